@@ -1,0 +1,122 @@
+import type { Delivery } from './delivery.ts'
+import type { ChangeType, Resource } from './event.ts'
+
+/**
+ * An object's identity, read from the bytes of its JSON without parsing them.
+ * `bytes` is the whole object; ranges are offsets into it, [start, end).
+ */
+export interface ScannedObject {
+  bytes: Buffer
+  uid: string
+  resourceVersion: string
+  /** '' for cluster-scoped objects. */
+  namespace: string
+  name: string
+  /** Raw JSON of metadata.labels; '{}' when there are none. */
+  labelsJson: string
+  annotations?: readonly [start: number, end: number]
+  /** metadata.managedFields with its key and one adjoining comma: cutting it leaves valid JSON. */
+  managedFields?: readonly [start: number, end: number]
+}
+
+/** A frame of a watch, or an item of a list (`type` ADDED), before it is compared with the index. */
+export interface Change {
+  type: ChangeType
+  object: ScannedObject
+  observedAtMs: number
+}
+
+/** A change after the comparison with the index: what really happened, once. */
+export interface Transition {
+  type: ChangeType
+  uid: string
+  resourceVersion: string
+  namespace: string
+  name: string
+  labelsJson: string
+  observedAtMs: number
+  synthesized: boolean
+  /** Absent for a deletion that was found by a relist: only the index knows the object. */
+  object?: ScannedObject
+}
+
+/**
+ * One stream of changes: a resource, one namespace or all, its selectors. Its `key` names the
+ * durable state (checkpoint, index, ledger) and changes when any of its parts does.
+ */
+export interface Source {
+  key: string
+  resource: Resource
+  /** '' watches all namespaces (or a cluster-scoped resource). */
+  namespace: string
+  labelSelector: string
+  fieldSelector: string
+  /** How to begin without a checkpoint: from now on, or with an ADDED for everything that exists. */
+  initial: 'now' | 'emit'
+  clusterUid: string
+}
+
+/** Where a source stands, durable in Redis. */
+export interface Checkpoint {
+  /** `listing`: a first list or a relist is not complete; `watching`; `absent`: the resource is not installed. */
+  phase: 'listing' | 'watching' | 'absent'
+  /** The position to resume from; '' before the first list was complete. */
+  resourceVersion: string
+  /** Counts the commits; with `holder` it makes every value unique, so that a stale writer is noticed. */
+  sequence: number
+  /** Random per session. */
+  holder: string
+  atMs: number
+}
+
+/** How resourceVersions are compared with the index's. */
+export type Comparison =
+  /** Integers, longer wins (KEP-5504): only a newer one is a change. */
+  | 'newer'
+  /** Any other one is a change: after a restored etcd, or when the server's are no integers. */
+  | 'different'
+
+/**
+ * What the watch asks of durable storage. Every call is one transaction that also moves the
+ * checkpoint, and is fenced: if another process moved it meanwhile, nothing is written.
+ * While Redis is away or full a call waits (until `signal`); it never drops and never applies twice.
+ */
+export interface SourceSession {
+  /** What is stored now; undefined before the first start. */
+  readonly checkpoint: Checkpoint | undefined
+  /** Forgets the index and starts a silent first list. */
+  beginSeed(signal: AbortSignal): Promise<void>
+  /** Adds a page to the index; nothing is emitted. */
+  seed(page: readonly ScannedObject[], signal: AbortSignal): Promise<void>
+  /** Starts a list whose differences to the index are emitted as synthesized changes. */
+  beginList(comparison: Comparison, signal: AbortSignal): Promise<void>
+  /** Emits what is new or different in a page of that list; a name with a new uid emits DELETED of the old first. */
+  list(page: readonly Change[], signal: AbortSignal): Promise<void>
+  /** Ends a seed or list: emits DELETED for what was not in it, and moves to `watching` at `resourceVersion`. */
+  endList(resourceVersion: string, signal: AbortSignal): Promise<void>
+  /** Emits the changes of a watch and moves the position; an empty batch moves the position alone (bookmark). */
+  commit(changes: readonly Change[], resourceVersion: string, signal: AbortSignal): Promise<void>
+  /** The resource is gone for certain (its CRD is): emits DELETED for all of the index, phase `absent`. */
+  markAbsent(signal: AbortSignal): Promise<void>
+}
+
+/** Opens a source's durable state; the newest opener owns it, older sessions are fenced. */
+export interface SourceStore {
+  open(source: Source, signal: AbortSignal): Promise<SourceSession>
+}
+
+/** Another process moved the checkpoint: this session must not write any more. */
+export class FencedError extends Error {
+  override name = 'FencedError'
+}
+
+/** What matching made of the transitions of one commit. */
+export interface Decision {
+  deliveries: readonly Delivery[]
+  unmatched: number
+  dropped: number
+  matched: number
+}
+
+/** Turns what happened into deliveries; pure. `src/pipeline.ts` composes it of normalise and match. */
+export type Decide = (source: Source, transitions: readonly Transition[]) => Decision

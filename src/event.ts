@@ -1,0 +1,73 @@
+/** What the API server says happened to an object, in its own words. */
+export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED'
+
+/** One kind of object as the cluster's discovery names it. `group` is '' for the core group. */
+export interface Resource {
+  group: string
+  version: string
+  kind: string
+  /** The plural that stands in API paths, such as `deployments`. */
+  plural: string
+  namespaced: boolean
+}
+
+/** A pointer to an object, as Events carry it in `regarding` (core/v1: `involvedObject`). */
+export interface ObjectRef {
+  apiVersion?: string
+  kind?: string
+  namespace?: string
+  name?: string
+  uid?: string
+  fieldPath?: string
+}
+
+/** A Kubernetes Event (core/v1 or events.k8s.io/v1) in one form. Times are RFC 3339. */
+export interface KubeEvent {
+  type: string
+  reason: string
+  message: string
+  /** How often it happened: `series.count`, else `count`, else 1. */
+  count: number
+  regarding: ObjectRef
+  /** First and last occurrence; new-style Events have only `eventTime` and `series.lastObservedTime`. */
+  firstSeen?: string
+  lastSeen?: string
+  reportingComponent?: string
+}
+
+/** Everything about a change except the object itself: small, plain JSON; crosses the queue. */
+export interface EventHeader {
+  /** Deterministic: `<cluster uid>/<object uid>/<resourceVersion>/<type>`. */
+  id: string
+  type: ChangeType
+  /** The cluster's name in the configuration. */
+  cluster: string
+  apiVersion: string
+  kind: string
+  /** The object's API path, such as `/apis/apps/v1/namespaces/shop/deployments/web`. */
+  path: string
+  namespace?: string
+  name: string
+  uid: string
+  resourceVersion: string
+  /** When kubeherald observed it, RFC 3339 with milliseconds. */
+  time: string
+  /** True when no watch event said so, but a comparison of a new list with the index. */
+  synthesized?: true
+  /** The normalised Event, when the object is one. */
+  event?: KubeEvent
+}
+
+/**
+ * One change of one object, as rules see it. Getters parse on first use: an event that no rule
+ * looks into costs no JSON parse.
+ */
+export interface ClusterEvent extends Readonly<EventHeader> {
+  readonly resource: Resource
+  readonly labels: Readonly<Record<string, string>>
+  readonly annotations: Readonly<Record<string, string>>
+  /** The object without managedFields and last-applied-configuration; Secret values are hashed. */
+  readonly object: Readonly<Record<string, unknown>>
+  /** The same object as JSON bytes, ready to be embedded in a message. */
+  readonly objectJson: Buffer
+}

@@ -1,0 +1,115 @@
+import type { EventHeader } from '../event.ts'
+
+export type { ChangeType, EventHeader, KubeEvent, ObjectRef } from '../event.ts'
+
+/** Why a delivery did not succeed: a closed set, used as a metric label. */
+export type Reason =
+  | 'network'
+  | 'timeout'
+  | 'rate-limited'
+  | 'server-error'
+  | 'auth'
+  | 'config'
+  | 'gone'
+  | 'rejected'
+  | 'expired'
+  | 'render'
+  | 'unknown'
+
+/**
+ * How far a failure reaches: only this event, the sink's target of this event (channel, topic, URL),
+ * or the whole sink. A failure of a target or sink delays its lanes and burns no attempts.
+ */
+export type Scope = 'event' | 'target' | 'sink'
+
+export type Outcome =
+  | { kind: 'delivered' }
+  /** To be tried again, no earlier than `afterMs` if given. */
+  | { kind: 'retry'; reason: Reason; detail: string; scope: Scope; afterMs?: number }
+  /** Refused for good: becomes a dead letter with this detail (redacted, at most 2 KiB are kept). */
+  | { kind: 'rejected'; reason: Reason; detail: string }
+
+/** A rendered delivery. Everything that a sink may send lies in here. */
+export interface Message {
+  /** Stays the same over all attempts: for idempotency keys. */
+  readonly id: string
+  readonly rule: string
+  readonly event: EventHeader
+  /** How many times it was tried before; 0 on the first try. */
+  readonly attempt: number
+  /** The object (trimmed, Secret values hashed), parsed on first use. */
+  readonly object: Readonly<Record<string, unknown>>
+  /** The CloudEvents 1.0 envelope in structured JSON, one line, made on first use. */
+  readonly cloudEvent: string
+}
+
+export interface Logger {
+  debug(fields: object, message: string): void
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
+
+/** What the core hands to a sink. */
+export interface SinkContext {
+  /** The sink's name in the configuration. */
+  name: string
+  /** The cluster's name in the configuration. */
+  cluster: string
+  log: Logger
+  /** For requests to others, such as `kubeherald/0.1.0`. */
+  userAgent: string
+  clock: { now(): number }
+}
+
+export interface Health {
+  ok: boolean
+  detail?: string
+}
+
+/**
+ * An opened sink. `deliver` answers with one outcome for each message, in the same order; messages of
+ * one object (`event.uid`) must reach the target in the order of the batch: after a `retry`, later ones
+ * of that object are not sent but answered with `retry` too (`deliverInOrder` does all that). It must end
+ * soon after `signal` aborts; what was not sent then is a `retry`. What it throws counts as `retry`.
+ */
+export interface Sink {
+  deliver(batch: readonly Message[], signal: AbortSignal): Promise<Outcome[]>
+  /** The sink's own view; must not do I/O. */
+  health?(): Health
+  /** Ends what is in flight; may be called twice. */
+  close(): Promise<void>
+}
+
+/** Validates a sink's section of the configuration; any Standard Schema (zod 4 is one) will do. */
+export interface ConfigSchema<C> {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    readonly validate: (
+      value: unknown,
+    ) => { value: C; issues?: undefined } | { issues: readonly SchemaIssue[] } | Promise<unknown>
+  }
+}
+
+export interface SchemaIssue {
+  readonly message: string
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
+}
+
+export interface SinkType<C = unknown> {
+  type: string
+  config: ConfigSchema<C>
+  /**
+   * Names the lane of a delivery: an ordered log. All deliveries of one object must get the same
+   * lane. Default: one of 16 by the object's uid.
+   */
+  lane?(event: EventHeader, config: C): string
+  /** Must not fail because the peer is unreachable: that is a `retry` of the first delivery. */
+  open(config: C, context: SinkContext): Promise<Sink> | Sink
+}
+
+/** Gives a sink type its types; use it as the default export of a sink package. */
+export function defineSink<C>(type: SinkType<C>): SinkType<C> {
+  return type
+}
