@@ -1,0 +1,63 @@
+/**
+ * Every Redis key of the program. All carry one hash tag per cluster name, so that one transaction
+ * may touch any of them on a Redis Cluster.
+ */
+export interface Keys {
+  /** Prefix of BullMQ's own keys. */
+  bullmq: string
+  /** Version of this key layout. */
+  schema: string
+  /** Random bytes that salt the hashes of Secret values. */
+  salt: string
+  /** Hash: source key → its description, for status. */
+  sources: string
+  /** String, JSON: where a source stands. */
+  checkpoint(source: string): string
+  /** Hash: uid → resourceVersion, namespace, name, labels. */
+  index(source: string): string
+  /** Hash: namespace/name → uid, of what a running relist has not seen yet. */
+  unseen(source: string): string
+  /** Hash: observed, unmatched, dropped, matched. */
+  watchLedger(source: string): string
+  /** Hash: enqueued, delivered, dead, and `discarded` (dead letters dropped by hand). */
+  sinkLedger(sink: string): string
+  /** Stream: entries of compressed deliveries, oldest first. */
+  lane(lane: string): string
+  /** Hash: lane → deliveries waiting in it; its fields are the register of lanes. */
+  pending: string
+  /** Hash: entry id → which of its deliveries are settled; tries of an event that fails alone. */
+  progress(lane: string): string
+  /** String: token of the worker that holds the lane's turn; a stale one cannot settle. */
+  owner(lane: string): string
+  /** Stream: dead letters. */
+  deadLetters: string
+  /** String with a TTL, JSON: what a running process says of its watches and sinks. */
+  instance(id: string): string
+  /** Set of instance ids. */
+  instances: string
+  /** Filler that is deleted when Redis is full, so that workers can go on. */
+  ballast: string
+}
+
+export function keysOf(cluster: string): Keys {
+  const tag = `{kubeherald:${cluster}}`
+  return {
+    bullmq: tag,
+    schema: `${tag}:schema`,
+    salt: `${tag}:salt`,
+    sources: `${tag}:sources`,
+    checkpoint: (source) => `${tag}:checkpoint:${source}`,
+    index: (source) => `${tag}:index:${source}`,
+    unseen: (source) => `${tag}:unseen:${source}`,
+    watchLedger: (source) => `${tag}:ledger:watch:${source}`,
+    sinkLedger: (sink) => `${tag}:ledger:sink:${sink}`,
+    lane: (lane) => `${tag}:lane:${lane}`,
+    pending: `${tag}:pending`,
+    progress: (lane) => `${tag}:progress:${lane}`,
+    owner: (lane) => `${tag}:owner:${lane}`,
+    deadLetters: `${tag}:dead-letters`,
+    instance: (id) => `${tag}:instance:${id}`,
+    instances: `${tag}:instances`,
+    ballast: `${tag}:ballast`,
+  }
+}
