@@ -71,3 +71,23 @@ export interface ClusterEvent extends Readonly<EventHeader> {
   /** The same object as JSON bytes, ready to be embedded in a message. */
   readonly objectJson: Buffer
 }
+
+/** The plain header of an event, ready to be stored. */
+export function headerOf(event: ClusterEvent): EventHeader {
+  const kubeEvent = event.event
+  return {
+    id: event.id,
+    type: event.type,
+    cluster: event.cluster,
+    apiVersion: event.apiVersion,
+    kind: event.kind,
+    path: event.path,
+    ...(event.namespace !== undefined && { namespace: event.namespace }),
+    name: event.name,
+    uid: event.uid,
+    resourceVersion: event.resourceVersion,
+    time: event.time,
+    ...(event.synthesized && { synthesized: true as const }),
+    ...(kubeEvent && { event: kubeEvent }),
+  }
+}

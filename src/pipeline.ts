@@ -1,0 +1,68 @@
+import type { Decide, Decision, Source, SourceStore, Transition } from './change.ts'
+import type { Delivery } from './delivery.ts'
+import { type ClusterEvent, headerOf } from './event.ts'
+import type { MatchResult } from './rules/compile.ts'
+
+/** The hops of the straight line; `src/app.ts` hands them in. */
+export interface Hops<Watches, Lanes extends { wake(lanes: readonly string[]): void }> {
+  /** list and watch → changes and positions */
+  watch(store: SourceStore): Watches
+  /** raw object → ClusterEvent */
+  normalise(source: Source, transition: Transition): ClusterEvent
+  /** ClusterEvent → the sinks that its rules name */
+  match(event: ClusterEvent): MatchResult
+  /** changes, deliveries, index, position and ledger → durable, in one transaction */
+  commit(decide: Decide, wake: (lanes: readonly string[]) => void): SourceStore
+  /** lane → render → deliver → settle, one worker per lane at a time */
+  deliver(): Lanes
+  /** An object that cannot be read: counted and skipped. */
+  onMalformed(source: Source, transition: Transition, error: unknown): void
+}
+
+/**
+ * The order of the work:
+ *
+ *   watch ─▶ normalise ─▶ match ─▶ commit ═══▶ lane ─▶ render ─▶ deliver ─▶ settle
+ *                                    Redis
+ *
+ * Everything before the commit can be repeated from the stored position, everything after it from the lane.
+ */
+export function connectHops<Watches, Lanes extends { wake(lanes: readonly string[]): void }>(
+  hops: Hops<Watches, Lanes>,
+): { watches: Watches; lanes: Lanes } {
+  const lanes = hops.deliver()
+  const store = hops.commit(decideWith(hops), (touched) => lanes.wake(touched))
+  const watches = hops.watch(store)
+  return { watches, lanes }
+}
+
+/** normalise ─▶ match, for the transitions of one commit; pure but for what its hops count. */
+export function decideWith(hops: Pick<Hops<never, never>, 'normalise' | 'match' | 'onMalformed'>): Decide {
+  return (source, transitions) => {
+    const tally = { deliveries: [] as Delivery[], unmatched: 0, dropped: 0, matched: 0 }
+    for (const transition of transitions) {
+      try {
+        route(tally, hops, hops.normalise(source, transition))
+      } catch (error) {
+        tally.unmatched++
+        hops.onMalformed(source, transition, error)
+      }
+    }
+    return tally satisfies Decision
+  }
+}
+
+type Tally = { deliveries: Delivery[]; unmatched: number; dropped: number; matched: number }
+
+function route(tally: Tally, hops: { match(event: ClusterEvent): MatchResult }, event: ClusterEvent): void {
+  const { sends, dropped } = hops.match(event)
+  if (sends.length === 0) {
+    if (dropped) tally.dropped++
+    else tally.unmatched++
+    return
+  }
+  const header = headerOf(event)
+  const objectJson = event.objectJson
+  for (const { sink, rule } of sends) tally.deliveries.push({ sink, rule, event: header, objectJson })
+  tally.matched++
+}

@@ -1,0 +1,45 @@
+import type { Redis } from 'ioredis'
+import type { SinkStatus, WatchStatus } from '../status.ts'
+import type { Keys } from './keys.ts'
+
+/** What a running process says of itself, for `kubeherald status`. */
+export interface InstanceReport {
+  id: string
+  role: 'all' | 'watch' | 'deliver'
+  version: string
+  host: string
+  pid: number
+  startedMs: number
+  atMs: number
+  watches: readonly WatchStatus[]
+  sinks: readonly SinkStatus[]
+  /** Set while watches pause because Redis is nearly full. */
+  backPressure?: true
+}
+
+/** A report is forgotten when it was not renewed for this long. */
+const REPORT_TTL_MS = 15_000
+
+/** Stores a report; renew it every few seconds. */
+export async function publishReport(redis: Redis, keys: Keys, report: InstanceReport): Promise<void> {
+  await redis
+    .multi()
+    .set(keys.instance(report.id), JSON.stringify(report), 'PX', REPORT_TTL_MS)
+    .sadd(keys.instances, report.id)
+    .exec()
+}
+
+/** Takes a report back at a clean stop. */
+export async function withdrawReport(redis: Redis, keys: Keys, id: string): Promise<void> {
+  await redis.multi().del(keys.instance(id)).srem(keys.instances, id).exec()
+}
+
+/** The reports of the processes that are alive; forgets the others. */
+export async function readReports(redis: Redis, keys: Keys): Promise<InstanceReport[]> {
+  const ids = await redis.smembers(keys.instances)
+  if (ids.length === 0) return []
+  const values = await redis.mget(ids.map(keys.instance))
+  const gone = ids.filter((_, i) => values[i] === null)
+  if (gone.length > 0) await redis.srem(keys.instances, ...gone)
+  return values.flatMap((value) => (value === null ? [] : [JSON.parse(value) as InstanceReport]))
+}
