@@ -20,7 +20,9 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
 
 function describeProgram(exit: (code: number) => void): Command {
   const program = new Command('kubeherald')
-    .description('Forwards what happens in a Kubernetes cluster to people and services, and loses none of it.')
+    .description(
+      'Forwards what happens in a Kubernetes cluster to people and services, and loses none of it.',
+    )
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .helpCommand('help [command]', 'explain a command')
@@ -44,7 +46,9 @@ function describeProgram(exit: (code: number) => void): Command {
     .description('watch a small cluster that lives inside this process, to see what it looks like')
     .option('-c, --config <file>', 'rules to try; default: starter rules that print everything')
     .option('--log-level <level>', 'trace, debug, info, warn, error or fatal')
-    .action(async (options) => exit(await (await import('./run.ts')).run({ ...options, role: 'all', demo: true })))
+    .action(async (options) =>
+      exit(await (await import('./run.ts')).run({ ...options, role: 'all', demo: true })),
+    )
 
   common(program.command('check'))
     .description('say everything that is wrong with the configuration, and what it would watch')
@@ -91,7 +95,10 @@ function describeDeadLetters(program: Command, exit: (code: number) => void): vo
 function common(command: Command): Command {
   return command
     .option('-c, --config <file>', 'default: $KUBEHERALD_CONFIG, else ./kubeherald.yaml')
-    .option('--state-dir <dir>', 'where the private Redis keeps its data; default: $XDG_STATE_HOME/kubeherald')
+    .option(
+      '--state-dir <dir>',
+      'where the private Redis keeps its data; default: $XDG_STATE_HOME/kubeherald',
+    )
 }
 
 function wholeNumber(text: string): number {

@@ -1,0 +1,80 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
+import { FencedError } from '../change.ts'
+import type { Logger } from '../log.ts'
+
+/** The one connection on which commits happen, one at a time: WATCH belongs to a connection. */
+export interface CommitLine {
+  /** Runs something that may be repeated, until Redis did it; waits while Redis is away. */
+  run<T>(work: (redis: Redis) => Promise<T>, signal: AbortSignal): Promise<T>
+  /** The same for a commit: waits also while Redis is nearly full. */
+  commit<T>(work: (redis: Redis) => Promise<T>, signal: AbortSignal): Promise<T>
+  /** Why nothing can be committed at this moment; undefined when all is well. */
+  trouble(): string | undefined
+}
+
+export interface CommitLineParts {
+  redis: Redis
+  /** Resolves when there is room for more. */
+  room(signal: AbortSignal): Promise<void>
+  onOutOfMemory(): void
+  log: Logger
+}
+
+const FIRST_PAUSE_MS = 50
+const MAX_PAUSE_MS = 1_000
+
+export function createCommitLine({ redis, room, onOutOfMemory, log }: CommitLineParts): CommitLine {
+  let tail: Promise<unknown> = Promise.resolve()
+  let trouble: string | undefined
+
+  function report(error: unknown): void {
+    const message = String((error as Error).message)
+    if (message.includes('OOM')) onOutOfMemory()
+    if (trouble === undefined) log.warn({ error: message }, 'cannot write to Redis; watches wait')
+    trouble = message
+  }
+
+  async function persist<T>(work: (redis: Redis) => Promise<T>, signal: AbortSignal): Promise<T> {
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
+      signal.throwIfAborted()
+      try {
+        const result = await work(redis)
+        if (trouble !== undefined) log.info({}, 'Redis takes commits again')
+        trouble = undefined
+        return result
+      } catch (error) {
+        if (!isTransient(error)) throw error
+        report(error)
+        await pause(pauseMs, undefined, { signal })
+      }
+    }
+  }
+
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = tail.then(work)
+    tail = result.catch(() => {})
+    return result
+  }
+
+  return {
+    run: (work, signal) => inTurn(() => persist(work, signal)),
+    async commit(work, signal) {
+      await room(signal)
+      return inTurn(() => persist(work, signal))
+    },
+    trouble: () => trouble,
+  }
+}
+
+/** True when Redis or the way to it is at fault, so that the same may succeed later. */
+export function isTransient(error: unknown): boolean {
+  if (error instanceof FencedError || !(error instanceof Error)) return false
+  if (error.name === 'AbortError') return false
+  if (error.name === 'ReplyError') return TRANSIENT_REPLY.test(error.message)
+  return error.name === 'MaxRetriesPerRequestError' || 'code' in error || CONNECTION_LOST.test(error.message)
+}
+
+const TRANSIENT_REPLY =
+  /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MOVED|ASK|OOM|EXECABORT|MISCONF|NOREPLICAS|BUSY|UNBLOCKED)/
+const CONNECTION_LOST = /Connection is closed|isn't writeable|Command timed out|Connection in subscriber mode/

@@ -1,0 +1,77 @@
+import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import type { Delivery } from '../delivery.ts'
+import { DICTIONARY } from './dictionary.ts'
+
+/** One entry of a lane's stream: some deliveries, compressed together. Its fields in Redis: `n`, `t`, `z`. */
+export interface LaneEntry {
+  count: number
+  /** When the oldest of them was observed. */
+  observedAtMs: number
+  payload: Buffer
+}
+
+const MAX_DELIVERIES = 60
+const MAX_RAW_BYTES = 128 * 1024
+
+/** First byte of a payload: the format, and with it the dictionary. */
+const ZSTD_DICTIONARY_1 = 1
+
+const LEVEL = { [constants.ZSTD_c_compressionLevel]: 1 }
+const NEWLINE = Buffer.from('\n')
+
+/** Packs deliveries of one lane, in order. Two lines each: the header, and the object's own bytes, unparsed. */
+export function encodeEntries(deliveries: readonly Delivery[]): LaneEntry[] {
+  const entries: LaneEntry[] = []
+  for (let start = 0; start < deliveries.length; ) {
+    const end = endOfEntry(deliveries, start)
+    entries.push(encodeEntry(deliveries.slice(start, end)))
+    start = end
+  }
+  return entries
+}
+
+function endOfEntry(deliveries: readonly Delivery[], start: number): number {
+  let bytes = 0
+  let end = start
+  while (end < deliveries.length && end - start < MAX_DELIVERIES) {
+    bytes += (deliveries[end] as Delivery).objectJson.length + 512
+    if (end > start && bytes > MAX_RAW_BYTES) break
+    end++
+  }
+  return end
+}
+
+function encodeEntry(deliveries: readonly Delivery[]): LaneEntry {
+  const lines: Buffer[] = []
+  let observedAtMs = Number.POSITIVE_INFINITY
+  for (const { objectJson, ...header } of deliveries) {
+    lines.push(Buffer.from(JSON.stringify(header)), NEWLINE, oneLine(objectJson), NEWLINE)
+    observedAtMs = Math.min(observedAtMs, Date.parse(header.event.time))
+  }
+  const packed = zstdCompressSync(Buffer.concat(lines), { params: LEVEL, dictionary: DICTIONARY })
+  return {
+    count: deliveries.length,
+    observedAtMs,
+    payload: Buffer.concat([Buffer.of(ZSTD_DICTIONARY_1), packed]),
+  }
+}
+
+/** JSON may be pretty-printed by exotic servers; raw newlines can only stand between its tokens. */
+function oneLine(json: Buffer): Buffer {
+  return json.includes(10) ? Buffer.from(JSON.stringify(JSON.parse(json.toString()))) : json
+}
+
+/** Unpacks what `encodeEntries` packed; throws when the payload is of another format. */
+export function decodeEntry(payload: Buffer): Delivery[] {
+  if (payload[0] !== ZSTD_DICTIONARY_1) throw new Error(`lane entry of unknown format ${payload[0]}`)
+  const raw = zstdDecompressSync(payload.subarray(1), { dictionary: DICTIONARY })
+  const deliveries: Delivery[] = []
+  for (let start = 0; start < raw.length; ) {
+    const middle = raw.indexOf(10, start)
+    const end = raw.indexOf(10, middle + 1)
+    const header = JSON.parse(raw.toString('utf8', start, middle)) as Omit<Delivery, 'objectJson'>
+    deliveries.push({ ...header, objectJson: raw.subarray(middle + 1, end) })
+    start = end + 1
+  }
+  return deliveries
+}

@@ -1,0 +1,67 @@
+import type { ChainableCommander } from 'ioredis'
+import type { Decision } from '../change.ts'
+import type { Delivery } from '../delivery.ts'
+import type { Metrics } from '../metrics.ts'
+import { encodeEntries, type LaneEntry } from './entry.ts'
+import type { Keys } from './keys.ts'
+import type { ListKeys, Plan } from './plan-commit.ts'
+
+/** The deliveries of one commit, packed per lane, in order. */
+export type PackedLanes = ReadonlyMap<string, { sink: string; count: number; entries: LaneEntry[] }>
+
+export function packLanes(
+  deliveries: readonly Delivery[],
+  laneOf: (delivery: Delivery) => string,
+): PackedLanes {
+  const packed = new Map<string, { sink: string; count: number; entries: LaneEntry[] }>()
+  for (const [lane, some] of Map.groupBy(deliveries, laneOf)) {
+    packed.set(lane, { sink: (some[0] as Delivery).sink, count: some.length, entries: encodeEntries(some) })
+  }
+  return packed
+}
+
+/** Queues all that a commit writes but the checkpoint: lanes, pending, index, ledger. */
+export function writeCommit(
+  multi: ChainableCommander,
+  keys: Keys,
+  source: { key: string } & ListKeys,
+  plan: Plan,
+  decision: Decision,
+  lanes: PackedLanes,
+): void {
+  for (const [lane, { sink, count, entries }] of lanes) {
+    for (const { count: n, observedAtMs, payload } of entries) {
+      multi.xadd(keys.lane(lane), '*', 'n', n, 't', observedAtMs, 'z', payload)
+    }
+    multi.hincrby(keys.pending, lane, count)
+    multi.hincrby(keys.sinkLedger(sink), 'enqueued', count)
+  }
+  if (plan.forget) multi.unlink(source.index)
+  if (plan.indexSet.length > 0) multi.hset(source.index, ...plan.indexSet)
+  if (plan.indexDelete.length > 0) multi.hdel(source.index, ...plan.indexDelete)
+  if (plan.unseenDelete.length > 0) multi.hdel(source.unseen, ...plan.unseenDelete)
+  const counts = {
+    observed: plan.transitions.length,
+    unmatched: decision.unmatched,
+    dropped: decision.dropped,
+    matched: decision.matched,
+  }
+  for (const [field, count] of Object.entries(counts)) {
+    if (count > 0) multi.hincrby(keys.watchLedger(source.key), field, count)
+  }
+}
+
+/** Counts a commit that is durable. */
+export function count(
+  metrics: Metrics,
+  watch: string,
+  plan: Plan,
+  decision: Decision,
+  lanes: PackedLanes,
+): void {
+  metrics.observed.inc({ watch }, plan.transitions.length)
+  metrics.unmatched.inc({ watch }, decision.unmatched)
+  metrics.dropped.inc({ watch }, decision.dropped)
+  metrics.matched.inc({ watch }, decision.matched)
+  for (const { sink, count } of lanes.values()) metrics.enqueued.inc({ sink }, count)
+}

@@ -1,0 +1,104 @@
+import { expect, test } from 'vitest'
+import { waitFor } from '../wait-for.ts'
+import { installWidgets, startBed } from './bed.ts'
+import { differences } from './compare.ts'
+import { CONFIG_MAPS, churn, manifest, WIDGETS } from './workload.ts'
+
+test('acceptance 4, case 13: the API server is killed twice under writes and nothing is missing', async () => {
+  await using bed = await startBed()
+  const { kubernetes } = bed
+  for (let round = 0; round < 2; round++) {
+    // Writes that the dying server did not answer are known from etcd, not from the writer.
+    const load = churn(kubernetes, [CONFIG_MAPS], { count: 400, parallel: 8, prefix: `round-${round}` }).catch(() => {})
+    const before = bed.hook.requests.length
+    await waitFor(() => bed.hook.requests.length > before + 50, { what: 'the load to flow' })
+    await kubernetes.killApiServer()
+    await load
+    await kubernetes.startApiServer()
+  }
+  await kubernetes.request('POST', CONFIG_MAPS, manifest(CONFIG_MAPS, 'after', 0))
+  await waitFor(() => bed.arrivals().some(({ key }) => key.endsWith('/after')), { timeoutMs: 60_000, what: 'the newest change' })
+  const { missing, repeated, outOfOrder } = differences(await bed.history(), bed.arrivals())
+  // A restarted server's history may begin after our position (410): then several changes of an object arrive as one.
+  const newest = new Map((await bed.history()).map((entry) => [entry.key, entry]))
+  const superseded = missing.filter((name) => {
+    const entry = newest.get(name.slice(name.indexOf(' ') + 1, name.lastIndexOf('@')))
+    return entry?.resourceVersion !== name.slice(name.lastIndexOf('@') + 1)
+  })
+  const stateOf = finalState(bed.arrivals())
+  for (const { key, type } of newest.values()) if (type !== 'DELETED') expect(stateOf.get(key), key).not.toBe('DELETED')
+  for (const { key, type } of newest.values()) {
+    if (type === 'DELETED' && stateOf.has(key)) expect(stateOf.get(key), key).toBe('DELETED')
+  }
+  expect(missing.filter((name) => !superseded.includes(name) && !name.startsWith('DELETED'))).toEqual([])
+  expect({ repeated, outOfOrder }).toEqual({ repeated: [], outOfOrder: [] })
+  expect((await bed.kubeherald.status()).ledger.balanced).toBe(true)
+}, 180_000)
+
+/** The last type that arrived for each object name. */
+function finalState(arrivals: readonly { key: string; type: string }[]): Map<string, string> {
+  return new Map(arrivals.map(({ key, type }) => [key, type]))
+}
+
+test('acceptance 4, case 20: an etcd restored to an older snapshot is noticed, and the difference arrives', async () => {
+  await using bed = await startBed()
+  const { kubernetes } = bed
+  await kubernetes.request('POST', CONFIG_MAPS, manifest(CONFIG_MAPS, 'stays', 0))
+  await kubernetes.request('POST', CONFIG_MAPS, manifest(CONFIG_MAPS, 'reverts', 0))
+  await kubernetes.request('POST', CONFIG_MAPS, manifest(CONFIG_MAPS, 'comes-back', 0))
+  await waitFor(() => bed.hook.requests.length === 3, { what: 'three changes' })
+  const snapshot = await kubernetes.snapshot()
+  await kubernetes.request('PUT', `${CONFIG_MAPS}/reverts`, manifest(CONFIG_MAPS, 'reverts', 1))
+  await kubernetes.request('DELETE', `${CONFIG_MAPS}/comes-back`)
+  await kubernetes.request('POST', CONFIG_MAPS, manifest(CONFIG_MAPS, 'vanishes', 0))
+  for (let i = 0; i < 30; i++) {
+    await kubernetes.request('PUT', `${CONFIG_MAPS}/vanishes`, manifest(CONFIG_MAPS, 'vanishes', i + 1))
+  }
+  await waitFor(() => bed.hook.requests.length >= 36, { timeoutMs: 60_000, what: '36 changes' })
+  const before = bed.hook.requests.length
+  await kubernetes.restore(snapshot)
+  await kubernetes.request('POST', CONFIG_MAPS, manifest(CONFIG_MAPS, 'new-life', 0))
+  const since = () => bed.arrivals().slice(before).map(({ type, key }) => `${type} ${key.split('/').at(-1)}`).sort()
+  const expected = ['ADDED comes-back', 'ADDED new-life', 'DELETED vanishes', 'MODIFIED reverts']
+  await waitFor(() => since().length >= expected.length, { timeoutMs: 60_000, what: () => `the difference; so far ${since()}` })
+  expect(since()).toEqual(expected)
+}, 180_000)
+
+test('acceptance 4, cases 15-17: a CRD that is installed late, updated, deleted and recreated is followed without a restart', async () => {
+  await using bed = await startBed({
+    watch: '[widgets.stable.example.com]',
+    prefixes: ['stable.example.com/widgets'],
+  })
+  const { kubernetes } = bed
+  const crd = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.stable.example.com'
+  const create = (name: string) => kubernetes.request('POST', WIDGETS, manifest(WIDGETS, name, 0))
+  const change = (name: string, step: number) => kubernetes.request('PUT', `${WIDGETS}/${name}`, manifest(WIDGETS, name, step))
+  const came = (name: string) => () => bed.arrivals().some(({ type, key }) => `${type} ${key.split('/').at(-1)}` === name)
+  const arrived = (name: string) => waitFor(came(name), { timeoutMs: 60_000, what: name })
+
+  await installWidgets(kubernetes)
+  await create('first')
+  await arrived('ADDED first')
+  await change('first', 1)
+  await arrived('MODIFIED first')
+
+  const definition = (await kubernetes.request('GET', crd)) as any
+  definition.spec.versions[0].schema.openAPIV3Schema.description = 'changed'
+  await kubernetes.request('PUT', crd, definition)
+  await create('second')
+  await arrived('ADDED second')
+
+  await kubernetes.request('DELETE', crd)
+  await arrived('DELETED first')
+  await arrived('DELETED second')
+
+  await waitFor(() => kubernetes.request('GET', crd).then(() => false, () => true), { what: 'the CRD to be gone' })
+  await installWidgets(kubernetes)
+  await create('third')
+  await arrived('ADDED third')
+
+  const names = bed.arrivals().map(({ type, key }) => `${type} ${key.split('/').at(-1)}`)
+  expect(names.sort()).toEqual([
+    'ADDED first', 'ADDED second', 'ADDED third', 'DELETED first', 'DELETED second', 'MODIFIED first',
+  ])
+}, 180_000)

@@ -1,0 +1,76 @@
+import type { Kubernetes } from '../servers/kubernetes.ts'
+import { startKubernetes } from '../servers/kubernetes.ts'
+import { type Receiver, startReceiver } from '../servers/receiver.ts'
+import { type RedisServer, startRedis } from '../servers/redis.ts'
+import { waitFor } from '../wait-for.ts'
+import { type Arrival, arrivalOf, differences } from './compare.ts'
+import { currentRevision, etcdHistory, type HistoryEntry } from './etcd-history.ts'
+import { type Kubeherald, startKubeherald } from './kubeherald.ts'
+import { WIDGET_CRD, WIDGETS } from './workload.ts'
+
+export interface Bed extends AsyncDisposable {
+  kubernetes: Kubernetes
+  redis: RedisServer
+  hook: Receiver
+  kubeherald: Kubeherald
+  arrivals(): Arrival[]
+  /** What etcd says happened to the watched objects since kubeherald was ready. */
+  history(): Promise<HistoryEntry[]>
+  /** Waits until nothing that happened is missing at the receiver; gives the history. */
+  allArrived(timeoutMs?: number): Promise<HistoryEntry[]>
+}
+
+export interface BedOptions {
+  watch?: string
+  sinks?: (hook: Receiver) => string
+  rules?: string
+  crd?: boolean
+  prefixes?: readonly string[]
+  redisArgs?: string[]
+  args?: string[]
+  kubernetes?: Parameters<typeof startKubernetes>[0]
+}
+
+/** A real cluster, a real Redis, a receiver and a kubeherald that sends what happens to ConfigMaps in `default`. */
+export async function startBed(options: BedOptions = {}): Promise<Bed> {
+  await using stack = new AsyncDisposableStack()
+  const kubernetes = stack.use(await startKubernetes(options.kubernetes))
+  const redis = stack.use(await startRedis(options.redisArgs ? { args: options.redisArgs } : {}))
+  const hook = stack.use(await startReceiver())
+  if (options.crd) await installWidgets(kubernetes)
+  const kubeherald = stack.use(
+    await startKubeherald({
+      kubeconfig: kubernetes.kubeconfig,
+      args: options.args ?? [],
+      config: `
+cluster: test
+redis: { url: "${redis.url}" }
+watch: ${options.watch ?? '[{ kind: ConfigMap, namespaces: default }]'}
+sinks: ${options.sinks?.(hook) ?? `{ hook: { type: webhook, url: "${hook.url}" } }`}
+rules: ${options.rules ?? '[{ name: all, when: { namespace: default }, to: [hook] }]'}`,
+    }),
+  )
+  const since = (await currentRevision(kubernetes.etcdUrl)) + 1
+  const arrivals = () => hook.requests.map((request) => arrivalOf(request.body))
+  const history = async () =>
+    (await etcdHistory(kubernetes.etcdUrl, options.prefixes ?? ['configmaps'], since)).filter(
+      ({ key }) => key.includes('/default/') && !key.endsWith('kube-root-ca.crt'),
+    )
+  async function allArrived(timeoutMs = 60_000): Promise<HistoryEntry[]> {
+    const happened = await history()
+    const missing = () => differences(happened, arrivals()).missing
+    await waitFor(() => missing().length === 0, {
+      timeoutMs,
+      what: () => `${happened.length} changes to arrive; missing ${missing().length}: ${missing().slice(0, 5).join(', ')}`,
+    })
+    return happened
+  }
+  const owned = stack.move()
+  return { kubernetes, redis, hook, kubeherald, arrivals, history, allArrived, [Symbol.asyncDispose]: () => owned.disposeAsync() }
+}
+
+/** Installs the custom resource and waits until it is served. */
+export async function installWidgets(kubernetes: Pick<Kubernetes, 'request'>): Promise<void> {
+  await kubernetes.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', WIDGET_CRD)
+  await waitFor(() => kubernetes.request('GET', WIDGETS).then(() => true, () => false), { what: 'widgets to be served' })
+}

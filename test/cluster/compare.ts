@@ -1,0 +1,70 @@
+import type { HistoryEntry } from './etcd-history.ts'
+
+/** What a receiver got, in the order it came. */
+export interface Arrival {
+  id: string
+  key: string
+  uid: string
+  type: string
+  resourceVersion: string
+  synthesized: boolean
+}
+
+/** Reads a CloudEvents body as the test's independent record names things. */
+export function arrivalOf(body: string): Arrival {
+  const event = JSON.parse(body)
+  return {
+    id: event.id,
+    key: etcdKey(event.subject),
+    uid: event.uid,
+    type: event.data.type,
+    resourceVersion: event.resourceversion,
+    synthesized: event.synthesized === true,
+  }
+}
+
+/** `/apis/apps/v1/namespaces/shop/deployments/web` → `deployments/shop/web`, as etcd stores it. */
+export function etcdKey(path: string): string {
+  const match = /^\/(?:api|apis\/([^/]+))\/[^/]+\/(?:namespaces\/([^/]+)\/)?([^/]+)\/([^/]+)$/.exec(path)
+  if (!match) throw new Error(`no object path: ${path}`)
+  const [, group, namespace, plural, name] = match
+  const custom = group?.includes('.') && !group.endsWith('.k8s.io') ? `${group}/` : ''
+  return `${custom}${plural}/${namespace ? `${namespace}/` : ''}${name}`
+}
+
+/** What arrived compared with what happened; all empty when exactly everything arrived once. */
+export interface Difference {
+  missing: string[]
+  unexpected: string[]
+  repeated: string[]
+  outOfOrder: string[]
+}
+
+const NOTHING: Difference = { missing: [], unexpected: [], repeated: [], outOfOrder: [] }
+export const exactly = (): Difference => structuredClone(NOTHING)
+
+/** Compares by key, type and resourceVersion; order is checked per object, on first arrivals. */
+export function differences(history: readonly HistoryEntry[], arrivals: readonly Arrival[]): Difference {
+  const expected = new Set(history.map(nameOf))
+  const seen = new Set<string>()
+  const newest = new Map<string, bigint>()
+  const result = exactly()
+  for (const arrival of arrivals) {
+    const name = nameOf(arrival)
+    if (!expected.has(name)) result.unexpected.push(name)
+    if (seen.has(name)) {
+      result.repeated.push(name)
+      continue
+    }
+    seen.add(name)
+    const position = BigInt(arrival.resourceVersion)
+    if (position <= (newest.get(arrival.uid) ?? -1n)) result.outOfOrder.push(name)
+    newest.set(arrival.uid, position)
+  }
+  for (const name of expected) if (!seen.has(name)) result.missing.push(name)
+  return result
+}
+
+function nameOf(entry: { key: string; type: string; resourceVersion: string }): string {
+  return `${entry.type} ${entry.key}@${entry.resourceVersion}`
+}

@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest'
+import { startBed } from './bed.ts'
+import { CONFIG_MAPS, manifest } from './workload.ts'
+
+test('acceptance 3: after a compaction the net differences of the downtime arrive, marked synthesized, and nothing else', async () => {
+  await using bed = await startBed()
+  const { kubernetes, kubeherald, hook } = bed
+  const write = (method: string, name: string, step = 0) =>
+    method === 'POST'
+      ? kubernetes.request('POST', CONFIG_MAPS, manifest(CONFIG_MAPS, name, step))
+      : method === 'PUT'
+        ? kubernetes.request('PUT', `${CONFIG_MAPS}/${name}`, manifest(CONFIG_MAPS, name, step))
+        : kubernetes.request('DELETE', `${CONFIG_MAPS}/${name}`)
+  const each = async (count: number, act: (i: number) => Promise<unknown>) => {
+    for (let i = 0; i < count; i += 10) await Promise.all(Array.from({ length: Math.min(10, count - i) }, (_, j) => act(i + j)))
+  }
+  const uid = async (name: string): Promise<string> =>
+    ((await kubernetes.request('GET', `${CONFIG_MAPS}/${name}`)) as any).metadata.uid
+  await each(100, (i) => write('POST', `changed-${i}`))
+  await each(100, (i) => write('POST', `deleted-${i}`))
+  await each(50, (i) => write('POST', `recreated-${i}`))
+  await each(20, (i) => write('POST', `untouched-${i}`))
+  await bed.allArrived()
+  const oldUids = new Map<string, string>()
+  for (let i = 0; i < 50; i++) oldUids.set(`recreated-${i}`, await uid(`recreated-${i}`))
+  expect(await kubeherald.stop()).toBe(0)
+  const before = hook.requests.length
+
+  await each(100, (i) => write('PUT', `changed-${i}`, 1))
+  await each(100, (i) => write('PUT', `changed-${i}`, 2))
+  await each(100, (i) => write('DELETE', `deleted-${i}`))
+  await each(100, (i) => write('POST', `created-${i}`))
+  await each(50, (i) => write('DELETE', `recreated-${i}`))
+  await each(50, (i) => write('POST', `recreated-${i}`, 5))
+  await each(10, (i) => write('POST', `came-and-went-${i}`))
+  await each(10, (i) => write('DELETE', `came-and-went-${i}`))
+  await kubernetes.compact()
+
+  await kubeherald.start()
+  await write('POST', 'the-end')
+  await expect.poll(() => hook.requests.some(({ body }) => body.includes('the-end')), { timeout: 30_000 }).toBe(true)
+  await expect.poll(() => hook.requests.length - before, { timeout: 30_000 }).toBeGreaterThanOrEqual(401)
+
+  const arrived = bed.arrivals().slice(before)
+  const real = arrived.filter(({ synthesized }) => !synthesized)
+  expect(real.map(({ key }) => key)).toEqual(['configmaps/default/the-end'])
+  const net = arrived.filter(({ synthesized }) => synthesized)
+  const names = (type: string) =>
+    net.filter((arrival) => arrival.type === type).map(({ key }) => key.slice('configmaps/default/'.length)).sort()
+  const expected = (...groups: [string, number][]) =>
+    groups.flatMap(([prefix, count]) => Array.from({ length: count }, (_, i) => `${prefix}-${i}`)).sort()
+  expect(names('MODIFIED')).toEqual(expected(['changed', 100]))
+  expect(names('DELETED')).toEqual(expected(['deleted', 100], ['recreated', 50]))
+  expect(names('ADDED')).toEqual(expected(['created', 100], ['recreated', 50]))
+  for (const [name, old] of oldUids) {
+    const [first, second] = net.filter(({ key }) => key.endsWith(`/${name}`)).sort((a, b) => Number(a.uid !== old) - Number(b.uid !== old))
+    expect(first).toMatchObject({ uid: old, type: 'DELETED' })
+    expect(second).toMatchObject({ type: 'ADDED' })
+  }
+  expect((await kubeherald.status()).ledger.balanced).toBe(true)
+}, 120_000)

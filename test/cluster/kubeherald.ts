@@ -1,0 +1,151 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { request } from 'undici'
+import { waitFor } from '../wait-for.ts'
+
+const MAIN = new URL('../../src/main.ts', import.meta.url).pathname
+
+export interface KubeheraldOptions {
+  /** YAML of the configuration, without `server`. */
+  config: string
+  kubeconfig?: string
+  args?: readonly string[]
+  env?: Record<string, string>
+  /** Don't wait until /readyz says ok. */
+  unready?: boolean
+}
+
+/** A kubeherald in a process of its own, as users run it. */
+export interface Kubeherald extends AsyncDisposable {
+  readonly pid: number
+  readonly url: string
+  readonly dir: string
+  readonly configFile: string
+  /** Everything it logged so far. */
+  log(): string
+  ready(): Promise<boolean>
+  metrics(): Promise<string>
+  /** `kubeherald status --json --verify` on the same configuration. */
+  status(): Promise<any>
+  /** Runs another command on the same configuration. */
+  command(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }>
+  /** SIGKILL; resolves when it is gone. */
+  kill(): Promise<void>
+  /** SIGTERM; resolves with the exit code. */
+  stop(): Promise<number>
+  /** Starts it again after kill or stop. */
+  start(options?: { unready?: boolean }): Promise<void>
+  signal(name: NodeJS.Signals): void
+}
+
+export async function startKubeherald(options: KubeheraldOptions): Promise<Kubeherald> {
+  const dir = mkdtempSync(join(tmpdir(), 'kubeherald-test-'))
+  const port = await freePort()
+  const configFile = join(dir, 'kubeherald.yaml')
+  writeFileSync(configFile, `${options.config}\nserver: { host: 127.0.0.1, port: ${port} }\n`)
+  const url = `http://127.0.0.1:${port}`
+  const env = {
+    ...process.env,
+    ...(options.kubeconfig && { KUBECONFIG: options.kubeconfig }),
+    XDG_STATE_HOME: dir,
+    ...options.env,
+  }
+  let child: ChildProcess | undefined
+  let output = ''
+
+  function spawnIt(args: readonly string[]): ChildProcess {
+    return spawn(process.execPath, [MAIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'], cwd: dir })
+  }
+
+  async function start({ unready = false } = {}): Promise<void> {
+    const started = spawnIt(['run', '--config', configFile, ...(options.args ?? [])])
+    child = started
+    started.stdout?.on('data', (chunk) => {
+      output += chunk
+    })
+    started.stderr?.on('data', (chunk) => {
+      output += chunk
+    })
+    if (unready) return
+    await waitFor(
+      async () => {
+        if (started.exitCode !== null) throw new Error(`kubeherald ended with ${started.exitCode}:\n${output}`)
+        return isReady()
+      },
+      { timeoutMs: 30_000, what: () => `kubeherald to be ready; it said:\n${output.slice(-3_000)}` },
+    )
+  }
+
+  async function isReady(): Promise<boolean> {
+    const answer = await request(`${url}/readyz`).catch(() => undefined)
+    await answer?.body.dump()
+    return answer?.statusCode === 200
+  }
+
+  async function end(signal: NodeJS.Signals): Promise<number> {
+    const running = child
+    if (!running || running.exitCode !== null || running.signalCode !== null) return running?.exitCode ?? 0
+    const gone = once(running, 'exit')
+    running.kill(signal)
+    await gone
+    return running.exitCode ?? -1
+  }
+
+  async function command(...args: string[]) {
+    const run = spawnIt([...args, '--config', configFile])
+    let stdout = ''
+    let stderr = ''
+    run.stdout?.on('data', (chunk) => {
+      stdout += chunk
+    })
+    run.stderr?.on('data', (chunk) => {
+      stderr += chunk
+    })
+    const [code] = (await once(run, 'close')) as [number]
+    return { code, stdout, stderr }
+  }
+
+  const kubeherald: Kubeherald = {
+    get pid() {
+      return child?.pid ?? -1
+    },
+    url,
+    dir,
+    configFile,
+    log: () => output,
+    ready: isReady,
+    metrics: async () => (await request(`${url}/metrics`)).body.text(),
+    command,
+    async status() {
+      const { code, stdout, stderr } = await command('status', '--json', '--verify')
+      if (code !== 0) throw new Error(`status ended with ${code}: ${stderr}`)
+      return JSON.parse(stdout)
+    },
+    kill: async () => void (await end('SIGKILL')),
+    stop: () => end('SIGTERM'),
+    signal: (name) => void child?.kill(name),
+    start,
+    async [Symbol.asyncDispose]() {
+      await end('SIGKILL')
+      rmSync(dir, { recursive: true, force: true })
+    },
+  }
+  await start({ unready: options.unready ?? false }).catch(async (error) => {
+    await kubeherald[Symbol.asyncDispose]()
+    throw error
+  })
+  return kubeherald
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  return port
+}

@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest'
+import { waitFor } from '../wait-for.ts'
+import { startBed } from './bed.ts'
+import { differences, exactly } from './compare.ts'
+import { CONFIG_MAPS, churn, manifest } from './workload.ts'
+
+for (const fsync of ['everysec', 'always']) {
+  test(`acceptance 6: Redis is killed and restarted under load (appendfsync ${fsync}) and nothing is lost`, async () => {
+    await using bed = await startBed({ redisArgs: ['--appendfsync', fsync] })
+    let working = true
+    const load = churn(bed.kubernetes, [CONFIG_MAPS], { count: 1_200, parallel: 8 }).finally(() => {
+      working = false
+    })
+    for (let round = 0; round < 3; round++) {
+      const before = bed.hook.requests.length
+      await waitFor(() => !working || bed.hook.requests.length > before + 50, { what: 'the load to flow' })
+      await bed.redis.kill()
+      await waitFor(async () => !(await bed.kubeherald.ready()), { what: 'readiness to be false' })
+      await bed.redis.restart()
+    }
+    await load
+    const history = await bed.allArrived()
+    const { missing, unexpected, outOfOrder } = differences(history, bed.arrivals())
+    expect({ missing, unexpected, outOfOrder }).toEqual({ missing: [], unexpected: [], outOfOrder: [] })
+    await waitFor(() => bed.kubeherald.ready(), { what: 'readiness to be true again' })
+    const { ledger } = await bed.kubeherald.status()
+    expect(ledger.balanced).toBe(true)
+    expect(ledger.sinks.hook.enqueued).toBe(history.length)
+  }, 180_000)
+}
+
+test('acceptance 6: a full Redis pauses the watches, workers drain, and everything arrives once there is room', async () => {
+  await using bed = await startBed()
+  const { kubernetes, kubeherald, redis, hook } = bed
+  hook.answer(() => ({ status: 503 }))
+  const filler = 'x'.repeat(20_000)
+  const write = (i: number) =>
+    kubernetes.request('POST', CONFIG_MAPS, {
+      ...manifest(CONFIG_MAPS, `big-${i}`, 0),
+      data: { noise: Buffer.from(filler.replaceAll('x', () => String.fromCharCode(33 + Math.random() * 90))).toString('base64') },
+    })
+  for (let i = 0; i < 20; i++) await write(i)
+  await waitFor(async () => (await kubeherald.status()).ledger.sinks.hook?.pending === 20, { what: '20 waiting deliveries' })
+  const used = await redis.command('INFO', 'memory')
+  const bytes = Number(/used_memory:(\d+)/.exec(String(used))?.[1])
+  await redis.command('CONFIG', 'SET', 'maxmemory', String(bytes + 300_000))
+  for (let i = 20; i < 120; i++) await write(i)
+  await waitFor(async () => !(await kubeherald.ready()), { timeoutMs: 30_000, what: 'readiness to be false while Redis is full' })
+  hook.answer(() => ({ status: 200 }))
+  const delivered = () => new Set(bed.arrivals().map(({ key }) => key)).size
+  await waitFor(() => hook.requests.filter(({ status }) => status === 200).length >= 20, { timeoutMs: 60_000, what: 'the workers to drain' })
+  await redis.command('CONFIG', 'SET', 'maxmemory', '0')
+  await bed.allArrived()
+  expect(delivered()).toBe(120)
+  await waitFor(() => kubeherald.ready(), { timeoutMs: 30_000, what: 'readiness to be true again' })
+  expect((await kubeherald.status()).ledger.balanced).toBe(true)
+}, 180_000)
+
+test('acceptance 6, case 42: Redis is gone for a while; reading pauses, then exactly everything arrives', async () => {
+  await using bed = await startBed()
+  await churn(bed.kubernetes, [CONFIG_MAPS], { count: 20, parallel: 4, prefix: 'before' })
+  await bed.allArrived()
+  await bed.redis.kill()
+  await churn(bed.kubernetes, [CONFIG_MAPS], { count: 300, parallel: 8, prefix: 'meanwhile' })
+  await waitFor(async () => !(await bed.kubeherald.ready()), { what: 'readiness to be false' })
+  await bed.redis.restart()
+  const history = await bed.allArrived()
+  expect(differences(history, bed.arrivals())).toEqual(exactly())
+}, 120_000)

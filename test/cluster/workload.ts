@@ -1,0 +1,58 @@
+import type { Kubernetes } from '../servers/kubernetes.ts'
+
+export const WIDGET_CRD = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'widgets.stable.example.com' },
+  spec: {
+    group: 'stable.example.com',
+    scope: 'Namespaced',
+    names: { plural: 'widgets', singular: 'widget', kind: 'Widget' },
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+      },
+    ],
+  },
+}
+
+export const WIDGETS = '/apis/stable.example.com/v1/namespaces/default/widgets'
+export const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps'
+export const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments'
+
+/** A manifest of the kind that a collection path holds. */
+export function manifest(collection: string, name: string, step: number): object {
+  const metadata = { name, labels: { app: name, step: String(step) } }
+  if (collection === CONFIG_MAPS) return { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { step: String(step) } }
+  if (collection === WIDGETS) return { apiVersion: 'stable.example.com/v1', kind: 'Widget', metadata, spec: { step } }
+  const labels = { app: name }
+  const containers = [{ name: 'app', image: `registry.invalid/app:${step}` }]
+  const spec = { replicas: 1, selector: { matchLabels: labels }, template: { metadata: { labels }, spec: { containers } } }
+  return { apiVersion: 'apps/v1', kind: 'Deployment', metadata, spec }
+}
+
+/** Creates, changes once or twice, and deletes `count` objects of each collection, `parallel` at a time. */
+export async function churn(
+  kubernetes: Pick<Kubernetes, 'request'>,
+  collections: readonly string[],
+  options: { count: number; parallel: number; prefix?: string; deleteEvery?: number },
+): Promise<void> {
+  const { count, parallel, prefix = 'object', deleteEvery = 1 } = options
+  const jobs = collections.flatMap((collection) => Array.from({ length: count }, (_, i) => ({ collection, i })))
+  let next = 0
+  async function work(): Promise<void> {
+    for (let job = jobs[next++]; job; job = jobs[next++]) {
+      const { collection, i } = job
+      const name = `${prefix}-${i}`
+      await kubernetes.request('POST', collection, manifest(collection, name, 0))
+      for (let step = 1; step <= 1 + (i % 2); step++) {
+        await kubernetes.request('PUT', `${collection}/${name}`, manifest(collection, name, step))
+      }
+      if (i % deleteEvery === 0) await kubernetes.request('DELETE', `${collection}/${name}`)
+    }
+  }
+  await Promise.all(Array.from({ length: parallel }, work))
+}

@@ -1,0 +1,81 @@
+import { parseArgs } from 'node:util'
+import { startBed } from '../cluster/bed.ts'
+import { CONFIG_MAPS, churn, DEPLOYMENTS, WIDGETS } from '../cluster/workload.ts'
+import { waitFor } from '../wait-for.ts'
+import { createFaults } from './faults.ts'
+import { verdictOf } from './verdict.ts'
+
+/**
+ * Tries to make kubeherald lose, repeat or reorder something: under load it kills kubeherald, Redis and the API
+ * server at random, and lets the webhook fail, hang and cut connections; then it compares what arrived with etcd's own history.
+ */
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '1' },
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+    help: { type: 'boolean', short: 'h' },
+  },
+})
+
+if (values.help) {
+  console.log('npm run test:crash -- [--minutes 1] [--seed N]\n\nThe same seed gives the same sequence of faults.')
+  process.exit(0)
+}
+
+const minutes = Number(values.minutes)
+const random = seeded(Number(values.seed))
+const until = Date.now() + minutes * 60_000
+console.log(`crash test: ${minutes} min, seed ${values.seed}`)
+
+await using bed = await startBed({
+  crd: true,
+  watch: '[{ kind: ConfigMap, namespaces: default }, Deployment, widgets.stable.example.com]',
+  prefixes: ['configmaps', 'deployments', 'stable.example.com/widgets'],
+})
+const faults = createFaults(bed, random)
+
+const load = (async () => {
+  for (let round = 0; Date.now() < until; round++) {
+    await churn(bed.kubernetes, [CONFIG_MAPS, DEPLOYMENTS, WIDGETS], { count: 40, parallel: 6, prefix: `r${round}`, deleteEvery: 3 })
+      .catch(() => faults.apiServerIsBack())
+  }
+})()
+
+while (Date.now() < until) {
+  const fault = faults.next()
+  console.log(`${clock()}  ${fault.name}  (${bed.hook.requests.length} arrived)`)
+  await fault.strike()
+}
+await faults.mendAll()
+await load
+
+await waitFor(async () => (await bed.kubeherald.status()).ledger.sinks.hook?.pending === 0, {
+  timeoutMs: 120_000,
+  what: 'empty lanes after the last fault',
+})
+const verdict = await waitFor(async () => {
+  const current = verdictOf(await bed.history(), bed.arrivals(), faults.gaps)
+  return current.lost.length === 0 && current
+}, { timeoutMs: 120_000, what: 'everything to arrive' }).catch(async () => verdictOf(await bed.history(), bed.arrivals(), faults.gaps))
+
+const { ledger } = await bed.kubeherald.status()
+console.log(`\n${verdict.summary}`)
+console.log(`ledger: ${JSON.stringify(ledger.sinks.hook)} balanced ${ledger.balanced}`)
+const good = verdict.lost.length === 0 && verdict.outOfOrder.length === 0 && verdict.unexpected.length === 0 && ledger.balanced
+console.log(good ? 'crash test: passed' : `crash test: FAILED\n${JSON.stringify(verdict, null, 2).slice(0, 5_000)}`)
+process.exitCode = good ? 0 : 1
+
+function clock(): string {
+  return new Date().toISOString().slice(11, 19)
+}
+
+/** mulberry32: small, good enough to choose faults, and repeatable. */
+function seeded(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}

@@ -1,0 +1,160 @@
+import { expect, test } from 'vitest'
+import { FencedError } from '../../src/change.ts'
+import { silentLog } from '../../src/log.ts'
+import { createMetrics } from '../../src/metrics.ts'
+import { createCommitLine } from '../../src/queue/commit-line.ts'
+import { openRedis } from '../../src/queue/connection.ts'
+import { decodeEntry } from '../../src/queue/entry.ts'
+import { keysOf } from '../../src/queue/keys.ts'
+import { createSourceStore } from '../../src/queue/source-store.ts'
+import { startRedis } from '../servers/redis.ts'
+import { change, SOURCE, scanned, sendAll } from './objects.ts'
+
+const never = new AbortController().signal
+
+async function bed() {
+  const stack = new AsyncDisposableStack()
+  const server = stack.use(await startRedis())
+  const keys = keysOf('test')
+  const woken: string[] = []
+  const newStore = () => {
+    const redis = openRedis(server.url, 'commit', silentLog)
+    stack.defer(() => redis.disconnect())
+    const line = createCommitLine({ redis, room: async () => {}, onOutOfMemory() {}, log: silentLog })
+    const laneOf = () => 'hook/0'
+    const onEnqueued = (lanes: readonly string[]) => void woken.push(...lanes)
+    return createSourceStore({ line, keys, decide: sendAll, laneOf, onEnqueued, metrics: createMetrics(), clock: Date })
+  }
+  const reader = openRedis(server.url, 'work', silentLog)
+  stack.defer(() => reader.disconnect())
+  async function enqueued(): Promise<string[]> {
+    const entries = await reader.xrangeBuffer(keys.lane('hook/0'), '-', '+')
+    return entries.flatMap(([, fields]) =>
+      decodeEntry(fields[5] as Buffer).map(
+        ({ event }) => `${event.type} ${event.name}@${event.resourceVersion}${event.synthesized ? ' synthesized' : ''}`,
+      ),
+    )
+  }
+  return { server, keys, newStore, reader, enqueued, woken, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+}
+
+test('a first start seeds the index silently, and only later changes are enqueued', async () => {
+  await using it = await bed()
+  const session = await it.newStore().open(SOURCE, never)
+  expect(session.checkpoint).toBeUndefined()
+  await session.beginSeed(never)
+  await session.seed([scanned('a', 1), scanned('b', 2)], never)
+  await session.endList('10', never)
+  expect(session.checkpoint).toMatchObject({ phase: 'watching', resourceVersion: '10' })
+  await session.commit([change('ADDED', 'a', 1), change('MODIFIED', 'a', 11), change('DELETED', 'b', 12)], '12', never)
+  expect(await it.enqueued()).toEqual(['MODIFIED a@11', 'DELETED b@12'])
+  expect(it.woken).toEqual(['hook/0'])
+  expect(await it.reader.hgetall(it.keys.watchLedger('configmaps'))).toEqual({ observed: '2', matched: '2' })
+  expect(await it.reader.hgetall(it.keys.sinkLedger('hook'))).toEqual({ enqueued: '2' })
+  expect(await it.reader.hgetall(it.keys.pending)).toEqual({ 'hook/0': '2' })
+})
+
+test('case 44: the same change twice is enqueued once', async () => {
+  await using it = await bed()
+  const session = await it.newStore().open(SOURCE, never)
+  await session.beginList('newer', never)
+  await session.endList('1', never)
+  await session.commit([change('ADDED', 'a', 2), change('ADDED', 'a', 2)], '2', never)
+  await session.commit([change('ADDED', 'a', 2), change('MODIFIED', 'a', 2)], '2', never)
+  expect(await it.enqueued()).toEqual(['ADDED a@2'])
+})
+
+test('cases 5, 7, 8: a relist emits one net change per object, the old uid of a name before the new one', async () => {
+  await using it = await bed()
+  const session = await it.newStore().open(SOURCE, never)
+  await session.beginSeed(never)
+  await session.seed([scanned('same', 1), scanned('changed', 2), scanned('gone', 3), scanned('again', 4)], never)
+  await session.endList('4', never)
+  await session.beginList('newer', never)
+  const page = [change('ADDED', 'again', 8, 'new-uid'), change('ADDED', 'changed', 9), change('ADDED', 'same', 1), change('ADDED', 'new', 7)]
+  await session.list(page, never)
+  await session.endList('10', never)
+  expect(await it.enqueued()).toEqual([
+    'DELETED again@4 synthesized',
+    'ADDED again@8 synthesized',
+    'MODIFIED changed@9 synthesized',
+    'ADDED new@7 synthesized',
+    'DELETED gone@3 synthesized',
+  ])
+})
+
+test('cases 2, 3: a relist that is cut off and repeated by another session emits nothing twice', async () => {
+  await using it = await bed()
+  const first = await it.newStore().open(SOURCE, never)
+  await first.beginSeed(never)
+  await first.seed([scanned('gone', 3), scanned('again', 4)], never)
+  await first.endList('4', never)
+  await first.beginList('newer', never)
+  await first.list([change('ADDED', 'new', 7), change('ADDED', 'again', 8, 'new-uid')], never)
+  const second = await it.newStore().open(SOURCE, never)
+  expect(second.checkpoint).toMatchObject({ phase: 'listing', resourceVersion: '4' })
+  await second.beginList('different', never)
+  await second.list([change('ADDED', 'new', 7), change('ADDED', 'again', 8, 'new-uid')], never)
+  await second.endList('10', never)
+  expect(await it.enqueued()).toEqual([
+    'ADDED new@7 synthesized',
+    'DELETED again@4 synthesized',
+    'ADDED again@8 synthesized',
+    'DELETED gone@3 synthesized',
+  ])
+})
+
+test('case 41: a session that was replaced writes nothing any more', async () => {
+  await using it = await bed()
+  const old = await it.newStore().open(SOURCE, never)
+  await old.beginList('newer', never)
+  await old.endList('1', never)
+  const next = await it.newStore().open(SOURCE, never)
+  await expect(old.commit([change('ADDED', 'a', 2)], '2', never)).rejects.toThrow(FencedError)
+  await next.commit([change('ADDED', 'a', 2)], '2', never)
+  expect(await it.enqueued()).toEqual(['ADDED a@2'])
+})
+
+test('case 42: a commit waits while Redis is down, and is made once when it is back', async () => {
+  await using it = await bed()
+  const session = await it.newStore().open(SOURCE, never)
+  await session.beginList('newer', never)
+  await session.endList('1', never)
+  await it.server.kill()
+  const commit = session.commit([change('ADDED', 'a', 2)], '2', never)
+  await it.server.restart()
+  await commit
+  expect(await it.enqueued()).toEqual(['ADDED a@2'])
+})
+
+test('case 43: a Redis that lost the position fences the session, so that the source starts from what is stored', async () => {
+  await using it = await bed()
+  const session = await it.newStore().open(SOURCE, never)
+  await session.beginList('newer', never)
+  await session.endList('1', never)
+  await it.reader.flushall()
+  await expect(session.commit([change('ADDED', 'a', 2)], '2', never)).rejects.toThrow(FencedError)
+})
+
+test('a commit ends when its signal aborts while Redis is down', async () => {
+  await using it = await bed()
+  const session = await it.newStore().open(SOURCE, never)
+  await session.beginList('newer', never)
+  await it.server.kill()
+  const stop = new AbortController()
+  const commit = session.commit([], '2', stop.signal)
+  stop.abort()
+  await expect(commit).rejects.toThrow(/abort/i)
+})
+
+test('a resource that is gone for certain emits DELETED for all of its objects', async () => {
+  await using it = await bed()
+  const session = await it.newStore().open(SOURCE, never)
+  await session.beginSeed(never)
+  await session.seed(Array.from({ length: 2_500 }, (_, i) => scanned(`o${i}`, i + 1)), never)
+  await session.endList('3000', never)
+  await session.markAbsent(never)
+  expect(new Set(await it.enqueued()).size).toBe(2_500)
+  expect(session.checkpoint).toMatchObject({ phase: 'absent' })
+  expect(await it.reader.hlen(it.keys.index('configmaps'))).toBe(0)
+})

@@ -1,0 +1,94 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { waitFor } from '../wait-for.ts'
+import { freePort } from './ports.ts'
+import { type Program, startProgram } from './process.ts'
+
+export interface RedisServer extends AsyncDisposable {
+  readonly url: string
+  readonly port: number
+  readonly dir: string
+  readonly pid: number
+  /** One command on a connection of its own. */
+  command(...words: string[]): Promise<unknown>
+  /** SIGKILL. */
+  kill(): Promise<void>
+  /** SIGTERM: saves and ends. */
+  stop(): Promise<void>
+  /** Starts it again on the same port and data. */
+  restart(): Promise<void>
+}
+
+/** A real redis-server: AOF on, noeviction, a free loopback port, data in a temporary directory. */
+export async function startRedis(options: { args?: string[] } = {}): Promise<RedisServer> {
+  const dir = mkdtempSync(join(tmpdir(), 'kubeherald-redis-'))
+  const port = await freePort()
+  const args = [
+    '--port',
+    String(port),
+    '--bind',
+    '127.0.0.1',
+    '--dir',
+    dir,
+    '--save',
+    '',
+    '--appendonly',
+    'yes',
+  ]
+  args.push('--maxmemory-policy', 'noeviction', '--loglevel', 'warning', ...(options.args ?? []))
+  let program: Program
+
+  async function start(): Promise<void> {
+    program = startProgram(process.env['REDIS_SERVER'] ?? 'redis-server', args)
+    await waitFor(() => answers(port) || failed(program), {
+      what: () => `redis-server; it said ${program.output()}`,
+    })
+  }
+
+  await start()
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    dir,
+    get pid() {
+      return program.pid
+    },
+    command: (...words) => once(port, (redis) => redis.call(...(words as [string]))),
+    kill: () => program.end('SIGKILL'),
+    stop: () => program.end('SIGTERM'),
+    restart: start,
+    async [Symbol.asyncDispose]() {
+      await program.end('SIGKILL')
+      rmSync(dir, { recursive: true, force: true })
+    },
+  }
+}
+
+function failed(program: Program): false {
+  if (program.ended()) throw new Error(`redis-server ended: ${program.output()}`)
+  return false
+}
+
+function answers(port: number): Promise<boolean> {
+  return once(port, (redis) => redis.ping()).then(
+    () => true,
+    () => false,
+  )
+}
+
+async function once<T>(port: number, use: (redis: Redis) => Promise<T>): Promise<T> {
+  const redis = new Redis(port, '127.0.0.1', {
+    lazyConnect: true,
+    retryStrategy: () => null,
+    maxRetriesPerRequest: 0,
+  })
+  redis.on('error', () => {})
+  try {
+    await redis.connect()
+    return await use(redis)
+  } finally {
+    redis.disconnect()
+  }
+}
