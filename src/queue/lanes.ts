@@ -1,0 +1,205 @@
+import { Queue, Worker } from 'bullmq'
+import type { Redis } from 'ioredis'
+import type { SinkStatus } from '../status.ts'
+import { createBreaker } from './breaker.ts'
+import { sinkOf } from './ledger.ts'
+import { type LaneMemory, type Outlet, type TurnParts, takeTurn } from './lane-turn.ts'
+import type { Sink } from '../sink/index.ts'
+
+export interface Lanes {
+  /** Says that these lanes have work. Returns at once; a wake-up that gets lost is made up for by the sweeper. */
+  wake(lanes: readonly string[]): void
+  statuses(): SinkStatus[]
+  /** Stops taking turns, gives those under way `graceMs`, and hands the rest to other processes. */
+  close(graceMs: number): Promise<void>
+}
+
+export interface LanesParts extends TurnParts {
+  /** Connections of their own for BullMQ: one for commands, one for the worker. */
+  queueConnection: Redis
+  workerConnection: Redis
+  /** What to deliver to; without any, this process only wakes lanes. */
+  sinks: ReadonlyMap<string, Sink>
+  random(): number
+  onOutOfMemory(): void
+}
+
+const QUEUE = 'lanes'
+
+/** Turns under way at once. They mostly wait for sinks; one that hangs must not keep others from their turn. */
+const CONCURRENCY = 512
+
+/** A killed worker's lanes go to another after at most the lock and one check: within 15 s. */
+const LOCK_MS = 8_000
+const STALLED_CHECK_MS = 4_000
+
+const FIRST_BACKOFF_MS = 500
+const MAX_BACKOFF_MS = 15_000
+const SWEEP_MS = 2_000
+
+/**
+ * Lanes, scheduled by BullMQ: a job says "this lane has work". Deduplication lets one job exist per lane, so one worker
+ * at a time delivers from it; locks, stalled recovery and delays are BullMQ's. Events and their order live in the streams.
+ */
+export function createLanes(parts: LanesParts): Lanes {
+  const { keys, log } = parts
+  const queue = new Queue(QUEUE, {
+    connection: parts.queueConnection,
+    prefix: keys.bullmq,
+    streams: { events: { maxLen: 100 } },
+  })
+  queue.on('error', () => {}) // the connection reports it
+  const outlets = new Map(
+    [...parts.sinks].map(([name, sink]): [string, Outlet] => [
+      name,
+      { name, sink, healthy: true, breaker: createBreaker(parts.clock, parts.random) },
+    ]),
+  )
+  const waker = createWaker(queue, parts)
+  const worker = outlets.size > 0 ? startWorker(parts, outlets, waker.wake) : undefined
+  const sweeper = setInterval(() => void sweep(parts, outlets, waker.wake), SWEEP_MS)
+
+  return {
+    wake: waker.wake,
+    statuses: () => [...outlets.values()].map(statusOf),
+    async close(graceMs) {
+      clearInterval(sweeper)
+      await worker?.close(graceMs)
+      await waker.idle()
+      await queue.close()
+      log.debug({}, 'lanes closed')
+    },
+  }
+}
+
+/** Adds wake-ups in batches: what is asked for while one is on its way goes with the next. */
+function createWaker(queue: Queue, { log }: LanesParts) {
+  const asked = new Set<string>()
+  let running: Promise<void> | undefined
+
+  async function flush(): Promise<void> {
+    while (asked.size > 0) {
+      const lanes = [...asked]
+      asked.clear()
+      await queue.addBulk(lanes.map((lane) => ({ name: 'lane', data: { lane }, opts: jobOptions(lane) }))).catch((error) => {
+        log.debug({ error }, 'wake-up failed; the sweeper will repeat it')
+      })
+    }
+  }
+
+  return {
+    wake(lanes: readonly string[]): void {
+      for (const lane of lanes) asked.add(lane)
+      running ??= flush().finally(() => {
+        running = undefined
+      })
+    },
+    idle: async () => void (await running),
+  }
+}
+
+function jobOptions(lane: string) {
+  return {
+    deduplication: { id: lane, keepLastIfActive: true },
+    attempts: Number.MAX_SAFE_INTEGER,
+    backoff: { type: 'custom' },
+    removeOnComplete: true,
+    removeOnFail: true,
+  }
+}
+
+/** Tells BullMQ to try a lane again later; not an error. */
+class LaneDelayed extends Error {
+  override name = 'LaneDelayed'
+  readonly afterMs: number | undefined
+
+  constructor(detail: string, afterMs: number | undefined) {
+    super(detail)
+    this.afterMs = afterMs
+  }
+}
+
+function startWorker(parts: LanesParts, outlets: ReadonlyMap<string, Outlet>, wake: Lanes['wake']) {
+  const { keys, log } = parts
+  const closing = new AbortController()
+  const memory: LaneMemory = new Map()
+  const worker = new Worker<{ lane: string }>(
+    QUEUE,
+    async (job, _token, lost) => {
+      const { lane } = job.data
+      const outlet = outlets.get(sinkOf(lane))
+      if (!outlet) throw new LaneDelayed(`no sink ${sinkOf(lane)} in this process`, 60_000)
+      const signal = lost ? AbortSignal.any([closing.signal, lost]) : closing.signal
+      const end = await takeTurn(parts, lane, outlet, memory, signal)
+      if (end.kind === 'delayed') throw new LaneDelayed(end.detail, end.afterMs)
+      if (end.kind === 'more') wake([lane])
+    },
+    {
+      connection: parts.workerConnection,
+      prefix: keys.bullmq,
+      concurrency: CONCURRENCY,
+      lockDuration: LOCK_MS,
+      stalledInterval: STALLED_CHECK_MS,
+      maxStalledCount: Number.MAX_SAFE_INTEGER,
+      runRetryDelay: 1_000,
+      settings: { backoffStrategy: (attempts, _type, error) => backoffMs(attempts, error, parts.random) },
+    },
+  )
+  worker.on('lockRenewalFailed', (ids) => {
+    for (const id of ids) worker.cancelJob(id, 'lock lost')
+  })
+  worker.on('failed', (_job, error) => {
+    if (!(error instanceof LaneDelayed)) log.error({ error }, 'a turn failed; its lane will be tried again')
+  })
+  worker.on('error', calm(worker, parts))
+  return {
+    async close(graceMs: number) {
+      const hurry = setTimeout(() => closing.abort(), graceMs)
+      await worker.close()
+      clearTimeout(hurry)
+    },
+  }
+}
+
+/** BullMQ repeats a failing fetch at once: when Redis is full, that would spin. A pause keeps it calm. */
+function calm(worker: Worker, { onOutOfMemory, log }: LanesParts): (error: Error) => void {
+  let paused = false
+  return (error) => {
+    log.debug({ error }, 'the worker could not fetch')
+    if (!error.message.includes('OOM') || paused) return
+    onOutOfMemory()
+    paused = true
+    void worker.pause(true).then(() =>
+      setTimeout(() => {
+        paused = false
+        worker.resume()
+      }, 500),
+    )
+  }
+}
+
+function backoffMs(attempts: number, error: Error | undefined, random: () => number): number {
+  if (error instanceof LaneDelayed && error.afterMs !== undefined) return Math.ceil(error.afterMs + random() * 200)
+  const capMs = Math.min(FIRST_BACKOFF_MS * 2 ** Math.min(attempts - 1, 10), MAX_BACKOFF_MS)
+  return Math.ceil(capMs * (0.5 + random() / 2))
+}
+
+/** Wakes every lane that has something to deliver: makes up for wake-ups that a crash lost. */
+async function sweep(parts: LanesParts, outlets: ReadonlyMap<string, Outlet>, wake: Lanes['wake']): Promise<void> {
+  try {
+    const pending = await parts.redis.hgetall(parts.keys.pending)
+    wake(Object.keys(pending).filter((lane) => Number(pending[lane]) > 0 && (outlets.size === 0 || outlets.has(sinkOf(lane)))))
+  } catch (error) {
+    parts.log.debug({ error }, 'sweep failed; the next one follows')
+  }
+}
+
+function statusOf({ name, healthy, lastDeliveredMs, lastError, lastErrorMs }: Outlet): SinkStatus {
+  return {
+    sink: name,
+    healthy,
+    ...(lastDeliveredMs !== undefined && { lastDeliveredMs }),
+    ...(lastError !== undefined && { lastError }),
+    ...(lastErrorMs !== undefined && { lastErrorMs }),
+  }
+}

@@ -1,0 +1,105 @@
+import type { Redis } from 'ioredis'
+import type { Reason } from '../sink/index.ts'
+import type { Keys } from './keys.ts'
+
+/** What one batch of a lane came to. */
+export interface Settlement {
+  sink: string
+  lane: string
+  /** Entries of which nothing is left. */
+  finished: readonly string[]
+  /** Entry id → bitmap of its settled deliveries. */
+  partial: ReadonlyMap<string, string>
+  /** Field of the progress hash → tries; 0 forgets it. */
+  tries: ReadonlyMap<string, number>
+  delivered: number
+  dead: readonly DeadLetter[]
+}
+
+export interface DeadLetter {
+  rule: string
+  reason: Reason
+  /** At most 2 KiB, no secrets. */
+  detail: string
+  atMs: number
+  /** A lane entry with this one delivery. */
+  payload: Buffer
+}
+
+/**
+ * Makes a settlement durable in one script. It holds only while `token` is the lane's owner, and replaces it by
+ * `nextToken`: a worker that lost its lane settles nothing, and a script that is sent twice counts once.
+ */
+export async function settle(
+  redis: Redis,
+  keys: Keys,
+  settlement: Settlement,
+  token: string,
+  nextToken: string,
+): Promise<'settled' | 'fenced'> {
+  const { sink, lane, finished, partial, tries, delivered, dead } = settlement
+  const done = await evaluate(
+    redis,
+    SETTLE,
+    [keys.owner(lane), keys.lane(lane), keys.progress(lane), keys.pending, keys.sinkLedger(sink), keys.deadLetters],
+    [
+      token,
+      nextToken,
+      lane,
+      sink,
+      delivered,
+      ...counted(finished),
+      ...counted([...partial].flat()),
+      ...counted([...tries].flat().map(String)),
+      ...counted(dead.flatMap(({ rule, reason, detail, atMs, payload }) => [rule, reason, detail, atMs, payload])),
+    ],
+  )
+  return done === 1 ? 'settled' : 'fenced'
+}
+
+type Argument = string | number | Buffer
+
+function counted(values: readonly Argument[]): Argument[] {
+  return [values.length, ...values]
+}
+
+/** Sends the text of the script: EVALSHA would have to be repeated after a SCRIPT FLUSH. */
+export function evaluate(redis: Redis, script: string, keys: readonly string[], args: readonly Argument[]): Promise<unknown> {
+  return redis.eval(script, keys.length, ...keys, ...args)
+}
+
+const SETTLE = `
+local owner = redis.call('GET', KEYS[1])
+if owner == ARGV[2] then return 1 end
+if owner ~= ARGV[1] then return 0 end
+local lane, sink, delivered = ARGV[3], ARGV[4], tonumber(ARGV[5])
+local at = 6
+local function list()
+  local n = tonumber(ARGV[at])
+  local values = {}
+  for i = 1, n do values[i] = ARGV[at + i] end
+  at = at + n + 1
+  return values
+end
+for _, id in ipairs(list()) do
+  redis.call('XDEL', KEYS[2], id)
+  redis.call('HDEL', KEYS[3], id)
+end
+local partial = list()
+for i = 1, #partial, 2 do redis.call('HSET', KEYS[3], partial[i], partial[i + 1]) end
+local tries = list()
+for i = 1, #tries, 2 do
+  if tries[i + 1] == '0' then redis.call('HDEL', KEYS[3], tries[i]) else redis.call('HSET', KEYS[3], tries[i], tries[i + 1]) end
+end
+local letters = list()
+for i = 1, #letters, 5 do
+  redis.call('XADD', KEYS[6], '*', 'sink', sink, 'lane', lane, 'rule', letters[i], 'reason', letters[i + 1],
+    'detail', letters[i + 2], 'at', letters[i + 3], 'z', letters[i + 4])
+end
+local dead = #letters / 5
+if delivered > 0 then redis.call('HINCRBY', KEYS[5], 'delivered', delivered) end
+if dead > 0 then redis.call('HINCRBY', KEYS[5], 'dead', dead) end
+if delivered + dead > 0 then redis.call('HINCRBY', KEYS[4], lane, -(delivered + dead)) end
+redis.call('SET', KEYS[1], ARGV[2])
+return 1
+`

@@ -1,0 +1,25 @@
+import type { Redis } from 'ioredis'
+import { type InstanceReport, readReports } from './instances.ts'
+import type { Keys } from './keys.ts'
+import { type Ledger, readLedger } from './ledger.ts'
+
+/** All that `kubeherald status` shows. */
+export interface StatusReport {
+  atMs: number
+  instances: InstanceReport[]
+  ledger: Ledger
+  deadLetters: number
+}
+
+export async function readStatus(
+  redis: Redis,
+  keys: Keys,
+  options: { verify: boolean; now: number },
+): Promise<StatusReport> {
+  return {
+    atMs: options.now,
+    instances: await readReports(redis, keys),
+    ledger: await readLedger(redis, keys, options),
+    deadLetters: await redis.xlen(keys.deadLetters),
+  }
+}

@@ -1,0 +1,248 @@
+import { expect, test } from 'vitest'
+import type { Delivery } from '../../src/delivery.ts'
+import { silentLog } from '../../src/log.ts'
+import { createMetrics } from '../../src/metrics.ts'
+import { openRedis } from '../../src/queue/connection.ts'
+import { findDeadLetter, listDeadLetters, retryDeadLetter } from '../../src/queue/dead-letters.ts'
+import { encodeEntries } from '../../src/queue/entry.ts'
+import { keysOf } from '../../src/queue/keys.ts'
+import { createLanes } from '../../src/queue/lanes.ts'
+import { readLedger } from '../../src/queue/ledger.ts'
+import type { Message, Outcome, Sink } from '../../src/sink/index.ts'
+import { startRedis } from '../servers/redis.ts'
+import { waitFor } from '../wait-for.ts'
+import { headerFor } from './objects.ts'
+
+const DELIVERED: Outcome = { kind: 'delivered' }
+const DOWN: Outcome = { kind: 'retry', reason: 'network', detail: 'refused', scope: 'sink' }
+const ODD: Outcome = { kind: 'retry', reason: 'server-error', detail: '500', scope: 'event' }
+
+/** A sink that answers as told and keeps what it took, in order. */
+function scriptedSink(answer: (message: Message) => Outcome | Promise<Outcome>): Sink & { took: string[]; calls: number } {
+  const sink = {
+    took: [] as string[],
+    calls: 0,
+    async deliver(batch: readonly Message[]) {
+      sink.calls++
+      const blocked = new Set<string>()
+      const outcomes: Outcome[] = []
+      for (const message of batch) {
+        const { uid, name, resourceVersion } = message.event
+        const outcome = blocked.has(uid) ? ODD : await answer(message)
+        if (outcome.kind === 'delivered') sink.took.push(`${name}@${resourceVersion}`)
+        if (outcome.kind === 'retry') blocked.add(uid)
+        outcomes.push(outcome)
+      }
+      return outcomes
+    },
+    async close() {},
+  }
+  return sink
+}
+
+async function bed() {
+  const stack = new AsyncDisposableStack()
+  const server = stack.use(await startRedis())
+  const keys = keysOf('test')
+  const redis = openRedis(server.url, 'work', silentLog)
+  stack.defer(() => redis.disconnect())
+
+  async function put(lane: string, ...names: string[]): Promise<void> {
+    const sink = lane.split('/')[0] as string
+    const deliveries = names.map((it): Delivery => {
+      const [name = '', version = '1'] = it.split('@')
+      const event = { ...headerFor(name, version, 'MODIFIED', `uid-${name}`), time: new Date().toISOString() }
+      return { sink, rule: 'all', event, objectJson: Buffer.from('{}') }
+    })
+    const multi = redis.multi()
+    for (const { count, observedAtMs, payload } of encodeEntries(deliveries)) {
+      multi.xadd(keys.lane(lane), '*', 'n', count, 't', observedAtMs, 'z', payload)
+    }
+    multi.hincrby(keys.pending, lane, names.length)
+    multi.hincrby(keys.sinkLedger(sink), 'enqueued', names.length)
+    await multi.exec()
+  }
+
+  function work(sinks: Record<string, Sink>, options: { maxAgeMs?: number; deliverTimeoutMs?: number } = {}) {
+    const open = () => openRedis(server.url, 'work', silentLog)
+    const connections = [open(), open(), open()] as const
+    const lanes = createLanes({
+      redis: connections[0],
+      queueConnection: connections[1],
+      workerConnection: connections[2],
+      keys,
+      sinks: new Map(Object.entries(sinks)),
+      render: (delivery, attempt) => ({
+        kind: 'message',
+        message: { id: delivery.event.id, rule: delivery.rule, event: delivery.event, attempt, object: {}, cloudEvent: '{}' },
+      }),
+      policy: { maxAgeMs: options.maxAgeMs ?? 86_400_000, maxTries: 5 },
+      deliverTimeoutMs: options.deliverTimeoutMs ?? 30_000,
+      budgetMs: 1_000,
+      metrics: createMetrics(),
+      log: silentLog,
+      clock: Date,
+      random: Math.random,
+      onOutOfMemory() {},
+    })
+    const close = async () => {
+      await lanes.close(500)
+      for (const connection of connections) connection.disconnect()
+    }
+    stack.defer(close)
+    return lanes
+  }
+  const ledger = () => readLedger(redis, keys, { verify: true })
+  const drained = (sink: string) =>
+    waitFor(async () => (await ledger()).sinks[sink]?.pending === 0, { timeoutMs: 25_000, what: `${sink} to be drained` })
+  return { server, redis, keys, put, work, ledger, drained, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+}
+
+const numbered = (name: string, count: number) => Array.from({ length: count }, (_, i) => `${name}@${i + 1}`)
+
+test('a lane delivers everything in order, and the ledger balances', async () => {
+  await using it = await bed()
+  await it.put('hook/0', ...numbered('a', 300))
+  const sink = scriptedSink(() => DELIVERED)
+  it.work({ hook: sink }).wake(['hook/0'])
+  await it.drained('hook')
+  expect(sink.took).toEqual(numbered('a', 300))
+  const ledger = await it.ledger()
+  expect(ledger.sinks['hook']).toMatchObject({ enqueued: 300, delivered: 300, dead: 0, pending: 0 })
+  expect(ledger.balanced).toBe(true)
+})
+
+test('a lost wake-up is made up for by the sweeper', async () => {
+  await using it = await bed()
+  await it.put('hook/0', 'a@1')
+  const sink = scriptedSink(() => DELIVERED)
+  it.work({ hook: sink })
+  await it.drained('hook')
+  expect(sink.took).toEqual(['a@1'])
+})
+
+test('an outage burns no attempts: everything waits and then arrives in order', async () => {
+  await using it = await bed()
+  await it.put('hook/0', ...numbered('a', 20), ...numbered('b', 20))
+  let calls = 0
+  const sink = scriptedSink(() => (++calls <= 6 ? DOWN : DELIVERED))
+  it.work({ hook: sink }).wake(['hook/0'])
+  await it.drained('hook')
+  expect(sink.took).toEqual([...numbered('a', 20), ...numbered('b', 20)])
+  expect((await it.ledger()).sinks['hook']).toMatchObject({ delivered: 40, dead: 0 })
+})
+
+test('an event that fails alone gets five tries and becomes a dead letter; its successors wait, other objects go on', async () => {
+  await using it = await bed()
+  await it.put('hook/0', 'bad@1', ...numbered('good', 3), 'bad@2')
+  await it.put('hook/1', ...numbered('other', 500))
+  let tries = 0
+  const sink = scriptedSink(({ event }) => {
+    if (event.name !== 'bad' || event.resourceVersion !== '1') return DELIVERED
+    tries++
+    return ODD
+  })
+  const lanes = it.work({ hook: sink })
+  lanes.wake(['hook/0', 'hook/1'])
+  const trickle = setInterval(() => void it.put('hook/1', 'other@9').then(() => lanes.wake(['hook/1'])), 100)
+  await waitFor(async () => (await it.redis.xlen(it.keys.deadLetters)) === 1, { timeoutMs: 25_000, what: 'the dead letter' })
+  clearInterval(trickle)
+  await it.drained('hook')
+  expect(tries).toBeGreaterThanOrEqual(5)
+  expect(sink.took.filter((name) => name.startsWith('good'))).toEqual(numbered('good', 3))
+  expect(sink.took.at(-1) === 'bad@2' || sink.took.includes('bad@2')).toBe(true)
+  expect((await it.ledger()).balanced).toBe(true)
+})
+
+test('a refused event is a dead letter at once, and a retry of it arrives', async () => {
+  await using it = await bed()
+  await it.put('hook/0', 'a@1', 'bad@1', 'a@2')
+  let mended = false
+  const sink = scriptedSink(({ event }) =>
+    event.name === 'bad' && !mended ? { kind: 'rejected', reason: 'rejected', detail: '422 no' } : DELIVERED,
+  )
+  const lanes = it.work({ hook: sink })
+  lanes.wake(['hook/0'])
+  await it.drained('hook')
+  const letters = await Array.fromAsync(listDeadLetters(it.redis, it.keys))
+  expect(letters).toMatchObject([{ sink: 'hook', rule: 'all', reason: 'rejected', detail: '422 no' }])
+  expect((await it.ledger()).sinks['hook']).toMatchObject({ delivered: 2, dead: 1 })
+  mended = true
+  const letter = await findDeadLetter(it.redis, it.keys, letters[0]?.id ?? '')
+  expect(await retryDeadLetter(it.redis, it.keys, letter!)).toBe(true)
+  expect(await retryDeadLetter(it.redis, it.keys, letter!)).toBe(false)
+  lanes.wake(['hook/0'])
+  await it.drained('hook')
+  expect(sink.took).toEqual(['a@1', 'a@2', 'bad@1'])
+  const ledger = await it.ledger()
+  expect(ledger.sinks['hook']).toMatchObject({ enqueued: 3, delivered: 3, dead: 0 })
+  expect(ledger.balanced).toBe(true)
+})
+
+test('what waited longer than the limit becomes a dead letter with the last failure', async () => {
+  await using it = await bed()
+  await it.put('hook/0', 'a@1')
+  it.work({ hook: scriptedSink(() => DOWN) }, { maxAgeMs: -1 }).wake(['hook/0'])
+  await it.drained('hook')
+  const [letter] = await Array.fromAsync(listDeadLetters(it.redis, it.keys))
+  expect(letter).toMatchObject({ reason: 'expired', detail: expect.stringContaining('refused') })
+})
+
+test('a sink that hangs does not keep another from delivering', async () => {
+  await using it = await bed()
+  const lanesOf = (sink: string) => Array.from({ length: 16 }, (_, i) => `${sink}/${i}`)
+  for (const lane of [...lanesOf('hung'), ...lanesOf('good')]) await it.put(lane, ...numbered(`${lane}-a`, 5))
+  const hung: Sink = { deliver: () => new Promise(() => {}), async close() {} }
+  const good = scriptedSink(() => DELIVERED)
+  it.work({ hung, good }, { deliverTimeoutMs: 2_000 }).wake([...lanesOf('hung'), ...lanesOf('good')])
+  await it.drained('good')
+  expect(good.took).toHaveLength(80)
+})
+
+test('a sink that throws or answers nonsense loses nothing', async () => {
+  await using it = await bed()
+  await it.put('hook/0', ...numbered('a', 3))
+  let calls = 0
+  const good = scriptedSink(() => DELIVERED)
+  const sink: Sink = {
+    async deliver(batch, signal) {
+      calls++
+      if (calls === 1) throw new Error('broken')
+      if (calls === 2) return [] as Outcome[]
+      return good.deliver(batch, signal)
+    },
+    async close() {},
+  }
+  it.work({ hook: sink }).wake(['hook/0'])
+  await it.drained('hook')
+  expect(good.took).toEqual(numbered('a', 3))
+})
+
+test('closing under a backlog hands the rest to another worker, in order', async () => {
+  await using it = await bed()
+  await it.put('hook/0', ...numbered('a', 2_000))
+  const slow = scriptedSink(async () => {
+    await new Promise((resolve) => setTimeout(resolve, 1))
+    return DELIVERED
+  })
+  const first = it.work({ hook: slow })
+  first.wake(['hook/0'])
+  await waitFor(() => slow.took.length > 10, { what: 'some deliveries' })
+  await first.close(500)
+  const rest = scriptedSink(() => DELIVERED)
+  it.work({ hook: rest })
+  await it.drained('hook')
+  expect([...slow.took, ...rest.took]).toEqual(numbered('a', 2_000))
+})
+
+test('queue.md: SCRIPT FLUSH in the middle loses nothing', async () => {
+  await using it = await bed()
+  await it.put('hook/0', ...numbered('a', 1_000))
+  const sink = scriptedSink(async () => {
+    if (sink.took.length % 100 === 0) await it.server.command('SCRIPT', 'FLUSH')
+    return DELIVERED
+  })
+  it.work({ hook: sink }).wake(['hook/0'])
+  await it.drained('hook')
+  expect(sink.took).toEqual(numbered('a', 1_000))
+})
