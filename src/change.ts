@@ -46,6 +46,8 @@ export interface Transition {
  */
 export interface Source {
   key: string
+  /** How people call it: `deployments.apps in shop`. A metric label. */
+  title: string
   resource: Resource
   /** '' watches all namespaces (or a cluster-scoped resource). */
   namespace: string
@@ -58,8 +60,11 @@ export interface Source {
 
 /** Where a source stands, durable in Redis. */
 export interface Checkpoint {
-  /** `listing`: a first list or a relist is not complete; `watching`; `absent`: the resource is not installed. */
-  phase: 'listing' | 'watching' | 'absent'
+  /**
+   * `seeding`: a silent first list is not complete; `listing`: a list whose differences are emitted is not complete;
+   * `absent`: the resource is not installed, so everything in it will be new.
+   */
+  phase: 'seeding' | 'listing' | 'watching' | 'absent'
   /** The position to resume from; '' before the first list was complete. */
   resourceVersion: string
   /** Counts the commits; with `holder` it makes every value unique, so that a stale writer is noticed. */
@@ -86,8 +91,8 @@ export interface SourceSession {
   readonly checkpoint: Checkpoint | undefined
   /** Forgets the index and starts a silent first list. */
   beginSeed(signal: AbortSignal): Promise<void>
-  /** Adds a page to the index; nothing is emitted. */
-  seed(page: readonly ScannedObject[], signal: AbortSignal): Promise<void>
+  /** Adds a page to the index (and takes what is DELETED out of it); nothing is emitted. */
+  seed(page: readonly Change[], signal: AbortSignal): Promise<void>
   /** Starts a list whose differences to the index are emitted as synthesized changes. */
   beginList(comparison: Comparison, signal: AbortSignal): Promise<void>
   /** Emits what is new or different in a page of that list; a name with a new uid emits DELETED of the old first. */
@@ -103,6 +108,14 @@ export interface SourceSession {
 /** Opens a source's durable state; the newest opener owns it, older sessions are fenced. */
 export interface SourceStore {
   open(source: Source, signal: AbortSignal): Promise<SourceSession>
+  /** Kinds that were not installed when they were asked for: once they come, everything in them is new. */
+  readonly absentKinds: AbsentKinds
+}
+
+export interface AbsentKinds {
+  add(kind: string, signal: AbortSignal): Promise<void>
+  has(kind: string, signal: AbortSignal): Promise<boolean>
+  remove(kind: string, signal: AbortSignal): Promise<void>
 }
 
 /** Another process moved the checkpoint: this session must not write any more. */

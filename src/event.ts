@@ -62,7 +62,12 @@ export interface EventHeader {
  * One change of one object, as rules see it. Getters parse on first use: an event that no rule
  * looks into costs no JSON parse.
  */
-export interface ClusterEvent extends Readonly<EventHeader> {
+export interface ClusterEvent extends Readonly<Omit<EventHeader, 'namespace' | 'synthesized' | 'event'>> {
+  /** Undefined for cluster-scoped objects. */
+  readonly namespace: string | undefined
+  readonly synthesized: boolean
+  /** The normalised Event, when the object is one. */
+  readonly event: KubeEvent | undefined
   readonly resource: Resource
   readonly labels: Readonly<Record<string, string>>
   readonly annotations: Readonly<Record<string, string>>

@@ -14,7 +14,10 @@ interface StatusOptions {
 /** Prints watches, sinks and the ledger, as JSON or as tables. */
 export async function status(options: StatusOptions): Promise<number> {
   await using queue = await openQueue(options)
-  const report = await readStatus(queue.redis, queue.keys, { verify: options.verify ?? false, now: Date.now() })
+  const report = await readStatus(queue.redis, queue.keys, {
+    verify: options.verify ?? false,
+    now: Date.now(),
+  })
   process.stdout.write(options.json ? `${JSON.stringify(report, null, 2)}\n` : describe(report))
   return 0
 }
@@ -25,17 +28,42 @@ function describe(report: StatusReport): string {
 
 function processes({ instances, atMs }: StatusReport): string {
   if (instances.length === 0) return 'no process is running\n'
-  const rows = instances.map((it) => [it.host, String(it.pid), it.role, it.version, duration(atMs - it.startedMs)])
+  const rows = instances.map((it) => [
+    it.host,
+    String(it.pid),
+    it.role,
+    it.version,
+    duration(atMs - it.startedMs),
+  ])
   return table([['HOST', 'PID', 'ROLE', 'VERSION', 'UP'], ...rows])
 }
 
 function watches({ instances, ledger, atMs }: StatusReport): string {
   const live = instances.flatMap((instance) => instance.watches)
-  const header = ['WATCH', 'PHASE', 'POSITION', 'LAST CONTACT', 'OBSERVED', 'UNMATCHED', 'DROPPED', 'MATCHED', 'LAST ERROR']
+  const header = [
+    'WATCH',
+    'PHASE',
+    'POSITION',
+    'LAST CONTACT',
+    'OBSERVED',
+    'UNMATCHED',
+    'DROPPED',
+    'MATCHED',
+    'LAST ERROR',
+  ]
   const rows = live.map((watch) => {
     const counts = ledger.watches[watch.key]
-    const numbers = [counts?.observed, counts?.unmatched, counts?.dropped, counts?.matched].map((n) => String(n ?? 0))
-    return [watch.title, watch.phase, watch.resourceVersion, contact(watch, atMs), ...numbers, short(watch.lastError)]
+    const numbers = [counts?.observed, counts?.unmatched, counts?.dropped, counts?.matched].map((n) =>
+      String(n ?? 0),
+    )
+    return [
+      watch.title,
+      watch.phase,
+      watch.resourceVersion,
+      contact(watch, atMs),
+      ...numbers,
+      short(watch.lastError),
+    ]
   })
   return rows.length === 0 ? 'no watches\n' : table([header, ...rows])
 }

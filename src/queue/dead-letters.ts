@@ -20,7 +20,11 @@ export interface StoredDeadLetter {
 const PAGE = 200
 
 /** Newest first. */
-export async function* listDeadLetters(redis: Redis, keys: Keys, sink?: string): AsyncGenerator<StoredDeadLetter> {
+export async function* listDeadLetters(
+  redis: Redis,
+  keys: Keys,
+  sink?: string,
+): AsyncGenerator<StoredDeadLetter> {
   let end = '+'
   for (;;) {
     const rows = await redis.xrevrangeBuffer(keys.deadLetters, end, '-', 'COUNT', PAGE)
@@ -34,7 +38,11 @@ export async function* listDeadLetters(redis: Redis, keys: Keys, sink?: string):
   }
 }
 
-export async function findDeadLetter(redis: Redis, keys: Keys, id: string): Promise<StoredDeadLetter | undefined> {
+export async function findDeadLetter(
+  redis: Redis,
+  keys: Keys,
+  id: string,
+): Promise<StoredDeadLetter | undefined> {
   const [row] = await redis.xrangeBuffer(keys.deadLetters, id, id)
   return row && letterOf(row[0].toString(), row[1])
 }
@@ -44,7 +52,9 @@ export async function retryDeadLetter(redis: Redis, keys: Keys, letter: StoredDe
   const [entry] = encodeEntries([{ ...letter.delivery, replay: true }])
   if (!entry) return false
   const targets = [keys.deadLetters, keys.lane(letter.lane), keys.pending, keys.sinkLedger(letter.sink)]
-  return (await evaluate(redis, RETRY, targets, [letter.id, letter.lane, entry.observedAtMs, entry.payload])) === 1
+  return (
+    (await evaluate(redis, RETRY, targets, [letter.id, letter.lane, entry.observedAtMs, entry.payload])) === 1
+  )
 }
 
 /** Deletes it. The ledger keeps it among the dead, and among the discarded. */

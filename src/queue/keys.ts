@@ -9,6 +9,8 @@ export interface Keys {
   schema: string
   /** Random bytes that salt the hashes of Secret values. */
   salt: string
+  /** Set: spellings of kinds that are waited for. */
+  absentKinds: string
   /** Hash: source key → its description, for status. */
   sources: string
   /** String, JSON: where a source stands. */
@@ -45,6 +47,7 @@ export function keysOf(cluster: string): Keys {
     bullmq: tag,
     schema: `${tag}:schema`,
     salt: `${tag}:salt`,
+    absentKinds: `${tag}:absent-kinds`,
     sources: `${tag}:sources`,
     checkpoint: (source) => `${tag}:checkpoint:${source}`,
     index: (source) => `${tag}:index:${source}`,

@@ -49,7 +49,8 @@ function addEntry(head: Head, entryId: string, payload: Buffer, progress: Record
 
 /** The value of a field of a stream entry. */
 export function fieldOf(fields: readonly Buffer[], name: string): Buffer {
-  for (let i = 0; i < fields.length; i += 2) if (fields[i]?.equals(Buffer.from(name))) return fields[i + 1] as Buffer
+  for (let i = 0; i < fields.length; i += 2)
+    if (fields[i]?.equals(Buffer.from(name))) return fields[i + 1] as Buffer
   throw new Error(`a lane entry has no field ${name}`)
 }
 

@@ -43,7 +43,10 @@ export interface TurnParts {
 }
 
 /** Why a turn ended: nothing left; more left, but others are due; the sink needs a pause. */
-export type TurnEnd = { kind: 'empty' } | { kind: 'more' } | { kind: 'delayed'; afterMs?: number; detail: string }
+export type TurnEnd =
+  | { kind: 'empty' }
+  | { kind: 'more' }
+  | { kind: 'delayed'; afterMs?: number; detail: string }
 
 /** When a lane last failed, to tell an outage from an event that fails alone. */
 export type LaneMemory = Map<string, number>
@@ -58,7 +61,8 @@ export async function takeTurn(
 ): Promise<TurnEnd> {
   const { redis, keys, clock } = parts
   const admission = outlet.breaker.admit()
-  if (admission.kind === 'wait') return { kind: 'delayed', afterMs: admission.ms, detail: 'the sink is failing' }
+  if (admission.kind === 'wait')
+    return { kind: 'delayed', afterMs: admission.ms, detail: 'the sink is failing' }
   const untilMs = clock.now() + parts.budgetMs
   let token = newToken()
   let limit = admission.kind === 'probe' ? 1 : MAX_BATCH
@@ -68,9 +72,21 @@ export async function takeTurn(
       const head = await readHead(redis, keys, lane)
       if (head.items.length === 0) return { kind: 'empty' }
       const batch = head.items.slice(0, limit)
-      const verdict = await deliverBatch(parts, outlet, batch, memory.get(lane) ?? Number.POSITIVE_INFINITY, signal)
+      const verdict = await deliverBatch(
+        parts,
+        outlet,
+        batch,
+        memory.get(lane) ?? Number.POSITIVE_INFINITY,
+        signal,
+      )
       const next = newToken()
-      const settled = await settle(redis, keys, settlementOf(outlet.name, lane, head, verdict, clock.now()), token, next)
+      const settled = await settle(
+        redis,
+        keys,
+        settlementOf(outlet.name, lane, head, verdict, clock.now()),
+        token,
+        next,
+      )
       if (settled === 'fenced') return { kind: 'delayed', detail: 'another worker took this lane over' }
       token = next
       note(parts, outlet, verdict)
@@ -105,7 +121,8 @@ async function deliverBatch(
   const places: number[] = []
   for (const [i, item] of batch.entries()) {
     const rendered = parts.render(item.delivery, item.tries)
-    if (rendered.kind === 'fault') outcomes[i] = { kind: 'rejected', reason: 'render', detail: rendered.detail }
+    if (rendered.kind === 'fault')
+      outcomes[i] = { kind: 'rejected', reason: 'render', detail: rendered.detail }
     else places[messages.push(rendered.message) - 1] = i
   }
   const answers = messages.length === 0 ? [] : await callSink(parts, outlet.sink, messages, signal)
@@ -115,13 +132,19 @@ async function deliverBatch(
 }
 
 /** Never throws, never takes longer than the deadline, always one outcome per message. */
-async function callSink(parts: TurnParts, sink: Sink, messages: readonly Message[], signal: AbortSignal): Promise<Outcome[]> {
+async function callSink(
+  parts: TurnParts,
+  sink: Sink,
+  messages: readonly Message[],
+  signal: AbortSignal,
+): Promise<Outcome[]> {
   const deadline = AbortSignal.timeout(parts.deliverTimeoutMs)
   const either = AbortSignal.any([signal, deadline])
   const all = (outcome: Outcome) => messages.map(() => outcome)
   const late = new Promise<Outcome[]>((resolve) => {
     // A sink gets a moment after the abort to say what it had sent already.
-    const giveUp = () => setTimeout(() => resolve(all(failure('timeout', 'the sink did not answer in time'))), 1_000).unref()
+    const giveUp = () =>
+      setTimeout(() => resolve(all(failure('timeout', 'the sink did not answer in time'))), 1_000).unref()
     either.addEventListener('abort', giveUp, { once: true })
   })
   try {
@@ -161,7 +184,8 @@ function settlementOf(sink: string, lane: string, head: Head, verdict: Verdict<I
 function note({ metrics, clock, log }: TurnParts, outlet: Outlet, verdict: Verdict<Item>): void {
   const sink = outlet.name
   const now = clock.now()
-  for (const { observedAtMs } of verdict.delivered) metrics.latency.observe({ sink }, Math.max(0, now - observedAtMs) / 1_000)
+  for (const { observedAtMs } of verdict.delivered)
+    metrics.latency.observe({ sink }, Math.max(0, now - observedAtMs) / 1_000)
   if (verdict.delivered.length > 0) {
     metrics.delivered.inc({ sink }, verdict.delivered.length)
     outlet.lastDeliveredMs = now
@@ -189,7 +213,8 @@ function delayed(
   outlet.lastErrorMs = clock.now()
   // A failure of single events while nothing succeeds is one of the sink, too.
   const othersSucceed = (outlet.lastDeliveredMs ?? 0) > clock.now() - RECENTLY_MS
-  if (!wholeSink && othersSucceed) return { kind: 'delayed', ...(afterMs !== undefined && { afterMs }), detail }
+  if (!wholeSink && othersSucceed)
+    return { kind: 'delayed', ...(afterMs !== undefined && { afterMs }), detail }
   if (outlet.healthy) log.warn({ sink: outlet.name, reason, detail }, 'the sink fails; its deliveries wait')
   outlet.healthy = false
   return { kind: 'delayed', afterMs: outlet.breaker.failed(afterMs), detail }

@@ -1,10 +1,10 @@
 import { Queue, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
+import type { Sink } from '../sink/index.ts'
 import type { SinkStatus } from '../status.ts'
 import { createBreaker } from './breaker.ts'
-import { sinkOf } from './ledger.ts'
 import { type LaneMemory, type Outlet, type TurnParts, takeTurn } from './lane-turn.ts'
-import type { Sink } from '../sink/index.ts'
+import { sinkOf } from './ledger.ts'
 
 export interface Lanes {
   /** Says that these lanes have work. Returns at once; a wake-up that gets lost is made up for by the sweeper. */
@@ -81,9 +81,11 @@ function createWaker(queue: Queue, { log }: LanesParts) {
     while (asked.size > 0) {
       const lanes = [...asked]
       asked.clear()
-      await queue.addBulk(lanes.map((lane) => ({ name: 'lane', data: { lane }, opts: jobOptions(lane) }))).catch((error) => {
-        log.debug({ error }, 'wake-up failed; the sweeper will repeat it')
-      })
+      await queue
+        .addBulk(lanes.map((lane) => ({ name: 'lane', data: { lane }, opts: jobOptions(lane) })))
+        .catch((error) => {
+          log.debug({ error }, 'wake-up failed; the sweeper will repeat it')
+        })
     }
   }
 
@@ -169,26 +171,34 @@ function calm(worker: Worker, { onOutOfMemory, log }: LanesParts): (error: Error
     if (!error.message.includes('OOM') || paused) return
     onOutOfMemory()
     paused = true
-    void worker.pause(true).then(() =>
-      setTimeout(() => {
-        paused = false
-        worker.resume()
-      }, 500),
-    )
+    const goOn = () => {
+      paused = false
+      void worker.resume()
+    }
+    void worker.pause(true).then(() => setTimeout(goOn, 500))
   }
 }
 
 function backoffMs(attempts: number, error: Error | undefined, random: () => number): number {
-  if (error instanceof LaneDelayed && error.afterMs !== undefined) return Math.ceil(error.afterMs + random() * 200)
+  if (error instanceof LaneDelayed && error.afterMs !== undefined)
+    return Math.ceil(error.afterMs + random() * 200)
   const capMs = Math.min(FIRST_BACKOFF_MS * 2 ** Math.min(attempts - 1, 10), MAX_BACKOFF_MS)
   return Math.ceil(capMs * (0.5 + random() / 2))
 }
 
 /** Wakes every lane that has something to deliver: makes up for wake-ups that a crash lost. */
-async function sweep(parts: LanesParts, outlets: ReadonlyMap<string, Outlet>, wake: Lanes['wake']): Promise<void> {
+async function sweep(
+  parts: LanesParts,
+  outlets: ReadonlyMap<string, Outlet>,
+  wake: Lanes['wake'],
+): Promise<void> {
   try {
     const pending = await parts.redis.hgetall(parts.keys.pending)
-    wake(Object.keys(pending).filter((lane) => Number(pending[lane]) > 0 && (outlets.size === 0 || outlets.has(sinkOf(lane)))))
+    wake(
+      Object.keys(pending).filter(
+        (lane) => Number(pending[lane]) > 0 && (outlets.size === 0 || outlets.has(sinkOf(lane))),
+      ),
+    )
   } catch (error) {
     parts.log.debug({ error }, 'sweep failed; the next one follows')
   }

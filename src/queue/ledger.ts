@@ -67,7 +67,12 @@ async function countSink(
   pendingOf: Record<string, string>,
   verify: boolean,
 ): Promise<SinkCounts> {
-  const counts = numbers(await redis.hgetall(keys.sinkLedger(sink)), { enqueued: 0, delivered: 0, dead: 0, discarded: 0 })
+  const counts = numbers(await redis.hgetall(keys.sinkLedger(sink)), {
+    enqueued: 0,
+    delivered: 0,
+    dead: 0,
+    discarded: 0,
+  })
   let pending = 0
   const oldest: number[] = []
   for (const lane of lanes) {

@@ -40,7 +40,8 @@ export function judge<T extends Tried>(
   for (const [i, item] of batch.entries()) {
     const outcome = outcomes[i] as Outcome
     if (outcome.kind === 'delivered') verdict.delivered.push(item)
-    else if (outcome.kind === 'rejected') verdict.dead.push({ item, reason: outcome.reason, detail: outcome.detail })
+    else if (outcome.kind === 'rejected')
+      verdict.dead.push({ item, reason: outcome.reason, detail: outcome.detail })
     else if (nowMs - item.observedAtMs > policy.maxAgeMs) verdict.dead.push(expired(item, outcome.detail))
     else {
       const first = !blocked.has(item.uid)
@@ -53,7 +54,13 @@ export function judge<T extends Tried>(
 
 type Retry = Extract<Outcome, { kind: 'retry' }>
 
-function again<T extends Tried>(verdict: Verdict<T>, item: T, outcome: Retry, alive: boolean, policy: Policy): void {
+function again<T extends Tried>(
+  verdict: Verdict<T>,
+  item: T,
+  outcome: Retry,
+  alive: boolean,
+  policy: Policy,
+): void {
   const { reason, detail, scope, afterMs } = outcome
   if (scope === 'event' && alive) {
     const tries = item.tries + 1

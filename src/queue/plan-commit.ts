@@ -25,8 +25,19 @@ export const NOTHING: Preparation = { read() {}, plan: () => emptyPlan() }
 /** Forgets what the index knows. */
 export const FORGET: Preparation = { read() {}, plan: () => ({ ...emptyPlan(), forget: true }) }
 
-export function prepareSeed(indexSet: string[]): Preparation {
-  return { read() {}, plan: () => ({ ...emptyPlan(), indexSet }) }
+/** Objects that are there at the beginning: known, not told. */
+export function prepareSeed(page: readonly Change[]): Preparation {
+  const last = new Map(page.map((change) => [change.object.uid, change]))
+  const there = [...last.values()].filter(({ type }) => type !== 'DELETED')
+  const gone = [...last.values()].filter(({ type }) => type === 'DELETED')
+  return {
+    read() {},
+    plan: () => ({
+      ...emptyPlan(),
+      indexSet: there.flatMap(({ object }) => [object.uid, encodeIndexEntry(object)]),
+      indexDelete: gone.map(({ object }) => object.uid),
+    }),
+  }
 }
 
 /** The frames of a watch, in order. */

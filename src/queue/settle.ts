@@ -41,7 +41,14 @@ export async function settle(
   const done = await evaluate(
     redis,
     SETTLE,
-    [keys.owner(lane), keys.lane(lane), keys.progress(lane), keys.pending, keys.sinkLedger(sink), keys.deadLetters],
+    [
+      keys.owner(lane),
+      keys.lane(lane),
+      keys.progress(lane),
+      keys.pending,
+      keys.sinkLedger(sink),
+      keys.deadLetters,
+    ],
     [
       token,
       nextToken,
@@ -51,7 +58,9 @@ export async function settle(
       ...counted(finished),
       ...counted([...partial].flat()),
       ...counted([...tries].flat().map(String)),
-      ...counted(dead.flatMap(({ rule, reason, detail, atMs, payload }) => [rule, reason, detail, atMs, payload])),
+      ...counted(
+        dead.flatMap(({ rule, reason, detail, atMs, payload }) => [rule, reason, detail, atMs, payload]),
+      ),
     ],
   )
   return done === 1 ? 'settled' : 'fenced'
@@ -64,7 +73,12 @@ function counted(values: readonly Argument[]): Argument[] {
 }
 
 /** Sends the text of the script: EVALSHA would have to be repeated after a SCRIPT FLUSH. */
-export function evaluate(redis: Redis, script: string, keys: readonly string[], args: readonly Argument[]): Promise<unknown> {
+export function evaluate(
+  redis: Redis,
+  script: string,
+  keys: readonly string[],
+  args: readonly Argument[],
+): Promise<unknown> {
   return redis.eval(script, keys.length, ...keys, ...args)
 }
 

@@ -6,7 +6,6 @@ import {
   type Comparison,
   type Decide,
   FencedError,
-  type ScannedObject,
   type Source,
   type SourceSession,
   type SourceStore,
@@ -14,7 +13,7 @@ import {
 import type { Delivery } from '../delivery.ts'
 import type { Metrics } from '../metrics.ts'
 import type { CommitLine } from './commit-line.ts'
-import { decodeIndexEntry, encodeIndexEntry, nameOf } from './index-entry.ts'
+import { decodeIndexEntry, nameOf } from './index-entry.ts'
 import type { Keys } from './keys.ts'
 import {
   FORGET,
@@ -47,11 +46,20 @@ const UNSEEN_TTL_MS = 86_400_000
 
 /** Sources on Redis: position, index, lanes and ledger, each call one transaction. */
 export function createSourceStore(parts: StoreParts): SourceStore {
+  const { line, keys } = parts
   return {
     async open(source, signal) {
       const session = new Session(parts, source)
       await session.take(signal)
       return session
+    },
+    absentKinds: {
+      add: async (kind, signal) =>
+        void (await line.run((redis) => redis.sadd(keys.absentKinds, kind), signal)),
+      has: async (kind, signal) =>
+        (await line.run((redis) => redis.sismember(keys.absentKinds, kind), signal)) === 1,
+      remove: async (kind, signal) =>
+        void (await line.run((redis) => redis.srem(keys.absentKinds, kind), signal)),
     },
   }
 }
@@ -89,14 +97,11 @@ class Session implements SourceSession {
 
   async beginSeed(signal: AbortSignal): Promise<void> {
     await this.#describe(signal)
-    await this.#transact({ phase: 'listing', resourceVersion: '' }, FORGET, signal)
+    await this.#transact({ phase: 'seeding', resourceVersion: '' }, FORGET, signal)
   }
 
-  async seed(page: readonly ScannedObject[], signal: AbortSignal): Promise<void> {
-    for (const part of chunks(page)) {
-      const entries = part.flatMap((object) => [object.uid, encodeIndexEntry(object)])
-      await this.#transact({}, prepareSeed(entries), signal)
-    }
+  async seed(page: readonly Change[], signal: AbortSignal): Promise<void> {
+    for (const part of chunks(page)) await this.#transact({}, prepareSeed(part), signal)
   }
 
   async beginList(comparison: Comparison, signal: AbortSignal): Promise<void> {
@@ -131,8 +136,8 @@ class Session implements SourceSession {
   }
 
   async #describe(signal: AbortSignal): Promise<void> {
-    const { resource, namespace, labelSelector, fieldSelector } = this.#source
-    const text = JSON.stringify({ resource, namespace, labelSelector, fieldSelector })
+    const { title, resource, namespace, labelSelector, fieldSelector } = this.#source
+    const text = JSON.stringify({ title, resource, namespace, labelSelector, fieldSelector })
     await this.#parts.line.run(
       (redis) => redis.hset(this.#parts.keys.sources, this.#source.key, text),
       signal,
@@ -181,7 +186,7 @@ class Session implements SourceSession {
         if (current === next && written) return void (await redis.unwatch())
         if (current !== this.#stored) {
           await redis.unwatch()
-          metrics.fenced.inc({ watch: this.#source.key })
+          metrics.fenced.inc({ watch: this.#source.title })
           throw new FencedError(`another process moved the position of ${this.#source.key}`)
         }
         written = await this.#prepareWrite(preparation, replies, redis)
@@ -191,7 +196,7 @@ class Session implements SourceSession {
     this.#stored = next
     metrics.commitSeconds.observe((clock.now() - startedMs) / 1_000)
     if (!written) return
-    count(metrics, this.#source.key, written.plan, written.decision, written.lanes)
+    count(metrics, this.#source.title, written.plan, written.decision, written.lanes)
     if (written.lanes.size > 0) onEnqueued([...written.lanes.keys()])
   }
 

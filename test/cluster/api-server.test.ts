@@ -9,7 +9,11 @@ test('acceptance 4, case 13: the API server is killed twice under writes and not
   const { kubernetes } = bed
   for (let round = 0; round < 2; round++) {
     // Writes that the dying server did not answer are known from etcd, not from the writer.
-    const load = churn(kubernetes, [CONFIG_MAPS], { count: 400, parallel: 8, prefix: `round-${round}` }).catch(() => {})
+    const load = churn(kubernetes, [CONFIG_MAPS], {
+      count: 400,
+      parallel: 8,
+      prefix: `round-${round}`,
+    }).catch(() => {})
     const before = bed.hook.requests.length
     await waitFor(() => bed.hook.requests.length > before + 50, { what: 'the load to flow' })
     await kubernetes.killApiServer()
@@ -17,7 +21,10 @@ test('acceptance 4, case 13: the API server is killed twice under writes and not
     await kubernetes.startApiServer()
   }
   await kubernetes.request('POST', CONFIG_MAPS, manifest(CONFIG_MAPS, 'after', 0))
-  await waitFor(() => bed.arrivals().some(({ key }) => key.endsWith('/after')), { timeoutMs: 60_000, what: 'the newest change' })
+  await waitFor(() => bed.arrivals().some(({ key }) => key.endsWith('/after')), {
+    timeoutMs: 60_000,
+    what: 'the newest change',
+  })
   const { missing, repeated, outOfOrder } = differences(await bed.history(), bed.arrivals())
   // A restarted server's history may begin after our position (410): then several changes of an object arrive as one.
   const newest = new Map((await bed.history()).map((entry) => [entry.key, entry]))
@@ -26,7 +33,8 @@ test('acceptance 4, case 13: the API server is killed twice under writes and not
     return entry?.resourceVersion !== name.slice(name.lastIndexOf('@') + 1)
   })
   const stateOf = finalState(bed.arrivals())
-  for (const { key, type } of newest.values()) if (type !== 'DELETED') expect(stateOf.get(key), key).not.toBe('DELETED')
+  for (const { key, type } of newest.values())
+    if (type !== 'DELETED') expect(stateOf.get(key), key).not.toBe('DELETED')
   for (const { key, type } of newest.values()) {
     if (type === 'DELETED' && stateOf.has(key)) expect(stateOf.get(key), key).toBe('DELETED')
   }
@@ -58,9 +66,17 @@ test('acceptance 4, case 20: an etcd restored to an older snapshot is noticed, a
   const before = bed.hook.requests.length
   await kubernetes.restore(snapshot)
   await kubernetes.request('POST', CONFIG_MAPS, manifest(CONFIG_MAPS, 'new-life', 0))
-  const since = () => bed.arrivals().slice(before).map(({ type, key }) => `${type} ${key.split('/').at(-1)}`).sort()
+  const since = () =>
+    bed
+      .arrivals()
+      .slice(before)
+      .map(({ type, key }) => `${type} ${key.split('/').at(-1)}`)
+      .sort()
   const expected = ['ADDED comes-back', 'ADDED new-life', 'DELETED vanishes', 'MODIFIED reverts']
-  await waitFor(() => since().length >= expected.length, { timeoutMs: 60_000, what: () => `the difference; so far ${since()}` })
+  await waitFor(() => since().length >= expected.length, {
+    timeoutMs: 60_000,
+    what: () => `the difference; so far ${since()}`,
+  })
   expect(since()).toEqual(expected)
 }, 180_000)
 
@@ -72,8 +88,10 @@ test('acceptance 4, cases 15-17: a CRD that is installed late, updated, deleted 
   const { kubernetes } = bed
   const crd = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.stable.example.com'
   const create = (name: string) => kubernetes.request('POST', WIDGETS, manifest(WIDGETS, name, 0))
-  const change = (name: string, step: number) => kubernetes.request('PUT', `${WIDGETS}/${name}`, manifest(WIDGETS, name, step))
-  const came = (name: string) => () => bed.arrivals().some(({ type, key }) => `${type} ${key.split('/').at(-1)}` === name)
+  const change = (name: string, step: number) =>
+    kubernetes.request('PUT', `${WIDGETS}/${name}`, manifest(WIDGETS, name, step))
+  const came = (name: string) => () =>
+    bed.arrivals().some(({ type, key }) => `${type} ${key.split('/').at(-1)}` === name)
   const arrived = (name: string) => waitFor(came(name), { timeoutMs: 60_000, what: name })
 
   await installWidgets(kubernetes)
@@ -92,13 +110,25 @@ test('acceptance 4, cases 15-17: a CRD that is installed late, updated, deleted 
   await arrived('DELETED first')
   await arrived('DELETED second')
 
-  await waitFor(() => kubernetes.request('GET', crd).then(() => false, () => true), { what: 'the CRD to be gone' })
+  await waitFor(
+    () =>
+      kubernetes.request('GET', crd).then(
+        () => false,
+        () => true,
+      ),
+    { what: 'the CRD to be gone' },
+  )
   await installWidgets(kubernetes)
   await create('third')
   await arrived('ADDED third')
 
   const names = bed.arrivals().map(({ type, key }) => `${type} ${key.split('/').at(-1)}`)
   expect(names.sort()).toEqual([
-    'ADDED first', 'ADDED second', 'ADDED third', 'DELETED first', 'DELETED second', 'MODIFIED first',
+    'ADDED first',
+    'ADDED second',
+    'ADDED third',
+    'DELETED first',
+    'DELETED second',
+    'MODIFIED first',
   ])
 }, 180_000)

@@ -61,16 +61,33 @@ rules: ${options.rules ?? '[{ name: all, when: { namespace: default }, to: [hook
     const missing = () => differences(happened, arrivals()).missing
     await waitFor(() => missing().length === 0, {
       timeoutMs,
-      what: () => `${happened.length} changes to arrive; missing ${missing().length}: ${missing().slice(0, 5).join(', ')}`,
+      what: () =>
+        `${happened.length} changes to arrive; missing ${missing().length}: ${missing().slice(0, 5).join(', ')}`,
     })
     return happened
   }
   const owned = stack.move()
-  return { kubernetes, redis, hook, kubeherald, arrivals, history, allArrived, [Symbol.asyncDispose]: () => owned.disposeAsync() }
+  return {
+    kubernetes,
+    redis,
+    hook,
+    kubeherald,
+    arrivals,
+    history,
+    allArrived,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  }
 }
 
 /** Installs the custom resource and waits until it is served. */
 export async function installWidgets(kubernetes: Pick<Kubernetes, 'request'>): Promise<void> {
   await kubernetes.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', WIDGET_CRD)
-  await waitFor(() => kubernetes.request('GET', WIDGETS).then(() => true, () => false), { what: 'widgets to be served' })
+  await waitFor(
+    () =>
+      kubernetes.request('GET', WIDGETS).then(
+        () => true,
+        () => false,
+      ),
+    { what: 'widgets to be served' },
+  )
 }

@@ -12,7 +12,8 @@ test('acceptance 3: after a compaction the net differences of the downtime arriv
         ? kubernetes.request('PUT', `${CONFIG_MAPS}/${name}`, manifest(CONFIG_MAPS, name, step))
         : kubernetes.request('DELETE', `${CONFIG_MAPS}/${name}`)
   const each = async (count: number, act: (i: number) => Promise<unknown>) => {
-    for (let i = 0; i < count; i += 10) await Promise.all(Array.from({ length: Math.min(10, count - i) }, (_, j) => act(i + j)))
+    for (let i = 0; i < count; i += 10)
+      await Promise.all(Array.from({ length: Math.min(10, count - i) }, (_, j) => act(i + j)))
   }
   const uid = async (name: string): Promise<string> =>
     ((await kubernetes.request('GET', `${CONFIG_MAPS}/${name}`)) as any).metadata.uid
@@ -38,7 +39,9 @@ test('acceptance 3: after a compaction the net differences of the downtime arriv
 
   await kubeherald.start()
   await write('POST', 'the-end')
-  await expect.poll(() => hook.requests.some(({ body }) => body.includes('the-end')), { timeout: 30_000 }).toBe(true)
+  await expect
+    .poll(() => hook.requests.some(({ body }) => body.includes('the-end')), { timeout: 30_000 })
+    .toBe(true)
   await expect.poll(() => hook.requests.length - before, { timeout: 30_000 }).toBeGreaterThanOrEqual(401)
 
   const arrived = bed.arrivals().slice(before)
@@ -46,14 +49,19 @@ test('acceptance 3: after a compaction the net differences of the downtime arriv
   expect(real.map(({ key }) => key)).toEqual(['configmaps/default/the-end'])
   const net = arrived.filter(({ synthesized }) => synthesized)
   const names = (type: string) =>
-    net.filter((arrival) => arrival.type === type).map(({ key }) => key.slice('configmaps/default/'.length)).sort()
+    net
+      .filter((arrival) => arrival.type === type)
+      .map(({ key }) => key.slice('configmaps/default/'.length))
+      .sort()
   const expected = (...groups: [string, number][]) =>
     groups.flatMap(([prefix, count]) => Array.from({ length: count }, (_, i) => `${prefix}-${i}`)).sort()
   expect(names('MODIFIED')).toEqual(expected(['changed', 100]))
   expect(names('DELETED')).toEqual(expected(['deleted', 100], ['recreated', 50]))
   expect(names('ADDED')).toEqual(expected(['created', 100], ['recreated', 50]))
   for (const [name, old] of oldUids) {
-    const [first, second] = net.filter(({ key }) => key.endsWith(`/${name}`)).sort((a, b) => Number(a.uid !== old) - Number(b.uid !== old))
+    const [first, second] = net
+      .filter(({ key }) => key.endsWith(`/${name}`))
+      .sort((a, b) => Number(a.uid !== old) - Number(b.uid !== old))
     expect(first).toMatchObject({ uid: old, type: 'DELETED' })
     expect(second).toMatchObject({ type: 'ADDED' })
   }

@@ -19,7 +19,8 @@ test('acceptance 8: an Event whose count rises to 100 arrives as 100 changes', a
     lastTimestamp: new Date().toISOString().replace(/\.\d+Z/, 'Z'),
   })
   await bed.kubernetes.request('POST', EVENTS, event(1))
-  for (let count = 2; count <= 100; count++) await bed.kubernetes.request('PUT', `${EVENTS}/web-1.back-off`, event(count))
+  for (let count = 2; count <= 100; count++)
+    await bed.kubernetes.request('PUT', `${EVENTS}/web-1.back-off`, event(count))
   await waitFor(() => bed.hook.requests.length >= 100, { what: '100 changes' })
   const counts = bed.hook.requests.map(({ body }) => JSON.parse(body).data.event.count)
   expect(counts).toEqual(Array.from({ length: 100 }, (_, i) => i + 1))

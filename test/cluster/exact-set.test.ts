@@ -18,7 +18,12 @@ test('acceptance 1: every change of 5,000 objects of three kinds arrives once, i
   expect(differences(history, bed.arrivals())).toEqual(exactly())
   const { ledger } = await bed.kubeherald.status()
   expect(ledger.balanced).toBe(true)
-  expect(ledger.sinks.hook).toMatchObject({ enqueued: history.length, delivered: history.length, dead: 0, pending: 0 })
+  expect(ledger.sinks.hook).toMatchObject({
+    enqueued: history.length,
+    delivered: history.length,
+    dead: 0,
+    pending: 0,
+  })
 }, 180_000)
 
 test('acceptance 2: ten kill -9 under load lose nothing, keep the order and enqueue exactly once', async () => {

@@ -73,7 +73,8 @@ export async function startKubeherald(options: KubeheraldOptions): Promise<Kubeh
     if (unready) return
     await waitFor(
       async () => {
-        if (started.exitCode !== null) throw new Error(`kubeherald ended with ${started.exitCode}:\n${output}`)
+        if (started.exitCode !== null)
+          throw new Error(`kubeherald ended with ${started.exitCode}:\n${output}`)
         return isReady()
       },
       { timeoutMs: 30_000, what: () => `kubeherald to be ready; it said:\n${output.slice(-3_000)}` },

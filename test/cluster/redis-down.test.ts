@@ -37,18 +37,30 @@ test('acceptance 6: a full Redis pauses the watches, workers drain, and everythi
   const write = (i: number) =>
     kubernetes.request('POST', CONFIG_MAPS, {
       ...manifest(CONFIG_MAPS, `big-${i}`, 0),
-      data: { noise: Buffer.from(filler.replaceAll('x', () => String.fromCharCode(33 + Math.random() * 90))).toString('base64') },
+      data: {
+        noise: Buffer.from(
+          filler.replaceAll('x', () => String.fromCharCode(33 + Math.random() * 90)),
+        ).toString('base64'),
+      },
     })
   for (let i = 0; i < 20; i++) await write(i)
-  await waitFor(async () => (await kubeherald.status()).ledger.sinks.hook?.pending === 20, { what: '20 waiting deliveries' })
+  await waitFor(async () => (await kubeherald.status()).ledger.sinks.hook?.pending === 20, {
+    what: '20 waiting deliveries',
+  })
   const used = await redis.command('INFO', 'memory')
   const bytes = Number(/used_memory:(\d+)/.exec(String(used))?.[1])
   await redis.command('CONFIG', 'SET', 'maxmemory', String(bytes + 300_000))
   for (let i = 20; i < 120; i++) await write(i)
-  await waitFor(async () => !(await kubeherald.ready()), { timeoutMs: 30_000, what: 'readiness to be false while Redis is full' })
+  await waitFor(async () => !(await kubeherald.ready()), {
+    timeoutMs: 30_000,
+    what: 'readiness to be false while Redis is full',
+  })
   hook.answer(() => ({ status: 200 }))
   const delivered = () => new Set(bed.arrivals().map(({ key }) => key)).size
-  await waitFor(() => hook.requests.filter(({ status }) => status === 200).length >= 20, { timeoutMs: 60_000, what: 'the workers to drain' })
+  await waitFor(() => hook.requests.filter(({ status }) => status === 200).length >= 20, {
+    timeoutMs: 60_000,
+    what: 'the workers to drain',
+  })
   await redis.command('CONFIG', 'SET', 'maxmemory', '0')
   await bed.allArrived()
   expect(delivered()).toBe(120)

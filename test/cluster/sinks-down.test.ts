@@ -10,7 +10,8 @@ const OUTAGE_MS = Number(process.env['OUTAGE_SECONDS'] ?? 10) * 1_000
 test('acceptance 5: one webhook fails and then hangs, the other never notices; a refused event is a dead letter until it is retried', async () => {
   await using good = await startReceiver()
   await using bed = await startBed({
-    sinks: (hook) => `{ bad: { type: webhook, url: "${hook.url}" }, good: { type: webhook, url: "${good.url}" } }`,
+    sinks: (hook) =>
+      `{ bad: { type: webhook, url: "${hook.url}" }, good: { type: webhook, url: "${good.url}" } }`,
     rules: '[{ name: all, when: { namespace: default }, to: [bad, good] }]',
   })
   const { kubernetes, kubeherald, hook: bad } = bed
@@ -32,24 +33,44 @@ test('acceptance 5: one webhook fails and then hangs, the other never notices; a
   bad.answer(() => ({ hang: true }))
   await outage(() => written.size)
   // Refuses one certain object for good, takes the others.
-  bad.answer(({ body }) => (JSON.parse(body).name === 'object-7' ? { status: 422, body: 'no sevens' } : { status: 200 }))
+  bad.answer(({ body }) =>
+    JSON.parse(body).name === 'object-7' ? { status: 422, body: 'no sevens' } : { status: 200 },
+  )
   await outage(() => written.size, 3_000)
   writing = false
   await writer
 
   const history = await bed.history()
-  await waitFor(() => good.requests.length >= history.length, { timeoutMs: 30_000, what: 'the good webhook to have all' })
-  expect(differences(history, good.requests.map(({ body }) => arrivalOf(body)))).toEqual(exactly())
+  await waitFor(() => good.requests.length >= history.length, {
+    timeoutMs: 30_000,
+    what: 'the good webhook to have all',
+  })
+  expect(
+    differences(
+      history,
+      good.requests.map(({ body }) => arrivalOf(body)),
+    ),
+  ).toEqual(exactly())
 
-  const accepted = () => bad.requests.filter(({ status }) => status === 200).map(({ body }) => arrivalOf(body))
+  const accepted = () =>
+    bad.requests.filter(({ status }) => status === 200).map(({ body }) => arrivalOf(body))
   const sevens = history.filter(({ key }) => key.endsWith('/object-7'))
   const others = history.filter(({ key }) => !key.endsWith('/object-7'))
-  await waitFor(() => differences(others, accepted()).missing.length === 0, { timeoutMs: 60_000, what: 'the mended webhook to catch up' })
+  await waitFor(() => differences(others, accepted()).missing.length === 0, {
+    timeoutMs: 60_000,
+    what: 'the mended webhook to catch up',
+  })
   expect(differences(others, accepted()).outOfOrder).toEqual([])
-  await waitFor(async () => (await kubeherald.status()).ledger.sinks.bad.pending === 0, { timeoutMs: 60_000, what: 'an empty lane' })
+  await waitFor(async () => (await kubeherald.status()).ledger.sinks.bad.pending === 0, {
+    timeoutMs: 60_000,
+    what: 'an empty lane',
+  })
 
   const listed = await kubeherald.command('dead-letters', 'list', '--json', '--limit', '100000')
-  const letters = listed.stdout.trim().split('\n').map((line) => JSON.parse(line))
+  const letters = listed.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
   expect(letters).toHaveLength(sevens.length)
   const shown = await kubeherald.command('dead-letters', 'show', letters[0].id)
   expect(shown.stdout).toContain('422')
@@ -57,10 +78,18 @@ test('acceptance 5: one webhook fails and then hangs, the other never notices; a
 
   bad.answer(() => ({ status: 200 }))
   expect((await kubeherald.command('dead-letters', 'retry', '--all')).code).toBe(0)
-  await waitFor(() => differences(history, accepted()).missing.length === 0, { timeoutMs: 30_000, what: 'the dead letters to arrive' })
+  await waitFor(() => differences(history, accepted()).missing.length === 0, {
+    timeoutMs: 30_000,
+    what: 'the dead letters to arrive',
+  })
   const { ledger } = await kubeherald.status()
   expect(ledger.balanced).toBe(true)
-  expect(ledger.sinks.bad).toMatchObject({ enqueued: history.length, delivered: history.length, dead: 0, pending: 0 })
+  expect(ledger.sinks.bad).toMatchObject({
+    enqueued: history.length,
+    delivered: history.length,
+    dead: 0,
+    pending: 0,
+  })
 
   // How long the good webhook waited for a change while the bad one failed.
   const delays = good.requests.flatMap(({ body, atMs }) => {
@@ -75,5 +104,8 @@ test('acceptance 5: one webhook fails and then hangs, the other never notices; a
 async function outage(written: () => number, ms = OUTAGE_MS): Promise<void> {
   const until = Date.now() + ms
   const before = written()
-  await waitFor(() => Date.now() >= until && written() > before, { timeoutMs: ms + 30_000, what: 'the outage to pass' })
+  await waitFor(() => Date.now() >= until && written() > before, {
+    timeoutMs: ms + 30_000,
+    what: 'the outage to pass',
+  })
 }

@@ -26,11 +26,17 @@ export const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments'
 /** A manifest of the kind that a collection path holds. */
 export function manifest(collection: string, name: string, step: number): object {
   const metadata = { name, labels: { app: name, step: String(step) } }
-  if (collection === CONFIG_MAPS) return { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { step: String(step) } }
-  if (collection === WIDGETS) return { apiVersion: 'stable.example.com/v1', kind: 'Widget', metadata, spec: { step } }
+  if (collection === CONFIG_MAPS)
+    return { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { step: String(step) } }
+  if (collection === WIDGETS)
+    return { apiVersion: 'stable.example.com/v1', kind: 'Widget', metadata, spec: { step } }
   const labels = { app: name }
   const containers = [{ name: 'app', image: `registry.invalid/app:${step}` }]
-  const spec = { replicas: 1, selector: { matchLabels: labels }, template: { metadata: { labels }, spec: { containers } } }
+  const spec = {
+    replicas: 1,
+    selector: { matchLabels: labels },
+    template: { metadata: { labels }, spec: { containers } },
+  }
   return { apiVersion: 'apps/v1', kind: 'Deployment', metadata, spec }
 }
 
@@ -41,7 +47,9 @@ export async function churn(
   options: { count: number; parallel: number; prefix?: string; deleteEvery?: number },
 ): Promise<void> {
   const { count, parallel, prefix = 'object', deleteEvery = 1 } = options
-  const jobs = collections.flatMap((collection) => Array.from({ length: count }, (_, i) => ({ collection, i })))
+  const jobs = collections.flatMap((collection) =>
+    Array.from({ length: count }, (_, i) => ({ collection, i })),
+  )
   let next = 0
   async function work(): Promise<void> {
     for (let job = jobs[next++]; job; job = jobs[next++]) {

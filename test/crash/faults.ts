@@ -104,14 +104,24 @@ export function createFaults(bed: Bed, random: () => number): Faults {
     },
     next: () => strikes[Math.floor(random() * strikes.length)] as Fault,
     async apiServerIsBack() {
-      await waitFor(() => bed.kubernetes.request('GET', '/readyz').then(() => true, () => false), {
-        timeoutMs: 60_000,
-        what: 'the API server to be back',
-      })
+      await waitFor(
+        () =>
+          bed.kubernetes.request('GET', '/readyz').then(
+            () => true,
+            () => false,
+          ),
+        {
+          timeoutMs: 60_000,
+          what: 'the API server to be back',
+        },
+      )
     },
     async mendAll() {
       bed.hook.answer(() => ({ status: 200 }))
-      await waitFor(() => bed.kubeherald.ready(), { timeoutMs: 90_000, what: 'kubeherald to be ready after the last fault' })
+      await waitFor(() => bed.kubeherald.ready(), {
+        timeoutMs: 90_000,
+        what: 'kubeherald to be ready after the last fault',
+      })
     },
   }
 }

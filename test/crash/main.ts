@@ -18,7 +18,9 @@ const { values } = parseArgs({
 })
 
 if (values.help) {
-  console.log('npm run test:crash -- [--minutes 1] [--seed N]\n\nThe same seed gives the same sequence of faults.')
+  console.log(
+    'npm run test:crash -- [--minutes 1] [--seed N]\n\nThe same seed gives the same sequence of faults.',
+  )
   process.exit(0)
 }
 
@@ -36,8 +38,12 @@ const faults = createFaults(bed, random)
 
 const load = (async () => {
   for (let round = 0; Date.now() < until; round++) {
-    await churn(bed.kubernetes, [CONFIG_MAPS, DEPLOYMENTS, WIDGETS], { count: 40, parallel: 6, prefix: `r${round}`, deleteEvery: 3 })
-      .catch(() => faults.apiServerIsBack())
+    await churn(bed.kubernetes, [CONFIG_MAPS, DEPLOYMENTS, WIDGETS], {
+      count: 40,
+      parallel: 6,
+      prefix: `r${round}`,
+      deleteEvery: 3,
+    }).catch(() => faults.apiServerIsBack())
   }
 })()
 
@@ -53,16 +59,25 @@ await waitFor(async () => (await bed.kubeherald.status()).ledger.sinks.hook?.pen
   timeoutMs: 120_000,
   what: 'empty lanes after the last fault',
 })
-const verdict = await waitFor(async () => {
-  const current = verdictOf(await bed.history(), bed.arrivals(), faults.gaps)
-  return current.lost.length === 0 && current
-}, { timeoutMs: 120_000, what: 'everything to arrive' }).catch(async () => verdictOf(await bed.history(), bed.arrivals(), faults.gaps))
+const verdict = await waitFor(
+  async () => {
+    const current = verdictOf(await bed.history(), bed.arrivals(), faults.gaps)
+    return current.lost.length === 0 && current
+  },
+  { timeoutMs: 120_000, what: 'everything to arrive' },
+).catch(async () => verdictOf(await bed.history(), bed.arrivals(), faults.gaps))
 
 const { ledger } = await bed.kubeherald.status()
 console.log(`\n${verdict.summary}`)
 console.log(`ledger: ${JSON.stringify(ledger.sinks.hook)} balanced ${ledger.balanced}`)
-const good = verdict.lost.length === 0 && verdict.outOfOrder.length === 0 && verdict.unexpected.length === 0 && ledger.balanced
-console.log(good ? 'crash test: passed' : `crash test: FAILED\n${JSON.stringify(verdict, null, 2).slice(0, 5_000)}`)
+const good =
+  verdict.lost.length === 0 &&
+  verdict.outOfOrder.length === 0 &&
+  verdict.unexpected.length === 0 &&
+  ledger.balanced
+console.log(
+  good ? 'crash test: passed' : `crash test: FAILED\n${JSON.stringify(verdict, null, 2).slice(0, 5_000)}`,
+)
 process.exitCode = good ? 0 : 1
 
 function clock(): string {

@@ -12,7 +12,11 @@ export interface Verdict {
  * Compares arrivals with etcd's history. Where the API server lost its own history (`gaps`), several changes of an
  * object may have become one, and an object may have come and gone unseen; nothing else may be missing.
  */
-export function verdictOf(history: readonly HistoryEntry[], arrivals: readonly Arrival[], gaps: number): Verdict {
+export function verdictOf(
+  history: readonly HistoryEntry[],
+  arrivals: readonly Arrival[],
+  gaps: number,
+): Verdict {
   const { missing, unexpected, repeated, outOfOrder } = differences(history, arrivals)
   const arrivalsOf = Map.groupBy(arrivals, ({ key }) => key)
   const historyOf = Map.groupBy(history, ({ key }) => key)
@@ -24,7 +28,9 @@ export function verdictOf(history: readonly HistoryEntry[], arrivals: readonly A
     // Came and went within a gap.
     if (!came) return last?.type === 'DELETED'
     // A later state arrived, or the deletion did (a relist reports it with the last version that was known).
-    return came.some((arrival) => BigInt(arrival.resourceVersion) > BigInt(resourceVersion) || arrival.synthesized)
+    return came.some(
+      (arrival) => BigInt(arrival.resourceVersion) > BigInt(resourceVersion) || arrival.synthesized,
+    )
   }
   const lost = missing.filter((name) => !explained(name))
   // A synthesized change has its object's newest version, and a synthesized deletion the last known one.

@@ -18,7 +18,9 @@ const DOWN: Outcome = { kind: 'retry', reason: 'network', detail: 'refused', sco
 const ODD: Outcome = { kind: 'retry', reason: 'server-error', detail: '500', scope: 'event' }
 
 /** A sink that answers as told and keeps what it took, in order. */
-function scriptedSink(answer: (message: Message) => Outcome | Promise<Outcome>): Sink & { took: string[]; calls: number } {
+function scriptedSink(
+  answer: (message: Message) => Outcome | Promise<Outcome>,
+): Sink & { took: string[]; calls: number } {
   const sink = {
     took: [] as string[],
     calls: 0,
@@ -74,7 +76,14 @@ async function bed() {
       sinks: new Map(Object.entries(sinks)),
       render: (delivery, attempt) => ({
         kind: 'message',
-        message: { id: delivery.event.id, rule: delivery.rule, event: delivery.event, attempt, object: {}, cloudEvent: '{}' },
+        message: {
+          id: delivery.event.id,
+          rule: delivery.rule,
+          event: delivery.event,
+          attempt,
+          object: {},
+          cloudEvent: '{}',
+        },
       }),
       policy: { maxAgeMs: options.maxAgeMs ?? 86_400_000, maxTries: 5 },
       deliverTimeoutMs: options.deliverTimeoutMs ?? 30_000,
@@ -94,8 +103,20 @@ async function bed() {
   }
   const ledger = () => readLedger(redis, keys, { verify: true })
   const drained = (sink: string) =>
-    waitFor(async () => (await ledger()).sinks[sink]?.pending === 0, { timeoutMs: 25_000, what: `${sink} to be drained` })
-  return { server, redis, keys, put, work, ledger, drained, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+    waitFor(async () => (await ledger()).sinks[sink]?.pending === 0, {
+      timeoutMs: 25_000,
+      what: `${sink} to be drained`,
+    })
+  return {
+    server,
+    redis,
+    keys,
+    put,
+    work,
+    ledger,
+    drained,
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
 }
 
 const numbered = (name: string, count: number) => Array.from({ length: count }, (_, i) => `${name}@${i + 1}`)
@@ -145,7 +166,10 @@ test('an event that fails alone gets five tries and becomes a dead letter; its s
   const lanes = it.work({ hook: sink })
   lanes.wake(['hook/0', 'hook/1'])
   const trickle = setInterval(() => void it.put('hook/1', 'other@9').then(() => lanes.wake(['hook/1'])), 100)
-  await waitFor(async () => (await it.redis.xlen(it.keys.deadLetters)) === 1, { timeoutMs: 25_000, what: 'the dead letter' })
+  await waitFor(async () => (await it.redis.xlen(it.keys.deadLetters)) === 1, {
+    timeoutMs: 25_000,
+    what: 'the dead letter',
+  })
   clearInterval(trickle)
   await it.drained('hook')
   expect(tries).toBeGreaterThanOrEqual(5)

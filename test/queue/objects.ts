@@ -5,6 +5,7 @@ import type { ChangeType, EventHeader } from '../../src/event.ts'
 /** A source of ConfigMaps, for tests of the store. */
 export const SOURCE: Source = {
   key: 'configmaps',
+  title: 'configmaps',
   resource: { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true },
   namespace: '',
   labelSelector: '',
@@ -13,13 +14,29 @@ export const SOURCE: Source = {
   clusterUid: 'cluster-uid',
 }
 
-export function scanned(name: string, resourceVersion: number | string, uid = `uid-of-${name}`): ScannedObject {
+export function scanned(
+  name: string,
+  resourceVersion: number | string,
+  uid = `uid-of-${name}`,
+): ScannedObject {
   const metadata = { name, namespace: 'default', uid, resourceVersion: String(resourceVersion) }
   const bytes = Buffer.from(JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata }))
-  return { bytes, uid, resourceVersion: String(resourceVersion), namespace: 'default', name, labelsJson: '{}' }
+  return {
+    bytes,
+    uid,
+    resourceVersion: String(resourceVersion),
+    namespace: 'default',
+    name,
+    labelsJson: '{}',
+  }
 }
 
-export function change(type: ChangeType, name: string, resourceVersion: number | string, uid?: string): Change {
+export function change(
+  type: ChangeType,
+  name: string,
+  resourceVersion: number | string,
+  uid?: string,
+): Change {
   return { type, object: scanned(name, resourceVersion, uid), observedAtMs: 1_750_000_000_000 }
 }
 

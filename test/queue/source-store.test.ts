@@ -8,7 +8,7 @@ import { decodeEntry } from '../../src/queue/entry.ts'
 import { keysOf } from '../../src/queue/keys.ts'
 import { createSourceStore } from '../../src/queue/source-store.ts'
 import { startRedis } from '../servers/redis.ts'
-import { change, SOURCE, scanned, sendAll } from './objects.ts'
+import { change, SOURCE, sendAll } from './objects.ts'
 
 const never = new AbortController().signal
 
@@ -23,7 +23,15 @@ async function bed() {
     const line = createCommitLine({ redis, room: async () => {}, onOutOfMemory() {}, log: silentLog })
     const laneOf = () => 'hook/0'
     const onEnqueued = (lanes: readonly string[]) => void woken.push(...lanes)
-    return createSourceStore({ line, keys, decide: sendAll, laneOf, onEnqueued, metrics: createMetrics(), clock: Date })
+    return createSourceStore({
+      line,
+      keys,
+      decide: sendAll,
+      laneOf,
+      onEnqueued,
+      metrics: createMetrics(),
+      clock: Date,
+    })
   }
   const reader = openRedis(server.url, 'work', silentLog)
   stack.defer(() => reader.disconnect())
@@ -31,11 +39,20 @@ async function bed() {
     const entries = await reader.xrangeBuffer(keys.lane('hook/0'), '-', '+')
     return entries.flatMap(([, fields]) =>
       decodeEntry(fields[5] as Buffer).map(
-        ({ event }) => `${event.type} ${event.name}@${event.resourceVersion}${event.synthesized ? ' synthesized' : ''}`,
+        ({ event }) =>
+          `${event.type} ${event.name}@${event.resourceVersion}${event.synthesized ? ' synthesized' : ''}`,
       ),
     )
   }
-  return { server, keys, newStore, reader, enqueued, woken, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+  return {
+    server,
+    keys,
+    newStore,
+    reader,
+    enqueued,
+    woken,
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
 }
 
 test('a first start seeds the index silently, and only later changes are enqueued', async () => {
@@ -43,10 +60,14 @@ test('a first start seeds the index silently, and only later changes are enqueue
   const session = await it.newStore().open(SOURCE, never)
   expect(session.checkpoint).toBeUndefined()
   await session.beginSeed(never)
-  await session.seed([scanned('a', 1), scanned('b', 2)], never)
+  await session.seed([change('ADDED', 'a', 1), change('ADDED', 'b', 2)], never)
   await session.endList('10', never)
   expect(session.checkpoint).toMatchObject({ phase: 'watching', resourceVersion: '10' })
-  await session.commit([change('ADDED', 'a', 1), change('MODIFIED', 'a', 11), change('DELETED', 'b', 12)], '12', never)
+  await session.commit(
+    [change('ADDED', 'a', 1), change('MODIFIED', 'a', 11), change('DELETED', 'b', 12)],
+    '12',
+    never,
+  )
   expect(await it.enqueued()).toEqual(['MODIFIED a@11', 'DELETED b@12'])
   expect(it.woken).toEqual(['hook/0'])
   expect(await it.reader.hgetall(it.keys.watchLedger('configmaps'))).toEqual({ observed: '2', matched: '2' })
@@ -68,10 +89,23 @@ test('cases 5, 7, 8: a relist emits one net change per object, the old uid of a 
   await using it = await bed()
   const session = await it.newStore().open(SOURCE, never)
   await session.beginSeed(never)
-  await session.seed([scanned('same', 1), scanned('changed', 2), scanned('gone', 3), scanned('again', 4)], never)
+  await session.seed(
+    [
+      change('ADDED', 'same', 1),
+      change('ADDED', 'changed', 2),
+      change('ADDED', 'gone', 3),
+      change('ADDED', 'again', 4),
+    ],
+    never,
+  )
   await session.endList('4', never)
   await session.beginList('newer', never)
-  const page = [change('ADDED', 'again', 8, 'new-uid'), change('ADDED', 'changed', 9), change('ADDED', 'same', 1), change('ADDED', 'new', 7)]
+  const page = [
+    change('ADDED', 'again', 8, 'new-uid'),
+    change('ADDED', 'changed', 9),
+    change('ADDED', 'same', 1),
+    change('ADDED', 'new', 7),
+  ]
   await session.list(page, never)
   await session.endList('10', never)
   expect(await it.enqueued()).toEqual([
@@ -87,7 +121,7 @@ test('cases 2, 3: a relist that is cut off and repeated by another session emits
   await using it = await bed()
   const first = await it.newStore().open(SOURCE, never)
   await first.beginSeed(never)
-  await first.seed([scanned('gone', 3), scanned('again', 4)], never)
+  await first.seed([change('ADDED', 'gone', 3), change('ADDED', 'again', 4)], never)
   await first.endList('4', never)
   await first.beginList('newer', never)
   await first.list([change('ADDED', 'new', 7), change('ADDED', 'again', 8, 'new-uid')], never)
@@ -151,7 +185,10 @@ test('a resource that is gone for certain emits DELETED for all of its objects',
   await using it = await bed()
   const session = await it.newStore().open(SOURCE, never)
   await session.beginSeed(never)
-  await session.seed(Array.from({ length: 2_500 }, (_, i) => scanned(`o${i}`, i + 1)), never)
+  await session.seed(
+    Array.from({ length: 2_500 }, (_, i) => change('ADDED', `o${i}`, i + 1)),
+    never,
+  )
   await session.endList('3000', never)
   await session.markAbsent(never)
   expect(new Set(await it.enqueued()).size).toBe(2_500)

@@ -1,0 +1,43 @@
+import type { ClusterResponse, Headers } from './cluster-client.ts'
+import { type ApiStatus, statusOf } from './frame.ts'
+
+/** An answer of the API server that is not what was asked for. */
+export class ApiFault extends Error {
+  override name = 'ApiFault'
+  readonly status: ApiStatus
+
+  constructor(status: ApiStatus) {
+    super(`${status.code} ${status.reason}${status.message && `: ${status.message}`}`.trim())
+    this.status = status
+  }
+}
+
+/** A stream that said something unreadable, or ended before it was complete. */
+export class BrokenStream extends Error {
+  override name = 'BrokenStream'
+}
+
+export function faultOf({ status, headers, body }: ClusterResponse): ApiFault {
+  const parsed = statusOf(parseOrText(body), status)
+  const retryAfterMs = retryAfterOf(headers) ?? parsed.retryAfterMs
+  return new ApiFault({ ...parsed, code: status, ...(retryAfterMs !== undefined && { retryAfterMs }) })
+}
+
+function retryAfterOf(headers: Headers): number | undefined {
+  const seconds = Number(headers['retry-after'])
+  return Number.isFinite(seconds) && seconds >= 0 && headers['retry-after'] !== undefined
+    ? seconds * 1_000
+    : undefined
+}
+
+function parseOrText(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString())
+  } catch {
+    return { message: body.toString('utf8', 0, 200) }
+  }
+}
+
+export function isExpired({ code, reason }: ApiStatus): boolean {
+  return code === 410 || reason === 'Expired' || reason === 'Gone'
+}

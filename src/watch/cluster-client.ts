@@ -1,0 +1,45 @@
+import type { Readable } from 'node:stream'
+
+export type Headers = Record<string, string | string[] | undefined>
+
+export interface ClusterResponse {
+  status: number
+  headers: Headers
+  body: Buffer
+}
+
+export interface ClusterStream {
+  status: number
+  headers: Headers
+  /** Decompressed as it comes. Destroy it when it is not read to its end. */
+  body: Readable
+}
+
+export interface GetOptions {
+  accept?: string
+  ifNoneMatch?: string
+  /** For the whole answer; default 60 s. */
+  timeoutMs?: number
+}
+
+export interface StreamOptions {
+  accept?: string
+  /** Until the headers come; default 30 s. The body has no limit: its reader sets one. */
+  headersTimeoutMs?: number
+}
+
+/** Speaks to one API server, authenticated. Network faults are thrown; HTTP errors are answers. */
+export interface ClusterClient {
+  /** Without credentials, for people. */
+  readonly url: string
+  get(path: string, options: GetOptions, signal: AbortSignal): Promise<ClusterResponse>
+  stream(path: string, options: StreamOptions, signal: AbortSignal): Promise<ClusterStream>
+  /** Reads kubeconfig, tokens and certificates anew: after a 401. */
+  refresh(): Promise<void>
+  close(): Promise<void>
+}
+
+/** No cluster, or one that cannot be asked; the message is for people. */
+export class ClusterError extends Error {
+  override name = 'ClusterError'
+}

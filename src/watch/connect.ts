@@ -1,0 +1,147 @@
+import type { Readable } from 'node:stream'
+import { createGunzip } from 'node:zlib'
+import { Agent, type Dispatcher, EnvHttpProxyAgent, ProxyAgent, request } from 'undici'
+import type { ClusterClient, Headers } from './cluster-client.ts'
+import { ClusterError } from './cluster-client.ts'
+import { type ClusterAccess, type Credentials, type KubeconfigOptions, loadAccess } from './kubeconfig.ts'
+
+export interface ConnectOptions extends KubeconfigOptions {
+  userAgent: string
+}
+
+/**
+ * Connects to the API server that the kubeconfig names. One long-lived agent, HTTP/1.1: a socket for each watch, so that
+ * TCP keepalive notices a peer that is gone (over HTTP/2 one silent connection would stall them all).
+ */
+export function connectCluster(options: ConnectOptions): ClusterClient {
+  let access = loadAccess(options)
+  let agent: { key: string; dispatcher: Dispatcher } | undefined
+
+  /** The agent for these certificates; a rotated one replaces it, and the old one ends with its last stream. */
+  function dispatcherFor(tls: Credentials['tls']): Dispatcher {
+    const key = JSON.stringify(tls)
+    if (agent?.key === key) return agent.dispatcher
+    void agent?.dispatcher.close().catch(() => {})
+    agent = { key, dispatcher: createDispatcher(access, tls, options.env) }
+    return agent.dispatcher
+  }
+
+  async function open(
+    path: string,
+    accept: string | undefined,
+    extra: Record<string, string>,
+    limits: Limits,
+    signal: AbortSignal,
+  ) {
+    const { headers, tls } = await access.credentials()
+    return request(`${access.server}${path}`, {
+      dispatcher: dispatcherFor(tls),
+      headers: {
+        ...headers,
+        ...extra,
+        accept: accept ?? 'application/json',
+        'accept-encoding': 'gzip',
+        'user-agent': options.userAgent,
+      },
+      signal,
+      ...limits,
+    })
+  }
+
+  return {
+    get url() {
+      return redactUrl(access.server)
+    },
+    async get(path, { accept, ifNoneMatch, timeoutMs = 60_000 }, signal) {
+      const extra = ifNoneMatch === undefined ? {} : { 'if-none-match': ifNoneMatch }
+      const deadline = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
+      const { statusCode, headers, body } = await open(
+        path,
+        accept,
+        extra,
+        { headersTimeout: timeoutMs, bodyTimeout: timeoutMs },
+        deadline,
+      )
+      const chunks: Buffer[] = []
+      for await (const chunk of decoded(headers, body)) chunks.push(chunk as Buffer)
+      return { status: statusCode, headers, body: Buffer.concat(chunks) }
+    },
+    async stream(path, { accept, headersTimeoutMs = 30_000 }, signal) {
+      const { statusCode, headers, body } = await open(
+        path,
+        accept,
+        {},
+        { headersTimeout: headersTimeoutMs, bodyTimeout: 0 },
+        signal,
+      )
+      return { status: statusCode, headers, body: decoded(headers, body) }
+    },
+    async refresh() {
+      access = loadAccess(options)
+    },
+    async close() {
+      await agent?.dispatcher.destroy()
+    },
+  }
+}
+
+interface Limits {
+  headersTimeout: number
+  bodyTimeout: number
+}
+
+const KEEPALIVE_AFTER_MS = 30_000
+const CONNECT_TIMEOUT_MS = 10_000
+
+function createDispatcher(
+  access: ClusterAccess,
+  tls: Credentials['tls'],
+  env: NodeJS.ProcessEnv,
+): Dispatcher {
+  const common = { allowH2: false, connections: null, keepAliveTimeout: 30_000 }
+  const connect = {
+    ...tls,
+    timeout: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+    keepAliveInitialDelay: KEEPALIVE_AFTER_MS,
+  }
+  if (access.proxyUrl)
+    return new ProxyAgent({ ...common, uri: checkedProxy(access.proxyUrl), requestTls: connect })
+  const httpsProxy = env['https_proxy'] ?? env['HTTPS_PROXY']
+  const httpProxy = env['http_proxy'] ?? env['HTTP_PROXY']
+  if (!httpsProxy && !httpProxy) return new Agent({ ...common, connect })
+  const noProxy = env['no_proxy'] ?? env['NO_PROXY'] ?? ''
+  return new EnvHttpProxyAgent({
+    ...common,
+    connect,
+    requestTls: connect,
+    noProxy,
+    ...(httpsProxy && { httpsProxy: checkedProxy(httpsProxy) }),
+    ...(httpProxy && { httpProxy: checkedProxy(httpProxy) }),
+  })
+}
+
+function checkedProxy(url: string): string {
+  if (/^https?:\/\//.test(url)) return url
+  throw new ClusterError(
+    `cannot use the proxy ${redactUrl(url)}: only http:// and https:// proxies are supported`,
+  )
+}
+
+/** Streams may be compressed in several gzip members, one per flush: each frame must come out at once. */
+function decoded(headers: Headers, body: Readable): Readable {
+  if (headers['content-encoding'] !== 'gzip') return body
+  const gunzip = createGunzip()
+  body.on('error', (error) => gunzip.destroy(error))
+  gunzip.on('close', () => body.destroy())
+  return body.pipe(gunzip)
+}
+
+function redactUrl(url: string): string {
+  try {
+    const { protocol, host, pathname } = new URL(url)
+    return `${protocol}//${host}${pathname === '/' ? '' : pathname}`
+  } catch {
+    return 'with an unreadable address'
+  }
+}

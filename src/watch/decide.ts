@@ -1,0 +1,125 @@
+import { FencedError } from '../change.ts'
+import type { WatchStatus } from '../status.ts'
+import { ApiFault, isExpired } from './api-fault.ts'
+import { UnreadableFrame } from './stream.ts'
+import { backoffMs, type Timing } from './timing.ts'
+
+/** Why a new list is needed; a metric label. */
+export type RelistCause = 'expired' | 'regression' | 'quick-end' | 'unreadable'
+
+/** What the last attempts came to. */
+export interface History {
+  /** Failures in a row. */
+  failures: number
+  /** Clean ends in a row that came at once and said nothing. */
+  quickEnds: number
+  /** Set when the last attempt already had new credentials. */
+  refreshed: boolean
+  /** The frame that could not be read the last time. */
+  unreadable: string | undefined
+}
+
+export const NO_HISTORY: History = { failures: 0, quickEnds: 0, refreshed: false, unreadable: undefined }
+
+/** What to do next. */
+export interface Step {
+  history: History
+  delayMs: number
+  phase: WatchStatus['phase']
+  /** Metric label of the reconnect. */
+  cause: string
+  relist?: RelistCause
+  /** Compare position and cluster before resuming: the server may have been restored or exchanged. */
+  verify?: true
+  refresh?: true
+  /** Ask whether the resource is gone for certain. */
+  missing?: true
+}
+
+/** After a fault of any kind. Nothing is final: what needs a person is tried again slowly. */
+export function afterFault(error: unknown, history: History, timing: Timing, random: () => number): Step {
+  const failures = history.failures + 1
+  const again = {
+    history: { ...NO_HISTORY, failures },
+    delayMs: backoffMs(failures, timing, random),
+    phase: 'reconnecting',
+  } as const
+  if (error instanceof FencedError) {
+    const delayMs = timing.fencedPauseMs * Math.min(failures, 6) * (0.5 + random() / 2)
+    return { ...again, delayMs, cause: 'fenced', verify: true }
+  }
+  if (error instanceof UnreadableFrame) {
+    const repeated = history.unreadable === error.line
+    const kept = { ...again.history, unreadable: error.line }
+    return {
+      ...again,
+      history: kept,
+      cause: 'unreadable',
+      ...(repeated && { relist: 'unreadable' as const }),
+    }
+  }
+  if (error instanceof ApiFault) return afterAnswer(error, history, again, timing)
+  return { ...again, cause: 'network', verify: true }
+}
+
+function afterAnswer(
+  { status }: ApiFault,
+  history: History,
+  again: { history: History; delayMs: number; phase: 'reconnecting' },
+  timing: Timing,
+): Step {
+  if (isExpired(status)) {
+    return {
+      ...again,
+      delayMs: history.failures === 0 ? 0 : again.delayMs,
+      cause: 'expired',
+      relist: 'expired',
+    }
+  }
+  const cause = String(status.code)
+  switch (status.code) {
+    case 401: {
+      const delayMs = history.refreshed ? again.delayMs : 0
+      return { ...again, history: { ...again.history, refreshed: true }, delayMs, cause, refresh: true }
+    }
+    case 404:
+      return { ...again, phase: 'failing', cause, missing: true }
+    case 400:
+    case 403:
+    case 405:
+    case 422:
+      return {
+        ...again,
+        delayMs: timing.slowRetryMs * (0.5 + again.delayMs / timing.backoffMaxMs / 2),
+        phase: 'failing',
+        cause,
+      }
+    default:
+      return { ...again, delayMs: status.retryAfterMs ?? again.delayMs, cause, verify: true }
+  }
+}
+
+/** After the server's clean end of a watch. */
+export function afterEnd(
+  end: { livedMs: number; silent: boolean },
+  history: History,
+  timing: Timing,
+  random: () => number,
+): Step {
+  const base = { phase: 'reconnecting', cause: 'end' } as const
+  if (!end.silent || end.livedMs >= timing.quickEndMs) {
+    // Ends that come early are paced as the reconnects of many watches are: no hot loop.
+    return { ...base, history: NO_HISTORY, delayMs: random() * timing.endPauseMs }
+  }
+  const quickEnds = history.quickEnds + 1
+  const failures = history.failures + 1
+  const next = { ...NO_HISTORY, quickEnds, failures }
+  // Some servers answer a position that they no longer have with nothing at all (kubernetes/kubernetes#104171).
+  const suspicious = quickEnds >= 2 && Number.isInteger(Math.log2(quickEnds))
+  return {
+    ...base,
+    history: next,
+    delayMs: backoffMs(failures, timing, random),
+    ...(suspicious && { relist: 'quick-end' as const }),
+  }
+}

@@ -1,0 +1,154 @@
+import { existsSync, readFileSync } from 'node:fs'
+import type { RequestOptions } from 'node:https'
+import { homedir } from 'node:os'
+import { delimiter, dirname, join, resolve } from 'node:path'
+import { KubeConfig } from '@kubernetes/client-node/dist/config.js'
+import { parse } from 'yaml'
+import { ClusterError } from './cluster-client.ts'
+
+export interface KubeconfigOptions {
+  /** A file, or several separated as in $KUBECONFIG. */
+  kubeconfig?: string
+  context?: string
+  env: NodeJS.ProcessEnv
+}
+
+/** Where the cluster is, and how to introduce oneself to it. */
+export interface ClusterAccess {
+  server: string
+  /** The context's name. */
+  context: string
+  /** Where the configuration came from, for people. */
+  origin: string
+  proxyUrl?: string
+  /** Headers and certificates, read anew: tokens and certificates rotate. */
+  credentials(): Promise<Credentials>
+}
+
+export interface Credentials {
+  headers: Record<string, string>
+  tls: { ca?: string; cert?: string; key?: string; rejectUnauthorized?: boolean; servername?: string }
+}
+
+/** Which configuration would be used, or undefined when this machine knows of no cluster. */
+export function findKubeconfig({
+  kubeconfig,
+  env,
+}: KubeconfigOptions): { files: string[] } | 'in-cluster' | undefined {
+  const named = kubeconfig ?? env['KUBECONFIG']
+  if (named) return { files: named.split(delimiter).filter(Boolean) }
+  const usual = join(env['HOME'] ?? homedir(), '.kube', 'config')
+  if (existsSync(usual)) return { files: [usual] }
+  return env['KUBERNETES_SERVICE_HOST'] && existsSync(SERVICE_ACCOUNT_TOKEN) ? 'in-cluster' : undefined
+}
+
+const SERVICE_ACCOUNT_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token'
+
+/** Loads the configuration as kubectl would. Throws ClusterError in one line. */
+export function loadAccess(options: KubeconfigOptions): ClusterAccess {
+  const found = findKubeconfig(options)
+  if (!found)
+    throw new ClusterError(
+      'no cluster: there is no kubeconfig ($KUBECONFIG, ~/.kube/config), and this is no pod',
+    )
+  const config = new KubeConfig()
+  if (found === 'in-cluster') {
+    config.loadFromCluster()
+    return accessOf(config, SERVICE_ACCOUNT_TOKEN, 'the pod’s service account', [])
+  }
+  loadFiles(config, found.files)
+  const context = options.context ?? config.getCurrentContext()
+  config.setCurrentContext(context)
+  if (!config.getCurrentCluster()) throw noContext(config, context, found.files)
+  const user = userExtras(found.files, config.getCurrentUser()?.name)
+  return accessOf(config, user.tokenFile, found.files.join(delimiter), user.groups)
+}
+
+function loadFiles(config: KubeConfig, files: readonly string[]): void {
+  for (const [i, file] of files.entries()) {
+    try {
+      if (i === 0) config.loadFromFile(file)
+      else {
+        const more = new KubeConfig()
+        more.loadFromFile(file)
+        config.mergeConfig(more, true)
+      }
+    } catch (error) {
+      throw new ClusterError(`cannot read the kubeconfig ${file}: ${(error as Error).message.split('\n')[0]}`)
+    }
+  }
+}
+
+function noContext(config: KubeConfig, context: string, files: readonly string[]): ClusterError {
+  const names = config.getContexts().map(({ name }) => name)
+  const known = names.length > 0 ? `; it has ${names.join(', ')}` : ''
+  return new ClusterError(
+    `the kubeconfig ${files.join(delimiter)} has no context "${context ?? ''}" with a cluster${known}`,
+  )
+}
+
+/** What client-node does not read of a user: `tokenFile` and the groups to impersonate. */
+function userExtras(
+  files: readonly string[],
+  name: string | undefined,
+): { tokenFile?: string; groups: string[] } {
+  for (const file of files) {
+    const content = parse(readFileSync(file, 'utf8')) as { users?: { name: string; user?: UserExtras }[] }
+    const user = content.users?.find((it) => it.name === name)?.user
+    if (!user) continue
+    const tokenFile = user.tokenFile && resolve(dirname(file), user.tokenFile)
+    return { groups: user['as-groups'] ?? [], ...(tokenFile && { tokenFile }) }
+  }
+  return { groups: [] }
+}
+
+interface UserExtras {
+  tokenFile?: string
+  'as-groups'?: string[]
+}
+
+function accessOf(
+  config: KubeConfig,
+  tokenFile: string | undefined,
+  origin: string,
+  groups: string[],
+): ClusterAccess {
+  const cluster = config.getCurrentCluster()
+  if (!cluster) throw new ClusterError(`${origin} names no cluster`)
+  // client-node refuses plain http unless told to skip TLS; there is none to skip.
+  const plain = cluster.server.startsWith('http://')
+  if (plain)
+    config.clusters = config.clusters.map((it) => (it === cluster ? { ...it, skipTLSVerify: true } : it))
+  return {
+    server: cluster.server.replace(/\/+$/, ''),
+    context: config.getCurrentContext(),
+    origin,
+    ...(cluster.proxyUrl && { proxyUrl: cluster.proxyUrl }),
+    async credentials() {
+      const options: RequestOptions = {}
+      await config.applyToHTTPSOptions(options)
+      const headers = headersOf(options)
+      if (tokenFile) headers['authorization'] = `Bearer ${readFileSync(tokenFile, 'utf8').trim()}`
+      if (groups.length > 0) headers['impersonate-group'] = groups.join(', ')
+      return { headers, tls: plain ? {} : tlsOf(options) }
+    },
+  }
+}
+
+function headersOf(options: RequestOptions): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (const [name, value] of Object.entries(options.headers ?? {}))
+    headers[name.toLowerCase()] = String(value).trim()
+  if (options.auth) headers['authorization'] = `Basic ${Buffer.from(options.auth).toString('base64')}`
+  return headers
+}
+
+function tlsOf({ ca, cert, key, rejectUnauthorized, servername }: RequestOptions): Credentials['tls'] {
+  return {
+    ...(ca && { ca: String(ca) }),
+    ...(cert && { cert: String(cert) }),
+    ...(key && { key: String(key) }),
+    ...(rejectUnauthorized !== undefined && { rejectUnauthorized }),
+    ...(servername && { servername }),
+  }
+}

@@ -1,0 +1,184 @@
+import type { Source, Transition } from '../change.ts'
+import type { ChangeType, ClusterEvent, KubeEvent, Resource } from '../event.ts'
+import { isEventResource, readKubeEvent } from './kube-event.ts'
+import { walkMembers } from './scan.ts'
+import { hashSecret, isSecretResource } from './secret.ts'
+
+export interface NormaliseContext {
+  /** The cluster's name in the configuration. */
+  cluster: string
+  /** Salts the hashes of Secret values. */
+  salt: Buffer
+}
+
+/** Makes an event of a transition. Everything that must be parsed is parsed on first use. */
+export function normalise(source: Source, transition: Transition, context: NormaliseContext): ClusterEvent {
+  return new ScannedEvent(source, transition, context)
+}
+
+/** `v1`, `apps/v1`. */
+export function apiVersionOf({ group, version }: Resource): string {
+  return group === '' ? version : `${group}/${version}`
+}
+
+/** The API path of a resource's objects, or of one of them. */
+export function pathOf(resource: Resource, namespace: string, name?: string): string {
+  const root =
+    resource.group === '' ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`
+  const scope = namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`
+  return `${root}${scope}/${resource.plural}${name === undefined ? '' : `/${encodeURIComponent(name)}`}`
+}
+
+class ScannedEvent implements ClusterEvent {
+  readonly #source: Source
+  readonly #transition: Transition
+  readonly #context: NormaliseContext
+  #object: Record<string, unknown> | undefined
+  #json: Buffer | undefined
+  #labels: Record<string, string> | undefined
+  #annotations: Record<string, string> | undefined
+  #event: KubeEvent | undefined
+
+  constructor(source: Source, transition: Transition, context: NormaliseContext) {
+    this.#source = source
+    this.#transition = transition
+    this.#context = context
+  }
+
+  get id(): string {
+    const { uid, resourceVersion, type } = this.#transition
+    return `${this.#source.clusterUid}/${uid}/${resourceVersion}/${type}`
+  }
+
+  get type(): ChangeType {
+    return this.#transition.type
+  }
+
+  get cluster(): string {
+    return this.#context.cluster
+  }
+
+  get resource(): Resource {
+    return this.#source.resource
+  }
+
+  get apiVersion(): string {
+    return apiVersionOf(this.#source.resource)
+  }
+
+  get kind(): string {
+    return this.#source.resource.kind
+  }
+
+  get path(): string {
+    return pathOf(this.#source.resource, this.#transition.namespace, this.#transition.name)
+  }
+
+  get namespace(): string | undefined {
+    return this.#transition.namespace || undefined
+  }
+
+  get name(): string {
+    return this.#transition.name
+  }
+
+  get uid(): string {
+    return this.#transition.uid
+  }
+
+  get resourceVersion(): string {
+    return this.#transition.resourceVersion
+  }
+
+  get time(): string {
+    return new Date(this.#transition.observedAtMs).toISOString()
+  }
+
+  get synthesized(): boolean {
+    return this.#transition.synthesized
+  }
+
+  get labels(): Readonly<Record<string, string>> {
+    this.#labels ??= strings(JSON.parse(this.#transition.labelsJson))
+    return this.#labels
+  }
+
+  get annotations(): Readonly<Record<string, string>> {
+    this.#annotations ??= this.#readAnnotations()
+    return this.#annotations
+  }
+
+  get event(): KubeEvent | undefined {
+    if (!isEventResource(this.#source.resource)) return undefined
+    this.#event ??= readKubeEvent(this.object)
+    return this.#event
+  }
+
+  get object(): Readonly<Record<string, unknown>> {
+    this.#object ??= JSON.parse(this.objectJson.toString()) as Record<string, unknown>
+    return this.#object
+  }
+
+  get objectJson(): Buffer {
+    this.#json ??= this.#trim()
+    return this.#json
+  }
+
+  #readAnnotations(): Record<string, string> {
+    const { object } = this.#transition
+    if (!object?.annotations) return {}
+    return strings(JSON.parse(object.bytes.toString('utf8', ...object.annotations)))
+  }
+
+  #trim(): Buffer {
+    const { object } = this.#transition
+    if (!object) return Buffer.from(JSON.stringify(this.#tombstone()))
+    const trimmed = cut(object.bytes, [object.managedFields, lastApplied(object.bytes, object.annotations)])
+    if (!isSecretResource(this.#source.resource)) return trimmed
+    const parsed = JSON.parse(trimmed.toString()) as Record<string, unknown>
+    return Buffer.from(JSON.stringify(hashSecret(parsed, this.#context.salt)))
+  }
+
+  /** What is left of an object whose deletion nobody saw. */
+  #tombstone(): object {
+    const { namespace, name, uid, resourceVersion } = this.#transition
+    const metadata = { ...(namespace && { namespace }), name, uid, resourceVersion, labels: this.labels }
+    return { apiVersion: this.apiVersion, kind: this.kind, metadata }
+  }
+}
+
+type Range = readonly [start: number, end: number]
+
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
+
+/** It repeats the whole object, and for a Secret its values. */
+function lastApplied(bytes: Buffer, annotations: Range | undefined): Range | undefined {
+  if (!annotations || bytes.indexOf(LAST_APPLIED, annotations[0]) === -1) return undefined
+  let found: Range | undefined
+  walkMembers(bytes, annotations[0], (key, _value, _end, range) => {
+    if (key === LAST_APPLIED) found = range
+    return found !== undefined
+  })
+  return found
+}
+
+/** Leaves ranges of JSON bytes out. */
+function cut(bytes: Buffer, ranges: readonly (Range | undefined)[]): Buffer {
+  const sorted = ranges.filter((range) => range !== undefined).sort((a, b) => a[0] - b[0])
+  if (sorted.length === 0) return bytes
+  const kept: Buffer[] = []
+  let from = 0
+  for (const [start, end] of sorted) {
+    kept.push(bytes.subarray(from, start))
+    from = end
+  }
+  kept.push(bytes.subarray(from))
+  return Buffer.concat(kept)
+}
+
+/** A map without prototype: a label may be called `constructor`. */
+function strings(value: unknown): Record<string, string> {
+  const map = Object.create(null) as Record<string, string>
+  for (const [key, text] of Object.entries(value ?? {})) if (typeof text === 'string') map[key] = text
+  return map
+}

@@ -1,0 +1,156 @@
+import { createHash } from 'node:crypto'
+import type { Source } from '../change.ts'
+import type { Resource } from '../event.ts'
+import type { Catalogue } from './discovery.ts'
+import { resolveKind, titleOf } from './resolve.ts'
+import type { WatchEntry } from './schema.ts'
+
+export interface PlannedSource extends Source {
+  /** The entry that asked for it, as it spells the kind. */
+  spelling: string
+  /** Objects of other namespaces are passed over as if they were not there. */
+  namespaceFilter?: (namespace: string) => boolean
+}
+
+export interface WatchPlan {
+  sources: PlannedSource[]
+  /** Entries whose kind the cluster does not know yet. */
+  waiting: WatchEntry[]
+  problems: { entry: WatchEntry; message: string }[]
+}
+
+/** An entry with its resource, and what it selects. */
+interface Wish {
+  entry: WatchEntry
+  resource: Resource
+  /** Undefined: all. */
+  namespaces: string[] | undefined
+}
+
+/**
+ * Turns the entries of the configuration into sources. Literal namespaces become one source each (so that a Role per
+ * namespace is enough); as soon as a glob or a `!` is among them, one source reads all namespaces and passes over the others.
+ */
+export function planSources(
+  entries: readonly WatchEntry[],
+  catalogue: Catalogue,
+  clusterUid: string,
+  matcherOf: (patterns: readonly string[]) => (namespace: string) => boolean,
+): WatchPlan {
+  const plan: WatchPlan = { sources: [], waiting: [], problems: [] }
+  const wishes: Wish[] = []
+  for (const entry of entries) {
+    const resolution = resolveKind(entry.kind, catalogue)
+    if (resolution.kind === 'absent') plan.waiting.push(entry)
+    else if (resolution.kind === 'ambiguous') {
+      plan.problems.push({
+        entry,
+        message: `"${entry.kind}" is ambiguous: write ${resolution.candidates.join(' or ')}`,
+      })
+    } else if (!resolution.resource.namespaced && entry.namespaces) {
+      plan.problems.push({
+        entry,
+        message: `${resolution.resource.kind} is not namespaced: leave "namespaces" out`,
+      })
+    } else wishes.push({ entry, resource: resolution.resource, namespaces: entry.namespaces })
+  }
+  for (const wish of mergeWishes(wishes, plan.problems))
+    plan.sources.push(...sourcesOf(wish, clusterUid, matcherOf))
+  return plan
+}
+
+/** core/v1 and events.k8s.io Events are the same objects. */
+function storageOf({ group, plural }: Resource): string {
+  return plural === 'events' && group === 'events.k8s.io' ? 'events.' : `${plural}.${group}`
+}
+
+/** One object must be seen once: entries with the same selectors are merged, others must not overlap. */
+function mergeWishes(wishes: readonly Wish[], problems: WatchPlan['problems']): Wish[] {
+  const merged: Wish[] = []
+  for (const wish of wishes) {
+    const rivals = merged.filter((it) => storageOf(it.resource) === storageOf(wish.resource))
+    const same = rivals.find(({ entry }) => selectorsOf(entry) === selectorsOf(wish.entry))
+    const overlapping = rivals.find((it) => it !== same && overlap(it.namespaces, wish.namespaces))
+    if (overlapping) problems.push({ entry: wish.entry, message: overlapMessage(wish, overlapping) })
+    else if (same) join(same, wish)
+    else merged.push({ ...wish })
+  }
+  return merged
+}
+
+function join(into: Wish, wish: Wish): void {
+  const all = into.namespaces === undefined || wish.namespaces === undefined
+  into.namespaces = all ? undefined : [...new Set([...(into.namespaces ?? []), ...(wish.namespaces ?? [])])]
+  if (wish.entry.initial === 'emit') into.entry = { ...into.entry, initial: 'emit' }
+}
+
+function overlap(a: readonly string[] | undefined, b: readonly string[] | undefined): boolean {
+  if (!a || !b || a.some(isPattern) || b.some(isPattern)) return true
+  return a.some((namespace) => b.includes(namespace))
+}
+
+function overlapMessage({ entry, resource }: Wish, other: Wish): string {
+  return (
+    `${titleOf(resource)} is watched twice with different selectors (${selectorsOf(other.entry) || 'none'}; ` +
+    `${selectorsOf(entry) || 'none'}) in the same namespaces: an object would be seen twice; merge the entries and select in rules`
+  )
+}
+
+function selectorsOf({ labels = '', fields = '' }: WatchEntry): string {
+  return [labels.trim() && `labels ${labels.trim()}`, fields.trim() && `fields ${fields.trim()}`]
+    .filter(Boolean)
+    .join(', ')
+}
+
+function isPattern(namespace: string): boolean {
+  return /[*?!/]/.test(namespace)
+}
+
+function sourcesOf(
+  { entry, resource, namespaces }: Wish,
+  clusterUid: string,
+  matcherOf: (patterns: readonly string[]) => (namespace: string) => boolean,
+): PlannedSource[] {
+  const base = {
+    resource,
+    labelSelector: entry.labels?.trim() ?? '',
+    fieldSelector: entry.fields?.trim() ?? '',
+    initial: entry.initial ?? ('now' as const),
+    clusterUid,
+    spelling: entry.kind,
+  }
+  const title = titleOf(resource)
+  if (!namespaces) return [{ ...base, namespace: '', title, key: keyOf(base, '', '') }]
+  if (!namespaces.some(isPattern)) {
+    return namespaces.map((namespace) => ({
+      ...base,
+      namespace,
+      title: `${title} in ${namespace}`,
+      key: keyOf(base, namespace, ''),
+    }))
+  }
+  const filter = [...namespaces].sort().join(',')
+  return [
+    {
+      ...base,
+      namespace: '',
+      title: `${title} in ${filter}`,
+      key: keyOf(base, '', filter),
+      namespaceFilter: matcherOf(namespaces),
+    },
+  ]
+}
+
+/** Readable, and different whenever what is selected is. The version is left out: a new one has the same objects. */
+function keyOf(base: Omit<Source, 'key' | 'title' | 'namespace'>, namespace: string, filter: string): string {
+  const parts = [
+    base.clusterUid,
+    storageOf(base.resource),
+    namespace,
+    filter,
+    base.labelSelector,
+    base.fieldSelector,
+  ]
+  const digest = createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 10)
+  return `${titleOf(base.resource)}${namespace && `/${namespace}`}#${digest}`
+}

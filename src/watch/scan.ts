@@ -1,0 +1,201 @@
+import type { ScannedObject } from '../change.ts'
+
+/**
+ * Reads an object's identity from its JSON bytes, without parsing them: walks the top-level keys up to `metadata`, notes
+ * what is needed of it, and stops. Gives undefined for anything odd; the caller then parses.
+ */
+export function scanObject(bytes: Buffer): ScannedObject | undefined {
+  let at = skipSpace(bytes, 0)
+  if (bytes[at] !== OPEN_BRACE) return undefined
+  at = skipSpace(bytes, at + 1)
+  while (bytes[at] === QUOTE) {
+    const keyEnd = skipString(bytes, at)
+    const value = valueAfter(bytes, keyEnd)
+    if (value === -1) return undefined
+    if (isKey(bytes, at, keyEnd, METADATA)) return scanMetadata(bytes, value)
+    at = nextKey(bytes, skipValue(bytes, value))
+  }
+  return undefined
+}
+
+function scanMetadata(bytes: Buffer, start: number): ScannedObject | undefined {
+  if (bytes[start] !== OPEN_BRACE) return undefined
+  const found: ScannedObject = {
+    bytes,
+    uid: '',
+    resourceVersion: '',
+    namespace: '',
+    name: '',
+    labelsJson: '{}',
+  }
+  let comma = -1
+  let at = skipSpace(bytes, start + 1)
+  while (bytes[at] === QUOTE) {
+    const keyEnd = skipString(bytes, at)
+    const value = valueAfter(bytes, keyEnd)
+    if (value === -1) return undefined
+    const end = skipValue(bytes, value)
+    if (end > bytes.length) return undefined
+    note(found, bytes, at, keyEnd, value, end, comma)
+    comma = skipSpace(bytes, end)
+    at = nextKey(bytes, end)
+  }
+  return bytes[at] === CLOSE_BRACE && found.uid !== '' && found.name !== '' ? found : undefined
+}
+
+/** Keeps one field of metadata. Keys are told apart by their length first. */
+function note(
+  found: ScannedObject,
+  bytes: Buffer,
+  key: number,
+  keyEnd: number,
+  value: number,
+  end: number,
+  commaBefore: number,
+): void {
+  switch (keyEnd - key - 2) {
+    case 3:
+      if (isKey(bytes, key, keyEnd, UID)) found.uid = readString(bytes, value, end)
+      return
+    case 4:
+      if (isKey(bytes, key, keyEnd, NAME)) found.name = readString(bytes, value, end)
+      return
+    case 6:
+      if (isKey(bytes, key, keyEnd, LABELS) && bytes[value] === OPEN_BRACE)
+        found.labelsJson = bytes.toString('utf8', value, end)
+      return
+    case 9:
+      if (isKey(bytes, key, keyEnd, NAMESPACE)) found.namespace = readString(bytes, value, end)
+      return
+    case 11:
+      if (isKey(bytes, key, keyEnd, ANNOTATIONS) && bytes[value] === OPEN_BRACE)
+        found.annotations = [value, end]
+      return
+    case 13:
+      if (isKey(bytes, key, keyEnd, MANAGED_FIELDS))
+        found.managedFields = memberRange(bytes, key, end, commaBefore)
+      return
+    case 15:
+      if (isKey(bytes, key, keyEnd, RESOURCE_VERSION)) found.resourceVersion = readString(bytes, value, end)
+  }
+}
+
+/** A member of an object with one adjoining comma: cutting the range leaves valid JSON. */
+export function memberRange(
+  bytes: Buffer,
+  key: number,
+  end: number,
+  commaBefore: number,
+): readonly [number, number] {
+  const after = skipSpace(bytes, end)
+  if (bytes[after] === COMMA) return [key, after + 1]
+  return [commaBefore === -1 ? key : commaBefore, end]
+}
+
+/** Walks the members of the JSON object that begins at `start`; stops when `visit` gives true. */
+export function walkMembers(
+  bytes: Buffer,
+  start: number,
+  visit: (key: string, value: number, end: number, range: readonly [number, number]) => boolean | undefined,
+): void {
+  let comma = -1
+  let at = skipSpace(bytes, start + 1)
+  while (bytes[at] === QUOTE) {
+    const keyEnd = skipString(bytes, at)
+    const value = valueAfter(bytes, keyEnd)
+    const end = skipValue(bytes, value)
+    if (visit(readString(bytes, at, keyEnd), value, end, memberRange(bytes, at, end, comma))) return
+    comma = skipSpace(bytes, end)
+    at = nextKey(bytes, end)
+  }
+}
+
+const QUOTE = 34
+const COMMA = 44
+const COLON = 58
+const OPEN_BRACKET = 91
+const BACKSLASH = 92
+const CLOSE_BRACKET = 93
+const OPEN_BRACE = 123
+const CLOSE_BRACE = 125
+
+const METADATA = Buffer.from('metadata')
+const UID = Buffer.from('uid')
+const NAME = Buffer.from('name')
+const LABELS = Buffer.from('labels')
+const NAMESPACE = Buffer.from('namespace')
+const ANNOTATIONS = Buffer.from('annotations')
+const MANAGED_FIELDS = Buffer.from('managedFields')
+const RESOURCE_VERSION = Buffer.from('resourceVersion')
+
+function isKey(bytes: Buffer, quote: number, end: number, key: Buffer): boolean {
+  if (end - quote - 2 !== key.length) return false
+  for (let i = 0; i < key.length; i++) if (bytes[quote + 1 + i] !== key[i]) return false
+  return true
+}
+
+/** From the end of a key over the colon to its value; -1 when there is no colon. */
+function valueAfter(bytes: Buffer, keyEnd: number): number {
+  const colon = skipSpace(bytes, keyEnd)
+  return bytes[colon] === COLON ? skipSpace(bytes, colon + 1) : -1
+}
+
+/** From the end of a value to the next key's quote, or to whatever ends the object. */
+function nextKey(bytes: Buffer, end: number): number {
+  const at = skipSpace(bytes, end)
+  return bytes[at] === COMMA ? skipSpace(bytes, at + 1) : at
+}
+
+function skipSpace(bytes: Buffer, at: number): number {
+  let byte = bytes[at]
+  while (byte === 32 || byte === 10 || byte === 13 || byte === 9) byte = bytes[++at]
+  return at
+}
+
+/** From an opening quote to behind the closing one. */
+function skipString(bytes: Buffer, quote: number): number {
+  const { length } = bytes
+  for (let at = quote + 1; at < length; at++) {
+    const byte = bytes[at]
+    if (byte === QUOTE) return at + 1
+    if (byte === BACKSLASH) at++
+  }
+  return length + 1
+}
+
+/** From the first byte of a value to behind its last. Beyond the end when it is cut off. */
+function skipValue(bytes: Buffer, start: number): number {
+  const first = bytes[start]
+  if (first === QUOTE) return skipString(bytes, start)
+  if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return skipLiteral(bytes, start)
+  const { length } = bytes
+  let depth = 0
+  for (let at = start; at < length; ) {
+    const byte = bytes[at]
+    if (byte === QUOTE) {
+      at = skipString(bytes, at)
+      continue
+    }
+    at++
+    if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++
+    else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --depth === 0) return at
+  }
+  return length + 1
+}
+
+function skipLiteral(bytes: Buffer, start: number): number {
+  const { length } = bytes
+  for (let at = start; at < length; at++) {
+    const byte = bytes[at]
+    if (byte === COMMA || byte === CLOSE_BRACE || byte === CLOSE_BRACKET || byte === 32 || byte === 10)
+      return at
+  }
+  return length + 1
+}
+
+/** The string between two offsets, quotes included; '' for null and other non-strings. */
+function readString(bytes: Buffer, start: number, end: number): string {
+  if (bytes[start] !== QUOTE) return ''
+  const text = bytes.toString('utf8', start + 1, end - 1)
+  return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
+}

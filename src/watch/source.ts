@@ -1,0 +1,278 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Change, SourceSession, SourceStore } from '../change.ts'
+import type { Logger } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+import type { WatchStatus } from '../status.ts'
+import { ApiFault } from './api-fault.ts'
+import type { ClusterClient } from './cluster-client.ts'
+import { afterEnd, afterFault, type History, NO_HISTORY, type RelistCause, type Step } from './decide.ts'
+import { currentPosition, type InitialState, listObjects } from './list.ts'
+import type { PlannedSource } from './plan.ts'
+import { isOlder } from './position.ts'
+import { watchStream } from './stream.ts'
+import type { Timing } from './timing.ts'
+import { streamInitialState } from './watch-list.ts'
+
+export interface SourceParts {
+  client: ClusterClient
+  store: SourceStore
+  metrics: Metrics
+  log: Logger
+  clock: { now(): number }
+  random(): number
+  timing: Timing
+  /** Whether the server streams initial state; learned by the first source that asks. */
+  offers: { watchList: boolean }
+  clusterUid(signal: AbortSignal): Promise<string>
+  /** True when the resource is gone for certain: its CustomResourceDefinition is. */
+  isGone(source: PlannedSource, signal: AbortSignal): Promise<boolean>
+  report(status: Partial<WatchStatus>): void
+}
+
+/** Why a source ended by itself: its resource is not served (any more, or in this version), or another cluster answers. */
+export type SourceEnd = 'stopped' | 'missing' | 'other-cluster'
+
+/**
+ * Follows one source until its signal: first list, watch, and from whatever goes wrong back to a position that is
+ * durable. A fault is never an end; what cannot be mended here is tried again slowly, and status says why.
+ */
+export async function runSource(
+  parts: SourceParts,
+  source: PlannedSource,
+  signal: AbortSignal,
+): Promise<SourceEnd> {
+  const run = new SourceRun(parts, source, signal)
+  try {
+    return await run.follow()
+  } catch (error) {
+    if (signal.aborted) return 'stopped'
+    throw error
+  }
+}
+
+class SourceRun {
+  readonly #parts: SourceParts
+  readonly #source: PlannedSource
+  readonly #signal: AbortSignal
+  #history: History = NO_HISTORY
+  #relist: RelistCause | undefined
+  /** At the start nobody knows what happened to the cluster meanwhile. */
+  #verify = true
+  #attempts = 0
+
+  constructor(parts: SourceParts, source: PlannedSource, signal: AbortSignal) {
+    this.#parts = parts
+    this.#source = source
+    this.#signal = signal
+  }
+
+  async follow(): Promise<SourceEnd> {
+    let session: SourceSession | undefined
+    for (;;) {
+      this.#signal.throwIfAborted()
+      const startedMs = this.#parts.clock.now()
+      let step: Step
+      try {
+        session ??= await this.#open()
+        const end = await this.#attempt(session)
+        if (end === 'other-cluster') return end
+        step = afterEnd(end, this.#history, this.#parts.timing, this.#parts.random)
+      } catch (error) {
+        this.#signal.throwIfAborted()
+        if (this.#parts.clock.now() - startedMs >= this.#parts.timing.healthyMs) this.#history = NO_HISTORY
+        step = afterFault(error, this.#history, this.#parts.timing, this.#parts.random)
+        this.#tell(error, step)
+        if (step.missing) {
+          if (session) await this.#markIfGone(session)
+          await this.#prepare(step)
+          return 'missing'
+        }
+        // A session that failed in the middle of a write must read again where it stands.
+        if (!(error instanceof ApiFault)) session = undefined
+      }
+      await this.#prepare(step)
+    }
+  }
+
+  async #open(): Promise<SourceSession> {
+    // Redis being away is a known reason to wait; its own check says so.
+    this.#report({ aliveUntilMs: this.#parts.clock.now() + WAITS_FOR_REDIS_MS })
+    return this.#parts.store.open(this.#source, this.#signal)
+  }
+
+  /** List if there is something to list, then one watch. */
+  async #attempt(session: SourceSession): Promise<'other-cluster' | { livedMs: number; silent: boolean }> {
+    if (this.#verify && (await this.#parts.clusterUid(this.#signal)) !== this.#source.clusterUid)
+      return 'other-cluster'
+    const phase = session.checkpoint?.phase
+    if (phase === undefined || phase === 'seeding') await this.#begin(session)
+    else if (phase === 'listing' || phase === 'absent') await this.#list(session)
+    else if (this.#relist) await this.#list(session, this.#relist)
+    else if (this.#verify && (await this.#wentBack(session))) await this.#list(session, 'regression')
+    this.#verify = false
+    return this.#watch(session)
+  }
+
+  async #begin(session: SourceSession): Promise<void> {
+    if (session.checkpoint === undefined && this.#source.initial === 'emit') return this.#list(session)
+    this.#report({ phase: 'listing' })
+    await session.beginSeed(this.#signal)
+    const position = await this.#eachPage(true, (page) => session.seed(page, this.#signal))
+    await session.endList(position, this.#signal)
+  }
+
+  /** Everything that differs from the index comes out as a change. */
+  async #list(session: SourceSession, cause?: RelistCause): Promise<void> {
+    const { metrics, log } = this.#parts
+    this.#report({ phase: 'listing' })
+    if (cause) {
+      metrics.relists.inc({ watch: this.#source.title, cause })
+      log.info({ watch: this.#source.title, cause }, 'lists anew and compares with what is known')
+    }
+    // A list is consistent, so whatever differs is newer, or the cluster went back in time.
+    await session.beginList('different', this.#signal)
+    const position = await this.#eachPage(false, (page) => session.list(page, this.#signal))
+    await session.endList(position, this.#signal)
+    this.#relist = undefined
+  }
+
+  async #eachPage(metadataOnly: boolean, take: (page: readonly Change[]) => Promise<void>): Promise<string> {
+    const { offers } = this.#parts
+    try {
+      return await this.#drain(
+        offers.watchList ? this.#streamed(metadataOnly) : this.#listed(metadataOnly),
+        take,
+      )
+    } catch (error) {
+      if (!offers.watchList || !isUnsupported(error)) throw error
+      offers.watchList = false
+      return this.#drain(this.#listed(metadataOnly), take)
+    }
+  }
+
+  async #drain(pages: InitialState, take: (page: readonly Change[]) => Promise<void>): Promise<string> {
+    for (;;) {
+      const { done, value } = await pages.next()
+      if (done) return value
+      this.#contact(LIST_STEP_MS)
+      await take(this.#inScope(value))
+    }
+  }
+
+  #listed(metadataOnly: boolean): InitialState {
+    const { client, clock } = this.#parts
+    this.#contact(LIST_STEP_MS)
+    return listObjects(client, this.#source, { metadataOnly, clock }, this.#signal)
+  }
+
+  #streamed(metadataOnly: boolean): InitialState {
+    return streamInitialState(this.#request(LIST_SECONDS), { metadataOnly }, this.#signal)
+  }
+
+  /** An older position than ours: etcd was restored, and a watch from ours would be silent for ever. */
+  async #wentBack(session: SourceSession): Promise<boolean> {
+    const stored = session.checkpoint?.resourceVersion ?? ''
+    return isOlder(await currentPosition(this.#parts.client, this.#source, this.#signal), stored)
+  }
+
+  async #watch(session: SourceSession): Promise<{ livedMs: number; silent: boolean }> {
+    const { clock, metrics, timing, random } = this.#parts
+    const [least, most] = timing.watchSeconds
+    const request = this.#request(Math.round(least + random() * (most - least)))
+    const resourceVersion = session.checkpoint?.resourceVersion ?? ''
+    const startedMs = clock.now()
+    if (this.#attempts++ === 0) metrics.watchReady.set({ watch: this.#source.title }, 1)
+    this.#report({ phase: 'watching', resourceVersion, ready: true })
+    let silent = true
+    let committedMs = startedMs
+    let position: string | undefined
+    for await (const batch of watchStream({ ...request, query: { resourceVersion } }, this.#signal)) {
+      silent = false
+      const changes = this.#inScope(batch.changes)
+      position = batch.resourceVersion
+      if (changes.length === 0 && clock.now() - committedMs < timing.positionEveryMs) continue
+      await this.#commit(session, changes, position)
+      committedMs = clock.now()
+      position = undefined
+    }
+    if (position !== undefined) await this.#commit(session, [], position)
+    return { livedMs: clock.now() - startedMs, silent }
+  }
+
+  async #commit(session: SourceSession, changes: readonly Change[], resourceVersion: string): Promise<void> {
+    await session.commit(changes, resourceVersion, this.#signal)
+    this.#history = NO_HISTORY
+    this.#report({ resourceVersion })
+  }
+
+  #request(timeoutSeconds: number) {
+    const { client, clock, timing } = this.#parts
+    const allowanceMs = timeoutSeconds * 1_000 + timing.graceMs + WAITS_FOR_REDIS_MS
+    this.#contact(allowanceMs)
+    const onContact = () => this.#contact(allowanceMs)
+    return { client, source: this.#source, timeoutSeconds, graceMs: timing.graceMs, clock, onContact }
+  }
+
+  /** Objects of namespaces that are not wanted are not there. */
+  #inScope(changes: readonly Change[]): readonly Change[] {
+    const filter = this.#source.namespaceFilter
+    return filter ? changes.filter(({ object }) => filter(object.namespace)) : changes
+  }
+
+  /** Objects are gone only if their definition is: an API that is merely not answering took nothing with it. */
+  async #markIfGone(session: SourceSession): Promise<void> {
+    try {
+      if (await this.#parts.isGone(this.#source, this.#signal)) await session.markAbsent(this.#signal)
+    } catch (error) {
+      this.#signal.throwIfAborted()
+      this.#parts.log.debug({ error, watch: this.#source.title }, 'cannot tell whether the resource is gone')
+    }
+  }
+
+  async #prepare(step: Step): Promise<void> {
+    const { client, clock, metrics } = this.#parts
+    this.#history = step.history
+    this.#relist = step.relist ?? this.#relist
+    this.#verify ||= step.verify ?? false
+    metrics.reconnects.inc({ watch: this.#source.title, cause: step.cause })
+    this.#report({ aliveUntilMs: clock.now() + step.delayMs + LIST_STEP_MS })
+    if (step.refresh) await client.refresh().catch((error) => this.#tell(error, step))
+    if (step.delayMs > 0) await pause(step.delayMs, undefined, { signal: this.#signal })
+  }
+
+  #tell(error: unknown, step: Step): void {
+    const { log, metrics, clock } = this.#parts
+    const watch = this.#source.title
+    const message = error instanceof Error ? error.message : String(error)
+    if (step.cause === 'unreadable') metrics.malformed.inc({ watch })
+    const failing = step.phase === 'failing'
+    if (failing) metrics.watchReady.set({ watch }, 0)
+    this.#report({
+      phase: step.phase,
+      lastError: message,
+      lastContactMs: clock.now(),
+      ...(failing && { ready: false }),
+    })
+    const fields = { watch, cause: step.cause, error: message, retryInMs: Math.round(step.delayMs) }
+    if (step.history.failures > 1 && !failing) log.debug(fields, 'the watch failed again')
+    else log.warn(fields, failing ? 'the watch cannot go on as it is' : 'the watch was interrupted')
+  }
+
+  #contact(allowanceMs: number): void {
+    const now = this.#parts.clock.now()
+    this.#report({ lastContactMs: now, aliveUntilMs: now + allowanceMs })
+  }
+
+  #report(status: Partial<WatchStatus>): void {
+    this.#parts.report(status)
+  }
+}
+
+const LIST_SECONDS = 300
+const LIST_STEP_MS = 180_000
+const WAITS_FOR_REDIS_MS = 600_000
+
+/** The server knows no WatchList, or not with these parameters. */
+function isUnsupported(error: unknown): boolean {
+  return error instanceof ApiFault && (error.status.code === 422 || error.status.code === 400)
+}

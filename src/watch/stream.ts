@@ -1,0 +1,174 @@
+import type { Readable } from 'node:stream'
+import type { Change, Source } from '../change.ts'
+import { ApiFault, BrokenStream, faultOf } from './api-fault.ts'
+import type { ClusterClient } from './cluster-client.ts'
+import { type ApiStatus, readFrame } from './frame.ts'
+import { createLineSplitter } from './lines.ts'
+import { collectionPath } from './list.ts'
+
+/** Everything that arrived since the last one was taken. */
+export interface Batch {
+  changes: Change[]
+  /** The position behind them: of the newest change or bookmark. */
+  resourceVersion: string
+  /** The bookmark that ends the initial events of a WatchList was among them. */
+  initialEventsEnd: boolean
+}
+
+export interface WatchRequest {
+  client: ClusterClient
+  source: Source
+  query: Record<string, string>
+  accept?: string
+  /** How long the server may keep it open; a silent peer is given up `graceMs` after that. */
+  timeoutSeconds: number
+  graceMs: number
+  clock: { now(): number }
+  /** Called whenever bytes come. */
+  onContact(): void
+}
+
+/** Unread bytes beyond this stop the reading until a batch is taken. */
+const MAX_WAITING_BYTES = 4 * 1024 * 1024
+const MAX_LINE_BYTES = 64 * 1024 * 1024
+
+/**
+ * One watch request. Yields batches that form by themselves while the last one is being committed, and returns at the
+ * server's clean end. Throws ApiFault (also for an ERROR frame), BrokenStream, or the network's error.
+ */
+export async function* watchStream(request: WatchRequest, signal: AbortSignal): AsyncGenerator<Batch, void> {
+  const { client, source, timeoutSeconds, graceMs } = request
+  const deadline = AbortSignal.timeout(timeoutSeconds * 1_000 + graceMs)
+  const query = {
+    watch: 'true',
+    allowWatchBookmarks: 'true',
+    timeoutSeconds: String(timeoutSeconds),
+    ...request.query,
+  }
+  const either = AbortSignal.any([signal, deadline])
+  const accept = request.accept === undefined ? {} : { accept: request.accept }
+  const { status, headers, body } = await client.stream(collectionPath(source, query), accept, either)
+  try {
+    if (status !== 200) throw faultOf({ status, headers, body: await readAll(body) })
+    request.onContact()
+    yield* readBatches(body, request)
+  } catch (error) {
+    if (deadline.aborted && !signal.aborted)
+      throw new BrokenStream('the server fell silent', { cause: error })
+    throw error
+  } finally {
+    body.destroy()
+  }
+}
+
+async function* readBatches(body: Readable, request: WatchRequest): AsyncGenerator<Batch, void> {
+  const inbox = createInbox(request)
+  let ended: { error?: unknown } | undefined
+  let wakeUp = () => {}
+  const end = (error?: unknown) => {
+    ended ??= { error }
+    wakeUp()
+  }
+  body.on('data', (chunk: Buffer) => {
+    request.onContact()
+    inbox.push(chunk)
+    if (inbox.isFull()) body.pause()
+    wakeUp()
+  })
+  body.on('end', () => end())
+  body.on('error', end)
+  body.on('close', () => end(new BrokenStream('the connection was closed')))
+  for (;;) {
+    const batch = inbox.take()
+    if (batch) {
+      body.resume()
+      yield batch
+      continue
+    }
+    // What arrived before the fault is yielded first; the fault ends the stream.
+    if (inbox.fault()) throw inbox.fault()
+    if (ended) {
+      if (ended.error) throw ended.error
+      return
+    }
+    await new Promise<void>((resolve) => {
+      wakeUp = resolve
+    })
+  }
+}
+
+/** Collects frames between two takings. */
+function createInbox({ clock }: WatchRequest) {
+  const splitter = createLineSplitter()
+  let changes: Change[] = []
+  let resourceVersion = ''
+  let initialEventsEnd = false
+  let waitingBytes = 0
+  let fault: Error | undefined
+
+  function add(line: Buffer, observedAtMs: number): void {
+    const frame = readFrame(line)
+    switch (frame.kind) {
+      case 'change':
+        changes.push({ type: frame.type, object: frame.object, observedAtMs })
+        resourceVersion = frame.object.resourceVersion
+        return
+      case 'bookmark':
+        resourceVersion = frame.resourceVersion
+        initialEventsEnd ||= frame.initialEventsEnd
+        return
+      case 'error':
+        fault = new ApiFault(frame.status satisfies ApiStatus)
+        return
+      case 'unreadable':
+        fault = new UnreadableFrame(line)
+    }
+  }
+
+  return {
+    push(chunk: Buffer): void {
+      // The position of a list is the bookmark's: what comes behind it is left to the watch that follows.
+      if (fault || initialEventsEnd) return
+      const observedAtMs = clock.now()
+      waitingBytes += chunk.length
+      for (const line of splitter.push(chunk)) {
+        if (line.length > 0 && !fault && !initialEventsEnd) add(line, observedAtMs)
+      }
+      if (splitter.pendingBytes > MAX_LINE_BYTES)
+        fault ??= new BrokenStream(`a frame is longer than ${MAX_LINE_BYTES} bytes`)
+    },
+    take(): Batch | undefined {
+      if (resourceVersion === '') return undefined
+      const batch = { changes, resourceVersion, initialEventsEnd }
+      changes = []
+      resourceVersion = ''
+      initialEventsEnd = false
+      waitingBytes = 0
+      return batch
+    },
+    isFull: () => waitingBytes > MAX_WAITING_BYTES,
+    fault: () => fault,
+  }
+}
+
+/** A line that is no watch frame; `line` tells whether it is the same one again. */
+export class UnreadableFrame extends BrokenStream {
+  override name = 'UnreadableFrame'
+  readonly line: string
+
+  constructor(line: Buffer) {
+    super('a watch frame cannot be read')
+    this.line = line.toString('utf8', 0, 1_000)
+  }
+}
+
+async function readAll(body: Readable): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    chunks.push(chunk)
+    bytes += chunk.length
+    if (bytes > 1024 * 1024) break
+  }
+  return Buffer.concat(chunks)
+}

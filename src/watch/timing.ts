@@ -1,0 +1,42 @@
+/** How long things take; client-go's values where it has them. */
+export interface Timing {
+  backoffFirstMs: number
+  backoffMaxMs: number
+  /** A watch that lived this long was healthy: the backoff begins anew. */
+  healthyMs: number
+  /** A watch is asked to end after a random time between these, so that many don't end together. */
+  watchSeconds: readonly [least: number, most: number]
+  /** How much longer than asked a silent watch is waited for. */
+  graceMs: number
+  /** Pause after a clean end, at most. */
+  endPauseMs: number
+  /** A watch that ends sooner than this without a word is suspicious. */
+  quickEndMs: number
+  /** Between tries of what needs a person: forbidden, bad selector. */
+  slowRetryMs: number
+  /** After another process took the source over. */
+  fencedPauseMs: number
+  /** A position that moves without changes is stored at most this often. */
+  positionEveryMs: number
+  /** Between looks for kinds that are not installed. */
+  discoveryMs: number
+}
+
+export const DEFAULT_TIMING: Timing = {
+  backoffFirstMs: 800,
+  backoffMaxMs: 30_000,
+  healthyMs: 120_000,
+  watchSeconds: [240, 295],
+  graceMs: 15_000,
+  endPauseMs: 1_000,
+  quickEndMs: 2_000,
+  slowRetryMs: 15_000,
+  fencedPauseMs: 5_000,
+  positionEveryMs: 5_000,
+  discoveryMs: 3_000,
+}
+
+/** Exponential with full jitter. `failures` counts from 1. */
+export function backoffMs(failures: number, timing: Timing, random: () => number): number {
+  return random() * Math.min(timing.backoffFirstMs * 2 ** Math.min(failures - 1, 20), timing.backoffMaxMs)
+}
