@@ -1,6 +1,9 @@
 import type { EventHeader } from '../event.ts'
 
 export type { ChangeType, EventHeader, KubeEvent, ObjectRef } from '../event.ts'
+export { createHttpClient, type HttpClient, type HttpOptions, outcomeOfStatus } from './http.ts'
+export { deliverInOrder, type InOrderOptions } from './in-order.ts'
+export { LANES, laneByObject } from './lane.ts'
 
 /** Why a delivery did not succeed: a closed set, used as a metric label. */
 export type Reason =

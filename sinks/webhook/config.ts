@@ -1,0 +1,70 @@
+import { z } from 'zod'
+
+const HOP_BY_HOP = [
+  'connection',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'proxy-connection',
+]
+const OURS = [
+  'host',
+  'content-length',
+  'content-type',
+  'webhook-id',
+  'webhook-timestamp',
+  'webhook-signature',
+]
+
+const HeaderName = z
+  .string()
+  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'is no header name')
+  .refine((name) => ![...HOP_BY_HOP, ...OURS].includes(name.toLowerCase()), 'is set by kubeherald itself')
+
+/** `whsec_` and base64 of 24 to 64 bytes, as Standard Webhooks 1.0.0 wants. */
+const Secret = z
+  .string()
+  .refine(isSecret, 'must be "whsec_" and base64 of 24 to 64 bytes, such as: openssl rand -base64 32')
+
+/** `500ms`, `20s`, `1m`. */
+const Duration = z
+  .string()
+  .regex(/^\d+(ms|s|m)$/, 'must be a duration such as 500ms, 20s or 1m')
+  .transform(milliseconds)
+
+export const WebhookConfig = z.strictObject({
+  url: z
+    .string()
+    .refine(isHttpUrl, 'must be an http:// or https:// URL')
+    .transform((url) => new URL(url)),
+  /** Signs every request. Of several, receivers may accept any: that is how a secret is rotated. */
+  secret: z
+    .union([Secret.transform((it) => [it]), z.array(Secret).min(1)])
+    .optional()
+    .transform((it) => it ?? []),
+  headers: z
+    .record(HeaderName, z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'must be one line of text'))
+    .default({}),
+  timeout: Duration.default(20_000),
+  /** Requests under way at once. */
+  concurrency: z.int().min(1).max(1_000).default(64),
+  allowLinkLocal: z.boolean().default(false),
+})
+export type WebhookConfig = z.output<typeof WebhookConfig>
+
+function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
+}
+
+function isSecret(text: string): boolean {
+  const base64 = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(text)?.[1]
+  const { length } = Buffer.from(base64 ?? '', 'base64')
+  return length >= 24 && length <= 64
+}
+
+function milliseconds(text: string): number {
+  const unit = text.endsWith('ms') ? 1 : text.endsWith('s') ? 1_000 : 60_000
+  return Number.parseInt(text, 10) * unit
+}

@@ -1,0 +1,31 @@
+import { createHttpClient, defineSink, deliverInOrder } from '../../src/sink/index.ts'
+import { WebhookConfig } from './config.ts'
+import { signatureHeaders } from './signature.ts'
+
+/** Posts every event as a CloudEvent, signed, in order for each object. */
+export default defineSink<WebhookConfig>({
+  type: 'webhook',
+  config: WebhookConfig,
+  open({ url, secret, headers, timeout, concurrency, allowLinkLocal }, { clock, userAgent }) {
+    const http = createHttpClient({ connections: concurrency, timeoutMs: timeout, allowLinkLocal })
+    const common = {
+      ...headers,
+      'content-type': 'application/cloudevents+json; charset=utf-8',
+      'user-agent': userAgent,
+    }
+    return {
+      deliver: (batch, signal) =>
+        deliverInOrder(
+          batch,
+          { concurrency },
+          (message, stop) => {
+            const body = Buffer.from(message.cloudEvent)
+            const signed = signatureHeaders(secret, message.id, body, clock.now())
+            return http.post(url, { ...common, ...signed }, body, stop)
+          },
+          signal,
+        ),
+      close: () => http.close(),
+    }
+  },
+})

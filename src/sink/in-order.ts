@@ -1,0 +1,61 @@
+import type { Message, Outcome } from './index.ts'
+
+export interface InOrderOptions {
+  /** How many messages may be under way at once. */
+  concurrency: number
+}
+
+/**
+ * Delivers a batch message by message: those of one object one after the other, different objects side by side. After a
+ * `retry` the later ones of that object are not sent; after a `retry` of the whole sink nothing more is. Never throws.
+ */
+export async function deliverInOrder(
+  batch: readonly Message[],
+  { concurrency }: InOrderOptions,
+  post: (message: Message, signal: AbortSignal) => Promise<Outcome>,
+  signal: AbortSignal,
+): Promise<Outcome[]> {
+  const outcomes = new Array<Outcome>(batch.length)
+  const chains = [...Map.groupBy(batch.keys(), (i) => (batch[i] as Message).event.uid).values()]
+  let next = 0
+  let stopped: Outcome | undefined
+
+  async function deliverChain(places: readonly number[]): Promise<void> {
+    let blocked: Outcome | undefined
+    for (const i of places) {
+      if (signal.aborted) stopped ??= STOPPED
+      const outcome = stopped ?? blocked ?? (await attempt(batch[i] as Message))
+      outcomes[i] = outcome
+      if (outcome.kind !== 'retry') continue
+      blocked = outcome
+      if (outcome.scope === 'sink') stopped ??= outcome
+    }
+  }
+
+  async function attempt(message: Message): Promise<Outcome> {
+    try {
+      return await post(message, signal)
+    } catch (error) {
+      return {
+        kind: 'retry',
+        reason: 'unknown',
+        detail: String((error as Error)?.message ?? error),
+        scope: 'event',
+      }
+    }
+  }
+
+  async function work(): Promise<void> {
+    for (let chain = chains[next++]; chain; chain = chains[next++]) await deliverChain(chain)
+  }
+
+  await Promise.all(Array.from({ length: Math.min(concurrency, chains.length) }, work))
+  return outcomes
+}
+
+const STOPPED: Outcome = {
+  kind: 'retry',
+  reason: 'unknown',
+  detail: 'stopped before it was sent',
+  scope: 'sink',
+}
