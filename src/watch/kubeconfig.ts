@@ -8,8 +8,8 @@ import { ClusterError } from './cluster-client.ts'
 
 export interface KubeconfigOptions {
   /** A file, or several separated as in $KUBECONFIG. */
-  kubeconfig?: string
-  context?: string
+  kubeconfig?: string | undefined
+  context?: string | undefined
   env: NodeJS.ProcessEnv
 }
 

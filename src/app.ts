@@ -1,0 +1,232 @@
+import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
+import { builtInSinks } from '../sinks/index.ts'
+import type { Config } from './config/schema.ts'
+import type { Delivery } from './delivery.ts'
+import type { Logger } from './log.ts'
+import { createMetrics, type Metrics } from './metrics.ts'
+import { connectHops } from './pipeline.ts'
+import { createCommitLine } from './queue/commit-line.ts'
+import { openRedis } from './queue/connection.ts'
+import { type InstanceReport, publishReport, withdrawReport } from './queue/instances.ts'
+import { type Keys, keysOf } from './queue/keys.ts'
+import { watchLanes } from './queue/lane-gauges.ts'
+import { createLanes, type Lanes } from './queue/lanes.ts'
+import { createMemoryGate } from './queue/memory-gate.ts'
+import { readSalt } from './queue/salt.ts'
+import { createSourceStore } from './queue/source-store.ts'
+import { render } from './render/message.ts'
+import { compileRules } from './rules/compile.ts'
+import { compilePattern } from './rules/pattern.ts'
+import { type HealthServer, startServer } from './server/http.ts'
+import { laneByObject, type Sink, type SinkType } from './sink/index.ts'
+import { userAgent, version } from './version.ts'
+import type { ClusterClient } from './watch/cluster-client.ts'
+import { createWatchManager, type WatchManager } from './watch/manager.ts'
+import { normalise } from './watch/normalise.ts'
+import { DEFAULT_TIMING } from './watch/timing.ts'
+
+export type Role = 'all' | 'watch' | 'deliver'
+
+export interface AppOptions {
+  config: Config
+  /** The cluster's name: it is part of every key. */
+  cluster: string
+  role: Role
+  redisUrl: string
+  /** Connected already; not needed for role `deliver`. */
+  client?: ClusterClient
+  log: Logger
+  /** For benches and plug-ins: types beside the built-in ones. */
+  sinkTypes?: Record<string, SinkType>
+}
+
+export interface App {
+  /** The address of /livez, /readyz and /metrics; undefined when it is turned off. */
+  url: string | undefined
+  metrics: Metrics
+  watches: WatchManager | undefined
+  lanes: Lanes
+  /** Stops reading, finishes the commit, finishes or gives back what is in flight; gives how many deliveries still wait. */
+  stop(): Promise<{ pending: number }>
+}
+
+const CLOCK = { now: () => Date.now() }
+const DELIVER_TIMEOUT_MS = 60_000
+const TURN_BUDGET_MS = 1_000
+const MAX_AGE_MS = 86_400_000
+const MAX_TRIES = 5
+const REPORT_MS = 2_000
+const GRACE_MS = 5_000
+
+/** Builds the parts of the configuration and joins them. The only file that constructs, and that knows the built-in sinks. */
+export async function startApp(options: AppOptions): Promise<App> {
+  const { config, cluster, role, redisUrl, client, log } = options
+  const keys = keysOf(cluster)
+  const metrics = createMetrics()
+  const connect = (purpose: 'commit' | 'work') => openRedis(redisUrl, purpose, log)
+  const connections = {
+    commit: connect('commit'),
+    lanes: connect('work'),
+    queue: connect('work'),
+    worker: connect('work'),
+    report: connect('commit'),
+  }
+  const salt = await readSalt(connections.lanes, keys)
+  const gate = createMemoryGate({ redis: connections.report, keys, metrics, log })
+  const sinks = role === 'watch' ? new Map<string, Sink>() : await openSinks(options)
+  const laneOf = await laneChooser(options)
+  const line = createCommitLine({
+    redis: connections.commit,
+    room: gate.room,
+    onOutOfMemory: gate.onOutOfMemory,
+    log,
+  })
+  const match = compileRules(config.rules, {
+    onError(rule, error) {
+      metrics.ruleErrors.inc({ rule })
+      log.debug({ rule, error }, 'a rule failed')
+    },
+  })
+
+  const { watches, lanes } = connectHops({
+    watch(store) {
+      if (role === 'deliver' || !client) return undefined
+      const timing = DEFAULT_TIMING
+      const manager = createWatchManager({
+        client,
+        store,
+        metrics,
+        log,
+        clock: CLOCK,
+        random: Math.random,
+        timing,
+        matcherOf: compilePattern,
+      })
+      manager.apply(config.watch)
+      return manager
+    },
+    normalise: (source, transition) => normalise(source, transition, { cluster, salt }),
+    match,
+    commit: (decide, onEnqueued) =>
+      createSourceStore({ line, keys, decide, laneOf, onEnqueued, metrics, clock: CLOCK }),
+    deliver: () =>
+      createLanes({
+        redis: connections.lanes,
+        queueConnection: connections.queue,
+        workerConnection: connections.worker,
+        keys,
+        sinks,
+        render,
+        policy: { maxAgeMs: MAX_AGE_MS, maxTries: MAX_TRIES },
+        deliverTimeoutMs: DELIVER_TIMEOUT_MS,
+        budgetMs: TURN_BUDGET_MS,
+        metrics,
+        log,
+        clock: CLOCK,
+        random: Math.random,
+        onOutOfMemory: gate.onOutOfMemory,
+      }),
+    onMalformed(source, transition, error) {
+      metrics.malformed.inc({ watch: source.title })
+      log.error(
+        { watch: source.title, name: transition.name, error },
+        'an object cannot be read; it is passed over',
+      )
+    },
+  })
+
+  let stopping = false
+  const vitals = () => ({
+    nowMs: CLOCK.now(),
+    watches: watches?.statuses() ?? [],
+    sinks: lanes.statuses(),
+    redisTrouble: line.trouble() ?? (connections.commit.status === 'ready' ? undefined : 'no connection'),
+    redisFull: gate.isClosed(),
+    stopping,
+  })
+  const server = await serve(options, metrics, vitals)
+  const gauges = watchLanes({ redis: connections.report, keys, metrics, clock: CLOCK })
+  const reporter = startReporting(connections.report, keys, role, () => ({
+    watches: watches?.statuses() ?? [],
+    sinks: lanes.statuses(),
+    ...(gate.isClosed() && { backPressure: true as const }),
+  }))
+
+  return {
+    url: server?.url,
+    metrics,
+    watches,
+    lanes,
+    async stop() {
+      stopping = true
+      await watches?.close()
+      await lanes.close(GRACE_MS)
+      const pending = await gauges.close()
+      await reporter.close()
+      gate.close()
+      await Promise.all([...sinks.values()].map((sink) => sink.close()))
+      await client?.close()
+      await server?.close()
+      for (const connection of Object.values(connections)) connection.disconnect()
+      return { pending }
+    },
+  }
+}
+
+function sinkTypeOf(type: string, { sinkTypes = {} }: AppOptions): Promise<SinkType> {
+  const own = sinkTypes[type]
+  return own ? Promise.resolve(own) : builtInSinks[type as keyof typeof builtInSinks]()
+}
+
+async function openSinks(options: AppOptions): Promise<Map<string, Sink>> {
+  const { config, cluster, log } = options
+  const sinks = new Map<string, Sink>()
+  for (const { name, type, options: own } of config.sinks) {
+    const { open } = await sinkTypeOf(type, options)
+    sinks.set(name, await open(own, { name, cluster, log, userAgent, clock: CLOCK }))
+  }
+  return sinks
+}
+
+/** `<sink>/<lane>`: the sink's own choice, or one of a few by the object's uid. */
+async function laneChooser(options: AppOptions): Promise<(delivery: Delivery) => string> {
+  const choosers = new Map<string, (delivery: Delivery) => string>()
+  for (const { name, type, options: own } of options.config.sinks) {
+    const { lane } = await sinkTypeOf(type, options)
+    choosers.set(name, ({ event }) => `${name}/${lane ? lane(event, own) : laneByObject(event)}`)
+  }
+  return (delivery) =>
+    choosers.get(delivery.sink)?.(delivery) ?? `${delivery.sink}/${laneByObject(delivery.event)}`
+}
+
+async function serve(
+  { config }: AppOptions,
+  metrics: Metrics,
+  vitals: Parameters<typeof startServer>[0]['vitals'],
+): Promise<HealthServer | undefined> {
+  if (config.server === false) return undefined
+  return startServer({ ...config.server, registry: metrics.registry, vitals })
+}
+
+/** Tells the other processes, and `kubeherald status`, how this one is. */
+function startReporting(
+  redis: ReturnType<typeof openRedis>,
+  keys: Keys,
+  role: Role,
+  view: () => Pick<InstanceReport, 'watches' | 'sinks' | 'backPressure'>,
+) {
+  const id = randomBytes(6).toString('hex')
+  const fixed = { id, role, version, host: hostname(), pid: process.pid, startedMs: CLOCK.now() }
+  const publish = () => publishReport(redis, keys, { ...fixed, atMs: CLOCK.now(), ...view() }).catch(() => {})
+  const timer = setInterval(publish, REPORT_MS)
+  void publish()
+  return {
+    async close() {
+      clearInterval(timer)
+      await withdrawReport(redis, keys, id).catch(() => {})
+    },
+  }
+}
+
+export { builtInSinks }

@@ -1,0 +1,143 @@
+import { type OpenQueue, openQueue, type QueueOptions } from '../open-queue.ts'
+import {
+  dropDeadLetter,
+  findDeadLetter,
+  listDeadLetters,
+  retryDeadLetter,
+  type StoredDeadLetter,
+} from '../queue/dead-letters.ts'
+import { duration, printable, table } from './table.ts'
+import { UsageError } from './usage-error.ts'
+
+interface ListOptions extends QueueOptions {
+  sink?: string
+  limit: number
+  json?: boolean
+}
+
+/** Newest first. */
+export async function list(options: ListOptions): Promise<number> {
+  await using queue = await openQueue(options)
+  const letters: StoredDeadLetter[] = []
+  let more = 0
+  for await (const letter of listDeadLetters(queue.redis, queue.keys, options.sink)) {
+    if (letters.length < options.limit) letters.push(letter)
+    else more++
+  }
+  process.stdout.write(
+    options.json
+      ? letters.map((it) => `${JSON.stringify(summaryOf(it))}\n`).join('')
+      : asTable(letters, more),
+  )
+  return 0
+}
+
+function asTable(letters: readonly StoredDeadLetter[], more: number): string {
+  if (letters.length === 0) return 'no dead letters\n'
+  const rows = letters.map((it) => {
+    const { event } = it.delivery
+    const object = `${event.kind} ${event.namespace ? `${event.namespace}/` : ''}${event.name}`
+    return [
+      it.id,
+      `${duration(Date.now() - it.atMs)} ago`,
+      it.sink,
+      it.rule,
+      object,
+      it.reason,
+      printable(it.detail).slice(0, 80),
+    ]
+  })
+  const hint = more > 0 ? `and ${more} older ones (--limit)\n` : ''
+  return table([['ID', 'WHEN', 'SINK', 'RULE', 'OBJECT', 'REASON', 'DETAIL'], ...rows]) + hint
+}
+
+/** Everything that is known of one. */
+export async function show(id: string, options: QueueOptions & { json?: boolean }): Promise<number> {
+  await using queue = await openQueue(options)
+  const letter = await find(queue, id)
+  const object: unknown = JSON.parse(letter.delivery.objectJson.toString())
+  const { event } = letter.delivery
+  if (options.json) {
+    process.stdout.write(`${JSON.stringify({ ...summaryOf(letter), event, object }, null, 2)}\n`)
+    return 0
+  }
+  const { sink, rule, reason, detail, atMs } = letter
+  const rows = [
+    ['id', id],
+    ['sink', sink],
+    ['rule', rule],
+    ['given up', new Date(atMs).toISOString()],
+    ['reason', reason],
+    ['detail', printable(detail)],
+    ['event', event.id],
+    ['object', event.path],
+  ]
+  process.stdout.write(`${table(rows)}\n${JSON.stringify(object, null, 2)}\n`)
+  return 0
+}
+
+/** Puts dead letters back into their lanes; a process that delivers takes them up within seconds. */
+export async function retry(
+  ids: readonly string[],
+  options: QueueOptions & { all?: boolean; sink?: string },
+): Promise<number> {
+  if (ids.length === 0 && !options.all) throw new UsageError('say which: dead-letters retry ID…, or --all')
+  await using queue = await openQueue(options)
+  const letters = options.all
+    ? await Array.fromAsync(listDeadLetters(queue.redis, queue.keys, options.sink))
+    : await findAll(queue, ids)
+  let count = 0
+  // The oldest first: those of one object keep their order.
+  for (const letter of letters.toSorted((a, b) => compareIds(a.id, b.id))) {
+    if (await retryDeadLetter(queue.redis, queue.keys, letter)) count++
+  }
+  process.stdout.write(
+    `${count} ${count === 1 ? 'dead letter goes' : 'dead letters go'} on their way again\n`,
+  )
+  return 0
+}
+
+/** Deletes dead letters for good. */
+export async function drop(ids: readonly string[], options: QueueOptions): Promise<number> {
+  await using queue = await openQueue(options)
+  let count = 0
+  for (const letter of await findAll(queue, ids))
+    if (await dropDeadLetter(queue.redis, queue.keys, letter)) count++
+  process.stdout.write(`${count} ${count === 1 ? 'dead letter' : 'dead letters'} dropped\n`)
+  return 0
+}
+
+async function findAll(queue: OpenQueue, ids: readonly string[]): Promise<StoredDeadLetter[]> {
+  const letters: StoredDeadLetter[] = []
+  for (const id of ids) letters.push(await find(queue, id))
+  return letters
+}
+
+async function find({ redis, keys }: OpenQueue, id: string): Promise<StoredDeadLetter> {
+  const letter = /^\d+-\d+$/.test(id) ? await findDeadLetter(redis, keys, id) : undefined
+  if (!letter)
+    throw new UsageError(`there is no dead letter ${id}; "kubeherald dead-letters list" shows them`)
+  return letter
+}
+
+function compareIds(a: string, b: string): number {
+  const [aMs = 0, aSequence = 0] = a.split('-').map(Number)
+  const [bMs = 0, bSequence = 0] = b.split('-').map(Number)
+  return aMs - bMs || aSequence - bSequence
+}
+
+function summaryOf({ id, sink, rule, reason, detail, atMs, delivery }: StoredDeadLetter) {
+  const { kind, namespace, name, id: eventId } = delivery.event
+  return {
+    id,
+    at: new Date(atMs).toISOString(),
+    sink,
+    rule,
+    reason,
+    detail,
+    kind,
+    namespace,
+    name,
+    event: eventId,
+  }
+}

@@ -1,0 +1,46 @@
+import type { Redis } from 'ioredis'
+import type { Metrics } from '../metrics.ts'
+import type { Keys } from './keys.ts'
+import { oldestInLane, sinkOf } from './ledger.ts'
+
+const SAMPLE_MS = 2_000
+
+/** Keeps the gauges of waiting deliveries and their age; gives how many wait when it is closed. */
+export function watchLanes(parts: { redis: Redis; keys: Keys; metrics: Metrics; clock: { now(): number } }): {
+  close(): Promise<number>
+} {
+  const { redis, keys, metrics, clock } = parts
+  let last = 0
+
+  async function sample(): Promise<number> {
+    const lanes = await redis.hgetall(keys.pending)
+    const sums = new Map<string, { pending: number; oldestMs: number }>()
+    for (const [lane, count] of Object.entries(lanes)) {
+      const pending = Number(count)
+      const oldestMs = pending > 0 ? await oldestInLane(redis, keys, lane) : undefined
+      const sum = sums.get(sinkOf(lane)) ?? { pending: 0, oldestMs: Number.POSITIVE_INFINITY }
+      sums.set(sinkOf(lane), {
+        pending: sum.pending + pending,
+        oldestMs: Math.min(sum.oldestMs, oldestMs ?? sum.oldestMs),
+      })
+    }
+    for (const [sink, { pending, oldestMs }] of sums) {
+      metrics.pending.set({ sink }, pending)
+      metrics.oldestPending.set(
+        { sink },
+        Number.isFinite(oldestMs) ? Math.max(0, clock.now() - oldestMs) / 1_000 : 0,
+      )
+    }
+    last = [...sums.values()].reduce((sum, { pending }) => sum + pending, 0)
+    return last
+  }
+
+  // Redis being away is told by its own gauge.
+  const timer = setInterval(() => void sample().catch(() => {}), SAMPLE_MS)
+  return {
+    async close() {
+      clearInterval(timer)
+      return sample().catch(() => last)
+    },
+  }
+}

@@ -1,0 +1,99 @@
+import type { Redis } from 'ioredis'
+import type { Logger } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Keys } from './keys.ts'
+import { parseInfo } from './requirements.ts'
+
+/** Keeps room in Redis for the workers: closes before it is full, so that watches pause and deliveries go on. */
+export interface MemoryGate {
+  /** Resolves when there is room. */
+  room(signal: AbortSignal): Promise<void>
+  isClosed(): boolean
+  /** Redis refused a write: gives it the ballast's room, so that workers can settle. */
+  onOutOfMemory(): void
+  close(): void
+}
+
+const SAMPLE_MS = 1_000
+const CLOSE_AT = 0.8
+const OPEN_AT = 0.75
+const BALLAST_AGAIN_AT = 0.6
+
+/** One percent of the limit, within these. */
+const MIN_BALLAST_BYTES = 256 * 1024
+const MAX_BALLAST_BYTES = 16 * 1024 * 1024
+
+export function createMemoryGate(parts: {
+  redis: Redis
+  keys: Keys
+  metrics: Metrics
+  log: Logger
+}): MemoryGate {
+  const { redis, keys, metrics, log } = parts
+  let open = Promise.withResolvers<void>()
+  let closed = false
+  let ballast: 'unknown' | 'there' | 'gone' = 'unknown'
+  open.resolve()
+
+  function setClosed(next: boolean, share: number): void {
+    if (next === closed) return
+    closed = next
+    metrics.backPressure.set(closed ? 1 : 0)
+    const percent = Math.round(share * 100)
+    if (closed) {
+      open = Promise.withResolvers<void>()
+      log.warn({ usedPercent: percent }, 'Redis is nearly full: watches pause until deliveries make room')
+    } else {
+      open.resolve()
+      log.info({ usedPercent: percent }, 'Redis has room again: watches go on')
+    }
+  }
+
+  async function sample(): Promise<void> {
+    const info = parseInfo(await redis.info('memory'))
+    const used = Number(info['used_memory'])
+    const limit = Number(info['maxmemory'])
+    metrics.redisUp.set(1)
+    metrics.redisMemory.set(used)
+    metrics.redisMaxMemory.set(limit)
+    const share = limit === 0 ? 0 : used / limit
+    setClosed(closed ? share > OPEN_AT : share >= CLOSE_AT, share)
+    if (limit > 0 && ballast !== 'there' && share < BALLAST_AGAIN_AT) await fillBallast(limit)
+  }
+
+  async function fillBallast(limit: number): Promise<void> {
+    const bytes = Math.min(Math.max(limit / 100, MIN_BALLAST_BYTES), MAX_BALLAST_BYTES)
+    await redis.setrange(keys.ballast, Math.floor(bytes) - 1, '\0')
+    ballast = 'there'
+  }
+
+  const tick = () =>
+    void sample().catch((error) => {
+      metrics.redisUp.set(0)
+      log.debug({ error }, 'cannot read the memory of Redis')
+    })
+  const timer = setInterval(tick, SAMPLE_MS)
+  tick()
+
+  return {
+    async room(signal) {
+      signal.throwIfAborted()
+      if (!closed) return
+      const aborted = new Promise<never>((_, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+      })
+      await Promise.race([open.promise, aborted])
+    },
+    isClosed: () => closed,
+    onOutOfMemory() {
+      setClosed(true, 1)
+      if (ballast === 'gone') return
+      ballast = 'gone'
+      log.warn({}, 'Redis is full: its ballast is given up, so that deliveries can go on')
+      redis.del(keys.ballast).catch(() => {
+        ballast = 'unknown'
+      })
+    },
+    close: () => clearInterval(timer),
+  }
+}

@@ -1,0 +1,79 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Registry } from 'prom-client'
+import { type Check, describeChecks, liveness, readiness, type Vitals } from './health.ts'
+
+export interface HealthServer {
+  url: string
+  close(): Promise<void>
+}
+
+export interface ServerOptions {
+  host: string
+  port: number
+  registry: Registry
+  vitals(): Vitals
+}
+
+/** The port is taken, or the address is not ours. */
+export class ServerError extends Error {
+  override name = 'ServerError'
+}
+
+/** GET /livez, /readyz and /metrics. */
+export async function startServer({ host, port, registry, vitals }: ServerOptions): Promise<HealthServer> {
+  const server = createServer((request, response) => {
+    answer(request, response, registry, vitals).catch(() => response.destroy())
+  })
+  server.listen(port, host)
+  await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
+    const why = error.code === 'EADDRINUSE' ? 'another process listens there' : (error.code ?? error.message)
+    throw new ServerError(
+      `cannot listen on ${host}:${port} (${why}): choose another server.port in the configuration, or server: false`,
+    )
+  })
+  const address = server.address() as AddressInfo
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`,
+    async close() {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  registry: Registry,
+  vitals: () => Vitals,
+): Promise<void> {
+  if (request.method !== 'GET' && request.method !== 'HEAD') return send(response, 405, 'only GET and HEAD\n')
+  switch (request.url?.split('?')[0]) {
+    case '/livez':
+      return sendChecks(response, liveness(vitals()))
+    case '/readyz':
+      return sendChecks(response, readiness(vitals()))
+    case '/metrics':
+      return send(response, 200, await registry.metrics(), registry.contentType)
+    default:
+      return send(response, 404, 'there are /livez, /readyz and /metrics\n')
+  }
+}
+
+function sendChecks(response: ServerResponse, checks: readonly Check[]): void {
+  send(response, checks.every(({ ok }) => ok) ? 200 : 503, describeChecks(checks))
+}
+
+function send(
+  response: ServerResponse,
+  status: number,
+  body: string,
+  type = 'text/plain; charset=utf-8',
+): void {
+  response.writeHead(status, { 'content-type': type, 'x-content-type-options': 'nosniff' })
+  response.end(body)
+}
