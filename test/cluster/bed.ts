@@ -28,13 +28,12 @@ export interface BedOptions {
   prefixes?: readonly string[]
   redisArgs?: string[]
   args?: string[]
-  kubernetes?: Parameters<typeof startKubernetes>[0]
 }
 
 /** A real cluster, a real Redis, a receiver and a kubeherald that sends what happens to ConfigMaps in `default`. */
 export async function startBed(options: BedOptions = {}): Promise<Bed> {
-  await using stack = new AsyncDisposableStack()
-  const kubernetes = stack.use(await startKubernetes(options.kubernetes))
+  const stack = new AsyncDisposableStack()
+  const kubernetes = stack.use(await startKubernetes())
   const redis = stack.use(await startRedis(options.redisArgs ? { args: options.redisArgs } : {}))
   const hook = stack.use(await startReceiver())
   if (options.crd) await installWidgets(kubernetes)
@@ -66,7 +65,6 @@ rules: ${options.rules ?? '[{ name: all, when: { namespace: default }, to: [hook
     })
     return happened
   }
-  const owned = stack.move()
   return {
     kubernetes,
     redis,
@@ -75,7 +73,7 @@ rules: ${options.rules ?? '[{ name: all, when: { namespace: default }, to: [hook
     arrivals,
     history,
     allArrived,
-    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
 }
 
