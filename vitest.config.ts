@@ -5,8 +5,10 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: ['test/bench/**', 'test/crash/**'],
     pool: 'forks',
-    maxWorkers: 4,
+    // Most of the time tests wait for servers.
+    maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    reporters: ['default', './test/summary-reporter.ts'],
   },
 })

@@ -56,11 +56,11 @@ test('acceptance 4, case 20: an etcd restored to an older snapshot is noticed, a
   await kubernetes.request('POST', CONFIG_MAPS, manifest(CONFIG_MAPS, 'comes-back', 0))
   await waitFor(() => bed.hook.requests.length === 3, { what: 'three changes' })
   const snapshot = await kubernetes.snapshot()
-  await kubernetes.request('PUT', `${CONFIG_MAPS}/reverts`, manifest(CONFIG_MAPS, 'reverts', 1))
+  await kubernetes.request('PATCH', `${CONFIG_MAPS}/reverts`, manifest(CONFIG_MAPS, 'reverts', 1))
   await kubernetes.request('DELETE', `${CONFIG_MAPS}/comes-back`)
   await kubernetes.request('POST', CONFIG_MAPS, manifest(CONFIG_MAPS, 'vanishes', 0))
   for (let i = 0; i < 30; i++) {
-    await kubernetes.request('PUT', `${CONFIG_MAPS}/vanishes`, manifest(CONFIG_MAPS, 'vanishes', i + 1))
+    await kubernetes.request('PATCH', `${CONFIG_MAPS}/vanishes`, manifest(CONFIG_MAPS, 'vanishes', i + 1))
   }
   await waitFor(() => bed.hook.requests.length >= 36, { timeoutMs: 60_000, what: '36 changes' })
   const before = bed.hook.requests.length
@@ -89,7 +89,7 @@ test('acceptance 4, cases 15-17: a CRD that is installed late, updated, deleted 
   const crd = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.stable.example.com'
   const create = (name: string) => kubernetes.request('POST', WIDGETS, manifest(WIDGETS, name, 0))
   const change = (name: string, step: number) =>
-    kubernetes.request('PUT', `${WIDGETS}/${name}`, manifest(WIDGETS, name, step))
+    kubernetes.request('PATCH', `${WIDGETS}/${name}`, manifest(WIDGETS, name, step))
   const came = (name: string) => () =>
     bed.arrivals().some(({ type, key }) => `${type} ${key.split('/').at(-1)}` === name)
   const arrived = (name: string) => waitFor(came(name), { timeoutMs: 60_000, what: name })

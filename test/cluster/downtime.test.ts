@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { waitFor } from '../wait-for.ts'
 import { startBed } from './bed.ts'
 import { CONFIG_MAPS, manifest } from './workload.ts'
 
@@ -9,7 +10,7 @@ test('acceptance 3: after a compaction the net differences of the downtime arriv
     method === 'POST'
       ? kubernetes.request('POST', CONFIG_MAPS, manifest(CONFIG_MAPS, name, step))
       : method === 'PUT'
-        ? kubernetes.request('PUT', `${CONFIG_MAPS}/${name}`, manifest(CONFIG_MAPS, name, step))
+        ? kubernetes.request('PATCH', `${CONFIG_MAPS}/${name}`, manifest(CONFIG_MAPS, name, step))
         : kubernetes.request('DELETE', `${CONFIG_MAPS}/${name}`)
   const each = async (count: number, act: (i: number) => Promise<unknown>) => {
     for (let i = 0; i < count; i += 10)
@@ -38,11 +39,12 @@ test('acceptance 3: after a compaction the net differences of the downtime arriv
   await kubernetes.compact()
 
   await kubeherald.start()
+  const since = () => hook.requests.length - before
+  await waitFor(() => since() >= 400, { timeoutMs: 30_000, what: () => `400 differences; ${since()} came` })
   await write('POST', 'the-end')
-  await expect
-    .poll(() => hook.requests.some(({ body }) => body.includes('the-end')), { timeout: 30_000 })
-    .toBe(true)
-  await expect.poll(() => hook.requests.length - before, { timeout: 30_000 }).toBeGreaterThanOrEqual(401)
+  await waitFor(() => bed.arrivals().some(({ key }) => key.endsWith('/the-end')), {
+    what: 'a change after the restart',
+  })
 
   const arrived = bed.arrivals().slice(before)
   const real = arrived.filter(({ synthesized }) => !synthesized)

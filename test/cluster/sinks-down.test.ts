@@ -20,7 +20,7 @@ test('acceptance 5: one webhook fails and then hangs, the other never notices; a
   const writer = (async () => {
     for (let i = 0; writing; i++) {
       const name = `object-${i % 20}`
-      const method = i < 20 ? 'POST' : 'PUT'
+      const method = i < 20 ? 'POST' : 'PATCH'
       const path = i < 20 ? CONFIG_MAPS : `${CONFIG_MAPS}/${name}`
       const answer: any = await kubernetes.request(method, path, manifest(CONFIG_MAPS, name, i))
       written.set(`${name}@${answer.metadata.resourceVersion}`, performance.now())

@@ -57,7 +57,7 @@ export async function churn(
       const name = `${prefix}-${i}`
       await kubernetes.request('POST', collection, manifest(collection, name, 0))
       for (let step = 1; step <= 1 + (i % 2); step++) {
-        await kubernetes.request('PUT', `${collection}/${name}`, manifest(collection, name, step))
+        await kubernetes.request('PATCH', `${collection}/${name}`, manifest(collection, name, step))
       }
       if (i % deleteEvery === 0) await kubernetes.request('DELETE', `${collection}/${name}`)
     }

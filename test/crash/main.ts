@@ -59,13 +59,12 @@ await waitFor(async () => (await bed.kubeherald.status()).ledger.sinks.hook?.pen
   timeoutMs: 120_000,
   what: 'empty lanes after the last fault',
 })
-const verdict = await waitFor(
-  async () => {
-    const current = verdictOf(await bed.history(), bed.arrivals(), faults.gaps)
-    return current.lost.length === 0 && current
-  },
-  { timeoutMs: 120_000, what: 'everything to arrive' },
-).catch(async () => verdictOf(await bed.history(), bed.arrivals(), faults.gaps))
+const current = async () => verdictOf(await bed.history(), bed.arrivals(), faults.gaps)
+await waitFor(async () => (await current()).lost.length === 0, {
+  timeoutMs: 120_000,
+  what: 'everything to arrive',
+}).catch(console.error)
+const verdict = await current()
 
 const { ledger } = await bed.kubeherald.status()
 console.log(`\n${verdict.summary}`)

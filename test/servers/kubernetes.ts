@@ -114,7 +114,10 @@ export async function startKubernetes(): Promise<Kubernetes> {
     path: string,
     body?: unknown,
   ): Promise<{ status: number; text: string }> {
-    const headers = { authorization: 'Bearer admin', 'content-type': 'application/json' }
+    const headers = {
+      authorization: 'Bearer admin',
+      'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
+    }
     const payload = body === undefined ? {} : { body: JSON.stringify(body) }
     const answer = await request(`${url}${path}`, {
       dispatcher: agent,

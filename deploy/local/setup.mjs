@@ -1,0 +1,116 @@
+// Brings a bare machine (Node 20 or newer, npm) to where kubeherald runs: dependencies, Node 24, redis-server, and for
+// the tests kube-apiserver and etcd. Without dependencies of its own. Silent when there is nothing to do.
+import { spawn, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { buildKubernetes, hasKubernetes } from './kubernetes.mjs'
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const NODE = join(ROOT, 'node_modules', 'node', 'bin', 'node')
+const STAMP = join(ROOT, 'node_modules', '.kubeherald-setup')
+
+/** A step that cannot be done; the message says what to type. */
+class SetupError extends Error {}
+
+/** Does what is missing. `tests`: also what only the tests need. Ends the process with a line when it cannot. */
+export async function setUp({ tests = false } = {}) {
+  try {
+    await installDependencies()
+    await installRedis()
+    if (tests) await prepareKubernetes()
+  } catch (error) {
+    if (!(error instanceof SetupError)) throw error
+    say(error.message)
+    process.exit(1)
+  }
+}
+
+async function installDependencies() {
+  const wanted = createHash('sha256')
+    .update(readFileSync(join(ROOT, 'package-lock.json')))
+    .digest('hex')
+  if (existsSync(STAMP) && readFileSync(STAMP, 'utf8') === wanted && existsSync(NODE)) return
+  say('installing dependencies and Node 24 (npm ci, about a minute, once) …')
+  await run(
+    'npm',
+    ['ci', '--no-audit', '--no-fund', '--loglevel', 'error'],
+    'npm ci failed: is the npm registry reachable?',
+  )
+  const version = spawnSync(NODE, ['--version'], { encoding: 'utf8' }).stdout?.trim()
+  if (!version?.startsWith('v24.')) {
+    throw new SetupError(
+      `Node 24 did not install (found ${version || 'nothing'}): install Node 24 and run: npm rebuild node`,
+    )
+  }
+  writeFileSync(STAMP, wanted)
+}
+
+async function installRedis() {
+  if (findProgram('redis-server') || findProgram('valkey-server')) return
+  if (findProgram('apt-get') && process.getuid?.() === 0) {
+    say('installing redis-server (apt-get) …')
+    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+    await run('apt-get', ['update', '-qq'], 'apt-get update failed', { env })
+    await run(
+      'apt-get',
+      ['install', '-y', '-qq', '--no-install-recommends', 'redis-server'],
+      'apt-get install redis-server failed',
+      { env },
+    )
+  } else if (findProgram('brew')) {
+    say('installing redis (Homebrew) …')
+    await run('brew', ['install', 'redis'], 'brew install redis failed')
+  }
+  if (findProgram('redis-server') || findProgram('valkey-server')) return
+  const how = findProgram('apt-get')
+    ? 'sudo apt-get install redis-server'
+    : 'install redis-server or valkey-server with your package manager'
+  throw new SetupError(`there is no redis-server on this machine. Type: ${how}`)
+}
+
+async function prepareKubernetes() {
+  if (hasKubernetes()) return
+  if (!findProgram('go')) {
+    say('kube-apiserver is not there and cannot be built: there is no Go. Suites that need it are skipped')
+    return
+  }
+  await buildKubernetes(say).catch((error) => {
+    throw new SetupError(error.message)
+  })
+}
+
+/** Runs a TypeScript file (or a program of node_modules) on Node 24; the exit code is its own. */
+export function runOnNode24(args, options = {}) {
+  const child = spawn(NODE, args, { cwd: ROOT, stdio: 'inherit', ...options })
+  // A terminal's Ctrl-C reaches the child by itself; a signal sent to this process alone is passed on.
+  process.on('SIGINT', () => {})
+  process.on('SIGTERM', () => child.kill('SIGTERM'))
+  return new Promise((resolve) => child.on('exit', (code, signal) => resolve(code ?? (signal ? 1 : 0))))
+}
+
+function findProgram(name) {
+  return (process.env.PATH ?? '').split(delimiter).some((dir) => {
+    try {
+      accessSync(join(dir, name), constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  })
+}
+
+function run(command, args, failure, options = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'], ...options })
+    child.on('error', (error) => reject(new SetupError(`${failure} (${error.code})`)))
+    child.on('exit', (code) =>
+      code === 0 ? resolve() : reject(new SetupError(`${failure} (exit code ${code})`)),
+    )
+  })
+}
+
+function say(line) {
+  process.stderr.write(`set-up: ${line}\n`)
+}

@@ -1,0 +1,5 @@
+// npm start [-- arguments of kubeherald]
+import { runOnNode24, setUp } from './setup.mjs'
+
+await setUp()
+process.exitCode = await runOnNode24(['src/main.ts', ...process.argv.slice(2)])
