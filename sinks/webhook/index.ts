@@ -1,4 +1,4 @@
-import { createHttpClient, defineSink, deliverInOrder } from '../../src/sink/index.ts'
+import { createHttpClient, createSlots, defineSink, deliverInOrder } from '../../src/sink/index.ts'
 import { WebhookConfig } from './config.ts'
 import { signatureHeaders } from './signature.ts'
 
@@ -8,6 +8,8 @@ export default defineSink<WebhookConfig>({
   config: WebhookConfig,
   open({ url, secret, headers, timeout, concurrency, allowLinkLocal }, { clock, userAgent }) {
     const http = createHttpClient({ connections: concurrency, timeoutMs: timeout, allowLinkLocal })
+    // Shared by all lanes: a request's time begins when it is sent, not when it waits for others.
+    const slots = createSlots(concurrency)
     const common = {
       ...headers,
       'content-type': 'application/cloudevents+json; charset=utf-8',
@@ -18,11 +20,12 @@ export default defineSink<WebhookConfig>({
         deliverInOrder(
           batch,
           { concurrency },
-          (message, stop) => {
-            const body = Buffer.from(message.cloudEvent)
-            const signed = signatureHeaders(secret, message.id, body, clock.now())
-            return http.post(url, { ...common, ...signed }, body, stop)
-          },
+          (message, stop) =>
+            slots.run(() => {
+              const body = Buffer.from(message.cloudEvent)
+              const signed = signatureHeaders(secret, message.id, body, clock.now())
+              return http.post(url, { ...common, ...signed }, body, stop)
+            }, stop),
           signal,
         ),
       close: () => http.close(),

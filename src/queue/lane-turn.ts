@@ -23,6 +23,8 @@ export interface Outlet {
   sink: Sink
   breaker: Breaker
   healthy: boolean
+  /** How many deliveries the next batch takes: as many as the sink manages in about a second. */
+  batchSize: number
   lastDeliveredMs?: number
   lastError?: string
   lastErrorMs?: number
@@ -65,13 +67,14 @@ export async function takeTurn(
     return { kind: 'delayed', afterMs: admission.ms, detail: 'the sink is failing' }
   const untilMs = clock.now() + parts.budgetMs
   let token = newToken()
-  let limit = admission.kind === 'probe' ? 1 : MAX_BATCH
+  let probing = admission.kind === 'probe'
   try {
     await redis.set(keys.owner(lane), token)
     while (!signal.aborted) {
       const head = await readHead(redis, keys, lane)
       if (head.items.length === 0) return { kind: 'empty' }
-      const batch = head.items.slice(0, limit)
+      const batch = head.items.slice(0, probing ? 1 : outlet.batchSize)
+      const startedMs = clock.now()
       const verdict = await deliverBatch(
         parts,
         outlet,
@@ -79,6 +82,7 @@ export async function takeTurn(
         memory.get(lane) ?? Number.POSITIVE_INFINITY,
         signal,
       )
+      if (!probing) adaptBatchSize(outlet, clock.now() - startedMs)
       const next = newToken()
       const settled = await settle(
         redis,
@@ -93,7 +97,7 @@ export async function takeTurn(
       if (signal.aborted) break
       if (verdict.retry) return delayed(parts, lane, outlet, memory, verdict.retry)
       memory.delete(lane)
-      limit = MAX_BATCH
+      probing = false
       if (clock.now() >= untilMs) return { kind: 'more' }
     }
     return { kind: 'more' }
@@ -102,8 +106,17 @@ export async function takeTurn(
   }
 }
 
+export const FIRST_BATCH = 32
 const MAX_BATCH = 128
+const SLOW_BATCH_MS = 1_000
+const QUICK_BATCH_MS = 200
 const RECENTLY_MS = 10_000
+
+/** A small batch repeats little after a crash, a large one costs little: time decides. */
+function adaptBatchSize(outlet: Outlet, tookMs: number): void {
+  if (tookMs > SLOW_BATCH_MS) outlet.batchSize = Math.max(1, outlet.batchSize >> 1)
+  else if (tookMs < QUICK_BATCH_MS) outlet.batchSize = Math.min(MAX_BATCH, outlet.batchSize * 2)
+}
 
 function newToken(): string {
   return randomBytes(8).toString('hex')

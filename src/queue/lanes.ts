@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis'
 import type { Sink } from '../sink/index.ts'
 import type { SinkStatus } from '../status.ts'
 import { createBreaker } from './breaker.ts'
-import { type LaneMemory, type Outlet, type TurnParts, takeTurn } from './lane-turn.ts'
+import { FIRST_BATCH, type LaneMemory, type Outlet, type TurnParts, takeTurn } from './lane-turn.ts'
 import { sinkOf } from './ledger.ts'
 
 export interface Lanes {
@@ -52,7 +52,13 @@ export function createLanes(parts: LanesParts): Lanes {
   const outlets = new Map(
     [...parts.sinks].map(([name, sink]): [string, Outlet] => [
       name,
-      { name, sink, healthy: true, breaker: createBreaker(parts.clock, parts.random) },
+      {
+        name,
+        sink,
+        healthy: true,
+        batchSize: FIRST_BATCH,
+        breaker: createBreaker(parts.clock, parts.random),
+      },
     ]),
   )
   const waker = createWaker(queue, parts)

@@ -36,6 +36,7 @@ export async function deliverInOrder(
     try {
       return await post(message, signal)
     } catch (error) {
+      if (signal.aborted) return STOPPED
       return {
         kind: 'retry',
         reason: 'unknown',

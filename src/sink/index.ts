@@ -4,6 +4,7 @@ export type { ChangeType, EventHeader, KubeEvent, ObjectRef } from '../event.ts'
 export { createHttpClient, type HttpClient, type HttpOptions, outcomeOfStatus } from './http.ts'
 export { deliverInOrder, type InOrderOptions } from './in-order.ts'
 export { LANES, laneByObject } from './lane.ts'
+export { createSlots, type Slots } from './slots.ts'
 
 /** Why a delivery did not succeed: a closed set, used as a metric label. */
 export type Reason =

@@ -58,7 +58,11 @@ export function differences(history: readonly HistoryEntry[], arrivals: readonly
     }
     seen.add(name)
     const position = BigInt(arrival.resourceVersion)
-    if (position <= (newest.get(arrival.uid) ?? -1n)) result.outOfOrder.push(name)
+    const last = newest.get(arrival.uid) ?? -1n
+    // A deletion that a relist found carries the last version that was known.
+    const inOrder =
+      position > last || (position === last && arrival.type === 'DELETED' && arrival.synthesized)
+    if (!inOrder) result.outOfOrder.push(name)
     newest.set(arrival.uid, position)
   }
   for (const name of expected) if (!seen.has(name)) result.missing.push(name)

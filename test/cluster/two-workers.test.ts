@@ -11,21 +11,24 @@ test('acceptance 7: of two delivering processes one is killed under a backlog; t
   await waitFor(async () => (await bed.kubeherald.status()).ledger.sinks.hook?.pending >= 2_000, {
     what: 'a backlog',
   })
-  bed.hook.answer(() => ({ status: 200, delayMs: 20 }))
+  bed.hook.answer(() => ({ status: 200, delayMs: 100 }))
   const config = `
 cluster: test
 redis: { url: "${bed.redis.url}" }
 watch: [{ kind: ConfigMap, namespaces: default }]
-sinks: { hook: { type: webhook, url: "${bed.hook.url}", concurrency: 2 } }
+sinks: { hook: { type: webhook, url: "${bed.hook.url}", concurrency: 16 } }
 rules: [{ name: all, when: { namespace: default }, to: [hook] }]`
-  await using first = await startKubeherald({ config, args: ['--role', 'deliver'] })
-  await using second = await startKubeherald({ config, args: ['--role', 'deliver'] })
+  const start = () => startKubeherald({ config, args: ['--role', 'deliver'] })
+  const [first, second] = await Promise.all([start(), start()])
+  await using _first = first
+  await using _second = second
   const delivered = async (process: typeof first) =>
     Number(
       /kubeherald_deliveries_delivered_total\{sink="hook"\} (\d+)/.exec(await process.metrics())?.[1] ?? 0,
     )
   await waitFor(async () => (await delivered(first)) > 0 && (await delivered(second)) > 0, {
-    what: 'both to deliver',
+    timeoutMs: 30_000,
+    what: () => `both to deliver; ${bed.hook.requests.length} requests came\n${first.log()}\n${second.log()}`,
   })
 
   await first.kill()
