@@ -35,7 +35,7 @@ async function installDependencies() {
   say('installing dependencies and Node 24 (npm ci, about a minute, once) …')
   await run(
     'npm',
-    ['ci', '--no-audit', '--no-fund', '--loglevel', 'error'],
+    ['ci', '--no-audit', '--no-fund', '--loglevel', 'error', '--no-update-notifier'],
     'npm ci failed: is the npm registry reachable?',
   )
   const version = spawnSync(NODE, ['--version'], { encoding: 'utf8' }).stdout?.trim()

@@ -1,0 +1,43 @@
+// npm run build: what ships. Tree-shaken and split, so that a process loads only what its configuration needs.
+import { spawnSync } from 'node:child_process'
+import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+process.chdir(ROOT)
+rmSync('dist', { recursive: true, force: true })
+
+// Dependencies in CommonJS call require() for what Node brings along.
+const banner =
+  "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);"
+
+const { metafile } = await build({
+  entryPoints: { main: 'src/main.ts', sink: 'src/sink/index.ts' },
+  outdir: 'dist',
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node24',
+  minifySyntax: true,
+  minifyWhitespace: true,
+  legalComments: 'external',
+  banner: { js: banner },
+  metafile: true,
+  logLevel: 'warning',
+})
+
+const main = readFileSync('dist/main.js', 'utf8')
+writeFileSync('dist/main.js', `#!/usr/bin/env node\n${main}`)
+chmodSync('dist/main.js', 0o755)
+
+const types = spawnSync(
+  process.execPath,
+  ['node_modules/typescript/bin/tsc', '-p', 'deploy/build/tsconfig.json'],
+  { stdio: 'inherit' },
+)
+if (types.status !== 0) process.exit(types.status ?? 1)
+
+const bytes = Object.values(metafile.outputs).reduce((sum, output) => sum + output.bytes, 0)
+console.log(`dist: ${Object.keys(metafile.outputs).length} files, ${(bytes / 1024 / 1024).toFixed(1)} MiB`)
