@@ -1,0 +1,155 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { SourceStore } from '../../src/change.ts'
+import { silentLog } from '../../src/log.ts'
+import { createMetrics } from '../../src/metrics.ts'
+import { createCommitLine } from '../../src/queue/commit-line.ts'
+import { openRedis } from '../../src/queue/connection.ts'
+import { decodeEntry } from '../../src/queue/entry.ts'
+import { keysOf } from '../../src/queue/keys.ts'
+import { createSourceStore } from '../../src/queue/source-store.ts'
+import { connectCluster } from '../../src/watch/connect.ts'
+import { createWatchManager } from '../../src/watch/manager.ts'
+import type { WatchEntry } from '../../src/watch/schema.ts'
+import { DEFAULT_TIMING, type Timing } from '../../src/watch/timing.ts'
+import { sendAll } from '../queue/objects.ts'
+import { startRedis } from '../servers/redis.ts'
+import { type ScriptedApi, startScriptedApi } from '../servers/scripted-api.ts'
+import { waitFor } from '../wait-for.ts'
+
+export interface WatchBedOptions {
+  entries?: WatchEntry[]
+  timing?: Partial<Timing>
+  /** What is there at the beginning. */
+  objects?: unknown[]
+  /** Changes the server before the watch begins. */
+  prepare?(api: ScriptedApi): void
+  /** Stands between the watch and the store. */
+  wrap?(store: SourceStore): SourceStore
+}
+
+/** Pauses short enough for tests; nothing depends on how short. */
+const QUICK: Partial<Timing> = {
+  backoffFirstMs: 20,
+  backoffMaxMs: 200,
+  endPauseMs: 20,
+  slowRetryMs: 100,
+  fencedPauseMs: 50,
+  positionEveryMs: 0,
+  discoveryMs: 50,
+}
+
+/** The watch room on a scripted API server, with the real store on a real Redis. */
+export async function startWatchBed(options: WatchBedOptions = {}) {
+  const stack = new AsyncDisposableStack()
+  const api = stack.use(await startScriptedApi())
+  const server = stack.use(await startRedis())
+  const keys = keysOf('test')
+  const metrics = createMetrics()
+  const dir = mkdtempSync(join(tmpdir(), 'kubeherald-watch-'))
+  stack.defer(() => rmSync(dir, { recursive: true, force: true }))
+  const kubeconfig = join(dir, 'kubeconfig')
+  writeFileSync(kubeconfig, kubeconfigFor(api.url))
+  api.objects = options.objects ?? []
+  options.prepare?.(api)
+
+  function open(purpose: 'commit' | 'work') {
+    const redis = openRedis(server.url, purpose, silentLog)
+    stack.defer(() => redis.disconnect())
+    return redis
+  }
+
+  const reader = open('work')
+  let manager: ReturnType<typeof createWatchManager> | undefined
+
+  /** Starts watching, as a process does; the position and index of an earlier one are there. */
+  function start(): void {
+    const redis = open('commit')
+    const line = createCommitLine({ redis, room: async () => {}, onOutOfMemory() {}, log: silentLog })
+    const store = createSourceStore({
+      line,
+      keys,
+      decide: sendAll,
+      laneOf: () => 'hook/0',
+      onEnqueued() {},
+      metrics,
+      clock: Date,
+    })
+    const client = connectCluster({ kubeconfig, env: {}, userAgent: 'test' })
+    manager = createWatchManager({
+      client,
+      store: options.wrap?.(store) ?? store,
+      metrics,
+      log: silentLog,
+      clock: Date,
+      random: Math.random,
+      timing: { ...DEFAULT_TIMING, ...QUICK, ...options.timing },
+      matcherOf: (patterns) => (namespace) => patterns.includes(namespace),
+    })
+    manager.apply(options.entries ?? [{ kind: 'ConfigMap' }])
+  }
+
+  async function stop(): Promise<void> {
+    await manager?.close()
+    manager = undefined
+  }
+
+  stack.defer(stop)
+  start()
+
+  /** What was enqueued, in order: `MODIFIED a@12`, with ` synthesized` behind it where it was. */
+  async function enqueued(): Promise<string[]> {
+    const entries = await reader.xrangeBuffer(keys.lane('hook/0'), '-', '+')
+    return entries.flatMap(([, fields]) =>
+      decodeEntry(fields[5] as Buffer).map(
+        ({ event }) =>
+          `${event.type} ${event.name}@${event.resourceVersion}${event.synthesized ? ' synthesized' : ''}`,
+      ),
+    )
+  }
+
+  async function position(): Promise<string> {
+    const [key] = await reader.keys(keys.checkpoint('*'))
+    const text = key && (await reader.get(key))
+    return text ? (JSON.parse(text) as { resourceVersion: string }).resourceVersion : ''
+  }
+
+  return {
+    api,
+    server,
+    reader,
+    metrics,
+    start,
+    stop,
+    enqueued,
+    position,
+    kubeconfig,
+    statuses: () => manager?.statuses() ?? [],
+    /** Waits until a watch is open from some position. */
+    watching: (from?: string) =>
+      waitFor(
+        () => api.watches().some(({ query }) => from === undefined || query.get('resourceVersion') === from),
+        {
+          what: () =>
+            `a watch from ${from ?? 'anywhere'}; there were ${api.watches().map(({ query }) => query.get('resourceVersion'))}`,
+        },
+      ),
+    arrived: (count: number) =>
+      waitFor(async () => (await enqueued()).length >= count, {
+        what: async () => `${count} changes`.toString(),
+      } as any),
+    metric: async (name: string) =>
+      (await metrics.registry.getSingleMetric(`kubeherald_${name}`)?.get())?.values ?? [],
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
+}
+
+export function kubeconfigFor(server: string, user: object = {}): string {
+  return JSON.stringify({
+    'current-context': 'test',
+    contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
+    clusters: [{ name: 'test', cluster: { server } }],
+    users: [{ name: 'test', user }],
+  })
+}

@@ -1,0 +1,403 @@
+import { gzipSync } from 'node:zlib'
+import { expect, test } from 'vitest'
+import { configMap, endBookmark, failure } from '../servers/scripted-api.ts'
+import { waitFor } from '../wait-for.ts'
+import { startWatchBed } from './bed.ts'
+
+/** Cases of the watch with a server that fails in ways a real one rarely shows. */
+
+test('a first start is silent about what exists, then tells every change', async () => {
+  await using it = await startWatchBed({ objects: [configMap('old', 5)] })
+  await it.watching('10')
+  it.api.current()?.frame('ADDED', configMap('new', 11))
+  it.api.current()?.frame('MODIFIED', configMap('old', 12))
+  await it.arrived(2)
+  expect(await it.enqueued()).toEqual(['ADDED new@11', 'MODIFIED old@12'])
+})
+
+test('with initial: emit a first start tells what exists', async () => {
+  await using it = await startWatchBed({
+    entries: [{ kind: 'ConfigMap', initial: 'emit' }],
+    objects: [configMap('a', 5), configMap('b', 6)],
+  })
+  await it.arrived(2)
+  expect(await it.enqueued()).toEqual(['ADDED a@5 synthesized', 'ADDED b@6 synthesized'])
+})
+
+test('case 4: a deletion that happened while down is replayed by the server as it was', async () => {
+  await using it = await startWatchBed({ objects: [configMap('a', 5)] })
+  await it.watching('10')
+  await it.stop()
+  it.api.script((watch) => watch.frame('DELETED', configMap('a', 12)))
+  it.api.resourceVersion = '12'
+  it.start()
+  await it.arrived(1)
+  expect(await it.enqueued()).toEqual(['DELETED a@12'])
+})
+
+test('cases 6, 7, 8, 9: an in-stream 410 leads to one list, and exactly the net differences', async () => {
+  await using it = await startWatchBed({
+    prepare: (api) =>
+      void (api.objects = [configMap('changed', 5), configMap('gone', 6), configMap('again', 7)]),
+  })
+  await it.watching('10')
+  it.api.objects = [
+    configMap('changed', 15),
+    configMap('again', 18, { uid: 'another-uid' }),
+    configMap('new', 19),
+  ]
+  it.api.resourceVersion = '20'
+  it.api.current()?.frame('ERROR', failure(410, 'Expired'))
+  it.api.current()?.end()
+  await it.watching('20')
+  expect((await it.enqueued()).toSorted()).toEqual([
+    'ADDED again@18 synthesized',
+    'ADDED new@19 synthesized',
+    'DELETED again@7 synthesized',
+    'DELETED gone@6 synthesized',
+    'MODIFIED changed@15 synthesized',
+  ])
+  const order = await it.enqueued()
+  expect(order.indexOf('DELETED again@7 synthesized')).toBeLessThan(
+    order.indexOf('ADDED again@18 synthesized'),
+  )
+  expect(await it.metric('watch_relists_total')).toMatchObject([{ labels: { cause: 'expired' }, value: 1 }])
+})
+
+test('case 10: a 410 as the answer to the request does the same', async () => {
+  await using it = await startWatchBed({ objects: [configMap('a', 5)] })
+  await it.watching('10')
+  it.api.objects = []
+  it.api.resourceVersion = '20'
+  it.api.intercept = ({ query }, response) => {
+    if (query.get('resourceVersion') !== '10') return false
+    response.writeHead(410).end(JSON.stringify(failure(410, 'Expired')))
+    return true
+  }
+  it.api.current()?.end()
+  await it.watching('20')
+  expect(await it.enqueued()).toEqual(['DELETED a@5 synthesized'])
+})
+
+test('case 11: 410 on every watch is answered with growing pauses', async () => {
+  await using it = await startWatchBed({ timing: { backoffFirstMs: 50, backoffMaxMs: 10_000 } })
+  it.api.intercept = ({ isWatch, query }, response) => {
+    if (!isWatch || query.has('sendInitialEvents')) return false
+    response.writeHead(200)
+    response.end(`${JSON.stringify({ type: 'ERROR', object: failure(410, 'Expired') })}\n`)
+    return true
+  }
+  await waitFor(() => it.api.watches().length >= 4, { what: 'four tries' })
+  const failures = it.statuses()[0]
+  expect(failures?.phase).toBe('reconnecting')
+  expect(await it.enqueued()).toEqual([])
+})
+
+test('case 12: a server that ends a stale watch at once, without a word, is listed within two tries', async () => {
+  await using it = await startWatchBed({ objects: [configMap('a', 5)] })
+  await it.watching('10')
+  it.api.script(
+    (watch) => watch.end(),
+    (watch) => watch.end(),
+  )
+  it.api.objects = [configMap('a', 15)]
+  it.api.resourceVersion = '20'
+  it.api.current()?.end()
+  await it.watching('20')
+  expect(await it.enqueued()).toEqual(['MODIFIED a@15 synthesized'])
+})
+
+test('case 20: a position that lies behind ours means a restored cluster: the difference comes out', async () => {
+  await using it = await startWatchBed({
+    objects: [configMap('a', 5), configMap('b', 9)],
+  })
+  await it.watching('10')
+  await it.stop()
+  it.api.objects = [configMap('a', 3)]
+  it.api.resourceVersion = '7'
+  it.start()
+  await it.watching('7')
+  expect((await it.enqueued()).toSorted()).toEqual(['DELETED b@9 synthesized', 'MODIFIED a@3 synthesized'])
+})
+
+test('case 21: an object that leaves the selector and comes back is DELETED and ADDED', async () => {
+  await using it = await startWatchBed({ objects: [configMap('a', 5)] })
+  await it.watching('10')
+  it.api.current()?.frame('DELETED', configMap('a', 11))
+  it.api.current()?.frame('ADDED', configMap('a', 12))
+  await it.arrived(2)
+  expect(await it.enqueued()).toEqual(['DELETED a@11', 'ADDED a@12'])
+})
+
+test('cases 22, 23: a stream of initial events that is cut is taken anew, and moves no position', async () => {
+  await using it = await startWatchBed({
+    entries: [{ kind: 'ConfigMap', initial: 'emit' }],
+    prepare(api) {
+      api.watchList = true
+      let cuts = 0
+      api.intercept = ({ query }, response) => {
+        if (!query.has('sendInitialEvents') || cuts++ > 0) return false
+        response.writeHead(200)
+        response.write(`${JSON.stringify({ type: 'ADDED', object: configMap('b', 9) })}\n`)
+        response.end(`${JSON.stringify({ type: 'ADDED', object: configMap('a', 5) })}\n`)
+        return true
+      }
+      api.objects = [configMap('b', 9), configMap('a', 5), configMap('c', 7)]
+    },
+  })
+  await it.watching('10')
+  expect((await it.enqueued()).toSorted()).toEqual([
+    'ADDED a@5 synthesized',
+    'ADDED b@9 synthesized',
+    'ADDED c@7 synthesized',
+  ])
+  expect(await it.position()).toBe('10')
+})
+
+test('a deletion among initial events is not lost', async () => {
+  await using it = await startWatchBed({
+    prepare(api) {
+      api.watchList = true
+      api.intercept = ({ query }, response) => {
+        if (!query.has('sendInitialEvents')) return false
+        response.writeHead(200)
+        for (const frame of [
+          { type: 'ADDED', object: configMap('a', 5) },
+          { type: 'DELETED', object: configMap('a', 9) },
+          { type: 'BOOKMARK', object: endBookmark('10') },
+        ])
+          response.write(`${JSON.stringify(frame)}\n`)
+        return true
+      }
+    },
+  })
+  await it.watching('10')
+  it.api.current()?.frame('ADDED', configMap('a', 11))
+  await it.arrived(1)
+  expect(await it.enqueued()).toEqual(['ADDED a@11'])
+})
+
+test('case 24: a server without WatchList is listed instead', async () => {
+  await using it = await startWatchBed({ objects: [configMap('a', 5)] })
+  await it.watching('10')
+  expect(it.api.lists()).toHaveLength(1)
+})
+
+test('case 25: a bookmark moves the position only behind the changes before it', async () => {
+  await using it = await startWatchBed()
+  await it.watching('10')
+  it.api.current()?.frame('ADDED', configMap('a', 11))
+  it.api.current()?.frame('BOOKMARK', { metadata: { resourceVersion: '15' } })
+  await waitFor(async () => (await it.position()) === '15', { what: 'position 15' })
+  expect(await it.enqueued()).toEqual(['ADDED a@11'])
+})
+
+test('case 26: a silent watch that ends in time is opened again without a list', async () => {
+  await using it = await startWatchBed({ timing: { quickEndMs: 0 } })
+  await it.watching('10')
+  it.api.current()?.end()
+  await waitFor(() => it.api.watches().length >= 2, { what: 'a second watch' })
+  expect(it.api.lists()).toHaveLength(1)
+})
+
+test('case 28: a server that falls silent beyond its own limit is given up', async () => {
+  await using it = await startWatchBed({ timing: { watchSeconds: [1, 1], graceMs: 100 } })
+  await it.watching('10')
+  await waitFor(() => it.api.watches().length >= 2, { what: 'a second watch' })
+})
+
+test('case 29: a connection that is cut in the middle of a frame, or of a character, loses nothing', async () => {
+  await using it = await startWatchBed()
+  await it.watching('10')
+  const frame = Buffer.from(`${JSON.stringify({ type: 'ADDED', object: configMap('ä', 11) })}\n`)
+  it.api.script((watch) => watch.raw(frame))
+  it.api.current()?.raw(frame.subarray(0, frame.indexOf('ä') + 1))
+  it.api.current()?.reset()
+  await it.arrived(1)
+  expect(await it.enqueued()).toEqual(['ADDED ä@11'])
+})
+
+test('case 30: frames that come byte by byte, long ones, U+2028 and CR come through as they are', async () => {
+  await using it = await startWatchBed()
+  await it.watching('10')
+  const odd = { ...configMap('odd', 11), data: { text: 'a\u2028b\rc', big: 'x'.repeat(1_500_000) } }
+  const small = `${JSON.stringify({ type: 'ADDED', object: configMap('small', 12) })}\r\n`
+  it.api.current()?.frame('ADDED', odd)
+  for (const byte of Buffer.from(small)) it.api.current()?.raw(Buffer.of(byte))
+  await it.arrived(2)
+  expect(await it.enqueued()).toEqual(['ADDED odd@11', 'ADDED small@12'])
+})
+
+test('case 31: an unreadable frame resumes from the position; the same one again leads to a list', async () => {
+  await using it = await startWatchBed()
+  await it.watching('10')
+  it.api.script((watch) => watch.raw('{"type":"ADDED","object":{bad}\n'))
+  it.api.current()?.raw('{"type":"ADDED","object":{bad}\n')
+  it.api.objects = [configMap('a', 15)]
+  it.api.resourceVersion = '20'
+  await it.watching('20')
+  expect(await it.enqueued()).toEqual(['ADDED a@15 synthesized'])
+  expect(await it.metric('frames_malformed_total')).toMatchObject([{ value: 2 }])
+})
+
+test('case 32: a store that throws keeps the position, and the change comes again', async () => {
+  let broken = true
+  await using it = await startWatchBed({
+    wrap: (store) => ({
+      ...store,
+      async open(source, signal) {
+        const session = await store.open(source, signal)
+        const commit = session.commit.bind(session)
+        session.commit = async (...args) => {
+          if (!broken) return commit(...args)
+          broken = false
+          throw new Error('a bug')
+        }
+        return session
+      },
+    }),
+  })
+  await it.watching('10')
+  const frame = (watch: { frame(type: string, object: unknown): void }) =>
+    watch.frame('ADDED', configMap('a', 11))
+  it.api.script(frame)
+  frame(it.api.current() as never)
+  await it.arrived(1)
+  expect(await it.enqueued()).toEqual(['ADDED a@11'])
+})
+
+test('cases 33, 34: 429 and 5xx are waited out as the server asks, and the position is kept', async () => {
+  await using it = await startWatchBed()
+  await it.watching('10')
+  let refusals = 0
+  it.api.intercept = ({ isWatch }, response) => {
+    if (!isWatch || refusals >= 3) return false
+    const status = [429, 503, 500][refusals++] as number
+    response
+      .writeHead(status, status === 429 ? { 'retry-after': '1' } : {})
+      .end(JSON.stringify(failure(status, 'Busy')))
+    return true
+  }
+  const before = Date.now()
+  it.api.current()?.reset()
+  await waitFor(() => refusals === 3 && it.api.watches().length >= 5, {
+    what: 'the watch after the refusals',
+  })
+  expect(Date.now() - before).toBeGreaterThanOrEqual(1_000)
+  expect(it.api.watches().every(({ query }) => query.get('resourceVersion') === '10')).toBe(true)
+  expect(it.api.lists()).toHaveLength(1)
+})
+
+test('case 37: a 403 in mid-life is told in the status, tried again, and loses nothing', async () => {
+  await using it = await startWatchBed()
+  await it.watching('10')
+  let forbidden = true
+  it.api.intercept = ({ isWatch }, response) => {
+    if (!isWatch || !forbidden) return false
+    response.writeHead(403).end(JSON.stringify(failure(403, 'Forbidden')))
+    return true
+  }
+  it.api.current()?.reset()
+  await waitFor(() => it.statuses()[0]?.phase === 'failing', { what: 'the status to say so' })
+  expect(it.statuses()[0]).toMatchObject({ ready: false, lastError: expect.stringContaining('403') })
+  it.api.script((watch) => watch.frame('ADDED', configMap('a', 11)))
+  forbidden = false
+  await it.arrived(1)
+  await waitFor(() => it.statuses()[0]?.ready, { what: 'the watch to be ready again' })
+})
+
+test('case 39: a stream in several gzip members is read frame by frame', async () => {
+  await using it = await startWatchBed({
+    prepare(api) {
+      api.intercept = ({ isWatch, query }, response) => {
+        if (!isWatch || query.has('sendInitialEvents')) return false
+        response.writeHead(200, { 'content-encoding': 'gzip' })
+        for (const version of [11, 12]) {
+          response.write(
+            gzipSync(`${JSON.stringify({ type: 'MODIFIED', object: configMap('a', version) })}\n`),
+          )
+        }
+        return true
+      }
+    },
+  })
+  await it.arrived(2)
+  expect(await it.enqueued()).toEqual(['ADDED a@11', 'MODIFIED a@12'])
+})
+
+test('case 40: a server that ends every watch early is asked at a bounded rate', async () => {
+  await using it = await startWatchBed({ timing: { backoffFirstMs: 200, backoffMaxMs: 5_000 } })
+  it.api.intercept = ({ isWatch, query }, response) => {
+    if (!isWatch || query.has('sendInitialEvents')) return false
+    response.writeHead(200).end()
+    return true
+  }
+  await waitFor(() => it.api.watches().length >= 4, { timeoutMs: 20_000, what: 'some tries' })
+  const times = it.api.watches().map(({ atMs }) => atMs)
+  expect((times.at(-1) as number) - (times[0] as number)).toBeGreaterThan(100)
+})
+
+test('case 45: positions that are no integers are compared for equality', async () => {
+  await using it = await startWatchBed({
+    prepare(api) {
+      api.objects = [configMap('a', 'v-7')]
+      api.resourceVersion = 'v-10'
+    },
+  })
+  await it.watching('v-10')
+  it.api.current()?.frame('MODIFIED', configMap('a', 'v-3'))
+  it.api.current()?.frame('MODIFIED', configMap('a', 'v-3'))
+  await it.arrived(1)
+  it.api.current()?.frame('ADDED', configMap('b', 'v-4'))
+  await it.arrived(2)
+  expect(await it.enqueued()).toEqual(['MODIFIED a@v-3', 'ADDED b@v-4'])
+})
+
+test('case 48: another selector is another source: nothing is told as deleted', async () => {
+  const entries = [{ kind: 'ConfigMap', labels: 'a=b' }]
+  await using it = await startWatchBed({
+    entries,
+    objects: [configMap('a', 5)],
+  })
+  await it.watching('10')
+  await it.stop()
+  entries[0] = { kind: 'ConfigMap', labels: 'a=c' }
+  it.api.objects = []
+  it.start()
+  await waitFor(() => it.api.watches().length >= 2, { what: 'the new watch' })
+  expect(it.api.watches().at(-1)?.query.get('labelSelector')).toBe('a=c')
+  expect(await it.enqueued()).toEqual([])
+})
+
+test('case 49: another cluster behind the same address is begun anew, without forged deletions', async () => {
+  await using it = await startWatchBed({ objects: [configMap('a', 5)] })
+  await it.watching('10')
+  it.api.clusterUid = 'another-cluster'
+  it.api.objects = [configMap('z', 2)]
+  it.api.resourceVersion = '3'
+  await it.stop()
+  it.start()
+  await it.watching('3')
+  it.api.current()?.frame('MODIFIED', configMap('z', 4))
+  await it.arrived(1)
+  expect(await it.enqueued()).toEqual(['MODIFIED z@4'])
+})
+
+test('case 50: nothing is opened after a stop, whatever the watch was doing', async () => {
+  await using it = await startWatchBed()
+  await it.watching('10')
+  await it.stop()
+  const before = it.api.requests.length
+  await using other = await startWatchBed({
+    prepare(api) {
+      api.intercept = ({ path }) => path.endsWith('/configmaps')
+    },
+  })
+  await waitFor(() => other.api.requests.some(({ path }) => path.endsWith('/configmaps')), {
+    what: 'a list that hangs',
+  })
+  await other.stop()
+  const asked = other.api.requests.length
+  expect(it.api.requests).toHaveLength(before)
+  expect(other.api.requests).toHaveLength(asked)
+})
