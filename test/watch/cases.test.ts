@@ -37,8 +37,7 @@ test('case 4: a deletion that happened while down is replayed by the server as i
 
 test('cases 6, 7, 8, 9: an in-stream 410 leads to one list, and exactly the net differences', async () => {
   await using it = await startWatchBed({
-    prepare: (api) =>
-      void (api.objects = [configMap('changed', 5), configMap('gone', 6), configMap('again', 7)]),
+    objects: [configMap('changed', 5), configMap('gone', 6), configMap('again', 7)],
   })
   await it.watching('10')
   it.api.objects = [
