@@ -1,165 +1,111 @@
-import {
-  isAlias,
-  isMap,
-  isNode,
-  isPair,
-  isScalar,
-  isSeq,
-  LineCounter,
-  type Node,
-  parseDocument,
-  type Scalar,
-  visit,
-} from 'yaml'
+import { parseDocument } from 'yaml'
+import { type Interpolation, interpolate } from './interpolate.ts'
 import type { Problem } from './problem.ts'
+import { syntaxFaults } from './yaml-syntax.ts'
+import { buildTree, type Located, lineOf, type Span, type TreeFault } from './yaml-tree.ts'
 
 export type Path = readonly PropertyKey[]
 
+/** Where in the value of a path a problem lies, and how bad it is. */
+export interface Placing {
+  /** True when the key is wrong, and not its value. */
+  atKey?: boolean
+  /** Into the text of the value, counted from 0. */
+  offset?: number
+  length?: number
+  hint?: string | undefined
+  severity?: Problem['severity']
+}
+
 /** A YAML file that knows where each of its values stands. */
 export interface ConfigDocument {
+  /** False when it is no YAML at all: then there is nothing more to check. */
+  readable: boolean
   value: unknown
+  /** What was wrong with it as YAML, and references that lead nowhere. */
   problems: Problem[]
-  /** A problem at the value of a path, or at the key itself; `offset` points into a plain scalar. */
-  problem(
-    path: Path,
-    message: string,
-    options?: { atKey?: boolean; offset?: number; severity?: Problem['severity'] },
-  ): Problem
-  /** True when the value came from the environment or a file, and so must not be shown. */
-  isSecret(path: Path): boolean
+  problem(path: Path, message: string, placing?: Placing): Problem
+  /** Is this at a value that could not be read, so that it was told already? */
+  isEcho(problem: Problem): boolean
+  /** The value of a path with its place, or undefined when it is not there. */
+  at(path: Path): Located | undefined
+  lineOf(path: Path): number
+  /** The first characters behind a key, for hints. */
+  textAfterKey(path: Path): string
 }
-
-export interface Interpolation {
-  env: NodeJS.ProcessEnv
-  /** Gives a file's text; throws when it cannot be read. */
-  readFile(path: string): string
-}
-
-/** Aliases may not blow a small file up into a huge one. */
-const MAX_ALIASES = 100
 
 /** Parses YAML, and fills `${env:NAME}` and `${file:PATH}` into its values (never into keys). */
 export function readDocument(file: string, text: string, interpolation: Interpolation): ConfigDocument {
-  const lineCounter = new LineCounter()
-  const document = parseDocument(text, { lineCounter, prettyErrors: false, merge: true })
-  const secrets = new Set<Node>()
+  const parsed = parseDocument(text, {
+    prettyErrors: false,
+    uniqueKeys: false,
+    stringKeys: false,
+    logLevel: 'error',
+  })
+  const readable = parsed.errors.length === 0
+  const tags = parsed.warnings.filter(({ code }) => code === 'TAG_RESOLVE_FAILED')
+  const { root, faults, broken } = buildTree(parsed, text, (value) => interpolate(value, interpolation))
+  const found = [...syntaxFaults([...parsed.errors, ...tags], text), ...(readable ? faults : [])]
 
-  function at(offset: number, message: string, severity: Problem['severity'] = 'error'): Problem {
-    const { line, col } = lineCounter.linePos(offset)
-    return { file, line, column: col, message, severity }
+  function problemAt(
+    { start, end }: Span,
+    message: string,
+    { hint, severity = 'error' }: Placing = {},
+  ): Problem {
+    const column = start - text.lastIndexOf('\n', start - 1)
+    const lineEnd = text.indexOf('\n', start)
+    const length = Math.min(end, lineEnd === -1 ? text.length : lineEnd) - start
+    const place = { file, line: lineOf(text, start), column, length: Math.max(length, 1) }
+    return { ...place, message, ...(hint !== undefined && { hint }), severity }
   }
 
-  const problems = [...document.errors, ...document.warnings].map(({ pos, message }) =>
-    at(pos[0], yamlMessage(message)),
-  )
-  if (problems.length === 0) problems.push(...interpolate(document.contents, interpolation, secrets, at))
-
-  function nodeAt(path: Path): { key?: Node; node?: Node } {
-    let node: unknown = document.contents
-    let key: Node | undefined
-    for (const step of path) {
-      const found = childOf(isAlias(node) ? node.resolve(document) : node, step)
-      if (!found) break
-      key = found.key ?? key
-      node = found.value
-    }
-    return { ...(key && { key }), ...(isNode(node) && { node }) }
-  }
+  const brokenAt = new Set(broken.map((span) => placeKey(problemAt(span, ''))))
 
   return {
-    problems,
-    get value() {
-      return toValue(document, problems, at)
-    },
-    problem(path, message, { atKey = false, offset = 0, severity } = {}) {
-      const { key, node } = nodeAt(path)
-      const place = (atKey ? key : node) ?? key ?? node
-      const quoted = isScalar(place) && place.type !== 'PLAIN' && offset > 0
-      return at((place?.range?.[0] ?? 0) + offset + (quoted ? 1 : 0), message, severity)
-    },
-    isSecret: (path) => {
-      const { node } = nodeAt(path)
-      return node !== undefined && secrets.has(node)
+    readable,
+    value: root?.value,
+    problems: found.map((fault: TreeFault) => problemAt(fault, fault.message, { hint: fault.hint })),
+    problem: (path, message, placing = {}) => problemAt(placeOf(root, path, placing), message, placing),
+    isEcho: (problem) => brokenAt.has(placeKey(problem)),
+    at: (path) => walk(root, path)?.value,
+    lineOf: (path) => lineOf(text, placeOf(root, path, { atKey: true }).start),
+    textAfterKey: (path) => {
+      const { end } = placeOf(root, path, { atKey: true })
+      return text.slice(end, end + 40).replace(/^["']?:[ \t]*/, '')
     },
   }
 }
 
-function childOf(node: unknown, step: PropertyKey): { key?: Node; value: unknown } | undefined {
-  if (isSeq(node))
-    return node.items[Number(step)] === undefined ? undefined : { value: node.items[Number(step)] }
-  if (!isMap(node)) return undefined
-  const pair = node.items.find((it) => isScalar(it.key) && String(it.key.value) === String(step))
-  return pair && { ...(isNode(pair.key) && { key: pair.key }), value: pair.value }
+function placeKey({ line, column }: Problem): string {
+  return `${line}:${column}`
 }
 
-function toValue(
-  document: ReturnType<typeof parseDocument>,
-  problems: Problem[],
-  at: (offset: number, message: string) => Problem,
-): unknown {
-  try {
-    return document.toJS({ maxAliasCount: MAX_ALIASES })
-  } catch (error) {
-    problems.push(at(0, `the aliases cannot be resolved: ${(error as Error).message}`))
-    return undefined
-  }
+interface Found {
+  key: Span | undefined
+  value: Located
 }
 
-function interpolate(
-  contents: Node | null,
-  interpolation: Interpolation,
-  secrets: Set<Node>,
-  at: (offset: number, message: string) => Problem,
-): Problem[] {
-  const problems: Problem[] = []
-  visit(contents, {
-    Scalar(key, node: Scalar, ancestors) {
-      const isKey = key === 'key' && isPair(ancestors.at(-1))
-      if (isKey || typeof node.value !== 'string' || !node.value.includes('${')) return
-      const start = (node.range?.[0] ?? 0) + (node.type === 'PLAIN' ? 0 : 1)
-      const filled = fill(node.value, interpolation, (message, offset) =>
-        problems.push(at(start + offset, message)),
-      )
-      if (filled !== node.value) secrets.add(node)
-      node.value = filled
-    },
-  })
-  return problems
+function walk(root: Located | undefined, path: Path): Found | undefined {
+  let found = root && { key: undefined as Span | undefined, value: root }
+  for (const step of path) found = found && childOf(found.value, step)
+  return found
 }
 
-const REFERENCE = /\$\$\{|\$\{([^}]*)\}/g
-
-function fill(
-  text: string,
-  { env, readFile }: Interpolation,
-  report: (message: string, offset: number) => void,
-): string {
-  return text.replace(REFERENCE, (whole, reference: string | undefined, offset: number) => {
-    if (reference === undefined) return '${'
-    const [, kind, name = ''] = /^(env|file):(.+)$/.exec(reference) ?? []
-    if (kind === 'env') {
-      const value = env[name]
-      if (value !== undefined) return value
-      report(`the environment variable ${name} is not set`, offset)
-    } else if (kind === 'file') {
-      try {
-        return readFile(name).replace(/\r?\n$/, '')
-      } catch (error) {
-        report(
-          `the file ${name} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'error'})`,
-          offset,
-        )
-      }
-    } else
-      report(
-        `"${whole}" is no reference: write \${env:NAME} or \${file:PATH}, or $\${ for a plain \${`,
-        offset,
-      )
-    return ''
-  })
+function childOf({ entries, items }: Located, step: PropertyKey): Found | undefined {
+  const entry = entries?.get(String(step))
+  const item = items?.[Number(step)]
+  if (entry) return { key: entry.key, value: entry.value }
+  return item && { key: undefined, value: item }
 }
 
-function yamlMessage(message: string): string {
-  if (message.startsWith('Map keys must be unique')) return 'this key stands here twice'
-  return `no valid YAML: ${message.replace(/ at line \d+, column \d+:?/, '').split('\n')[0]}`
+/** The place of a path, or of the nearest thing around it that is there. */
+function placeOf(root: Located | undefined, path: Path, { atKey = false, offset, length }: Placing): Span {
+  const found = walk(root, path)
+  if (!found)
+    return path.length === 0 ? { start: 0, end: 1 } : placeOf(root, path.slice(0, -1), { atKey: true })
+  const { key, value } = found
+  if (key && (atKey || value.value === null)) return key
+  if (offset === undefined || value.textStart === undefined) return value
+  const start = value.textStart + offset
+  return { start, end: start + (length ?? 1) }
 }

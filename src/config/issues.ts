@@ -1,117 +1,114 @@
-import type { z } from 'zod'
 import type { SchemaIssue } from '../sink/index.ts'
 import type { ConfigDocument, Path } from './document.ts'
+import { misplacedHint, missingHints } from './key-hints.ts'
+import { knownKeysAt } from './known-keys.ts'
 import type { Problem } from './problem.ts'
-import { suggestion } from './suggest.ts'
+import { type Issue, sentenceOf } from './sentences.ts'
+import { nearest, suggest } from './suggest.ts'
+
+/** What is checked, and where it stands in the file. */
+export interface Subject {
+  document: ConfigDocument
+  schema: unknown
+  /** Leads from the file's root to the checked value. */
+  prefix: Path
+  /** Keys beside those of the schema, such as a sink's `type`. */
+  alsoKnown?: readonly string[]
+}
 
 /** What a schema found, in words for people, each at its place in the file. */
-export function problemsOf(
-  document: ConfigDocument,
-  issues: readonly SchemaIssue[],
-  schema: unknown,
-  prefix: Path,
-  ignoredKeys: readonly string[] = [],
-): Problem[] {
+export function problemsOf(subject: Subject, issues: readonly SchemaIssue[]): Problem[] {
   return issues.flatMap((issue) => {
-    const own = (issue.path ?? []).map((step) => (typeof step === 'object' ? step.key : step))
-    const path = [...prefix, ...own]
-    const zod = issue as Partial<z.core.$ZodIssue> & SchemaIssue
-    if (zod.code === 'unrecognized_keys') {
-      const known = keysAt(schema, own).concat(prefix.length > 0 ? ignoredKeys : [])
-      return (zod.keys ?? [])
-        .filter((key) => !ignoredKeys.includes(key))
-        .map((key) =>
-          document.problem([...path, key], `unknown key "${key}"${suggestion(key, known)}`, { atKey: true }),
-        )
-    }
-    if (zod.code === 'invalid_key')
-      return [document.problem(path, `"${String(own.at(-1))}": ${innerMessage(zod)}`, { atKey: true })]
-    return [document.problem(path, sentence(zod, path, document))]
+    const steps = (issue.path ?? []).map((step) => (typeof step === 'object' ? step.key : step))
+    return problemsOfIssue(subject, issue as unknown as Issue, steps)
   })
 }
 
-function innerMessage(issue: { issues?: readonly { message: string }[]; message: string }): string {
-  return issue.issues?.[0]?.message ?? issue.message
-}
-
-function sentence(
-  issue: Partial<z.core.$ZodIssue> & SchemaIssue,
-  path: Path,
-  document: ConfigDocument,
-): string {
-  const name =
-    path.length === 0
-      ? 'the file'
-      : `"${String(path.findLast((step) => typeof step === 'string') ?? path.at(-1))}"`
-  switch (issue.code) {
-    case 'invalid_type':
-      return isMissing(path, document)
-        ? `${name} is missing`
-        : `${name} must be ${WORDS[issue.expected ?? ''] ?? issue.expected}`
-    case 'invalid_value':
-      return `${name} must be ${(issue.values ?? []).map((it) => JSON.stringify(it)).join(' or ')}`
-    case 'too_small':
-      return issue.origin === 'number' || issue.origin === 'int'
-        ? `${name} must be at least ${issue.minimum}`
-        : `${name} is empty`
-    case 'too_big':
-      return `${name} must be at most ${issue.maximum}`
-    case 'invalid_union':
-      return isMissing(path, document) ? `${name} is missing` : `${name} ${unionOf(issue, path)}`
-    default:
-      return `${name}: ${issue.message}`
+function problemsOfIssue(subject: Subject, issue: Issue, steps: Path): Problem[] {
+  const { document, prefix } = subject
+  const path = [...prefix, ...steps]
+  if (issue.code === 'unrecognized_keys') return unknownKeys(subject, issue.keys as string[], steps)
+  if (issue.code === 'invalid_key') return [invalidKey(document, issue, path)]
+  if (issue.code === 'invalid_union') {
+    const branch = chooseBranch(issue)
+    if (branch)
+      return branch.flatMap((inner) => problemsOfIssue(subject, inner, [...steps, ...(inner.path as Path)]))
   }
+  const found = document.at(path)
+  const name = nameOf(path)
+  if (!found)
+    return [document.problem(path, `${name} is missing`, { hint: missingHints[String(path.at(-1))] })]
+  if (found.value === null) return [emptyValue(document, path, name)]
+  const message = sentenceOf(issue, found)
+  return [
+    document.problem(path, joined(name, message), { hint: valueHint(issue, found.value, found.written) }),
+  ]
 }
 
-/** The branch that got furthest says best what is wrong; else what may stand here. */
-function unionOf(issue: Partial<z.core.$ZodIssueInvalidUnion>, path: Path): string {
-  const branches = (issue.errors ?? []).flat()
-  const deep = branches.find(
-    ({ code, path: at }) => at.length > 0 || (code !== 'invalid_type' && code !== 'invalid_value'),
+function unknownKeys(
+  { document, schema, prefix, alsoKnown = [] }: Subject,
+  keys: readonly string[],
+  steps: Path,
+): Problem[] {
+  const known = [...(steps.length === 0 ? alsoKnown : []), ...knownKeysAt(schema, steps)]
+  return keys.map((key) => {
+    const path = [...prefix, ...steps, key]
+    const isRest = document.at(path)?.value === null && key.includes(')')
+    const hint = (isRest ? COMMA_HINT : misplacedHint(path)) ?? suggest(key, [...new Set(known)])
+    return document.problem(path, `unknown key "${key}"`, { atKey: true, hint })
+  })
+}
+
+/** `{ labels: a in (x, y) }` ends at the comma, for YAML. */
+export const COMMA_HINT = 'inside { } a comma ends the text: put it in quotes'
+
+function invalidKey(document: ConfigDocument, issue: Issue, path: Path): Problem {
+  const [inner] = (issue.issues ?? []) as Issue[]
+  const message = inner ? sentenceOf(inner, undefined) : 'cannot be a key here'
+  return document.problem(path, joined(`"${String(path.at(-1))}"`, message), { atKey: true })
+}
+
+/** The alternative that was meant: one whose type is right, so that its faults lie further in. */
+function chooseBranch({ errors = [], message }: Issue): readonly Issue[] | undefined {
+  if (message !== 'Invalid input') return undefined
+  const branches = errors as readonly (readonly Issue[])[]
+  return branches.find((branch) =>
+    branch.every(
+      ({ code, path }) => (path as Path).length > 0 || (code !== 'invalid_type' && code !== 'invalid_value'),
+    ),
   )
-  if (deep?.code === 'unrecognized_keys') return `has an unknown key "${deep.keys[0]}"`
-  if (deep && deep.code !== 'invalid_type')
-    return deep.message === 'Invalid input' ? 'is not understood' : deep.message
-  if (path.at(-1) === 'labels' || path.at(-1) === 'annotations')
-    return 'must be a selector, or keys with patterns'
-  return 'must be text or a list of texts'
 }
 
-function isMissing(path: Path, document: ConfigDocument): boolean {
-  let value = document.value
-  for (const step of path) value = (value as Record<PropertyKey, unknown> | undefined | null)?.[step]
-  return value === undefined || value === null
+function emptyValue(document: ConfigDocument, path: Path, name: string): Problem {
+  const isComment = document.textAfterKey(path).startsWith('#')
+  const hint = isComment
+    ? 'what follows "#" is a comment: text that begins with it needs quotes'
+    : 'give it one, or leave it out'
+  return document.problem(path, `${name} has no value`, { hint })
 }
 
-const WORDS: Record<string, string> = {
-  string: 'text',
-  number: 'a number',
-  int: 'a whole number',
-  boolean: 'true or false',
-  array: 'a list',
-  object: 'a map of keys and values',
-  record: 'a map of keys and values',
+function valueHint(issue: Issue, value: unknown, written: string | undefined): string | undefined {
+  if (issue.code === 'invalid_value' && typeof value === 'string' && written === undefined) {
+    const near = nearest(value, (issue.values as unknown[]).map(String))
+    return near === undefined ? undefined : `did you mean "${near}"?`
+  }
+  const wantsText = issue.expected === 'string' || issue.code === 'invalid_union'
+  if (wantsText && (typeof value === 'number' || typeof value === 'boolean'))
+    return `as text it needs quotes: "${value}"`
+  if (written !== undefined && typeof issue.expected === 'string')
+    return `what \${…} stands for is always text`
+  return undefined
 }
 
-interface ZodDef {
-  type?: string
-  shape?: Record<string, unknown>
-  element?: unknown
-  innerType?: unknown
-  in?: unknown
-  valueType?: unknown
-  options?: unknown[]
+/** `"port"`, or `"namespaces", entry 2`. */
+export function nameOf(path: Path): string {
+  const at = path.findLastIndex((step) => typeof step === 'string')
+  const entry = path.slice(at + 1).map((index) => `, entry ${Number(index) + 1}`)
+  return at === -1 ? 'the file' : `"${String(path[at])}"${entry.join('')}`
 }
 
-/** The keys that a zod schema knows at a path. */
-function keysAt(schema: unknown, path: Path): string[] {
-  const def = (schema as { _zod?: { def: ZodDef } })?._zod?.def
-  if (!def) return []
-  if (def.innerType) return keysAt(def.innerType, path)
-  if (def.in) return keysAt(def.in, path)
-  if (def.options) return def.options.flatMap((option) => keysAt(option, path))
-  if (def.element) return keysAt(def.element, path.slice(1))
-  if (def.valueType) return keysAt(def.valueType, path.slice(1))
-  if (!def.shape) return []
-  return path.length === 0 ? Object.keys(def.shape) : keysAt(def.shape[String(path[0])], path.slice(1))
+function joined(name: string, message: string): string {
+  return /^(must|is|are|has|have|needs|cannot|does|may|was|matches)\b/.test(message)
+    ? `${name} ${message}`
+    : `${name}: ${message}`
 }

@@ -1,77 +1,117 @@
+import { dirname, resolve } from 'node:path'
 import type { SchemaIssue, SinkType } from '../sink/index.ts'
 import { crossCheck } from './cross-check.ts'
-import { type ConfigDocument, type Interpolation, readDocument } from './document.ts'
+import { type ConfigDocument, readDocument } from './document.ts'
+import { draftOf } from './draft.ts'
+import type { Interpolation } from './interpolate.ts'
 import { problemsOf } from './issues.ts'
 import type { Problem } from './problem.ts'
 import { type Config, ConfigFile, type SinkConfig } from './schema.ts'
-import { suggestion } from './suggest.ts'
+import { suggest } from './suggest.ts'
+
+export type SinkTypes = Readonly<Record<string, () => Promise<SinkType>>>
 
 export interface LoadOptions extends Interpolation {
-  /** How the file is called in problems. */
+  /** How the file is called in problems; `${file:PATH}` is relative to its folder. */
   file: string
   text: string
   /** Loads a sink type by its name; a configuration loads only those that it names. */
-  sinkTypes: Readonly<Record<string, () => Promise<SinkType>>>
+  sinkTypes: SinkTypes
 }
 
-export type Loaded = { ok: true; config: Config; warnings: Problem[] } | { ok: false; problems: Problem[] }
+export type Loaded =
+  | { ok: true; config: Config; warnings: Problem[]; document: ConfigDocument }
+  | { ok: false; problems: Problem[] }
 
-/** Reads and checks a configuration: everything that is wrong with it at once, or a configuration that can be trusted. */
-export async function loadConfig(options: LoadOptions): Promise<Loaded> {
-  const document = readDocument(options.file, options.text, options)
-  const { value } = document
-  if (document.problems.length > 0) return { ok: false, problems: document.problems }
-  const parsed = ConfigFile.safeParse(value ?? {})
-  const problems = parsed.success
-    ? crossCheck(parsed.data, document)
-    : problemsOf(document, parsed.error.issues, ConfigFile, [])
-  const sinks = await checkSinks(value, options, document, problems)
+/** Reads and checks a configuration: everything that is wrong with it at once, or one that can be trusted. */
+export async function loadConfig({ file, text, env, readFile, sinkTypes }: LoadOptions): Promise<Loaded> {
+  const folder = dirname(resolve(file))
+  const document = readDocument(file, text, { env, readFile: (path) => readFile(resolve(folder, path)) })
+  const root = document.at([])
+  if (!document.readable) return { ok: false, problems: document.problems }
+  if (!root?.entries)
+    return { ok: false, problems: document.problems.length > 0 ? document.problems : [notAMap(document)] }
+
+  const parsed = ConfigFile.safeParse(root.value)
+  const issues = parsed.success
+    ? []
+    : problemsOf({ document, schema: ConfigFile, prefix: [] }, parsed.error.issues)
+  const { sinks, problems: sinkProblems } = await checkSinks(document, sinkTypes)
+  const found = [...issues, ...sinkProblems, ...crossCheck(draftOf(root), document)]
+  const told = [...document.problems, ...found.filter((problem) => !document.isEcho(problem))]
+  const problems = told.map((problem) => withoutSecrets(problem, root.secrets))
   const errors = problems.filter(({ severity }) => severity === 'error')
-  if (!parsed.success || errors.length > 0) return { ok: false, problems }
-  return { ok: true, config: { ...parsed.data, sinks }, warnings: problems }
+  if (!parsed.success || errors.length > 0) return { ok: false, problems: errors }
+  const kubernetes = resolvePath(parsed.data.kubernetes, folder)
+  return { ok: true, config: { ...parsed.data, kubernetes, sinks }, warnings: problems, document }
 }
 
-/** Checked even when other parts are wrong, so that nothing has to be found out in a second round. */
+/** A kubeconfig is found from the configuration, wherever the program was started. */
+function resolvePath({ kubeconfig, ...rest }: Config['kubernetes'], folder: string): Config['kubernetes'] {
+  return kubeconfig === undefined ? rest : { ...rest, kubeconfig: resolve(folder, kubeconfig) }
+}
+
+/** Whatever a message says, of a sink package too: what `${…}` stood for is not shown. */
+function withoutSecrets(problem: Problem, secrets: readonly string[]): Problem {
+  const hide = (text: string) =>
+    secrets.reduce((hidden, secret) => (secret.length < 3 ? hidden : hidden.replaceAll(secret, '***')), text)
+  const { message, hint } = problem
+  return { ...problem, message: hide(message), ...(hint !== undefined && { hint: hide(hint) }) }
+}
+
+function notAMap(document: ConfigDocument): Problem {
+  const isEmpty = (document.value ?? null) === null
+  const message = isEmpty ? 'the file is empty' : 'the file must be a map of keys and values'
+  return document.problem([], message, { hint: 'it needs the keys watch, sinks and rules' })
+}
+
+/** Checked even when other parts are wrong, so that nothing is left for a second round. */
 async function checkSinks(
-  value: unknown,
-  options: LoadOptions,
   document: ConfigDocument,
-  problems: Problem[],
-): Promise<SinkConfig[]> {
-  const sinks = (value as { sinks?: unknown } | null)?.sinks
-  if (typeof sinks !== 'object' || sinks === null) return []
-  const checked: SinkConfig[] = []
-  for (const [name, section] of Object.entries(sinks)) {
-    if (typeof section !== 'object' || section === null || typeof section.type !== 'string') continue
-    const sink = await checkSink(name, section as { type: string }, options, document, problems)
-    if (sink) checked.push(sink)
+  sinkTypes: SinkTypes,
+): Promise<{ sinks: SinkConfig[]; problems: Problem[] }> {
+  const sinks: SinkConfig[] = []
+  const problems: Problem[] = []
+  for (const [name, { value }] of document.at(['sinks'])?.entries ?? []) {
+    const section = value.value as Record<string, unknown> | null
+    if (!value.entries || typeof section?.['type'] !== 'string') continue
+    const { type, ...options } = section as { type: string }
+    const result = await checkSink(name, type, options, document, sinkTypes)
+    if ('problems' in result) problems.push(...result.problems)
+    else sinks.push({ name, type, options: result.value })
   }
-  return checked
+  return { sinks, problems }
 }
 
 async function checkSink(
   name: string,
-  { type, ...section }: { type: string },
-  { sinkTypes }: LoadOptions,
+  type: string,
+  options: object,
   document: ConfigDocument,
-  problems: Problem[],
-): Promise<SinkConfig | undefined> {
+  sinkTypes: SinkTypes,
+): Promise<{ value: unknown } | { problems: Problem[] }> {
   const load = Object.hasOwn(sinkTypes, type) ? sinkTypes[type] : undefined
-  if (!load) {
-    problems.push(
-      document.problem(
-        ['sinks', name, 'type'],
-        `there is no sink type "${type}"${suggestion(type, Object.keys(sinkTypes))}`,
-      ),
-    )
-    return undefined
-  }
+  if (!load) return { problems: [unknownType(document, name, type, Object.keys(sinkTypes))] }
   const { config } = await load()
-  const result = (await config['~standard'].validate(section)) as {
+  const result = (await config['~standard'].validate(options)) as {
     value?: unknown
     issues?: readonly SchemaIssue[]
   }
-  if (!result.issues) return { name, type, options: result.value }
-  problems.push(...problemsOf(document, result.issues, config, ['sinks', name]))
-  return undefined
+  if (!result.issues) return { value: result.value }
+  const subject = { document, schema: config, prefix: ['sinks', name], alsoKnown: ['type'] }
+  return { problems: problemsOf(subject, result.issues) }
+}
+
+function unknownType(
+  document: ConfigDocument,
+  name: string,
+  type: string,
+  known: readonly string[],
+): Problem {
+  const path = ['sinks', name, 'type']
+  const written = document.at(path)?.written
+  if (written !== undefined) return document.problem(path, `what ${written} stands for is no sink type`)
+  return document.problem(path, `there is no sink type "${type}"`, {
+    hint: suggest(type, known, 'there are'),
+  })
 }

@@ -3,22 +3,67 @@ export interface Problem {
   file: string
   line: number
   column: number
+  /** How many characters are wrong, for the carets; they end with the line. */
+  length: number
   message: string
+  /** What to write instead, when that can be told. */
+  hint?: string
   severity: 'error' | 'warning'
 }
 
-/** `file:line:column: message`, the offending line, and a caret under the place. */
-export function formatProblems(problems: readonly Problem[], text: string, { colour = false } = {}): string {
+const MAX_WIDTH = 120
+
+/** For each problem `file:line:column: message`, the line with carets under the place, and what to write instead. */
+export function formatProblems(
+  problems: readonly Problem[],
+  text: string,
+  { colour = false }: { colour?: boolean } = {},
+): string {
   const lines = text.split(/\r?\n/)
   const paint = (code: number, it: string) => (colour ? `\u001b[${code}m${it}\u001b[0m` : it)
   return [...problems]
     .sort((a, b) => a.line - b.line || a.column - b.column)
-    .map(({ file, line, column, message, severity }) => {
-      const source = lines[line - 1] ?? ''
-      const margin = String(line).padStart(5)
+    .map((problem) => {
+      const { file, line, column, message, hint, severity } = problem
       const word = severity === 'warning' ? paint(33, 'warning: ') : ''
-      const caret = `${' '.repeat(5)} | ${source.slice(0, column - 1).replace(/[^\t]/g, ' ')}${paint(31, '^')}`
-      return `${paint(1, `${file}:${line}:${column}:`)} ${word}${message}\n${margin} | ${source}\n${caret}\n`
+      const excerpt = excerptOf(problem, lines[line - 1] ?? '')
+      return [
+        `${paint(1, `${file}:${line}:${column}:`)} ${word}${message}`,
+        `${String(line).padStart(5)} | ${excerpt.line}`,
+        `${' '.repeat(5)} | ${' '.repeat(excerpt.indent)}${paint(severity === 'warning' ? 33 : 31, excerpt.carets)}`,
+        ...(hint === undefined ? [] : [`${' '.repeat(5)} = ${hint}`]),
+        '',
+      ].join('\n')
     })
-    .join('')
+    .join('\n')
+}
+
+/** The line as it can be shown: no control characters, no passwords, and not endless. */
+function excerptOf(
+  { column, length }: Problem,
+  source: string,
+): { line: string; indent: number; carets: string } {
+  const line = maskSecrets(
+    source.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, ' '),
+  )
+  const at = Math.min(column - 1, line.length)
+  const from = at > MAX_WIDTH - 20 ? at - MAX_WIDTH / 2 : 0
+  const head = from > 0 ? '…' : ''
+  const tail = line.length > from + MAX_WIDTH ? '…' : ''
+  const shown = head + line.slice(from + head.length, from + MAX_WIDTH) + tail
+  const width = Math.max(1, Math.min(length, shown.length - (at - from)))
+  return { line: shown.trimEnd(), indent: at - from, carets: '^'.repeat(width) }
+}
+
+const PASSWORD_IN_URL = /(?<=:\/\/[^\s/:@"']*:)[^\s/@"']+(?=@)/g
+const SECRET_VALUE =
+  /(?<=(?:secret|token|password|passwd|api-?key|authorization|credentials?)["']?\s*[:=]\s*["'[]*)[^\s"',[}\]#]+(?: +[^\s"',}\]#]+)*/gi
+
+/** Hides what was written into the file instead of coming from `${…}`, without moving what follows. */
+function maskSecrets(line: string): string {
+  return [PASSWORD_IN_URL, SECRET_VALUE].reduce(
+    (masked, secret) =>
+      masked.replace(secret, (found) => (found.includes('${') ? found : '*'.repeat(found.length))),
+    line,
+  )
 }

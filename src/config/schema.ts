@@ -1,49 +1,61 @@
 import { z } from 'zod'
-import { Rule } from '../rules/schema.ts'
-import { WatchEntry } from '../watch/schema.ts'
+import { Name, Rule } from '../rules/schema.ts'
+import { WatchEntryInput } from '../watch/schema.ts'
 
-const Name = z.string().regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, 'use lower-case letters, digits and "-"')
-
-const Watch = z.union([
-  z
-    .string()
-    .min(1)
-    .transform((kind): WatchEntry => ({ kind })),
-  WatchEntry,
-])
+const ClusterName = z
+  .string()
+  .max(63, 'is longer than 63 characters')
+  .regex(
+    /^[A-Za-z0-9]([-A-Za-z0-9._]*[A-Za-z0-9])?$/,
+    'is no cluster name: use letters, digits, "-", "." and "_"',
+  )
 
 const RedisUrl = z
   .string()
-  .refine(
-    (it) => it.startsWith('unix:///') || (URL.canParse(it) && /^rediss?:$/.test(new URL(it).protocol)),
-    {
-      message:
-        'must be a URL such as redis://host:6379, rediss://user:password@host:6380 or unix:///path/to.sock',
-    },
-  )
+  .refine(isRedisUrl, 'must be redis://host:6379, rediss://user:password@host:6380 or unix:///path/to.sock')
 
-/** The file, but for the options of its sinks: those are checked by their type. */
+const PORT_RULE = 'must be a port from 1 to 65535, or 0 for any free one'
+
+/** As a number, or as text: that is what `${env:PORT}` gives. */
+const Port = z.union(
+  [
+    z.int(PORT_RULE).min(0, PORT_RULE).max(65_535, PORT_RULE),
+    z
+      .string()
+      .regex(/^\d{1,5}$/, PORT_RULE)
+      .transform(Number)
+      .refine((port) => port <= 65_535, PORT_RULE),
+  ],
+  PORT_RULE,
+)
+
+/** Where /livez, /readyz and /metrics answer. */
+const Server = z.strictObject({
+  host: z.string().min(1, 'is empty: 127.0.0.1 is this machine, 0.0.0.0 all interfaces').default('127.0.0.1'),
+  port: Port.default(9464),
+})
+
+/** The file, but for the options of its sinks: those are checked by their types. */
 export const ConfigFile = z.strictObject({
-  cluster: z
-    .string()
-    .regex(/^[A-Za-z0-9]([-A-Za-z0-9._]*[A-Za-z0-9])?$/, 'use letters, digits, "-", "." and "_"')
-    .optional(),
+  cluster: ClusterName.optional(),
   kubernetes: z
-    .strictObject({ kubeconfig: z.string().min(1).optional(), context: z.string().min(1).optional() })
+    .strictObject({
+      kubeconfig: z.string().min(1, 'is empty').optional(),
+      context: z.string().min(1, 'is empty').optional(),
+    })
     .default({}),
   redis: z.strictObject({ url: RedisUrl.optional() }).default({}),
-  server: z
-    .union([
-      z.literal(false),
-      z.strictObject({
-        host: z.string().min(1).default('127.0.0.1'),
-        port: z.int().min(0).max(65_535).default(9464),
-      }),
-    ])
-    .default({ host: '127.0.0.1', port: 9464 }),
-  watch: z.array(Watch).min(1),
-  sinks: z.record(Name, z.looseObject({ type: z.string() })),
-  rules: z.array(Rule).min(1),
+  server: z.union([z.literal(false), Server]).default({ host: '127.0.0.1', port: 9464 }),
+  watch: z
+    .array(WatchEntryInput)
+    .min(1, 'is an empty list: name the kinds to watch, such as [Event, Deployment]'),
+  sinks: z
+    .record(Name, z.looseObject({ type: z.string() }))
+    .refine(
+      (sinks) => Object.keys(sinks).length > 0,
+      'is empty: give it a sink, such as { screen: { type: stdout } }',
+    ),
+  rules: z.array(Rule).min(1, 'is an empty list: without a rule nothing is sent'),
 })
 export type ConfigFile = z.output<typeof ConfigFile>
 
@@ -57,4 +69,11 @@ export interface SinkConfig {
 /** A checked configuration. */
 export interface Config extends Omit<ConfigFile, 'sinks'> {
   sinks: SinkConfig[]
+}
+
+function isRedisUrl(text: string): boolean {
+  if (text.startsWith('unix:///')) return text.length > 'unix:///'.length
+  if (!URL.canParse(text)) return false
+  const { protocol, hostname } = new URL(text)
+  return /^rediss?:$/.test(protocol) && hostname !== ''
 }

@@ -1,5 +1,6 @@
-import type { ClusterEvent } from '../event.ts'
-import { type Condition, compileConditions } from './conditions.ts'
+import type { ClusterEvent, Resource } from '../event.ts'
+import { type Conditions, compileWhen } from './conditions.ts'
+import { type Fault, under } from './fault.ts'
 import type { Rule } from './schema.ts'
 
 /** What the rules make of one event. */
@@ -15,40 +16,38 @@ export interface CompileOptions {
   onError(rule: string, error: unknown): void
 }
 
-interface CompiledRule {
+interface CompiledRule extends Conditions {
   name: string
   drop: boolean
   to: readonly string[]
-  conditions: readonly Condition[]
 }
 
-const NOTHING: MatchResult = { sends: [], dropped: false }
+const UNMATCHED: MatchResult = { sends: [], dropped: false }
 
 /**
- * Compiles rules into one function. They are read from top to bottom; every matching rule sends, `drop` ends, and a sink
- * gets an event once. Rules that cannot match a kind at all are left out for it, so many rules cost little.
+ * Compiles rules into one function. They are read from top to bottom; every matching rule sends, `drop` ends, and a
+ * sink gets an event once. Throws when a rule has faults: the configuration has checked them (`checkRule`).
  */
 export function compileRules(
   rules: readonly Rule[],
   { onError }: CompileOptions,
 ): (event: ClusterEvent) => MatchResult {
   const compiled = rules.map(compileRule)
-  const byResource = new Map<unknown, readonly CompiledRule[]>()
+  const index = new WeakMap<Resource, readonly CompiledRule[]>()
 
-  function rulesFor(event: ClusterEvent): readonly CompiledRule[] {
-    let some = byResource.get(event.resource)
-    if (!some) {
-      some = compiled.filter(({ conditions }) =>
-        conditions.every(({ name, test }) => name !== 'kind' || test(event)),
-      )
-      byResource.set(event.resource, some)
-    }
-    return some
+  /** The rules that can match a kind, so that many rules for other kinds cost nothing. */
+  function rulesFor(resource: Resource): readonly CompiledRule[] {
+    const known = index.get(resource)
+    if (known) return known
+    const chosen = compiled.filter(({ ofKind }) => ofKind(resource))
+    index.set(resource, chosen)
+    return chosen
   }
 
   function matches({ name, conditions }: CompiledRule, event: ClusterEvent): boolean {
     try {
-      return conditions.every(({ test }) => test(event))
+      for (const condition of conditions) if (!condition.test(event)) return false
+      return true
     } catch (error) {
       onError(name, error)
       return false
@@ -57,17 +56,31 @@ export function compileRules(
 
   return (event) => {
     let sends: { sink: string; rule: string }[] | undefined
-    for (const rule of rulesFor(event)) {
+    for (const rule of rulesFor(event.resource)) {
       if (!matches(rule, event)) continue
       if (rule.drop) return { sends: sends ?? [], dropped: sends === undefined }
-      sends ??= []
-      for (const sink of rule.to)
-        if (!sends.some((send) => send.sink === sink)) sends.push({ sink, rule: rule.name })
+      sends = addSends(sends ?? [], rule)
     }
-    return sends ? { sends, dropped: false } : NOTHING
+    return sends ? { sends, dropped: false } : UNMATCHED
   }
 }
 
+/** Everything that is wrong with the conditions of a rule; nothing when it compiles. */
+export function checkRule({ when = {} }: Pick<Rule, 'when'>): readonly Fault[] {
+  const result = compileWhen(when)
+  return result.ok ? [] : under(['when'], result.faults)
+}
+
 function compileRule({ name, drop = false, to = [], when = {} }: Rule): CompiledRule {
-  return { name, drop, to, conditions: compileConditions(when) }
+  const result = compileWhen(when)
+  if (!result.ok) throw new Error(`rule "${name}" was not checked: ${result.faults[0]?.message}`)
+  return { name, drop, to, ...result.value }
+}
+
+function addSends(
+  sends: { sink: string; rule: string }[],
+  { name, to }: CompiledRule,
+): { sink: string; rule: string }[] {
+  for (const sink of to) if (!sends.some((send) => send.sink === sink)) sends.push({ sink, rule: name })
+  return sends
 }

@@ -1,190 +1,158 @@
-import type { ClusterEvent, Resource } from '../event.ts'
-import { compilePattern, PatternError, type Test } from './pattern.ts'
-import type { KeySelector, Pattern, When } from './schema.ts'
-import { compileSelector, type Labels } from './selector.ts'
+import type { ClusterEvent, KubeEvent, ObjectRef } from '../event.ts'
+import { type Compiled, compiled, faulty, mapped, under } from './fault.ts'
+import { compileKeyValues } from './key-values.ts'
+import { compileKinds, isEventKind, type KindNames, type KindTest, pluralOf } from './kind.ts'
+import { compilePatterns, type Test } from './pattern.ts'
+import { listOf, type Patterns, type Regarding, type When } from './schema.ts'
+import { compileTypes } from './types.ts'
 
-/** One compiled condition of a rule. `cost` orders them: what parses nothing comes first. */
+/** One thing that a rule asks of an event. */
 export interface Condition {
   name: string
   cost: number
   test(event: ClusterEvent): boolean
 }
 
-const CHANGE_TYPES = ['ADDED', 'MODIFIED', 'DELETED']
-const EVENT_TYPES = ['Normal', 'Warning']
+/** What a condition makes the event parse. The cheap ones are asked first, so that most events cost no parsing. */
+export const COST = { header: 0, labels: 1, annotations: 2, object: 3 } as const
 
-/** The conditions of a `when`, cheap ones first. Throws PatternError with the path of what is wrong. */
-export function compileConditions(when: When): Condition[] {
+/** A compiled `when`. */
+export interface Conditions {
+  /** Can an object of this kind match at all? Asked once for each kind, not for each event. */
+  ofKind: KindTest
+  /** All must hold; cheap ones first. */
+  conditions: readonly Condition[]
+}
+
+/** A condition as compiled from one key of `when`; `path` leads to what was wrong. */
+interface Part {
+  path: readonly string[]
+  cost: number
+  test: Compiled<Condition['test']>
+}
+
+/** Compiles a `when`, or says everything that is wrong with it. */
+export function compileWhen(when: When): Compiled<Conditions> {
+  const kinds = when.kind === undefined ? compiled<KindTest>(() => true) : compileKinds(when.kind)
   const conditions: Condition[] = []
-  const add = (name: string, cost: number, test: Condition['test']) => conditions.push({ name, cost, test })
-  const { kind, namespace, name, labels, annotations, type, reason, message, regarding } = when
-  if (kind) add('kind', 0, compileKind(kind))
-  if (namespace)
-    add(
-      'namespace',
-      1,
-      textOf(
-        at('namespace', () => compilePattern(namespace)),
-        (event) => event.namespace,
+  const faults = kinds.ok ? [] : under(['kind'], kinds.faults)
+  for (const { path, cost, test } of partsOf(when)) {
+    if (test.ok) conditions.push({ name: path.join('.'), cost, test: test.value })
+    else faults.push(...under(path, test.faults))
+  }
+  if (faults.length > 0 || !kinds.ok) return { ok: false, faults }
+  conditions.sort((a, b) => a.cost - b.cost)
+  return compiled({ ofKind: asksEvent(when) ? onlyEvents(kinds.value) : kinds.value, conditions })
+}
+
+/** The keys of `when` that only Events can answer. */
+export function eventKeysOf({ reason, message, regarding, type }: When): string[] {
+  const words = type === undefined ? [] : listOf(type)
+  return [
+    ...(words.some((word) => /^!?(Normal|Warning)$/.test(word)) ? ['type'] : []),
+    ...(reason === undefined ? [] : ['reason']),
+    ...(message === undefined ? [] : ['message']),
+    ...(regarding === undefined ? [] : ['regarding']),
+  ]
+}
+
+function asksEvent(when: When): boolean {
+  return eventKeysOf(when).length > 0
+}
+
+function onlyEvents(test: KindTest): KindTest {
+  return (names) => isEventKind(names) && test(names)
+}
+
+function partsOf(when: When): Part[] {
+  const { namespace, name, labels, annotations, type, reason, message, regarding } = when
+  const parts: (Part | false)[] = [
+    namespace !== undefined && named('namespace', namespace, (event) => event.namespace),
+    name !== undefined && named('name', name, (event) => event.name),
+    labels !== undefined && {
+      path: ['labels'],
+      cost: COST.labels,
+      test: mapped(compileKeyValues(labels), (test) => (event) => test(event.labels)),
+    },
+    annotations !== undefined && {
+      path: ['annotations'],
+      cost: COST.annotations,
+      test: mapped(
+        compileKeyValues(annotations, { anyValue: true }),
+        (test) => (event) => test(event.annotations),
       ),
-    )
-  if (name)
-    add(
-      'name',
-      1,
-      textOf(
-        at('name', () => compilePattern(name)),
-        (event) => event.name,
-      ),
-    )
-  if (type) addType(add, type)
-  if (labels)
-    add(
-      'labels',
-      5,
-      mapOf(
-        at('labels', () => compileKeys(labels)),
-        (event) => event.labels,
-      ),
-    )
-  if (annotations)
-    add(
-      'annotations',
-      6,
-      mapOf(
-        at('annotations', () => compileKeys(annotations)),
-        (event) => event.annotations,
-      ),
-    )
-  if (reason)
-    add(
-      'reason',
-      10,
-      textOf(
-        at('reason', () => compilePattern(reason)),
-        (event) => event.event?.reason,
-      ),
-    )
-  if (message)
-    add(
-      'message',
-      11,
-      textOf(
-        at('message', () => compilePattern(message)),
-        (event) => event.event?.message,
-      ),
-    )
-  for (const field of ['kind', 'namespace', 'name'] as const) {
-    const pattern = regarding?.[field]
-    if (!pattern) continue
-    const test = at(`regarding.${field}`, () => compilePattern(pattern))
-    add(
-      `regarding.${field}`,
-      10,
-      textOf(test, (event) => event.event?.regarding[field]),
-    )
-  }
-  return conditions.sort((a, b) => a.cost - b.cost)
+    },
+    reason !== undefined && ofEvent('reason', compilePatterns(reason), (event) => event.reason),
+    message !== undefined && ofEvent('message', compilePatterns(message), (event) => event.message),
+  ]
+  return [
+    ...(type === undefined ? [] : typeParts(type)),
+    ...parts.filter((part) => part !== false),
+    ...(regarding === undefined ? [] : regardingParts(regarding)),
+  ]
 }
 
-/** A pattern error, with the place in the rule where it stands. */
-export class ConditionError extends Error {
-  override name = 'ConditionError'
-  readonly path: string
-  readonly offset: number
+function typeParts(type: Patterns): Part[] {
+  const types = compileTypes(type)
+  if (!types.ok) return [{ path: ['type'], cost: COST.header, test: types }]
+  const { change, event } = types.value
+  return [
+    ...(change
+      ? [{ path: ['type'], cost: COST.header, test: compiled((it: ClusterEvent) => change(it.type)) }]
+      : []),
+    ...(event ? [ofEvent('type', compiled(event), (it) => it.type)] : []),
+  ]
+}
 
-  constructor(path: string, { message, offset }: PatternError) {
-    super(message)
-    this.path = path
-    this.offset = offset
+/** A namespace or name, which is never empty. */
+function named(key: string, patterns: Patterns, read: (event: ClusterEvent) => string | undefined): Part {
+  return {
+    path: [key],
+    cost: COST.header,
+    test: mapped(compileNames(patterns), (test) => (event) => test(read(event))),
   }
 }
 
-function at<T>(path: string, compile: () => T): T {
-  try {
-    return compile()
-  } catch (error) {
-    throw error instanceof PatternError ? new ConditionError(path, error) : error
-  }
+function ofEvent(key: string, test: Compiled<Test>, read: (event: KubeEvent) => string | undefined): Part {
+  const ask = (test: Test) => (event: ClusterEvent) => test(event.event && read(event.event))
+  return { path: [key], cost: COST.object, test: mapped(test, ask) }
 }
 
-function textOf(test: Test, read: (event: ClusterEvent) => string | undefined): Condition['test'] {
-  return (event) => {
-    const text = read(event)
-    return text !== undefined && test(text)
-  }
-}
-
-function mapOf(test: (map: Labels) => boolean, read: (event: ClusterEvent) => Labels): Condition['test'] {
-  return (event) => test(read(event))
-}
-
-/** A selector as it is, or a pattern for each key; a key that is missing matches only negative patterns. */
-function compileKeys(selector: KeySelector): (map: Labels) => boolean {
-  if (typeof selector === 'string') return compileSelector(selector)
-  const tests = Object.entries(selector).map(([key, pattern]) => ({
-    key,
-    test: compilePattern(pattern),
-    absent: onlyNegative(pattern),
-  }))
-  return (map) => tests.every(({ key, test, absent }) => (map[key] === undefined ? absent : test(map[key])))
-}
-
-function onlyNegative(pattern: Pattern): boolean {
-  return [pattern].flat().every((it) => it.startsWith('!'))
-}
-
-/** ADDED, MODIFIED, DELETED ask what happened; Normal, Warning ask the Event. Both may be asked at once. */
-function addType(add: (name: string, cost: number, test: Condition['test']) => void, type: Pattern): void {
-  const words = [type].flat()
-  const bare = (word: string) => word.replace(/^!/, '')
-  const change = words.filter((word) => CHANGE_TYPES.includes(bare(word)))
-  const event = words.filter((word) => EVENT_TYPES.includes(bare(word)))
-  const unknown = words.find((word) => !change.includes(word) && !event.includes(word))
-  if (unknown !== undefined) {
-    const known = [...CHANGE_TYPES, ...EVENT_TYPES].join(', ')
-    throw new ConditionError('type', new PatternError(`"${bare(unknown)}" is no type: ${known}`))
-  }
-  if (change.length > 0) {
-    const test = compilePattern(change)
-    add('type', 0, (it) => test(it.type))
-  }
-  if (event.length > 0)
-    add(
-      'type',
-      10,
-      textOf(compilePattern(event), (it) => it.event?.type),
+function regardingParts({ kind, namespace, name }: Regarding): Part[] {
+  const part = (key: keyof Regarding, test: Compiled<(ref: ObjectRef) => boolean>): Part => ({
+    path: ['regarding', key],
+    cost: COST.object,
+    test: mapped(test, (test) => (event) => event.event !== undefined && test(event.event.regarding)),
+  })
+  const text = (key: 'namespace' | 'name', patterns: Patterns) =>
+    part(
+      key,
+      mapped(compileNames(patterns), (test) => (ref) => test(ref[key])),
     )
+  return [
+    ...(kind === undefined
+      ? []
+      : [
+          part(
+            'kind',
+            mapped(compileKinds(kind), (test) => (ref) => test(kindOf(ref))),
+          ),
+        ]),
+    ...(namespace === undefined ? [] : [text('namespace', namespace)]),
+    ...(name === undefined ? [] : [text('name', name)]),
+  ]
 }
 
-/** A kind is spelled as in `watch`: Kind, plural, with group or without, in any case. */
-function compileKind(pattern: Pattern): Condition['test'] {
-  const words = [pattern].flat()
-  const test = at('kind', () => compilePattern(words.map(lower)))
-  const known = new Map<Resource, boolean>()
-  return ({ resource }) => {
-    let matches = known.get(resource)
-    if (matches === undefined) {
-      matches = matchesAny(test, words, spellingsOf(resource))
-      known.set(resource, matches)
-    }
-    return matches
-  }
+/** Empty text would match nothing, so it is a mistake. */
+function compileNames(patterns: Patterns): Compiled<Test> {
+  const empty = listOf(patterns).indexOf('')
+  if (empty === -1) return compilePatterns(patterns)
+  const path = typeof patterns === 'string' ? [] : [empty]
+  return faulty('is empty', { path, hint: 'write "!*" for objects without one' })
 }
 
-function matchesAny(test: Test, words: readonly string[], spellings: readonly string[]): boolean {
-  // A negative word must hold for every spelling, a positive one for any.
-  return words.every((word) => word.startsWith('!')) ? spellings.every(test) : spellings.some(test)
-}
-
-function spellingsOf({ kind, plural, group, version }: Resource): string[] {
-  const path = group === '' ? version : `${group}/${version}`
-  const names = [kind, plural, `${path}/${kind}`]
-  if (group !== '')
-    names.push(`${plural}.${group}`, `${kind}.${group}`, `${plural}.${version}.${group}`, `${group}/${kind}`)
-  return [...names, ...names.map(lower)]
-}
-
-function lower(word: string): string {
-  return word.startsWith('/') || word.startsWith('!/') ? word : word.toLowerCase()
+function kindOf({ apiVersion = '', kind = '' }: ObjectRef): KindNames {
+  const slash = apiVersion.indexOf('/')
+  const group = slash === -1 ? '' : apiVersion.slice(0, slash)
+  return { group, version: apiVersion.slice(slash + 1), kind, plural: pluralOf(kind) }
 }

@@ -1,79 +1,99 @@
-import { RE2JS } from 're2js'
+import { type Compiled, compiled, type Fault, faulty, under } from './fault.ts'
+import { compileGlob, hasWildcard, unescapeGlob } from './glob.ts'
+import { compileRegex } from './regex.ts'
+import { listOf, type Patterns } from './schema.ts'
 
-/** What a word of a rule means, as a predicate. */
-export type Test = (text: string) => boolean
+/** One pattern, without its `!`. */
+export interface Pattern {
+  negated: boolean
+  form: 'literal' | 'glob' | 'regex'
+  /** A literal's text; else the glob or the expression as written. */
+  text: string
+  /** Is this value meant, apart from `negated`? */
+  test(value: string): boolean
+}
 
-/** A pattern that cannot be read; `offset` points into it. */
-export class PatternError extends Error {
-  override name = 'PatternError'
-  readonly offset: number
+/** Tests a value; undefined is a value that is not there, which only `!` patterns let pass. */
+export type Test = (value: string | undefined) => boolean
 
-  constructor(message: string, offset = 0) {
-    super(message)
-    this.offset = offset
+/** Reads `text`, `gl*b` or `/RE2/`, with `!` in front for not; `\` makes a special character ordinary. */
+export function parsePattern(text: string): Compiled<Pattern> {
+  const negated = text.startsWith('!')
+  const start = negated ? 1 : 0
+  const body = text.slice(start)
+  if (negated && body === '') return faulty('nothing follows the "!"', { hint: 'write "!*" for "has none"' })
+  if (isRegex(body)) return parseRegex(body, negated)
+  if (/^\/.+\/[gimsuy]{1,3}$/.test(body)) {
+    return faulty('an expression ends with its "/"', {
+      hint: 'flags stand inside: /(?i)text/',
+      offset: start,
+    })
+  }
+  if (hasWildcard(body)) return compiled({ negated, form: 'glob', text: body, test: compileGlob(body) })
+  const literal = unescapeGlob(body)
+  return compiled({ negated, form: 'literal', text: literal, test: (value) => value === literal })
+}
+
+/** A value passes when no `!` pattern means it and, if there are others, one of those does. */
+export function compilePatterns(patterns: Patterns): Compiled<Test> {
+  const parsed = parsePatterns(patterns)
+  return parsed.ok ? compiled(testOf(parsed.value)) : parsed
+}
+
+/** The test of patterns that were checked before. Throws when one cannot be read. */
+export function compilePattern(patterns: string | readonly string[]): (value: string) => boolean {
+  const result = compilePatterns(typeof patterns === 'string' ? patterns : [...patterns])
+  if (result.ok) return result.value
+  throw new Error(`a pattern was not checked: ${result.faults[0]?.message}`)
+}
+
+/** All patterns of a text or list, or what is wrong with each. */
+export function parsePatterns(patterns: Patterns): Compiled<readonly Pattern[]> {
+  const faults: Fault[] = []
+  const parsed: Pattern[] = []
+  for (const [index, text] of listOf(patterns).entries()) {
+    const result = parsePattern(text)
+    if (result.ok) parsed.push(result.value)
+    else faults.push(...under(typeof patterns === 'string' ? [] : [index], result.faults))
+  }
+  if (faults.length > 0) return { ok: false, faults }
+  return contradiction(parsed) ?? compiled(parsed)
+}
+
+function testOf(patterns: readonly Pattern[]): Test {
+  const literals = new Set(patterns.filter(isPositiveLiteral).map(({ text }) => text))
+  const positive = patterns.filter((it) => !it.negated && it.form !== 'literal')
+  const negative = patterns.filter((it) => it.negated)
+  const open = literals.size === 0 && positive.length === 0
+  return (value) => {
+    if (value === undefined) return open
+    if (negative.some((it) => it.test(value))) return false
+    return open || literals.has(value) || positive.some((it) => it.test(value))
   }
 }
 
-/**
- * Compiles one value or a list: exact words, globs (`*`, `?`), `/RE2/`, and `!` in front for not. It matches when no
- * negative pattern does, and one positive does (or there is none).
- */
-export function compilePattern(patterns: string | readonly string[]): Test {
-  const all = typeof patterns === 'string' ? [patterns] : patterns
-  const negative = all.filter((it) => it.startsWith('!')).map((it) => compileOne(it.slice(1), 1))
-  const positive = all.filter((it) => !it.startsWith('!')).map((it) => compileOne(it, 0))
-  if (negative.length === 0 && positive.length === 1) return positive[0] as Test
-  return (text) =>
-    !negative.some((test) => test(text)) && (positive.length === 0 || positive.some((test) => test(text)))
+/** `[shop, "!shop"]` matches nothing. */
+function contradiction(patterns: readonly Pattern[]): ReturnType<typeof faulty> | undefined {
+  const positive = patterns.filter((it) => !it.negated)
+  const negative = patterns.filter((it) => it.negated)
+  const excluded = (it: Pattern) => it.form === 'literal' && negative.some((not) => not.test(it.text))
+  if (positive.length === 0 || !positive.every(excluded)) return undefined
+  return faulty('matches nothing: what it names it also excludes with "!"')
 }
 
-/** The words of a pattern that name something exactly; undefined if any of it is a glob, an expression or negative. */
-export function literalsOf(patterns: string | readonly string[]): string[] | undefined {
-  const all = typeof patterns === 'string' ? [patterns] : [...patterns]
-  return all.some((it) => /[*?]/.test(it) || it.startsWith('!') || it.startsWith('/')) ? undefined : all
+function isPositiveLiteral({ negated, form }: Pattern): boolean {
+  return !negated && form === 'literal'
 }
 
-function compileOne(pattern: string, offset: number): Test {
-  if (pattern === '') throw new PatternError('a pattern is empty', offset)
-  if (pattern.startsWith('/')) return compileExpression(pattern, offset)
-  if (!/[*?]/.test(pattern)) return (text) => text === pattern
-  return compileGlob(pattern)
+function isRegex(body: string): boolean {
+  return body.length >= 2 && body.startsWith('/') && body.endsWith('/')
 }
 
-/** RE2 has no backtracking: no expression can stall the process. */
-function compileExpression(pattern: string, offset: number): Test {
-  if (pattern.length < 3 || !pattern.endsWith('/')) {
-    throw new PatternError(`an expression stands between two slashes: ${pattern}/`, offset)
-  }
-  try {
-    const compiled = RE2JS.compile(pattern.slice(1, -1))
-    return (text) => compiled.matcher(text).find()
-  } catch (error) {
-    const reason = (error as Error).message.replace(/^error parsing regexp: /, '')
-    throw new PatternError(`no RE2 expression: ${reason}`, offset + 1)
-  }
-}
-
-/** Anchored; `*` is any run of characters, `?` any one. Linear: it never goes back further than the last star. */
-function compileGlob(pattern: string): Test {
-  return (text) => {
-    let at = 0
-    let p = 0
-    let star = -1
-    let starAt = 0
-    while (at < text.length) {
-      if (pattern[p] === '*') {
-        star = p++
-        starAt = at
-      } else if (p < pattern.length && (pattern[p] === '?' || pattern[p] === text[at])) {
-        p++
-        at++
-      } else if (star !== -1) {
-        p = star + 1
-        at = ++starAt
-      } else return false
-    }
-    while (pattern[p] === '*') p++
-    return p === pattern.length
-  }
+function parseRegex(body: string, negated: boolean): Compiled<Pattern> {
+  const start = negated ? 2 : 1
+  const source = body.slice(1, -1)
+  if (source === '') return faulty('is an empty expression, which matches everything', { offset: start - 1 })
+  const result = compileRegex(source)
+  if (result.ok) return compiled({ negated, form: 'regex', text: source, test: result.value })
+  return { ok: false, faults: result.faults.map((it) => ({ ...it, offset: start + (it.offset ?? 0) })) }
 }

@@ -1,39 +1,61 @@
 import { z } from 'zod'
 
-/** A word, or a list of words; exact, glob, `/re2/`, `!` for not. */
-export const Pattern = z.union([z.string().min(1), z.array(z.string().min(1)).min(1)])
-export type Pattern = z.infer<typeof Pattern>
+/** A name of the configuration: a DNS label, so that it fits into metrics, keys and URLs. */
+export const Name = z
+  .string()
+  .max(63, 'is longer than 63 characters')
+  .regex(
+    /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/,
+    'is no name: use lower-case letters, digits and "-", beginning and ending with a letter or digit',
+  )
+
+/** Exact text, a glob, `/RE2/`, each with `!` for not; or a list of them. */
+export const Patterns = z.union([
+  z.string(),
+  z.array(z.string()).min(1, 'is an empty list, which matches nothing'),
+])
+export type Patterns = z.infer<typeof Patterns>
 
 /** A Kubernetes selector, or keys with patterns for their values. */
-export const KeySelector = z.union([z.string().min(1), z.record(z.string(), Pattern)])
-export type KeySelector = z.infer<typeof KeySelector>
+export const KeyValues = z.union([z.string(), z.record(z.string(), Patterns)])
+export type KeyValues = z.infer<typeof KeyValues>
 
-/** The object that an Event is about. */
 export const Regarding = z.strictObject({
-  kind: Pattern.optional(),
-  namespace: Pattern.optional(),
-  name: Pattern.optional(),
+  kind: Patterns.optional(),
+  namespace: Patterns.optional(),
+  name: Patterns.optional(),
 })
+export type Regarding = z.infer<typeof Regarding>
 
-/** When a rule matches: all of its conditions do. */
+/** The conditions of a rule: all that are given must hold. */
 export const When = z.strictObject({
-  kind: Pattern.optional(),
-  namespace: Pattern.optional(),
-  name: Pattern.optional(),
-  labels: KeySelector.optional(),
-  annotations: KeySelector.optional(),
-  type: Pattern.optional(),
-  reason: Pattern.optional(),
-  message: Pattern.optional(),
+  kind: Patterns.optional(),
+  namespace: Patterns.optional(),
+  name: Patterns.optional(),
+  labels: KeyValues.optional(),
+  annotations: KeyValues.optional(),
+  type: Patterns.optional(),
+  reason: Patterns.optional(),
+  message: Patterns.optional(),
   regarding: Regarding.optional(),
 })
 export type When = z.infer<typeof When>
 
-/** One rule: when it matches, events go to its sinks, or no further. */
+/** One entry of `rules:`. */
 export const Rule = z.strictObject({
-  name: z.string().regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, 'use lower-case letters, digits and "-"'),
+  name: Name,
+  /** Without it every event matches. */
   when: When.optional(),
   drop: z.boolean().optional(),
-  to: z.union([z.string().transform((it) => [it]), z.array(z.string()).min(1)]).optional(),
+  to: z
+    .union([
+      z.string().transform((sink) => [sink]),
+      z.array(z.string()).min(1, 'is an empty list: name a sink'),
+    ])
+    .optional(),
 })
 export type Rule = z.infer<typeof Rule>
+
+export function listOf(patterns: Patterns): readonly string[] {
+  return typeof patterns === 'string' ? [patterns] : patterns
+}

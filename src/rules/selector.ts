@@ -1,143 +1,147 @@
-import { PatternError } from './pattern.ts'
+import { type Compiled, compiled } from './fault.ts'
+import { keyFault, labelValueFault } from './label-syntax.ts'
+import { readTokens, type Token, type TokenReader, titleOf } from './selector-lexer.ts'
 
-export type Labels = Readonly<Record<string, string>>
+export type Values = Readonly<Record<string, string>>
+
+const EXAMPLE = 'a selector looks like this: team in (shop, pay), tier!=test, !legacy'
+
+type Operator = 'exists' | 'absent' | 'in' | 'notin' | '<' | '>'
+type Requirement = { key: string; operator: Operator; values: readonly string[] }
 
 /**
- * Compiles a Kubernetes label selector (labels.Parse of k8s.io/apimachinery): `a=b`, `a==b`, `a!=b`, `a in (x, y)`,
- * `a notin (x)`, `a`, `!a`, `a>1`, `a<1`, joined by commas. `!=` and `notin` also match where the label is missing.
+ * Compiles a Kubernetes selector, such as `team in (shop, pay), tier!=test, !legacy`. Accepts and means what
+ * apimachinery's `labels.Parse` does, but refuses the empty one. `anyValue` allows what a label cannot have, for annotations.
  */
-export function compileSelector(selector: string): (labels: Labels) => boolean {
-  const requirements = parseSelector(selector)
-  return (labels) => requirements.every((requirement) => requirement(labels[requirement.key]))
+export function compileSelector(
+  text: string,
+  { anyValue = false }: { anyValue?: boolean } = {},
+): Compiled<(values: Values) => boolean> {
+  const reader = readTokens(text)
+  const requirements = parseSelector(reader, anyValue ? () => undefined : labelValueFault)
+  if (reader.fault) return { ok: false, faults: [{ ...reader.fault, hint: EXAMPLE }] }
+  return compiled((values) => requirements.every((requirement) => holds(requirement, values)))
 }
 
-interface Requirement {
-  (value: string | undefined): boolean
-  key: string
+type ValueCheck = (value: string) => string | undefined
+
+function parseSelector(reader: TokenReader, check: ValueCheck): Requirement[] {
+  const requirements = [parseRequirement(reader, check)]
+  while (reader.accept(',')) requirements.push(parseRequirement(reader, check))
+  const rest = reader.peek()
+  if (rest.kind !== 'end')
+    reader.fail(`${titleOf(rest)} is not expected here: a "," comes before the next condition`, rest)
+  return requirements
 }
 
-function parseSelector(selector: string): Requirement[] {
-  const reader = createReader(selector)
-  const requirements: Requirement[] = []
-  for (;;) {
-    requirements.push(readRequirement(reader))
-    if (reader.atEnd()) return requirements
-    reader.expect(',')
+function parseRequirement(reader: TokenReader, check: ValueCheck): Requirement {
+  const negated = reader.accept('!')
+  const key = parseKey(reader)
+  if (negated) return { key, operator: 'absent', values: [] }
+  const { kind } = reader.peek()
+  if (kind === 'end' || kind === ',') return { key, operator: 'exists', values: [] }
+  return parseComparison(reader, key, check)
+}
+
+function parseKey(reader: TokenReader): string {
+  const token = reader.take()
+  if (token.kind !== 'word') {
+    reader.fail(`expected a key, found ${titleOf(token)}`, token)
+    return ''
   }
+  const fault = keyFault(token.text)
+  if (fault) reader.fail(`"${token.text}": ${fault}`, token)
+  return token.text
 }
 
-function readRequirement(reader: Reader): Requirement {
-  if (reader.take('!')) return requirement(readKey(reader), (value) => value === undefined)
-  const key = readKey(reader)
-  const operator = reader.operator()
-  switch (operator) {
-    case '':
-      return requirement(key, (value) => value !== undefined)
+function parseComparison(reader: TokenReader, key: string, check: ValueCheck): Requirement {
+  const token = reader.take()
+  switch (token.text) {
     case '=':
-    case '==': {
-      const wanted = readValue(reader)
-      return requirement(key, (value) => value === wanted)
-    }
-    case '!=': {
-      const unwanted = readValue(reader)
-      return requirement(key, (value) => value !== unwanted)
-    }
+    case '==':
+      return { key, operator: 'in', values: [parseValue(reader, check)] }
+    case '!=':
+      return { key, operator: 'notin', values: [parseValue(reader, check)] }
+    case 'in':
+    case 'notin':
+      return { key, operator: token.text, values: parseSet(reader, check) }
     case '<':
     case '>':
-      return compare(key, operator, reader)
-    default:
-      return membership(key, operator, readSet(reader))
+      return { key, operator: token.text, values: [parseWhole(reader)] }
   }
+  reader.fail(`expected =, !=, in or notin, found ${titleOf(token)}`, token)
+  return { key, operator: 'exists', values: [] }
 }
 
-function requirement(key: string, test: (value: string | undefined) => boolean): Requirement {
-  return Object.assign((value: string | undefined) => test(value), { key })
+/** The value after `=`; nothing stands for the empty one. */
+function parseValue(reader: TokenReader, check: ValueCheck): string {
+  const { kind } = reader.peek()
+  if (kind === 'end' || kind === ',') return ''
+  return takeValue(reader, check)
 }
 
-function membership(key: string, operator: 'in' | 'notin', values: ReadonlySet<string>): Requirement {
-  if (operator === 'in') return requirement(key, (value) => value !== undefined && values.has(value))
-  return requirement(key, (value) => value === undefined || !values.has(value))
+function takeValue(reader: TokenReader, check: ValueCheck): string {
+  const token = reader.take()
+  const fault = token.kind === 'word' ? check(token.text) : `expected a value, found ${titleOf(token)}`
+  if (fault) reader.fail(token.kind === 'word' ? `"${token.text}": ${fault}` : fault, token)
+  return token.text
 }
 
-function compare(key: string, operator: '<' | '>', reader: Reader): Requirement {
-  const at = reader.position()
-  const text = reader.word()
-  if (!/^-?\d+$/.test(text)) throw new PatternError(`"${operator}" needs a whole number`, at)
-  const limit = Number(text)
-  return requirement(key, (value) => {
-    if (value === undefined || !/^-?\d+$/.test(value)) return false
-    return operator === '<' ? Number(value) < limit : Number(value) > limit
-  })
-}
-
-function readSet(reader: Reader): ReadonlySet<string> {
-  reader.expect('(')
-  const values = new Set<string>()
-  do {
-    values.add(readValue(reader))
-  } while (reader.take(','))
-  reader.expect(')')
+function parseSet(reader: TokenReader, check: ValueCheck): string[] {
+  const open = reader.take()
+  if (open.kind !== '(') reader.fail(`expected "(" and values, found ${titleOf(open)}`, open)
+  const close = reader.peek()
+  if (close.kind === ')') reader.fail('there is no value between "(" and ")"', close)
+  const values = [parseElement(reader, check)]
+  while (reader.accept(',')) values.push(parseElement(reader, check))
+  const end = reader.take()
+  if (end.kind !== ')') reader.fail(endOfSetMessage(end), end)
   return values
 }
 
-const NAME = /^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)$/
-
-function readKey(reader: Reader): string {
-  const at = reader.position()
-  const key = reader.word()
-  if (key === '') throw new PatternError('a label key is missing', at)
-  const name = key.slice(key.indexOf('/') + 1)
-  if (!NAME.test(name) || name.length > 63) throw new PatternError(`"${key}" is no label key`, at)
-  return key
+/** An element of a set; nothing between commas stands for the empty value. */
+function parseElement(reader: TokenReader, check: ValueCheck): string {
+  const { kind } = reader.peek()
+  return kind === ',' || kind === ')' ? '' : takeValue(reader, check)
 }
 
-function readValue(reader: Reader): string {
-  const at = reader.position()
-  const value = reader.word()
-  if (value !== '' && (!NAME.test(value) || value.length > 63))
-    throw new PatternError(`"${value}" is no label value`, at)
-  return value
+function endOfSetMessage(token: Token): string {
+  return token.kind === 'end' ? 'the ")" is missing' : `expected "," or ")", found ${titleOf(token)}`
 }
 
-type Reader = ReturnType<typeof createReader>
+function parseWhole(reader: TokenReader): string {
+  const token = reader.take()
+  if (toInt64(token.text) === undefined)
+    reader.fail(`expected a whole number, found ${titleOf(token)}`, token)
+  return token.text
+}
 
-function createReader(text: string) {
-  let at = 0
-  const skip = () => {
-    while (text[at] === ' ' || text[at] === '\t') at++
+function holds({ key, operator, values }: Requirement, map: Values): boolean {
+  const value = Object.hasOwn(map, key) ? map[key] : undefined
+  switch (operator) {
+    case 'exists':
+      return value !== undefined
+    case 'absent':
+      return value === undefined
+    case 'in':
+      return value !== undefined && values.includes(value)
+    case 'notin':
+      return value === undefined || !values.includes(value)
+    default:
+      return compare(value, operator, values[0])
   }
-  skip()
-  return {
-    position: () => at,
-    atEnd: () => at >= text.length,
-    take(symbol: string): boolean {
-      if (text[at] !== symbol || (symbol === '!' && text[at + 1] === '=')) return false
-      at++
-      skip()
-      return true
-    },
-    expect(symbol: string): void {
-      if (text[at] !== symbol) throw new PatternError(`"${symbol}" expected`, at)
-      at++
-      skip()
-    },
-    word(): string {
-      const start = at
-      while (at < text.length && !/[\s,()=!<>]/.test(text[at] as string)) at++
-      const word = text.slice(start, at)
-      skip()
-      return word
-    },
-    operator(): '' | '=' | '==' | '!=' | '<' | '>' | 'in' | 'notin' {
-      const match = /^(==|=|!=|<|>|notin(?=[\s(])|in(?=[\s(]))/.exec(text.slice(at))
-      if (!match) {
-        if (at < text.length && text[at] !== ',')
-          throw new PatternError('"=", "!=", "in", "notin" or "," expected', at)
-        return ''
-      }
-      at += match[0].length
-      skip()
-      return match[0] as '='
-    },
-  }
+}
+
+function compare(value: string | undefined, operator: '<' | '>', bound: string | undefined): boolean {
+  const left = toInt64(value)
+  const right = toInt64(bound)
+  if (left === undefined || right === undefined) return false
+  return operator === '<' ? left < right : left > right
+}
+
+/** As Go's ParseInt(text, 10, 64). */
+function toInt64(text: string | undefined): bigint | undefined {
+  if (text === undefined || !/^[+-]?[0-9]{1,40}$/.test(text)) return undefined
+  const value = BigInt(text.replace(/^\+/, ''))
+  return BigInt.asIntN(64, value) === value ? value : undefined
 }

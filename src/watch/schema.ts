@@ -1,13 +1,31 @@
 import { z } from 'zod'
 
-const Pattern = z.string().min(1)
+const NamespacePattern = z.string().min(1, 'is empty: leave "namespaces" out for all of them')
 
 /** One entry of `watch:`. */
 export const WatchEntry = z.strictObject({
-  kind: z.string().min(1),
-  namespaces: z.union([Pattern.transform((it) => [it]), z.array(Pattern).min(1)]).optional(),
-  labels: z.string().min(1).optional(),
-  fields: z.string().min(1).optional(),
+  /** `Deployment`, `deployments.apps`, `apps/v1/Deployment`. */
+  kind: z.string().min(1, 'is empty: name a kind'),
+  /** Exact or globs, `!` for not; without it, all. */
+  namespaces: z
+    .union([
+      NamespacePattern.transform((it) => [it]),
+      z.array(NamespacePattern).min(1, 'is an empty list: leave it out for all namespaces'),
+    ])
+    .optional(),
+  /** Label and field selector, applied by the API server. */
+  labels: z.string().min(1, 'is empty: leave it out for all labels').optional(),
+  fields: z.string().min(1, 'is empty: leave it out').optional(),
+  /** How the first start begins: with what happens from now on, or with everything that exists. */
   initial: z.enum(['now', 'emit']).optional(),
 })
 export type WatchEntry = z.infer<typeof WatchEntry>
+
+/** An entry as it may be written: a bare text is a kind. */
+export const WatchEntryInput = z.union([
+  z
+    .string()
+    .min(1, 'is empty: name a kind')
+    .transform((kind): WatchEntry => ({ kind })),
+  WatchEntry,
+])

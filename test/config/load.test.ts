@@ -1,38 +1,39 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are references of the configuration
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { builtInSinks } from '../../sinks/index.ts'
-import { loadConfig } from '../../src/config/load.ts'
+import { z } from 'zod'
 import { formatProblems } from '../../src/config/problem.ts'
 import { DEMO_STARTER, STARTER } from '../../src/config/starter.ts'
+import { defineSink } from '../../src/sink/index.ts'
+import { loadText, tellings, withRules } from './load-text.ts'
 
 const FIXTURES = new URL('../fixtures/config/', import.meta.url)
-
-function load(text: string, env: Record<string, string> = {}, file = 'kubeherald.yaml') {
-  const readFile = (path: string) => readFileSync(path, 'utf8')
-  return loadConfig({ file, text, env, readFile, sinkTypes: builtInSinks })
-}
+const SECRET = 'hunter2-secret-value'
 
 test.each(readdirSync(FIXTURES))(
   'acceptance 9: %s is refused with an answer that a stranger can act on',
   async (name) => {
     const text = readFileSync(new URL(name, FIXTURES), 'utf8')
-    const loaded = await load(text, { SECRET: 'hunter2-secret-value' }, name)
+    const loaded = await loadText(text, { file: name, env: { SECRET } })
     if (loaded.ok) throw new Error('it was accepted')
     const answer = formatProblems(loaded.problems, text)
-    expect(answer).not.toContain('hunter2-secret-value')
+    expect(answer).not.toContain(SECRET)
     await expect(answer).toMatchFileSnapshot(`../golden/config/${name.replace('.yaml', '.txt')}`)
   },
 )
 
 const GOOD = `
 cluster: prod-eu
+kubernetes: { kubeconfig: kube/config, context: prod }
+redis: { url: "rediss://user:password@redis:6380/1" }
+server: { port: "\${env:PORT}" }
 watch:
   - Event
-  - { kind: Deployment, namespaces: [shop, "pay-*"] }
-  - { kind: databases.stable.example.com, labels: tier=gold }
+  - { kind: Deployment, namespaces: [shop, "pay-*"], initial: emit }
+  - { kind: databases.stable.example.com, labels: tier=gold, namespaces: shop }
 sinks:
   screen: { type: stdout }
-  hook: { type: webhook, url: "https://example.com/\${env:PATH_PART}" }
+  hook: { type: webhook, url: "https://example.com/\${env:PATH_PART}/\${file:part.txt}" }
 rules:
   - name: noise
     when: { namespace: kube-system, type: Normal }
@@ -40,47 +41,135 @@ rules:
   - name: crash-loops
     when: { kind: Event, type: Warning, reason: [BackOff, OOMKilling], regarding: { kind: Pod } }
     to: [screen, hook]
+  - name: rest
+    to: hook
 `
 
 test('a good configuration is read, with defaults, shorthands and references', async () => {
-  const loaded = await load(GOOD, { PATH_PART: 'abc' })
+  const readFile = (path: string) => `${path}\n`
+  const loaded = await loadText(GOOD, { env: { PATH_PART: 'abc', PORT: '8080' }, readFile })
   expect(loaded).toMatchObject({
     ok: true,
     warnings: [],
     config: {
       cluster: 'prod-eu',
-      server: { host: '127.0.0.1', port: 9464 },
+      kubernetes: { kubeconfig: '/etc/kubeherald/kube/config', context: 'prod' },
+      redis: { url: 'rediss://user:password@redis:6380/1' },
+      server: { host: '127.0.0.1', port: 8080 },
       watch: [
         { kind: 'Event' },
-        { kind: 'Deployment', namespaces: ['shop', 'pay-*'] },
-        { labels: 'tier=gold' },
+        { kind: 'Deployment', namespaces: ['shop', 'pay-*'], initial: 'emit' },
+        { labels: 'tier=gold', namespaces: ['shop'] },
       ],
-      rules: [{ drop: true }, { to: ['screen', 'hook'] }],
+      rules: [{ drop: true }, { to: ['screen', 'hook'] }, { to: ['hook'] }],
     },
   })
   if (!loaded.ok) return
-  expect(String((loaded.config.sinks[1]!.options as { url: URL }).url)).toBe('https://example.com/abc')
+  expect(loaded.config.sinks.map(({ name, type }) => [name, type])).toEqual([
+    ['screen', 'stdout'],
+    ['hook', 'webhook'],
+  ])
+  const { url } = loaded.config.sinks[1]!.options as { url: URL }
+  expect(String(url)).toBe('https://example.com/abc//etc/kubeherald/part.txt')
 })
 
-test('a sink that no rule uses is a warning, not an error', async () => {
-  const loaded = await load(
-    'watch: [Pod]\nsinks: { a: { type: stdout }, b: { type: stdout } }\nrules: [{ name: r, to: [a] }]',
-  )
+test('what is left out has defaults', async () => {
+  const loaded = await loadText(withRules('  - { name: all, to: screen }'))
   expect(loaded).toMatchObject({
     ok: true,
-    warnings: [{ line: 2, message: 'no rule sends anything to "b"', severity: 'warning' }],
+    config: { kubernetes: {}, redis: {}, server: { host: '127.0.0.1', port: 9464 } },
   })
 })
 
-test('$${ stays a plain ${', async () => {
-  const text = `watch: [Pod]\nsinks: { a: { type: webhook, url: "http://x/", headers: { x-a: "$\${env:HOME}" } } }\nrules: [{ name: r, to: [a] }]`
-  const loaded = await load(text)
-  expect(loaded).toMatchObject({
+test('the server can be switched off', async () => {
+  expect(await loadText(`server: false\n${withRules('  - { name: all, to: screen }')}`)).toMatchObject({
     ok: true,
-    config: { sinks: [{ options: { headers: { 'x-a': '${env:HOME}' } } }] },
+    config: { server: false },
+  })
+})
+
+test.each([
+  ['redis://localhost', true],
+  ['rediss://user:pass@redis.example.com:6380/2', true],
+  ['unix:///run/redis.sock', true],
+  ['localhost:6379', false],
+  ['redis://', false],
+  ['unix://redis.sock', false],
+  ['http://localhost', false],
+])('the Redis URL %s is good: %s', async (url, good) => {
+  expect((await loadText(`redis: { url: "${url}" }\n${withRules('  - { name: all, to: screen }')}`)).ok).toBe(
+    good,
+  )
+})
+
+test('anchors, aliases and merge keys work, and problems lie where the text is', async () => {
+  const rules = `  - &base { name: first, when: { kind: Pod, nam: web }, to: screen }
+  - <<: *base
+    name: second
+    when: { kind: Pod }`
+  expect(await tellings(withRules(rules))).toEqual(['4:45 unknown key "nam"'])
+  expect(await loadText(withRules(rules.replace('nam: web', 'name: web')))).toMatchObject({
+    ok: true,
+    config: { rules: [{}, { name: 'second', when: { kind: 'Pod' }, to: ['screen'] }] },
   })
 })
 
 test.each([STARTER, DEMO_STARTER])('the built-in starter configurations are good', async (text) => {
-  expect(await load(text)).toMatchObject({ ok: true, warnings: [] })
+  expect(await loadText(text)).toMatchObject({ ok: true, warnings: [] })
+})
+
+const talkative = defineSink({
+  type: 'talkative',
+  config: z.strictObject({
+    token: z.string().refine((it) => it === 'right', { error: ({ input }) => `is not ${input}` }),
+  }),
+  open: () => {
+    throw new Error('not opened here')
+  },
+})
+
+test('a sink package that shows values in its messages cannot show what came from outside', async () => {
+  const text = `watch: [Pod]\nsinks: { a: { type: talkative, token: "\${env:TOKEN}" } }\nrules: [{ name: r, to: a }]`
+  const sinkTypes = { talkative: async () => talkative }
+  expect(await tellings(text, { env: { TOKEN: SECRET }, sinkTypes })).toEqual(['2:39 "token" is not ***'])
+})
+
+test('what came from outside is shown in no problem, wherever it was used', async () => {
+  const text = `cluster: "\${env:S}"
+redis: { url: "\${env:S}" }
+watch: ["\${env:S}!", { kind: "\${env:S}", namespaces: "\${env:S}!", labels: "\${env:S}!" }]
+sinks: { a: { type: "\${env:S}!" } }
+rules:
+  - { name: "\${env:S}", when: { kind: "\${env:S}x", namespace: "\${env:S}!", name: "/\${env:S}(/", type: "\${env:S}" }, to: "\${env:S}" }
+  - { name: "\${env:S}", drop: true }`
+  const loaded = await loadText(text, { env: { S: SECRET } })
+  if (loaded.ok) throw new Error('it was accepted')
+  expect(loaded.problems.length).toBeGreaterThan(8)
+  expect(formatProblems(loaded.problems, text)).not.toContain(SECRET)
+})
+
+test('passwords that were written into the file are hidden in the shown lines', async () => {
+  const text = `redis: { url: "http://u:hunter2@redis" }\n${withRules('  - { name: all, to: screen }')}`
+  const loaded = await loadText(text)
+  if (loaded.ok) throw new Error('it was accepted')
+  const answer = formatProblems(loaded.problems, text)
+  expect(answer).toContain('"http://u:*******@redis"')
+})
+
+test('a sink that no rule names and a watch that no rule uses are warnings', async () => {
+  const text = `watch: [Pod, Node]\nsinks: { a: { type: stdout }, b: { type: stdout } }\nrules: [{ name: r, when: { kind: Pod }, to: a }]`
+  expect(await tellings(text)).toEqual([
+    '1:14 no rule sends anything about Node',
+    '2:31 no rule sends anything to "b"',
+  ])
+  expect(await loadText(text)).toMatchObject({
+    ok: true,
+    warnings: [{ severity: 'warning' }, { severity: 'warning' }],
+  })
+})
+
+test('a watch of what is nearly a built-in kind is a warning: it may be a custom resource', async () => {
+  expect(await tellings(withRules('  - { name: all, to: screen }', '[Deploymnet]'))).toEqual([
+    '1:9 no cluster has a built-in kind Deploymnet',
+  ])
 })

@@ -1,0 +1,171 @@
+import { checkRule } from '../rules/compile.ts'
+import { eventKeysOf } from '../rules/conditions.ts'
+import { type Pattern, parsePatterns } from '../rules/pattern.ts'
+import type { When } from '../rules/schema.ts'
+import type { ConfigDocument, Path } from './document.ts'
+import type { Draft, RuleDraft } from './draft.ts'
+import { namespacesMeet, passesNoNamespace } from './namespaces.ts'
+import type { Problem } from './problem.ts'
+import { suggest } from './suggest.ts'
+import {
+  isClusterScoped,
+  mayBeEvent,
+  mayMean,
+  namesOf,
+  titleOf,
+  type WatchedKind,
+  watchedKindOf,
+} from './watched-kind.ts'
+
+/** An entry of `watch`, and what is known of its kind. */
+interface Watched {
+  index: number
+  kind: WatchedKind
+  namespaces: readonly string[] | undefined
+}
+
+/** Rules that can never match because of what is watched, and what is watched for no rule. Sure cases only. */
+export function checkReach(draft: Draft, document: ConfigDocument): Problem[] {
+  const watched = watchedBy(draft)
+  if (!watched) return []
+  const reached = new Set<Watched>()
+  const problems = draft.rules.flatMap((rule) => {
+    if (!rule.complete || checkRule(rule).length > 0) return []
+    const reach = reachOf(rule.when, watched)
+    for (const entry of reach.entries) if (rule.drop !== true) reached.add(entry)
+    return reach.blocked ? reach.blocked(document, ['rules', rule.index, 'when'], rule) : []
+  })
+  if (problems.length > 0) return problems
+  const idle = watched.filter((entry) => !reached.has(entry))
+  return idle.map(({ index, kind }) =>
+    document.problem(['watch', index], `no rule sends anything about ${titleOf(kind)}`, {
+      severity: 'warning',
+    }),
+  )
+}
+
+type Blocked = (document: ConfigDocument, path: Path, rule: RuleDraft) => Problem[]
+
+/** The entries whose objects a rule can match; when there is none, or a kind of the rule is nobody's, why. */
+function reachOf(
+  when: When,
+  watched: readonly Watched[],
+): { entries: readonly Watched[]; blocked?: Blocked } {
+  const kinds = patternsOf(when)
+  const ofKind = watched.filter(({ kind }) => meansKind(kinds, kind))
+  const unwatched = unwatchedKinds(kinds, watched)
+  if (unwatched.length > 0 || ofKind.length === 0) {
+    return {
+      entries: ofKind,
+      blocked: (document, path) => kindProblems(document, path, kinds, unwatched, watched),
+    }
+  }
+  const eventKeys = eventKeysOf(when)
+  const answering = eventKeys.length === 0 ? ofKind : ofKind.filter(({ kind }) => mayBeEvent(kind))
+  if (answering.length === 0) {
+    return {
+      entries: [],
+      blocked: (document, path) => [noEvent(document, path, when, eventKeys[0] ?? 'type', ofKind)],
+    }
+  }
+  const entries = answering.filter((entry) => reachesNamespace(when, entry))
+  if (entries.length > 0) return { entries }
+  return { entries, blocked: (document, path) => [noNamespace(document, path, answering)] }
+}
+
+/** Undefined when an entry was not understood: nobody knows what it would have been. */
+function watchedBy({ watch }: Draft): Watched[] | undefined {
+  if (watch.length === 0) return undefined
+  const watched = watch.map(({ index, kind: text, namespaces, complete }) => {
+    const kind = complete && text !== undefined ? watchedKindOf(text) : undefined
+    return kind && { index, kind, namespaces }
+  })
+  return watched.every((it) => it !== undefined) ? watched : undefined
+}
+
+function patternsOf({ kind }: When): readonly Pattern[] {
+  const parsed = kind === undefined ? undefined : parsePatterns(kind)
+  return parsed?.ok ? parsed.value : []
+}
+
+function meansKind(kinds: readonly Pattern[], watched: WatchedKind): boolean {
+  const positive = kinds.filter(({ negated }) => !negated)
+  const negative = kinds.filter(({ negated }) => negated)
+  const isExcluded = watched.builtIn.length > 0 && negative.some((pattern) => mayMean(pattern, watched))
+  return !isExcluded && (positive.length === 0 || positive.some((pattern) => mayMean(pattern, watched)))
+}
+
+/** Places in the list of kinds that name what nobody watches. */
+function unwatchedKinds(kinds: readonly Pattern[], watched: readonly Watched[]): number[] {
+  return kinds.flatMap((pattern, index) =>
+    pattern.negated || pattern.form !== 'literal' || watched.some(({ kind }) => mayMean(pattern, kind))
+      ? []
+      : [index],
+  )
+}
+
+function kindProblems(
+  document: ConfigDocument,
+  path: Path,
+  kinds: readonly Pattern[],
+  unwatched: readonly number[],
+  watched: readonly Watched[],
+): Problem[] {
+  const kindPath = [...path, 'kind']
+  const isList = document.at(kindPath)?.items !== undefined
+  const titles = watched.map(({ kind }) => titleOf(kind)).join(', ')
+  if (unwatched.length === 0)
+    return [document.problem(kindPath, 'no watched kind matches this', { hint: `watched: ${titles}` })]
+  const known = watched.flatMap(({ kind }) => namesOf(kind))
+  return unwatched.map((index) => {
+    const { text = '' } = kinds[index] ?? {}
+    const place = isList ? [...kindPath, index] : kindPath
+    const written = document.at(place)?.written
+    if (written !== undefined)
+      return document.problem(place, `no entry of "watch" watches what ${written} stands for`)
+    const hint = suggest(text, known.length > 12 ? [] : known)
+    const isNear = hint?.startsWith('did')
+    return document.problem(place, `no entry of "watch" watches ${text}`, {
+      hint: isNear ? hint : `watched: ${titles}; add "- kind: ${text}" under "watch"`,
+    })
+  })
+}
+
+function noEvent(
+  document: ConfigDocument,
+  path: Path,
+  when: When,
+  key: string,
+  ofKind: readonly Watched[],
+): Problem {
+  const what = key === 'type' ? 'the types Normal and Warning' : `"${key}"`
+  if (when.kind === undefined) {
+    const message = `only Events have ${what}, and no entry of "watch" watches Event`
+    return document.problem([...path, key], message, {
+      atKey: true,
+      hint: 'add "- kind: Event" under "watch"',
+    })
+  }
+  const kind = ofKind[0] ? titleOf(ofKind[0].kind) : 'Pod'
+  const message = `only Events have ${what}, and this rule is for ${ofKind.map((it) => titleOf(it.kind)).join(', ')}`
+  const hint = `for Events about such objects: when: { kind: Event, regarding: { kind: ${kind} }, … }`
+  return document.problem([...path, key], message, { atKey: true, hint })
+}
+
+function reachesNamespace({ namespace }: When, { kind, namespaces }: Watched): boolean {
+  if (isClusterScoped(kind)) return passesNoNamespace(namespace)
+  return namespacesMeet(namespace, namespaces && [...namespaces])
+}
+
+function noNamespace(document: ConfigDocument, path: Path, entries: readonly Watched[]): Problem {
+  const place = [...path, 'namespace']
+  if (entries.every(({ kind }) => isClusterScoped(kind))) {
+    const titles = entries.map(({ kind }) => titleOf(kind)).join(', ')
+    return document.problem(place, `${titles} objects are in no namespace`, { hint: 'leave "namespace" out' })
+  }
+  const watched = [...new Set(entries.flatMap(({ namespaces }) => namespaces ?? []))].join(', ')
+  const kinds = [...new Set(entries.map(({ kind }) => titleOf(kind)))].join(', ')
+  return document.problem(place, `${kinds} objects of this namespace are not watched`, {
+    hint: `watched: ${watched}`,
+  })
+}

@@ -1,0 +1,98 @@
+import { checkRule } from '../rules/compile.ts'
+import type { ConfigDocument } from './document.ts'
+import type { Draft, RuleDraft } from './draft.ts'
+import { faultProblems } from './fault-problems.ts'
+import { namespaceFaults } from './namespaces.ts'
+import type { Problem } from './problem.ts'
+import { suggest } from './suggest.ts'
+
+/** What no schema sees in `rules`: conditions that cannot be read, names that lead nowhere, rules without effect. */
+export function checkRules(draft: Draft, document: ConfigDocument): Problem[] {
+  return draft.rules.flatMap((rule) => [
+    ...checkConditions(rule, document),
+    ...checkEffect(rule, document),
+    ...checkTargets(rule, draft, document),
+    ...checkOrder(rule, draft, document),
+  ])
+}
+
+function checkConditions({ index, when }: RuleDraft, document: ConfigDocument): Problem[] {
+  const path = ['rules', index]
+  const faults = checkRule({ when })
+  if (faults.length > 0) return faultProblems(faults, path, document)
+  const namespaces = when.namespace === undefined ? [] : namespaceFaults(when.namespace)
+  const regarding = when.regarding?.namespace === undefined ? [] : namespaceFaults(when.regarding.namespace)
+  return [
+    ...faultProblems(namespaces, [...path, 'when', 'namespace'], document),
+    ...faultProblems(regarding, [...path, 'when', 'regarding', 'namespace'], document),
+  ]
+}
+
+function checkEffect({ index, drop, to }: RuleDraft, document: ConfigDocument): Problem[] {
+  const path = ['rules', index]
+  const has = (key: string) => document.at([...path, key]) !== undefined
+  if (drop === true && to) {
+    const hint = 'leave one of "drop" and "to" out; to send and then stop, put a rule with "drop" behind it'
+    return [
+      document.problem([...path, 'to'], 'this rule drops what it matches, so it cannot send it', {
+        atKey: true,
+        hint,
+      }),
+    ]
+  }
+  const doesNothing = !has('to') && (!has('drop') || drop === false)
+  if (!doesNothing) return []
+  return [
+    document.problem(path, 'this rule does nothing', {
+      hint: 'say where it sends to ("to: [sink]"), or "drop: true"',
+    }),
+  ]
+}
+
+function checkTargets({ index, to = [] }: RuleDraft, { sinks }: Draft, document: ConfigDocument): Problem[] {
+  if (!sinks) return []
+  const path = ['rules', index, 'to']
+  const isList = document.at(path)?.items !== undefined
+  return to.flatMap((sink, at) => {
+    if (sinks.includes(sink)) return []
+    const place = isList ? [...path, at] : path
+    const written = document.at(place)?.written
+    if (written !== undefined) return [document.problem(place, `what ${written} stands for is no sink`)]
+    return [
+      document.problem(place, `there is no sink "${sink}"`, { hint: suggest(sink, sinks, 'there are') }),
+    ]
+  })
+}
+
+function checkOrder({ index, name }: RuleDraft, { rules }: Draft, document: ConfigDocument): Problem[] {
+  const problems: Problem[] = []
+  const above = rules.slice(0, index)
+  const line = (rule: RuleDraft) => document.lineOf(['rules', rule.index])
+  const same = name === undefined ? undefined : above.find((rule) => rule.name === name)
+  if (same) {
+    const hint = `the first one is in line ${line(same)}`
+    problems.push(document.problem(['rules', index, 'name'], `two rules are called "${name}"`, { hint }))
+  }
+  const wall = above.find(
+    (rule) => rule.complete && rule.drop === true && Object.keys(rule.when).length === 0,
+  )
+  if (wall) {
+    const hint = `move it above, or give the rule in line ${line(wall)} a "when"`
+    const message = `no event comes here: the rule in line ${line(wall)} drops everything`
+    problems.push(document.problem(['rules', index], message, { hint }))
+  }
+  return problems
+}
+
+/** The sinks that no rule names: perhaps a rule is missing. */
+export function checkUnusedSinks({ sinks = [], rules }: Draft, document: ConfigDocument): Problem[] {
+  const used = new Set(rules.flatMap(({ to = [] }) => to))
+  return sinks
+    .filter((name) => !used.has(name))
+    .map((name) =>
+      document.problem(['sinks', name], `no rule sends anything to "${name}"`, {
+        atKey: true,
+        severity: 'warning',
+      }),
+    )
+}

@@ -1,0 +1,87 @@
+import { parsePatterns } from '../rules/pattern.ts'
+import { compileSelector } from '../rules/selector.ts'
+import type { ConfigDocument, Path } from './document.ts'
+import type { Draft, WatchDraft } from './draft.ts'
+import { faultProblems } from './fault-problems.ts'
+import { fieldSelectorFault } from './field-selector.ts'
+import { namespaceFaults } from './namespaces.ts'
+import type { Problem } from './problem.ts'
+import { isClusterScoped, likelyTypo, titleOf, watchedKindOf } from './watched-kind.ts'
+
+/** What no schema sees in `watch`. */
+export function checkWatch({ watch }: Draft, document: ConfigDocument): Problem[] {
+  const first = new Map<string, number>()
+  return watch.flatMap((entry) => [
+    ...checkKind(entry, document),
+    ...checkSelection(entry, document),
+    ...checkRepeat(entry, first, document),
+  ])
+}
+
+function checkKind({ index, kind, namespaces }: WatchDraft, document: ConfigDocument): Problem[] {
+  if (kind === undefined) return []
+  const path = ['watch', index]
+  const kindPath = document.at([...path, 'kind']) ? [...path, 'kind'] : path
+  const watched = watchedKindOf(kind)
+  if (!watched) return [noKind(kind, kindPath, document)]
+  if (namespaces && isClusterScoped(watched)) {
+    const message = `${titleOf(watched)} objects are in no namespace`
+    return [
+      document.problem([...path, 'namespaces'], message, { atKey: true, hint: 'leave "namespaces" out' }),
+    ]
+  }
+  const meant = likelyTypo(watched)
+  if (meant === undefined || document.at(kindPath)?.written !== undefined) return []
+  const hint = `did you mean "${meant}"? A custom resource is waited for until it is installed`
+  return [document.problem(kindPath, `no cluster has a built-in kind ${kind}`, { hint, severity: 'warning' })]
+}
+
+function checkSelection(
+  { index, namespaces, labels, fields }: WatchDraft,
+  document: ConfigDocument,
+): Problem[] {
+  const path = ['watch', index]
+  const selector = labels === undefined ? undefined : compileSelector(labels)
+  const fieldFault = fields === undefined ? undefined : fieldSelectorFault(fields)
+  return [
+    ...(namespaces ? checkNamespaces(namespaces, [...path, 'namespaces'], document) : []),
+    ...(selector && !selector.ok ? faultProblems(selector.faults, [...path, 'labels'], document) : []),
+    ...(fieldFault ? faultProblems([{ path: [], ...fieldFault }], [...path, 'fields'], document) : []),
+  ]
+}
+
+function checkRepeat(entry: WatchDraft, first: Map<string, number>, document: ConfigDocument): Problem[] {
+  if (!entry.complete) return []
+  const identity = identityOf(entry)
+  const same = first.get(identity)
+  if (same === undefined) {
+    first.set(identity, entry.index)
+    return []
+  }
+  const hint = `also in line ${document.lineOf(['watch', same])}: leave one out`
+  return [document.problem(['watch', entry.index], `${entry.kind} is watched twice`, { hint })]
+}
+
+function noKind(kind: string, path: Path, document: ConfigDocument): Problem {
+  const written = document.at(path)?.written
+  const message = written === undefined ? `"${kind}" is no kind` : `what ${written} stands for is no kind`
+  const hint = /[*?!]/.test(kind)
+    ? 'an entry watches one kind; patterns are for rules'
+    : 'write it as Deployment, deployments.apps or apps/v1/Deployment'
+  return document.problem(path, message, { hint })
+}
+
+function checkNamespaces(namespaces: readonly string[], path: Path, document: ConfigDocument): Problem[] {
+  const isList = document.at(path)?.items !== undefined
+  const patterns = isList ? [...namespaces] : (namespaces[0] ?? '')
+  const parsed = parsePatterns(patterns)
+  return faultProblems(parsed.ok ? namespaceFaults(patterns) : parsed.faults, path, document)
+}
+
+/** Entries that are the same when written out in full. */
+function identityOf({ kind = '', namespaces, labels, fields }: WatchDraft): string {
+  const watched = watchedKindOf(kind)
+  const builtIn = watched?.builtIn[0]
+  const name = builtIn ? `${builtIn.plural}.${builtIn.group}` : kind.toLowerCase()
+  return JSON.stringify([name, namespaces && [...namespaces].sort(), labels?.trim(), fields?.trim()])
+}

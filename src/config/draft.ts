@@ -1,0 +1,69 @@
+import type { z } from 'zod'
+import { Rule, When } from '../rules/schema.ts'
+import { WatchEntry } from '../watch/schema.ts'
+import type { Located } from './yaml-tree.ts'
+
+/** An entry of `watch` as far as it can be understood. */
+export interface WatchDraft extends Partial<WatchEntry> {
+  index: number
+  /** False when a part was not understood: then nobody knows what it would have been. */
+  complete: boolean
+}
+
+/** A rule as far as it can be understood. */
+export interface RuleDraft extends Omit<Partial<Rule>, 'when'> {
+  index: number
+  /** The conditions that were understood. */
+  when: When
+  complete: boolean
+}
+
+/** What a file says as far as it can be understood, so that one mistake does not hide the others. */
+export interface Draft {
+  watch: readonly WatchDraft[]
+  /** Undefined when there is no map of sinks. */
+  sinks: readonly string[] | undefined
+  rules: readonly RuleDraft[]
+}
+
+export function draftOf(root: Located): Draft {
+  const sinks = root.entries?.get('sinks')?.value.entries
+  return {
+    watch: itemsOf(root, 'watch').map(({ value }, index) => {
+      const entry = typeof value === 'string' ? { kind: value } : value
+      return { index, complete: WatchEntry.safeParse(entry).success, ...understood(WatchEntry.shape, entry) }
+    }),
+    sinks: sinks && [...sinks.keys()],
+    rules: itemsOf(root, 'rules').map(({ value }, index) => {
+      const { when: _, ...shape } = Rule.shape
+      const when = understood(When.shape, isMap(value) ? value['when'] : undefined)
+      return { index, complete: Rule.safeParse(value).success, ...understood(shape, value), when }
+    }),
+  }
+}
+
+function itemsOf(root: Located, key: string): readonly Located[] {
+  return root.entries?.get(key)?.value.items ?? []
+}
+
+type Understood<Shape extends Record<string, z.ZodType>> = {
+  [Key in keyof Shape]?: NonNullable<z.output<Shape[Key]>>
+}
+
+/** The keys whose values are right by themselves. */
+function understood<Shape extends Record<string, z.ZodType>>(
+  shape: Shape,
+  value: unknown,
+): Understood<Shape> {
+  const result: Record<string, unknown> = {}
+  if (!isMap(value)) return result as Understood<Shape>
+  for (const [key, schema] of Object.entries(shape)) {
+    const parsed = value[key] === undefined ? undefined : schema.safeParse(value[key])
+    if (parsed?.success) result[key] = parsed.data
+  }
+  return result as Understood<Shape>
+}
+
+function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,71 @@
+/** Where values come from that are not written into the file. */
+export interface Interpolation {
+  env: NodeJS.ProcessEnv
+  /** Gives a file's text, its path relative to the configuration's folder; throws when it cannot be read. */
+  readFile(path: string): string
+}
+
+/** A value with its references filled in. */
+export interface Filled {
+  text: string
+  /** What came from outside: never to be shown. */
+  secrets: readonly string[]
+  faults: readonly { offset: number; length: number; message: string; hint?: string }[]
+}
+
+const REFERENCE = /\$\$\{|\$\{([^}]*)(\}|$)/g
+
+/** Fills `${env:NAME}` and `${file:PATH}` into a value; `$${` stays a plain `${`. A file loses one final newline. */
+export function interpolate(text: string, interpolation: Interpolation): Filled {
+  const secrets: string[] = []
+  const faults: { offset: number; length: number; message: string; hint?: string }[] = []
+  const filled = text.replace(
+    REFERENCE,
+    (whole: string, reference: string | undefined, end: string, offset: number) => {
+      if (reference === undefined) return '${'
+      const result = end === '}' ? resolve(reference, interpolation) : { fault: 'the "}" is missing' }
+      if ('value' in result) {
+        secrets.push(result.value)
+        return result.value
+      }
+      faults.push({
+        offset,
+        length: whole.length,
+        message: result.fault,
+        ...('hint' in result && { hint: result.hint }),
+      })
+      return ''
+    },
+  )
+  return { text: filled, secrets, faults }
+}
+
+type Resolved = { value: string } | { fault: string; hint?: string }
+
+function resolve(reference: string, { env, readFile }: Interpolation): Resolved {
+  const [, source, name = ''] = /^(env|file):(.+)$/.exec(reference) ?? []
+  if (source === 'env') {
+    const value = Object.hasOwn(env, name) ? env[name] : undefined
+    return value === undefined ? { fault: `the environment variable ${name} is not set` } : { value }
+  }
+  if (source === 'file') return readSecret(name, readFile)
+  const hint = /^\w+$/.test(reference)
+    ? `write \${env:${reference}} for the environment variable`
+    : `write \${env:NAME} or \${file:PATH}`
+  return { fault: `\${${reference}} is no reference`, hint: `${hint}, or $\${ for a plain \${` }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'it does not exist',
+  EACCES: 'permission denied',
+  EISDIR: 'it is a folder',
+}
+
+function readSecret(path: string, readFile: Interpolation['readFile']): Resolved {
+  try {
+    return { value: readFile(path).replace(/\r?\n$/, '') }
+  } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException
+    return { fault: `the file ${path} cannot be read: ${REASONS[code] ?? code}` }
+  }
+}

@@ -1,0 +1,22 @@
+import { When } from '../rules/schema.ts'
+import type { Path } from './document.ts'
+
+/** What to write for a key that is missing. */
+export const missingHints: Readonly<Record<string, string>> = {
+  watch: 'name the kinds to watch, such as: watch: [Event, Deployment]',
+  sinks: 'say where events go, such as: sinks: { screen: { type: stdout } }',
+  rules: 'say what goes where, such as: rules: [{ name: all, to: [screen] }]',
+  name: 'a rule needs a name: it stands in messages, metrics and dead letters',
+  kind: 'name the kind to watch, such as: kind: Deployment',
+  type: 'say what kind of sink it is, such as: type: webhook',
+}
+
+/** Where a key belongs that stands in the wrong place. */
+export function misplacedHint(path: Path): string | undefined {
+  const key = String(path.at(-1))
+  if (path[0] !== 'rules') return undefined
+  if (path.length === 3 && Object.hasOwn(When.shape, key)) return `"${key}" belongs under "when"`
+  if (path.length === 4 && path[2] === 'when' && (key === 'to' || key === 'drop'))
+    return `"${key}" belongs beside "when"`
+  return undefined
+}

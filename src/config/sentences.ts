@@ -1,0 +1,87 @@
+import type { z } from 'zod'
+import type { Located } from './yaml-tree.ts'
+
+/** An issue as zod 4 makes it; of other makes only the message is known. */
+export type Issue = Partial<z.core.$ZodRawIssue> & { message: string }
+
+const WORDS: Readonly<Record<string, string>> = {
+  string: 'text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'a map of keys and values',
+  record: 'a map of keys and values',
+}
+
+/** What a schema found, as the end of a sentence about a key: `must be a list, not text`. Never shows a text's value. */
+export function sentenceOf(issue: Issue, found: Located | undefined): string {
+  const own = ownMessage(issue)
+  if (own !== undefined) return own
+  switch (issue.code) {
+    case 'invalid_type':
+      return `must be ${wordOf(issue)}, not ${describe(found)}`
+    case 'invalid_value':
+      return `must be ${listWords((issue.values as unknown[]).map(String))}`
+    case 'invalid_union':
+      return `must be ${unionWords(issue)}, not ${describe(found)}`
+    case 'too_small':
+      return tooSmall(issue as z.core.$ZodIssueTooSmall)
+    case 'too_big':
+      return tooBig(issue as z.core.$ZodIssueTooBig)
+    case 'invalid_format':
+      return issue.format === 'url' ? 'must be a URL' : `is no ${String(issue.format)}`
+    case 'not_multiple_of':
+      return `must be a multiple of ${String(issue.divisor)}`
+  }
+  return 'is not understood'
+}
+
+/** How people call a value of YAML. */
+export function describe(found: Located | undefined): string {
+  if (!found) return 'nothing'
+  if (found.entries) return 'a map'
+  if (found.items) return 'a list'
+  if (found.value === null) return 'nothing'
+  if (typeof found.value === 'number') return `the number ${found.value}`
+  return typeof found.value === 'string' ? 'text' : String(found.value)
+}
+
+/** A message that the schema's author wrote, made to follow the key's name. */
+function ownMessage({ message, code }: Issue): string | undefined {
+  const byZod =
+    code !== undefined && code !== 'custom' && /^(Invalid|Too (big|small)|Unrecognized)/.test(message)
+  if (byZod || message === '' || message === 'Invalid input') return undefined
+  return message
+}
+
+function wordOf({ expected }: Issue): string {
+  return WORDS[String(expected)] ?? String(expected)
+}
+
+function unionWords({ errors = [] }: Issue): string {
+  const branches = errors as readonly (readonly Issue[])[]
+  const words = branches.map(([issue]) => {
+    if (issue?.code === 'invalid_value') return (issue.values as unknown[]).join(' or ')
+    return issue ? wordOf(issue) : 'something else'
+  })
+  return listWords([...new Set(words)])
+}
+
+function listWords(words: readonly string[]): string {
+  const last = words.at(-1) ?? ''
+  return words.length < 2 ? last : `${words.slice(0, -1).join(', ')} or ${last}`
+}
+
+function tooSmall({ origin, minimum, inclusive }: z.core.$ZodIssueTooSmall): string {
+  if (origin === 'number' || origin === 'int')
+    return `must be ${inclusive ? 'at least' : 'more than'} ${minimum}`
+  if (Number(minimum) === 1) return origin === 'array' ? 'is an empty list' : 'is empty'
+  return origin === 'array' ? `needs at least ${minimum} entries` : `needs at least ${minimum} characters`
+}
+
+function tooBig({ origin, maximum, inclusive }: z.core.$ZodIssueTooBig): string {
+  if (origin === 'number' || origin === 'int')
+    return `must be ${inclusive ? 'at most' : 'less than'} ${maximum}`
+  return origin === 'array' ? `has more than ${maximum} entries` : `is longer than ${maximum} characters`
+}

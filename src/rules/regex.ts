@@ -1,0 +1,49 @@
+import { RE2JS } from 're2js'
+import { type Compiled, compiled, faulty } from './fault.ts'
+
+/**
+ * Compiles an RE2 expression that may match anywhere in the value. RE2 runs in linear time whatever the value is,
+ * so an object's author cannot stall us. Syntax: https://github.com/google/re2/wiki/Syntax
+ */
+export function compileRegex(source: string): Compiled<(value: string) => boolean> {
+  try {
+    const regex = RE2JS.compile(source)
+    return compiled((value) => regex.test(value))
+  } catch (error) {
+    const { error: reason = '', input = '' } = error as { error?: string; input?: string }
+    return faulty(sentenceOf(reason, input ?? ''), placeOf(source, reason, input ?? ''))
+  }
+}
+
+function sentenceOf(reason: string, input: string): string {
+  if (/^\(\?<?[=!]/.test(input))
+    return `has a look-around, "${input}": RE2 has none, so that no text can stall it`
+  if (/^\\[1-9]/.test(input))
+    return `has a back-reference, "${input}": RE2 has none, so that no text can stall it`
+  return `has an expression that RE2 cannot read: ${reason || 'unknown error'}`
+}
+
+function placeOf(source: string, reason: string, input: string): { offset: number; length: number } {
+  const open = reason.startsWith('missing closing )') ? unclosedParenthesis(source) : -1
+  if (open !== -1) return { offset: open, length: 1 }
+  const offset = input === '' ? -1 : source.indexOf(input)
+  if (offset !== -1) return { offset, length: input.length }
+  const last = Math.max(source.length - 1, 0)
+  return reason.startsWith('trailing backslash')
+    ? { offset: last, length: 1 }
+    : { offset: 0, length: source.length }
+}
+
+function unclosedParenthesis(source: string): number {
+  const open: number[] = []
+  let inClass = false
+  for (let i = 0; i < source.length; i++) {
+    const char = source[i]
+    if (char === '\\') i++
+    else if (inClass) inClass = char !== ']'
+    else if (char === '[') inClass = true
+    else if (char === '(') open.push(i)
+    else if (char === ')') open.pop()
+  }
+  return open.at(-1) ?? -1
+}

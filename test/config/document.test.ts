@@ -1,0 +1,57 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are references of the configuration
+import { expect, test } from 'vitest'
+import { readDocument } from '../../src/config/document.ts'
+
+function read(text: string) {
+  const readFile = () => {
+    throw new Error('no files here')
+  }
+  return readDocument('f.yaml', text, { env: { X: 'x' }, readFile })
+}
+
+test.each([
+  ['a: {b: one}', ['a', 'b'], {}, [1, 8, 3]],
+  ['a: {b: one}', ['a', 'b'], { atKey: true }, [1, 5, 1]],
+  ['a:\n  - x\n  - "yz"', ['a', 1], {}, [3, 5, 4]],
+  ['a: "one two"', ['a'], { offset: 4, length: 3 }, [1, 9, 3]],
+  ["a: 'one two'", ['a'], { offset: 4, length: 3 }, [1, 9, 3]],
+  ['a: one two', ['a'], { offset: 4, length: 3 }, [1, 8, 3]],
+  ['a: "one\\ttwo"', ['a'], { offset: 4, length: 3 }, [1, 4, 10]],
+  ['a: "${env:X} two"', ['a'], { offset: 2, length: 3 }, [1, 4, 14]],
+  ['a: |\n  text\n', ['a'], {}, [1, 4, 1]],
+  ['a:\nb: 1', ['a'], {}, [1, 1, 1]],
+  ['a: {b: 1}', ['a', 'missing', 'deep'], {}, [1, 1, 1]],
+  ['x: &x {deep: [1]}\na: *x', ['a', 'deep', 0], {}, [1, 15, 1]],
+  ['a: 1\r\nb: two\r\n', ['b'], {}, [2, 4, 3]],
+])('%j: the place of %j', (text, path, placing, [line, column, length]) => {
+  expect(read(text).problem(path, 'wrong', placing)).toMatchObject({ line, column, length })
+})
+
+test('keys are never filled in, values are', () => {
+  expect(read('${env:X}: ${env:X}').value).toEqual({ '${env:X}': 'x' })
+})
+
+test('hostile keys are plain keys or refused', () => {
+  expect(read('constructor: 1\ntoString: 2').value).toEqual({ constructor: 1, toString: 2 })
+  expect(read('__proto__: { polluted: 1 }').problems).toMatchObject([
+    { message: '"__proto__" cannot be a key' },
+  ])
+  expect(({} as { polluted?: number }).polluted).toBeUndefined()
+})
+
+test('merged keys are weaker than own ones, later maps than earlier ones', () => {
+  const text = 'a: &a {x: 1, y: 1}\nb: &b {y: 2, z: 2}\nc: {<<: [*a, *b], z: 3}'
+  expect(read(text).value).toMatchObject({ c: { x: 1, y: 1, z: 3 } })
+})
+
+test.each([
+  ['a: [1\nb: 2', 'this is no valid YAML'],
+  ['a: 1\na: 2', 'the key "a" stands here twice'],
+  ['a: *b', '*b refers to an anchor that does not exist'],
+  ['a: &a [*a]', '*a is part of what it refers to'],
+  ['? [x]\n: 1', 'a key is plain text, and this is none'],
+  ['a: !b', 'YAML takes this for a tag: !b'],
+  ['c: {<<: 1}', '"<<" takes a map, or a list of maps'],
+])('%j is refused: %s', (text, message) => {
+  expect(read(text).problems).toMatchObject([{ message: expect.stringContaining(message) }])
+})

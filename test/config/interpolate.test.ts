@@ -1,0 +1,42 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are references of the configuration
+import { expect, test } from 'vitest'
+import { interpolate } from '../../src/config/interpolate.ts'
+
+const SOURCES = {
+  env: { NAME: 'value', EMPTY: '' },
+  readFile(path: string): string {
+    if (path === 'token.txt') return 'secret\n'
+    throw Object.assign(new Error('no such file'), { code: path === 'locked' ? 'EACCES' : 'ENOENT' })
+  },
+}
+
+test.each([
+  ['plain', 'plain', []],
+  ['${env:NAME}', 'value', ['value']],
+  ['a-${env:NAME}-${env:NAME}', 'a-value-value', ['value', 'value']],
+  ['${env:EMPTY}', '', ['']],
+  ['Bearer ${file:token.txt}', 'Bearer secret', ['secret']],
+  ['$${env:NAME}', '${env:NAME}', []],
+  ['$${$${env:NAME}', '${${env:NAME}', []],
+  ['costs $5 {now}', 'costs $5 {now}', []],
+])('%s becomes %s', (text, expected, secrets) => {
+  expect(interpolate(text, SOURCES)).toEqual({ text: expected, secrets, faults: [] })
+})
+
+test.each([
+  ['x${env:MISSING}', 1, 14, 'the environment variable MISSING is not set'],
+  ['${env:constructor}', 0, 18, 'the environment variable constructor is not set'],
+  ['${file:gone}', 0, 12, 'the file gone cannot be read: it does not exist'],
+  ['${file:locked}', 0, 14, 'the file locked cannot be read: permission denied'],
+  ['${NAME}', 0, 7, '${NAME} is no reference'],
+  ['${}', 0, 3, '${} is no reference'],
+  ['${vault:x}', 0, 10, '${vault:x} is no reference'],
+  ['a ${env:NAME', 2, 10, 'the "}" is missing'],
+])('%s is refused', (text, offset, length, message) => {
+  expect(interpolate(text, SOURCES).faults).toMatchObject([{ offset, length, message }])
+})
+
+test('what is filled in is not filled in again', () => {
+  const env = { A: '${env:B}', B: 'no' }
+  expect(interpolate('${env:A}', { ...SOURCES, env }).text).toBe('${env:B}')
+})

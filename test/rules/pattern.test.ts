@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest'
+import { compilePattern, compilePatterns } from '../../src/rules/pattern.ts'
+
+test.each([
+  ['shop', 'shop', true],
+  ['shop', 'shopping', false],
+  ['pay-*', 'pay-eu', true],
+  ['pay-*', 'repay-eu', false],
+  ['*-eu', 'pay-eu', true],
+  ['a*b*c', 'a--b--c', true],
+  ['a*b*c', 'a--c--b', false],
+  ['a*', 'a', true],
+  ['ab*ba', 'aba', false],
+  ['?', 'x', true],
+  ['?', '', false],
+  ['?', '🙂', true],
+  ['a?c*', 'abcd', true],
+  ['**', '', true],
+  ['\\*', '*', true],
+  ['\\*', 'x', false],
+  ['\\!x', '!x', true],
+  ['C:\\dir', 'C:\\dir', true],
+  ['/^web-\\d+$/', 'web-12', true],
+  ['/eb-/', 'web-12', true],
+  ['/^WEB/', 'web-12', false],
+  ['/(?i)^WEB/', 'web-12', true],
+  ['!shop', 'shop', false],
+  ['!shop', 'web', true],
+  ['!/^kube-/', 'kube-system', false],
+  ['/var/log', '/var/log', true],
+])('%s against %j is %s', (pattern, value, expected) => {
+  expect(compilePattern(pattern)(value)).toBe(expected)
+})
+
+test.each([
+  [['shop', 'web'], 'web', true],
+  [['shop', 'web'], 'pay', false],
+  [['pay-*', '!pay-test'], 'pay-eu', true],
+  [['pay-*', '!pay-test'], 'pay-test', false],
+  [['!a', '!b'], 'c', true],
+  [['!a', '!b'], 'b', false],
+])('the list %j against %j is %s', (patterns, value, expected) => {
+  expect(compilePattern(patterns)(value)).toBe(expected)
+})
+
+test.each([
+  ['shop', false],
+  ['*', false],
+  ['!shop', true],
+  ['!*', true],
+])('%s against a value that is not there is %s', (patterns, expected) => {
+  const compiled = compilePatterns(patterns)
+  expect(compiled.ok && compiled.value(undefined)).toBe(expected)
+})
+
+test.each([
+  ['!', 'nothing follows the "!"', undefined],
+  ['//', 'is an empty expression', 0],
+  ['/a/i', 'an expression ends with its "/"', 0],
+  ['/web-(a/', 'missing closing )', 5],
+  ['!/[z-a]/', 'invalid character class range', 3],
+  ['/a(?=b)/', 'look-around', 2],
+  ['/(a)\\1/', 'back-reference', 4],
+  ['/x\\/', 'trailing backslash', 2],
+])('%s is refused: %s', (pattern, message, offset) => {
+  const compiled = compilePatterns(pattern)
+  expect(compiled).toMatchObject({ ok: false, faults: [{ message: expect.stringContaining(message) }] })
+  if (!compiled.ok) expect(compiled.faults[0]?.offset).toBe(offset)
+})
+
+test('a list tells the faults of all its entries, each with its place', () => {
+  const compiled = compilePatterns(['ok', '!', '/(/'])
+  expect(compiled).toMatchObject({ ok: false, faults: [{ path: [1] }, { path: [2], offset: 1 }] })
+})
+
+test('a list that excludes all that it names is refused', () => {
+  expect(compilePatterns(['shop', '!sh*'])).toMatchObject({ ok: false })
+  expect(compilePatterns(['shop', 'web', '!sh*'])).toMatchObject({ ok: true })
+})
+
+test('hostile values cannot stall a glob or an expression', () => {
+  const value = 'a'.repeat(100_000)
+  expect(compilePattern('*a*a*a*a*b')(value.slice(0, 20_000))).toBe(false)
+  expect(compilePattern('/^(a+)+$/')(`${value}!`)).toBe(false)
+})
