@@ -20,7 +20,7 @@ const OPEN_AT = 0.75
 const BALLAST_AGAIN_AT = 0.6
 
 /** One percent of the limit, within these. */
-const MIN_BALLAST_BYTES = 256 * 1024
+const MIN_BALLAST_BYTES = 512 * 1024
 const MAX_BALLAST_BYTES = 16 * 1024 * 1024
 
 export function createMemoryGate(parts: {
