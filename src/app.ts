@@ -18,6 +18,7 @@ import { createSourceStore } from './queue/source-store.ts'
 import { render } from './render/message.ts'
 import { compileRules } from './rules/compile.ts'
 import { compilePattern } from './rules/pattern.ts'
+import type { Vitals } from './server/health.ts'
 import { type HealthServer, startServer } from './server/http.ts'
 import { laneByObject, type Sink, type SinkType } from './sink/index.ts'
 import { userAgent, version } from './version.ts'
@@ -51,6 +52,15 @@ export interface App {
   stop(): Promise<{ pending: number }>
 }
 
+/** Before there is anything to tell. */
+const STARTING: Vitals = {
+  nowMs: 0,
+  watches: [],
+  sinks: [],
+  redisTrouble: 'starting',
+  redisFull: false,
+  stopping: false,
+}
 const CLOCK = { now: () => Date.now() }
 const DELIVER_TIMEOUT_MS = 60_000
 const TURN_BUDGET_MS = 1_000
@@ -64,6 +74,10 @@ export async function startApp(options: AppOptions): Promise<App> {
   const { config, cluster, role, redisUrl, client, log } = options
   const keys = keysOf(cluster)
   const metrics = createMetrics()
+  let stopping = false
+  let vitals = (): Vitals => STARTING
+  // First, because it can fail: a taken port ends the start before anything else has begun.
+  const server = await serve(options, metrics, () => vitals())
   const connect = (purpose: 'commit' | 'work') => openRedis(redisUrl, purpose, log)
   const connections = {
     commit: connect('commit'),
@@ -136,8 +150,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     },
   })
 
-  let stopping = false
-  const vitals = () => ({
+  vitals = () => ({
     nowMs: CLOCK.now(),
     watches: watches?.statuses() ?? [],
     sinks: lanes.statuses(),
@@ -145,7 +158,6 @@ export async function startApp(options: AppOptions): Promise<App> {
     redisFull: gate.isClosed(),
     stopping,
   })
-  const server = await serve(options, metrics, vitals)
   const gauges = watchLanes({ redis: connections.report, keys, metrics, clock: CLOCK })
   const reporter = startReporting(connections.report, keys, role, () => ({
     watches: watches?.statuses() ?? [],

@@ -59,12 +59,21 @@ export async function run(options: RunOptions): Promise<number> {
       { cluster, server: context?.server, redis: addressOf(redis.url), http: app.url, role: options.role },
       `kubeherald ${version} started`,
     )
-  const signal = await asked
+  const signal = await Promise.race([asked, outputClosed()])
   return stop(app, signal, log)
 }
 
+/** Whoever read our output went away, as `head` does: the end, not an error. */
+function outputClosed(): Promise<string> {
+  return new Promise((resolve) => {
+    process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
+      if (code === 'EPIPE') resolve('nobody reads the output any more')
+    })
+  })
+}
+
 async function stop(app: App, signal: string, log: Logger): Promise<number> {
-  log.info({ signal }, 'stopping')
+  log.info({ cause: signal }, 'stopping')
   const limit = setTimeout(() => {
     log.error({}, 'could not stop in time; what was in flight will be delivered again')
     process.exit(1)

@@ -37,6 +37,8 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
   const running = new Map<string, Running>()
   const offers = { watchList: true }
   const custom = new Set<string>()
+  const told = new Set<string>()
+  const awaited = new Set<string>()
   let entries: readonly WatchEntry[] = []
   let plan: WatchPlan = { sources: [], waiting: [], problems: [] }
   let lastError: string | undefined
@@ -92,9 +94,15 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     plan = planSources(entries, catalogue, current, parts.matcherOf)
     for (const { kind } of plan.waiting) {
       // Only what was never seen: a kind that was watched before keeps its position.
+      if (awaited.has(kind)) continue
       await store.absentKinds.add(kind, signal)
+      awaited.add(kind)
+      log.info({ kind }, 'the cluster does not have this kind yet; waiting for it')
     }
-    for (const { entry, message } of plan.problems) log.error({ kind: entry.kind }, message)
+    for (const { entry, message } of plan.problems) {
+      if (!told.has(message)) log.error({ kind: entry.kind }, message)
+      told.add(message)
+    }
     await retire(catalogue)
     for (const source of plan.sources) if (!running.has(source.key)) await start(source)
     resolved = true
@@ -131,6 +139,7 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
       if (status.ready) delete it.status.lastError
       if (!becameReady) return
       log.info({ watch: source.title, position: it.status.resourceVersion }, 'watching')
+      awaited.delete(spelling)
       if (wasAbsent) void store.absentKinds.remove(spelling, stop.signal).catch(() => {})
     }
     const isGone = (asked: PlannedSource, signal: AbortSignal) =>
