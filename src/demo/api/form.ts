@@ -83,5 +83,5 @@ function mediaTypes(accept: string): { type: string; parameters: Map<string, str
 
 function notAcceptable(offered: string): Refusal {
   const message = `only the following media types are accepted: ${offered}`
-  return new Refusal(406, 'NotAcceptable', message)
+  return new Refusal(406, 'NotAcceptable', message, {})
 }

@@ -80,7 +80,8 @@ export function streamWatch(store: Store, query: WatchQuery, response: ServerRes
   const unfollow = store.follow(pass)
   if (query.bookmarks) {
     timers.push(setInterval(bookmark, BOOKMARK_EVERY_MS))
-    timers.push(setTimeout(bookmark, Math.max(query.timeoutMs - BOOKMARK_BEFORE_END_MS, 0)))
+    const lastMs = query.timeoutMs - BOOKMARK_BEFORE_END_MS
+    if (lastMs > 0) timers.push(setTimeout(bookmark, lastMs))
   }
   response.on('close', () => {
     unfollow()

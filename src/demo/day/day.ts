@@ -48,6 +48,7 @@ function* shopDay(world: World): Scene {
 function* platformDay(world: World): Scene {
   const checkout = world.find<Deployment>('apps/v1', 'Deployment', 'pay', 'checkout')
   yield* crashLoop(world, checkout, 4)
+  yield* rollOut(world, checkout, nextPatch(imageOf(checkout.spec.template)))
   yield* upgrade(world, world.find<Database>('stable.example.com/v1', 'Database', 'shop', 'orders'))
   const nightly = world.find<CronJob>('batch/v1', 'CronJob', 'reports', NIGHTLY_REPORT.name)
   yield* runCronJob(world, nightly, NIGHTLY_REPORT)
