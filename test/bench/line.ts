@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -83,5 +83,6 @@ const done = async () =>
 while ((await total('changes_observed_total')) === 0) await new Promise((resolve) => setTimeout(resolve, 1))
 const startedMs = performance.now()
 while ((await done()) < count) await new Promise((resolve) => setTimeout(resolve, 5))
+rmSync(dir, { recursive: true, force: true })
 console.log(JSON.stringify({ seconds: (performance.now() - startedMs) / 1_000 }))
 process.exit(0)

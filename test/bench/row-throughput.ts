@@ -1,0 +1,88 @@
+import type { BenchContext, Result, Row } from './main.ts'
+import { median, pairs, perSecond } from './pairs.ts'
+import { measure, serve } from './processes.ts'
+
+const EVENTS = 40_000
+const POSTS = 12_000
+
+/** The line against the parse loop, each reading the same feed. */
+function againstParseLoop(mode: 'null' | 'unmatched', least: number) {
+  return async (context: BenchContext): Promise<Result> => {
+    await using feed = await serve('./feed.ts', String(EVENTS))
+    const rates = await pairs(
+      context.pairs,
+      () => lineRate(context, feed.url, mode, EVENTS),
+      async () => EVENTS / (await measure('./parse-loop.ts', feed.url, String(EVENTS))).seconds,
+    )
+    return compare(rates, least)
+  }
+}
+
+async function lineRate(
+  context: BenchContext,
+  feed: string,
+  mode: string,
+  count: number,
+  hook = '',
+): Promise<number> {
+  await using redis = await context.startRedis()
+  return count / (await measure('./line.ts', feed, redis.url, String(count), mode, hook)).seconds
+}
+
+function compare(rates: { a: number; b: number }[], least: number): Result {
+  const ratio = median(rates.map(({ a, b }) => a / b))
+  return {
+    ours: perSecond(median(rates.map(({ a }) => a))),
+    yardstick: perSecond(median(rates.map(({ b }) => b))),
+    ratio,
+    target: `≥ ${least} ×`,
+    met: ratio >= least,
+  }
+}
+
+export const nullSinkRow: Row = {
+  name: 'null-sink',
+  title: 'whole line to a null sink, one process, Redis with AOF / parse loop',
+  measure: againstParseLoop('null', 0.4),
+}
+
+export const unmatchedRow: Row = {
+  name: 'unmatched',
+  title: 'events that no rule matches / parse loop',
+  measure: againstParseLoop('unmatched', 0.7),
+}
+
+export const webhookRow: Row = {
+  name: 'webhook',
+  title: 'whole line to a loopback webhook / a bare loop posting the same bodies with the same client',
+  async measure(context) {
+    await using feed = await serve('./feed.ts', String(POSTS))
+    await using hook = await serve('./hook.ts')
+    const rates = await pairs(
+      context.pairs,
+      () => lineRate(context, feed.url, 'webhook', POSTS, hook.url),
+      async () => POSTS / (await measure('./post-loop.ts', hook.url, String(POSTS))).seconds,
+    )
+    return compare(rates, 0.5)
+  },
+}
+
+export const slowWebhookRow: Row = {
+  name: 'slow-webhook',
+  title: 'to a webhook that takes 20 ms to answer, order per object kept',
+  async measure(context) {
+    await using feed = await serve('./feed.ts', String(POSTS))
+    await using hook = await serve('./hook.ts', '20')
+    const rates: number[] = []
+    for (let i = 0; i < context.pairs; i++)
+      rates.push(await lineRate(context, feed.url, 'webhook', POSTS, hook.url))
+    const ours = median(rates)
+    return {
+      ours: perSecond(ours),
+      yardstick: '49/s (tools that post one at a time)',
+      ratio: ours / 49,
+      target: '≥ 1,500/s',
+      met: ours >= 1_500,
+    }
+  },
+}
