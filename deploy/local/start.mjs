@@ -2,4 +2,4 @@
 import { runOnNode24, setUp } from './setup.mjs'
 
 await setUp()
-process.exitCode = await runOnNode24(['src/main.ts', ...process.argv.slice(2)])
+process.exitCode = await runOnNode24(['--max-semi-space-size=4', 'src/main.ts', ...process.argv.slice(2)])

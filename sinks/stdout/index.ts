@@ -28,7 +28,9 @@ export function openOutput(output: NodeJS.WriteStream, format: StdoutConfig['for
 
   return {
     async deliver(batch: readonly Message[]): Promise<Outcome[]> {
-      const lines = batch.map((message) => (text ? textLine(message, colour) : `${message.cloudEvent}\n`))
+      const lines = batch.map((message) =>
+        text ? textLine(message, colour) : `${message.cloudEvent.toString()}\n`,
+      )
       const error = broken ?? (await write(lines.join('')))
       if (!error) return batch.map(() => ({ kind: 'delivered' }))
       const detail = `nobody reads standard output (${(error as NodeJS.ErrnoException).code ?? error.message})`

@@ -22,7 +22,7 @@ export default defineSink<WebhookConfig>({
           { concurrency },
           (message, stop) =>
             slots.run(() => {
-              const body = Buffer.from(message.cloudEvent)
+              const body = message.cloudEvent
               const signed = signatureHeaders(secret, message.id, body, clock.now())
               return http.post(url, { ...common, ...signed }, body, stop)
             }, stop),

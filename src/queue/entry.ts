@@ -16,7 +16,10 @@ const MAX_RAW_BYTES = 128 * 1024
 /** First byte of a payload: the format, and with it the dictionary. */
 const ZSTD_DICTIONARY_1 = 1
 
-const LEVEL = { [constants.ZSTD_c_compressionLevel]: 1 }
+const OPTIONS = {
+  params: { [constants.ZSTD_c_compressionLevel]: 1 },
+  dictionary: DICTIONARY,
+}
 const NEWLINE = Buffer.from('\n')
 
 /** Packs deliveries of one lane, in order. Two lines each: the header, and the object's own bytes, unparsed. */
@@ -48,12 +51,25 @@ function encodeEntry(deliveries: readonly Delivery[]): LaneEntry {
     lines.push(Buffer.from(JSON.stringify(header)), NEWLINE, oneLine(objectJson), NEWLINE)
     observedAtMs = Math.min(observedAtMs, Date.parse(header.event.time))
   }
-  const packed = zstdCompressSync(Buffer.concat(lines), { params: LEVEL, dictionary: DICTIONARY })
+  const packed = compress(Buffer.concat(lines))
   return {
     count: deliveries.length,
     observedAtMs,
     payload: Buffer.concat([Buffer.of(ZSTD_DICTIONARY_1), packed]),
   }
+}
+
+/** The output comes in chunks that stay in memory until the next collection: they are as large as what goes in needs. */
+function compress(raw: Buffer): Buffer {
+  return zstdCompressSync(raw, { ...OPTIONS, chunkSize: chunkSize(raw.length / 4) })
+}
+
+function decompress(packed: Buffer): Buffer {
+  return zstdDecompressSync(packed, { dictionary: DICTIONARY, chunkSize: chunkSize(packed.length * 12) })
+}
+
+function chunkSize(expectedBytes: number): number {
+  return Math.min(Math.max(Math.ceil(expectedBytes), 1_024), 128 * 1_024)
 }
 
 /** JSON may be pretty-printed by exotic servers; raw newlines can only stand between its tokens. */
@@ -64,7 +80,7 @@ function oneLine(json: Buffer): Buffer {
 /** Unpacks what `encodeEntries` packed; throws when the payload is of another format. */
 export function decodeEntry(payload: Buffer): Delivery[] {
   if (payload[0] !== ZSTD_DICTIONARY_1) throw new Error(`lane entry of unknown format ${payload[0]}`)
-  const raw = zstdDecompressSync(payload.subarray(1), { dictionary: DICTIONARY })
+  const raw = decompress(payload.subarray(1))
   const deliveries: Delivery[] = []
   for (let start = 0; start < raw.length; ) {
     const middle = raw.indexOf(10, start)

@@ -70,8 +70,9 @@ export async function takeTurn(
   let probing = admission.kind === 'probe'
   try {
     await redis.set(keys.owner(lane), token)
+    let head = await readHead(redis, keys, lane)
     while (!signal.aborted) {
-      const head = await readHead(redis, keys, lane)
+      if (head.items.length === 0) head = await readHead(redis, keys, lane)
       if (head.items.length === 0) return { kind: 'empty' }
       const batch = head.items.slice(0, probing ? 1 : outlet.batchSize)
       const startedMs = clock.now()
@@ -97,6 +98,7 @@ export async function takeTurn(
       if (signal.aborted) break
       if (verdict.retry) return delayed(parts, lane, outlet, memory, verdict.retry)
       memory.delete(lane)
+      head.items = head.items.slice(batch.length)
       probing = false
       if (clock.now() >= untilMs) return { kind: 'more' }
     }

@@ -6,7 +6,7 @@ const TYPES = { ADDED: 'added', MODIFIED: 'modified', DELETED: 'deleted' } as co
  * A delivery as CloudEvents 1.0 structured JSON, one line. The object goes in as the bytes that the API server sent.
  * Extension names are lower-case letters and digits, as the specification wants.
  */
-export function cloudEvent({ event, rule, objectJson }: Delivery): string {
+export function cloudEvent({ event, rule, objectJson }: Delivery): Buffer {
   const attributes = JSON.stringify({
     specversion: '1.0',
     id: event.id,
@@ -26,5 +26,8 @@ export function cloudEvent({ event, rule, objectJson }: Delivery): string {
     ...(event.synthesized && { synthesized: true }),
   })
   const data = JSON.stringify({ type: event.type, rule, ...(event.event && { event: event.event }) })
-  return `${attributes.slice(0, -1)},"data":${data.slice(0, -1)},"object":${objectJson.toString()}}}`
+  const head = Buffer.from(`${attributes.slice(0, -1)},"data":${data.slice(0, -1)},"object":`)
+  return Buffer.concat([head, objectJson, END])
 }
+
+const END = Buffer.from('}}')

@@ -14,7 +14,7 @@ class LazyMessage implements Message {
   readonly attempt: number
   readonly #delivery: Delivery
   #object: Record<string, unknown> | undefined
-  #cloudEvent: string | undefined
+  #cloudEvent: Buffer | undefined
 
   constructor(delivery: Delivery, attempt: number) {
     this.#delivery = delivery
@@ -38,7 +38,7 @@ class LazyMessage implements Message {
     return this.#object
   }
 
-  get cloudEvent(): string {
+  get cloudEvent(): Buffer {
     this.#cloudEvent ??= cloudEvent(this.#delivery)
     return this.#cloudEvent
   }

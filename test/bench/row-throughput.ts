@@ -2,8 +2,8 @@ import type { BenchContext, Result, Row } from './main.ts'
 import { median, pairs, perSecond } from './pairs.ts'
 import { measure, serve } from './processes.ts'
 
-const EVENTS = 40_000
-const POSTS = 12_000
+const EVENTS = 60_000
+const POSTS = 30_000
 
 /** The line against the parse loop, each reading the same feed. */
 function againstParseLoop(mode: 'null' | 'unmatched', least: number) {

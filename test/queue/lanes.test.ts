@@ -82,7 +82,7 @@ async function bed() {
           event: delivery.event,
           attempt,
           object: {},
-          cloudEvent: '{}',
+          cloudEvent: Buffer.from('{}'),
         },
       }),
       policy: { maxAgeMs: options.maxAgeMs ?? 86_400_000, maxTries: 5 },
