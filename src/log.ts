@@ -1,4 +1,5 @@
 import { pino } from 'pino'
+import { redactFields, redactText } from './redact.ts'
 import type { Logger } from './sink/index.ts'
 
 export type { Logger } from './sink/index.ts'
@@ -9,6 +10,10 @@ export const silentLog: Logger = { debug() {}, info() {}, warn() {}, error() {} 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
+export function isLogLevel(text: string): text is LogLevel {
+  return (LOG_LEVELS as readonly string[]).includes(text)
+}
+
 export interface LogOptions {
   level: LogLevel
   /** JSON for machines, text for a terminal. */
@@ -17,55 +22,77 @@ export interface LogOptions {
   output: NodeJS.WritableStream
 }
 
-/** A logger on pino: a JSON object a line, or a readable line. Errors become their message; no stack below debug. */
-export function createLog({ level, format, colour, output }: LogOptions): Logger {
-  const destination =
-    format === 'json' ? output : { write: (line: string) => output.write(readable(line, colour)) }
+/** A logger that can be given fields which all its lines carry. */
+export interface Log extends Logger {
+  child(fields: object): Log
+}
+
+/**
+ * A logger on pino: a JSON object a line (`time`, `level`, fields, `msg`), or a readable line. Secrets are taken out of fields
+ * and messages. An error is told in one line with its causes; its stack is shown only from level debug on.
+ */
+export function createLog({ level, format, colour, output }: LogOptions): Log {
+  const withStack = level === 'debug' || level === 'trace'
+  // A reader that has gone must not take the program with it, and there is nobody left to tell.
+  output.on('error', () => {})
+  const write = (line: string) => {
+    output.write(format === 'json' ? line : readable(JSON.parse(line), colour))
+  }
   const log = pino(
     {
       level,
       base: null,
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
       formatters: { level: (label) => ({ level: label }) },
-      serializers: { error: (error: unknown) => describeError(error, level) },
-      redact: {
-        paths: [
-          'authorization',
-          'token',
-          'password',
-          'secret',
-          '*.authorization',
-          '*.token',
-          '*.password',
-          '*.secret',
-        ],
-        censor: '[redacted]',
-      },
     },
-    destination as { write(line: string): void },
+    { write },
   )
-  return log
+  return redacting(log, withStack)
 }
 
-/** The message, and those of its causes; the stack only for whoever asks for debug. */
-function describeError(error: unknown, level: LogLevel): unknown {
-  if (!(error instanceof Error)) return error
-  const messages = [error.message]
-  for (let cause = error.cause; cause instanceof Error; cause = cause.cause) messages.push(cause.message)
-  const text = messages.join(': ')
-  return level === 'debug' || level === 'trace' ? { message: text, stack: error.stack } : text
+/** What pino and its children have in common. */
+interface PinoLogger extends Logger {
+  child(fields: object): PinoLogger
+  isLevelEnabled(level: string): boolean
+}
+
+function redacting(log: PinoLogger, withStack: boolean): Log {
+  const say = (level: keyof Logger) => (fields: object, message: string) => {
+    if (log.isLevelEnabled(level)) log[level](redactFields(fields, withStack), redactText(message))
+  }
+  return {
+    debug: say('debug'),
+    info: say('info'),
+    warn: say('warn'),
+    error: say('error'),
+    child: (fields) => redacting(log.child(redactFields(fields, withStack)), withStack),
+  }
 }
 
 const COLOURS: Record<string, number> = { trace: 90, debug: 90, info: 32, warn: 33, error: 31, fatal: 31 }
 
-function readable(line: string, colour: boolean): string {
-  const { time, level, msg, ...fields } = JSON.parse(line) as Record<string, unknown>
+/** `07:30:12  warn   message  key=value`; stacks come below, a frame a line. */
+function readable({ time, level, msg, ...fields }: Record<string, unknown>, colour: boolean): string {
   const word = String(level).padEnd(5)
   const painted = colour ? `\u001b[${COLOURS[String(level)] ?? 0}m${word}\u001b[0m` : word
-  const rest = Object.entries(fields).map(
-    ([key, value]) => `  ${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
-  )
-  return `${String(time).slice(11, 19)}  ${painted}  ${msg}${printable(rest.join(''))}\n`
+  const pairs = Object.entries(fields).map(([key, value]) => `  ${key}=${shown(value)}`)
+  const stacks = Object.values(fields).flatMap(stackOf)
+  const line = `${String(time).slice(11, 19)}  ${painted}  ${printable(`${msg}${pairs.join('')}`)}`
+  return [line, ...stacks.map(printable)].join('\n') + '\n'
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'string') return /[\s"=]/.test(value) ? JSON.stringify(value) : value
+  if (isErrorWithStack(value)) return JSON.stringify(value.message)
+  return JSON.stringify(value)
+}
+
+function stackOf(value: unknown): string[] {
+  return isErrorWithStack(value) ? value.stack.split('\n').slice(1) : []
+}
+
+function isErrorWithStack(value: unknown): value is { message: string; stack: string } {
+  return typeof value === 'object' && value !== null && 'stack' in value && typeof value.stack === 'string'
 }
 
 /** Field values may come from the cluster: no control characters on a terminal. */

@@ -1,68 +1,90 @@
-import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createApi } from './api.ts'
-import { day, furnish } from './day.ts'
-import { RESOURCES } from './resources.ts'
-import { createStore } from './store.ts'
+import { serveApi } from './api/server.ts'
+import { createStore } from './api/store.ts'
+import { chanceOf } from './chance.ts'
+import { setUp } from './day/beginning.ts'
+import { playDay } from './day/day.ts'
+import { createWorld, type World } from './day/world.ts'
 
 export interface DemoCluster extends AsyncDisposable {
   url: string
-  /** A kubeconfig file for it. */
+  /** A kubeconfig file for it; deleted with it. */
   kubeconfig: string
+  /** What there is in it, for people. */
+  describe(): string
+  close(): Promise<void>
 }
 
-const FIRST_PAUSE_MS = 400
-
-/** A small cluster inside this process, with a believable day; the real watch code reads it over HTTP. */
-export async function startDemoCluster(parts: {
+export interface DemoOptions {
+  /** The same numbers give the same day. */
   random(): number
   clock: { now(): number }
-}): Promise<DemoCluster> {
-  const now = () => new Date(parts.clock.now()).toISOString().replace(/\.\d+Z$/, 'Z')
-  const store = createStore({ newUid: randomUUID, now })
-  furnish(store)
-  const server = createApi(store, RESOURCES)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const dir = mkdtempSync(join(tmpdir(), 'kubeherald-demo-'))
-  const moments = day(store, { random: parts.random, now })
-  let timer = setTimeout(next, FIRST_PAUSE_MS)
-
-  function next(): void {
-    const { value } = moments.next()
-    value?.act()
-    timer = setTimeout(next, value?.afterMs ?? FIRST_PAUSE_MS)
-  }
-
-  return {
-    url,
-    kubeconfig: writeKubeconfig(dir, url),
-    async [Symbol.asyncDispose]() {
-      clearTimeout(timer)
-      const closed = once(server, 'close')
-      server.close()
-      server.closeAllConnections()
-      await closed
-      rmSync(dir, { recursive: true, force: true })
-    },
-  }
+  /** How many changes are remembered: a watch from before them gets 410 Gone. Default 1,000. */
+  history?: number
 }
 
-function writeKubeconfig(dir: string, server: string): string {
-  const file = join(dir, 'kubeconfig')
-  const config = {
-    apiVersion: 'v1',
-    kind: 'Config',
-    'current-context': 'demo',
-    contexts: [{ name: 'demo', context: { cluster: 'demo', user: 'demo' } }],
-    clusters: [{ name: 'demo', cluster: { server } }],
-    users: [{ name: 'demo', user: {} }],
+const HISTORY = 1_000
+const AGE_MS = 9 * 24 * 3_600_000
+const FIRST_CHANGE_MS = 200
+
+/** Starts an API server in this process, on a free loopback port, with a small cluster in which something always happens. */
+export async function startDemoCluster({
+  random,
+  clock,
+  history = HISTORY,
+}: DemoOptions): Promise<DemoCluster> {
+  const world = buildWorld({ random, clock, history })
+  const server = await serveApi(world.store)
+  const dir = await mkdtemp(join(tmpdir(), 'kubeherald-demo-'))
+  const kubeconfig = join(dir, 'kubeconfig.yaml')
+  await writeFile(kubeconfig, kubeconfigOf(server.url), { mode: 0o600 })
+  const stop = play(world)
+  const close = async () => {
+    stop()
+    await server[Symbol.asyncDispose]()
+    await rm(dir, { recursive: true, force: true })
   }
-  writeFileSync(file, JSON.stringify(config))
-  return file
+  return { url: server.url, kubeconfig, describe: () => describe(world), close, [Symbol.asyncDispose]: close }
+}
+
+/** A cluster that has been there for some days. */
+export function buildWorld({ random, clock, history = HISTORY }: DemoOptions): World {
+  let ageMs = AGE_MS
+  const time = { now: () => clock.now() - ageMs }
+  const chance = chanceOf(random)
+  const world = createWorld(createStore({ chance, clock: time, history }), chance, time)
+  for (const _ of setUp(world)) ageMs -= 60_000
+  ageMs = 0
+  world.forgetEvents()
+  return world
+}
+
+function play(world: World): () => void {
+  const day = playDay(world)
+  let timer = setTimeout(goOn, FIRST_CHANGE_MS)
+  function goOn(): void {
+    timer = setTimeout(goOn, day.next().value)
+  }
+  return () => clearTimeout(timer)
+}
+
+function describe(world: World): string {
+  const count = (apiVersion: string, kind: string) => world.all(apiVersion, kind).length
+  const [nodes, namespaces, pods] = [count('v1', 'Node'), count('v1', 'Namespace'), count('v1', 'Pod')]
+  return `${nodes} nodes, ${namespaces} namespaces, ${pods} pods, with something happening every second`
+}
+
+function kubeconfigOf(url: string): string {
+  return `apiVersion: v1
+kind: Config
+current-context: demo
+contexts:
+  - { name: demo, context: { cluster: demo, user: demo } }
+clusters:
+  - { name: demo, cluster: { server: "${url}" } }
+users:
+  - { name: demo, user: {} }
+`
 }
