@@ -13,6 +13,7 @@ export interface Bed extends AsyncDisposable {
   redis: RedisServer
   hook: Receiver
   kubeherald: Kubeherald
+  /** What the receiver took: requests that it answered with 200. */
   arrivals(): Arrival[]
   /** What etcd says happened to the watched objects since kubeherald was ready. */
   history(): Promise<HistoryEntry[]>
@@ -50,7 +51,8 @@ rules: ${options.rules ?? '[{ name: all, when: { namespace: default }, to: [hook
     }),
   )
   const since = (await currentRevision(kubernetes.etcdUrl)) + 1
-  const arrivals = () => hook.requests.map((request) => arrivalOf(request.body))
+  const arrivals = () =>
+    hook.requests.filter(({ status }) => status === 200).map(({ body }) => arrivalOf(body))
   const history = async () =>
     (await etcdHistory(kubernetes.etcdUrl, options.prefixes ?? ['configmaps'], since)).filter(
       ({ key }) => key.includes('/default/') && !key.endsWith('kube-root-ca.crt'),

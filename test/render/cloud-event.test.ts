@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest'
+import type { Delivery } from '../../src/delivery.ts'
+import { render } from '../../src/render/message.ts'
+import { headerFor } from '../queue/objects.ts'
+
+const delivery = (event: Partial<Delivery['event']> = {}): Delivery => ({
+  sink: 'hook',
+  rule: 'all',
+  event: { ...headerFor('web', '7', 'MODIFIED', 'u-1'), ...event },
+  objectJson: Buffer.from('{"kind":"ConfigMap","data":{"a":"ü"}}'),
+})
+
+function envelope(of: Delivery): any {
+  const rendered = render(of, 0)
+  if (rendered.kind !== 'message') throw new Error(rendered.detail)
+  return JSON.parse(rendered.message.cloudEvent.toString())
+}
+
+test('a delivery is a CloudEvent 1.0 with the object as it came', () => {
+  expect(envelope(delivery())).toEqual({
+    specversion: '1.0',
+    id: 'cluster-uid/u-1/7/MODIFIED',
+    source: '/clusters/test',
+    type: 'dev.kubeherald.resource.modified',
+    subject: '/api/v1/namespaces/default/configmaps/web',
+    time: '2025-06-15T15:06:40.000Z',
+    datacontenttype: 'application/json',
+    cluster: 'test',
+    kind: 'ConfigMap',
+    apiversion: 'v1',
+    namespace: 'default',
+    name: 'web',
+    uid: 'u-1',
+    resourceversion: '7',
+    partitionkey: 'u-1',
+    data: { type: 'MODIFIED', rule: 'all', object: { kind: 'ConfigMap', data: { a: 'ü' } } },
+  })
+})
+
+test('names of attributes are lower-case letters and digits, as CloudEvents wants', () => {
+  const names = Object.keys(envelope(delivery({ synthesized: true })))
+  expect(names.filter((name) => !/^[a-z0-9]+$/.test(name))).toEqual([])
+})
+
+test('synthesized stands there only where it is true, and an Event is told in one form', () => {
+  const event = { type: 'Warning', reason: 'BackOff', message: 'm', count: 3, regarding: { kind: 'Pod' } }
+  expect(envelope(delivery())).not.toHaveProperty('synthesized')
+  expect(envelope(delivery({ synthesized: true, event }))).toMatchObject({
+    synthesized: true,
+    data: { event },
+  })
+})

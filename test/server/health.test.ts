@@ -1,0 +1,79 @@
+import { request } from 'undici'
+import { expect, test } from 'vitest'
+import { createMetrics } from '../../src/metrics.ts'
+import { liveness, readiness, type Vitals } from '../../src/server/health.ts'
+import { startServer } from '../../src/server/http.ts'
+import type { WatchStatus } from '../../src/status.ts'
+
+const WATCH: WatchStatus = {
+  key: 'k',
+  title: 'pods',
+  phase: 'watching',
+  resourceVersion: '7',
+  lastContactMs: 90,
+  aliveUntilMs: 200,
+  ready: true,
+}
+const VITALS: Vitals = {
+  nowMs: 100,
+  watches: [WATCH],
+  sinks: [],
+  redisTrouble: undefined,
+  redisFull: false,
+  stopping: false,
+}
+const isOk = (checks: readonly { ok: boolean }[]) => checks.every(({ ok }) => ok)
+
+test.each<[string, Partial<Vitals>, boolean]>([
+  ['all is well', {}, true],
+  ['a watch made no progress for too long', { watches: [{ ...WATCH, aliveUntilMs: 99 }] }, false],
+  ['a watch waits for Redis', { watches: [{ ...WATCH, aliveUntilMs: 99 }], redisTrouble: 'gone' }, true],
+])('live: %s', (_name, change, live) => {
+  expect(isOk(liveness({ ...VITALS, ...change }))).toBe(live)
+})
+
+test.each<[string, Partial<Vitals>, boolean]>([
+  ['all is well', {}, true],
+  ['Redis is away', { redisTrouble: 'ECONNREFUSED' }, false],
+  ['Redis is full', { redisFull: true }, false],
+  ['a watch has no position yet', { watches: [{ ...WATCH, ready: false, phase: 'listing' }] }, false],
+  [
+    'a watch is forbidden',
+    { watches: [{ ...WATCH, ready: false, phase: 'failing', lastError: '403' }] },
+    false,
+  ],
+  ['a kind is not installed yet', { watches: [{ ...WATCH, phase: 'waiting-for-kind' }] }, true],
+  ['a sink fails', { sinks: [{ sink: 's', healthy: false }] }, true],
+  ['it stops', { stopping: true }, false],
+])('ready: %s', (_name, change, ready) => {
+  expect(isOk(readiness({ ...VITALS, ...change }))).toBe(ready)
+})
+
+test('the endpoints say what they check, and give metrics', async () => {
+  const { registry } = createMetrics()
+  let vitals = VITALS
+  const server = await startServer({ host: '127.0.0.1', port: 0, registry, vitals: () => vitals })
+  const get = async (path: string) => {
+    const { statusCode, body } = await request(`${server.url}${path}`)
+    return { statusCode, text: await body.text() }
+  }
+  expect(await get('/livez')).toMatchObject({ statusCode: 200 })
+  vitals = { ...VITALS, redisTrouble: 'no connection' }
+  expect(await get('/readyz')).toMatchObject({
+    statusCode: 503,
+    text: expect.stringContaining('[-]redis failed: no connection'),
+  })
+  expect((await get('/metrics')).text).toContain('kubeherald_redis_up')
+  expect(await get('/other')).toMatchObject({ statusCode: 404 })
+  await server.close()
+})
+
+test('a port that is taken is told in one line', async () => {
+  const { registry } = createMetrics()
+  const first = await startServer({ host: '127.0.0.1', port: 0, registry, vitals: () => VITALS })
+  const port = Number(new URL(first.url).port)
+  await expect(startServer({ host: '127.0.0.1', port, registry, vitals: () => VITALS })).rejects.toThrow(
+    /another process listens there/,
+  )
+  await first.close()
+})

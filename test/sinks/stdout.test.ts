@@ -1,0 +1,86 @@
+import { PassThrough } from 'node:stream'
+import { expect, test } from 'vitest'
+import { textLine } from '../../sinks/stdout/format.ts'
+import { openOutput } from '../../sinks/stdout/index.ts'
+import { render } from '../../src/render/message.ts'
+import type { EventHeader, Message } from '../../src/sink/index.ts'
+import { headerFor } from '../queue/objects.ts'
+
+function message(event: Partial<EventHeader> = {}): Message {
+  const delivery = {
+    sink: 's',
+    rule: 'all',
+    event: { ...headerFor('web', '7', 'ADDED', 'u'), ...event },
+    objectJson: Buffer.from('{}'),
+  }
+  const rendered = render(delivery, 0)
+  if (rendered.kind !== 'message') throw new Error(rendered.detail)
+  return rendered.message
+}
+
+const outputOf = (stream: PassThrough) => stream as unknown as NodeJS.WriteStream
+
+test('not on a terminal: a CloudEvent a line', async () => {
+  const stream = new PassThrough()
+  const sink = openOutput(outputOf(stream), 'auto')
+  expect(await sink.deliver([message(), message({ name: 'other' })])).toEqual([
+    { kind: 'delivered' },
+    { kind: 'delivered' },
+  ])
+  const lines = String(stream.read())
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(lines).toMatchObject([{ specversion: '1.0', name: 'web' }, { name: 'other' }])
+})
+
+test('for people: when, what and which object', () => {
+  expect(textLine(message(), false)).toBe('15:06:40  ADDED     ConfigMap default/web  [all]\n')
+})
+
+test('an Event tells what it says, about what, and how often', () => {
+  const event = {
+    type: 'Warning',
+    reason: 'BackOff',
+    message: 'Back-off',
+    count: 3,
+    regarding: { kind: 'Pod', namespace: 'shop', name: 'web-1' },
+  }
+  expect(textLine(message({ kind: 'Event', event }), false)).toBe(
+    '15:06:40  Warning   Pod shop/web-1  BackOff: Back-off (×3)  [all]\n',
+  )
+})
+
+test('object data cannot colour the terminal or move its cursor', () => {
+  const event = {
+    type: 'Normal',
+    reason: 'X',
+    message: 'a\u001b[31mred\u009b2J\r\nb',
+    count: 1,
+    regarding: { kind: 'Pod', name: 'x\u001b]0;t\u0007' },
+  }
+  const line = textLine(message({ event }), false)
+  expect(line.slice(0, -1)).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/)
+})
+
+test('a delivery counts only when the stream has taken it', async () => {
+  const slow = new PassThrough({ highWaterMark: 1 })
+  const sink = openOutput(outputOf(slow), 'json')
+  let done = false
+  const first = sink.deliver([message()]).then(() => {
+    done = true
+  })
+  const second = sink.deliver([message()])
+  slow.resume()
+  await Promise.all([first, second])
+  expect(done).toBe(true)
+})
+
+test('a reader that went away is a failure of the sink: nothing is lost', async () => {
+  const stream = new PassThrough()
+  const sink = openOutput(outputOf(stream), 'json')
+  stream.destroy(Object.assign(new Error('broken pipe'), { code: 'EPIPE' }))
+  expect(await sink.deliver([message()])).toMatchObject([
+    { kind: 'retry', scope: 'sink', detail: expect.stringContaining('nobody reads') },
+  ])
+})

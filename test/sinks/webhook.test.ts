@@ -1,0 +1,197 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { type CloudEvent, HTTP } from 'cloudevents'
+import { Webhook } from 'standardwebhooks'
+import { expect, test } from 'vitest'
+import webhook from '../../sinks/webhook/index.ts'
+import { silentLog } from '../../src/log.ts'
+import { render } from '../../src/render/message.ts'
+import { outcomeOfStatus, retryAfterMs } from '../../src/sink/http.ts'
+import type { Message, Outcome } from '../../src/sink/index.ts'
+import { headerFor } from '../queue/objects.ts'
+import { type Answer, startReceiver } from '../servers/receiver.ts'
+
+const SECRET = `whsec_${Buffer.from('a-secret-of-thirty-two-bytes-or-so').toString('base64')}`
+const OLD_SECRET = `whsec_${Buffer.from('another-secret-of-thirty-two-bytes').toString('base64')}`
+const never = new AbortController().signal
+
+function message(name = 'web', version = '7', object = '{}'): Message {
+  const event = headerFor(name, version, 'MODIFIED', `uid-${name}`)
+  const rendered = render({ sink: 'hook', rule: 'all', event, objectJson: Buffer.from(object) }, 0)
+  if (rendered.kind !== 'message') throw new Error(rendered.detail)
+  return rendered.message
+}
+
+async function open(options: object) {
+  const checked = await webhook.config['~standard'].validate(options)
+  if (!('value' in (checked as object))) throw new Error(JSON.stringify(checked))
+  const context = { name: 'hook', cluster: 'test', log: silentLog, userAgent: 'kubeherald/test', clock: Date }
+  const sink = await webhook.open((checked as { value: never }).value, context)
+  return { ...sink, [Symbol.asyncDispose]: () => sink.close() }
+}
+
+async function deliverTo(answer: Answer, options: object = {}): Promise<Outcome | undefined> {
+  await using hook = await startReceiver()
+  hook.answer(() => answer)
+  await using sink = await open({ url: hook.url, ...options })
+  const [outcome] = await sink.deliver([message()], never)
+  return outcome
+}
+
+test('a request is a CloudEvent that the cloudevents package reads', async () => {
+  await using hook = await startReceiver()
+  await using sink = await open({ url: hook.url, headers: { 'x-team': 'shop' } })
+  expect(await sink.deliver([message()], never)).toEqual([{ kind: 'delivered' }])
+  const [request] = hook.requests
+  const event = HTTP.toEvent({
+    headers: request!.headers as Record<string, string>,
+    body: request!.body,
+  }) as CloudEvent
+  expect(event).toMatchObject({
+    id: 'cluster-uid/uid-web/7/MODIFIED',
+    subject: '/api/v1/namespaces/default/configmaps/web',
+  })
+  expect(event.validate()).toBe(true)
+  expect(request?.headers).toMatchObject({ 'x-team': 'shop', 'user-agent': 'kubeherald/test' })
+})
+
+test('signatures are those of Standard Webhooks, with the new and the old secret', async () => {
+  await using hook = await startReceiver()
+  await using sink = await open({ url: hook.url, secret: [SECRET, OLD_SECRET] })
+  await sink.deliver([message()], never)
+  const { headers, body } = hook.requests[0]!
+  for (const secret of [SECRET, OLD_SECRET]) {
+    expect(new Webhook(secret).verify(body, headers as Record<string, string>)).toMatchObject({
+      specversion: '1.0',
+    })
+  }
+  const other = `whsec_${Buffer.from('a-secret-that-nobody-uses-anywhere').toString('base64')}`
+  expect(() => new Webhook(other).verify(body, headers as Record<string, string>)).toThrow()
+  expect(() => new Webhook(SECRET).verify(`${body} `, headers as Record<string, string>)).toThrow()
+})
+
+test.each<[number, string, string?]>([
+  [200, 'delivered'],
+  [202, 'delivered'],
+  [204, 'delivered'],
+  [301, 'retry', 'sink'],
+  [307, 'retry', 'sink'],
+  [400, 'rejected'],
+  [405, 'rejected'],
+  [413, 'rejected'],
+  [415, 'rejected'],
+  [418, 'rejected'],
+  [422, 'rejected'],
+  [401, 'retry', 'sink'],
+  [403, 'retry', 'sink'],
+  [404, 'retry', 'sink'],
+  [407, 'retry', 'sink'],
+  [408, 'retry', 'sink'],
+  [409, 'retry', 'event'],
+  [410, 'retry', 'sink'],
+  [425, 'retry', 'sink'],
+  [429, 'retry', 'sink'],
+  [500, 'retry', 'event'],
+  [502, 'retry', 'sink'],
+  [503, 'retry', 'sink'],
+  [504, 'retry', 'sink'],
+])('status %i means %s', async (status, kind, scope) => {
+  const outcome = await deliverTo({ status, body: 'why', headers: { location: 'http://169.254.169.254/' } })
+  expect(outcome).toMatchObject({ kind, ...(scope && { scope }) })
+})
+
+test('a refusal carries the first bytes of the answer', () => {
+  expect(outcomeOfStatus(422, undefined, 'no sevens', 0)).toEqual({
+    kind: 'rejected',
+    reason: 'rejected',
+    detail: 'HTTP 422: no sevens',
+  })
+})
+
+test.each<[string, string | undefined, number | undefined]>([
+  ['seconds', '7', 7_000],
+  ['an HTTP date', 'Thu, 01 Jan 1970 00:00:10 GMT', 10_000],
+  ['a date in the past', 'Thu, 01 Jan 1970 00:00:00 GMT', 0],
+  ['far too long', '999999', 3_600_000],
+  ['nonsense', 'soon', undefined],
+  ['nothing', undefined, undefined],
+])('Retry-After: %s', (_name, value, expected) => {
+  expect(retryAfterMs(value, 0)).toBe(expected)
+})
+
+test('a 2xx counts when its status is there, even if the body never ends', async () => {
+  await using hook = await startReceiver()
+  await using sink = await open({ url: hook.url })
+  hook.answer(() => ({ status: 200, body: 'x'.repeat(1_000_000) }))
+  expect(await sink.deliver([message()], never)).toEqual([{ kind: 'delivered' }])
+})
+
+test.each([
+  ['a reset', { reset: true }, 'network', 'sink'],
+  ['no answer in time', { hang: true }, 'timeout', 'event'],
+])('%s is tried again', async (_name, answer, reason, scope) => {
+  expect(await deliverTo(answer, { timeout: '300ms' })).toMatchObject({ kind: 'retry', reason, scope })
+})
+
+test('nobody listening, and a name that does not exist, are tried again', async () => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await using refused = await open({ url: `http://127.0.0.1:${port}/` })
+  expect(await refused.deliver([message()], never)).toMatchObject([
+    { kind: 'retry', reason: 'network', scope: 'sink' },
+  ])
+  await using unknown = await open({ url: 'http://nowhere.invalid/' })
+  expect(await unknown.deliver([message()], never)).toMatchObject([
+    { kind: 'retry', reason: 'network', scope: 'sink' },
+  ])
+})
+
+test.each([
+  'http://169.254.169.254/latest/meta-data',
+  'http://[fe80::1]/',
+  'http://[::ffff:169.254.169.254]/',
+  'http://metadata.google.internal/',
+])('%s is not asked: link-local and metadata addresses are denied', async (url) => {
+  await using sink = await open({ url })
+  expect(await sink.deliver([message()], never)).toMatchObject([{ kind: 'retry', reason: 'config' }])
+})
+
+test('deliveries of one object keep their order, different objects go side by side', async () => {
+  await using hook = await startReceiver()
+  hook.answer(() => ({ status: 200, delayMs: Math.random() * 5 }))
+  await using sink = await open({ url: hook.url, concurrency: 8 })
+  const batch = Array.from({ length: 60 }, (_, i) => message(`object-${i % 6}`, String(i)))
+  expect(await sink.deliver(batch, never)).toEqual(batch.map(() => ({ kind: 'delivered' })))
+  for (let i = 0; i < 6; i++) {
+    const versions = hook.requests
+      .map(({ body }) => JSON.parse(body))
+      .filter(({ name }) => name === `object-${i}`)
+      .map(({ resourceversion }) => Number(resourceversion))
+    expect(versions).toEqual(versions.toSorted((a, b) => a - b))
+  }
+})
+
+test('after a failure the later deliveries of that object are not sent, others are', async () => {
+  await using hook = await startReceiver()
+  hook.answer(({ body }) => ({ status: JSON.parse(body).name === 'bad' ? 500 : 200 }))
+  await using sink = await open({ url: hook.url })
+  const outcomes = await sink.deliver([message('bad', '1'), message('good', '1'), message('bad', '2')], never)
+  expect(outcomes.map(({ kind }) => kind)).toEqual(['retry', 'delivered', 'retry'])
+  expect(hook.requests).toHaveLength(2)
+})
+
+test('the id stays the same over all attempts, the timestamp is the attempt’s', async () => {
+  await using hook = await startReceiver()
+  await using sink = await open({ url: hook.url, secret: SECRET })
+  await sink.deliver([message()], never)
+  await sink.deliver([message()], never)
+  const ids = hook.requests.map(({ headers }) => headers['webhook-id'])
+  expect(new Set(ids)).toEqual(new Set(['cluster-uid/uid-web/7/MODIFIED']))
+})
+
+test('an address with a password or a query is not told in a failure', async () => {
+  await using sink = await open({ url: 'http://user:hunter2@nowhere.invalid/?token=hunter3' })
+  expect(JSON.stringify(await sink.deliver([message()], never))).not.toMatch(/hunter/)
+})

@@ -1,0 +1,200 @@
+import { expect, test } from 'vitest'
+import type { Source, Transition } from '../../src/change.ts'
+import { readKubeEvent } from '../../src/watch/kube-event.ts'
+import { normalise } from '../../src/watch/normalise.ts'
+import { scanObject } from '../../src/watch/scan.ts'
+
+const CONTEXT = { cluster: 'prod', salt: Buffer.from('salt') }
+
+function eventOf(
+  object: Record<string, any>,
+  resource: Partial<Source['resource']> = {},
+  type: Transition['type'] = 'ADDED',
+) {
+  const scanned = scanObject(Buffer.from(JSON.stringify(object)))!
+  const source = {
+    key: 'k',
+    title: 't',
+    resource: {
+      group: '',
+      version: 'v1',
+      kind: 'ConfigMap',
+      plural: 'configmaps',
+      namespaced: true,
+      ...resource,
+    },
+    namespace: '',
+    labelSelector: '',
+    fieldSelector: '',
+    initial: 'now' as const,
+    clusterUid: 'cluster-uid',
+  }
+  const { uid, resourceVersion, namespace, name, labelsJson } = scanned
+  const transition = {
+    type,
+    uid,
+    resourceVersion,
+    namespace,
+    name,
+    labelsJson,
+    observedAtMs: 0,
+    synthesized: false,
+    object: scanned,
+  }
+  return normalise(source, transition, CONTEXT)
+}
+
+const METADATA = { name: 'web', namespace: 'shop', uid: 'u-1', resourceVersion: '7' }
+
+test('leaves managedFields and the last applied configuration out, and keeps everything else as it came', () => {
+  const last = 'kubectl.kubernetes.io/last-applied-configuration'
+  const annotations = { keep: 'me', [last]: '{"secret":"no"}' }
+  const event = eventOf({
+    kind: 'ConfigMap',
+    metadata: { ...METADATA, managedFields: [{ a: 1 }], annotations },
+    data: { a: 'ü\u2028' },
+  })
+  expect(event.object).toEqual({
+    kind: 'ConfigMap',
+    metadata: { ...METADATA, annotations: { keep: 'me' } },
+    data: { a: 'ü\u2028' },
+  })
+})
+
+test.each([
+  ['a Secret', { data: { password: 'aHVudGVyMg==' }, stringData: { token: 'hunter2' } }],
+  [
+    'a Secret with the last applied one',
+    {
+      data: { password: 'aHVudGVyMg==' },
+      metadata: {
+        ...METADATA,
+        annotations: {
+          'kubectl.kubernetes.io/last-applied-configuration': '{"data":{"password":"aHVudGVyMg=="}}',
+        },
+      },
+    },
+  ],
+])('of %s only keys and salted hashes leave', (_name, object) => {
+  const event = eventOf(
+    { kind: 'Secret', metadata: METADATA, ...object },
+    { kind: 'Secret', plural: 'secrets' },
+  )
+  const text = event.objectJson.toString()
+  expect(text).not.toContain('aHVudGVyMg')
+  expect(text).not.toContain('hunter2')
+  expect((event.object as any).data.password).toMatch(/^sha256:[0-9a-f]{16}$/)
+})
+
+test('the hash of a Secret value depends on the salt, and is the same for the same value', () => {
+  const secret = { kind: 'Secret', metadata: METADATA, data: { a: 'x', b: 'x', c: 'y' } }
+  const { a, b, c } = (eventOf(secret, { kind: 'Secret', plural: 'secrets' }).object as any).data
+  expect(a).toBe(b)
+  expect(a).not.toBe(c)
+})
+
+test.each([
+  [{ group: '', version: 'v1', plural: 'pods' }, 'shop', '/api/v1/namespaces/shop/pods/web'],
+  [
+    { group: 'apps', version: 'v1', plural: 'deployments' },
+    'shop',
+    '/apis/apps/v1/namespaces/shop/deployments/web',
+  ],
+  [{ group: '', version: 'v1', plural: 'nodes', namespaced: false }, undefined, '/api/v1/nodes/web'],
+])('the path of %o is the API path', (resource, namespace, path) => {
+  const metadata = { name: 'web', uid: 'u-1', resourceVersion: '7', ...(namespace && { namespace }) }
+  const event = eventOf({ metadata }, resource)
+  expect(event).toMatchObject({
+    path,
+    namespace,
+    id: 'cluster-uid/u-1/7/ADDED',
+    time: '1970-01-01T00:00:00.000Z',
+  })
+})
+
+test('labels called constructor and __proto__ are labels like others', () => {
+  const bytes = `{"metadata":{"name":"web","uid":"u","resourceVersion":"1","labels":{"constructor":"a","__proto__":"b"}}}`
+  const scanned = scanObject(Buffer.from(bytes))!
+  const source = {
+    resource: { group: '', version: 'v1', kind: 'X', plural: 'xs', namespaced: false },
+  } as Source
+  const transition = {
+    ...scanned,
+    type: 'ADDED' as const,
+    observedAtMs: 0,
+    synthesized: false,
+    object: scanned,
+  }
+  const { labels } = normalise(source, transition, CONTEXT)
+  expect(Object.entries(labels)).toEqual([
+    ['constructor', 'a'],
+    ['__proto__', 'b'],
+  ])
+})
+
+test('a deletion that nobody saw carries what the index knows', () => {
+  const source = {
+    clusterUid: 'c',
+    resource: { group: 'apps', version: 'v1', kind: 'Deployment', plural: 'deployments', namespaced: true },
+  } as Source
+  const transition = {
+    type: 'DELETED' as const,
+    uid: 'u',
+    resourceVersion: '7',
+    namespace: 'shop',
+    name: 'web',
+    labelsJson: '{"a":"b"}',
+    observedAtMs: 0,
+    synthesized: true,
+  }
+  const event = normalise(source, transition, CONTEXT)
+  expect(event.object).toEqual({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { namespace: 'shop', name: 'web', uid: 'u', resourceVersion: '7', labels: { a: 'b' } },
+  })
+})
+
+test('an old Event tells count, times and component', () => {
+  const event = readKubeEvent({
+    type: 'Warning',
+    reason: 'BackOff',
+    message: 'm',
+    count: 5,
+    firstTimestamp: 't1',
+    lastTimestamp: 't2',
+    involvedObject: { kind: 'Pod', name: 'web' },
+    source: { component: 'kubelet' },
+  })
+  expect(event).toEqual({
+    type: 'Warning',
+    reason: 'BackOff',
+    message: 'm',
+    count: 5,
+    firstSeen: 't1',
+    lastSeen: 't2',
+    regarding: { kind: 'Pod', name: 'web' },
+    reportingComponent: 'kubelet',
+  })
+})
+
+test('a new-style Event with null timestamps has the times of eventTime and series', () => {
+  const event = readKubeEvent({
+    type: 'Normal',
+    reason: 'Scheduled',
+    note: 'n',
+    eventTime: 't1',
+    firstTimestamp: null,
+    lastTimestamp: null,
+    series: { count: 9, lastObservedTime: 't3' },
+    regarding: { kind: 'Pod' },
+    reportingController: 'scheduler',
+  })
+  expect(event).toMatchObject({
+    message: 'n',
+    count: 9,
+    firstSeen: 't1',
+    lastSeen: 't3',
+    reportingComponent: 'scheduler',
+  })
+})
