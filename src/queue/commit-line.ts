@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { FencedError } from '../change.ts'
 import type { Logger } from '../log.ts'
+import { isTransient, rootOf } from './redis-fault.ts'
 
 /** The one connection on which commits happen, one at a time: WATCH belongs to a connection. */
 export interface CommitLine {
@@ -29,8 +29,8 @@ export function createCommitLine({ redis, room, onOutOfMemory, log }: CommitLine
   let trouble: string | undefined
 
   function report(error: unknown): void {
-    const message = String((error as Error).message)
-    if (message.includes('OOM')) onOutOfMemory()
+    const { message } = rootOf(error)
+    if (message.startsWith('OOM')) onOutOfMemory()
     if (trouble === undefined) log.warn({ error: message }, 'cannot write to Redis; watches wait')
     trouble = message
   }
@@ -66,15 +66,3 @@ export function createCommitLine({ redis, room, onOutOfMemory, log }: CommitLine
     trouble: () => trouble,
   }
 }
-
-/** True when Redis or the way to it is at fault, so that the same may succeed later. */
-export function isTransient(error: unknown): boolean {
-  if (error instanceof FencedError || !(error instanceof Error)) return false
-  if (error.name === 'AbortError') return false
-  if (error.name === 'ReplyError') return TRANSIENT_REPLY.test(error.message)
-  return error.name === 'MaxRetriesPerRequestError' || 'code' in error || CONNECTION_LOST.test(error.message)
-}
-
-const TRANSIENT_REPLY =
-  /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MOVED|ASK|OOM|EXECABORT|MISCONF|NOREPLICAS|BUSY|UNBLOCKED)/
-const CONNECTION_LOST = /Connection is closed|isn't writeable|Command timed out|Connection in subscriber mode/

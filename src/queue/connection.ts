@@ -1,5 +1,5 @@
 import { Redis, type RedisOptions } from 'ioredis'
-import type { Logger } from '../log.ts'
+import { type Logger, silentLog } from '../log.ts'
 
 /**
  * What a connection is for. `commit`: never resends by itself, because a lost reply says nothing (a commit asks the
@@ -8,6 +8,9 @@ import type { Logger } from '../log.ts'
 export type Purpose = 'commit' | 'work' | 'command'
 
 const MAX_RECONNECT_DELAY_MS = 1_000
+
+/** A Redis that is silent for longer is frozen or out of reach: TCP alone would notice after a quarter of an hour. */
+const SILENCE_MS = 15_000
 
 const OPTIONS = {
   // autoResend off together with maxRetriesPerRequest null would leave promises unsettled for ever.
@@ -20,6 +23,9 @@ const OPTIONS = {
 export function openRedis(url: string, purpose: Purpose, log: Logger): Redis {
   const options = {
     retryStrategy: (attempt: number) => Math.min(50 * 2 ** Math.min(attempt, 6), MAX_RECONNECT_DELAY_MS),
+    // After a failover the old master may keep the connection: the name may lead to the new one.
+    reconnectOnError: ({ message }: Error) => message.startsWith('READONLY'),
+    socketTimeout: SILENCE_MS,
     lazyConnect: true,
     ...OPTIONS[purpose],
   }
@@ -28,6 +34,25 @@ export function openRedis(url: string, purpose: Purpose, log: Logger): Redis {
   logChanges(redis, purpose, log)
   redis.connect().catch(() => {}) // reported by the 'error' event; reconnecting goes on
   return redis
+}
+
+/** A `command` connection that answers; throws the address and the reason, and nothing that holds the password. */
+export async function reachRedis(url: string): Promise<Redis> {
+  const redis = openRedis(url, 'command', silentLog)
+  let reason = 'no answer'
+  redis.on('error', ({ message }: Error) => {
+    reason = message
+  })
+  try {
+    await redis.ping()
+    return redis
+  } catch (error) {
+    redis.disconnect()
+    const { name, message } = error as Error
+    if (name === 'ReplyError') reason = message
+    // Not as the cause: errors of ioredis carry the command with its arguments, AUTH among them.
+    throw new Error(`Redis at ${addressOf(url)} does not answer: ${reason}`)
+  }
 }
 
 /** host:port or socket path, without user and password. */

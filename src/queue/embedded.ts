@@ -1,12 +1,13 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir, totalmem } from 'node:os'
+import { existsSync, lstatSync, mkdirSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Redis } from 'ioredis'
 import { type Logger, silentLog } from '../log.ts'
-import { openRedis } from './connection.ts'
+import { EmbeddedError, hasData, launchRedis, probe, type RedisProgram, shutDown } from './redis-program.ts'
+import { lockState } from './state-lock.ts'
+
+export { EmbeddedError } from './redis-program.ts'
 
 /** A private Redis for one node: its socket and data lie in the state directory. */
 export interface EmbeddedRedis {
@@ -15,155 +16,114 @@ export interface EmbeddedRedis {
   stop(): Promise<void>
 }
 
-/** The state directory is in use, or there is no redis-server; the message says what to do. */
-export class EmbeddedError extends Error {
-  override name = 'EmbeddedError'
-}
-
-const MEMORY_SHARE = 0.25
+/** sun_path holds 104 bytes on macOS, 108 on Linux. */
 const MAX_SOCKET_PATH = 100
-const START_TIMEOUT_MS = 60_000
-const RESTART_PAUSE_MS = 1_000
+
+const FIRST_PAUSE_MS = 500
+const MAX_PAUSE_MS = 30_000
+const HEALTHY_MS = 60_000
+const ORPHAN_LIMIT_MS = 30_000
 
 /** Starts it for `run`, which owns the directory: a second one is refused. Starts it again should it die. */
 export async function startEmbedded(dir: string, log: Logger): Promise<EmbeddedRedis> {
   mkdirSync(dir, { recursive: true, mode: 0o700 })
-  const release = lock(join(dir, 'kubeherald.pid'), dir)
-  const url = `unix://${socketPath(dir)}`
-  // One that a killed process left behind still has the data.
-  if (await answers(url)) await shutDown(url)
-  let stopping = false
-  let child = await launch(dir, url)
-  const watchOver = (running: ChildProcess) =>
-    running.once('exit', async (code, signal) => {
-      if (stopping) return
-      log.error({ code, signal }, 'the private redis-server ended; starting it again')
-      await pause(RESTART_PAUSE_MS)
-      if (stopping) return
-      child = await launch(dir, url)
-      watchOver(child)
-    })
-  watchOver(child)
-  return {
-    url,
-    async stop() {
-      stopping = true
-      const gone = new Promise((resolve) => child.once('exit', resolve))
-      if (child.exitCode === null && child.signalCode === null) {
-        child.kill('SIGTERM')
-        await gone
-      }
-      release()
-    },
+  const socket = socketPath(dir)
+  const release = await lock(dir, socket)
+  try {
+    await endOrphan(dir, socket)
+    const stopping = new AbortController()
+    const launch = () => launchRedis(dir, socket, log, stopping.signal)
+    const running = keepRunning(await launch(), launch, log, stopping.signal)
+    return {
+      url: `unix://${socket}`,
+      async stop() {
+        stopping.abort()
+        await running
+        release()
+      },
+    }
+  } catch (error) {
+    release()
+    throw error
   }
 }
 
 /** For commands beside `run`: uses the one that runs, or starts one for as long as the command takes. */
 export async function useEmbedded(dir: string): Promise<EmbeddedRedis> {
-  const url = `unix://${socketPath(dir)}`
-  if (await answers(url)) return { url, async stop() {} }
-  if (!existsSync(join(dir, 'appendonlydir')))
-    throw new EmbeddedError(`there is nothing in ${dir}: kubeherald has not run with it`)
+  if (!existsSync(dir)) throw nothingIn(dir)
+  const socket = socketPath(dir)
+  while ((await probe(socket)) === 'loading') await pause(100)
+  if ((await probe(socket)) === 'ready') return { url: `unix://${socket}`, async stop() {} }
+  if (!hasData(dir)) throw nothingIn(dir)
   return startEmbedded(dir, silentLog)
 }
 
-async function launch(dir: string, url: string): Promise<ChildProcess> {
-  const hadData = existsSync(join(dir, 'appendonlydir'))
-  // In a process group of its own: Ctrl-C in a terminal must not stop it before us.
-  const child = spawn(serverProgram(), serverArguments(dir, url), {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
+function nothingIn(dir: string): EmbeddedError {
+  return new EmbeddedError(`there is nothing in ${dir}: kubeherald has not run with it`)
+}
+
+async function lock(dir: string, socket: string): Promise<() => void> {
+  const isLive = async () => (await probe(socket)) !== 'absent'
+  const lock = await lockState(join(dir, 'kubeherald.pid'), isLive)
+  if ('release' in lock) return lock.release
+  const { pid, host } = lock.heldBy
+  throw new EmbeddedError(
+    `another kubeherald (pid ${pid} on ${host}) runs with ${dir}: stop it, or choose another --state-dir`,
+  )
+}
+
+/** One that a killed process left behind still has the data, and two on the same files would spoil them. */
+async function endOrphan(dir: string, socket: string): Promise<void> {
+  const untilMs = Date.now() + ORPHAN_LIMIT_MS
+  while ((await probe(socket)) !== 'absent') {
+    if (Date.now() > untilMs) {
+      const file = join(dir, 'redis.pid')
+      const pid = existsSync(file) ? ` (pid ${readFileSync(file, 'utf8').trim()})` : ''
+      throw new EmbeddedError(
+        `the redis-server${pid} that an earlier kubeherald left behind does not end: end it`,
+      )
+    }
+    await shutDown(socket)
+    await pause(50)
+  }
+}
+
+/** Starts it again whenever it ends, ever more slowly, until the signal; then stops it. */
+async function keepRunning(
+  first: RedisProgram,
+  launch: () => Promise<RedisProgram>,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  const stopped = new Promise<void>((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true })
   })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.on('data', (chunk) => {
-      output = (output + chunk).slice(-2_000)
+  let program: RedisProgram | undefined = first
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
+    const sinceMs = Date.now()
+    const reason = program && (await Promise.race([program.ended, stopped]))
+    if (signal.aborted) break
+    if (reason) log.error({ reason }, 'the private redis-server ended; starting it again')
+    if (Date.now() - sinceMs > HEALTHY_MS) pauseMs = FIRST_PAUSE_MS
+    await pause(pauseMs, undefined, { signal }).catch(() => {}) // aborted: seen below
+    if (signal.aborted) break
+    program = await launch().catch((error) => {
+      if (!signal.aborted) log.error({ error }, 'the private redis-server does not start; trying again')
+      return undefined
     })
   }
-  const untilMs = Date.now() + START_TIMEOUT_MS
-  while (!(await answers(url))) {
-    if (child.exitCode !== null || Date.now() > untilMs)
-      throw new EmbeddedError(`redis-server did not start: ${output.trim()}`)
-    await pause(20)
-  }
-  // A transaction that was torn by a crash would be replayed with the next one (valkey-io/valkey#4342).
-  if (hadData) await withRedis(url, (redis) => redis.bgrewriteaof()).catch(() => {})
-  return child
+  await program?.stop()
 }
 
-function serverProgram(): string {
-  const found = ['redis-server', 'valkey-server'].find(
-    (name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0,
-  )
-  if (!found) {
-    throw new EmbeddedError(
-      'there is no redis-server (or valkey-server) on this machine: install it, or set redis.url in the configuration',
-    )
-  }
-  return found
-}
-
-function serverArguments(dir: string, url: string): string[] {
-  const maxMemory = Math.floor(totalmem() * MEMORY_SHARE)
-  return [
-    ...['--port', '0', '--unixsocket', url.slice('unix://'.length), '--unixsocketperm', '700', '--dir', dir],
-    ...['--appendonly', 'yes', '--appendfsync', 'everysec', '--save', '', '--daemonize', 'no'],
-    ...['--maxmemory', String(maxMemory), '--maxmemory-policy', 'noeviction', '--loglevel', 'warning'],
-  ]
-}
-
-/** A socket's path may be about 100 bytes long; for deep directories a short one stands in. */
+/** In the state directory; for deep ones in a directory that only this user may enter. */
 function socketPath(dir: string): string {
   const path = join(dir, 'redis.sock')
   if (Buffer.byteLength(path) <= MAX_SOCKET_PATH) return path
-  return join(tmpdir(), `kubeherald-${createHash('sha256').update(dir).digest('hex').slice(0, 16)}.sock`)
-}
-
-/** Gives the release; throws when another live process has it. */
-function lock(file: string, dir: string): () => void {
-  for (;;) {
-    try {
-      writeFileSync(file, String(process.pid), { flag: 'wx' })
-      return () => rmSync(file, { force: true })
-    } catch {
-      const pid = Number(existsSync(file) ? readFileSync(file, 'utf8') : 0)
-      if (pid > 0 && pid !== process.pid && isAlive(pid)) {
-        throw new EmbeddedError(
-          `another kubeherald (pid ${pid}) runs with ${dir}: stop it, or choose another --state-dir`,
-        )
-      }
-      rmSync(file, { force: true })
-    }
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
-}
-
-async function shutDown(url: string): Promise<void> {
-  await withRedis(url, (redis) => redis.shutdown('NOSAVE')).catch(() => {})
-  while (await answers(url)) await pause(20)
-}
-
-async function answers(url: string): Promise<boolean> {
-  if (!existsSync(url.slice('unix://'.length))) return false
-  return withRedis(url, (redis) => redis.ping()).then(
-    () => true,
-    () => false,
-  )
-}
-
-async function withRedis<T>(url: string, use: (redis: Redis) => Promise<T>): Promise<T> {
-  const redis = openRedis(url, 'command', silentLog)
-  try {
-    return await use(redis)
-  } finally {
-    redis.disconnect()
-  }
+  const hash = createHash('sha256').update(dir).digest('hex').slice(0, 16)
+  const shortDir = join(tmpdir(), `kubeherald-${hash}`)
+  mkdirSync(shortDir, { recursive: true, mode: 0o700 })
+  const { uid, mode } = lstatSync(shortDir)
+  if (uid !== process.getuid?.() || (mode & 0o077) !== 0)
+    throw new EmbeddedError(`${shortDir} belongs to somebody else: choose a shorter --state-dir`)
+  return join(shortDir, 'redis.sock')
 }

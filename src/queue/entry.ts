@@ -21,6 +21,8 @@ const OPTIONS = {
   dictionary: DICTIONARY,
 }
 const NEWLINE = Buffer.from('\n')
+const LINE_BREAK = 10
+const SPACE = 32
 
 /** Packs deliveries of one lane, in order. Two lines each: the header, and the object's own bytes, unparsed. */
 export function encodeEntries(deliveries: readonly Delivery[]): LaneEntry[] {
@@ -72,9 +74,12 @@ function chunkSize(expectedBytes: number): number {
   return Math.min(Math.max(Math.ceil(expectedBytes), 1_024), 128 * 1_024)
 }
 
-/** JSON may be pretty-printed by exotic servers; raw newlines can only stand between its tokens. */
+/** An exotic server may pretty-print; raw line breaks stand only between the tokens of JSON, where a space does as well. */
 function oneLine(json: Buffer): Buffer {
-  return json.includes(10) ? Buffer.from(JSON.stringify(JSON.parse(json.toString()))) : json
+  if (!json.includes(LINE_BREAK)) return json
+  const line = Buffer.from(json)
+  for (let at = line.indexOf(LINE_BREAK); at !== -1; at = line.indexOf(LINE_BREAK, at)) line[at] = SPACE
+  return line
 }
 
 /** Unpacks what `encodeEntries` packed; throws when the payload is of another format. */
@@ -83,8 +88,8 @@ export function decodeEntry(payload: Buffer): Delivery[] {
   const raw = decompress(payload.subarray(1))
   const deliveries: Delivery[] = []
   for (let start = 0; start < raw.length; ) {
-    const middle = raw.indexOf(10, start)
-    const end = raw.indexOf(10, middle + 1)
+    const middle = raw.indexOf(LINE_BREAK, start)
+    const end = raw.indexOf(LINE_BREAK, middle + 1)
     const header = JSON.parse(raw.toString('utf8', start, middle)) as Omit<Delivery, 'objectJson'>
     deliveries.push({ ...header, objectJson: raw.subarray(middle + 1, end) })
     start = end + 1

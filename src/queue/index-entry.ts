@@ -7,21 +7,24 @@ export interface IndexEntry {
   labelsJson: string
 }
 
-/** `<resourceVersion>/<namespace>/<name>/<labels>`: a path segment cannot hold a slash, labels come last. */
+/**
+ * `<namespace>/<name>/<labels>\n<resourceVersion>`: path segments cannot hold a slash; the version comes behind the last
+ * line break, because an extension API server may put anything else in it.
+ */
 export function encodeIndexEntry(entry: IndexEntry): string {
   const labels = entry.labelsJson === '{}' ? '' : entry.labelsJson
-  return `${entry.resourceVersion}/${entry.namespace}/${entry.name}/${labels}`
+  return `${entry.namespace}/${entry.name}/${labels}\n${entry.resourceVersion}`
 }
 
 export function decodeIndexEntry(text: string): IndexEntry {
   const first = text.indexOf('/')
   const second = text.indexOf('/', first + 1)
-  const third = text.indexOf('/', second + 1)
+  const end = text.lastIndexOf('\n')
   return {
-    resourceVersion: text.slice(0, first),
-    namespace: text.slice(first + 1, second),
-    name: text.slice(second + 1, third),
-    labelsJson: text.slice(third + 1) || '{}',
+    namespace: text.slice(0, first),
+    name: text.slice(first + 1, second),
+    labelsJson: text.slice(second + 1, end) || '{}',
+    resourceVersion: text.slice(end + 1),
   }
 }
 

@@ -1,6 +1,8 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Redis } from 'ioredis'
 import type { Keys } from './keys.ts'
 import { fieldOf } from './lane-batch.ts'
+import { valuesOf } from './replies.ts'
 
 /** Per watch: `observed = unmatched + dropped + matched`. */
 export interface WatchCounts {
@@ -26,25 +28,27 @@ export interface Ledger {
   watches: Record<string, WatchCounts>
   sinks: Record<string, SinkCounts>
   balanced: boolean
+  /** True when what lies in the streams was counted, and nothing moved meanwhile. */
+  verified: boolean
 }
 
+/** How often a count is repeated because deliveries moved meanwhile. */
+const MAX_COUNTS = 5
+
 /**
- * Reads the ledger. `verify` counts the deliveries that really lie in the streams, and the dead letters, instead of
- * trusting the counters.
+ * Reads the ledger, as it was at one moment. `verify` counts the deliveries that really lie in the streams, and the dead
+ * letters, instead of trusting the counters; while they move without pause the counters have to do.
  */
 export async function readLedger(redis: Redis, keys: Keys, { verify }: { verify: boolean }): Promise<Ledger> {
-  const watches: Record<string, WatchCounts> = {}
-  for (const key of await redis.hkeys(keys.sources)) {
-    watches[key] = numbers(await redis.hgetall(keys.watchLedger(key)), NO_CHANGES)
+  let counters = await readCounters(redis, keys)
+  for (let round = 1; verify && round <= MAX_COUNTS; round++) {
+    const lying = await countLying(redis, keys, counters)
+    const after = await readCounters(redis, keys)
+    if (isDeepStrictEqual(after.sinks, counters.sinks) && isDeepStrictEqual(after.pending, counters.pending))
+      return ledgerOf(redis, keys, after, lying)
+    counters = after
   }
-  const lanes = await redis.hgetall(keys.pending)
-  const sinks: Record<string, SinkCounts> = {}
-  for (const sink of new Set(Object.keys(lanes).map(sinkOf))) {
-    const own = Object.keys(lanes).filter((lane) => sinkOf(lane) === sink)
-    sinks[sink] = await countSink(redis, keys, sink, own, lanes, verify)
-  }
-  const lying = verify ? await countDeadLetters(redis, keys) : undefined
-  return { watches, sinks, balanced: isBalanced(watches, sinks, lying) }
+  return ledgerOf(redis, keys, counters, undefined)
 }
 
 /** When the oldest delivery of a lane was observed. */
@@ -58,30 +62,61 @@ export function sinkOf(lane: string): string {
 }
 
 const NO_CHANGES: WatchCounts = { observed: 0, unmatched: 0, dropped: 0, matched: 0 }
+const NO_DELIVERIES = { enqueued: 0, delivered: 0, dead: 0, discarded: 0 }
 
-async function countSink(
+interface Counters {
+  watches: Map<string, WatchCounts>
+  sinks: Map<string, Omit<SinkCounts, 'pending'>>
+  /** Lane → deliveries waiting in it. */
+  pending: Map<string, number>
+}
+
+/** What was counted in the streams. */
+interface Lying {
+  pending: Map<string, number>
+  dead: Map<string, number>
+}
+
+/** All counters in one transaction: commits and settlements change several of them at once. */
+async function readCounters(redis: Redis, keys: Keys): Promise<Counters> {
+  const [sources, lanes] = await Promise.all([redis.hkeys(keys.sources), redis.hkeys(keys.pending)])
+  const sinks = [...new Set(lanes.map(sinkOf))]
+  const multi = redis.multi().hgetall(keys.pending)
+  for (const source of sources) multi.hgetall(keys.watchLedger(source))
+  for (const sink of sinks) multi.hgetall(keys.sinkLedger(sink))
+  const [pending, ...hashes] = valuesOf(await multi.exec()) as Record<string, string>[]
+  const hashOf = (i: number) => hashes[i] ?? {}
+  return {
+    pending: new Map(lanes.map((lane) => [lane, Number(pending?.[lane] ?? 0)])),
+    watches: new Map(sources.map((source, i) => [source, numbers(hashOf(i), NO_CHANGES)])),
+    sinks: new Map(sinks.map((sink, i) => [sink, numbers(hashOf(sources.length + i), NO_DELIVERIES)])),
+  }
+}
+
+async function ledgerOf(
   redis: Redis,
   keys: Keys,
-  sink: string,
-  lanes: readonly string[],
-  pendingOf: Record<string, string>,
-  verify: boolean,
-): Promise<SinkCounts> {
-  const counts = numbers(await redis.hgetall(keys.sinkLedger(sink)), {
-    enqueued: 0,
-    delivered: 0,
-    dead: 0,
-    discarded: 0,
-  })
-  let pending = 0
-  const oldest: number[] = []
-  for (const lane of lanes) {
-    const waiting = verify ? await countLane(redis, keys, lane) : Number(pendingOf[lane])
-    pending += waiting
-    const oldestMs = waiting > 0 ? await oldestInLane(redis, keys, lane) : undefined
-    if (oldestMs !== undefined) oldest.push(oldestMs)
+  counters: Counters,
+  lying: Lying | undefined,
+): Promise<Ledger> {
+  const pending = lying?.pending ?? counters.pending
+  const sinks: Record<string, SinkCounts> = {}
+  for (const [sink, counts] of counters.sinks) {
+    const lanes = [...pending.keys()].filter((lane) => sinkOf(lane) === sink)
+    const waiting = lanes.filter((lane) => pending.get(lane) !== 0)
+    const oldest = await Promise.all(waiting.map((lane) => oldestInLane(redis, keys, lane)))
+    const oldestMs = Math.min(...oldest.filter((ms) => ms !== undefined))
+    const sum = lanes.reduce((total, lane) => total + (pending.get(lane) ?? 0), 0)
+    sinks[sink] = { ...counts, pending: sum, ...(Number.isFinite(oldestMs) && { oldestMs }) }
   }
-  return { ...counts, pending, ...(oldest.length > 0 && { oldestMs: Math.min(...oldest) }) }
+  const watches = Object.fromEntries(counters.watches)
+  return { watches, sinks, balanced: isBalanced(watches, sinks, lying?.dead), verified: lying !== undefined }
+}
+
+async function countLying(redis: Redis, keys: Keys, { pending }: Counters): Promise<Lying> {
+  const counted = new Map<string, number>()
+  for (const lane of pending.keys()) counted.set(lane, await countLane(redis, keys, lane))
+  return { pending: counted, dead: await countDeadLetters(redis, keys) }
 }
 
 /** Counts what really lies in a lane: entries less the deliveries of them that are settled. */

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events'
 import type { Redis } from 'ioredis'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
@@ -30,27 +31,26 @@ export function createMemoryGate(parts: {
   log: Logger
 }): MemoryGate {
   const { redis, keys, metrics, log } = parts
-  let open = Promise.withResolvers<void>()
+  const door = new EventEmitter().setMaxListeners(0)
   let closed = false
-  let ballast: 'unknown' | 'there' | 'gone' = 'unknown'
-  open.resolve()
+  let hasBallast = false
 
   function setClosed(next: boolean, share: number): void {
     if (next === closed) return
     closed = next
     metrics.backPressure.set(closed ? 1 : 0)
-    const percent = Math.round(share * 100)
+    const usedPercent = Math.round(share * 100)
     if (closed) {
-      open = Promise.withResolvers<void>()
-      log.warn({ usedPercent: percent }, 'Redis is nearly full: watches pause until deliveries make room')
+      log.warn({ usedPercent }, 'Redis is nearly full: watches pause until deliveries make room')
     } else {
-      open.resolve()
-      log.info({ usedPercent: percent }, 'Redis has room again: watches go on')
+      door.emit('open')
+      log.info({ usedPercent }, 'Redis has room again: watches go on')
     }
   }
 
   async function sample(): Promise<void> {
-    const info = parseInfo(await redis.info('memory'))
+    const [text, ballastBytes] = await Promise.all([redis.info('memory'), redis.strlen(keys.ballast)])
+    const info = parseInfo(text)
     const used = Number(info['used_memory'])
     const limit = Number(info['maxmemory'])
     metrics.redisUp.set(1)
@@ -58,13 +58,14 @@ export function createMemoryGate(parts: {
     metrics.redisMaxMemory.set(limit)
     const share = limit === 0 ? 0 : used / limit
     setClosed(closed ? share > OPEN_AT : share >= CLOSE_AT, share)
-    if (limit > 0 && ballast !== 'there' && share < BALLAST_AGAIN_AT) await fillBallast(limit)
+    hasBallast = ballastBytes > 0
+    if (limit > 0 && !hasBallast && share < BALLAST_AGAIN_AT) await fillBallast(limit)
   }
 
   async function fillBallast(limit: number): Promise<void> {
     const bytes = Math.min(Math.max(limit / 100, MIN_BALLAST_BYTES), MAX_BALLAST_BYTES)
     await redis.setrange(keys.ballast, Math.floor(bytes) - 1, '\0')
-    ballast = 'there'
+    hasBallast = true
   }
 
   const tick = () =>
@@ -78,21 +79,15 @@ export function createMemoryGate(parts: {
   return {
     async room(signal) {
       signal.throwIfAborted()
-      if (!closed) return
-      const aborted = new Promise<never>((_, reject) => {
-        signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-      })
-      await Promise.race([open.promise, aborted])
+      while (closed) await once(door, 'open', { signal })
     },
     isClosed: () => closed,
     onOutOfMemory() {
       setClosed(true, 1)
-      if (ballast === 'gone') return
-      ballast = 'gone'
+      if (!hasBallast) return
+      hasBallast = false
       log.warn({}, 'Redis is full: its ballast is given up, so that deliveries can go on')
-      redis.del(keys.ballast).catch(() => {
-        ballast = 'unknown'
-      })
+      redis.unlink(keys.ballast).catch((error) => log.debug({ error }, 'the ballast stays for now'))
     },
     close: () => clearInterval(timer),
   }

@@ -2,6 +2,7 @@ import type { ChainableCommander, Redis } from 'ioredis'
 import type { Change, Comparison, Transition } from '../change.ts'
 import { decodeIndexEntry, encodeIndexEntry, type IndexEntry, nameOf } from './index-entry.ts'
 import { decideTransition, deletionOf } from './transition.ts'
+import { COMPLETE, UnseenLostError } from './unseen.ts'
 
 /** What a commit is to write besides the checkpoint. */
 export interface Plan {
@@ -59,10 +60,12 @@ export function prepareList(keys: ListKeys, page: readonly Change[], comparison:
   const uids = page.map((change) => change.object.uid)
   const names = page.map((change) => nameOf(change.object))
   return {
-    read: (pipeline) => void pipeline.hmget(keys.index, ...uids).hmget(keys.unseen, ...names),
-    async plan([entries, holders], redis) {
+    read: (pipeline) => void pipeline.hmget(keys.index, ...uids).hmget(keys.unseen, COMPLETE, ...names),
+    async plan([entries, unseen], redis) {
+      const [complete, ...holders] = unseen as (string | null)[]
+      if (complete === null) throw new UnseenLostError()
       const overlay = new Overlay(uids, entries as (string | null)[])
-      const replaced = await readReplaced(redis, keys.index, uids, holders as (string | null)[])
+      const replaced = await readReplaced(redis, keys.index, uids, holders)
       for (const [i, change] of page.entries()) {
         const old = replaced.get(i)
         if (old) overlay.apply(deletionOf(old.uid, old.entry, change.observedAtMs))
@@ -104,7 +107,11 @@ async function readReplaced(
   uids: readonly string[],
   holders: readonly (string | null)[],
 ): Promise<Map<number, { uid: string; entry: IndexEntry }>> {
-  const others = holders.flatMap((uid, i) => (uid !== null && uid !== uids[i] ? [{ i, uid }] : []))
+  // A streamed list may bring one name several times: its old object was deleted before the first of them.
+  const first = (uid: string, i: number) => holders.indexOf(uid) === i
+  const others = holders.flatMap((uid, i) =>
+    uid !== null && uid !== uids[i] && first(uid, i) ? [{ i, uid }] : [],
+  )
   if (others.length === 0) return new Map()
   const entries = await redis.hmget(indexKey, ...others.map(({ uid }) => uid))
   return new Map(

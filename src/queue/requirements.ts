@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import { readOrCreate } from './read-or-create.ts'
 
 /** What a Redis must be like; each refusal says what to do. */
 export interface RedisReport {
@@ -34,12 +35,17 @@ export async function checkRedis(redis: Redis, keys: { schema: string }): Promis
       'Redis has no memory limit: set "maxmemory", so that watches can pause before the machine is full',
     )
   }
-  const schema = (await redis.set(keys.schema, SCHEMA, 'NX', 'GET')) ?? SCHEMA
-  if (schema !== SCHEMA)
-    refusals.push(
-      `the keys in Redis have layout ${schema}, this version knows layout ${SCHEMA}: run the matching version`,
-    )
+  // Nothing is written into a Redis that will not be used.
+  if (refusals.length === 0) refusals.push(...(await checkSchema(redis, keys.schema)))
   return { version, refusals, warnings }
+}
+
+async function checkSchema(redis: Redis, key: string): Promise<string[]> {
+  const schema = await readOrCreate(redis, key, SCHEMA)
+  if (schema === SCHEMA) return []
+  return [
+    `the keys in Redis have layout ${schema}, this version knows layout ${SCHEMA}: run the matching version`,
+  ]
 }
 
 /** `INFO` as a map. */

@@ -1,20 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Redis } from 'ioredis'
-import {
-  type Change,
-  type Checkpoint,
-  type Comparison,
-  type Decide,
-  FencedError,
-  type Source,
-  type SourceSession,
-  type SourceStore,
-} from '../change.ts'
-import type { Delivery } from '../delivery.ts'
-import type { Metrics } from '../metrics.ts'
-import type { CommitLine } from './commit-line.ts'
-import { decodeIndexEntry, nameOf } from './index-entry.ts'
-import type { Keys } from './keys.ts'
+import type { Change, Checkpoint, Comparison, Source, SourceSession, SourceStore } from '../change.ts'
 import {
   FORGET,
   NOTHING,
@@ -24,25 +9,12 @@ import {
   prepareSeed,
   prepareWatch,
 } from './plan-commit.ts'
-import { count, packLanes, writeCommit } from './write-commit.ts'
+import { type StoreParts, transact } from './transact.ts'
+import { copyNames, someUnseen } from './unseen.ts'
 
-export interface StoreParts {
-  line: CommitLine
-  keys: Keys
-  decide: Decide
-  /** Names the lane of a delivery: `<sink>/<lane>`. */
-  laneOf(delivery: Delivery): string
-  /** Called after a commit with the lanes that got something. */
-  onEnqueued(lanes: readonly string[]): void
-  metrics: Metrics
-  clock: { now(): number }
-}
-
-/** How many changes one transaction takes at most; more are split. */
+/** How much one transaction takes at most; more is split, but never a single object. */
 const MAX_CHANGES = 1_000
-
-/** A relist that was given up leaves its names behind; they go after this long. */
-const UNSEEN_TTL_MS = 86_400_000
+const MAX_BYTES = 8 * 1024 * 1024
 
 /** Sources on Redis: position, index, lanes and ledger, each call one transaction. */
 export function createSourceStore(parts: StoreParts): SourceStore {
@@ -108,7 +80,7 @@ class Session implements SourceSession {
     this.#comparison = comparison
     await this.#describe(signal)
     await this.#transact({ phase: 'listing' }, NOTHING, signal)
-    await this.#copyNames(signal)
+    await copyNames(this.#parts.line, this.#keys, signal)
   }
 
   async list(page: readonly Change[], signal: AbortSignal): Promise<void> {
@@ -117,7 +89,7 @@ class Session implements SourceSession {
   }
 
   async endList(resourceVersion: string, signal: AbortSignal): Promise<void> {
-    await this.#deleteUnseen(signal)
+    if (this.checkpoint?.phase === 'listing') await this.#deleteUnseen(signal)
     await this.#transact({ phase: 'watching', resourceVersion }, NOTHING, signal)
   }
 
@@ -130,7 +102,7 @@ class Session implements SourceSession {
 
   async markAbsent(signal: AbortSignal): Promise<void> {
     await this.#describe(signal)
-    await this.#copyNames(signal)
+    await copyNames(this.#parts.line, this.#keys, signal)
     await this.#deleteUnseen(signal)
     await this.#transact({ phase: 'absent', resourceVersion: '' }, NOTHING, signal)
   }
@@ -144,78 +116,22 @@ class Session implements SourceSession {
     )
   }
 
-  /** Copies the names of all known objects, in steps: the process stays the same size whatever the cluster's. */
-  async #copyNames(signal: AbortSignal): Promise<void> {
-    const { index, unseen } = this.#keys
-    await this.#parts.line.run((redis) => redis.unlink(unseen), signal)
-    let cursor = '0'
-    do {
-      cursor = await this.#parts.line.run((redis) => copyNames(redis, index, unseen, cursor), signal)
-    } while (cursor !== '0')
-  }
-
   /** Emits DELETED for all that is still unseen; may be repeated after a crash. */
   async #deleteUnseen(signal: AbortSignal): Promise<void> {
+    const { line, clock } = this.#parts
     for (;;) {
-      const some = await this.#parts.line.run(
-        (redis) => redis.hrandfield(this.#keys.unseen, MAX_CHANGES, 'WITHVALUES') as Promise<string[]>,
-        signal,
-      )
-      if (some.length === 0) return
-      const names = some.filter((_, i) => i % 2 === 0)
-      const uids = some.filter((_, i) => i % 2 === 1)
-      await this.#transact({}, prepareDeletions(this.#keys, names, uids, this.#parts.clock.now()), signal)
+      const some = await someUnseen(line, this.#keys.unseen, signal)
+      if (!some) break
+      await this.#transact({}, prepareDeletions(this.#keys, some.names, some.uids, clock.now()), signal)
     }
+    await line.run((redis) => redis.unlink(this.#keys.unseen), signal)
   }
 
-  /**
-   * One transaction: read under WATCH, decide, write together with the checkpoint. When a reply is lost, the checkpoint
-   * tells what happened. It is the one that was tried: it had succeeded. It is the one before: try again; should the first
-   * try still be under way, then one of the two fails, because both watch the checkpoint. Any other: fenced.
-   */
   async #transact(move: Partial<Checkpoint>, preparation: Preparation, signal: AbortSignal): Promise<void> {
-    const { line, metrics, clock, onEnqueued } = this.#parts
     const next = this.#nextCheckpoint(move)
-    const startedMs = clock.now()
-    let written: Written | undefined
-    await line.commit(async (redis) => {
-      for (;;) {
-        const pipeline = redis.pipeline().watch(this.#keys.checkpoint).get(this.#keys.checkpoint)
-        preparation.read(pipeline)
-        const [, current, ...replies] = valuesOf(await pipeline.exec())
-        if (current === next && written) return void (await redis.unwatch())
-        if (current !== this.#stored) {
-          await redis.unwatch()
-          metrics.fenced.inc({ watch: this.#source.title })
-          throw new FencedError(`another process moved the position of ${this.#source.key}`)
-        }
-        written = await this.#prepareWrite(preparation, replies, redis)
-        if (await this.#write(redis, written, next)) return
-      }
-    }, signal)
+    const commit = { source: this.#source, keys: this.#keys, stored: this.#stored, next, preparation }
+    await transact(this.#parts, commit, signal)
     this.#stored = next
-    metrics.commitSeconds.observe((clock.now() - startedMs) / 1_000)
-    if (!written) return
-    count(metrics, this.#source.title, written.plan, written.decision, written.lanes)
-    if (written.lanes.size > 0) onEnqueued([...written.lanes.keys()])
-  }
-
-  async #prepareWrite(preparation: Preparation, replies: readonly unknown[], redis: Redis): Promise<Written> {
-    const plan = await preparation.plan(replies, redis)
-    const decision = this.#parts.decide(this.#source, plan.transitions)
-    return { plan, decision, lanes: packLanes(decision.deliveries, this.#parts.laneOf) }
-  }
-
-  /** False when the checkpoint was touched between read and write. */
-  async #write(redis: Redis, { plan, decision, lanes }: Written, next: string): Promise<boolean> {
-    const multi = redis.multi()
-    writeCommit(multi, this.#parts.keys, { key: this.#source.key, ...this.#keys }, plan, decision, lanes)
-    if (plan.unseenDelete.length > 0) multi.pexpire(this.#keys.unseen, UNSEEN_TTL_MS)
-    multi.set(this.#keys.checkpoint, next)
-    const replies = await multi.exec()
-    if (replies === null) return false
-    valuesOf(replies)
-    return true
   }
 
   #nextCheckpoint(move: Partial<Checkpoint>): string {
@@ -231,39 +147,19 @@ class Session implements SourceSession {
   }
 }
 
-interface Written {
-  plan: Awaited<ReturnType<Preparation['plan']>>
-  decision: ReturnType<Decide>
-  lanes: ReturnType<typeof packLanes>
-}
-
-async function copyNames(redis: Redis, index: string, unseen: string, cursor: string): Promise<string> {
-  const [next, fields] = await redis.hscan(index, cursor, 'COUNT', 1_000)
-  const names: string[] = []
-  for (let i = 0; i < fields.length; i += 2) {
-    const { namespace, name } = decodeIndexEntry(fields[i + 1] as string)
-    names.push(nameOf({ namespace, name }), fields[i] as string)
+/** Parts of at most so many changes and bytes. */
+function chunks(changes: readonly Change[]): (readonly Change[])[] {
+  if (changes.length === 0) return []
+  const parts: (readonly Change[])[] = []
+  let start = 0
+  let bytes = 0
+  for (const [i, { object }] of changes.entries()) {
+    if (i > start && (i - start === MAX_CHANGES || bytes + object.bytes.length > MAX_BYTES)) {
+      parts.push(changes.slice(start, i))
+      start = i
+      bytes = 0
+    }
+    bytes += object.bytes.length
   }
-  if (names.length > 0)
-    await redis
-      .pipeline()
-      .hset(unseen, ...names)
-      .pexpire(unseen, UNSEEN_TTL_MS)
-      .exec()
-  return next
-}
-
-/** The replies of a pipeline; the first error among them is thrown. */
-function valuesOf(replies: [error: Error | null, result: unknown][] | null): unknown[] {
-  return (replies ?? []).map(([error, result]) => {
-    if (error) throw error
-    return result
-  })
-}
-
-function chunks<T>(items: readonly T[]): (readonly T[])[] {
-  if (items.length <= MAX_CHANGES) return [items]
-  return Array.from({ length: Math.ceil(items.length / MAX_CHANGES) }, (_, i) =>
-    items.slice(i * MAX_CHANGES, (i + 1) * MAX_CHANGES),
-  )
+  return [...parts, changes.slice(start)]
 }

@@ -1,0 +1,24 @@
+/**
+ * True when Redis or the way to it is at fault, so that the same may succeed later. A bug of ours, a missing permission
+ * or a fenced session is none of that: waiting would not mend it.
+ */
+export function isTransient(error: unknown): boolean {
+  const root = rootOf(error)
+  if (root.name === 'ReplyError') return REFUSED_FOR_NOW.test(root.message)
+  return root.name === 'MaxRetriesPerRequestError' || 'syscall' in root || CONNECTION_LOST.test(root.message)
+}
+
+/** Why a transaction was not executed: EXECABORT only says that one of its commands was refused. */
+export function rootOf(error: unknown): Error {
+  if (!(error instanceof Error)) return new Error(String(error))
+  const { previousErrors = [] } = error as Error & { previousErrors?: readonly Error[] }
+  return error.message.startsWith('EXECABORT') ? (previousErrors[0] ?? error) : error
+}
+
+/** Redis loads its file, became a replica, is full, cannot write its file, lost its replicas, moves slots. */
+const REFUSED_FOR_NOW =
+  /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MOVED|ASK|OOM|EXECABORT|MISCONF|NOREPLICAS|BUSY|UNBLOCKED)\b/
+
+/** What ioredis says of commands whose reply will never come; it has no error classes for most of them. */
+const CONNECTION_LOST =
+  /^(Connection is closed|Command aborted due to connection close|Stream isn't writeable|Command timed out)/

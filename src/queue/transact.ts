@@ -1,0 +1,106 @@
+import type { Redis } from 'ioredis'
+import { type Decide, type Decision, FencedError, type Source } from '../change.ts'
+import type { Delivery } from '../delivery.ts'
+import type { Metrics } from '../metrics.ts'
+import type { CommitLine } from './commit-line.ts'
+import type { Keys } from './keys.ts'
+import type { Plan, Preparation } from './plan-commit.ts'
+import { valuesOf } from './replies.ts'
+import { UNSEEN_TTL_MS } from './unseen.ts'
+import { count, type PackedLanes, packLanes, writeCommit } from './write-commit.ts'
+
+export interface StoreParts {
+  line: CommitLine
+  keys: Keys
+  decide: Decide
+  /** Names the lane of a delivery: `<sink>/<lane>`. */
+  laneOf(delivery: Delivery): string
+  /** Called after a commit with the lanes that got something. */
+  onEnqueued(lanes: readonly string[]): void
+  metrics: Metrics
+  clock: { now(): number }
+}
+
+/** One commit of a source: the checkpoint it starts from, the one it writes, and what it does besides. */
+export interface Commit {
+  source: Source
+  keys: { checkpoint: string; index: string; unseen: string }
+  /** As read or written last by this session; null before the first start. */
+  stored: string | null
+  /** Unique: it holds the session's name and a sequence number. */
+  next: string
+  preparation: Preparation
+}
+
+interface Written {
+  plan: Plan
+  decision: Decision
+  lanes: PackedLanes
+}
+
+/**
+ * One transaction: read under WATCH, decide, write together with the checkpoint. Nothing is ever resent. When a reply is
+ * lost, the checkpoint tells, on a connection that works, what became of it:
+ *
+ * - the one that was tried: it had succeeded;
+ * - the one before: try again, all of it. The lost EXEC may still lie in a socket and run later; but both watch the
+ *   checkpoint and both change it, so whichever runs second is discarded, and the loop finds the first one's value;
+ * - any other: somebody else moved it, or Redis lost what it had confirmed. Fenced: the source opens anew from what is stored.
+ */
+export async function transact(parts: StoreParts, commit: Commit, signal: AbortSignal): Promise<void> {
+  const { line, metrics, clock, onEnqueued } = parts
+  const startedMs = clock.now()
+  let written: Written | undefined
+  await line.commit(async (redis) => {
+    for (;;) {
+      const [current, ...replies] = await readUnderWatch(redis, commit)
+      if (written && current === commit.next) return void (await redis.unwatch())
+      if (current !== commit.stored) {
+        await redis.unwatch()
+        metrics.fenced.inc({ watch: commit.source.title })
+        throw new FencedError(`another process moved the position of ${commit.source.key}`)
+      }
+      written = await prepare(parts, commit, replies, redis)
+      if (await write(parts, commit, written, redis)) return
+    }
+  }, signal)
+  metrics.commitSeconds.observe((clock.now() - startedMs) / 1_000)
+  if (!written) return
+  const { plan, decision, lanes } = written
+  count(metrics, commit.source.title, plan, decision, lanes)
+  if (lanes.size > 0) onEnqueued([...lanes.keys()])
+}
+
+async function readUnderWatch(redis: Redis, { keys, preparation }: Commit): Promise<unknown[]> {
+  const pipeline = redis.pipeline().watch(keys.checkpoint).get(keys.checkpoint)
+  preparation.read(pipeline)
+  return valuesOf(await pipeline.exec()).slice(1)
+}
+
+async function prepare(
+  { decide, laneOf }: StoreParts,
+  { source, preparation }: Commit,
+  replies: readonly unknown[],
+  redis: Redis,
+): Promise<Written> {
+  const plan = await preparation.plan(replies, redis)
+  const decision = decide(source, plan.transitions)
+  return { plan, decision, lanes: packLanes(decision.deliveries, laneOf) }
+}
+
+/** False when the checkpoint was touched between read and write. */
+async function write(
+  { keys }: StoreParts,
+  { source, keys: own, next }: Commit,
+  { plan, decision, lanes }: Written,
+  redis: Redis,
+): Promise<boolean> {
+  const multi = redis.multi()
+  writeCommit(multi, keys, { key: source.key, ...own }, plan, decision, lanes)
+  if (plan.unseenDelete.length > 0) multi.pexpire(own.unseen, UNSEEN_TTL_MS)
+  multi.set(own.checkpoint, next)
+  const replies = await multi.exec()
+  if (replies === null) return false
+  valuesOf(replies)
+  return true
+}

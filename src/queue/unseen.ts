@@ -1,0 +1,77 @@
+import type { Redis } from 'ioredis'
+import type { CommitLine } from './commit-line.ts'
+import { decodeIndexEntry, nameOf } from './index-entry.ts'
+import { valuesOf } from './replies.ts'
+
+/** Field that says that all names are there; no name is empty. Without it nothing may be taken for unseen. */
+export const COMPLETE = ''
+
+/** A relist that was given up leaves its names behind; they go when nobody touched them for this long. */
+export const UNSEEN_TTL_MS = 86_400_000
+
+/** How many names one step reads. */
+const STEP = 1_000
+
+/** The names that a relist did not find can no longer be told: it has to begin anew. */
+export class UnseenLostError extends Error {
+  override name = 'UnseenLostError'
+
+  constructor() {
+    super('the list took too long: what it had not seen yet is forgotten')
+  }
+}
+
+/**
+ * Copies name → uid of all that the index knows, in steps: the process stays the same size whatever the cluster's. What a
+ * list finds is taken out; what is left at its end is gone from the cluster.
+ */
+export async function copyNames(
+  line: CommitLine,
+  { index, unseen }: { index: string; unseen: string },
+  signal: AbortSignal,
+): Promise<void> {
+  await line.run((redis) => redis.unlink(unseen), signal)
+  let cursor = '0'
+  do {
+    cursor = await line.run((redis) => copyStep(redis, index, unseen, cursor), signal)
+  } while (cursor !== '0')
+  await line.run(
+    async (redis) =>
+      valuesOf(await redis.multi().hset(unseen, COMPLETE, '').pexpire(unseen, UNSEEN_TTL_MS).exec()),
+    signal,
+  )
+}
+
+/** Some of what is still unseen; undefined when nothing is. */
+export async function someUnseen(
+  line: CommitLine,
+  unseen: string,
+  signal: AbortSignal,
+): Promise<{ names: string[]; uids: string[] } | undefined> {
+  const pairs = await line.run(
+    (redis) => redis.hrandfield(unseen, STEP, 'WITHVALUES') as Promise<string[]>,
+    signal,
+  )
+  if (pairs.length === 0) throw new UnseenLostError()
+  const names: string[] = []
+  const uids: string[] = []
+  for (let i = 0; i < pairs.length; i += 2) {
+    if (pairs[i] === COMPLETE) continue
+    names.push(pairs[i] as string)
+    uids.push(pairs[i + 1] as string)
+  }
+  return names.length === 0 ? undefined : { names, uids }
+}
+
+async function copyStep(redis: Redis, index: string, unseen: string, cursor: string): Promise<string> {
+  const [next, fields] = await redis.hscan(index, cursor, 'COUNT', STEP)
+  const names: string[] = []
+  for (let i = 0; i < fields.length; i += 2) {
+    names.push(nameOf(decodeIndexEntry(fields[i + 1] as string)), fields[i] as string)
+  }
+  if (names.length > 0) {
+    const pipeline = redis.pipeline().hset(unseen, ...names)
+    valuesOf(await pipeline.pexpire(unseen, UNSEEN_TTL_MS).exec())
+  }
+  return next
+}
