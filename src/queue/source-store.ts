@@ -1,5 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import type { Change, Checkpoint, Comparison, Source, SourceSession, SourceStore } from '../change.ts'
+import {
+  type Change,
+  type Checkpoint,
+  type Comparison,
+  FencedError,
+  type Source,
+  type SourceSession,
+  type SourceStore,
+} from '../change.ts'
 import {
   FORGET,
   NOTHING,
@@ -63,8 +71,15 @@ class Session implements SourceSession {
 
   /** Reads where the source stands and signs it: older sessions are fenced from here on. */
   async take(signal: AbortSignal): Promise<void> {
-    this.#stored = await this.#parts.line.run((redis) => redis.get(this.#keys.checkpoint), signal)
-    if (this.#stored !== null) await this.#transact({}, NOTHING, signal)
+    for (;;) {
+      this.#stored = await this.#parts.line.run((redis) => redis.get(this.#keys.checkpoint), signal)
+      if (this.#stored === null) return
+      try {
+        return await this.#transact({}, NOTHING, signal)
+      } catch (error) {
+        if (!(error instanceof FencedError)) throw error // the older one has just committed: once more
+      }
+    }
   }
 
   async beginSeed(signal: AbortSignal): Promise<void> {

@@ -1,12 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { hostname, tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { silentLog } from '../../src/log.ts'
 import { openRedis } from '../../src/queue/connection.ts'
 import { startEmbedded, useEmbedded } from '../../src/queue/embedded.ts'
 import { checkRedis } from '../../src/queue/requirements.ts'
-import { startRedis } from '../servers/redis.ts'
+import { startProgram } from '../servers/process.ts'
 import { waitFor } from '../wait-for.ts'
 
 function stateDir() {
@@ -25,6 +25,14 @@ async function withRedis<T>(
     redis.disconnect()
   }
 }
+
+async function serverPid(url: string): Promise<number> {
+  const info = await withRedis(url, (redis) => redis.info('server'))
+  return Number(/process_id:(\d+)/.exec(info)?.[1])
+}
+
+/** A process that runs a private Redis in the directory of its first argument. */
+const HOLDER = join(import.meta.dirname, 'embedded-holder.ts')
 
 test('the private Redis keeps its data over a stop, and leaves no process behind', async () => {
   using state = stateDir()
@@ -48,24 +56,129 @@ test('it listens on no port, keeps an append-only file and evicts nothing', asyn
 
 test('a second one in the same directory is refused with the pid of the first', async () => {
   using state = stateDir()
-  // pid 1 is alive, and not us.
-  writeFileSync(join(state.dir, 'kubeherald.pid'), '1')
-  await expect(startEmbedded(state.dir, silentLog)).rejects.toThrow(/another kubeherald \(pid 1\) runs with/)
+  const embedded = await startEmbedded(state.dir, silentLog)
+  await expect(startEmbedded(state.dir, silentLog)).rejects.toThrow(
+    `another kubeherald (pid ${process.pid} on ${hostname()}) runs with ${state.dir}`,
+  )
+  expect(await withRedis(embedded.url, (redis) => redis.ping())).toBe('PONG')
+  await embedded.stop()
 })
 
-test('the lock of a process that was killed is taken over', async () => {
+test('one that was killed is taken over: its redis-server is ended first, and its data are there', async () => {
   using state = stateDir()
-  writeFileSync(join(state.dir, 'kubeherald.pid'), '999999999')
+  const holder = startProgram(process.execPath, [HOLDER, state.dir])
+  await waitFor(() => holder.output().includes('unix://'), { what: () => `the holder; ${holder.output()}` })
+  const url = holder.output().trim()
+  await withRedis(url, (redis) => redis.set('key', 'value'))
+  const orphan = await serverPid(url)
+  await holder.end('SIGKILL')
+  expect(await serverPid(url)).toBe(orphan)
   const embedded = await startEmbedded(state.dir, silentLog)
+  expect(await withRedis(embedded.url, (redis) => redis.get('key'))).toBe('value')
+  expect(await serverPid(embedded.url)).not.toBe(orphan)
   await embedded.stop()
+})
+
+test('one that ends by itself without a stop leaves no redis-server behind', async () => {
+  using state = stateDir()
+  const holder = startProgram(process.execPath, [HOLDER, state.dir, '--throw'])
+  await waitFor(() => holder.ended(), { what: 'the holder to fail' })
+  const gone = () =>
+    withRedis(`unix://${state.dir}/redis.sock`, (redis) => redis.ping()).then(
+      () => false,
+      () => true,
+    )
+  await waitFor(gone, { what: 'its redis-server to end' })
+})
+
+test.each([
+  ['of a process that is gone', `${hostname()} 999999999 1`],
+  ['of an earlier process with a pid that is in use again', `${hostname()} 1 1`],
+  ['of a container that is gone', 'another-host 1 1'],
+  ['that nobody can read', 'nonsense'],
+])('a lock %s is taken over', async (_, text) => {
+  using state = stateDir()
+  writeFileSync(join(state.dir, 'kubeherald.pid'), text)
+  const embedded = await startEmbedded(state.dir, silentLog)
+  expect(readFileSync(join(state.dir, 'kubeherald.pid'), 'utf8')).toContain(` ${process.pid} `)
+  await embedded.stop()
+  expect(readdirSync(state.dir).filter((name) => name.startsWith('kubeherald.pid'))).toEqual([])
+})
+
+test('of many that take over at once, one gets the directory', async () => {
+  using state = stateDir()
+  writeFileSync(join(state.dir, 'kubeherald.pid'), `${hostname()} 999999999 1`)
+  const holders = Array.from({ length: 4 }, () => startProgram(process.execPath, [HOLDER, state.dir]))
+  await waitFor(() => holders.filter((it) => it.ended()).length === 3, { what: 'three to be refused' })
+  const [owner] = holders.filter((it) => !it.ended())
+  await waitFor(() => owner?.output().includes('unix://'), { what: 'the one to run' })
+  for (const it of holders) if (it !== owner) expect(it.output()).toContain(`pid ${owner?.pid}`)
+  await owner?.end('SIGTERM')
+})
+
+test('a directory that is too deep for a socket works as well', async () => {
+  using state = stateDir()
+  const deep = join(state.dir, 'd'.repeat(60), 'e'.repeat(60))
+  const embedded = await startEmbedded(deep, silentLog)
+  expect(Buffer.byteLength(embedded.url)).toBeLessThan(110)
+  expect(await withRedis(embedded.url, (redis) => redis.ping())).toBe('PONG')
+  const other = await useEmbedded(deep)
+  expect(other.url).toBe(embedded.url)
+  await embedded.stop()
+  rmSync(dirname(embedded.url.slice('unix://'.length)), { recursive: true })
+})
+
+test('the file that an unclean end left is written anew, so that a torn transaction cannot come back', async () => {
+  using state = stateDir()
+  const first = await startEmbedded(state.dir, silentLog)
+  await withRedis(first.url, (redis) => redis.set('key', 'value'))
+  await first.stop()
+  const second = await startEmbedded(state.dir, silentLog)
+  const rewritten = () =>
+    readdirSync(join(state.dir, 'appendonlydir')).some((name) => name.includes('.2.base.'))
+  await waitFor(rewritten, { what: 'the rewrite' })
+  await second.stop()
+})
+
+test('a terminal cannot stop it: it has a process group of its own', async () => {
+  using state = stateDir()
+  const embedded = await startEmbedded(state.dir, silentLog)
+  const pid = await serverPid(embedded.url)
+  expect(() => process.kill(-pid, 0)).not.toThrow()
+  await embedded.stop()
+})
+
+test('a command where nothing has run says so', async () => {
+  using state = stateDir()
+  await expect(useEmbedded(state.dir)).rejects.toThrow('kubeherald has not run with it')
+  await expect(useEmbedded(join(state.dir, 'absent'))).rejects.toThrow('kubeherald has not run with it')
+})
+
+test('a command beside nothing starts it for itself, and stops it', async () => {
+  using state = stateDir()
+  const run = await startEmbedded(state.dir, silentLog)
+  await withRedis(run.url, (redis) => redis.set('key', 'value'))
+  await run.stop()
+  const command = await useEmbedded(state.dir)
+  expect(await withRedis(command.url, (redis) => redis.get('key'))).toBe('value')
+  await command.stop()
+  await expect(withRedis(command.url, (redis) => redis.ping())).rejects.toThrow()
+})
+
+test('a directory that Redis cannot use is told with its reason, and is free again', async () => {
+  using state = stateDir()
+  mkdirSync(join(state.dir, 'appendonlydir'))
+  writeFileSync(join(state.dir, 'appendonlydir', 'appendonly.aof.manifest'), 'spoiled\n')
+  await expect(startEmbedded(state.dir, silentLog)).rejects.toThrow(/redis-server did not start: .*manifest/)
+  rmSync(join(state.dir, 'appendonlydir'), { recursive: true })
+  await (await startEmbedded(state.dir, silentLog)).stop()
 })
 
 test('it is started again when it dies, with its data', async () => {
   using state = stateDir()
   const embedded = await startEmbedded(state.dir, silentLog)
   await withRedis(embedded.url, (redis) => redis.set('key', 'value'))
-  const pid = /process_id:(\d+)/.exec(await withRedis(embedded.url, (redis) => redis.info('server')))?.[1]
-  process.kill(Number(pid), 'SIGKILL')
+  process.kill(await serverPid(embedded.url), 'SIGKILL')
   const value = () => withRedis(embedded.url, (redis) => redis.get('key')).catch(() => undefined)
   await waitFor(async () => (await value()) === 'value', { what: 'the data to be back' })
   await embedded.stop()
@@ -79,31 +192,4 @@ test('commands beside a running one use it, and do not stop it', async () => {
   await other.stop()
   expect(await withRedis(embedded.url, (redis) => redis.ping())).toBe('PONG')
   await embedded.stop()
-})
-
-test('a Redis that evicts is refused, with what to type', async () => {
-  await using server = await startRedis({
-    args: ['--maxmemory-policy', 'allkeys-lru', '--maxmemory', '100mb'],
-  })
-  const { refusals } = await withRedis(server.url, (redis) => checkRedis(redis, { schema: 'schema' }))
-  expect(refusals).toMatchObject([expect.stringContaining('CONFIG SET maxmemory-policy noeviction')])
-})
-
-test('a Redis without append-only file, and one without limit, are warned of', async () => {
-  await using server = await startRedis({ args: ['--appendonly', 'no'] })
-  const { refusals, warnings } = await withRedis(server.url, (redis) =>
-    checkRedis(redis, { schema: 'schema' }),
-  )
-  expect(refusals).toEqual([])
-  expect(warnings).toMatchObject([
-    expect.stringContaining('appendonly yes'),
-    expect.stringContaining('maxmemory'),
-  ])
-})
-
-test('keys of another layout are refused', async () => {
-  await using server = await startRedis()
-  await server.command('SET', 'schema', '99')
-  const { refusals } = await withRedis(server.url, (redis) => checkRedis(redis, { schema: 'schema' }))
-  expect(refusals).toMatchObject([expect.stringContaining('layout 99')])
 })

@@ -1,62 +1,10 @@
 import { expect, test } from 'vitest'
 import { FencedError } from '../../src/change.ts'
-import { silentLog } from '../../src/log.ts'
-import { createMetrics } from '../../src/metrics.ts'
-import { createCommitLine } from '../../src/queue/commit-line.ts'
-import { openRedis } from '../../src/queue/connection.ts'
-import { decodeEntry } from '../../src/queue/entry.ts'
-import { keysOf } from '../../src/queue/keys.ts'
-import { createSourceStore } from '../../src/queue/source-store.ts'
-import { startRedis } from '../servers/redis.ts'
-import { change, SOURCE, sendAll } from './objects.ts'
-
-const never = new AbortController().signal
-
-async function bed() {
-  const stack = new AsyncDisposableStack()
-  const server = stack.use(await startRedis())
-  const keys = keysOf('test')
-  const woken: string[] = []
-  const newStore = () => {
-    const redis = openRedis(server.url, 'commit', silentLog)
-    stack.defer(() => redis.disconnect())
-    const line = createCommitLine({ redis, room: async () => {}, onOutOfMemory() {}, log: silentLog })
-    const laneOf = () => 'hook/0'
-    const onEnqueued = (lanes: readonly string[]) => void woken.push(...lanes)
-    return createSourceStore({
-      line,
-      keys,
-      decide: sendAll,
-      laneOf,
-      onEnqueued,
-      metrics: createMetrics(),
-      clock: Date,
-    })
-  }
-  const reader = openRedis(server.url, 'work', silentLog)
-  stack.defer(() => reader.disconnect())
-  async function enqueued(): Promise<string[]> {
-    const entries = await reader.xrangeBuffer(keys.lane('hook/0'), '-', '+')
-    return entries.flatMap(([, fields]) =>
-      decodeEntry(fields[5] as Buffer).map(
-        ({ event }) =>
-          `${event.type} ${event.name}@${event.resourceVersion}${event.synthesized ? ' synthesized' : ''}`,
-      ),
-    )
-  }
-  return {
-    server,
-    keys,
-    newStore,
-    reader,
-    enqueued,
-    woken,
-    [Symbol.asyncDispose]: () => stack.disposeAsync(),
-  }
-}
+import { change, SOURCE } from './objects.ts'
+import { never, startStoreBed } from './store-bed.ts'
 
 test('a first start seeds the index silently, and only later changes are enqueued', async () => {
-  await using it = await bed()
+  await using it = await startStoreBed()
   const session = await it.newStore().open(SOURCE, never)
   expect(session.checkpoint).toBeUndefined()
   await session.beginSeed(never)
@@ -76,7 +24,7 @@ test('a first start seeds the index silently, and only later changes are enqueue
 })
 
 test('case 44: the same change twice is enqueued once', async () => {
-  await using it = await bed()
+  await using it = await startStoreBed()
   const session = await it.newStore().open(SOURCE, never)
   await session.beginList('newer', never)
   await session.endList('1', never)
@@ -86,7 +34,7 @@ test('case 44: the same change twice is enqueued once', async () => {
 })
 
 test('cases 5, 7, 8: a relist emits one net change per object, the old uid of a name before the new one', async () => {
-  await using it = await bed()
+  await using it = await startStoreBed()
   const session = await it.newStore().open(SOURCE, never)
   await session.beginSeed(never)
   await session.seed(
@@ -118,7 +66,7 @@ test('cases 5, 7, 8: a relist emits one net change per object, the old uid of a 
 })
 
 test('cases 2, 3: a relist that is cut off and repeated by another session emits nothing twice', async () => {
-  await using it = await bed()
+  await using it = await startStoreBed()
   const first = await it.newStore().open(SOURCE, never)
   await first.beginSeed(never)
   await first.seed([change('ADDED', 'gone', 3), change('ADDED', 'again', 4)], never)
@@ -139,7 +87,7 @@ test('cases 2, 3: a relist that is cut off and repeated by another session emits
 })
 
 test('case 41: a session that was replaced writes nothing any more', async () => {
-  await using it = await bed()
+  await using it = await startStoreBed()
   const old = await it.newStore().open(SOURCE, never)
   await old.beginList('newer', never)
   await old.endList('1', never)
@@ -150,7 +98,7 @@ test('case 41: a session that was replaced writes nothing any more', async () =>
 })
 
 test('case 42: a commit waits while Redis is down, and is made once when it is back', async () => {
-  await using it = await bed()
+  await using it = await startStoreBed()
   const session = await it.newStore().open(SOURCE, never)
   await session.beginList('newer', never)
   await session.endList('1', never)
@@ -162,7 +110,7 @@ test('case 42: a commit waits while Redis is down, and is made once when it is b
 })
 
 test('case 43: a Redis that lost the position fences the session, so that the source starts from what is stored', async () => {
-  await using it = await bed()
+  await using it = await startStoreBed()
   const session = await it.newStore().open(SOURCE, never)
   await session.beginList('newer', never)
   await session.endList('1', never)
@@ -171,7 +119,7 @@ test('case 43: a Redis that lost the position fences the session, so that the so
 })
 
 test('a commit ends when its signal aborts while Redis is down', async () => {
-  await using it = await bed()
+  await using it = await startStoreBed()
   const session = await it.newStore().open(SOURCE, never)
   await session.beginList('newer', never)
   await it.server.kill()
@@ -182,7 +130,7 @@ test('a commit ends when its signal aborts while Redis is down', async () => {
 })
 
 test('a resource that is gone for certain emits DELETED for all of its objects', async () => {
-  await using it = await bed()
+  await using it = await startStoreBed()
   const session = await it.newStore().open(SOURCE, never)
   await session.beginSeed(never)
   await session.seed(

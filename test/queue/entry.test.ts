@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto'
+import { expect, test } from 'vitest'
+import type { Delivery } from '../../src/delivery.ts'
+import { DICTIONARY } from '../../src/queue/dictionary.ts'
+import { decodeEntry, encodeEntries } from '../../src/queue/entry.ts'
+import { benchPod } from '../bench/pod.ts'
+import { headerFor } from './objects.ts'
+
+function deliveryOf(name: string, json: string, time = '2026-01-01T00:00:00.000Z'): Delivery {
+  const event = { ...headerFor(name, '1', 'ADDED', `uid-${name}`), time }
+  return { sink: 'hook', rule: 'all', event, objectJson: Buffer.from(json) }
+}
+
+const podDelivery = (i: number) => deliveryOf(`pod-${i}`, JSON.stringify(benchPod(i)))
+const roundTrip = (deliveries: Delivery[]) =>
+  encodeEntries(deliveries).flatMap(({ payload }) => decodeEntry(payload))
+
+test('deliveries come out as they went in, in order', () => {
+  const deliveries = Array.from({ length: 150 }, (_, i) =>
+    deliveryOf(`o${i}`, `{"i":${i},"text":"ä\\u2028\\n"}`),
+  )
+  const replay: Delivery = { ...deliveryOf('__proto__', '{"__proto__":{"constructor":1}}'), replay: true }
+  expect(roundTrip([...deliveries, replay])).toEqual([...deliveries, replay])
+})
+
+test('an entry takes at most 60 deliveries, and tells how many and when the oldest was observed', () => {
+  const at = (second: number) => `2026-01-01T00:00:${String(second).padStart(2, '0')}.000Z`
+  const entries = encodeEntries(
+    Array.from({ length: 61 }, (_, i) => deliveryOf('a', '{}', at(59 - (i % 60)))),
+  )
+  expect(entries.map(({ count }) => count)).toEqual([60, 1])
+  expect(entries[0]?.observedAtMs).toBe(Date.parse(at(0)))
+})
+
+test('an entry takes at most 128 KiB of objects, but always one', () => {
+  const large = `{"data":"${'x'.repeat(100_000)}"}`
+  const huge = `{"data":"${'x'.repeat(2_000_000)}"}`
+  const deliveries = [
+    deliveryOf('a', large),
+    deliveryOf('b', large),
+    deliveryOf('c', huge),
+    deliveryOf('d', '{}'),
+  ]
+  expect(encodeEntries(deliveries).map(({ count }) => count)).toEqual([1, 1, 1, 1])
+  expect(roundTrip(deliveries)).toEqual(deliveries)
+})
+
+test('pretty-printed objects stay one line each, digit by digit', () => {
+  const [delivery] = roundTrip([
+    deliveryOf('a', '{\n  "n": 12345678901234567890.10,\r\n  "text": "x\\ny"\n}'),
+  ])
+  expect(delivery?.objectJson.toString()).toBe('{   "n": 12345678901234567890.10,\r   "text": "x\\ny" }')
+})
+
+test('an entry of another format is refused', () => {
+  expect(() => decodeEntry(Buffer.of(9, 1, 2))).toThrow('unknown format 9')
+})
+
+test('a waiting pod of 5.7 KB takes less than 900 bytes, also alone', () => {
+  const raw = podDelivery(1).objectJson.length
+  expect(raw).toBeGreaterThan(4_500)
+  const [lonely] = encodeEntries([podDelivery(1)])
+  expect(lonely?.payload.length).toBeLessThan(900)
+  const batch = encodeEntries(Array.from({ length: 30 }, (_, i) => podDelivery(i)))
+  const bytes = batch.reduce((sum, { payload }) => sum + payload.length, 0)
+  expect(bytes / 30).toBeLessThan(450)
+})
+
+test('the first dictionary never changes: what waits in Redis could not be read any more', () => {
+  expect(createHash('sha256').update(DICTIONARY).digest('hex')).toBe(
+    '262fb32763d25d617eb8ae9c5b51aa9c9bfb0a54a764d28527fc503574762f8e',
+  )
+})

@@ -1,0 +1,103 @@
+import { getEventListeners } from 'node:events'
+import { expect, test } from 'vitest'
+import { silentLog } from '../../src/log.ts'
+import { createMetrics } from '../../src/metrics.ts'
+import { openRedis } from '../../src/queue/connection.ts'
+import { keysOf } from '../../src/queue/keys.ts'
+import { createMemoryGate } from '../../src/queue/memory-gate.ts'
+import { startRedis } from '../servers/redis.ts'
+import { waitFor } from '../wait-for.ts'
+
+const MB = 1024 * 1024
+
+async function bed() {
+  const stack = new AsyncDisposableStack()
+  const server = stack.use(await startRedis({ args: ['--maxmemory', '64mb'] }))
+  const redis = openRedis(server.url, 'work', silentLog)
+  stack.defer(() => redis.disconnect())
+  const keys = keysOf('test')
+  const metrics = createMetrics()
+  const gate = createMemoryGate({ redis, keys, metrics, log: silentLog })
+  stack.defer(() => gate.close())
+  const gauge = async (name: 'backPressure' | 'redisMaxMemory' | 'redisUp') =>
+    (await metrics[name].get()).values[0]?.value
+  return {
+    server,
+    redis,
+    keys,
+    gate,
+    gauge,
+    fill: (bytes: number) => redis.setrange('filler', bytes - 1, 'x'),
+    ballast: () => redis.strlen(keys.ballast),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
+}
+
+test('it closes when Redis is 80 % full, and opens when there is room again', async () => {
+  await using it = await bed()
+  await it.gate.room(AbortSignal.timeout(5_000))
+  await it.fill(56 * MB)
+  await waitFor(() => it.gate.isClosed(), { what: 'the gate to close' })
+  expect(await it.gauge('backPressure')).toBe(1)
+  expect(await it.gauge('redisMaxMemory')).toBe(64 * MB)
+  let through = 0
+  const { signal } = new AbortController()
+  const waiting = [1, 2, 3].map(() => it.gate.room(signal).then(() => through++))
+  expect(through).toBe(0)
+  await it.redis.del('filler')
+  await Promise.all(waiting)
+  expect(it.gate.isClosed()).toBe(false)
+  expect(await it.gauge('backPressure')).toBe(0)
+  expect(getEventListeners(signal, 'abort')).toEqual([])
+})
+
+test('whoever waits at it gives up with its signal', async () => {
+  await using it = await bed()
+  await it.fill(56 * MB)
+  await waitFor(() => it.gate.isClosed(), { what: 'the gate to close' })
+  const stop = new AbortController()
+  const waiting = it.gate.room(stop.signal)
+  stop.abort()
+  await expect(waiting).rejects.toThrow(/abort/i)
+  await expect(it.gate.room(stop.signal)).rejects.toThrow(/abort/i)
+})
+
+test('without a limit it never closes and keeps no ballast', async () => {
+  await using it = await bed()
+  await waitFor(async () => (await it.ballast()) > 0, { what: 'the ballast' })
+  await it.server.command('CONFIG', 'SET', 'maxmemory', '0')
+  await it.redis.del(it.keys.ballast)
+  await waitFor(async () => (await it.gauge('redisMaxMemory')) === 0, { what: 'a sample' })
+  expect(await it.ballast()).toBe(0)
+  expect(it.gate.isClosed()).toBe(false)
+})
+
+test('a full Redis gets the room of the ballast, so that scripts of workers run again, and the ballast comes back', async () => {
+  await using it = await bed()
+  await waitFor(async () => (await it.ballast()) > 0, { what: 'the ballast' })
+  const used = async () => Number(/used_memory:(\d+)/.exec(await it.redis.info('memory'))?.[1])
+  await it.server.command('CONFIG', 'SET', 'maxmemory', String((await used()) - 100_000))
+  const write = () => it.redis.eval("return redis.call('SET', KEYS[1], '1')", 1, 'settled')
+  await expect(write()).rejects.toThrow('OOM')
+  it.gate.onOutOfMemory()
+  expect(it.gate.isClosed()).toBe(true)
+  await waitFor(() => write().catch(() => undefined), { what: 'a script to run' })
+  expect(await it.ballast()).toBe(0)
+  await it.server.command('CONFIG', 'SET', 'maxmemory', String(64 * MB))
+  await waitFor(async () => (await it.ballast()) > 0, { what: 'the ballast to be back' })
+  await it.gate.room(AbortSignal.timeout(10_000))
+})
+
+test('a ballast that vanished is made again', async () => {
+  await using it = await bed()
+  await waitFor(async () => (await it.ballast()) > 0, { what: 'the ballast' })
+  await it.redis.flushall()
+  await waitFor(async () => (await it.ballast()) > 0, { what: 'the ballast to be back' })
+})
+
+test('a Redis that is gone shows in the metrics', async () => {
+  await using it = await bed()
+  await waitFor(async () => (await it.gauge('redisUp')) === 1, { what: 'a sample' })
+  it.redis.disconnect()
+  await waitFor(async () => (await it.gauge('redisUp')) === 0, { what: 'redis_up 0' })
+})

@@ -1,0 +1,162 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect, test } from 'vitest'
+import type { Change } from '../../src/change.ts'
+import { UnseenLostError } from '../../src/queue/unseen.ts'
+import { waitFor } from '../wait-for.ts'
+import { change, SOURCE } from './objects.ts'
+import { never, startStoreBed } from './store-bed.ts'
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
+
+/** Pages of a list, made one after the other as a server sends them. */
+function* pages(from: number, to: number, size = 500): Generator<Change[]> {
+  for (let start = from; start < to; start += size) {
+    const length = Math.min(size, to - start)
+    yield Array.from({ length }, (_, i) => change('ADDED', `object-${start + i}`, start + i + 1))
+  }
+}
+
+test('case 46: 100,000 objects are seeded and listed anew, and the process stays the same size', async () => {
+  await using it = await startStoreBed()
+  const session = await it.newStore().open(SOURCE, never)
+  const used = () => {
+    collectGarbage()
+    return process.memoryUsage().heapUsed + process.memoryUsage().external
+  }
+  const before = used()
+  let most = 0
+  const step = async (page: readonly Change[], take: (page: readonly Change[]) => Promise<void>) => {
+    await take(page)
+    if (page[0]?.object.name.endsWith('0000')) most = Math.max(most, used())
+  }
+  await session.beginSeed(never)
+  for (const page of pages(0, 100_000)) await step(page, (some) => session.seed(some, never))
+  await session.endList('100000', never)
+  await session.beginList('different', never)
+  for (const page of pages(1_500, 100_000)) await step(page, (some) => session.list(some, never))
+  await session.endList('100001', never)
+  expect(new Set(await it.enqueued()).size).toBe(1_500)
+  expect((await it.enqueued()).every((line) => line.startsWith('DELETED'))).toBe(true)
+  expect(await it.reader.hlen(it.keys.index(SOURCE.key))).toBe(98_500)
+  expect(most - before).toBeLessThan(16 * 1024 * 1024)
+}, 60_000)
+
+test('a Redis that is full while names are copied loses no deletion', async () => {
+  await using it = await startStoreBed()
+  const session = await it.seeded([...pages(0, 20)].flat())
+  const copying = it.proxy.hold('hscan')
+  const begun = session.beginList('different', never)
+  await copying.seen
+  await it.server.command('CONFIG', 'SET', 'maxmemory', '1')
+  copying.release()
+  await waitFor(() => it.refusals.outOfMemory > 0, { what: 'the copy to be refused' })
+  await it.server.command('CONFIG', 'SET', 'maxmemory', '0')
+  await begun
+  await session.endList('30', never)
+  expect(await it.enqueued()).toHaveLength(20)
+})
+
+test('names that are lost during a list make it begin anew instead of forgetting deletions', async () => {
+  await using it = await startStoreBed()
+  const session = await it.seeded([change('ADDED', 'gone', 1), change('ADDED', 'there', 2)])
+  await session.beginList('different', never)
+  const unseen = await it.reader.keys(`${it.keys.unseen(SOURCE.key)}*`)
+  await it.reader.del(unseen)
+  await expect(session.list([change('ADDED', 'there', 2)], never)).rejects.toThrow(UnseenLostError)
+  await expect(session.endList('9', never)).rejects.toThrow(UnseenLostError)
+  const next = await it.newStore().open(SOURCE, never)
+  expect(next.checkpoint?.phase).toBe('listing')
+  await next.beginList('different', never)
+  await next.list([change('ADDED', 'there', 2)], never)
+  await next.endList('9', never)
+  expect(await it.enqueued()).toEqual(['DELETED gone@1 synthesized'])
+})
+
+test('a list that is over leaves no names behind, and one that is given up leaves them for a day only', async () => {
+  await using it = await startStoreBed()
+  const session = await it.seeded([change('ADDED', 'a', 1)])
+  await session.beginList('different', never)
+  const [unseen = ''] = await it.reader.keys(`${it.keys.unseen(SOURCE.key)}*`)
+  expect(await it.reader.pttl(unseen)).toBeGreaterThan(80_000_000)
+  await session.list([change('ADDED', 'a', 1)], never)
+  expect(await it.reader.pttl(unseen)).toBeGreaterThan(80_000_000)
+  await session.endList('2', never)
+  expect(await it.reader.exists(unseen)).toBe(0)
+})
+
+test('a streamed list may bring a name several times: its old object is deleted once', async () => {
+  await using it = await startStoreBed()
+  const session = await it.seeded([change('ADDED', 'a', 1, 'first')])
+  await session.beginList('different', never)
+  await session.list(
+    [
+      change('ADDED', 'a', 5, 'second'),
+      change('DELETED', 'a', 6, 'second'),
+      change('ADDED', 'a', 7, 'third'),
+    ],
+    never,
+  )
+  await session.endList('8', never)
+  expect(await it.enqueued()).toEqual([
+    'DELETED a@1 synthesized',
+    'ADDED a@5 synthesized',
+    'DELETED a@6 synthesized',
+    'ADDED a@7 synthesized',
+  ])
+})
+
+test('an empty page changes nothing', async () => {
+  await using it = await startStoreBed()
+  const session = await it.seeded([change('ADDED', 'a', 1)])
+  await session.beginList('different', never)
+  await session.list([], never)
+  await session.list([change('ADDED', 'a', 1)], never)
+  await session.endList('2', never)
+  expect(await it.enqueued()).toEqual([])
+})
+
+test('a first list with `initial: emit` tells everything, once, though it is cut off in the middle', async () => {
+  await using it = await startStoreBed()
+  const first = await it.newStore().open(SOURCE, never)
+  await first.beginList('different', never)
+  const [head = [], tail = []] = [...pages(0, 20, 10)]
+  await first.list(head, never)
+  const second = await it.newStore().open(SOURCE, never)
+  expect(second.checkpoint?.phase).toBe('listing')
+  await second.beginList('different', never)
+  await second.list(head, never)
+  await second.list(tail, never)
+  await second.endList('20', never)
+  expect(await it.enqueued()).toEqual(
+    Array.from({ length: 20 }, (_, i) => `ADDED object-${i}@${i + 1} synthesized`),
+  )
+})
+
+test('a seed that is cut off begins anew and stays silent', async () => {
+  await using it = await startStoreBed()
+  const first = await it.newStore().open(SOURCE, never)
+  await first.beginSeed(never)
+  await first.seed([change('ADDED', 'was-there', 1)], never)
+  const second = await it.newStore().open(SOURCE, never)
+  expect(second.checkpoint?.phase).toBe('seeding')
+  await second.beginSeed(never)
+  await second.seed([change('ADDED', 'a', 2)], never)
+  await second.endList('3', never)
+  expect(await it.enqueued()).toEqual([])
+  expect(await it.reader.hkeys(it.keys.index(SOURCE.key))).toEqual(['uid-of-a'])
+})
+
+test('changes of more bytes than one transaction takes are split, and the position moves with the last part', async () => {
+  await using it = await startStoreBed()
+  const session = await it.watching()
+  const large = (i: number): Change => {
+    const it = change('ADDED', `o${i}`, i + 2)
+    return { ...it, object: { ...it.object, bytes: Buffer.from(`{"data":"${'x'.repeat(3_000_000)}"}`) } }
+  }
+  const before = session.checkpoint?.sequence ?? 0
+  await session.commit([large(0), large(1), large(2), large(3)], '5', never)
+  expect(await it.enqueued()).toHaveLength(4)
+  expect(session.checkpoint).toMatchObject({ resourceVersion: '5', sequence: before + 2 })
+})

@@ -1,0 +1,93 @@
+import { expect, test } from 'vitest'
+import { silentLog } from '../../src/log.ts'
+import { addressOf, openRedis, reachRedis } from '../../src/queue/connection.ts'
+import { keysOf } from '../../src/queue/keys.ts'
+import { checkRedis } from '../../src/queue/requirements.ts'
+import { readSalt } from '../../src/queue/salt.ts'
+import { freePort } from '../servers/ports.ts'
+import { type RedisServer, startRedis } from '../servers/redis.ts'
+
+async function check(server: RedisServer) {
+  const redis = openRedis(server.url, 'command', silentLog)
+  try {
+    return await checkRedis(redis, { schema: 'schema' })
+  } finally {
+    redis.disconnect()
+  }
+}
+
+test('a Redis that evicts is refused, with what to type', async () => {
+  await using server = await startRedis({
+    args: ['--maxmemory-policy', 'allkeys-lru', '--maxmemory', '100mb'],
+  })
+  const { refusals } = await check(server)
+  expect(refusals).toMatchObject([expect.stringContaining('CONFIG SET maxmemory-policy noeviction')])
+})
+
+test('a Redis without append-only file, and one without limit, are warned of', async () => {
+  await using server = await startRedis({ args: ['--appendonly', 'no'] })
+  const { refusals, warnings } = await check(server)
+  expect(refusals).toEqual([])
+  expect(warnings).toMatchObject([
+    expect.stringContaining('appendonly yes'),
+    expect.stringContaining('maxmemory'),
+  ])
+})
+
+test('keys of another layout are refused', async () => {
+  await using server = await startRedis()
+  await server.command('SET', 'schema', '99')
+  const { refusals } = await check(server)
+  expect(refusals).toMatchObject([expect.stringContaining('layout 99')])
+})
+
+test('a Redis that is refused is left as it was', async () => {
+  await using server = await startRedis({ args: ['--maxmemory-policy', 'volatile-ttl'] })
+  await check(server)
+  expect(await server.command('DBSIZE')).toBe(0)
+})
+
+test('a full Redis that was used before is good for a start: its deliveries have to go on', async () => {
+  await using server = await startRedis()
+  const redis = openRedis(server.url, 'command', silentLog)
+  const salt = await readSalt(redis, keysOf('test'))
+  await check(server)
+  await server.command('CONFIG', 'SET', 'maxmemory', '1')
+  expect((await check(server)).refusals).toEqual([])
+  expect(await readSalt(redis, keysOf('test'))).toEqual(salt)
+  redis.disconnect()
+})
+
+test('a Redis where CONFIG is forbidden is checked all the same', async () => {
+  await using server = await startRedis({ args: ['--rename-command', 'CONFIG', '', '--appendonly', 'no'] })
+  const { refusals, warnings } = await check(server)
+  expect(refusals).toEqual([])
+  expect(warnings).toHaveLength(2)
+})
+
+test('a Redis that does not answer is told with address and reason', async () => {
+  const port = await freePort()
+  await expect(reachRedis(`redis://user:hidden@127.0.0.1:${port}/2`)).rejects.toThrow(
+    `Redis at 127.0.0.1:${port} does not answer: connect ECONNREFUSED 127.0.0.1:${port}`,
+  )
+  await expect(reachRedis('unix:///nowhere/redis.sock')).rejects.toThrow(/at \/nowhere\/redis.sock .*ENOENT/)
+})
+
+test('a wrong password is told, and never shown', async () => {
+  await using server = await startRedis()
+  await server.command('CONFIG', 'SET', 'requirepass', 'right')
+  const error = await reachRedis(`redis://:wrong-secret@127.0.0.1:${server.port}`).catch((it) => it)
+  expect(error.message).toMatch(/does not answer: WRONGPASS/)
+  expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain('wrong-secret')
+  const redis = await reachRedis(`redis://:right@127.0.0.1:${server.port}`)
+  expect(await redis.ping()).toBe('PONG')
+  redis.disconnect()
+})
+
+test.each([
+  ['redis://user:password@host:6380/1', 'host:6380'],
+  ['rediss://host', 'host'],
+  ['unix:///run/redis.sock', '/run/redis.sock'],
+])('the address of %s is %s', (url, address) => {
+  expect(addressOf(url)).toBe(address)
+})

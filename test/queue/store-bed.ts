@@ -1,0 +1,87 @@
+import type { Change, Decide, Source, SourceSession } from '../../src/change.ts'
+import { silentLog } from '../../src/log.ts'
+import { createMetrics } from '../../src/metrics.ts'
+import { createCommitLine } from '../../src/queue/commit-line.ts'
+import { openRedis } from '../../src/queue/connection.ts'
+import { decodeEntry } from '../../src/queue/entry.ts'
+import { keysOf } from '../../src/queue/keys.ts'
+import { createSourceStore } from '../../src/queue/source-store.ts'
+import { startRedis } from '../servers/redis.ts'
+import { startTcpProxy } from '../servers/tcp-proxy.ts'
+import { SOURCE, sendAll } from './objects.ts'
+
+export const never = new AbortController().signal
+
+/** The write side on a real Redis behind a proxy. Every `newStore` stands for a process of its own. */
+export async function startStoreBed(options: { decide?: Decide; source?: Source } = {}) {
+  const stack = new AsyncDisposableStack()
+  const server = stack.use(await startRedis())
+  const proxy = stack.use(await startTcpProxy(server.port))
+  const keys = keysOf('test')
+  const woken: string[] = []
+  const refusals = { outOfMemory: 0 }
+  const reader = openRedis(server.url, 'work', silentLog)
+  stack.defer(() => reader.disconnect())
+
+  const newStore = () => {
+    const redis = openRedis(`redis://127.0.0.1:${proxy.port}`, 'commit', silentLog)
+    stack.defer(() => redis.disconnect())
+    const line = createCommitLine({
+      redis,
+      room: async () => {},
+      onOutOfMemory: () => void refusals.outOfMemory++,
+      log: silentLog,
+    })
+    const store = createSourceStore({
+      line,
+      keys,
+      decide: options.decide ?? sendAll,
+      laneOf: () => 'hook/0',
+      onEnqueued: (lanes) => void woken.push(...lanes),
+      metrics: createMetrics(),
+      clock: Date,
+    })
+    return { ...store, trouble: line.trouble }
+  }
+
+  /** A session that watches, with nothing in the index. */
+  async function watching(): Promise<SourceSession> {
+    const session = await newStore().open(SOURCE, never)
+    await session.beginList('newer', never)
+    await session.endList('1', never)
+    return session
+  }
+
+  /** A session that watches, with these objects in the index. */
+  async function seeded(objects: readonly Change[]): Promise<SourceSession> {
+    const session = await newStore().open(SOURCE, never)
+    await session.beginSeed(never)
+    await session.seed(objects, never)
+    await session.endList('1', never)
+    return session
+  }
+
+  async function enqueued(): Promise<string[]> {
+    const entries = await reader.xrangeBuffer(keys.lane('hook/0'), '-', '+')
+    return entries.flatMap(([, fields]) =>
+      decodeEntry(fields[5] as Buffer).map(
+        ({ event }) =>
+          `${event.type} ${event.name}@${event.resourceVersion}${event.synthesized ? ' synthesized' : ''}`,
+      ),
+    )
+  }
+
+  return {
+    server,
+    proxy,
+    keys,
+    newStore,
+    watching,
+    seeded,
+    reader,
+    enqueued,
+    woken,
+    refusals,
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
+}

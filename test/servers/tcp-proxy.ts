@@ -1,0 +1,95 @@
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+
+/** Something on its way to the server that was stopped. */
+export interface Held {
+  /** Settles when it is there. */
+  readonly seen: Promise<void>
+  /** Lets it go on to the server, also when the client is gone. */
+  release(): void
+}
+
+export interface TcpProxy extends AsyncDisposable {
+  readonly port: number
+  /** Cuts all connections. */
+  cut(): void
+  /** The next data that hold `text` reach the server, and the client is cut off before the answer. */
+  cutAfter(text: string): void
+  /** The next data that hold `text` stay on their way. With `cut` the client loses its connection meanwhile. */
+  hold(text: string, options?: { cut?: boolean }): Held
+}
+
+interface Trap {
+  text: string
+  spring(forward: () => void, client: Socket, server: Socket): void
+}
+
+/** A loopback proxy in front of a server, for faults of the network. */
+export async function startTcpProxy(target: number): Promise<TcpProxy> {
+  const traps: Trap[] = []
+  const sockets = new Set<Socket>()
+
+  const proxy = createServer((client) => {
+    const server = connect(target, '127.0.0.1')
+    for (const [socket, other] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        sockets.delete(socket)
+        if (!held.has(other)) other.destroy()
+      })
+    }
+    server.on('data', (data) => client.write(data))
+    client.on('data', (data) => {
+      const forward = () => void server.write(data)
+      const trap = traps.find(({ text }) => data.includes(text))
+      if (!trap) return forward()
+      traps.splice(traps.indexOf(trap), 1)
+      trap.spring(forward, client, server)
+    })
+  })
+  /** Server sides that outlive their clients, as a socket with unread data does. */
+  const held = new Set<Socket>()
+  proxy.listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  const { port } = proxy.address() as { port: number }
+
+  return {
+    port,
+    cut: () => {
+      for (const socket of sockets) socket.destroy()
+    },
+    cutAfter(text) {
+      traps.push({
+        text,
+        spring(forward, client, server) {
+          server.removeAllListeners('data')
+          server.once('data', () => client.destroy())
+          forward()
+        },
+      })
+    },
+    hold(text, { cut = false } = {}) {
+      const { promise, resolve } = Promise.withResolvers<() => void>()
+      traps.push({
+        text,
+        spring(forward, client, server) {
+          if (cut) {
+            held.add(server)
+            client.destroy()
+          }
+          resolve(forward)
+        },
+      })
+      return { seen: promise.then(() => {}), release: () => void promise.then((forward) => forward()) }
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy()
+      proxy.close()
+      await once(proxy, 'close')
+    },
+  }
+}
