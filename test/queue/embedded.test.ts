@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { silentLog } from '../../src/log.ts'
@@ -49,13 +49,13 @@ test('it listens on no port, keeps an append-only file and evicts nothing', asyn
 test('a second one in the same directory is refused with the pid of the first', async () => {
   using state = stateDir()
   // pid 1 is alive, and not us.
-  writeFileSync(join(state.dir, 'kubeherald.pid'), '1')
+  writeFileSync(join(state.dir, 'kubeherald.pid'), `${hostname()} 1 `)
   await expect(startEmbedded(state.dir, silentLog)).rejects.toThrow(/another kubeherald \(pid 1\) runs with/)
 })
 
 test('the lock of a process that was killed is taken over', async () => {
   using state = stateDir()
-  writeFileSync(join(state.dir, 'kubeherald.pid'), '999999999')
+  writeFileSync(join(state.dir, 'kubeherald.pid'), `${hostname()} 999999999 `)
   const embedded = await startEmbedded(state.dir, silentLog)
   await embedded.stop()
 })
