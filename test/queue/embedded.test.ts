@@ -50,7 +50,7 @@ test('a second one in the same directory is refused with the pid of the first', 
   using state = stateDir()
   // pid 1 is alive, and not us.
   writeFileSync(join(state.dir, 'kubeherald.pid'), `${hostname()} 1 `)
-  await expect(startEmbedded(state.dir, silentLog)).rejects.toThrow(/another kubeherald \(pid 1\) runs with/)
+  await expect(startEmbedded(state.dir, silentLog)).rejects.toThrow(/another kubeherald \(pid 1 on /)
 })
 
 test('the lock of a process that was killed is taken over', async () => {
