@@ -5,8 +5,7 @@ import { builtInSinks } from './app.ts'
 import { clusterName } from './cluster-name.ts'
 import { readConfiguration } from './commands/configuration.ts'
 import type { Config } from './config/schema.ts'
-import { silentLog } from './log.ts'
-import { addressOf, openRedis } from './queue/connection.ts'
+import { reachRedis } from './queue/connection.ts'
 import { useEmbedded } from './queue/embedded.ts'
 import { type Keys, keysOf } from './queue/keys.ts'
 import { stateDir } from './state-dir.ts'
@@ -29,12 +28,10 @@ export interface QueueOptions {
 export async function openQueue(options: QueueOptions): Promise<OpenQueue> {
   const { config } = await readConfiguration(options.config, builtInSinks)
   const place = config.redis.url ? { url: config.redis.url, stop: async () => {} } : await embedded(options)
-  const redis = openRedis(place.url, 'command', silentLog)
-  try {
-    await redis.ping()
-  } catch (cause) {
-    throw new Error(`Redis at ${addressOf(place.url)} does not answer`, { cause })
-  }
+  const redis = await reachRedis(place.url).catch(async (error) => {
+    await place.stop()
+    throw error
+  })
   const cluster =
     'cluster' in place && !config.cluster ? place.cluster : clusterName(config, contextOf(config))
   return {

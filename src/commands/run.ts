@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { type App, builtInSinks, type Role, startApp } from '../app.ts'
 import { clusterName } from '../cluster-name.ts'
 import type { Config } from '../config/schema.ts'
-import { createLog, LOG_LEVELS, type Logger, type LogLevel, silentLog } from '../log.ts'
-import { addressOf, openRedis } from '../queue/connection.ts'
+import { createLog, LOG_LEVELS, type Logger, type LogLevel } from '../log.ts'
+import { addressOf, reachRedis } from '../queue/connection.ts'
 import { startEmbedded } from '../queue/embedded.ts'
 import { keysOf } from '../queue/keys.ts'
 import { checkRedis } from '../queue/requirements.ts'
@@ -149,7 +149,7 @@ async function chooseRedis(
 
 /** Refuses a Redis that would lose what it is given. Gives its version. */
 async function requireRedis(url: string, cluster: string, log: Logger): Promise<string> {
-  const redis = openRedis(url, 'command', silentLog)
+  const redis = await reachRedis(url)
   try {
     const { version: redisVersion, refusals, warnings } = await checkRedis(redis, keysOf(cluster))
     for (const warning of warnings) log.warn({}, warning)

@@ -55,6 +55,7 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
   }
 
   async function keepResolving(): Promise<void> {
+    if (entries.length === 0) await change.promise
     for (let failures = 0; !stop.signal.aborted; ) {
       const changed = change.promise
       try {

@@ -21,6 +21,8 @@ import { waitFor } from '../wait-for.ts'
 export interface WatchBedOptions {
   entries?: WatchEntry[]
   timing?: Partial<Timing>
+  /** The kubeconfig's user. */
+  user?: object
   /** What is there at the beginning. */
   objects?: unknown[]
   /** Changes the server before the watch begins. */
@@ -50,7 +52,7 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
   const dir = mkdtempSync(join(tmpdir(), 'kubeherald-watch-'))
   stack.defer(() => rmSync(dir, { recursive: true, force: true }))
   const kubeconfig = join(dir, 'kubeconfig')
-  writeFileSync(kubeconfig, kubeconfigFor(api.url))
+  writeFileSync(kubeconfig, kubeconfigFor(api.url, options.user))
   api.objects = options.objects ?? []
   options.prepare?.(api)
 

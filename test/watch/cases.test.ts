@@ -400,3 +400,38 @@ test('case 50: nothing is opened after a stop, whatever the watch was doing', as
   expect(it.api.requests).toHaveLength(before)
   expect(other.api.requests).toHaveLength(asked)
 })
+
+test('case 18: a 404 of an API that merely does not answer takes nothing with it', async () => {
+  await using it = await startWatchBed({ objects: [configMap('a', 5)] })
+  await it.watching('10')
+  let missing = true
+  it.api.intercept = ({ path }, response) => {
+    if (!missing || !path.endsWith('/configmaps')) return false
+    response.writeHead(404).end(JSON.stringify(failure(404, 'NotFound')))
+    return true
+  }
+  const asked = it.api.requests.length
+  it.api.current()?.reset()
+  await waitFor(() => it.api.requests.length > asked + 5, { what: 'some tries' })
+  it.api.script((watch) => watch.frame('MODIFIED', configMap('a', 11)))
+  missing = false
+  await it.arrived(1)
+  expect(await it.enqueued()).toEqual(['MODIFIED a@11'])
+})
+
+test('case 19: an expired continue token leads to one whole list, and a right comparison', async () => {
+  const all = Array.from({ length: 5 }, (_, i) => configMap(`o${i}`, i + 1))
+  await using it = await startWatchBed({
+    entries: [{ kind: 'ConfigMap', initial: 'emit' }],
+    prepare(api) {
+      api.onList = ({ query }) => {
+        if (query.get('limit') === '1') return undefined
+        if (query.has('continue')) return { status: 410, body: failure(410, 'Expired') }
+        if (!query.has('limit')) return { body: { metadata: { resourceVersion: '10' }, items: all } }
+        return { body: { metadata: { resourceVersion: '9', continue: 'more' }, items: all.slice(0, 2) } }
+      }
+    },
+  })
+  await it.watching('10')
+  expect((await it.enqueued()).toSorted()).toEqual(all.map((_, i) => `ADDED o${i}@${i + 1} synthesized`))
+})
