@@ -1,81 +1,78 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { benchFrames, benchPod } from './pod.ts'
+import { type BenchFrame, benchFrames, benchPod } from './pod.ts'
 
-/**
- * A process of its own: an API server whose watch sends pod events as fast as they are read, or at a rate.
- * Settings come in the path's query of the kubeconfig's server? No: as arguments. Prints its port.
- */
-const [countText = '0', rateText = '0', objectsText = '0'] = process.argv.slice(2)
-const count = Number(countText)
-const rate = Number(rateText)
-const objects = Number(objectsText)
+// A process of its own: an API server whose watch sends pod events as fast as they are read, or so many a second.
+// Arguments: how many, how many a second (0: as fast as can be), how many pods there are. Prints its port, and says
+// "watch" to its parent whenever a watch is opened.
+const [count = 0, perSecond = 0, objects = 0] = process.argv.slice(2).map(Number)
 const frames = benchFrames(500)
 const START = 1_000_000
+const CHUNK = 20
 
 const server = createServer((request, response) => {
-  const url = new URL(request.url ?? '/', 'http://feed')
-  if (url.pathname === '/api') return json(response, discovery())
-  if (url.pathname === '/apis') return json(response, { kind: 'APIGroupDiscoveryList', items: [] })
-  if (url.pathname.endsWith('/kube-system')) return json(response, { metadata: { uid: 'bench' } })
-  if (url.searchParams.has('sendInitialEvents')) return json(response, { code: 422, reason: 'Invalid' }, 422)
-  if (url.searchParams.get('watch') !== 'true') return list(response, url.searchParams)
-  response.writeHead(200, { 'content-type': 'application/json' })
-  const from = Number(url.searchParams.get('resourceVersion'))
-  void (rate > 0 ? paced(response) : pump(response, from - START))
+  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://feed')
+  if (pathname === '/api') return json(response, CATALOGUE)
+  if (pathname === '/apis') return json(response, { kind: 'APIGroupDiscoveryList', items: [] })
+  if (pathname.endsWith('/kube-system')) return json(response, { metadata: { uid: 'bench' } })
+  if (searchParams.has('sendInitialEvents')) return json(response, { code: 422, reason: 'Invalid' }, 422)
+  if (searchParams.get('watch') !== 'true') return json(response, page(searchParams))
+  process.send?.('watch')
+  response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders()
+  const from = Number(searchParams.get('resourceVersion')) - START
+  void (perSecond > 0 ? paced(response, from) : pump(response, from))
 })
 
-async function pump(response: ServerResponse, sent: number): Promise<void> {
-  for (let i = sent; i < count; ) {
+async function pump(response: ServerResponse, from: number): Promise<void> {
+  for (let i = from; i < count && !response.destroyed; ) {
     let chunk = ''
-    for (const end = Math.min(i + 20, count); i < end; i++) chunk += frameAt(i)
-    if (!response.write(chunk)) await new Promise((resolve) => response.once('drain', resolve))
-    if (response.destroyed) return
+    for (const end = Math.min(i + CHUNK, count); i < end; i++) chunk += frameAt(i, '0')
+    if (!response.write(chunk, 'latin1')) await new Promise((resolve) => response.once('drain', resolve))
   }
 }
 
-async function paced(response: ServerResponse): Promise<void> {
+async function paced(response: ServerResponse, from: number): Promise<void> {
   const startedMs = performance.now()
-  for (let i = 0; i < count && !response.destroyed; ) {
-    const due = Math.min(count, Math.floor(((performance.now() - startedMs) / 1_000) * rate))
-    for (; i < due; i++) response.write(frameAt(i))
-    await new Promise((resolve) => setTimeout(resolve, 2))
+  for (let i = from; i < count && !response.destroyed; ) {
+    const due = from + Math.floor(((performance.now() - startedMs) / 1_000) * perSecond)
+    for (; i < Math.min(count, due); i++) response.write(frameAt(i, String(nowMs())), 'latin1')
+    await new Promise((resolve) => setTimeout(resolve, 1))
   }
 }
 
-function frameAt(i: number): string {
-  const { head, tail } = frames[i % frames.length] as { head: string; tail: string }
-  return `${head}${START + 1 + i}${tail}`
+/** Finer than Date.now(). */
+function nowMs(): number {
+  return performance.timeOrigin + performance.now()
 }
 
-function list(response: ServerResponse, query: URLSearchParams): void {
-  const limit = Number(query.get('limit') ?? objects)
+function frameAt(i: number, sentAt: string): string {
+  const [head, middle, tail] = frames[i % frames.length] as BenchFrame
+  return head + (START + 1 + i) + middle + sentAt + tail
+}
+
+function page(query: URLSearchParams): object {
   const start = Number(query.get('continue') ?? 0)
-  const end = Math.min(start + limit, objects)
+  const end = Math.min(start + Number(query.get('limit') ?? objects), objects)
   const items = Array.from({ length: Math.max(0, end - start) }, (_, i) => {
-    const pod = benchPod(start + i) as { metadata: Record<string, unknown> }
-    const { managedFields: _managed, ...metadata } = pod.metadata
-    return {
-      kind: 'PartialObjectMetadata',
-      apiVersion: 'meta.k8s.io/v1',
-      metadata: { ...metadata, resourceVersion: '5' },
-    }
+    const { metadata } = benchPod(start + i)
+    const kind = { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1' }
+    return { ...kind, metadata: { ...metadata, resourceVersion: '5' } }
   })
-  const more = end < objects ? { continue: String(end) } : {}
-  json(response, { metadata: { resourceVersion: String(START), ...more }, items })
+  return {
+    metadata: { resourceVersion: String(START), ...(end < objects && { continue: String(end) }) },
+    items,
+  }
 }
 
-function discovery(): object {
-  const pods = {
-    resource: 'pods',
-    responseKind: { kind: 'Pod' },
-    scope: 'Namespaced',
-    verbs: ['list', 'watch'],
-  }
-  return {
-    kind: 'APIGroupDiscoveryList',
-    items: [{ metadata: { name: '' }, versions: [{ version: 'v1', resources: [pods] }] }],
-  }
+const PODS = {
+  resource: 'pods',
+  responseKind: { kind: 'Pod' },
+  scope: 'Namespaced',
+  verbs: ['list', 'watch'],
+}
+const CATALOGUE = {
+  kind: 'APIGroupDiscoveryList',
+  items: [{ metadata: {}, versions: [{ version: 'v1', resources: [PODS] }] }],
 }
 
 function json(response: ServerResponse, body: object, status = 200): void {

@@ -1,26 +1,34 @@
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A webhook in a process of its own: answers 200 after a while, counts, and tells delays of paced feeds on /stats. */
-const delayMs = Number(process.argv[2] ?? 0)
+// A webhook in a process of its own. Its argument: `0` or a number of milliseconds to wait before each answer, `delays` to
+// note how long ago the change was sent, `never` to leave everything unanswered. Tells what it knows on /stats.
+const [mode = '0'] = process.argv.slice(2)
+const waitMs = Number(mode)
 const delays: number[] = []
 let count = 0
 
 const server = createServer((request, response) => {
-  if (request.url === '/stats') {
-    delays.sort((a, b) => a - b)
-    const at = (share: number) => delays[Math.floor(delays.length * share)] ?? 0
-    return response.end(JSON.stringify({ count, p50: at(0.5), p99: at(0.99) }))
-  }
+  if (request.url === '/stats') return void response.end(JSON.stringify({ count, delays }))
+  if (mode === 'delays') return noteDelay(request, response)
+  request.resume().on('end', () => {
+    count++
+    if (waitMs > 0) setTimeout(() => response.end(), waitMs)
+    else if (mode !== 'never') response.end()
+  })
+})
+
+function noteDelay(request: IncomingMessage, response: ServerResponse): void {
+  const arrivedMs = performance.timeOrigin + performance.now()
   const chunks: Buffer[] = []
   request.on('data', (chunk) => chunks.push(chunk))
   request.on('end', () => {
     count++
-    const time = /"time":"([^"]+)"/.exec(Buffer.concat(chunks).toString('latin1', 0, 2_000))?.[1]
-    if (time) delays.push(Date.now() - Date.parse(time))
-    if (delayMs > 0) setTimeout(() => response.end(), delayMs)
-    else response.end()
+    response.end()
+    const sentAt = /"bench\/sent-at":"([\d.]+)"/.exec(Buffer.concat(chunks).toString('latin1'))?.[1]
+    delays.push(arrivedMs - Number(sentAt))
   })
-})
+}
+
 server.listen(0, '127.0.0.1', () => console.log((server.address() as AddressInfo).port))
 process.on('disconnect', () => process.exit(0))

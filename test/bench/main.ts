@@ -1,32 +1,14 @@
+import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { startRedis } from '../servers/redis.ts'
+import type { Result, Row } from './row.ts'
 import { latencyRow } from './row-latency.ts'
 import { memoryRow } from './row-memory.ts'
-import { redisRow, startRow } from './row-sizes.ts'
+import { redisRow } from './row-redis.ts'
+import { startRow } from './row-start.ts'
 import { nullSinkRow, slowWebhookRow, unmatchedRow, webhookRow } from './row-throughput.ts'
 
-/** One line of the table: what was measured, against what, in the same run. */
-export interface Result {
-  ours: string
-  yardstick: string
-  ratio?: number
-  target: string
-  met: boolean
-}
-
-export interface BenchContext {
-  /** How many pairs are measured; the median of their ratios counts. */
-  pairs: number
-  startRedis: typeof startRedis
-}
-
-export interface Row {
-  name: string
-  title: string
-  measure(context: BenchContext): Promise<Result>
-}
-
-const ROWS: Row[] = [
+const ROWS: readonly Row[] = [
   nullSinkRow,
   unmatchedRow,
   webhookRow,
@@ -36,6 +18,8 @@ const ROWS: Row[] = [
   redisRow,
   startRow,
 ]
+const NAMES = ROWS.map(({ name }) => name).join(', ')
+const USAGE = `npm run bench -- [--only ROW] [--pairs 5]\n\nrows: ${NAMES}`
 
 const { values } = parseArgs({
   options: {
@@ -44,22 +28,27 @@ const { values } = parseArgs({
     help: { type: 'boolean', short: 'h' },
   },
 })
-if (values.help) {
-  console.log(`npm run bench -- [--only ROW] [--pairs 5]\n\nrows: ${ROWS.map(({ name }) => name).join(', ')}`)
-  process.exit(0)
+const pairs = Number(values.pairs)
+const chosen = ROWS.filter(({ name }) => !values.only || values.only === name)
+if (values.help || chosen.length === 0 || !(Number.isInteger(pairs) && pairs > 0)) {
+  console.error(USAGE)
+  process.exit(values.help ? 0 : 2)
+}
+// Children end with us, also when somebody loses patience.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130))
+
+console.log(`Node ${process.version}, ${availableParallelism()} cores`)
+console.log(`Medians of ${pairs} pairs: ours and the yardstick are measured in turn.\n`)
+for (const row of chosen) {
+  const started = performance.now()
+  const result = await row.measure({ pairs, startRedis })
+  console.log(describe(row, result, (performance.now() - started) / 1_000))
 }
 
-const chosen = ROWS.filter(({ name }) => !values.only || values.only === name)
-if (chosen.length === 0) {
-  console.error(`there is no row "${values.only}": ${ROWS.map(({ name }) => name).join(', ')}`)
-  process.exit(2)
-}
-console.log(
-  `Node ${process.version}, ${values.pairs} pairs each; ratios are medians of pairs measured in turn\n`,
-)
-for (const row of chosen) {
-  const result = await row.measure({ pairs: Number(values.pairs), startRedis })
-  const ratio = result.ratio === undefined ? '' : `  ratio ${result.ratio.toFixed(2)}`
-  console.log(`${result.met ? 'met   ' : 'MISSED'}  ${row.title}`)
-  console.log(`        ours ${result.ours}  yardstick ${result.yardstick}${ratio}  target ${result.target}\n`)
+function describe({ name, title }: Row, { ours, yardstick, ratio, target, met }: Result, seconds: number) {
+  const compared = ratio === undefined ? '' : `   ratio ${ratio.toFixed(2)}`
+  return [
+    `${met ? 'met   ' : 'MISSED'}  ${title}`,
+    `        ours ${ours}   yardstick ${yardstick}${compared}   target ${target}   (${name}, ${seconds.toFixed(0)} s)\n`,
+  ].join('\n')
 }

@@ -15,6 +15,12 @@ export function median(numbers: readonly number[]): number {
   return sorted.length % 2 ? (sorted[middle] ?? 0) : ((sorted[middle - 1] ?? 0) + (sorted[middle] ?? 0)) / 2
 }
 
+/** The value that a share of all values does not exceed. */
+export function quantile(numbers: readonly number[], share: number): number {
+  const sorted = [...numbers].sort((x, y) => x - y)
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? 0
+}
+
 export function perSecond(n: number): string {
   return `${Math.round(n).toLocaleString('en-US')}/s`
 }

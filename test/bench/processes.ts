@@ -2,37 +2,55 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 
+const MEASURE_LIMIT_MS = 180_000
+
 const here = (file: string) => new URL(file, import.meta.url).pathname
 
-/** Runs a file of this folder; gives the JSON of its last line. */
-export async function measure(file: string, ...args: string[]): Promise<any> {
-  const child = spawn(process.execPath, [here(file), ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+/** Runs a file of this folder, which prints JSON at its end; gives that. Its yardstick of time is its own. */
+export async function measure(file: string, ...args: string[]): Promise<{ seconds: number }> {
+  const child = spawn(process.execPath, [here(file), ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    timeout: MEASURE_LIMIT_MS,
+    killSignal: 'SIGKILL',
+  })
+  const release = dieWithUs(child)
   let output = ''
   child.stdout.on('data', (chunk) => {
     output += chunk
   })
   await once(child, 'close')
+  release()
   const line = output.trim().split('\n').at(-1) ?? ''
-  if (!line.startsWith('{')) throw new Error(`${file} measured nothing: ${output}`)
+  if (!line.startsWith('{')) throw new Error(`${file} measured nothing in ${MEASURE_LIMIT_MS} ms: ${output}`)
   return JSON.parse(line)
 }
 
+export interface Server extends AsyncDisposable {
+  url: string
+  child: ChildProcess
+}
+
 /** Starts a server of this folder that prints its port. */
-export async function serve(
-  file: string,
-  ...args: string[]
-): Promise<AsyncDisposable & { url: string; child: ChildProcess }> {
+export async function serve(file: string, ...args: string[]): Promise<Server> {
   const child = spawn(process.execPath, [here(file), ...args], {
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })
-  const [port] = (await once(createInterface({ input: child.stdout as NodeJS.ReadableStream }), 'line')) as [
-    string,
-  ]
-  return {
-    url: `http://127.0.0.1:${port}`,
-    child,
-    async [Symbol.asyncDispose]() {
-      child.kill('SIGKILL')
-    },
-  }
+  const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream })
+  const [port] = (await once(lines, 'line')) as [string]
+  return { url: `http://127.0.0.1:${port}`, child, [Symbol.asyncDispose]: () => end(child) }
+}
+
+/** SIGKILL, and wait until it is gone. */
+export async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const gone = once(child, 'exit')
+  child.kill('SIGKILL')
+  await gone
+}
+
+/** Without a channel to us it would outlive us. */
+export function dieWithUs(child: ChildProcess): () => void {
+  const kill = () => void child.kill('SIGKILL')
+  process.on('exit', kill)
+  return () => process.off('exit', kill)
 }

@@ -1,0 +1,78 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { dieWithUs, end } from './processes.ts'
+
+const ROOT = new URL('../..', import.meta.url).pathname
+let built = false
+
+/** Builds what ships, once a run: an old one would be measured otherwise. */
+export function buildBundle(): void {
+  if (built) return
+  const { status } = spawnSync(process.execPath, ['deploy/build/bundle.mjs'], { cwd: ROOT, stdio: 'inherit' })
+  if (status !== 0) throw new Error(`the bundle cannot be built (${status})`)
+  built = true
+}
+
+export interface Bundle extends AsyncDisposable {
+  child: ChildProcess
+  /** When it was started, by performance.now(). */
+  startedMs: number
+  residentMb(): number
+}
+
+/** Runs the bundle as its users do: all pods of a feed to one sink. */
+export function runBundle(feed: string, redisUrl: string, sink: string): Bundle {
+  const files = writeFiles(feed, redisUrl, sink)
+  const env = {
+    ...process.env,
+    PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,
+    KUBECONFIG: files.kubeconfig,
+  }
+  const startedMs = performance.now()
+  const command = join(ROOT, 'dist/main.js')
+  const child = spawn(command, ['run', '--config', files.config], { env, stdio: 'ignore' })
+  const release = dieWithUs(child)
+  return {
+    child,
+    startedMs,
+    residentMb: () => residentMb(child.pid),
+    async [Symbol.asyncDispose]() {
+      await end(child)
+      release()
+      files.remove()
+    },
+  }
+}
+
+function residentMb(pid: number | undefined): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1_024
+}
+
+/** A kubeconfig for a feed, and a configuration that sends everything of it to a sink. */
+export function writeFiles(feed: string, redisUrl: string, sink: string) {
+  const dir = mkdtempSync(join(tmpdir(), 'kubeherald-bench-'))
+  const [config, kubeconfig] = [join(dir, 'kubeherald.yaml'), join(dir, 'kubeconfig')]
+  writeFileSync(
+    config,
+    `cluster: bench
+redis: { url: "${redisUrl}" }
+server: false
+watch: [Pod]
+sinks: { out: ${sink} }
+rules: [{ name: all, to: [out] }]
+`,
+  )
+  writeFileSync(
+    kubeconfig,
+    JSON.stringify({
+      'current-context': 'bench',
+      contexts: [{ name: 'bench', context: { cluster: 'bench', user: 'bench' } }],
+      clusters: [{ name: 'bench', cluster: { server: feed } }],
+      users: [{ name: 'bench', user: {} }],
+    }),
+  )
+  return { config, kubeconfig, remove: () => rmSync(dir, { recursive: true, force: true }) }
+}
