@@ -108,11 +108,15 @@ class Session implements SourceSession {
     await this.#transact({ phase: 'watching', resourceVersion }, NOTHING, signal)
   }
 
+  /** Each transaction moves the position with what it writes: a replay of what is durable would be taken for news. */
   async commit(changes: readonly Change[], resourceVersion: string, signal: AbortSignal): Promise<void> {
     const parts = chunks(changes)
-    for (const part of parts.slice(0, -1))
-      await this.#transact({}, prepareWatch(this.#keys.index, part), signal)
-    await this.#transact({ resourceVersion }, prepareWatch(this.#keys.index, parts.at(-1) ?? []), signal)
+    const last = parts.pop() ?? []
+    for (const part of parts) {
+      const position = part.at(-1)?.object.resourceVersion as string
+      await this.#transact({ resourceVersion: position }, prepareWatch(this.#keys.index, part), signal)
+    }
+    await this.#transact({ resourceVersion }, prepareWatch(this.#keys.index, last), signal)
   }
 
   async markAbsent(signal: AbortSignal): Promise<void> {
@@ -162,19 +166,22 @@ class Session implements SourceSession {
   }
 }
 
-/** Parts of at most so many changes and bytes. */
+/** Parts of at most so many changes and bytes. Changes of one position stay together: it is durable for all or none. */
 function chunks(changes: readonly Change[]): (readonly Change[])[] {
   if (changes.length === 0) return []
   const parts: (readonly Change[])[] = []
   let start = 0
   let bytes = 0
+  let position = ''
   for (const [i, { object }] of changes.entries()) {
-    if (i > start && (i - start === MAX_CHANGES || bytes + object.bytes.length > MAX_BYTES)) {
+    const full = i - start >= MAX_CHANGES || bytes + object.bytes.length > MAX_BYTES
+    if (i > start && full && object.resourceVersion !== position) {
       parts.push(changes.slice(start, i))
       start = i
       bytes = 0
     }
     bytes += object.bytes.length
+    position = object.resourceVersion
   }
   return [...parts, changes.slice(start)]
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { FencedError } from '../../src/change.ts'
-import { change, SOURCE } from './objects.ts'
+import { type Decide, FencedError } from '../../src/change.ts'
+import { change, SOURCE, sendAll } from './objects.ts'
 import { never, startStoreBed } from './store-bed.ts'
 
 test('a first start seeds the index silently, and only later changes are enqueued', async () => {
@@ -142,4 +142,43 @@ test('a resource that is gone for certain emits DELETED for all of its objects',
   expect(new Set(await it.enqueued()).size).toBe(2_500)
   expect(session.checkpoint).toMatchObject({ phase: 'absent' })
   expect(await it.reader.hlen(it.keys.index('configmaps'))).toBe(0)
+})
+
+test('case 2: a burst that needs several transactions moves the position with each: what was committed is not replayed', async () => {
+  let failing = true
+  const decide: Decide = (source, transitions) => {
+    if (failing && transitions.some(({ name }) => name === 'o1900')) throw new Error('killed between two')
+    return sendAll(source, transitions)
+  }
+  await using it = await startStoreBed({ decide })
+  const first = await it.watching()
+  // Objects that live for a short time only, so that the index no longer knows them.
+  const burst = Array.from({ length: 1_000 }, (_, i) => [
+    change('ADDED', `o${2 * i}`, 100 + 2 * i),
+    change('DELETED', `o${2 * i}`, 101 + 2 * i),
+  ]).flat()
+  await expect(first.commit(burst, '2100', never)).rejects.toThrow('killed')
+  failing = false
+
+  const second = await it.newStore().open(SOURCE, never)
+  const position = Number(second.checkpoint?.resourceVersion)
+  expect(position).toBe(Number(burst[999]?.object.resourceVersion))
+  await second.commit(
+    burst.filter(({ object }) => Number(object.resourceVersion) > position),
+    '2100',
+    never,
+  )
+  expect(await it.enqueued()).toEqual(
+    burst.map(({ type, object }) => `${type} ${object.name}@${object.resourceVersion}`),
+  )
+})
+
+test('changes of one position are never parted, whatever their number', async () => {
+  await using it = await startStoreBed()
+  const session = await it.watching()
+  const burst = Array.from({ length: 1_500 }, (_, i) => change('ADDED', `o${i}`, i < 990 ? i + 2 : 5_000))
+  await session.commit(burst, '5000', never)
+  expect(await it.enqueued()).toHaveLength(1_500)
+  // Begin, end, and one transaction for all: the position they share must not be durable without them.
+  expect(session.checkpoint?.sequence).toBe(3)
 })
