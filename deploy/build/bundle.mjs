@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { builtinsByRequire, withoutSideEffects } from './plugins.mjs'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 process.chdir(ROOT)
@@ -22,6 +23,7 @@ const { metafile } = await build({
   target: 'node24',
   minifySyntax: true,
   minifyWhitespace: true,
+  plugins: [builtinsByRequire, withoutSideEffects('@kubernetes/client-node')],
   legalComments: 'external',
   banner: { js: banner },
   metafile: true,
