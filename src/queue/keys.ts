@@ -27,7 +27,7 @@ export interface Keys {
   lane(lane: string): string
   /** Hash: lane → deliveries waiting in it; its fields are the register of lanes. */
   pending: string
-  /** Hash: entry id → which of its deliveries are settled; tries of an event that fails alone. */
+  /** Hash: entry id → which of its deliveries are settled; tries of an event that fails alone; `failing` since when. */
   progress(lane: string): string
   /** String: token of the worker that holds the lane's turn; a stale one cannot settle. */
   owner(lane: string): string

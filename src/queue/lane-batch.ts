@@ -18,6 +18,8 @@ export interface Item {
 /** The head of a lane: what is not settled yet, in order, and the entries it lies in. */
 export interface Head {
   items: Item[]
+  /** Since when every attempt of this lane failed; undefined while it succeeds. */
+  failingSinceMs: number | undefined
   entries: Map<string, { count: number; settled: Set<number> }>
 }
 
@@ -30,7 +32,9 @@ export async function readHead(redis: Redis, keys: Keys, lane: string): Promise<
     .xrangeBuffer(keys.lane(lane), '-', '+', 'COUNT', ENTRIES)
     .hgetall(keys.progress(lane))
     .exec()) as [[null, [Buffer, Buffer[]][]], [null, Record<string, string>]]
-  const head: Head = { items: [], entries: new Map() }
+  const failing = progress['failing']
+  const failingSinceMs = failing === undefined ? undefined : Number(failing)
+  const head: Head = { items: [], failingSinceMs, entries: new Map() }
   for (const [id, fields] of rows) addEntry(head, id.toString(), fieldOf(fields, 'z'), progress)
   return head
 }

@@ -3,13 +3,23 @@ import type { Redis } from 'ioredis'
 import type { Delivery } from '../delivery.ts'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
+import { redactText } from '../redact.ts'
 import type { Message, Outcome, Sink } from '../sink/index.ts'
 import type { Breaker } from './breaker.ts'
-import { encodeEntries } from './entry.ts'
+import { callSink } from './call-sink.ts'
 import type { Keys } from './keys.ts'
-import { encodePlaces, type Head, type Item, readHead, triesField } from './lane-batch.ts'
-import { checkedOutcomes, failure, judge, type Policy, type Verdict } from './outcomes.ts'
+import { type Head, type Item, readHead } from './lane-batch.ts'
+import {
+  expired,
+  type Failure,
+  isExpired,
+  judge,
+  type LaneState,
+  type Policy,
+  type Verdict,
+} from './outcomes.ts'
 import { settle } from './settle.ts'
+import { settlementOf } from './settlement.ts'
 
 /** delivery → message for its sink, or what is wrong with its template. */
 export type Render = (
@@ -76,36 +86,36 @@ export async function takeTurn(
       if (head.items.length === 0) return { kind: 'empty' }
       const batch = head.items.slice(0, probing ? 1 : outlet.batchSize)
       const startedMs = clock.now()
-      const verdict = await deliverBatch(
-        parts,
-        outlet,
-        batch,
-        memory.get(lane) ?? Number.POSITIVE_INFINITY,
-        signal,
-      )
+      const lastFailedMs = memory.get(lane) ?? Number.POSITIVE_INFINITY
+      const verdict = await deliverBatch(parts, outlet, head, batch, lastFailedMs, signal)
       if (!probing) adaptBatchSize(outlet, clock.now() - startedMs)
       const next = newToken()
-      const settled = await settle(
-        redis,
-        keys,
-        settlementOf(outlet.name, lane, head, verdict, clock.now()),
-        token,
-        next,
-      )
+      const settlement = settlementOf(outlet.name, lane, head, verdict, signal, clock.now())
+      const settled = await settle(redis, keys, settlement, token, next)
       if (settled === 'fenced') return { kind: 'delayed', detail: 'another worker took this lane over' }
       token = next
       note(parts, outlet, verdict)
       if (signal.aborted) break
-      if (verdict.retry) return delayed(parts, lane, outlet, memory, verdict.retry)
+      if (verdict.failure) return delayed(parts, lane, outlet, memory, verdict.failure)
       memory.delete(lane)
-      head.items = head.items.slice(batch.length)
-      probing = false
+      head.items = withoutSettled(head.items, verdict)
+      if (verdict.answered) {
+        probing = false
+        head.failingSinceMs = undefined
+      }
       if (clock.now() >= untilMs) return { kind: 'more' }
     }
     return { kind: 'more' }
   } finally {
-    if (admission.kind === 'probe') outlet.breaker.released()
+    // Only while it is this lane's probe: another one may be under way by now.
+    if (probing) outlet.breaker.released()
   }
+}
+
+/** What is left, in order: what waits behind an event that was given up was not sent with its batch. */
+function withoutSettled(items: readonly Item[], { delivered, dead }: Verdict<Item>): Item[] {
+  const settled = new Set([...delivered, ...dead.map(({ item }) => item)])
+  return items.filter((item) => !settled.has(item))
 }
 
 export const FIRST_BATCH = 32
@@ -127,6 +137,7 @@ function newToken(): string {
 async function deliverBatch(
   parts: TurnParts,
   outlet: Outlet,
+  head: Head,
   batch: readonly Item[],
   lastFailedMs: number,
   signal: AbortSignal,
@@ -140,59 +151,22 @@ async function deliverBatch(
       outcomes[i] = { kind: 'rejected', reason: 'render', detail: rendered.detail }
     else places[messages.push(rendered.message) - 1] = i
   }
-  const answers = messages.length === 0 ? [] : await callSink(parts, outlet.sink, messages, signal)
+  const answers = messages.length === 0 ? [] : await callSink(outlet.sink, messages, parts, signal)
   for (const [at, i] of places.entries()) outcomes[i] = answers[at] as Outcome
-  const othersSucceed = (outlet.lastDeliveredMs ?? 0) > lastFailedMs
-  return judge(batch, outcomes, parts.policy, parts.clock.now(), othersSucceed)
-}
-
-/** Never throws, never takes longer than the deadline, always one outcome per message. */
-async function callSink(
-  parts: TurnParts,
-  sink: Sink,
-  messages: readonly Message[],
-  signal: AbortSignal,
-): Promise<Outcome[]> {
-  const deadline = AbortSignal.timeout(parts.deliverTimeoutMs)
-  const either = AbortSignal.any([signal, deadline])
-  const all = (outcome: Outcome) => messages.map(() => outcome)
-  const late = new Promise<Outcome[]>((resolve) => {
-    // A sink gets a moment after the abort to say what it had sent already.
-    const giveUp = () =>
-      setTimeout(() => resolve(all(failure('timeout', 'the sink did not answer in time'))), 1_000).unref()
-    either.addEventListener('abort', giveUp, { once: true })
-  })
-  try {
-    return checkedOutcomes(await Promise.race([sink.deliver(messages, either), late]), messages.length)
-  } catch (error) {
-    parts.log.error({ error }, 'a sink threw; its deliveries will be tried again')
-    return all(failure('unknown', `the sink threw: ${(error as Error)?.message ?? error}`))
+  const lane: LaneState = {
+    nowMs: parts.clock.now(),
+    othersSucceed: (outlet.lastDeliveredMs ?? 0) > lastFailedMs,
+    // A failure because we are asked to stop says nothing of the sink.
+    failingSinceMs: signal.aborted ? undefined : head.failingSinceMs,
   }
-}
-
-function settlementOf(sink: string, lane: string, head: Head, verdict: Verdict<Item>, nowMs: number) {
-  const settled = [...verdict.delivered, ...verdict.dead.map(({ item }) => item)]
-  const tries = new Map(verdict.tried.map(({ item, tries }) => [triesField(item), tries]))
-  const partial = new Map<string, string>()
-  const finished: string[] = []
-  for (const item of settled) {
-    head.entries.get(item.entryId)?.settled.add(item.place)
-    if (item.tries > 0) tries.set(triesField(item), 0)
+  const verdict = judge(batch, outcomes, parts.policy, lane)
+  const { failure, answered } = verdict
+  if (failure?.scope === 'sink' && !answered) {
+    // The rest of the head would expire in the same way, one probe after the other.
+    const rest = head.items.slice(batch.length).filter((item) => isExpired(item, parts.policy, lane))
+    verdict.dead.push(...rest.map((item) => expired(item, failure.detail)))
   }
-  for (const id of new Set(settled.map(({ entryId }) => entryId))) {
-    const entry = head.entries.get(id)
-    if (!entry) continue
-    if (entry.settled.size === entry.count) finished.push(id)
-    else partial.set(id, encodePlaces(entry.settled))
-  }
-  const dead = verdict.dead.map(({ item, reason, detail }) => ({
-    rule: item.delivery.rule,
-    reason,
-    detail: detail.slice(0, 2_048),
-    atMs: nowMs,
-    payload: (encodeEntries([item.delivery])[0] as { payload: Buffer }).payload,
-  }))
-  return { sink, lane, finished, partial, tries, delivered: verdict.delivered.length, dead }
+  return verdict
 }
 
 /** Counts what was settled, and keeps what this process knows of the sink. */
@@ -204,13 +178,18 @@ function note({ metrics, clock, log }: TurnParts, outlet: Outlet, verdict: Verdi
   if (verdict.delivered.length > 0) {
     metrics.delivered.inc({ sink }, verdict.delivered.length)
     outlet.lastDeliveredMs = now
+  }
+  if (verdict.answered) {
     outlet.breaker.succeeded()
     if (!outlet.healthy) log.info({ sink }, 'the sink takes deliveries again')
     outlet.healthy = true
   }
   for (const { item, reason, detail } of verdict.dead) {
     metrics.dead.inc({ sink, reason })
-    log.warn({ sink, reason, detail: detail.slice(0, 300), event: item.delivery.event.id }, 'dead letter')
+    log.warn(
+      { sink, reason, detail: redactText(detail).slice(0, 300), event: item.delivery.event.id },
+      'dead letter',
+    )
   }
 }
 
@@ -219,16 +198,16 @@ function delayed(
   lane: string,
   outlet: Outlet,
   memory: LaneMemory,
-  retry: NonNullable<Verdict<Item>['retry']>,
+  { reason, detail: said, scope, afterMs }: Failure,
 ): TurnEnd {
-  const { reason, detail, wholeSink, afterMs } = retry
+  const detail = redactText(said)
   metrics.retried.inc({ sink: outlet.name, reason })
   memory.set(lane, clock.now())
   outlet.lastError = `${reason}: ${detail}`
   outlet.lastErrorMs = clock.now()
-  // A failure of single events while nothing succeeds is one of the sink, too.
+  // A failure of single events while nothing succeeds is one of the sink, too; one of a target stays with its lane.
   const othersSucceed = (outlet.lastDeliveredMs ?? 0) > clock.now() - RECENTLY_MS
-  if (!wholeSink && othersSucceed)
+  if (scope === 'target' || (scope === 'event' && othersSucceed))
     return { kind: 'delayed', ...(afterMs !== undefined && { afterMs }), detail }
   if (outlet.healthy) log.warn({ sink: outlet.name, reason, detail }, 'the sink fails; its deliveries wait')
   outlet.healthy = false

@@ -136,7 +136,8 @@ function startWorker(parts: LanesParts, outlets: ReadonlyMap<string, Outlet>, wa
     async (job, _token, lost) => {
       const { lane } = job.data
       const outlet = outlets.get(sinkOf(lane))
-      if (!outlet) throw new LaneDelayed(`no sink ${sinkOf(lane)} in this process`, 60_000)
+      // Another configuration's: whoever has the sink wakes the lane again.
+      if (!outlet) return
       const signal = lost ? AbortSignal.any([closing.signal, lost]) : closing.signal
       const end = await takeTurn(parts, lane, outlet, memory, signal)
       if (end.kind === 'delayed') throw new LaneDelayed(end.detail, end.afterMs)
@@ -179,9 +180,12 @@ function calm(worker: Worker, { onOutOfMemory, log }: LanesParts): (error: Error
     paused = true
     const goOn = () => {
       paused = false
-      void worker.resume()
+      if (!worker.closing) void worker.resume()
     }
-    void worker.pause(true).then(() => setTimeout(goOn, 500))
+    worker
+      .pause(true)
+      .catch(() => {})
+      .finally(() => setTimeout(goOn, 500))
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Outcome, Reason } from '../sink/index.ts'
+import type { Outcome, Reason, Scope } from '../sink/index.ts'
 
 /** One delivery of a batch, and how often it failed alone before. */
 export interface Tried {
@@ -12,44 +12,80 @@ export interface Verdict<T extends Tried> {
   dead: { item: T; reason: Reason; detail: string }[]
   /** Those whose count of tries changed. */
   tried: { item: T; tries: number }[]
-  /** Set when something must be tried again. */
-  retry?: { reason: Reason; detail: string; wholeSink: boolean; afterMs?: number }
+  /** The sink took or refused something: it is there. */
+  answered: boolean
+  /** Set when something must be tried again, or was given up because nothing gets through: the lane pauses. */
+  failure?: Failure
+}
+
+/** Why a lane has to pause; of several failures, the first one's words and the widest scope. */
+export interface Failure {
+  reason: Reason
+  detail: string
+  scope: Scope
+  afterMs?: number
 }
 
 export interface Policy {
-  /** How long an outage may last before its deliveries become dead letters. */
+  /** How long a lane may fail without one success before what waited as long becomes dead letters. */
   maxAgeMs: number
   /** How often a delivery may fail alone, while others succeed. */
   maxTries: number
 }
 
+/** What else is known of the lane when a batch is judged. */
+export interface LaneState {
+  nowMs: number
+  /** Other deliveries of the sink succeeded since this lane failed last. */
+  othersSucceed: boolean
+  /** Since when every attempt of this lane failed; undefined while it succeeds. */
+  failingSinceMs: number | undefined
+}
+
 /**
- * Turns outcomes into what happens to each delivery. An outage burns no attempts, only age. A failure of one event counts
- * as a try when others succeeded meanwhile. What waits behind an earlier delivery of its object does not count.
+ * Turns outcomes into what happens to each delivery. An outage burns no attempts, only time: that of the outage, not of
+ * the delivery, which may have waited for a process that was stopped. A failure of one event counts as a try when others
+ * succeeded meanwhile. What waits behind an earlier delivery of its object was not sent and does not count.
  */
 export function judge<T extends Tried>(
   batch: readonly T[],
   outcomes: readonly Outcome[],
   policy: Policy,
-  nowMs: number,
-  othersSucceed: boolean,
+  lane: LaneState,
 ): Verdict<T> {
-  const verdict: Verdict<T> = { delivered: [], dead: [], tried: [] }
-  const alive = othersSucceed || outcomes.some(({ kind }) => kind === 'delivered')
+  const succeeded = outcomes.some(({ kind }) => kind === 'delivered')
+  const refused = outcomes.some((it) => it.kind === 'rejected' && it.reason !== 'render')
+  const verdict: Verdict<T> = { delivered: [], dead: [], tried: [], answered: succeeded || refused }
+  const alive = lane.othersSucceed || succeeded
   const blocked = new Set<string>()
   for (const [i, item] of batch.entries()) {
     const outcome = outcomes[i] as Outcome
     if (outcome.kind === 'delivered') verdict.delivered.push(item)
-    else if (outcome.kind === 'rejected')
-      verdict.dead.push({ item, reason: outcome.reason, detail: outcome.detail })
-    else if (nowMs - item.observedAtMs > policy.maxAgeMs) verdict.dead.push(expired(item, outcome.detail))
-    else {
-      const first = !blocked.has(item.uid)
+    else if (outcome.kind === 'rejected') {
+      const { reason, detail } = outcome
+      verdict.dead.push({ item, reason, detail })
+    } else if (!blocked.has(item.uid)) {
       blocked.add(item.uid)
-      if (first) again(verdict, item, outcome, alive, policy)
+      if (!succeeded && isExpired(item, policy, lane)) {
+        verdict.dead.push(expired(item, outcome.detail))
+        fail(verdict, outcome)
+      } else again(verdict, item, outcome, alive, policy)
     }
   }
   return verdict
+}
+
+/** Nothing got through for as long as the policy allows, and this one waited all that time. */
+export function isExpired(
+  { observedAtMs }: Tried,
+  { maxAgeMs }: Policy,
+  { nowMs, failingSinceMs }: LaneState,
+): boolean {
+  return failingSinceMs !== undefined && nowMs - Math.max(observedAtMs, failingSinceMs) > maxAgeMs
+}
+
+export function expired<T>(item: T, detail: string): { item: T; reason: Reason; detail: string } {
+  return { item, reason: 'expired', detail: `waited too long; last failure: ${detail}` }
 }
 
 type Retry = Extract<Outcome, { kind: 'retry' }>
@@ -61,7 +97,7 @@ function again<T extends Tried>(
   alive: boolean,
   policy: Policy,
 ): void {
-  const { reason, detail, scope, afterMs } = outcome
+  const { reason, detail, scope } = outcome
   if (scope === 'event' && alive) {
     const tries = item.tries + 1
     if (tries >= policy.maxTries) {
@@ -70,18 +106,20 @@ function again<T extends Tried>(
     }
     verdict.tried.push({ item, tries })
   }
-  const known = verdict.retry
-  const longer = Math.max(known?.afterMs ?? 0, afterMs ?? 0)
-  verdict.retry = {
-    reason: known?.reason ?? reason,
-    detail: known?.detail ?? detail,
-    wholeSink: (known?.wholeSink ?? false) || scope === 'sink',
-    ...(longer > 0 && { afterMs: longer }),
-  }
+  fail(verdict, outcome)
 }
 
-function expired<T>(item: T, detail: string): { item: T; reason: Reason; detail: string } {
-  return { item, reason: 'expired', detail: `waited too long; last failure: ${detail}` }
+const WIDTH: Record<Scope, number> = { event: 0, target: 1, sink: 2 }
+
+function fail<T extends Tried>(verdict: Verdict<T>, { reason, detail, scope, afterMs = 0 }: Retry): void {
+  const known = verdict.failure
+  const longer = Math.max(known?.afterMs ?? 0, afterMs)
+  verdict.failure = {
+    reason: known?.reason ?? reason,
+    detail: known?.detail ?? detail,
+    scope: known && WIDTH[known.scope] > WIDTH[scope] ? known.scope : scope,
+    ...(longer > 0 && { afterMs: longer }),
+  }
 }
 
 /** Makes of whatever a sink answered one outcome per message. */

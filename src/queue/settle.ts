@@ -8,10 +8,12 @@ export interface Settlement {
   lane: string
   /** Entries of which nothing is left. */
   finished: readonly string[]
-  /** Entry id → bitmap of its settled deliveries. */
+  /** Entry id → places of its settled deliveries, as `encodePlaces` writes them. */
   partial: ReadonlyMap<string, string>
   /** Field of the progress hash → tries; 0 forgets it. */
   tries: ReadonlyMap<string, number>
+  /** What becomes of the note since when the lane fails: kept as it is, taken away, or made if there is none. */
+  failing: 'keep' | 'over' | { sinceMs: number }
   delivered: number
   dead: readonly DeadLetter[]
 }
@@ -37,7 +39,7 @@ export async function settle(
   token: string,
   nextToken: string,
 ): Promise<'settled' | 'fenced'> {
-  const { sink, lane, finished, partial, tries, delivered, dead } = settlement
+  const { sink, lane, finished, partial, tries, failing, delivered, dead } = settlement
   const done = await evaluate(
     redis,
     SETTLE,
@@ -55,6 +57,7 @@ export async function settle(
       lane,
       sink,
       delivered,
+      typeof failing === 'object' ? failing.sinceMs : failing,
       ...counted(finished),
       ...counted([...partial].flat()),
       ...counted([...tries].flat().map(String)),
@@ -87,7 +90,10 @@ local owner = redis.call('GET', KEYS[1])
 if owner == ARGV[2] then return 1 end
 if owner ~= ARGV[1] then return 0 end
 local lane, sink, delivered = ARGV[3], ARGV[4], tonumber(ARGV[5])
-local at = 6
+local failing = ARGV[6]
+if failing == 'over' then redis.call('HDEL', KEYS[3], 'failing')
+elseif failing ~= 'keep' then redis.call('HSETNX', KEYS[3], 'failing', failing) end
+local at = 7
 local function list()
   local n = tonumber(ARGV[at])
   local values = {}

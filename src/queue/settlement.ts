@@ -1,0 +1,49 @@
+import { redactText } from '../redact.ts'
+import { encodeEntries } from './entry.ts'
+import { encodePlaces, type Head, type Item, triesField } from './lane-batch.ts'
+import type { Verdict } from './outcomes.ts'
+import type { Settlement } from './settle.ts'
+
+/** What a verdict means for the lane as it lies in Redis; notes in `head` what is settled. */
+export function settlementOf(
+  sink: string,
+  lane: string,
+  head: Head,
+  verdict: Verdict<Item>,
+  signal: AbortSignal,
+  nowMs: number,
+): Settlement {
+  const settled = [...verdict.delivered, ...verdict.dead.map(({ item }) => item)]
+  const tries = new Map(verdict.tried.map(({ item, tries }) => [triesField(item), tries]))
+  const partial = new Map<string, string>()
+  const finished: string[] = []
+  for (const item of settled) {
+    head.entries.get(item.entryId)?.settled.add(item.place)
+    if (item.tries > 0) tries.set(triesField(item), 0)
+  }
+  for (const id of new Set(settled.map(({ entryId }) => entryId))) {
+    const entry = head.entries.get(id)
+    if (!entry) continue
+    if (entry.settled.size === entry.count) finished.push(id)
+    else partial.set(id, encodePlaces(entry.settled))
+  }
+  const dead = verdict.dead.map(({ item, reason, detail }) => ({
+    rule: item.delivery.rule,
+    reason,
+    detail: redactText(detail).slice(0, 2_048),
+    atMs: nowMs,
+    payload: (encodeEntries([item.delivery])[0] as { payload: Buffer }).payload,
+  }))
+  const failing = failingNote(head, verdict, signal, nowMs)
+  return { sink, lane, finished, partial, tries, failing, delivered: verdict.delivered.length, dead }
+}
+
+function failingNote(
+  head: Head,
+  { answered, failure }: Verdict<Item>,
+  { aborted }: AbortSignal,
+  nowMs: number,
+): Settlement['failing'] {
+  if (answered) return head.failingSinceMs === undefined ? 'keep' : 'over'
+  return failure && !aborted ? { sinceMs: nowMs } : 'keep'
+}
