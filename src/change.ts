@@ -56,6 +56,10 @@ export interface Source {
   /** How to begin without a checkpoint: from now on, or with an ADDED for everything that exists. */
   initial: 'now' | 'emit'
   clusterUid: string
+  /** As the configuration spells its kind. */
+  spelling: string
+  /** Its resource is defined by a CustomResourceDefinition, so it can be gone for certain. */
+  custom: boolean
 }
 
 /** Where a source stands, durable in Redis. */
@@ -110,6 +114,22 @@ export interface SourceStore {
   open(source: Source, signal: AbortSignal): Promise<SourceSession>
   /** Kinds that were not installed when they were asked for: once they come, everything in them is new. */
   readonly absentKinds: AbsentKinds
+  readonly identities: ClusterIdentities
+  /** The sources that were ever listed, whether they are still wanted or not. */
+  stored(signal: AbortSignal): Promise<Source[]>
+}
+
+/** How the clusters behind API servers' addresses are told apart; `address` is a hash. */
+export interface ClusterIdentities {
+  get(address: string, signal: AbortSignal): Promise<ClusterIdentity | undefined>
+  set(address: string, identity: ClusterIdentity, signal: AbortSignal): Promise<void>
+}
+
+export interface ClusterIdentity {
+  /** Part of every source's key and every event's id. */
+  id: string
+  /** Of the namespace kube-system, once it could be read. */
+  uid?: string
 }
 
 export interface AbsentKinds {

@@ -11,7 +11,9 @@ export interface Keys {
   salt: string
   /** Set: spellings of kinds that are waited for. */
   absentKinds: string
-  /** Hash: source key → its description, for status. */
+  /** Hash: hashed address of an API server → how its cluster is told apart. */
+  identities: string
+  /** Hash: source key → its description. */
   sources: string
   /** String, JSON: where a source stands. */
   checkpoint(source: string): string
@@ -48,6 +50,7 @@ export function keysOf(cluster: string): Keys {
     schema: `${tag}:schema`,
     salt: `${tag}:salt`,
     absentKinds: `${tag}:absent-kinds`,
+    identities: `${tag}:identities`,
     sources: `${tag}:sources`,
     checkpoint: (source) => `${tag}:checkpoint:${source}`,
     index: (source) => `${tag}:index:${source}`,

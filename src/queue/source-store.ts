@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import {
   type Change,
   type Checkpoint,
+  type ClusterIdentity,
   type Comparison,
   FencedError,
   type Source,
@@ -41,6 +42,21 @@ export function createSourceStore(parts: StoreParts): SourceStore {
       remove: async (kind, signal) =>
         void (await line.run((redis) => redis.srem(keys.absentKinds, kind), signal)),
     },
+    identities: {
+      async get(address, signal) {
+        const text = await line.run((redis) => redis.hget(keys.identities, address), signal)
+        return text === null ? undefined : (JSON.parse(text) as ClusterIdentity)
+      },
+      set: async (address, identity, signal) =>
+        void (await line.run(
+          (redis) => redis.hset(keys.identities, address, JSON.stringify(identity)),
+          signal,
+        )),
+    },
+    async stored(signal) {
+      const sources = await line.run((redis) => redis.hgetall(keys.sources), signal)
+      return Object.entries(sources).map(([key, text]) => ({ ...(JSON.parse(text) as Source), key }))
+    },
   }
 }
 
@@ -74,8 +90,12 @@ class Session implements SourceSession {
     for (;;) {
       this.#stored = await this.#parts.line.run((redis) => redis.get(this.#keys.checkpoint), signal)
       if (this.#stored === null) return
+      const { holder } = JSON.parse(this.#stored) as Checkpoint
       try {
-        return await this.#transact({}, NOTHING, signal)
+        await this.#transact({}, NOTHING, signal)
+        // What an interrupted list of the session before had not seen: nobody can use it any more.
+        const left = `${this.#parts.keys.unseen(this.#source.key)}:${holder}`
+        return void (await this.#parts.line.run((redis) => redis.unlink(left), signal))
       } catch (error) {
         if (!(error instanceof FencedError)) throw error // the older one has just committed: once more
       }
@@ -128,7 +148,9 @@ class Session implements SourceSession {
 
   async #describe(signal: AbortSignal): Promise<void> {
     const { title, resource, namespace, labelSelector, fieldSelector } = this.#source
-    const text = JSON.stringify({ title, resource, namespace, labelSelector, fieldSelector })
+    const { initial, clusterUid, spelling, custom } = this.#source
+    const selectors = { namespace, labelSelector, fieldSelector }
+    const text = JSON.stringify({ title, resource, ...selectors, initial, clusterUid, spelling, custom })
     await this.#parts.line.run(
       (redis) => redis.hset(this.#parts.keys.sources, this.#source.key, text),
       signal,

@@ -33,7 +33,7 @@ export async function copyNames(
   await line.run((redis) => redis.unlink(unseen), signal)
   let cursor = '0'
   do {
-    cursor = await line.run((redis) => copyStep(redis, index, unseen, cursor), signal)
+    cursor = await line.commit((redis) => copyStep(redis, index, unseen, cursor), signal)
   } while (cursor !== '0')
   await line.run(
     async (redis) =>

@@ -23,11 +23,12 @@ export function faultOf({ status, headers, body }: ClusterResponse): ApiFault {
   return new ApiFault({ ...parsed, code: status, ...(retryAfterMs !== undefined && { retryAfterMs }) })
 }
 
+/** Who asks for more is asked again after this. */
+const MAX_RETRY_AFTER_S = 300
+
 function retryAfterOf(headers: Headers): number | undefined {
-  const seconds = Number(headers['retry-after'])
-  return Number.isFinite(seconds) && seconds >= 0 && headers['retry-after'] !== undefined
-    ? seconds * 1_000
-    : undefined
+  const text = String(headers['retry-after'] ?? '')
+  return /^\d+$/.test(text) ? Math.min(Number(text), MAX_RETRY_AFTER_S) * 1_000 : undefined
 }
 
 function parseOrText(body: Buffer): unknown {

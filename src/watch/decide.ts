@@ -11,6 +11,8 @@ export type RelistCause = 'expired' | 'regression' | 'quick-end' | 'unreadable'
 export interface History {
   /** Failures in a row. */
   failures: number
+  /** How often another process took the source over lately; a commit in between does not end that. */
+  fences: number
   /** Clean ends in a row that came at once and said nothing. */
   quickEnds: number
   /** Set when the last attempt already had new credentials. */
@@ -19,7 +21,13 @@ export interface History {
   unreadable: string | undefined
 }
 
-export const NO_HISTORY: History = { failures: 0, quickEnds: 0, refreshed: false, unreadable: undefined }
+export const NO_HISTORY: History = {
+  failures: 0,
+  fences: 0,
+  quickEnds: 0,
+  refreshed: false,
+  unreadable: undefined,
+}
 
 /** What to do next. */
 export interface Step {
@@ -40,13 +48,14 @@ export interface Step {
 export function afterFault(error: unknown, history: History, timing: Timing, random: () => number): Step {
   const failures = history.failures + 1
   const again = {
-    history: { ...NO_HISTORY, failures },
+    history: { ...NO_HISTORY, failures, fences: history.fences },
     delayMs: backoffMs(failures, timing, random),
     phase: 'reconnecting',
   } as const
   if (error instanceof FencedError) {
-    const delayMs = timing.fencedPauseMs * Math.min(failures, 6) * (0.5 + random() / 2)
-    return { ...again, delayMs, cause: 'fenced', verify: true }
+    const fences = history.fences + 1
+    const delayMs = timing.fencedPauseMs * Math.min(2 ** (fences - 1), 24) * (0.5 + random() / 2)
+    return { ...again, history: { ...again.history, fences }, delayMs, cause: 'fenced', verify: true }
   }
   if (error instanceof UnreadableFrame) {
     const repeated = history.unreadable === error.line
@@ -94,9 +103,17 @@ function afterAnswer(
         phase: 'failing',
         cause,
       }
+    case 429:
+      // One request each, no questions besides: the server has too many of them already.
+      return { ...again, delayMs: patience(status.retryAfterMs, again.delayMs), cause }
     default:
-      return { ...again, delayMs: status.retryAfterMs ?? again.delayMs, cause, verify: true }
+      return { ...again, delayMs: patience(status.retryAfterMs, again.delayMs), cause, verify: true }
   }
+}
+
+/** What the server asks for, and some more, so that all who were sent away don't come back together. */
+function patience(retryAfterMs: number | undefined, backoffMs: number): number {
+  return (retryAfterMs ?? 0) + backoffMs
 }
 
 /** After the server's clean end of a watch. */

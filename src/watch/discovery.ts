@@ -13,6 +13,8 @@ export interface DiscoveredResource extends Resource {
 /** All that the cluster offers to watch. */
 export interface Catalogue {
   resources: readonly DiscoveredResource[]
+  /** Groups of which the server could not say everything: the API behind them does not answer. */
+  silentGroups: readonly string[]
 }
 
 const ACCEPT = ['v2', 'v2beta1']
@@ -23,27 +25,38 @@ const ACCEPT = ['v2', 'v2beta1']
 /** Asks what can be watched: two requests to a server with aggregated discovery (1.27 and newer), one per group to others. */
 export async function discover(client: ClusterClient, signal: AbortSignal): Promise<Catalogue> {
   const lists = await Promise.all(['/api', '/apis'].map((path) => discoverBelow(client, path, signal)))
-  return { resources: lists.flat() }
+  return {
+    resources: lists.flatMap(({ resources }) => resources),
+    silentGroups: lists.flatMap(({ silentGroups }) => silentGroups),
+  }
 }
 
-async function discoverBelow(
-  client: ClusterClient,
-  path: string,
-  signal: AbortSignal,
-): Promise<DiscoveredResource[]> {
+async function discoverBelow(client: ClusterClient, path: string, signal: AbortSignal): Promise<Catalogue> {
   const answer = (await getJson(client, path, ACCEPT, signal)) as Answer
-  if (answer.kind === 'APIGroupDiscoveryList') return (answer.items ?? []).flatMap(resourcesOfGroup)
+  if (answer.kind === 'APIGroupDiscoveryList') {
+    const items = answer.items ?? []
+    const stale = items.filter(({ versions }) => versions.some(({ freshness }) => freshness === 'Stale'))
+    return {
+      resources: items.flatMap(resourcesOfGroup),
+      silentGroups: stale.map(({ metadata }) => metadata.name ?? ''),
+    }
+  }
+  const silent = new Set<string>()
   const groups = answer.kind === 'APIVersions' ? [coreGroup(answer.versions ?? [])] : (answer.groups ?? [])
   const lists = groups.flatMap((group) =>
     group.versions.map(async ({ version, groupVersion }, i) => {
       const below = group.name === '' ? `/api/${version}` : `/apis/${groupVersion}`
       // One broken aggregated API must not hide the others.
-      const list = (await getJson(client, below, undefined, signal).catch(() => ({}))) as ResourceList
+      const list = (await getJson(client, below, undefined, signal).catch(() => {
+        silent.add(group.name)
+        return {}
+      })) as ResourceList
       const preferred = group.preferredVersion ? group.preferredVersion.version === version : i === 0
       return (list.resources ?? []).flatMap((it) => legacyResource(group.name, version, preferred, it))
     }),
   )
-  return (await Promise.all(lists)).flat()
+  const resources = (await Promise.all(lists)).flat()
+  return { resources, silentGroups: [...silent] }
 }
 
 function resourcesOfGroup({ metadata, versions }: Group): DiscoveredResource[] {
@@ -116,6 +129,7 @@ interface Group {
   metadata: { name?: string }
   versions: {
     version: string
+    freshness?: 'Current' | 'Stale'
     resources?: {
       resource: string
       responseKind?: { kind: string }

@@ -26,7 +26,7 @@ export interface ClusterAccess {
 }
 
 export interface Credentials {
-  headers: Record<string, string>
+  headers: Record<string, string | string[]>
   tls: { ca?: string; cert?: string; key?: string; rejectUnauthorized?: boolean; servername?: string }
 }
 
@@ -56,12 +56,19 @@ export function loadAccess(options: KubeconfigOptions): ClusterAccess {
     config.loadFromCluster()
     return accessOf(config, SERVICE_ACCOUNT_TOKEN, 'the pod’s service account', [])
   }
-  loadFiles(config, found.files)
+  const files = readableFiles(found.files)
+  loadFiles(config, files)
   const context = options.context ?? config.getCurrentContext()
   config.setCurrentContext(context)
-  if (!config.getCurrentCluster()) throw noContext(config, context, found.files)
-  const user = userExtras(found.files, config.getCurrentUser()?.name)
-  return accessOf(config, user.tokenFile, found.files.join(delimiter), user.groups)
+  if (!config.getCurrentCluster()) throw noContext(config, context, files)
+  const user = userExtras(files, config.getCurrentUser()?.name)
+  return accessOf(config, user.tokenFile, files.join(delimiter), user.groups)
+}
+
+/** Of several files those that are there, as kubectl does it. */
+function readableFiles(files: readonly string[]): readonly string[] {
+  const there = files.filter((file) => existsSync(file))
+  return there.length > 0 ? there : files
 }
 
 function loadFiles(config: KubeConfig, files: readonly string[]): void {
@@ -129,14 +136,15 @@ function accessOf(
       await config.applyToHTTPSOptions(options)
       const headers = headersOf(options)
       if (tokenFile) headers['authorization'] = `Bearer ${readFileSync(tokenFile, 'utf8').trim()}`
-      if (groups.length > 0) headers['impersonate-group'] = groups.join(', ')
+      // The API server reads each as one group: it does not split at commas.
+      if (groups.length > 0) headers['impersonate-group'] = groups
       return { headers, tls: plain ? {} : tlsOf(options) }
     },
   }
 }
 
-function headersOf(options: RequestOptions): Record<string, string> {
-  const headers: Record<string, string> = {}
+function headersOf(options: RequestOptions): Credentials['headers'] {
+  const headers: Credentials['headers'] = {}
   for (const [name, value] of Object.entries(options.headers ?? {}))
     headers[name.toLowerCase()] = String(value).trim()
   if (options.auth) headers['authorization'] = `Basic ${Buffer.from(options.auth).toString('base64')}`

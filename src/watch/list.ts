@@ -1,8 +1,8 @@
 import type { Change, Source } from '../change.ts'
-import { BrokenStream, faultOf, isExpired } from './api-fault.ts'
+import { faultOf, isExpired } from './api-fault.ts'
 import type { ClusterClient, ClusterResponse } from './cluster-client.ts'
-import { apiVersionOf, pathOf } from './normalise.ts'
-import { scanObject } from './scan.ts'
+import { readPage } from './list-page.ts'
+import { pathOf } from './normalise.ts'
 
 /** What is there now, page by page; ends with the position that a watch goes on from. */
 export type InitialState = AsyncGenerator<Change[], string>
@@ -10,7 +10,11 @@ export type InitialState = AsyncGenerator<Change[], string>
 export interface ListOptions {
   /** Only metadata: enough for the index. */
   metadataOnly: boolean
+  /** All in one answer. */
+  whole?: boolean
   clock: { now(): number }
+  /** Called for each item that has no identity; it is passed over. */
+  onUnreadable(): void
 }
 
 const PAGE = 500
@@ -22,9 +26,18 @@ export const METADATA_LIST =
 export const METADATA_WATCH = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json'
 
 /**
- * A consistent list in pages. Never at resourceVersion=0: that may be older than what was emitted. When a continue token
- * expires, the list begins anew, unpaginated: the server's inconsistent token could hide deletions.
+ * The server forgot the state that a list in pages began with. What was read of it is no part of any other state: who
+ * compares must begin anew, with a `whole` list. The server's offer of an inconsistent token could hide deletions.
  */
+export class ListExpired extends Error {
+  override name = 'ListExpired'
+
+  constructor() {
+    super('the list took longer than the server keeps its state')
+  }
+}
+
+/** A consistent list. Never at resourceVersion=0: that may be older than what was emitted. Throws ListExpired. */
 export async function* listObjects(
   client: ClusterClient,
   source: Source,
@@ -33,37 +46,18 @@ export async function* listObjects(
 ): InitialState {
   let token = ''
   for (;;) {
-    const answer = await getList(
-      client,
-      source,
-      options,
-      { limit: String(PAGE), ...(token && { continue: token }) },
-      signal,
-    )
-    if (answer.status === 200) {
-      const page = readPage(source, answer.body, options.clock.now())
-      if (page.objects.length > 0) yield page.objects
-      if (!page.token) return page.resourceVersion
-      token = page.token
-      continue
+    const query = options.whole ? {} : { limit: String(PAGE), ...(token && { continue: token }) }
+    const answer = await getList(client, source, options, query, signal)
+    if (answer.status !== 200) {
+      const fault = faultOf(answer)
+      throw token && isExpired(fault.status) ? new ListExpired() : fault
     }
-    const fault = faultOf(answer)
-    if (!token || !isExpired(fault.status)) throw fault
-    return yield* listWhole(client, source, options, signal)
+    const page = readPage(source, answer.body, options)
+    for (let start = 0; start < page.changes.length; start += PAGE)
+      yield page.changes.slice(start, start + PAGE)
+    if (!page.token) return page.resourceVersion
+    token = page.token
   }
-}
-
-async function* listWhole(
-  client: ClusterClient,
-  source: Source,
-  options: ListOptions,
-  signal: AbortSignal,
-): InitialState {
-  const answer = await getList(client, source, options, {}, signal)
-  if (answer.status !== 200) throw faultOf(answer)
-  const { objects, resourceVersion } = readPage(source, answer.body, options.clock.now())
-  for (let start = 0; start < objects.length; start += PAGE) yield objects.slice(start, start + PAGE)
-  return resourceVersion
 }
 
 /** The collection's current position, from a list of one. */
@@ -74,7 +68,7 @@ export async function currentPosition(
 ): Promise<string> {
   const answer = await getList(client, source, { metadataOnly: true }, { limit: '1' }, signal)
   if (answer.status !== 200) throw faultOf(answer)
-  return readPage(source, answer.body, 0).resourceVersion
+  return readPage(source, answer.body, { clock: Date, onUnreadable() {} }).resourceVersion
 }
 
 async function getList(
@@ -96,35 +90,4 @@ export function collectionPath(source: Source, query: Record<string, string>): s
     ...query,
   })
   return `${pathOf(source.resource, source.namespace)}?${all}`
-}
-
-interface Page {
-  objects: Change[]
-  resourceVersion: string
-  token: string
-}
-
-/** Items of built-in lists carry no kind and apiVersion: they are added, first, as in a watch. */
-function readPage(source: Source, body: Buffer, observedAtMs: number): Page {
-  const list = parseList(body)
-  const identity = { kind: source.resource.kind, apiVersion: apiVersionOf(source.resource) }
-  const objects = (list.items ?? []).map((item): Change => {
-    const scanned = scanObject(Buffer.from(JSON.stringify({ ...identity, ...item })))
-    if (!scanned) throw new BrokenStream('an item of a list has no metadata')
-    return { type: 'ADDED', object: scanned, observedAtMs }
-  })
-  const resourceVersion = list.metadata?.resourceVersion
-  if (!resourceVersion) throw new BrokenStream('a list has no resourceVersion')
-  return { objects, resourceVersion, token: list.metadata?.continue ?? '' }
-}
-
-function parseList(body: Buffer): {
-  items?: object[] | null
-  metadata?: { resourceVersion?: string; continue?: string }
-} {
-  try {
-    return JSON.parse(body.toString())
-  } catch (cause) {
-    throw new BrokenStream('a list is no JSON', { cause })
-  }
 }

@@ -1,11 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { WatchStatus } from '../status.ts'
-import type { ClusterClient } from './cluster-client.ts'
+import { crdStateOf } from './crd.ts'
 import { type Catalogue, discover } from './discovery.ts'
-import { readClusterUid } from './identity.ts'
+import { identify } from './identity.ts'
 import { type PlannedSource, planSources, type WatchPlan } from './plan.ts'
 import type { WatchEntry } from './schema.ts'
 import { runSource, type SourceParts } from './source.ts'
+import { initialStatus, unresolved } from './statuses.ts'
 import { backoffMs } from './timing.ts'
 
 export interface ManagerParts extends Omit<SourceParts, 'offers' | 'clusterUid' | 'isGone' | 'report'> {
@@ -28,19 +29,17 @@ interface Running {
   done: Promise<void>
 }
 
-const UID_FRESH_MS = 5_000
-
 /** Runs any number of sources side by side. One that fails never takes others with it. */
 export function createWatchManager(parts: ManagerParts): WatchManager {
-  const { client, store, clock, log, timing, random } = parts
+  const { client, store, clock, log, metrics, timing, random } = parts
   const stop = new AbortController()
   const running = new Map<string, Running>()
   const offers = { watchList: true }
-  const custom = new Set<string>()
   const told = new Set<string>()
   const awaited = new Set<string>()
+  const buried = new Set<string>()
   let entries: readonly WatchEntry[] = []
-  let plan: WatchPlan = { sources: [], waiting: [], problems: [] }
+  let plan: WatchPlan = { sources: [], waiting: [], unsure: [], problems: [] }
   let lastError: string | undefined
   let resolved = false
   let change = Promise.withResolvers<void>()
@@ -48,8 +47,8 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
 
   /** All sources ask after a connection broke: one request answers them. */
   async function clusterUid(signal: AbortSignal): Promise<string> {
-    if (!uid || clock.now() - uid.atMs > UID_FRESH_MS) {
-      uid = { value: await readClusterUid(client, log, signal), atMs: clock.now() }
+    if (!uid || clock.now() - uid.atMs >= timing.identityFreshMs) {
+      uid = { value: await identify(client, store.identities, log, signal), atMs: clock.now() }
     }
     return uid.value
   }
@@ -74,7 +73,7 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
         lastError = message
         if (failures % 3 === 0) await client.refresh().catch(() => {})
       }
-      const settled = lastError === undefined && plan.waiting.length === 0
+      const settled = lastError === undefined && plan.waiting.length + plan.unsure.length === 0
       const delayMs = lastError
         ? backoffMs(failures, timing, random) + 100
         : timing.discoveryMs * (0.8 + random() * 0.4)
@@ -104,9 +103,24 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
       if (!told.has(message)) log.error({ kind: entry.kind }, message)
       told.add(message)
     }
+    await bury(current)
     await retire(catalogue)
     for (const source of plan.sources) if (!running.has(source.key)) await start(source)
     resolved = true
+  }
+
+  /** Kinds that are waited for may have been watched before, and have gone while nobody looked: with all their objects. */
+  async function bury(current: string): Promise<void> {
+    const waiting = new Set(plan.waiting.map(({ kind }) => kind))
+    if (waiting.size === 0) return
+    for (const source of await store.stored(stop.signal)) {
+      const lost = source.custom && source.clusterUid === current && waiting.has(source.spelling)
+      if (!lost || running.has(source.key) || buried.has(source.key)) continue
+      if ((await crdStateOf(client, source, stop.signal)) !== 'none') continue
+      const session = await store.open(source, stop.signal)
+      if (session.checkpoint && session.checkpoint.phase !== 'absent') await session.markAbsent(stop.signal)
+      buried.add(source.key)
+    }
   }
 
   /** Stops what is not asked for any more. What discovery misses for a moment goes on. */
@@ -124,8 +138,9 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
   async function start(planned: PlannedSource): Promise<void> {
     const { spelling } = planned
     const wasAbsent = await store.absentKinds.has(spelling, stop.signal)
-    const source = wasAbsent ? { ...planned, initial: 'emit' as const } : planned
-    if (await definedByCrd(client, source, stop.signal).catch(() => false)) custom.add(source.key)
+    const custom = (await crdStateOf(client, planned, stop.signal)) === 'there'
+    const source = { ...planned, custom, ...(wasAbsent && { initial: 'emit' as const }) }
+    buried.delete(source.key)
     const own = new AbortController()
     const it: Running = {
       source,
@@ -137,6 +152,7 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     const report = (status: Partial<WatchStatus>) => {
       const becameReady = status.ready === true && !it.status.ready
       Object.assign(it.status, status)
+      metrics.watchReady.set({ watch: source.title }, it.status.ready ? 1 : 0)
       if (status.ready) delete it.status.lastError
       if (!becameReady) return
       log.info({ watch: source.title, position: it.status.resourceVersion }, 'watching')
@@ -144,8 +160,8 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
       if (wasAbsent) void store.absentKinds.remove(spelling, stop.signal).catch(() => {})
     }
     const isGone = (asked: PlannedSource, signal: AbortSignal) =>
-      custom.has(asked.key)
-        ? definedByCrd(client, asked, signal).then((there) => !there)
+      asked.custom
+        ? crdStateOf(client, asked, signal).then((state) => state === 'none')
         : Promise.resolve(false)
     const signal = AbortSignal.any([stop.signal, own.signal])
     it.done = runSource({ ...parts, offers, clusterUid, isGone, report }, source, signal)
@@ -191,60 +207,4 @@ function knows(catalogue: Catalogue, { resource }: PlannedSource): boolean {
   return catalogue.resources.some(
     ({ group, plural }) => group === resource.group && plural === resource.plural,
   )
-}
-
-function initialStatus({ key, title }: PlannedSource, nowMs: number): WatchStatus {
-  return {
-    key,
-    title,
-    phase: 'listing',
-    resourceVersion: '',
-    lastContactMs: 0,
-    aliveUntilMs: nowMs + 600_000,
-    ready: false,
-  }
-}
-
-/** Entries that have no source: their kind is not there yet, or they contradict another. */
-function unresolved(
-  plan: WatchPlan,
-  entries: readonly WatchEntry[],
-  resolved: boolean,
-  lastError: string | undefined,
-  nowMs: number,
-): WatchStatus[] {
-  const status = (
-    kind: string,
-    phase: WatchStatus['phase'],
-    ready: boolean,
-    error?: string,
-  ): WatchStatus => ({
-    key: kind,
-    title: kind,
-    phase,
-    resourceVersion: '',
-    lastContactMs: 0,
-    aliveUntilMs: nowMs + 600_000,
-    ready,
-    ...(error !== undefined && { lastError: error }),
-  })
-  if (!resolved) return entries.map(({ kind }) => status(kind, 'resolving', false, lastError))
-  return [
-    ...plan.waiting.map(({ kind }) => status(kind, 'waiting-for-kind', true)),
-    ...plan.problems.map(({ entry, message }) => status(entry.kind, 'failing', false, message)),
-  ]
-}
-
-/** Is there a CustomResourceDefinition of this resource? False also when we may not know. */
-async function definedByCrd(
-  client: ClusterClient,
-  { resource }: PlannedSource,
-  signal: AbortSignal,
-): Promise<boolean> {
-  if (!resource.group.includes('.')) return false
-  const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${resource.plural}.${resource.group}`
-  const { status } = await client.get(path, {}, signal)
-  if (status === 404) return false
-  if (status !== 200) throw new Error(`the API server answered ${status} to a read of the CRD`)
-  return true
 }

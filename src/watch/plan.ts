@@ -6,8 +6,6 @@ import { resolveKind, titleOf } from './resolve.ts'
 import type { WatchEntry } from './schema.ts'
 
 export interface PlannedSource extends Source {
-  /** The entry that asked for it, as it spells the kind. */
-  spelling: string
   /** Objects of other namespaces are passed over as if they were not there. */
   namespaceFilter?: (namespace: string) => boolean
 }
@@ -16,6 +14,8 @@ export interface WatchPlan {
   sources: PlannedSource[]
   /** Entries whose kind the cluster does not know yet. */
   waiting: WatchEntry[]
+  /** Entries whose kind may be in a part of the API that did not answer. */
+  unsure: WatchEntry[]
   problems: { entry: WatchEntry; message: string }[]
 }
 
@@ -37,11 +37,12 @@ export function planSources(
   clusterUid: string,
   matcherOf: (patterns: readonly string[]) => (namespace: string) => boolean,
 ): WatchPlan {
-  const plan: WatchPlan = { sources: [], waiting: [], problems: [] }
+  const plan: WatchPlan = { sources: [], waiting: [], unsure: [], problems: [] }
   const wishes: Wish[] = []
   for (const entry of entries) {
     const resolution = resolveKind(entry.kind, catalogue)
     if (resolution.kind === 'absent') plan.waiting.push(entry)
+    else if (resolution.kind === 'unsure') plan.unsure.push(entry)
     else if (resolution.kind === 'ambiguous') {
       plan.problems.push({
         entry,
@@ -118,6 +119,7 @@ function sourcesOf(
     initial: entry.initial ?? ('now' as const),
     clusterUid,
     spelling: entry.kind,
+    custom: false,
   }
   const title = titleOf(resource)
   if (!namespaces) return [{ ...base, namespace: '', title, key: keyOf(base, '', '') }]

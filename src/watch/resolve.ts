@@ -5,6 +5,8 @@ export type Resolution =
   | { kind: 'found'; resource: Resource }
   | { kind: 'ambiguous'; candidates: string[] }
   | { kind: 'absent' }
+  /** A group that did not answer may have it. */
+  | { kind: 'unsure' }
 
 /**
  * Finds what a spelling means: `Deployment`, `deployments`, `deploy`, `deployments.apps`, `deployments.v1.apps`,
@@ -16,15 +18,22 @@ export function resolveKind(spelling: string, catalogue: Catalogue): Resolution 
   const groups = [...new Set(matches.map(({ group }) => group))]
   const group = chooseGroup(groups)
   if (group === undefined) {
-    return groups.length === 0
-      ? { kind: 'absent' }
-      : { kind: 'ambiguous', candidates: groups.map((it) => fullName(matches, it)) }
+    if (groups.length === 0)
+      return { kind: catalogue.silentGroups.some((it) => mayBeOf(spelling, it)) ? 'unsure' : 'absent' }
+    return { kind: 'ambiguous', candidates: groups.map((it) => fullName(matches, it)) }
   }
   const inGroup = matches.filter((resource) => resource.group === group)
   const chosen = inGroup.find(({ preferred }) => preferred) ?? inGroup[0]
   if (!chosen) return { kind: 'absent' }
   const { version, kind, plural, namespaced } = chosen
   return { kind: 'found', resource: { group, version, kind, plural, namespaced } }
+}
+
+/** Does a spelling name this group, or none? */
+function mayBeOf(spelling: string, group: string): boolean {
+  const parts = spelling.split('/')
+  if (parts.length > 1) return parts[0] === group
+  return !spelling.includes('.') || spelling.endsWith(`.${group}`)
 }
 
 /** `deployments.apps`, or `pods` in the core group. */

@@ -92,20 +92,40 @@ export function memberRange(
   return [commaBefore === -1 ? key : commaBefore, end]
 }
 
-/** Walks the members of the JSON object that begins at `start`; stops when `visit` gives true. */
+/**
+ * Walks the members of the JSON object that begins at `start`; stops when `visit` gives true. Gives whether it came to
+ * the object's end.
+ */
 export function walkMembers(
   bytes: Buffer,
   start: number,
   visit: (key: string, value: number, end: number, range: readonly [number, number]) => boolean | undefined,
-): void {
+): boolean {
+  if (bytes[start] !== OPEN_BRACE) return false
   let comma = -1
   let at = skipSpace(bytes, start + 1)
   while (bytes[at] === QUOTE) {
     const keyEnd = skipString(bytes, at)
     const value = valueAfter(bytes, keyEnd)
     const end = skipValue(bytes, value)
-    if (visit(readString(bytes, at, keyEnd), value, end, memberRange(bytes, at, end, comma))) return
+    if (visit(readString(bytes, at, keyEnd), value, end, memberRange(bytes, at, end, comma))) return false
     comma = skipSpace(bytes, end)
+    at = nextKey(bytes, end)
+  }
+  return bytes[at] === CLOSE_BRACE
+}
+
+/** Walks the elements of the JSON array that begins at `start`; of anything else, none. */
+export function walkElements(
+  bytes: Buffer,
+  start: number,
+  visit: (value: number, end: number) => void,
+): void {
+  if (bytes[start] !== OPEN_BRACKET) return
+  let at = skipSpace(bytes, start + 1)
+  while (at < bytes.length && bytes[at] !== CLOSE_BRACKET) {
+    const end = skipValue(bytes, at)
+    visit(at, end)
     at = nextKey(bytes, end)
   }
 }

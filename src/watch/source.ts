@@ -1,24 +1,19 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Change, SourceSession, SourceStore } from '../change.ts'
-import type { Logger } from '../log.ts'
-import type { Metrics } from '../metrics.ts'
-import type { WatchStatus } from '../status.ts'
-import { ApiFault } from './api-fault.ts'
+import { ApiFault, BrokenStream } from './api-fault.ts'
 import type { ClusterClient } from './cluster-client.ts'
 import { afterEnd, afterFault, type History, NO_HISTORY, type RelistCause, type Step } from './decide.ts'
-import { currentPosition, type InitialState, listObjects } from './list.ts'
+import { currentPosition, type InitialState, ListExpired, listObjects } from './list.ts'
 import type { PlannedSource } from './plan.ts'
 import { isOlder } from './position.ts'
+import { SourceReport, type SourceReportParts } from './source-report.ts'
 import { watchStream } from './stream.ts'
 import type { Timing } from './timing.ts'
-import { streamInitialState } from './watch-list.ts'
+import { isRefused, isUnsupported, streamInitialState } from './watch-list.ts'
 
-export interface SourceParts {
+export interface SourceParts extends SourceReportParts {
   client: ClusterClient
   store: SourceStore
-  metrics: Metrics
-  log: Logger
-  clock: { now(): number }
   random(): number
   timing: Timing
   /** Whether the server streams initial state; learned by the first source that asks. */
@@ -26,7 +21,6 @@ export interface SourceParts {
   clusterUid(signal: AbortSignal): Promise<string>
   /** True when the resource is gone for certain: its CustomResourceDefinition is. */
   isGone(source: PlannedSource, signal: AbortSignal): Promise<boolean>
-  report(status: Partial<WatchStatus>): void
 }
 
 /** Why a source ended by itself: its resource is not served (any more, or in this version), or another cluster answers. */
@@ -54,16 +48,19 @@ class SourceRun {
   readonly #parts: SourceParts
   readonly #source: PlannedSource
   readonly #signal: AbortSignal
+  readonly #report: SourceReport
   #history: History = NO_HISTORY
   #relist: RelistCause | undefined
   /** At the start nobody knows what happened to the cluster meanwhile. */
   #verify = true
-  #attempts = 0
+  /** A stream of initial state failed the last time: pages are safer. */
+  #inPages = false
 
   constructor(parts: SourceParts, source: PlannedSource, signal: AbortSignal) {
     this.#parts = parts
     this.#source = source
     this.#signal = signal
+    this.#report = new SourceReport(parts, source.title)
   }
 
   async follow(): Promise<SourceEnd> {
@@ -81,7 +78,7 @@ class SourceRun {
         this.#signal.throwIfAborted()
         if (this.#parts.clock.now() - startedMs >= this.#parts.timing.healthyMs) this.#history = NO_HISTORY
         step = afterFault(error, this.#history, this.#parts.timing, this.#parts.random)
-        this.#tell(error, step)
+        this.#report.trouble(error, step)
         if (step.missing) {
           if (session) await this.#markIfGone(session)
           await this.#prepare(step)
@@ -96,7 +93,7 @@ class SourceRun {
 
   async #open(): Promise<SourceSession> {
     // Redis being away is a known reason to wait; its own check says so.
-    this.#report({ aliveUntilMs: this.#parts.clock.now() + WAITS_FOR_REDIS_MS })
+    this.#report.allow(WAITS_FOR_REDIS_MS)
     return this.#parts.store.open(this.#source, this.#signal)
   }
 
@@ -115,54 +112,71 @@ class SourceRun {
 
   async #begin(session: SourceSession): Promise<void> {
     if (session.checkpoint === undefined && this.#source.initial === 'emit') return this.#list(session)
-    this.#report({ phase: 'listing' })
-    await session.beginSeed(this.#signal)
-    const position = await this.#eachPage(true, (page) => session.seed(page, this.#signal))
-    await session.endList(position, this.#signal)
+    this.#report.listing(undefined)
+    await this.#fromOneState(async (whole) => {
+      await session.beginSeed(this.#signal)
+      const take = (page: readonly Change[]) => session.seed(page, this.#signal)
+      await session.endList(await this.#eachPage({ metadataOnly: true, whole }, take), this.#signal)
+    })
   }
 
   /** Everything that differs from the index comes out as a change. */
   async #list(session: SourceSession, cause?: RelistCause): Promise<void> {
-    const { metrics, log } = this.#parts
-    this.#report({ phase: 'listing' })
-    if (cause) {
-      metrics.relists.inc({ watch: this.#source.title, cause })
-      log.info({ watch: this.#source.title, cause }, 'lists anew and compares with what is known')
+    this.#report.listing(cause)
+    await this.#fromOneState(async (whole) => {
+      // A list is consistent, so whatever differs is newer, or the cluster went back in time.
+      await session.beginList('different', this.#signal)
+      const take = (page: readonly Change[]) => session.list(page, this.#signal)
+      await session.endList(await this.#eachPage({ metadataOnly: false, whole }, take), this.#signal)
+    })
+  }
+
+  /** Begins anew, in one piece, when the server forgets the state that the pages are of. */
+  async #fromOneState(list: (whole: boolean) => Promise<void>): Promise<void> {
+    try {
+      await list(false)
+    } catch (error) {
+      if (!(error instanceof ListExpired)) throw error
+      await list(true)
     }
-    // A list is consistent, so whatever differs is newer, or the cluster went back in time.
-    await session.beginList('different', this.#signal)
-    const position = await this.#eachPage(false, (page) => session.list(page, this.#signal))
-    await session.endList(position, this.#signal)
     this.#relist = undefined
   }
 
-  async #eachPage(metadataOnly: boolean, take: (page: readonly Change[]) => Promise<void>): Promise<string> {
+  async #eachPage(
+    how: { metadataOnly: boolean; whole: boolean },
+    take: (page: readonly Change[]) => Promise<void>,
+  ): Promise<string> {
     const { offers } = this.#parts
+    if (!offers.watchList || this.#inPages || how.whole) {
+      const position = await this.#drain(this.#listed(how), take)
+      this.#inPages = false
+      return position
+    }
     try {
-      return await this.#drain(
-        offers.watchList ? this.#streamed(metadataOnly) : this.#listed(metadataOnly),
-        take,
-      )
+      return await this.#drain(this.#streamed(how.metadataOnly), take)
     } catch (error) {
-      if (!offers.watchList || !isUnsupported(error)) throw error
-      offers.watchList = false
-      return this.#drain(this.#listed(metadataOnly), take)
+      // Some servers ignore the wish for initial state, or break off: the next list is in pages.
+      this.#inPages = error instanceof BrokenStream
+      if (!isRefused(error)) throw error
+      if (isUnsupported(error)) offers.watchList = false
+      return this.#drain(this.#listed(how), take)
     }
   }
 
   async #drain(pages: InitialState, take: (page: readonly Change[]) => Promise<void>): Promise<string> {
     for (;;) {
       const { done, value } = await pages.next()
+      this.#report.contact(LIST_STEP_MS)
       if (done) return value
-      this.#contact(LIST_STEP_MS)
       await take(this.#inScope(value))
     }
   }
 
-  #listed(metadataOnly: boolean): InitialState {
+  #listed(how: { metadataOnly: boolean; whole: boolean }): InitialState {
     const { client, clock } = this.#parts
-    this.#contact(LIST_STEP_MS)
-    return listObjects(client, this.#source, { metadataOnly, clock }, this.#signal)
+    this.#report.allow(LIST_STEP_MS)
+    const onUnreadable = () => this.#report.unreadable('an item of a list')
+    return listObjects(client, this.#source, { ...how, clock, onUnreadable }, this.#signal)
   }
 
   #streamed(metadataOnly: boolean): InitialState {
@@ -176,13 +190,12 @@ class SourceRun {
   }
 
   async #watch(session: SourceSession): Promise<{ livedMs: number; silent: boolean }> {
-    const { clock, metrics, timing, random } = this.#parts
+    const { clock, timing, random } = this.#parts
     const [least, most] = timing.watchSeconds
-    const request = this.#request(Math.round(least + random() * (most - least)))
     const resourceVersion = session.checkpoint?.resourceVersion ?? ''
+    const accepted = () => this.#report.watching(session.checkpoint?.resourceVersion ?? '')
+    const request = this.#request(Math.round(least + random() * (most - least)), accepted)
     const startedMs = clock.now()
-    if (this.#attempts++ === 0) metrics.watchReady.set({ watch: this.#source.title }, 1)
-    this.#report({ phase: 'watching', resourceVersion, ready: true })
     let silent = true
     let committedMs = startedMs
     let position: string | undefined
@@ -201,15 +214,20 @@ class SourceRun {
 
   async #commit(session: SourceSession, changes: readonly Change[], resourceVersion: string): Promise<void> {
     await session.commit(changes, resourceVersion, this.#signal)
-    this.#history = NO_HISTORY
-    this.#report({ resourceVersion })
+    this.#history = { ...NO_HISTORY, fences: this.#history.fences }
+    this.#report.moved(resourceVersion)
   }
 
-  #request(timeoutSeconds: number) {
+  #request(timeoutSeconds: number, onAccepted = () => {}) {
     const { client, clock, timing } = this.#parts
-    const allowanceMs = timeoutSeconds * 1_000 + timing.graceMs + WAITS_FOR_REDIS_MS
-    this.#contact(allowanceMs)
-    const onContact = () => this.#contact(allowanceMs)
+    const silentForMs = timeoutSeconds * 1_000 + timing.graceMs + WAITS_FOR_REDIS_MS
+    this.#report.allow(silentForMs)
+    let accepted = false
+    const onContact = () => {
+      this.#report.contact(silentForMs)
+      if (!accepted) onAccepted()
+      accepted = true
+    }
     return { client, source: this.#source, timeoutSeconds, graceMs: timing.graceMs, clock, onContact }
   }
 
@@ -230,49 +248,15 @@ class SourceRun {
   }
 
   async #prepare(step: Step): Promise<void> {
-    const { client, clock, metrics } = this.#parts
     this.#history = step.history
     this.#relist = step.relist ?? this.#relist
     this.#verify ||= step.verify ?? false
-    metrics.reconnects.inc({ watch: this.#source.title, cause: step.cause })
-    this.#report({ aliveUntilMs: clock.now() + step.delayMs + LIST_STEP_MS })
-    if (step.refresh) await client.refresh().catch((error) => this.#tell(error, step))
+    this.#report.reconnecting(step, LIST_STEP_MS)
+    if (step.refresh) await this.#parts.client.refresh().catch((error) => this.#report.trouble(error, step))
     if (step.delayMs > 0) await pause(step.delayMs, undefined, { signal: this.#signal })
-  }
-
-  #tell(error: unknown, step: Step): void {
-    const { log, metrics, clock } = this.#parts
-    const watch = this.#source.title
-    const message = error instanceof Error ? error.message : String(error)
-    if (step.cause === 'unreadable') metrics.malformed.inc({ watch })
-    const failing = step.phase === 'failing'
-    if (failing) metrics.watchReady.set({ watch }, 0)
-    this.#report({
-      phase: step.phase,
-      lastError: message,
-      lastContactMs: clock.now(),
-      ...(failing && { ready: false }),
-    })
-    const fields = { watch, cause: step.cause, error: message, retryInMs: Math.round(step.delayMs) }
-    if (step.history.failures > 1 && !failing) log.debug(fields, 'the watch failed again')
-    else log.warn(fields, failing ? 'the watch cannot go on as it is' : 'the watch was interrupted')
-  }
-
-  #contact(allowanceMs: number): void {
-    const now = this.#parts.clock.now()
-    this.#report({ lastContactMs: now, aliveUntilMs: now + allowanceMs })
-  }
-
-  #report(status: Partial<WatchStatus>): void {
-    this.#parts.report(status)
   }
 }
 
 const LIST_SECONDS = 300
 const LIST_STEP_MS = 180_000
 const WAITS_FOR_REDIS_MS = 600_000
-
-/** The server knows no WatchList, or not with these parameters. */
-function isUnsupported(error: unknown): boolean {
-  return error instanceof ApiFault && (error.status.code === 422 || error.status.code === 400)
-}

@@ -30,6 +30,7 @@ export interface WatchRequest {
 
 /** Unread bytes beyond this stop the reading until a batch is taken. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024
+const ERROR_BODY_MS = 10_000
 const MAX_LINE_BYTES = 64 * 1024 * 1024
 
 /**
@@ -162,13 +163,21 @@ export class UnreadableFrame extends BrokenStream {
   }
 }
 
+/** What comes of an answer that is no stream; its end is not waited for long. */
 async function readAll(body: Readable): Promise<Buffer> {
   const chunks: Buffer[] = []
+  const tooLong = setTimeout(() => body.destroy(), ERROR_BODY_MS)
   let bytes = 0
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    chunks.push(chunk)
-    bytes += chunk.length
-    if (bytes > 1024 * 1024) break
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      chunks.push(chunk)
+      bytes += chunk.length
+      if (bytes > 1024 * 1024) break
+    }
+  } catch {
+    // The status says enough.
+  } finally {
+    clearTimeout(tooLong)
   }
   return Buffer.concat(chunks)
 }

@@ -18,6 +18,8 @@ export interface Timing {
   fencedPauseMs: number
   /** A position that moves without changes is stored at most this often. */
   positionEveryMs: number
+  /** How long an answer to "which cluster is this?" holds for all sources. */
+  identityFreshMs: number
   /** Between looks for kinds that are not installed. */
   discoveryMs: number
 }
@@ -33,6 +35,7 @@ export const DEFAULT_TIMING: Timing = {
   slowRetryMs: 15_000,
   fencedPauseMs: 5_000,
   positionEveryMs: 5_000,
+  identityFreshMs: 5_000,
   discoveryMs: 3_000,
 }
 

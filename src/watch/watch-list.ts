@@ -1,4 +1,4 @@
-import { BrokenStream } from './api-fault.ts'
+import { ApiFault, BrokenStream } from './api-fault.ts'
 import { type InitialState, type ListOptions, METADATA_WATCH } from './list.ts'
 import { type WatchRequest, watchStream } from './stream.ts'
 
@@ -19,4 +19,14 @@ export async function* streamInitialState(
     if (batch.initialEventsEnd) return batch.resourceVersion
   }
   throw new BrokenStream('the stream of initial events ended before it was complete')
+}
+
+/** The server refuses the request as it is; a plain list tells whether that is because of the wish for initial state. */
+export function isRefused(error: unknown): error is ApiFault {
+  return error instanceof ApiFault && (error.status.code === 422 || error.status.code === 400)
+}
+
+/** The server knows no WatchList: it names the parameters. */
+export function isUnsupported({ status }: ApiFault): boolean {
+  return /sendInitialEvents|resourceVersionMatch|WatchList/i.test(status.message)
 }

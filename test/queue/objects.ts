@@ -12,6 +12,8 @@ export const SOURCE: Source = {
   fieldSelector: '',
   initial: 'now',
   clusterUid: 'cluster-uid',
+  spelling: 'ConfigMap',
+  custom: false,
 }
 
 export function scanned(

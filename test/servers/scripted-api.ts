@@ -82,7 +82,7 @@ export async function startScriptedApi(): Promise<ScriptedApi> {
 
   function watch(request: ApiRequest, response: ServerResponse): void {
     if (request.query.get('sendInitialEvents') === 'true' && !api.watchList) {
-      return json(response, 422, failure(422, 'Invalid'))
+      return json(response, 422, failure(422, 'Invalid', {}, NO_WATCH_LIST))
     }
     response.writeHead(200, { 'content-type': 'application/json' })
     response.flushHeaders()
@@ -131,6 +131,9 @@ export async function startScriptedApi(): Promise<ScriptedApi> {
   return api
 }
 
+const NO_WATCH_LIST =
+  'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled'
+
 /** A ConfigMap as a watch sends it. */
 export function configMap(
   name: string,
@@ -148,12 +151,17 @@ export function configMap(
 }
 
 /** A Status as an ERROR frame or an answer carries it. */
-export function failure(code: number, reason: string, details: object = {}): object {
+export function failure(
+  code: number,
+  reason: string,
+  details: object = {},
+  message = `it is ${reason}`,
+): object {
   return {
     kind: 'Status',
     apiVersion: 'v1',
     status: 'Failure',
-    message: `it is ${reason}`,
+    message,
     reason,
     code,
     details,

@@ -39,6 +39,7 @@ const QUICK: Partial<Timing> = {
   slowRetryMs: 100,
   fencedPauseMs: 50,
   positionEveryMs: 0,
+  identityFreshMs: 0,
   discoveryMs: 50,
 }
 
@@ -111,6 +112,14 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
     )
   }
 
+  /** The JSON of the objects that were enqueued, as it lies in the queue. */
+  async function objects(): Promise<string[]> {
+    const entries = await reader.xrangeBuffer(keys.lane('hook/0'), '-', '+')
+    return entries.flatMap(([, fields]) =>
+      decodeEntry(fields[5] as Buffer).map(({ objectJson }) => objectJson.toString()),
+    )
+  }
+
   async function position(): Promise<string> {
     const [key] = await reader.keys(keys.checkpoint('*'))
     const text = key && (await reader.get(key))
@@ -125,7 +134,9 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
     start,
     stop,
     enqueued,
+    objects,
     position,
+    apply: (entries: WatchEntry[]) => manager?.apply(entries),
     kubeconfig,
     statuses: () => manager?.statuses() ?? [],
     /** Waits until a watch is open from some position. */

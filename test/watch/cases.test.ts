@@ -418,20 +418,3 @@ test('case 18: a 404 of an API that merely does not answer takes nothing with it
   await it.arrived(1)
   expect(await it.enqueued()).toEqual(['MODIFIED a@11'])
 })
-
-test('case 19: an expired continue token leads to one whole list, and a right comparison', async () => {
-  const all = Array.from({ length: 5 }, (_, i) => configMap(`o${i}`, i + 1))
-  await using it = await startWatchBed({
-    entries: [{ kind: 'ConfigMap', initial: 'emit' }],
-    prepare(api) {
-      api.onList = ({ query }) => {
-        if (query.get('limit') === '1') return undefined
-        if (query.has('continue')) return { status: 410, body: failure(410, 'Expired') }
-        if (!query.has('limit')) return { body: { metadata: { resourceVersion: '10' }, items: all } }
-        return { body: { metadata: { resourceVersion: '9', continue: 'more' }, items: all.slice(0, 2) } }
-      }
-    },
-  })
-  await it.watching('10')
-  expect((await it.enqueued()).toSorted()).toEqual(all.map((_, i) => `ADDED o${i}@${i + 1} synthesized`))
-})

@@ -28,6 +28,8 @@ function eventOf(
     fieldSelector: '',
     initial: 'now' as const,
     clusterUid: 'cluster-uid',
+    spelling: 'ConfigMap',
+    custom: false,
   }
   const { uid, resourceVersion, namespace, name, labelsJson } = scanned
   const transition = {

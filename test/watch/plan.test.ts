@@ -22,6 +22,7 @@ const resource = (
 })
 
 const CATALOGUE: Catalogue = {
+  silentGroups: [],
   resources: [
     resource('', 'Pod', 'pods', { shortNames: ['po'] }),
     resource('', 'Node', 'nodes', { namespaced: false }),

@@ -1,0 +1,55 @@
+import type { Change, Source } from '../change.ts'
+import { BrokenStream } from './api-fault.ts'
+import type { ListOptions } from './list.ts'
+import { apiVersionOf } from './normalise.ts'
+import { scanObject, walkElements, walkMembers } from './scan.ts'
+
+export interface Page {
+  /** Every item as an ADDED. */
+  changes: Change[]
+  resourceVersion: string
+  /** Of the next page; '' for the last one. */
+  token: string
+}
+
+/**
+ * Reads a list without parsing its items: they stay the bytes that the server sent, numbers of any size among them, and
+ * a list may be longer than a string can be. Throws BrokenStream when it is no list.
+ */
+export function readPage(
+  source: Source,
+  body: Buffer,
+  { clock, onUnreadable }: Pick<ListOptions, 'clock' | 'onUnreadable'>,
+): Page {
+  const observedAtMs = clock.now()
+  const changes: Change[] = []
+  let metadata: { resourceVersion?: string; continue?: string } | undefined
+  const whole = walkMembers(body, body.indexOf('{'), (key, value, end) => {
+    if (end > body.length) return true
+    if (key === 'metadata') metadata = JSON.parse(body.toString('utf8', value, end))
+    if (key === 'items') {
+      walkElements(body, value, (start, itemEnd) => {
+        const object = scanObject(withIdentity(source, body.subarray(start, itemEnd)))
+        if (object) changes.push({ type: 'ADDED', object, observedAtMs })
+        else onUnreadable()
+      })
+    }
+    return undefined
+  })
+  if (!whole) throw new BrokenStream('a list is no JSON')
+  if (!metadata?.resourceVersion) throw new BrokenStream('a list has no resourceVersion')
+  return { changes, resourceVersion: metadata.resourceVersion, token: metadata.continue ?? '' }
+}
+
+/** Items of built-in lists carry no kind and apiVersion: they are added, first, as in a watch. */
+function withIdentity({ resource }: Source, item: Buffer): Buffer {
+  let named = false
+  walkMembers(item, 0, (key) => {
+    named = key === 'kind'
+    return named
+  })
+  if (named) return item
+  const identity = { kind: resource.kind, apiVersion: apiVersionOf(resource) }
+  const head = `${JSON.stringify(identity).slice(0, -1)},`
+  return Buffer.concat([Buffer.from(head), item.subarray(item.indexOf('{') + 1)])
+}

@@ -1,0 +1,81 @@
+import type { Logger } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+import type { WatchStatus } from '../status.ts'
+import { ApiFault } from './api-fault.ts'
+import type { RelistCause, Step } from './decide.ts'
+
+export interface SourceReportParts {
+  metrics: Metrics
+  log: Logger
+  clock: { now(): number }
+  report(status: Partial<WatchStatus>): void
+}
+
+/** What a source tells the world while it goes on: its status, its metrics, and one line for each thing that changes. */
+export class SourceReport {
+  readonly #parts: SourceReportParts
+  readonly #watch: string
+
+  constructor(parts: SourceReportParts, title: string) {
+    this.#parts = parts
+    this.#watch = title
+  }
+
+  /** It may stay silent for so long without being stuck. */
+  allow(forMs: number): void {
+    this.#parts.report({ aliveUntilMs: this.#parts.clock.now() + forMs })
+  }
+
+  /** The API server said something, and may be silent for so long again. */
+  contact(silentForMs: number): void {
+    const now = this.#parts.clock.now()
+    this.#parts.report({ lastContactMs: now, aliveUntilMs: now + silentForMs })
+  }
+
+  listing(cause: RelistCause | undefined): void {
+    this.#parts.report({ phase: 'listing' })
+    if (!cause) return
+    this.#parts.metrics.relists.inc({ watch: this.#watch, cause })
+    this.#parts.log.info({ watch: this.#watch, cause }, 'lists anew and compares with what is known')
+  }
+
+  /** The API server has accepted the watch. */
+  watching(resourceVersion: string): void {
+    this.#parts.report({ phase: 'watching', resourceVersion, ready: true })
+  }
+
+  moved(resourceVersion: string): void {
+    this.#parts.report({ resourceVersion })
+  }
+
+  unreadable(what: string): void {
+    this.#parts.metrics.malformed.inc({ watch: this.#watch })
+    this.#parts.log.warn({ watch: this.#watch }, `${what} cannot be read; it is passed over`)
+  }
+
+  reconnecting({ cause, delayMs }: Step, allowanceMs: number): void {
+    this.#parts.metrics.reconnects.inc({ watch: this.#watch, cause })
+    this.allow(delayMs + allowanceMs)
+  }
+
+  trouble(error: unknown, step: Step): void {
+    const { log, metrics, report, clock } = this.#parts
+    const message = error instanceof Error ? error.message : String(error)
+    if (step.cause === 'unreadable') metrics.malformed.inc({ watch: this.#watch })
+    const failing = step.phase === 'failing'
+    report({
+      phase: step.phase,
+      lastError: message,
+      ...(error instanceof ApiFault && { lastContactMs: clock.now() }),
+      ...(failing && { ready: false }),
+    })
+    const fields = {
+      watch: this.#watch,
+      cause: step.cause,
+      error: message,
+      retryInMs: Math.round(step.delayMs),
+    }
+    if (step.history.failures > 1) log.debug(fields, 'the watch failed again')
+    else log.warn(fields, failing ? 'the watch cannot go on as it is' : 'the watch was interrupted')
+  }
+}

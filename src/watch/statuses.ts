@@ -1,0 +1,49 @@
+import type { WatchStatus } from '../status.ts'
+import type { PlannedSource, WatchPlan } from './plan.ts'
+import type { WatchEntry } from './schema.ts'
+
+/** Of a source that has just been started. */
+export function initialStatus({ key, title }: PlannedSource, nowMs: number): WatchStatus {
+  return {
+    key,
+    title,
+    phase: 'listing',
+    resourceVersion: '',
+    lastContactMs: 0,
+    aliveUntilMs: nowMs + 600_000,
+    ready: false,
+  }
+}
+
+/** Entries that have no source: their kind is not there yet, or they contradict another. */
+export function unresolved(
+  plan: WatchPlan,
+  entries: readonly WatchEntry[],
+  resolved: boolean,
+  lastError: string | undefined,
+  nowMs: number,
+): WatchStatus[] {
+  const status = (
+    kind: string,
+    phase: WatchStatus['phase'],
+    ready: boolean,
+    error?: string,
+  ): WatchStatus => ({
+    key: kind,
+    title: kind,
+    phase,
+    resourceVersion: '',
+    lastContactMs: 0,
+    aliveUntilMs: nowMs + 600_000,
+    ready,
+    ...(error !== undefined && { lastError: error }),
+  })
+  if (!resolved) return entries.map(({ kind }) => status(kind, 'resolving', false, lastError))
+  return [
+    ...plan.waiting.map(({ kind }) => status(kind, 'waiting-for-kind', true)),
+    ...plan.unsure.map(({ kind }) =>
+      status(kind, 'resolving', false, 'a part of the API that may have this kind does not answer'),
+    ),
+    ...plan.problems.map(({ entry, message }) => status(entry.kind, 'failing', false, message)),
+  ]
+}

@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest'
+import { decideIdentity } from '../../src/watch/identity.ts'
+import { configMap, failure, type ScriptedApi } from '../servers/scripted-api.ts'
+import { waitFor } from '../wait-for.ts'
+import { startWatchBed } from './bed.ts'
+
+test('only another uid is another cluster: a right that comes or goes changes nothing', () => {
+  const byUid = decideIdentity(undefined, 'uid-1', 'address')
+  expect(byUid).toEqual({ id: 'uid-1', uid: 'uid-1' })
+  expect(decideIdentity(byUid, undefined, 'address')).toEqual(byUid)
+  expect(decideIdentity(byUid, 'uid-2', 'address')).toEqual({ id: 'uid-2', uid: 'uid-2' })
+  const byAddress = decideIdentity(undefined, undefined, 'address')
+  expect(byAddress).toEqual({ id: 'address' })
+  const both = decideIdentity(byAddress, 'uid-1', 'address')
+  expect(both).toEqual({ id: 'address', uid: 'uid-1' })
+  expect(decideIdentity(both, 'uid-2', 'address')).toEqual({ id: 'uid-2', uid: 'uid-2' })
+})
+
+function forbidIdentity(api: ScriptedApi): { lift(): void } {
+  let forbidden = true
+  api.intercept = ({ path }, response) => {
+    if (!forbidden || !path.endsWith('/kube-system')) return false
+    response.writeHead(403).end(JSON.stringify(failure(403, 'Forbidden')))
+    return true
+  }
+  return {
+    lift() {
+      forbidden = false
+    },
+  }
+}
+
+test('a 403 on kube-system in mid-life goes on from the position, and so does its end', async () => {
+  await using it = await startWatchBed({ objects: [configMap('a', 5)] })
+  await it.watching('10')
+  const right = forbidIdentity(it.api)
+  it.api.script((watch) => watch.frame('MODIFIED', configMap('a', 11)))
+  it.api.resourceVersion = '11'
+  it.api.current()?.reset()
+  await it.arrived(1)
+  right.lift()
+  it.api.script((watch) => watch.frame('MODIFIED', configMap('a', 12)))
+  it.api.resourceVersion = '12'
+  it.api.current()?.reset()
+  await it.arrived(2)
+  expect(await it.enqueued()).toEqual(['MODIFIED a@11', 'MODIFIED a@12'])
+})
+
+test('a right to read kube-system that is granted later does not begin anew', async () => {
+  let right: { lift(): void } | undefined
+  await using it = await startWatchBed({
+    objects: [configMap('a', 5)],
+    prepare(api) {
+      right = forbidIdentity(api)
+    },
+  })
+  await it.watching('10')
+  await it.stop()
+  right?.lift()
+  it.api.script((watch) => watch.frame('MODIFIED', configMap('a', 11)))
+  it.start()
+  await it.arrived(1)
+  expect(await it.enqueued()).toEqual(['MODIFIED a@11'])
+})
+
+test('a 401 while the cluster is identified reads the credentials anew', async () => {
+  await using it = await startWatchBed({ objects: [configMap('a', 5)] })
+  await it.watching('10')
+  let refused = 0
+  it.api.intercept = ({ path }, response) => {
+    if (!path.endsWith('/kube-system') || refused++ > 0) return false
+    response.writeHead(401).end(JSON.stringify(failure(401, 'Unauthorized')))
+    return true
+  }
+  it.api.current()?.reset()
+  const told = async () =>
+    (await it.metric('watch_reconnects_total')).some(({ labels }) => labels['cause'] === '401')
+  await waitFor(told, { what: 'the 401 to be taken for one' })
+  await it.watching('10')
+})

@@ -1,0 +1,142 @@
+import { expect, test } from 'vitest'
+import { configMap, failure, type ScriptedApi } from '../servers/scripted-api.ts'
+import { waitFor } from '../wait-for.ts'
+import { startWatchBed } from './bed.ts'
+
+/** A list in two pages of which the second is asked for too late; whole, it gives what is there by then. */
+function expireSecondPage(api: ScriptedApi, firstPage: unknown[], later: unknown[]): void {
+  api.onList = ({ query }) => {
+    if (query.get('limit') === '1') return undefined
+    if (query.has('continue')) return { status: 410, body: failure(410, 'Expired') }
+    if (!query.has('limit')) return { body: { metadata: { resourceVersion: '20' }, items: later } }
+    return { body: { metadata: { resourceVersion: '19', continue: 'more' }, items: firstPage } }
+  }
+}
+
+test('case 19: when a continue token expires, what went meanwhile is told as deleted', async () => {
+  await using it = await startWatchBed({
+    objects: [configMap('a', 5), configMap('b', 6), configMap('c', 7)],
+  })
+  await it.watching('10')
+  expireSecondPage(
+    it.api,
+    [configMap('a', 5), configMap('b', 6)],
+    [configMap('b', 6), configMap('c', 7), configMap('d', 18)],
+  )
+  it.api.current()?.frame('ERROR', failure(410, 'Expired'))
+  await it.watching('20')
+  expect((await it.enqueued()).toSorted()).toEqual(['ADDED d@18 synthesized', 'DELETED a@5 synthesized'])
+})
+
+test('case 19: a first list whose token expires leaves no ghosts in the index', async () => {
+  await using it = await startWatchBed({
+    prepare: (api) =>
+      expireSecondPage(
+        api,
+        [configMap('gone', 5), configMap('b', 6)],
+        [configMap('b', 6), configMap('c', 7)],
+      ),
+  })
+  await it.watching('20')
+  it.api.onList = undefined
+  it.api.objects = [configMap('b', 6), configMap('c', 7)]
+  it.api.resourceVersion = '30'
+  it.api.current()?.frame('ERROR', failure(410, 'Expired'))
+  await it.watching('30')
+  expect(await it.enqueued()).toEqual([])
+})
+
+test('a list keeps the bytes of its items: numbers of any size, and their own spelling', async () => {
+  const object =
+    '{"metadata":{"name":"big","namespace":"default","uid":"u","resourceVersion":"12"},"data":{"n":9007199254740993,"f":1.0,"e":1e400}}'
+  await using it = await startWatchBed({
+    entries: [{ kind: 'ConfigMap', initial: 'emit' }],
+    prepare: answerRaw,
+  })
+  function answerRaw(api: ScriptedApi): void {
+    api.intercept = ({ path, isWatch, query }, response) => {
+      if (!path.endsWith('/configmaps') || isWatch || query.get('limit') === '1') return false
+      response.end(
+        `{"kind":"ConfigMapList","metadata":{"resourceVersion":"12"},"items":[${object}, ${object.replace('"u"', '"v"').replace('"big"', '"big2"')}]}\n`,
+      )
+      return true
+    }
+  }
+  await it.arrived(2)
+  const [first] = await it.objects()
+  expect(first).toBe(`{"kind":"ConfigMap","apiVersion":"v1",${object.slice(1)}`)
+})
+
+test('an item without an identity is counted and passed over; the others come', async () => {
+  await using it = await startWatchBed({
+    entries: [{ kind: 'ConfigMap', initial: 'emit' }],
+    objects: [{ kind: 'ConfigMap', data: {} }, configMap('a', 5)],
+  })
+  await it.watching('10')
+  expect(await it.enqueued()).toEqual(['ADDED a@5 synthesized'])
+  expect(await it.metric('frames_malformed_total')).toMatchObject([{ value: 1 }])
+})
+
+test('case 24: a server that never ends its initial state is listed in pages the next time', async () => {
+  let streams = 0
+  await using it = await startWatchBed({
+    objects: [configMap('a', 5)],
+    prepare(api) {
+      api.watchList = true
+      api.intercept = ({ query }, response) => {
+        if (!query.has('sendInitialEvents')) return false
+        streams++
+        response.writeHead(200).end(`${JSON.stringify({ type: 'ADDED', object: configMap('a', 5) })}\n`)
+        return true
+      }
+    },
+  })
+  await it.watching('10')
+  expect(streams).toBe(1)
+})
+
+test('a selector that the server refuses does not turn streams of initial state off for others', async () => {
+  await using it = await startWatchBed({
+    entries: [{ kind: 'ConfigMap', namespaces: ['one'], fields: 'no.such.field=1' }],
+    prepare(api) {
+      api.watchList = true
+      api.intercept = ({ query }, response) => {
+        if (!query.has('fieldSelector')) return false
+        response
+          .writeHead(400)
+          .end(JSON.stringify(failure(400, 'BadRequest', {}, 'field label not supported')))
+        return true
+      }
+    },
+  })
+  await waitFor(() => it.statuses().some(({ phase }) => phase === 'failing'), { what: 'the watch to fail' })
+  it.apply([
+    { kind: 'ConfigMap', fields: 'no.such.field=1' },
+    { kind: 'ConfigMap', namespaces: ['default'] },
+  ])
+  const streamed = () => it.api.requests.filter(({ query }) => query.has('sendInitialEvents'))
+  const own = () =>
+    streamed().some(({ path, query }) => path.includes('/default/') && !query.has('fieldSelector'))
+  await waitFor(own, { what: 'a stream of initial state for the other watch' })
+})
+
+test('what an interrupted relist had copied does not stay in Redis', async () => {
+  await using it = await startWatchBed({
+    objects: Array.from({ length: 50 }, (_, i) => configMap(`o${i}`, i + 1)),
+  })
+  await it.watching('10')
+  let cuts = 0
+  it.api.resourceVersion = '20'
+  it.api.intercept = ({ path, isWatch, query }, response) => {
+    if (!path.endsWith('/configmaps') || isWatch || query.get('limit') === '1' || cuts >= 5) return false
+    cuts++
+    response.writeHead(200)
+    response.write('{"metadata":{')
+    setImmediate(() => response.destroy())
+    return true
+  }
+  it.api.current()?.frame('ERROR', failure(410, 'Expired'))
+  await it.watching('20')
+  expect(cuts).toBe(5)
+  expect(await it.reader.keys('*unseen*')).toEqual([])
+})

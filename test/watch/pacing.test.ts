@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest'
+import { FencedError } from '../../src/change.ts'
+import { ApiFault, faultOf } from '../../src/watch/api-fault.ts'
+import { afterFault, type History, NO_HISTORY } from '../../src/watch/decide.ts'
+import { DEFAULT_TIMING } from '../../src/watch/timing.ts'
+import { configMap, failure } from '../servers/scripted-api.ts'
+import { waitFor } from '../wait-for.ts'
+import { startWatchBed } from './bed.ts'
+
+const half = () => 0.5
+const answer = (status: number, retryAfter?: string) =>
+  faultOf({
+    status,
+    headers: retryAfter === undefined ? {} : { 'retry-after': retryAfter },
+    body: Buffer.from('{}'),
+  })
+const delayOf = (error: unknown, history: History = NO_HISTORY, random = half) =>
+  afterFault(error, history, DEFAULT_TIMING, random).delayMs
+
+test('case 33: Retry-After is waited out with something more, so that not all come back together', () => {
+  expect(delayOf(answer(429, '5'), NO_HISTORY, () => 0.1)).toBeGreaterThan(5_000)
+  expect(delayOf(answer(429, '5'), NO_HISTORY, () => 0.9)).toBeGreaterThan(
+    delayOf(answer(429, '5'), NO_HISTORY, () => 0.1),
+  )
+})
+
+test('a Retry-After of nothing is no hot loop, and one of a year is no farewell', () => {
+  for (const odd of ['0', '', 'soon', '-1']) expect(delayOf(answer(503, odd))).toBeGreaterThan(0)
+  expect(delayOf(answer(503, '31536000'))).toBeLessThan(400_000)
+})
+
+test('case 33: a server that is too busy is asked nothing besides', () => {
+  expect(afterFault(answer(429), NO_HISTORY, DEFAULT_TIMING, half).verify).toBeUndefined()
+  expect(afterFault(answer(500), NO_HISTORY, DEFAULT_TIMING, half).verify).toBe(true)
+})
+
+test('case 41: two that take a source from each other do so ever more slowly, whatever they commit in between', () => {
+  let history = NO_HISTORY
+  const delays: number[] = []
+  for (let i = 0; i < 6; i++) {
+    const step = afterFault(new FencedError('taken'), history, DEFAULT_TIMING, half)
+    delays.push(step.delayMs)
+    history = { ...NO_HISTORY, fences: step.history.fences }
+  }
+  expect(delays).toEqual(delays.toSorted((a, b) => a - b))
+  expect(delays.at(-1)).toBeGreaterThan(10 * (delays[0] ?? 0))
+})
+
+test('the error of an API answer says code, reason and message', () => {
+  expect(new ApiFault({ code: 403, reason: 'Forbidden', message: 'no', causes: [] }).message).toBe(
+    '403 Forbidden: no',
+  )
+})
+
+test('a watch is ready when the server has accepted it, not before, and again after a refusal was lifted', async () => {
+  let forbidden = true
+  await using it = await startWatchBed({
+    objects: [configMap('a', 5)],
+    prepare(api) {
+      api.intercept = ({ isWatch, query }, response) => {
+        if (!forbidden || !isWatch || query.has('sendInitialEvents')) return false
+        response.writeHead(403).end(JSON.stringify(failure(403, 'Forbidden')))
+        return true
+      }
+    },
+  })
+  const gauge = async () => (await it.metric('watch_ready'))[0]?.value
+  const failing = () => it.statuses().some(({ phase, ready }) => phase === 'failing' && !ready)
+  await waitFor(failing, { what: 'the refusal to be told' })
+  expect(await gauge()).toBe(0)
+  forbidden = false
+  await waitFor(() => it.statuses().some(({ ready }) => ready), { what: 'the watch to be ready' })
+  expect(await gauge()).toBe(1)
+  expect(it.statuses()[0]).not.toHaveProperty('lastError')
+})
