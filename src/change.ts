@@ -143,6 +143,11 @@ export class FencedError extends Error {
   override name = 'FencedError'
 }
 
+/** Redis no longer has the position that it had confirmed: it lost its data, and with it whatever waited there. */
+export class PositionLostError extends FencedError {
+  override name = 'PositionLostError'
+}
+
 /** What matching made of the transitions of one commit. */
 export interface Decision {
   deliveries: readonly Delivery[]

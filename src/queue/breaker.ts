@@ -1,6 +1,6 @@
 export interface Breaker {
-  /** May a lane of this sink deliver now? `probe`: one delivery only, to see whether the sink is back. */
-  admit(): { kind: 'go' } | { kind: 'probe' } | { kind: 'wait'; ms: number }
+  /** May a lane of this sink deliver now? `probe`: one delivery only, to see whether the sink is back; it could have been asked `lateMs` ago. */
+  admit(): { kind: 'go' } | { kind: 'probe'; lateMs: number } | { kind: 'wait'; ms: number }
   succeeded(): void
   /** The whole sink failed; nobody needs to ask again before `afterMs`. Gives the pause. */
   failed(afterMs?: number): number
@@ -27,7 +27,7 @@ export function createBreaker(clock: { now(): number }, random: () => number): B
       if (ms > 0) return { kind: 'wait', ms: ms + random() * 100 }
       if (probing) return { kind: 'wait', ms: FIRST_PAUSE_MS * (1 + random()) }
       probing = true
-      return { kind: 'probe' }
+      return { kind: 'probe', lateMs: -ms }
     },
     succeeded() {
       failures = 0

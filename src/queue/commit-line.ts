@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import type { Logger } from '../log.ts'
-import { isTransient, rootOf } from './redis-fault.ts'
+import { isTransient, rootOf, sayFault } from './redis-fault.ts'
 
 /** The one connection on which commits happen, one at a time: WATCH belongs to a connection. */
 export interface CommitLine {
@@ -31,8 +31,8 @@ export function createCommitLine({ redis, room, onOutOfMemory, log }: CommitLine
   function report(error: unknown): void {
     const { message } = rootOf(error)
     if (message.startsWith('OOM')) onOutOfMemory()
-    if (trouble === undefined) log.warn({ error: message }, 'cannot write to Redis; watches wait')
-    trouble = message
+    if (trouble === undefined) log.warn({ error: sayFault(error) }, 'cannot write to Redis; watches wait')
+    trouble = sayFault(error)
   }
 
   async function persist<T>(work: (redis: Redis) => Promise<T>, signal: AbortSignal): Promise<T> {

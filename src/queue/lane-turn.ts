@@ -20,6 +20,7 @@ import {
 } from './outcomes.ts'
 import { settle } from './settle.ts'
 import { settlementOf } from './settlement.ts'
+import type { Suspects } from './suspects.ts'
 
 /** delivery → message for its sink, or what is wrong with its template. */
 export type Render = (
@@ -32,6 +33,7 @@ export interface Outlet {
   name: string
   sink: Sink
   breaker: Breaker
+  suspects: Suspects
   healthy: boolean
   /** How many deliveries the next batch takes: as many as the sink manages in about a second. */
   batchSize: number
@@ -60,8 +62,8 @@ export type TurnEnd =
   | { kind: 'more' }
   | { kind: 'delayed'; afterMs?: number; detail: string }
 
-/** When a lane last failed, to tell an outage from an event that fails alone. */
-export type LaneMemory = Map<string, number>
+/** When a lane last failed, and whether nothing got through then: it goes on with one delivery at a time. */
+export type LaneMemory = Map<string, { failedMs: number; nothing: boolean }>
 
 /** read ─▶ render ─▶ deliver ─▶ settle, until the lane is empty or its time is up. */
 export async function takeTurn(
@@ -80,15 +82,19 @@ export async function takeTurn(
   let probing = admission.kind === 'probe'
   try {
     await redis.set(keys.owner(lane), token)
-    let head = await readHead(redis, keys, lane)
+    let head = NOTHING_READ
     while (!signal.aborted) {
-      if (head.items.length === 0) head = await readHead(redis, keys, lane)
-      if (head.items.length === 0) return { kind: 'empty' }
-      const batch = head.items.slice(0, probing ? 1 : outlet.batchSize)
-      const startedMs = clock.now()
-      const lastFailedMs = memory.get(lane) ?? Number.POSITIVE_INFINITY
-      const verdict = await deliverBatch(parts, outlet, head, batch, lastFailedMs, signal)
-      if (!probing) adaptBatchSize(outlet, clock.now() - startedMs)
+      const nowMs = clock.now()
+      const single = probing || (memory.get(lane)?.nothing ?? false)
+      const pick = () => outlet.suspects.pick(head.items, { size: outlet.batchSize, single, nowMs })
+      if (pick().length === 0) head = await readHead(redis, keys, lane)
+      const batch = pick()
+      // What is set aside is left to the sweeper's next call.
+      if (batch.length === 0) return { kind: 'empty' }
+      if (probing && admission.kind === 'probe' && leavesToOthers(outlet, batch[0], admission.lateMs))
+        return { kind: 'delayed', afterMs: PROBE_GRACE_MS / 2, detail: 'the sink is failing' }
+      const verdict = await deliverBatch(parts, outlet, head, batch, memory.get(lane)?.failedMs, signal)
+      if (!single) adaptBatchSize(outlet, clock.now() - nowMs)
       const next = newToken()
       const settlement = settlementOf(outlet.name, lane, head, verdict, signal, clock.now())
       const settled = await settle(redis, keys, settlement, token, next)
@@ -96,10 +102,14 @@ export async function takeTurn(
       token = next
       note(parts, outlet, verdict)
       if (signal.aborted) break
-      if (verdict.failure) return delayed(parts, lane, outlet, memory, verdict.failure)
-      memory.delete(lane)
       head.items = withoutSettled(head.items, verdict)
+      if (verdict.failure && !setAside(parts, outlet, verdict, verdict.failure)) {
+        if (batch.length === 1) outlet.suspects.failed((batch[0] as Item).uid, clock.now())
+        memory.set(lane, { failedMs: clock.now(), nothing: !verdict.answered })
+        return delayed(parts, outlet, verdict.failure)
+      }
       if (verdict.answered) {
+        memory.delete(lane)
         probing = false
         head.failingSinceMs = undefined
       }
@@ -110,6 +120,30 @@ export async function takeTurn(
     // Only while it is this lane's probe: another one may be under way by now.
     if (probing) outlet.breaker.released()
   }
+}
+
+const PROBE_GRACE_MS = 1_000
+
+/** A delivery that failed before says little of the sink: for a moment, lanes with others may ask first. */
+function leavesToOthers({ suspects }: Outlet, item: Item | undefined, lateMs: number): boolean {
+  return item !== undefined && suspects.isKnown(item.uid) && lateMs < PROBE_GRACE_MS
+}
+
+const NOTHING_READ: Head = { items: [], failingSinceMs: undefined, entries: new Map() }
+
+/** Deliveries that fail while others succeed go on alone, later; true when that is all that failed. */
+function setAside(
+  { metrics, clock }: TurnParts,
+  outlet: Outlet,
+  { tried }: Verdict<Item>,
+  { reason, detail, scope, afterMs }: Failure,
+): boolean {
+  for (const { item } of tried) outlet.suspects.setAside(item.uid, clock.now(), afterMs)
+  if (scope !== 'event' || tried.length === 0) return false
+  metrics.retried.inc({ sink: outlet.name, reason }, tried.length)
+  outlet.lastError = redactText(`${reason}: ${detail}`)
+  outlet.lastErrorMs = clock.now()
+  return true
 }
 
 /** What is left, in order: what waits behind an event that was given up was not sent with its batch. */
@@ -139,7 +173,7 @@ async function deliverBatch(
   outlet: Outlet,
   head: Head,
   batch: readonly Item[],
-  lastFailedMs: number,
+  laneFailedMs: number | undefined,
   signal: AbortSignal,
 ): Promise<Verdict<Item>> {
   const outcomes: Outcome[] = []
@@ -153,9 +187,13 @@ async function deliverBatch(
   }
   const answers = messages.length === 0 ? [] : await callSink(outlet.sink, messages, parts, signal)
   for (const [at, i] of places.entries()) outcomes[i] = answers[at] as Outcome
+  const alone = batch.length === 1
   const lane: LaneState = {
     nowMs: parts.clock.now(),
-    othersSucceed: (outlet.lastDeliveredMs ?? 0) > lastFailedMs,
+    othersSucceed: alone
+      ? outlet.suspects.failsAlone((batch[0] as Item).uid, outlet.lastDeliveredMs)
+      : (outlet.lastDeliveredMs ?? 0) > (laneFailedMs ?? Number.POSITIVE_INFINITY),
+    alone,
     // A failure because we are asked to stop says nothing of the sink.
     failingSinceMs: signal.aborted ? undefined : head.failingSinceMs,
   }
@@ -193,16 +231,19 @@ function note({ metrics, clock, log }: TurnParts, outlet: Outlet, verdict: Verdi
   }
 }
 
+/** What the sink's last answer says of it; a gauge shows it. */
+export function setHealthy(metrics: Metrics, outlet: Outlet, healthy: boolean): void {
+  outlet.healthy = healthy
+  metrics.sinkHealthy.set({ sink: outlet.name }, healthy ? 1 : 0)
+}
+
 function delayed(
   { metrics, clock, log }: TurnParts,
-  lane: string,
   outlet: Outlet,
-  memory: LaneMemory,
   { reason, detail: said, scope, afterMs }: Failure,
 ): TurnEnd {
   const detail = redactText(said)
   metrics.retried.inc({ sink: outlet.name, reason })
-  memory.set(lane, clock.now())
   outlet.lastError = `${reason}: ${detail}`
   outlet.lastErrorMs = clock.now()
   // A failure of single events while nothing succeeds is one of the sink, too; one of a target stays with its lane.
@@ -210,6 +251,6 @@ function delayed(
   if (scope === 'target' || (scope === 'event' && othersSucceed))
     return { kind: 'delayed', ...(afterMs !== undefined && { afterMs }), detail }
   if (outlet.healthy) log.warn({ sink: outlet.name, reason, detail }, 'the sink fails; its deliveries wait')
-  outlet.healthy = false
+  setHealthy(metrics, outlet, false)
   return { kind: 'delayed', afterMs: outlet.breaker.failed(afterMs), detail }
 }

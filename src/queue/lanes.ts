@@ -3,8 +3,16 @@ import type { Redis } from 'ioredis'
 import type { Sink } from '../sink/index.ts'
 import type { SinkStatus } from '../status.ts'
 import { createBreaker } from './breaker.ts'
-import { FIRST_BATCH, type LaneMemory, type Outlet, type TurnParts, takeTurn } from './lane-turn.ts'
+import {
+  FIRST_BATCH,
+  type LaneMemory,
+  type Outlet,
+  setHealthy,
+  type TurnParts,
+  takeTurn,
+} from './lane-turn.ts'
 import { sinkOf } from './ledger.ts'
+import { createSuspects } from './suspects.ts'
 
 export interface Lanes {
   /** Says that these lanes have work. Returns at once; a wake-up that gets lost is made up for by the sweeper. */
@@ -36,6 +44,7 @@ const STALLED_CHECK_MS = 4_000
 const FIRST_BACKOFF_MS = 500
 const MAX_BACKOFF_MS = 15_000
 const SWEEP_MS = 2_000
+const CLOCK_JUMP_MS = 2_000
 
 /**
  * Lanes, scheduled by BullMQ: a job says "this lane has work". Deduplication lets one job exist per lane, so one worker
@@ -57,13 +66,22 @@ export function createLanes(parts: LanesParts): Lanes {
         sink,
         healthy: true,
         batchSize: FIRST_BATCH,
-        breaker: createBreaker(parts.clock, parts.random),
+        // Pauses are not the wall clock's business: it may jump.
+        breaker: createBreaker(performance, parts.random),
+        suspects: createSuspects(parts.random),
       },
     ]),
   )
+  for (const outlet of outlets.values()) setHealthy(parts.metrics, outlet, true)
   const waker = createWaker(queue, parts)
   const worker = outlets.size > 0 ? startWorker(parts, outlets, waker.wake) : undefined
-  const sweeper = setInterval(() => void sweep(parts, outlets, waker.wake), SWEEP_MS)
+  const told = new Set<string>()
+  const jumped = watchClock(parts.clock)
+  const sweeper = setInterval(() => {
+    // Delays are kept as wall-clock times: after a jump backwards they would last as long as the jump.
+    if (jumped()) queue.promoteJobs().catch(() => {})
+    void sweep(parts, outlets, waker.wake, told)
+  }, SWEEP_MS)
 
   return {
     wake: waker.wake,
@@ -201,16 +219,31 @@ async function sweep(
   parts: LanesParts,
   outlets: ReadonlyMap<string, Outlet>,
   wake: Lanes['wake'],
+  told: Set<string>,
 ): Promise<void> {
   try {
     const pending = await parts.redis.hgetall(parts.keys.pending)
-    wake(
-      Object.keys(pending).filter(
-        (lane) => Number(pending[lane]) > 0 && (outlets.size === 0 || outlets.has(sinkOf(lane))),
-      ),
-    )
+    const lanes = Object.keys(pending).filter((lane) => Number(pending[lane]) > 0)
+    wake(lanes.filter((lane) => outlets.size === 0 || outlets.has(sinkOf(lane))))
+    if (outlets.size === 0) return
+    for (const sink of new Set(lanes.map(sinkOf))) {
+      if (outlets.has(sink) || told.has(sink)) continue
+      told.add(sink)
+      parts.log.warn({ sink }, 'deliveries wait for a sink that the configuration does not have (any more)')
+    }
   } catch (error) {
     parts.log.debug({ error }, 'sweep failed; the next one follows')
+  }
+}
+
+/** Tells whether the wall clock went back since the last call. */
+function watchClock(clock: { now(): number }): () => boolean {
+  let [wallMs, realMs] = [clock.now(), performance.now()]
+  return () => {
+    const slippedMs = performance.now() - realMs - (clock.now() - wallMs)
+    wallMs = clock.now()
+    realMs = performance.now()
+    return slippedMs > CLOCK_JUMP_MS
   }
 }
 

@@ -79,7 +79,23 @@ interface Lying {
 
 /** All counters in one transaction: commits and settlements change several of them at once. */
 async function readCounters(redis: Redis, keys: Keys): Promise<Counters> {
-  const [sources, lanes] = await Promise.all([redis.hkeys(keys.sources), redis.hkeys(keys.pending)])
+  let [sources, lanes] = await Promise.all([redis.hkeys(keys.sources), redis.hkeys(keys.pending)])
+  for (;;) {
+    const counters = await readTogether(redis, keys, sources, lanes)
+    // A commit may have made the first lane of a sink meanwhile: then its counters were not asked for.
+    const all = [...counters.pending.keys()]
+    if (all.every((lane) => counters.sinks.has(sinkOf(lane)))) return counters
+    sources = await redis.hkeys(keys.sources)
+    lanes = all
+  }
+}
+
+async function readTogether(
+  redis: Redis,
+  keys: Keys,
+  sources: readonly string[],
+  lanes: readonly string[],
+): Promise<Counters> {
   const sinks = [...new Set(lanes.map(sinkOf))]
   const multi = redis.multi().hgetall(keys.pending)
   for (const source of sources) multi.hgetall(keys.watchLedger(source))
@@ -87,7 +103,7 @@ async function readCounters(redis: Redis, keys: Keys): Promise<Counters> {
   const [pending, ...hashes] = valuesOf(await multi.exec()) as Record<string, string>[]
   const hashOf = (i: number) => hashes[i] ?? {}
   return {
-    pending: new Map(lanes.map((lane) => [lane, Number(pending?.[lane] ?? 0)])),
+    pending: new Map(Object.entries(pending ?? {}).map(([lane, count]) => [lane, Number(count)])),
     watches: new Map(sources.map((source, i) => [source, numbers(hashOf(i), NO_CHANGES)])),
     sinks: new Map(sinks.map((sink, i) => [sink, numbers(hashOf(sources.length + i), NO_DELIVERIES)])),
   }

@@ -29,15 +29,17 @@ export interface Failure {
 export interface Policy {
   /** How long a lane may fail without one success before what waited as long becomes dead letters. */
   maxAgeMs: number
-  /** How often a delivery may fail alone, while others succeed. */
+  /** How often a delivery may fail while others succeed; twice as often if it fails as a sink does that is down. */
   maxTries: number
 }
 
 /** What else is known of the lane when a batch is judged. */
 export interface LaneState {
   nowMs: number
-  /** Other deliveries of the sink succeeded since this lane failed last. */
+  /** Other deliveries of the sink succeeded since this lane, or the only object of the batch, failed last. */
   othersSucceed: boolean
+  /** The batch is a single delivery: what failed is known for sure. */
+  alone: boolean
   /** Since when every attempt of this lane failed; undefined while it succeeds. */
   failingSinceMs: number | undefined
 }
@@ -45,7 +47,8 @@ export interface LaneState {
 /**
  * Turns outcomes into what happens to each delivery. An outage burns no attempts, only time: that of the outage, not of
  * the delivery, which may have waited for a process that was stopped. A failure of one event counts as a try when others
- * succeeded meanwhile. What waits behind an earlier delivery of its object was not sent and does not count.
+ * succeeded meanwhile, whatever the sink says of its reach: a receiver may cut the connection, or answer 403, for this
+ * one alone. What waits behind an earlier delivery of its object was not sent and does not count.
  */
 export function judge<T extends Tried>(
   batch: readonly T[],
@@ -69,7 +72,7 @@ export function judge<T extends Tried>(
       if (!succeeded && isExpired(item, policy, lane)) {
         verdict.dead.push(expired(item, outcome.detail))
         fail(verdict, outcome)
-      } else again(verdict, item, outcome, alive, policy)
+      } else again(verdict, item, outcome, alive && isOwn(outcome, lane), policy)
     }
   }
   return verdict
@@ -94,19 +97,23 @@ function again<T extends Tried>(
   verdict: Verdict<T>,
   item: T,
   outcome: Retry,
-  alive: boolean,
+  own: boolean,
   policy: Policy,
 ): void {
+  if (!own) return fail(verdict, outcome)
   const { reason, detail, scope } = outcome
-  if (scope === 'event' && alive) {
-    const tries = item.tries + 1
-    if (tries >= policy.maxTries) {
-      verdict.dead.push({ item, reason, detail: `failed ${tries} times while others succeeded: ${detail}` })
-      return
-    }
-    verdict.tried.push({ item, tries })
+  const tries = item.tries + 1
+  if (tries >= (scope === 'event' ? policy.maxTries : 2 * policy.maxTries)) {
+    verdict.dead.push({ item, reason, detail: `failed ${tries} times while others succeeded: ${detail}` })
+    return
   }
-  fail(verdict, outcome)
+  verdict.tried.push({ item, tries })
+  fail(verdict, { ...outcome, scope: 'event' })
+}
+
+/** May it be the event's own fault? */
+function isOwn({ scope }: Retry, { alone }: LaneState): boolean {
+  return scope === 'event' || (scope === 'sink' && alone)
 }
 
 const WIDTH: Record<Scope, number> = { event: 0, target: 1, sink: 2 }

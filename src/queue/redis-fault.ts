@@ -15,6 +15,14 @@ export function rootOf(error: unknown): Error {
   return error.message.startsWith('EXECABORT') ? (previousErrors[0] ?? error) : error
 }
 
+/** What is wrong, for people: the library's words for a broken connection tell nobody anything. */
+export function sayFault(error: unknown): string {
+  const { name, message } = rootOf(error)
+  return name === 'ReplyError'
+    ? message
+    : `Redis does not answer${CONNECTION_LOST.test(message) ? '' : ` (${message})`}`
+}
+
 /** Redis loads its file, became a replica, is full, cannot write its file, lost its replicas, moves slots. */
 const REFUSED_FOR_NOW =
   /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MOVED|ASK|OOM|EXECABORT|MISCONF|NOREPLICAS|BUSY|UNBLOCKED)\b/

@@ -115,7 +115,7 @@ class Session implements SourceSession {
     this.#comparison = comparison
     await this.#describe(signal)
     await this.#transact({ phase: 'listing' }, NOTHING, signal)
-    await copyNames(this.#parts.line, this.#keys, signal)
+    await copyNames(this.#parts.line, this.#keys, this.#stored ?? '', signal)
   }
 
   async list(page: readonly Change[], signal: AbortSignal): Promise<void> {
@@ -141,7 +141,7 @@ class Session implements SourceSession {
 
   async markAbsent(signal: AbortSignal): Promise<void> {
     await this.#describe(signal)
-    await copyNames(this.#parts.line, this.#keys, signal)
+    await copyNames(this.#parts.line, this.#keys, this.#stored ?? '', signal)
     await this.#deleteUnseen(signal)
     await this.#transact({ phase: 'absent', resourceVersion: '' }, NOTHING, signal)
   }

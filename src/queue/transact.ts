@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { type Decide, type Decision, FencedError, type Source } from '../change.ts'
+import { type Decide, type Decision, FencedError, PositionLostError, type Source } from '../change.ts'
 import type { Delivery } from '../delivery.ts'
 import type { Metrics } from '../metrics.ts'
 import type { CommitLine } from './commit-line.ts'
@@ -57,6 +57,7 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
       if (written && current === commit.next) return void (await redis.unwatch())
       if (current !== commit.stored) {
         await redis.unwatch()
+        if (current === null) throw new PositionLostError(LOST)
         metrics.fenced.inc({ watch: commit.source.title })
         throw new FencedError(`another process moved the position of ${commit.source.key}`)
       }
@@ -70,6 +71,9 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
   count(metrics, commit.source.title, plan, decision, lanes)
   if (lanes.size > 0) onEnqueued([...lanes.keys()])
 }
+
+const LOST =
+  'Redis has lost its data: the position is gone, and with it what waited to be delivered; the watch begins anew'
 
 async function readUnderWatch(redis: Redis, { keys, preparation }: Commit): Promise<unknown[]> {
   const pipeline = redis.pipeline().watch(keys.checkpoint).get(keys.checkpoint)

@@ -1,7 +1,8 @@
 import type { Redis } from 'ioredis'
+import { FencedError } from '../change.ts'
 import type { CommitLine } from './commit-line.ts'
 import { decodeIndexEntry, nameOf } from './index-entry.ts'
-import { valuesOf } from './replies.ts'
+import { evaluate } from './settle.ts'
 
 /** Field that says that all names are there; no name is empty. Without it nothing may be taken for unseen. */
 export const COMPLETE = ''
@@ -27,19 +28,22 @@ export class UnseenLostError extends Error {
  */
 export async function copyNames(
   line: CommitLine,
-  { index, unseen }: { index: string; unseen: string },
+  keys: CopyKeys,
+  checkpoint: string,
   signal: AbortSignal,
 ): Promise<void> {
-  await line.run((redis) => redis.unlink(unseen), signal)
+  await line.run((redis) => redis.unlink(keys.unseen), signal)
   let cursor = '0'
   do {
-    cursor = await line.commit((redis) => copyStep(redis, index, unseen, cursor), signal)
+    cursor = await line.commit((redis) => copyStep(redis, keys, checkpoint, cursor), signal)
   } while (cursor !== '0')
-  await line.run(
-    async (redis) =>
-      valuesOf(await redis.multi().hset(unseen, COMPLETE, '').pexpire(unseen, UNSEEN_TTL_MS).exec()),
-    signal,
-  )
+  await line.commit((redis) => put(redis, keys, checkpoint, [COMPLETE, '']), signal)
+}
+
+export interface CopyKeys {
+  checkpoint: string
+  index: string
+  unseen: string
 }
 
 /** Some of what is still unseen; undefined when nothing is. */
@@ -63,15 +67,33 @@ export async function someUnseen(
   return names.length === 0 ? undefined : { names, uids }
 }
 
-async function copyStep(redis: Redis, index: string, unseen: string, cursor: string): Promise<string> {
-  const [next, fields] = await redis.hscan(index, cursor, 'COUNT', STEP)
+async function copyStep(redis: Redis, keys: CopyKeys, checkpoint: string, cursor: string): Promise<string> {
+  const [next, fields] = await redis.hscan(keys.index, cursor, 'COUNT', STEP)
   const names: string[] = []
   for (let i = 0; i < fields.length; i += 2) {
     names.push(nameOf(decodeIndexEntry(fields[i + 1] as string)), fields[i] as string)
   }
-  if (names.length > 0) {
-    const pipeline = redis.pipeline().hset(unseen, ...names)
-    valuesOf(await pipeline.pexpire(unseen, UNSEEN_TTL_MS).exec())
-  }
+  if (names.length > 0) await put(redis, keys, checkpoint, names)
   return next
 }
+
+/**
+ * Only while the checkpoint is the one that the copy began with: what was sent on a connection that broke may arrive
+ * later, when the list has taken names out already, and would make their objects deleted ones.
+ */
+async function put(redis: Redis, keys: CopyKeys, checkpoint: string, names: string[]): Promise<void> {
+  const done = await evaluate(
+    redis,
+    PUT,
+    [keys.checkpoint, keys.unseen],
+    [checkpoint, UNSEEN_TTL_MS, ...names],
+  )
+  if (done !== 1) throw new FencedError('another process moved the position while the names were copied')
+}
+
+const PUT = `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+for i = 3, #ARGV, 2 do redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1]) end
+redis.call('PEXPIRE', KEYS[2], ARGV[2])
+return 1
+`

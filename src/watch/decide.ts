@@ -1,4 +1,4 @@
-import { FencedError } from '../change.ts'
+import { FencedError, PositionLostError } from '../change.ts'
 import type { WatchStatus } from '../status.ts'
 import { ApiFault, isExpired } from './api-fault.ts'
 import { UnreadableFrame } from './stream.ts'
@@ -52,6 +52,7 @@ export function afterFault(error: unknown, history: History, timing: Timing, ran
     delayMs: backoffMs(failures, timing, random),
     phase: 'reconnecting',
   } as const
+  if (error instanceof PositionLostError) return { ...again, cause: 'position-lost', verify: true }
   if (error instanceof FencedError) {
     const fences = history.fences + 1
     const delayMs = timing.fencedPauseMs * Math.min(2 ** (fences - 1), 24) * (0.5 + random() / 2)

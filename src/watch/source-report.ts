@@ -75,7 +75,8 @@ export class SourceReport {
       error: message,
       retryInMs: Math.round(step.delayMs),
     }
-    if (step.history.failures > 1) log.debug(fields, 'the watch failed again')
+    if (step.cause === 'position-lost') log.error(fields, 'Redis lost its data')
+    else if (step.history.failures > 1) log.debug(fields, 'the watch failed again')
     else log.warn(fields, failing ? 'the watch cannot go on as it is' : 'the watch was interrupted')
   }
 }

@@ -25,7 +25,7 @@ export const redisRow: Row = {
   },
 }
 
-/** All that Redis keeps, index and ledger too, when nobody answers the deliveries. */
+/** What Redis keeps for a delivery that nobody answers. The index stays when it is delivered: it does not count. */
 async function bytesPerEvent(context: BenchContext, perSecond: number): Promise<number> {
   await using feed = await serve('./feed.ts', String(WAITING), String(perSecond))
   await using hook = await serve('./hook.ts', 'never')
@@ -35,7 +35,13 @@ async function bytesPerEvent(context: BenchContext, perSecond: number): Promise<
   const ledger = keysOf('bench').sinkLedger('out')
   const enqueued = async () => Number(await redis.command('HGET', ledger, 'enqueued')) >= WAITING
   await waitFor(enqueued, { timeoutMs: 60_000, what: `${WAITING} waiting deliveries` })
-  return ((await datasetBytes(redis)) - before) / WAITING
+  return ((await datasetBytes(redis)) - (await indexBytes(redis)) - before) / WAITING
+}
+
+async function indexBytes(redis: RedisServer): Promise<number> {
+  const names = (await redis.command('KEYS', keysOf('bench').index('*'))) as string[]
+  const sizes = await Promise.all(names.map((key) => redis.command('MEMORY', 'USAGE', key, 'SAMPLES', '0')))
+  return sizes.reduce((sum: number, bytes) => sum + Number(bytes), 0)
 }
 
 async function datasetBytes(redis: RedisServer): Promise<number> {

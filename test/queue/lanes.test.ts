@@ -6,7 +6,7 @@ import { openRedis } from '../../src/queue/connection.ts'
 import { findDeadLetter, listDeadLetters, retryDeadLetter } from '../../src/queue/dead-letters.ts'
 import { encodeEntries } from '../../src/queue/entry.ts'
 import { keysOf } from '../../src/queue/keys.ts'
-import { createLanes } from '../../src/queue/lanes.ts'
+import { createLanes, type Lanes } from '../../src/queue/lanes.ts'
 import { readLedger } from '../../src/queue/ledger.ts'
 import type { Message, Outcome, Sink } from '../../src/sink/index.ts'
 import { startRedis } from '../servers/redis.ts'
@@ -67,7 +67,10 @@ async function bed() {
     await multi.exec()
   }
 
-  function work(sinks: Record<string, Sink>, options: { maxAgeMs?: number; deliverTimeoutMs?: number } = {}) {
+  function work(
+    sinks: Record<string, Sink>,
+    options: { maxAgeMs?: number; maxTries?: number; deliverTimeoutMs?: number } = {},
+  ) {
     const open = () => openRedis(server.url, 'work', silentLog)
     const connections = [open(), open(), open()] as const
     const lanes = createLanes({
@@ -87,7 +90,7 @@ async function bed() {
           cloudEvent: Buffer.from('{}'),
         },
       }),
-      policy: { maxAgeMs: options.maxAgeMs ?? 86_400_000, maxTries: 5 },
+      policy: { maxAgeMs: options.maxAgeMs ?? 86_400_000, maxTries: options.maxTries ?? 5 },
       deliverTimeoutMs: options.deliverTimeoutMs ?? 30_000,
       budgetMs: 1_000,
       metrics: createMetrics(),
@@ -103,6 +106,26 @@ async function bed() {
     stack.defer(close)
     return lanes
   }
+  /** Deliveries of another object of the same sink, on another lane, now and then. */
+  function trickle(lanes: Lanes): { stop(): Promise<void> } {
+    let version = 1_000
+    let stopped = false
+    async function go(): Promise<void> {
+      while (!stopped) {
+        await put('hook/1', `passing@${version++}`)
+        lanes.wake(['hook/1'])
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      }
+    }
+    const going = go()
+    return {
+      stop() {
+        stopped = true
+        return going
+      },
+    }
+  }
+
   const ledger = () => readLedger(redis, keys, { verify: true })
   const drained = (sink: string) =>
     waitFor(async () => (await ledger()).sinks[sink]?.pending === 0, {
@@ -115,6 +138,7 @@ async function bed() {
     keys,
     put,
     putAt,
+    trickle,
     work,
     ledger,
     drained,
@@ -169,12 +193,12 @@ test('an event that fails alone gets five tries and becomes a dead letter; its s
   })
   const lanes = it.work({ hook: sink })
   lanes.wake(['hook/0', 'hook/1'])
-  const trickle = setInterval(() => void it.put('hook/1', 'other@9').then(() => lanes.wake(['hook/1'])), 100)
+  const trickle = it.trickle(lanes)
   await waitFor(async () => (await it.redis.xlen(it.keys.deadLetters)) === 1, {
     timeoutMs: 25_000,
     what: 'the dead letter',
   })
-  clearInterval(trickle)
+  await trickle.stop()
   await it.drained('hook')
   expect(tries).toBeGreaterThanOrEqual(5)
   expect(sink.took.filter((name) => name.startsWith('good'))).toEqual(numbered('good', 3))
@@ -310,4 +334,48 @@ test('queue.md: SCRIPT FLUSH in the middle loses nothing', async () => {
   it.work({ hook: sink }).wake(['hook/0'])
   await it.drained('hook')
   expect(sink.took).toEqual(numbered('a', 1_000))
+})
+
+test.each([
+  ['cuts the connection', DOWN],
+  ['answers 403', { kind: 'retry', reason: 'auth', detail: '403', scope: 'sink' }],
+  ['answers 500', ODD],
+] as [string, Outcome][])(
+  'one event for which the sink %s holds up neither its lane nor its sink',
+  async (_, answer) => {
+    await using it = await bed()
+    await it.put('hook/0', 'bad@1', ...numbered('good', 30), 'bad@2')
+    await it.put('hook/1', ...numbered('other', 30))
+    let mended = false
+    const sink = scriptedSink(({ event }) => (event.name === 'bad' && !mended ? answer : DELIVERED))
+    const lanes = it.work({ hook: sink })
+    lanes.wake(['hook/0', 'hook/1'])
+    const taken = (name: string) => sink.took.filter((it) => it.startsWith(name))
+    await waitFor(() => taken('good').length === 30 && taken('other').length === 30, {
+      what: () => `the others to pass; passed: ${sink.took.length}`,
+    })
+    expect(taken('good')).toEqual(numbered('good', 30))
+    const trickle = it.trickle(lanes)
+    await waitFor(() => lanes.statuses()[0]?.healthy, { what: 'the sink to count as healthy' })
+    mended = true
+    await trickle.stop()
+    await it.drained('hook')
+    expect(taken('bad')).toEqual(['bad@1', 'bad@2'])
+  },
+)
+
+test('one event that is refused as a whole sink would be is given up after twice as many tries', async () => {
+  await using it = await bed()
+  await it.put('hook/0', 'bad@1', ...numbered('good', 3))
+  const sink = scriptedSink(({ event }) => (event.name === 'bad' ? DOWN : DELIVERED))
+  const lanes = it.work({ hook: sink }, { maxTries: 2 })
+  lanes.wake(['hook/0'])
+  const trickle = it.trickle(lanes)
+  await waitFor(async () => (await it.redis.xlen(it.keys.deadLetters)) === 1, {
+    timeoutMs: 25_000,
+    what: 'the dead letter',
+  })
+  await trickle.stop()
+  const [letter] = await Array.fromAsync(listDeadLetters(it.redis, it.keys))
+  expect(letter?.detail).toMatch(/^failed 4 times while others succeeded/)
 })

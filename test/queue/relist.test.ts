@@ -160,3 +160,21 @@ test('changes of more bytes than one transaction takes are split, and the positi
   expect(await it.enqueued()).toHaveLength(4)
   expect(session.checkpoint).toMatchObject({ resourceVersion: '5', sequence: before + 2 })
 })
+
+test('names that were lost on their way and arrive late make no object a deleted one', async () => {
+  await using it = await startStoreBed()
+  const all = ['a', 'b', 'c'].map((name, i) => change('ADDED', name, i + 2))
+  const session = await it.seeded(all)
+  const held = it.proxy.hold('default/a', { cut: true })
+  const begin = session.beginList('different', never)
+  await held.seen
+  await begin
+  await session.list(all, never)
+  const scripts = async () =>
+    Number(/cmdstat_eval:calls=(\d+)/.exec(await it.reader.info('commandstats'))?.[1])
+  const before = await scripts()
+  held.release()
+  await waitFor(async () => (await scripts()) > before, { what: 'the late names to arrive' })
+  await session.endList('9', never)
+  expect(await it.enqueued()).toEqual([])
+})

@@ -110,10 +110,8 @@ test('a selector that the server refuses does not turn streams of initial state 
     },
   })
   await waitFor(() => it.statuses().some(({ phase }) => phase === 'failing'), { what: 'the watch to fail' })
-  it.apply([
-    { kind: 'ConfigMap', fields: 'no.such.field=1' },
-    { kind: 'ConfigMap', namespaces: ['default'] },
-  ])
+  const bad = { kind: 'ConfigMap', namespaces: ['one'], fields: 'no.such.field=1' }
+  it.apply([bad, { kind: 'ConfigMap', namespaces: ['default'] }])
   const streamed = () => it.api.requests.filter(({ query }) => query.has('sendInitialEvents'))
   const own = () =>
     streamed().some(({ path, query }) => path.includes('/default/') && !query.has('fieldSelector'))
