@@ -23,15 +23,26 @@ export const builtinsByRequire = {
 /** Packages whose modules do nothing when they are loaded, though they don't say so: what nobody uses of them is left out. */
 export function withoutSideEffects(...packages) {
   const asked = Symbol('asked')
-  const belongs = (text) => packages.some((name) => text.startsWith(name) || text.includes(`/node_modules/${name}/`))
+  const belongs = (text) =>
+    packages.some((name) => text.startsWith(name) || text.includes(`/node_modules/${name}/`))
   return {
     name: 'without-side-effects',
     setup(build) {
-      build.onResolve({ filter: /.*/ }, async ({ path, importer, resolveDir, kind, pluginData, with: attributes }) => {
-        if (pluginData === asked || isBuiltin(path) || !(belongs(path) || belongs(importer))) return undefined
-        const found = await build.resolve(path, { importer, resolveDir, kind, pluginData: asked, with: attributes })
-        return found.external || found.errors.length > 0 ? found : { path: found.path, sideEffects: false }
-      })
+      build.onResolve(
+        { filter: /.*/ },
+        async ({ path, importer, resolveDir, kind, pluginData, with: attributes }) => {
+          if (pluginData === asked || isBuiltin(path) || !(belongs(path) || belongs(importer)))
+            return undefined
+          const found = await build.resolve(path, {
+            importer,
+            resolveDir,
+            kind,
+            pluginData: asked,
+            with: attributes,
+          })
+          return found.external || found.errors.length > 0 ? found : { path: found.path, sideEffects: false }
+        },
+      )
     },
   }
 }
