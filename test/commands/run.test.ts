@@ -33,6 +33,38 @@ test('kubernetes.kubeconfig of a configuration in the working directory counts',
   await program.end('SIGTERM')
 })
 
+test('with neither a configuration nor a cluster the demo stands in, and says so', async () => {
+  using desk = openDesk()
+  const program = desk.start()
+  await waitFor(() => program.output().includes('"source":"/clusters/demo"'), {
+    what: () => program.output(),
+  })
+  expect(program.output()).toContain('cluster  none found, so a demo cluster inside this process')
+  expect(program.output()).toContain('"kubeherald status --demo" shows more')
+  await program.end('SIGTERM')
+})
+
+test('what still waits at the end of a demo is said to go with it', async () => {
+  using desk = openDesk()
+  const sink = `{ type: webhook, url: "http://127.0.0.1:${await freePort()}" }`
+  const file = desk.write('mine.yaml', configuration().replace('{ type: stdout }', sink))
+  const program = desk.start('demo', '-c', file)
+  await waitFor(() => program.output().includes('the sink fails'), { what: () => program.output() })
+  await program.end('SIGTERM')
+  expect(program.output()).toMatch(
+    /kubeherald stopped: (1 delivery is pending; it is|\d+ deliveries are pending; they are) deleted with the demo\n$/,
+  )
+})
+
+test('a Ctrl-C that comes twice at once, as through npm, is one', async () => {
+  using desk = openDesk()
+  const program = desk.start('demo')
+  await waitFor(() => program.output().includes('http '), { what: () => `the banner: ${program.output()}` })
+  process.kill(program.pid, 'SIGINT')
+  await program.end('SIGINT')
+  expect(program.output()).toContain('kubeherald stopped: ')
+})
+
 test('among JSON logs the last line and warnings are JSON too', async () => {
   using desk = openDesk()
   await using kubernetes = await cluster()
