@@ -18,6 +18,8 @@ export interface OpenQueue extends AsyncDisposable {
   redis: Redis
   keys: Keys
   cluster: string
+  /** Nothing is stored under this name (it was told). */
+  isNew: boolean
   /** Names in the configuration; those that Redis knows may be others. */
   configuredSinks: readonly string[]
 }
@@ -46,12 +48,14 @@ export async function openQueue(options: QueueOptions): Promise<OpenQueue> {
   stack.defer(() => redis.disconnect())
   const cluster = clusterOf(settings, options, place)
   const keys = keysOf(cluster)
-  if (!(await redis.exists(keys.schema))) throw await nothingStored(redis, cluster, address)
+  const isNew = (await redis.exists(keys.schema)) === 0
+  if (isNew) process.stderr.write(`warning: ${await nothingStored(redis, cluster, address)}\n`)
   const opened = stack.move()
   return {
     redis,
     keys,
     cluster,
+    isNew,
     configuredSinks: settings.sinks,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
@@ -114,7 +118,7 @@ function clusterOf(settings: StorageSettings, { context }: QueueOptions, place?:
 /** How many keys are looked at for other names: a shared Redis may hold millions. */
 const SCANNED_PAGES = 20
 
-async function nothingStored(redis: Redis, cluster: string, url: string): Promise<Error> {
+async function nothingStored(redis: Redis, cluster: string, url: string): Promise<string> {
   const names = new Set<string>()
   let cursor = '0'
   for (let page = 0; page < SCANNED_PAGES; page++) {
@@ -127,7 +131,5 @@ async function nothingStored(redis: Redis, cluster: string, url: string): Promis
     names.size === 0
       ? 'kubeherald has not run with it'
       : `there is ${[...names].toSorted().join(', ')}: choose with cluster: in the configuration, or --context`
-  return new Error(
-    `nothing is stored under the cluster name "${cluster}" in Redis at ${addressOf(url)}; ${others}`,
-  )
+  return `nothing is stored under the cluster name "${cluster}" in Redis at ${addressOf(url)}; ${others}`
 }

@@ -12,6 +12,7 @@ interface StatusOptions extends QueueOptions {
 /** Prints watches, sinks and the ledger, as JSON or as tables. */
 export async function status(options: StatusOptions): Promise<number> {
   await using queue = await openQueue(options)
+  if (queue.isNew && !options.json) return 0
   const report = await readStatus(queue.redis, queue.keys, {
     verify: options.verify ?? false,
     now: Date.now(),
