@@ -1,64 +1,135 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Redis } from 'ioredis'
-import { builtInSinks } from './app.ts'
 import { clusterName } from './cluster-name.ts'
-import { readConfiguration } from './commands/configuration.ts'
-import type { Config } from './config/schema.ts'
-import { reachRedis } from './queue/connection.ts'
-import { useEmbedded } from './queue/embedded.ts'
+import { kubeconfigOptions, loadCluster } from './commands/cluster-access.ts'
+import { configurationFile } from './commands/configuration.ts'
+import { invocation } from './commands/invocation.ts'
+import { readStorageSettings, type StorageSettings } from './commands/storage-settings.ts'
+import { addressOf, reachRedis } from './queue/connection.ts'
+import { type EmbeddedRedis, useEmbedded } from './queue/embedded.ts'
 import { type Keys, keysOf } from './queue/keys.ts'
 import { stateDir } from './state-dir.ts'
-import { findKubeconfig, loadAccess } from './watch/kubeconfig.ts'
+import { findKubeconfig } from './watch/kubeconfig.ts'
 
 /** The queue of a configuration, for commands beside `run`. */
 export interface OpenQueue extends AsyncDisposable {
   redis: Redis
-  redisUrl: string
   keys: Keys
-  config: Config
+  cluster: string
+  /** Nothing is stored under this name (it was told). */
+  isNew: boolean
+  /** Names in the configuration; those that Redis knows may be others. */
+  configuredSinks: readonly string[]
 }
 
 export interface QueueOptions {
   config?: string
+  context?: string
   stateDir?: string
+  /** Of the demo that runs, whatever the configuration says. */
+  demo?: boolean
 }
+
+const NO_FILE: StorageSettings = { redis: {}, kubernetes: {}, sinks: [], otherProblems: [] }
 
 /** Opens the Redis that `run` uses with the same arguments. */
 export async function openQueue(options: QueueOptions): Promise<OpenQueue> {
-  const { config } = await readConfiguration(options.config, builtInSinks)
-  const place = config.redis.url ? { url: config.redis.url, stop: async () => {} } : await embedded(options)
-  const redis = await reachRedis(place.url).catch(async (error) => {
-    await place.stop()
-    throw error
-  })
-  const cluster =
-    'cluster' in place && !config.cluster ? place.cluster : clusterName(config, contextOf(config))
+  const file = options.demo ? undefined : configurationFile(options.config)
+  const settings = file === undefined ? NO_FILE : readStorageSettings(file)
+  if (file !== undefined) tellOtherProblems(file, settings)
+  await using stack = new AsyncDisposableStack()
+  const { url } = settings.redis
+  const place = url ? undefined : await openPrivate(options, file)
+  if (place) stack.defer(() => place.redis.stop())
+  const address = url ?? (place as PrivateRedis).redis.url
+  const redis = await reachRedis(address)
+  stack.defer(() => redis.disconnect())
+  const cluster = clusterOf(settings, options, place)
+  const keys = keysOf(cluster)
+  const isNew = (await redis.exists(keys.schema)) === 0
+  if (isNew) process.stderr.write(`warning: ${await nothingStored(redis, cluster, address)}\n`)
+  const opened = stack.move()
   return {
     redis,
-    redisUrl: place.url,
-    keys: keysOf(cluster),
-    config,
-    async [Symbol.asyncDispose]() {
-      redis.disconnect()
-      await place.stop()
-    },
+    keys,
+    cluster,
+    isNew,
+    configuredSinks: settings.sinks,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
 }
 
-/** The private Redis of the state directory, or that of a demo that runs. */
-async function embedded(
-  options: QueueOptions,
-): Promise<{ url: string; cluster: string; stop(): Promise<void> }> {
-  const own = stateDir(options.stateDir, process.env)
-  const demo = join(own, 'demo')
-  const dir = existsSync(join(demo, 'kubeherald.pid')) ? demo : own
-  const redis = await useEmbedded(dir)
-  const note = join(dir, 'cluster')
-  return { ...redis, cluster: existsSync(note) ? readFileSync(note, 'utf8') : 'kubernetes' }
+function tellOtherProblems(file: string, { otherProblems }: StorageSettings): void {
+  const count = otherProblems.filter(({ severity }) => severity === 'error').length
+  if (count === 0) return
+  process.stderr.write(
+    `warning: ${file} has ${count} ${count === 1 ? 'problem' : 'problems'} that ${count === 1 ? 'does' : 'do'} not matter here; ` +
+      `"${invocation(process.env)} check" shows more\n`,
+  )
 }
 
-function contextOf({ kubernetes }: Config): string | undefined {
-  if (!findKubeconfig({ ...kubernetes, env: process.env })) return undefined
-  return loadAccess({ ...kubernetes, env: process.env }).context
+interface PrivateRedis {
+  redis: EmbeddedRedis
+  demo: boolean
+  /** The name under which the last process ran; undefined when it is not known. */
+  cluster: string | undefined
+}
+
+/** The private Redis of the state directory, or that of a demo that runs. */
+async function openPrivate({ stateDir: option, demo }: QueueOptions, file?: string): Promise<PrivateRedis> {
+  const own = stateDir(option, process.env)
+  const ofDemo = join(own, 'demo')
+  if (demo && !isHeld(ofDemo)) throw new Error(`no demo runs with ${own}`)
+  const useDemo = demo || (file === undefined && !isHeld(own) && isHeld(ofDemo))
+  const dir = useDemo ? ofDemo : own
+  const redis = await useEmbedded(dir)
+  const note = join(dir, 'cluster')
+  return {
+    redis,
+    demo: useDemo,
+    cluster: existsSync(note) ? readFileSync(note, 'utf8') : undefined,
+  }
+}
+
+/** Does a process run with the directory? One on another host counts as running. */
+function isHeld(dir: string): boolean {
+  const lock = join(dir, 'kubeherald.pid')
+  if (!existsSync(lock)) return false
+  const [host, pid] = readFileSync(lock, 'utf8').split(' ')
+  if (host !== hostname()) return true
+  try {
+    return process.kill(Number(pid), 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+function clusterOf(settings: StorageSettings, { context }: QueueOptions, place?: PrivateRedis): string {
+  if (place?.demo) return place.cluster ?? 'demo'
+  if (!settings.cluster && !context && place?.cluster) return place.cluster
+  return clusterName(settings, () => {
+    const options = kubeconfigOptions(settings.kubernetes, context)
+    return context || findKubeconfig(options) ? loadCluster(options).context : undefined
+  })
+}
+
+/** How many keys are looked at for other names: a shared Redis may hold millions. */
+const SCANNED_PAGES = 20
+
+async function nothingStored(redis: Redis, cluster: string, url: string): Promise<string> {
+  const names = new Set<string>()
+  let cursor = '0'
+  for (let page = 0; page < SCANNED_PAGES; page++) {
+    const [next, found] = await redis.scan(cursor, 'MATCH', '{kubeherald:*}:schema', 'COUNT', 1_000)
+    for (const key of found) names.add(key.slice('{kubeherald:'.length, -'}:schema'.length))
+    cursor = next
+    if (cursor === '0') break
+  }
+  const others =
+    names.size === 0
+      ? 'kubeherald has not run with it'
+      : `there is ${[...names].toSorted().join(', ')}: choose with cluster: in the configuration, or --context`
+  return `nothing is stored under the cluster name "${cluster}" in Redis at ${addressOf(url)}; ${others}`
 }

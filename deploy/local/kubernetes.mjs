@@ -1,9 +1,9 @@
 // Builds kube-apiserver and etcd from their Go modules, once, into the user's cache folder.
-import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { runProgram } from './program.mjs'
 
 const VERSION = 'v1.36.3'
 const MODULE = fileURLToPath(new URL('../../test/servers/kubernetes', import.meta.url))
@@ -57,26 +57,23 @@ async function build(dir, name, path, say) {
   }
 }
 
-function go(args) {
-  return new Promise((resolve, reject) => {
-    const env = { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' }
-    const child = spawn('go', args, { cwd: MODULE, env, stdio: ['ignore', 'ignore', 'pipe'] })
-    let errors = ''
+async function go(args) {
+  const env = { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' }
+  const options = { cwd: MODULE, env, stdio: ['ignore', 'ignore', 'pipe'] }
+  let errors = ''
+  const { code } = await runProgram('go', args, options, (child) => {
     child.stderr.on('data', (chunk) => {
       errors = (errors + chunk).slice(-2_000)
     })
-    child.on('error', reject)
-    child.on('exit', (code) => {
-      if (code === 0) return resolve()
-      const last = errors
-        .trim()
-        .split('\n')
-        .filter((line) => !line.startsWith('go: downloading'))
-        .slice(-3)
-        .join(' | ')
-      reject(new Error(`go build failed: ${last || 'is the Go module proxy reachable?'}`))
-    })
   })
+  if (code === 0) return
+  const last = errors
+    .trim()
+    .split('\n')
+    .filter((line) => !line.startsWith('go: downloading'))
+    .slice(-3)
+    .join(' | ')
+  throw new Error(`go build failed: ${last || 'is the Go module proxy reachable?'}`)
 }
 
 /** Two set-ups at once build once; a lock that was left behind is taken over. */

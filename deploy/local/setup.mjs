@@ -1,11 +1,12 @@
 // Brings a bare machine (Node 20 or newer, npm) to where kubeherald runs: dependencies, Node 24, redis-server, and for
 // the tests kube-apiserver and etcd. Without dependencies of its own. Silent when there is nothing to do.
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildKubernetes, hasKubernetes } from './kubernetes.mjs'
+import { exitCodeOf, runProgram } from './program.mjs'
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const NODE = join(ROOT, 'node_modules', 'node', 'bin', 'node')
@@ -82,12 +83,9 @@ async function prepareKubernetes() {
 }
 
 /** Runs a TypeScript file (or a program of node_modules) on Node 24; the exit code is its own. */
-export function runOnNode24(args, options = {}) {
-  const child = spawn(NODE, args, { cwd: ROOT, stdio: 'inherit', ...options })
-  // A terminal's Ctrl-C reaches the child by itself; a signal sent to this process alone is passed on.
-  process.on('SIGINT', () => {})
-  process.on('SIGTERM', () => child.kill('SIGTERM'))
-  return new Promise((resolve) => child.on('exit', (code, signal) => resolve(code ?? (signal ? 1 : 0))))
+export async function runOnNode24(args, options = {}) {
+  const { code, signal } = await runProgram(NODE, args, { cwd: ROOT, stdio: 'inherit', ...options })
+  return code ?? exitCodeOf(signal)
 }
 
 function findProgram(name) {
@@ -101,14 +99,13 @@ function findProgram(name) {
   })
 }
 
-function run(command, args, failure, options = {}) {
-  return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'], ...options })
-    child.on('error', (error) => reject(new SetupError(`${failure} (${error.code})`)))
-    child.on('exit', (code) =>
-      code === 0 ? resolve() : reject(new SetupError(`${failure} (exit code ${code})`)),
-    )
+async function run(command, args, failure, options = {}) {
+  const settings = { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'], ...options }
+  const { code, signal } = await runProgram(command, args, settings).catch((error) => {
+    throw new SetupError(`${failure} (${error.code})`)
   })
+  if (signal) throw new SetupError(`${failure} (stopped by ${signal})`)
+  if (code !== 0) throw new SetupError(`${failure} (exit code ${code})`)
 }
 
 function say(line) {

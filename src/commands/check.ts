@@ -5,37 +5,64 @@ import { compilePattern } from '../rules/pattern.ts'
 import { userAgent } from '../version.ts'
 import { connectCluster } from '../watch/connect.ts'
 import { discover } from '../watch/discovery.ts'
-import { findKubeconfig, loadAccess } from '../watch/kubeconfig.ts'
+import { findKubeconfig, type KubeconfigOptions } from '../watch/kubeconfig.ts'
 import { planSources, type WatchPlan } from '../watch/plan.ts'
-import { readConfiguration } from './configuration.ts'
+import { kubeconfigOptions, loadCluster } from './cluster-access.ts'
+import { configurationFile, readConfiguration } from './configuration.ts'
+import { counted } from './table.ts'
 
 interface CheckOptions {
   config?: string
   context?: string
   offline?: boolean
+  /** Warnings are failures. */
+  strict?: boolean
 }
 
 /** Tells everything that is wrong with the configuration; asks the cluster, when there is one, whether the kinds exist. */
 export async function check(options: CheckOptions): Promise<number> {
-  const { config, file, warnings } = await readConfiguration(options.config, builtInSinks)
-  process.stdout.write(warnings)
-  const summary = `${config.watch.length} watch entries, ${config.sinks.length} sinks, ${config.rules.length} rules`
-  const access = { ...kubernetesOf(config, options), env: process.env }
-  if (options.offline || !findKubeconfig(access)) {
-    process.stdout.write(
-      `${file ?? 'the built-in starter'} is good: ${summary}\n(the cluster was not asked whether the kinds exist)\n`,
-    )
-    return 0
+  const configuration = await readConfiguration(configurationFile(options.config), builtInSinks)
+  const { config, file, warnings } = configuration
+  process.stdout.write(configuration.shownWarnings)
+  const kubeconfig = kubeconfigOptions(config.kubernetes, options.context)
+  const unasked = reasonNotToAsk(options, kubeconfig)
+  const plan = unasked === undefined ? await planOf(config, kubeconfig) : undefined
+  const name = file ?? 'the built-in starter'
+  if (plan && plan.problems.length > 0) {
+    process.stdout.write(`${name} has ${counted(plan.problems.length, 'problem')}\n`)
+    return 2
   }
-  const { context } = loadAccess(access)
-  const client = connectCluster({ ...access, userAgent })
+  const count = warnings.length + (plan?.waiting.length ?? 0)
+  const parts = [
+    counted(config.watch.length, 'watch entry', 'watch entries'),
+    counted(config.sinks.length, 'sink'),
+    counted(config.rules.length, 'rule'),
+  ]
+  const verdict = count === 0 ? 'good' : `good, with ${counted(count, 'warning')}`
+  process.stdout.write(`${name} is ${verdict}: ${parts.join(', ')}\n`)
+  if (unasked) process.stdout.write(`(the cluster was not asked whether the kinds exist: ${unasked})\n`)
+  return options.strict && count > 0 ? 1 : 0
+}
+
+function reasonNotToAsk({ offline, context }: CheckOptions, kubeconfig: KubeconfigOptions) {
+  if (offline) return '--offline'
+  if (context || findKubeconfig(kubeconfig)) return undefined
+  return 'there is no kubeconfig ($KUBECONFIG, ~/.kube/config), and this is no pod'
+}
+
+async function planOf(config: Config, kubeconfig: KubeconfigOptions): Promise<WatchPlan> {
+  const { context } = loadCluster(kubeconfig)
+  const client = connectCluster({ ...kubeconfig, userAgent })
   try {
     const catalogue = await discover(client, AbortSignal.timeout(15_000))
     const plan = planSources(config.watch, catalogue, '', compilePattern)
-    process.stdout.write(describe(plan, clusterName(config, context)))
-    if (plan.problems.length > 0) return 2
-    process.stdout.write(`${file ?? 'the built-in starter'} is good: ${summary}\n`)
-    return 0
+    process.stdout.write(
+      describe(
+        plan,
+        clusterName(config, () => context),
+      ),
+    )
+    return plan
   } catch (error) {
     throw new Error(
       `the cluster at ${client.url} cannot be asked: ${(error as Error).message} (--offline checks the file alone)`,
@@ -53,18 +80,7 @@ function describe({ sources, waiting, problems }: WatchPlan, cluster: string): s
       ({ title, labelSelector, fieldSelector }) =>
         `  watches ${[title, labelSelector, fieldSelector].filter(Boolean).join(', ')}\n`,
     ),
-    ...waiting.map(({ kind }) => `  waits for ${kind}: the cluster does not know it (yet)\n`),
+    ...waiting.map(({ kind }) => `  warning: waits for ${kind}, which the cluster does not know (yet)\n`),
     ...problems.map(({ message }) => `  error: ${message}\n`),
   ].join('')
-}
-
-function kubernetesOf(
-  { kubernetes }: Config,
-  { context }: CheckOptions,
-): { kubeconfig?: string; context?: string } {
-  const chosen = context ?? kubernetes.context
-  return {
-    ...(kubernetes.kubeconfig && { kubeconfig: kubernetes.kubeconfig }),
-    ...(chosen && { context: chosen }),
-  }
 }

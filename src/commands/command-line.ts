@@ -1,4 +1,5 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { suggest } from '../config/suggest.ts'
 import { version } from '../version.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -9,7 +10,8 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     exitCode = code
   })
   try {
-    await program.parseAsync(args.length === 0 ? ['run'] : [...args], { from: 'user' })
+    refuseUnknownHelp(program, args)
+    await program.parseAsync(withCommand(args), { from: 'user' })
     return exitCode
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
@@ -18,19 +20,38 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
   }
 }
 
+const OF_THE_PROGRAM = ['-h', '--help', '-v', '-V', '--version']
+
+/** `run` need not be written. Not commander's default command: that takes a mistyped one for an argument of `run`. */
+function withCommand(args: readonly string[]): string[] {
+  const [first] = args
+  if (first === '-V') return ['--version']
+  const isRun = first === undefined || (first.startsWith('-') && !OF_THE_PROGRAM.includes(first))
+  return isRun ? ['run', ...args] : [...args]
+}
+
+function refuseUnknownHelp(program: Command, [first, name]: readonly string[]): void {
+  if (first !== 'help' || name === undefined) return
+  const known = [...program.commands.map((command) => command.name()), 'help']
+  if (known.includes(name)) return
+  throw new UsageError(`unknown command '${name}'; ${suggest(name, known, 'there are') ?? '--help explains'}`)
+}
+
 function describeProgram(exit: (code: number) => void): Command {
   const program = new Command('kubeherald')
+    .usage('[run] [options]\n       kubeherald <command> [options]')
     .description(
       'Forwards what happens in a Kubernetes cluster to people and services, and loses none of it.',
     )
-    .version(version, '-V, --version', 'print the version')
+    .version(version, '-v, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .helpCommand('help [command]', 'explain a command')
     .exitOverride()
     .showHelpAfterError('(--help explains)')
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'kubeherald: ')) })
 
-  common(program.command('run', { isDefault: true }))
-    .description('watch the cluster, apply the rules, deliver')
+  common(program.command('run'))
+    .description('watch the cluster, apply the rules, deliver (what happens without a command)')
     .option('--context <name>', 'context of the kubeconfig')
     .addOption(
       new Option('--role <role>', 'only read the cluster, only deliver, or both')
@@ -41,22 +62,23 @@ function describeProgram(exit: (code: number) => void): Command {
     .addHelpText('after', RUN_HELP)
     .action(async (options) => exit(await (await import('./run.ts')).run(options)))
 
-  program
-    .command('demo')
+  stateful(program.command('demo'))
     .description('watch a small cluster that lives inside this process, to see what it looks like')
-    .option('-c, --config <file>', 'rules to try; default: starter rules that print everything')
+    .option('-c, --config <file>', 'rules to try; default: a starter that prints a selection of events')
     .option('--log-level <level>', 'trace, debug, info, warn, error or fatal')
+    .addHelpText('after', DEMO_HELP)
     .action(async (options) =>
       exit(await (await import('./run.ts')).run({ ...options, role: 'all', demo: true })),
     )
 
-  common(program.command('check'))
+  configurable(program.command('check'))
     .description('say everything that is wrong with the configuration, and what it would watch')
     .option('--context <name>', 'context of the kubeconfig')
     .option('--offline', "don't ask the cluster")
+    .option('--strict', 'warnings are failures: exit code 1')
     .action(async (options) => exit(await (await import('./check.ts')).check(options)))
 
-  common(program.command('status'))
+  ofQueue(program.command('status'))
     .description('show watches, sinks and the ledger')
     .option('--json', 'as JSON')
     .option('--verify', 'count what really lies in the lanes instead of trusting the counters')
@@ -72,33 +94,46 @@ function describeDeadLetters(program: Command, exit: (code: number) => void): vo
     .description('look at, send again or drop what a sink refused')
     .addHelpText('after', DEAD_LETTERS_HELP)
   const load = () => import('./dead-letters.ts')
-  common(group.command('list'))
+  ofQueue(group.command('list'))
     .description('newest first')
     .option('--sink <name>', 'only those of one sink')
     .option('--limit <n>', 'how many', wholeNumber, 50)
     .option('--json', 'as JSON, one a line')
     .action(async (options) => exit(await (await load()).list(options)))
-  common(group.command('show <id>'))
+  ofQueue(group.command('show <id>'))
     .description('the reason, the event and the object')
     .option('--json', 'as JSON')
     .action(async (id, options) => exit(await (await load()).show(id, options)))
-  common(group.command('retry [ids...]'))
+  ofQueue(group.command('retry [ids...]'))
     .description('put them back into their lanes')
     .option('--all', 'all of them')
     .option('--sink <name>', 'with --all: only those of one sink')
     .action(async (ids, options) => exit(await (await load()).retry(ids, options)))
-  common(group.command('drop <ids...>'))
+  ofQueue(group.command('drop <ids...>'))
     .description('delete them for good; the ledger remembers how many')
     .action(async (ids, options) => exit(await (await load()).drop(ids, options)))
 }
 
 function common(command: Command): Command {
-  return command
-    .option('-c, --config <file>', 'default: $KUBEHERALD_CONFIG, else ./kubeherald.yaml')
-    .option(
-      '--state-dir <dir>',
-      'where the private Redis keeps its data; default: $XDG_STATE_HOME/kubeherald',
-    )
+  return stateful(configurable(command))
+}
+
+/** Looks where `run` with the same arguments puts its data. */
+function ofQueue(command: Command): Command {
+  return common(command)
+    .option('--context <name>', 'as given to run; not needed when the configuration has cluster:')
+    .option('--demo', 'of the demo that runs')
+}
+
+function configurable(command: Command): Command {
+  return command.option('-c, --config <file>', 'default: $KUBEHERALD_CONFIG, else ./kubeherald.yaml')
+}
+
+function stateful(command: Command): Command {
+  return command.option(
+    '--state-dir <dir>',
+    'where the private Redis keeps its data; default: $XDG_STATE_HOME/kubeherald',
+  )
 }
 
 function wholeNumber(text: string): number {
@@ -108,13 +143,18 @@ function wholeNumber(text: string): number {
 }
 
 const RUN_HELP = `
-Without a config file it prints a selection of events; without redis.url it starts a private redis-server;
-without a kubeconfig (and outside a pod) it starts the demo cluster.
+Without a configuration it prints a selection of events; without redis.url it starts a private redis-server.
+Without a configuration and without a kubeconfig (and outside a pod) it starts the demo cluster.
 
 Examples:
   kubeherald                                    look around in the current cluster
   kubeherald run --config prod.yaml             do the job
-  kubeherald run --role deliver                 one more process that only delivers (needs redis.url)
+  kubeherald run --role deliver                 one more process that only delivers (needs redis.url and cluster)
+`
+
+const DEMO_HELP = `
+It has a Redis of its own, deleted at the end, and reads no configuration but the one of -c; of that it leaves
+redis, cluster and kubernetes aside.
 `
 
 const DEAD_LETTERS_HELP = `

@@ -1,3 +1,4 @@
+import { suggest } from '../config/suggest.ts'
 import { type OpenQueue, openQueue, type QueueOptions } from '../open-queue.ts'
 import {
   dropDeadLetter,
@@ -6,7 +7,9 @@ import {
   retryDeadLetter,
   type StoredDeadLetter,
 } from '../queue/dead-letters.ts'
-import { duration, printable, table } from './table.ts'
+import { readLedger } from '../queue/ledger.ts'
+import { invocation } from './invocation.ts'
+import { counted, duration, printable, table } from './table.ts'
 import { UsageError } from './usage-error.ts'
 
 interface ListOptions extends QueueOptions {
@@ -18,6 +21,7 @@ interface ListOptions extends QueueOptions {
 /** Newest first. */
 export async function list(options: ListOptions): Promise<number> {
   await using queue = await openQueue(options)
+  await requireSink(queue, options.sink)
   const letters: StoredDeadLetter[] = []
   let more = 0
   for await (const letter of listDeadLetters(queue.redis, queue.keys, options.sink)) {
@@ -81,8 +85,9 @@ export async function retry(
   ids: readonly string[],
   options: QueueOptions & { all?: boolean; sink?: string },
 ): Promise<number> {
-  if (ids.length === 0 && !options.all) throw new UsageError('say which: dead-letters retry ID…, or --all')
+  requireOneChoice(ids, options)
   await using queue = await openQueue(options)
+  await requireSink(queue, options.sink)
   const letters = options.all
     ? await Array.fromAsync(listDeadLetters(queue.redis, queue.keys, options.sink))
     : await findAll(queue, ids)
@@ -92,9 +97,16 @@ export async function retry(
     if (await retryDeadLetter(queue.redis, queue.keys, letter)) count++
   }
   process.stdout.write(
-    `${count} ${count === 1 ? 'dead letter goes' : 'dead letters go'} on their way again\n`,
+    `${count} ${count === 1 ? 'dead letter goes on its' : 'dead letters go on their'} way again\n`,
   )
   return 0
+}
+
+function requireOneChoice(ids: readonly string[], { all, sink }: { all?: boolean; sink?: string }): void {
+  if (ids.length === 0 && !all) throw new UsageError('say which: dead-letters retry ID…, or --all')
+  if (ids.length > 0 && all) throw new UsageError('retry takes IDs or --all, not both')
+  if (sink !== undefined && !all)
+    throw new UsageError('--sink goes with --all; an ID says by itself which one')
 }
 
 /** Deletes dead letters for good. */
@@ -103,8 +115,18 @@ export async function drop(ids: readonly string[], options: QueueOptions): Promi
   let count = 0
   for (const letter of await findAll(queue, ids))
     if (await dropDeadLetter(queue.redis, queue.keys, letter)) count++
-  process.stdout.write(`${count} ${count === 1 ? 'dead letter' : 'dead letters'} dropped\n`)
+  process.stdout.write(`${counted(count, 'dead letter')} dropped\n`)
   return 0
+}
+
+/** Of the configuration, or one that something was ever sent to. */
+async function requireSink({ redis, keys, configuredSinks }: OpenQueue, sink?: string): Promise<void> {
+  if (sink === undefined) return
+  const { sinks } = await readLedger(redis, keys, { verify: false })
+  const known = [...new Set([...configuredSinks, ...Object.keys(sinks)])]
+  if (known.includes(sink)) return
+  const hint = suggest(sink, known, 'there are')
+  throw new UsageError(`there is no sink "${sink}"${hint ? `; ${hint}` : ''}`)
 }
 
 async function findAll(queue: OpenQueue, ids: readonly string[]): Promise<StoredDeadLetter[]> {
@@ -116,7 +138,9 @@ async function findAll(queue: OpenQueue, ids: readonly string[]): Promise<Stored
 async function find({ redis, keys }: OpenQueue, id: string): Promise<StoredDeadLetter> {
   const letter = /^\d+-\d+$/.test(id) ? await findDeadLetter(redis, keys, id) : undefined
   if (!letter)
-    throw new UsageError(`there is no dead letter ${id}; "kubeherald dead-letters list" shows them`)
+    throw new UsageError(
+      `there is no dead letter ${id}; "${invocation(process.env)} dead-letters list" shows them`,
+    )
   return letter
 }
 

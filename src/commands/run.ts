@@ -1,19 +1,19 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { type App, builtInSinks, type Role, startApp } from '../app.ts'
 import { clusterName } from '../cluster-name.ts'
 import type { Config } from '../config/schema.ts'
-import { createLog, LOG_LEVELS, type Logger, type LogLevel } from '../log.ts'
-import { addressOf, reachRedis } from '../queue/connection.ts'
-import { startEmbedded } from '../queue/embedded.ts'
-import { keysOf } from '../queue/keys.ts'
-import { checkRedis } from '../queue/requirements.ts'
-import { stateDir } from '../state-dir.ts'
+import { DEMO_STARTER } from '../config/starter.ts'
+import { addressOf } from '../queue/connection.ts'
+import { freePort } from '../server/free-port.ts'
 import { userAgent, version } from '../version.ts'
 import { connectCluster } from '../watch/connect.ts'
-import { findKubeconfig, type KubeconfigOptions, loadAccess } from '../watch/kubeconfig.ts'
-import { readConfiguration } from './configuration.ts'
-import { firstSignal } from './signals.ts'
+import { findKubeconfig, type KubeconfigOptions } from '../watch/kubeconfig.ts'
+import { type Begun, describeStart } from './banner.ts'
+import { kubeconfigOptions, loadCluster } from './cluster-access.ts'
+import { type CommandLog, commandLog, tellWarnings } from './command-log.ts'
+import { configurationFile, readConfiguration } from './configuration.ts'
+import { openRunRedis } from './run-redis.ts'
+import { firstSignal, outputClosed } from './signals.ts'
 import { UsageError } from './usage-error.ts'
 
 export interface RunOptions {
@@ -28,181 +28,136 @@ export interface RunOptions {
 
 const STOP_LIMIT_MS = 9_500
 
-/** Runs until SIGINT or SIGTERM. */
+/** For a start that was under way when the end came: soon it is complete, and can be stopped like any other. */
+const START_GRACE_MS = 3_000
+
+/** Runs until SIGINT, SIGTERM or SIGHUP, also during its start. */
 export async function run(options: RunOptions): Promise<number> {
+  const end = Promise.race([firstSignal(), outputClosed()])
+  const file = options.demo && options.config === undefined ? undefined : configurationFile(options.config)
+  const demo = options.demo ? 'asked for' : hasNothing(options, file) ? 'no cluster' : undefined
+  const output = commandLog(options.logLevel, demo !== undefined)
   await using stack = new AsyncDisposableStack()
-  const asked = firstSignal()
-  const access = await chooseCluster(options, stack)
-  const { config, file, warnings } = await readConfiguration(options.config, builtInSinks, {
-    demo: access?.demo ?? false,
-  })
-  process.stderr.write(warnings)
-  const log = chooseLog(options, access?.demo ?? false)
-  const context = access && loadAccess({ ...access.options, ...kubernetesOf(config, options, access.demo) })
-  const cluster = access?.demo && !config.cluster ? 'demo' : clusterName(config, context?.context)
-  const redis = await chooseRedis(options, config, cluster, access?.demo ?? false, log, stack)
-  const checked = await requireRedis(redis.url, cluster, log)
-  const client =
-    context && connectCluster({ ...access.options, ...kubernetesOf(config, options, access.demo), userAgent })
-  const app = await startApp({
-    config,
-    cluster,
-    role: options.role,
-    redisUrl: redis.url,
-    log,
-    ...(client && { client }),
-  })
-  const banner = describeStart({ file, access, context, redis, redisVersion: checked, app, options })
-  if (access?.demo || process.stderr.isTTY) process.stderr.write(banner)
+  const ending = new AbortController()
+  const starting = start({ file, demo, options }, output, stack, ending.signal)
+  const first = await Promise.race([starting, end])
+  const cause = typeof first === 'string' ? first : await end
+  ending.abort()
+  output.log.info({ cause }, 'stopping')
+  limitStop(output)
+  const app = typeof first === 'string' ? await begunSoon(starting) : first
+  if (app) await stop(app, demo !== undefined, output)
+  else output.say('kubeherald stopped before its start was complete', {})
+  return 0
+}
+
+/** No configuration and no cluster anywhere: only then a demo can stand in without anybody being surprised. */
+function hasNothing({ role, context }: RunOptions, file: string | undefined): boolean {
+  return (
+    file === undefined &&
+    context === undefined &&
+    role === 'all' &&
+    findKubeconfig({ env: process.env }) === undefined
+  )
+}
+
+async function start(
+  { file, demo, options }: Pick<Begun, 'file' | 'demo' | 'options'>,
+  output: CommandLog,
+  stack: AsyncDisposableStack,
+  ending: AbortSignal,
+): Promise<App> {
+  const { log } = output
+  const configuration = await readConfiguration(file, builtInSinks, demo && DEMO_STARTER)
+  tellWarnings(configuration, output)
+  const config = demo ? await demoConfig(configuration.config, file) : configuration.config
+  requireShared(options.role, config)
+  const kubeconfig = demo
+    ? await openDemo(stack)
+    : options.role === 'deliver'
+      ? undefined
+      : kubeconfigOptions(config.kubernetes, options.context)
+  const access = kubeconfig && loadCluster(kubeconfig)
+  const cluster = demo ? 'demo' : clusterName(config, () => access?.context)
+  ending.throwIfAborted()
+  const wish = { config, cluster, stateDir: options.stateDir, demo: demo !== undefined }
+  const redis = await openRunRedis(wish, log, stack)
+  ending.throwIfAborted()
+  const client = kubeconfig && connectCluster({ ...kubeconfig, userAgent })
+  if (client) stack.defer(() => client.close())
+  const shared = { config, cluster, role: options.role, redisUrl: redis.url, log }
+  const app = await startApp({ ...shared, ...(client && { client }) })
+  if (ending.aborted) return app
+  const unused = demo ? unusedInDemo(configuration.config) : []
+  if (output.format === 'text')
+    process.stderr.write(describeStart({ file, demo, unused, access, redis, app, options }))
   else
     log.info(
-      { cluster, server: context?.server, redis: addressOf(redis.url), http: app.url, role: options.role },
+      { cluster, server: access?.server, redis: addressOf(redis.url), http: app.url, role: options.role },
       `kubeherald ${version} started`,
     )
-  const signal = await Promise.race([asked, outputClosed()])
-  return stop(app, signal, log)
+  return app
 }
 
-/** Whoever read our output went away, as `head` does: the end, not an error. */
-function outputClosed(): Promise<string> {
-  return new Promise((resolve) => {
-    process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
-      if (code === 'EPIPE') resolve('nobody reads the output any more')
-    })
-  })
+/** Processes meet in Redis, under the cluster's name: both must be the same for all of them. */
+function requireShared(role: Role, { redis, cluster }: Config): void {
+  if (role === 'all') return
+  const missing = [
+    ...(redis.url ? [] : ['  redis: { url: "redis://HOST:6379" }']),
+    ...(cluster ? [] : ['  cluster: NAME']),
+  ]
+  if (missing.length === 0) return
+  throw new UsageError(
+    `--role ${role} shares its work with other processes: write into the configuration of all of them\n${missing.join('\n')}`,
+  )
 }
 
-async function stop(app: App, signal: string, log: Logger): Promise<number> {
-  log.info({ cause: signal }, 'stopping')
+async function openDemo(stack: AsyncDisposableStack): Promise<KubeconfigOptions> {
+  const { startDemoCluster } = await import('../demo/cluster.ts')
+  const cluster = stack.use(await startDemoCluster({ random: Math.random, clock: Date }))
+  return { env: {}, kubeconfig: cluster.kubeconfig }
+}
+
+/** A demo never touches what a real one uses; without a file of its own it moves out of a taken port's way. */
+async function demoConfig(config: Config, file: string | undefined): Promise<Config> {
+  const { server } = config
+  const moved = file === undefined && server && { ...server, port: await freePort(server) }
+  return { ...config, cluster: 'demo', redis: {}, kubernetes: {}, server: moved || server }
+}
+
+function unusedInDemo({ redis, cluster, kubernetes }: Config): string[] {
+  const keys = { redis: redis.url, cluster, kubernetes: kubernetes.kubeconfig ?? kubernetes.context }
+  return Object.entries(keys).flatMap(([key, value]) => (value === undefined ? [] : [key]))
+}
+
+async function begunSoon(starting: Promise<App>): Promise<App | undefined> {
+  const waiting = new AbortController()
+  const grace = pause(START_GRACE_MS, undefined, { signal: waiting.signal }).catch(() => undefined)
+  try {
+    return await Promise.race([starting.catch(() => undefined), grace])
+  } finally {
+    waiting.abort()
+  }
+}
+
+function limitStop({ log }: CommandLog): void {
   const limit = setTimeout(() => {
     log.error({}, 'could not stop in time; what was in flight will be delivered again')
     process.exit(1)
   }, STOP_LIMIT_MS)
+  limit.unref()
+}
+
+async function stop(app: App, demo: boolean, output: CommandLog): Promise<void> {
   const { pending } = await app.stop()
-  clearTimeout(limit)
-  const rest =
-    pending === 0 ? 'nothing is pending' : `${pending} deliveries are pending; they go on with the next start`
-  process.stderr.write(`kubeherald stopped: ${rest}\n`)
-  return 0
+  output.say(`kubeherald stopped: ${describePending(pending, demo)}`, { pending })
 }
 
-interface Access {
-  options: KubeconfigOptions
-  demo: boolean
-  describe: string
-}
-
-/** The cluster that is configured, or the demo; none for a process that only delivers. */
-async function chooseCluster(options: RunOptions, stack: AsyncDisposableStack): Promise<Access | undefined> {
-  if (options.role === 'deliver') return undefined
-  const env = process.env
-  if (!options.demo && (options.config || findKubeconfig({ env })))
-    return { options: { env }, demo: false, describe: '' }
-  if (!options.demo && env['KUBEHERALD_CONFIG']) return { options: { env }, demo: false, describe: '' }
-  const { startDemoCluster } = await import('../demo/cluster.ts')
-  const demo = stack.use(await startDemoCluster({ random: Math.random, clock: Date }))
-  return { options: { env: {}, kubeconfig: demo.kubeconfig }, demo: true, describe: demo.url }
-}
-
-function kubernetesOf(
-  { kubernetes }: Config,
-  { context }: RunOptions,
-  demo: boolean,
-): Pick<KubeconfigOptions, 'kubeconfig' | 'context'> {
-  if (demo) return {}
-  return {
-    ...(kubernetes.kubeconfig && { kubeconfig: kubernetes.kubeconfig }),
-    ...((context ?? kubernetes.context) && { context: (context ?? kubernetes.context) as string }),
-  }
-}
-
-interface ChosenRedis {
-  url: string
-  /** Set for a private one. */
-  dir?: string
-}
-
-async function chooseRedis(
-  options: RunOptions,
-  config: Config,
-  cluster: string,
-  demo: boolean,
-  log: Logger,
-  stack: AsyncDisposableStack,
-): Promise<ChosenRedis> {
-  if (config.redis.url) return { url: config.redis.url }
-  if (options.role !== 'all') {
-    throw new UsageError(
-      `--role ${options.role} shares its work with other processes: set redis.url in the configuration`,
-    )
-  }
-  const own = stateDir(options.stateDir, process.env)
-  const dir = demo ? join(own, 'demo') : own
-  mkdirSync(dir, { recursive: true, mode: 0o700 })
-  // A demo's day is new each time: what the last one left is of no use.
-  if (demo) stack.defer(() => rmSync(dir, { recursive: true, force: true }))
-  const embedded = await startEmbedded(dir, log)
-  stack.defer(() => embedded.stop())
-  writeFileSync(join(dir, 'cluster'), cluster)
-  return { url: embedded.url, dir }
-}
-
-/** Refuses a Redis that would lose what it is given. Gives its version. */
-async function requireRedis(url: string, cluster: string, log: Logger): Promise<string> {
-  const redis = await reachRedis(url)
-  try {
-    const { version: redisVersion, refusals, warnings } = await checkRedis(redis, keysOf(cluster))
-    for (const warning of warnings) log.warn({}, warning)
-    if (refusals.length > 0) throw new UsageError(refusals.join('\nkubeherald: '))
-    return redisVersion
-  } catch (error) {
-    if (error instanceof UsageError) throw error
-    throw new Error(`Redis at ${addressOf(url)} cannot be used: ${(error as Error).message}`, {
-      cause: error,
-    })
-  } finally {
-    redis.disconnect()
-  }
-}
-
-function chooseLog({ logLevel }: RunOptions, demo: boolean): Logger {
-  if (logLevel !== undefined && !LOG_LEVELS.includes(logLevel as LogLevel)) {
-    throw new UsageError(`"${logLevel}" is no log level: ${LOG_LEVELS.join(', ')}`)
-  }
-  const terminal = process.stderr.isTTY === true
-  return createLog({
-    // Who looks at the demo wants to see events, not how they come about.
-    level: (logLevel as LogLevel | undefined) ?? (demo ? 'warn' : 'info'),
-    format: terminal || demo ? 'text' : 'json',
-    colour: terminal && !process.env['NO_COLOR'],
-    output: process.stderr,
-  })
-}
-
-interface Start {
-  file: string | undefined
-  access: Access | undefined
-  context: { context: string; server: string; origin: string } | undefined
-  redis: ChosenRedis
-  redisVersion: string
-  app: App
-  options: RunOptions
-}
-
-/** At most six lines: what was found, what was started instead, and how to point it at the real thing. */
-function describeStart({ file, access, context, redis, redisVersion, app, options }: Start): string {
-  const config =
-    file ?? 'none found, so a starter that prints a selection (write kubeherald.yaml, or --config FILE)'
-  const cluster = access?.demo
-    ? 'none found, so a demo cluster inside this process (set KUBECONFIG, or run in a pod)'
-    : context
-      ? `${context.context} at ${context.server} (${context.origin})`
-      : `not needed for --role ${options.role}`
-  const store = redis.dir
-    ? `${redisVersion}, private, in ${redis.dir} (redis.url in the configuration shares one)`
-    : `${redisVersion} at ${addressOf(redis.url)}`
-  const http = app.url
-    ? `${app.url}/readyz and /metrics; "kubeherald status" shows more; Ctrl-C stops`
-    : 'off; "kubeherald status" shows more; Ctrl-C stops'
-  return `kubeherald ${version}\n  config   ${config}\n  cluster  ${cluster}\n  redis    ${store}\n  http     ${http}\n`
+function describePending(pending: number, demo: boolean): string {
+  if (pending === 0) return 'nothing is pending'
+  const one = pending === 1
+  const later = demo
+    ? `${one ? 'it is' : 'they are'} deleted with the demo`
+    : `${one ? 'it goes' : 'they go'} on with the next start`
+  return `${one ? '1 delivery is' : `${pending} deliveries are`} pending; ${later}`
 }

@@ -1,12 +1,10 @@
-import { openQueue } from '../open-queue.ts'
+import { type OpenQueue, openQueue, type QueueOptions } from '../open-queue.ts'
 import type { StatusReport } from '../queue/status-report.ts'
 import { readStatus } from '../queue/status-report.ts'
 import type { WatchStatus } from '../status.ts'
 import { duration, printable, table } from './table.ts'
 
-interface StatusOptions {
-  config?: string
-  stateDir?: string
+interface StatusOptions extends QueueOptions {
   json?: boolean
   verify?: boolean
 }
@@ -14,20 +12,42 @@ interface StatusOptions {
 /** Prints watches, sinks and the ledger, as JSON or as tables. */
 export async function status(options: StatusOptions): Promise<number> {
   await using queue = await openQueue(options)
+  if (queue.isNew && !options.json) return 0
   const report = await readStatus(queue.redis, queue.keys, {
     verify: options.verify ?? false,
     now: Date.now(),
   })
-  process.stdout.write(options.json ? `${JSON.stringify(report, null, 2)}\n` : describe(report))
+  process.stdout.write(
+    options.json
+      ? `${JSON.stringify(report, null, 2)}\n`
+      : describe(report, queue.cluster, await storedTitles(queue)),
+  )
   return 0
 }
 
-function describe(report: StatusReport): string {
-  return [processes(report), watches(report), sinks(report), ledger(report)].join('\n')
+/** How people call the sources that were ever watched, by their keys. */
+async function storedTitles({ redis, keys }: OpenQueue): Promise<Map<string, string>> {
+  const sources = await redis.hgetall(keys.sources)
+  return new Map(
+    Object.entries(sources).map(([key, text]) => [key, (JSON.parse(text) as { title: string }).title]),
+  )
 }
 
-function processes({ instances, atMs }: StatusReport): string {
-  if (instances.length === 0) return 'no process is running\n'
+function describe(report: StatusReport, cluster: string, titles: ReadonlyMap<string, string>): string {
+  const { instances } = report
+  const watching = instances.some(({ role }) => role !== 'deliver')
+  const parts = [
+    processes(report, cluster),
+    watching ? watches(report) : storedWatches(report, titles),
+    sinks(report),
+    ledger(report),
+  ]
+  return parts.join('\n')
+}
+
+function processes({ instances, atMs }: StatusReport, cluster: string): string {
+  if (instances.length === 0)
+    return `no process runs for cluster ${cluster}; this is what is stored, and the next start goes on from it\n`
   const rows = instances.map((it) => [
     it.host,
     String(it.pid),
@@ -68,21 +88,35 @@ function watches({ instances, ledger, atMs }: StatusReport): string {
   return rows.length === 0 ? 'no watches\n' : table([header, ...rows])
 }
 
+/** What is known of them while nobody watches. */
+function storedWatches({ instances, ledger }: StatusReport, titles: ReadonlyMap<string, string>): string {
+  const rows = Object.entries(ledger.watches).map(([key, counts]) => {
+    const numbers = [counts.observed, counts.unmatched, counts.dropped, counts.matched].map(String)
+    return [titles.get(key) ?? key, 'stopped', ...numbers]
+  })
+  const header = ['WATCH', 'PHASE', 'OBSERVED', 'UNMATCHED', 'DROPPED', 'MATCHED']
+  const note = instances.length > 0 ? 'no process watches\n' : ''
+  return rows.length === 0 ? 'nothing was watched yet\n' : note + table([header, ...rows])
+}
+
 function contact(watch: WatchStatus, now: number): string {
   return watch.lastContactMs === 0 ? '-' : `${duration(now - watch.lastContactMs)} ago`
 }
 
 function sinks({ instances, ledger, atMs }: StatusReport): string {
   const header = ['SINK', 'HEALTH', 'ENQUEUED', 'DELIVERED', 'DEAD', 'PENDING', 'OLDEST', 'LAST ERROR']
+  const delivering = instances.some(({ role }) => role !== 'watch')
   const rows = Object.entries(ledger.sinks).map(([name, counts]) => {
     const views = instances.flatMap((instance) => instance.sinks.filter(({ sink }) => sink === name))
     const failing = views.find(({ healthy }) => !healthy)
-    const health = views.length === 0 ? 'not in use' : failing ? 'failing' : 'ok'
+    const unseen = delivering ? 'not in use' : 'stopped'
+    const health = views.length === 0 ? unseen : failing ? 'failing' : 'ok'
     const oldest = counts.oldestMs === undefined ? '-' : duration(atMs - counts.oldestMs)
     const numbers = [counts.enqueued, counts.delivered, counts.dead, counts.pending].map(String)
     return [name, health, ...numbers, oldest, short(failing?.lastError)]
   })
-  return rows.length === 0 ? 'no deliveries yet\n' : table([header, ...rows])
+  const note = instances.length > 0 && !delivering ? 'no process delivers\n' : ''
+  return rows.length === 0 ? 'no deliveries yet\n' : note + table([header, ...rows])
 }
 
 function ledger({ ledger }: StatusReport): string {

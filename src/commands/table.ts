@@ -27,3 +27,8 @@ export function duration(ms: number): string {
 export function printable(text: string): string {
   return text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
 }
+
+/** `1 sink`, `2 sinks`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`
+}

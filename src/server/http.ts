@@ -28,10 +28,7 @@ export async function startServer({ host, port, registry, vitals }: ServerOption
   })
   server.listen(port, host)
   await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
-    const why = error.code === 'EADDRINUSE' ? 'another process listens there' : (error.code ?? error.message)
-    throw new ServerError(
-      `cannot listen on ${host}:${port} (${why}): choose another server.port in the configuration, or server: false`,
-    )
+    throw new ServerError(`cannot listen on ${host}:${port}: ${adviceOn(error)}, or server: false`)
   })
   const address = server.address() as AddressInfo
   return {
@@ -42,6 +39,24 @@ export async function startServer({ host, port, registry, vitals }: ServerOption
       server.closeAllConnections()
       await closed
     },
+  }
+}
+
+function adviceOn({ code, message }: NodeJS.ErrnoException): string {
+  const port = 'choose another server.port in the configuration'
+  const host = 'set server.host in the configuration to 127.0.0.1, 0.0.0.0 or an address of this machine'
+  switch (code) {
+    case 'EADDRINUSE':
+      return `another process listens there; ${port}`
+    case 'EACCES':
+      return `this user may not listen on that port; ${port}`
+    case 'EADDRNOTAVAIL':
+      return `this machine has no such address; ${host}`
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `the name of the host is not known; ${host}`
+    default:
+      return `${code ?? message}; check server.host and server.port in the configuration`
   }
 }
 

@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest'
+import { startDemoCluster } from '../../src/demo/cluster.ts'
+import { configuration, openDesk } from './cli.ts'
+
+test('check says why the cluster was not asked', async () => {
+  using desk = openDesk()
+  desk.write('kubeherald.yaml', configuration())
+  const offline = await desk.run('check', '--offline')
+  expect(offline.stdout).toBe(
+    'kubeherald.yaml is good: 2 watch entries, 1 sink, 1 rule\n' +
+      '(the cluster was not asked whether the kinds exist: --offline)\n',
+  )
+  const none = await desk.run('check')
+  expect(none.stdout).toContain('kinds exist: there is no kubeconfig')
+})
+
+test('a kind that the cluster does not know is a warning, and with --strict a failure', async () => {
+  using desk = openDesk()
+  await using kubernetes = await startDemoCluster({ random: Math.random, clock: Date })
+  const text = configuration(`kubernetes: { kubeconfig: "${kubernetes.kubeconfig}" }`)
+  desk.write('kubeherald.yaml', text.replace('[Event, Pod]', '[Event, widgets.example.com]'))
+  const lenient = await desk.run('check')
+  expect(lenient.code).toBe(0)
+  expect(lenient.stdout).toContain('warning: waits for widgets.example.com')
+  expect(lenient.stdout).toContain('kubeherald.yaml is good, with 1 warning: 2 watch entries')
+  expect((await desk.run('check', '--strict')).code).toBe(1)
+  desk.write('kubeherald.yaml', text)
+  expect(await desk.run('check', '--strict')).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('is good: '),
+  })
+})

@@ -1,0 +1,171 @@
+import { expect, test } from 'vitest'
+import { silentLog } from '../../src/log.ts'
+import { openRedis } from '../../src/queue/connection.ts'
+import { encodeEntries } from '../../src/queue/entry.ts'
+import { keysOf } from '../../src/queue/keys.ts'
+import { checkRedis } from '../../src/queue/requirements.ts'
+import { headerFor } from '../queue/objects.ts'
+import { startRedis } from '../servers/redis.ts'
+import { configuration, type Desk, openDesk } from './cli.ts'
+
+/** What a kubeherald left behind that delivered 2, gave up 2 and has 1 waiting. */
+async function stopped(cluster: string) {
+  const stack = new AsyncDisposableStack()
+  const server = stack.use(await startRedis())
+  const redis = openRedis(server.url, 'work', silentLog)
+  stack.defer(() => redis.disconnect())
+  const keys = keysOf(cluster)
+  await checkRedis(redis, keys)
+  const event = headerFor('web', '7', 'MODIFIED', 'uid-of-web')
+  const [entry] = encodeEntries([{ sink: 'hook', rule: 'all', event, objectJson: Buffer.from('{}') }])
+  const payload = entry?.payload ?? Buffer.alloc(0)
+  await redis.xadd(keys.lane('hook/0'), '*', 'n', 1, 't', Date.now(), 'z', payload)
+  await redis.hset(keys.pending, 'hook/0', 1)
+  await redis.hset(keys.sinkLedger('hook'), { enqueued: 5, delivered: 2, dead: 2 })
+  await redis.hset(keys.sources, 'pods#1', JSON.stringify({ title: 'pods in shop' }))
+  await redis.hset(keys.watchLedger('pods#1'), { observed: 9, unmatched: 4, matched: 5 })
+  const ids: string[] = []
+  for (const sink of ['hook', 'hook']) {
+    const about = ['sink', sink, 'lane', `${sink}/0`, 'rule', 'all', 'reason', 'rejected', 'detail', '400']
+    ids.push(String(await redis.xadd(keys.deadLetters, '*', ...about, 'at', Date.now(), 'z', payload)))
+  }
+  return { url: server.url, ids, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+}
+
+const redisAt = (url: string) => `redis: { url: "${url}" }`
+
+test('status after a stop says so, and shows what waits and what was counted', async () => {
+  using desk = openDesk()
+  await using left = await stopped('here')
+  desk.write('kubeherald.yaml', configuration(`cluster: here\n${redisAt(left.url)}`))
+  const { code, stdout } = await desk.run('status')
+  expect(code).toBe(0)
+  expect(stdout).toContain('no process runs for cluster here')
+  expect(stdout).toMatch(/^pods in shop +stopped +9 +4 +0 +5$/m)
+  expect(stdout).toMatch(/^hook +stopped +5 +2 +2 +1 /m)
+  expect(stdout).toContain('ledger: balanced')
+})
+
+test('a cluster name under which nothing is stored is told, with those that there are', async () => {
+  using desk = openDesk()
+  await using left = await stopped('here')
+  desk.write('kubeherald.yaml', configuration(`cluster: there\n${redisAt(left.url)}`))
+  for (const [command, printed] of [
+    ['status', ''],
+    ['dead-letters list', 'no dead letters\n'],
+  ] as const) {
+    const { code, stdout, stderr } = await desk.run(...command.split(' '))
+    expect({ code, stdout }).toEqual({ code: 0, stdout: printed })
+    expect(stderr).toContain('nothing is stored under the cluster name "there"')
+    expect(stderr).toContain('there is here')
+  }
+})
+
+test('--context finds what run --context stored', async () => {
+  using desk = openDesk()
+  await using left = await stopped('blue')
+  const context = (name: string) => `  - { name: ${name}, context: { cluster: c, user: u } }`
+  const kubeconfig = desk.write(
+    'kubeconfig',
+    `current-context: green
+contexts:
+${context('green')}
+${context('blue')}
+clusters:
+  - { name: c, cluster: { server: "http://127.0.0.1:1" } }
+users:
+  - { name: u, user: {} }
+`,
+  )
+  desk.write(
+    'kubeherald.yaml',
+    configuration(`kubernetes: { kubeconfig: "${kubeconfig}" }\n${redisAt(left.url)}`),
+  )
+  const green = await desk.run('status')
+  expect(green.stderr).toContain('nothing is stored under the cluster name "green"')
+  const blue = await desk.run('status', '--context', 'blue')
+  expect(blue.stdout).toContain('for cluster blue')
+  const letters = await desk.run('dead-letters', 'list', '--context', 'blue', '--json')
+  expect(letters.stdout.trim().split('\n')).toHaveLength(2)
+})
+
+test('a missing secret and a broken rule keep nobody from status and dead-letters', async () => {
+  using desk = openDesk()
+  await using left = await stopped('here')
+  const broken = `cluster: here
+${redisAt(left.url)}
+kubernetes: { kubeconfig: nowhere }
+watch: [Pod]
+sinks: { hook: { type: webhook, url: "\${env:NO_SUCH_URL}", secret: "\${file:nowhere}" } }
+rules: [{ when: { knd: Pod } }]
+`
+  desk.write('kubeherald.yaml', broken)
+  const status = await desk.run('status')
+  expect(status.code).toBe(0)
+  expect(status.stdout).toMatch(/^hook /m)
+  expect(status.stderr).toBe(
+    'warning: kubeherald.yaml has 2 problems that do not matter here; "kubeherald check" shows more\n',
+  )
+  expect((await desk.run('dead-letters', 'list', '--sink', 'hook')).code).toBe(0)
+})
+
+test.each([
+  ['redis: { url: "${env:NO_SUCH_URL}" }', 'the environment variable NO_SUCH_URL is not set'],
+  ['redis: { ulr: "redis://127.0.0.1" }', 'did you mean "url"?'],
+  ['cluster: "-"', 'is no cluster name'],
+  ['redis: [', 'kubeherald.yaml has'],
+])('but a fault in what status needs is told: %s', async (text, told) => {
+  using desk = openDesk()
+  desk.write('kubeherald.yaml', configuration(text))
+  const { code, stderr } = await desk.run('status')
+  expect(code).toBe(2)
+  expect(stderr).toContain(told)
+})
+
+async function deadLetters(desk: Desk) {
+  const left = await stopped('here')
+  desk.write('kubeherald.yaml', configuration(`cluster: here\n${redisAt(left.url)}`))
+  return left
+}
+
+test('dead-letters refuses arguments that contradict each other', async () => {
+  using desk = openDesk()
+  await using left = await deadLetters(desk)
+  const [id = ''] = left.ids
+  const both = await desk.run('dead-letters', 'retry', '--all', id)
+  expect(both).toMatchObject({ code: 2, stderr: 'kubeherald: retry takes IDs or --all, not both\n' })
+  const sink = await desk.run('dead-letters', 'retry', id, '--sink', 'hook')
+  expect(sink.code).toBe(2)
+  expect(sink.stderr).toContain('--sink goes with --all')
+  const { stdout } = await desk.run('dead-letters', 'list', '--json')
+  expect(stdout.trim().split('\n')).toHaveLength(2)
+})
+
+test('dead-letters knows the sinks that there are', async () => {
+  using desk = openDesk()
+  await using _ = await deadLetters(desk)
+  for (const command of [['list'], ['retry', '--all']]) {
+    const { code, stderr } = await desk.run('dead-letters', ...command, '--sink', 'nosuch')
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: 'kubeherald: there is no sink "nosuch"; there are: screen, hook\n',
+    })
+  }
+})
+
+test('one dead letter goes on its way again', async () => {
+  using desk = openDesk()
+  await using left = await deadLetters(desk)
+  const one = await desk.run('dead-letters', 'retry', left.ids[0] ?? '')
+  expect(one.stdout).toBe('1 dead letter goes on its way again\n')
+  const gone = await desk.run('dead-letters', 'show', left.ids[0] ?? '')
+  expect(gone.code).toBe(2)
+  expect(gone.stderr).toContain('"kubeherald dead-letters list" shows them')
+})
+
+test('a clone run through npm is told the command that works there', async () => {
+  using desk = openDesk({ npm_lifecycle_event: 'start' })
+  await using _ = await deadLetters(desk)
+  const { stderr } = await desk.run('dead-letters', 'show', '1-1')
+  expect(stderr).toContain('"npm start -- dead-letters list" shows them')
+})

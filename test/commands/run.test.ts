@@ -1,0 +1,217 @@
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { startDemoCluster } from '../../src/demo/cluster.ts'
+import { freePort } from '../servers/ports.ts'
+import { startRedis } from '../servers/redis.ts'
+import { waitFor } from '../wait-for.ts'
+import { configuration, openDesk } from './cli.ts'
+
+const cluster = () => startDemoCluster({ random: Math.random, clock: Date })
+
+test('a configuration in the working directory without a cluster is an error, not a demo', async () => {
+  using desk = openDesk()
+  desk.write('kubeherald.yaml', configuration())
+  const { code, stdout, stderr } = await desk.run()
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toBe(
+    'kubeherald: no cluster: there is no kubeconfig ($KUBECONFIG, ~/.kube/config), and this is no pod\n',
+  )
+})
+
+test('kubernetes.kubeconfig of a configuration in the working directory counts', async () => {
+  using desk = openDesk()
+  await using kubernetes = await cluster()
+  desk.write('kubeherald.yaml', configuration(`kubernetes: { kubeconfig: "${kubernetes.kubeconfig}" }`))
+  const program = desk.start()
+  await waitFor(() => program.output().includes(' started"'), {
+    what: () => `the start: ${program.output()}`,
+  })
+  expect(program.output()).toContain(`"server":"${kubernetes.url}"`)
+  await program.end('SIGTERM')
+})
+
+test('with neither a configuration nor a cluster the demo stands in, and says so', async () => {
+  using desk = openDesk()
+  const program = desk.start()
+  await waitFor(() => program.output().includes('"source":"/clusters/demo"'), {
+    what: () => program.output(),
+  })
+  expect(program.output()).toContain('cluster  none found, so a demo cluster inside this process')
+  expect(program.output()).toContain('"kubeherald status --demo" shows more')
+  await program.end('SIGTERM')
+})
+
+test('what still waits at the end of a demo is said to go with it', async () => {
+  using desk = openDesk()
+  const sink = `{ type: webhook, url: "http://127.0.0.1:${await freePort()}" }`
+  const file = desk.write('mine.yaml', configuration().replace('{ type: stdout }', sink))
+  const program = desk.start('demo', '-c', file)
+  await waitFor(() => program.output().includes('the sink fails'), { what: () => program.output() })
+  await program.end('SIGTERM')
+  expect(program.output()).toMatch(
+    /kubeherald stopped: (1 delivery is pending; it is|\d+ deliveries are pending; they are) deleted with the demo\n$/,
+  )
+})
+
+test('a Ctrl-C that comes twice at once, as through npm, is one', async () => {
+  using desk = openDesk()
+  const program = desk.start('demo')
+  await waitFor(() => program.output().includes('http '), { what: () => `the banner: ${program.output()}` })
+  process.kill(program.pid, 'SIGINT')
+  await program.end('SIGINT')
+  expect(program.output()).toContain('kubeherald stopped: ')
+})
+
+test('among JSON logs the last line and warnings are JSON too', async () => {
+  using desk = openDesk()
+  await using kubernetes = await cluster()
+  desk.write(
+    'kubeherald.yaml',
+    `kubernetes: { kubeconfig: "${kubernetes.kubeconfig}" }
+server: { port: 0 }
+watch: [ConfigMap]
+sinks: { screen: { type: webhook, url: "http://127.0.0.1:9/" }, spare: { type: stdout } }
+rules: [{ name: all, to: [screen] }]
+`,
+  )
+  const program = desk.start()
+  await waitFor(() => program.output().includes(' started"'), {
+    what: () => `the start: ${program.output()}`,
+  })
+  await program.end('SIGTERM')
+  const lines = program.output().trim().split('\n')
+  const told = lines.map((line) => JSON.parse(line))
+  expect(told).toContainEqual(expect.objectContaining({ level: 'warn', line: 4, file: 'kubeherald.yaml' }))
+  expect(told.at(-1)).toMatchObject({ msg: 'kubeherald stopped: nothing is pending', pending: 0 })
+})
+
+test('a demo reads no configuration but the one of -c, and never its Redis or cluster name', async () => {
+  using desk = openDesk()
+  desk.write('kubeherald.yaml', 'this is no configuration')
+  const file = desk.write(
+    'mine.yaml',
+    configuration(`cluster: prod\nredis: { url: "redis://127.0.0.1:${await freePort()}" }`),
+  )
+  const program = desk.start('demo')
+  await waitFor(() => program.output().includes('http '), { what: () => `the banner: ${program.output()}` })
+  expect(program.output()).toContain('a demo cluster inside this process, as asked for')
+  await program.end('SIGTERM')
+  const own = desk.start('demo', '-c', file)
+  await waitFor(() => own.output().includes('"source":"/clusters/demo"'), { what: () => own.output() })
+  expect(own.output()).toContain(`${file} (a demo does not use its redis, cluster)`)
+  await own.end('SIGTERM')
+  expect(existsSync(join(desk.dir, 'state', 'kubeherald', 'demo'))).toBe(false)
+})
+
+test('a second demo is refused and leaves the first one its data; --state-dir gives it a place of its own', async () => {
+  using desk = openDesk()
+  const first = desk.start('demo')
+  await waitFor(() => first.output().includes('http '), { what: () => `the banner: ${first.output()}` })
+  const { code, stderr } = await desk.run('demo')
+  expect(code).toBe(1)
+  expect(stderr).toContain('another kubeherald')
+  expect(existsSync(join(desk.dir, 'state', 'kubeherald', 'demo', 'redis.sock'))).toBe(true)
+  const second = desk.start('demo', '--state-dir', join(desk.dir, 'other'))
+  await waitFor(() => second.output().includes('http '), { what: () => `the banner: ${second.output()}` })
+  const { stdout } = await desk.run('status', '--demo', '--state-dir', join(desk.dir, 'other'))
+  expect(stdout).toContain(String(second.pid))
+  await second.end('SIGTERM')
+  await first.end('SIGTERM')
+})
+
+test.each(['watch', 'deliver'])('--role %s without cluster: says what to write', async (role) => {
+  using desk = openDesk()
+  desk.write('kubeherald.yaml', configuration('redis: { url: "redis://127.0.0.1:1" }'))
+  const { code, stderr } = await desk.run('run', '--role', role)
+  expect(code).toBe(2)
+  expect(stderr).toContain(`--role ${role} shares its work`)
+  expect(stderr).toContain('cluster: NAME')
+  expect(stderr).not.toContain('redis: {')
+})
+
+test('a start that fails with connections open ends', async () => {
+  using desk = openDesk()
+  await using redis = await startRedis()
+  await using kubernetes = await cluster()
+  await redis.command('RPUSH', '{kubeherald:here}:salt', 'no string')
+  desk.write(
+    'kubeherald.yaml',
+    configuration(
+      `cluster: here\nredis: { url: "${redis.url}" }\nkubernetes: { kubeconfig: "${kubernetes.kubeconfig}" }`,
+    ),
+  )
+  const { code, stderr } = await desk.run()
+  expect(code).toBe(1)
+  expect(stderr).toContain('WRONGTYPE')
+})
+
+test('SIGTERM ends a start that waits for a silent Redis', async () => {
+  using desk = openDesk()
+  await using kubernetes = await cluster()
+  let asked = false
+  const silent = createServer((socket) => {
+    asked = true
+    socket.on('error', () => {})
+  })
+  silent.listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  const { port } = silent.address() as { port: number }
+  desk.write(
+    'kubeherald.yaml',
+    configuration(
+      `redis: { url: "redis://127.0.0.1:${port}" }\nkubernetes: { kubeconfig: "${kubernetes.kubeconfig}" }`,
+    ),
+  )
+  const program = desk.start()
+  await waitFor(() => asked, { what: 'a connection' })
+  const sinceMs = Date.now()
+  await program.end('SIGTERM')
+  expect(Date.now() - sinceMs).toBeLessThan(9_000)
+  expect(program.output()).toContain('stopped before its start was complete')
+  silent.close()
+})
+
+test('bad kubeconfigs and contexts are told in words, with exit code 2', async () => {
+  using desk = openDesk()
+  await using kubernetes = await cluster()
+  const file = desk.write('kubeherald.yaml', configuration('kubernetes: { kubeconfig: nowhere }'))
+  const missing = await desk.run()
+  expect(missing.code).toBe(2)
+  expect(missing.stderr).toMatch(
+    /^kubeherald: cannot read the kubeconfig \S+nowhere: there is no such file or directory\n$/,
+  )
+  desk.write('kubeherald.yaml', configuration(`kubernetes: { kubeconfig: "${kubernetes.kubeconfig}" }`))
+  for (const command of ['run', 'check']) {
+    const { code, stderr } = await desk.run(command, '--config', file, '--context', 'nope')
+    expect(code).toBe(2)
+    expect(stderr).toContain('has no context "nope" with a cluster; it has demo')
+  }
+})
+
+test.each([
+  ['/proc/kubeherald', 'no directory can be made in /proc'],
+  ['/etc/hosts', '/etc/hosts is a file'],
+])('--state-dir %s is refused at once', async (dir, reason) => {
+  using desk = openDesk()
+  const { code, stderr } = await desk.run('demo', '--state-dir', dir)
+  expect(code).toBe(2)
+  expect(stderr).toBe(
+    `kubeherald: cannot use the state directory ${dir}/demo: ${reason}; choose another with --state-dir\n`,
+  )
+})
+
+test('an address that is not of this machine is blamed on the host', async () => {
+  using desk = openDesk()
+  const file = desk.write(
+    'mine.yaml',
+    configuration().replace('{ port: 0 }', '{ host: 192.0.2.1, port: 9464 }'),
+  )
+  const { code, stderr } = await desk.run('demo', '-c', file)
+  expect(code).toBe(1)
+  expect(stderr).toContain(
+    'cannot listen on 192.0.2.1:9464: this machine has no such address; set server.host',
+  )
+})
