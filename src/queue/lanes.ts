@@ -149,17 +149,17 @@ function startWorker(parts: LanesParts, outlets: ReadonlyMap<string, Outlet>, wa
   const { keys, log } = parts
   const closing = new AbortController()
   const memory: LaneMemory = new Map()
-  const worker = new Worker<{ lane: string }>(
+  const worker = new Worker<{ lane: string }, string | undefined>(
     QUEUE,
     async (job, _token, lost) => {
       const { lane } = job.data
       const outlet = outlets.get(sinkOf(lane))
       // Another configuration's: whoever has the sink wakes the lane again.
-      if (!outlet) return
+      if (!outlet) return undefined
       const signal = lost ? AbortSignal.any([closing.signal, lost]) : closing.signal
       const end = await takeTurn(parts, lane, outlet, memory, signal)
       if (end.kind === 'delayed') throw new LaneDelayed(end.detail, end.afterMs)
-      if (end.kind === 'more') wake([lane])
+      return end.kind
     },
     {
       connection: parts.workerConnection,
@@ -174,6 +174,10 @@ function startWorker(parts: LanesParts, outlets: ReadonlyMap<string, Outlet>, wa
   )
   worker.on('lockRenewalFailed', (ids) => {
     for (const id of ids) worker.cancelJob(id, 'lock lost')
+  })
+  // Only now: asked for before its end, the next turn would be this worker's again, and others would never get one.
+  worker.on('completed', ({ data: { lane } }, end) => {
+    if (end === 'more') wake([lane])
   })
   worker.on('failed', (_job, error) => {
     if (!(error instanceof LaneDelayed)) log.error({ error }, 'a turn failed; its lane will be tried again')
