@@ -1,4 +1,3 @@
-import { checkRule } from '../rules/compile.ts'
 import { eventKeysOf } from '../rules/conditions.ts'
 import { type Pattern, parsePatterns } from '../rules/pattern.ts'
 import type { When } from '../rules/schema.ts'
@@ -30,12 +29,11 @@ export function checkReach(draft: Draft, document: ConfigDocument): Problem[] {
   if (!watched) return []
   const reached = new Set<Watched>()
   const problems = draft.rules.flatMap((rule) => {
-    if (!rule.complete || checkRule(rule).length > 0) return []
-    const reach = reachOf(rule.when, watched)
+    const reach = reachOf(rule.sound, watched)
     for (const entry of reach.entries) if (rule.drop !== true) reached.add(entry)
     return reach.blocked ? reach.blocked(document, ['rules', rule.index, 'when'], rule) : []
   })
-  if (problems.length > 0) return problems
+  if (problems.length > 0 || draft.rules.length === 0) return problems
   const idle = watched.filter((entry) => !reached.has(entry))
   return idle.map(({ index, kind }) =>
     document.problem(['watch', index], `no rule sends anything about ${titleOf(kind)}`, {
@@ -73,12 +71,12 @@ function reachOf(
   return { entries, blocked: (document, path) => [noNamespace(document, path, answering)] }
 }
 
-/** Undefined when an entry was not understood: nobody knows what it would have been. */
+/** Undefined when the kind of an entry was not understood: nobody knows what it would have been. */
 function watchedBy({ watch }: Draft): Watched[] | undefined {
   if (watch.length === 0) return undefined
   const watched = watch.map(({ index, kind: text, namespaces, complete }) => {
-    const kind = complete && text !== undefined ? watchedKindOf(text) : undefined
-    return kind && { index, kind, namespaces }
+    const kind = text === undefined ? undefined : watchedKindOf(text)
+    return kind && { index, kind, namespaces: complete ? namespaces : undefined }
   })
   return watched.every((it) => it !== undefined) ? watched : undefined
 }

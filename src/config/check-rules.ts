@@ -18,11 +18,10 @@ export function checkRules(draft: Draft, document: ConfigDocument): Problem[] {
 
 function checkConditions({ index, when }: RuleDraft, document: ConfigDocument): Problem[] {
   const path = ['rules', index]
-  const faults = checkRule({ when })
-  if (faults.length > 0) return faultProblems(faults, path, document)
   const namespaces = when.namespace === undefined ? [] : namespaceFaults(when.namespace)
   const regarding = when.regarding?.namespace === undefined ? [] : namespaceFaults(when.regarding.namespace)
   return [
+    ...faultProblems(checkRule({ when }), path, document),
     ...faultProblems(namespaces, [...path, 'when', 'namespace'], document),
     ...faultProblems(regarding, [...path, 'when', 'regarding', 'namespace'], document),
   ]
@@ -84,8 +83,10 @@ function checkOrder({ index, name }: RuleDraft, { rules }: Draft, document: Conf
   return problems
 }
 
-/** The sinks that no rule names: perhaps a rule is missing. */
+/** The sinks that no rule names: perhaps a rule is missing. Nothing while it is open where a rule sends to. */
 export function checkUnusedSinks({ sinks = [], rules }: Draft, document: ConfigDocument): Problem[] {
+  const isOpen = ({ to, drop }: RuleDraft) => (to ? to.some((name) => !sinks.includes(name)) : drop !== true)
+  if (rules.length === 0 || rules.some(isOpen)) return []
   const used = new Set(rules.flatMap(({ to = [] }) => to))
   return sinks
     .filter((name) => !used.has(name))

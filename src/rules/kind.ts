@@ -24,10 +24,10 @@ export type KindTest = (names: KindNames) => boolean
 /** Compiles the `kind` of a rule: exact names in any spelling, globs and expressions over them. */
 export function compileKinds(patterns: Patterns): Compiled<KindTest> {
   const parsed = parsePatterns(patterns)
-  if (!parsed.ok) return parsed
   const faults = listOf(patterns).flatMap((text, index) =>
-    under(typeof patterns === 'string' ? [] : [index], spellingFaults(parsed.value[index], text)),
+    under(typeof patterns === 'string' ? [] : [index], spellingFaults(text)),
   )
+  if (!parsed.ok) return { ok: false, faults: [...parsed.faults, ...faults] }
   if (faults.length > 0) return { ok: false, faults }
   const negative = parsed.value.filter((it) => it.negated).map(kindTest)
   const positive = parsed.value.filter((it) => !it.negated).map(kindTest)
@@ -69,8 +69,10 @@ export function pluralOf(kind: string): string {
   return /(s|x|z|ch|sh)$/.test(lower) ? `${lower}es` : `${lower}s`
 }
 
-function spellingFaults(pattern: Pattern | undefined, text: string): Fault[] {
-  if (pattern?.form !== 'literal' || parseSpelling(pattern.text)) return []
+function spellingFaults(text: string): Fault[] {
+  const parsed = parsePattern(text)
+  if (!parsed.ok || parsed.value.form !== 'literal' || parseSpelling(parsed.value.text)) return []
+  const pattern = parsed.value
   const fault = faulty(pattern.text === '' ? 'is empty: name a kind' : `"${pattern.text}" is no kind`, {
     hint: 'write it as Deployment, deployments.apps or apps/v1/Deployment',
     offset: text.startsWith('!') ? 1 : 0,

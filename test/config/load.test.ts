@@ -103,11 +103,12 @@ test.each([
 })
 
 test('anchors, aliases and merge keys work, and problems lie where the text is', async () => {
+  const watch = '[Pod]'
   const rules = `  - &base { name: first, when: { kind: Pod, nam: web }, to: screen }
   - <<: *base
     name: second
     when: { kind: Pod }`
-  expect(await tellings(withRules(rules))).toEqual(['4:45 unknown key "nam"'])
+  expect(await tellings(withRules(rules, watch))).toEqual(['4:45 unknown key "nam"'])
   expect(await loadText(withRules(rules.replace('nam: web', 'name: web')))).toMatchObject({
     ok: true,
     config: { rules: [{}, { name: 'second', when: { kind: 'Pod' }, to: ['screen'] }] },
@@ -166,6 +167,23 @@ test('a sink that no rule names and a watch that no rule uses are warnings', asy
     ok: true,
     warnings: [{ severity: 'warning' }, { severity: 'warning' }],
   })
+})
+
+test('warnings are told beside errors, unless they may only follow from one', async () => {
+  const text = (rules: string) =>
+    `watch: [Pod, Node, Deploymnet]\nsinks: { a: { type: stdout }, b: { type: stdout } }\nrules:\n${rules}`
+  expect(await tellings(text('  - { name: r, when: { kind: Pod, reason: 5 }, to: a }'))).toEqual([
+    '4:43 "reason" must be text or a list, not the number 5',
+    '1:20 no cluster has a built-in kind Deploymnet',
+    '1:14 no rule sends anything about Node',
+    '1:20 no rule sends anything about Deploymnet',
+    '2:31 no rule sends anything to "b"',
+  ])
+  expect(await tellings(text('  - { name: r, when: { kind: 5 }, to: [a, bb] }'))).toEqual([
+    '4:30 "kind" must be text or a list, not the number 5',
+    '1:20 no cluster has a built-in kind Deploymnet',
+    '4:43 there is no sink "bb"',
+  ])
 })
 
 test('a watch of what is nearly a built-in kind is a warning: it may be a custom resource', async () => {
