@@ -1,4 +1,5 @@
 import { checkRule } from '../rules/compile.ts'
+import { dropsAll } from './check-shadow.ts'
 import type { ConfigDocument } from './document.ts'
 import type { Draft, RuleDraft } from './draft.ts'
 import { faultProblems } from './fault-problems.ts'
@@ -72,9 +73,7 @@ function checkOrder({ index, name }: RuleDraft, { rules }: Draft, document: Conf
     const hint = `the first one is in line ${line(same)}`
     problems.push(document.problem(['rules', index, 'name'], `two rules are called "${name}"`, { hint }))
   }
-  const wall = above.find(
-    (rule) => rule.complete && rule.drop === true && Object.keys(rule.when).length === 0,
-  )
+  const wall = above.find(dropsAll)
   if (wall) {
     const hint = `move it above, or give the rule in line ${line(wall)} a "when"`
     const message = `no event comes here: the rule in line ${line(wall)} drops everything`
