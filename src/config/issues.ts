@@ -3,8 +3,10 @@ import type { ConfigDocument, Path } from './document.ts'
 import { misplacedHint, missingHints } from './key-hints.ts'
 import { knownKeysAt } from './known-keys.ts'
 import type { Problem } from './problem.ts'
-import { type Issue, sentenceOf } from './sentences.ts'
+import { type Issue, ownMessage, sentenceOf } from './sentences.ts'
+import { shapeHint } from './shape-hints.ts'
 import { nearest, suggest } from './suggest.ts'
+import type { Located } from './yaml-tree.ts'
 
 /** What is checked, and where it stands in the file. */
 export interface Subject {
@@ -39,10 +41,15 @@ function problemsOfIssue(subject: Subject, issue: Issue, steps: Path): Problem[]
   if (!found)
     return [document.problem(path, `${name} is missing`, { hint: missingHints[String(path.at(-1))] })]
   if (found.value === null) return [emptyValue(document, path, name)]
-  const message = sentenceOf(issue, found)
-  return [
-    document.problem(path, joined(name, message), { hint: valueHint(issue, found.value, found.written) }),
-  ]
+  const shown = isSecret(path) && found.source !== undefined ? { ...found, source: '***' } : found
+  const message = sentenceOf(issue, shown)
+  const hint = shapeHint(path, found) ?? valueHint(issue, shown)
+  return [document.problem(path, joined(name, message), { hint })]
+}
+
+/** A number may be a password too. */
+function isSecret(path: Path): boolean {
+  return path.some((step) => /secret|token|passw|api-?key|authorization|credential/i.test(String(step)))
 }
 
 function unknownKeys(
@@ -87,17 +94,21 @@ function emptyValue(document: ConfigDocument, path: Path, name: string): Problem
   return document.problem(path, `${name} has no value`, { hint })
 }
 
-function valueHint(issue: Issue, value: unknown, written: string | undefined): string | undefined {
+function valueHint(issue: Issue, { value, written, source }: Located): string | undefined {
   if (issue.code === 'invalid_value' && typeof value === 'string' && written === undefined) {
     const near = nearest(value, (issue.values as unknown[]).map(String))
     return near === undefined ? undefined : `did you mean "${near}"?`
   }
-  const wantsText = issue.expected === 'string' || issue.code === 'invalid_union'
-  if (wantsText && (typeof value === 'number' || typeof value === 'boolean'))
-    return `as text it needs quotes: "${value}"`
+  if (ownMessage(issue) === undefined && wantsText(issue) && source !== undefined)
+    return source === '***' ? 'as text it needs quotes' : `as text it needs quotes: "${source}"`
   if (written !== undefined && typeof issue.expected === 'string')
     return `what \${…} stands for is always text`
   return undefined
+}
+
+function wantsText({ expected, errors = [] }: Issue): boolean {
+  const branches = errors as readonly (readonly Issue[])[]
+  return expected === 'string' || branches.some(([issue]) => issue?.expected === 'string')
 }
 
 /** `"port"`, or `"namespaces", entry 2`. */

@@ -1,4 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are references of the configuration
+import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
@@ -155,6 +156,16 @@ test('passwords that were written into the file are hidden in the shown lines', 
   if (loaded.ok) throw new Error('it was accepted')
   const answer = formatProblems(loaded.problems, text)
   expect(answer).toContain('"http://u:*******@redis"')
+})
+
+test('what a message says to write is accepted', async () => {
+  const made = `whsec_${randomBytes(32).toString('base64')}`
+  const sink = (timeout: string, secret: string) =>
+    `watch: [Pod]\nsinks: { a: { type: webhook, url: "https://foo.com/x", timeout: ${timeout}, secret: "${secret}" } }\nrules: [{ name: r, to: a }]`
+  const told = await tellings(sink('10', 'wrong'))
+  expect(told[0]).toContain('needs a unit: 10s, 10ms or 10m')
+  expect(told[1]).toContain('echo "whsec_$(openssl rand -base64 32)"')
+  for (const timeout of ['10s', '10ms', '10m']) expect(await tellings(sink(timeout, made))).toEqual([])
 })
 
 test('a sink that no rule names and a watch that no rule uses are warnings', async () => {
