@@ -43,9 +43,8 @@ export function readDocument(file: string, text: string, interpolation: Interpol
     logLevel: 'error',
   })
   const readable = parsed.errors.length === 0
-  const tags = parsed.warnings.filter(({ code }) => code === 'TAG_RESOLVE_FAILED')
   const { root, faults, broken } = buildTree(parsed, text, (value) => interpolate(value, interpolation))
-  const found = [...syntaxFaults([...parsed.errors, ...tags], text), ...(readable ? faults : [])]
+  const found = [...syntaxFaults(parsed, text), ...(readable ? faults : [])]
 
   function problemAt(
     { start, end }: Span,
