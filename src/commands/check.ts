@@ -19,7 +19,7 @@ interface CheckOptions {
 export async function check(options: CheckOptions): Promise<number> {
   const { config, file, warnings } = await readConfiguration(options.config, builtInSinks)
   process.stdout.write(warnings)
-  const summary = `${config.watch.length} watch entries, ${config.sinks.length} sinks, ${config.rules.length} rules`
+  const summary = summaryOf(config)
   const access = { ...kubernetesOf(config, options), env: process.env }
   if (options.offline || !findKubeconfig(access)) {
     process.stdout.write(
@@ -44,6 +44,16 @@ export async function check(options: CheckOptions): Promise<number> {
   } finally {
     await client.close()
   }
+}
+
+/** `1 watch entry, 2 sinks, 3 rules`. */
+function summaryOf({ watch, sinks, rules }: Config): string {
+  const count = (n: number, one: string, many: string) => `${n} ${n === 1 ? one : many}`
+  return [
+    count(watch.length, 'watch entry', 'watch entries'),
+    count(sinks.length, 'sink', 'sinks'),
+    count(rules.length, 'rule', 'rules'),
+  ].join(', ')
 }
 
 function describe({ sources, waiting, problems }: WatchPlan, cluster: string): string {

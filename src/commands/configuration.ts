@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { basename, dirname, resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { findConfig } from '../config/find.ts'
 import { type LoadOptions, loadConfig } from '../config/load.ts'
 import { formatProblems } from '../config/problem.ts'
@@ -33,7 +33,7 @@ export async function readConfiguration(
     return { config: loaded.config, file, warnings: formatProblems(loaded.warnings, text, { colour }) }
   const count = loaded.problems.filter(({ severity }) => severity === 'error').length
   throw new UsageError(
-    `${basename(shown)} has ${count} ${count === 1 ? 'problem' : 'problems'}\n\n${formatProblems(loaded.problems, text, { colour })}`,
+    `${shown} has ${count} ${count === 1 ? 'problem' : 'problems'}\n\n${formatProblems(loaded.problems, text, { colour })}`,
   )
 }
 

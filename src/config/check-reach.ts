@@ -111,7 +111,7 @@ function kindProblems(
 ): Problem[] {
   const kindPath = [...path, 'kind']
   const isList = document.at(kindPath)?.items !== undefined
-  const titles = watched.map(({ kind }) => titleOf(kind)).join(', ')
+  const titles = titlesOf(watched)
   if (unwatched.length === 0)
     return [document.problem(kindPath, 'no watched kind matches this', { hint: `watched: ${titles}` })]
   const known = watched.flatMap(({ kind }) => namesOf(kind))
@@ -145,7 +145,7 @@ function noEvent(
     })
   }
   const kind = ofKind[0] ? titleOf(ofKind[0].kind) : 'Pod'
-  const message = `only Events have ${what}, and this rule is for ${ofKind.map((it) => titleOf(it.kind)).join(', ')}`
+  const message = `only Events have ${what}, and this rule is for ${titlesOf(ofKind)}`
   const hint = `for Events about such objects: when: { kind: Event, regarding: { kind: ${kind} }, … }`
   return document.problem([...path, key], message, { atKey: true, hint })
 }
@@ -158,12 +158,16 @@ function reachesNamespace({ namespace }: When, { kind, namespaces }: Watched): b
 function noNamespace(document: ConfigDocument, path: Path, entries: readonly Watched[]): Problem {
   const place = [...path, 'namespace']
   if (entries.every(({ kind }) => isClusterScoped(kind))) {
-    const titles = entries.map(({ kind }) => titleOf(kind)).join(', ')
-    return document.problem(place, `${titles} objects are in no namespace`, { hint: 'leave "namespace" out' })
+    return document.problem(place, `${titlesOf(entries)} objects are in no namespace`, {
+      hint: 'leave "namespace" out',
+    })
   }
   const watched = [...new Set(entries.flatMap(({ namespaces }) => namespaces ?? []))].join(', ')
-  const kinds = [...new Set(entries.map(({ kind }) => titleOf(kind)))].join(', ')
-  return document.problem(place, `${kinds} objects of this namespace are not watched`, {
+  return document.problem(place, `${titlesOf(entries)} objects of this namespace are not watched`, {
     hint: `watched: ${watched}`,
   })
+}
+
+function titlesOf(entries: readonly Watched[]): string {
+  return [...new Set(entries.map(({ kind }) => titleOf(kind)))].join(', ')
 }

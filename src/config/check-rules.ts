@@ -1,11 +1,12 @@
 import { checkRule } from '../rules/compile.ts'
+import { Rule } from '../rules/schema.ts'
 import { dropsAll } from './check-shadow.ts'
 import type { ConfigDocument } from './document.ts'
 import type { Draft, RuleDraft } from './draft.ts'
 import { faultProblems } from './fault-problems.ts'
 import { namespaceFaults } from './namespaces.ts'
 import type { Problem } from './problem.ts'
-import { suggest } from './suggest.ts'
+import { nearest, suggest } from './suggest.ts'
 
 /** What no schema sees in `rules`: conditions that cannot be read, names that lead nowhere, rules without effect. */
 export function checkRules(draft: Draft, document: ConfigDocument): Problem[] {
@@ -41,7 +42,10 @@ function checkEffect({ index, drop, to }: RuleDraft, document: ConfigDocument): 
     ]
   }
   const doesNothing = !has('to') && (!has('drop') || drop === false)
-  if (!doesNothing) return []
+  const known = Object.keys(Rule.shape)
+  const unknown = [...(document.at(path)?.entries?.keys() ?? [])].filter((key) => !known.includes(key))
+  const isMisspelt = unknown.some((key) => /^(to|drop)$/.test(nearest(key, known) ?? ''))
+  if (!doesNothing || isMisspelt) return []
   return [
     document.problem(path, 'this rule does nothing', {
       hint: 'say where it sends to ("to: [sink]"), or "drop: true"',

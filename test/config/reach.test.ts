@@ -80,7 +80,6 @@ test('an entry of watch that is not understood silences only what depends on it'
     '[{ kid: Pod }]',
   )
   expect(await tellings(text)).toEqual([
-    '1:9 "kind" is missing',
     '1:11 unknown key "kid"',
     '4:50 "name" has an expression that RE2 cannot read: missing closing )',
     '4:61 there is no sink "nowhere"',
