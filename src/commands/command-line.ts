@@ -94,7 +94,10 @@ function describeDeadLetters(program: Command, exit: (code: number) => void): vo
 
 function common(command: Command): Command {
   return command
-    .option('-c, --config <file>', 'default: $KUBEHERALD_CONFIG, else ./kubeherald.yaml')
+    .option(
+      '-c, --config <file>',
+      'default: $KUBEHERALD_CONFIG, else ./kubeherald.yaml; "-" is standard input',
+    )
     .option(
       '--state-dir <dir>',
       'where the private Redis keeps its data; default: $XDG_STATE_HOME/kubeherald',
