@@ -1,7 +1,8 @@
+import { listHint } from '../rules/comma.ts'
 import { checkRule } from '../rules/compile.ts'
 import { Rule } from '../rules/schema.ts'
 import { dropsAll } from './check-shadow.ts'
-import type { ConfigDocument } from './document.ts'
+import type { ConfigDocument, Path } from './document.ts'
 import type { Draft, RuleDraft } from './draft.ts'
 import { faultProblems } from './fault-problems.ts'
 import { namespaceFaults } from './namespaces.ts'
@@ -58,13 +59,22 @@ function checkTargets({ index, to = [] }: RuleDraft, { sinks }: Draft, document:
   const path = ['rules', index, 'to']
   const isList = document.at(path)?.items !== undefined
   return to.flatMap((sink, at) => {
-    if (sinks.includes(sink)) return []
+    if (sinks.includes(sink)) return to.indexOf(sink) < at ? [namedTwice(sink, [...path, at], document)] : []
     const place = isList ? [...path, at] : path
     const written = document.at(place)?.written
     if (written !== undefined) return [document.problem(place, `what ${written} stands for is no sink`)]
     return [
-      document.problem(place, `there is no sink "${sink}"`, { hint: suggest(sink, sinks, 'there are') }),
+      document.problem(place, `there is no sink "${sink}"`, {
+        hint: sink.includes(',') ? listHint(sink) : suggest(sink, sinks, 'there are'),
+      }),
     ]
+  })
+}
+
+function namedTwice(sink: string, place: Path, document: ConfigDocument): Problem {
+  return document.problem(place, `"${sink}" stands here twice`, {
+    hint: 'one event reaches one sink once: leave one out',
+    severity: 'warning',
   })
 }
 

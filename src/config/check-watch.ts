@@ -65,8 +65,8 @@ function checkRepeat(entry: WatchDraft, first: Map<string, number>, document: Co
 function noKind(kind: string, path: Path, document: ConfigDocument): Problem {
   const written = document.at(path)?.written
   const message = written === undefined ? `"${kind}" is no kind` : `what ${written} stands for is no kind`
-  const hint = /[*?!]/.test(kind)
-    ? 'an entry watches one kind; patterns are for rules'
+  const hint = /[*?!,]/.test(kind)
+    ? 'an entry watches one kind; patterns and lists are for rules'
     : 'write it as Deployment, deployments.apps or apps/v1/Deployment'
   return document.problem(path, message, { hint })
 }

@@ -1,3 +1,4 @@
+import { checkCommas } from './check-commas.ts'
 import { checkReach } from './check-reach.ts'
 import { checkRules, checkUnusedSinks } from './check-rules.ts'
 import { checkShadow } from './check-shadow.ts'
@@ -11,6 +12,7 @@ export function crossCheck(draft: Draft, document: ConfigDocument): Problem[] {
   return [
     ...checkWatch(draft, document),
     ...checkRules(draft, document),
+    ...checkCommas(draft, document),
     ...checkShadow(draft, document),
     ...checkReach(draft, document),
     ...checkUnusedSinks(draft, document),

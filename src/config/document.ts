@@ -63,7 +63,7 @@ export function readDocument(file: string, text: string, interpolation: Interpol
   return {
     readable,
     value: root?.value,
-    problems: found.map((fault: TreeFault) => problemAt(fault, fault.message, { hint: fault.hint })),
+    problems: found.map((fault: TreeFault) => problemAt(fault, fault.message, fault)),
     problem: (path, message, placing = {}) => problemAt(placeOf(root, path, placing), message, placing),
     isEcho: (problem) => brokenAt.has(placeKey(problem)),
     at: (path) => walk(root, path)?.value,

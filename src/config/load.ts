@@ -32,7 +32,7 @@ export async function loadConfig({ file, text, env, readFile, sinkTypes }: LoadO
   if (!root?.entries)
     return { ok: false, problems: document.problems.length > 0 ? document.problems : [notAMap(document)] }
 
-  const parsed = ConfigFile.safeParse(root.value)
+  const parsed = ConfigFile.safeParse(withoutExtensions(root.value))
   const issues = parsed.success
     ? []
     : problemsOf({ document, schema: ConfigFile, prefix: [] }, parsed.error.issues)
@@ -44,6 +44,11 @@ export async function loadConfig({ file, text, env, readFile, sinkTypes }: LoadO
   if (!parsed.success || errors.length > 0) return { ok: false, problems }
   const kubernetes = resolvePath(parsed.data.kubernetes, folder)
   return { ok: true, config: { ...parsed.data, kubernetes, sinks }, warnings: problems, document }
+}
+
+/** Keys such as `x-defaults` hold what anchors share. */
+function withoutExtensions(value: unknown): unknown {
+  return Object.fromEntries(Object.entries(value as object).filter(([key]) => !key.startsWith('x-')))
 }
 
 /** A kubeconfig is found from the configuration, wherever the program was started. */

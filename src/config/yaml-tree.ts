@@ -43,6 +43,7 @@ export interface Entry {
 export interface TreeFault extends Span {
   message: string
   hint?: string
+  severity?: 'warning'
 }
 
 export interface Tree {
@@ -123,11 +124,14 @@ function buildScalar(at: Building, node: Scalar, span: Span): Located {
   const textStart = span.start + (node.type === 'PLAIN' ? 0 : 1)
   const isVerbatim = at.text.startsWith(node.value, textStart)
   const { text: value, secrets, faults } = at.fill(node.value)
-  for (const { offset, length, message, hint } of faults) {
+  for (const { offset, length, ...rest } of faults) {
     const start = textStart + offset
-    fault(at, isVerbatim ? { start, end: start + length } : span, message, hint)
+    at.faults.push({
+      ...(isVerbatim ? { start, end: start + length } : { start: span.start, end: span.end }),
+      ...rest,
+    })
   }
-  if (faults.length > 0) at.broken.push(span)
+  if (faults.some(({ severity }) => severity !== 'warning')) at.broken.push(span)
   const located = { ...span, value, secrets, size: 1 }
   if (value !== node.value || secrets.length > 0) return { ...located, written: node.value }
   return isVerbatim ? { ...located, textStart } : located

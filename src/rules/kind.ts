@@ -1,4 +1,5 @@
 import { builtInKinds } from './built-in-kinds.ts'
+import { isJoined, listHint } from './comma.ts'
 import { type Compiled, compiled, type Fault, faulty, under } from './fault.ts'
 import { type Pattern, parsePattern, parsePatterns } from './pattern.ts'
 import { listOf, type Patterns } from './schema.ts'
@@ -71,10 +72,13 @@ export function pluralOf(kind: string): string {
 
 function spellingFaults(text: string): Fault[] {
   const parsed = parsePattern(text)
-  if (!parsed.ok || parsed.value.form !== 'literal' || parseSpelling(parsed.value.text)) return []
+  if (!parsed.ok) return []
   const pattern = parsed.value
+  const joined = isJoined(pattern)
+  if (!joined && (pattern.form !== 'literal' || parseSpelling(pattern.text))) return []
+  const spellings = 'write it as Deployment, deployments.apps or apps/v1/Deployment'
   const fault = faulty(pattern.text === '' ? 'is empty: name a kind' : `"${pattern.text}" is no kind`, {
-    hint: 'write it as Deployment, deployments.apps or apps/v1/Deployment',
+    hint: joined ? listHint(text) : spellings,
     offset: text.startsWith('!') ? 1 : 0,
   })
   return fault.faults

@@ -116,6 +116,19 @@ test('anchors, aliases and merge keys work, and problems lie where the text is',
   })
 })
 
+test('keys that begin with x- hold what anchors share', async () => {
+  const text = `x-shared:
+  team: &team { kind: Pod, labels: team=shop }
+${withRules('  - { name: all, when: { <<: *team, name: web }, to: screen }', '[Pod]')}`
+  expect(await loadText(text)).toMatchObject({
+    ok: true,
+    warnings: [],
+    config: { rules: [{ when: { kind: 'Pod', labels: 'team=shop', name: 'web' } }] },
+  })
+  expect(await tellings(text.replace('x-shared', 'y-shared'))).toEqual(['1:1 unknown key "y-shared"'])
+  expect(await tellings(text.replace('all,', 'all, x-note: n,'))).toEqual(['6:18 unknown key "x-note"'])
+})
+
 test.each([STARTER, DEMO_STARTER])('the built-in starter configurations are good', async (text) => {
   expect(await loadText(text)).toMatchObject({ ok: true, warnings: [] })
 })
