@@ -2,7 +2,7 @@ import { eventKeysOf } from '../rules/conditions.ts'
 import { type Pattern, parsePatterns } from '../rules/pattern.ts'
 import type { When } from '../rules/schema.ts'
 import type { ConfigDocument, Path } from './document.ts'
-import type { Draft, RuleDraft } from './draft.ts'
+import type { Draft } from './draft.ts'
 import { namespacesMeet, passesNoNamespace } from './namespaces.ts'
 import type { Problem } from './problem.ts'
 import { suggest } from './suggest.ts'
@@ -31,7 +31,7 @@ export function checkReach(draft: Draft, document: ConfigDocument): Problem[] {
   const problems = draft.rules.flatMap((rule) => {
     const reach = reachOf(rule.sound, watched)
     for (const entry of reach.entries) if (rule.drop !== true) reached.add(entry)
-    return reach.blocked ? reach.blocked(document, ['rules', rule.index, 'when'], rule) : []
+    return reach.blocked.flatMap((tell) => tell(document, ['rules', rule.index, 'when']))
   })
   if (problems.length > 0 || draft.rules.length === 0) return problems
   const idle = watched.filter((entry) => !reached.has(entry))
@@ -42,33 +42,31 @@ export function checkReach(draft: Draft, document: ConfigDocument): Problem[] {
   )
 }
 
-type Blocked = (document: ConfigDocument, path: Path, rule: RuleDraft) => Problem[]
+type Blocked = (document: ConfigDocument, path: Path) => Problem[]
 
-/** The entries whose objects a rule can match; when there is none, or a kind of the rule is nobody's, why. */
+/** The entries whose objects a rule can match, and why it cannot match others that it names. */
 function reachOf(
   when: When,
   watched: readonly Watched[],
-): { entries: readonly Watched[]; blocked?: Blocked } {
+): { entries: readonly Watched[]; blocked: readonly Blocked[] } {
   const kinds = patternsOf(when)
   const ofKind = watched.filter(({ kind }) => meansKind(kinds, kind))
   const unwatched = unwatchedKinds(kinds, watched)
-  if (unwatched.length > 0 || ofKind.length === 0) {
-    return {
-      entries: ofKind,
-      blocked: (document, path) => kindProblems(document, path, kinds, unwatched, watched),
-    }
-  }
+  const isUnknown = unwatched.length > 0 || ofKind.length === 0
+  const blocked: Blocked[] = isUnknown
+    ? [(document, path) => kindProblems(document, path, kinds, unwatched, watched)]
+    : []
+  if (ofKind.length === 0) return { entries: [], blocked }
   const eventKeys = eventKeysOf(when)
   const answering = eventKeys.length === 0 ? ofKind : ofKind.filter(({ kind }) => mayBeEvent(kind))
   if (answering.length === 0) {
-    return {
-      entries: [],
-      blocked: (document, path) => [noEvent(document, path, when, eventKeys[0] ?? 'type', ofKind)],
-    }
+    const key = eventKeys[0] ?? 'type'
+    blocked.push((document, path) => [noEvent(document, path, when, key, ofKind)])
+    return { entries: [], blocked }
   }
   const entries = answering.filter((entry) => reachesNamespace(when, entry))
-  if (entries.length > 0) return { entries }
-  return { entries, blocked: (document, path) => [noNamespace(document, path, answering)] }
+  if (entries.length === 0) blocked.push((document, path) => [noNamespace(document, path, answering)])
+  return { entries, blocked }
 }
 
 /** Undefined when the kind of an entry was not understood: nobody knows what it would have been. */

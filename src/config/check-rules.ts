@@ -32,6 +32,7 @@ function checkConditions({ index, when }: RuleDraft, document: ConfigDocument): 
 
 function checkEffect({ index, drop, to }: RuleDraft, document: ConfigDocument): Problem[] {
   const path = ['rules', index]
+  if (!document.at(path)?.entries) return []
   const has = (key: string) => document.at([...path, key]) !== undefined
   if (drop === true && to) {
     const hint = 'leave one of "drop" and "to" out; to send and then stop, put a rule with "drop" behind it'

@@ -114,6 +114,13 @@ test.each([
       '4:72 "reason" must be text or a list, not the number 5',
     ],
   ],
+  [
+    '{ kind: [Pod, Node], type: Warning }',
+    [
+      '4:36 no entry of "watch" watches Node',
+      '4:43 only Events have the types Normal and Warning, and this rule is for Pod',
+    ],
+  ],
 ])('one mistake in %s hides no other', async (when, messages) => {
   expect((await found('[Pod, Event]', when)).sort()).toEqual(messages)
 })
@@ -122,6 +129,12 @@ test('an entry of watch with a mistake still tells which kind is watched', async
   expect(await found('[{ kind: Pod, namespace: shop }]', '{ kind: Node }')).toEqual([
     '1:22 unknown key "namespace"',
     '4:30 no entry of "watch" watches Node',
+  ])
+})
+
+test('what is no rule at all is told once', async () => {
+  expect(await tellings(withRules('  - foo', '[Pod]'))).toEqual([
+    '4:5 "rules", entry 1 must be a map of keys and values, not text',
   ])
 })
 
