@@ -41,6 +41,8 @@ function faultOf(error: YAMLError, text: string, document: Document.Parsed): Tre
 function sentenceOf(code: YAMLError['code'], message: string): string {
   if (code === 'TAG_RESOLVE_FAILED') return message.replace('Unresolved tag: ', 'YAML takes this for a tag: ')
   if (code === 'MULTIPLE_DOCS') return 'a second document begins here: a configuration is one document'
+  const closing = /^Unexpected flow-(?:map|seq)-end token.*"([\]}])"$/.exec(message)?.[1]
+  if (closing !== undefined) return `this "${closing}" closes nothing`
   const bracket = /^Flow .* end with an? ([\]}])$/.exec(message)?.[1]
   if (bracket !== undefined) return `a "${bracket}" is missing before this`
   return `this is no valid YAML: ${message[0]?.toLowerCase()}${message.slice(1)}`
