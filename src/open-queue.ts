@@ -37,7 +37,7 @@ const NO_FILE: StorageSettings = { redis: {}, kubernetes: {}, sinks: [], otherPr
 /** Opens the Redis that `run` uses with the same arguments. */
 export async function openQueue(options: QueueOptions): Promise<OpenQueue> {
   const file = options.demo ? undefined : configurationFile(options.config)
-  const settings = file === undefined ? NO_FILE : readStorageSettings(file)
+  const settings = file === undefined ? NO_FILE : await readStorageSettings(file)
   if (file !== undefined) tellOtherProblems(file, settings)
   await using stack = new AsyncDisposableStack()
   const { url } = settings.redis

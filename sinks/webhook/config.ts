@@ -26,18 +26,21 @@ const HeaderName = z
 /** `whsec_` and base64 of 24 to 64 bytes, as Standard Webhooks 1.0.0 wants. */
 const Secret = z
   .string()
-  .refine(isSecret, 'must be "whsec_" and base64 of 24 to 64 bytes, such as: openssl rand -base64 32')
+  .refine(
+    isSecret,
+    'must be "whsec_" and base64 of 24 to 64 bytes; this makes one: echo "whsec_$(openssl rand -base64 32)"',
+  )
 
 /** `500ms`, `20s`, `1m`. */
 const Duration = z
-  .string()
-  .regex(/^\d+(ms|s|m)$/, 'must be a duration such as 500ms, 20s or 1m')
+  .string({ error: ({ input }) => durationRule(input) })
+  .regex(/^\d+(ms|s|m)$/, { error: ({ input }) => durationRule(input) })
   .transform(milliseconds)
 
 export const WebhookConfig = z.strictObject({
   url: z
     .string()
-    .refine(isHttpUrl, 'must be an http:// or https:// URL')
+    .refine(isHttpUrl, { error: ({ input }) => urlRule(String(input)) })
     .transform((url) => new URL(url)),
   /** Signs every request. Of several, receivers may accept any: that is how a secret is rotated. */
   secret: z
@@ -58,10 +61,23 @@ function isHttpUrl(text: string): boolean {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
 }
 
+/** With what is missing, where that is sure to be no password. */
+function urlRule(text: string): string {
+  const isHost = /^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*(:\d{1,5})?(\/[A-Za-z0-9._~/-]*)?$/.test(text)
+  return `must be an http:// or https:// URL${isHost ? `, such as https://${text}` : ''}`
+}
+
 function isSecret(text: string): boolean {
   const base64 = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(text)?.[1]
   const { length } = Buffer.from(base64 ?? '', 'base64')
   return length >= 24 && length <= 64
+}
+
+function durationRule(input: unknown): string {
+  const bare = /^\d{1,9}$/.exec(String(input))?.[0]
+  return bare
+    ? `needs a unit: ${bare}s, ${bare}ms or ${bare}m`
+    : 'must be a duration such as 500ms, 20s or 1m'
 }
 
 function milliseconds(text: string): number {

@@ -126,7 +126,10 @@ function ofQueue(command: Command): Command {
 }
 
 function configurable(command: Command): Command {
-  return command.option('-c, --config <file>', 'default: $KUBEHERALD_CONFIG, else ./kubeherald.yaml')
+  return command.option(
+    '-c, --config <file>',
+    'default: $KUBEHERALD_CONFIG, else ./kubeherald.yaml; "-" is standard input',
+  )
 }
 
 function stateful(command: Command): Command {

@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs'
-import { basename, dirname, resolve } from 'node:path'
+import { readFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { findConfig } from '../config/find.ts'
 import { type LoadOptions, loadConfig } from '../config/load.ts'
 import { formatProblems, type Problem } from '../config/problem.ts'
+import { reasonOf, STANDARD_INPUT, textOf } from '../config/read-text.ts'
 import type { Config } from '../config/schema.ts'
 import { STARTER } from '../config/starter.ts'
-import { fileFault } from './file-fault.ts'
 import { UsageError } from './usage-error.ts'
 
 export interface Configuration {
@@ -17,7 +19,7 @@ export interface Configuration {
   shownWarnings: string
 }
 
-/** The file that the arguments mean; undefined when there is none. */
+/** The file that the arguments mean, `-` for the standard input; undefined when there is none. */
 export function configurationFile(option: string | undefined): string | undefined {
   if (option === '') throw new UsageError('--config needs the name of a file')
   return findConfig(option, process.env)
@@ -28,15 +30,16 @@ export function configurationFile(option: string | undefined): string | undefine
  * with 2.
  */
 export async function readConfiguration(
-  file: string | undefined,
+  named: string | undefined,
   sinkTypes: LoadOptions['sinkTypes'],
   starter = STARTER,
 ): Promise<Configuration> {
-  const text = file === undefined ? starter : readConfigurationText(file)
+  const file = named === '-' ? STANDARD_INPUT : named
+  const text = named === undefined ? starter : await readConfigurationText(named)
   const folder = file === undefined ? process.cwd() : dirname(resolve(file))
   const shown = file ?? 'built-in starter'
-  const readFile = (path: string) => readFileSync(resolve(folder, path), 'utf8')
-  const loaded = await loadConfig({ file: shown, text, env: process.env, readFile, sinkTypes })
+  const readSecret = (path: string) => readFileSync(resolve(folder, path), 'utf8')
+  const loaded = await loadConfig({ file: shown, text, env: process.env, readFile: readSecret, sinkTypes })
   if (loaded.ok) {
     const { config, warnings } = loaded
     return { config, file, warnings, shownWarnings: showProblems(warnings, text) }
@@ -44,19 +47,31 @@ export async function readConfiguration(
   throw badConfiguration(shown, loaded.problems, text)
 }
 
-export function readConfigurationText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    throw new UsageError(`cannot read the configuration ${file}: ${fileFault(error)}`)
-  }
+/** The text of a file, or of the standard input for `-`. What is no text is told in one line. */
+export async function readConfigurationText(file: string): Promise<string> {
+  const shown = file === '-' ? STANDARD_INPUT : file
+  const bytes = await readBytes(file).catch((error: unknown) => {
+    throw new UsageError(`cannot read the configuration ${shown}: ${reasonOf(error)}`)
+  })
+  const result = textOf(bytes)
+  if ('text' in result) return result.text
+  throw new UsageError(`cannot read the configuration ${shown}: ${result.fault}`)
+}
+
+async function readBytes(file: string): Promise<Uint8Array> {
+  return file === '-' ? buffer(process.stdin) : readFile(file)
 }
 
 export function badConfiguration(file: string, problems: readonly Problem[], text: string): UsageError {
-  const count = problems.filter(({ severity }) => severity === 'error').length
-  return new UsageError(
-    `${basename(file)} has ${count} ${count === 1 ? 'problem' : 'problems'}\n\n${showProblems(problems, text)}`,
-  )
+  return new UsageError(`${file} has ${countOf(problems)}\n\n${showProblems(problems, text)}`)
+}
+
+/** `1 problem and 2 warnings`. */
+function countOf(problems: readonly Problem[]): string {
+  const errors = problems.filter(({ severity }) => severity === 'error').length
+  const warnings = problems.length - errors
+  const count = (n: number, word: string) => `${n} ${word}${n === 1 ? '' : 's'}`
+  return count(errors, 'problem') + (warnings > 0 ? ` and ${count(warnings, 'warning')}` : '')
 }
 
 function showProblems(problems: readonly Problem[], text: string): string {

@@ -19,8 +19,8 @@ const { cluster, redis, kubernetes } = ConfigFile.shape
 const PARTS = z.object({ cluster, redis, kubernetes })
 
 /** Reads those parts alone: a rule that is broken or a sink's secret that is missing locks no operator out. */
-export function readStorageSettings(file: string): StorageSettings {
-  const text = readConfigurationText(file)
+export async function readStorageSettings(file: string): Promise<StorageSettings> {
+  const text = await readConfigurationText(file)
   const folder = dirname(resolve(file))
   const readFile = (path: string) => readFileSync(resolve(folder, path), 'utf8')
   const document = readDocument(file, text, { env: process.env, readFile })

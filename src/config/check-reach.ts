@@ -1,9 +1,8 @@
-import { checkRule } from '../rules/compile.ts'
 import { eventKeysOf } from '../rules/conditions.ts'
 import { type Pattern, parsePatterns } from '../rules/pattern.ts'
 import type { When } from '../rules/schema.ts'
 import type { ConfigDocument, Path } from './document.ts'
-import type { Draft, RuleDraft } from './draft.ts'
+import type { Draft } from './draft.ts'
 import { namespacesMeet, passesNoNamespace } from './namespaces.ts'
 import type { Problem } from './problem.ts'
 import { suggest } from './suggest.ts'
@@ -30,12 +29,11 @@ export function checkReach(draft: Draft, document: ConfigDocument): Problem[] {
   if (!watched) return []
   const reached = new Set<Watched>()
   const problems = draft.rules.flatMap((rule) => {
-    if (!rule.complete || checkRule(rule).length > 0) return []
-    const reach = reachOf(rule.when, watched)
+    const reach = reachOf(rule.sound, watched)
     for (const entry of reach.entries) if (rule.drop !== true) reached.add(entry)
-    return reach.blocked ? reach.blocked(document, ['rules', rule.index, 'when'], rule) : []
+    return reach.blocked.flatMap((tell) => tell(document, ['rules', rule.index, 'when']))
   })
-  if (problems.length > 0) return problems
+  if (problems.length > 0 || draft.rules.length === 0) return problems
   const idle = watched.filter((entry) => !reached.has(entry))
   return idle.map(({ index, kind }) =>
     document.problem(['watch', index], `no rule sends anything about ${titleOf(kind)}`, {
@@ -44,41 +42,39 @@ export function checkReach(draft: Draft, document: ConfigDocument): Problem[] {
   )
 }
 
-type Blocked = (document: ConfigDocument, path: Path, rule: RuleDraft) => Problem[]
+type Blocked = (document: ConfigDocument, path: Path) => Problem[]
 
-/** The entries whose objects a rule can match; when there is none, or a kind of the rule is nobody's, why. */
+/** The entries whose objects a rule can match, and why it cannot match others that it names. */
 function reachOf(
   when: When,
   watched: readonly Watched[],
-): { entries: readonly Watched[]; blocked?: Blocked } {
+): { entries: readonly Watched[]; blocked: readonly Blocked[] } {
   const kinds = patternsOf(when)
   const ofKind = watched.filter(({ kind }) => meansKind(kinds, kind))
   const unwatched = unwatchedKinds(kinds, watched)
-  if (unwatched.length > 0 || ofKind.length === 0) {
-    return {
-      entries: ofKind,
-      blocked: (document, path) => kindProblems(document, path, kinds, unwatched, watched),
-    }
-  }
+  const isUnknown = unwatched.length > 0 || ofKind.length === 0
+  const blocked: Blocked[] = isUnknown
+    ? [(document, path) => kindProblems(document, path, kinds, unwatched, watched)]
+    : []
+  if (ofKind.length === 0) return { entries: [], blocked }
   const eventKeys = eventKeysOf(when)
   const answering = eventKeys.length === 0 ? ofKind : ofKind.filter(({ kind }) => mayBeEvent(kind))
   if (answering.length === 0) {
-    return {
-      entries: [],
-      blocked: (document, path) => [noEvent(document, path, when, eventKeys[0] ?? 'type', ofKind)],
-    }
+    const key = eventKeys[0] ?? 'type'
+    blocked.push((document, path) => [noEvent(document, path, when, key, ofKind)])
+    return { entries: [], blocked }
   }
   const entries = answering.filter((entry) => reachesNamespace(when, entry))
-  if (entries.length > 0) return { entries }
-  return { entries, blocked: (document, path) => [noNamespace(document, path, answering)] }
+  if (entries.length === 0) blocked.push((document, path) => [noNamespace(document, path, answering)])
+  return { entries, blocked }
 }
 
-/** Undefined when an entry was not understood: nobody knows what it would have been. */
+/** Undefined when the kind of an entry was not understood: nobody knows what it would have been. */
 function watchedBy({ watch }: Draft): Watched[] | undefined {
   if (watch.length === 0) return undefined
   const watched = watch.map(({ index, kind: text, namespaces, complete }) => {
-    const kind = complete && text !== undefined ? watchedKindOf(text) : undefined
-    return kind && { index, kind, namespaces }
+    const kind = text === undefined ? undefined : watchedKindOf(text)
+    return kind && { index, kind, namespaces: complete ? namespaces : undefined }
   })
   return watched.every((it) => it !== undefined) ? watched : undefined
 }
@@ -113,7 +109,7 @@ function kindProblems(
 ): Problem[] {
   const kindPath = [...path, 'kind']
   const isList = document.at(kindPath)?.items !== undefined
-  const titles = watched.map(({ kind }) => titleOf(kind)).join(', ')
+  const titles = titlesOf(watched)
   if (unwatched.length === 0)
     return [document.problem(kindPath, 'no watched kind matches this', { hint: `watched: ${titles}` })]
   const known = watched.flatMap(({ kind }) => namesOf(kind))
@@ -147,7 +143,7 @@ function noEvent(
     })
   }
   const kind = ofKind[0] ? titleOf(ofKind[0].kind) : 'Pod'
-  const message = `only Events have ${what}, and this rule is for ${ofKind.map((it) => titleOf(it.kind)).join(', ')}`
+  const message = `only Events have ${what}, and this rule is for ${titlesOf(ofKind)}`
   const hint = `for Events about such objects: when: { kind: Event, regarding: { kind: ${kind} }, … }`
   return document.problem([...path, key], message, { atKey: true, hint })
 }
@@ -160,12 +156,16 @@ function reachesNamespace({ namespace }: When, { kind, namespaces }: Watched): b
 function noNamespace(document: ConfigDocument, path: Path, entries: readonly Watched[]): Problem {
   const place = [...path, 'namespace']
   if (entries.every(({ kind }) => isClusterScoped(kind))) {
-    const titles = entries.map(({ kind }) => titleOf(kind)).join(', ')
-    return document.problem(place, `${titles} objects are in no namespace`, { hint: 'leave "namespace" out' })
+    return document.problem(place, `${titlesOf(entries)} objects are in no namespace`, {
+      hint: 'leave "namespace" out',
+    })
   }
   const watched = [...new Set(entries.flatMap(({ namespaces }) => namespaces ?? []))].join(', ')
-  const kinds = [...new Set(entries.map(({ kind }) => titleOf(kind)))].join(', ')
-  return document.problem(place, `${kinds} objects of this namespace are not watched`, {
+  return document.problem(place, `${titlesOf(entries)} objects of this namespace are not watched`, {
     hint: `watched: ${watched}`,
   })
+}
+
+function titlesOf(entries: readonly Watched[]): string {
+  return [...new Set(entries.map(({ kind }) => titleOf(kind)))].join(', ')
 }

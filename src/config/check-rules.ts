@@ -1,10 +1,13 @@
+import { listHint } from '../rules/comma.ts'
 import { checkRule } from '../rules/compile.ts'
-import type { ConfigDocument } from './document.ts'
+import { Rule } from '../rules/schema.ts'
+import { dropsAll } from './check-shadow.ts'
+import type { ConfigDocument, Path } from './document.ts'
 import type { Draft, RuleDraft } from './draft.ts'
 import { faultProblems } from './fault-problems.ts'
 import { namespaceFaults } from './namespaces.ts'
 import type { Problem } from './problem.ts'
-import { suggest } from './suggest.ts'
+import { nearest, suggest } from './suggest.ts'
 
 /** What no schema sees in `rules`: conditions that cannot be read, names that lead nowhere, rules without effect. */
 export function checkRules(draft: Draft, document: ConfigDocument): Problem[] {
@@ -18,11 +21,10 @@ export function checkRules(draft: Draft, document: ConfigDocument): Problem[] {
 
 function checkConditions({ index, when }: RuleDraft, document: ConfigDocument): Problem[] {
   const path = ['rules', index]
-  const faults = checkRule({ when })
-  if (faults.length > 0) return faultProblems(faults, path, document)
   const namespaces = when.namespace === undefined ? [] : namespaceFaults(when.namespace)
   const regarding = when.regarding?.namespace === undefined ? [] : namespaceFaults(when.regarding.namespace)
   return [
+    ...faultProblems(checkRule({ when }), path, document),
     ...faultProblems(namespaces, [...path, 'when', 'namespace'], document),
     ...faultProblems(regarding, [...path, 'when', 'regarding', 'namespace'], document),
   ]
@@ -30,6 +32,7 @@ function checkConditions({ index, when }: RuleDraft, document: ConfigDocument): 
 
 function checkEffect({ index, drop, to }: RuleDraft, document: ConfigDocument): Problem[] {
   const path = ['rules', index]
+  if (!document.at(path)?.entries) return []
   const has = (key: string) => document.at([...path, key]) !== undefined
   if (drop === true && to) {
     const hint = 'leave one of "drop" and "to" out; to send and then stop, put a rule with "drop" behind it'
@@ -41,7 +44,10 @@ function checkEffect({ index, drop, to }: RuleDraft, document: ConfigDocument): 
     ]
   }
   const doesNothing = !has('to') && (!has('drop') || drop === false)
-  if (!doesNothing) return []
+  const known = Object.keys(Rule.shape)
+  const unknown = [...(document.at(path)?.entries?.keys() ?? [])].filter((key) => !known.includes(key))
+  const isMisspelt = unknown.some((key) => /^(to|drop)$/.test(nearest(key, known) ?? ''))
+  if (!doesNothing || isMisspelt) return []
   return [
     document.problem(path, 'this rule does nothing', {
       hint: 'say where it sends to ("to: [sink]"), or "drop: true"',
@@ -54,13 +60,22 @@ function checkTargets({ index, to = [] }: RuleDraft, { sinks }: Draft, document:
   const path = ['rules', index, 'to']
   const isList = document.at(path)?.items !== undefined
   return to.flatMap((sink, at) => {
-    if (sinks.includes(sink)) return []
+    if (sinks.includes(sink)) return to.indexOf(sink) < at ? [namedTwice(sink, [...path, at], document)] : []
     const place = isList ? [...path, at] : path
     const written = document.at(place)?.written
     if (written !== undefined) return [document.problem(place, `what ${written} stands for is no sink`)]
     return [
-      document.problem(place, `there is no sink "${sink}"`, { hint: suggest(sink, sinks, 'there are') }),
+      document.problem(place, `there is no sink "${sink}"`, {
+        hint: sink.includes(',') ? listHint(sink) : suggest(sink, sinks, 'there are'),
+      }),
     ]
+  })
+}
+
+function namedTwice(sink: string, place: Path, document: ConfigDocument): Problem {
+  return document.problem(place, `"${sink}" stands here twice`, {
+    hint: 'one event reaches one sink once: leave one out',
+    severity: 'warning',
   })
 }
 
@@ -73,9 +88,7 @@ function checkOrder({ index, name }: RuleDraft, { rules }: Draft, document: Conf
     const hint = `the first one is in line ${line(same)}`
     problems.push(document.problem(['rules', index, 'name'], `two rules are called "${name}"`, { hint }))
   }
-  const wall = above.find(
-    (rule) => rule.complete && rule.drop === true && Object.keys(rule.when).length === 0,
-  )
+  const wall = above.find(dropsAll)
   if (wall) {
     const hint = `move it above, or give the rule in line ${line(wall)} a "when"`
     const message = `no event comes here: the rule in line ${line(wall)} drops everything`
@@ -84,8 +97,10 @@ function checkOrder({ index, name }: RuleDraft, { rules }: Draft, document: Conf
   return problems
 }
 
-/** The sinks that no rule names: perhaps a rule is missing. */
+/** The sinks that no rule names: perhaps a rule is missing. Nothing while it is open where a rule sends to. */
 export function checkUnusedSinks({ sinks = [], rules }: Draft, document: ConfigDocument): Problem[] {
+  const isOpen = ({ to, drop }: RuleDraft) => (to ? to.some((name) => !sinks.includes(name)) : drop !== true)
+  if (rules.length === 0 || rules.some(isOpen)) return []
   const used = new Set(rules.flatMap(({ to = [] }) => to))
   return sinks
     .filter((name) => !used.has(name))

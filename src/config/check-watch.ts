@@ -6,7 +6,7 @@ import { faultProblems } from './fault-problems.ts'
 import { fieldSelectorFault } from './field-selector.ts'
 import { namespaceFaults } from './namespaces.ts'
 import type { Problem } from './problem.ts'
-import { isClusterScoped, likelyTypo, titleOf, watchedKindOf } from './watched-kind.ts'
+import { isClusterScoped, likelyTypo, titleOf, versionOf, watchedKindOf } from './watched-kind.ts'
 
 /** What no schema sees in `watch`. */
 export function checkWatch({ watch }: Draft, document: ConfigDocument): Problem[] {
@@ -65,8 +65,8 @@ function checkRepeat(entry: WatchDraft, first: Map<string, number>, document: Co
 function noKind(kind: string, path: Path, document: ConfigDocument): Problem {
   const written = document.at(path)?.written
   const message = written === undefined ? `"${kind}" is no kind` : `what ${written} stands for is no kind`
-  const hint = /[*?!]/.test(kind)
-    ? 'an entry watches one kind; patterns are for rules'
+  const hint = /[*?!,]/.test(kind)
+    ? 'an entry watches one kind; patterns and lists are for rules'
     : 'write it as Deployment, deployments.apps or apps/v1/Deployment'
   return document.problem(path, message, { hint })
 }
@@ -82,6 +82,6 @@ function checkNamespaces(namespaces: readonly string[], path: Path, document: Co
 function identityOf({ kind = '', namespaces, labels, fields }: WatchDraft): string {
   const watched = watchedKindOf(kind)
   const builtIn = watched?.builtIn[0]
-  const name = builtIn ? `${builtIn.plural}.${builtIn.group}` : kind.toLowerCase()
+  const name = builtIn ? [builtIn.plural, builtIn.group, versionOf(watched) ?? 'v1'] : kind.toLowerCase()
   return JSON.stringify([name, namespaces && [...namespaces].sort(), labels?.trim(), fields?.trim()])
 }

@@ -1,5 +1,7 @@
+import { checkCommas } from './check-commas.ts'
 import { checkReach } from './check-reach.ts'
 import { checkRules, checkUnusedSinks } from './check-rules.ts'
+import { checkShadow } from './check-shadow.ts'
 import { checkWatch } from './check-watch.ts'
 import type { ConfigDocument } from './document.ts'
 import type { Draft } from './draft.ts'
@@ -10,6 +12,8 @@ export function crossCheck(draft: Draft, document: ConfigDocument): Problem[] {
   return [
     ...checkWatch(draft, document),
     ...checkRules(draft, document),
+    ...checkCommas(draft, document),
+    ...checkShadow(draft, document),
     ...checkReach(draft, document),
     ...checkUnusedSinks(draft, document),
   ]

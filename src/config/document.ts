@@ -43,9 +43,8 @@ export function readDocument(file: string, text: string, interpolation: Interpol
     logLevel: 'error',
   })
   const readable = parsed.errors.length === 0
-  const tags = parsed.warnings.filter(({ code }) => code === 'TAG_RESOLVE_FAILED')
   const { root, faults, broken } = buildTree(parsed, text, (value) => interpolate(value, interpolation))
-  const found = [...syntaxFaults([...parsed.errors, ...tags], text), ...(readable ? faults : [])]
+  const found = [...syntaxFaults(parsed, text), ...(readable ? faults : [])]
 
   function problemAt(
     { start, end }: Span,
@@ -64,7 +63,7 @@ export function readDocument(file: string, text: string, interpolation: Interpol
   return {
     readable,
     value: root?.value,
-    problems: found.map((fault: TreeFault) => problemAt(fault, fault.message, { hint: fault.hint })),
+    problems: found.map((fault: TreeFault) => problemAt(fault, fault.message, fault)),
     problem: (path, message, placing = {}) => problemAt(placeOf(root, path, placing), message, placing),
     isEcho: (problem) => brokenAt.has(placeKey(problem)),
     at: (path) => walk(root, path)?.value,

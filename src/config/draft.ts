@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { checkRule } from '../rules/compile.ts'
 import { Rule, When } from '../rules/schema.ts'
 import { WatchEntry } from '../watch/schema.ts'
 import type { Located } from './yaml-tree.ts'
@@ -15,6 +16,8 @@ export interface RuleDraft extends Omit<Partial<Rule>, 'when'> {
   index: number
   /** The conditions that were understood. */
   when: When
+  /** Those of them that can be tested: a rule asks at least this. */
+  sound: When
   complete: boolean
 }
 
@@ -37,9 +40,20 @@ export function draftOf(root: Located): Draft {
     rules: itemsOf(root, 'rules').map(({ value }, index) => {
       const { when: _, ...shape } = Rule.shape
       const when = understood(When.shape, isMap(value) ? value['when'] : undefined)
-      return { index, complete: Rule.safeParse(value).success, ...understood(shape, value), when }
+      return {
+        index,
+        complete: Rule.safeParse(value).success,
+        ...understood(shape, value),
+        when,
+        sound: soundOf(when),
+      }
     }),
   }
+}
+
+function soundOf(when: When): When {
+  const faulty = new Set(checkRule({ when }).map(({ path }) => path[1]))
+  return Object.fromEntries(Object.entries(when).filter(([key]) => !faulty.has(key)))
 }
 
 function itemsOf(root: Located, key: string): readonly Located[] {

@@ -10,7 +10,16 @@ export interface Filled {
   text: string
   /** What came from outside: never to be shown. */
   secrets: readonly string[]
-  faults: readonly { offset: number; length: number; message: string; hint?: string }[]
+  faults: readonly ReferenceFault[]
+}
+
+export interface ReferenceFault {
+  offset: number
+  length: number
+  message: string
+  hint?: string
+  /** The text may have been meant as it stands. */
+  severity?: 'warning'
 }
 
 const REFERENCE = /\$\$\{|\$\{([^}]*)(\}|$)/g
@@ -18,7 +27,7 @@ const REFERENCE = /\$\$\{|\$\{([^}]*)(\}|$)/g
 /** Fills `${env:NAME}` and `${file:PATH}` into a value; `$${` stays a plain `${`. A file loses one final newline. */
 export function interpolate(text: string, interpolation: Interpolation): Filled {
   const secrets: string[] = []
-  const faults: { offset: number; length: number; message: string; hint?: string }[] = []
+  const faults: ReferenceFault[] = nearReferences(text)
   const filled = text.replace(
     REFERENCE,
     (whole: string, reference: string | undefined, end: string, offset: number) => {
@@ -38,6 +47,19 @@ export function interpolate(text: string, interpolation: Interpolation): Filled 
     },
   )
   return { text: filled, secrets, faults }
+}
+
+/** `$env:NAME` and `$(env:NAME)`. */
+const NEAR_REFERENCE = /\$\(?((?:env|file):[\w./-]+)\)?/g
+
+function nearReferences(text: string): ReferenceFault[] {
+  return [...text.matchAll(NEAR_REFERENCE)].map(({ 0: whole, 1: reference, index }) => ({
+    offset: index,
+    length: whole.length,
+    message: `${whole} is no reference: it stays as it is`,
+    hint: `write \${${reference}}`,
+    severity: 'warning',
+  }))
 }
 
 type Resolved = { value: string } | { fault: string; hint?: string }

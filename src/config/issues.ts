@@ -3,8 +3,10 @@ import type { ConfigDocument, Path } from './document.ts'
 import { misplacedHint, missingHints } from './key-hints.ts'
 import { knownKeysAt } from './known-keys.ts'
 import type { Problem } from './problem.ts'
-import { type Issue, sentenceOf } from './sentences.ts'
+import { type Issue, ownMessage, sentenceOf } from './sentences.ts'
+import { shapeHint } from './shape-hints.ts'
 import { nearest, suggest } from './suggest.ts'
+import type { Located } from './yaml-tree.ts'
 
 /** What is checked, and where it stands in the file. */
 export interface Subject {
@@ -18,44 +20,76 @@ export interface Subject {
 
 /** What a schema found, in words for people, each at its place in the file. */
 export function problemsOf(subject: Subject, issues: readonly SchemaIssue[]): Problem[] {
-  return issues.flatMap((issue) => {
+  const findings = issues.flatMap((issue) => {
     const steps = (issue.path ?? []).map((step) => (typeof step === 'object' ? step.key : step))
-    return problemsOfIssue(subject, issue as unknown as Issue, steps)
+    return findingsOf(subject, issue as unknown as Issue, steps)
   })
+  const meant = new Set(findings.map((finding) => finding.meant))
+  return findings
+    .filter(({ missing }) => missing === undefined || !meant.has(missing))
+    .map(({ problem }) => problem)
 }
 
-function problemsOfIssue(subject: Subject, issue: Issue, steps: Path): Problem[] {
+/** A problem; a key that is missing is none when another one only misspells it. */
+interface Finding {
+  problem: Problem
+  missing?: string
+  meant?: string
+}
+
+function findingsOf(subject: Subject, issue: Issue, steps: Path): Finding[] {
   const { document, prefix } = subject
   const path = [...prefix, ...steps]
   if (issue.code === 'unrecognized_keys') return unknownKeys(subject, issue.keys as string[], steps)
-  if (issue.code === 'invalid_key') return [invalidKey(document, issue, path)]
+  if (issue.code === 'invalid_key') return [{ problem: invalidKey(document, issue, path) }]
   if (issue.code === 'invalid_union') {
     const branch = chooseBranch(issue)
     if (branch)
-      return branch.flatMap((inner) => problemsOfIssue(subject, inner, [...steps, ...(inner.path as Path)]))
+      return branch.flatMap((inner) => findingsOf(subject, inner, [...steps, ...(inner.path as Path)]))
   }
   const found = document.at(path)
   const name = nameOf(path)
-  if (!found)
-    return [document.problem(path, `${name} is missing`, { hint: missingHints[String(path.at(-1))] })]
-  if (found.value === null) return [emptyValue(document, path, name)]
-  const message = sentenceOf(issue, found)
-  return [
-    document.problem(path, joined(name, message), { hint: valueHint(issue, found.value, found.written) }),
-  ]
+  if (!found) return [{ problem: missingKey(document, path, name), missing: keyOf(path) }]
+  if (found.value === null) return [{ problem: emptyValue(document, path, name) }]
+  const shown = isSecret(path) && found.source !== undefined ? { ...found, source: '***' } : found
+  const message = sentenceOf(issue, shown)
+  const hint = shapeHint(path, found) ?? valueHint(issue, shown)
+  return [{ problem: document.problem(path, joined(name, message), { hint }) }]
+}
+
+function keyOf(path: Path): string {
+  return JSON.stringify(path)
+}
+
+/** A sink has keys that only its type knows, so a misspelt "type" is not told elsewhere. */
+function missingKey(document: ConfigDocument, path: Path, name: string): Problem {
+  const missing = String(path.at(-1))
+  const map = path.slice(0, -1)
+  const near = path[0] === 'sinks' && nearest(missing, document.at(map)?.entries?.keys() ?? [], 2)
+  if (!near) return document.problem(path, `${name} is missing`, { hint: missingHints[missing] })
+  const hint = `did you mean "${missing}" where "${near}" stands?`
+  return document.problem([...map, near], `${name} is missing`, { atKey: true, hint })
+}
+
+/** A number may be a password too. */
+function isSecret(path: Path): boolean {
+  return path.some((step) => /secret|token|passw|api-?key|authorization|credential/i.test(String(step)))
 }
 
 function unknownKeys(
   { document, schema, prefix, alsoKnown = [] }: Subject,
   keys: readonly string[],
   steps: Path,
-): Problem[] {
+): Finding[] {
   const known = [...(steps.length === 0 ? alsoKnown : []), ...knownKeysAt(schema, steps)]
   return keys.map((key) => {
     const path = [...prefix, ...steps, key]
     const isRest = document.at(path)?.value === null && key.includes(')')
-    const hint = (isRest ? COMMA_HINT : misplacedHint(path)) ?? suggest(key, [...new Set(known)])
-    return document.problem(path, `unknown key "${key}"`, { atKey: true, hint })
+    const better = isRest ? COMMA_HINT : misplacedHint(path)
+    const hint = better ?? suggest(key, [...new Set(known)])
+    const problem = document.problem(path, `unknown key "${key}"`, { atKey: true, hint })
+    const meant = better === undefined ? nearest(key, new Set(known)) : undefined
+    return { problem, ...(meant !== undefined && { meant: keyOf([...prefix, ...steps, meant]) }) }
   })
 }
 
@@ -87,17 +121,21 @@ function emptyValue(document: ConfigDocument, path: Path, name: string): Problem
   return document.problem(path, `${name} has no value`, { hint })
 }
 
-function valueHint(issue: Issue, value: unknown, written: string | undefined): string | undefined {
+function valueHint(issue: Issue, { value, written, source }: Located): string | undefined {
   if (issue.code === 'invalid_value' && typeof value === 'string' && written === undefined) {
     const near = nearest(value, (issue.values as unknown[]).map(String))
     return near === undefined ? undefined : `did you mean "${near}"?`
   }
-  const wantsText = issue.expected === 'string' || issue.code === 'invalid_union'
-  if (wantsText && (typeof value === 'number' || typeof value === 'boolean'))
-    return `as text it needs quotes: "${value}"`
+  if (ownMessage(issue) === undefined && wantsText(issue) && source !== undefined)
+    return source === '***' ? 'as text it needs quotes' : `as text it needs quotes: "${source}"`
   if (written !== undefined && typeof issue.expected === 'string')
     return `what \${…} stands for is always text`
   return undefined
+}
+
+function wantsText({ expected, errors = [] }: Issue): boolean {
+  const branches = errors as readonly (readonly Issue[])[]
+  return expected === 'string' || branches.some(([issue]) => issue?.expected === 'string')
 }
 
 /** `"port"`, or `"namespaces", entry 2`. */

@@ -21,7 +21,7 @@ export interface LoadOptions extends Interpolation {
 
 export type Loaded =
   | { ok: true; config: Config; warnings: Problem[]; document: ConfigDocument }
-  | { ok: false; problems: Problem[] }
+  | { ok: false /** With at least one error; warnings too. */; problems: Problem[] }
 
 /** Reads and checks a configuration: everything that is wrong with it at once, or one that can be trusted. */
 export async function loadConfig({ file, text, env, readFile, sinkTypes }: LoadOptions): Promise<Loaded> {
@@ -32,7 +32,7 @@ export async function loadConfig({ file, text, env, readFile, sinkTypes }: LoadO
   if (!root?.entries)
     return { ok: false, problems: document.problems.length > 0 ? document.problems : [notAMap(document)] }
 
-  const parsed = ConfigFile.safeParse(root.value)
+  const parsed = ConfigFile.safeParse(withoutExtensions(root.value))
   const issues = parsed.success
     ? []
     : problemsOf({ document, schema: ConfigFile, prefix: [] }, parsed.error.issues)
@@ -41,9 +41,14 @@ export async function loadConfig({ file, text, env, readFile, sinkTypes }: LoadO
   const told = [...document.problems, ...found.filter((problem) => !document.isEcho(problem))]
   const problems = told.map((problem) => withoutSecrets(problem, root.secrets))
   const errors = problems.filter(({ severity }) => severity === 'error')
-  if (!parsed.success || errors.length > 0) return { ok: false, problems: errors }
+  if (!parsed.success || errors.length > 0) return { ok: false, problems }
   const kubernetes = resolvePath(parsed.data.kubernetes, folder)
   return { ok: true, config: { ...parsed.data, kubernetes, sinks }, warnings: problems, document }
+}
+
+/** Keys such as `x-defaults` hold what anchors share. */
+function withoutExtensions(value: unknown): unknown {
+  return Object.fromEntries(Object.entries(value as object).filter(([key]) => !key.startsWith('x-')))
 }
 
 /** A kubeconfig is found from the configuration, wherever the program was started. */

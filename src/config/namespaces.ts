@@ -1,3 +1,4 @@
+import { isJoined, listHint } from '../rules/comma.ts'
 import type { Fault } from '../rules/fault.ts'
 import { compilePatterns, type Pattern, parsePatterns } from '../rules/pattern.ts'
 import { listOf, type Patterns } from '../rules/schema.ts'
@@ -6,10 +7,13 @@ import { listOf, type Patterns } from '../rules/schema.ts'
 export function namespaceFaults(patterns: Patterns): Fault[] {
   const parsed = parsePatterns(patterns)
   if (!parsed.ok) return []
-  return listOf(patterns).flatMap((_, index): Fault[] => {
-    const { form, text } = parsed.value[index] as Pattern
-    if (form !== 'literal' || text === '' || /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text)) return []
+  return listOf(patterns).flatMap((written, index): Fault[] => {
+    const pattern = parsed.value[index] as Pattern
+    const { form, text } = pattern
     const path = typeof patterns === 'string' ? [] : [index]
+    if (isJoined(pattern))
+      return [{ path, message: `"${text}" is no namespace: those have no commas`, hint: listHint(written) }]
+    if (form !== 'literal' || text === '' || /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text)) return []
     const message = `"${text}" cannot be a namespace: those have lower-case letters, digits and "-"`
     const lower = text.toLowerCase()
     return [{ path, message, ...(lower !== text && { hint: `did you mean "${lower}"?` }) }]

@@ -19,12 +19,12 @@ const PORT_RULE = 'must be a port from 1 to 65535, or 0 for any free one'
 /** As a number, or as text: that is what `${env:PORT}` gives. */
 const Port = z.union(
   [
-    z.int(PORT_RULE).min(0, PORT_RULE).max(65_535, PORT_RULE),
+    z.number(PORT_RULE).refine(isPort, PORT_RULE),
     z
       .string()
       .regex(/^\d{1,5}$/, PORT_RULE)
       .transform(Number)
-      .refine((port) => port <= 65_535, PORT_RULE),
+      .refine(isPort, PORT_RULE),
   ],
   PORT_RULE,
 )
@@ -69,6 +69,10 @@ export interface SinkConfig {
 /** A checked configuration. */
 export interface Config extends Omit<ConfigFile, 'sinks'> {
   sinks: SinkConfig[]
+}
+
+function isPort(port: number): boolean {
+  return Number.isInteger(port) && port >= 0 && port <= 65_535
 }
 
 function isRedisUrl(text: string): boolean {

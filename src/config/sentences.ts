@@ -43,12 +43,12 @@ export function describe(found: Located | undefined): string {
   if (found.entries) return 'a map'
   if (found.items) return 'a list'
   if (found.value === null) return 'nothing'
-  if (typeof found.value === 'number') return `the number ${found.value}`
+  if (typeof found.value === 'number') return `the number ${found.source ?? found.value}`
   return typeof found.value === 'string' ? 'text' : String(found.value)
 }
 
 /** A message that the schema's author wrote, made to follow the key's name. */
-function ownMessage({ message, code }: Issue): string | undefined {
+export function ownMessage({ message, code }: Issue): string | undefined {
   const byZod =
     code !== undefined && code !== 'custom' && /^(Invalid|Too (big|small)|Unrecognized)/.test(message)
   if (byZod || message === '' || message === 'Invalid input') return undefined

@@ -93,7 +93,14 @@ function qualifiersMeet(a: string | undefined, b: string | undefined): boolean {
   return a === undefined || b === undefined || groupOf(a) === groupOf(b)
 }
 
+/** The version that a spelling asks for. */
+export function versionOf({ spelling }: WatchedKind): string | undefined {
+  return VERSION.exec(spelling.qualifier ?? '')?.[0].replace('.', '')
+}
+
+const VERSION = /^v\d+((alpha|beta)\d+)?(\.|$)/
+
 /** `v1.apps` and `apps` are the group `apps`; `v1` is the core group. */
 function groupOf(qualifier: string): string {
-  return qualifier.replace(/^v\d+((alpha|beta)\d+)?(\.|$)/, '')
+  return qualifier.replace(VERSION, '')
 }

@@ -1,12 +1,13 @@
-import type { YAMLError } from 'yaml'
-import type { TreeFault } from './yaml-tree.ts'
+import { type Document, isScalar, visit, type YAMLError } from 'yaml'
+import type { Span, TreeFault } from './yaml-tree.ts'
 
 /** What the YAML parser found, in words that say what to do; not what only follows from an error before it. */
-export function syntaxFaults(errors: readonly YAMLError[], text: string): TreeFault[] {
+export function syntaxFaults(document: Document.Parsed, text: string): TreeFault[] {
+  const tags = document.warnings.filter(({ code }) => code === 'TAG_RESOLVE_FAILED')
   const lines = new Set<number>()
-  return errors
-    .filter(({ message }, index) => index === 0 || !message.includes(' in YAML stream'))
-    .map((error) => faultOf(error, text))
+  return withoutSequels(document.errors, text)
+    .concat(tags)
+    .map((error) => faultOf(error, text, document))
     .filter(({ start }) => {
       const lineStart = text.lastIndexOf('\n', start - 1)
       const isFirst = !lines.has(lineStart)
@@ -15,25 +16,72 @@ export function syntaxFaults(errors: readonly YAMLError[], text: string): TreeFa
     })
 }
 
-function faultOf({ code, message, pos: [start, end] }: YAMLError, text: string): TreeFault {
+/** Behind a bracket or quote that was not meant, nobody knows what is what. */
+function withoutSequels(errors: readonly YAMLError[], text: string): YAMLError[] {
+  const end = errors.findIndex((error) => isOpenQuote(error) || isBracketInText(error, text))
+  return errors
+    .slice(0, end === -1 ? undefined : end + 1)
+    .filter(({ message }, index) => index === 0 || !message.includes(' in YAML stream'))
+}
+
+function faultOf(error: YAMLError, text: string, document: Document.Parsed): TreeFault {
+  const { code, message } = error
+  const quote = isOpenQuote(error) ? openQuote(document, text, error.pos[0]) : undefined
+  if (quote)
+    return { ...quote, message: 'this quote is never closed', hint: `end the text with ${text[quote.start]}` }
+  const [start, end] = error.pos
   const line = text.slice(text.lastIndexOf('\n', start - 1) + 1, text.indexOf('\n', start) + 1 || undefined)
-  const hint = hintOf(code, line, text.slice(start, end))
-  return { start, end, message: sentenceOf(code, message), ...(hint !== undefined && { hint }) }
+  const hint = hintOf(error, line, text)
+  const sentence = isBracketInText(error, text)
+    ? `"${text[start]}" ends the text before it: inside { } and [ ] it is part of YAML`
+    : sentenceOf(code, message)
+  return { start, end, message: sentence, ...(hint !== undefined && { hint }) }
 }
 
 function sentenceOf(code: YAMLError['code'], message: string): string {
   if (code === 'TAG_RESOLVE_FAILED') return message.replace('Unresolved tag: ', 'YAML takes this for a tag: ')
   if (code === 'MULTIPLE_DOCS') return 'a second document begins here: a configuration is one document'
+  const closing = /^Unexpected flow-(?:map|seq)-end token.*"([\]}])"$/.exec(message)?.[1]
+  if (closing !== undefined) return `this "${closing}" closes nothing`
+  const bracket = /^Flow .* end with an? ([\]}])$/.exec(message)?.[1]
+  if (bracket !== undefined) return `a "${bracket}" is missing before this`
   return `this is no valid YAML: ${message[0]?.toLowerCase()}${message.slice(1)}`
 }
 
-function hintOf(code: YAMLError['code'], line: string, place: string): string | undefined {
+function hintOf(error: YAMLError, line: string, text: string): string | undefined {
+  const { code, pos } = error
+  const place = text.slice(...pos)
   if (code === 'TAG_RESOLVE_FAILED') return `text that begins with "!" needs quotes: "${place}"`
   if (code === 'TAB_AS_INDENT') return 'indent with spaces'
   if (code === 'BAD_SCALAR_START') return `text that begins with "${place}" needs quotes`
   if (code === 'BAD_DQ_ESCAPE') return 'write \\\\ for a backslash, or use single quotes'
   if (line.includes('${') && /[[{]/.test(line)) return `inside { } and [ ], text with \${…} needs quotes`
+  if (isBracketInText(error, text)) return 'text with [ ] { } , needs quotes'
   if (code === 'BLOCK_AS_IMPLICIT_KEY' && /:.*: /.test(line)) return 'text with ": " in it needs quotes'
+  if (code === 'BAD_INDENT' && /[\]}]/.test(place))
+    return 'if this is part of a text: text with [ ] { } , needs quotes'
   if (code === 'BAD_INDENT') return 'is a bracket, quote or indentation missing in a line above?'
   return undefined
+}
+
+/** A bracket that opens right behind text, as in `{ name: /web-[0-9]/ }`. */
+function isBracketInText({ code, pos: [start] }: YAMLError, text: string): boolean {
+  if (code !== 'UNEXPECTED_TOKEN' && code !== 'MISSING_CHAR') return false
+  return /[[{]/.test(text[start] ?? '') && /[^\s,:[\]{}"']/.test(text[start - 1] ?? ' ')
+}
+
+function isOpenQuote({ code, message }: YAMLError): boolean {
+  return code === 'MISSING_CHAR' && /closing ["']quote/.test(message)
+}
+
+/** The quote before a place that opens a text which nothing closes. */
+function openQuote(document: Document.Parsed, text: string, before: number): Span | undefined {
+  let found: Span | undefined
+  visit(document, (_, node) => {
+    if (!isScalar(node) || !node.range || !node.type?.startsWith('QUOTE')) return
+    const [start, end] = node.range
+    const isClosed = end - start > 1 && text[end - 1] === text[start]
+    if (start < before && !isClosed) found = { start, end: start + 1 }
+  })
+  return found
 }

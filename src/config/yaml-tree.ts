@@ -25,6 +25,8 @@ export interface Located extends Span {
   items?: readonly Located[]
   /** Where the text begins when it stands in the file letter by letter, without escapes or line breaks. */
   textStart?: number
+  /** How a number or a word such as `true` is written. */
+  source?: string
   /** A text's form in the file, when it has `${…}`. */
   written?: string
   /** What `${…}` stood for, here and further in: never to be shown. */
@@ -41,6 +43,7 @@ export interface Entry {
 export interface TreeFault extends Span {
   message: string
   hint?: string
+  severity?: 'warning'
 }
 
 export interface Tree {
@@ -116,15 +119,19 @@ function buildAlias(at: Building, node: Alias, span: Span): Located {
 
 function buildScalar(at: Building, node: Scalar, span: Span): Located {
   if (node.tag?.startsWith('!')) at.broken.push(span)
-  if (typeof node.value !== 'string') return leaf(span, node.value)
+  if (typeof node.value !== 'string')
+    return { ...leaf(span, node.value), ...(node.source !== undefined && { source: node.source }) }
   const textStart = span.start + (node.type === 'PLAIN' ? 0 : 1)
   const isVerbatim = at.text.startsWith(node.value, textStart)
   const { text: value, secrets, faults } = at.fill(node.value)
-  for (const { offset, length, message, hint } of faults) {
+  for (const { offset, length, ...rest } of faults) {
     const start = textStart + offset
-    fault(at, isVerbatim ? { start, end: start + length } : span, message, hint)
+    at.faults.push({
+      ...(isVerbatim ? { start, end: start + length } : { start: span.start, end: span.end }),
+      ...rest,
+    })
   }
-  if (faults.length > 0) at.broken.push(span)
+  if (faults.some(({ severity }) => severity !== 'warning')) at.broken.push(span)
   const located = { ...span, value, secrets, size: 1 }
   if (value !== node.value || secrets.length > 0) return { ...located, written: node.value }
   return isVerbatim ? { ...located, textStart } : located

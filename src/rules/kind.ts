@@ -1,4 +1,5 @@
 import { builtInKinds } from './built-in-kinds.ts'
+import { isJoined, listHint } from './comma.ts'
 import { type Compiled, compiled, type Fault, faulty, under } from './fault.ts'
 import { type Pattern, parsePattern, parsePatterns } from './pattern.ts'
 import { listOf, type Patterns } from './schema.ts'
@@ -24,10 +25,10 @@ export type KindTest = (names: KindNames) => boolean
 /** Compiles the `kind` of a rule: exact names in any spelling, globs and expressions over them. */
 export function compileKinds(patterns: Patterns): Compiled<KindTest> {
   const parsed = parsePatterns(patterns)
-  if (!parsed.ok) return parsed
   const faults = listOf(patterns).flatMap((text, index) =>
-    under(typeof patterns === 'string' ? [] : [index], spellingFaults(parsed.value[index], text)),
+    under(typeof patterns === 'string' ? [] : [index], spellingFaults(text)),
   )
+  if (!parsed.ok) return { ok: false, faults: [...parsed.faults, ...faults] }
   if (faults.length > 0) return { ok: false, faults }
   const negative = parsed.value.filter((it) => it.negated).map(kindTest)
   const positive = parsed.value.filter((it) => !it.negated).map(kindTest)
@@ -69,10 +70,15 @@ export function pluralOf(kind: string): string {
   return /(s|x|z|ch|sh)$/.test(lower) ? `${lower}es` : `${lower}s`
 }
 
-function spellingFaults(pattern: Pattern | undefined, text: string): Fault[] {
-  if (pattern?.form !== 'literal' || parseSpelling(pattern.text)) return []
+function spellingFaults(text: string): Fault[] {
+  const parsed = parsePattern(text)
+  if (!parsed.ok) return []
+  const pattern = parsed.value
+  const joined = isJoined(pattern)
+  if (!joined && (pattern.form !== 'literal' || parseSpelling(pattern.text))) return []
+  const spellings = 'write it as Deployment, deployments.apps or apps/v1/Deployment'
   const fault = faulty(pattern.text === '' ? 'is empty: name a kind' : `"${pattern.text}" is no kind`, {
-    hint: 'write it as Deployment, deployments.apps or apps/v1/Deployment',
+    hint: joined ? listHint(text) : spellings,
     offset: text.startsWith('!') ? 1 : 0,
   })
   return fault.faults

@@ -7,7 +7,7 @@ export type Values = Readonly<Record<string, string>>
 const EXAMPLE = 'a selector looks like this: team in (shop, pay), tier!=test, !legacy'
 
 type Operator = 'exists' | 'absent' | 'in' | 'notin' | '<' | '>'
-type Requirement = { key: string; operator: Operator; values: readonly string[] }
+export type Requirement = { key: string; operator: Operator; values: readonly string[] }
 
 /**
  * Compiles a Kubernetes selector, such as `team in (shop, pay), tier!=test, !legacy`. Accepts and means what
@@ -21,6 +21,12 @@ export function compileSelector(
   const requirements = parseSelector(reader, anyValue ? () => undefined : labelValueFault)
   if (reader.fault) return { ok: false, faults: [{ ...reader.fault, hint: EXAMPLE }] }
   return compiled((values) => requirements.every((requirement) => holds(requirement, values)))
+}
+
+/** What a selector that was checked asks, its values in one order. */
+export function requirementsOf(text: string): readonly Requirement[] {
+  const requirements = parseSelector(readTokens(text), () => undefined)
+  return requirements.map((it) => ({ ...it, values: [...it.values].sort() }))
 }
 
 type ValueCheck = (value: string) => string | undefined

@@ -1,3 +1,4 @@
+import { listHint } from './comma.ts'
 import { type Compiled, compiled, type Fault, faulty } from './fault.ts'
 import { compilePatterns, type Test } from './pattern.ts'
 import { listOf, type Patterns } from './schema.ts'
@@ -35,6 +36,7 @@ function wordFaults(word: string, path: Fault['path']): Fault[] {
   if (known.some((it) => it === bare)) return []
   const meant = known.find((it) => it.toLowerCase() === bare.toLowerCase())
   const offset = word.length - bare.length
+  if (bare.includes(',')) return faulty(`"${bare}" is no type`, { path, hint: listHint(word) }).faults
   const hint = meant ? `did you mean "${meant}"?` : `there are ${known.join(', ')}, each with "!" for not`
   return faulty(`"${bare}" is no type`, { path, hint, offset, length: Math.max(bare.length, 1) }).faults
 }

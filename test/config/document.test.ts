@@ -45,7 +45,7 @@ test('merged keys are weaker than own ones, later maps than earlier ones', () =>
 })
 
 test.each([
-  ['a: [1\nb: 2', 'this is no valid YAML'],
+  ['a: [1\nb: 2', 'a "]" is missing before this'],
   ['a: 1\na: 2', 'the key "a" stands here twice'],
   ['a: *b', '*b refers to an anchor that does not exist'],
   ['a: &a [*a]', '*a is part of what it refers to'],
@@ -54,4 +54,20 @@ test.each([
   ['c: {<<: 1}', '"<<" takes a map, or a list of maps'],
 ])('%j is refused: %s', (text, message) => {
   expect(read(text).problems).toMatchObject([{ message: expect.stringContaining(message) }])
+})
+
+test.each([
+  ['a: { name: /web-[/ }\nb: { c: d }', [1, 17, '"[" ends the text before it']],
+  ['a: { name: /web-[0-9]+/, c: d }', [1, 17, '"[" ends the text before it']],
+  ['a: { name: /web-{2,3}/, c: d }', [1, 17, '"{" ends the text before it']],
+  ['a: [/web-[0-9]/]', [1, 10, '"[" ends the text before it']],
+  ['a: { b: c }}', [1, 12, 'this "}" closes nothing']],
+  ['a: { b: [x, y }, c: z }', [1, 15, 'a "]" is missing before this']],
+  ['a: { b: "x }\nc: d\ne: f\n', [1, 9, 'this quote is never closed']],
+  ["a: 'it''s\nc: d\n", [1, 4, 'this quote is never closed']],
+  ['a: "x\nb: "y"\n', [1, 4, 'this quote is never closed']],
+])('%j is one mistake, told where it began', (text, [line, column, message]) => {
+  expect(read(text).problems).toMatchObject([
+    { line, column, message: expect.stringContaining(String(message)) },
+  ])
 })

@@ -1,7 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { builtInSinks } from '../../sinks/index.ts'
+import { StdoutConfig } from '../../sinks/stdout/config.ts'
+import { WebhookConfig } from '../../sinks/webhook/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { ConfigFile } from '../../src/config/schema.ts'
+import { Regarding, Rule, When } from '../../src/rules/schema.ts'
+import { WatchEntry } from '../../src/watch/schema.ts'
 
 const ROOT = new URL('../../', import.meta.url)
 const SECRET = `whsec_${Buffer.from('a-secret-of-thirty-two-bytes-or-so').toString('base64')}`
@@ -13,7 +18,7 @@ function examplesIn(file: string): string[] {
 }
 
 function load(text: string) {
-  const env = { AUDIT_SECRET: SECRET, AUDIT_SECRET_OLD: SECRET }
+  const env = { AUDIT_SECRET: SECRET, AUDIT_SECRET_OLD: SECRET, REDIS_PASSWORD: 'x', PORT: '9464' }
   return loadConfig({ file: 'kubeherald.yaml', text, env, readFile: () => 'token', sinkTypes: builtInSinks })
 }
 
@@ -33,3 +38,38 @@ test.each(['sinks/webhook/README.md', 'sinks/stdout/README.md'])(
     })
   },
 )
+
+/** What a part of a configuration needs beside it. */
+const REST = {
+  watch: '[Event, Deployment, databases.stable.example.com]',
+  sinks: '{ screen: { type: stdout }, audit: { type: webhook, url: "https://audit.example.com" } }',
+  rules: '[{ name: rest, to: [screen, audit] }]',
+}
+
+function completed(yaml: string): string {
+  const missing = Object.entries(REST).filter(([key]) => !new RegExp(`^${key}:`, 'm').test(yaml))
+  return yaml + missing.map(([key, value]) => `${key}: ${value}\n`).join('')
+}
+
+const REFERENCE = 'docs/configuration.md'
+
+test.each(examplesIn(REFERENCE).map((yaml) => [yaml.split('\n')[0], yaml] as const))(
+  'the example of the reference that begins with %j is good, without a warning',
+  async (_, yaml) => {
+    const loaded = await load(completed(yaml))
+    expect(loaded.ok ? loaded.warnings : loaded.problems).toEqual([])
+  },
+)
+
+test.each([
+  ['the file', ConfigFile],
+  ['watch', WatchEntry],
+  ['a rule', Rule],
+  ['when', When],
+  ['regarding', Regarding],
+  ['stdout', StdoutConfig],
+  ['webhook', WebhookConfig],
+])('the reference names every key of %s', (_, { shape }) => {
+  const text = readFileSync(new URL(REFERENCE, ROOT), 'utf8')
+  for (const key of Object.keys(shape)) expect(text).toContain(`\`${key}\``)
+})

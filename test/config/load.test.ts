@@ -1,4 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are references of the configuration
+import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
@@ -103,15 +104,29 @@ test.each([
 })
 
 test('anchors, aliases and merge keys work, and problems lie where the text is', async () => {
+  const watch = '[Pod]'
   const rules = `  - &base { name: first, when: { kind: Pod, nam: web }, to: screen }
   - <<: *base
     name: second
     when: { kind: Pod }`
-  expect(await tellings(withRules(rules))).toEqual(['4:45 unknown key "nam"'])
+  expect(await tellings(withRules(rules, watch))).toEqual(['4:45 unknown key "nam"'])
   expect(await loadText(withRules(rules.replace('nam: web', 'name: web')))).toMatchObject({
     ok: true,
     config: { rules: [{}, { name: 'second', when: { kind: 'Pod' }, to: ['screen'] }] },
   })
+})
+
+test('keys that begin with x- hold what anchors share', async () => {
+  const text = `x-shared:
+  team: &team { kind: Pod, labels: team=shop }
+${withRules('  - { name: all, when: { <<: *team, name: web }, to: screen }', '[Pod]')}`
+  expect(await loadText(text)).toMatchObject({
+    ok: true,
+    warnings: [],
+    config: { rules: [{ when: { kind: 'Pod', labels: 'team=shop', name: 'web' } }] },
+  })
+  expect(await tellings(text.replace('x-shared', 'y-shared'))).toEqual(['1:1 unknown key "y-shared"'])
+  expect(await tellings(text.replace('all,', 'all, x-note: n,'))).toEqual(['6:18 unknown key "x-note"'])
 })
 
 test.each([STARTER, DEMO_STARTER])('the built-in starter configurations are good', async (text) => {
@@ -156,6 +171,16 @@ test('passwords that were written into the file are hidden in the shown lines', 
   expect(answer).toContain('"http://u:*******@redis"')
 })
 
+test('what a message says to write is accepted', async () => {
+  const made = `whsec_${randomBytes(32).toString('base64')}`
+  const sink = (timeout: string, secret: string) =>
+    `watch: [Pod]\nsinks: { a: { type: webhook, url: "https://foo.com/x", timeout: ${timeout}, secret: "${secret}" } }\nrules: [{ name: r, to: a }]`
+  const told = (await tellings(sink('10', 'wrong'))).join('\n')
+  expect(told).toContain('needs a unit: 10s, 10ms or 10m')
+  expect(told).toContain('echo "whsec_$(openssl rand -base64 32)"')
+  for (const timeout of ['10s', '10ms', '10m']) expect(await tellings(sink(timeout, made))).toEqual([])
+})
+
 test('a sink that no rule names and a watch that no rule uses are warnings', async () => {
   const text = `watch: [Pod, Node]\nsinks: { a: { type: stdout }, b: { type: stdout } }\nrules: [{ name: r, when: { kind: Pod }, to: a }]`
   expect(await tellings(text)).toEqual([
@@ -166,6 +191,23 @@ test('a sink that no rule names and a watch that no rule uses are warnings', asy
     ok: true,
     warnings: [{ severity: 'warning' }, { severity: 'warning' }],
   })
+})
+
+test('warnings are told beside errors, unless they may only follow from one', async () => {
+  const text = (rules: string) =>
+    `watch: [Pod, Node, Deploymnet]\nsinks: { a: { type: stdout }, b: { type: stdout } }\nrules:\n${rules}`
+  expect(await tellings(text('  - { name: r, when: { kind: Pod, reason: 5 }, to: a }'))).toEqual([
+    '4:43 "reason" must be text or a list, not the number 5',
+    '1:20 no cluster has a built-in kind Deploymnet',
+    '1:14 no rule sends anything about Node',
+    '1:20 no rule sends anything about Deploymnet',
+    '2:31 no rule sends anything to "b"',
+  ])
+  expect(await tellings(text('  - { name: r, when: { kind: 5 }, to: [a, bb] }'))).toEqual([
+    '4:30 "kind" must be text or a list, not the number 5',
+    '1:20 no cluster has a built-in kind Deploymnet',
+    '4:43 there is no sink "bb"',
+  ])
 })
 
 test('a watch of what is nearly a built-in kind is a warning: it may be a custom resource', async () => {

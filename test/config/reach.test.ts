@@ -80,10 +80,61 @@ test('an entry of watch that is not understood silences only what depends on it'
     '[{ kid: Pod }]',
   )
   expect(await tellings(text)).toEqual([
-    '1:9 "kind" is missing',
     '1:11 unknown key "kid"',
     '4:50 "name" has an expression that RE2 cannot read: missing closing )',
     '4:61 there is no sink "nowhere"',
+  ])
+})
+
+test.each([
+  [
+    '{ kind: Deploymnet, type: bad }',
+    ['4:30 no entry of "watch" watches Deploymnet', '4:48 "bad" is no type'],
+  ],
+  [
+    '{ kind: Pod, type: Warning, reason: 5 }',
+    [
+      '4:35 only Events have the types Normal and Warning, and this rule is for Pod',
+      '4:58 "reason" must be text or a list, not the number 5',
+    ],
+  ],
+  [
+    '{ kind: ["/(/", two words], namespace: Shop }',
+    [
+      '4:33 "kind", entry 1 has an expression that RE2 cannot read: missing closing )',
+      '4:38 "two words" is no kind',
+      '4:61 "Shop" cannot be a namespace: those have lower-case letters, digits and "-"',
+    ],
+  ],
+  [
+    '{ knd: Pod, namespace: shop, name: "/(/", reason: 5 }',
+    [
+      '4:24 unknown key "knd"',
+      '4:59 "name" has an expression that RE2 cannot read: missing closing )',
+      '4:72 "reason" must be text or a list, not the number 5',
+    ],
+  ],
+  [
+    '{ kind: [Pod, Node], type: Warning }',
+    [
+      '4:36 no entry of "watch" watches Node',
+      '4:43 only Events have the types Normal and Warning, and this rule is for Pod',
+    ],
+  ],
+])('one mistake in %s hides no other', async (when, messages) => {
+  expect((await found('[Pod, Event]', when)).sort()).toEqual(messages)
+})
+
+test('an entry of watch with a mistake still tells which kind is watched', async () => {
+  expect(await found('[{ kind: Pod, namespace: shop }]', '{ kind: Node }')).toEqual([
+    '1:22 unknown key "namespace"',
+    '4:30 no entry of "watch" watches Node',
+  ])
+})
+
+test('what is no rule at all is told once', async () => {
+  expect(await tellings(withRules('  - foo', '[Pod]'))).toEqual([
+    '4:5 "rules", entry 1 must be a map of keys and values, not text',
   ])
 })
 

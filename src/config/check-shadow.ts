@@ -1,0 +1,55 @@
+import { implies } from '../rules/implies.ts'
+import type { ConfigDocument } from './document.ts'
+import type { Draft, RuleDraft } from './draft.ts'
+import type { Problem } from './problem.ts'
+
+/** Rules that rules above leave nothing to send. Only what is certain: other rules may overlap without harm. */
+export function checkShadow({ rules }: Draft, document: ConfigDocument): Problem[] {
+  const readable = rules.filter(isReadable)
+  return readable.flatMap((rule, at) => {
+    const above = readable.slice(0, at).filter(({ when }) => implies(rule.when, when))
+    if (above.some(dropsAll)) return []
+    const wall = above.find(({ drop }) => drop === true)
+    if (wall) return [unreached(rule, wall, document)]
+    const winners = (rule.to ?? []).map((sink) => above.find(({ to }) => to?.includes(sink)))
+    const known = winners.filter((it) => it !== undefined)
+    if (known.length === 0 || known.length < winners.length) return []
+    return [silent(rule, [...new Set(known)], document)]
+  })
+}
+
+/** Does this rule, which has no conditions, end the list? */
+export function dropsAll({ complete, drop, when }: RuleDraft): boolean {
+  return complete && drop === true && Object.keys(when).length === 0
+}
+
+function isReadable({ complete, when, sound, drop, to }: RuleDraft): boolean {
+  const isClear = drop === true ? to === undefined : to !== undefined
+  return complete && isClear && Object.keys(when).length === Object.keys(sound).length
+}
+
+function unreached({ index }: RuleDraft, wall: RuleDraft, document: ConfigDocument): Problem {
+  const message = `no event comes here: ${titleOf(wall, document)} drops all that this rule matches`
+  return document.problem(['rules', index], message, {
+    hint: 'move this rule above it, or leave it out',
+    severity: 'warning',
+  })
+}
+
+function silent({ index, to = [] }: RuleDraft, winners: RuleDraft[], document: ConfigDocument): Problem {
+  const names = winners.map((rule) => titleOf(rule, document)).join(' and ')
+  const verb = winners.length === 1 ? 'sends' : 'send'
+  const sinks = to.map((sink) => `"${sink}"`).join(' and ')
+  return document.problem(
+    ['rules', index],
+    `this rule sends nothing: ${names} ${verb} the same to ${sinks}`,
+    {
+      hint: 'one event reaches one sink once, by the first rule: move this rule above, or leave it out',
+      severity: 'warning',
+    },
+  )
+}
+
+function titleOf({ name, index }: RuleDraft, document: ConfigDocument): string {
+  return `"${name}" in line ${document.lineOf(['rules', index])}`
+}

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { loadText, tellings } from './load-text.ts'
+
+function withRules(...rules: string[]): string {
+  const sinks = 'sinks: { a: { type: stdout }, b: { type: stdout } }'
+  const last = '  - { name: last, when: { kind: Event, reason: unheard-of }, to: [a, b] }'
+  return `watch: [Event]\n${sinks}\nrules:\n${[...rules.map((rule) => `  - ${rule}`), last].join('\n')}\n`
+}
+
+test('a rule is told of that a drop above it leaves nothing', async () => {
+  const text = withRules(
+    '{ name: quiet, when: { kind: Event, type: Normal }, drop: true }',
+    '{ name: normal, when: { kind: Event, type: Normal, regarding: { kind: Pod } }, to: [a] }',
+    '{ name: silence, when: { type: Normal, reason: Pulled }, drop: true }',
+    '{ name: warn, when: { kind: Event, type: Warning }, to: [a] }',
+  )
+  expect(await tellings(text)).toEqual([
+    '5:5 no event comes here: "quiet" in line 4 drops all that this rule matches',
+    '6:5 no event comes here: "quiet" in line 4 drops all that this rule matches',
+  ])
+  expect(await loadText(text)).toMatchObject({ ok: true, warnings: [{ severity: 'warning' }, {}] })
+})
+
+test('a rule is told of whose sinks have had all its events already', async () => {
+  const text = withRules(
+    '{ name: pods, when: { regarding: { kind: Pod } }, to: [a] }',
+    '{ name: back-off, when: { reason: BackOff }, to: [b] }',
+    '{ name: pod-back-off, when: { reason: BackOff, regarding: { kind: Pod } }, to: [b, a] }',
+    '{ name: pod-pulled, when: { reason: Pulled, regarding: { kind: Pod } }, to: [a, b] }',
+  )
+  expect(await tellings(text)).toEqual([
+    '6:5 this rule sends nothing: "back-off" in line 5 and "pods" in line 4 send the same to "b" and "a"',
+  ])
+})
+
+test('nothing is claimed of rules that only overlap, or were not understood', async () => {
+  const text = withRules(
+    '{ name: warn, when: { type: Warning, name: "web-*" }, drop: true }',
+    '{ name: overlap, when: { type: Warning, name: "*-1" }, to: [a] }',
+    '{ name: unclear, when: { type: Warning, name: web-1, reason: 5 }, to: [a] }',
+  )
+  expect(await tellings(text)).toEqual(['6:66 "reason" must be text or a list, not the number 5'])
+})
+
+test('what drops everything is told once for each rule below', async () => {
+  const text = withRules('{ name: wall, drop: true }')
+  expect(await tellings(text)).toEqual(['5:5 no event comes here: the rule in line 4 drops everything'])
+})

@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest'
+import { checkRule, compileRules } from '../../src/rules/compile.ts'
+import { implies } from '../../src/rules/implies.ts'
+import type { When } from '../../src/rules/schema.ts'
+import { createRandom, type Random, randomEvent, randomWhen } from './random.ts'
+
+test.each<[When, When]>([
+  [{ kind: 'Event', type: 'Warning' }, { kind: 'Event' }],
+  [{ kind: 'Pod' }, {}],
+  [{ kind: 'deploy' }, { kind: 'Deploy*' }],
+  [{ kind: 'deployments.apps' }, { kind: ['Pod', 'Deployments'] }],
+  [{ reason: 'BackOff' }, { kind: 'Event' }],
+  [{ kind: ['Pod', '!Node', '!Event'] }, { kind: '!Event' }],
+  [{ namespace: ['shop', 'web'] }, { namespace: ['s*', 'web', 'pay'] }],
+  [{ namespace: 'pay-*' }, { namespace: ['pay-*', 'shop'] }],
+  [{ namespace: '/^pay-/' }, { namespace: '/^pay-/' }],
+  [{ name: 'web' }, { name: '!*-canary' }],
+  [{ name: ['web-*', '!*-canary'] }, { name: ['web-*', '!web-canary'] }],
+  [{ type: 'ADDED' }, { type: ['ADDED', 'MODIFIED'] }],
+  [{ type: ['ADDED', 'MODIFIED'] }, { type: '!DELETED' }],
+  [{ type: ['ADDED', 'Warning'] }, { type: 'Warning' }],
+  [{ labels: 'team in (b, a), tier=x' }, { labels: 'team in (a,b)' }],
+  [{ labels: { team: 'shop', tier: '*' } }, { labels: { team: ['shop', 'pay'] } }],
+  [{ regarding: { kind: 'Pod', name: 'web-1' } }, { regarding: { kind: 'Pod', name: 'web-*' } }],
+])('%j is part of %j, and not the other way round unless they say the same', (narrow, wide) => {
+  expect(implies(narrow, wide)).toBe(true)
+  const areSame = JSON.stringify(narrow) === JSON.stringify(wide)
+  expect(implies(wide, narrow)).toBe(areSame || JSON.stringify(wide.type) === '"!DELETED"')
+})
+
+test.each<[When, When]>([
+  [{ kind: 'pods' }, { kind: 'Pod' }],
+  [{ kind: 'Pod' }, { kind: 'v1/Pod' }],
+  [{ kind: 'Pod' }, { kind: '/^Pod$/' }],
+  [{ kind: 'po' }, { kind: 'po*', name: '*' }],
+  [{ namespace: '!shop' }, { namespace: '*' }],
+  [{ namespace: 'pay-e*' }, { namespace: 'pay-*' }],
+  [{ namespace: ['pay-*', '!pay-x'] }, { namespace: ['pay-*', '!pay-eu'] }],
+  [{ type: 'ADDED' }, { type: '!Normal' }],
+  [{ type: '!Normal' }, { type: 'Warning' }],
+  [{ labels: 'team=a' }, { labels: { team: 'a' } }],
+])('%j is not certain to be part of %j', (narrow, wide) => {
+  expect(implies(narrow, wide)).toBe(false)
+})
+
+/** Something like it, so that many are part of others. */
+function related(when: When, random: Random): When {
+  const other = Object.entries({ ...when, ...randomWhen(random) })
+  return Object.fromEntries(other.filter(([key]) => random.next() < 0.8 || !(key in when)))
+}
+
+test('what is said to be part of something is, on random conditions and events', () => {
+  const random = createRandom(20_261_122)
+  const events = Array.from({ length: 400 }, () => randomEvent(random))
+  const onError = (_: string, error: unknown) => {
+    throw error
+  }
+  const matcher = (when: When) => compileRules([{ name: 'r', when, to: ['s'] }], { onError })
+  const seen = { implied: 0, matched: 0 }
+  for (let round = 0; round < 4_000; round++) {
+    const wide = randomWhen(random)
+    const narrow = related(wide, random)
+    if (checkRule({ when: wide }).length + checkRule({ when: narrow }).length > 0) continue
+    if (!implies(narrow, wide)) continue
+    seen.implied++
+    const [isNarrow, isWide] = [matcher(narrow), matcher(wide)]
+    for (const event of events) {
+      if (isNarrow(event).sends.length === 0) continue
+      seen.matched++
+      expect(isWide(event).sends.length, JSON.stringify({ narrow, wide, event })).toBe(1)
+    }
+  }
+  expect(seen.implied).toBeGreaterThan(200)
+  expect(seen.matched).toBeGreaterThan(2_000)
+})
