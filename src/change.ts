@@ -112,6 +112,8 @@ export interface SourceSession {
 /** Opens a source's durable state; the newest opener owns it, older sessions are fenced. */
 export interface SourceStore {
   open(source: Source, signal: AbortSignal): Promise<SourceSession>
+  /** Where a source stands, without taking it. */
+  peek(source: Source, signal: AbortSignal): Promise<Checkpoint | undefined>
   /** Kinds that were not installed when they were asked for: once they come, everything in them is new. */
   readonly absentKinds: AbsentKinds
   readonly identities: ClusterIdentities

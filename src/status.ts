@@ -4,7 +4,16 @@ export interface WatchStatus {
   key: string
   /** How people call it: `deployments.apps in shop`, `pods (all namespaces)`. */
   title: string
-  phase: 'resolving' | 'waiting-for-kind' | 'listing' | 'watching' | 'reconnecting' | 'failing' | 'stopped'
+  phase:
+    | 'resolving'
+    | 'waiting-for-kind'
+    | 'listing'
+    | 'watching'
+    | 'reconnecting'
+    | 'failing'
+    /** Another process works on it; this one takes over when that stops. */
+    | 'standby'
+    | 'stopped'
   resourceVersion: string
   /** When the API server last said something (a frame, a bookmark, an answer). */
   lastContactMs: number

@@ -34,6 +34,10 @@ export function createSourceStore(parts: StoreParts): SourceStore {
       await session.take(signal)
       return session
     },
+    async peek({ key }, signal) {
+      const text = await line.run((redis) => redis.get(keys.checkpoint(key)), signal)
+      return text === null ? undefined : (JSON.parse(text) as Checkpoint)
+    },
     absentKinds: {
       add: async (kind, signal) =>
         void (await line.run((redis) => redis.sadd(keys.absentKinds, kind), signal)),

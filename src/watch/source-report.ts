@@ -44,6 +44,11 @@ export class SourceReport {
     this.#parts.report({ phase: 'watching', resourceVersion, ready: true })
   }
 
+  standby(allowanceMs: number): void {
+    this.#parts.report({ phase: 'standby', ready: true })
+    this.allow(allowanceMs)
+  }
+
   moved(resourceVersion: string): void {
     this.#parts.report({ resourceVersion })
   }

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Change, SourceSession, SourceStore } from '../change.ts'
+import { type Change, FencedError, type SourceSession, type SourceStore } from '../change.ts'
 import { ApiFault, BrokenStream } from './api-fault.ts'
 import type { ClusterClient } from './cluster-client.ts'
 import { afterEnd, afterFault, type History, NO_HISTORY, type RelistCause, type Step } from './decide.ts'
@@ -53,6 +53,8 @@ class SourceRun {
   #relist: RelistCause | undefined
   /** At the start nobody knows what happened to the cluster meanwhile. */
   #verify = true
+  /** Another process took the source. */
+  #fenced = false
   /** A stream of initial state failed the last time: pages are safer. */
   #inPages = false
 
@@ -84,6 +86,7 @@ class SourceRun {
           await this.#prepare(step)
           return 'missing'
         }
+        this.#fenced = error instanceof FencedError
         // A session that failed in the middle of a write must read again where it stands.
         if (!(error instanceof ApiFault)) session = undefined
       }
@@ -94,7 +97,29 @@ class SourceRun {
   async #open(): Promise<SourceSession> {
     // Redis being away is a known reason to wait; its own check says so.
     this.#report.allow(WAITS_FOR_REDIS_MS)
+    if (this.#fenced) await this.#standBy()
+    this.#fenced = false
     return this.#parts.store.open(this.#source, this.#signal)
+  }
+
+  /** As long as another process gets on with it: two that took it from each other would never finish a long list. */
+  async #standBy(): Promise<void> {
+    const { store, clock, timing } = this.#parts
+    const peek = () => store.peek(this.#source, this.#signal)
+    let seen = await peek()
+    let movedMs = clock.now()
+    for (;;) {
+      await pause(timing.fencedPauseMs, undefined, { signal: this.#signal })
+      const current = await peek()
+      if (current?.holder !== seen?.holder || current?.sequence !== seen?.sequence) {
+        seen = current
+        movedMs = clock.now()
+        this.#report.standby(WAITS_FOR_REDIS_MS)
+        continue
+      }
+      const listing = current?.phase === 'listing' || current?.phase === 'seeding'
+      if (!listing || clock.now() - movedMs > timing.listPatienceMs) return
+    }
   }
 
   /** List if there is something to list, then one watch. */

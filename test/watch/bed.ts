@@ -38,6 +38,7 @@ const QUICK: Partial<Timing> = {
   endPauseMs: 20,
   slowRetryMs: 100,
   fencedPauseMs: 50,
+  listPatienceMs: 2_000,
   positionEveryMs: 0,
   identityFreshMs: 0,
   discoveryMs: 50,
@@ -64,7 +65,7 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
   }
 
   const reader = open('work')
-  let manager: ReturnType<typeof createWatchManager> | undefined
+  const managers: ReturnType<typeof createWatchManager>[] = []
 
   /** Starts watching, as a process does; the position and index of an earlier one are there. */
   function start(): void {
@@ -80,7 +81,7 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
       clock: Date,
     })
     const client = connectCluster({ kubeconfig, env: {}, userAgent: 'test' })
-    manager = createWatchManager({
+    const manager = createWatchManager({
       client,
       store: options.wrap?.(store) ?? store,
       metrics,
@@ -91,11 +92,11 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
       matcherOf: (patterns) => (namespace) => patterns.includes(namespace),
     })
     manager.apply(options.entries ?? [{ kind: 'ConfigMap' }])
+    managers.push(manager)
   }
 
   async function stop(): Promise<void> {
-    await manager?.close()
-    manager = undefined
+    await Promise.all(managers.splice(0).map((manager) => manager.close()))
   }
 
   stack.defer(stop)
@@ -136,9 +137,10 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
     enqueued,
     objects,
     position,
-    apply: (entries: WatchEntry[]) => manager?.apply(entries),
+    apply: (entries: WatchEntry[]) => managers[0]?.apply(entries),
     kubeconfig,
-    statuses: () => manager?.statuses() ?? [],
+    /** Of all that were started, one after the other. */
+    statuses: () => managers.flatMap((manager) => manager.statuses()),
     /** Waits until a watch is open from some position. */
     watching: (from?: string) =>
       waitFor(

@@ -138,3 +138,25 @@ test('what an interrupted relist had copied does not stay in Redis', async () =>
   expect(cuts).toBe(5)
   expect(await it.reader.keys('*unseen*')).toEqual([])
 })
+
+test('of two processes one finishes a first list that takes longer than the other waits, and the other stands by', async () => {
+  const pages = 8
+  await using it = await startWatchBed({
+    prepare(api) {
+      api.intercept = ({ path, isWatch, query }, response) => {
+        if (!path.endsWith('/configmaps') || isWatch || query.get('limit') === '1') return false
+        const page = Number(query.get('continue') ?? 0)
+        const next = page + 1 < pages ? { continue: String(page + 1) } : {}
+        const metadata = { resourceVersion: '10', ...next }
+        const body = JSON.stringify({ metadata, items: [configMap(`o${page}`, page + 1)] })
+        setTimeout(() => response.end(body), 150)
+        return true
+      }
+    },
+  })
+  it.start()
+  const phases = () => it.statuses().map(({ phase }) => phase)
+  await waitFor(() => phases().includes('watching') && phases().includes('standby'), {
+    what: () => `one to watch, one to stand by: ${phases()}`,
+  })
+})
