@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { builtInSinks } from '../sinks/index.ts'
 import type { Config } from './config/schema.ts'
 import type { Delivery } from './delivery.ts'
-import type { Logger } from './log.ts'
+import { type Logger, silentLog } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { connectHops } from './pipeline.ts'
 import { createCommitLine } from './queue/commit-line.ts'
@@ -69,8 +69,18 @@ const MAX_TRIES = 5
 const REPORT_MS = 2_000
 const GRACE_MS = 5_000
 
-/** Builds the parts of the configuration and joins them. The only file that constructs, and that knows the built-in sinks. */
+/**
+ * Builds the parts of the configuration and joins them; the only file that knows the built-in sinks. What was opened is
+ * closed again when the start fails.
+ */
 export async function startApp(options: AppOptions): Promise<App> {
+  await using opened = new AsyncDisposableStack()
+  const app = await buildApp(options, opened)
+  opened.move()
+  return app
+}
+
+async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Promise<App> {
   const { config, cluster, role, redisUrl, client, log } = options
   const keys = keysOf(cluster)
   const metrics = createMetrics()
@@ -78,16 +88,22 @@ export async function startApp(options: AppOptions): Promise<App> {
   let vitals = (): Vitals => STARTING
   // First, because it can fail: a taken port ends the start before anything else has begun.
   const server = await serve(options, metrics, () => vitals())
-  const connect = (purpose: 'commit' | 'work') => openRedis(redisUrl, purpose, log)
+  opened.defer(() => server?.close())
+  // All lose and find Redis together: one of them tells.
+  const connect = (purpose: 'commit' | 'work', teller = silentLog) => openRedis(redisUrl, purpose, teller)
   const connections = {
-    commit: connect('commit'),
+    commit: connect('commit', log),
     lanes: connect('work'),
     queue: connect('work'),
     worker: connect('work'),
     report: connect('commit'),
   }
+  opened.defer(() => {
+    for (const connection of Object.values(connections)) connection.disconnect()
+  })
   const salt = await readSalt(connections.lanes, keys)
   const gate = createMemoryGate({ redis: connections.report, keys, metrics, log })
+  opened.defer(() => gate.close())
   const sinks = role === 'watch' ? new Map<string, Sink>() : await openSinks(options)
   const laneOf = await laneChooser(options)
   const line = createCommitLine({

@@ -25,6 +25,9 @@ export async function checkRedis(redis: Redis, keys: { schema: string }): Promis
         'Set "maxmemory-policy noeviction" in redis.conf, or now: redis-cli CONFIG SET maxmemory-policy noeviction',
     )
   }
+  if (info['redis_mode'] === 'cluster') {
+    refusals.push('this Redis is a node of a Redis Cluster, which is not supported yet: use a single one')
+  }
   if (info['aof_enabled'] === '0') {
     warnings.push(
       'Redis writes no append-only file: what happened since its last snapshot is lost when it dies. Set "appendonly yes"',

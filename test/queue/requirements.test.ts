@@ -91,3 +91,9 @@ test.each([
 ])('the address of %s is %s', (url, address) => {
   expect(addressOf(url)).toBe(address)
 })
+
+test('a node of a Redis Cluster is refused: its keys would move away', async () => {
+  await using server = await startRedis({ args: ['--cluster-enabled', 'yes'] })
+  const { refusals } = await check(server)
+  expect(refusals).toMatchObject([expect.stringContaining('Redis Cluster')])
+})
