@@ -1,7 +1,9 @@
-import { enableCompileCache } from 'node:module'
+import { enableCompileCache, flushCompileCache } from 'node:module'
 
 // Halves the start; without a writable temporary directory it does nothing.
 enableCompileCache()
+// Also for a process that is killed one day: by then all that a start needs is compiled.
+setTimeout(flushCompileCache, 5_000).unref()
 const { runCommandLine } = await import('./commands/command-line.ts')
 
 /** For what ends by itself; what a failed start left open must not keep the process alive. */
