@@ -4,6 +4,7 @@ import { crdStateOf } from './crd.ts'
 import { type Catalogue, discover } from './discovery.ts'
 import { identify } from './identity.ts'
 import { type PlannedSource, planSources, type WatchPlan } from './plan.ts'
+import { titleOf } from './resolve.ts'
 import type { WatchEntry } from './schema.ts'
 import { runSource, type SourceParts } from './source.ts'
 import { initialStatus, unresolved } from './statuses.ts'
@@ -105,6 +106,7 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     }
     await bury(current)
     await retire(catalogue)
+    await tellChanged(current)
     for (const source of plan.sources) if (!running.has(source.key)) await start(source)
     resolved = true
   }
@@ -120,6 +122,27 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
       const session = await store.open(source, stop.signal)
       if (session.checkpoint && session.checkpoint.phase !== 'absent') await session.markAbsent(stop.signal)
       buried.add(source.key)
+    }
+  }
+
+  /** Other selectors or namespaces make another source of a resource: it knows nothing of where the old one stood. */
+  async function tellChanged(current: string): Promise<void> {
+    const fresh = plan.sources.filter(({ key }) => !running.has(key))
+    if (fresh.length === 0) return
+    const stored = await store.stored(stop.signal)
+    const wanted = new Set(plan.sources.map(({ key }) => key))
+    for (const source of fresh) {
+      if (stored.some(({ key }) => key === source.key)) continue
+      const before = stored.filter(
+        ({ key, clusterUid, resource }) =>
+          !wanted.has(key) && clusterUid === current && titleOf(resource) === titleOf(source.resource),
+      )
+      if (before.length === 0) continue
+      const fields = { watch: source.title, before: before.map(({ title }) => title).join('; ') }
+      log.warn(
+        fields,
+        'selects otherwise than before: it begins anew, and what happened since the last stop is not told',
+      )
     }
   }
 

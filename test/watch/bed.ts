@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { SourceStore } from '../../src/change.ts'
-import { silentLog } from '../../src/log.ts'
+import { type Logger, silentLog } from '../../src/log.ts'
 import { createMetrics } from '../../src/metrics.ts'
 import { createCommitLine } from '../../src/queue/commit-line.ts'
 import { openRedis } from '../../src/queue/connection.ts'
@@ -27,6 +27,7 @@ export interface WatchBedOptions {
   objects?: unknown[]
   /** Changes the server before the watch begins. */
   prepare?(api: ScriptedApi): void
+  log?: Logger
   /** Stands between the watch and the store. */
   wrap?(store: SourceStore): SourceStore
 }
@@ -68,7 +69,7 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
   const managers: ReturnType<typeof createWatchManager>[] = []
 
   /** Starts watching, as a process does; the position and index of an earlier one are there. */
-  function start(): void {
+  function start(entries = options.entries): void {
     const redis = open('commit')
     const line = createCommitLine({ redis, room: async () => {}, onOutOfMemory() {}, log: silentLog })
     const store = createSourceStore({
@@ -85,13 +86,13 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
       client,
       store: options.wrap?.(store) ?? store,
       metrics,
-      log: silentLog,
+      log: options.log ?? silentLog,
       clock: Date,
       random: Math.random,
       timing: { ...DEFAULT_TIMING, ...QUICK, ...options.timing },
       matcherOf: (patterns) => (namespace) => patterns.includes(namespace),
     })
-    manager.apply(options.entries ?? [{ kind: 'ConfigMap' }])
+    manager.apply(entries ?? [{ kind: 'ConfigMap' }])
     managers.push(manager)
   }
 

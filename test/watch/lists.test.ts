@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { silentLog } from '../../src/log.ts'
 import { configMap, failure, type ScriptedApi } from '../servers/scripted-api.ts'
 import { waitFor } from '../wait-for.ts'
 import { startWatchBed } from './bed.ts'
@@ -159,4 +160,22 @@ test('of two processes one finishes a first list that takes longer than the othe
   await waitFor(() => phases().includes('watching') && phases().includes('standby'), {
     what: () => `one to watch, one to stand by: ${phases()}`,
   })
+})
+
+test('a watch that selects otherwise than before says that it begins anew', async () => {
+  const warnings: string[] = []
+  const log = {
+    ...silentLog,
+    warn: (fields: object, message: string) => void warnings.push(`${JSON.stringify(fields)} ${message}`),
+  }
+  await using it = await startWatchBed({ log })
+  await it.watching('10')
+  await it.stop()
+  it.start([{ kind: 'ConfigMap', labels: 'app=web' }])
+  await waitFor(() => it.statuses().some(({ ready }) => ready), { what: 'the new watch' })
+  expect(warnings).toEqual([expect.stringContaining('begins anew')])
+  await it.stop()
+  it.start([{ kind: 'ConfigMap', labels: 'app=web' }])
+  await waitFor(() => it.statuses().some(({ ready }) => ready), { what: 'the new watch again' })
+  expect(warnings).toHaveLength(1)
 })
