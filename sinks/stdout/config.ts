@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 
 export const StdoutConfig = z.strictObject({
   /** `json`: a CloudEvent a line; `text`: a line for people; `auto`: text on a terminal. */

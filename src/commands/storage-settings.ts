@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { type ConfigDocument, readDocument } from '../config/document.ts'
 import { problemsOf } from '../config/issues.ts'
 import type { Problem } from '../config/problem.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { Name, Rule } from '../rules/schema.ts'
 import { WatchEntryInput } from '../watch/schema.ts'
 

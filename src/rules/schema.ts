@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 
 /** A name of the configuration: a DNS label, so that it fits into metrics, keys and URLs. */
 export const Name = z

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 
 const NamespacePattern = z.string().min(1, 'is empty: leave "namespaces" out for all of them')
 
