@@ -8,10 +8,10 @@ const WORDS: readonly (readonly [
   means: string | ((match: string, address?: string) => string),
 ])[] = [
   [/Stream isn't writeable and enableOfflineQueue options is false\.?/, 'no connection'],
-  [/Reached the max retries per request limit.*/, 'no connection'],
+  [/Reached the max retries per request limit.*?details\./, 'no connection'],
   [/Connection is closed\.?/, 'no connection'],
   [/Command aborted due to connection close\.?/, 'the connection broke'],
-  [/Command timed out\.?|Socket timeout\. .*/, 'no answer in time'],
+  [/Command timed out\.?|Socket timeout\. .*?ms\./, 'no answer in time'],
   [/OOM command not allowed.*/, 'Redis is full (OOM)'],
   [/MISCONF .*/, 'Redis cannot write its data to disk and refuses writes (MISCONF); its log says why'],
   [/READONLY .*/, 'this Redis is a replica and refuses writes (READONLY)'],

@@ -8,6 +8,14 @@ import { inPlainWords } from '../../src/server/plain-words.ts'
 import { freePort } from '../servers/ports.ts'
 
 test.each([
+  [
+    'Redis does not answer (Reached the max retries per request limit (which is 0). Refer to "maxRetriesPerRequest" option for details.)',
+    'Redis does not answer (no connection)',
+  ],
+  [
+    "Redis does not answer (Socket timeout. Expecting data, but didn't receive any in 15000ms.)",
+    'Redis does not answer (no answer in time)',
+  ],
   ["Redis does not answer (Stream isn't writeable and enableOfflineQueue options is false)", 'no connection'],
   ["OOM command not allowed when used memory > 'maxmemory'.", 'Redis is full (OOM)'],
   ['Redis does not answer (getaddrinfo ENOTFOUND redis.shop)', 'the name redis.shop cannot be resolved'],
@@ -20,7 +28,9 @@ test.each([
   ['', 'the connection failed'],
 ])('%j is told as %j', (said, told) => {
   expect(inPlainWords(said)).toContain(told)
-  expect(inPlainWords(said)).not.toMatch(/enableOfflineQueue|UND_ERR|ECONN|ENOTFOUND|ETIMEDOUT/)
+  expect(inPlainWords(said)).not.toMatch(
+    /enableOfflineQueue|maxRetries|Socket|UND_ERR|ECONN|ENOTFOUND|ETIMEDOUT/,
+  )
 })
 
 test('what the API server or a receiver says stays as it is', () => {
