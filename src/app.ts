@@ -20,6 +20,7 @@ import { compileRules } from './rules/compile.ts'
 import { compilePattern } from './rules/pattern.ts'
 import type { Vitals } from './server/health.ts'
 import { type HealthServer, startServer } from './server/http.ts'
+import { startAtZero } from './server/samples.ts'
 import { laneByObject, type Sink, type SinkType } from './sink/index.ts'
 import { userAgent, version } from './version.ts'
 import type { ClusterClient } from './watch/cluster-client.ts'
@@ -57,7 +58,7 @@ const STARTING: Vitals = {
   nowMs: 0,
   watches: [],
   sinks: [],
-  redisTrouble: 'starting',
+  redisTrouble: 'no answer yet; the process is starting',
   redisFull: false,
   stopping: false,
 }
@@ -84,6 +85,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const { config, cluster, role, redisUrl, client, log } = options
   const keys = keysOf(cluster)
   const metrics = createMetrics()
+  startAtZero(metrics, config)
   let stopping = false
   let vitals = (): Vitals => STARTING
   // First, because it can fail: a taken port ends the start before anything else has begun.
@@ -234,7 +236,7 @@ async function serve(
   vitals: Parameters<typeof startServer>[0]['vitals'],
 ): Promise<HealthServer | undefined> {
   if (config.server === false) return undefined
-  return startServer({ ...config.server, registry: metrics.registry, vitals })
+  return startServer({ ...config.server, metrics, vitals })
 }
 
 /** Tells the other processes, and `kubeherald status`, how this one is. */

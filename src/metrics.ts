@@ -1,9 +1,13 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { version } from './version.ts'
 
-/** Every metric of the program, in one list. Labels are bounded: watches, sinks and reasons of the configuration. */
+/**
+ * Every metric of the program, in one list; docs/metrics.md explains them. Labels are bounded: watches, sinks and reasons
+ * of the configuration. Those of the process have the names that dashboards know: `process_*`, `nodejs_*`.
+ */
 export function createMetrics() {
   const registry = new Registry()
-  collectDefaultMetrics({ register: registry, prefix: 'kubeherald_' })
+  collectDefaultMetrics({ register: registry })
   const registers = [registry]
   const counter = <L extends string>(name: string, help: string, labelNames: readonly L[]) =>
     new Counter({ name: `kubeherald_${name}`, help, labelNames, registers })
@@ -15,6 +19,17 @@ export function createMetrics() {
     labelNames: readonly L[],
     buckets: number[],
   ) => new Histogram({ name: `kubeherald_${name}`, help, labelNames, buckets, registers })
+
+  gauge('build_info', 'The version that runs, in its labels; always 1.', ['version', 'node_version']).set(
+    { version, node_version: process.versions.node },
+    1,
+  )
+  const ledgerBalanced = gauge(
+    'ledger_balanced',
+    '0 while the counters of the ledger contradict each other, else 1.',
+    [],
+  )
+  ledgerBalanced.set(1)
 
   return {
     registry,
@@ -32,7 +47,7 @@ export function createMetrics() {
     watchReady: gauge('watch_ready', '1 when the watch has a position and makes progress.', ['watch']),
     commitSeconds: histogram(
       'commit_duration_seconds',
-      'One transaction of changes into Redis.',
+      'From trying to commit changes to Redis having them, pauses included.',
       [],
       BUCKETS,
     ),
@@ -51,6 +66,10 @@ export function createMetrics() {
     oldestPending: gauge('deliveries_oldest_pending_seconds', 'Age of the oldest waiting delivery.', [
       'sink',
     ]),
+    deadLetters: gauge('dead_letters', 'Dead letters that wait for somebody to retry or drop them.', [
+      'sink',
+    ]),
+    ledgerBalanced,
     sinkHealthy: gauge('sink_healthy', '1 while the last answer of the sink was no failure of the sink.', [
       'sink',
     ]),
@@ -62,7 +81,7 @@ export function createMetrics() {
     ),
     redisUp: gauge('redis_up', '1 while Redis answers.', []),
     redisMemory: gauge('redis_memory_bytes', 'Memory that Redis uses.', []),
-    redisMaxMemory: gauge('redis_memory_max_bytes', 'maxmemory of Redis; 0 is unlimited.', []),
+    redisMaxMemory: gauge('redis_memory_max_bytes', 'Memory limit of Redis (maxmemory); 0 is unlimited.', []),
     backPressure: gauge('back_pressure', '1 while watches pause because Redis is nearly full.', []),
   }
 }

@@ -1,11 +1,12 @@
 import type { Redis } from 'ioredis'
 import type { Metrics } from '../metrics.ts'
 import type { Keys } from './keys.ts'
-import { oldestInLane, sinkOf } from './ledger.ts'
+import { oldestInLane, readLedger, sinkOf } from './ledger.ts'
 
 const SAMPLE_MS = 2_000
+const LEDGER_MS = 15_000
 
-/** Keeps the gauges of waiting deliveries and their age; gives how many wait when it is closed. */
+/** Keeps the gauges of waiting deliveries, dead letters and the ledger; gives how many deliveries wait when it is closed. */
 export function watchLanes(parts: { redis: Redis; keys: Keys; metrics: Metrics; clock: { now(): number } }): {
   close(): Promise<number>
 } {
@@ -35,11 +36,23 @@ export function watchLanes(parts: { redis: Redis; keys: Keys; metrics: Metrics; 
     return last
   }
 
+  async function sampleLedger(): Promise<void> {
+    const { sinks, balanced } = await readLedger(redis, keys, { verify: false })
+    metrics.ledgerBalanced.set(balanced ? 1 : 0)
+    for (const [sink, { dead, discarded }] of Object.entries(sinks))
+      metrics.deadLetters.set({ sink }, dead - discarded)
+  }
+
   // Redis being away is told by its own gauge.
-  const timer = setInterval(() => void sample().catch(() => {}), SAMPLE_MS)
+  const keep = (take: () => Promise<unknown>, everyMs: number) => {
+    const tick = () => void take().catch(() => {})
+    tick()
+    return setInterval(tick, everyMs)
+  }
+  const timers = [keep(sample, SAMPLE_MS), keep(sampleLedger, LEDGER_MS)]
   return {
     async close() {
-      clearInterval(timer)
+      for (const timer of timers) clearInterval(timer)
       return sample().catch(() => last)
     },
   }

@@ -1,4 +1,5 @@
 import type { SinkStatus, WatchStatus } from '../status.ts'
+import { inPlainWords } from './plain-words.ts'
 
 /** One line of a health endpoint. */
 export interface Check {
@@ -17,33 +18,63 @@ export interface Vitals {
   stopping: boolean
 }
 
+/** Another process works on the source; this one is there to take it over. */
+const STANDBY: string = 'standby'
+
 /** Live: each watch makes progress, or waits for a known reason. That anybody answers shows that the event loop runs. */
 export function liveness({ nowMs, watches, redisTrouble, redisFull }: Vitals): Check[] {
   const waits = redisTrouble !== undefined || redisFull
-  return watches.map(({ title, aliveUntilMs }) => {
-    const ok = waits || nowMs <= aliveUntilMs
+  return watches.map(({ title, phase, aliveUntilMs }) => {
+    const ok = waits || phase === STANDBY || nowMs <= aliveUntilMs
     return { name: `watch ${title}`, ok, ...(!ok && { detail: 'has made no progress for too long' }) }
   })
 }
 
 /** Ready: Redis takes commits, and every watch has a position. Failing sinks are told, and are no reason to stop watching. */
 export function readiness({ watches, sinks, redisTrouble, redisFull, stopping }: Vitals): Check[] {
-  const redis = redisTrouble ?? (redisFull ? 'nearly full: watches pause' : undefined)
   return [
     { name: 'config', ok: true },
-    { name: 'running', ok: !stopping, ...(stopping && { detail: 'stopping' }) },
-    { name: 'redis', ok: redis === undefined, ...(redis !== undefined && { detail: redis }) },
-    ...watches.map(({ title, ready, phase, lastError }) => {
-      const detail =
-        phase === 'waiting-for-kind' ? 'not installed yet' : ready ? undefined : (lastError ?? phase)
-      return { name: `watch ${title}`, ok: ready, ...(detail !== undefined && { detail }) }
-    }),
-    ...sinks.map(({ sink, healthy, lastError }) => ({
-      name: `sink ${sink}`,
-      ok: true,
-      ...(!healthy && { detail: `failing, its deliveries wait: ${lastError ?? ''}` }),
-    })),
+    checkOf('running', !stopping, stopping ? 'it is stopping' : undefined),
+    checkOf('redis', redisTrouble === undefined && !redisFull, redisDetail(redisTrouble, redisFull)),
+    ...watches.map((watch) => checkOf(`watch ${watch.title}`, isReady(watch), watchDetail(watch))),
+    ...sinks.map((sink) => checkOf(`sink ${sink.sink}`, true, sinkDetail(sink))),
   ]
+}
+
+/** It has a position, or another process keeps it. */
+export function isReady({ ready, phase }: WatchStatus): boolean {
+  return ready || phase === STANDBY
+}
+
+function checkOf(name: string, ok: boolean, detail: string | undefined): Check {
+  return { name, ok, ...(detail !== undefined && { detail }) }
+}
+
+function redisDetail(trouble: string | undefined, full: boolean): string | undefined {
+  if (trouble !== undefined) return inPlainWords(trouble)
+  return full ? 'nearly full; watches pause until deliveries make room' : undefined
+}
+
+const PHASES: Record<string, string> = {
+  resolving: 'asks the cluster which kinds it has',
+  listing: 'reads what is there',
+  reconnecting: 'connects again',
+  failing: 'cannot go on as it is',
+  stopped: 'has stopped',
+}
+
+function watchDetail(watch: WatchStatus): string | undefined {
+  const { phase, lastError } = watch
+  if (phase === STANDBY) return 'another process works on it'
+  if (phase === 'waiting-for-kind') return 'the cluster does not have this kind yet'
+  if (isReady(watch)) return undefined
+  return lastError === undefined ? (PHASES[phase] ?? phase) : inPlainWords(lastError)
+}
+
+function sinkDetail({ healthy, lastError }: SinkStatus): string | undefined {
+  if (healthy) return undefined
+  const why = lastError === undefined ? '' : `: ${inPlainWords(lastError)}`
+  return `failing, its deliveries wait${why}`
 }
 
 /** `[+]name ok` and `[-]name failed: why`, as the API server's health endpoints say it. */

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Registry } from 'prom-client'
+import type { Metrics } from '../metrics.ts'
 import { type Check, describeChecks, liveness, readiness, type Vitals } from './health.ts'
+import { sampleVitals } from './samples.ts'
 
 export interface HealthServer {
   url: string
@@ -12,7 +13,7 @@ export interface HealthServer {
 export interface ServerOptions {
   host: string
   port: number
-  registry: Registry
+  metrics: Metrics
   vitals(): Vitals
 }
 
@@ -22,9 +23,9 @@ export class ServerError extends Error {
 }
 
 /** GET /livez, /readyz and /metrics. */
-export async function startServer({ host, port, registry, vitals }: ServerOptions): Promise<HealthServer> {
+export async function startServer({ host, port, metrics, vitals }: ServerOptions): Promise<HealthServer> {
   const server = createServer((request, response) => {
-    answer(request, response, registry, vitals).catch(() => response.destroy())
+    answer(request, response, metrics, vitals).catch(() => response.destroy())
   })
   server.listen(port, host)
   await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
@@ -63,7 +64,7 @@ function adviceOn({ code, message }: NodeJS.ErrnoException): string {
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  registry: Registry,
+  metrics: Metrics,
   vitals: () => Vitals,
 ): Promise<void> {
   if (request.method !== 'GET' && request.method !== 'HEAD') return send(response, 405, 'only GET and HEAD\n')
@@ -73,7 +74,8 @@ async function answer(
     case '/readyz':
       return sendChecks(response, readiness(vitals()))
     case '/metrics':
-      return send(response, 200, await registry.metrics(), registry.contentType)
+      sampleVitals(metrics, vitals())
+      return send(response, 200, await metrics.registry.metrics(), metrics.registry.contentType)
     default:
       return send(response, 404, 'there are /livez, /readyz and /metrics\n')
   }

@@ -1,7 +1,7 @@
 import { request } from 'undici'
 import { expect, test } from 'vitest'
 import { createMetrics } from '../../src/metrics.ts'
-import { liveness, readiness, type Vitals } from '../../src/server/health.ts'
+import { describeChecks, liveness, readiness, type Vitals } from '../../src/server/health.ts'
 import { startServer } from '../../src/server/http.ts'
 import type { WatchStatus } from '../../src/status.ts'
 
@@ -22,12 +22,14 @@ const VITALS: Vitals = {
   redisFull: false,
   stopping: false,
 }
+const STANDBY = { ...WATCH, phase: 'standby', aliveUntilMs: 0, ready: false } as unknown as WatchStatus
 const isOk = (checks: readonly { ok: boolean }[]) => checks.every(({ ok }) => ok)
 
 test.each<[string, Partial<Vitals>, boolean]>([
   ['all is well', {}, true],
   ['a watch made no progress for too long', { watches: [{ ...WATCH, aliveUntilMs: 99 }] }, false],
   ['a watch waits for Redis', { watches: [{ ...WATCH, aliveUntilMs: 99 }], redisTrouble: 'gone' }, true],
+  ['another process works on a watch', { watches: [STANDBY] }, true],
 ])('live: %s', (_name, change, live) => {
   expect(isOk(liveness({ ...VITALS, ...change }))).toBe(live)
 })
@@ -43,16 +45,47 @@ test.each<[string, Partial<Vitals>, boolean]>([
     false,
   ],
   ['a kind is not installed yet', { watches: [{ ...WATCH, phase: 'waiting-for-kind' }] }, true],
+  ['another process works on a watch', { watches: [STANDBY] }, true],
   ['a sink fails', { sinks: [{ sink: 's', healthy: false }] }, true],
   ['it stops', { stopping: true }, false],
 ])('ready: %s', (_name, change, ready) => {
   expect(isOk(readiness({ ...VITALS, ...change }))).toBe(ready)
 })
 
+test.each<[Partial<Vitals>, string]>([
+  [
+    { redisTrouble: "Stream isn't writeable and enableOfflineQueue options is false" },
+    '[-]redis failed: no connection',
+  ],
+  [{ redisFull: true }, '[-]redis failed: nearly full; watches pause until deliveries make room'],
+  [{ watches: [STANDBY] }, '[+]watch pods ok: another process works on it'],
+  [
+    { watches: [{ ...WATCH, phase: 'waiting-for-kind' }] },
+    '[+]watch pods ok: the cluster does not have this kind yet',
+  ],
+  [{ watches: [{ ...WATCH, ready: false, phase: 'listing' }] }, '[-]watch pods failed: reads what is there'],
+  [
+    {
+      watches: [
+        { ...WATCH, ready: false, phase: 'reconnecting', lastError: 'connect ECONNREFUSED 10.0.0.1:6443' },
+      ],
+    },
+    '[-]watch pods failed: nobody listens at 10.0.0.1:6443',
+  ],
+  [{ sinks: [{ sink: 'hook', healthy: false }] }, '[+]sink hook ok: failing, its deliveries wait'],
+  [
+    { sinks: [{ sink: 'hook', healthy: false, lastError: 'network: ENOTFOUND' }] },
+    '[+]sink hook ok: failing, its deliveries wait: network: the name cannot be resolved',
+  ],
+  [{ stopping: true }, '[-]running failed: it is stopping'],
+])('readiness of %j says %s', (change, line) => {
+  expect(describeChecks(readiness({ ...VITALS, ...change })).split('\n')).toContain(line)
+})
+
 test('the endpoints say what they check, and give metrics', async () => {
-  const { registry } = createMetrics()
+  const metrics = createMetrics()
   let vitals = VITALS
-  const server = await startServer({ host: '127.0.0.1', port: 0, registry, vitals: () => vitals })
+  const server = await startServer({ host: '127.0.0.1', port: 0, metrics, vitals: () => vitals })
   const get = async (path: string) => {
     const { statusCode, body } = await request(`${server.url}${path}`)
     return { statusCode, text: await body.text() }
@@ -69,10 +102,10 @@ test('the endpoints say what they check, and give metrics', async () => {
 })
 
 test('a port that is taken is told in one line', async () => {
-  const { registry } = createMetrics()
-  const first = await startServer({ host: '127.0.0.1', port: 0, registry, vitals: () => VITALS })
+  const metrics = createMetrics()
+  const first = await startServer({ host: '127.0.0.1', port: 0, metrics, vitals: () => VITALS })
   const port = Number(new URL(first.url).port)
-  await expect(startServer({ host: '127.0.0.1', port, registry, vitals: () => VITALS })).rejects.toThrow(
+  await expect(startServer({ host: '127.0.0.1', port, metrics, vitals: () => VITALS })).rejects.toThrow(
     /another process listens there/,
   )
   await first.close()

@@ -1,0 +1,64 @@
+const at = (address?: string) => (address ? `at ${address}` : 'there')
+const to = (address?: string) => (address ? ` to ${address}` : '')
+const ADDRESS = '(?: ([^\\s(),]+))?'
+
+/** What libraries say of a fault, and what that means to whoever runs the program. */
+const WORDS: readonly (readonly [
+  said: RegExp,
+  means: string | ((match: string, address?: string) => string),
+])[] = [
+  [/Stream isn't writeable and enableOfflineQueue options is false\.?/, 'no connection'],
+  [/Reached the max retries per request limit.*?details\./, 'no connection'],
+  [/Connection is closed\.?/, 'no connection'],
+  [/Command aborted due to connection close\.?/, 'the connection broke'],
+  [/Command timed out\.?|Socket timeout\. .*?ms\./, 'no answer in time'],
+  [/OOM command not allowed.*/, 'Redis is full (OOM)'],
+  [/MISCONF .*/, 'Redis cannot write its data to disk and refuses writes (MISCONF); its log says why'],
+  [/READONLY .*/, 'this Redis is a replica and refuses writes (READONLY)'],
+  [/LOADING .*/, 'Redis is reading its data (LOADING)'],
+  [/NOREPLICAS .*/, 'Redis has too few replicas and refuses writes (NOREPLICAS)'],
+  [/MASTERDOWN .*/, 'this Redis is a replica without its master (MASTERDOWN)'],
+  [/CLUSTERDOWN .*/, 'the Redis Cluster is down (CLUSTERDOWN)'],
+  [/(?:NOAUTH|WRONGPASS) .*/, 'Redis does not accept the user and password of redis.url'],
+  [/NOPERM .*/, 'the user of redis.url lacks a permission in Redis (NOPERM)'],
+  [new RegExp(`(?:connect )?ECONNREFUSED${ADDRESS}`), (_, address) => `nobody listens ${at(address)}`],
+  [
+    new RegExp(`(?:getaddrinfo )?(?:ENOTFOUND|EAI_AGAIN)${ADDRESS}`),
+    (_, name) => `the name ${name ? `${name} ` : ''}cannot be resolved`,
+  ],
+  [
+    new RegExp(`(?:connect )?(?:EHOSTUNREACH|ENETUNREACH)${ADDRESS}`),
+    (_, address) => `no route${to(address)}`,
+  ],
+  [new RegExp(`(?:connect )?ETIMEDOUT${ADDRESS}`), (_, address) => `no connection${to(address)} in time`],
+  [
+    /Connect Timeout Error(?: \(attempted address(?:es)?: ([^,)]+)[^)]*\))?|UND_ERR_CONNECT_TIMEOUT/,
+    (_, address) => `no connection${to(address)} in time`,
+  ],
+  [/(?:Headers|Body) Timeout Error|UND_ERR_(?:HEADERS|BODY)_TIMEOUT/, 'no answer in time'],
+  [/The operation was aborted due to timeout/, 'no answer in time'],
+  [/(?:(?:read|write) )?(?:ECONNRESET|EPIPE)|UND_ERR_SOCKET/, 'the connection broke'],
+  [/other side closed|socket hang up|^terminated$/, 'the connection broke'],
+  [/Client network socket disconnected before secure TLS.*/, 'the connection broke while TLS began'],
+  [
+    /DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|self-signed certificate(?: in certificate chain)?/,
+    'the TLS certificate is self-signed',
+  ],
+  [
+    /UNABLE_TO_(?:VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT\w*)|unable to (?:verify the first|get (?:local )?issuer) certificate/,
+    'the TLS certificate is of an authority that is not known here',
+  ],
+  [/CERT_HAS_EXPIRED|certificate has expired/, 'the TLS certificate has expired'],
+  [
+    /ERR_TLS_CERT_ALTNAME_INVALID|Hostname\/IP does not match certificate's altnames.*/,
+    'the TLS certificate is for another host name',
+  ],
+  [/(?:write )?EPROTO.*|ERR_SSL_\w+/, 'the other side does not speak TLS'],
+]
+
+/** Says a fault without the words of libraries; what is not known stays as it is. */
+export function inPlainWords(text: string): string {
+  let plain = text.trim()
+  for (const [said, means] of WORDS) plain = plain.replace(said, means as string)
+  return plain || 'the connection failed'
+}

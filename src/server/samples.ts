@@ -1,0 +1,68 @@
+import type { Metrics } from '../metrics.ts'
+import type { Reason } from '../sink/index.ts'
+import type { WatchStatus } from '../status.ts'
+import { isReady, type Vitals } from './health.ts'
+
+const REASONS = Object.keys({
+  network: true,
+  timeout: true,
+  'rate-limited': true,
+  'server-error': true,
+  auth: true,
+  config: true,
+  gone: true,
+  rejected: true,
+  expired: true,
+  render: true,
+  unknown: true,
+} satisfies Record<Reason, true>)
+
+const RELIST_CAUSES = ['expired', 'regression', 'quick-end', 'unreadable']
+const RECONNECT_CAUSES = ['end', 'network', 'expired', 'unreadable', 'fenced', 'position-lost']
+
+interface Named {
+  name: string
+}
+
+/** Gives every counter of the configuration its first sample, so that `increase()` sees the first event too. */
+export function startAtZero(
+  metrics: Metrics,
+  { sinks, rules }: { sinks: readonly Named[]; rules: readonly Named[] },
+): void {
+  for (const { name: rule } of rules) metrics.ruleErrors.inc({ rule }, 0)
+  for (const { name: sink } of sinks) {
+    metrics.enqueued.inc({ sink }, 0)
+    metrics.delivered.inc({ sink }, 0)
+    metrics.latency.zero({ sink })
+    metrics.pending.set({ sink }, 0)
+    metrics.oldestPending.set({ sink }, 0)
+    metrics.deadLetters.set({ sink }, 0)
+    for (const reason of REASONS) {
+      metrics.retried.inc({ sink, reason }, 0)
+      metrics.dead.inc({ sink, reason }, 0)
+    }
+  }
+}
+
+/** What is known of watches and sinks at the moment that somebody asks. */
+export function sampleVitals(metrics: Metrics, { watches, sinks }: Vitals): void {
+  // Watches come and go: a kind that is resolved gets the title of its source.
+  metrics.watchReady.reset()
+  for (const status of watches) {
+    metrics.watchReady.set({ watch: status.title }, isReady(status) ? 1 : 0)
+    if (hasSource(status)) startWatchAtZero(metrics, status.title)
+  }
+  for (const { sink, healthy } of sinks) metrics.sinkHealthy.set({ sink }, healthy ? 1 : 0)
+}
+
+/** Before that, a title is only what the configuration calls the kind. */
+function hasSource({ key, title }: WatchStatus): boolean {
+  return key !== title
+}
+
+function startWatchAtZero(metrics: Metrics, watch: string): void {
+  const { observed, unmatched, dropped, matched, malformed, fenced } = metrics
+  for (const counter of [observed, unmatched, dropped, matched, malformed, fenced]) counter.inc({ watch }, 0)
+  for (const cause of RELIST_CAUSES) metrics.relists.inc({ watch, cause }, 0)
+  for (const cause of RECONNECT_CAUSES) metrics.reconnects.inc({ watch, cause }, 0)
+}

@@ -1,0 +1,25 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { type Document, parseAllDocuments } from 'yaml'
+
+const ROOT = new URL('../../', import.meta.url)
+
+/** The README and everything in docs. */
+export const PAGES = [
+  'README.md',
+  ...readdirSync(new URL('docs', ROOT)).flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : [])),
+]
+
+export function textOf(page: string): string {
+  return readFileSync(new URL(page, ROOT), 'utf8')
+}
+
+/** The YAML documents of a page, with where each begins. */
+export function yamlIn(page: string): { place: string; document: Document }[] {
+  const text = textOf(page)
+  return [...text.matchAll(/```yaml\n([\s\S]*?)```/g)].flatMap(({ 1: yaml = '', index }) => {
+    const line = text.slice(0, index).split('\n').length + 1
+    const documents = parseAllDocuments(yaml)
+    if ('empty' in documents) throw new Error(`${page}:${line}: the block is empty`)
+    return documents.map((document, i) => ({ place: `${page}:${line}, document ${i + 1}`, document }))
+  })
+}
