@@ -220,14 +220,15 @@ function note({ metrics, clock, log }: TurnParts, outlet: Outlet, verdict: Verdi
   if (verdict.answered) {
     outlet.breaker.succeeded()
     if (!outlet.healthy) log.info({ sink }, 'the sink takes deliveries again')
-    outlet.healthy = true
+    setHealthy(metrics, outlet, true)
   }
+  for (const { uid } of verdict.delivered) outlet.suspects.passed(uid)
   for (const { item, reason, detail } of verdict.dead) {
+    outlet.suspects.passed(item.uid)
     metrics.dead.inc({ sink, reason })
-    log.warn(
-      { sink, reason, detail: redactText(detail).slice(0, 300), event: item.delivery.event.id },
-      'dead letter',
-    )
+    const { event, rule } = item.delivery
+    const what = { kind: event.kind, object: `${event.namespace}/${event.name}`, id: event.id }
+    log.warn({ sink, rule, reason, detail: redactText(detail).slice(0, 300), ...what }, 'dead letter')
   }
 }
 

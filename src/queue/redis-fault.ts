@@ -1,3 +1,5 @@
+import { inPlainWords } from '../plain-words.ts'
+
 /**
  * True when Redis or the way to it is at fault, so that the same may succeed later. A bug of ours, a missing permission
  * or a fenced session is none of that: waiting would not mend it.
@@ -18,9 +20,8 @@ export function rootOf(error: unknown): Error {
 /** What is wrong, for people: the library's words for a broken connection tell nobody anything. */
 export function sayFault(error: unknown): string {
   const { name, message } = rootOf(error)
-  return name === 'ReplyError'
-    ? message
-    : `Redis does not answer${CONNECTION_LOST.test(message) ? '' : ` (${message})`}`
+  const plain = inPlainWords(message)
+  return name === 'ReplyError' ? plain : `Redis does not answer: ${plain}`
 }
 
 /** Redis loads its file, became a replica, is full, cannot write its file, lost its replicas, moves slots. */

@@ -1,5 +1,5 @@
+import { inPlainWords } from '../plain-words.ts'
 import type { SinkStatus, WatchStatus } from '../status.ts'
-import { inPlainWords } from './plain-words.ts'
 
 /** One line of a health endpoint. */
 export interface Check {

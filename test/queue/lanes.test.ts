@@ -379,3 +379,28 @@ test('one event that is refused as a whole sink would be is given up after twice
   const [letter] = await Array.fromAsync(listDeadLetters(it.redis, it.keys))
   expect(letter?.detail).toMatch(/^failed 4 times while others succeeded/)
 })
+
+test('what was set aside goes with the others again once it passed', async () => {
+  await using it = await bed()
+  await it.put('hook/0', 'bad@1', ...numbered('good', 5))
+  let mended = false
+  const sizes: number[] = []
+  const sink = scriptedSink(({ event }) => (event.name === 'bad' && !mended ? ODD : DELIVERED))
+  const counting: Sink = {
+    deliver(batch, signal) {
+      sizes.push(batch.length)
+      return sink.deliver(batch, signal)
+    },
+    close: () => sink.close(),
+  }
+  const lanes = it.work({ hook: counting })
+  lanes.wake(['hook/0'])
+  await waitFor(() => sink.took.length === 5, { what: 'the good ones' })
+  mended = true
+  await it.drained('hook')
+  sizes.length = 0
+  await it.put('hook/0', ...numbered('bad', 20), ...numbered('good', 20))
+  lanes.wake(['hook/0'])
+  await it.drained('hook')
+  expect(sizes.toSorted((a, b) => b - a)[0]).toBeGreaterThan(20)
+})

@@ -1,11 +1,11 @@
 import { createServer } from 'node:net'
 import { request } from 'undici'
 import { expect, test } from 'vitest'
-import { silentLog } from '../../src/log.ts'
-import { openRedis } from '../../src/queue/connection.ts'
-import { sayFault } from '../../src/queue/redis-fault.ts'
-import { inPlainWords } from '../../src/server/plain-words.ts'
-import { freePort } from '../servers/ports.ts'
+import { silentLog } from '../src/log.ts'
+import { openRedis } from '../src/queue/connection.ts'
+import { sayFault } from '../src/queue/redis-fault.ts'
+import { freePort } from './servers/ports.ts'
+import { inPlainWords } from '../src/plain-words.ts'
 
 test.each([
   [
