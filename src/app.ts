@@ -8,7 +8,7 @@ import { createMetrics, type Metrics } from './metrics.ts'
 import { connectHops } from './pipeline.ts'
 import { createCommitLine } from './queue/commit-line.ts'
 import { openRedis } from './queue/connection.ts'
-import { type InstanceReport, publishReport, withdrawReport } from './queue/instances.ts'
+import { type InstanceReport, publishReport, readReports, withdrawReport } from './queue/instances.ts'
 import { type Keys, keysOf } from './queue/keys.ts'
 import { watchLanes } from './queue/lane-gauges.ts'
 import { createLanes, type Lanes } from './queue/lanes.ts'
@@ -158,6 +158,8 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
         clock: CLOCK,
         random: Math.random,
         onOutOfMemory: gate.onOutOfMemory,
+        deliverers: async () =>
+          (await readReports(connections.report, keys)).filter((it) => it.role !== 'watch').length,
       }),
     onMalformed(source, transition, error) {
       metrics.malformed.inc({ watch: source.title })

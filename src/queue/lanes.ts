@@ -30,6 +30,8 @@ export interface LanesParts extends TurnParts {
   sinks: ReadonlyMap<string, Sink>
   random(): number
   onOutOfMemory(): void
+  /** How many processes deliver, this one included. */
+  deliverers(): Promise<number>
 }
 
 const QUEUE = 'lanes'
@@ -80,7 +82,7 @@ export function createLanes(parts: LanesParts): Lanes {
   const sweeper = setInterval(() => {
     // Delays are kept as wall-clock times: after a jump backwards they would last as long as the jump.
     if (jumped()) queue.promoteJobs().catch(() => {})
-    void sweep(parts, outlets, waker.wake, told)
+    void sweep(parts, outlets, waker.wake, told).then((waiting) => worker?.share(waiting))
   }, SWEEP_MS)
 
   return {
@@ -149,17 +151,17 @@ function startWorker(parts: LanesParts, outlets: ReadonlyMap<string, Outlet>, wa
   const { keys, log } = parts
   const closing = new AbortController()
   const memory: LaneMemory = new Map()
-  const worker = new Worker<{ lane: string }, string | undefined>(
+  const worker = new Worker<{ lane: string }>(
     QUEUE,
     async (job, _token, lost) => {
       const { lane } = job.data
       const outlet = outlets.get(sinkOf(lane))
       // Another configuration's: whoever has the sink wakes the lane again.
-      if (!outlet) return undefined
+      if (!outlet) return
       const signal = lost ? AbortSignal.any([closing.signal, lost]) : closing.signal
       const end = await takeTurn(parts, lane, outlet, memory, signal)
       if (end.kind === 'delayed') throw new LaneDelayed(end.detail, end.afterMs)
-      return end.kind
+      if (end.kind === 'more') wake([lane])
     },
     {
       connection: parts.workerConnection,
@@ -175,15 +177,17 @@ function startWorker(parts: LanesParts, outlets: ReadonlyMap<string, Outlet>, wa
   worker.on('lockRenewalFailed', (ids) => {
     for (const id of ids) worker.cancelJob(id, 'lock lost')
   })
-  // Only now: asked for before its end, the next turn would be this worker's again, and others would never get one.
-  worker.on('completed', ({ data: { lane } }, end) => {
-    if (end === 'more') wake([lane])
-  })
   worker.on('failed', (_job, error) => {
     if (!(error instanceof LaneDelayed)) log.error({ error }, 'a turn failed; its lane will be tried again')
   })
   worker.on('error', calm(worker, parts))
   return {
+    /** One that comes later would get nothing: whoever ends a turn takes the lane's next one along. */
+    async share(waiting: number) {
+      const processes = await parts.deliverers().catch(() => 1)
+      worker.concurrency =
+        processes <= 1 ? CONCURRENCY : Math.min(CONCURRENCY, Math.max(1, Math.ceil(waiting / processes)))
+    },
     async close(graceMs: number) {
       const hurry = setTimeout(() => closing.abort(), graceMs)
       await worker.close()
@@ -224,19 +228,22 @@ async function sweep(
   outlets: ReadonlyMap<string, Outlet>,
   wake: Lanes['wake'],
   told: Set<string>,
-): Promise<void> {
+): Promise<number> {
   try {
     const pending = await parts.redis.hgetall(parts.keys.pending)
     const lanes = Object.keys(pending).filter((lane) => Number(pending[lane]) > 0)
-    wake(lanes.filter((lane) => outlets.size === 0 || outlets.has(sinkOf(lane))))
-    if (outlets.size === 0) return
+    const ours = lanes.filter((lane) => outlets.size === 0 || outlets.has(sinkOf(lane)))
+    wake(ours)
+    if (outlets.size === 0) return ours.length
     for (const sink of new Set(lanes.map(sinkOf))) {
       if (outlets.has(sink) || told.has(sink)) continue
       told.add(sink)
       parts.log.warn({ sink }, 'deliveries wait for a sink that the configuration does not have (any more)')
     }
+    return ours.length
   } catch (error) {
     parts.log.debug({ error }, 'sweep failed; the next one follows')
+    return 0
   }
 }
 

@@ -67,12 +67,15 @@ async function bed() {
     await multi.exec()
   }
 
+  let workers = 0
+
   function work(
     sinks: Record<string, Sink>,
     options: { maxAgeMs?: number; maxTries?: number; deliverTimeoutMs?: number } = {},
   ) {
     const open = () => openRedis(server.url, 'work', silentLog)
     const connections = [open(), open(), open()] as const
+    workers++
     const lanes = createLanes({
       redis: connections[0],
       queueConnection: connections[1],
@@ -98,8 +101,10 @@ async function bed() {
       clock: Date,
       random: Math.random,
       onOutOfMemory() {},
+      deliverers: async () => workers,
     })
     const close = async () => {
+      workers--
       await lanes.close(500)
       for (const connection of connections) connection.disconnect()
     }
@@ -403,4 +408,31 @@ test('what was set aside goes with the others again once it passed', async () =>
   lanes.wake(['hook/0'])
   await it.drained('hook')
   expect(sizes.toSorted((a, b) => b - a)[0]).toBeGreaterThan(20)
+})
+
+test('a process that joins under a backlog gets its share, and the order holds', async () => {
+  await using it = await bed()
+  const lanes = Array.from({ length: 8 }, (_, i) => `hook/${i}`)
+  for (const lane of lanes) await it.put(lane, ...numbered(lane.replace('/', ''), 400))
+  const slow = () =>
+    scriptedSink(async () => {
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      return DELIVERED
+    })
+  const [first, second] = [slow(), slow()]
+  it.work({ hook: first }).wake(lanes)
+  await waitFor(() => first.took.length > 50, { what: 'the first to deliver' })
+  it.work({ hook: second })
+  await waitFor(() => second.took.length > 50, { timeoutMs: 20_000, what: 'the second to deliver' })
+  await it.drained('hook')
+  for (const lane of lanes) {
+    const name = lane.replace('/', '')
+    const inOrder = (took: string[]) => took.filter((it) => it.startsWith(`${name}@`))
+    const versions = [...inOrder(first.took), ...inOrder(second.took)].map((it) => Number(it.split('@')[1]))
+    expect(versions.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 400 }, (_, i) => i + 1))
+    for (const took of [inOrder(first.took), inOrder(second.took)]) {
+      const own = took.map((it) => Number(it.split('@')[1]))
+      expect(own).toEqual(own.toSorted((a, b) => a - b))
+    }
+  }
 })
