@@ -1,5 +1,3 @@
-import { randomBytes } from 'node:crypto'
-import { hostname } from 'node:os'
 import { builtInSinks } from '../sinks/index.ts'
 import type { Config } from './config/schema.ts'
 import type { Delivery } from './delivery.ts'
@@ -8,8 +6,8 @@ import { createMetrics, type Metrics } from './metrics.ts'
 import { connectHops } from './pipeline.ts'
 import { createCommitLine } from './queue/commit-line.ts'
 import { openRedis } from './queue/connection.ts'
-import { type InstanceReport, publishReport, readReports, withdrawReport } from './queue/instances.ts'
-import { type Keys, keysOf } from './queue/keys.ts'
+import { readReports, startReporting } from './queue/instances.ts'
+import { keysOf } from './queue/keys.ts'
 import { watchLanes } from './queue/lane-gauges.ts'
 import { createLanes, type Lanes } from './queue/lanes.ts'
 import { createMemoryGate } from './queue/memory-gate.ts'
@@ -22,7 +20,7 @@ import type { Vitals } from './server/health.ts'
 import { type HealthServer, startServer } from './server/http.ts'
 import { startAtZero } from './server/samples.ts'
 import { laneByObject, type Sink, type SinkType } from './sink/index.ts'
-import { userAgent, version } from './version.ts'
+import { userAgent } from './version.ts'
 import type { ClusterClient } from './watch/cluster-client.ts'
 import { createWatchManager, type WatchManager } from './watch/manager.ts'
 import { normalise } from './watch/normalise.ts'
@@ -67,7 +65,6 @@ const DELIVER_TIMEOUT_MS = 60_000
 const TURN_BUDGET_MS = 1_000
 const MAX_AGE_MS = 86_400_000
 const MAX_TRIES = 5
-const REPORT_MS = 2_000
 const GRACE_MS = 5_000
 
 /**
@@ -179,7 +176,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     stopping,
   })
   const gauges = watchLanes({ redis: connections.report, keys, metrics, clock: CLOCK })
-  const reporter = startReporting(connections.report, keys, role, () => ({
+  const reporter = startReporting({ redis: connections.report, keys, clock: CLOCK }, role, () => ({
     watches: watches?.statuses() ?? [],
     sinks: lanes.statuses(),
     ...(gate.isClosed() && { backPressure: true as const }),
@@ -239,26 +236,6 @@ async function serve(
 ): Promise<HealthServer | undefined> {
   if (config.server === false) return undefined
   return startServer({ ...config.server, metrics, vitals })
-}
-
-/** Tells the other processes, and `kubeherald status`, how this one is. */
-function startReporting(
-  redis: ReturnType<typeof openRedis>,
-  keys: Keys,
-  role: Role,
-  view: () => Pick<InstanceReport, 'watches' | 'sinks' | 'backPressure'>,
-) {
-  const id = randomBytes(6).toString('hex')
-  const fixed = { id, role, version, host: hostname(), pid: process.pid, startedMs: CLOCK.now() }
-  const publish = () => publishReport(redis, keys, { ...fixed, atMs: CLOCK.now(), ...view() }).catch(() => {})
-  const timer = setInterval(publish, REPORT_MS)
-  void publish()
-  return {
-    async close() {
-      clearInterval(timer)
-      await withdrawReport(redis, keys, id).catch(() => {})
-    },
-  }
 }
 
 export { builtInSinks }

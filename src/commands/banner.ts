@@ -3,7 +3,7 @@ import { addressOf } from '../queue/connection.ts'
 import { version } from '../version.ts'
 import type { ClusterAccess } from '../watch/kubeconfig.ts'
 import { invocation } from './invocation.ts'
-import type { RunOptions } from './run.ts'
+import type { RunOptions } from './run-options.ts'
 import type { ChosenRedis } from './run-redis.ts'
 
 export interface Begun {

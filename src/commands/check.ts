@@ -1,5 +1,4 @@
 import { builtInSinks } from '../app.ts'
-import { clusterName } from '../cluster-name.ts'
 import type { Config } from '../config/schema.ts'
 import { compilePattern } from '../rules/pattern.ts'
 import { userAgent } from '../version.ts'
@@ -8,6 +7,7 @@ import { discover } from '../watch/discovery.ts'
 import { findKubeconfig, type KubeconfigOptions } from '../watch/kubeconfig.ts'
 import { planSources, type WatchPlan } from '../watch/plan.ts'
 import { kubeconfigOptions, loadCluster } from './cluster-access.ts'
+import { clusterName } from './cluster-name.ts'
 import { configurationFile, readConfiguration } from './configuration.ts'
 import { counted } from './table.ts'
 

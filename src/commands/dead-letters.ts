@@ -1,5 +1,4 @@
 import { suggest } from '../config/suggest.ts'
-import { type OpenQueue, openQueue, type QueueOptions } from '../open-queue.ts'
 import {
   dropDeadLetter,
   findDeadLetter,
@@ -9,6 +8,7 @@ import {
 } from '../queue/dead-letters.ts'
 import { readLedger } from '../queue/ledger.ts'
 import { invocation } from './invocation.ts'
+import { type OpenQueue, openQueue, type QueueOptions } from './open-queue.ts'
 import { counted, duration, printable, table } from './table.ts'
 import { UsageError } from './usage-error.ts'
 

@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type App, builtInSinks, type Role, startApp } from '../app.ts'
-import { clusterName } from '../cluster-name.ts'
 import type { Config } from '../config/schema.ts'
 import { DEMO_STARTER } from '../config/starter.ts'
 import { addressOf } from '../queue/connection.ts'
@@ -10,21 +9,13 @@ import { connectCluster } from '../watch/connect.ts'
 import { findKubeconfig, type KubeconfigOptions } from '../watch/kubeconfig.ts'
 import { type Begun, describeStart } from './banner.ts'
 import { kubeconfigOptions, loadCluster } from './cluster-access.ts'
+import { clusterName } from './cluster-name.ts'
 import { type CommandLog, commandLog, tellWarnings } from './command-log.ts'
 import { configurationFile, readConfiguration } from './configuration.ts'
+import type { RunOptions } from './run-options.ts'
 import { openRunRedis } from './run-redis.ts'
 import { firstSignal, outputClosed } from './signals.ts'
 import { UsageError } from './usage-error.ts'
-
-export interface RunOptions {
-  config?: string
-  context?: string
-  role: Role
-  stateDir?: string
-  logLevel?: string
-  /** Watch the demo cluster, even if there is a real one. */
-  demo?: boolean
-}
 
 const STOP_LIMIT_MS = 9_500
 

@@ -1,7 +1,7 @@
-import { type OpenQueue, openQueue, type QueueOptions } from '../open-queue.ts'
 import type { StatusReport } from '../queue/status-report.ts'
 import { readStatus } from '../queue/status-report.ts'
 import type { WatchStatus } from '../status.ts'
+import { type OpenQueue, openQueue, type QueueOptions } from './open-queue.ts'
 import { duration, printable, table } from './table.ts'
 
 interface StatusOptions extends QueueOptions {

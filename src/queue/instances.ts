@@ -1,5 +1,8 @@
+import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
 import type { Redis } from 'ioredis'
 import type { SinkStatus, WatchStatus } from '../status.ts'
+import { version } from '../version.ts'
 import type { Keys } from './keys.ts'
 
 /** What a running process says of itself, for `kubeherald status`. */
@@ -19,6 +22,27 @@ export interface InstanceReport {
 
 /** A report is forgotten when it was not renewed for this long. */
 const REPORT_TTL_MS = 15_000
+
+const REPORT_MS = 2_000
+
+/** Tells the other processes, and `kubeherald status`, how this one is, again and again until it is closed. */
+export function startReporting(
+  { redis, keys, clock }: { redis: Redis; keys: Keys; clock: { now(): number } },
+  role: InstanceReport['role'],
+  view: () => Pick<InstanceReport, 'watches' | 'sinks' | 'backPressure'>,
+) {
+  const id = randomBytes(6).toString('hex')
+  const fixed = { id, role, version, host: hostname(), pid: process.pid, startedMs: clock.now() }
+  const publish = () => publishReport(redis, keys, { ...fixed, atMs: clock.now(), ...view() }).catch(() => {})
+  const timer = setInterval(publish, REPORT_MS)
+  void publish()
+  return {
+    async close() {
+      clearInterval(timer)
+      await withdrawReport(redis, keys, id).catch(() => {})
+    },
+  }
+}
 
 /** Stores a report; renew it every few seconds. */
 export async function publishReport(redis: Redis, keys: Keys, report: InstanceReport): Promise<void> {

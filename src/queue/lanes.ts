@@ -13,6 +13,8 @@ import {
 } from './lane-turn.ts'
 import { sinkOf } from './ledger.ts'
 import { createSuspects } from './suspects.ts'
+import { sweep, watchClock } from './sweeper.ts'
+import { createWaker } from './waker.ts'
 
 export interface Lanes {
   /** Says that these lanes have work. Returns at once; a wake-up that gets lost is made up for by the sweeper. */
@@ -46,7 +48,6 @@ const STALLED_CHECK_MS = 4_000
 const FIRST_BACKOFF_MS = 500
 const MAX_BACKOFF_MS = 15_000
 const SWEEP_MS = 2_000
-const CLOCK_JUMP_MS = 2_000
 
 /**
  * Lanes, scheduled by BullMQ: a job says "this lane has work". Deduplication lets one job exist per lane, so one worker
@@ -95,44 +96,6 @@ export function createLanes(parts: LanesParts): Lanes {
       await queue.close()
       log.debug({}, 'lanes closed')
     },
-  }
-}
-
-/** Adds wake-ups in batches: what is asked for while one is on its way goes with the next. */
-function createWaker(queue: Queue, { log }: LanesParts) {
-  const asked = new Set<string>()
-  let running: Promise<void> | undefined
-
-  async function flush(): Promise<void> {
-    while (asked.size > 0) {
-      const lanes = [...asked]
-      asked.clear()
-      await queue
-        .addBulk(lanes.map((lane) => ({ name: 'lane', data: { lane }, opts: jobOptions(lane) })))
-        .catch((error) => {
-          log.debug({ error }, 'wake-up failed; the sweeper will repeat it')
-        })
-    }
-  }
-
-  return {
-    wake(lanes: readonly string[]): void {
-      for (const lane of lanes) asked.add(lane)
-      running ??= flush().finally(() => {
-        running = undefined
-      })
-    },
-    idle: async () => void (await running),
-  }
-}
-
-function jobOptions(lane: string) {
-  return {
-    deduplication: { id: lane, keepLastIfActive: true },
-    attempts: Number.MAX_SAFE_INTEGER,
-    backoff: { type: 'custom' },
-    removeOnComplete: true,
-    removeOnFail: true,
   }
 }
 
@@ -220,42 +183,6 @@ function backoffMs(attempts: number, error: Error | undefined, random: () => num
     return Math.ceil(error.afterMs + random() * 200)
   const capMs = Math.min(FIRST_BACKOFF_MS * 2 ** Math.min(attempts - 1, 10), MAX_BACKOFF_MS)
   return Math.ceil(capMs * (0.5 + random() / 2))
-}
-
-/** Wakes every lane that has something to deliver: makes up for wake-ups that a crash lost. */
-async function sweep(
-  parts: LanesParts,
-  outlets: ReadonlyMap<string, Outlet>,
-  wake: Lanes['wake'],
-  told: Set<string>,
-): Promise<number> {
-  try {
-    const pending = await parts.redis.hgetall(parts.keys.pending)
-    const lanes = Object.keys(pending).filter((lane) => Number(pending[lane]) > 0)
-    const ours = lanes.filter((lane) => outlets.size === 0 || outlets.has(sinkOf(lane)))
-    wake(ours)
-    if (outlets.size === 0) return ours.length
-    for (const sink of new Set(lanes.map(sinkOf))) {
-      if (outlets.has(sink) || told.has(sink)) continue
-      told.add(sink)
-      parts.log.warn({ sink }, 'deliveries wait for a sink that the configuration does not have (any more)')
-    }
-    return ours.length
-  } catch (error) {
-    parts.log.debug({ error }, 'sweep failed; the next one follows')
-    return 0
-  }
-}
-
-/** Tells whether the wall clock went back since the last call. */
-function watchClock(clock: { now(): number }): () => boolean {
-  let [wallMs, realMs] = [clock.now(), performance.now()]
-  return () => {
-    const slippedMs = performance.now() - realMs - (clock.now() - wallMs)
-    wallMs = clock.now()
-    realMs = performance.now()
-    return slippedMs > CLOCK_JUMP_MS
-  }
 }
 
 function statusOf({ name, healthy, lastDeliveredMs, lastError, lastErrorMs }: Outlet): SinkStatus {

@@ -1,8 +1,13 @@
 import type { Change, Source } from '../change.ts'
 import { BrokenStream } from './api-fault.ts'
-import type { ListOptions } from './list.ts'
 import { apiVersionOf } from './normalise.ts'
 import { scanObject, walkElements, walkMembers } from './scan.ts'
+
+export interface PageOptions {
+  clock: { now(): number }
+  /** Called for each item that has no identity; it is passed over. */
+  onUnreadable(): void
+}
 
 export interface Page {
   /** Every item as an ADDED. */
@@ -16,11 +21,7 @@ export interface Page {
  * Reads a list without parsing its items: they stay the bytes that the server sent, numbers of any size among them, and
  * a list may be longer than a string can be. Throws BrokenStream when it is no list.
  */
-export function readPage(
-  source: Source,
-  body: Buffer,
-  { clock, onUnreadable }: Pick<ListOptions, 'clock' | 'onUnreadable'>,
-): Page {
+export function readPage(source: Source, body: Buffer, { clock, onUnreadable }: PageOptions): Page {
   const observedAtMs = clock.now()
   const changes: Change[] = []
   let metadata: { resourceVersion?: string; continue?: string } | undefined

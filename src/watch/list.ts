@@ -1,20 +1,17 @@
 import type { Change, Source } from '../change.ts'
 import { faultOf, isExpired } from './api-fault.ts'
 import type { ClusterClient, ClusterResponse } from './cluster-client.ts'
-import { readPage } from './list-page.ts'
+import { type PageOptions, readPage } from './list-page.ts'
 import { pathOf } from './normalise.ts'
 
 /** What is there now, page by page; ends with the position that a watch goes on from. */
 export type InitialState = AsyncGenerator<Change[], string>
 
-export interface ListOptions {
+export interface ListOptions extends PageOptions {
   /** Only metadata: enough for the index. */
   metadataOnly: boolean
   /** All in one answer. */
   whole?: boolean
-  clock: { now(): number }
-  /** Called for each item that has no identity; it is passed over. */
-  onUnreadable(): void
 }
 
 const PAGE = 500

@@ -11,6 +11,9 @@ export interface SourceReportParts {
   report(status: Partial<WatchStatus>): void
 }
 
+/** Redis being away is a known reason to stand still for a while. */
+export const WAITS_FOR_REDIS_MS = 600_000
+
 /** What a source tells the world while it goes on: its status, its metrics, and one line for each thing that changes. */
 export class SourceReport {
   readonly #parts: SourceReportParts
@@ -44,9 +47,10 @@ export class SourceReport {
     this.#parts.report({ phase: 'watching', resourceVersion, ready: true })
   }
 
-  standby(allowanceMs: number): void {
+  /** Another process works on it. */
+  standby(): void {
     this.#parts.report({ phase: 'standby', ready: true })
-    this.allow(allowanceMs)
+    this.allow(WAITS_FOR_REDIS_MS)
   }
 
   moved(resourceVersion: string): void {

@@ -6,7 +6,8 @@ import { afterEnd, afterFault, type History, NO_HISTORY, type RelistCause, type 
 import { currentPosition, type InitialState, ListExpired, listObjects } from './list.ts'
 import type { PlannedSource } from './plan.ts'
 import { isOlder } from './position.ts'
-import { SourceReport, type SourceReportParts } from './source-report.ts'
+import { SourceReport, type SourceReportParts, WAITS_FOR_REDIS_MS } from './source-report.ts'
+import { standBy } from './stand-by.ts'
 import { watchStream } from './stream.ts'
 import type { Timing } from './timing.ts'
 import { isRefused, isUnsupported, streamInitialState } from './watch-list.ts'
@@ -97,29 +98,9 @@ class SourceRun {
   async #open(): Promise<SourceSession> {
     // Redis being away is a known reason to wait; its own check says so.
     this.#report.allow(WAITS_FOR_REDIS_MS)
-    if (this.#fenced) await this.#standBy()
+    if (this.#fenced) await standBy(this.#parts, this.#source, this.#report, this.#signal)
     this.#fenced = false
     return this.#parts.store.open(this.#source, this.#signal)
-  }
-
-  /** As long as another process gets on with it: two that took it from each other would never finish a long list. */
-  async #standBy(): Promise<void> {
-    const { store, clock, timing } = this.#parts
-    const peek = () => store.peek(this.#source, this.#signal)
-    let seen = await peek()
-    let movedMs = clock.now()
-    for (;;) {
-      await pause(timing.fencedPauseMs, undefined, { signal: this.#signal })
-      const current = await peek()
-      if (current?.holder !== seen?.holder || current?.sequence !== seen?.sequence) {
-        seen = current
-        movedMs = clock.now()
-        this.#report.standby(WAITS_FOR_REDIS_MS)
-        continue
-      }
-      const listing = current?.phase === 'listing' || current?.phase === 'seeding'
-      if (!listing || clock.now() - movedMs > timing.listPatienceMs) return
-    }
   }
 
   /** List if there is something to list, then one watch. */
@@ -284,4 +265,3 @@ class SourceRun {
 
 const LIST_SECONDS = 300
 const LIST_STEP_MS = 180_000
-const WAITS_FOR_REDIS_MS = 600_000

@@ -1,4 +1,4 @@
-import type { Config } from './config/schema.ts'
+import type { Config } from '../config/schema.ts'
 
 /** The cluster's name: the configuration's, else the kubeconfig context's (made fit for a key), else `kubernetes`. */
 export function clusterName({ cluster }: Pick<Config, 'cluster'>, context: () => string | undefined): string {

@@ -1,0 +1,12 @@
+import type { Role } from '../app.ts'
+
+/** What the command line says of a run. */
+export interface RunOptions {
+  config?: string
+  context?: string
+  role: Role
+  stateDir?: string
+  logLevel?: string
+  /** Watch the demo cluster, even if there is a real one. */
+  demo?: boolean
+}
