@@ -1,6 +1,7 @@
 import type { EventHeader } from '../event.ts'
 
 export type { ChangeType, EventHeader, KubeEvent, ObjectRef } from '../event.ts'
+export { printable } from '../printable.ts'
 export { createHttpClient, type HttpClient, type HttpOptions, outcomeOfStatus } from './http.ts'
 export { deliverInOrder, type InOrderOptions } from './in-order.ts'
 export { LANES, laneByObject } from './lane.ts'

@@ -53,14 +53,14 @@ test('an Event tells what it says, about what, and how often', () => {
 
 test('object data cannot colour the terminal or move its cursor', () => {
   const event = {
-    type: 'Normal',
+    type: 'Normal\u001b[8m',
     reason: 'X',
     message: 'a\u001b[31mred\u009b2J\r\nb',
     count: 1,
-    regarding: { kind: 'Pod', name: 'x\u001b]0;t\u0007' },
+    regarding: { kind: 'Pod', name: 'x\u001b]0;t\u0007\u202e' },
   }
   const line = textLine(message({ event }), false)
-  expect(line.slice(0, -1)).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/)
+  expect(line.slice(0, -1)).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/)
 })
 
 test('a delivery counts only when the stream has taken it', async () => {
