@@ -67,11 +67,6 @@ export interface SinkContext {
   clock: { now(): number }
 }
 
-export interface Health {
-  ok: boolean
-  detail?: string
-}
-
 /**
  * An opened sink. `deliver` answers with one outcome for each message, in the same order; messages of
  * one object (`event.uid`) must reach the target in the order of the batch: after a `retry`, later ones
@@ -80,8 +75,6 @@ export interface Health {
  */
 export interface Sink {
   deliver(batch: readonly Message[], signal: AbortSignal): Promise<Outcome[]>
-  /** The sink's own view; must not do I/O. */
-  health?(): Health
   /** Ends what is in flight; may be called twice. */
   close(): Promise<void>
 }
