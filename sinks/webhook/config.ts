@@ -37,7 +37,15 @@ const Duration = z
   .regex(/^\d+(ms|s|m)$/, { error: ({ input }) => durationRule(input) })
   .transform(milliseconds)
 
-export const WebhookConfig = z.strictObject({
+/** The core gives a batch up after 60 s: a request must have ended by then. */
+const MAX_TIMEOUT_MS = 50_000
+
+const Timeout = Duration.refine((ms) => ms > 0, 'must be longer than 0').refine(
+  (ms) => ms <= MAX_TIMEOUT_MS,
+  'must be at most 50s: a batch of deliveries as a whole gets 60 s',
+)
+
+const Options = z.strictObject({
   url: z
     .string()
     .refine(isHttpUrl, { error: ({ input }) => urlRule(String(input)) })
@@ -50,10 +58,19 @@ export const WebhookConfig = z.strictObject({
   headers: z
     .record(HeaderName, z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'must be one line of text'))
     .default({}),
-  timeout: Duration.default(20_000),
+  timeout: Timeout.optional(),
   /** Requests under way at once. */
   concurrency: z.int().min(1).max(1_000).default(64),
   allowLinkLocal: z.boolean().default(false),
+})
+
+export const WebhookConfig = Options.superRefine(({ url, headers }, context) => {
+  if (!url.username && !url.password) return
+  for (const name of Object.keys(headers)) {
+    if (name.toLowerCase() !== 'authorization') continue
+    const message = 'is sent for the user and password in url already; keep one of the two'
+    context.addIssue({ code: 'custom', path: ['headers', name], message })
+  }
 })
 export type WebhookConfig = z.output<typeof WebhookConfig>
 
