@@ -31,19 +31,16 @@ const Secret = z
     'must be "whsec_" and base64 of 24 to 64 bytes; this makes one: echo "whsec_$(openssl rand -base64 32)"',
   )
 
-/** `500ms`, `20s`, `1m`. */
-const Duration = z
-  .string({ error: ({ input }) => durationRule(input) })
-  .regex(/^\d+(ms|s|m)$/, { error: ({ input }) => durationRule(input) })
-  .transform(milliseconds)
-
 /** The core gives a batch up after 60 s: a request must have ended by then. */
 const MAX_TIMEOUT_MS = 50_000
 
-const Timeout = Duration.refine((ms) => ms > 0, 'must be longer than 0').refine(
-  (ms) => ms <= MAX_TIMEOUT_MS,
-  'must be at most 50s: a batch of deliveries as a whole gets 60 s',
-)
+/** `500ms`, `20s`. */
+const Timeout = z
+  .string({ error: ({ input }) => durationRule(input) })
+  .regex(/^\d{1,9}(ms|s|m)$/, { error: ({ input }) => durationRule(input) })
+  .transform(milliseconds)
+  .refine((ms) => ms > 0, 'must be longer than 0')
+  .refine((ms) => ms <= MAX_TIMEOUT_MS, 'must be at most 50s: a batch of deliveries as a whole gets 60 s')
 
 const Options = z.strictObject({
   url: z
@@ -92,9 +89,12 @@ function isSecret(text: string): boolean {
 
 function durationRule(input: unknown): string {
   const bare = /^\d{1,9}$/.exec(String(input))?.[0]
-  return bare
-    ? `needs a unit: ${bare}s, ${bare}ms or ${bare}m`
-    : 'must be a duration such as 500ms, 20s or 1m'
+  const fitting = ['s', 'ms']
+    .map((unit) => `${bare}${unit}`)
+    .filter((it) => milliseconds(it) > 0 && milliseconds(it) <= MAX_TIMEOUT_MS)
+  return fitting.length > 0
+    ? `needs a unit: ${fitting.join(' or ')}`
+    : 'must be a duration of at most 50s, such as 500ms or 20s'
 }
 
 function milliseconds(text: string): number {

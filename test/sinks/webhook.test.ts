@@ -227,11 +227,14 @@ test('user and password beside an authorization header are refused', async () =>
   ])
 })
 
-test.each([
+test.each<[timeout: string | number, message?: string]>([
   ['51s', 'must be at most 50s'],
   ['1m', 'must be at most 50s'],
   ['0s', 'must be longer than 0'],
-  ['50s', undefined],
+  ['50s'],
+  [20, 'needs a unit: 20s or 20ms'],
+  [300, 'needs a unit: 300ms'],
+  ['soon', 'must be a duration of at most 50s, such as 500ms or 20s'],
 ])('timeout: %s', async (timeout, message) => {
   const { issues } = await validate({ url: 'http://localhost/', timeout })
   expect(issues?.[0]?.message).toEqual(message && expect.stringContaining(message))
