@@ -302,7 +302,9 @@ async function startTrickle(status: number) {
   }
 }
 
-test('a success whose body trickles is delivered, and its connection given up', async () => {
+test('a success whose body trickles is delivered soon, and its connection given up', {
+  timeout: 10_000,
+}, async () => {
   await using hook = await startTrickle(200)
   await using sink = await open({ url: hook.url })
   expect(await sink.deliver([message()], never)).toEqual([{ kind: 'delivered' }])
