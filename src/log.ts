@@ -1,4 +1,5 @@
 import { pino } from 'pino'
+import { printable } from './printable.ts'
 import { redactFields, redactText } from './redact.ts'
 import type { Logger } from './sink/index.ts'
 
@@ -93,9 +94,4 @@ function stackOf(value: unknown): string[] {
 
 function isErrorWithStack(value: unknown): value is { message: string; stack: string } {
   return typeof value === 'object' && value !== null && 'stack' in value && typeof value.stack === 'string'
-}
-
-/** Field values may come from the cluster: no control characters on a terminal. */
-function printable(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
 }

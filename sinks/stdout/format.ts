@@ -1,11 +1,11 @@
-import type { EventHeader, Message } from '../../src/sink/index.ts'
+import { type EventHeader, type Message, printable } from '../../src/sink/index.ts'
 
 const COLOURS = { ADDED: 32, MODIFIED: 36, DELETED: 31, Warning: 33, Normal: 34 } as const
 const MAX_MESSAGE = 160
 
 /** A line for people: when, what, which object, and for Events what they say. */
 export function textLine({ event, rule }: Message, colour: boolean): string {
-  const word = wordOf(event)
+  const word = printable(wordOf(event))
   const painted = paint(word.padEnd(8), COLOURS[word as keyof typeof COLOURS], colour)
   const about = event.event?.regarding
   const object = about
@@ -14,8 +14,9 @@ export function textLine({ event, rule }: Message, colour: boolean): string {
   const said = event.event
     ? `  ${event.event.reason}: ${shorten(event.event.message)}${times(event.event.count)}`
     : ''
-  const line = `${event.time.slice(11, 19)}  ${painted}  ${printable(object)}${printable(said)}`
-  return `${line}  ${paint(`[${rule}${event.synthesized ? ', synthesized' : ''}]`, 90, colour)}\n`
+  const line = `${printable(event.time.slice(11, 19))}  ${painted}  ${printable(object)}${printable(said)}`
+  const origin = printable(`[${rule}${event.synthesized ? ', synthesized' : ''}]`)
+  return `${line}  ${paint(origin, 90, colour)}\n`
 }
 
 /** Events tell Normal or Warning; that they were added or modified says little. */
@@ -33,11 +34,6 @@ function times(count: number): string {
 
 function shorten(text: string): string {
   return text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE - 1)}…` : text
-}
-
-/** Control characters (C0, C1) could move the cursor or change colours: object data has no business with that. */
-function printable(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
 }
 
 function paint(text: string, code: number | undefined, colour: boolean): string {

@@ -11,31 +11,73 @@ export default defineSink<StdoutConfig>({
   open: ({ format }) => openOutput(process.stdout, format),
 })
 
+/** What was handed to the stream. */
+interface Write {
+  ids: ReadonlySet<string>
+  /** Resolves when the stream has taken it, or with why it cannot. */
+  taken: Promise<Error | undefined>
+}
+
 /** Writes to a stream; a delivery counts when the stream has taken it. */
 export function openOutput(output: NodeJS.WriteStream, format: StdoutConfig['format']) {
   const text = format === 'text' || (format === 'auto' && output.isTTY === true)
   const colour = output.isTTY === true && !process.env['NO_COLOR']
   let broken: Error | undefined
+  // When the reader stalls, a write stays in the stream's buffer: what comes again must not be added once more.
+  let unanswered: Write | undefined
   output.on('error', (error: Error) => {
     broken = error
   })
 
-  function write(lines: string): Promise<Error | undefined> {
-    return new Promise((resolve) => {
-      output.write(lines, (error) => resolve(error ?? undefined))
-    })
+  function write(messages: readonly Message[]): Write {
+    const lines = messages.map((it) => (text ? textLine(it, colour) : `${it.cloudEvent.toString()}\n`))
+    const { promise, resolve } = Promise.withResolvers<Error | undefined>()
+    output.write(lines.join(''), (error) => resolve(error ?? undefined))
+    return { ids: new Set(messages.map(({ id }) => id)), taken: promise }
   }
 
-  return {
-    async deliver(batch: readonly Message[]): Promise<Outcome[]> {
-      const lines = batch.map((message) =>
-        text ? textLine(message, colour) : `${message.cloudEvent.toString()}\n`,
-      )
-      const error = broken ?? (await write(lines.join('')))
-      if (!error) return batch.map(() => ({ kind: 'delivered' }))
-      const detail = `nobody reads standard output (${(error as NodeJS.ErrnoException).code ?? error.message})`
-      return batch.map(() => ({ kind: 'retry', reason: 'network', detail, scope: 'sink' }))
-    },
-    async close() {},
+  /** Waits until the stream has taken it; gives what to answer otherwise. */
+  async function settle(it: Write, signal: AbortSignal): Promise<Outcome | undefined> {
+    unanswered = it
+    const error = await Promise.race([it.taken, whenAborted(signal)])
+    if (error === ABORTED) return STALLED
+    if (unanswered === it) unanswered = undefined
+    return error && gone(error)
   }
+
+  async function deliver(batch: readonly Message[], signal: AbortSignal): Promise<Outcome[]> {
+    const earlier = unanswered
+    const fault = broken ? gone(broken) : earlier && (await settle(earlier, signal))
+    if (fault) return batch.map(() => fault)
+    const rest = batch.filter(({ id }) => !earlier?.ids.has(id))
+    if (rest.length === 0) return batch.map(() => DELIVERED)
+    const failure = signal.aborted ? STALLED : await settle(write(rest), signal)
+    const failed = new Set(failure ? rest : [])
+    return batch.map((it) => (failure && failed.has(it) ? failure : DELIVERED))
+  }
+
+  return { deliver, async close() {} }
+}
+
+const ABORTED = Symbol('aborted')
+
+function whenAborted(signal: AbortSignal): Promise<typeof ABORTED> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(ABORTED)
+    // The core's signal lives as long as a call.
+    else signal.addEventListener('abort', () => resolve(ABORTED), { once: true })
+  })
+}
+
+const DELIVERED: Outcome = { kind: 'delivered' }
+const STALLED: Outcome = {
+  kind: 'retry',
+  reason: 'timeout',
+  detail: 'the reader of standard output has stalled',
+  scope: 'sink',
+}
+
+function gone({ code, message }: NodeJS.ErrnoException): Outcome {
+  const detail = `nobody reads standard output (${code ?? message})`
+  return { kind: 'retry', reason: 'network', detail, scope: 'sink' }
 }

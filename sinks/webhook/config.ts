@@ -31,13 +31,18 @@ const Secret = z
     'must be "whsec_" and base64 of 24 to 64 bytes; this makes one: echo "whsec_$(openssl rand -base64 32)"',
   )
 
-/** `500ms`, `20s`, `1m`. */
-const Duration = z
-  .string({ error: ({ input }) => durationRule(input) })
-  .regex(/^\d+(ms|s|m)$/, { error: ({ input }) => durationRule(input) })
-  .transform(milliseconds)
+/** The core gives a batch up after 60 s: a request must have ended by then. */
+const MAX_TIMEOUT_MS = 50_000
 
-export const WebhookConfig = z.strictObject({
+/** `500ms`, `20s`. */
+const Timeout = z
+  .string({ error: ({ input }) => durationRule(input) })
+  .regex(/^\d{1,9}(ms|s|m)$/, { error: ({ input }) => durationRule(input) })
+  .transform(milliseconds)
+  .refine((ms) => ms > 0, 'must be longer than 0')
+  .refine((ms) => ms <= MAX_TIMEOUT_MS, 'must be at most 50s: a batch of deliveries as a whole gets 60 s')
+
+const Options = z.strictObject({
   url: z
     .string()
     .refine(isHttpUrl, { error: ({ input }) => urlRule(String(input)) })
@@ -50,10 +55,19 @@ export const WebhookConfig = z.strictObject({
   headers: z
     .record(HeaderName, z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'must be one line of text'))
     .default({}),
-  timeout: Duration.default(20_000),
+  timeout: Timeout.optional(),
   /** Requests under way at once. */
   concurrency: z.int().min(1).max(1_000).default(64),
   allowLinkLocal: z.boolean().default(false),
+})
+
+export const WebhookConfig = Options.superRefine(({ url, headers }, context) => {
+  if (!url.username && !url.password) return
+  for (const name of Object.keys(headers)) {
+    if (name.toLowerCase() !== 'authorization') continue
+    const message = 'is sent for the user and password in url already; keep one of the two'
+    context.addIssue({ code: 'custom', path: ['headers', name], message })
+  }
 })
 export type WebhookConfig = z.output<typeof WebhookConfig>
 
@@ -75,9 +89,12 @@ function isSecret(text: string): boolean {
 
 function durationRule(input: unknown): string {
   const bare = /^\d{1,9}$/.exec(String(input))?.[0]
-  return bare
-    ? `needs a unit: ${bare}s, ${bare}ms or ${bare}m`
-    : 'must be a duration such as 500ms, 20s or 1m'
+  const fitting = ['s', 'ms']
+    .map((unit) => `${bare}${unit}`)
+    .filter((it) => milliseconds(it) > 0 && milliseconds(it) <= MAX_TIMEOUT_MS)
+  return fitting.length > 0
+    ? `needs a unit: ${fitting.join(' or ')}`
+    : 'must be a duration of at most 50s, such as 500ms or 20s'
 }
 
 function milliseconds(text: string): number {

@@ -1,4 +1,10 @@
-import { createHttpClient, createSlots, defineSink, deliverInOrder } from '../../src/sink/index.ts'
+import {
+  createHttpClient,
+  createSlots,
+  defineSink,
+  deliverInOrder,
+  secretsOfHeaders,
+} from '../../src/sink/index.ts'
 import { WebhookConfig } from './config.ts'
 import { signatureHeaders } from './signature.ts'
 
@@ -7,7 +13,13 @@ export default defineSink<WebhookConfig>({
   type: 'webhook',
   config: WebhookConfig,
   open({ url, secret, headers, timeout, concurrency, allowLinkLocal }, { clock, userAgent }) {
-    const http = createHttpClient({ connections: concurrency, timeoutMs: timeout, allowLinkLocal })
+    const http = createHttpClient({
+      connections: concurrency,
+      timeoutMs: timeout,
+      allowLinkLocal,
+      // Some receivers repeat what they got; Standard Webhooks' secrets may be known without their prefix.
+      secrets: [...secretsOfHeaders(Object.values(headers)), ...secret, ...secret.map((it) => it.slice(6))],
+    })
     // Shared by all lanes: a request's time begins when it is sent, not when it waits for others.
     const slots = createSlots(concurrency)
     const common = {

@@ -8,8 +8,8 @@ import {
 } from '../queue/dead-letters.ts'
 import { readLedger } from '../queue/ledger.ts'
 import { invocation } from './invocation.ts'
-import { type OpenQueue, openQueue, type QueueOptions } from './open-queue.ts'
-import { counted, duration, printable, table } from './table.ts'
+import { type OpenQueue, type OpenQueue, openQueue, openQueue, type QueueOptions, type QueueOptions } from './open-queue.ts'
+import { counted, counted, duration, duration, printable, table, table } from './table.ts'
 import { UsageError } from './usage-error.ts'
 
 interface ListOptions extends QueueOptions {
@@ -29,9 +29,7 @@ export async function list(options: ListOptions): Promise<number> {
     else more++
   }
   process.stdout.write(
-    options.json
-      ? letters.map((it) => `${JSON.stringify(summaryOf(it))}\n`).join('')
-      : asTable(letters, more),
+    options.json ? letters.map((it) => `${printableJson(summaryOf(it))}\n`).join('') : asTable(letters, more),
   )
   return 0
 }
@@ -48,7 +46,7 @@ function asTable(letters: readonly StoredDeadLetter[], more: number): string {
       it.rule,
       object,
       it.reason,
-      printable(it.detail).slice(0, 80),
+      it.detail.slice(0, 80),
     ]
   })
   const hint = more > 0 ? `and ${more} older ones (--limit)\n` : ''
@@ -62,7 +60,7 @@ export async function show(id: string, options: QueueOptions & { json?: boolean 
   const object: unknown = JSON.parse(letter.delivery.objectJson.toString())
   const { event } = letter.delivery
   if (options.json) {
-    process.stdout.write(`${JSON.stringify({ ...summaryOf(letter), event, object }, null, 2)}\n`)
+    process.stdout.write(`${printableJson({ ...summaryOf(letter), event, object }, 2)}\n`)
     return 0
   }
   const { sink, rule, reason, detail, atMs } = letter
@@ -72,11 +70,11 @@ export async function show(id: string, options: QueueOptions & { json?: boolean 
     ['rule', rule],
     ['given up', new Date(atMs).toISOString()],
     ['reason', reason],
-    ['detail', printable(detail)],
+    ['detail', detail],
     ['event', event.id],
     ['object', event.path],
   ]
-  process.stdout.write(`${table(rows)}\n${JSON.stringify(object, null, 2)}\n`)
+  process.stdout.write(`${table(rows)}\n${printableJson(object, 2)}\n`)
   return 0
 }
 

@@ -1,5 +1,10 @@
-/** Lines of columns, each as wide as its widest cell; the header comes first. */
-export function table(rows: readonly (readonly string[])[]): string {
+import { printable } from '../printable.ts'
+
+export { printable }
+
+/** Lines of columns, each as wide as its widest cell; the header comes first. Cells may hold text from anywhere. */
+export function table(cells: readonly (readonly string[])[]): string {
+  const rows = cells.map((row) => row.map(printable))
   const widths = (rows[0] ?? []).map((_, column) =>
     Math.max(...rows.map((row) => (row[column] ?? '').length)),
   )
@@ -21,11 +26,6 @@ export function duration(ms: number): string {
   if (ms < 7_200_000) return `${Math.round(ms / 60_000)} min`
   if (ms < 172_800_000) return `${Math.round(ms / 3_600_000)} h`
   return `${Math.round(ms / 86_400_000)} d`
-}
-
-/** Text from elsewhere, made safe for a terminal: control characters (C0, C1) become spaces. */
-export function printable(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
 }
 
 /** `1 sink`, `2 sinks`. */

@@ -1,3 +1,6 @@
+import { printable } from '../printable.ts'
+import { maskLine } from './mask-line.ts'
+
 /** Something that is wrong with a configuration, and where. Lines and columns count from 1. */
 export interface Problem {
   file: string
@@ -26,7 +29,7 @@ export function formatProblems(
     .map((problem) => {
       const { file, line, column, message, hint, severity } = problem
       const word = severity === 'warning' ? paint(33, 'warning: ') : ''
-      const excerpt = excerptOf(problem, lines[line - 1] ?? '')
+      const excerpt = excerptOf(problem, printable(maskLine(lines, line - 1)))
       return [
         `${paint(1, `${file}:${line}:${column}:`)} ${word}${message}`,
         `${String(line).padStart(5)} | ${excerpt.line}`,
@@ -38,14 +41,11 @@ export function formatProblems(
     .join('\n')
 }
 
-/** The line as it can be shown: no control characters, no passwords, and not endless. */
+/** The part of a line around the place: it is not endless. */
 function excerptOf(
   { column, length }: Problem,
-  source: string,
+  line: string,
 ): { line: string; indent: number; carets: string } {
-  const line = maskSecrets(
-    source.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, ' '),
-  )
   const at = Math.min(column - 1, line.length)
   const from = at > MAX_WIDTH - 20 ? at - MAX_WIDTH / 2 : 0
   const head = from > 0 ? '…' : ''
@@ -53,17 +53,4 @@ function excerptOf(
   const shown = head + line.slice(from + head.length, from + MAX_WIDTH) + tail
   const width = Math.max(1, Math.min(length, shown.length - (at - from)))
   return { line: shown.trimEnd(), indent: at - from, carets: '^'.repeat(width) }
-}
-
-const PASSWORD_IN_URL = /(?<=:\/\/[^\s/:@"']*:)[^\s/@"']+(?=@)/g
-const SECRET_VALUE =
-  /(?<=(?:secret|token|password|passwd|api-?key|authorization|credentials?)["']?\s*[:=]\s*["'[]*)[^\s"',[}\]#]+(?: +[^\s"',}\]#]+)*/gi
-
-/** Hides what was written into the file instead of coming from `${…}`, without moving what follows. */
-function maskSecrets(line: string): string {
-  return [PASSWORD_IN_URL, SECRET_VALUE].reduce(
-    (masked, secret) =>
-      masked.replace(secret, (found) => (found.includes('${') ? found : '*'.repeat(found.length))),
-    line,
-  )
 }

@@ -1,37 +1,15 @@
 import type { EventHeader } from '../event.ts'
+import type { Outcome } from './outcome.ts'
 
 export type { ChangeType, EventHeader, KubeEvent, ObjectRef } from '../event.ts'
-export { createHttpClient, type HttpClient, type HttpOptions, outcomeOfStatus } from './http.ts'
+export { printable } from '../printable.ts'
+export { outcomeOfStatus } from './answer.ts'
+export { createHttpClient, type HttpClient, type HttpOptions } from './http.ts'
 export { deliverInOrder, type InOrderOptions } from './in-order.ts'
 export { LANES, laneByObject } from './lane.ts'
+export { secretsOfHeaders } from './mask.ts'
+export type { Outcome, Reason, Scope } from './outcome.ts'
 export { createSlots, type Slots } from './slots.ts'
-
-/** Why a delivery did not succeed: a closed set, used as a metric label. */
-export type Reason =
-  | 'network'
-  | 'timeout'
-  | 'rate-limited'
-  | 'server-error'
-  | 'auth'
-  | 'config'
-  | 'gone'
-  | 'rejected'
-  | 'expired'
-  | 'render'
-  | 'unknown'
-
-/**
- * How far a failure reaches: only this event, the sink's target of this event (channel, topic, URL),
- * or the whole sink. A failure of a target or sink delays its lanes and burns no attempts.
- */
-export type Scope = 'event' | 'target' | 'sink'
-
-export type Outcome =
-  | { kind: 'delivered' }
-  /** To be tried again, no earlier than `afterMs` if given. */
-  | { kind: 'retry'; reason: Reason; detail: string; scope: Scope; afterMs?: number }
-  /** Refused for good: becomes a dead letter with this detail (redacted, at most 2 KiB are kept). */
-  | { kind: 'rejected'; reason: Reason; detail: string }
 
 /** A rendered delivery. Everything that a sink may send lies in here. */
 export interface Message {
@@ -66,11 +44,6 @@ export interface SinkContext {
   clock: { now(): number }
 }
 
-export interface Health {
-  ok: boolean
-  detail?: string
-}
-
 /**
  * An opened sink. `deliver` answers with one outcome for each message, in the same order; messages of
  * one object (`event.uid`) must reach the target in the order of the batch: after a `retry`, later ones
@@ -79,8 +52,6 @@ export interface Health {
  */
 export interface Sink {
   deliver(batch: readonly Message[], signal: AbortSignal): Promise<Outcome[]>
-  /** The sink's own view; must not do I/O. */
-  health?(): Health
   /** Ends what is in flight; may be called twice. */
   close(): Promise<void>
 }

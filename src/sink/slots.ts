@@ -8,12 +8,7 @@ export function createSlots(size: number): Slots {
   let free = size
   const waiting: (() => void)[] = []
 
-  function take(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted()
-    if (free > 0) {
-      free--
-      return Promise.resolve()
-    }
+  function nextFree(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const go = () => {
         signal.removeEventListener('abort', giveUp)
@@ -36,7 +31,9 @@ export function createSlots(size: number): Slots {
 
   return {
     async run(work, signal) {
-      await take(signal)
+      signal.throwIfAborted()
+      if (free > 0) free--
+      else await nextFree(signal)
       try {
         return await work()
       } finally {

@@ -45,17 +45,70 @@ test('control characters of the file do not reach the terminal', () => {
 })
 
 test.each([
-  ['url: redis://user:hunter2@redis:6379', 'hunter2'],
-  ['{ type: slack, token: hunter2, channel: c }', 'hunter2'],
-  ['secret: "hunter2 and more"', 'hunter2'],
-  ['  - authorization: Bearer hunter2', 'hunter2'],
-  ['"api-key": [hunter2]', 'hunter2'],
-])('%s is shown without its secret, at the same width', (text, secret) => {
+  'url: redis://user:hunter2@redis:6379',
+  'redis: { url: "redis://:hunter2/x@host" }',
+  'redis: { url: "redis:/:hunter2@host" }',
+  'redis: { url: redis:hunter2@host, x: y }',
+  'redis: redis//:hunter2@host',
+  'redis: { url: redis://us@er:hunter2@host }',
+  'url: :hunter2@host',
+  'url: redis://:a hunter2@host',
+  'url: "redis://:a"hunter2@host"',
+  "url: 'redis://:it''s, hunter2@host'",
+  'url: redis://:hunter2#1@host # the main one',
+  '- "redis://:hunter2@host',
+  'url:redis://:hunter2@host',
+  '{"url":"redis://:hunter2@host"}',
+  'url: https://hunter2@host/',
+  '{ type: webhook, url: "https://example.com/hook?key=hunter2&x=y", timeot: 5s }',
+  'url: https://example.com/hook?hunter2',
+  'url: https://hooks.example.com/services/T01/hunter2hunter2hunter2',
+  '{ type: slack, token: hunter2, channel: c }',
+  'secret: "hunter2 and more"',
+  'secret: "more, hunter2, and } # more"',
+  'secret: ["more", "hunter2"]',
+  "password: 'it''s, hunter2'",
+  'password: "more" hunter2"',
+  'password:hunter2',
+  'password = hunter2',
+  'to: whsec_hunter2',
+  '  - authorization: Bearer hunter2',
+  '"api-key": [hunter2]',
+])('%s is shown without its secret, at the same width', (text) => {
   const [, line = ''] = formatProblems([problem()], text).split('\n')
-  expect(line).not.toContain(secret)
+  expect(line).not.toContain('hunter2')
+  expect(line).toMatch(/\*{4,}/)
   expect(line.length).toBe(text.length + '    1 | '.length)
 })
 
-test('a reference is no secret', () => {
-  expect(formatProblems([problem()], 'token: "${env:TOKEN}"')).toContain('${env:TOKEN}')
+test.each([
+  ['a list', 'secret:\n  - hunter2'],
+  ['a list that is not indented', 'x:\n  secret:\n  - hunter2'],
+  ['brackets', 'a: { b: c, secret: [\n  more,\n  hunter2\n] }'],
+  ['a long text', 'password: >-\n\n    more\n    hunter2'],
+])('a secret in %s is hidden by the key that stands above', (_, text) => {
+  const line = text.split('\n').findIndex((it) => it.includes('hunter2')) + 1
+  expect(formatProblems([problem({ line })], text)).not.toContain('hunter2')
 })
+
+test.each([
+  'to: [screen, "audit"]',
+  'when: { labels: "team=shop,tier in (gold)", name: "/^web-\\d+$/" }',
+  'name: "the token is mailed to a@b.example"',
+  'url: "https://audit.example.com:8443/hook/deployments-of-shop"',
+  '- { name: after-the-secret, secret: "${env:SECRET}", to: [screen] }',
+  'url: "redis://:${env:PASSWORD}@redis:6379"',
+  'token: "${env:TOKEN"',
+])('%s holds no secret and is shown as it is', (text) => {
+  expect(formatProblems([problem()], text).split('\n')[1]).toBe(`    1 | ${text}`)
+})
+
+test('a key hides what belongs to it only', () => {
+  const text = 'sinks:\n  hook: { secret: hunter2 }\n  screen'
+  expect(formatProblems([problem({ line: 3 })], text)).toContain('    3 |   screen')
+})
+
+test('lines without an end are masked in a moment', () => {
+  for (const part of [' ', '"', "'", '{', ',', 'a ', 'a: ', '://', '@', '?', '&a=', '\\'])
+    formatProblems([problem()], `url: ${part.repeat(100_000)}`)
+}, 10_000)

@@ -1,4 +1,4 @@
-import { PassThrough } from 'node:stream'
+import { PassThrough, Writable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { textLine } from '../../sinks/stdout/format.ts'
 import { openOutput } from '../../sinks/stdout/index.ts'
@@ -18,12 +18,13 @@ function message(event: Partial<EventHeader> = {}): Message {
   return rendered.message
 }
 
+const never = new AbortController().signal
 const outputOf = (stream: PassThrough) => stream as unknown as NodeJS.WriteStream
 
 test('not on a terminal: a CloudEvent a line', async () => {
   const stream = new PassThrough()
   const sink = openOutput(outputOf(stream), 'auto')
-  expect(await sink.deliver([message(), message({ name: 'other' })])).toEqual([
+  expect(await sink.deliver([message(), message({ name: 'other', id: 'other' })], never)).toEqual([
     { kind: 'delivered' },
     { kind: 'delivered' },
   ])
@@ -53,34 +54,98 @@ test('an Event tells what it says, about what, and how often', () => {
 
 test('object data cannot colour the terminal or move its cursor', () => {
   const event = {
-    type: 'Normal',
+    type: 'Normal\u001b[8m',
     reason: 'X',
     message: 'a\u001b[31mred\u009b2J\r\nb',
     count: 1,
-    regarding: { kind: 'Pod', name: 'x\u001b]0;t\u0007' },
+    regarding: { kind: 'Pod', name: 'x\u001b]0;t\u0007\u202e' },
   }
   const line = textLine(message({ event }), false)
-  expect(line.slice(0, -1)).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/)
+  expect(line.slice(0, -1)).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/)
 })
 
-test('a delivery counts only when the stream has taken it', async () => {
-  const slow = new PassThrough({ highWaterMark: 1 })
-  const sink = openOutput(outputOf(slow), 'json')
-  let done = false
-  const first = sink.deliver([message()]).then(() => {
-    done = true
+/** Takes nothing until it is told to go on. */
+function stalled() {
+  let text = ''
+  const waiting: (() => void)[] = []
+  let open = false
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      text += chunk
+      if (open) done()
+      else waiting.push(done)
+    },
   })
-  const second = sink.deliver([message()])
-  slow.resume()
-  await Promise.all([first, second])
-  expect(done).toBe(true)
+  return {
+    stream: stream as unknown as NodeJS.WriteStream,
+    ids: () => [...text.matchAll(/"id":"(\d+)"/g)].map(([, id]) => id),
+    goOn(): void {
+      open = true
+      for (const done of waiting.splice(0)) done()
+    },
+  }
+}
+
+const DELIVERED = { kind: 'delivered' }
+const STALLED = { kind: 'retry', scope: 'sink', detail: expect.stringContaining('stalled') }
+const numbered = (...ids: number[]) => ids.map((id) => message({ id: String(id) }))
+
+test('a delivery counts only when the stream has taken it', async () => {
+  const reader = stalled()
+  const sink = openOutput(reader.stream, 'json')
+  let done = false
+  const delivery = sink.deliver(numbered(1), never).then((outcomes) => {
+    done = true
+    return outcomes
+  })
+  await new Promise(setImmediate)
+  expect(done).toBe(false)
+  reader.goOn()
+  expect(await delivery).toEqual([DELIVERED])
+})
+
+test('a delivery to a reader that stalls ends with its signal', async () => {
+  const sink = openOutput(stalled().stream, 'json')
+  const stop = new AbortController()
+  const delivery = sink.deliver(numbered(1), stop.signal)
+  stop.abort()
+  expect(await delivery).toMatchObject([STALLED])
+  expect(await sink.deliver(numbered(1), stop.signal)).toMatchObject([STALLED])
+})
+
+test('what waits in the buffer is not written again, only waited for', async () => {
+  const reader = stalled()
+  const sink = openOutput(reader.stream, 'json')
+  for (let i = 0; i < 3; i++) {
+    const stop = new AbortController()
+    const delivery = sink.deliver(numbered(1, 2), stop.signal)
+    stop.abort()
+    expect(await delivery).toMatchObject([STALLED, STALLED])
+  }
+  const delivery = sink.deliver(numbered(1, 2, 3), never)
+  reader.goOn()
+  expect(await delivery).toEqual([DELIVERED, DELIVERED, DELIVERED])
+  expect(reader.ids()).toEqual(['1', '2', '3'])
+})
+
+test('what the stream took between two calls is not written again either', async () => {
+  const reader = stalled()
+  const sink = openOutput(reader.stream, 'json')
+  const stop = new AbortController()
+  const first = sink.deliver(numbered(1), stop.signal)
+  stop.abort()
+  await first
+  reader.goOn()
+  expect(await sink.deliver(numbered(1), never)).toEqual([DELIVERED])
+  expect(await sink.deliver(numbered(1), never)).toEqual([DELIVERED])
+  expect(reader.ids()).toEqual(['1', '1'])
 })
 
 test('a reader that went away is a failure of the sink: nothing is lost', async () => {
   const stream = new PassThrough()
   const sink = openOutput(outputOf(stream), 'json')
   stream.destroy(Object.assign(new Error('broken pipe'), { code: 'EPIPE' }))
-  expect(await sink.deliver([message()])).toMatchObject([
+  expect(await sink.deliver([message()], never)).toMatchObject([
     { kind: 'retry', scope: 'sink', detail: expect.stringContaining('nobody reads') },
   ])
 })

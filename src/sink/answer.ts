@@ -1,0 +1,41 @@
+import type { Outcome, Reason, Scope } from './outcome.ts'
+
+/**
+ * What a status means. A sink that is throttled, misconfigured or unavailable fails as a whole; 500 and its rarer
+ * relatives may be the event's own fault, so they count as its failure where others succeed.
+ */
+export function outcomeOfStatus(
+  status: number,
+  retryAfter: string | string[] | undefined,
+  text: string,
+  nowMs: number,
+): Outcome {
+  const detail = `HTTP ${status}${text && `: ${text}`}`
+  const [reason, scope] = policyOf(status)
+  if (scope === undefined) return { kind: 'rejected', reason, detail }
+  const afterMs = retryAfterMs(retryAfter, nowMs)
+  return { kind: 'retry', reason, detail, scope, ...(afterMs !== undefined && { afterMs }) }
+}
+
+function policyOf(status: number): readonly [reason: Reason, retryScope?: Scope] {
+  if (status >= 300 && status < 400) return ['config', 'sink']
+  if (status === 429) return ['rate-limited', 'sink']
+  if (status === 401 || status === 403 || status === 407) return ['auth', 'sink']
+  if (status === 410) return ['gone', 'sink']
+  if (status === 404) return ['config', 'sink']
+  if (status === 408) return ['timeout', 'sink']
+  if (status === 409) return ['server-error', 'event']
+  if (status === 425 || status === 502 || status === 503 || status === 504) return ['server-error', 'sink']
+  if (status >= 500) return ['server-error', 'event']
+  return ['rejected']
+}
+
+const MAX_RETRY_AFTER_MS = 3_600_000
+
+/** Seconds or an HTTP date (RFC 9110 §10.2.3), at most an hour; undefined when it is neither. */
+export function retryAfterMs(value: string | string[] | undefined, nowMs: number): number | undefined {
+  const text = String(value ?? '').trim()
+  if (text === '') return undefined
+  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - nowMs
+  return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS) : undefined
+}

@@ -1,0 +1,120 @@
+/** Takes secrets out of a text; of one that was `cut`, also the beginning of a secret at its end. */
+export type Mask = (text: string, cut?: boolean) => string
+
+const MASKED = '[redacted]'
+/** What is shorter occurs by chance, and would make answers unreadable. */
+const MIN_HEADER = 6
+const MIN_QUERY = 4
+const MIN_PATH = 6
+/** So much of a secret at the end of a text that was cut is taken for it. */
+const MIN_START = 4
+
+/** Receivers like to repeat what they got: their answers must not carry our secrets into logs, status and dead letters. */
+export function createMask(secrets: Iterable<string>): Mask {
+  const all = [...new Set([...secrets].flatMap(spellings))].filter((it) => it.length > 2)
+  if (all.length === 0) return (text) => text
+  // The longest first: a part must not break the whole.
+  const pattern = new RegExp(
+    all
+      .toSorted((a, b) => b.length - a.length)
+      .map(escaped)
+      .join('|'),
+    'gi',
+  )
+  return (text, cut) => {
+    const masked = text.replace(pattern, MASKED)
+    return cut ? withoutStart(masked, all) : masked
+  }
+}
+
+function withoutStart(text: string, secrets: readonly string[]): string {
+  let cut = 0
+  for (const secret of secrets) {
+    for (let n = Math.min(secret.length - 1, text.length); n >= MIN_START && n > cut; n--)
+      if (text.endsWith(secret.slice(0, n))) cut = n
+  }
+  return cut > 0 ? text.slice(0, -cut) + MASKED : text
+}
+
+/** What of a URL may be a secret: user and password, path and query, each value of the query, parts that look like tokens. */
+export function secretsOfUrl(url: URL): string[] {
+  const { username, password, pathname, search } = url
+  const values = search.slice(1).split('&').map(afterEquals)
+  return [
+    url.href,
+    url.host + pathname + search,
+    pathname + search,
+    pathname,
+    search.slice(1),
+    ...pathname.split('/').filter(looksLikeToken),
+    ...values.filter((it) => it.length >= MIN_QUERY),
+    password,
+    ...(password && username.length < MIN_HEADER ? [] : [username]),
+    ...secretsOfBasic(basicAuthorization(url) ?? ''),
+  ].filter((it) => !it.startsWith('/') || it.length >= MIN_PATH)
+}
+
+function looksLikeToken(segment: string): boolean {
+  return segment.length >= 16 || (segment.length >= 8 && /\d/.test(segment) && /[a-z]/i.test(segment))
+}
+
+/** The values of headers, whole and in parts: `Bearer x`, `session=x; path=y`. */
+export function secretsOfHeaders(values: Iterable<string>): string[] {
+  return [...values]
+    .flatMap((value) => {
+      const parts = value.split(/[\s;,]+/)
+      return [value, ...parts, ...parts.map(afterEquals), ...secretsOfBasic(value)]
+    })
+    .filter((it) => it.length >= MIN_HEADER && !/^(bearer|digest|negotiate)$/i.test(it))
+}
+
+/** What a URL's user and password are sent as. */
+export function basicAuthorization({ username, password }: URL): string | undefined {
+  if (!username && !password) return undefined
+  return `Basic ${Buffer.from(`${decoded(username)}:${decoded(password)}`).toString('base64')}`
+}
+
+function secretsOfBasic(header: string): string[] {
+  const base64 = /^basic +(\S+)$/i.exec(header)?.[1]
+  if (base64 === undefined) return []
+  const pair = Buffer.from(base64, 'base64').toString()
+  return [base64, pair, pair.slice(pair.indexOf(':') + 1)]
+}
+
+/** The value of `key=value`, or all of what has no key. */
+function afterEquals(text: string): string {
+  return text.slice(text.indexOf('=') + 1)
+}
+
+/** A secret as it was written, and as pages and JSON show it. */
+function spellings(secret: string): string[] {
+  const plain = decoded(secret)
+  const shown = [secret, plain, encodeURIComponent(plain)]
+  return [
+    ...shown,
+    ...shown.map(inHtml),
+    ...shown.map(inJson),
+    ...shown.map((it) => it.replaceAll('/', '\\/')),
+  ]
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+function inHtml(text: string): string {
+  const entities: Record<string, string> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": '#39' }
+  return text.replace(/[&<>"']/g, (it) => `&${entities[it]};`)
+}
+
+function inJson(text: string): string {
+  return JSON.stringify(text).slice(1, -1)
+}
+
+function escaped(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
+}

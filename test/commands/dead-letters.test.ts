@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest'
+import { silentLog } from '../../src/log.ts'
+import { openRedis } from '../../src/queue/connection.ts'
+import { encodeEntries } from '../../src/queue/entry.ts'
+import { keysOf } from '../../src/queue/keys.ts'
+import { checkRedis } from '../../src/queue/requirements.ts'
+import { headerFor } from '../queue/objects.ts'
+import { startRedis } from '../servers/redis.ts'
+import { configuration, openDesk } from './cli.ts'
+
+/** What a Role may be called, and what a receiver may answer. */
+const HOSTILE = 'r\u001b[2J\u001b]0;t\u0007\nALL WELL\u009b31m\u202e'
+
+test('neither names of objects nor answers of receivers move the cursor or begin a line', async () => {
+  using desk = openDesk()
+  await using server = await startRedis()
+  const redis = openRedis(server.url, 'work', silentLog)
+  await using _ = { [Symbol.asyncDispose]: async () => redis.disconnect() }
+  const keys = keysOf('here')
+  await checkRedis(redis, keys)
+  const event = { ...headerFor(HOSTILE, '7', 'MODIFIED', 'u'), namespace: HOSTILE, kind: HOSTILE }
+  const object = { metadata: { name: HOSTILE } }
+  const objectJson = Buffer.from(JSON.stringify(object))
+  const [entry] = encodeEntries([{ sink: 'hook', rule: 'all', event, objectJson }])
+  const about = ['sink', 'hook', 'lane', 'hook/0', 'rule', 'all', 'reason', 'rejected', 'detail', HOSTILE]
+  const payload = entry?.payload ?? Buffer.alloc(0)
+  const id = String(await redis.xadd(keys.deadLetters, '*', ...about, 'at', Date.now(), 'z', payload))
+  desk.write('kubeherald.yaml', configuration(`cluster: here\nredis: { url: "${server.url}" }`))
+
+  const list = await desk.run('dead-letters', 'list')
+  expect(list.stdout.trim().split('\n')).toHaveLength(2)
+  const show = await desk.run('dead-letters', 'show', id)
+  expect(show.stdout).toContain('ALL WELL')
+  const listJson = await desk.run('dead-letters', 'list', '--json')
+  const showJson = await desk.run('dead-letters', 'show', id, '--json')
+  for (const { code, stdout } of [list, show, listJson, showJson]) {
+    expect(code).toBe(0)
+    expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
+    expect(stdout).not.toMatch(/^ALL WELL/m)
+  }
+  expect(JSON.parse(listJson.stdout)).toMatchObject({ name: HOSTILE, detail: HOSTILE })
+  expect(JSON.parse(showJson.stdout)).toMatchObject({ object })
+})
