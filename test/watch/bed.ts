@@ -15,14 +15,20 @@ import type { WatchEntry } from '../../src/watch/schema.ts'
 import { DEFAULT_TIMING, type Timing } from '../../src/watch/timing.ts'
 import { sendAll } from '../queue/objects.ts'
 import { startRedis } from '../servers/redis.ts'
-import { type ScriptedApi, startScriptedApi } from '../servers/scripted-api.ts'
+import { type ScriptedApi, type ScriptedApiOptions, startScriptedApi } from '../servers/scripted-api.ts'
 import { waitFor } from '../wait-for.ts'
 
 export interface WatchBedOptions {
   entries?: WatchEntry[]
   timing?: Partial<Timing>
-  /** The kubeconfig's user. */
+  /** The kubeconfig's user, and what its cluster has besides the address. */
   user?: object
+  cluster?: object
+  /** Where the watch finds the API server, if not at its own address. */
+  serverAt?(api: ScriptedApi): string
+  tls?: ScriptedApiOptions['tls']
+  env?: NodeJS.ProcessEnv
+  random?(): number
   /** What is there at the beginning. */
   objects?: unknown[]
   /** Changes the server before the watch begins. */
@@ -46,14 +52,14 @@ const QUICK: Partial<Timing> = {
 /** The watch room on a scripted API server, with the real store on a real Redis. */
 export async function startWatchBed(options: WatchBedOptions = {}) {
   const stack = new AsyncDisposableStack()
-  const api = stack.use(await startScriptedApi())
+  const api = stack.use(await startScriptedApi({ tls: options.tls }))
   const server = stack.use(await startRedis())
   const keys = keysOf('test')
   const metrics = createMetrics()
   const dir = mkdtempSync(join(tmpdir(), 'kubeherald-watch-'))
   stack.defer(() => rmSync(dir, { recursive: true, force: true }))
   const kubeconfig = join(dir, 'kubeconfig')
-  writeFileSync(kubeconfig, kubeconfigFor(api.url, options.user))
+  writeFileSync(kubeconfig, kubeconfigFor(options.serverAt?.(api) ?? api.url, options.user, options.cluster))
   api.objects = options.objects ?? []
   options.prepare?.(api)
 
@@ -79,14 +85,14 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
       metrics,
       clock: Date,
     })
-    const client = connectCluster({ kubeconfig, env: {}, userAgent: 'test' })
+    const client = connectCluster({ kubeconfig, env: options.env ?? {}, userAgent: 'test' })
     manager = createWatchManager({
       client,
       store: options.wrap?.(store) ?? store,
       metrics,
       log: silentLog,
       clock: Date,
-      random: Math.random,
+      random: options.random ?? Math.random,
       timing: { ...DEFAULT_TIMING, ...QUICK, ...options.timing },
       matcherOf: (patterns) => (namespace) => patterns.includes(namespace),
     })
@@ -149,20 +155,18 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
         },
       ),
     arrived: (count: number) =>
-      waitFor(async () => (await enqueued()).length >= count, {
-        what: async () => `${count} changes`.toString(),
-      } as any),
+      waitFor(async () => (await enqueued()).length >= count, { what: `${count} changes` }),
     metric: async (name: string) =>
       (await metrics.registry.getSingleMetric(`kubeherald_${name}`)?.get())?.values ?? [],
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
 }
 
-export function kubeconfigFor(server: string, user: object = {}): string {
+export function kubeconfigFor(server: string, user: object = {}, cluster: object = {}): string {
   return JSON.stringify({
     'current-context': 'test',
     contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
-    clusters: [{ name: 'test', cluster: { server } }],
+    clusters: [{ name: 'test', cluster: { server, ...cluster } }],
     users: [{ name: 'test', user }],
   })
 }
