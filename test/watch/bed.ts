@@ -28,6 +28,8 @@ export interface WatchBedOptions {
   serverAt?(api: ScriptedApi): string
   tls?: ScriptedApiOptions['tls']
   env?: NodeJS.ProcessEnv
+  /** Names no kubeconfig: the environment has to. */
+  inCluster?: true
   random?(): number
   /** What is there at the beginning. */
   objects?: unknown[]
@@ -85,7 +87,11 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
       metrics,
       clock: Date,
     })
-    const client = connectCluster({ kubeconfig, env: options.env ?? {}, userAgent: 'test' })
+    const client = connectCluster({
+      kubeconfig: options.inCluster ? undefined : kubeconfig,
+      env: options.env ?? {},
+      userAgent: 'test',
+    })
     manager = createWatchManager({
       client,
       store: options.wrap?.(store) ?? store,
