@@ -9,6 +9,7 @@ import { openRedis } from '../../src/queue/connection.ts'
 import { decodeEntry } from '../../src/queue/entry.ts'
 import { keysOf } from '../../src/queue/keys.ts'
 import { createSourceStore } from '../../src/queue/source-store.ts'
+import type { ClusterClient } from '../../src/watch/cluster-client.ts'
 import { connectCluster } from '../../src/watch/connect.ts'
 import { createWatchManager } from '../../src/watch/manager.ts'
 import type { WatchEntry } from '../../src/watch/schema.ts'
@@ -30,6 +31,10 @@ export interface WatchBedOptions {
   env?: NodeJS.ProcessEnv
   /** Names no kubeconfig: the environment has to. */
   inCluster?: true
+  /** Another cluster's instead of the scripted one's. */
+  kubeconfig?: string
+  /** Stands between the watch and the API server. */
+  client?(client: ClusterClient): ClusterClient
   random?(): number
   /** What is there at the beginning. */
   objects?: unknown[]
@@ -60,8 +65,12 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
   const metrics = createMetrics()
   const dir = mkdtempSync(join(tmpdir(), 'kubeherald-watch-'))
   stack.defer(() => rmSync(dir, { recursive: true, force: true }))
-  const kubeconfig = join(dir, 'kubeconfig')
-  writeFileSync(kubeconfig, kubeconfigFor(options.serverAt?.(api) ?? api.url, options.user, options.cluster))
+  const kubeconfig = options.kubeconfig ?? join(dir, 'kubeconfig')
+  if (!options.kubeconfig)
+    writeFileSync(
+      kubeconfig,
+      kubeconfigFor(options.serverAt?.(api) ?? api.url, options.user, options.cluster),
+    )
   api.objects = options.objects ?? []
   options.prepare?.(api)
 
@@ -93,7 +102,7 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
       userAgent: 'test',
     })
     manager = createWatchManager({
-      client,
+      client: options.client?.(client) ?? client,
       store: options.wrap?.(store) ?? store,
       metrics,
       log: silentLog,
