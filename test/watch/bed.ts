@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { SourceStore } from '../../src/change.ts'
+import type { Delivery } from '../../src/delivery.ts'
 import { silentLog } from '../../src/log.ts'
 import { createMetrics } from '../../src/metrics.ts'
 import { createCommitLine } from '../../src/queue/commit-line.ts'
@@ -122,24 +123,21 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
   stack.defer(stop)
   start()
 
-  /** What was enqueued, in order: `MODIFIED a@12`, with ` synthesized` behind it where it was. */
-  async function enqueued(): Promise<string[]> {
+  async function deliveries(): Promise<Delivery[]> {
     const entries = await reader.xrangeBuffer(keys.lane('hook/0'), '-', '+')
-    return entries.flatMap(([, fields]) =>
-      decodeEntry(fields[5] as Buffer).map(
-        ({ event }) =>
-          `${event.type} ${event.name}@${event.resourceVersion}${event.synthesized ? ' synthesized' : ''}`,
-      ),
-    )
+    return entries.flatMap(([, fields]) => decodeEntry(fields[5] as Buffer))
   }
 
-  /** The JSON of the objects that were enqueued, as it lies in the queue. */
-  async function objects(): Promise<string[]> {
-    const entries = await reader.xrangeBuffer(keys.lane('hook/0'), '-', '+')
-    return entries.flatMap(([, fields]) =>
-      decodeEntry(fields[5] as Buffer).map(({ objectJson }) => objectJson.toString()),
+  /** What was enqueued, in order: `MODIFIED a@12`, with ` synthesized` behind it where it was. */
+  const enqueued = async () =>
+    (await deliveries()).map(
+      ({ event }) =>
+        `${event.type} ${event.name}@${event.resourceVersion}${event.synthesized ? ' synthesized' : ''}`,
     )
-  }
+
+  /** The JSON of the objects that were enqueued, as it lies in the queue. */
+  const objects = async () => (await deliveries()).map(({ objectJson }) => objectJson.toString())
+  const ids = async () => (await deliveries()).map(({ event }) => event.id)
 
   async function position(): Promise<string> {
     const [key] = await reader.keys(keys.checkpoint('*'))
@@ -156,6 +154,7 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
     stop,
     enqueued,
     objects,
+    ids,
     position,
     apply: (entries: WatchEntry[]) => manager?.apply(entries),
     kubeconfig,

@@ -47,6 +47,35 @@ test('case 1: a process that ends after the write and before it knows of it lose
   expect(await it.enqueued()).toEqual(['ADDED a@11', 'ADDED b@12'])
 })
 
+test('case 43: a Redis that was put back to an older state gives repeats with the same ids, and nothing is lost', async () => {
+  await using it = await startWatchBed()
+  await it.watching('10')
+  it.api.current()?.frame('ADDED', configMap('a', 11))
+  await it.arrived(1)
+  const copy = await it.server.copy()
+  it.api.current()?.frame('MODIFIED', configMap('a', 12))
+  it.api.current()?.frame('ADDED', configMap('b', 13))
+  await it.arrived(3)
+  const before = await it.ids()
+  await it.server.kill()
+  await it.server.restore(copy)
+  await it.server.restart()
+  it.api.script((watch) => {
+    watch.frame('MODIFIED', configMap('a', 12))
+    watch.frame('ADDED', configMap('b', 13))
+  })
+  it.api.resourceVersion = '14'
+  // Only a write shows that Redis is not what it was.
+  it.api.current()?.frame('ADDED', configMap('c', 14))
+  await waitFor(() => it.api.watches().at(-1)?.query.get('resourceVersion') === '11', {
+    what: 'a watch from the older position',
+  })
+  it.api.current()?.frame('ADDED', configMap('c', 14))
+  await it.arrived(4)
+  expect(await it.enqueued()).toEqual(['ADDED a@11', 'MODIFIED a@12', 'ADDED b@13', 'ADDED c@14'])
+  expect((await it.ids()).slice(0, 3)).toEqual(before)
+})
+
 test('case 25: a bookmark moves the position only behind the changes before it', async () => {
   await using it = await startWatchBed()
   await it.watching('10')
