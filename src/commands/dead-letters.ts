@@ -1,4 +1,5 @@
 import { suggest } from '../config/suggest.ts'
+import { printableJson } from '../printable.ts'
 import {
   dropDeadLetter,
   findDeadLetter,
@@ -8,8 +9,8 @@ import {
 } from '../queue/dead-letters.ts'
 import { readLedger } from '../queue/ledger.ts'
 import { invocation } from './invocation.ts'
-import { type OpenQueue, type OpenQueue, openQueue, openQueue, type QueueOptions, type QueueOptions } from './open-queue.ts'
-import { counted, counted, duration, duration, printable, table, table } from './table.ts'
+import { type OpenQueue, openQueue, type QueueOptions } from './open-queue.ts'
+import { counted, duration, table } from './table.ts'
 import { UsageError } from './usage-error.ts'
 
 interface ListOptions extends QueueOptions {

@@ -69,7 +69,12 @@ export function afterFault(error: unknown, history: History, timing: Timing, ran
     }
   }
   if (error instanceof ApiFault) return afterAnswer(error, history, again, timing)
-  return { ...again, cause: 'network', verify: true }
+  return { ...again, cause: 'network', verify: true, ...(isDistrust(error) && { refresh: true as const }) }
+}
+
+/** One side's certificate means nothing to the other: it may have been rotated there and in the kubeconfig. */
+function isDistrust(error: unknown): boolean {
+  return /CERT|SIGNATURE|ERR_SSL|ERR_TLS/.test(String((error as { code?: unknown }).code))
 }
 
 function afterAnswer(

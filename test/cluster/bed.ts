@@ -29,18 +29,22 @@ export interface BedOptions {
   prefixes?: readonly string[]
   redisArgs?: string[]
   args?: string[]
+  /** More flags for kube-apiserver. */
+  flags?: readonly string[]
+  /** A kubeconfig other than the administrator's own. */
+  kubeconfig?(kubernetes: Kubernetes): string | Promise<string>
 }
 
 /** A real cluster, a real Redis, a receiver and a kubeherald that sends what happens to ConfigMaps in `default`. */
 export async function startBed(options: BedOptions = {}): Promise<Bed> {
   const stack = new AsyncDisposableStack()
-  const kubernetes = stack.use(await startKubernetes())
+  const kubernetes = stack.use(await startKubernetes({ flags: options.flags ?? [] }))
   const redis = stack.use(await startRedis(options.redisArgs ? { args: options.redisArgs } : {}))
   const hook = stack.use(await startReceiver())
   if (options.crd) await installWidgets(kubernetes)
   const kubeherald = stack.use(
     await startKubeherald({
-      kubeconfig: kubernetes.kubeconfig,
+      kubeconfig: (await options.kubeconfig?.(kubernetes)) ?? kubernetes.kubeconfig,
       args: options.args ?? [],
       config: `
 cluster: test

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
 import { waitFor } from '../wait-for.ts'
 import { startBed } from './bed.ts'
+import { differences, exactly } from './compare.ts'
 import { CONFIG_MAPS, manifest } from './workload.ts'
 
-test('acceptance 3: after a compaction the net differences of the downtime arrive, marked synthesized, and nothing else', async () => {
+test('acceptance 3, cases 5-8: after a compaction the net differences of the downtime arrive, marked synthesized, and nothing else', async () => {
   await using bed = await startBed()
   const { kubernetes, kubeherald, hook } = bed
   const write = (method: string, name: string, step = 0) =>
@@ -69,3 +70,29 @@ test('acceptance 3: after a compaction the net differences of the downtime arriv
   }
   expect((await kubeherald.status()).ledger.balanced).toBe(true)
 }, 120_000)
+
+test('case 4: what happened while it was down arrives as it happened, where the server still has it', async () => {
+  await using bed = await startBed()
+  const { kubernetes, kubeherald } = bed
+  const write = (method: string, name: string, step: number) =>
+    kubernetes.request(
+      method,
+      method === 'POST' ? CONFIG_MAPS : `${CONFIG_MAPS}/${name}`,
+      method === 'DELETE' ? undefined : manifest(CONFIG_MAPS, name, step),
+    )
+  await write('POST', 'deleted', 0)
+  await write('POST', 'recreated', 0)
+  await bed.allArrived()
+  expect(await kubeherald.stop()).toBe(0)
+  for (const step of [1, 2, 3]) await write('PATCH', 'deleted', step)
+  await write('DELETE', 'deleted', 4)
+  await write('DELETE', 'recreated', 1)
+  await write('POST', 'recreated', 2)
+  await write('POST', 'came-and-went', 0)
+  await write('DELETE', 'came-and-went', 1)
+  await kubeherald.start()
+  const history = await bed.allArrived()
+  expect(history).toHaveLength(10)
+  expect(differences(history, bed.arrivals())).toEqual(exactly())
+  expect(bed.arrivals().filter(({ synthesized }) => synthesized)).toEqual([])
+}, 60_000)

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { waitFor } from '../wait-for.ts'
 import { startBed } from './bed.ts'
+import { differences, exactly } from './compare.ts'
 
 const EVENTS = '/api/v1/namespaces/default/events'
 
@@ -25,3 +26,41 @@ test('acceptance 8: an Event whose count rises to 100 arrives as 100 changes', a
   const counts = bed.hook.requests.map(({ body }) => JSON.parse(body).data.event.count)
   expect(counts).toEqual(Array.from({ length: 100 }, (_, i) => i + 1))
 })
+
+test('case 47: Events that expire are DELETED, which rules can leave out', async () => {
+  await using bed = await startBed({
+    watch: '[Event]',
+    prefixes: ['events'],
+    flags: ['--event-ttl', '3s', '--lease-reuse-duration-seconds', '1'],
+    rules: `
+  - { name: no-expiry, when: { kind: Event, namespace: quiet, type: DELETED }, drop: true }
+  - { name: all, when: { namespace: [default, quiet] }, to: [hook] }`,
+  })
+  const { kubernetes, kubeherald, hook } = bed
+  await kubernetes.request('POST', '/api/v1/namespaces', { metadata: { name: 'quiet' } })
+  const write = (namespace: string, i: number) =>
+    kubernetes.request('POST', `/api/v1/namespaces/${namespace}/events`, {
+      metadata: { name: `event-${i}` },
+      involvedObject: { kind: 'Pod', namespace, name: 'web-1' },
+      type: 'Normal',
+      reason: 'Pulled',
+    })
+  for (let i = 0; i < 20; i++) for (const namespace of ['quiet', 'default']) await write(namespace, i)
+  const dropped = async () =>
+    Object.values<any>((await kubeherald.status()).ledger.watches).reduce((sum, it) => sum + it.dropped, 0)
+  await waitFor(async () => (await bed.history()).length === 40, { what: 'etcd to let them expire' })
+  await waitFor(async () => (await dropped()) === 20, { what: 'what the rule leaves out' })
+  const history = await bed.allArrived()
+  const types = Map.groupBy(history, ({ type }) => type)
+  expect([...types].map(([type, them]) => [type, them.length])).toEqual([
+    ['ADDED', 20],
+    ['DELETED', 20],
+  ])
+  const inDefault = bed.arrivals().filter(({ key }) => key.includes('/default/'))
+  expect(differences(history, inDefault)).toEqual(exactly())
+  const quiet = hook.requests
+    .map(({ body }) => JSON.parse(body))
+    .filter(({ namespace }) => namespace === 'quiet')
+  expect(quiet.map(({ data }) => data.type)).toEqual(Array(20).fill('ADDED'))
+  expect((await kubeherald.status()).ledger.balanced).toBe(true)
+}, 60_000)

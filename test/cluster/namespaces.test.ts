@@ -23,7 +23,7 @@ test('a glob of namespaces takes in those that exist and those that come later, 
   expect(hook.requests.map(({ body }) => JSON.parse(body).namespace)).toEqual(['team-a', 'team-z'])
 })
 
-test('selectors are the server’s work: objects that leave a label selector are DELETED, and come back as ADDED', async () => {
+test('case 21: selectors are the server’s work: objects that leave a label selector are DELETED, and come back as ADDED', async () => {
   await using bed = await startBed({
     watch: '[{ kind: ConfigMap, namespaces: default, labels: "tier in (gold)" }]',
   })

@@ -1,5 +1,6 @@
 import type { Bed } from '../cluster/bed.ts'
 import { waitFor } from '../wait-for.ts'
+import { createGapLog, type GapLog } from './gaps.ts'
 
 export interface Fault {
   name: string
@@ -11,13 +12,13 @@ export interface Faults {
   next(): Fault
   mendAll(): Promise<void>
   apiServerIsBack(): Promise<void>
-  /** How often the API server lost its history: then several changes of one object may arrive as one. */
-  readonly gaps: number
+  /** Where the API server lost its history: there several changes of one object may arrive as one. */
+  readonly gaps: GapLog
 }
 
 /** All the ways in which a part can die, chosen by `random`. */
 export function createFaults(bed: Bed, random: () => number): Faults {
-  let gaps = 0
+  const gaps = createGapLog(bed)
   const between = (low: number, high: number) => low + random() * (high - low)
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
   const settle = () => pause(between(500, 3_000))
@@ -72,10 +73,11 @@ export function createFaults(bed: Bed, random: () => number): Faults {
     {
       name: 'kill -9 kube-apiserver',
       async strike() {
-        gaps++
+        await gaps.open()
         await bed.kubernetes.killApiServer()
         await pause(between(0, 2_000))
         await bed.kubernetes.startApiServer()
+        await gaps.restarted()
         await settle()
       },
     },
@@ -99,9 +101,7 @@ export function createFaults(bed: Bed, random: () => number): Faults {
   ]
 
   return {
-    get gaps() {
-      return gaps
-    },
+    gaps,
     next: () => strikes[Math.floor(random() * strikes.length)] as Fault,
     async apiServerIsBack() {
       await waitFor(

@@ -59,7 +59,8 @@ await waitFor(async () => (await bed.kubeherald.status()).ledger.sinks.hook?.pen
   timeoutMs: 120_000,
   what: 'empty lanes after the last fault',
 })
-const current = async () => verdictOf(await bed.history(), bed.arrivals(), faults.gaps)
+const gaps = await faults.gaps.close()
+const current = async () => verdictOf(await bed.history(), bed.arrivals(), gaps)
 await waitFor(async () => (await current()).lost.length === 0, {
   timeoutMs: 120_000,
   what: 'everything to arrive',

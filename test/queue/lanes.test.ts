@@ -1,160 +1,11 @@
 import { expect, test } from 'vitest'
-import type { Delivery } from '../../src/delivery.ts'
-import { silentLog } from '../../src/log.ts'
-import { createMetrics } from '../../src/metrics.ts'
-import { openRedis } from '../../src/queue/connection.ts'
 import { findDeadLetter, listDeadLetters, retryDeadLetter } from '../../src/queue/dead-letters.ts'
-import { encodeEntries } from '../../src/queue/entry.ts'
-import { keysOf } from '../../src/queue/keys.ts'
-import { createLanes, type Lanes } from '../../src/queue/lanes.ts'
-import { readLedger } from '../../src/queue/ledger.ts'
-import type { Message, Outcome, Sink } from '../../src/sink/index.ts'
-import { startRedis } from '../servers/redis.ts'
+import type { Outcome, Sink } from '../../src/sink/index.ts'
 import { waitFor } from '../wait-for.ts'
-import { headerFor } from './objects.ts'
-
-const DELIVERED: Outcome = { kind: 'delivered' }
-const DOWN: Outcome = { kind: 'retry', reason: 'network', detail: 'refused', scope: 'sink' }
-const ODD: Outcome = { kind: 'retry', reason: 'server-error', detail: '500', scope: 'event' }
-
-/** A sink that answers as told and keeps what it took, in order. */
-function scriptedSink(
-  answer: (message: Message) => Outcome | Promise<Outcome>,
-): Sink & { took: string[]; calls: number } {
-  const sink = {
-    took: [] as string[],
-    calls: 0,
-    async deliver(batch: readonly Message[]) {
-      sink.calls++
-      const blocked = new Set<string>()
-      const outcomes: Outcome[] = []
-      for (const message of batch) {
-        const { uid, name, resourceVersion } = message.event
-        const outcome = blocked.has(uid) ? ODD : await answer(message)
-        if (outcome.kind === 'delivered') sink.took.push(`${name}@${resourceVersion}`)
-        if (outcome.kind === 'retry') blocked.add(uid)
-        outcomes.push(outcome)
-      }
-      return outcomes
-    },
-    async close() {},
-  }
-  return sink
-}
-
-async function bed() {
-  const stack = new AsyncDisposableStack()
-  const server = stack.use(await startRedis())
-  const keys = keysOf('test')
-  const redis = openRedis(server.url, 'work', silentLog)
-  stack.defer(() => redis.disconnect())
-
-  const put = (lane: string, ...names: string[]) => putAt(lane, new Date(), ...names)
-
-  async function putAt(lane: string, observed: Date, ...names: string[]): Promise<void> {
-    const sink = lane.split('/')[0] as string
-    const deliveries = names.map((it): Delivery => {
-      const [name = '', version = '1'] = it.split('@')
-      const event = { ...headerFor(name, version, 'MODIFIED', `uid-${name}`), time: observed.toISOString() }
-      return { sink, rule: 'all', event, objectJson: Buffer.from('{}') }
-    })
-    const multi = redis.multi()
-    for (const { count, observedAtMs, payload } of encodeEntries(deliveries)) {
-      multi.xadd(keys.lane(lane), '*', 'n', count, 't', observedAtMs, 'z', payload)
-    }
-    multi.hincrby(keys.pending, lane, names.length)
-    multi.hincrby(keys.sinkLedger(sink), 'enqueued', names.length)
-    await multi.exec()
-  }
-
-  let workers = 0
-
-  function work(
-    sinks: Record<string, Sink>,
-    options: { maxAgeMs?: number; maxTries?: number; deliverTimeoutMs?: number } = {},
-  ) {
-    const open = () => openRedis(server.url, 'work', silentLog)
-    const connections = [open(), open(), open()] as const
-    workers++
-    const lanes = createLanes({
-      redis: connections[0],
-      queueConnection: connections[1],
-      workerConnection: connections[2],
-      keys,
-      sinks: new Map(Object.entries(sinks)),
-      render: (delivery, attempt) => ({
-        kind: 'message',
-        message: {
-          id: delivery.event.id,
-          rule: delivery.rule,
-          event: delivery.event,
-          attempt,
-          object: {},
-          cloudEvent: Buffer.from('{}'),
-        },
-      }),
-      policy: { maxAgeMs: options.maxAgeMs ?? 86_400_000, maxTries: options.maxTries ?? 5 },
-      deliverTimeoutMs: options.deliverTimeoutMs ?? 30_000,
-      budgetMs: 1_000,
-      metrics: createMetrics(),
-      log: silentLog,
-      clock: Date,
-      random: Math.random,
-      onOutOfMemory() {},
-      deliverers: async () => workers,
-    })
-    const close = async () => {
-      workers--
-      await lanes.close(500)
-      for (const connection of connections) connection.disconnect()
-    }
-    stack.defer(close)
-    return lanes
-  }
-  /** Deliveries of another object of the same sink, on another lane, now and then. */
-  function trickle(lanes: Lanes): { stop(): Promise<void> } {
-    let version = 1_000
-    let stopped = false
-    async function go(): Promise<void> {
-      while (!stopped) {
-        await put('hook/1', `passing@${version++}`)
-        lanes.wake(['hook/1'])
-        await new Promise((resolve) => setTimeout(resolve, 50))
-      }
-    }
-    const going = go()
-    return {
-      stop() {
-        stopped = true
-        return going
-      },
-    }
-  }
-
-  const ledger = () => readLedger(redis, keys, { verify: true })
-  const drained = (sink: string) =>
-    waitFor(async () => (await ledger()).sinks[sink]?.pending === 0, {
-      timeoutMs: 25_000,
-      what: `${sink} to be drained`,
-    })
-  return {
-    server,
-    redis,
-    keys,
-    put,
-    putAt,
-    trickle,
-    work,
-    ledger,
-    drained,
-    [Symbol.asyncDispose]: () => stack.disposeAsync(),
-  }
-}
-
-const numbered = (name: string, count: number) => Array.from({ length: count }, (_, i) => `${name}@${i + 1}`)
+import { DELIVERED, DOWN, numbered, ODD, scriptedSink, startLaneBed } from './lane-bed.ts'
 
 test('a lane delivers everything in order, and the ledger balances', async () => {
-  await using it = await bed()
+  await using it = await startLaneBed()
   await it.put('hook/0', ...numbered('a', 300))
   const sink = scriptedSink(() => DELIVERED)
   it.work({ hook: sink }).wake(['hook/0'])
@@ -166,7 +17,7 @@ test('a lane delivers everything in order, and the ledger balances', async () =>
 })
 
 test('a lost wake-up is made up for by the sweeper', async () => {
-  await using it = await bed()
+  await using it = await startLaneBed()
   await it.put('hook/0', 'a@1')
   const sink = scriptedSink(() => DELIVERED)
   it.work({ hook: sink })
@@ -175,7 +26,7 @@ test('a lost wake-up is made up for by the sweeper', async () => {
 })
 
 test('an outage burns no attempts: everything waits and then arrives in order', async () => {
-  await using it = await bed()
+  await using it = await startLaneBed()
   await it.put('hook/0', ...numbered('a', 20), ...numbered('b', 20))
   let calls = 0
   const sink = scriptedSink(() => (++calls <= 6 ? DOWN : DELIVERED))
@@ -186,7 +37,7 @@ test('an outage burns no attempts: everything waits and then arrives in order', 
 })
 
 test('an event that fails alone gets five tries and becomes a dead letter; its successors wait, other objects go on', async () => {
-  await using it = await bed()
+  await using it = await startLaneBed()
   // More than one batch of the bad one's successors.
   await it.put('hook/0', 'bad@1', ...numbered('good', 3), ...numbered('bad', 150).slice(1))
   await it.put('hook/1', ...numbered('other', 500))
@@ -212,7 +63,7 @@ test('an event that fails alone gets five tries and becomes a dead letter; its s
 })
 
 test('a refused event is a dead letter at once, and a retry of it arrives', async () => {
-  await using it = await bed()
+  await using it = await startLaneBed()
   await it.put('hook/0', 'a@1', 'bad@1', 'a@2')
   let mended = false
   const sink = scriptedSink(({ event }) =>
@@ -237,7 +88,7 @@ test('a refused event is a dead letter at once, and a retry of it arrives', asyn
 })
 
 test('what waited through an outage of the longest length becomes a dead letter with the last failure', async () => {
-  await using it = await bed()
+  await using it = await startLaneBed()
   await it.put('hook/0', ...numbered('a', 100))
   const sink = scriptedSink(() => DOWN)
   it.work({ hook: sink }, { maxAgeMs: -1 }).wake(['hook/0'])
@@ -250,7 +101,7 @@ test('what waited through an outage of the longest length becomes a dead letter 
 })
 
 test('a backlog that waited for a stopped process is not expired: an outage begins with its first failure', async () => {
-  await using it = await bed()
+  await using it = await startLaneBed()
   const old = new Date(Date.now() - 3 * 86_400_000)
   await it.putAt('hook/0', old, ...numbered('a', 40))
   let calls = 0
@@ -262,7 +113,7 @@ test('a backlog that waited for a stopped process is not expired: an outage begi
 })
 
 test('a lane of a sink that this process does not have is left to others', async () => {
-  await using it = await bed()
+  await using it = await startLaneBed()
   await it.put('new/0', ...numbered('a', 3))
   it.work({ hook: scriptedSink(() => DELIVERED) }).wake(['new/0'])
   const sink = scriptedSink(() => DELIVERED)
@@ -272,7 +123,7 @@ test('a lane of a sink that this process does not have is left to others', async
 })
 
 test('what a sink answered is kept without what an URL hides', async () => {
-  await using it = await bed()
+  await using it = await startLaneBed()
   await it.put('hook/0', 'a@1')
   const detail = 'no access to https://user:secret@example.com/?token=secret'
   it.work({ hook: scriptedSink(() => ({ kind: 'rejected', reason: 'rejected', detail })) }).wake(['hook/0'])
@@ -283,7 +134,7 @@ test('what a sink answered is kept without what an URL hides', async () => {
 })
 
 test('a sink that hangs does not keep another from delivering', async () => {
-  await using it = await bed()
+  await using it = await startLaneBed()
   const lanesOf = (sink: string) => Array.from({ length: 16 }, (_, i) => `${sink}/${i}`)
   for (const lane of [...lanesOf('hung'), ...lanesOf('good')]) await it.put(lane, ...numbered(`${lane}-a`, 5))
   const hung: Sink = { deliver: () => new Promise(() => {}), async close() {} }
@@ -294,7 +145,7 @@ test('a sink that hangs does not keep another from delivering', async () => {
 })
 
 test('a sink that throws or answers nonsense loses nothing', async () => {
-  await using it = await bed()
+  await using it = await startLaneBed()
   await it.put('hook/0', ...numbered('a', 3))
   let calls = 0
   const good = scriptedSink(() => DELIVERED)
@@ -312,8 +163,8 @@ test('a sink that throws or answers nonsense loses nothing', async () => {
   expect(good.took).toEqual(numbered('a', 3))
 })
 
-test('closing under a backlog hands the rest to another worker, in order', async () => {
-  await using it = await bed()
+test('queue.md: closing under a backlog, with nothing new coming, hands the rest to another worker, in order', async () => {
+  await using it = await startLaneBed()
   await it.put('hook/0', ...numbered('a', 2_000))
   const slow = scriptedSink(async () => {
     await new Promise((resolve) => setTimeout(resolve, 1))
@@ -330,7 +181,7 @@ test('closing under a backlog hands the rest to another worker, in order', async
 })
 
 test('queue.md: SCRIPT FLUSH in the middle loses nothing', async () => {
-  await using it = await bed()
+  await using it = await startLaneBed()
   await it.put('hook/0', ...numbered('a', 1_000))
   const sink = scriptedSink(async () => {
     if (sink.took.length % 100 === 0) await it.server.command('SCRIPT', 'FLUSH')
@@ -348,7 +199,7 @@ test.each([
 ] as [string, Outcome][])(
   'one event for which the sink %s holds up neither its lane nor its sink',
   async (_, answer) => {
-    await using it = await bed()
+    await using it = await startLaneBed()
     await it.put('hook/0', 'bad@1', ...numbered('good', 30), 'bad@2')
     await it.put('hook/1', ...numbered('other', 30))
     let mended = false
@@ -370,7 +221,7 @@ test.each([
 )
 
 test('one event that is refused as a whole sink would be is given up after twice as many tries', async () => {
-  await using it = await bed()
+  await using it = await startLaneBed()
   await it.put('hook/0', 'bad@1', ...numbered('good', 3))
   const sink = scriptedSink(({ event }) => (event.name === 'bad' ? DOWN : DELIVERED))
   const lanes = it.work({ hook: sink }, { maxTries: 2 })
@@ -386,7 +237,7 @@ test('one event that is refused as a whole sink would be is given up after twice
 })
 
 test('what was set aside goes with the others again once it passed', async () => {
-  await using it = await bed()
+  await using it = await startLaneBed()
   await it.put('hook/0', 'bad@1', ...numbered('good', 5))
   let mended = false
   const sizes: number[] = []
@@ -411,7 +262,7 @@ test('what was set aside goes with the others again once it passed', async () =>
 })
 
 test('a process that joins under a backlog gets its share, and the order holds', async () => {
-  await using it = await bed()
+  await using it = await startLaneBed()
   const lanes = Array.from({ length: 8 }, (_, i) => `hook/${i}`)
   for (const lane of lanes) await it.put(lane, ...numbered(lane.replace('/', ''), 400))
   const slow = () =>

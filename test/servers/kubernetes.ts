@@ -16,18 +16,39 @@ export interface Kubernetes extends AsyncDisposable {
   /** A kubeconfig file of a user with no rights but those given by RBAC: `plain`, `other`. */
   kubeconfigOf(user: string): string
   /** JSON in, JSON out, as administrator; throws on a status that is no 2xx. */
-  request(method: string, path: string, body?: unknown): Promise<unknown>
+  request: ApiRequest
+  /** The same of another server. */
+  requestAt(url: string): ApiRequest
   /** SIGKILL. */
   killApiServer(): Promise<void>
   /** SIGTERM. */
   stopApiServer(): Promise<void>
   startApiServer(): Promise<void>
+  /** One more API server on the same etcd, with the same users and certificates. */
+  addApiServer(): Promise<ApiServer>
+  /** The administrator's kubeconfig for another address of the same servers. */
+  kubeconfigAt(url: string): string
+  /** Makes etcd forget its history; the API server still has what it remembers itself. */
+  compactEtcd(): Promise<void>
   /** Compacts etcd's history and restarts the API server: every older position is a 410 from now on. */
   compact(): Promise<void>
   /** A copy of etcd's data. */
   snapshot(): Promise<string>
   /** Puts a copy back, as after a disaster. */
   restore(snapshot: string): Promise<void>
+}
+
+export type ApiRequest = (method: string, path: string, body?: unknown) => Promise<unknown>
+
+export interface ApiServer {
+  readonly port: number
+  /** Ends it and waits until it is gone. */
+  end(signal: NodeJS.Signals): Promise<void>
+}
+
+export interface KubernetesOptions {
+  /** More flags for kube-apiserver; later ones win. */
+  flags?: readonly string[]
 }
 
 const VERSION = 'v1.36.3'
@@ -45,7 +66,7 @@ export function hasKubernetes(): boolean {
 }
 
 /** A real kube-apiserver on a real etcd, without the rest of a cluster. */
-export async function startKubernetes(): Promise<Kubernetes> {
+export async function startKubernetes({ flags = [] }: KubernetesOptions = {}): Promise<Kubernetes> {
   const assets = kubernetesAssets()
   const dir = mkdtempSync(join(tmpdir(), 'kubeherald-kubernetes-'))
   const [etcdPort, peerPort, port] = [await freePort(), await freePort(), await freePort()]
@@ -56,6 +77,7 @@ export async function startKubernetes(): Promise<Kubernetes> {
   writeKeys(dir)
   let etcd: Program
   let apiServer: Program
+  const added: Program[] = []
 
   async function startEtcd(): Promise<void> {
     const peer = `http://127.0.0.1:${peerPort}`
@@ -77,7 +99,12 @@ export async function startKubernetes(): Promise<Kubernetes> {
   }
 
   async function startApiServer(): Promise<void> {
-    apiServer = startProgram(join(assets, 'kube-apiserver'), [
+    apiServer = launch(port)
+    await ready(apiServer, url)
+  }
+
+  function launch(port: number): Program {
+    return startProgram(join(assets, 'kube-apiserver'), [
       ...['--etcd-servers', etcdUrl, '--etcd-compaction-interval', '0', '--bind-address', '127.0.0.1'],
       ...['--secure-port', String(port), '--cert-dir', dir, '--token-auth-file', join(dir, 'tokens.csv')],
       ...['--service-account-issuer', 'https://kubernetes.default.svc'],
@@ -89,18 +116,22 @@ export async function startKubernetes(): Promise<Kubernetes> {
       ],
       ...['--authorization-mode', 'RBAC', '--service-cluster-ip-range', '10.0.0.0/24'],
       ...['--disable-admission-plugins', 'ServiceAccount', '--shutdown-delay-duration', '0s'],
+      ...flags,
     ])
-    await waitFor(async () => (await isReady()) || failed(apiServer), {
+  }
+
+  async function ready(server: Program, at: string): Promise<void> {
+    await waitFor(async () => (await isReady(at)) || failed(server), {
       timeoutMs: 60_000,
-      what: () => `kube-apiserver; it said ${apiServer.output().slice(-2_000)}`,
+      what: () => `kube-apiserver; it said ${server.output().slice(-2_000)}`,
     })
   }
 
-  async function isReady(): Promise<boolean> {
+  async function isReady(at: string): Promise<boolean> {
     const paths = ['/readyz', '/api/v1/namespaces/default', '/api/v1/namespaces/kube-system']
     const answers = await Promise.all(
       paths.map((path) =>
-        send('GET', path).then(
+        send('GET', path, undefined, at).then(
           (it) => it.status,
           () => 0,
         ),
@@ -113,19 +144,33 @@ export async function startKubernetes(): Promise<Kubernetes> {
     method: string,
     path: string,
     body?: unknown,
+    at = url,
   ): Promise<{ status: number; text: string }> {
     const headers = {
       authorization: 'Bearer admin',
       'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
     }
     const payload = body === undefined ? {} : { body: JSON.stringify(body) }
-    const answer = await request(`${url}${path}`, {
+    const answer = await request(`${at}${path}`, {
       dispatcher: agent,
       method: method as 'GET',
       headers,
       ...payload,
     })
     return { status: answer.statusCode, text: await answer.body.text() }
+  }
+
+  function requestAt(at: string): ApiRequest {
+    return async (method, path, body) => {
+      const { status, text } = await send(method, path, body, at)
+      if (status >= 300) throw new Error(`${method} ${path} answered ${status}: ${text.slice(0, 500)}`)
+      return text.startsWith('{') ? JSON.parse(text) : text
+    }
+  }
+
+  async function compactEtcd(): Promise<void> {
+    const revision = await currentRevision(etcdUrl)
+    await post(`${etcdUrl}/v3/kv/compaction`, { revision, physical: true })
   }
 
   await startEtcd()
@@ -135,17 +180,22 @@ export async function startKubernetes(): Promise<Kubernetes> {
     etcdUrl,
     kubeconfig: writeKubeconfig(dir, url, 'admin'),
     kubeconfigOf: (user) => writeKubeconfig(dir, url, user),
-    async request(method, path, body) {
-      const { status, text } = await send(method, path, body)
-      if (status >= 300) throw new Error(`${method} ${path} answered ${status}: ${text.slice(0, 500)}`)
-      return text.startsWith('{') ? JSON.parse(text) : text
-    },
+    request: requestAt(url),
+    requestAt,
     killApiServer: () => apiServer.end('SIGKILL'),
     stopApiServer: () => apiServer.end('SIGTERM'),
     startApiServer,
+    async addApiServer() {
+      const port = await freePort()
+      const program = launch(port)
+      added.push(program)
+      await ready(program, `https://127.0.0.1:${port}`)
+      return { port, end: program.end }
+    },
+    kubeconfigAt: (at) => writeKubeconfig(dir, at, 'admin', 'elsewhere'),
+    compactEtcd,
     async compact() {
-      const revision = await currentRevision(etcdUrl)
-      await post(`${etcdUrl}/v3/kv/compaction`, { revision, physical: true })
+      await compactEtcd()
       await apiServer.end('SIGKILL')
       await startApiServer()
     },
@@ -166,7 +216,7 @@ export async function startKubernetes(): Promise<Kubernetes> {
       await startApiServer()
     },
     async [Symbol.asyncDispose]() {
-      await apiServer.end('SIGKILL')
+      for (const server of [apiServer, ...added]) await server.end('SIGKILL')
       await etcd.end('SIGKILL')
       await agent.destroy()
       rmSync(dir, { recursive: true, force: true })
@@ -209,8 +259,8 @@ function writeKeys(dir: string): void {
   writeFileSync(join(dir, 'tokens.csv'), `${lines.join('\n')}\n`)
 }
 
-function writeKubeconfig(dir: string, server: string, user: string): string {
-  const file = join(dir, `${user}.kubeconfig`)
+function writeKubeconfig(dir: string, server: string, user: string, name = user): string {
+  const file = join(dir, `${name}.kubeconfig`)
   const ca = readFileSync(join(dir, 'apiserver.crt')).toString('base64')
   const config = {
     apiVersion: 'v1',

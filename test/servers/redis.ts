@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
@@ -19,6 +19,10 @@ export interface RedisServer extends AsyncDisposable {
   stop(): Promise<void>
   /** Starts it again on the same port and data. */
   restart(): Promise<void>
+  /** A copy of its data. */
+  copy(): Promise<string>
+  /** Puts a copy in place of its data; only while it does not run. */
+  restore(copy: string): Promise<void>
 }
 
 /** A real redis-server: AOF on, noeviction, a free loopback port, data in a temporary directory. */
@@ -59,6 +63,15 @@ export async function startRedis(options: { args?: string[] } = {}): Promise<Red
     kill: () => program.end('SIGKILL'),
     stop: () => program.end('SIGTERM'),
     restart: start,
+    async copy() {
+      const copy = join(mkdtempSync(join(dir, 'copy-')), 'appendonlydir')
+      cpSync(join(dir, 'appendonlydir'), copy, { recursive: true })
+      return copy
+    },
+    async restore(copy) {
+      rmSync(join(dir, 'appendonlydir'), { recursive: true })
+      cpSync(copy, join(dir, 'appendonlydir'), { recursive: true })
+    },
     async [Symbol.asyncDispose]() {
       await program.end('SIGKILL')
       rmSync(dir, { recursive: true, force: true })

@@ -1,6 +1,8 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import type { SecureContextOptions } from 'node:tls'
 
 /** A request as the scripted server saw it. */
 export interface ApiRequest {
@@ -30,7 +32,6 @@ export type ListAnswer = (
 
 export interface ScriptedApi extends AsyncDisposable {
   readonly url: string
-  readonly kubeconfig: string
   readonly requests: ApiRequest[]
   /** Lists that came, without those that only ask for the position (limit=1). */
   lists(): ApiRequest[]
@@ -48,13 +49,20 @@ export interface ScriptedApi extends AsyncDisposable {
   /** The newest open watch. */
   current(): WatchConnection | undefined
   watchList: boolean
+  /** Takes these certificates for new connections. */
+  rotate(tls: SecureContextOptions): void
+}
+
+export interface ScriptedApiOptions {
+  /** With certificates it speaks https; with a `ca` it demands a client's that this has issued. */
+  tls?: SecureContextOptions | undefined
 }
 
 /** An API server that does what a test tells it, for faults that a real one rarely shows. Serves ConfigMaps. */
-export async function startScriptedApi(): Promise<ScriptedApi> {
+export async function startScriptedApi({ tls }: ScriptedApiOptions = {}): Promise<ScriptedApi> {
   const handlers: ((connection: WatchConnection) => void)[] = []
   let current: WatchConnection | undefined
-  const server = createServer((message, response) => {
+  const listener: RequestListener = (message, response) => {
     const url = new URL(message.url ?? '/', 'http://api')
     const request: ApiRequest = {
       path: url.pathname,
@@ -66,7 +74,9 @@ export async function startScriptedApi(): Promise<ScriptedApi> {
     api.requests.push(request)
     if (api.intercept?.(request, response)) return
     route(request, response)
-  })
+  }
+  const secure = tls && createTlsServer({ ...tls, requestCert: Boolean(tls.ca) }, listener)
+  const server = secure ?? createServer(listener)
 
   function route(request: ApiRequest, response: ServerResponse): void {
     if (request.path === '/api') return json(response, 200, discovery())
@@ -103,10 +113,9 @@ export async function startScriptedApi(): Promise<ScriptedApi> {
 
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = `${tls ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}`
   const api: ScriptedApi = {
     url,
-    kubeconfig: '',
     requests: [],
     lists: () =>
       api.requests.filter(
@@ -121,6 +130,7 @@ export async function startScriptedApi(): Promise<ScriptedApi> {
     script: (...more) => void handlers.push(...more),
     current: () => current,
     watchList: false,
+    rotate: (next) => secure?.setSecureContext(next),
     async [Symbol.asyncDispose]() {
       const closed = once(server, 'close')
       server.close()

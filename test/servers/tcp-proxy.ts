@@ -13,6 +13,10 @@ export interface TcpProxy extends AsyncDisposable {
   readonly port: number
   /** Cuts all connections. */
   cut(): void
+  /** From now on nothing comes through the connections that are open, either way, and nothing ends them. */
+  freeze(): void
+  /** Connections that come from now on lead to this port. */
+  retarget(port: number): void
   /** The next data that hold `text` reach the server, and the client is cut off before the answer. */
   cutAfter(text: string): void
   /** The next data that hold `text` stay on their way. With `cut` the client loses its connection meanwhile. */
@@ -28,9 +32,11 @@ interface Trap {
 export async function startTcpProxy(target: number): Promise<TcpProxy> {
   const traps: Trap[] = []
   const sockets = new Set<Socket>()
+  const frozen = new Set<Socket>()
+  let towards = target
 
   const proxy = createServer((client) => {
-    const server = connect(target, '127.0.0.1')
+    const server = connect(towards, '127.0.0.1')
     for (const [socket, other] of [
       [client, server],
       [server, client],
@@ -39,11 +45,14 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
       socket.on('error', () => {})
       socket.on('close', () => {
         sockets.delete(socket)
-        if (!held.has(other)) other.destroy()
+        if (!held.has(other) && !frozen.has(other)) other.destroy()
       })
     }
-    server.on('data', (data) => client.write(data))
+    server.on('data', (data) => {
+      if (!frozen.has(server)) client.write(data)
+    })
     client.on('data', (data) => {
+      if (frozen.has(client)) return
       const forward = () => void server.write(data)
       const trap = traps.find(({ text }) => data.includes(text))
       if (!trap) return forward()
@@ -61,6 +70,12 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
     port,
     cut: () => {
       for (const socket of sockets) socket.destroy()
+    },
+    freeze: () => {
+      for (const socket of sockets) frozen.add(socket)
+    },
+    retarget: (port) => {
+      towards = port
     },
     cutAfter(text) {
       traps.push({

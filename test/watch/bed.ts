@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { SourceStore } from '../../src/change.ts'
+import type { Delivery } from '../../src/delivery.ts'
 import { type Logger, silentLog } from '../../src/log.ts'
 import { createMetrics } from '../../src/metrics.ts'
 import { createCommitLine } from '../../src/queue/commit-line.ts'
@@ -9,20 +10,33 @@ import { openRedis } from '../../src/queue/connection.ts'
 import { decodeEntry } from '../../src/queue/entry.ts'
 import { keysOf } from '../../src/queue/keys.ts'
 import { createSourceStore } from '../../src/queue/source-store.ts'
+import type { ClusterClient } from '../../src/watch/cluster-client.ts'
 import { connectCluster } from '../../src/watch/connect.ts'
 import { createWatchManager } from '../../src/watch/manager.ts'
 import type { WatchEntry } from '../../src/watch/schema.ts'
 import { DEFAULT_TIMING, type Timing } from '../../src/watch/timing.ts'
 import { sendAll } from '../queue/objects.ts'
 import { startRedis } from '../servers/redis.ts'
-import { type ScriptedApi, startScriptedApi } from '../servers/scripted-api.ts'
+import { type ScriptedApi, type ScriptedApiOptions, startScriptedApi } from '../servers/scripted-api.ts'
 import { waitFor } from '../wait-for.ts'
 
 export interface WatchBedOptions {
   entries?: WatchEntry[]
   timing?: Partial<Timing>
-  /** The kubeconfig's user. */
+  /** The kubeconfig's user, and what its cluster has besides the address. */
   user?: object
+  cluster?: object
+  /** Where the watch finds the API server, if not at its own address. */
+  serverAt?(api: ScriptedApi): string
+  tls?: ScriptedApiOptions['tls']
+  env?: NodeJS.ProcessEnv
+  /** Names no kubeconfig: the environment has to. */
+  inCluster?: true
+  /** Another cluster's instead of the scripted one's. */
+  kubeconfig?: string
+  /** Stands between the watch and the API server. */
+  client?(client: ClusterClient): ClusterClient
+  random?(): number
   /** What is there at the beginning. */
   objects?: unknown[]
   /** Changes the server before the watch begins. */
@@ -48,14 +62,18 @@ const QUICK: Partial<Timing> = {
 /** The watch room on a scripted API server, with the real store on a real Redis. */
 export async function startWatchBed(options: WatchBedOptions = {}) {
   const stack = new AsyncDisposableStack()
-  const api = stack.use(await startScriptedApi())
+  const api = stack.use(await startScriptedApi({ tls: options.tls }))
   const server = stack.use(await startRedis())
   const keys = keysOf('test')
   const metrics = createMetrics()
   const dir = mkdtempSync(join(tmpdir(), 'kubeherald-watch-'))
   stack.defer(() => rmSync(dir, { recursive: true, force: true }))
-  const kubeconfig = join(dir, 'kubeconfig')
-  writeFileSync(kubeconfig, kubeconfigFor(api.url, options.user))
+  const kubeconfig = options.kubeconfig ?? join(dir, 'kubeconfig')
+  if (!options.kubeconfig)
+    writeFileSync(
+      kubeconfig,
+      kubeconfigFor(options.serverAt?.(api) ?? api.url, options.user, options.cluster),
+    )
   api.objects = options.objects ?? []
   options.prepare?.(api)
 
@@ -81,14 +99,18 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
       metrics,
       clock: Date,
     })
-    const client = connectCluster({ kubeconfig, env: {}, userAgent: 'test' })
+    const client = connectCluster({
+      kubeconfig: options.inCluster ? undefined : kubeconfig,
+      env: options.env ?? {},
+      userAgent: 'test',
+    })
     const manager = createWatchManager({
-      client,
+      client: options.client?.(client) ?? client,
       store: options.wrap?.(store) ?? store,
       metrics,
       log: options.log ?? silentLog,
       clock: Date,
-      random: Math.random,
+      random: options.random ?? Math.random,
       timing: { ...DEFAULT_TIMING, ...QUICK, ...options.timing },
       matcherOf: (patterns) => (namespace) => patterns.includes(namespace),
     })
@@ -103,24 +125,21 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
   stack.defer(stop)
   start()
 
-  /** What was enqueued, in order: `MODIFIED a@12`, with ` synthesized` behind it where it was. */
-  async function enqueued(): Promise<string[]> {
+  async function deliveries(): Promise<Delivery[]> {
     const entries = await reader.xrangeBuffer(keys.lane('hook/0'), '-', '+')
-    return entries.flatMap(([, fields]) =>
-      decodeEntry(fields[5] as Buffer).map(
-        ({ event }) =>
-          `${event.type} ${event.name}@${event.resourceVersion}${event.synthesized ? ' synthesized' : ''}`,
-      ),
-    )
+    return entries.flatMap(([, fields]) => decodeEntry(fields[5] as Buffer))
   }
 
-  /** The JSON of the objects that were enqueued, as it lies in the queue. */
-  async function objects(): Promise<string[]> {
-    const entries = await reader.xrangeBuffer(keys.lane('hook/0'), '-', '+')
-    return entries.flatMap(([, fields]) =>
-      decodeEntry(fields[5] as Buffer).map(({ objectJson }) => objectJson.toString()),
+  /** What was enqueued, in order: `MODIFIED a@12`, with ` synthesized` behind it where it was. */
+  const enqueued = async () =>
+    (await deliveries()).map(
+      ({ event }) =>
+        `${event.type} ${event.name}@${event.resourceVersion}${event.synthesized ? ' synthesized' : ''}`,
     )
-  }
+
+  /** The JSON of the objects that were enqueued, as it lies in the queue. */
+  const objects = async () => (await deliveries()).map(({ objectJson }) => objectJson.toString())
+  const ids = async () => (await deliveries()).map(({ event }) => event.id)
 
   async function position(): Promise<string> {
     const [key] = await reader.keys(keys.checkpoint('*'))
@@ -137,6 +156,7 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
     stop,
     enqueued,
     objects,
+    ids,
     position,
     apply: (entries: WatchEntry[]) => managers[0]?.apply(entries),
     kubeconfig,
@@ -152,20 +172,18 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
         },
       ),
     arrived: (count: number) =>
-      waitFor(async () => (await enqueued()).length >= count, {
-        what: async () => `${count} changes`.toString(),
-      } as any),
+      waitFor(async () => (await enqueued()).length >= count, { what: `${count} changes` }),
     metric: async (name: string) =>
       (await metrics.registry.getSingleMetric(`kubeherald_${name}`)?.get())?.values ?? [],
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
 }
 
-export function kubeconfigFor(server: string, user: object = {}): string {
+export function kubeconfigFor(server: string, user: object = {}, cluster: object = {}): string {
   return JSON.stringify({
     'current-context': 'test',
     contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
-    clusters: [{ name: 'test', cluster: { server } }],
+    clusters: [{ name: 'test', cluster: { server, ...cluster } }],
     users: [{ name: 'test', user }],
   })
 }

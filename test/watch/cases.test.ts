@@ -1,10 +1,9 @@
-import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { configMap, endBookmark, failure } from '../servers/scripted-api.ts'
 import { waitFor } from '../wait-for.ts'
 import { startWatchBed } from './bed.ts'
 
-/** Cases of the watch with a server that fails in ways a real one rarely shows. */
+/** Cases of positions, lists and what they are compared with, on a server that fails in ways a real one rarely shows. */
 
 test('a first start is silent about what exists, then tells every change', async () => {
   await using it = await startWatchBed({ objects: [configMap('old', 5)] })
@@ -76,20 +75,6 @@ test('case 10: a 410 as the answer to the request does the same', async () => {
   it.api.current()?.end()
   await it.watching('20')
   expect(await it.enqueued()).toEqual(['DELETED a@5 synthesized'])
-})
-
-test('case 11: 410 on every watch is answered with growing pauses', async () => {
-  await using it = await startWatchBed({ timing: { backoffFirstMs: 50, backoffMaxMs: 10_000 } })
-  it.api.intercept = ({ isWatch, query }, response) => {
-    if (!isWatch || query.has('sendInitialEvents')) return false
-    response.writeHead(200)
-    response.end(`${JSON.stringify({ type: 'ERROR', object: failure(410, 'Expired') })}\n`)
-    return true
-  }
-  await waitFor(() => it.api.watches().length >= 4, { what: 'four tries' })
-  const failures = it.statuses()[0]
-  expect(failures?.phase).toBe('reconnecting')
-  expect(await it.enqueued()).toEqual([])
 })
 
 test('case 12: a server that ends a stale watch at once, without a word, is listed within two tries', async () => {
@@ -182,160 +167,6 @@ test('case 24: a server without WatchList is listed instead', async () => {
   expect(it.api.lists()).toHaveLength(1)
 })
 
-test('case 25: a bookmark moves the position only behind the changes before it', async () => {
-  await using it = await startWatchBed()
-  await it.watching('10')
-  it.api.current()?.frame('ADDED', configMap('a', 11))
-  it.api.current()?.frame('BOOKMARK', { metadata: { resourceVersion: '15' } })
-  await waitFor(async () => (await it.position()) === '15', { what: 'position 15' })
-  expect(await it.enqueued()).toEqual(['ADDED a@11'])
-})
-
-test('case 26: a silent watch that ends in time is opened again without a list', async () => {
-  await using it = await startWatchBed({ timing: { quickEndMs: 0 } })
-  await it.watching('10')
-  it.api.current()?.end()
-  await waitFor(() => it.api.watches().length >= 2, { what: 'a second watch' })
-  expect(it.api.lists()).toHaveLength(1)
-})
-
-test('case 28: a server that falls silent beyond its own limit is given up', async () => {
-  await using it = await startWatchBed({ timing: { watchSeconds: [1, 1], graceMs: 100 } })
-  await it.watching('10')
-  await waitFor(() => it.api.watches().length >= 2, { what: 'a second watch' })
-})
-
-test('case 29: a connection that is cut in the middle of a frame, or of a character, loses nothing', async () => {
-  await using it = await startWatchBed()
-  await it.watching('10')
-  const frame = Buffer.from(`${JSON.stringify({ type: 'ADDED', object: configMap('ä', 11) })}\n`)
-  it.api.script((watch) => watch.raw(frame))
-  it.api.current()?.raw(frame.subarray(0, frame.indexOf('ä') + 1))
-  it.api.current()?.reset()
-  await it.arrived(1)
-  expect(await it.enqueued()).toEqual(['ADDED ä@11'])
-})
-
-test('case 30: frames that come byte by byte, long ones, U+2028 and CR come through as they are', async () => {
-  await using it = await startWatchBed()
-  await it.watching('10')
-  const odd = { ...configMap('odd', 11), data: { text: 'a\u2028b\rc', big: 'x'.repeat(1_500_000) } }
-  const small = `${JSON.stringify({ type: 'ADDED', object: configMap('small', 12) })}\r\n`
-  it.api.current()?.frame('ADDED', odd)
-  for (const byte of Buffer.from(small)) it.api.current()?.raw(Buffer.of(byte))
-  await it.arrived(2)
-  expect(await it.enqueued()).toEqual(['ADDED odd@11', 'ADDED small@12'])
-})
-
-test('case 31: an unreadable frame resumes from the position; the same one again leads to a list', async () => {
-  await using it = await startWatchBed()
-  await it.watching('10')
-  it.api.script((watch) => watch.raw('{"type":"ADDED","object":{bad}\n'))
-  it.api.current()?.raw('{"type":"ADDED","object":{bad}\n')
-  it.api.objects = [configMap('a', 15)]
-  it.api.resourceVersion = '20'
-  await it.watching('20')
-  expect(await it.enqueued()).toEqual(['ADDED a@15 synthesized'])
-  expect(await it.metric('frames_malformed_total')).toMatchObject([{ value: 2 }])
-})
-
-test('case 32: a store that throws keeps the position, and the change comes again', async () => {
-  let broken = true
-  await using it = await startWatchBed({
-    wrap: (store) => ({
-      ...store,
-      async open(source, signal) {
-        const session = await store.open(source, signal)
-        const commit = session.commit.bind(session)
-        session.commit = async (...args) => {
-          if (!broken) return commit(...args)
-          broken = false
-          throw new Error('a bug')
-        }
-        return session
-      },
-    }),
-  })
-  await it.watching('10')
-  const frame = (watch: { frame(type: string, object: unknown): void }) =>
-    watch.frame('ADDED', configMap('a', 11))
-  it.api.script(frame)
-  frame(it.api.current() as never)
-  await it.arrived(1)
-  expect(await it.enqueued()).toEqual(['ADDED a@11'])
-})
-
-test('cases 33, 34: 429 and 5xx are waited out as the server asks, and the position is kept', async () => {
-  await using it = await startWatchBed()
-  await it.watching('10')
-  let refusals = 0
-  it.api.intercept = ({ isWatch }, response) => {
-    if (!isWatch || refusals >= 3) return false
-    const status = [429, 503, 500][refusals++] as number
-    response
-      .writeHead(status, status === 429 ? { 'retry-after': '1' } : {})
-      .end(JSON.stringify(failure(status, 'Busy')))
-    return true
-  }
-  const before = Date.now()
-  it.api.current()?.reset()
-  await waitFor(() => refusals === 3 && it.api.watches().length >= 5, {
-    what: 'the watch after the refusals',
-  })
-  expect(Date.now() - before).toBeGreaterThanOrEqual(1_000)
-  expect(it.api.watches().every(({ query }) => query.get('resourceVersion') === '10')).toBe(true)
-  expect(it.api.lists()).toHaveLength(1)
-})
-
-test('case 37: a 403 in mid-life is told in the status, tried again, and loses nothing', async () => {
-  await using it = await startWatchBed()
-  await it.watching('10')
-  let forbidden = true
-  it.api.intercept = ({ isWatch }, response) => {
-    if (!isWatch || !forbidden) return false
-    response.writeHead(403).end(JSON.stringify(failure(403, 'Forbidden')))
-    return true
-  }
-  it.api.current()?.reset()
-  await waitFor(() => it.statuses()[0]?.phase === 'failing', { what: 'the status to say so' })
-  expect(it.statuses()[0]).toMatchObject({ ready: false, lastError: expect.stringContaining('403') })
-  it.api.script((watch) => watch.frame('ADDED', configMap('a', 11)))
-  forbidden = false
-  await it.arrived(1)
-  await waitFor(() => it.statuses()[0]?.ready, { what: 'the watch to be ready again' })
-})
-
-test('case 39: a stream in several gzip members is read frame by frame', async () => {
-  await using it = await startWatchBed({
-    prepare(api) {
-      api.intercept = ({ isWatch, query }, response) => {
-        if (!isWatch || query.has('sendInitialEvents')) return false
-        response.writeHead(200, { 'content-encoding': 'gzip' })
-        for (const version of [11, 12]) {
-          response.write(
-            gzipSync(`${JSON.stringify({ type: 'MODIFIED', object: configMap('a', version) })}\n`),
-          )
-        }
-        return true
-      }
-    },
-  })
-  await it.arrived(2)
-  expect(await it.enqueued()).toEqual(['ADDED a@11', 'MODIFIED a@12'])
-})
-
-test('case 40: a server that ends every watch early is asked at a bounded rate', async () => {
-  await using it = await startWatchBed({ timing: { backoffFirstMs: 200, backoffMaxMs: 5_000 } })
-  it.api.intercept = ({ isWatch, query }, response) => {
-    if (!isWatch || query.has('sendInitialEvents')) return false
-    response.writeHead(200).end()
-    return true
-  }
-  await waitFor(() => it.api.watches().length >= 4, { timeoutMs: 20_000, what: 'some tries' })
-  const times = it.api.watches().map(({ atMs }) => atMs)
-  expect((times.at(-1) as number) - (times[0] as number)).toBeGreaterThan(100)
-})
-
 test('case 45: positions that are no integers are compared for equality', async () => {
   await using it = await startWatchBed({
     prepare(api) {
@@ -380,25 +211,6 @@ test('case 49: another cluster behind the same address is begun anew, without fo
   it.api.current()?.frame('MODIFIED', configMap('z', 4))
   await it.arrived(1)
   expect(await it.enqueued()).toEqual(['MODIFIED z@4'])
-})
-
-test('case 50: nothing is opened after a stop, whatever the watch was doing', async () => {
-  await using it = await startWatchBed()
-  await it.watching('10')
-  await it.stop()
-  const before = it.api.requests.length
-  await using other = await startWatchBed({
-    prepare(api) {
-      api.intercept = ({ path }) => path.endsWith('/configmaps')
-    },
-  })
-  await waitFor(() => other.api.requests.some(({ path }) => path.endsWith('/configmaps')), {
-    what: 'a list that hangs',
-  })
-  await other.stop()
-  const asked = other.api.requests.length
-  expect(it.api.requests).toHaveLength(before)
-  expect(other.api.requests).toHaveLength(asked)
 })
 
 test('case 18: a 404 of an API that merely does not answer takes nothing with it', async () => {

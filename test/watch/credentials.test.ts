@@ -1,11 +1,11 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type ApiRequest, configMap, failure } from '../servers/scripted-api.ts'
 import { waitFor } from '../wait-for.ts'
 import { kubeconfigFor, startWatchBed } from './bed.ts'
+import { folder } from './folder.ts'
 
 /** Answers 401 to every other token. */
 function demand(token: () => string) {
@@ -14,11 +14,6 @@ function demand(token: () => string) {
     response.writeHead(401).end(JSON.stringify(failure(401, 'Unauthorized')))
     return true
   }
-}
-
-function folder() {
-  const dir = mkdtempSync(join(tmpdir(), 'kubeherald-credentials-'))
-  return { dir, [Symbol.dispose]: () => rmSync(dir, { recursive: true, force: true }) }
 }
 
 test('case 35: a token that was rotated in the kubeconfig is read anew after a 401', async () => {

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { silentLog } from '../../src/log.ts'
 import { configMap, failure, type ScriptedApi } from '../servers/scripted-api.ts'
@@ -66,6 +67,23 @@ test('a list keeps the bytes of its items: numbers of any size, and their own sp
   await it.arrived(2)
   const [first] = await it.objects()
   expect(first).toBe(`{"kind":"ConfigMap","apiVersion":"v1",${object.slice(1)}`)
+})
+
+test('a list that the server compresses is read like another', async () => {
+  await using it = await startWatchBed({
+    entries: [{ kind: 'ConfigMap', initial: 'emit' }],
+    prepare(api) {
+      api.intercept = ({ path, isWatch, headers }, response) => {
+        if (!path.endsWith('/configmaps') || isWatch) return false
+        expect(headers['accept-encoding']).toBe('gzip')
+        const page = { metadata: { resourceVersion: '12' }, items: [configMap('a', 5), configMap('b', 6)] }
+        response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(JSON.stringify(page)))
+        return true
+      }
+    },
+  })
+  await it.watching('12')
+  expect(await it.enqueued()).toEqual(['ADDED a@5 synthesized', 'ADDED b@6 synthesized'])
 })
 
 test('an item without an identity is counted and passed over; the others come', async () => {

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest'
+import { startTcpProxy } from '../servers/tcp-proxy.ts'
+import { waitFor } from '../wait-for.ts'
+import { startBed } from './bed.ts'
+import { differences, exactly } from './compare.ts'
+import { CONFIG_MAPS, churn } from './workload.ts'
+
+test('case 14: API servers behind one address are replaced one after the other under writes, and exactly everything arrives', async () => {
+  await using balancer = await startTcpProxy(0)
+  await using bed = await startBed({
+    flags: ['--shutdown-watch-termination-grace-period', '2s'],
+    kubeconfig(kubernetes) {
+      balancer.retarget(Number(new URL(kubernetes.url).port))
+      return kubernetes.kubeconfigAt(`https://127.0.0.1:${balancer.port}`)
+    },
+  })
+  const { kubernetes, hook } = bed
+  let writer = kubernetes.request
+  let working = true
+  const load = churn({ request: (...call) => writer(...call) }, [CONFIG_MAPS], {
+    count: 1_500,
+    parallel: 8,
+  }).finally(() => {
+    working = false
+  })
+  const flows = () => {
+    const before = hook.requests.length
+    return waitFor(() => hook.requests.length > before + 100, { what: 'changes to arrive' })
+  }
+  let end: (signal: NodeJS.Signals) => Promise<void> = () => kubernetes.stopApiServer()
+  for (let round = 0; round < 2; round++) {
+    await flows()
+    const next = await kubernetes.addApiServer()
+    balancer.retarget(next.port)
+    writer = kubernetes.requestAt(`https://127.0.0.1:${next.port}`)
+    await end('SIGTERM')
+    end = next.end
+    expect(working).toBe(true)
+  }
+  await flows()
+  await load
+  const history = await bed.allArrived()
+  expect(differences(history, bed.arrivals())).toEqual(exactly())
+  expect((await bed.kubeherald.status()).ledger.balanced).toBe(true)
+}, 120_000)

@@ -1,0 +1,64 @@
+import type { Bed } from '../cluster/bed.ts'
+import { currentRevision } from '../cluster/etcd-history.ts'
+import { waitFor } from '../wait-for.ts'
+import type { Gap } from './verdict.ts'
+
+/** Notes from where to where each loss of the API server's history may have collapsed changes. */
+export interface GapLog {
+  /** Before the server dies: every watch stands at this position or behind it. */
+  open(): Promise<void>
+  /** After the server is back: a watch that stands before this may have to list. */
+  restarted(): Promise<void>
+  /** Waits until all watches are past every gap. */
+  close(): Promise<readonly Gap[]>
+}
+
+interface OpenGap extends Gap {
+  restartedAt?: bigint
+  /** Checkpoint → where it stood when it had left the gap. */
+  left: Map<string, bigint>
+  closed?: true
+}
+
+export function createGapLog({ redis, kubernetes }: Pick<Bed, 'redis' | 'kubernetes'>): GapLog {
+  const gaps: OpenGap[] = []
+
+  async function positions(): Promise<Map<string, bigint>> {
+    const keys = (await redis.command('KEYS', '{kubeherald:test}:checkpoint:*')) as string[]
+    const texts = await Promise.all(keys.map((key) => redis.command('GET', key)))
+    const read = (text: unknown) => BigInt(JSON.parse(String(text)).resourceVersion)
+    return new Map(keys.map((key, i) => [key, read(texts[i])]))
+  }
+
+  async function look(): Promise<boolean> {
+    const open = gaps.filter(({ closed, restartedAt }) => !closed && restartedAt !== undefined)
+    // Redis is down at times.
+    const now = open.length > 0 ? await positions().catch(() => undefined) : new Map<string, bigint>()
+    for (const gap of now ? open : []) {
+      for (const [key, position] of now ?? []) {
+        if (position >= (gap.restartedAt as bigint) && !gap.left.has(key)) gap.left.set(key, position)
+      }
+      if (gap.left.size < (now?.size ?? 0)) continue
+      gap.until = [...gap.left.values()].reduce((a, b) => (a > b ? a : b))
+      gap.closed = true
+    }
+    return gaps.every(({ closed }) => closed)
+  }
+
+  const timer = setInterval(() => void look(), 100)
+  return {
+    async open() {
+      const now = [...(await positions()).values()]
+      gaps.push({ after: now.reduce((a, b) => (a < b ? a : b)), until: 0n, left: new Map() })
+    },
+    async restarted() {
+      const gap = gaps.at(-1)
+      if (gap) gap.restartedAt = BigInt(await currentRevision(kubernetes.etcdUrl))
+    },
+    async close() {
+      await waitFor(look, { timeoutMs: 120_000, what: 'all watches to be past the last gap' })
+      clearInterval(timer)
+      return gaps.map(({ after, until }) => ({ after, until }))
+    },
+  }
+}

@@ -1,0 +1,155 @@
+import type { Delivery } from '../../src/delivery.ts'
+import { silentLog } from '../../src/log.ts'
+import { createMetrics } from '../../src/metrics.ts'
+import { openRedis } from '../../src/queue/connection.ts'
+import { encodeEntries } from '../../src/queue/entry.ts'
+import { keysOf } from '../../src/queue/keys.ts'
+import { createLanes, type Lanes } from '../../src/queue/lanes.ts'
+import { readLedger } from '../../src/queue/ledger.ts'
+import type { Message, Outcome, Sink } from '../../src/sink/index.ts'
+import { startRedis } from '../servers/redis.ts'
+import { waitFor } from '../wait-for.ts'
+import { headerFor } from './objects.ts'
+
+export const DELIVERED: Outcome = { kind: 'delivered' }
+export const DOWN: Outcome = { kind: 'retry', reason: 'network', detail: 'refused', scope: 'sink' }
+export const ODD: Outcome = { kind: 'retry', reason: 'server-error', detail: '500', scope: 'event' }
+
+/** A sink that answers as told and keeps what it took, in order. */
+export function scriptedSink(
+  answer: (message: Message) => Outcome | Promise<Outcome>,
+): Sink & { took: string[]; calls: number } {
+  const sink = {
+    took: [] as string[],
+    calls: 0,
+    async deliver(batch: readonly Message[]) {
+      sink.calls++
+      const blocked = new Set<string>()
+      const outcomes: Outcome[] = []
+      for (const message of batch) {
+        const { uid, name, resourceVersion } = message.event
+        const outcome = blocked.has(uid) ? ODD : await answer(message)
+        if (outcome.kind === 'delivered') sink.took.push(`${name}@${resourceVersion}`)
+        if (outcome.kind === 'retry') blocked.add(uid)
+        outcomes.push(outcome)
+      }
+      return outcomes
+    },
+    async close() {},
+  }
+  return sink
+}
+
+/** Lanes on a real Redis; every `work` stands for a process of its own. */
+export async function startLaneBed() {
+  const stack = new AsyncDisposableStack()
+  const server = stack.use(await startRedis())
+  const keys = keysOf('test')
+  const redis = openRedis(server.url, 'work', silentLog)
+  stack.defer(() => redis.disconnect())
+
+  const put = (lane: string, ...names: string[]) => putAt(lane, new Date(), ...names)
+
+  async function putAt(lane: string, observed: Date, ...names: string[]): Promise<void> {
+    const sink = lane.split('/')[0] as string
+    const deliveries = names.map((it): Delivery => {
+      const [name = '', version = '1'] = it.split('@')
+      const event = { ...headerFor(name, version, 'MODIFIED', `uid-${name}`), time: observed.toISOString() }
+      return { sink, rule: 'all', event, objectJson: Buffer.from('{}') }
+    })
+    const multi = redis.multi()
+    for (const { count, observedAtMs, payload } of encodeEntries(deliveries)) {
+      multi.xadd(keys.lane(lane), '*', 'n', count, 't', observedAtMs, 'z', payload)
+    }
+    multi.hincrby(keys.pending, lane, names.length)
+    multi.hincrby(keys.sinkLedger(sink), 'enqueued', names.length)
+    await multi.exec()
+  }
+
+  let workers = 0
+
+  function work(
+    sinks: Record<string, Sink>,
+    options: { maxAgeMs?: number; maxTries?: number; deliverTimeoutMs?: number; budgetMs?: number } = {},
+  ) {
+    const open = () => openRedis(server.url, 'work', silentLog)
+    const connections = [open(), open(), open()] as const
+    workers++
+    const lanes = createLanes({
+      redis: connections[0],
+      queueConnection: connections[1],
+      workerConnection: connections[2],
+      keys,
+      sinks: new Map(Object.entries(sinks)),
+      render: (delivery, attempt) => ({
+        kind: 'message',
+        message: {
+          id: delivery.event.id,
+          rule: delivery.rule,
+          event: delivery.event,
+          attempt,
+          object: {},
+          cloudEvent: Buffer.from('{}'),
+        },
+      }),
+      policy: { maxAgeMs: options.maxAgeMs ?? 86_400_000, maxTries: options.maxTries ?? 5 },
+      deliverTimeoutMs: options.deliverTimeoutMs ?? 30_000,
+      budgetMs: options.budgetMs ?? 1_000,
+      metrics: createMetrics(),
+      log: silentLog,
+      clock: Date,
+      random: Math.random,
+      onOutOfMemory() {},
+      deliverers: async () => workers,
+    })
+    const close = async () => {
+      workers--
+      await lanes.close(500)
+      for (const connection of connections) connection.disconnect()
+    }
+    stack.defer(close)
+    return lanes
+  }
+  /** Deliveries of another object of the same sink, on another lane, now and then. */
+  function trickle(lanes: Lanes): { stop(): Promise<void> } {
+    let version = 1_000
+    let stopped = false
+    async function go(): Promise<void> {
+      while (!stopped) {
+        await put('hook/1', `passing@${version++}`)
+        lanes.wake(['hook/1'])
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      }
+    }
+    const going = go()
+    return {
+      stop() {
+        stopped = true
+        return going
+      },
+    }
+  }
+
+  const ledger = () => readLedger(redis, keys, { verify: true })
+  const drained = (sink: string) =>
+    waitFor(async () => (await ledger()).sinks[sink]?.pending === 0, {
+      timeoutMs: 25_000,
+      what: `${sink} to be drained`,
+    })
+  return {
+    server,
+    redis,
+    keys,
+    put,
+    putAt,
+    trickle,
+    work,
+    ledger,
+    drained,
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
+}
+
+/** `a@1`, `a@2` and so on. */
+export const numbered = (name: string, count: number) =>
+  Array.from({ length: count }, (_, i) => `${name}@${i + 1}`)

@@ -1,0 +1,105 @@
+import { expect, test } from 'vitest'
+import type { ClusterClient } from '../../src/watch/cluster-client.ts'
+import { CONFIG_MAPS, manifest } from '../cluster/workload.ts'
+import { type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
+import { waitFor } from '../wait-for.ts'
+import { startWatchBed } from './bed.ts'
+
+/** Cases in which a real kube-apiserver has to answer as we believe it does. */
+
+interface Asked {
+  path: string
+  status: number
+}
+
+/** Notes what is asked of ConfigMaps; `before` runs ahead of each question. */
+function noting(asked: Asked[], before = async (_: string) => {}) {
+  const note = async <T extends { status: number }>(path: string, ask: () => Promise<T>): Promise<T> => {
+    if (!path.includes('/configmaps')) return ask()
+    await before(path)
+    const answer = await ask()
+    asked.push({ path, status: answer.status })
+    return answer
+  }
+  return (client: ClusterClient): ClusterClient => ({
+    url: client.url,
+    get: (path, options, signal) => note(path, () => client.get(path, options, signal)),
+    stream: (path, options, signal) => note(path, () => client.stream(path, options, signal)),
+    refresh: () => client.refresh(),
+    close: () => client.close(),
+  })
+}
+
+const create = (kubernetes: Kubernetes, name: string) =>
+  kubernetes.request('POST', CONFIG_MAPS, manifest(CONFIG_MAPS, name, 0))
+const remove = (kubernetes: Kubernetes, name: string) =>
+  kubernetes.request('DELETE', `${CONFIG_MAPS}/${name}`)
+
+test('case 24: a server of today streams what is there, and nothing is listed', async () => {
+  await using kubernetes = await startKubernetes()
+  for (const name of ['object-a', 'object-b']) await create(kubernetes, name)
+  const asked: Asked[] = []
+  await using it = await startWatchBed({
+    kubeconfig: kubernetes.kubeconfig,
+    client: noting(asked),
+    entries: [{ kind: 'ConfigMap', namespaces: ['default'], initial: 'emit' }],
+  })
+  const told = async () =>
+    (await it.enqueued()).filter((it) => it.includes('object')).map((it) => it.replace(/@\d+/, ''))
+  await waitFor(() => it.statuses()[0]?.ready, { what: 'the watch' })
+  await create(kubernetes, 'object-c')
+  await waitFor(async () => (await told()).length >= 3, { what: 'three changes' })
+  expect((await told()).toSorted()).toEqual([
+    'ADDED object-a synthesized',
+    'ADDED object-b synthesized',
+    'ADDED object-c',
+  ])
+  const streams = asked.filter(({ path }) => path.includes('sendInitialEvents'))
+  expect(streams).toMatchObject([{ status: 200 }])
+  expect(asked.filter(({ path }) => !path.includes('watch=') && !path.includes('limit=1'))).toEqual([])
+})
+
+test('cases 19, 24: an older server is listed in pages; when etcd forgets the state between two, the whole is listed and compared', async () => {
+  await using kubernetes = await startKubernetes({
+    flags: ['--feature-gates', 'WatchList=false,ListFromCacheSnapshot=false'],
+  })
+  const names = Array.from({ length: 510 }, (_, i) => `object-${String(i).padStart(4, '0')}`)
+  for (let i = 0; i < names.length; i += 30)
+    await Promise.all(names.slice(i, i + 30).map((name) => create(kubernetes, name)))
+  const asked: Asked[] = []
+  let betweenPages: (() => Promise<void>) | undefined
+  await using it = await startWatchBed({
+    kubeconfig: kubernetes.kubeconfig,
+    client: noting(asked, async (path) => {
+      if (!path.includes('continue=')) return
+      const act = betweenPages
+      betweenPages = undefined
+      await act?.()
+    }),
+    entries: [{ kind: 'ConfigMap', namespaces: ['default'] }],
+  })
+  await waitFor(() => it.statuses()[0]?.ready, { what: 'the watch' })
+  expect(asked.find(({ path }) => path.includes('sendInitialEvents'))?.status).not.toBe(200)
+  await it.stop()
+
+  await remove(kubernetes, 'object-0001')
+  await kubernetes.compact()
+  betweenPages = async () => {
+    // One that the first page told, one of the second, and one that comes behind all pages.
+    await remove(kubernetes, 'object-0002')
+    await remove(kubernetes, 'object-0509')
+    await create(kubernetes, 'object-9999')
+    await kubernetes.compactEtcd()
+  }
+  it.start()
+  await it.arrived(4)
+  expect(asked.filter(({ path }) => path.includes('continue=')).map(({ status }) => status)).toEqual([
+    200, 410,
+  ])
+  expect((await it.enqueued()).map((it) => it.replace(/@\d+/, '')).toSorted()).toEqual([
+    'ADDED object-9999 synthesized',
+    'DELETED object-0001 synthesized',
+    'DELETED object-0002 synthesized',
+    'DELETED object-0509 synthesized',
+  ])
+})
