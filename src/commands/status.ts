@@ -1,8 +1,9 @@
+import { printable, printableJson } from '../printable.ts'
 import type { StatusReport } from '../queue/status-report.ts'
 import { readStatus } from '../queue/status-report.ts'
 import type { WatchStatus } from '../status.ts'
 import { type OpenQueue, openQueue, type QueueOptions } from './open-queue.ts'
-import { duration, printable, table } from './table.ts'
+import { duration, table } from './table.ts'
 
 interface StatusOptions extends QueueOptions {
   json?: boolean
@@ -19,7 +20,7 @@ export async function status(options: StatusOptions): Promise<number> {
   })
   process.stdout.write(
     options.json
-      ? `${JSON.stringify(report, null, 2)}\n`
+      ? `${printableJson(report, 2)}\n`
       : describe(report, queue.cluster, await storedTitles(queue)),
   )
   return 0

@@ -115,7 +115,7 @@ for (const [reason, refuse, mend] of REFUSALS) {
     await session.endList('1', never)
     await it.server.command(...refuse)
     const commit = session.commit([change('ADDED', 'o0', 2)], '2', never)
-    await waitFor(() => store.trouble()?.startsWith(reason), {
+    await waitFor(() => store.trouble()?.includes(`(${reason})`), {
       what: () => `${reason}, not ${store.trouble()}`,
     })
     expect(it.refusals.outOfMemory > 0).toBe(reason === 'OOM')
