@@ -1,7 +1,5 @@
 import { printable } from '../printable.ts'
 
-export { printable }
-
 /** Lines of columns, each as wide as its widest cell; the header comes first. Cells may hold text from anywhere. */
 export function table(cells: readonly (readonly string[])[]): string {
   const rows = cells.map((row) => row.map(printable))

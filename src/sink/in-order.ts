@@ -1,4 +1,5 @@
-import type { Message, Outcome } from './index.ts'
+import type { Message } from './message.ts'
+import type { Outcome } from './outcome.ts'
 
 export interface InOrderOptions {
   /** How many messages may be under way at once. */

@@ -1,4 +1,5 @@
 import type { EventHeader } from '../event.ts'
+import type { Message } from './message.ts'
 import type { Outcome } from './outcome.ts'
 
 export type { ChangeType, EventHeader, KubeEvent, ObjectRef } from '../event.ts'
@@ -8,22 +9,9 @@ export { createHttpClient, type HttpClient, type HttpOptions } from './http.ts'
 export { deliverInOrder, type InOrderOptions } from './in-order.ts'
 export { LANES, laneByObject } from './lane.ts'
 export { secretsOfHeaders } from './mask.ts'
+export type { Message } from './message.ts'
 export type { Outcome, Reason, Scope } from './outcome.ts'
 export { createSlots, type Slots } from './slots.ts'
-
-/** A rendered delivery. Everything that a sink may send lies in here. */
-export interface Message {
-  /** Stays the same over all attempts: for idempotency keys. */
-  readonly id: string
-  readonly rule: string
-  readonly event: EventHeader
-  /** How many times it was tried before; 0 on the first try. */
-  readonly attempt: number
-  /** The object (trimmed, Secret values hashed), parsed on first use. */
-  readonly object: Readonly<Record<string, unknown>>
-  /** The CloudEvents 1.0 envelope in structured JSON: UTF-8 bytes, one line, made on first use. */
-  readonly cloudEvent: Buffer
-}
 
 export interface Logger {
   debug(fields: object, message: string): void
