@@ -54,9 +54,11 @@ test('case 35: in a pod it uses the service account, and a token that the kubele
   const token = (value: string) => writeFileSync(join(files.dir, 'token'), `${value}\n`)
   token('one')
   let valid = 'one'
+  let refused = 0
   await using it = await startPod(files.dir, (api) => {
     api.intercept = ({ headers }, response) => {
       if (headers.authorization === `Bearer ${valid}`) return false
+      refused++
       response.writeHead(401).end(JSON.stringify(failure(401, 'Unauthorized')))
       return true
     }
@@ -68,10 +70,7 @@ test('case 35: in a pod it uses the service account, and a token that the kubele
   it.api.current()?.reset()
   await it.arrived(1)
   expect(await it.enqueued()).toEqual(['ADDED a@11'])
-  const used = it.api.requests.map(({ headers }) => headers.authorization)
-  expect(new Set(used)).toEqual(new Set(['Bearer one', 'Bearer two']))
-  // The new one was read for the first request after it was there: not one had the old one then.
-  expect(used.lastIndexOf('Bearer one')).toBeLessThan(used.indexOf('Bearer two'))
+  expect(refused).toBe(0)
 })
 
 test('case 35: in a pod whose token file is missing for a moment the watch goes on once it is back', async () => {
