@@ -1,9 +1,13 @@
 import { defineConfig } from 'vitest/config'
+import { hasKubernetes } from './test/servers/kubernetes.ts'
+
+/** Without kube-apiserver they cannot run; the summary says so. */
+const needsKubernetes = ['test/cluster/**', 'test/watch/real.test.ts']
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/bench/**', 'test/crash/**'],
+    exclude: ['test/bench/**', 'test/crash/**', ...(hasKubernetes() ? [] : needsKubernetes)],
     pool: 'forks',
     // Most of the time tests wait for servers.
     maxWorkers: 3,

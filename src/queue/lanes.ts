@@ -48,6 +48,7 @@ const STALLED_CHECK_MS = 4_000
 const FIRST_BACKOFF_MS = 500
 const MAX_BACKOFF_MS = 15_000
 const SWEEP_MS = 2_000
+const OFFERS = 5
 
 /**
  * Lanes, scheduled by BullMQ: a job says "this lane has work". Deduplication lets one job exist per lane, so one worker
@@ -119,8 +120,11 @@ function startWorker(parts: LanesParts, outlets: ReadonlyMap<string, Outlet>, wa
     async (job, _token, lost) => {
       const { lane } = job.data
       const outlet = outlets.get(sinkOf(lane))
-      // Another configuration's: whoever has the sink wakes the lane again.
-      if (!outlet) return
+      if (!outlet) {
+        // Another configuration's: offered to the others a few times, then left until one of them asks for it.
+        if (job.attemptsMade < OFFERS) throw new LaneDelayed(`no sink ${sinkOf(lane)} in this process`, 0)
+        return
+      }
       const signal = lost ? AbortSignal.any([closing.signal, lost]) : closing.signal
       const end = await takeTurn(parts, lane, outlet, memory, signal)
       if (end.kind === 'delayed') throw new LaneDelayed(end.detail, end.afterMs)
