@@ -134,6 +134,8 @@ function serverArguments(dir: string, socket: string): string[] {
     ...['--port', '0', '--unixsocket', socket, '--unixsocketperm', '700', '--dir', dir],
     ...['--appendonly', 'yes', '--appendfsync', 'everysec', '--save', '', '--daemonize', 'no'],
     ...['--maxmemory', String(Math.floor(memory * MEMORY_SHARE)), '--maxmemory-policy', 'noeviction'],
+    // Entries that wait alone are large for the default of 4 KiB: a quarter of it would stay empty.
+    ...['--stream-node-max-bytes', '16384'],
     ...['--pidfile', join(dir, 'redis.pid'), '--loglevel', 'warning'],
   ]
 }
