@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { builtInSinks } from '../sinks/index.ts'
 import type { Config } from './config/schema.ts'
 import type { Delivery } from './delivery.ts'
@@ -81,6 +82,7 @@ export async function startApp(options: AppOptions): Promise<App> {
 async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Promise<App> {
   const { config, cluster, role, redisUrl, client, log } = options
   const keys = keysOf(cluster)
+  const instance = randomBytes(6).toString('hex')
   const metrics = createMetrics()
   startAtZero(metrics, config)
   let stopping = false
@@ -138,7 +140,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     normalise: (source, transition) => normalise(source, transition, { cluster, salt }),
     match,
     commit: (decide, onEnqueued) =>
-      createSourceStore({ line, keys, decide, laneOf, onEnqueued, metrics, clock: CLOCK }),
+      createSourceStore({ line, instance, keys, decide, laneOf, onEnqueued, metrics, clock: CLOCK }),
     deliver: () =>
       createLanes({
         redis: connections.lanes,
@@ -176,11 +178,15 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     stopping,
   })
   const gauges = watchLanes({ redis: connections.report, keys, metrics, clock: CLOCK })
-  const reporter = startReporting({ redis: connections.report, keys, clock: CLOCK }, role, () => ({
-    watches: watches?.statuses() ?? [],
-    sinks: lanes.statuses(),
-    ...(gate.isClosed() && { backPressure: true as const }),
-  }))
+  const reporter = startReporting(
+    { redis: connections.report, keys, clock: CLOCK, id: instance },
+    role,
+    () => ({
+      watches: watches?.statuses() ?? [],
+      sinks: lanes.statuses(),
+      ...(gate.isClosed() && { backPressure: true as const }),
+    }),
+  )
 
   return {
     url: server?.url,

@@ -75,6 +75,8 @@ export interface Checkpoint {
   sequence: number
   /** Random per session. */
   holder: string
+  /** Of the process. */
+  instance?: string
   atMs: number
 }
 
@@ -101,8 +103,11 @@ export interface SourceSession {
   beginList(comparison: Comparison, signal: AbortSignal): Promise<void>
   /** Emits what is new or different in a page of that list; a name with a new uid emits DELETED of the old first. */
   list(page: readonly Change[], signal: AbortSignal): Promise<void>
-  /** Ends a seed or list: emits DELETED for what was not in it, and moves to `watching` at `resourceVersion`. */
-  endList(resourceVersion: string, signal: AbortSignal): Promise<void>
+  /**
+   * Ends a seed or list: emits DELETED for what was not in it, and moves to `watching` at `resourceVersion`. A list that was
+   * not `complete`, because items could not be read, deletes nothing.
+   */
+  endList(resourceVersion: string, signal: AbortSignal, complete?: boolean): Promise<void>
   /** Emits the changes of a watch and moves the position; an empty batch moves the position alone (bookmark). */
   commit(changes: readonly Change[], resourceVersion: string, signal: AbortSignal): Promise<void>
   /** The resource is gone for certain (its CRD is): emits DELETED for all of the index, phase `absent`. */
@@ -113,7 +118,7 @@ export interface SourceSession {
 export interface SourceStore {
   open(source: Source, signal: AbortSignal): Promise<SourceSession>
   /** Where a source stands, without taking it. */
-  peek(source: Source, signal: AbortSignal): Promise<Checkpoint | undefined>
+  peek(source: Source, signal: AbortSignal): Promise<PeekedCheckpoint | undefined>
   /** Kinds that were not installed when they were asked for: once they come, everything in them is new. */
   readonly absentKinds: AbsentKinds
   readonly identities: ClusterIdentities
@@ -121,10 +126,17 @@ export interface SourceStore {
   stored(signal: AbortSignal): Promise<Source[]>
 }
 
+/** `ownerAlive` is undefined when nobody can tell. */
+export interface PeekedCheckpoint extends Checkpoint {
+  ownerAlive: boolean | undefined
+}
+
 /** How the clusters behind API servers' addresses are told apart; `address` is a hash. */
 export interface ClusterIdentities {
   get(address: string, signal: AbortSignal): Promise<ClusterIdentity | undefined>
   set(address: string, identity: ClusterIdentity, signal: AbortSignal): Promise<void>
+  /** The same cluster may have been met at another address. */
+  ofUid(uid: string, signal: AbortSignal): Promise<ClusterIdentity | undefined>
 }
 
 export interface ClusterIdentity {

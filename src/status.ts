@@ -28,6 +28,8 @@ export interface WatchStatus {
 export interface SinkStatus {
   sink: string
   healthy: boolean
+  /** Objects that fail while others pass: tried alone, with pauses. */
+  aside: number
   lastDeliveredMs?: number
   lastError?: string
   lastErrorMs?: number

@@ -98,6 +98,13 @@ export async function retry(
   process.stdout.write(
     `${count} ${count === 1 ? 'dead letter goes on its' : 'dead letters go on their'} way again\n`,
   )
+  const gone = new Set(
+    letters.map(({ sink: name }) => name).filter((name) => !queue.configuredSinks.includes(name)),
+  )
+  if (count > 0 && queue.configuredSinks.length > 0 && gone.size > 0)
+    process.stderr.write(
+      `warning: the configuration has no sink ${[...gone].join(', ')} (any more): what goes there waits until it has\n`,
+    )
   return 0
 }
 

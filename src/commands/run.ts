@@ -24,13 +24,14 @@ const START_GRACE_MS = 3_000
 
 /** Runs until SIGINT, SIGTERM or SIGHUP, also during its start. */
 export async function run(options: RunOptions): Promise<number> {
-  const end = Promise.race([firstSignal(), outputClosed()])
+  const purpose = { onlyPrints: true }
+  const end = Promise.race([firstSignal(), outputClosed(() => purpose.onlyPrints)])
   const file = options.demo && options.config === undefined ? undefined : configurationFile(options.config)
   const demo = options.demo ? 'asked for' : hasNothing(options, file) ? 'no cluster' : undefined
   const output = commandLog(options.logLevel, demo !== undefined)
   await using stack = new AsyncDisposableStack()
   const ending = new AbortController()
-  const starting = start({ file, demo, options }, output, stack, ending.signal)
+  const starting = start({ file, demo, options }, purpose, output, stack, ending.signal)
   const first = await Promise.race([starting, end])
   const cause = typeof first === 'string' ? first : await end
   ending.abort()
@@ -54,6 +55,7 @@ function hasNothing({ role, context }: RunOptions, file: string | undefined): bo
 
 async function start(
   { file, demo, options }: Pick<Begun, 'file' | 'demo' | 'options'>,
+  purpose: { onlyPrints: boolean },
   output: CommandLog,
   stack: AsyncDisposableStack,
   ending: AbortSignal,
@@ -62,6 +64,7 @@ async function start(
   const configuration = await readConfiguration(file, builtInSinks, demo && DEMO_STARTER)
   tellWarnings(configuration, output)
   const config = demo ? await demoConfig(configuration.config, file) : configuration.config
+  purpose.onlyPrints = config.sinks.every(({ type }) => type === 'stdout')
   requireShared(options.role, config)
   const kubeconfig = demo
     ? await openDemo(stack)

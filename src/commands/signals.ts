@@ -14,11 +14,14 @@ export function firstSignal(): Promise<NodeJS.Signals> {
   })
 }
 
-/** Resolves when whoever read our output went away, as `head` does: the end, not an error. */
-export function outputClosed(): Promise<string> {
+/**
+ * Resolves when whoever read our output went away, as `head` does: the end, not an error, of a process that does nothing but
+ * print.
+ */
+export function outputClosed(onlyPrints: () => boolean): Promise<string> {
   return new Promise((resolve) => {
     process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
-      if (code === 'EPIPE') resolve('nobody reads the output any more')
+      if (code === 'EPIPE' && onlyPrints()) resolve('nobody reads the output any more')
     })
   })
 }

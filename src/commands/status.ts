@@ -1,7 +1,8 @@
+import { inPlainWords } from '../plain-words.ts'
 import { printable, printableJson } from '../printable.ts'
 import type { StatusReport } from '../queue/status-report.ts'
 import { readStatus } from '../queue/status-report.ts'
-import type { WatchStatus } from '../status.ts'
+import type { SinkStatus, WatchStatus } from '../status.ts'
 import { type OpenQueue, openQueue, type QueueOptions } from './open-queue.ts'
 import { duration, table } from './table.ts'
 
@@ -111,13 +112,21 @@ function sinks({ instances, ledger, atMs }: StatusReport): string {
     const views = instances.flatMap((instance) => instance.sinks.filter(({ sink }) => sink === name))
     const failing = views.find(({ healthy }) => !healthy)
     const unseen = delivering ? 'not in use' : 'stopped'
-    const health = views.length === 0 ? unseen : failing ? 'failing' : 'ok'
+    const aside = views.reduce((sum, view) => sum + view.aside, 0)
+    const well = aside === 0 ? 'ok' : `ok but ${aside}`
+    const health = views.length === 0 ? unseen : failing ? 'failing' : well
+    const latest = views.toSorted((a, b) => (b.lastErrorMs ?? 0) - (a.lastErrorMs ?? 0))[0]
     const oldest = counts.oldestMs === undefined ? '-' : duration(atMs - counts.oldestMs)
     const numbers = [counts.enqueued, counts.delivered, counts.dead, counts.pending].map(String)
-    return [name, health, ...numbers, oldest, short(failing?.lastError)]
+    return [name, health, ...numbers, oldest, lastErrorOf(failing ?? latest, atMs)]
   })
   const note = instances.length > 0 && !delivering ? 'no process delivers\n' : ''
   return rows.length === 0 ? 'no deliveries yet\n' : note + table([header, ...rows])
+}
+
+function lastErrorOf(view: SinkStatus | undefined, nowMs: number): string {
+  if (view?.lastError === undefined) return ''
+  return `${duration(nowMs - (view.lastErrorMs ?? nowMs))} ago ${short(inPlainWords(view.lastError))}`
 }
 
 function ledger({ ledger }: StatusReport): string {

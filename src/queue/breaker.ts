@@ -1,7 +1,8 @@
 export interface Breaker {
   /** May a lane of this sink deliver now? `probe`: one delivery only, to see whether the sink is back; it could have been asked `lateMs` ago. */
   admit(): { kind: 'go' } | { kind: 'probe'; lateMs: number } | { kind: 'wait'; ms: number }
-  succeeded(): void
+  /** An answer to what was begun at `sinceMs`; one from before the failure says nothing of it. True when the sink is back. */
+  succeeded(sinceMs: number): boolean
   /** The whole sink failed; nobody needs to ask again before `afterMs`. Gives the pause. */
   failed(afterMs?: number): number
   /** A probe ended without saying anything of the sink. */
@@ -19,6 +20,7 @@ const MAX_ASKED_PAUSE_MS = 3_600_000
 export function createBreaker(clock: { now(): number }, random: () => number): Breaker {
   let failures = 0
   let openUntilMs = 0
+  let failedMs = Number.NEGATIVE_INFINITY
   let probing = false
   return {
     admit() {
@@ -29,13 +31,16 @@ export function createBreaker(clock: { now(): number }, random: () => number): B
       probing = true
       return { kind: 'probe', lateMs: -ms }
     },
-    succeeded() {
+    succeeded(sinceMs) {
+      if (sinceMs < failedMs) return false
       failures = 0
       probing = false
+      return true
     },
     failed(afterMs) {
       probing = false
       const now = clock.now()
+      failedMs = now
       // Lanes that were under way when the first of them failed add nothing to the count.
       if (openUntilMs > now && !afterMs) return openUntilMs - now
       const backoffMs = Math.min(FIRST_PAUSE_MS * 2 ** failures, MAX_PAUSE_MS) * (0.5 + random() / 2)

@@ -1,5 +1,6 @@
 import { Redis, type RedisOptions } from 'ioredis'
 import { type Logger, silentLog } from '../log.ts'
+import { inPlainWords } from '../plain-words.ts'
 
 /**
  * What a connection is for. `commit`: never resends by itself, because a lost reply says nothing (a commit asks the
@@ -51,7 +52,10 @@ export async function reachRedis(url: string): Promise<Redis> {
     const { name, message } = error as Error
     if (name === 'ReplyError') reason = message
     // Not as the cause: errors of ioredis carry the command with its arguments, AUTH among them.
-    throw new Error(`Redis at ${addressOf(url)} does not answer: ${reason}`)
+    const refused = /^(NOAUTH|WRONGPASS|NOPERM)/.test(reason)
+    throw new Error(
+      `Redis at ${addressOf(url)} ${refused ? 'refuses' : 'does not answer'}: ${inPlainWords(reason)}`,
+    )
   }
 }
 
@@ -71,7 +75,7 @@ function logChanges(redis: Redis, purpose: Purpose, log: Logger): void {
     if (broken) return
     broken = true
     if (purpose !== 'command')
-      log.warn({ purpose, error: error.message }, 'Redis does not answer; waiting for it')
+      log.warn({ purpose, error: inPlainWords(error.message) }, 'Redis does not answer; waiting for it')
   })
   redis.on('ready', () => {
     if (broken && purpose !== 'command') log.info({ purpose }, 'Redis answers again')

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Redis } from 'ioredis'
 import type { SinkStatus, WatchStatus } from '../status.ts'
@@ -27,11 +26,10 @@ const REPORT_MS = 2_000
 
 /** Tells the other processes, and `kubeherald status`, how this one is, again and again until it is closed. */
 export function startReporting(
-  { redis, keys, clock }: { redis: Redis; keys: Keys; clock: { now(): number } },
+  { redis, keys, clock, id }: { redis: Redis; keys: Keys; clock: { now(): number }; id: string },
   role: InstanceReport['role'],
   view: () => Pick<InstanceReport, 'watches' | 'sinks' | 'backPressure'>,
 ) {
-  const id = randomBytes(6).toString('hex')
   const fixed = { id, role, version, host: hostname(), pid: process.pid, startedMs: clock.now() }
   const publish = () => publishReport(redis, keys, { ...fixed, atMs: clock.now(), ...view() }).catch(() => {})
   const timer = setInterval(publish, REPORT_MS)

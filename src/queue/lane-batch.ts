@@ -21,22 +21,52 @@ export interface Head {
   /** Since when every attempt of this lane failed; undefined while it succeeds. */
   failingSinceMs: number | undefined
   entries: Map<string, { count: number; settled: Set<number> }>
+  /** There may be more behind its last entry. */
+  more: boolean
 }
 
-/** How many entries a turn reads at once; each holds at most 60 deliveries. */
+/** How many entries are read at once; each holds at most 60 deliveries. */
 const ENTRIES = 4
+/** Beyond that a lane waits for what is set aside at its head. */
+const MAX_ENTRIES = 200
+/** A failure longer ago is no part of an outage: nobody tried meanwhile. Sinks may ask for pauses of an hour. */
+const OUTAGE_GAP_MS = 7_200_000
 
-export async function readHead(redis: Redis, keys: Keys, lane: string): Promise<Head> {
+export async function readHead(redis: Redis, keys: Keys, lane: string, nowMs: number): Promise<Head> {
+  return readOn(
+    redis,
+    keys,
+    lane,
+    { items: [], failingSinceMs: undefined, entries: new Map(), more: true },
+    nowMs,
+  )
+}
+
+/** Reads behind what was read: all of that is set aside. */
+export async function readOn(
+  redis: Redis,
+  keys: Keys,
+  lane: string,
+  head: Head,
+  nowMs: number,
+): Promise<Head> {
+  const last = [...head.entries.keys()].at(-1)
   const [[, rows], [, progress]] = (await redis
     .pipeline()
-    .xrangeBuffer(keys.lane(lane), '-', '+', 'COUNT', ENTRIES)
+    .xrangeBuffer(keys.lane(lane), last === undefined ? '-' : `(${last}`, '+', 'COUNT', ENTRIES)
     .hgetall(keys.progress(lane))
     .exec()) as [[null, [Buffer, Buffer[]][]], [null, Record<string, string>]]
-  const failing = progress['failing']
-  const failingSinceMs = failing === undefined ? undefined : Number(failing)
-  const head: Head = { items: [], failingSinceMs, entries: new Map() }
-  for (const [id, fields] of rows) addEntry(head, id.toString(), fieldOf(fields, 'z'), progress)
-  return head
+  const { failing, failed } = progress
+  const recent = failing !== undefined && nowMs - Number(failed ?? failing) <= OUTAGE_GAP_MS
+  const next: Head = {
+    items: [...head.items],
+    failingSinceMs: recent ? Number(failing) : undefined,
+    entries: new Map(head.entries),
+    more: false,
+  }
+  for (const [id, fields] of rows) addEntry(next, id.toString(), fieldOf(fields, 'z'), progress)
+  next.more = rows.length === ENTRIES && next.entries.size < MAX_ENTRIES
+  return next
 }
 
 function addEntry(head: Head, entryId: string, payload: Buffer, progress: Record<string, string>): void {

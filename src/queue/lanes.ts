@@ -3,15 +3,10 @@ import type { Redis } from 'ioredis'
 import type { Sink } from '../sink/index.ts'
 import type { SinkStatus } from '../status.ts'
 import { createBreaker } from './breaker.ts'
-import {
-  FIRST_BATCH,
-  type LaneMemory,
-  type Outlet,
-  setHealthy,
-  type TurnParts,
-  takeTurn,
-} from './lane-turn.ts'
+import { type LaneMemory, type TurnEnd, type TurnParts, takeTurn } from './lane-turn.ts'
 import { sinkOf } from './ledger.ts'
+import { FIRST_BATCH, type Outlet, setHealthy } from './outlet.ts'
+import { createShare } from './share.ts'
 import { createSuspects } from './suspects.ts'
 import { sweep, watchClock } from './sweeper.ts'
 import { createWaker } from './waker.ts'
@@ -49,6 +44,7 @@ const FIRST_BACKOFF_MS = 500
 const MAX_BACKOFF_MS = 15_000
 const SWEEP_MS = 2_000
 const OFFERS = 5
+const HAND_OVER_MS = 50
 
 /**
  * Lanes, scheduled by BullMQ: a job says "this lane has work". Deduplication lets one job exist per lane, so one worker
@@ -69,6 +65,7 @@ export function createLanes(parts: LanesParts): Lanes {
         name,
         sink,
         healthy: true,
+        passedMs: Number.NEGATIVE_INFINITY,
         batchSize: FIRST_BATCH,
         // Pauses are not the wall clock's business: it may jump.
         breaker: createBreaker(performance, parts.random),
@@ -84,7 +81,7 @@ export function createLanes(parts: LanesParts): Lanes {
   const sweeper = setInterval(() => {
     // Delays are kept as wall-clock times: after a jump backwards they would last as long as the jump.
     if (jumped()) queue.promoteJobs().catch(() => {})
-    void sweep(parts, outlets, waker.wake, told).then((waiting) => worker?.share(waiting))
+    void sweep(parts, outlets, waker.wake, told).then((waiting) => worker?.share.update(waiting))
   }, SWEEP_MS)
 
   return {
@@ -115,6 +112,12 @@ function startWorker(parts: LanesParts, outlets: ReadonlyMap<string, Outlet>, wa
   const { keys, log } = parts
   const closing = new AbortController()
   const memory: LaneMemory = new Map()
+  const share = createShare(parts)
+  function turn(lane: string, outlet: Outlet, lost: AbortSignal | undefined): Promise<TurnEnd> {
+    const signal = lost ? AbortSignal.any([closing.signal, lost]) : closing.signal
+    return takeTurn(parts, lane, outlet, memory, signal)
+  }
+
   const worker = new Worker<{ lane: string }>(
     QUEUE,
     async (job, _token, lost) => {
@@ -125,8 +128,9 @@ function startWorker(parts: LanesParts, outlets: ReadonlyMap<string, Outlet>, wa
         if (job.attemptsMade < OFFERS) throw new LaneDelayed(`no sink ${sinkOf(lane)} in this process`, 0)
         return
       }
-      const signal = lost ? AbortSignal.any([closing.signal, lost]) : closing.signal
-      const end = await takeTurn(parts, lane, outlet, memory, signal)
+      // Whoever ends a job takes the next along with it: one that came later would get nothing.
+      if (share.isExceeded()) throw new LaneDelayed('others have fewer lanes', HAND_OVER_MS * parts.random())
+      const end = await share.during(() => turn(lane, outlet, lost))
       if (end.kind === 'delayed') throw new LaneDelayed(end.detail, end.afterMs)
       if (end.kind === 'more') wake([lane])
     },
@@ -149,12 +153,7 @@ function startWorker(parts: LanesParts, outlets: ReadonlyMap<string, Outlet>, wa
   })
   worker.on('error', calm(worker, parts))
   return {
-    /** One that comes later would get nothing: whoever ends a turn takes the lane's next one along. */
-    async share(waiting: number) {
-      const processes = await parts.deliverers().catch(() => 1)
-      worker.concurrency =
-        processes <= 1 ? CONCURRENCY : Math.min(CONCURRENCY, Math.max(1, Math.ceil(waiting / processes)))
-    },
+    share,
     async close(graceMs: number) {
       const hurry = setTimeout(() => closing.abort(), graceMs)
       await worker.close()
@@ -189,10 +188,11 @@ function backoffMs(attempts: number, error: Error | undefined, random: () => num
   return Math.ceil(capMs * (0.5 + random() / 2))
 }
 
-function statusOf({ name, healthy, lastDeliveredMs, lastError, lastErrorMs }: Outlet): SinkStatus {
+function statusOf({ name, healthy, suspects, lastDeliveredMs, lastError, lastErrorMs }: Outlet): SinkStatus {
   return {
     sink: name,
     healthy,
+    aside: suspects.count(),
     ...(lastDeliveredMs !== undefined && { lastDeliveredMs }),
     ...(lastError !== undefined && { lastError }),
     ...(lastErrorMs !== undefined && { lastErrorMs }),

@@ -112,8 +112,8 @@ function again<T extends Tried>(
 }
 
 /** May it be the event's own fault? */
-function isOwn({ scope }: Retry, { alone }: LaneState): boolean {
-  return scope === 'event' || (scope === 'sink' && alone)
+function isOwn({ scope, reason }: Retry, { alone }: LaneState): boolean {
+  return scope === 'event' || (scope === 'sink' && alone && reason !== 'rate-limited')
 }
 
 const WIDTH: Record<Scope, number> = { event: 0, target: 1, sink: 2 }

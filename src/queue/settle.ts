@@ -12,8 +12,8 @@ export interface Settlement {
   partial: ReadonlyMap<string, string>
   /** Field of the progress hash → tries; 0 forgets it. */
   tries: ReadonlyMap<string, number>
-  /** What becomes of the note since when the lane fails: kept as it is, taken away, or made if there is none. */
-  failing: 'keep' | 'over' | { sinceMs: number }
+  /** What becomes of the note since when, and when last, the lane failed: kept as it is, taken away, or written. */
+  failing: 'keep' | 'over' | { sinceMs: number; lastMs: number }
   delivered: number
   dead: readonly DeadLetter[]
 }
@@ -58,6 +58,7 @@ export async function settle(
       sink,
       delivered,
       typeof failing === 'object' ? failing.sinceMs : failing,
+      typeof failing === 'object' ? failing.lastMs : '',
       ...counted(finished),
       ...counted([...partial].flat()),
       ...counted([...tries].flat().map(String)),
@@ -91,9 +92,9 @@ if owner == ARGV[2] then return 1 end
 if owner ~= ARGV[1] then return 0 end
 local lane, sink, delivered = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local failing = ARGV[6]
-if failing == 'over' then redis.call('HDEL', KEYS[3], 'failing')
-elseif failing ~= 'keep' then redis.call('HSETNX', KEYS[3], 'failing', failing) end
-local at = 7
+if failing == 'over' then redis.call('HDEL', KEYS[3], 'failing', 'failed')
+elseif failing ~= 'keep' then redis.call('HSET', KEYS[3], 'failing', failing, 'failed', ARGV[7]) end
+local at = 8
 local function list()
   local n = tonumber(ARGV[at])
   local values = {}

@@ -38,12 +38,14 @@ export function settlementOf(
   return { sink, lane, finished, partial, tries, failing, delivered: verdict.delivered.length, dead }
 }
 
+/** An outage is noted; that single events fail is none. */
 function failingNote(
   head: Head,
-  { answered, failure }: Verdict<Item>,
+  { answered, failure, tried }: Verdict<Item>,
   { aborted }: AbortSignal,
   nowMs: number,
 ): Settlement['failing'] {
   if (answered) return head.failingSinceMs === undefined ? 'keep' : 'over'
-  return failure && !aborted ? { sinceMs: nowMs } : 'keep'
+  if (!failure || aborted || tried.length > 0) return 'keep'
+  return { sinceMs: head.failingSinceMs ?? nowMs, lastMs: nowMs }
 }

@@ -36,7 +36,12 @@ export function createSourceStore(parts: StoreParts): SourceStore {
     },
     async peek({ key }, signal) {
       const text = await line.run((redis) => redis.get(keys.checkpoint(key)), signal)
-      return text === null ? undefined : (JSON.parse(text) as Checkpoint)
+      if (text === null) return undefined
+      const checkpoint = JSON.parse(text) as Checkpoint
+      const { instance } = checkpoint
+      if (instance === undefined) return { ...checkpoint, ownerAlive: undefined }
+      const alive = await line.run((redis) => redis.exists(keys.instance(instance)), signal)
+      return { ...checkpoint, ownerAlive: alive === 1 }
     },
     absentKinds: {
       add: async (kind, signal) =>
@@ -47,6 +52,10 @@ export function createSourceStore(parts: StoreParts): SourceStore {
         void (await line.run((redis) => redis.srem(keys.absentKinds, kind), signal)),
     },
     identities: {
+      async ofUid(uid, signal) {
+        const all = await line.run((redis) => redis.hvals(keys.identities), signal)
+        return all.map((text) => JSON.parse(text) as ClusterIdentity).find((it) => it.uid === uid)
+      },
       async get(address, signal) {
         const text = await line.run((redis) => redis.hget(keys.identities, address), signal)
         return text === null ? undefined : (JSON.parse(text) as ClusterIdentity)
@@ -127,8 +136,11 @@ class Session implements SourceSession {
       await this.#transact({}, prepareList(this.#keys, part, this.#comparison), signal)
   }
 
-  async endList(resourceVersion: string, signal: AbortSignal): Promise<void> {
-    if (this.checkpoint?.phase === 'listing') await this.#deleteUnseen(signal)
+  async endList(resourceVersion: string, signal: AbortSignal, complete = true): Promise<void> {
+    if (this.checkpoint?.phase === 'listing') {
+      if (complete) await this.#deleteUnseen(signal)
+      else await this.#parts.line.run((redis) => redis.unlink(this.#keys.unseen), signal)
+    }
     await this.#transact({ phase: 'watching', resourceVersion }, NOTHING, signal)
   }
 
@@ -145,8 +157,10 @@ class Session implements SourceSession {
 
   async markAbsent(signal: AbortSignal): Promise<void> {
     await this.#describe(signal)
-    await copyNames(this.#parts.line, this.#keys, this.#stored ?? '', signal)
-    await this.#deleteUnseen(signal)
+    if (this.#stored !== null) {
+      await copyNames(this.#parts.line, this.#keys, this.#stored, signal)
+      await this.#deleteUnseen(signal)
+    }
     await this.#transact({ phase: 'absent', resourceVersion: '' }, NOTHING, signal)
   }
 
@@ -187,6 +201,7 @@ class Session implements SourceSession {
       sequence: (current?.sequence ?? 0) + 1,
       holder: this.#holder,
       atMs: this.#parts.clock.now(),
+      ...(this.#parts.instance !== undefined && { instance: this.#parts.instance }),
     }
     return JSON.stringify(next)
   }

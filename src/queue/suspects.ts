@@ -6,16 +6,29 @@ import type { Item } from './lane-batch.ts'
  * with it.
  */
 export interface Suspects {
-  /** What to hand over next, in order per object; empty when all that is left is set aside. `single` takes one. */
-  pick(items: readonly Item[], options: { size: number; single: boolean; nowMs: number }): readonly Item[]
+  /**
+   * What to hand over next, in order per object; empty when all that is left is set aside. `single` takes one;
+   * `othersFirst` those that are not set aside, if there are any. Times are of a clock that never jumps.
+   */
+  pick(items: readonly Item[], options: Picking): readonly Item[]
+  /** How many objects are set aside. */
+  count(): number
+  isAside(uid: string): boolean
   /** It failed when it was tried last. */
   isKnown(uid: string): boolean
-  /** Did others succeed since this object failed last? `lastDeliveredMs` is the sink's. */
+  /** Did others succeed since this object failed last? `lastDeliveredMs` is the sink's, of the same clock. */
   failsAlone(uid: string, lastDeliveredMs: number | undefined): boolean
   /** It was tried alone and failed; nobody knows yet whether others would. */
   failed(uid: string, nowMs: number): void
   setAside(uid: string, nowMs: number, afterMs: number | undefined): void
   passed(uid: string): void
+}
+
+export interface Picking {
+  size: number
+  single: boolean
+  othersFirst: boolean
+  nowMs: number
 }
 
 const FIRST_PAUSE_MS = 500
@@ -41,26 +54,30 @@ export function createSuspects(random: () => number): Suspects {
     if (known.size > MAX_KNOWN && oldest !== undefined) known.delete(oldest)
   }
 
-  const isAside = ({ uid }: Item) => known.get(uid)?.retryAtMs !== undefined
+  const isSetAside = ({ uid }: Item) => known.get(uid)?.retryAtMs !== undefined
   const isDue = ({ uid }: Item, nowMs: number) => (known.get(uid)?.retryAtMs ?? Infinity) <= nowMs
 
   return {
-    pick(items, { size, single, nowMs }) {
+    pick(items, { size, single, othersFirst, nowMs }) {
       if (known.size === 0) return items.slice(0, single ? 1 : size)
       // Who asks whether the sink is back had better not ask with one that fails anyway.
       if (single) {
         const candidates = [
           items.find(({ uid }) => !known.has(uid)),
-          items.find((item) => !isAside(item)),
+          items.find((item) => !isSetAside(item)),
           items.find((item) => isDue(item, nowMs)),
         ]
         return candidates.filter((item) => item !== undefined).slice(0, 1)
       }
       const due = items.find((item) => isDue(item, nowMs))
-      return due ? [due] : items.filter((item) => !isAside(item)).slice(0, size)
+      if (due && !othersFirst) return [due]
+      const others = items.filter((item) => !isSetAside(item)).slice(0, size)
+      return others.length > 0 || !due ? others : [due]
     },
+    count: () => [...known.values()].filter(({ retryAtMs }) => retryAtMs !== undefined).length,
+    isAside: (uid) => known.get(uid)?.retryAtMs !== undefined,
     isKnown: (uid) => known.has(uid),
-    failsAlone(uid, lastDeliveredMs = 0) {
+    failsAlone(uid, lastDeliveredMs = Number.NEGATIVE_INFINITY) {
       const suspect = known.get(uid)
       return suspect !== undefined && lastDeliveredMs > suspect.failedMs
     },

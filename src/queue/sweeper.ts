@@ -11,7 +11,7 @@ export async function sweep(
   outlets: ReadonlyMap<string, unknown>,
   wake: (lanes: readonly string[]) => void,
   told: Set<string>,
-): Promise<number> {
+): Promise<number | undefined> {
   try {
     const pending = await parts.redis.hgetall(parts.keys.pending)
     const lanes = Object.keys(pending).filter((lane) => Number(pending[lane]) > 0)
@@ -26,7 +26,7 @@ export async function sweep(
     return ours.length
   } catch (error) {
     parts.log.debug({ error }, 'sweep failed; the next one follows')
-    return 0
+    return undefined
   }
 }
 

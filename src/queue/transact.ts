@@ -11,6 +11,8 @@ import { count, type PackedLanes, packLanes, writeCommit } from './write-commit.
 
 export interface StoreParts {
   line: CommitLine
+  /** The process's own, as its report is called; tells others whether the owner of a source is alive. */
+  instance?: string
   keys: Keys
   decide: Decide
   /** Names the lane of a delivery: `<sink>/<lane>`. */

@@ -1,4 +1,5 @@
 import { inPlainWords } from '../plain-words.ts'
+import { printable } from '../printable.ts'
 import type { SinkStatus, WatchStatus } from '../status.ts'
 
 /** One line of a health endpoint. */
@@ -68,19 +69,21 @@ function watchDetail(watch: WatchStatus): string | undefined {
   if (phase === STANDBY) return 'another process works on it'
   if (phase === 'waiting-for-kind') return 'the cluster does not have this kind yet'
   if (isReady(watch)) return undefined
-  return lastError === undefined ? (PHASES[phase] ?? phase) : inPlainWords(lastError)
+  return lastError === undefined ? (PHASES[phase] ?? phase) : printable(inPlainWords(lastError))
 }
 
-function sinkDetail({ healthy, lastError }: SinkStatus): string | undefined {
-  if (healthy) return undefined
-  const why = lastError === undefined ? '' : `: ${inPlainWords(lastError)}`
-  return `failing, its deliveries wait${why}`
+function sinkDetail({ healthy, aside, lastError }: SinkStatus): string | undefined {
+  const why = lastError === undefined ? '' : `: ${printable(inPlainWords(lastError))}`
+  if (healthy && aside === 0) return undefined
+  if (!healthy) return `but the sink fails, and its deliveries wait${why}`
+  return `but ${aside} ${aside === 1 ? 'object fails' : 'objects fail'} while others pass${why}`
 }
 
 /** `[+]name ok` and `[-]name failed: why`, as the API server's health endpoints say it. */
 export function describeChecks(checks: readonly Check[]): string {
   const lines = checks.map(
-    ({ name, ok, detail }) => (ok ? `[+]${name} ok` : `[-]${name} failed`) + (detail ? `: ${detail}` : ''),
+    ({ name, ok, detail }) =>
+      (ok ? `[+]${name} ok` : `[-]${name} failed`) + (detail ? `${ok ? ', ' : ': '}${detail}` : ''),
   )
   return `${lines.join('\n')}\n${checks.every(({ ok }) => ok) ? 'ok' : 'failed'}\n`
 }

@@ -19,13 +19,13 @@ export async function identify(
   const { status, body } = answer
   if (status !== 200 && status !== 403 && status !== 404) throw faultOf(answer)
   const address = createHash('sha256').update(client.url).digest('hex').slice(0, 32)
-  const known = await identities.get(address, signal)
   const uid = status === 200 ? uidOf(body) : undefined
+  const here = await identities.get(address, signal)
+  const known = here ?? (uid === undefined ? undefined : await identities.ofUid(uid, signal))
   const identity = decideIdentity(known, uid, address)
   if (uid === undefined && !known)
     log.info({ status }, 'namespace kube-system cannot be read; the cluster is identified by its address')
-  if (identity.id !== known?.id || identity.uid !== known?.uid)
-    await identities.set(address, identity, signal)
+  if (identity.id !== here?.id || identity.uid !== here?.uid) await identities.set(address, identity, signal)
   return identity.id
 }
 

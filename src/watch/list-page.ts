@@ -25,21 +25,32 @@ export function readPage(source: Source, body: Buffer, { clock, onUnreadable }: 
   const observedAtMs = clock.now()
   const changes: Change[] = []
   let metadata: { resourceVersion?: string; continue?: string } | undefined
+  let items = false
   const whole = walkMembers(body, body.indexOf('{'), (key, value, end) => {
-    if (end > body.length) return true
-    if (key === 'metadata') metadata = JSON.parse(body.toString('utf8', value, end))
-    if (key === 'items') {
-      walkElements(body, value, (start, itemEnd) => {
-        const object = scanObject(withIdentity(source, body.subarray(start, itemEnd)))
-        if (object) changes.push({ type: 'ADDED', object, observedAtMs })
-        else onUnreadable()
-      })
-    }
-    return undefined
+    if (key === 'metadata') metadata = parse(body.toString('utf8', value, end))
+    if (key !== 'items') return undefined
+    // Go writes an empty list as null.
+    items = body.toString('latin1', value, end) === 'null' || walkElements(body, value, take)
+    return !items
   })
-  if (!whole) throw new BrokenStream('a list is no JSON')
+
+  function take(start: number, end: number): void {
+    const object = scanObject(withIdentity(source, body.subarray(start, end)))
+    if (object) changes.push({ type: 'ADDED', object, observedAtMs })
+    else onUnreadable()
+  }
+
+  if (!whole || !items) throw new BrokenStream('a list is no JSON, or has no items')
   if (!metadata?.resourceVersion) throw new BrokenStream('a list has no resourceVersion')
   return { changes, resourceVersion: metadata.resourceVersion, token: metadata.continue ?? '' }
+}
+
+function parse(text: string): { resourceVersion?: string; continue?: string } {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new BrokenStream('a list is no JSON', { cause })
+  }
 }
 
 /** Items of built-in lists carry no kind and apiVersion: they are added, first, as in a watch. */

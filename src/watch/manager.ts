@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Source } from '../change.ts'
 import type { WatchStatus } from '../status.ts'
 import { crdStateOf } from './crd.ts'
 import { type Catalogue, discover } from './discovery.ts'
@@ -107,22 +108,41 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     await bury(current)
     await retire(catalogue)
     await tellChanged(current)
-    for (const source of plan.sources) if (!running.has(source.key)) await start(source)
+    const faults: unknown[] = []
+    for (const source of plan.sources) {
+      // One that cannot be started yet keeps no other from it.
+      if (!running.has(source.key)) await start(source).catch((error: unknown) => void faults.push(error))
+    }
+    if (faults.length > 0) throw faults[0]
     resolved = true
   }
 
   /** Kinds that are waited for may have been watched before, and have gone while nobody looked: with all their objects. */
   async function bury(current: string): Promise<void> {
-    const waiting = new Set(plan.waiting.map(({ kind }) => kind))
-    if (waiting.size === 0) return
+    if (plan.waiting.length === 0) return
     for (const source of await store.stored(stop.signal)) {
-      const lost = source.custom && source.clusterUid === current && waiting.has(source.spelling)
+      const lost = source.custom && source.clusterUid === current && wouldBe(source, current)
       if (!lost || running.has(source.key) || buried.has(source.key)) continue
       if ((await crdStateOf(client, source, stop.signal)) !== 'none') continue
       const session = await store.open(source, stop.signal)
       if (session.checkpoint && session.checkpoint.phase !== 'absent') await session.markAbsent(stop.signal)
       buried.add(source.key)
     }
+  }
+
+  /** Would the entries that wait make this very source, if its resource were there? */
+  function wouldBe(source: Source, current: string): boolean {
+    const kind = titleOf(source.resource)
+    const asked = plan.waiting.filter((entry) => entry.kind === source.spelling)
+    const resource = { ...source.resource, singular: '', shortNames: [], preferred: true }
+    const named = asked.map((entry) => ({ ...entry, kind }))
+    const { sources } = planSources(
+      named,
+      { resources: [resource], silentGroups: [] },
+      current,
+      parts.matcherOf,
+    )
+    return sources.some(({ key }) => key === source.key)
   }
 
   /** Other selectors or namespaces make another source of a resource: it knows nothing of where the old one stood. */

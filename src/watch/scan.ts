@@ -107,7 +107,9 @@ export function walkMembers(
   while (bytes[at] === QUOTE) {
     const keyEnd = skipString(bytes, at)
     const value = valueAfter(bytes, keyEnd)
+    if (value === -1) return false
     const end = skipValue(bytes, value)
+    if (end > bytes.length) return false
     if (visit(readString(bytes, at, keyEnd), value, end, memberRange(bytes, at, end, comma))) return false
     comma = skipSpace(bytes, end)
     at = nextKey(bytes, end)
@@ -115,19 +117,21 @@ export function walkMembers(
   return bytes[at] === CLOSE_BRACE
 }
 
-/** Walks the elements of the JSON array that begins at `start`; of anything else, none. */
+/** Walks the elements of the JSON array that begins at `start`. Gives whether it came to the array's end. */
 export function walkElements(
   bytes: Buffer,
   start: number,
   visit: (value: number, end: number) => void,
-): void {
-  if (bytes[start] !== OPEN_BRACKET) return
+): boolean {
+  if (bytes[start] !== OPEN_BRACKET) return false
   let at = skipSpace(bytes, start + 1)
   while (at < bytes.length && bytes[at] !== CLOSE_BRACKET) {
     const end = skipValue(bytes, at)
+    if (end > bytes.length) return false
     visit(at, end)
     at = nextKey(bytes, end)
   }
+  return bytes[at] === CLOSE_BRACKET
 }
 
 const QUOTE = 34

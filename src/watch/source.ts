@@ -58,6 +58,8 @@ class SourceRun {
   #fenced = false
   /** A stream of initial state failed the last time: pages are safer. */
   #inPages = false
+  /** Items that could not be read: what a list without them does not show may be there all the same. */
+  #unreadable = 0
 
   constructor(parts: SourceParts, source: PlannedSource, signal: AbortSignal) {
     this.#parts = parts
@@ -132,8 +134,10 @@ class SourceRun {
     await this.#fromOneState(async (whole) => {
       // A list is consistent, so whatever differs is newer, or the cluster went back in time.
       await session.beginList('different', this.#signal)
+      this.#unreadable = 0
       const take = (page: readonly Change[]) => session.list(page, this.#signal)
-      await session.endList(await this.#eachPage({ metadataOnly: false, whole }, take), this.#signal)
+      const position = await this.#eachPage({ metadataOnly: false, whole }, take)
+      await session.endList(position, this.#signal, this.#unreadable === 0)
     })
   }
 
@@ -181,7 +185,10 @@ class SourceRun {
   #listed(how: { metadataOnly: boolean; whole: boolean }): InitialState {
     const { client, clock } = this.#parts
     this.#report.allow(LIST_STEP_MS)
-    const onUnreadable = () => this.#report.unreadable('an item of a list')
+    const onUnreadable = () => {
+      this.#unreadable++
+      this.#report.unreadable('an item of a list')
+    }
     return listObjects(client, this.#source, { ...how, clock, onUnreadable }, this.#signal)
   }
 

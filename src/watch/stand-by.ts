@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Source, SourceStore } from '../change.ts'
+import type { PeekedCheckpoint, Source, SourceStore } from '../change.ts'
 import type { SourceReport } from './source-report.ts'
 import type { Timing } from './timing.ts'
 
 /**
- * Waits as long as another process gets on with a source: two that took it from each other would never finish a long
- * list. Resolves when its checkpoint stands still.
+ * Waits as long as another process works on a source: two that took it from each other would never finish a long list.
+ * Resolves when that process is gone, or gets nowhere for long.
  */
 export async function standBy(
   { store, clock, timing }: { store: SourceStore; clock: { now(): number }; timing: Timing },
@@ -21,10 +21,14 @@ export async function standBy(
     if (current?.holder !== seen?.holder || current?.sequence !== seen?.sequence) {
       seen = current
       movedMs = clock.now()
-      report.standby()
-      continue
-    }
-    const listing = current?.phase === 'listing' || current?.phase === 'seeding'
-    if (!listing || clock.now() - movedMs > timing.listPatienceMs) return
+    } else if (clock.now() - movedMs > patienceMs(current, timing)) return
+    report.standby()
   }
+}
+
+/** How long a source may stand still: a quiet one moves with bookmarks alone, about once a minute. */
+function patienceMs(checkpoint: PeekedCheckpoint | undefined, timing: Timing): number {
+  if (!checkpoint || checkpoint.ownerAlive === false) return 0
+  const listing = checkpoint.phase === 'listing' || checkpoint.phase === 'seeding'
+  return checkpoint.ownerAlive || listing ? timing.standbyPatienceMs : 0
 }

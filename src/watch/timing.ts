@@ -16,8 +16,8 @@ export interface Timing {
   slowRetryMs: number
   /** After another process took the source over; and between looks whether it still moves. */
   fencedPauseMs: number
-  /** How long a list of another process may stand still before it is taken over: pages of large clusters take their time. */
-  listPatienceMs: number
+  /** How long the source of another process that is alive may stand still before it is taken over: longer than a list may take. */
+  standbyPatienceMs: number
   /** A position that moves without changes is stored at most this often. */
   positionEveryMs: number
   /** How long an answer to "which cluster is this?" holds for all sources. */
@@ -36,7 +36,7 @@ export const DEFAULT_TIMING: Timing = {
   quickEndMs: 2_000,
   slowRetryMs: 15_000,
   fencedPauseMs: 5_000,
-  listPatienceMs: 60_000,
+  standbyPatienceMs: 180_000,
   positionEveryMs: 5_000,
   identityFreshMs: 5_000,
   discoveryMs: 3_000,

@@ -53,7 +53,7 @@ const QUICK: Partial<Timing> = {
   endPauseMs: 20,
   slowRetryMs: 100,
   fencedPauseMs: 50,
-  listPatienceMs: 2_000,
+  standbyPatienceMs: 2_000,
   positionEveryMs: 0,
   identityFreshMs: 0,
   discoveryMs: 50,
