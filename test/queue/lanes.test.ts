@@ -287,3 +287,70 @@ test('a process that joins under a backlog gets its share, and the order holds',
     }
   }
 })
+
+test('what expires is given up once, whatever was tried in which order, and the ledger balances', async () => {
+  await using it = await startLaneBed()
+  await it.put('hook/0', 'a@1', 'b@1', 'c@1', 'd@1', 'e@1', 'f@1')
+  let up = false
+  const sink = scriptedSink(() => (up ? DELIVERED : DOWN))
+  it.work({ hook: sink }, { maxAgeMs: 1_000 }).wake(['hook/0'])
+  await waitFor(async () => (await it.redis.xlen(it.keys.deadLetters)) > 0, { what: 'the first to expire' })
+  up = true
+  await it.drained('hook')
+  const { sinks, balanced } = await it.ledger()
+  expect(balanced).toBe(true)
+  expect(sinks['hook']).toMatchObject({ enqueued: 6, pending: 0 })
+  const letters = await Array.fromAsync(listDeadLetters(it.redis, it.keys))
+  const ids = [...letters.map(({ delivery }) => `${delivery.event.name}@1`), ...sink.took]
+  expect(ids.toSorted()).toEqual(['a@1', 'b@1', 'c@1', 'd@1', 'e@1', 'f@1'])
+})
+
+test('a lane whose head is full of one failing object goes on behind it', async () => {
+  await using it = await startLaneBed()
+  for (let i = 1; i <= 12; i++) await it.put('hook/0', `bad@${i}`)
+  await it.put('hook/0', 'good@1')
+  let mended = false
+  const sink = scriptedSink(({ event }) => (event.name === 'bad' && !mended ? ODD : DELIVERED))
+  const lanes = it.work({ hook: sink })
+  const trickle = it.trickle(lanes)
+  lanes.wake(['hook/0'])
+  await waitFor(() => sink.took.includes('good@1'), { what: 'the one behind' })
+  mended = true
+  await trickle.stop()
+  await it.drained('hook')
+  const letters = await Array.fromAsync(listDeadLetters(it.redis, it.keys))
+  const given = letters.map(({ delivery }) => Number(delivery.event.resourceVersion))
+  const took = sink.took.filter((name) => name.startsWith('bad')).map((name) => Number(name.split('@')[1]))
+  expect([...given, ...took].toSorted((a, b) => a - b)).toEqual(Array.from({ length: 12 }, (_, i) => i + 1))
+  expect(took).toEqual(took.toSorted((a, b) => a - b))
+})
+
+test('a sink that hangs stops no other, also where two processes share the lanes', async () => {
+  await using it = await startLaneBed()
+  const hang: Sink = { deliver: () => new Promise(() => {}), async close() {} }
+  const good = scriptedSink(() => DELIVERED)
+  const first = it.work({ hang, good })
+  it.work({ hang, good })
+  const hanging = Array.from({ length: 16 }, (_, i) => `hang/${i}`)
+  for (const lane of hanging) await it.put(lane, `${lane.replace('/', '')}@1`)
+  first.wake(hanging)
+  await waitFor(async () => (await it.redis.exists(...hanging.map(it.keys.owner))) === 16, {
+    what: 'all hanging lanes to be under way',
+  })
+  await it.put('good/0', 'g@1')
+  first.wake(['good/0'])
+  await waitFor(() => good.took.length === 1, { what: 'the other sink’s delivery' })
+})
+
+test('a failure long ago is no part of an outage: nobody tried meanwhile', async () => {
+  await using it = await startLaneBed()
+  const old = new Date(Date.now() - 2 * 86_400_000)
+  await it.putAt('hook/0', old, 'a@1', 'b@1', 'c@1')
+  await it.redis.hset(it.keys.progress('hook/0'), 'failing', old.getTime(), 'failed', old.getTime())
+  let calls = 0
+  const sink = scriptedSink(() => (++calls <= 3 ? DOWN : DELIVERED))
+  it.work({ hook: sink }).wake(['hook/0'])
+  await it.drained('hook')
+  expect(sink.took.toSorted()).toEqual(['a@1', 'b@1', 'c@1'])
+  expect(await it.redis.hgetall(it.keys.progress('hook/0'))).toEqual({})
+})

@@ -58,10 +58,10 @@ test.each<[Partial<Vitals>, string]>([
     '[-]redis failed: no connection',
   ],
   [{ redisFull: true }, '[-]redis failed: nearly full; watches pause until deliveries make room'],
-  [{ watches: [STANDBY] }, '[+]watch pods ok: another process works on it'],
+  [{ watches: [STANDBY] }, '[+]watch pods ok, another process works on it'],
   [
     { watches: [{ ...WATCH, phase: 'waiting-for-kind' }] },
-    '[+]watch pods ok: the cluster does not have this kind yet',
+    '[+]watch pods ok, the cluster does not have this kind yet',
   ],
   [{ watches: [{ ...WATCH, ready: false, phase: 'listing' }] }, '[-]watch pods failed: reads what is there'],
   [
@@ -72,10 +72,13 @@ test.each<[Partial<Vitals>, string]>([
     },
     '[-]watch pods failed: nobody listens at 10.0.0.1:6443',
   ],
-  [{ sinks: [{ sink: 'hook', healthy: false, aside: 0 }] }, '[+]sink hook ok: failing, its deliveries wait'],
+  [
+    { sinks: [{ sink: 'hook', healthy: false, aside: 0 }] },
+    '[+]sink hook ok, but the sink fails, and its deliveries wait',
+  ],
   [
     { sinks: [{ sink: 'hook', healthy: false, aside: 0, lastError: 'network: ENOTFOUND' }] },
-    '[+]sink hook ok: failing, its deliveries wait: network: the name cannot be resolved',
+    '[+]sink hook ok, but the sink fails, and its deliveries wait: network: the name cannot be resolved',
   ],
   [{ stopping: true }, '[-]running failed: it is stopping'],
 ])('readiness of %j says %s', (change, line) => {

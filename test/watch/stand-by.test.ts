@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest'
+import type { PeekedCheckpoint, SourceStore } from '../../src/change.ts'
+import { silentLog } from '../../src/log.ts'
+import { createMetrics } from '../../src/metrics.ts'
+import { SourceReport } from '../../src/watch/source-report.ts'
+import { standBy } from '../../src/watch/stand-by.ts'
+import { DEFAULT_TIMING } from '../../src/watch/timing.ts'
+import { SOURCE } from '../queue/objects.ts'
+
+const AT: PeekedCheckpoint = {
+  phase: 'watching',
+  resourceVersion: '7',
+  sequence: 1,
+  holder: 'other',
+  atMs: 0,
+  ownerAlive: true,
+}
+
+/** How many looks it takes to take over, when a second passes between two of them. */
+async function looksUntilTakeOver(checkpointAt: (look: number) => PeekedCheckpoint): Promise<number> {
+  let looks = 0
+  const store = { peek: async () => checkpointAt(looks++) } as unknown as SourceStore
+  const clock = { now: () => looks * 1_000 }
+  const report = new SourceReport({ metrics: createMetrics(), log: silentLog, clock, report() {} }, 'x')
+  const timing = { ...DEFAULT_TIMING, fencedPauseMs: 1, standbyPatienceMs: 30_000 }
+  await standBy({ store, clock, timing }, SOURCE, report, new AbortController().signal)
+  return looks
+}
+
+test('a quiet source is left to its owner as long as that lives', async () => {
+  expect(await looksUntilTakeOver((look) => ({ ...AT, ownerAlive: look < 20 }))).toBe(21)
+})
+
+test('a source that stands still for long is taken over, though its owner lives', async () => {
+  expect(await looksUntilTakeOver(() => AT)).toBeGreaterThan(30)
+})
+
+test('a source that moves is left alone', async () => {
+  expect(await looksUntilTakeOver((look) => ({ ...AT, sequence: Math.min(look, 100) }))).toBeGreaterThan(130)
+})
+
+test('a source without a living owner is taken over at once', async () => {
+  expect(await looksUntilTakeOver(() => ({ ...AT, ownerAlive: false }))).toBe(2)
+})
