@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { isForbiddenHost } from '../../src/sink/index.ts'
 
 const HOP_BY_HOP = [
   'connection',
@@ -61,7 +62,13 @@ const Options = z.strictObject({
   allowLinkLocal: z.boolean().default(false),
 })
 
-export const WebhookConfig = Options.superRefine(({ url, headers }, context) => {
+export const WebhookConfig = Options.superRefine(({ url, headers, allowLinkLocal }, context) => {
+  // Also called with what other checks have refused.
+  if (!(url instanceof URL)) return
+  if (!allowLinkLocal && isForbiddenHost(url.hostname)) {
+    const message = 'is a link-local or metadata address; "allowLinkLocal: true" permits it'
+    context.addIssue({ code: 'custom', path: ['url'], message })
+  }
   if (!url.username && !url.password) return
   for (const name of Object.keys(headers)) {
     if (name.toLowerCase() !== 'authorization') continue

@@ -6,6 +6,7 @@ FORBIDDEN.addSubnet('169.254.0.0', 16, 'ipv4')
 FORBIDDEN.addSubnet('fe80::', 10, 'ipv6')
 FORBIDDEN.addAddress('fd00:ec2::254', 'ipv6')
 
+/** Link-local, or where clouds answer with the machine's credentials. `host` is as in a URL. */
 export function isForbiddenHost(host: string): boolean {
   const bare = host.replace(/^\[|\]$/g, '')
   return bare === 'metadata.google.internal' || isForbiddenAddress(bare)

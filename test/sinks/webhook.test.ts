@@ -9,7 +9,7 @@ import { silentLog } from '../../src/log.ts'
 import { render } from '../../src/render/message.ts'
 import { outcomeOfStatus, retryAfterMs } from '../../src/sink/answer.ts'
 import { Exchange } from '../../src/sink/exchange.ts'
-import { limitsOf } from '../../src/sink/http.ts'
+import { createHttpClient, limitsOf } from '../../src/sink/http.ts'
 import type { Message, Outcome } from '../../src/sink/index.ts'
 import { headerFor } from '../queue/objects.ts'
 import { type Answer, startReceiver } from '../servers/receiver.ts'
@@ -162,8 +162,10 @@ test.each([
   'http://[::ffff:169.254.169.254]/',
   'http://metadata.google.internal/',
 ])('%s is not asked: link-local and metadata addresses are denied', async (url) => {
-  await using sink = await open({ url })
-  expect(await sink.deliver([message()], never)).toMatchObject([{ kind: 'retry', reason: 'config' }])
+  const http = createHttpClient({ connections: 1 })
+  const outcome = await http.post(new URL(url), {}, Buffer.from('{}'), never)
+  await http.close()
+  expect(outcome).toMatchObject({ kind: 'retry', reason: 'config', scope: 'sink' })
 })
 
 test('deliveries of one object keep their order, different objects go side by side', async () => {
