@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { isForbiddenHost } from '../../src/sink/index.ts'
 
 const HOP_BY_HOP = [
   'connection',
@@ -61,7 +62,20 @@ const Options = z.strictObject({
   allowLinkLocal: z.boolean().default(false),
 })
 
-export const WebhookConfig = Options.superRefine(({ url, headers }, context) => {
+/** Asked even when other options are wrong: nothing is left for a second round. */
+const Permitted = Options.refine(
+  ({ url, allowLinkLocal }) => allowLinkLocal || !isForbiddenHost(url.hostname),
+  {
+    path: ['url'],
+    message: 'is a link-local or cloud metadata address, which gets nothing unless allowLinkLocal is true',
+    when: ({ value }) => {
+      const { url, allowLinkLocal } = value as Record<string, unknown>
+      return url instanceof URL && typeof allowLinkLocal === 'boolean'
+    },
+  },
+)
+
+export const WebhookConfig = Permitted.superRefine(({ url, headers }, context) => {
   if (!url.username && !url.password) return
   for (const name of Object.keys(headers)) {
     if (name.toLowerCase() !== 'authorization') continue

@@ -1,6 +1,6 @@
 import { listHint } from '../rules/comma.ts'
 import { checkRule } from '../rules/compile.ts'
-import { Rule } from '../rules/schema.ts'
+import { listOf, Rule } from '../rules/schema.ts'
 import { dropsAll } from './check-shadow.ts'
 import type { ConfigDocument, Path } from './document.ts'
 import type { Draft, RuleDraft } from './draft.ts'
@@ -8,12 +8,14 @@ import { faultProblems } from './fault-problems.ts'
 import { namespaceFaults } from './namespaces.ts'
 import type { Problem } from './problem.ts'
 import { nearest, suggest } from './suggest.ts'
+import { likelyTypo, watchedKindOf } from './watched-kind.ts'
 
 /** What no schema sees in `rules`: conditions that cannot be read, names that lead nowhere, rules without effect. */
 export function checkRules(draft: Draft, document: ConfigDocument): Problem[] {
   return draft.rules.flatMap((rule) => [
     ...checkConditions(rule, document),
     ...checkEffect(rule, document),
+    ...checkRegarding(rule, document),
     ...checkTargets(rule, draft, document),
     ...checkOrder(rule, draft, document),
   ])
@@ -28,6 +30,21 @@ function checkConditions({ index, when }: RuleDraft, document: ConfigDocument): 
     ...faultProblems(namespaces, [...path, 'when', 'namespace'], document),
     ...faultProblems(regarding, [...path, 'when', 'regarding', 'namespace'], document),
   ]
+}
+
+/** Events may be about objects of any kind, watched or not, so a kind can only be a likely slip. */
+function checkRegarding({ index, sound }: RuleDraft, document: ConfigDocument): Problem[] {
+  const path = ['rules', index, 'when', 'regarding', 'kind']
+  const kinds = sound.regarding?.kind ?? []
+  return listOf(kinds).flatMap((text, at) => {
+    const place = typeof kinds === 'string' ? path : [...path, at]
+    const bare = text.replace(/^!/, '')
+    const kind = watchedKindOf(bare)
+    const meant = kind && likelyTypo(kind)
+    if (meant === undefined || document.at(place)?.written !== undefined) return []
+    const hint = `did you mean "${meant}"?`
+    return [document.problem(place, `no cluster has a built-in kind ${bare}`, { hint, severity: 'warning' })]
+  })
 }
 
 function checkEffect({ index, drop, to }: RuleDraft, document: ConfigDocument): Problem[] {
