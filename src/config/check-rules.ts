@@ -5,6 +5,7 @@ import { dropsAll } from './check-shadow.ts'
 import type { ConfigDocument, Path } from './document.ts'
 import type { Draft, RuleDraft } from './draft.ts'
 import { faultProblems } from './fault-problems.ts'
+import { ruleKeyFor } from './key-hints.ts'
 import { namespaceFaults } from './namespaces.ts'
 import type { Problem } from './problem.ts'
 import { nearest, suggest } from './suggest.ts'
@@ -63,7 +64,7 @@ function checkEffect({ index, drop, to }: RuleDraft, document: ConfigDocument): 
   const doesNothing = !has('to') && (!has('drop') || drop === false)
   const known = Object.keys(Rule.shape)
   const unknown = [...(document.at(path)?.entries?.keys() ?? [])].filter((key) => !known.includes(key))
-  const isMisspelt = unknown.some((key) => /^(to|drop)$/.test(nearest(key, known) ?? ''))
+  const isMisspelt = unknown.some((key) => /^(to|drop)$/.test(ruleKeyFor(key) ?? nearest(key, known) ?? ''))
   if (!doesNothing || isMisspelt) return []
   return [
     document.problem(path, 'this rule does nothing', {
