@@ -62,13 +62,20 @@ const Options = z.strictObject({
   allowLinkLocal: z.boolean().default(false),
 })
 
-export const WebhookConfig = Options.superRefine(({ url, headers, allowLinkLocal }, context) => {
-  // Also called with what other checks have refused.
-  if (!(url instanceof URL)) return
-  if (!allowLinkLocal && isForbiddenHost(url.hostname)) {
-    const message = 'is a link-local or metadata address; "allowLinkLocal: true" permits it'
-    context.addIssue({ code: 'custom', path: ['url'], message })
-  }
+/** Asked even when other options are wrong: nothing is left for a second round. */
+const Permitted = Options.refine(
+  ({ url, allowLinkLocal }) => allowLinkLocal || !isForbiddenHost(url.hostname),
+  {
+    path: ['url'],
+    message: 'is a link-local or cloud metadata address, which gets nothing unless allowLinkLocal is true',
+    when: ({ value }) => {
+      const { url, allowLinkLocal } = value as Record<string, unknown>
+      return url instanceof URL && typeof allowLinkLocal === 'boolean'
+    },
+  },
+)
+
+export const WebhookConfig = Permitted.superRefine(({ url, headers }, context) => {
   if (!url.username && !url.password) return
   for (const name of Object.keys(headers)) {
     if (name.toLowerCase() !== 'authorization') continue

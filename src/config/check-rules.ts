@@ -1,19 +1,22 @@
 import { listHint } from '../rules/comma.ts'
 import { checkRule } from '../rules/compile.ts'
-import { Rule } from '../rules/schema.ts'
+import { listOf, Rule } from '../rules/schema.ts'
 import { dropsAll } from './check-shadow.ts'
 import type { ConfigDocument, Path } from './document.ts'
 import type { Draft, RuleDraft } from './draft.ts'
 import { faultProblems } from './fault-problems.ts'
+import { ruleKeyFor } from './key-hints.ts'
 import { namespaceFaults } from './namespaces.ts'
 import type { Problem } from './problem.ts'
 import { nearest, suggest } from './suggest.ts'
+import { likelyTypo, watchedKindOf } from './watched-kind.ts'
 
 /** What no schema sees in `rules`: conditions that cannot be read, names that lead nowhere, rules without effect. */
 export function checkRules(draft: Draft, document: ConfigDocument): Problem[] {
   return draft.rules.flatMap((rule) => [
     ...checkConditions(rule, document),
     ...checkEffect(rule, document),
+    ...checkRegarding(rule, document),
     ...checkTargets(rule, draft, document),
     ...checkOrder(rule, draft, document),
   ])
@@ -28,6 +31,21 @@ function checkConditions({ index, when }: RuleDraft, document: ConfigDocument): 
     ...faultProblems(namespaces, [...path, 'when', 'namespace'], document),
     ...faultProblems(regarding, [...path, 'when', 'regarding', 'namespace'], document),
   ]
+}
+
+/** Events may be about objects of any kind, watched or not, so a kind can only be a likely slip. */
+function checkRegarding({ index, sound }: RuleDraft, document: ConfigDocument): Problem[] {
+  const path = ['rules', index, 'when', 'regarding', 'kind']
+  const kinds = sound.regarding?.kind ?? []
+  return listOf(kinds).flatMap((text, at) => {
+    const place = typeof kinds === 'string' ? path : [...path, at]
+    const bare = text.replace(/^!/, '')
+    const kind = watchedKindOf(bare)
+    const meant = kind && likelyTypo(kind)
+    if (meant === undefined || document.at(place)?.written !== undefined) return []
+    const hint = `did you mean "${meant}"?`
+    return [document.problem(place, `no cluster has a built-in kind ${bare}`, { hint, severity: 'warning' })]
+  })
 }
 
 function checkEffect({ index, drop, to }: RuleDraft, document: ConfigDocument): Problem[] {
@@ -46,7 +64,7 @@ function checkEffect({ index, drop, to }: RuleDraft, document: ConfigDocument): 
   const doesNothing = !has('to') && (!has('drop') || drop === false)
   const known = Object.keys(Rule.shape)
   const unknown = [...(document.at(path)?.entries?.keys() ?? [])].filter((key) => !known.includes(key))
-  const isMisspelt = unknown.some((key) => /^(to|drop)$/.test(nearest(key, known) ?? ''))
+  const isMisspelt = unknown.some((key) => /^(to|drop)$/.test(ruleKeyFor(key) ?? nearest(key, known) ?? ''))
   if (!doesNothing || isMisspelt) return []
   return [
     document.problem(path, 'this rule does nothing', {

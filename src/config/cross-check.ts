@@ -1,6 +1,8 @@
 import { checkCommas } from './check-commas.ts'
+import { checkExpressions } from './check-expressions.ts'
 import { checkReach } from './check-reach.ts'
 import { checkRules, checkUnusedSinks } from './check-rules.ts'
+import { checkSelectors } from './check-selectors.ts'
 import { checkShadow } from './check-shadow.ts'
 import { checkWatch } from './check-watch.ts'
 import type { ConfigDocument } from './document.ts'
@@ -13,6 +15,8 @@ export function crossCheck(draft: Draft, document: ConfigDocument): Problem[] {
     ...checkWatch(draft, document),
     ...checkRules(draft, document),
     ...checkCommas(draft, document),
+    ...checkExpressions(draft, document),
+    ...checkSelectors(draft, document),
     ...checkShadow(draft, document),
     ...checkReach(draft, document),
     ...checkUnusedSinks(draft, document),

@@ -1,10 +1,10 @@
 import type { SchemaIssue } from '../sink/index.ts'
 import type { ConfigDocument, Path } from './document.ts'
-import { misplacedHint, missingHints } from './key-hints.ts'
+import { misplacedHint, missingHints, ruleKeyFor } from './key-hints.ts'
 import { knownKeysAt } from './known-keys.ts'
 import type { Problem } from './problem.ts'
 import { type Issue, ownMessage, sentenceOf } from './sentences.ts'
-import { shapeHint } from './shape-hints.ts'
+import { nameHint, shapeHint } from './shape-hints.ts'
 import { nearest, suggest } from './suggest.ts'
 import type { Located } from './yaml-tree.ts'
 
@@ -86,7 +86,9 @@ function unknownKeys(
     const path = [...prefix, ...steps, key]
     const isRest = document.at(path)?.value === null && key.includes(')')
     const better = isRest ? COMMA_HINT : misplacedHint(path)
-    const hint = better ?? suggest(key, [...new Set(known)])
+    const foreign = path.length === 3 && path[0] === 'rules' ? ruleKeyFor(key) : undefined
+    const hint =
+      better ?? (foreign === undefined ? suggest(key, [...new Set(known)]) : `here it is called "${foreign}"`)
     const problem = document.problem(path, `unknown key "${key}"`, { atKey: true, hint })
     const meant = better === undefined ? nearest(key, new Set(known)) : undefined
     return { problem, ...(meant !== undefined && { meant: keyOf([...prefix, ...steps, meant]) }) }
@@ -99,7 +101,9 @@ export const COMMA_HINT = 'inside { } a comma ends the text: put it in quotes'
 function invalidKey(document: ConfigDocument, issue: Issue, path: Path): Problem {
   const [inner] = (issue.issues ?? []) as Issue[]
   const message = inner ? sentenceOf(inner, undefined) : 'cannot be a key here'
-  return document.problem(path, joined(`"${String(path.at(-1))}"`, message), { atKey: true })
+  const isSink = path.length === 2 && path[0] === 'sinks'
+  const hint = isSink ? nameHint(String(path[1])) : undefined
+  return document.problem(path, joined(`"${String(path.at(-1))}"`, message), { atKey: true, hint })
 }
 
 /** The alternative that was meant: one whose type is right, so that its faults lie further in. */

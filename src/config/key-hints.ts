@@ -11,6 +11,27 @@ export const missingHints: Readonly<Record<string, string>> = {
   type: 'say what kind of sink it is, such as: type: webhook',
 }
 
+/** Words of other tools for keys of a rule. */
+const RULE_KEYS: Readonly<Record<string, string>> = {
+  match: 'when',
+  matches: 'when',
+  if: 'when',
+  filter: 'when',
+  filters: 'when',
+  conditions: 'when',
+  sink: 'to',
+  sinks: 'to',
+  send: 'to',
+  sendTo: 'to',
+  receiver: 'to',
+  receivers: 'to',
+}
+
+/** The key of a rule that another tool's word for it means. */
+export function ruleKeyFor(key: string): string | undefined {
+  return Object.hasOwn(RULE_KEYS, key) ? RULE_KEYS[key] : undefined
+}
+
 /** Where a key belongs that stands in the wrong place. */
 export function misplacedHint(path: Path): string | undefined {
   const key = String(path.at(-1))

@@ -5,6 +5,7 @@ import { type ConfigDocument, readDocument } from './document.ts'
 import { draftOf } from './draft.ts'
 import type { Interpolation } from './interpolate.ts'
 import { problemsOf } from './issues.ts'
+import { manifestProblem } from './manifest.ts'
 import type { Problem } from './problem.ts'
 import { type Config, ConfigFile, type SinkConfig } from './schema.ts'
 import { suggest } from './suggest.ts'
@@ -31,6 +32,9 @@ export async function loadConfig({ file, text, env, readFile, sinkTypes }: LoadO
   if (!document.readable) return { ok: false, problems: document.problems }
   if (!root?.entries)
     return { ok: false, problems: document.problems.length > 0 ? document.problems : [notAMap(document)] }
+
+  const manifest = manifestProblem(document)
+  if (manifest) return { ok: false, problems: [manifest] }
 
   const parsed = ConfigFile.safeParse(withoutExtensions(root.value))
   const issues = parsed.success

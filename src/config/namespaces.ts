@@ -1,5 +1,6 @@
 import { isJoined, listHint } from '../rules/comma.ts'
 import type { Fault } from '../rules/fault.ts'
+import { expressionHint } from '../rules/likely-expression.ts'
 import { compilePatterns, type Pattern, parsePatterns } from '../rules/pattern.ts'
 import { listOf, type Patterns } from '../rules/schema.ts'
 
@@ -13,11 +14,22 @@ export function namespaceFaults(patterns: Patterns): Fault[] {
     const path = typeof patterns === 'string' ? [] : [index]
     if (isJoined(pattern))
       return [{ path, message: `"${text}" is no namespace: those have no commas`, hint: listHint(written) }]
-    if (form !== 'literal' || text === '' || /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text)) return []
-    const message = `"${text}" cannot be a namespace: those have lower-case letters, digits and "-"`
-    const lower = text.toLowerCase()
-    return [{ path, message, ...(lower !== text && { hint: `did you mean "${lower}"?` }) }]
+    if (form === 'regex' || text === '' || FORMS[form].test(text)) return []
+    const verb = form === 'glob' ? 'means no namespace' : 'cannot be a namespace'
+    const message = `"${text}" ${verb}: those have lower-case letters, digits and "-"`
+    const hint = namespaceHint(written, text)
+    return [{ path, message, ...(hint !== undefined && { hint }) }]
   })
+}
+
+const FORMS = { literal: /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, glob: /^[-a-z0-9*?]+$/ } as const
+
+function namespaceHint(written: string, text: string): string | undefined {
+  const expression = expressionHint(written)
+  if (expression !== undefined) return expression
+  if (/\.[*+]/.test(written)) return `write ${written.replaceAll(/\.[*+]/g, '*')}, or an expression: /…/`
+  const lower = text.toLowerCase()
+  return lower === text ? undefined : `did you mean "${lower}"?`
 }
 
 /** Can a namespace pass both? True when in doubt; undefined passes all. */

@@ -8,6 +8,10 @@ export function shapeHint(path: Path, found: Located): string | undefined {
   if (path.length === 1) return rootHint(String(root), found)
   if (root === 'sinks' && path.length === 2) return sinkHint(String(name), found)
   if (root === 'rules' && path.length === 3) return ruleHint(String(key), found)
+  if (root === 'rules' && path.length === 4 && key === 'when' && condition === 'regarding')
+    return found.entries ? undefined : `write regarding: { kind: ${plainText(found) ?? 'Pod'} }`
+  if (root === 'watch' && path.length === 3 && (key === 'labels' || key === 'fields') && found.entries)
+    return mapHint(String(key), found)
   const isSelector =
     (root === 'watch' && (key === 'labels' || key === 'fields')) ||
     (root === 'rules' && key === 'when' && (condition === 'labels' || condition === 'annotations'))
@@ -60,6 +64,8 @@ const YES = /^(true|yes|y|on|1)$/i
 const NO = /^(false|no|n|off|0)$/i
 
 function ruleHint(key: string, found: Located): string | undefined {
+  if (key === 'name')
+    return typeof found.value === 'string' && found.written === undefined ? nameHint(found.value) : undefined
   if (key === 'drop') {
     const text = found.source ?? plainText(found) ?? ''
     return YES.test(text) ? 'write true' : NO.test(text) ? 'write false' : undefined
@@ -75,6 +81,23 @@ function selectorHint(key: string, found: Located): string {
   const texts = (found.items ?? []).map(({ value }) => value)
   const isShown = found.secrets.length === 0 && texts.every((text) => typeof text === 'string')
   return `write one text: ${key}: "${isShown ? texts.join(',') : 'team=a,tier=b'}"`
+}
+
+/** A map of keys and values as a selector. */
+function mapHint(key: string, found: Located): string {
+  const pairs = [...(found.entries ?? [])].map(([name, { value }]) => [name, plainText(value)] as const)
+  const isShown = pairs.length > 0 && pairs.every(([, value]) => value !== undefined)
+  const example = key === 'labels' ? 'team=a,tier=b' : 'spec.nodeName=worker-1'
+  return `write one text: ${key}: "${isShown ? pairs.map((pair) => pair.join('=')).join(',') : example}"`
+}
+
+/** What is nearest to a text among the names that are allowed: `warn-events` for `Warn_Events`. */
+export function nameHint(text: string): string | undefined {
+  const name = text
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '')
+  return name === '' || name === text || name.length > 63 ? undefined : `write ${name}`
 }
 
 /** A word that stands so in the file, and may be shown: no secret looks like it. */

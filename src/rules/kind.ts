@@ -1,6 +1,7 @@
 import { builtInKinds } from './built-in-kinds.ts'
 import { isJoined, listHint } from './comma.ts'
 import { type Compiled, compiled, type Fault, faulty, under } from './fault.ts'
+import { expressionHint } from './likely-expression.ts'
 import { type Pattern, parsePattern, parsePatterns } from './pattern.ts'
 import { listOf, type Patterns } from './schema.ts'
 
@@ -78,7 +79,7 @@ function spellingFaults(text: string): Fault[] {
   if (!joined && (pattern.form !== 'literal' || parseSpelling(pattern.text))) return []
   const spellings = 'write it as Deployment, deployments.apps or apps/v1/Deployment'
   const fault = faulty(pattern.text === '' ? 'is empty: name a kind' : `"${pattern.text}" is no kind`, {
-    hint: joined ? listHint(text) : spellings,
+    hint: joined ? listHint(text) : (expressionHint(text) ?? spellings),
     offset: text.startsWith('!') ? 1 : 0,
   })
   return fault.faults

@@ -1,14 +1,5 @@
 import { expect, test } from 'vitest'
-import { loadText, withRules } from './load-text.ts'
-
-/** Each problem as `severity line:column message = hint`. */
-async function told(text: string): Promise<string[]> {
-  const loaded = await loadText(text)
-  const found = loaded.ok ? loaded.warnings : loaded.problems
-  return found.map(
-    ({ severity, line, column, message, hint }) => `${severity} ${line}:${column} ${message} = ${hint}`,
-  )
-}
+import { loadText, told, withRules } from './load-text.ts'
 
 const rule = (when: string, to = 'screen') => withRules(`  - { name: r, when: ${when}, to: ${to} }`, '[Pod]')
 

@@ -23,6 +23,15 @@ export async function tellings(text: string, options: Partial<LoadOptions> = {})
   return found.map(({ line, column, message }) => `${line}:${column} ${message}`)
 }
 
+/** Each problem as `severity line:column message = hint`. */
+export async function told(text: string, options: Partial<LoadOptions> = {}): Promise<string[]> {
+  const loaded = await loadText(text, options)
+  const found = loaded.ok ? loaded.warnings : loaded.problems
+  return found.map(
+    ({ severity, line, column, message, hint }) => `${severity} ${line}:${column} ${message} = ${hint}`,
+  )
+}
+
 /** A configuration around some rules. */
 export function withRules(rules: string, watch = '[Event, Pod, Deployment]'): string {
   return `watch: ${watch}\nsinks: { screen: { type: stdout } }\nrules:\n${rules}`

@@ -12,7 +12,7 @@ test.each([
   'http://metadata.google.internal/x',
 ])('%s is refused before anything starts, unless it is permitted', (url) => {
   expect(problemsOf({ url })).toEqual([
-    'url is a link-local or metadata address; "allowLinkLocal: true" permits it',
+    'url is a link-local or cloud metadata address, which gets nothing unless allowLinkLocal is true',
   ])
   expect(problemsOf({ url, allowLinkLocal: true })).toEqual([])
 })

@@ -1,0 +1,113 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are references of the configuration
+import { expect, test } from 'vitest'
+import { told, withRules } from './load-text.ts'
+
+const rule = (when: string) => withRules(`  - { name: r, when: ${when}, to: screen }`, '[Event]')
+
+const hook = (options: string) =>
+  `watch: [Pod]\nsinks: { a: { type: webhook, ${options} } }\nrules: [{ name: r, to: a }]`
+
+const LINK_LOCAL =
+  '"url" is a link-local or cloud metadata address, which gets nothing unless allowLinkLocal is true'
+
+test.each(['169.254.169.254', '[fe80::1]', 'metadata.google.internal', '2852039166'])(
+  'a webhook to %s is refused unless link-local addresses are allowed',
+  async (host) => {
+    const url = `url: "http://${host}/x"`
+    expect(await told(hook(url))).toEqual([`error 2:35 ${LINK_LOCAL} = undefined`])
+    expect(await told(hook(`${url}, allowLinkLocal: true`))).toEqual([])
+  },
+)
+
+test('a link-local webhook is told beside other mistakes in its options', async () => {
+  const found = await told(hook('url: "http://169.254.1.1", concurrency: 0'))
+  expect(found).toHaveLength(2)
+  expect(found).toContain(`error 2:35 ${LINK_LOCAL} = undefined`)
+})
+
+test.each([
+  ['{ reason: "BackOff, OOMKilling" }', 'a reason', 'write a list: [BackOff, OOMKilling]'],
+  ['{ reason: [x, "a,b"] }', 'a reason', 'write a list: [a, b]'],
+])('%s is a list that was forgotten', async (when, what, hint) => {
+  expect(await told(rule(when))).toEqual([
+    expect.stringMatching(new RegExp(`^warning .* hardly ever has ${what} a comma = `)),
+  ])
+  expect((await told(rule(when)))[0]).toContain(hint)
+})
+
+test.each([
+  ['{ name: "^web-.*" }', 'a glob = write /^web-.*/'],
+  ['{ name: "/^web" }', 'exact text = write /^web/'],
+  ['{ name: "web-(a|b)$" }', 'exact text = write /web-(a|b)$/'],
+  ['{ name: "web|api" }', 'exact text = write a list: [web, api]'],
+  ['{ name: [x, "!^web"] }', 'exact text = write "!/^web/"'],
+  ["{ name: 'web-\\d' }", "exact text = write '/web-\\d/'"],
+  ['{ name: "^web(" }', 'exact text = an expression stands between slashes: /…/'],
+  ['{ labels: { app: "^web" } }', 'exact text = write /^web/'],
+  ['{ regarding: { name: ".*-canary" } }', 'a glob = write /.*-canary/'],
+  ['{ reason: "^Failed" }', 'exact text = write /^Failed/'],
+  ['{ message: ".*OOM.*" }', 'a glob = write /OOM/ or "*OOM*"'],
+  ['{ message: "^Back-off" }', 'exact text = write /^Back-off/'],
+])('%s looks like an expression, and is none', async (when, doubt) => {
+  const found = await told(rule(when))
+  expect(found).toHaveLength(1)
+  expect(found[0]).toMatch(/^warning /)
+  expect(found[0]).toContain(`looks like an expression, but is ${doubt}`)
+})
+
+test.each([
+  '{ name: "web-0.*" }',
+  '{ name: "/^web-.*/" }',
+  '{ name: "system:node*" }',
+  '{ name: "\\\\/web" }',
+  '{ message: "/var/lib/*" }',
+  '{ message: "*(exit code 1)*" }',
+  '{ message: "pulled image.*" }',
+])('%s is not taken for an expression', async (when) => {
+  expect(await told(rule(when))).toEqual([])
+})
+
+test('what an outside value looks like is not told', async () => {
+  expect(await told(rule('{ name: "${env:N}" }'), { env: { N: '^web-.*' } })).toEqual([])
+})
+
+test.each([
+  ['"/^shop"', 'cannot be a namespace', 'write /^shop/'],
+  ['"shop|pay"', 'cannot be a namespace', 'write a list: [shop, pay]'],
+  ['"^shop-.*"', 'means no namespace', 'write /^shop-.*/'],
+  ['"shop-.*"', 'means no namespace', 'write shop-*, or an expression: /…/'],
+  ['"Kube-*"', 'means no namespace', 'did you mean "kube-*"?'],
+])('the namespace %s can be none', async (namespace, message, hint) => {
+  const [found, ...others] = await told(rule(`{ namespace: ${namespace} }`))
+  expect(others).toEqual([])
+  expect(found).toMatch(/^error /)
+  expect(found).toContain(message)
+  expect(found).toContain(`= ${hint}`)
+})
+
+test('a kind that events are about is checked for slips', async () => {
+  expect(await told(rule('{ regarding: { kind: [Pod, Deploymnt] } }'))).toEqual([
+    'warning 4:49 no cluster has a built-in kind Deploymnt = did you mean "Deployment"?',
+  ])
+  expect(await told(rule('{ regarding: { kind: Database } }'))).toEqual([])
+})
+
+test.each([
+  ['app=web,app=api', 'for one or the other write: app in (web, api)'],
+  ['app=web,app!=web', 'undefined'],
+  ['app,!app', 'undefined'],
+  ['x,app in (a,b),app in (c)', 'for one or the other write: app in (a, b, c)'],
+])('the selector %s matches nothing', async (selector, hint) => {
+  const message =
+    '"labels" matches nothing: all its conditions must hold, and those for "app" exclude each other'
+  expect(await told(rule(`{ labels: "${selector}" }`))).toEqual([`warning 4:32 ${message} = ${hint}`])
+  const watch = withRules('  - { name: r, to: screen }', `[{ kind: Pod, labels: "${selector}" }]`)
+  expect(await told(watch)).toEqual([`warning 1:30 ${message} = ${hint}`])
+})
+
+test.each(['app=web,tier=api', 'app in (a,b),app in (b,c)', 'app!=a,app!=b', '!app,app!=a', 'n>1,n<9'])(
+  'the selector %s can match',
+  async (selector) => {
+    expect(await told(rule(`{ labels: "${selector}" }`))).toEqual([])
+  },
+)
