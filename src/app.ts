@@ -9,18 +9,21 @@ import { createCommitLine } from './queue/commit-line.ts'
 import { openRedis } from './queue/connection.ts'
 import { readReports, startReporting } from './queue/instances.ts'
 import { keysOf } from './queue/keys.ts'
+import { createKeyValueStore } from './queue/kv-store.ts'
 import { watchLanes } from './queue/lane-gauges.ts'
 import { createLanes, type Lanes } from './queue/lanes.ts'
 import { createMemoryGate } from './queue/memory-gate.ts'
 import { readSalt } from './queue/salt.ts'
 import { createSourceStore } from './queue/source-store.ts'
-import { render } from './render/message.ts'
+import { contentOfWords } from './render/content.ts'
+import { createRender, type Render } from './render/message.ts'
 import { compileRules } from './rules/compile.ts'
 import { compilePattern } from './rules/pattern.ts'
 import type { Vitals } from './server/health.ts'
 import { type HealthServer, startServer } from './server/http.ts'
 import { startAtZero } from './server/samples.ts'
-import { laneByObject, type Sink, type SinkType } from './sink/index.ts'
+import { laneByObject, type Sink, type SinkContext, type SinkType } from './sink/index.ts'
+import { createSinkMetrics } from './sink-metrics.ts'
 import { userAgent } from './version.ts'
 import type { ClusterClient } from './watch/cluster-client.ts'
 import { createWatchManager, type WatchManager } from './watch/manager.ts'
@@ -105,8 +108,18 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const salt = await readSalt(connections.lanes, keys)
   const gate = createMemoryGate({ redis: connections.report, keys, metrics, log })
   opened.defer(() => gate.close())
-  const sinks = role === 'watch' ? new Map<string, Sink>() : await openSinks(options)
-  const laneOf = await laneChooser(options)
+  const render = createRender({ routeOf: () => ({}), contentOf: ({ words }) => contentOfWords(words) })
+  const contextOf = (name: string, type: string): SinkContext => ({
+    name,
+    cluster,
+    log,
+    metrics: createSinkMetrics(metrics.registry, type, name),
+    store: createKeyValueStore(connections.report, keys, name),
+    userAgent,
+    clock: CLOCK,
+  })
+  const sinks = role === 'watch' ? new Map<string, Sink>() : await openSinks(options, contextOf)
+  const laneOf = await laneChooser(options, render)
   const line = createCommitLine({
     redis: connections.commit,
     room: gate.room,
@@ -214,22 +227,27 @@ function sinkTypeOf(type: string, { sinkTypes = {} }: AppOptions): Promise<SinkT
   return own ? Promise.resolve(own) : builtInSinks[type as keyof typeof builtInSinks]()
 }
 
-async function openSinks(options: AppOptions): Promise<Map<string, Sink>> {
-  const { config, cluster, log } = options
+async function openSinks(
+  options: AppOptions,
+  contextOf: (name: string, type: string) => SinkContext,
+): Promise<Map<string, Sink>> {
   const sinks = new Map<string, Sink>()
-  for (const { name, type, options: own } of config.sinks) {
-    const { open } = await sinkTypeOf(type, options)
-    sinks.set(name, await open(own, { name, cluster, log, userAgent, clock: CLOCK }))
+  for (const { name, type, options: own } of options.config.sinks) {
+    const sinkType = await sinkTypeOf(type, options)
+    sinks.set(name, await sinkType.open(own, contextOf(name, type)))
   }
   return sinks
 }
 
 /** `<sink>/<lane>`: the sink's own choice, or one of a few by the object's uid. */
-async function laneChooser(options: AppOptions): Promise<(delivery: Delivery) => string> {
+async function laneChooser(options: AppOptions, render: Render): Promise<(delivery: Delivery) => string> {
   const choosers = new Map<string, (delivery: Delivery) => string>()
   for (const { name, type, options: own } of options.config.sinks) {
     const { lane } = await sinkTypeOf(type, options)
-    choosers.set(name, ({ event }) => `${name}/${lane ? lane(event, own) : laneByObject(event)}`)
+    choosers.set(
+      name,
+      (delivery) => `${name}/${lane ? lane(render(delivery, 0), own) : laneByObject(delivery.event)}`,
+    )
   }
   return (delivery) =>
     choosers.get(delivery.sink)?.(delivery) ?? `${delivery.sink}/${laneByObject(delivery.event)}`

@@ -35,6 +35,14 @@ export interface KubeEvent {
   reportingComponent?: string
 }
 
+/** A value of the object that changed. Paths are dots and keys: `spec.template.spec.containers[name=web].image`. */
+export interface FieldChange {
+  path: string
+  /** JSON; undefined when it was not there. Long texts are shortened. */
+  old?: unknown
+  new?: unknown
+}
+
 /** Everything about a change except the object itself: small, plain JSON; crosses the queue. */
 export interface EventHeader {
   /** Deterministic: `<cluster uid>/<object uid>/<resourceVersion>/<type>`. */
@@ -56,6 +64,8 @@ export interface EventHeader {
   synthesized?: true
   /** The normalised Event, when the object is one. */
   event?: KubeEvent
+  /** What changed, where old values are kept; at most 40. */
+  changes?: readonly FieldChange[]
 }
 
 /**

@@ -9,6 +9,7 @@ import { startRedis } from './servers/redis.ts'
 import { waitFor } from './wait-for.ts'
 
 const never = defineSink({
+  apiVersion: 1,
   type: 'never',
   config: z.strictObject({}),
   open() {

@@ -4,6 +4,7 @@ import { textLine } from './format.ts'
 
 /** Prints every event: a CloudEvent a line, or a line for people on a terminal. */
 export default defineSink<StdoutConfig>({
+  apiVersion: 1,
   type: 'stdout',
   config: StdoutConfig,
   // One lane: lines come out in the order in which they happened.

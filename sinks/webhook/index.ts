@@ -10,6 +10,7 @@ import { signatureHeaders } from './signature.ts'
 
 /** Posts every event as a CloudEvent, signed, in order for each object. */
 export default defineSink<WebhookConfig>({
+  apiVersion: 1,
   type: 'webhook',
   config: WebhookConfig,
   open({ url, secret, headers, timeout, concurrency, allowLinkLocal }, { clock, userAgent }) {

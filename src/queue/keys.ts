@@ -33,6 +33,8 @@ export interface Keys {
   progress(lane: string): string
   /** String: token of the worker that holds the lane's turn; a stale one cannot settle. */
   owner(lane: string): string
+  /** String with a TTL: state of a sink's own. */
+  sinkState(sink: string, key: string): string
   /** Stream: dead letters. */
   deadLetters: string
   /** String with a TTL, JSON: what a running process says of its watches and sinks. */
@@ -61,6 +63,7 @@ export function keysOf(cluster: string): Keys {
     pending: `${tag}:pending`,
     progress: (lane) => `${tag}:progress:${lane}`,
     owner: (lane) => `${tag}:owner:${lane}`,
+    sinkState: (sink, key) => `${tag}:sink:${sink}:${key}`,
     deadLetters: `${tag}:dead-letters`,
     instance: (id) => `${tag}:instance:${id}`,
     instances: `${tag}:instances`,

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis'
 import type { Delivery } from '../delivery.ts'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
-import type { Message, Outcome } from '../sink/index.ts'
+import type { Message } from '../sink/index.ts'
 import { callSink } from './call-sink.ts'
 import type { Keys } from './keys.ts'
 import { type Head, type Item, readHead, readOn } from './lane-batch.ts'
@@ -12,11 +12,8 @@ import { adaptBatchSize, delayMs, note, type Outlet, setAside } from './outlet.t
 import { settle } from './settle.ts'
 import { settlementOf } from './settlement.ts'
 
-/** delivery → message for its sink, or what is wrong with its template. */
-export type Render = (
-  delivery: Delivery,
-  attempt: number,
-) => { kind: 'message'; message: Message } | { kind: 'fault'; detail: string }
+/** delivery → message for its sink */
+export type Render = (delivery: Delivery, attempt: number) => Message
 
 export interface TurnParts {
   redis: Redis
@@ -102,6 +99,8 @@ export async function takeTurn(
         probing = false
         head.failingSinceMs = undefined
       }
+      if (verdict.laterMs !== undefined)
+        return { kind: 'delayed', afterMs: verdict.laterMs, detail: 'the sink paces itself' }
       if (performance.now() >= untilMs) return { kind: 'more' }
     }
     return { kind: 'more' }
@@ -138,17 +137,8 @@ async function deliverBatch(
   laneFailedMs: number | undefined,
   signal: AbortSignal,
 ): Promise<Verdict<Item>> {
-  const outcomes: Outcome[] = []
-  const messages: Message[] = []
-  const places: number[] = []
-  for (const [i, item] of batch.entries()) {
-    const rendered = parts.render(item.delivery, item.tries)
-    if (rendered.kind === 'fault')
-      outcomes[i] = { kind: 'rejected', reason: 'render', detail: rendered.detail }
-    else places[messages.push(rendered.message) - 1] = i
-  }
-  const answers = messages.length === 0 ? [] : await callSink(outlet.sink, messages, parts, signal)
-  for (const [at, i] of places.entries()) outcomes[i] = answers[at] as Outcome
+  const messages = batch.map(({ delivery, tries }) => parts.render(delivery, tries))
+  const outcomes = await callSink(outlet.sink, messages, parts, signal)
   const alone = batch.length === 1
   const lane: LaneState = {
     nowMs: parts.clock.now(),

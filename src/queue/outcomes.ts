@@ -14,6 +14,8 @@ export interface Verdict<T extends Tried> {
   tried: { item: T; tries: number }[]
   /** The sink took or refused something: it is there. */
   answered: boolean
+  /** Set when the sink left something for later by its own pacing. */
+  laterMs?: number
   /** Set when something must be tried again, or was given up because nothing gets through: the lane pauses. */
   failure?: Failure
 }
@@ -67,6 +69,9 @@ export function judge<T extends Tried>(
     else if (outcome.kind === 'rejected') {
       const { reason, detail } = outcome
       verdict.dead.push({ item, reason, detail })
+    } else if (outcome.kind === 'later') {
+      blocked.add(item.uid)
+      verdict.laterMs = Math.max(verdict.laterMs ?? 0, outcome.afterMs)
     } else if (!blocked.has(item.uid)) {
       blocked.add(item.uid)
       if (!succeeded && isExpired(item, policy, lane)) {
@@ -129,13 +134,16 @@ function fail<T extends Tried>(verdict: Verdict<T>, { reason, detail, scope, aft
   }
 }
 
+const KINDS = new Set<unknown>(['delivered', 'later', 'retry', 'rejected'] satisfies Outcome['kind'][])
+
 /** Makes of whatever a sink answered one outcome per message. */
 export function checkedOutcomes(answer: unknown, length: number): Outcome[] {
   const outcomes = Array.isArray(answer) ? answer : []
   return Array.from({ length }, (_, i) => {
     const outcome = outcomes[i] as Outcome | undefined
-    const known = outcome?.kind === 'delivered' || outcome?.kind === 'retry' || outcome?.kind === 'rejected'
-    return known ? outcome : failure('unknown', 'the sink gave no outcome for this message')
+    return outcome && KINDS.has(outcome.kind)
+      ? outcome
+      : failure('unknown', 'the sink gave no outcome for this message')
   })
 }
 

@@ -1,24 +1,36 @@
 import type { Delivery } from '../delivery.ts'
-import type { Message } from '../sink/index.ts'
+import type { Content, Message, Words } from '../sink/index.ts'
 import { cloudEvent } from './cloud-event.ts'
+import { wordsOf } from './words/index.ts'
 
-/** A delivery as a message, or what is wrong with its template. */
-export type Rendered = { kind: 'message'; message: Message } | { kind: 'fault'; detail: string }
+/** What rendering needs to know of the configuration. */
+export interface RenderOptions {
+  /** The options that a rule has for a sink. */
+  routeOf(rule: string, sink: string): unknown
+  /** Makes what people read of the words, by the templates of rule and sink. */
+  contentOf(message: Message, sink: string): Content
+}
 
-/** Makes the message that a sink gets; what is expensive is made on first use. */
-export function render(delivery: Delivery, attempt: number): Rendered {
-  return { kind: 'message', message: new LazyMessage(delivery, attempt) }
+export type Render = (delivery: Delivery, attempt: number) => Message
+
+/** Makes the messages that sinks get; what is expensive is made on first use. */
+export function createRender(options: RenderOptions): Render {
+  return (delivery, attempt) => new LazyMessage(delivery, attempt, options)
 }
 
 class LazyMessage implements Message {
   readonly attempt: number
   readonly #delivery: Delivery
+  readonly #options: RenderOptions
   #object: Record<string, unknown> | undefined
   #cloudEvent: Buffer | undefined
+  #words: Words | undefined
+  #content: Content | undefined
 
-  constructor(delivery: Delivery, attempt: number) {
+  constructor(delivery: Delivery, attempt: number, options: RenderOptions) {
     this.#delivery = delivery
     this.attempt = attempt
+    this.#options = options
   }
 
   get id(): string {
@@ -33,9 +45,27 @@ class LazyMessage implements Message {
     return this.#delivery.event
   }
 
+  get route(): unknown {
+    return this.#options.routeOf(this.#delivery.rule, this.#delivery.sink)
+  }
+
   get object(): Readonly<Record<string, unknown>> {
     this.#object ??= JSON.parse(this.#delivery.objectJson.toString()) as Record<string, unknown>
     return this.#object
+  }
+
+  get objectJson(): Buffer {
+    return this.#delivery.objectJson
+  }
+
+  get words(): Words {
+    this.#words ??= wordsOf(this)
+    return this.#words
+  }
+
+  get content(): Content {
+    this.#content ??= this.#options.contentOf(this, this.#delivery.sink)
+    return this.#content
   }
 
   get cloudEvent(): Buffer {

@@ -1,15 +1,84 @@
-import type { EventHeader } from '../event.ts'
+import type { EventHeader, FieldChange } from '../event.ts'
 
-/** A rendered delivery. Everything that a sink may send lies in here. */
-export interface Message {
+/** What templates, lanes and messages are about: one change, for one sink, by one rule. */
+export interface Subject {
   /** Stays the same over all attempts: for idempotency keys. */
   readonly id: string
   readonly rule: string
   readonly event: EventHeader
-  /** How many times it was tried before; 0 on the first try. */
-  readonly attempt: number
   /** The object (trimmed, Secret values hashed), parsed on first use. */
   readonly object: Readonly<Record<string, unknown>>
+  /** What there is to tell people; plain text. Made on first use. */
+  readonly words: Words
+}
+
+/** A subject with the options that its rule has for the sink, as the sink type's `route` schema made them. */
+export interface Routed<R = unknown> extends Subject {
+  readonly route: R
+}
+
+/** A rendered delivery. Everything that a sink may send lies in here. */
+export interface Message<R = unknown> extends Routed<R> {
+  /** How many times it was tried before; 0 on the first try. */
+  readonly attempt: number
   /** The CloudEvents 1.0 envelope in structured JSON: UTF-8 bytes, one line, made on first use. */
   readonly cloudEvent: Buffer
+  /** The object as JSON bytes, as the API server sent it (trimmed, Secret values hashed). */
+  readonly objectJson: Buffer
+  /**
+   * What people shall read, by the rule's `message`, else the sink's `messages`, else the words. Made on first use; throws a
+   * TemplateFault when a template fails, which is a `rejected` with reason `render`: `deliverInOrder` sees to that.
+   */
+  readonly content: Content
+}
+
+/** `resolved` ends what an earlier `error` or `warning` of the same object began. */
+export type Severity = 'error' | 'warning' | 'info' | 'resolved'
+
+/** What happened, told for people. Plain text throughout: values of objects are in it as they are, and may be hostile. */
+export interface Words {
+  readonly severity: Severity
+  /** One line: `Deployment shop/web rolled out nginx:1 → nginx:2`. */
+  readonly title: string
+  /** What follows from it or why, in a few words; '' when there is nothing to add. */
+  readonly text: string
+  /** What it is about: the object itself, or the one that an Event regards. */
+  readonly about: { readonly kind: string; readonly namespace?: string; readonly name: string }
+  /** At most 8, the most important first: owner, reason, since, node, count … */
+  readonly fields: readonly Field[]
+  /** What another program said, word for word (the message of an Event, of a condition); '' when there is none. */
+  readonly quote: string
+  /** What changed, as far as old values are known. */
+  readonly changes: readonly FieldChange[]
+  /** The command to go on with: `kubectl -n shop describe deployment web`. Quoted for a shell. */
+  readonly command: string
+}
+
+export interface Field {
+  readonly title: string
+  readonly value: string
+}
+
+export interface Link {
+  readonly title: string
+  /** http or https, parsed and written anew. */
+  readonly url: string
+}
+
+/**
+ * A message for people. `title`, `text`, `fields` and the links' titles are in the sink's own markup, with every value that
+ * came from an object escaped by the sink type's `escape`: they can be embedded as they are. The others are plain text.
+ */
+export interface Content {
+  readonly severity: Severity
+  readonly title: string
+  readonly text: string
+  readonly fields: readonly Field[]
+  readonly links: readonly Link[]
+  /** Plain text. */
+  readonly quote: string
+  /** Plain text. */
+  readonly changes: readonly FieldChange[]
+  /** Plain text. */
+  readonly command: string
 }

@@ -13,14 +13,22 @@ export type Reason =
   | 'unknown'
 
 /**
- * How far a failure reaches: only this event, the sink's target of this event (channel, topic, URL),
+ * How far a failure reaches: only this event, the sink's target of this event (channel, topic: what its lane stands for),
  * or the whole sink. A failure of a target or sink delays its lanes and burns no attempts.
  */
 export type Scope = 'event' | 'target' | 'sink'
 
 export type Outcome =
-  | { kind: 'delivered' }
-  /** To be tried again, no earlier than `afterMs` if given. */
-  | { kind: 'retry'; reason: Reason; detail: string; scope: Scope; afterMs?: number }
+  | { kind: 'delivered'; note?: Note }
+  /** Not sent yet, for the sink paces itself: no failure, no try. `afterMs` is when to come again. */
+  | { kind: 'later'; afterMs: number }
+  /**
+   * To be tried again, no earlier than `afterMs` if given. `ambiguous`: it may have arrived, so that the next try may be a
+   * repeat.
+   */
+  | { kind: 'retry'; reason: Reason; detail: string; scope: Scope; afterMs?: number; ambiguous?: true }
   /** Refused for good: becomes a dead letter with this detail (redacted, at most 2 KiB are kept). */
   | { kind: 'rejected'; reason: Reason; detail: string }
+
+/** How it was delivered, where that is not as usual: as one of many in a digest, shortened, in a plainer form. */
+export type Note = 'digest' | 'truncated' | 'fallback'

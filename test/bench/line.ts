@@ -16,6 +16,7 @@ let delivered = 0
 let startedMs = Number.POSITIVE_INFINITY
 
 const nullSink = defineSink({
+  apiVersion: 1,
   type: 'null',
   config: z.strictObject({}),
   open: () => ({

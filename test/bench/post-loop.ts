@@ -1,5 +1,5 @@
 import { Agent, request } from 'undici'
-import { render } from '../../src/render/message.ts'
+import { cloudEvent } from '../../src/render/cloud-event.ts'
 import { benchDelivery } from './pod.ts'
 
 // The yardstick of the webhook: posts the bodies that the line posts, with the same client, as many at once, and does
@@ -10,9 +10,7 @@ const connections = Number(concurrencyText)
 const dispatcher = new Agent({ connections, pipelining: 1, allowH2: false })
 const headers = { 'content-type': 'application/cloudevents+json; charset=utf-8', 'user-agent': 'bench' }
 const bodies = Array.from({ length: 500 }, (_, i) => {
-  const rendered = render(benchDelivery(i), 0)
-  if (rendered.kind === 'fault') throw new Error(rendered.detail)
-  return Buffer.from(rendered.message.cloudEvent)
+  return cloudEvent(benchDelivery(i))
 })
 
 const startedMs = performance.now()

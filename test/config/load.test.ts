@@ -134,6 +134,7 @@ test.each([STARTER, DEMO_STARTER])('the built-in starter configurations are good
 })
 
 const talkative = defineSink({
+  apiVersion: 1,
   type: 'talkative',
   config: z.strictObject({
     token: z.string().refine((it) => it === 'right', { error: ({ input }) => `is not ${input}` }),

@@ -6,6 +6,8 @@ import { encodeEntries } from '../../src/queue/entry.ts'
 import { keysOf } from '../../src/queue/keys.ts'
 import { createLanes, type Lanes } from '../../src/queue/lanes.ts'
 import { readLedger } from '../../src/queue/ledger.ts'
+import { contentOfWords } from '../../src/render/content.ts'
+import { createRender } from '../../src/render/message.ts'
 import type { Message, Outcome, Sink } from '../../src/sink/index.ts'
 import { startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
@@ -81,17 +83,7 @@ export async function startLaneBed() {
       workerConnection: connections[2],
       keys,
       sinks: new Map(Object.entries(sinks)),
-      render: (delivery, attempt) => ({
-        kind: 'message',
-        message: {
-          id: delivery.event.id,
-          rule: delivery.rule,
-          event: delivery.event,
-          attempt,
-          object: {},
-          cloudEvent: Buffer.from('{}'),
-        },
-      }),
+      render: createRender({ routeOf: () => ({}), contentOf: ({ words }) => contentOfWords(words) }),
       policy: { maxAgeMs: options.maxAgeMs ?? 86_400_000, maxTries: options.maxTries ?? 5 },
       deliverTimeoutMs: options.deliverTimeoutMs ?? 30_000,
       budgetMs: options.budgetMs ?? 1_000,

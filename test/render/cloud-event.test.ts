@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Delivery } from '../../src/delivery.ts'
-import { render } from '../../src/render/message.ts'
+import { cloudEvent } from '../../src/render/cloud-event.ts'
 import { headerFor } from '../queue/objects.ts'
 
 const delivery = (event: Partial<Delivery['event']> = {}): Delivery => ({
@@ -11,9 +11,7 @@ const delivery = (event: Partial<Delivery['event']> = {}): Delivery => ({
 })
 
 function envelope(of: Delivery): any {
-  const rendered = render(of, 0)
-  if (rendered.kind !== 'message') throw new Error(rendered.detail)
-  return JSON.parse(rendered.message.cloudEvent.toString())
+  return JSON.parse(cloudEvent(of).toString())
 }
 
 test('a delivery is a CloudEvent 1.0 with the object as it came', () => {

@@ -2,20 +2,11 @@ import { PassThrough, Writable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { textLine } from '../../sinks/stdout/format.ts'
 import { openOutput } from '../../sinks/stdout/index.ts'
-import { render } from '../../src/render/message.ts'
 import type { EventHeader, Message } from '../../src/sink/index.ts'
-import { headerFor } from '../queue/objects.ts'
+import { messageOf } from './bed.ts'
 
 function message(event: Partial<EventHeader> = {}): Message {
-  const delivery = {
-    sink: 's',
-    rule: 'all',
-    event: { ...headerFor('web', '7', 'ADDED', 'u'), ...event },
-    objectJson: Buffer.from('{}'),
-  }
-  const rendered = render(delivery, 0)
-  if (rendered.kind !== 'message') throw new Error(rendered.detail)
-  return rendered.message
+  return messageOf({ type: 'ADDED', uid: 'u', event })
 }
 
 const never = new AbortController().signal

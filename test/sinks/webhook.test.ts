@@ -5,24 +5,19 @@ import { type CloudEvent, HTTP } from 'cloudevents'
 import { Webhook } from 'standardwebhooks'
 import { expect, test, vi } from 'vitest'
 import webhook from '../../sinks/webhook/index.ts'
-import { silentLog } from '../../src/log.ts'
-import { render } from '../../src/render/message.ts'
 import { outcomeOfStatus, retryAfterMs } from '../../src/sink/answer.ts'
 import { Exchange } from '../../src/sink/exchange.ts'
 import { createHttpClient, limitsOf } from '../../src/sink/http.ts'
 import type { Message, Outcome } from '../../src/sink/index.ts'
-import { headerFor } from '../queue/objects.ts'
 import { type Answer, startReceiver } from '../servers/receiver.ts'
+import { messageOf, openSink } from './bed.ts'
 
 const SECRET = `whsec_${Buffer.from('a-secret-of-thirty-two-bytes-or-so').toString('base64')}`
 const OLD_SECRET = `whsec_${Buffer.from('another-secret-of-thirty-two-bytes').toString('base64')}`
 const never = new AbortController().signal
 
-function message(name = 'web', version = '7', object = '{}'): Message {
-  const event = headerFor(name, version, 'MODIFIED', `uid-${name}`)
-  const rendered = render({ sink: 'hook', rule: 'all', event, objectJson: Buffer.from(object) }, 0)
-  if (rendered.kind !== 'message') throw new Error(rendered.detail)
-  return rendered.message
+function message(name = 'web', version = '7', object: object = {}): Message {
+  return messageOf({ name, version, object })
 }
 
 async function validate(options: object) {
@@ -30,13 +25,7 @@ async function validate(options: object) {
   return checked as { value: never; issues?: { message: string }[] }
 }
 
-async function open(options: object) {
-  const checked = await validate(options)
-  if (checked.issues) throw new Error(JSON.stringify(checked))
-  const context = { name: 'hook', cluster: 'test', log: silentLog, userAgent: 'kubeherald/test', clock: Date }
-  const sink = await webhook.open(checked.value, context)
-  return { ...sink, [Symbol.asyncDispose]: () => sink.close() }
-}
+const open = (options: object) => openSink(webhook, options)
 
 async function deliverTo(answer: Answer, options: object = {}): Promise<Outcome | undefined> {
   await using hook = await startReceiver()

@@ -1,0 +1,75 @@
+import type { SinkContext } from './context.ts'
+import type { Message, Routed } from './message.ts'
+import type { Outcome, Reason } from './outcome.ts'
+
+/**
+ * An opened sink. When a `${file:…}` or the options of its section change, a new one is opened with them and the old one
+ * closed after its last batch: a sink need not watch its own secrets.
+ */
+export interface Sink<R = unknown> {
+  /**
+   * Answers with one outcome for each message, in the same order. Messages of one object (`event.uid`) must reach the target
+   * in the order of the batch: after a `retry` or `later`, later ones of that object are not sent but answered with the same
+   * (`deliverInOrder` does all that). Must end soon after `signal` aborts; what was not sent then is a `retry`. What it throws
+   * counts as `retry`. Several batches, of different lanes, may be under way at once.
+   */
+  deliver(batch: readonly Message<R>[], signal: AbortSignal): Promise<Outcome[]>
+  /**
+   * Asks the peer whether deliveries could succeed (address, credentials, rights, targets) without delivering anything. Called
+   * after the start, by `kubeherald check`, and now and then while nothing is delivered. What it throws counts as a failure.
+   */
+  health?(signal: AbortSignal): Promise<Health>
+  /** Ends what is in flight, frees everything; may be called twice. */
+  close(): Promise<void>
+}
+
+export type Health =
+  | { ok: true /** What deserves attention all the same. */; warnings?: readonly string[] }
+  | { ok: false; reason: Reason /** What is wrong and what to do about it; no secrets. */; detail: string }
+
+/** Validates a part of the configuration; any Standard Schema (zod 4 is one) will do. */
+export interface ConfigSchema<C> {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    readonly validate: (
+      value: unknown,
+    ) => { value: C; issues?: undefined } | { issues: readonly SchemaIssue[] } | Promise<unknown>
+  }
+}
+
+export interface SchemaIssue {
+  readonly message: string
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
+}
+
+/** A kind of sink: what its configuration may say, and how to open one. */
+export interface SinkType<C = unknown, R = unknown> {
+  /** Of this contract. */
+  apiVersion: 1
+  /** The word behind `type:`. */
+  type: string
+  /** The sink's section of the configuration, without `type` and `messages`. */
+  config: ConfigSchema<C>
+  /** What a rule may say for this sink (`to: [{ oncall: { channel: "#shop" } }]`); it must accept `{}`. Default: nothing. */
+  route?: ConfigSchema<R>
+  /** Writes plain text in the sink's markup, so that nothing in it has a meaning. Default: as it is. */
+  escape?(text: string): string
+  /** It shows messages to people, who like to read old → new: old values are kept for what goes there. */
+  tellsChanges?: boolean
+  /** At most so many messages a batch. Default 128; the core takes fewer from a slow sink. */
+  maxBatch?: number
+  /**
+   * Names the lane of a delivery: an ordered log, and what a failure of scope `target` delays. All deliveries of one object
+   * to one target must get the same lane. Letters, digits and `._#@-`, at most 100; of others a hash is taken. Default: one
+   * of 16 by the object's uid.
+   */
+  lane?(subject: Routed<R>, config: C): string
+  /** Must not fail because the peer is unreachable: that is a `retry` of the first delivery. */
+  open(config: C, context: SinkContext): Promise<Sink<R>> | Sink<R>
+}
+
+/** Gives a sink type its types; use it as the default export of a sink package. */
+export function defineSink<C, R = unknown>(type: SinkType<C, R>): SinkType<C, R> {
+  return type
+}

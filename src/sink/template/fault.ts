@@ -1,0 +1,12 @@
+/** What is wrong with a template, and where in its text, counted from 0. */
+export interface TemplateProblem {
+  message: string
+  offset: number
+  length: number
+  hint?: string
+}
+
+/** A template failed while it was rendered; the message tells the place, if that is known. */
+export class TemplateFault extends Error {
+  override name = 'TemplateFault'
+}

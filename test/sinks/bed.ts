@@ -1,0 +1,97 @@
+import type { Delivery } from '../../src/delivery.ts'
+import type { KubeEvent } from '../../src/event.ts'
+import { silentLog } from '../../src/log.ts'
+import { contentOfWords } from '../../src/render/content.ts'
+import { createRender } from '../../src/render/message.ts'
+import type { KeyValueStore, Message, SinkContext, SinkMetrics, SinkType } from '../../src/sink/index.ts'
+import { headerFor } from '../queue/objects.ts'
+
+/** What a message is made of; the rest is a ConfigMap named web that changed. */
+export interface MessageParts {
+  name?: string
+  version?: string
+  uid?: string
+  type?: Delivery['event']['type']
+  rule?: string
+  /** Parts of the event's header. */
+  event?: Partial<Delivery['event']>
+  kubeEvent?: Partial<KubeEvent>
+  object?: object
+  /** The options that the rule has for the sink, as they come out of the type's schema. */
+  route?: unknown
+  attempt?: number
+}
+
+/** A message as the core renders it for a sink type. */
+export function messageOf(parts: MessageParts = {}, type: Pick<SinkType, 'escape'> = {}): Message {
+  const { name = 'web', version = '7', uid = `uid-${name}`, rule = 'all' } = parts
+  const kubeEvent = parts.kubeEvent && {
+    event: { type: 'Normal', reason: '', message: '', count: 1, regarding: {}, ...parts.kubeEvent },
+  }
+  const event = { ...headerFor(name, version, parts.type ?? 'MODIFIED', uid), ...parts.event, ...kubeEvent }
+  const render = createRender({
+    routeOf: () => parts.route ?? {},
+    contentOf: ({ words }) => contentOfWords(words, type.escape),
+  })
+  const objectJson = Buffer.from(JSON.stringify(parts.object ?? {}))
+  return render({ sink: 'hook', rule, event, objectJson }, parts.attempt ?? 0)
+}
+
+/** A context as the core hands it to a sink, with a store that lies in memory. */
+export function contextOf(parts: Partial<SinkContext> = {}): SinkContext {
+  return {
+    name: 'hook',
+    cluster: 'test',
+    log: silentLog,
+    metrics: noMetrics,
+    store: memoryStore(),
+    userAgent: 'kubeherald/test',
+    clock: Date,
+    ...parts,
+  }
+}
+
+const noMetrics: SinkMetrics = { counter: () => () => {}, gauge: () => () => {} }
+
+/** A store for tests; `now` moves its ends of life. */
+export function memoryStore(clock: { now(): number } = Date): KeyValueStore {
+  const values = new Map<string, { value: string; untilMs: number }>()
+  const live = (key: string) => {
+    const found = values.get(key)
+    return found && found.untilMs > clock.now() ? found.value : undefined
+  }
+  return {
+    get: async (key) => live(key),
+    async set(key, value, { ttlMs }) {
+      values.set(key, { value, untilMs: clock.now() + ttlMs })
+    },
+    async add(key, value, { ttlMs }) {
+      if (live(key) !== undefined) return false
+      values.set(key, { value, untilMs: clock.now() + ttlMs })
+      return true
+    },
+    async delete(key, value) {
+      const found = live(key)
+      if (found === undefined || (value !== undefined && found !== value)) return false
+      return values.delete(key)
+    },
+  }
+}
+
+/** Options as the configuration makes them; throws with the issues when they are wrong. */
+export async function optionsOf<C>(type: SinkType<C>, options: object): Promise<C> {
+  const checked = await type.config['~standard'].validate(options)
+  const { issues, value } = checked as { value: C; issues?: { message: string }[] }
+  if (issues) throw new Error(JSON.stringify(issues))
+  return value
+}
+
+/** Opens a sink as the core does. */
+export async function openSink<C, R>(
+  type: SinkType<C, R>,
+  options: object,
+  context: Partial<SinkContext> = {},
+) {
+  const sink = await type.open(await optionsOf(type as SinkType<C>, options), contextOf(context))
+  return Object.assign(sink, { [Symbol.asyncDispose]: () => sink.close() })
+}
