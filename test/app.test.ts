@@ -27,6 +27,7 @@ test('a start that fails closes what it had opened', async () => {
     watch: [{ kind: 'Pod' }],
     sinks: [{ name: 'out', type: 'never', options: {} }],
     rules: [{ name: 'all', when: {}, to: ['out'] }],
+    routes: new Map(),
   }
   const options = { config, cluster: 'test', role: 'all', redisUrl: redis.url, log: silentLog } as const
   const start = () => startApp({ ...options, sinkTypes: { never: never as SinkType } })

@@ -9,6 +9,7 @@ import { ruleKeyFor } from './key-hints.ts'
 import { namespaceFaults } from './namespaces.ts'
 import type { Problem } from './problem.ts'
 import { nearest, suggest } from './suggest.ts'
+import { targetsOf } from './targets.ts'
 import { likelyTypo, watchedKindOf } from './watched-kind.ts'
 
 /** What no schema sees in `rules`: conditions that cannot be read, names that lead nowhere, rules without effect. */
@@ -74,24 +75,25 @@ function checkEffect({ index, drop, to }: RuleDraft, document: ConfigDocument): 
 }
 
 function checkTargets({ index, to = [] }: RuleDraft, { sinks }: Draft, document: ConfigDocument): Problem[] {
-  if (!sinks) return []
-  const path = ['rules', index, 'to']
-  const isList = document.at(path)?.items !== undefined
-  return to.flatMap((sink, at) => {
-    if (sinks.includes(sink)) return to.indexOf(sink) < at ? [namedTwice(sink, [...path, at], document)] : []
-    const place = isList ? [...path, at] : path
-    const written = document.at(place)?.written
-    if (written !== undefined) return [document.problem(place, `what ${written} stands for is no sink`)]
+  if (!sinks || to.length === 0) return []
+  const targets = targetsOf(document, index)
+  return targets.flatMap(({ sink, path, atKey }, at) => {
+    const isFirst = targets.findIndex((it) => it.sink === sink) === at
+    if (sinks.includes(sink)) return isFirst ? [] : [namedTwice(sink, path, atKey, document)]
+    const written = atKey ? undefined : document.at(path)?.written
+    if (written !== undefined) return [document.problem(path, `what ${written} stands for is no sink`)]
     return [
-      document.problem(place, `there is no sink "${sink}"`, {
+      document.problem(path, `there is no sink "${sink}"`, {
+        atKey,
         hint: sink.includes(',') ? listHint(sink) : suggest(sink, sinks, 'there are'),
       }),
     ]
   })
 }
 
-function namedTwice(sink: string, place: Path, document: ConfigDocument): Problem {
+function namedTwice(sink: string, place: Path, atKey: boolean, document: ConfigDocument): Problem {
   return document.problem(place, `"${sink}" stands here twice`, {
+    atKey,
     hint: 'one event reaches one sink once: leave one out',
     severity: 'warning',
   })

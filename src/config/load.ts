@@ -1,5 +1,6 @@
 import { dirname, resolve } from 'node:path'
 import type { SchemaIssue, SinkType } from '../sink/index.ts'
+import { checkRoutes } from './check-routes.ts'
 import { crossCheck } from './cross-check.ts'
 import { type ConfigDocument, readDocument } from './document.ts'
 import { draftOf } from './draft.ts'
@@ -40,14 +41,16 @@ export async function loadConfig({ file, text, env, readFile, sinkTypes }: LoadO
   const issues = parsed.success
     ? []
     : problemsOf({ document, schema: ConfigFile, prefix: [] }, parsed.error.issues)
-  const { sinks, problems: sinkProblems } = await checkSinks(document, sinkTypes)
-  const found = [...issues, ...sinkProblems, ...crossCheck(draftOf(root), document)]
+  const types = await loadTypes(document, sinkTypes)
+  const { sinks, problems: sinkProblems } = await checkSinks(document, types, sinkTypes)
+  const { routes, problems: routeProblems } = await checkRoutes(document, (sink) => types.get(sink))
+  const found = [...issues, ...sinkProblems, ...routeProblems, ...crossCheck(draftOf(root), document)]
   const told = [...document.problems, ...found.filter((problem) => !document.isEcho(problem))]
   const problems = told.map((problem) => withoutSecrets(problem, root.secrets))
   const errors = problems.filter(({ severity }) => severity === 'error')
   if (!parsed.success || errors.length > 0) return { ok: false, problems }
   const kubernetes = resolvePath(parsed.data.kubernetes, folder)
-  return { ok: true, config: { ...parsed.data, kubernetes, sinks }, warnings: problems, document }
+  return { ok: true, config: { ...parsed.data, kubernetes, sinks, routes }, warnings: problems, document }
 }
 
 /** Keys such as `x-defaults` hold what anchors share. */
@@ -74,9 +77,24 @@ function notAMap(document: ConfigDocument): Problem {
   return document.problem([], message, { hint: 'it needs the keys watch, sinks and rules' })
 }
 
+/** The types of the sinks whose type is known, by the sinks' names. */
+async function loadTypes(
+  document: ConfigDocument,
+  sinkTypes: SinkTypes,
+): Promise<ReadonlyMap<string, SinkType>> {
+  const types = new Map<string, SinkType>()
+  for (const [name, { value }] of document.at(['sinks'])?.entries ?? []) {
+    const type = value.entries?.get('type')?.value.value
+    const load = typeof type === 'string' && Object.hasOwn(sinkTypes, type) ? sinkTypes[type] : undefined
+    if (load) types.set(name, await load())
+  }
+  return types
+}
+
 /** Checked even when other parts are wrong, so that nothing is left for a second round. */
 async function checkSinks(
   document: ConfigDocument,
+  types: ReadonlyMap<string, SinkType>,
   sinkTypes: SinkTypes,
 ): Promise<{ sinks: SinkConfig[]; problems: Problem[] }> {
   const sinks: SinkConfig[] = []
@@ -85,7 +103,12 @@ async function checkSinks(
     const section = value.value as Record<string, unknown> | null
     if (!value.entries || typeof section?.['type'] !== 'string') continue
     const { type, ...options } = section as { type: string }
-    const result = await checkSink(name, type, options, document, sinkTypes)
+    const sinkType = types.get(name)
+    if (!sinkType) {
+      problems.push(unknownType(document, name, type, Object.keys(sinkTypes)))
+      continue
+    }
+    const result = await checkSink(name, sinkType, options, document)
     if ('problems' in result) problems.push(...result.problems)
     else sinks.push({ name, type, options: result.value })
   }
@@ -94,14 +117,10 @@ async function checkSinks(
 
 async function checkSink(
   name: string,
-  type: string,
+  { config }: SinkType,
   options: object,
   document: ConfigDocument,
-  sinkTypes: SinkTypes,
 ): Promise<{ value: unknown } | { problems: Problem[] }> {
-  const load = Object.hasOwn(sinkTypes, type) ? sinkTypes[type] : undefined
-  if (!load) return { problems: [unknownType(document, name, type, Object.keys(sinkTypes))] }
-  const { config } = await load()
   const result = (await config['~standard'].validate(options)) as {
     value?: unknown
     issues?: readonly SchemaIssue[]

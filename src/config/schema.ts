@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { Name, Rule } from '../rules/schema.ts'
 import { WatchEntryInput } from '../watch/schema.ts'
+import type { Routes } from './check-routes.ts'
 
 const ClusterName = z
   .string()
@@ -69,6 +70,7 @@ export interface SinkConfig {
 /** A checked configuration. */
 export interface Config extends Omit<ConfigFile, 'sinks'> {
   sinks: SinkConfig[]
+  routes: Routes
 }
 
 function isPort(port: number): boolean {

@@ -41,18 +41,25 @@ export const When = z.strictObject({
 })
 export type When = z.infer<typeof When>
 
+/** Sinks by name, each with what the rule says for it; its type checks that. */
+const SinkOptions = z.record(z.string(), z.unknown())
+
+/** One sink, or several: by name, or as a map from names to options. The names remain. */
+const To = z
+  .union([
+    z.string(),
+    z.array(z.union([z.string(), SinkOptions])).min(1, 'is an empty list: name a sink'),
+    SinkOptions,
+  ])
+  .transform((to) => [to].flat().flatMap((it) => (typeof it === 'string' ? [it] : Object.keys(it))))
+
 /** One entry of `rules:`. */
 export const Rule = z.strictObject({
   name: Name,
   /** Without it every event matches. */
   when: When.optional(),
   drop: z.boolean().optional(),
-  to: z
-    .union([
-      z.string().transform((sink) => [sink]),
-      z.array(z.string()).min(1, 'is an empty list: name a sink'),
-    ])
-    .optional(),
+  to: To.optional(),
 })
 export type Rule = z.infer<typeof Rule>
 

@@ -45,6 +45,7 @@ const config: Config = {
   watch: [{ kind: 'Pod' }],
   sinks: [{ name: 'out', ...sink }],
   rules: [{ name: 'all', when: { kind: 'Pod', namespace }, to: ['out'] }],
+  routes: new Map(),
 }
 
 /** Notes when the watch is opened. */

@@ -1,0 +1,48 @@
+import type { SchemaIssue, SinkType } from '../sink/index.ts'
+import type { ConfigDocument } from './document.ts'
+import { problemsOf } from './issues.ts'
+import type { Problem } from './problem.ts'
+import { targetsOf } from './targets.ts'
+
+/** Rule → sink → the options that the rule has for it, as the sink type's schema made them. */
+export type Routes = ReadonlyMap<string, ReadonlyMap<string, unknown>>
+
+/** Checks what rules say for their sinks (`to: [{ oncall: { channel: "#shop" } }]`), each by the sink's type. */
+export async function checkRoutes(
+  document: ConfigDocument,
+  typeOf: (sink: string) => SinkType | undefined,
+): Promise<{ routes: Routes; problems: Problem[] }> {
+  const routes = new Map<string, Map<string, unknown>>()
+  const problems: Problem[] = []
+  for (const [index] of (document.at(['rules'])?.items ?? []).entries()) {
+    const name = String(document.at(['rules', index, 'name'])?.value)
+    const options = new Map<string, unknown>()
+    for (const target of targetsOf(document, index)) {
+      const type = typeOf(target.sink)
+      if (!type || options.has(target.sink)) continue
+      const checked = await checkRoute(type, target.options)
+      if ('value' in checked) options.set(target.sink, checked.value)
+      else {
+        const subject = { document, schema: type.route, prefix: target.path }
+        problems.push(...problemsOf(subject, checked.issues))
+      }
+    }
+    routes.set(name, options)
+  }
+  return { routes, problems }
+}
+
+type Checked = { value: unknown } | { issues: readonly SchemaIssue[] }
+
+/** A type without a schema of its own takes nothing. */
+async function checkRoute({ type, route }: SinkType, options: unknown): Promise<Checked> {
+  if (route) {
+    const result = (await route['~standard'].validate(options)) as Partial<Record<'value' | 'issues', never>>
+    return result.issues ? { issues: result.issues } : { value: result.value }
+  }
+  const isMap = typeof options === 'object' && options !== null && !Array.isArray(options)
+  if (!isMap) return { issues: [{ message: 'must be a map of options' }] }
+  const [key] = Object.keys(options)
+  if (key === undefined) return { value: {} }
+  return { issues: [{ message: `is no option: sinks of type ${type} have none in a rule`, path: [key] }] }
+}

@@ -1,0 +1,31 @@
+import type { ConfigDocument, Path } from './document.ts'
+import type { Located } from './yaml-tree.ts'
+
+/** A sink that a rule names, with the options that the rule has for it. */
+export interface Target {
+  sink: string
+  /** Where it is named. */
+  path: Path
+  /** True when it is named by a key. */
+  atKey: boolean
+  /** An empty map when the rule says nothing more. */
+  options: unknown
+}
+
+/** The sinks that stand in a rule's `to`, in any of its forms; nothing for what is none. */
+export function targetsOf(document: ConfigDocument, rule: number): Target[] {
+  const path = ['rules', rule, 'to']
+  const to = document.at(path)
+  if (!to) return []
+  return to.items ? to.items.flatMap((item, at) => namesIn(item, [...path, at])) : namesIn(to, path)
+}
+
+function namesIn({ value, entries }: Located, path: Path): Target[] {
+  if (typeof value === 'string') return [{ sink: value, path, atKey: false, options: {} }]
+  return [...(entries ?? [])].map(([sink, entry]) => ({
+    sink,
+    path: [...path, sink],
+    atKey: true,
+    options: entry.value.value ?? {},
+  }))
+}

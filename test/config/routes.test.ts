@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { defineSink, type SinkType } from '../../src/sink/index.ts'
+import { loadText, tellings } from './load-text.ts'
+
+const chat = defineSink({
+  apiVersion: 1,
+  type: 'chat',
+  config: z.strictObject({}),
+  route: z.strictObject({
+    channel: z.string().startsWith('#', 'must begin with "#"').default('#all'),
+    mode: z.enum(['thread', 'message']).optional(),
+  }),
+  open: () => {
+    throw new Error('not opened here')
+  },
+}) as SinkType
+
+const sinkTypes = {
+  chat: async () => chat,
+  plain: async () => ({ ...chat, type: 'plain', route: undefined }) as unknown as SinkType,
+}
+
+const withTo = (to: string) =>
+  `watch: [Pod]\nsinks: { a: { type: chat }, b: { type: plain } }\nrules:\n  - { name: r, to: ${to} }`
+
+async function routesOf(to: string): Promise<unknown> {
+  const loaded = await loadText(withTo(to), { sinkTypes })
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
+  expect(loaded.config.rules[0]?.to).toEqual([...loaded.config.routes.get('r')!.keys()])
+  return Object.fromEntries(loaded.config.routes.get('r') ?? [])
+}
+
+test('a rule names its sinks in several forms, with or without options for each', async () => {
+  expect(await routesOf('a')).toEqual({ a: { channel: '#all' } })
+  expect(await routesOf('[a, b]')).toEqual({ a: { channel: '#all' }, b: {} })
+  expect(await routesOf('[{ a: { channel: "#shop" } }, b]')).toEqual({ a: { channel: '#shop' }, b: {} })
+  expect(await routesOf('{ a: { mode: thread }, b: }')).toEqual({
+    a: { channel: '#all', mode: 'thread' },
+    b: {},
+  })
+})
+
+test.each([
+  ['[{ a: { channel: shop } }]', ['4:37 "channel" must begin with "#"']],
+  ['[{ a: { chanel: "#shop" } }]', ['4:28 unknown key "chanel"']],
+  ['{ a: { mode: threat } }', ['4:33 "mode" must be thread or message']],
+  ['[{ b: { channel: "#shop" } }]', ['4:37 "channel" is no option: sinks of type plain have none in a rule']],
+  ['[{ c: {} }]', ['4:23 there is no sink "c"']],
+  ['[a, { a: {} }]', ['4:26 "a" stands here twice']],
+  ['[{ a: thread }]', ['4:26 "a" must be a map of keys and values, not text']],
+])('to: %s', async (to, expected) => {
+  const told = await tellings(withTo(to), { sinkTypes })
+  expect(told.filter((it) => !it.includes('no rule sends'))).toEqual(expected)
+})
