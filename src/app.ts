@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { builtInSinks } from '../sinks/index.ts'
-import type { Config } from './config/schema.ts'
+import type { Config, SinkConfig } from './config/schema.ts'
 import type { Delivery } from './delivery.ts'
-import { type Logger, silentLog } from './log.ts'
+import { type Logger, silentLog, withFields } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { connectHops } from './pipeline.ts'
 import { createCommitLine } from './queue/commit-line.ts'
@@ -22,8 +22,11 @@ import { compilePattern } from './rules/pattern.ts'
 import type { Vitals } from './server/health.ts'
 import { type HealthServer, startServer } from './server/http.ts'
 import { startAtZero } from './server/samples.ts'
-import { laneByObject, type Sink, type SinkContext, type SinkType } from './sink/index.ts'
+import { laneByObject, type SinkContext, type SinkType } from './sink/index.ts'
+import { laneName } from './sink/lane.ts'
+import { watchSinkHealth } from './sink-health.ts'
 import { createSinkMetrics } from './sink-metrics.ts'
+import { openSinkSet } from './sink-set.ts'
 import { userAgent } from './version.ts'
 import type { ClusterClient } from './watch/cluster-client.ts'
 import { createWatchManager, type WatchManager } from './watch/manager.ts'
@@ -51,6 +54,8 @@ export interface App {
   metrics: Metrics
   watches: WatchManager | undefined
   lanes: Lanes
+  /** Opens sinks anew whose options are others now; their lanes are tried at once. */
+  reopenSinks(configs: readonly SinkConfig[]): Promise<void>
   /** Stops reading, finishes the commit, finishes or gives back what is in flight; gives how many deliveries still wait. */
   stop(): Promise<{ pending: number }>
 }
@@ -108,18 +113,25 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const salt = await readSalt(connections.lanes, keys)
   const gate = createMemoryGate({ redis: connections.report, keys, metrics, log })
   opened.defer(() => gate.close())
-  const render = createRender({ routeOf: () => ({}), contentOf: ({ words }) => contentOfWords(words) })
-  const contextOf = (name: string, type: string): SinkContext => ({
+  const types = await loadSinkTypes(options)
+  const typeOf = (sink: string) => types.get(sink) as SinkType
+  const render = createRender({
+    routeOf: (rule, sink) => config.routes.get(rule)?.get(sink),
+    contentOf: ({ words }, sink) => contentOfWords(words, typeOf(sink).escape),
+  })
+  const contextOf = (name: string): SinkContext => ({
     name,
     cluster,
-    log,
-    metrics: createSinkMetrics(metrics.registry, type, name),
+    log: withFields(log, { sink: name }),
+    metrics: createSinkMetrics(metrics.registry, typeOf(name).type, name),
     store: createKeyValueStore(connections.report, keys, name),
     userAgent,
     clock: CLOCK,
   })
-  const sinks = role === 'watch' ? new Map<string, Sink>() : await openSinks(options, contextOf)
-  const laneOf = await laneChooser(options, render)
+  const delivered = role === 'watch' ? [] : config.sinks
+  const sinkSet = await openSinkSet(delivered, { typeOf, contextOf, log })
+  opened.defer(() => sinkSet.close())
+  const laneOf = chooseLane(config, typeOf, render)
   const line = createCommitLine({
     redis: connections.commit,
     room: gate.room,
@@ -160,7 +172,8 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
         queueConnection: connections.queue,
         workerConnection: connections.worker,
         keys,
-        sinks,
+        sinks: sinkSet.sinks,
+        maxBatchOf: (sink) => typeOf(sink).maxBatch,
         render,
         policy: { maxAgeMs: MAX_AGE_MS, maxTries: MAX_TRIES },
         deliverTimeoutMs: DELIVER_TIMEOUT_MS,
@@ -182,10 +195,13 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     },
   })
 
+  const health = watchSinkHealth(sinkSet.sinks, { log, clock: CLOCK, statuses: lanes.statuses })
+  opened.defer(() => health.close())
+  const sinkStatuses = () => health.merge(lanes.statuses())
   vitals = () => ({
     nowMs: CLOCK.now(),
     watches: watches?.statuses() ?? [],
-    sinks: lanes.statuses(),
+    sinks: sinkStatuses(),
     redisTrouble: line.trouble() ?? (connections.commit.status === 'ready' ? undefined : 'no connection'),
     redisFull: gate.isClosed(),
     stopping,
@@ -196,7 +212,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     role,
     () => ({
       watches: watches?.statuses() ?? [],
-      sinks: lanes.statuses(),
+      sinks: sinkStatuses(),
       ...(gate.isClosed() && { backPressure: true as const }),
     }),
   )
@@ -206,14 +222,21 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     metrics,
     watches,
     lanes,
+    async reopenSinks(configs) {
+      const reopened = await sinkSet.reopen(configs)
+      if (reopened.length === 0) return
+      lanes.tryNow(reopened)
+      health.ask(reopened)
+    },
     async stop() {
       stopping = true
+      health.close()
       await watches?.close()
       await lanes.close(GRACE_MS)
       const pending = await gauges.close()
       await reporter.close()
       gate.close()
-      await Promise.all([...sinks.values()].map((sink) => sink.close()))
+      await sinkSet.close()
       await client?.close()
       await server?.close()
       for (const connection of Object.values(connections)) connection.disconnect()
@@ -222,35 +245,27 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   }
 }
 
-function sinkTypeOf(type: string, { sinkTypes = {} }: AppOptions): Promise<SinkType> {
-  const own = sinkTypes[type]
-  return own ? Promise.resolve(own) : builtInSinks[type as keyof typeof builtInSinks]()
-}
-
-async function openSinks(
-  options: AppOptions,
-  contextOf: (name: string, type: string) => SinkContext,
-): Promise<Map<string, Sink>> {
-  const sinks = new Map<string, Sink>()
-  for (const { name, type, options: own } of options.config.sinks) {
-    const sinkType = await sinkTypeOf(type, options)
-    sinks.set(name, await sinkType.open(own, contextOf(name, type)))
-  }
-  return sinks
+/** The types of the configured sinks, by the sinks' names. */
+async function loadSinkTypes({ config, sinkTypes = {} }: AppOptions): Promise<Map<string, SinkType>> {
+  const types = new Map<string, SinkType>()
+  for (const { name, type } of config.sinks)
+    types.set(name, sinkTypes[type] ?? (await builtInSinks[type as keyof typeof builtInSinks]()))
+  return types
 }
 
 /** `<sink>/<lane>`: the sink's own choice, or one of a few by the object's uid. */
-async function laneChooser(options: AppOptions, render: Render): Promise<(delivery: Delivery) => string> {
-  const choosers = new Map<string, (delivery: Delivery) => string>()
-  for (const { name, type, options: own } of options.config.sinks) {
-    const { lane } = await sinkTypeOf(type, options)
-    choosers.set(
-      name,
-      (delivery) => `${name}/${lane ? lane(render(delivery, 0), own) : laneByObject(delivery.event)}`,
-    )
+function chooseLane(
+  { sinks }: Config,
+  typeOf: (sink: string) => SinkType,
+  render: Render,
+): (delivery: Delivery) => string {
+  const options = new Map(sinks.map((it) => [it.name, it.options]))
+  return (delivery) => {
+    const { sink } = delivery
+    const type = options.has(sink) ? typeOf(sink) : undefined
+    const lane = type?.lane ? laneName(() => type.lane?.(render(delivery, 0), options.get(sink))) : undefined
+    return `${sink}/${lane ?? laneByObject(delivery.event)}`
   }
-  return (delivery) =>
-    choosers.get(delivery.sink)?.(delivery) ?? `${delivery.sink}/${laneByObject(delivery.event)}`
 }
 
 async function serve(

@@ -8,6 +8,16 @@ export type { Logger } from './sink/index.ts'
 /** Says nothing; for tests and for commands that print their own output. */
 export const silentLog: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 
+/** A logger whose lines all carry these fields. */
+export function withFields(log: Logger, fields: object): Logger {
+  return {
+    debug: (own, message) => log.debug({ ...fields, ...own }, message),
+    info: (own, message) => log.info({ ...fields, ...own }, message),
+    warn: (own, message) => log.warn({ ...fields, ...own }, message),
+    error: (own, message) => log.error({ ...fields, ...own }, message),
+  }
+}
+
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 

@@ -62,6 +62,16 @@ export function createMetrics() {
       'sink',
       'reason',
     ]),
+    noted: counter('deliveries_noted_total', 'Deliveries in an unusual form: in a digest, cut, plainer.', [
+      'sink',
+      'note',
+    ]),
+    ambiguous: counter(
+      'deliveries_ambiguous_total',
+      'Failures after which nobody knows whether the delivery arrived: its repeat may be a duplicate.',
+      ['sink'],
+    ),
+    failingTargets: gauge('sink_failing_targets', 'Channels or topics of the sink that fail.', ['sink']),
     pending: gauge('deliveries_pending', 'Deliveries waiting in lanes.', ['sink']),
     oldestPending: gauge('deliveries_oldest_pending_seconds', 'Age of the oldest waiting delivery.', [
       'sink',

@@ -30,6 +30,8 @@ export interface SinkStatus {
   healthy: boolean
   /** Objects that fail while others pass: tried alone, with pauses. */
   aside: number
+  /** Lanes whose target (a channel, a topic) fails. */
+  failingTargets: number
   lastDeliveredMs?: number
   lastError?: string
   lastErrorMs?: number

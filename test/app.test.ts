@@ -25,7 +25,7 @@ test('a start that fails closes what it had opened', async () => {
     redis: { url: redis.url },
     server: { host: '127.0.0.1', port },
     watch: [{ kind: 'Pod' }],
-    sinks: [{ name: 'out', type: 'never', options: {} }],
+    sinks: [{ name: 'out', type: 'never', options: {}, source: '' }],
     rules: [{ name: 'all', when: {}, to: ['out'] }],
     routes: new Map(),
   }

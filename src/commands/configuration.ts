@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { findConfig } from '../config/find.ts'
-import { type LoadOptions, loadConfig } from '../config/load.ts'
+import { type Loaded, type LoadOptions, loadConfig } from '../config/load.ts'
 import { formatProblems, type Problem } from '../config/problem.ts'
 import { reasonOf, STANDARD_INPUT, textOf } from '../config/read-text.ts'
 import type { Config } from '../config/schema.ts'
@@ -17,6 +17,10 @@ export interface Configuration {
   warnings: readonly Problem[]
   /** The warnings with their lines, for people. */
   shownWarnings: string
+  /** What its `${file:…}` were read from: absolute paths. */
+  files: readonly string[]
+  /** Reads it anew, with what those files hold now. */
+  reload(): Promise<Loaded>
 }
 
 /** The file that the arguments mean, `-` for the standard input; undefined when there is none. */
@@ -38,11 +42,18 @@ export async function readConfiguration(
   const text = named === undefined ? starter : await readConfigurationText(named)
   const folder = file === undefined ? process.cwd() : dirname(resolve(file))
   const shown = file ?? 'built-in starter'
-  const readSecret = (path: string) => readFileSync(resolve(folder, path), 'utf8')
-  const loaded = await loadConfig({ file: shown, text, env: process.env, readFile: readSecret, sinkTypes })
+  const files = new Set<string>()
+  const readSecret = (path: string) => {
+    const secret = readFileSync(resolve(folder, path), 'utf8')
+    files.add(resolve(folder, path))
+    return secret
+  }
+  const reload = () => loadConfig({ file: shown, text, env: process.env, readFile: readSecret, sinkTypes })
+  const loaded = await reload()
   if (loaded.ok) {
     const { config, warnings } = loaded
-    return { config, file, warnings, shownWarnings: showProblems(warnings, text) }
+    const shownWarnings = showProblems(warnings, text)
+    return { config, file, warnings, shownWarnings, files: [...files], reload }
   }
   throw badConfiguration(shown, loaded.problems, text)
 }

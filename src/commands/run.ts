@@ -12,6 +12,7 @@ import { kubeconfigOptions, loadCluster } from './cluster-access.ts'
 import { clusterName } from './cluster-name.ts'
 import { type CommandLog, commandLog, tellWarnings } from './command-log.ts'
 import { configurationFile, readConfiguration } from './configuration.ts'
+import { followFiles } from './follow-files.ts'
 import type { RunOptions } from './run-options.ts'
 import { openRunRedis } from './run-redis.ts'
 import { firstSignal, outputClosed } from './signals.ts'
@@ -81,6 +82,8 @@ async function start(
   if (client) stack.defer(() => client.close())
   const shared = { config, cluster, role: options.role, redisUrl: redis.url, log }
   const app = await startApp({ ...shared, ...(client && { client }) })
+  const following = followFiles(configuration, app, output)
+  stack.defer(() => following.close())
   if (ending.aborted) return app
   const unused = demo ? unusedInDemo(configuration.config) : []
   if (output.format === 'text')

@@ -113,7 +113,8 @@ function sinks({ instances, ledger, atMs }: StatusReport): string {
     const failing = views.find(({ healthy }) => !healthy)
     const unseen = delivering ? 'not in use' : 'stopped'
     const aside = views.reduce((sum, view) => sum + view.aside, 0)
-    const well = aside === 0 ? 'ok' : `ok but ${aside}`
+    const partly = aside + Math.max(0, ...views.map((view) => view.failingTargets ?? 0))
+    const well = partly === 0 ? 'ok' : `ok but ${partly}`
     const health = views.length === 0 ? unseen : failing ? 'failing' : well
     const latest = views.toSorted((a, b) => (b.lastErrorMs ?? 0) - (a.lastErrorMs ?? 0))[0]
     const oldest = counts.oldestMs === undefined ? '-' : duration(atMs - counts.oldestMs)

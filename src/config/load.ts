@@ -110,7 +110,7 @@ async function checkSinks(
     }
     const result = await checkSink(name, sinkType, options, document)
     if ('problems' in result) problems.push(...result.problems)
-    else sinks.push({ name, type, options: result.value })
+    else sinks.push({ name, type, options: result.value, source: JSON.stringify(section) })
   }
   return { sinks, problems }
 }

@@ -65,6 +65,8 @@ export interface SinkConfig {
   name: string
   type: string
   options: unknown
+  /** Its section as it was read, secrets included: another one means other options. Never to be shown. */
+  source: string
 }
 
 /** A checked configuration. */

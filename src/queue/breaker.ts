@@ -5,6 +5,8 @@ export interface Breaker {
   succeeded(sinceMs: number): boolean
   /** The whole sink failed; nobody needs to ask again before `afterMs`. Gives the pause. */
   failed(afterMs?: number): number
+  /** Whatever made it fail may be over: the next lane asks. */
+  reset(): void
   /** A probe ended without saying anything of the sink. */
   released(): void
 }
@@ -48,6 +50,9 @@ export function createBreaker(clock: { now(): number }, random: () => number): B
       const pauseMs = Math.min(Math.max(afterMs ?? 0, backoffMs), MAX_ASKED_PAUSE_MS)
       openUntilMs = now + pauseMs
       return pauseMs
+    },
+    reset() {
+      openUntilMs = clock.now()
     },
     released() {
       probing = false

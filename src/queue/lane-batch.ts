@@ -23,10 +23,13 @@ export interface Head {
   entries: Map<string, { count: number; settled: Set<number> }>
   /** There may be more behind its last entry. */
   more: boolean
+  /** Of the objects in it, about. */
+  bytes: number
 }
 
 /** How many entries are read at once; each holds at most 60 deliveries. */
 const ENTRIES = 4
+const MORE_ENTRIES = 16
 /** Beyond that a lane waits for what is set aside at its head. */
 const MAX_ENTRIES = 200
 /** A failure longer ago is no part of an outage: nobody tried meanwhile. Sinks may ask for pauses of an hour. */
@@ -37,7 +40,7 @@ export async function readHead(redis: Redis, keys: Keys, lane: string, nowMs: nu
     redis,
     keys,
     lane,
-    { items: [], failingSinceMs: undefined, entries: new Map(), more: true },
+    { items: [], failingSinceMs: undefined, entries: new Map(), more: true, bytes: 0 },
     nowMs,
   )
 }
@@ -51,9 +54,10 @@ export async function readOn(
   nowMs: number,
 ): Promise<Head> {
   const last = [...head.entries.keys()].at(-1)
+  const count = last === undefined ? ENTRIES : MORE_ENTRIES
   const [[, rows], [, progress]] = (await redis
     .pipeline()
-    .xrangeBuffer(keys.lane(lane), last === undefined ? '-' : `(${last}`, '+', 'COUNT', ENTRIES)
+    .xrangeBuffer(keys.lane(lane), last === undefined ? '-' : `(${last}`, '+', 'COUNT', count)
     .hgetall(keys.progress(lane))
     .exec()) as [[null, [Buffer, Buffer[]][]], [null, Record<string, string>]]
   const { failing, failed } = progress
@@ -63,9 +67,10 @@ export async function readOn(
     failingSinceMs: recent ? Number(failing) : undefined,
     entries: new Map(head.entries),
     more: false,
+    bytes: head.bytes,
   }
   for (const [id, fields] of rows) addEntry(next, id.toString(), fieldOf(fields, 'z'), progress)
-  next.more = rows.length === ENTRIES && next.entries.size < MAX_ENTRIES
+  next.more = rows.length === count && next.entries.size < MAX_ENTRIES
   return next
 }
 
@@ -77,6 +82,7 @@ function addEntry(head: Head, entryId: string, payload: Buffer, progress: Record
     if (settled.has(place)) continue
     const { uid, time } = delivery.event
     const tries = Number(progress[triesField({ entryId, place })] ?? 0)
+    head.bytes += delivery.objectJson.length
     head.items.push({ delivery, uid, observedAtMs: Date.parse(time), entryId, place, tries })
   }
 }

@@ -66,9 +66,10 @@ export async function takeTurn(
       let batch = pick()
       if (batch.length === 0) {
         head = await readHead(redis, keys, lane, clock.now())
-        for (batch = pick(); batch.length === 0 && head.more; batch = pick())
-          head = await readOn(redis, keys, lane, head, clock.now())
+        batch = pick()
       }
+      for (; wantsMore(batch, head, single ? 1 : outlet.batchSize); batch = pick())
+        head = await readOn(redis, keys, lane, head, clock.now())
       const [first] = batch
       // What is set aside is left to the sweeper's next call.
       if (!first) return { kind: 'empty' }
@@ -82,7 +83,7 @@ export async function takeTurn(
       const settled = await settle(redis, keys, settlement, token, next)
       if (settled === 'fenced') return { kind: 'delayed', detail: 'another worker took this lane over' }
       token = next
-      note(parts, outlet, verdict, startedMs)
+      note(parts, outlet, lane, verdict, startedMs)
       if (signal.aborted) break
       head.items = withoutSettled(head.items, verdict)
       othersFirst = wasAside
@@ -92,7 +93,7 @@ export async function takeTurn(
       ) {
         if (batch.length === 1) suspects.failed(first.uid, performance.now())
         memory.set(lane, { failedMs: performance.now(), nothing: !verdict.answered })
-        return { kind: 'delayed', ...delayMs(parts, outlet, verdict.failure) }
+        return { kind: 'delayed', ...delayMs(parts, outlet, lane, verdict.failure) }
       }
       if (verdict.answered) {
         memory.delete(lane)
@@ -117,7 +118,15 @@ function leavesToOthers({ suspects }: Outlet, item: Item, lateMs: number): boole
   return suspects.isKnown(item.uid) && lateMs < PROBE_GRACE_MS
 }
 
-const NOTHING_READ: Head = { items: [], failingSinceMs: undefined, entries: new Map(), more: false }
+/** Entries that were written one by one are many for a batch; large ones are enough sooner. */
+const ENOUGH_BYTES = 4 * 1024 * 1024
+
+function wantsMore(batch: readonly Item[], head: Head, size: number): boolean {
+  if (!head.more || batch.length >= size) return false
+  return batch.length === 0 || head.bytes < ENOUGH_BYTES
+}
+
+const NOTHING_READ: Head = { items: [], failingSinceMs: undefined, entries: new Map(), more: false, bytes: 0 }
 
 /** What is left, in order: what waits behind an event that was given up was not sent with its batch. */
 function withoutSettled(items: readonly Item[], { delivered, dead }: Verdict<Item>): Item[] {

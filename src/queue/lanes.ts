@@ -9,12 +9,15 @@ import { FIRST_BATCH, type Outlet, setHealthy } from './outlet.ts'
 import { createShare } from './share.ts'
 import { createSuspects } from './suspects.ts'
 import { sweep, watchClock } from './sweeper.ts'
+import { createFailingTargets } from './targets.ts'
 import { createWaker } from './waker.ts'
 
 export interface Lanes {
   /** Says that these lanes have work. Returns at once; a wake-up that gets lost is made up for by the sweeper. */
   wake(lanes: readonly string[]): void
   statuses(): SinkStatus[]
+  /** The options of these sinks changed: whatever made their lanes wait may be over. */
+  tryNow(sinks: readonly string[]): void
   /** Stops taking turns, gives those under way `graceMs`, and hands the rest to other processes. */
   close(graceMs: number): Promise<void>
 }
@@ -25,6 +28,8 @@ export interface LanesParts extends TurnParts {
   workerConnection: Redis
   /** What to deliver to; without any, this process only wakes lanes. */
   sinks: ReadonlyMap<string, Sink>
+  /** For sinks that make one thing of many deliveries: how many they take at once. */
+  maxBatchOf?(sink: string): number | undefined
   random(): number
   onOutOfMemory(): void
   /** How many processes deliver, this one included. */
@@ -66,7 +71,9 @@ export function createLanes(parts: LanesParts): Lanes {
         sink,
         healthy: true,
         passedMs: Number.NEGATIVE_INFINITY,
-        batchSize: FIRST_BATCH,
+        batchSize: parts.maxBatchOf?.(name) ?? FIRST_BATCH,
+        takesAll: parts.maxBatchOf?.(name) !== undefined,
+        targets: createFailingTargets(),
         // Pauses are not the wall clock's business: it may jump.
         breaker: createBreaker(performance, parts.random),
         suspects: createSuspects(parts.random),
@@ -87,6 +94,10 @@ export function createLanes(parts: LanesParts): Lanes {
   return {
     wake: waker.wake,
     statuses: () => [...outlets.values()].map(statusOf),
+    tryNow(sinks) {
+      for (const sink of sinks) outlets.get(sink)?.breaker.reset()
+      queue.promoteJobs().catch(() => {})
+    },
     async close(graceMs) {
       clearInterval(sweeper)
       await worker?.close(graceMs)
@@ -188,11 +199,13 @@ function backoffMs(attempts: number, error: Error | undefined, random: () => num
   return Math.ceil(capMs * (0.5 + random() / 2))
 }
 
-function statusOf({ name, healthy, suspects, lastDeliveredMs, lastError, lastErrorMs }: Outlet): SinkStatus {
+function statusOf(outlet: Outlet): SinkStatus {
+  const { name, healthy, suspects, targets, lastDeliveredMs, lastError, lastErrorMs } = outlet
   return {
     sink: name,
     healthy,
     aside: suspects.count(),
+    failingTargets: targets.count(),
     ...(lastDeliveredMs !== undefined && { lastDeliveredMs }),
     ...(lastError !== undefined && { lastError }),
     ...(lastErrorMs !== undefined && { lastErrorMs }),

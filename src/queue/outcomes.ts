@@ -1,4 +1,4 @@
-import type { Outcome, Reason, Scope } from '../sink/index.ts'
+import type { Note, Outcome, Reason, Scope } from '../sink/index.ts'
 
 /** One delivery of a batch, and how often it failed alone before. */
 export interface Tried {
@@ -14,6 +14,10 @@ export interface Verdict<T extends Tried> {
   tried: { item: T; tries: number }[]
   /** The sink took or refused something: it is there. */
   answered: boolean
+  /** How many were delivered in an unusual way. */
+  notes: ReadonlyMap<Note, number>
+  /** How many failures may have been deliveries. */
+  ambiguous: number
   /** Set when the sink left something for later by its own pacing. */
   laterMs?: number
   /** Set when something must be tried again, or was given up because nothing gets through: the lane pauses. */
@@ -60,7 +64,14 @@ export function judge<T extends Tried>(
 ): Verdict<T> {
   const succeeded = outcomes.some(({ kind }) => kind === 'delivered')
   const refused = outcomes.some((it) => it.kind === 'rejected' && it.reason !== 'render')
-  const verdict: Verdict<T> = { delivered: [], dead: [], tried: [], answered: succeeded || refused }
+  const verdict: Verdict<T> = {
+    delivered: [],
+    dead: [],
+    tried: [],
+    answered: succeeded || refused,
+    notes: notesOf(outcomes),
+    ambiguous: outcomes.filter((it) => it.kind === 'retry' && it.ambiguous).length,
+  }
   const alive = lane.othersSucceed || succeeded
   const blocked = new Set<string>()
   for (const [i, item] of batch.entries()) {
@@ -81,6 +92,14 @@ export function judge<T extends Tried>(
     }
   }
   return verdict
+}
+
+function notesOf(outcomes: readonly Outcome[]): Map<Note, number> {
+  const notes = new Map<Note, number>()
+  for (const outcome of outcomes)
+    if (outcome.kind === 'delivered' && outcome.note)
+      notes.set(outcome.note, (notes.get(outcome.note) ?? 0) + 1)
+  return notes
 }
 
 /** Nothing got through for as long as the policy allows, and this one waited all that time. */

@@ -6,6 +6,7 @@ import type { Breaker } from './breaker.ts'
 import type { Item } from './lane-batch.ts'
 import type { Failure, Verdict } from './outcomes.ts'
 import type { Suspects } from './suspects.ts'
+import type { FailingTargets } from './targets.ts'
 
 /** A sink that lanes deliver to, with what this process knows of it. */
 export interface Outlet {
@@ -13,9 +14,12 @@ export interface Outlet {
   sink: Sink
   breaker: Breaker
   suspects: Suspects
+  targets: FailingTargets
   healthy: boolean
   /** How many deliveries the next batch takes: as many as the sink manages in about a second. */
   batchSize: number
+  /** It makes one thing of many deliveries: it gets as many as wait, whatever time that takes. */
+  takesAll: boolean
   /** When it took something last, by a clock that never jumps. */
   passedMs: number
   /** Why it fails. */
@@ -39,6 +43,7 @@ const RECENTLY_MS = 10_000
 
 /** A small batch repeats little after a crash, a large one costs little: time decides. */
 export function adaptBatchSize(outlet: Outlet, tookMs: number): void {
+  if (outlet.takesAll) return
   if (tookMs > SLOW_BATCH_MS) outlet.batchSize = Math.max(1, outlet.batchSize >> 1)
   else if (tookMs < QUICK_BATCH_MS) outlet.batchSize = Math.min(MAX_BATCH, outlet.batchSize * 2)
 }
@@ -74,6 +79,7 @@ export function setAside(
 export function note(
   { metrics, clock, log }: OutletParts,
   outlet: Outlet,
+  lane: string,
   verdict: Verdict<Item>,
   startedMs: number,
 ): void {
@@ -86,6 +92,10 @@ export function note(
     outlet.lastDeliveredMs = now
     outlet.passedMs = performance.now()
   }
+  for (const [kind, n] of verdict.notes) metrics.noted.inc({ sink, note: kind }, n)
+  if (verdict.ambiguous > 0) metrics.ambiguous.inc({ sink }, verdict.ambiguous)
+  if (verdict.delivered.length > 0 && outlet.targets.passed(lane))
+    log.info({ sink, lane }, 'the target takes deliveries again')
   if (verdict.answered && outlet.breaker.succeeded(startedMs)) {
     if (!outlet.healthy) log.info({ sink }, 'the sink takes deliveries again')
     setHealthy(metrics, outlet, true)
@@ -112,6 +122,7 @@ export function setHealthy(metrics: Metrics, outlet: Outlet, healthy: boolean): 
 export function delayMs(
   { metrics, clock, log }: OutletParts,
   outlet: Outlet,
+  lane: string,
   { reason, detail: said, scope, afterMs }: Failure,
 ): { afterMs?: number; detail: string } {
   const detail = redactText(said)
@@ -120,6 +131,11 @@ export function delayMs(
   outlet.lastErrorMs = clock.now()
   // A failure of single events while nothing succeeds is one of the sink, too; one of a target stays with its lane.
   const othersSucceed = outlet.passedMs > performance.now() - RECENTLY_MS
+  if (scope === 'target' && reason !== 'rate-limited') {
+    if (outlet.targets.failed(lane, reason))
+      log.warn({ sink: outlet.name, lane, reason, detail }, 'a target of the sink fails; its deliveries wait')
+    if (!othersSucceed) setHealthy(metrics, outlet, false)
+  }
   if (scope === 'target' || (scope === 'event' && othersSucceed))
     return { ...(afterMs !== undefined && { afterMs }), detail }
   if (outlet.healthy || outlet.failure !== reason)

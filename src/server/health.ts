@@ -72,10 +72,12 @@ function watchDetail(watch: WatchStatus): string | undefined {
   return lastError === undefined ? (PHASES[phase] ?? phase) : printable(inPlainWords(lastError))
 }
 
-function sinkDetail({ healthy, aside, lastError }: SinkStatus): string | undefined {
+function sinkDetail({ healthy, aside, failingTargets, lastError }: SinkStatus): string | undefined {
   const why = lastError === undefined ? '' : `: ${printable(inPlainWords(lastError))}`
-  if (healthy && aside === 0) return undefined
   if (!healthy) return `but the sink fails, and its deliveries wait${why}`
+  if (failingTargets > 0)
+    return `but ${failingTargets} of its targets ${failingTargets === 1 ? 'fails' : 'fail'}, and what goes there waits${why}`
+  if (aside === 0) return undefined
   return `but ${aside} ${aside === 1 ? 'object fails' : 'objects fail'} while others pass${why}`
 }
 

@@ -1,5 +1,5 @@
 import type { Metrics } from '../metrics.ts'
-import type { Reason } from '../sink/index.ts'
+import type { Note, Reason } from '../sink/index.ts'
 import type { WatchStatus } from '../status.ts'
 import { isReady, type Vitals } from './health.ts'
 
@@ -16,6 +16,8 @@ const REASONS = Object.keys({
   render: true,
   unknown: true,
 } satisfies Record<Reason, true>)
+
+const NOTES = Object.keys({ digest: true, truncated: true, fallback: true } satisfies Record<Note, true>)
 
 const RELIST_CAUSES = ['expired', 'regression', 'quick-end', 'unreadable']
 const RECONNECT_CAUSES = ['end', 'network', 'expired', 'unreadable', 'fenced', 'position-lost']
@@ -37,6 +39,8 @@ export function startAtZero(
     metrics.pending.set({ sink }, 0)
     metrics.oldestPending.set({ sink }, 0)
     metrics.deadLetters.set({ sink }, 0)
+    metrics.ambiguous.inc({ sink }, 0)
+    for (const note of NOTES) metrics.noted.inc({ sink, note }, 0)
     for (const reason of REASONS) {
       metrics.retried.inc({ sink, reason }, 0)
       metrics.dead.inc({ sink, reason }, 0)
@@ -52,7 +56,10 @@ export function sampleVitals(metrics: Metrics, { watches, sinks }: Vitals): void
     metrics.watchReady.set({ watch: status.title }, isReady(status) ? 1 : 0)
     if (hasSource(status)) startWatchAtZero(metrics, status.title)
   }
-  for (const { sink, healthy } of sinks) metrics.sinkHealthy.set({ sink }, healthy ? 1 : 0)
+  for (const { sink, healthy, failingTargets } of sinks) {
+    metrics.sinkHealthy.set({ sink }, healthy ? 1 : 0)
+    metrics.failingTargets.set({ sink }, failingTargets)
+  }
 }
 
 /** Before that, a title is only what the configuration calls the kind. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { EventHeader } from '../event.ts'
 
 /** How many lanes a sink has by default. */
@@ -8,4 +9,20 @@ export function laneByObject({ uid }: Pick<EventHeader, 'uid'>, lanes = LANES): 
   let hash = 0x811c9dc5
   for (let i = 0; i < uid.length; i++) hash = Math.imul(hash ^ uid.charCodeAt(i), 0x01000193)
   return String((hash >>> 0) % lanes)
+}
+
+const LANE_NAME = /^[\w.#@-]{1,100}$/
+
+/**
+ * A lane's name as a sink chose it; a hash of what does not fit into keys and labels. Undefined when the choice failed: the
+ * delivery tells why when it is rendered.
+ */
+export function laneName(choose: () => string | undefined): string | undefined {
+  try {
+    const name = choose()
+    if (name === undefined || LANE_NAME.test(name)) return name
+    return createHash('sha256').update(name).digest('hex').slice(0, 32)
+  } catch {
+    return undefined
+  }
 }

@@ -43,7 +43,7 @@ const config: Config = {
   redis: { url: redisUrl },
   server: false,
   watch: [{ kind: 'Pod' }],
-  sinks: [{ name: 'out', ...sink }],
+  sinks: [{ name: 'out', source: '', ...sink }],
   rules: [{ name: 'all', when: { kind: 'Pod', namespace }, to: ['out'] }],
   routes: new Map(),
 }

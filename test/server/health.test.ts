@@ -46,7 +46,7 @@ test.each<[string, Partial<Vitals>, boolean]>([
   ],
   ['a kind is not installed yet', { watches: [{ ...WATCH, phase: 'waiting-for-kind' }] }, true],
   ['another process works on a watch', { watches: [STANDBY] }, true],
-  ['a sink fails', { sinks: [{ sink: 's', healthy: false, aside: 0 }] }, true],
+  ['a sink fails', { sinks: [{ sink: 's', healthy: false, aside: 0, failingTargets: 0 }] }, true],
   ['it stops', { stopping: true }, false],
 ])('ready: %s', (_name, change, ready) => {
   expect(isOk(readiness({ ...VITALS, ...change }))).toBe(ready)
@@ -73,11 +73,11 @@ test.each<[Partial<Vitals>, string]>([
     '[-]watch pods failed: nobody listens at 10.0.0.1:6443',
   ],
   [
-    { sinks: [{ sink: 'hook', healthy: false, aside: 0 }] },
+    { sinks: [{ sink: 'hook', healthy: false, aside: 0, failingTargets: 0 }] },
     '[+]sink hook ok, but the sink fails, and its deliveries wait',
   ],
   [
-    { sinks: [{ sink: 'hook', healthy: false, aside: 0, lastError: 'network: ENOTFOUND' }] },
+    { sinks: [{ sink: 'hook', healthy: false, aside: 0, failingTargets: 0, lastError: 'network: ENOTFOUND' }] },
     '[+]sink hook ok, but the sink fails, and its deliveries wait: network: the name cannot be resolved',
   ],
   [{ stopping: true }, '[-]running failed: it is stopping'],

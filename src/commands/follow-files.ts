@@ -1,0 +1,21 @@
+import type { App } from '../app.ts'
+import { watchFiles } from '../rotation.ts'
+import type { CommandLog } from './command-log.ts'
+import type { Configuration } from './configuration.ts'
+
+/** Opens sinks anew when a file that stands in the configuration as `${file:…}` changes: that is how secrets are rotated. */
+export function followFiles(
+  { files, reload }: Configuration,
+  app: Pick<App, 'reopenSinks'>,
+  { log }: CommandLog,
+): { close(): void } {
+  return watchFiles(files, async () => {
+    const loaded = await reload()
+    if (loaded.ok) await app.reopenSinks(loaded.config.sinks)
+    else {
+      const [problem] = loaded.problems
+      const where = problem && `${problem.file}:${problem.line}:${problem.column}: ${problem.message}`
+      log.error({ problem: where }, 'a file that the configuration refers to changed, and is not good now')
+    }
+  })
+}
