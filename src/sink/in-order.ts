@@ -8,7 +8,8 @@ export interface InOrderOptions {
 
 /**
  * Delivers a batch message by message: those of one object one after the other, different objects side by side. After a
- * `retry` the later ones of that object are not sent; after a `retry` of the whole sink nothing more is. Never throws.
+ * `retry` or `later` the later ones of that object are not sent; after a `retry` of the whole sink nothing more is. Never
+ * throws: a template that fails is a `rejected`, anything else that is thrown a `retry`.
  */
 export async function deliverInOrder(
   batch: readonly Message[],
@@ -27,9 +28,8 @@ export async function deliverInOrder(
       if (signal.aborted) stopped ??= STOPPED
       const outcome = stopped ?? blocked ?? (await attempt(batch[i] as Message))
       outcomes[i] = outcome
-      if (outcome.kind !== 'retry') continue
-      blocked = outcome
-      if (outcome.scope === 'sink') stopped ??= outcome
+      if (outcome.kind === 'retry' || outcome.kind === 'later') blocked = outcome
+      if (outcome.kind === 'retry' && outcome.scope === 'sink') stopped ??= outcome
     }
   }
 
@@ -37,6 +37,8 @@ export async function deliverInOrder(
     try {
       return await post(message, signal)
     } catch (error) {
+      const fault = renderFault(error)
+      if (fault) return fault
       if (signal.aborted) return STOPPED
       return {
         kind: 'retry',
@@ -53,6 +55,12 @@ export async function deliverInOrder(
 
   await Promise.all(Array.from({ length: Math.min(concurrency, chains.length) }, work))
   return outcomes
+}
+
+/** What a template's fault means for its message; undefined for anything else that was thrown. */
+export function renderFault(error: unknown): Outcome | undefined {
+  if (!(error instanceof Error) || error.name !== 'TemplateFault') return undefined
+  return { kind: 'rejected', reason: 'render', detail: error.message.slice(0, 2_048) }
 }
 
 const STOPPED: Outcome = {

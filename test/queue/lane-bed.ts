@@ -72,7 +72,13 @@ export async function startLaneBed() {
 
   function work(
     sinks: Record<string, Sink>,
-    options: { maxAgeMs?: number; maxTries?: number; deliverTimeoutMs?: number; budgetMs?: number } = {},
+    options: {
+      maxAgeMs?: number
+      maxTries?: number
+      deliverTimeoutMs?: number
+      budgetMs?: number
+      maxBatch?: number
+    } = {},
   ) {
     const open = () => openRedis(server.url, 'work', silentLog)
     const connections = [open(), open(), open()] as const
@@ -83,6 +89,7 @@ export async function startLaneBed() {
       workerConnection: connections[2],
       keys,
       sinks: new Map(Object.entries(sinks)),
+      maxBatchOf: () => options.maxBatch,
       render: createRender({ routeOf: () => ({}), contentOf: ({ words }) => contentOfWords(words) }),
       policy: { maxAgeMs: options.maxAgeMs ?? 86_400_000, maxTries: options.maxTries ?? 5 },
       deliverTimeoutMs: options.deliverTimeoutMs ?? 30_000,

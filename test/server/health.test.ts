@@ -77,7 +77,9 @@ test.each<[Partial<Vitals>, string]>([
     '[+]sink hook ok, but the sink fails, and its deliveries wait',
   ],
   [
-    { sinks: [{ sink: 'hook', healthy: false, aside: 0, failingTargets: 0, lastError: 'network: ENOTFOUND' }] },
+    {
+      sinks: [{ sink: 'hook', healthy: false, aside: 0, failingTargets: 0, lastError: 'network: ENOTFOUND' }],
+    },
     '[+]sink hook ok, but the sink fails, and its deliveries wait: network: the name cannot be resolved',
   ],
   [{ stopping: true }, '[-]running failed: it is stopping'],

@@ -1,0 +1,109 @@
+import { expect, test } from 'vitest'
+import { deliverInOrder, type Message, type Outcome, type Sink } from '../../src/sink/index.ts'
+import { waitFor } from '../wait-for.ts'
+import { DELIVERED, numbered, scriptedSink, startLaneBed } from './lane-bed.ts'
+
+const LATER: Outcome = { kind: 'later', afterMs: 100 }
+
+test('a sink that paces itself gets the rest when it said, in order, without a failure or a try', async () => {
+  await using it = await startLaneBed()
+  await it.put('chat/a', ...numbered('a', 12))
+  const took: string[] = []
+  const comingsMs: number[] = []
+  const sink: Sink = {
+    async deliver(batch) {
+      comingsMs.push(performance.now())
+      took.push(...batch.slice(0, 5).map(({ event }) => `${event.name}@${event.resourceVersion}`))
+      expect(batch.every(({ attempt }) => attempt === 0)).toBe(true)
+      return batch.map((_, i) => (i < 5 ? DELIVERED : LATER))
+    },
+    async close() {},
+  }
+  const lanes = it.work({ chat: sink })
+  lanes.wake(['chat/a'])
+  await it.drained('chat')
+  expect(took).toEqual(numbered('a', 12))
+  expect(comingsMs).toHaveLength(3)
+  expect(comingsMs[1]! - comingsMs[0]!).toBeGreaterThanOrEqual(100)
+  expect(lanes.statuses()).toMatchObject([{ healthy: true, aside: 0, failingTargets: 0 }])
+  expect(lanes.statuses()[0]).not.toHaveProperty('lastError')
+  expect((await it.ledger()).balanced).toBe(true)
+})
+
+test('what comes after a message that was left for later waits with it', async () => {
+  await using it = await startLaneBed()
+  await it.put('chat/a', 'a@1', 'b@1', 'a@2', 'b@2')
+  let first = true
+  const took: string[] = []
+  const post = async ({ event }: Message): Promise<Outcome> => {
+    const isLater = first && event.name === 'a'
+    if (isLater) first = false
+    else took.push(`${event.name}@${event.resourceVersion}`)
+    return isLater ? LATER : DELIVERED
+  }
+  const sink: Sink = {
+    deliver: (batch, signal) => deliverInOrder(batch, { concurrency: 2 }, post, signal),
+    async close() {},
+  }
+  it.work({ chat: sink }).wake(['chat/a'])
+  await it.drained('chat')
+  expect(took.filter((name) => name.startsWith('a'))).toEqual(['a@1', 'a@2'])
+})
+
+test('a target that fails delays its lane alone, burns no attempt, and is told until it is mended', async () => {
+  await using it = await startLaneBed()
+  await it.put('chat/closed', ...numbered('a', 3))
+  await it.put('chat/open', ...numbered('b', 40))
+  let invited = false
+  const refusal: Outcome = {
+    kind: 'retry',
+    reason: 'config',
+    detail: 'not_in_channel',
+    scope: 'target',
+    afterMs: 60_000,
+  }
+  const sink = scriptedSink(({ event }) => (event.name === 'a' && !invited ? refusal : DELIVERED))
+  const lanes = it.work({ chat: sink })
+  lanes.wake(['chat/closed', 'chat/open'])
+  const isTold = () => {
+    const [status] = lanes.statuses()
+    return status?.healthy === true && status.failingTargets === 1 && status.lastDeliveredMs !== undefined
+  }
+  await waitFor(isTold, { what: 'one target to fail while the sink is well' })
+  await waitFor(async () => (await it.ledger()).sinks['chat']?.delivered === 40, {
+    what: 'the open channel to get everything',
+  })
+  expect(lanes.statuses()).toMatchObject([{ lastError: 'config: not_in_channel' }])
+  expect((await it.ledger()).sinks['chat']).toMatchObject({ delivered: 40, dead: 0, pending: 3 })
+  // Its pause is a minute; options that changed end it.
+  invited = true
+  lanes.tryNow(['chat'])
+  await it.drained('chat')
+  expect(sink.took.filter((name) => name.startsWith('a'))).toEqual(numbered('a', 3))
+  expect(lanes.statuses()).toMatchObject([{ failingTargets: 0 }])
+})
+
+test('a sink whose only target fails is not well', async () => {
+  await using it = await startLaneBed()
+  await it.put('chat/closed', 'a@1')
+  const sink = scriptedSink(() => ({ kind: 'retry', reason: 'config', detail: 'archived', scope: 'target' }))
+  const lanes = it.work({ chat: sink })
+  lanes.wake(['chat/closed'])
+  await waitFor(() => lanes.statuses()[0]?.healthy === false, { what: 'the sink to be told as failing' })
+})
+
+test('a sink that makes one thing of many gets as many as wait, though they were written one by one', async () => {
+  await using it = await startLaneBed()
+  for (const name of numbered('a', 100)) await it.put('chat/a', name)
+  const sizes: number[] = []
+  const sink: Sink = {
+    async deliver(batch: readonly Message[]) {
+      sizes.push(batch.length)
+      return batch.map(() => ({ kind: 'delivered', note: 'digest' }))
+    },
+    async close() {},
+  }
+  it.work({ chat: sink }, { maxBatch: 500 }).wake(['chat/a'])
+  await it.drained('chat')
+  expect(sizes).toEqual([100])
+})
