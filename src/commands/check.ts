@@ -1,11 +1,13 @@
 import { builtInSinks } from '../app.ts'
 import type { Config } from '../config/schema.ts'
 import { compilePattern } from '../rules/pattern.ts'
+import type { SinkType } from '../sink/index.ts'
 import { userAgent } from '../version.ts'
 import { connectCluster } from '../watch/connect.ts'
 import { discover } from '../watch/discovery.ts'
 import { findKubeconfig, type KubeconfigOptions } from '../watch/kubeconfig.ts'
 import { planSources, type WatchPlan } from '../watch/plan.ts'
+import { checkSinks } from './check-sinks.ts'
 import { kubeconfigOptions, loadCluster } from './cluster-access.ts'
 import { clusterName } from './cluster-name.ts'
 import { configurationFile, readConfiguration } from './configuration.ts'
@@ -19,7 +21,10 @@ interface CheckOptions {
   strict?: boolean
 }
 
-/** Tells everything that is wrong with the configuration; asks the cluster, when there is one, whether the kinds exist. */
+/**
+ * Tells everything that is wrong with the configuration; asks the cluster, when there is one, whether the kinds exist, and
+ * the sinks whether deliveries could succeed.
+ */
 export async function check(options: CheckOptions): Promise<number> {
   const configuration = await readConfiguration(configurationFile(options.config), builtInSinks)
   const { config, file, warnings } = configuration
@@ -32,7 +37,9 @@ export async function check(options: CheckOptions): Promise<number> {
     process.stdout.write(`${name} has ${counted(plan.problems.length, 'problem')}\n`)
     return 2
   }
-  const count = warnings.length + (plan?.waiting.length ?? 0)
+  const sinks = options.offline ? undefined : await checkSinks(config, typeOf, config.cluster ?? 'check')
+  if (sinks) process.stdout.write(sinks.text)
+  const count = warnings.length + (plan?.waiting.length ?? 0) + (sinks?.warnings ?? 0)
   const parts = [
     counted(config.watch.length, 'watch entry', 'watch entries'),
     counted(config.sinks.length, 'sink'),
@@ -42,6 +49,10 @@ export async function check(options: CheckOptions): Promise<number> {
   process.stdout.write(`${name} is ${verdict}: ${parts.join(', ')}\n`)
   if (unasked) process.stdout.write(`(the cluster was not asked whether the kinds exist: ${unasked})\n`)
   return options.strict && count > 0 ? 1 : 0
+}
+
+function typeOf(type: string): Promise<SinkType> {
+  return builtInSinks[type as keyof typeof builtInSinks]()
 }
 
 function reasonNotToAsk({ offline, context }: CheckOptions, kubeconfig: KubeconfigOptions) {

@@ -74,7 +74,7 @@ function describeProgram(exit: (code: number) => void): Command {
   configurable(program.command('check'))
     .description('say everything that is wrong with the configuration, and what it would watch')
     .option('--context <name>', 'context of the kubeconfig')
-    .option('--offline', "don't ask the cluster")
+    .option('--offline', "don't ask the cluster and the sinks")
     .option('--strict', 'warnings are failures: exit code 1')
     .action(async (options) => exit(await (await import('./check.ts')).check(options)))
 

@@ -1,0 +1,55 @@
+import type { Config } from '../config/schema.ts'
+import { silentLog } from '../log.ts'
+import { printable } from '../printable.ts'
+import type { Health, KeyValueStore, SinkType } from '../sink/index.ts'
+import { askHealth } from '../sink-health.ts'
+import { userAgent } from '../version.ts'
+
+/** Asks every sink whether deliveries could succeed; nothing is delivered. Gives the lines to print and how many are not well. */
+export async function checkSinks(
+  { sinks }: Pick<Config, 'sinks'>,
+  typeOf: (type: string) => Promise<SinkType>,
+  cluster: string,
+): Promise<{ text: string; warnings: number }> {
+  const answers = await Promise.all(
+    sinks.map(async ({ name, type, options }) => ({ name, type, health: await ask(name, type, options) })),
+  )
+
+  async function ask(name: string, type: string, options: unknown): Promise<Health> {
+    try {
+      const sink = await (await typeOf(type)).open(options, {
+        name,
+        cluster,
+        log: silentLog,
+        metrics: { counter: () => () => {}, gauge: () => () => {} },
+        store: passingStore(),
+        userAgent,
+        clock: Date,
+      })
+      try {
+        return await askHealth(sink, new AbortController().signal)
+      } finally {
+        await sink.close().catch(() => {})
+      }
+    } catch (error) {
+      return { ok: false, reason: 'config', detail: (error as Error).message }
+    }
+  }
+
+  const lines = answers.flatMap(({ name, type, health }) => {
+    if (!health.ok) return [`  warning: sink ${name} (${type}): ${printable(health.detail)}\n`]
+    return (health.warnings ?? []).map((it) => `  warning: sink ${name} (${type}): ${printable(it)}\n`)
+  })
+  return { text: lines.join(''), warnings: lines.length }
+}
+
+/** A check keeps nothing: what is stored is gone with it. */
+function passingStore(): KeyValueStore {
+  const values = new Map<string, string>()
+  return {
+    get: async (key) => values.get(key),
+    set: async (key, value) => void values.set(key, value),
+    add: async (key, value) => !values.has(key) && values.set(key, value) !== undefined,
+    delete: async (key, value) => (value === undefined || values.get(key) === value) && values.delete(key),
+  }
+}
