@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { builtInSinks } from '../sinks/index.ts'
+import { routeOf } from './config/check-routes.ts'
 import type { Config, SinkConfig } from './config/schema.ts'
 import type { Delivery } from './delivery.ts'
 import { type Logger, silentLog, withFields } from './log.ts'
@@ -116,7 +117,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const types = await loadSinkTypes(options)
   const typeOf = (sink: string) => types.get(sink) as SinkType
   const render = createRender({
-    routeOf: (rule, sink) => config.routes.get(rule)?.get(sink),
+    routeOf: (rule, sink) => routeOf(config.routes, rule, sink),
     contentOf: ({ words }, sink) => contentOfWords(words, typeOf(sink).escape),
   })
   const contextOf = (name: string): SinkContext => ({

@@ -7,18 +7,25 @@ import { targetsOf } from './targets.ts'
 /** Rule → sink → the options that the rule has for it, as the sink type's schema made them. */
 export type Routes = ReadonlyMap<string, ReadonlyMap<string, unknown>>
 
+/** Stands for rules that are not there any more while deliveries of theirs still wait: no rule has this name. */
+const NO_RULE = ''
+
+export function routeOf(routes: Routes, rule: string, sink: string): unknown {
+  return routes.get(rule)?.get(sink) ?? routes.get(NO_RULE)?.get(sink)
+}
+
 /** Checks what rules say for their sinks (`to: [{ oncall: { channel: "#shop" } }]`), each by the sink's type. */
 export async function checkRoutes(
   document: ConfigDocument,
-  typeOf: (sink: string) => SinkType | undefined,
+  types: ReadonlyMap<string, SinkType>,
 ): Promise<{ routes: Routes; problems: Problem[] }> {
-  const routes = new Map<string, Map<string, unknown>>()
+  const routes = new Map<string, Map<string, unknown>>([[NO_RULE, await defaultsOf(types)]])
   const problems: Problem[] = []
   for (const [index] of (document.at(['rules'])?.items ?? []).entries()) {
     const name = String(document.at(['rules', index, 'name'])?.value)
     const options = new Map<string, unknown>()
     for (const target of targetsOf(document, index)) {
-      const type = typeOf(target.sink)
+      const type = types.get(target.sink)
       if (!type || options.has(target.sink)) continue
       const checked = await checkRoute(type, target.options)
       if ('value' in checked) options.set(target.sink, checked.value)
@@ -30,6 +37,15 @@ export async function checkRoutes(
     routes.set(name, options)
   }
   return { routes, problems }
+}
+
+async function defaultsOf(types: ReadonlyMap<string, SinkType>): Promise<Map<string, unknown>> {
+  const defaults = new Map<string, unknown>()
+  for (const [sink, type] of types) {
+    const checked = await checkRoute(type, {})
+    if ('value' in checked) defaults.set(sink, checked.value)
+  }
+  return defaults
 }
 
 type Checked = { value: unknown } | { issues: readonly SchemaIssue[] }

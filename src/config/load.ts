@@ -43,7 +43,7 @@ export async function loadConfig({ file, text, env, readFile, sinkTypes }: LoadO
     : problemsOf({ document, schema: ConfigFile, prefix: [] }, parsed.error.issues)
   const types = await loadTypes(document, sinkTypes)
   const { sinks, problems: sinkProblems } = await checkSinks(document, types, sinkTypes)
-  const { routes, problems: routeProblems } = await checkRoutes(document, (sink) => types.get(sink))
+  const { routes, problems: routeProblems } = await checkRoutes(document, types)
   const found = [...issues, ...sinkProblems, ...routeProblems, ...crossCheck(draftOf(root), document)]
   const told = [...document.problems, ...found.filter((problem) => !document.isEcho(problem))]
   const problems = told.map((problem) => withoutSecrets(problem, root.secrets))

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
+import { routeOf } from '../../src/config/check-routes.ts'
 import { defineSink, type SinkType } from '../../src/sink/index.ts'
 import { loadText, tellings } from './load-text.ts'
 
@@ -39,6 +40,16 @@ test('a rule names its sinks in several forms, with or without options for each'
     a: { channel: '#all', mode: 'thread' },
     b: {},
   })
+})
+
+test('what still waits for a rule that is gone gets the defaults of its sink', async () => {
+  const loaded = await loadText(withTo('[{ a: { channel: "#shop" } }, b]'), { sinkTypes })
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
+  const { routes } = loaded.config
+  expect(['r', 'gone'].map((rule) => routeOf(routes, rule, 'a'))).toEqual([
+    { channel: '#shop' },
+    { channel: '#all' },
+  ])
 })
 
 test.each([
