@@ -8,7 +8,8 @@ export interface InOrderOptions {
 
 /**
  * Delivers a batch message by message: those of one object one after the other, different objects side by side. After a
- * `retry` the later ones of that object are not sent; after a `retry` of the whole sink nothing more is. Never throws.
+ * `retry` or `later` the later ones of that object are not sent; after a `retry` of the whole sink nothing more is. A template
+ * that fails is a `rejected` with reason `render`. Never throws.
  */
 export async function deliverInOrder(
   batch: readonly Message[],
@@ -27,9 +28,9 @@ export async function deliverInOrder(
       if (signal.aborted) stopped ??= STOPPED
       const outcome = stopped ?? blocked ?? (await attempt(batch[i] as Message))
       outcomes[i] = outcome
-      if (outcome.kind !== 'retry') continue
+      if (outcome.kind !== 'retry' && outcome.kind !== 'later') continue
       blocked = outcome
-      if (outcome.scope === 'sink') stopped ??= outcome
+      if (outcome.kind === 'retry' && outcome.scope === 'sink') stopped ??= outcome
     }
   }
 
@@ -37,6 +38,8 @@ export async function deliverInOrder(
     try {
       return await post(message, signal)
     } catch (error) {
+      const fault = renderFault(error)
+      if (fault) return fault
       if (signal.aborted) return STOPPED
       return {
         kind: 'retry',
@@ -53,6 +56,12 @@ export async function deliverInOrder(
 
   await Promise.all(Array.from({ length: Math.min(concurrency, chains.length) }, work))
   return outcomes
+}
+
+/** By its name: the core and a sink package may each have a copy of the class. */
+function renderFault(error: unknown): Outcome | undefined {
+  if (!(error instanceof Error) || error.name !== 'TemplateFault') return undefined
+  return { kind: 'rejected', reason: 'render', detail: error.message }
 }
 
 const STOPPED: Outcome = {
