@@ -24,6 +24,7 @@ export function openOutput(output: NodeJS.WriteStream, format: StdoutConfig['for
   const text = format === 'text' || (format === 'auto' && output.isTTY === true)
   const colour = output.isTTY === true && !process.env['NO_COLOR']
   let broken: Error | undefined
+  let closed = false
   // When the reader stalls, a write stays in the stream's buffer: what comes again must not be added once more.
   let unanswered: Write | undefined
   output.on('error', (error: Error) => {
@@ -38,7 +39,7 @@ export function openOutput(output: NodeJS.WriteStream, format: StdoutConfig['for
   }
 
   /** Waits until the stream has taken it; gives what to answer otherwise. */
-  async function settle(it: Write, signal: AbortSignal): Promise<Outcome | undefined> {
+  async function settle(it: Write, signal: AbortSignal): Promise<Retry | undefined> {
     unanswered = it
     const error = await Promise.race([it.taken, whenAborted(signal)])
     if (error === ABORTED) return STALLED
@@ -47,17 +48,23 @@ export function openOutput(output: NodeJS.WriteStream, format: StdoutConfig['for
   }
 
   async function deliver(batch: readonly Message[], signal: AbortSignal): Promise<Outcome[]> {
+    if (closed) return batch.map(() => CLOSED)
     const earlier = unanswered
     const fault = broken ? gone(broken) : earlier && (await settle(earlier, signal))
-    if (fault) return batch.map(() => fault)
+    if (fault) return batch.map(({ id }) => (earlier?.ids.has(id) ? { ...fault, ambiguous: true } : fault))
     const rest = batch.filter(({ id }) => !earlier?.ids.has(id))
     if (rest.length === 0) return batch.map(() => DELIVERED)
-    const failure = signal.aborted ? STALLED : await settle(write(rest), signal)
+    const failure = signal.aborted ? STALLED : maybe(await settle(write(rest), signal))
     const failed = new Set(failure ? rest : [])
     return batch.map((it) => (failure && failed.has(it) ? failure : DELIVERED))
   }
 
-  return { deliver, async close() {} }
+  return {
+    deliver,
+    async close() {
+      closed = true
+    },
+  }
 }
 
 const ABORTED = Symbol('aborted')
@@ -70,15 +77,23 @@ function whenAborted(signal: AbortSignal): Promise<typeof ABORTED> {
   })
 }
 
+type Retry = Extract<Outcome, { kind: 'retry' }>
+
+/** What was handed to the stream may come out, however that ended. */
+function maybe(failure: Retry | undefined): Retry | undefined {
+  return failure && { ...failure, ambiguous: true }
+}
+
 const DELIVERED: Outcome = { kind: 'delivered' }
-const STALLED: Outcome = {
+const STALLED: Retry = {
   kind: 'retry',
   reason: 'timeout',
   detail: 'the reader of standard output has stalled',
   scope: 'sink',
 }
+const CLOSED: Outcome = { kind: 'retry', reason: 'unknown', detail: 'the sink is closed', scope: 'sink' }
 
-function gone({ code, message }: NodeJS.ErrnoException): Outcome {
+function gone({ code, message }: NodeJS.ErrnoException): Retry {
   const detail = `nobody reads standard output (${code ?? message})`
   return { kind: 'retry', reason: 'network', detail, scope: 'sink' }
 }

@@ -57,7 +57,10 @@ export async function deliverInOrder(
   return outcomes
 }
 
-/** What a template's fault means for its message; undefined for anything else that was thrown. */
+/**
+ * What a template's fault means for its message; undefined for anything else that was thrown. Known by its name: a sink
+ * package may have a copy of the class.
+ */
 export function renderFault(error: unknown): Outcome | undefined {
   if (!(error instanceof Error) || error.name !== 'TemplateFault') return undefined
   return { kind: 'rejected', reason: 'render', detail: error.message.slice(0, 2_048) }

@@ -1,0 +1,13 @@
+export {
+  type Check,
+  type CheckResult,
+  conformance,
+  describeReport,
+  type Report,
+  runConformance,
+} from './conformance.ts'
+export { type LogEntry, memoryStore, type TestContext, testContext } from './context.ts'
+export { ConformanceFault } from './fault.ts'
+export { type HostileMessage, hostileMessages } from './hostile.ts'
+export { idsIn, type MessageParts, messageOf, type SampleOptions, sampleMessages } from './messages.ts'
+export type { Faults, Setup, Target } from './target.ts'

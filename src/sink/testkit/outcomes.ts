@@ -1,0 +1,87 @@
+import type { Message } from '../message.ts'
+import type { Note, Outcome, Reason, Scope } from '../outcome.ts'
+
+const REASONS: Readonly<Record<Reason, true>> = {
+  network: true,
+  timeout: true,
+  'rate-limited': true,
+  'server-error': true,
+  auth: true,
+  config: true,
+  gone: true,
+  rejected: true,
+  expired: true,
+  render: true,
+  unknown: true,
+}
+const SCOPES: Readonly<Record<Scope, true>> = { event: true, target: true, sink: true }
+const NOTES: Readonly<Record<Note, true>> = { digest: true, truncated: true, fallback: true }
+const MAX_DETAIL_BYTES = 2_048
+
+/** What is wrong with the answer to a batch: its length, its shapes, the order of each object. */
+export function faultsOfAnswer(batch: readonly Message[], answer: unknown): string[] {
+  if (!Array.isArray(answer)) return [`deliver gave ${shown(answer)} in place of a list of outcomes`]
+  if (answer.length !== batch.length)
+    return [`deliver gave ${answer.length} outcomes for ${batch.length} messages`]
+  return [
+    ...answer.flatMap((it: unknown, i) => faultsOfOutcome(it).map((fault) => `outcome ${i}: ${fault}`)),
+    ...faultsOfOrder(batch, answer as Outcome[]),
+  ]
+}
+
+/** What is wrong with the shape of an outcome. */
+export function faultsOfOutcome(outcome: unknown): string[] {
+  if (typeof outcome !== 'object' || outcome === null) return [`${shown(outcome)} is no outcome`]
+  const { kind, note, reason, detail, scope, afterMs, ambiguous } = outcome as Record<string, unknown>
+  const faults: string[] = []
+  const refuse = (isFault: boolean, fault: string) => void (isFault && faults.push(fault))
+  switch (kind) {
+    case 'delivered':
+      refuse(note !== undefined && !isOneOf(NOTES, note), `the note ${shown(note)} is none of the contract's`)
+      return faults
+    case 'later':
+      refuse(!isDelay(afterMs), `afterMs is ${shown(afterMs)}, not a number of milliseconds from 0`)
+      return faults
+    case 'retry':
+      refuse(!isOneOf(SCOPES, scope), `the scope ${shown(scope)} is none of event, target, sink`)
+      refuse(afterMs !== undefined && !isDelay(afterMs), `afterMs is ${shown(afterMs)}`)
+      refuse(ambiguous !== undefined && ambiguous !== true, `ambiguous is ${shown(ambiguous)}, not true`)
+      break
+    case 'rejected':
+      break
+    default:
+      return [`the kind ${shown(kind)} is none of delivered, later, retry, rejected`]
+  }
+  refuse(!isOneOf(REASONS, reason), `the reason ${shown(reason)} is none of the contract's`)
+  refuse(typeof detail !== 'string' || detail === '', `detail is ${shown(detail)}, not a text that tells why`)
+  refuse(
+    typeof detail === 'string' && Buffer.byteLength(detail) > MAX_DETAIL_BYTES,
+    `detail has more than ${MAX_DETAIL_BYTES} bytes`,
+  )
+  return faults
+}
+
+/** What comes behind a `retry` or `later` of its object must not be delivered: it would overtake. */
+function faultsOfOrder(batch: readonly Message[], outcomes: readonly Outcome[]): string[] {
+  const held = new Map<string, number>()
+  return batch.flatMap(({ event }, i) => {
+    const { kind } = outcomes[i] ?? {}
+    const before = held.get(event.uid)
+    if (kind === 'retry' || kind === 'later') held.set(event.uid, before ?? i)
+    return before !== undefined && kind === 'delivered'
+      ? [`outcome ${i} is delivered, though outcome ${before} of the same object is not`]
+      : []
+  })
+}
+
+function isOneOf(closed: object, value: unknown): boolean {
+  return typeof value === 'string' && Object.hasOwn(closed, value)
+}
+
+function isDelay(value: unknown): boolean {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0
+}
+
+function shown(value: unknown): string {
+  return JSON.stringify(value)?.slice(0, 200) ?? String(value)
+}

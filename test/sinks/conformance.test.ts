@@ -1,0 +1,20 @@
+import { describe, expect, test } from 'vitest'
+import { builtInSinks } from '../../sinks/index.ts'
+import { conformance } from '../../src/sink/testkit/index.ts'
+import { sinksUnderTest } from './targets/index.ts'
+
+// A new sink needs a line in targets/index.ts, and a file there that says how to start a peer for it.
+for (const { type, setup } of sinksUnderTest) {
+  describe(type.type, () => {
+    for (const { name, run } of conformance(type, setup)) {
+      test(name, { timeout: 60_000 }, async (context) => {
+        const result = await run()
+        if (result.kind === 'skipped') context.skip(result.why)
+      })
+    }
+  })
+}
+
+test('every built-in sink is under test', () => {
+  expect(sinksUnderTest.map(({ type }) => type.type).toSorted()).toEqual(Object.keys(builtInSinks).toSorted())
+})

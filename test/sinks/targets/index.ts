@@ -1,0 +1,17 @@
+import webhook from '../../../sinks/webhook/index.ts'
+import type { SinkType } from '../../../src/sink/index.ts'
+import type { Setup } from '../../../src/sink/testkit/index.ts'
+import { stdoutUnderTest } from './stdout.ts'
+import { webhookSetup } from './webhook.ts'
+
+/** A sink type, and how the conformance kit starts a peer for it. */
+export interface SinkUnderTest {
+  type: SinkType
+  setup: Setup
+}
+
+/** The built-in sinks: a line for each. */
+export const sinksUnderTest: readonly SinkUnderTest[] = [
+  stdoutUnderTest(),
+  { type: webhook as SinkType, setup: webhookSetup },
+]
