@@ -77,7 +77,7 @@ export async function startLaneBed() {
       maxTries?: number
       deliverTimeoutMs?: number
       budgetMs?: number
-      maxBatch?: number
+      maxBatch?: number | undefined
     } = {},
   ) {
     const open = () => openRedis(server.url, 'work', silentLog)
