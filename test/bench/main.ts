@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { startRedis } from '../servers/redis.ts'
 import type { Result, Row } from './row.ts'
+import { growthRows } from './row-growth.ts'
 import { latencyRow } from './row-latency.ts'
 import { memoryRow } from './row-memory.ts'
 import { redisRow } from './row-redis.ts'
@@ -17,6 +18,7 @@ const ROWS: readonly Row[] = [
   memoryRow,
   redisRow,
   startRow,
+  ...growthRows,
 ]
 const NAMES = ROWS.map(({ name }) => name).join(', ')
 const USAGE = `npm run bench -- [--only ROW] [--pairs 5]\n\nrows: ${NAMES}`
@@ -29,7 +31,9 @@ const { values } = parseArgs({
   },
 })
 const pairs = Number(values.pairs)
-const chosen = ROWS.filter(({ name }) => !values.only || values.only === name)
+const chosen = ROWS.filter(
+  ({ name }) => !values.only || values.only === name || name.startsWith(`${values.only}-`),
+)
 if (values.help || chosen.length === 0 || !(Number.isInteger(pairs) && pairs > 0)) {
   console.error(USAGE)
   process.exit(values.help ? 0 : 2)
