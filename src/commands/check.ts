@@ -8,7 +8,7 @@ import { findKubeconfig, type KubeconfigOptions } from '../watch/kubeconfig.ts'
 import { planSources, type WatchPlan } from '../watch/plan.ts'
 import { kubeconfigOptions, loadCluster } from './cluster-access.ts'
 import { clusterName } from './cluster-name.ts'
-import { configurationFile, readConfiguration } from './configuration.ts'
+import { configurationFile, pluginsOff, readConfiguration } from './configuration.ts'
 import { counted } from './table.ts'
 
 interface CheckOptions {
@@ -17,11 +17,14 @@ interface CheckOptions {
   offline?: boolean
   /** Warnings are failures. */
   strict?: boolean
+  /** False with --no-plugins. */
+  plugins?: boolean
 }
 
 /** Tells everything that is wrong with the configuration; asks the cluster, when there is one, whether the kinds exist. */
 export async function check(options: CheckOptions): Promise<number> {
-  const configuration = await readConfiguration(configurationFile(options.config), builtInSinks)
+  const named = configurationFile(options.config)
+  const configuration = await readConfiguration(named, builtInSinks, undefined, pluginsOff(options))
   const { config, file, warnings } = configuration
   process.stdout.write(configuration.shownWarnings)
   const kubeconfig = kubeconfigOptions(config.kubernetes, options.context)

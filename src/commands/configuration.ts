@@ -8,6 +8,7 @@ import { formatProblems, type Problem } from '../config/problem.ts'
 import { reasonOf, STANDARD_INPUT, textOf } from '../config/read-text.ts'
 import type { Config } from '../config/schema.ts'
 import { STARTER } from '../config/starter.ts'
+import type { SinkType } from '../sink/index.ts'
 import { UsageError } from './usage-error.ts'
 
 export interface Configuration {
@@ -17,6 +18,15 @@ export interface Configuration {
   warnings: readonly Problem[]
   /** The warnings with their lines, for people. */
   shownWarnings: string
+  /** The sink types of its plug-ins. */
+  sinkTypes: Readonly<Record<string, SinkType>>
+}
+
+/** What turned plug-ins off; undefined when they are on. */
+export function pluginsOff({ plugins }: { plugins?: boolean }, env = process.env): string | undefined {
+  if (plugins === false) return '--no-plugins'
+  const asked = env['KUBEHERALD_NO_PLUGINS'] ?? ''
+  return ['', '0', 'false'].includes(asked) ? undefined : 'KUBEHERALD_NO_PLUGINS'
 }
 
 /** The file that the arguments mean, `-` for the standard input; undefined when there is none. */
@@ -33,16 +43,18 @@ export async function readConfiguration(
   named: string | undefined,
   sinkTypes: LoadOptions['sinkTypes'],
   starter = STARTER,
+  off: string | undefined = pluginsOff({}),
 ): Promise<Configuration> {
   const file = named === '-' ? STANDARD_INPUT : named
   const text = named === undefined ? starter : await readConfigurationText(named)
   const folder = file === undefined ? process.cwd() : dirname(resolve(file))
   const shown = file ?? 'built-in starter'
   const readSecret = (path: string) => readFileSync(resolve(folder, path), 'utf8')
-  const loaded = await loadConfig({ file: shown, text, env: process.env, readFile: readSecret, sinkTypes })
+  const source = { file: shown, text, env: process.env, readFile: readSecret }
+  const loaded = await loadConfig({ ...source, sinkTypes, pluginsOff: off })
   if (loaded.ok) {
-    const { config, warnings } = loaded
-    return { config, file, warnings, shownWarnings: showProblems(warnings, text) }
+    const { config, warnings, sinkTypes } = loaded
+    return { config, file, warnings, shownWarnings: showProblems(warnings, text), sinkTypes }
   }
   throw badConfiguration(shown, loaded.problems, text)
 }

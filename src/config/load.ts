@@ -6,9 +6,10 @@ import { draftOf } from './draft.ts'
 import type { Interpolation } from './interpolate.ts'
 import { problemsOf } from './issues.ts'
 import { manifestProblem } from './manifest.ts'
+import { loadPlugins } from './plugins.ts'
 import type { Problem } from './problem.ts'
 import { type Config, ConfigFile, type SinkConfig } from './schema.ts'
-import { suggest } from './suggest.ts'
+import { nearest, suggest } from './suggest.ts'
 
 export type SinkTypes = Readonly<Record<string, () => Promise<SinkType>>>
 
@@ -18,14 +19,24 @@ export interface LoadOptions extends Interpolation {
   text: string
   /** Loads a sink type by its name; a configuration loads only those that it names. */
   sinkTypes: SinkTypes
+  /** What turned plug-ins off, such as `--no-plugins`: a configuration that names some is refused. */
+  pluginsOff?: string | undefined
 }
 
 export type Loaded =
-  | { ok: true; config: Config; warnings: Problem[]; document: ConfigDocument }
+  | {
+      ok: true
+      config: Config
+      warnings: Problem[]
+      document: ConfigDocument
+      /** Those of its plug-ins, by the word behind `type:`. */
+      sinkTypes: Readonly<Record<string, SinkType>>
+    }
   | { ok: false /** With at least one error; warnings too. */; problems: Problem[] }
 
 /** Reads and checks a configuration: everything that is wrong with it at once, or one that can be trusted. */
-export async function loadConfig({ file, text, env, readFile, sinkTypes }: LoadOptions): Promise<Loaded> {
+export async function loadConfig(options: LoadOptions): Promise<Loaded> {
+  const { file, text, env, readFile, sinkTypes, pluginsOff } = options
   const folder = dirname(resolve(file))
   const document = readDocument(file, text, { env, readFile: (path) => readFile(resolve(folder, path)) })
   const root = document.at([])
@@ -40,14 +51,23 @@ export async function loadConfig({ file, text, env, readFile, sinkTypes }: LoadO
   const issues = parsed.success
     ? []
     : problemsOf({ document, schema: ConfigFile, prefix: [] }, parsed.error.issues)
-  const { sinks, problems: sinkProblems } = await checkSinks(document, sinkTypes)
-  const found = [...issues, ...sinkProblems, ...crossCheck(draftOf(root), document)]
+  const builtIn = Object.keys(sinkTypes)
+  const plugins = await loadPlugins(document, { folder, builtIn, off: pluginsOff })
+  const known = { ...sinkTypes, ...loaders(plugins.types) }
+  const { sinks, problems: sinkProblems } = await checkSinks(document, known, plugins.problems.length > 0)
+  const found = [...issues, ...plugins.problems, ...sinkProblems, ...crossCheck(draftOf(root), document)]
   const told = [...document.problems, ...found.filter((problem) => !document.isEcho(problem))]
   const problems = told.map((problem) => withoutSecrets(problem, root.secrets))
   const errors = problems.filter(({ severity }) => severity === 'error')
   if (!parsed.success || errors.length > 0) return { ok: false, problems }
   const kubernetes = resolvePath(parsed.data.kubernetes, folder)
-  return { ok: true, config: { ...parsed.data, kubernetes, sinks }, warnings: problems, document }
+  const { plugins: _, ...rest } = parsed.data
+  const config = { ...rest, kubernetes, sinks }
+  return { ok: true, config, warnings: problems, document, sinkTypes: plugins.types }
+}
+
+function loaders(types: Readonly<Record<string, SinkType>>): SinkTypes {
+  return Object.fromEntries(Object.entries(types).map(([name, type]) => [name, async () => type]))
 }
 
 /** Keys such as `x-defaults` hold what anchors share. */
@@ -78,6 +98,7 @@ function notAMap(document: ConfigDocument): Problem {
 async function checkSinks(
   document: ConfigDocument,
   sinkTypes: SinkTypes,
+  pluginsFailed: boolean,
 ): Promise<{ sinks: SinkConfig[]; problems: Problem[] }> {
   const sinks: SinkConfig[] = []
   const problems: Problem[] = []
@@ -85,6 +106,8 @@ async function checkSinks(
     const section = value.value as Record<string, unknown> | null
     if (!value.entries || typeof section?.['type'] !== 'string') continue
     const { type, ...options } = section as { type: string }
+    // It may be that of a plug-in that could not be loaded, which is told already.
+    if (pluginsFailed && !Object.hasOwn(sinkTypes, type) && !nearest(type, Object.keys(sinkTypes))) continue
     const result = await checkSink(name, type, options, document, sinkTypes)
     if ('problems' in result) problems.push(...result.problems)
     else sinks.push({ name, type, options: result.value })
@@ -120,7 +143,11 @@ function unknownType(
   const path = ['sinks', name, 'type']
   const written = document.at(path)?.written
   if (written !== undefined) return document.problem(path, `what ${written} stands for is no sink type`)
-  return document.problem(path, `there is no sink type "${type}"`, {
-    hint: suggest(type, known, 'there are'),
-  })
+  return document.problem(path, `there is no sink type "${type}"`, { hint: typeHint(type, known) })
+}
+
+function typeHint(type: string, known: readonly string[]): string {
+  const hint = suggest(type, known, 'there are')
+  if (nearest(type, known) !== undefined && hint !== undefined) return hint
+  return [...(hint === undefined ? [] : [hint]), 'others come by plug-ins, which plugins: names'].join('; ')
 }
