@@ -46,7 +46,7 @@ export interface AppOptions {
   client?: ClusterClient
   log: Logger
   /** For benches and plug-ins: types beside the built-in ones. */
-  sinkTypes?: Record<string, SinkType>
+  sinkTypes?: Readonly<Record<string, SinkType>>
 }
 
 export interface App {

@@ -10,7 +10,7 @@ import { planSources, type WatchPlan } from '../watch/plan.ts'
 import { checkSinks } from './check-sinks.ts'
 import { kubeconfigOptions, loadCluster } from './cluster-access.ts'
 import { clusterName } from './cluster-name.ts'
-import { configurationFile, readConfiguration } from './configuration.ts'
+import { configurationFile, pluginsOff, readConfiguration } from './configuration.ts'
 import { counted } from './table.ts'
 
 interface CheckOptions {
@@ -19,6 +19,8 @@ interface CheckOptions {
   offline?: boolean
   /** Warnings are failures. */
   strict?: boolean
+  /** False with --no-plugins. */
+  plugins?: boolean
 }
 
 /**
@@ -26,7 +28,8 @@ interface CheckOptions {
  * the sinks whether deliveries could succeed.
  */
 export async function check(options: CheckOptions): Promise<number> {
-  const configuration = await readConfiguration(configurationFile(options.config), builtInSinks)
+  const named = configurationFile(options.config)
+  const configuration = await readConfiguration(named, builtInSinks, undefined, pluginsOff(options))
   const { config, file, warnings } = configuration
   process.stdout.write(configuration.shownWarnings)
   const kubeconfig = kubeconfigOptions(config.kubernetes, options.context)

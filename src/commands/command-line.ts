@@ -50,7 +50,7 @@ function describeProgram(exit: (code: number) => void): Command {
     .showHelpAfterError('(--help explains)')
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'kubeherald: ')) })
 
-  common(program.command('run'))
+  withoutPlugins(common(program.command('run')))
     .description('watch the cluster, apply the rules, deliver (what happens without a command)')
     .option('--context <name>', 'context of the kubeconfig')
     .addOption(
@@ -62,7 +62,7 @@ function describeProgram(exit: (code: number) => void): Command {
     .addHelpText('after', RUN_HELP)
     .action(async (options) => exit(await (await import('./run.ts')).run(options)))
 
-  stateful(program.command('demo'))
+  withoutPlugins(stateful(program.command('demo')))
     .description('watch a small cluster that lives inside this process, to see what it looks like')
     .option('-c, --config <file>', 'rules to try; default: a starter that prints a selection of events')
     .option('--log-level <level>', 'trace, debug, info, warn, error or fatal')
@@ -71,7 +71,7 @@ function describeProgram(exit: (code: number) => void): Command {
       exit(await (await import('./run.ts')).run({ ...options, role: 'all', demo: true })),
     )
 
-  configurable(program.command('check'))
+  withoutPlugins(configurable(program.command('check')))
     .description('say everything that is wrong with the configuration, and what it would watch')
     .option('--context <name>', 'context of the kubeconfig')
     .option('--offline', "don't ask the cluster and the sinks")
@@ -129,6 +129,13 @@ function configurable(command: Command): Command {
   return command.option(
     '-c, --config <file>',
     'default: $KUBEHERALD_CONFIG, else ./kubeherald.yaml; "-" is standard input',
+  )
+}
+
+function withoutPlugins(command: Command): Command {
+  return command.option(
+    '--no-plugins',
+    'refuse a configuration with plugins:, which are code; also $KUBEHERALD_NO_PLUGINS=1',
   )
 }
 

@@ -8,6 +8,7 @@ import { formatProblems, type Problem } from '../config/problem.ts'
 import { reasonOf, STANDARD_INPUT, textOf } from '../config/read-text.ts'
 import type { Config } from '../config/schema.ts'
 import { STARTER } from '../config/starter.ts'
+import type { SinkType } from '../sink/index.ts'
 import { UsageError } from './usage-error.ts'
 
 export interface Configuration {
@@ -21,6 +22,15 @@ export interface Configuration {
   files: readonly string[]
   /** Reads it anew, with what those files hold now. */
   reload(): Promise<Loaded>
+  /** The sink types of its plug-ins. */
+  sinkTypes: Readonly<Record<string, SinkType>>
+}
+
+/** What turned plug-ins off; undefined when they are on. */
+export function pluginsOff({ plugins }: { plugins?: boolean }, env = process.env): string | undefined {
+  if (plugins === false) return '--no-plugins'
+  const asked = env['KUBEHERALD_NO_PLUGINS'] ?? ''
+  return ['', '0', 'false'].includes(asked) ? undefined : 'KUBEHERALD_NO_PLUGINS'
 }
 
 /** The file that the arguments mean, `-` for the standard input; undefined when there is none. */
@@ -37,6 +47,7 @@ export async function readConfiguration(
   named: string | undefined,
   sinkTypes: LoadOptions['sinkTypes'],
   starter = STARTER,
+  off: string | undefined = pluginsOff({}),
 ): Promise<Configuration> {
   const file = named === '-' ? STANDARD_INPUT : named
   const text = named === undefined ? starter : await readConfigurationText(named)
@@ -48,12 +59,13 @@ export async function readConfiguration(
     files.add(resolve(folder, path))
     return secret
   }
-  const reload = () => loadConfig({ file: shown, text, env: process.env, readFile: readSecret, sinkTypes })
+  const source = { file: shown, text, env: process.env, readFile: readSecret }
+  const reload = () => loadConfig({ ...source, sinkTypes, pluginsOff: off })
   const loaded = await reload()
   if (loaded.ok) {
-    const { config, warnings } = loaded
+    const { config, warnings, sinkTypes } = loaded
     const shownWarnings = showProblems(warnings, text)
-    return { config, file, warnings, shownWarnings, files: [...files], reload }
+    return { config, file, warnings, shownWarnings, sinkTypes, files: [...files], reload }
   }
   throw badConfiguration(shown, loaded.problems, text)
 }

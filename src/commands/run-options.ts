@@ -9,4 +9,6 @@ export interface RunOptions {
   logLevel?: string
   /** Watch the demo cluster, even if there is a real one. */
   demo?: boolean
+  /** False with --no-plugins. */
+  plugins?: boolean
 }

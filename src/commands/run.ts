@@ -11,7 +11,7 @@ import { type Begun, describeStart } from './banner.ts'
 import { kubeconfigOptions, loadCluster } from './cluster-access.ts'
 import { clusterName } from './cluster-name.ts'
 import { type CommandLog, commandLog, tellWarnings } from './command-log.ts'
-import { configurationFile, readConfiguration } from './configuration.ts'
+import { configurationFile, pluginsOff, readConfiguration } from './configuration.ts'
 import { followFiles } from './follow-files.ts'
 import type { RunOptions } from './run-options.ts'
 import { openRunRedis } from './run-redis.ts'
@@ -62,7 +62,9 @@ async function start(
   ending: AbortSignal,
 ): Promise<App> {
   const { log } = output
-  const configuration = await readConfiguration(file, builtInSinks, demo && DEMO_STARTER)
+  const starter = demo && DEMO_STARTER
+  const configuration = await readConfiguration(file, builtInSinks, starter, pluginsOff(options))
+  const { sinkTypes } = configuration
   tellWarnings(configuration, output)
   const config = demo ? await demoConfig(configuration.config, file) : configuration.config
   purpose.onlyPrints = config.sinks.every(({ type }) => type === 'stdout')
@@ -80,7 +82,7 @@ async function start(
   ending.throwIfAborted()
   const client = kubeconfig && connectCluster({ ...kubeconfig, userAgent })
   if (client) stack.defer(() => client.close())
-  const shared = { config, cluster, role: options.role, redisUrl: redis.url, log }
+  const shared = { config, cluster, role: options.role, redisUrl: redis.url, log, sinkTypes }
   const app = await startApp({ ...shared, ...(client && { client }) })
   const following = followFiles(configuration, app, output)
   stack.defer(() => following.close())

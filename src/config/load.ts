@@ -1,17 +1,16 @@
 import { dirname, resolve } from 'node:path'
-import type { SchemaIssue, SinkType } from '../sink/index.ts'
+import type { SinkType } from '../sink/index.ts'
 import { checkRoutes } from './check-routes.ts'
+import { checkSinks, loadTypes, type SinkTypes } from './check-sinks.ts'
 import { crossCheck } from './cross-check.ts'
 import { type ConfigDocument, readDocument } from './document.ts'
 import { draftOf } from './draft.ts'
 import type { Interpolation } from './interpolate.ts'
 import { problemsOf } from './issues.ts'
 import { manifestProblem } from './manifest.ts'
+import { loadPlugins } from './plugins.ts'
 import type { Problem } from './problem.ts'
-import { type Config, ConfigFile, type SinkConfig } from './schema.ts'
-import { suggest } from './suggest.ts'
-
-export type SinkTypes = Readonly<Record<string, () => Promise<SinkType>>>
+import { type Config, ConfigFile } from './schema.ts'
 
 export interface LoadOptions extends Interpolation {
   /** How the file is called in problems; `${file:PATH}` is relative to its folder. */
@@ -19,14 +18,24 @@ export interface LoadOptions extends Interpolation {
   text: string
   /** Loads a sink type by its name; a configuration loads only those that it names. */
   sinkTypes: SinkTypes
+  /** What turned plug-ins off, such as `--no-plugins`: a configuration that names some is refused. */
+  pluginsOff?: string | undefined
 }
 
 export type Loaded =
-  | { ok: true; config: Config; warnings: Problem[]; document: ConfigDocument }
+  | {
+      ok: true
+      config: Config
+      warnings: Problem[]
+      document: ConfigDocument
+      /** Those of its plug-ins, by the word behind `type:`. */
+      sinkTypes: Readonly<Record<string, SinkType>>
+    }
   | { ok: false /** With at least one error; warnings too. */; problems: Problem[] }
 
 /** Reads and checks a configuration: everything that is wrong with it at once, or one that can be trusted. */
-export async function loadConfig({ file, text, env, readFile, sinkTypes }: LoadOptions): Promise<Loaded> {
+export async function loadConfig(options: LoadOptions): Promise<Loaded> {
+  const { file, text, env, readFile, sinkTypes, pluginsOff } = options
   const folder = dirname(resolve(file))
   const document = readDocument(file, text, { env, readFile: (path) => readFile(resolve(folder, path)) })
   const root = document.at([])
@@ -41,16 +50,34 @@ export async function loadConfig({ file, text, env, readFile, sinkTypes }: LoadO
   const issues = parsed.success
     ? []
     : problemsOf({ document, schema: ConfigFile, prefix: [] }, parsed.error.issues)
-  const types = await loadTypes(document, sinkTypes)
-  const { sinks, problems: sinkProblems } = await checkSinks(document, types, sinkTypes)
+  const builtIn = Object.keys(sinkTypes)
+  const plugins = await loadPlugins(document, { folder, builtIn, off: pluginsOff })
+  const known = { ...sinkTypes, ...loaders(plugins.types) }
+  const types = await loadTypes(document, known)
+  const { sinks, problems: sinkProblems } = await checkSinks(document, types, {
+    known: Object.keys(known),
+    pluginsFailed: plugins.problems.length > 0,
+  })
   const { routes, problems: routeProblems } = await checkRoutes(document, types)
-  const found = [...issues, ...sinkProblems, ...routeProblems, ...crossCheck(draftOf(root), document)]
+  const found = [
+    ...issues,
+    ...plugins.problems,
+    ...sinkProblems,
+    ...routeProblems,
+    ...crossCheck(draftOf(root), document),
+  ]
   const told = [...document.problems, ...found.filter((problem) => !document.isEcho(problem))]
   const problems = told.map((problem) => withoutSecrets(problem, root.secrets))
   const errors = problems.filter(({ severity }) => severity === 'error')
   if (!parsed.success || errors.length > 0) return { ok: false, problems }
   const kubernetes = resolvePath(parsed.data.kubernetes, folder)
-  return { ok: true, config: { ...parsed.data, kubernetes, sinks, routes }, warnings: problems, document }
+  const { plugins: _, ...rest } = parsed.data
+  const config = { ...rest, kubernetes, sinks, routes }
+  return { ok: true, config, warnings: problems, document, sinkTypes: plugins.types }
+}
+
+function loaders(types: Readonly<Record<string, SinkType>>): SinkTypes {
+  return Object.fromEntries(Object.entries(types).map(([name, type]) => [name, async () => type]))
 }
 
 /** Keys such as `x-defaults` hold what anchors share. */
@@ -75,71 +102,4 @@ function notAMap(document: ConfigDocument): Problem {
   const isEmpty = (document.value ?? null) === null
   const message = isEmpty ? 'the file is empty' : 'the file must be a map of keys and values'
   return document.problem([], message, { hint: 'it needs the keys watch, sinks and rules' })
-}
-
-/** The types of the sinks whose type is known, by the sinks' names. */
-async function loadTypes(
-  document: ConfigDocument,
-  sinkTypes: SinkTypes,
-): Promise<ReadonlyMap<string, SinkType>> {
-  const types = new Map<string, SinkType>()
-  for (const [name, { value }] of document.at(['sinks'])?.entries ?? []) {
-    const type = value.entries?.get('type')?.value.value
-    const load = typeof type === 'string' && Object.hasOwn(sinkTypes, type) ? sinkTypes[type] : undefined
-    if (load) types.set(name, await load())
-  }
-  return types
-}
-
-/** Checked even when other parts are wrong, so that nothing is left for a second round. */
-async function checkSinks(
-  document: ConfigDocument,
-  types: ReadonlyMap<string, SinkType>,
-  sinkTypes: SinkTypes,
-): Promise<{ sinks: SinkConfig[]; problems: Problem[] }> {
-  const sinks: SinkConfig[] = []
-  const problems: Problem[] = []
-  for (const [name, { value }] of document.at(['sinks'])?.entries ?? []) {
-    const section = value.value as Record<string, unknown> | null
-    if (!value.entries || typeof section?.['type'] !== 'string') continue
-    const { type, ...options } = section as { type: string }
-    const sinkType = types.get(name)
-    if (!sinkType) {
-      problems.push(unknownType(document, name, type, Object.keys(sinkTypes)))
-      continue
-    }
-    const result = await checkSink(name, sinkType, options, document)
-    if ('problems' in result) problems.push(...result.problems)
-    else sinks.push({ name, type, options: result.value, source: JSON.stringify(section) })
-  }
-  return { sinks, problems }
-}
-
-async function checkSink(
-  name: string,
-  { config }: SinkType,
-  options: object,
-  document: ConfigDocument,
-): Promise<{ value: unknown } | { problems: Problem[] }> {
-  const result = (await config['~standard'].validate(options)) as {
-    value?: unknown
-    issues?: readonly SchemaIssue[]
-  }
-  if (!result.issues) return { value: result.value }
-  const subject = { document, schema: config, prefix: ['sinks', name], alsoKnown: ['type'] }
-  return { problems: problemsOf(subject, result.issues) }
-}
-
-function unknownType(
-  document: ConfigDocument,
-  name: string,
-  type: string,
-  known: readonly string[],
-): Problem {
-  const path = ['sinks', name, 'type']
-  const written = document.at(path)?.written
-  if (written !== undefined) return document.problem(path, `what ${written} stands for is no sink type`)
-  return document.problem(path, `there is no sink type "${type}"`, {
-    hint: suggest(type, known, 'there are'),
-  })
 }

@@ -47,6 +47,8 @@ export const ConfigFile = z.strictObject({
     .default({}),
   redis: z.strictObject({ url: RedisUrl.optional() }).default({}),
   server: z.union([z.literal(false), Server]).default({ host: '127.0.0.1', port: 9464 }),
+  /** Packages and files with sink types; `plugins.ts` loads them. */
+  plugins: z.array(z.string().min(1, 'is empty')).default([]),
   watch: z
     .array(WatchEntryInput)
     .min(1, 'is an empty list: name the kinds to watch, such as [Event, Deployment]'),
@@ -69,8 +71,8 @@ export interface SinkConfig {
   source: string
 }
 
-/** A checked configuration. */
-export interface Config extends Omit<ConfigFile, 'sinks'> {
+/** A checked configuration; what its plug-ins gave stands beside it. */
+export interface Config extends Omit<ConfigFile, 'sinks' | 'plugins'> {
   sinks: SinkConfig[]
   routes: Routes
 }

@@ -1,0 +1,80 @@
+import type { SchemaIssue, SinkType } from '../sink/index.ts'
+import type { ConfigDocument } from './document.ts'
+import { problemsOf } from './issues.ts'
+import type { Problem } from './problem.ts'
+import type { SinkConfig } from './schema.ts'
+import { nearest, suggest } from './suggest.ts'
+
+export type SinkTypes = Readonly<Record<string, () => Promise<SinkType>>>
+
+/** The types of the sinks whose type is known, by the sinks' names. */
+export async function loadTypes(
+  document: ConfigDocument,
+  sinkTypes: SinkTypes,
+): Promise<ReadonlyMap<string, SinkType>> {
+  const types = new Map<string, SinkType>()
+  for (const [name, { value }] of document.at(['sinks'])?.entries ?? []) {
+    const type = value.entries?.get('type')?.value.value
+    const load = typeof type === 'string' && Object.hasOwn(sinkTypes, type) ? sinkTypes[type] : undefined
+    if (load) types.set(name, await load())
+  }
+  return types
+}
+
+/** Checked even when other parts are wrong, so that nothing is left for a second round. */
+export async function checkSinks(
+  document: ConfigDocument,
+  types: ReadonlyMap<string, SinkType>,
+  { known, pluginsFailed }: { known: readonly string[]; pluginsFailed: boolean },
+): Promise<{ sinks: SinkConfig[]; problems: Problem[] }> {
+  const sinks: SinkConfig[] = []
+  const problems: Problem[] = []
+  for (const [name, { value }] of document.at(['sinks'])?.entries ?? []) {
+    const section = value.value as Record<string, unknown> | null
+    if (!value.entries || typeof section?.['type'] !== 'string') continue
+    const { type, ...options } = section as { type: string }
+    const sinkType = types.get(name)
+    if (!sinkType) {
+      // It may be that of a plug-in that could not be loaded, which is told already.
+      if (!pluginsFailed || nearest(type, known)) problems.push(unknownType(document, name, type, known))
+      continue
+    }
+    const result = await checkSink(name, sinkType, options, document)
+    if ('problems' in result) problems.push(...result.problems)
+    else sinks.push({ name, type, options: result.value, source: JSON.stringify(section) })
+  }
+  return { sinks, problems }
+}
+
+async function checkSink(
+  name: string,
+  { config }: SinkType,
+  options: object,
+  document: ConfigDocument,
+): Promise<{ value: unknown } | { problems: Problem[] }> {
+  const result = (await config['~standard'].validate(options)) as {
+    value?: unknown
+    issues?: readonly SchemaIssue[]
+  }
+  if (!result.issues) return { value: result.value }
+  const subject = { document, schema: config, prefix: ['sinks', name], alsoKnown: ['type'] }
+  return { problems: problemsOf(subject, result.issues) }
+}
+
+function unknownType(
+  document: ConfigDocument,
+  name: string,
+  type: string,
+  known: readonly string[],
+): Problem {
+  const path = ['sinks', name, 'type']
+  const written = document.at(path)?.written
+  if (written !== undefined) return document.problem(path, `what ${written} stands for is no sink type`)
+  return document.problem(path, `there is no sink type "${type}"`, { hint: typeHint(type, known) })
+}
+
+function typeHint(type: string, known: readonly string[]): string {
+  const hint = suggest(type, known, 'there are')
+  if (nearest(type, known) !== undefined && hint !== undefined) return hint
+  return [...(hint === undefined ? [] : [hint]), 'others come by plug-ins, which plugins: names'].join('; ')
+}

@@ -1,0 +1,78 @@
+import type { SinkType } from '../sink/index.ts'
+import type { PluginFault } from './plugin-module.ts'
+
+const API_VERSION = 1
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/
+const HOW = 'write: export default defineSink({ apiVersion: 1, type: …, config: …, open: … })'
+
+/** The sink types that a module exports as default: one, or a list. Or what is wrong with them. */
+export function typesOf(exported: Readonly<Record<string, unknown>>): {
+  types: SinkType[]
+  faults: PluginFault[]
+} {
+  const value = defaultOf(exported)
+  if (value === undefined) return { types: [], faults: [{ message: 'has no default export', hint: HOW }] }
+  const list: readonly unknown[] = Array.isArray(value) ? value : [value]
+  if (list.length === 0)
+    return { types: [], faults: [{ message: 'exports an empty list of sink types', hint: HOW }] }
+  const faults = list.flatMap((it, i) =>
+    faultsOf(it, Array.isArray(value) ? `its list, entry ${i + 1},` : 'its default export'),
+  )
+  return { types: faults.length > 0 ? [] : (list as SinkType[]), faults }
+}
+
+/** CommonJS that was made of a module has its default export one level further in. */
+function defaultOf(exported: Readonly<Record<string, unknown>>): unknown {
+  const value = exported['default']
+  return isMap(value) && value['__esModule'] === true ? value['default'] : value
+}
+
+function faultsOf(value: unknown, what: string): PluginFault[] {
+  if (!isMap(value)) {
+    const found = value === null ? 'null' : typeof value === 'function' ? 'a function' : `a ${typeof value}`
+    return [{ message: `${what} is ${found}, not a sink type`, hint: HOW }]
+  }
+  const { apiVersion, type } = value
+  // What follows would be measured by the wrong contract.
+  if (apiVersion !== API_VERSION) return [versionFault(apiVersion, what)]
+  const faults: PluginFault[] = []
+  const refuse = (isFault: boolean, message: string, hint?: string) => {
+    if (isFault)
+      faults.push({ message: `${what.replace(/,$/, '')}: ${message}`, ...(hint !== undefined && { hint }) })
+  }
+  const name = typeof type === 'string' && NAME.test(type)
+  refuse(!name, `type ${JSON.stringify(type)} is no name`, 'use letters, digits, ".", "_" and "-"')
+  const schema = 'zod 4, valibot and arktype make such schemas'
+  refuse(!isSchema(value['config']), 'config is no Standard Schema', schema)
+  refuse(value['route'] !== undefined && !isSchema(value['route']), 'route is no Standard Schema', schema)
+  const older = value['create'] === undefined ? undefined : 'what is called "create" there is "open" here'
+  refuse(typeof value['open'] !== 'function', 'open is no function', older)
+  for (const key of ['lane', 'escape'])
+    refuse(value[key] !== undefined && typeof value[key] !== 'function', `${key} is no function`)
+  const batch = value['maxBatch'] ?? 1
+  refuse(!Number.isInteger(batch) || Number(batch) < 1, 'maxBatch is no whole number from 1')
+  return faults
+}
+
+function versionFault(apiVersion: unknown, what: string): PluginFault {
+  if (apiVersion === undefined)
+    return {
+      message: `${what} does not say which contract it is written for`,
+      hint: `if it is this one: apiVersion: ${API_VERSION}`,
+    }
+  return {
+    message: `${what} is written for version ${JSON.stringify(apiVersion)} of the contract; this kubeherald has version ${API_VERSION}`,
+    hint: 'install the version of the plug-in, or of kubeherald, that fits the other',
+  }
+}
+
+function isSchema(value: unknown): boolean {
+  const standard = (
+    value as { '~standard'?: { version?: unknown; validate?: unknown } } | null | undefined
+  )?.['~standard']
+  return standard?.version === 1 && typeof standard.validate === 'function'
+}
+
+function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
