@@ -32,7 +32,7 @@ export async function checkSinks(
   for (const [name, { value }] of document.at(['sinks'])?.entries ?? []) {
     const section = value.value as Record<string, unknown> | null
     if (!value.entries || typeof section?.['type'] !== 'string') continue
-    const { type, ...options } = section as { type: string }
+    const { type, messages: _, ...options } = section as { type: string; messages?: unknown }
     const sinkType = types.get(name)
     if (!sinkType) {
       // It may be that of a plug-in that could not be loaded, which is told already.
@@ -57,7 +57,7 @@ async function checkSink(
     issues?: readonly SchemaIssue[]
   }
   if (!result.issues) return { value: result.value }
-  const subject = { document, schema: config, prefix: ['sinks', name], alsoKnown: ['type'] }
+  const subject = { document, schema: config, prefix: ['sinks', name], alsoKnown: ['type', 'messages'] }
   return { problems: problemsOf(subject, result.issues) }
 }
 

@@ -3,14 +3,14 @@ import type { SinkType } from '../sink/index.ts'
 import { checkRoutes } from './check-routes.ts'
 import { checkSinks, loadTypes, type SinkTypes } from './check-sinks.ts'
 import { crossCheck } from './cross-check.ts'
-import { type ConfigDocument, readDocument } from './document.ts'
+import { type ConfigDocument, type Path, readDocument } from './document.ts'
 import { draftOf } from './draft.ts'
 import type { Interpolation } from './interpolate.ts'
 import { problemsOf } from './issues.ts'
 import { manifestProblem } from './manifest.ts'
 import { loadPlugins } from './plugins.ts'
 import type { Problem } from './problem.ts'
-import { type Config, ConfigFile } from './schema.ts'
+import { type Config, ConfigFile, type SinkConfig } from './schema.ts'
 
 export interface LoadOptions extends Interpolation {
   /** How the file is called in problems; `${file:PATH}` is relative to its folder. */
@@ -72,12 +72,28 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   if (!parsed.success || errors.length > 0) return { ok: false, problems }
   const kubernetes = resolvePath(parsed.data.kubernetes, folder)
   const { plugins: _, ...rest } = parsed.data
-  const config = { ...rest, kubernetes, sinks, routes }
+  const config: Config = {
+    ...rest,
+    kubernetes,
+    sinks: sinks.map((sink) => withMessages(sink, parsed.data)),
+    routes,
+    placeOf: (path, offset) => placeIn(document, path, offset),
+  }
   return { ok: true, config, warnings: problems, document, sinkTypes: plugins.types }
 }
 
 function loaders(types: Readonly<Record<string, SinkType>>): SinkTypes {
   return Object.fromEntries(Object.entries(types).map(([name, type]) => [name, async () => type]))
+}
+
+function withMessages(sink: SinkConfig, { sinks }: ConfigFile): SinkConfig {
+  const messages = sinks[sink.name]?.messages
+  return messages === undefined ? sink : { ...sink, messages }
+}
+
+function placeIn(document: ConfigDocument, path: Path, offset?: number): string {
+  const { file, line, column } = document.problem(path, '', { ...(offset !== undefined && { offset }) })
+  return `${file}:${line}:${column}`
 }
 
 /** Keys such as `x-defaults` hold what anchors share. */

@@ -45,7 +45,6 @@ function constantProgram(source: string): Program {
     typed: false,
     run(_subject, sheet) {
       const written = sheet(() => {})
-      written.literal = true
       written.write(source)
       return written
     },
