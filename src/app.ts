@@ -16,7 +16,7 @@ import { createLanes, type Lanes } from './queue/lanes.ts'
 import { createMemoryGate } from './queue/memory-gate.ts'
 import { readSalt } from './queue/salt.ts'
 import { createSourceStore } from './queue/source-store.ts'
-import { contentOfWords } from './render/content.ts'
+import { createContents } from './render/contents.ts'
 import { createRender, type Render } from './render/message.ts'
 import { compileRules } from './rules/compile.ts'
 import { compilePattern } from './rules/pattern.ts'
@@ -118,7 +118,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const typeOf = (sink: string) => types.get(sink) as SinkType
   const render = createRender({
     routeOf: (rule, sink) => routeOf(config.routes, rule, sink),
-    contentOf: ({ words }, sink) => contentOfWords(words, typeOf(sink).escape),
+    contentOf: createContents(config, typeOf),
   })
   const contextOf = (name: string): SinkContext => ({
     name,
