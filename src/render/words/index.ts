@@ -1,26 +1,89 @@
-import type { EventHeader } from '../../event.ts'
-import type { Words } from '../../sink/index.ts'
+import type { Field, Words } from '../../sink/index.ts'
+import { changesOf, inStatus, isNoise, wantedOf } from './changes.ts'
+import { describe, eventsAbout, targetOf } from './command.ts'
+import { wordsOfEvent } from './events.ts'
+import { finish } from './finish.ts'
+import { generic } from './generic.ts'
+import { agoMs, field, ownerOf } from './meta.ts'
+import { text, texts } from './read.ts'
+import { tellerOf } from './tellers.ts'
+import type { Draft, Teller, Told } from './told.ts'
+import { listed } from './wording.ts'
 
-/** What words are made of. */
-export interface Told {
-  readonly event: EventHeader
-  readonly object: Readonly<Record<string, unknown>>
+export type { Told } from './told.ts'
+
+/** Tells what happened, in plain text, for any kind of object. Pure; never throws, whatever the object holds. */
+export function wordsOf({ event, object }: Told): Words {
+  const told = { event, object: object ?? {} }
+  if (event.event) return wordsOfEvent(told, event.event)
+  const teller = tellerOf(event)
+  const draft = draftOf(told, teller)
+  const target = targetOf(told)
+  const command =
+    draft.command ??
+    (event.type === 'DELETED' ? eventsAbout(target) : teller.command?.(told) || describe(target))
+  const fields = [...(draft.fields ?? []), ...(teller.fields?.(told) ?? []), ...common(told)]
+  const changes = changesOf(told)
+  return finish(target, { ...draft, fields: important(fields) }, teller.shown?.(changes) ?? changes, command)
 }
 
-const VERBS = { ADDED: 'was created', MODIFIED: 'changed', DELETED: 'was deleted' } as const
+function draftOf(told: Told, teller: Teller): Draft {
+  if (told.event.type === 'DELETED') return deleted(told, teller)
+  if (told.event.type === 'ADDED') return created(told, teller)
+  if (text(told.object, 'metadata', 'deletionTimestamp') !== '') return teller.ending?.(told) ?? ending(told)
+  return changed(told, teller)
+}
 
-/** Tells what happened, in plain text, for any kind of object. Pure. */
-export function wordsOf({ event }: Told): Words {
-  const { kind, namespace, name, type } = event
-  const title = `${kind} ${namespace ? `${namespace}/` : ''}${name} ${VERBS[type]}`
+/** What ends with it is resolved. */
+function deleted(told: Told, teller: Teller): Draft {
+  const trouble = teller.trouble?.(told)
+  const last = trouble?.says.replace(/^(?: is|:)? /, '')
   return {
-    severity: 'info',
-    title,
-    text: '',
-    about: { kind, name, ...(namespace !== undefined && { namespace }) },
-    fields: [],
-    quote: event.event?.message ?? '',
-    changes: event.changes ?? [],
-    command: '',
+    severity: trouble ? 'resolved' : 'info',
+    says: ' was deleted',
+    text: last ? `Before that: ${last}.` : '',
   }
+}
+
+function created(told: Told, teller: Teller): Draft {
+  const trouble = teller.trouble?.(told)
+  if (trouble) return trouble
+  const at = text(told.object, 'metadata', 'creationTimestamp')
+  const earlier = (agoMs(told, at) ?? 0) > 60_000
+  const fields = earlier ? [field('Created', at)] : []
+  return { severity: 'info', says: ' was created', text: teller.created?.(told) ?? '', fields }
+}
+
+function ending({ object }: Told): Draft {
+  const finalizers = texts(object, 'metadata', 'finalizers')
+  const text = finalizers.length > 0 ? `It waits for ${listed(finalizers, 3)}.` : ''
+  return { severity: 'info', says: ' is being deleted', text }
+}
+
+function changed(told: Told, teller: Teller): Draft {
+  const wanted = wantedOf(told)
+  const known = changesOf(told).some((it) => !isNoise(it))
+  const statusChanged = !known || changesOf(told).some(inStatus)
+  return (
+    (statusChanged ? teller.trouble?.(told) : undefined) ??
+    (wanted.length > 0 ? (teller.wanted?.(told, wanted) ?? generic.wanted?.(told, wanted)) : undefined) ??
+    teller.state?.(told) ??
+    generic.state?.(told) ?? { severity: 'info', says: ' changed' }
+  )
+}
+
+function common(told: Told) {
+  return [
+    field('Owner', ownerOf(told)),
+    field('Noticed', told.event.synthesized ? 'by comparison after a gap' : ''),
+  ]
+}
+
+/** What everybody wants to know stands before what one kind has; `Noticed` is not pushed out by the rest. */
+function important(all: readonly Field[]): Field[] {
+  const fields = all.filter((it) => it.value !== '')
+  const first = ['Owner', 'Reason'].flatMap((title) => fields.find((it) => it.title === title) ?? [])
+  const noticed = fields.filter((it) => it.title === 'Noticed')
+  const rest = fields.filter((it) => !first.includes(it) && !noticed.includes(it))
+  return [...first, ...rest].toSpliced(7, 0, ...noticed)
 }

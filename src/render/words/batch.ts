@@ -1,0 +1,140 @@
+import type { FieldChange } from '../../event.ts'
+import { changeAt } from './changes.ts'
+import { kubectl, quoted, targetOf } from './command.ts'
+import { conditionOf } from './conditions.ts'
+import { imagesIn } from './images.ts'
+import { field } from './meta.ts'
+import { at, list, number, text, timeMs } from './read.ts'
+import type { Draft, Teller, Told } from './told.ts'
+import { because, counted, duration, ordinal, sentence } from './wording.ts'
+
+export const job: Teller = {
+  trouble(told) {
+    const failed = conditionOf(told, 'Failed')
+    if (failed?.status !== 'True') return undefined
+    const tries = number(told.object, 'status', 'failed') ?? 0
+    const fields = [field('Reason', failed.reason), field('Since', failed.since)]
+    const command = kubectl(targetOf(told), 'logs', quoted(`job/${told.event.name}`), '--all-containers')
+    return {
+      severity: 'error',
+      says: ` failed${failure(told, failed.reason, failed.message, tries)}`,
+      quote: failed.message,
+      fields,
+      command,
+    }
+  },
+  wanted(_told, changes) {
+    const suspend = changes.find(({ path }) => path === 'spec.suspend')
+    if (!suspend) return undefined
+    return { severity: 'info', says: suspend.new === true ? ' was suspended' : ' was resumed' }
+  },
+  state: jobState,
+  created: ({ object }) => {
+    const images = imagesIn(at(object, 'spec', 'template'))
+    return images && `Runs ${images}.`
+  },
+  fields({ object }) {
+    return [
+      field('Image', imagesIn(at(object, 'spec', 'template'))),
+      field('Failed tries', number(object, 'status', 'failed')),
+      field('Started', text(object, 'status', 'startTime')),
+    ]
+  },
+}
+
+function failure(told: Told, reason: string, message: string, tries: number): string {
+  if (reason === 'DeadlineExceeded') {
+    const seconds = number(told.object, 'spec', 'activeDeadlineSeconds')
+    return seconds ? `: it took longer than ${duration(seconds * 1_000)}` : ': it took too long'
+  }
+  if (reason === 'BackoffLimitExceeded' || message === '')
+    return tries > 0 ? ` after ${counted(tries, 'try', 'tries')}` : ''
+  return because(message)
+}
+
+function jobState(told: Told): Draft {
+  const { object } = told
+  const tries = number(object, 'status', 'failed') ?? 0
+  const complete = conditionOf(told, 'Complete')
+  if (complete?.status === 'True') {
+    const start = timeMs(object, 'status', 'startTime')
+    const end = timeMs(object, 'status', 'completionTime') ?? timeMs(complete.since)
+    const took =
+      start !== undefined && end !== undefined && end >= start ? ` in ${duration(end - start)}` : ''
+    const after = tries > 0 ? `, after ${counted(tries, 'failed try', 'failed tries')}` : ''
+    return { severity: tries > 0 ? 'resolved' : 'info', says: ` completed${took}${after}` }
+  }
+  if (conditionOf(told, 'Suspended')?.status === 'True') return { severity: 'info', says: ' is suspended' }
+  const failed = changeAt(told, 'status.failed')
+  if (failed && tries > (typeof failed.old === 'number' ? failed.old : 0)) {
+    const limit = number(object, 'spec', 'backoffLimit')
+    const left = limit === undefined ? '' : `It is given up after ${counted(limit + 1, 'try', 'tries')}.`
+    const command = kubectl(targetOf(told), 'logs', quoted(`job/${told.event.name}`), '--all-containers')
+    return { severity: 'warning', says: `: its ${ordinal(tries)} try failed`, text: left, command }
+  }
+  const active = number(object, 'status', 'active') ?? 0
+  const done = number(object, 'status', 'succeeded') ?? 0
+  const of = number(object, 'spec', 'completions') ?? 1
+  const parts = [
+    of > 1 ? `${done} of ${of} done` : '',
+    tries > 0 ? `${counted(tries, 'failed try', 'failed tries')}` : '',
+  ].filter((it) => it !== '')
+  const says =
+    active > 0 ? ` is running${active > 1 ? ` in ${counted(active, 'pod')}` : ''}` : ' has no running pod'
+  return { severity: 'info', says: [says, ...parts].join(', ') }
+}
+
+export const cronJob: Teller = {
+  wanted: cronWanted,
+  state: cronState,
+  created: ({ object }) => {
+    const schedule = text(object, 'spec', 'schedule')
+    return schedule && `Runs at ${schedule}${zone(object)}.`
+  },
+  fields({ object }) {
+    return [
+      field('Schedule', `${text(object, 'spec', 'schedule')}${zone(object)}`),
+      field('Last run', text(object, 'status', 'lastScheduleTime')),
+      field('Last success', text(object, 'status', 'lastSuccessfulTime')),
+      field('Image', imagesIn(at(object, 'spec', 'jobTemplate', 'spec', 'template'))),
+    ]
+  },
+}
+
+function zone(object: Told['object']): string {
+  const name = text(object, 'spec', 'timeZone')
+  return name && ` (${name})`
+}
+
+function cronWanted(_told: Told, changes: readonly FieldChange[]): Draft | undefined {
+  const parts: string[] = []
+  for (const { path, old, new: now } of changes) {
+    if (path === 'spec.suspend')
+      parts.push(now === true ? 'was suspended: no runs until it is resumed' : 'was resumed')
+    if (path === 'spec.schedule') parts.push(`runs at ${text(now)}, before: ${text(old)}`)
+  }
+  return parts.length > 0 ? { severity: 'info', says: ` ${parts.join(' and ')}` } : undefined
+}
+
+function cronState(told: Told): Draft | undefined {
+  const { object } = told
+  if (changeAt(told, 'status.lastSuccessfulTime')) return { severity: 'info', says: ' had a successful run' }
+  if (changeAt(told, 'status.lastScheduleTime')) {
+    const jobs = list(object, 'status', 'active')
+    const name = text(jobs.at(-1), 'name')
+    return { severity: 'info', says: ` started a run${name && `, Job ${name}`}` }
+  }
+  if (changeAt(told, 'status.active') && list(object, 'status', 'active').length === 0) {
+    const text = sentence(last(object))
+    return { severity: 'info', says: ' ended a run', text }
+  }
+  if (at(object, 'spec', 'suspend') === true) return { severity: 'info', says: ' is suspended' }
+  const running = list(object, 'status', 'active').length
+  const says = running > 0 ? ` has ${counted(running, 'active run')}` : ` waits for its next run`
+  return { severity: 'info', says, text: sentence(last(object)) }
+}
+
+function last(object: Told['object']): string {
+  const time = text(object, 'status', 'lastSuccessfulTime')
+  return time && `Last success: ${time}`
+}

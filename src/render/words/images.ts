@@ -1,0 +1,38 @@
+import type { FieldChange } from '../../event.ts'
+import { list, text } from './read.ts'
+import { listed, oneLine } from './wording.ts'
+
+/** `nginx:1 → nginx:2`, for each image below a pod template that was replaced. Not for containers that came or went. */
+export function imagesReplaced(changes: readonly FieldChange[], template: string): string[] {
+  const arrows = changes.flatMap(({ path, old, new: now }) => {
+    const is = path.startsWith(`${template}.spec.`) && /\.(?:initC|c)ontainers\[[^\]]*\]\.image$/.test(path)
+    return is && typeof old === 'string' && typeof now === 'string' ? [replaced(old, now)] : []
+  })
+  return [...new Set(arrows)]
+}
+
+function replaced(old: string, now: string): string {
+  const same = repositoryOf(old) === repositoryOf(now)
+  return same ? `${shortImage(old)} → ${shortImage(now)}` : `${clip(old)} → ${clip(now)}`
+}
+
+function repositoryOf(image: string): string {
+  return image.replace(/@.*$/, '').replace(/:[^/:]*$/, '')
+}
+
+/** Without registry and folders, and with the beginning of a digest: `web:1.4@sha256:0f3a9c21`. */
+function shortImage(image: string): string {
+  return clip(image.slice(image.replace(/@.*$/, '').lastIndexOf('/') + 1))
+}
+
+function clip(image: string): string {
+  return oneLine(image.replace(/(@sha256:[0-9a-f]{8})[0-9a-f]+/, '$1'), 90)
+}
+
+/** The images of a pod template's containers. */
+export function imagesIn(template: unknown): string {
+  const images = list(template, 'spec', 'containers')
+    .map((it) => text(it, 'image'))
+    .filter((it) => it !== '')
+  return listed(images, 3)
+}
