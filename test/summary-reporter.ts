@@ -1,4 +1,5 @@
 import type { Reporter, TestModule } from 'vitest/node'
+import { missingForKafka } from './servers/kafka.ts'
 import { hasKubernetes } from './servers/kubernetes.ts'
 
 /** Ends the output with the plain counts, after what was missing for the suites that were skipped. */
@@ -20,6 +21,9 @@ export default class SummaryReporter implements Reporter {
         process.stdout.write(
           'skipped: what needs kube-apiserver and etcd; they are built when Go is installed\n',
         )
+      const missing = missingForKafka()
+      if (missing !== undefined)
+        process.stdout.write(`skipped: what needs Kafka; there is no ${missing} on this machine\n`)
       process.stdout.write(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`)
     })
   }

@@ -1,10 +1,11 @@
 // Brings a bare machine (Node 20 or newer, npm) to where kubeherald runs: dependencies, Node 24, redis-server, and for
-// the tests kube-apiserver and etcd. Without dependencies of its own. Silent when there is nothing to do.
+// the tests kube-apiserver, etcd, Kafka and kcat. Without dependencies of its own. Silent when there is nothing to do.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { fetchKafka, hasKafka } from './kafka.mjs'
 import { buildKubernetes, hasKubernetes } from './kubernetes.mjs'
 import { exitCodeOf, runProgram } from './program.mjs'
 
@@ -21,6 +22,7 @@ export async function setUp({ tests = false } = {}) {
     await installDependencies()
     await installRedis()
     if (tests) await prepareKubernetes()
+    if (tests) await prepareKafka()
   } catch (error) {
     if (!(error instanceof SetupError)) throw error
     say(error.message)
@@ -80,6 +82,37 @@ async function prepareKubernetes() {
   await buildKubernetes(say).catch((error) => {
     throw new SetupError(error.message)
   })
+}
+
+async function prepareKafka() {
+  if (!findProgram('java')) {
+    say('there is no Java on this machine. Suites that need Kafka are skipped')
+    return
+  }
+  await installKcat()
+  if (hasKafka()) return
+  if (!findProgram('mvn')) {
+    say('Kafka is not there and cannot be fetched: there is no Maven (mvn). Suites that need it are skipped')
+    return
+  }
+  await fetchKafka(say).catch((error) => {
+    throw new SetupError(error.message)
+  })
+}
+
+/** An independent reader of what the tests write to Kafka. */
+async function installKcat() {
+  if (findProgram('kcat')) return
+  if (findProgram('apt-get') && process.getuid?.() === 0) {
+    say('installing kcat (apt-get) …')
+    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+    await run('apt-get', ['update', '-qq'], 'apt-get update failed', { env })
+    const install = ['install', '-y', '-qq', '--no-install-recommends', 'kcat']
+    await run('apt-get', install, 'apt-get install kcat failed', { env })
+  } else if (findProgram('brew')) {
+    say('installing kcat (Homebrew) …')
+    await run('brew', ['install', 'kcat'], 'brew install kcat failed')
+  } else say('there is no kcat on this machine. Suites that need Kafka are skipped')
 }
 
 /** Runs a TypeScript file (or a program of node_modules) on Node 24; the exit code is its own. */

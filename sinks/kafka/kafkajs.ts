@@ -1,0 +1,135 @@
+import type { Socket } from 'node:net'
+import kafkajs from 'kafkajs'
+import manifest from 'kafkajs/package.json' with { type: 'json' }
+import Broker from 'kafkajs/src/broker/index.js'
+import loggers from 'kafkajs/src/loggers/index.js'
+import ConnectionPool from 'kafkajs/src/network/connectionPool.js'
+import RequestQueue from 'kafkajs/src/network/requestQueue/index.js'
+import apiKeys from 'kafkajs/src/protocol/requests/apiKeys.js'
+import protocol from 'kafkajs/src/protocol/requests/index.js'
+
+// kafkajs' producer retries, partitions and merges answers in ways that lose records silently (README.md). What lies below
+// it, connections and protocol, is sound: that is used here, one request for one partition, and nothing else of it.
+
+const VERSION = '2.2.4'
+
+export interface ProduceAnswer {
+  topics: {
+    topicName: string
+    partitions: { partition: number; errorCode: number; baseOffset: string }[]
+  }[]
+}
+
+export interface MetadataAnswer {
+  brokers: { nodeId: number; host: string; port: number }[]
+  controllerId: number
+  topicMetadata: {
+    topicErrorCode: number
+    topic: string
+    partitionMetadata: { partitionErrorCode: number; partitionId: number; leader: number }[]
+  }[]
+}
+
+export interface CreateTopicsAnswer {
+  topicErrors: { topic: string; errorCode: number; errorMessage?: string | null }[]
+}
+
+export interface DescribeConfigsAnswer {
+  resources: {
+    errorCode: number
+    resourceName: string
+    configEntries: { configName: string; configValue: string }[]
+  }[]
+}
+
+export interface Protocol {
+  request: { apiVersion: number; encode(): Promise<unknown> }
+  response: { decode(bytes: Buffer): Promise<unknown>; parse(answer: unknown): Promise<unknown> }
+}
+
+export interface KafkaRequestQueue {
+  pending: unknown[]
+  throttledUntil: number
+  rejectAll(error: Error): void
+  scheduleCheckPendingRequests(): void
+}
+
+export interface Connection {
+  socket?: Socket
+  authHandlers: { onError(): void } | null
+  requestQueue: KafkaRequestQueue
+  disconnect(): Promise<unknown>
+}
+
+export interface KafkaConnectionPool {
+  pool: Connection[]
+  send(protocol: Protocol): Promise<unknown>
+  destroy(): Promise<void>
+}
+
+export interface KafkaBroker {
+  isConnected(): boolean
+  connect(): Promise<void>
+  lookupRequest(apiKey: number, definition: unknown): (options: object) => Protocol
+}
+
+export type ConnectionPoolClass = new (options: object) => KafkaConnectionPool
+export type BrokerClass = new (options: object) => KafkaBroker
+
+export interface LogEntry {
+  label: string
+  log: { message: string } & Record<string, unknown>
+}
+
+export { apiKeys, Broker, ConnectionPool, loggers }
+export const requests = protocol.requests
+export const { CompressionTypes, CompressionCodecs } = kafkajs
+
+const partition = kafkajs.Partitioners.DefaultPartitioner()
+
+/** The partition of a key, as Java's clients and librdkafka's `murmur2_random` choose it. */
+export function partitionOf(key: Buffer, partitions: number): number {
+  const partitionMetadata = countOf(partitions)
+  // A topic of the same name always: the partitioner remembers each.
+  return partition({ topic: '', partitionMetadata, message: { key, value: null } })
+}
+
+type Counted = Parameters<typeof partition>[0]['partitionMetadata']
+const counts = new Map<number, Counted>()
+
+/** The partitioner wants a list, and looks at its length only. */
+function countOf(partitions: number): Counted {
+  const known = counts.get(partitions)
+  if (known) return known
+  if (counts.size > 100) counts.clear()
+  const list = Array.from({ length: partitions }, () => ({})) as unknown as Counted
+  counts.set(partitions, list)
+  return list
+}
+
+let prepared = false
+
+/**
+ * Makes sure that this is the kafkajs that we know, and mends its queue of requests, which otherwise sets a timer of 1 ms
+ * again and again for every idle connection. Throws when it is another version.
+ */
+export function prepareKafkajs(): void {
+  if (prepared) return
+  const { prototype } = RequestQueue
+  const whole =
+    manifest.version === VERSION &&
+    typeof prototype?.scheduleCheckPendingRequests === 'function' &&
+    typeof prototype.rejectAll === 'function' &&
+    typeof Broker === 'function' &&
+    typeof ConnectionPool === 'function' &&
+    ['Produce', 'Metadata', 'CreateTopics', 'DescribeConfigs'].every((it) => it in requests && it in apiKeys)
+  if (!whole)
+    throw new Error(
+      `the Kafka sink works with kafkajs ${VERSION} and nothing else, for it builds on its inner parts; found ${manifest.version}. Install kubeherald's own dependencies again (npm ci)`,
+    )
+  const schedule = prototype.scheduleCheckPendingRequests
+  prototype.scheduleCheckPendingRequests = function (this: KafkaRequestQueue) {
+    if (this.pending.length > 0 || this.throttledUntil > Date.now()) schedule.call(this)
+  }
+  prepared = true
+}
