@@ -1,6 +1,7 @@
 export type { ChangeType, EventHeader, FieldChange, KubeEvent, ObjectRef } from '../event.ts'
 export { printable } from '../printable.ts'
 export { outcomeOfStatus } from './answer.ts'
+export { type CloudEventAttributes, cloudEventAttributes, cloudEventData } from './cloud-event.ts'
 export type { KeyValueStore, Logger, SinkContext, SinkMetrics } from './context.ts'
 export { createHttpClient, type HttpClient, type HttpOptions } from './http.ts'
 export { deliverInOrder, type InOrderOptions } from './in-order.ts'
