@@ -1,14 +1,17 @@
 export type { ChangeType, EventHeader, FieldChange, KubeEvent, ObjectRef } from '../event.ts'
 export { printable } from '../printable.ts'
 export { outcomeOfStatus } from './answer.ts'
+export { type CloudEventAttributes, cloudEventAttributes, cloudEventData } from './cloud-event.ts'
+export type { TlsOptions } from './connections.ts'
 export type { KeyValueStore, Logger, SinkContext, SinkMetrics } from './context.ts'
-export { createHttpClient, type HttpClient, type HttpOptions } from './http.ts'
+export { createHttpClient, type HttpClient, type HttpOptions, type HttpRequest, type Reply } from './http.ts'
 export { deliverInOrder, type InOrderOptions, renderFault } from './in-order.ts'
 export { LANES, laneByObject } from './lane.ts'
 export { isForbiddenHost } from './link-local.ts'
-export { createMask, type Mask, secretsOfHeaders } from './mask.ts'
+export { createMask, type Mask, secretsOfHeaders, secretsOfUrl } from './mask.ts'
 export type { Content, Field, Link, Message, Routed, Severity, Subject, Words } from './message.ts'
 export type { Note, Outcome, Reason, Scope } from './outcome.ts'
+export type { ProxySetting } from './proxy.ts'
 export {
   type ConfigSchema,
   defineSink,
