@@ -116,9 +116,10 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   opened.defer(() => gate.close())
   const types = await loadSinkTypes(options)
   const typeOf = (sink: string) => types.get(sink) as SinkType
+  const optionsOf = (sink: string) => config.sinks.find(({ name }) => name === sink)?.options
   const render = createRender({
     routeOf: (rule, sink) => routeOf(config.routes, rule, sink),
-    contentOf: createContents(config, typeOf),
+    contentOf: createContents(config, (sink) => typeOf(sink).markup?.(optionsOf(sink)) ?? typeOf(sink)),
   })
   const contextOf = (name: string): SinkContext => ({
     name,
