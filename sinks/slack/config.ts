@@ -1,0 +1,146 @@
+import * as z from 'zod'
+import { isForbiddenHost, type Template, templateText } from '../../src/sink/index.ts'
+import { allowedChannel, channelName } from './channel.ts'
+import { duration } from './duration.ts'
+
+const MODES = ['message', 'thread', 'update'] as const
+export type Mode = (typeof MODES)[number]
+
+const Mode = z.enum(MODES)
+
+const CHANNEL_RULE = 'must be a channel such as "#shop" or its id such as C0123456789'
+
+/** A channel, or a template that makes one of an object. */
+const ChannelTemplate = templateText().refine(
+  (it) => !it.constant || channelName(it.source) !== undefined,
+  CHANNEL_RULE,
+)
+
+const Channel = z.string().transform((text, context) => {
+  const channel = channelName(text)
+  if (channel === undefined) context.addIssue({ code: 'custom', message: CHANNEL_RULE })
+  return channel ?? z.NEVER
+})
+
+const AllowedChannel = z.string().transform((text, context) => {
+  const channel = allowedChannel(text)
+  if (channel === undefined)
+    context.addIssue({ code: 'custom', message: `${CHANNEL_RULE}, or a glob such as "#team-*"` })
+  return channel ?? z.NEVER
+})
+
+const Token = z.string().refine((it) => /^(xoxe\.)?xoxb-[\w-]{8,}$/.test(it), {
+  error: ({ input }) =>
+    `${whatToken(String(input))}must be the app's Bot User OAuth Token, which begins with xoxb-`,
+})
+
+function whatToken(text: string): string {
+  if (text.startsWith('xapp-')) return 'is an app-level token; '
+  if (text.startsWith('xoxp-')) return 'is the token of a user; '
+  return ''
+}
+
+const HttpUrl = z
+  .string()
+  .refine(isHttpUrl, 'must be an http:// or https:// URL')
+  .transform((text) => new URL(text))
+  .refine((url) => !isForbiddenHost(url.hostname), 'is a link-local or cloud metadata address')
+
+const WebhookUrl = HttpUrl.refine(
+  (url) => url.hostname !== 'hooks.slack.com' || (url.protocol === 'https:' && url.pathname.length > 10),
+  'must be the whole address that Slack gave: https://hooks.slack.com/services/…',
+)
+
+const Rate = z.number().positive().max(50)
+
+const Options = z.strictObject({
+  token: Token.optional(),
+  /** An incoming webhook instead of a token: it writes into one channel, and cannot thread. */
+  url: WebhookUrl.optional(),
+  channel: ChannelTemplate.optional(),
+  allowChannels: z.array(AllowedChannel).default([]),
+  fallbackChannel: Channel.optional(),
+  mode: Mode.optional(),
+  groupBy: templateText().optional(),
+  threadTtl: duration('24h', 60_000, 30 * 86_400_000).default(86_400_000),
+  digest: z
+    .union([
+      z.literal(false),
+      z.strictObject({
+        after: duration('30s', 1_000, 3_600_000).default(30_000),
+        waiting: z.int().min(2).max(400).default(20),
+      }),
+    ])
+    .default({ after: 30_000, waiting: 20 }),
+  rate: z
+    .union([
+      Rate.transform((perSecond) => ({ perSecond, burst: 5 })),
+      z.strictObject({ perSecond: Rate.default(1), burst: z.int().min(1).max(50).default(5) }),
+    ])
+    .default({ perSecond: 1, burst: 5 }),
+  timeout: duration('15s', 100, 20_000).default(15_000),
+  proxy: HttpUrl.optional(),
+  ca: z
+    .string()
+    .refine(
+      (it) => it.includes('-----BEGIN CERTIFICATE-----'),
+      'must be certificates in PEM, such as ${file:/etc/ssl/corporate-ca.pem}',
+    )
+    .optional(),
+  apiUrl: HttpUrl.default(new URL('https://slack.com/api/')),
+})
+
+export const SlackConfig = Options.superRefine((it, context) => {
+  const issue = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message })
+  if (it.token === undefined && it.url === undefined)
+    issue([], 'needs a token (of a Slack app), or the url of an incoming webhook')
+  if (it.token !== undefined && it.url !== undefined)
+    issue(['url'], 'cannot stand beside token; keep one of the two')
+  if (it.url !== undefined && it.token === undefined) {
+    if (it.channel) issue(['channel'], 'a webhook writes into its own channel only; a token can choose one')
+    if (it.mode !== undefined && it.mode !== 'message')
+      issue(['mode'], 'a webhook can neither thread nor update; a token can')
+  } else if (it.token !== undefined && !it.channel)
+    issue(['channel'], 'is missing: the channel to write to, such as "#alerts"')
+  if (it.channel && !it.channel.constant && it.allowChannels.length === 0)
+    issue(
+      ['allowChannels'],
+      'is missing: list the channels (or globs, "#team-*") that the template in channel may choose',
+    )
+}).transform(({ mode, ...rest }) => ({
+  ...rest,
+  mode: mode ?? (rest.url ? 'message' : 'thread'),
+}))
+export type SlackConfig = z.output<typeof SlackConfig>
+
+/** A user, a group or everyone who is there; written in the configuration only. */
+const Mention = z.string().transform((text, context) => {
+  const id = text.trim().replace(/^@/, '')
+  if (id === 'here' || id === 'channel') return `<!${id}>`
+  if (/^[UW][A-Z0-9]{7,20}$/.test(id)) return `<@${id}>`
+  if (/^S[A-Z0-9]{7,20}$/.test(id)) return `<!subteam^${id}>`
+  const message =
+    'must be here, channel, the id of a user (U0123456789) or of a user group (S0123456789); names do not ping anybody'
+  context.addIssue({ code: 'custom', message })
+  return z.NEVER
+})
+
+export const SlackRoute = z.strictObject({
+  channel: ChannelTemplate.optional(),
+  mode: Mode.optional(),
+  groupBy: templateText().optional(),
+  mention: z.union([Mention.transform((it) => [it]), z.array(Mention).max(10)]).default([]),
+})
+
+/** What a rule may say; absent parts are the sink's. */
+export interface SlackRoute {
+  channel?: Template | undefined
+  mode?: Mode | undefined
+  groupBy?: Template | undefined
+  /** In mrkdwn, ready to be sent. */
+  mention?: string[] | undefined
+}
+
+function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
+}

@@ -1,0 +1,66 @@
+import { printable } from '../../src/sink/index.ts'
+
+/** Slack's mrkdwn knows three characters that begin something; a ping or a link cannot be made without them. */
+export function inMrkdwn(text: string): string {
+  return text.replace(/[&<>]/g, (it) => ENTITIES[it] as string)
+}
+
+const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
+
+const ELLIPSIS = '…'
+
+/** At most `max` UTF-16 units of plain text; never half a character. */
+export function cutText(text: string, max: number): string {
+  if (text.length <= max) return text
+  return text.slice(0, wholeCharacters(text, max - 1)) + ELLIPSIS
+}
+
+/** At most `max` UTF-16 units of mrkdwn that is escaped already; never within a character, an entity or a link. */
+export function cutMarkup(text: string, max: number): string {
+  if (text.length <= max) return text
+  let end = wholeCharacters(text, max - 1)
+  const entity = text.lastIndexOf('&', end - 1)
+  if (entity >= 0 && end - entity < LONGEST_ENTITY && !text.slice(entity, end).includes(';')) end = entity
+  const open = text.lastIndexOf('<', end - 1)
+  if (open >= 0 && text.indexOf('>', open) >= end) end = open
+  return text.slice(0, end) + ELLIPSIS
+}
+
+const LONGEST_ENTITY = '&amp;'.length
+
+/** The end of the last whole character before `end`. */
+export function wholeCharacters(text: string, end: number): number {
+  const last = text.charCodeAt(end - 1)
+  return last >= 0xd800 && last <= 0xdbff ? end - 1 : end
+}
+
+/** One line, without control characters and halves of characters. */
+export function oneLine(text: string): string {
+  return printable(text.toWellFormed())
+}
+
+/** The same for text of several lines. */
+export function severalLines(text: string): string {
+  return text.toWellFormed().split(/\r?\n/).map(printable).join('\n')
+}
+
+/** A link; what would end its address early is percent-encoded. */
+export function link(title: string, url: string): string {
+  const address = url.replace(/[<>|\s]/g, (it) => encodeURIComponent(it)).replaceAll('&', '&amp;')
+  return `<${address}|${title.replaceAll('|', '¦')}>`
+}
+
+/** Bold, unless the text has marks of its own that would end it. */
+export function bold(text: string): string {
+  return /[*`\n<]/.test(text) || text.trim() === '' ? text : `*${text.trim()}*`
+}
+
+/** In every reader's own time zone. */
+export function dateOf(ms: number): string {
+  const iso = new Date(ms).toISOString()
+  return `<!date^${Math.floor(ms / 1_000)}^{date_short_pretty} {time_secs}|${iso}>`
+}
+
+export function grouped(n: number): string {
+  return n.toLocaleString('en-US')
+}

@@ -1,0 +1,113 @@
+/** Slack's documented limits, and the one on all blocks together that is not. Gives the error and where, or nothing. */
+export interface Refusal {
+  error: string
+  messages?: string[]
+}
+
+const MAX_TEXT = 40_000
+const MAX_BLOCKS = 50
+const MAX_SECTION = 3_000
+const MAX_FIELDS = 10
+const MAX_FIELD = 2_000
+const MAX_HEADER = 150
+const MAX_CONTEXT = 10
+const MAX_ATTACHMENTS = 100
+const MAX_IN_ALL = 13_200
+
+type Json = any
+
+export function refusalOf(text: string, blocks: Json, attachments: Json): Refusal | undefined {
+  if (text.length > MAX_TEXT) return { error: 'msg_too_long' }
+  if (blocks !== undefined && !Array.isArray(blocks)) return { error: 'invalid_blocks_format' }
+  if (attachments !== undefined && !Array.isArray(attachments)) return { error: 'invalid_attachments' }
+  const lists: [pointer: string, list: Json[]][] = [['/blocks', blocks ?? []]]
+  for (const [i, it] of (attachments ?? []).entries())
+    lists.push([`/attachments/${i}/blocks`, it?.blocks ?? []])
+  const isEmpty = text.trim() === '' && lists.every(([, list]) => list.length === 0)
+  if (isEmpty) return { error: 'no_text' }
+  if ((attachments ?? []).length > MAX_ATTACHMENTS) return { error: 'too_many_attachments' }
+  const messages = lists.flatMap(([pointer, list]) => faultsOf(list, pointer))
+  if (messages.length > 0) return { error: 'invalid_blocks', messages }
+  const all = lists.flatMap(([, list]) => list).flatMap(textsOf)
+  if (all.reduce((n, it) => n + it.length, 0) > MAX_IN_ALL) return { error: 'msg_blocks_too_long' }
+  return undefined
+}
+
+function faultsOf(list: Json, pointer: string): string[] {
+  if (!Array.isArray(list)) return [`[ERROR] must be an array [json-pointer:${pointer}]`]
+  const faults =
+    list.length > MAX_BLOCKS ? [`[ERROR] no more than 50 items allowed [json-pointer:${pointer}]`] : []
+  return [...faults, ...list.flatMap((block, i) => blockFaults(block, `${pointer}/${i}`))]
+}
+
+function blockFaults(block: Json, at: string): string[] {
+  const fault = (what: string, where: string) => [`[ERROR] ${what} [json-pointer:${where}]`]
+  const text = (it: Json, max: number, where: string): string[] => {
+    if (it?.type !== 'mrkdwn' && it?.type !== 'plain_text') return fault('unsupported type', `${where}/type`)
+    if (typeof it.text !== 'string' || it.text.length < 1)
+      return fault('must be more than 0 characters', `${where}/text`)
+    return it.text.length > max ? fault(`must be less than ${max + 1} characters`, `${where}/text`) : []
+  }
+  switch (block?.type) {
+    case 'section': {
+      if (!block.text && !block.fields) return fault('missing required field: text', at)
+      const fields: Json[] = block.fields ?? []
+      return [
+        ...(block.text ? text(block.text, MAX_SECTION, `${at}/text`) : []),
+        ...(fields.length > MAX_FIELDS || (block.fields && fields.length === 0)
+          ? fault('no more than 10 items allowed', `${at}/fields`)
+          : []),
+        ...fields.flatMap((it, i) => text(it, MAX_FIELD, `${at}/fields/${i}`)),
+      ]
+    }
+    case 'header':
+      return block.text?.type === 'plain_text'
+        ? text(block.text, MAX_HEADER, `${at}/text`)
+        : fault('unsupported type', `${at}/text`)
+    case 'context': {
+      const elements: Json[] = block.elements ?? []
+      if (elements.length < 1 || elements.length > MAX_CONTEXT)
+        return fault('1 to 10 items allowed', `${at}/elements`)
+      return elements.flatMap((it, i) => text(it, MAX_SECTION, `${at}/elements/${i}`))
+    }
+    case 'rich_text':
+      return (block.elements ?? []).length === 0
+        ? fault('missing required field: elements', at)
+        : block.elements.flatMap((it: Json, i: number) => richFaults(it, `${at}/elements/${i}`))
+    case 'divider':
+      return []
+    default:
+      return fault('unsupported type', `${at}/type`)
+  }
+}
+
+function richFaults(element: Json, at: string): string[] {
+  const known = ['rich_text_section', 'rich_text_preformatted', 'rich_text_quote']
+  if (!known.includes(element?.type)) return [`[ERROR] unsupported type [json-pointer:${at}]`]
+  return element.elements.flatMap((it: Json, i: number) =>
+    it?.type === 'text' && typeof it.text === 'string' && it.text.length > 0
+      ? []
+      : [`[ERROR] must be more than 0 characters [json-pointer:${at}/elements/${i}]`],
+  )
+}
+
+/** All that a block shows. */
+export function textsOf(block: Json): string[] {
+  const { type, text, fields = [], elements = [] } = block ?? {}
+  if (type === 'rich_text') return elements.flatMap((it: Json) => it.elements.map((run: Json) => run.text))
+  return [
+    ...(text ? [text.text] : []),
+    ...fields.map((it: Json) => it.text),
+    ...elements.map((it: Json) => it.text),
+  ]
+}
+
+/** The texts that Slack looks for pings and links in. */
+export function parsedTexts(text: string, blocks: Json[], attachments: Json[]): string[] {
+  const all = [...blocks, ...attachments.flatMap((it) => it.blocks ?? [])]
+  const isParsed = (it: Json) => it.type !== 'rich_text'
+  const legacy = attachments.flatMap((it) =>
+    [it.text, it.pretext, it.title].filter((one) => typeof one === 'string'),
+  )
+  return [text, ...legacy, ...all.filter(isParsed).flatMap(textsOf)]
+}
