@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-import { builtinsByRequire, withoutSideEffects } from './plugins.mjs'
+import { builtinsByRequire, loadedLater, withoutSideEffects } from './plugins.mjs'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 process.chdir(ROOT)
@@ -14,7 +14,7 @@ const banner =
   "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);"
 
 const { metafile } = await build({
-  entryPoints: { main: 'src/main.ts', sink: 'src/sink/index.ts' },
+  entryPoints: { main: 'src/main.ts', sink: 'src/sink/index.ts', liquid: 'liquidjs' },
   outdir: 'dist',
   bundle: true,
   splitting: true,
@@ -23,7 +23,11 @@ const { metafile } = await build({
   target: 'node24',
   minifySyntax: true,
   minifyWhitespace: true,
-  plugins: [builtinsByRequire, withoutSideEffects('@kubernetes/client-node')],
+  plugins: [
+    builtinsByRequire,
+    withoutSideEffects('@kubernetes/client-node'),
+    loadedLater('liquidjs', /src\/sink\/template\/liquid\.ts$/, 'liquid'),
+  ],
   legalComments: 'external',
   banner: { js: banner },
   metafile: true,
