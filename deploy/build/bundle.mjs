@@ -9,12 +9,14 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 process.chdir(ROOT)
 rmSync('dist', { recursive: true, force: true })
 
+// With its exports by name: the package's own entry is CommonJS.
+const LIQUID = 'node_modules/liquidjs/dist/liquid.node.mjs'
 // Dependencies in CommonJS call require() for what Node brings along.
 const banner =
   "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);"
 
 const { metafile } = await build({
-  entryPoints: { main: 'src/main.ts', sink: 'src/sink/index.ts', liquid: 'liquidjs' },
+  entryPoints: { main: 'src/main.ts', sink: 'src/sink/index.ts', liquid: LIQUID },
   outdir: 'dist',
   bundle: true,
   splitting: true,
