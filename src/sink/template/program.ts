@@ -28,11 +28,11 @@ export function compileProgram(source: string, { typed = false }: { typed?: bool
   // Most texts have no template in them, and need no engine.
   if (!/\{[{%]/.test(source)) return { ok: true, program: constantProgram(source) }
   const engine = theEngine()
-  const { problems, isTyped, isConstant } = checkSource(engine, source, typed)
+  const { problems, isTyped } = checkSource(engine, source, typed)
   if (problems.length > 0) return { ok: false, problems }
   try {
     const nodes = engine.liquid.parse(source)
-    return { ok: true, program: programOf(engine, source, nodes, isConstant, isTyped) }
+    return { ok: true, program: programOf(engine, source, nodes, isTyped) }
   } catch (error) {
     return { ok: false, problems: [problemOf(engine, source, error)] }
   }
@@ -51,16 +51,10 @@ function constantProgram(source: string): Program {
   }
 }
 
-function programOf(
-  engine: Engine,
-  source: string,
-  nodes: Node[],
-  constant: boolean,
-  typed: boolean,
-): Program {
+function programOf(engine: Engine, source: string, nodes: Node[], typed: boolean): Program {
   return {
     source,
-    constant,
+    constant: false,
     typed,
     run<S extends Sheet>(
       subject: Subject,
