@@ -1,6 +1,8 @@
+import file from '../../../sinks/file/index.ts'
 import webhook from '../../../sinks/webhook/index.ts'
 import type { SinkType } from '../../../src/sink/index.ts'
 import type { Setup } from '../../../src/sink/testkit/index.ts'
+import { fileSetup } from './file.ts'
 import { stdoutUnderTest } from './stdout.ts'
 import { webhookSetup } from './webhook.ts'
 
@@ -12,6 +14,7 @@ export interface SinkUnderTest {
 
 /** The built-in sinks: a line for each. */
 export const sinksUnderTest: readonly SinkUnderTest[] = [
+  { type: file as SinkType, setup: fileSetup },
   stdoutUnderTest(),
   { type: webhook as SinkType, setup: webhookSetup },
 ]

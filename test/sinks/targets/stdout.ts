@@ -1,7 +1,8 @@
 import { Writable } from 'node:stream'
 import stdout, { openOutput } from '../../../sinks/stdout/index.ts'
 import type { SinkType } from '../../../src/sink/index.ts'
-import { idsIn, type Target } from '../../../src/sink/testkit/index.ts'
+import type { Target } from '../../../src/sink/testkit/index.ts'
+import { idsOfLines } from './file.ts'
 import type { SinkUnderTest } from './index.ts'
 
 /** The sink on a stream of ours in place of the process's own. */
@@ -31,7 +32,7 @@ function stallable() {
     write(chunk, _encoding, done) {
       const take = () => {
         // A line's own id: objects may hold others.
-        ids.push(...lineIdsOf(String(chunk)))
+        ids.push(...idsOfLines(String(chunk)))
         done()
       }
       if (held) waiting = take
@@ -53,9 +54,4 @@ function stallable() {
       waiting = undefined
     },
   }
-}
-
-function lineIdsOf(text: string): string[] {
-  const lines = text.split('\n').filter((line) => line !== '')
-  return lines.flatMap((line) => idsIn((JSON.parse(line) as { id: string }).id))
 }

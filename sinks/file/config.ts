@@ -1,0 +1,46 @@
+import { isAbsolute } from 'node:path'
+import * as z from 'zod'
+
+const UNITS: Readonly<Record<string, number>> = {
+  KB: 1e3,
+  MB: 1e6,
+  GB: 1e9,
+  KiB: 1024,
+  MiB: 1024 ** 2,
+  GiB: 1024 ** 3,
+}
+const INTERVALS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+const SIZE_RULE = 'must be a size such as 100MB or 1GiB'
+const INTERVAL_RULE = 'must be minutes, hours or days, such as 15m, 1h or 1d'
+
+const Size = z
+  .string(SIZE_RULE)
+  .regex(/^\d{1,6}([KMG]B|[KMG]iB)$/, SIZE_RULE)
+  .transform((text) => Number.parseInt(text, 10) * (UNITS[text.replace(/^\d+/, '')] ?? 0))
+  .refine((bytes) => bytes > 0, 'must be more than 0')
+
+const Interval = z
+  .string(INTERVAL_RULE)
+  .regex(/^\d{1,4}[mhd]$/, INTERVAL_RULE)
+  .transform((text) => Number.parseInt(text, 10) * (INTERVALS_MS[text.slice(-1)] ?? 0))
+  .refine((ms) => ms > 0, 'must be longer than 0')
+
+export const FileConfig = z.strictObject({
+  path: z
+    .string()
+    .refine(isAbsolute, 'must be absolute, such as /var/log/kubeherald/events.ndjson')
+    .refine((path) => !path.endsWith('/'), 'must name a file, not a folder')
+    .refine((path) => !path.includes('\0'), 'must not have a zero character in it'),
+  /** Bytes that a file does not exceed, unless one line alone does. */
+  maxSize: Size.prefault('100MB'),
+  /** Milliseconds; a file holds what was delivered in one such period, counted from midnight UTC. */
+  interval: Interval.optional(),
+  /** How many full files are kept beside the current one. */
+  maxFiles: z.int().min(1).max(10_000).default(10),
+  /** Full files are packed with gzip. */
+  compress: z.boolean().default(false),
+  /** Delivered only when the disk has it, not only the operating system. */
+  fsync: z.boolean().default(true),
+})
+export type FileConfig = z.output<typeof FileConfig>
