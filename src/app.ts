@@ -18,6 +18,7 @@ import { createSourceStore } from './queue/source-store.ts'
 import { contentOfWords } from './render/content.ts'
 import { createRender, type Render } from './render/message.ts'
 import { compileRules } from './rules/compile.ts'
+import { keepsOld } from './rules/keeps-old.ts'
 import { compilePattern } from './rules/pattern.ts'
 import type { Vitals } from './server/health.ts'
 import { type HealthServer, startServer } from './server/http.ts'
@@ -27,7 +28,7 @@ import { createSinkMetrics } from './sink-metrics.ts'
 import { userAgent } from './version.ts'
 import type { ClusterClient } from './watch/cluster-client.ts'
 import { createWatchManager, type WatchManager } from './watch/manager.ts'
-import { normalise } from './watch/normalise.ts'
+import { normalise, objectJsonOf } from './watch/normalise.ts'
 import { DEFAULT_TIMING } from './watch/timing.ts'
 
 export type Role = 'all' | 'watch' | 'deliver'
@@ -120,6 +121,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   })
   const sinks = role === 'watch' ? new Map<string, Sink>() : await openSinks(options, contextOf)
   const laneOf = await laneChooser(options, render)
+  const tellers = await sinksThatTellChanges(options)
   const line = createCommitLine({
     redis: connections.commit,
     room: gate.room,
@@ -153,7 +155,20 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     normalise: (source, transition) => normalise(source, transition, { cluster, salt }),
     match,
     commit: (decide, onEnqueued) =>
-      createSourceStore({ line, instance, keys, decide, laneOf, onEnqueued, metrics, clock: CLOCK }),
+      createSourceStore({
+        line,
+        instance,
+        keys,
+        decide,
+        laneOf,
+        onEnqueued,
+        old: {
+          keeps: keepsOld(config.rules, ({ to = [] }) => to.some((sink) => tellers.has(sink))),
+          jsonOf: (resource, object) => objectJsonOf(resource, object, salt),
+        },
+        metrics,
+        clock: CLOCK,
+      }),
     deliver: () =>
       createLanes({
         redis: connections.lanes,
@@ -251,6 +266,14 @@ async function laneChooser(options: AppOptions, render: Render): Promise<(delive
   }
   return (delivery) =>
     choosers.get(delivery.sink)?.(delivery) ?? `${delivery.sink}/${laneByObject(delivery.event)}`
+}
+
+/** The names of those that show people what changed. */
+async function sinksThatTellChanges(options: AppOptions): Promise<ReadonlySet<string>> {
+  const names = new Set<string>()
+  for (const { name, type } of options.config.sinks)
+    if ((await sinkTypeOf(type, options)).tellsChanges) names.add(name)
+  return names
 }
 
 async function serve(

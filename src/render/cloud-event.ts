@@ -25,7 +25,12 @@ export function cloudEvent({ event, rule, objectJson }: Delivery): Buffer {
     partitionkey: event.uid,
     ...(event.synthesized && { synthesized: true }),
   })
-  const data = JSON.stringify({ type: event.type, rule, ...(event.event && { event: event.event }) })
+  const data = JSON.stringify({
+    type: event.type,
+    rule,
+    ...(event.event && { event: event.event }),
+    ...(event.changes && { changes: event.changes }),
+  })
   const head = Buffer.from(`${attributes.slice(0, -1)},"data":${data.slice(0, -1)},"object":`)
   return Buffer.concat([head, objectJson, END])
 }
