@@ -19,6 +19,7 @@ import { createSourceStore } from './queue/source-store.ts'
 import { createContents } from './render/contents.ts'
 import { createRender, type Render } from './render/message.ts'
 import { compileRules } from './rules/compile.ts'
+import { keepsOld } from './rules/keeps-old.ts'
 import { compilePattern } from './rules/pattern.ts'
 import type { Vitals } from './server/health.ts'
 import { type HealthServer, startServer } from './server/http.ts'
@@ -31,7 +32,7 @@ import { openSinkSet } from './sink-set.ts'
 import { userAgent } from './version.ts'
 import type { ClusterClient } from './watch/cluster-client.ts'
 import { createWatchManager, type WatchManager } from './watch/manager.ts'
-import { normalise } from './watch/normalise.ts'
+import { normalise, objectJsonOf } from './watch/normalise.ts'
 import { DEFAULT_TIMING } from './watch/timing.ts'
 
 export type Role = 'all' | 'watch' | 'deliver'
@@ -134,6 +135,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const sinkSet = await openSinkSet(delivered, { typeOf, contextOf, log })
   opened.defer(() => sinkSet.close())
   const laneOf = chooseLane(config, typeOf, render)
+  const tellers = sinksThatTellChanges(config, typeOf)
   const line = createCommitLine({
     redis: connections.commit,
     room: gate.room,
@@ -167,7 +169,20 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     normalise: (source, transition) => normalise(source, transition, { cluster, salt }),
     match,
     commit: (decide, onEnqueued) =>
-      createSourceStore({ line, instance, keys, decide, laneOf, onEnqueued, metrics, clock: CLOCK }),
+      createSourceStore({
+        line,
+        instance,
+        keys,
+        decide,
+        laneOf,
+        onEnqueued,
+        old: {
+          keeps: keepsOld(config.rules, ({ to = [] }) => to.some((sink) => tellers.has(sink))),
+          jsonOf: (resource, object) => objectJsonOf(resource, object, salt),
+        },
+        metrics,
+        clock: CLOCK,
+      }),
     deliver: () =>
       createLanes({
         redis: connections.lanes,
@@ -268,6 +283,12 @@ function chooseLane(
     const lane = type?.lane ? laneName(() => type.lane?.(render(delivery, 0), options.get(sink))) : undefined
     return `${sink}/${lane ?? laneByObject(delivery.event)}`
   }
+}
+
+/** The names of those that show people what changed. */
+function sinksThatTellChanges({ sinks }: Config, typeOf: (sink: string) => SinkType): ReadonlySet<string> {
+  const tellers = sinks.filter(({ name, options }) => typeOf(name).tellsChanges?.(options))
+  return new Set(tellers.map(({ name }) => name))
 }
 
 async function serve(

@@ -38,6 +38,11 @@ export interface Transition {
   synthesized: boolean
   /** Absent for a deletion that was found by a relist: only the index knows the object. */
   object?: ScannedObject
+  /**
+   * Where old objects are kept: the object as it was told before, as JSON (trimmed, Secret values hashed). Unpacked when
+   * called; undefined when it cannot be.
+   */
+  old?: () => Buffer | undefined
 }
 
 /**
@@ -95,6 +100,8 @@ export type Comparison =
 export interface SourceSession {
   /** What is stored now; undefined before the first start. */
   readonly checkpoint: Checkpoint | undefined
+  /** Old objects are kept: a seed then takes whole objects, not their metadata alone. */
+  readonly keepsOld: boolean
   /** Forgets the index and starts a silent first list. */
   beginSeed(signal: AbortSignal): Promise<void>
   /** Adds a page to the index (and takes what is DELETED out of it); nothing is emitted. */

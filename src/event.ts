@@ -35,10 +35,13 @@ export interface KubeEvent {
   reportingComponent?: string
 }
 
-/** A value of the object that changed. Paths are dots and keys: `spec.template.spec.containers[name=web].image`. */
+/**
+ * A value of the object that changed. Paths are dots and keys: `spec.template.spec.containers[name=web].image`,
+ * `metadata.labels["app.kubernetes.io/name"]`, `spec.rules[0].host`; at most 300 characters.
+ */
 export interface FieldChange {
   path: string
-  /** JSON; undefined when it was not there. Long texts are shortened. */
+  /** JSON; undefined when it was not there. Long texts are shortened to 200 characters, what is secret is `***`. */
   old?: unknown
   new?: unknown
 }
@@ -64,7 +67,7 @@ export interface EventHeader {
   synthesized?: true
   /** The normalised Event, when the object is one. */
   event?: KubeEvent
-  /** What changed, where old values are kept; at most 40. */
+  /** What a MODIFIED changed, where the old object is known; at most 40, the most telling first; [] when only heartbeats did. */
   changes?: readonly FieldChange[]
 }
 
@@ -72,12 +75,15 @@ export interface EventHeader {
  * One change of one object, as rules see it. Getters parse on first use: an event that no rule
  * looks into costs no JSON parse.
  */
-export interface ClusterEvent extends Readonly<Omit<EventHeader, 'namespace' | 'synthesized' | 'event'>> {
+export interface ClusterEvent
+  extends Readonly<Omit<EventHeader, 'namespace' | 'synthesized' | 'event' | 'changes'>> {
   /** Undefined for cluster-scoped objects. */
   readonly namespace: string | undefined
   readonly synthesized: boolean
   /** The normalised Event, when the object is one. */
   readonly event: KubeEvent | undefined
+  /** What a MODIFIED changed; undefined when the old object is not known. Made on first use. */
+  readonly changes?: readonly FieldChange[] | undefined
   readonly resource: Resource
   readonly labels: Readonly<Record<string, string>>
   readonly annotations: Readonly<Record<string, string>>
@@ -89,7 +95,7 @@ export interface ClusterEvent extends Readonly<Omit<EventHeader, 'namespace' | '
 
 /** The plain header of an event, ready to be stored. */
 export function headerOf(event: ClusterEvent): EventHeader {
-  const kubeEvent = event.event
+  const { event: kubeEvent, changes } = event
   return {
     id: event.id,
     type: event.type,
@@ -104,5 +110,6 @@ export function headerOf(event: ClusterEvent): EventHeader {
     time: event.time,
     ...(event.synthesized && { synthesized: true as const }),
     ...(kubeEvent && { event: kubeEvent }),
+    ...(changes && { changes }),
   }
 }

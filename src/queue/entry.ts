@@ -1,6 +1,5 @@
-import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import type { Delivery } from '../delivery.ts'
-import { DICTIONARY } from './dictionary.ts'
+import { compress, decompress, ZSTD_DICTIONARY_1 } from './packing.ts'
 
 /** One entry of a lane's stream: some deliveries, compressed together. Its fields in Redis: `n`, `t`, `z`. */
 export interface LaneEntry {
@@ -12,18 +11,6 @@ export interface LaneEntry {
 
 const MAX_DELIVERIES = 60
 const MAX_RAW_BYTES = 128 * 1024
-
-/** First byte of a payload: the format, and with it the dictionary. */
-const ZSTD_DICTIONARY_1 = 1
-
-/** What is small is packed tightly: it lies there alone, and little input costs little time. Up to three pods of usual size. */
-const SMALL_BYTES = 16 * 1024
-const TIGHT = optionsOf(6)
-const QUICK = optionsOf(1)
-
-function optionsOf(level: number) {
-  return { params: { [constants.ZSTD_c_compressionLevel]: level }, dictionary: DICTIONARY }
-}
 
 const NEWLINE = Buffer.from('\n')
 const LINE_BREAK = 10
@@ -44,7 +31,8 @@ function endOfEntry(deliveries: readonly Delivery[], start: number): number {
   let bytes = 0
   let end = start
   while (end < deliveries.length && end - start < MAX_DELIVERIES) {
-    bytes += (deliveries[end] as Delivery).objectJson.length + 512
+    const { objectJson, event } = deliveries[end] as Delivery
+    bytes += objectJson.length + 512 + 256 * (event.changes?.length ?? 0)
     if (end > start && bytes > MAX_RAW_BYTES) break
     end++
   }
@@ -64,20 +52,6 @@ function encodeEntry(deliveries: readonly Delivery[]): LaneEntry {
     observedAtMs,
     payload: Buffer.concat([Buffer.of(ZSTD_DICTIONARY_1), packed]),
   }
-}
-
-/** The output comes in chunks that stay in memory until the next collection: they are as large as what goes in needs. */
-function compress(raw: Buffer): Buffer {
-  const options = raw.length <= SMALL_BYTES ? TIGHT : QUICK
-  return zstdCompressSync(raw, { ...options, chunkSize: chunkSize(raw.length / 4) })
-}
-
-function decompress(packed: Buffer): Buffer {
-  return zstdDecompressSync(packed, { dictionary: DICTIONARY, chunkSize: chunkSize(packed.length * 12) })
-}
-
-function chunkSize(expectedBytes: number): number {
-  return Math.min(Math.max(Math.ceil(expectedBytes), 1_024), 128 * 1_024)
 }
 
 /** An exotic server may pretty-print; raw line breaks stand only between the tokens of JSON, where a space does as well. */

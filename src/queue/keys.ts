@@ -19,6 +19,8 @@ export interface Keys {
   checkpoint(source: string): string
   /** Hash: uid → resourceVersion, namespace, name, labels. */
   index(source: string): string
+  /** Hash: uid → the object as it was told last, compressed; of sources whose old objects are kept. */
+  old(source: string): string
   /** Hash: namespace/name → uid, of what a running relist has not seen yet. */
   unseen(source: string): string
   /** Hash: observed, unmatched, dropped, matched. */
@@ -56,6 +58,7 @@ export function keysOf(cluster: string): Keys {
     sources: `${tag}:sources`,
     checkpoint: (source) => `${tag}:checkpoint:${source}`,
     index: (source) => `${tag}:index:${source}`,
+    old: (source) => `${tag}:old:${source}`,
     unseen: (source) => `${tag}:unseen:${source}`,
     watchLedger: (source) => `${tag}:ledger:watch:${source}`,
     sinkLedger: (sink) => `${tag}:ledger:sink:${sink}`,

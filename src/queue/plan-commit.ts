@@ -1,19 +1,10 @@
 import type { ChainableCommander, Redis } from 'ioredis'
-import type { Change, Comparison, Transition } from '../change.ts'
-import { decodeIndexEntry, encodeIndexEntry, type IndexEntry, nameOf } from './index-entry.ts'
-import { decideTransition, deletionOf } from './transition.ts'
+import type { Change, Comparison } from '../change.ts'
+import { encodeIndexEntry, nameOf } from './index-entry.ts'
+import { KeptObjects } from './kept-objects.ts'
+import { emptyPlan, Overlay, type Plan, readKnown, type SourceKeys } from './overlay.ts'
+import { decideTransition } from './transition.ts'
 import { COMPLETE, UnseenLostError } from './unseen.ts'
-
-/** What a commit is to write besides the checkpoint. */
-export interface Plan {
-  transitions: Transition[]
-  /** uid, entry, uid, entry, … */
-  indexSet: string[]
-  indexDelete: string[]
-  unseenDelete: string[]
-  /** Forget the whole index first. */
-  forget?: true
-}
 
 /** The reads that a commit needs under WATCH, sent together with it, and what it makes of the answers. */
 export interface Preparation {
@@ -24,30 +15,42 @@ export interface Preparation {
 export const NOTHING: Preparation = { read() {}, plan: () => emptyPlan() }
 
 /** Forgets what the index knows. */
-export const FORGET: Preparation = { read() {}, plan: () => ({ ...emptyPlan(), forget: true }) }
+export const FORGET: Preparation = { read() {}, plan: () => ({ ...emptyPlan(), forget: 'all' }) }
+
+/** Forgets the old objects that were kept once. */
+export const FORGET_OLD: Preparation = { read() {}, plan: () => ({ ...emptyPlan(), forget: 'old' }) }
 
 /** Objects that are there at the beginning: known, not told. */
-export function prepareSeed(page: readonly Change[]): Preparation {
+export function prepareSeed({ keep }: SourceKeys, page: readonly Change[]): Preparation {
   const last = new Map(page.map((change) => [change.object.uid, change]))
   const there = [...last.values()].filter(({ type }) => type !== 'DELETED')
   const gone = [...last.values()].filter(({ type }) => type === 'DELETED')
   return {
     read() {},
-    plan: () => ({
-      ...emptyPlan(),
-      indexSet: there.flatMap(({ object }) => [object.uid, encodeIndexEntry(object)]),
-      indexDelete: gone.map(({ object }) => object.uid),
-    }),
+    plan() {
+      const kept = keep && new KeptObjects(keep)
+      for (const { object } of there) kept?.put(object)
+      for (const { object } of gone) kept?.delete(object.uid)
+      return {
+        ...emptyPlan(),
+        indexSet: there.flatMap(({ object }) => [object.uid, encodeIndexEntry(object)]),
+        indexDelete: gone.map(({ object }) => object.uid),
+        ...kept?.plan(),
+      }
+    },
   }
 }
 
 /** The frames of a watch, in order. */
-export function prepareWatch(indexKey: string, changes: readonly Change[]): Preparation {
+export function prepareWatch(keys: SourceKeys, changes: readonly Change[]): Preparation {
   const uids = [...new Set(changes.map((change) => change.object.uid))]
   return {
-    read: (pipeline) => void (uids.length > 0 && pipeline.hmget(indexKey, ...uids)),
-    plan([entries]) {
-      const overlay = new Overlay(uids, entries as (string | null)[] | undefined)
+    read(pipeline) {
+      if (uids.length > 0) readKnown(pipeline, keys, uids)
+    },
+    plan([entries, old]) {
+      const overlay = new Overlay(keys)
+      overlay.read(uids, entries, old)
       for (const change of changes)
         overlay.apply(decideTransition(change, overlay.get(change.object.uid), 'newer', false))
       return overlay.plan()
@@ -56,20 +59,24 @@ export function prepareWatch(indexKey: string, changes: readonly Change[]): Prep
 }
 
 /** A page of a list. A name that the index knows under another uid was deleted before this one came. */
-export function prepareList(keys: ListKeys, page: readonly Change[], comparison: Comparison): Preparation {
+export function prepareList(keys: SourceKeys, page: readonly Change[], comparison: Comparison): Preparation {
   const uids = page.map((change) => change.object.uid)
   const names = page.map((change) => nameOf(change.object))
   return {
-    read: (pipeline) => void pipeline.hmget(keys.index, ...uids).hmget(keys.unseen, COMPLETE, ...names),
-    async plan([entries, unseen], redis) {
+    read(pipeline) {
+      pipeline.hmget(keys.unseen, COMPLETE, ...names)
+      readKnown(pipeline, keys, uids)
+    },
+    async plan([unseen, entries, old], redis) {
       const [complete, ...holders] = unseen as (string | null)[]
       if (complete === null) throw new UnseenLostError()
-      const overlay = new Overlay(uids, entries as (string | null)[])
-      const replaced = await readReplaced(redis, keys.index, uids, holders)
+      const overlay = new Overlay(keys)
+      overlay.read(uids, entries, old)
+      const replaced = replacedBy(uids, holders)
+      await overlay.readMore(redis, [...replaced.values()])
       for (const [i, change] of page.entries()) {
-        const old = replaced.get(i)
-        if (old) overlay.apply(deletionOf(old.uid, old.entry, change.observedAtMs))
-        overlay.apply(decideTransition(change, overlay.get(change.object.uid), comparison, true))
+        overlay.remove(replaced.get(i), change.observedAtMs)
+        overlay.meet(change, comparison)
       }
       return { ...overlay.plan(), unseenDelete: names }
     },
@@ -78,85 +85,29 @@ export function prepareList(keys: ListKeys, page: readonly Change[], comparison:
 
 /** Objects that are gone for certain. */
 export function prepareDeletions(
-  keys: ListKeys,
+  keys: SourceKeys,
   names: readonly string[],
   uids: readonly string[],
   nowMs: number,
 ): Preparation {
   return {
-    read: (pipeline) => void pipeline.hmget(keys.index, ...uids),
-    plan([entries]) {
-      const overlay = new Overlay(uids, entries as (string | null)[])
-      for (const uid of uids) {
-        const entry = overlay.get(uid)
-        if (entry) overlay.apply(deletionOf(uid, entry, nowMs))
-      }
+    read: (pipeline) => readKnown(pipeline, keys, uids),
+    plan([entries, old]) {
+      const overlay = new Overlay(keys)
+      overlay.read(uids, entries, old)
+      for (const uid of uids) overlay.remove(uid, nowMs)
       return { ...overlay.plan(), unseenDelete: [...names] }
     },
   }
 }
 
-export interface ListKeys {
-  index: string
-  unseen: string
-}
-
-async function readReplaced(
-  redis: Redis,
-  indexKey: string,
-  uids: readonly string[],
-  holders: readonly (string | null)[],
-): Promise<Map<number, { uid: string; entry: IndexEntry }>> {
-  // A streamed list may bring one name several times: its old object was deleted before the first of them.
+/**
+ * Place in the page → the uid that its name had before. A streamed list may bring one name several times: its old object
+ * was deleted before the first of them.
+ */
+function replacedBy(uids: readonly string[], holders: readonly (string | null)[]): Map<number, string> {
   const first = (uid: string, i: number) => holders.indexOf(uid) === i
-  const others = holders.flatMap((uid, i) =>
-    uid !== null && uid !== uids[i] && first(uid, i) ? [{ i, uid }] : [],
-  )
-  if (others.length === 0) return new Map()
-  const entries = await redis.hmget(indexKey, ...others.map(({ uid }) => uid))
   return new Map(
-    others.flatMap(({ i, uid }, at) => {
-      const entry = entries[at]
-      return entry ? [[i, { uid, entry: decodeIndexEntry(entry) }] as const] : []
-    }),
+    holders.flatMap((uid, i) => (uid !== null && uid !== uids[i] && first(uid, i) ? [[i, uid]] : [])),
   )
-}
-
-/** The index as it will be: what was read, changed by the transitions so far. */
-class Overlay {
-  readonly #entries = new Map<string, IndexEntry | undefined>()
-  readonly #touched = new Set<string>()
-  readonly #transitions: Transition[] = []
-
-  constructor(uids: readonly string[], entries: readonly (string | null)[] | undefined) {
-    for (const [i, uid] of uids.entries()) {
-      const entry = entries?.[i]
-      this.#entries.set(uid, entry ? decodeIndexEntry(entry) : undefined)
-    }
-  }
-
-  get(uid: string): IndexEntry | undefined {
-    return this.#entries.get(uid)
-  }
-
-  apply(transition: Transition | undefined): void {
-    if (!transition) return
-    this.#transitions.push(transition)
-    this.#touched.add(transition.uid)
-    this.#entries.set(transition.uid, transition.type === 'DELETED' ? undefined : transition)
-  }
-
-  plan(): Plan {
-    const plan = { ...emptyPlan(), transitions: this.#transitions }
-    for (const uid of this.#touched) {
-      const entry = this.#entries.get(uid)
-      if (entry) plan.indexSet.push(uid, encodeIndexEntry(entry))
-      else plan.indexDelete.push(uid)
-    }
-    return plan
-  }
-}
-
-function emptyPlan(): Plan {
-  return { transitions: [], indexSet: [], indexDelete: [], unseenDelete: [] }
 }

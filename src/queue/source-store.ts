@@ -9,8 +9,10 @@ import {
   type SourceSession,
   type SourceStore,
 } from '../change.ts'
+import type { SourceKeys } from './overlay.ts'
 import {
   FORGET,
+  FORGET_OLD,
   NOTHING,
   type Preparation,
   prepareDeletions,
@@ -24,6 +26,10 @@ import { copyNames, someUnseen } from './unseen.ts'
 /** How much one transaction takes at most; more is split, but never a single object. */
 const MAX_CHANGES = 1_000
 const MAX_BYTES = 8 * 1024 * 1024
+
+/** How many deletions that nobody saw one transaction takes; few when each brings the object that was kept. */
+const MANY = 1_000
+const FEW = 32
 
 /** Sources on Redis: position, index, lanes and ledger, each call one transaction. */
 export function createSourceStore(parts: StoreParts): SourceStore {
@@ -77,7 +83,7 @@ class Session implements SourceSession {
   readonly #parts: StoreParts
   readonly #source: Source
   readonly #holder = randomBytes(6).toString('hex')
-  readonly #keys: { checkpoint: string; index: string; unseen: string }
+  readonly #keys: { checkpoint: string } & SourceKeys
   /** The checkpoint as it stands in Redis, as far as this session knows. */
   #stored: string | null = null
   #comparison: Comparison = 'newer'
@@ -85,17 +91,24 @@ class Session implements SourceSession {
   constructor(parts: StoreParts, source: Source) {
     this.#parts = parts
     this.#source = source
-    const { keys } = parts
+    const { keys, old } = parts
+    const { resource } = source
     this.#keys = {
       checkpoint: keys.checkpoint(source.key),
       index: keys.index(source.key),
       // Of this session alone: one that was fenced meanwhile must not spoil another's comparison.
       unseen: `${keys.unseen(source.key)}:${this.#holder}`,
+      old: keys.old(source.key),
+      keep: old?.keeps(resource) ? (object) => old.jsonOf(resource, object) : undefined,
     }
   }
 
   get checkpoint(): Checkpoint | undefined {
     return this.#stored === null ? undefined : (JSON.parse(this.#stored) as Checkpoint)
+  }
+
+  get keepsOld(): boolean {
+    return this.#keys.keep !== undefined
   }
 
   /** Reads where the source stands and signs it: older sessions are fenced from here on. */
@@ -105,7 +118,7 @@ class Session implements SourceSession {
       if (this.#stored === null) return
       const { holder } = JSON.parse(this.#stored) as Checkpoint
       try {
-        await this.#transact({}, NOTHING, signal)
+        await this.#transact({}, this.keepsOld ? NOTHING : FORGET_OLD, signal)
         // What an interrupted list of the session before had not seen: nobody can use it any more.
         const left = `${this.#parts.keys.unseen(this.#source.key)}:${holder}`
         return void (await this.#parts.line.run((redis) => redis.unlink(left), signal))
@@ -121,7 +134,7 @@ class Session implements SourceSession {
   }
 
   async seed(page: readonly Change[], signal: AbortSignal): Promise<void> {
-    for (const part of chunks(page)) await this.#transact({}, prepareSeed(part), signal)
+    for (const part of chunks(page)) await this.#transact({}, prepareSeed(this.#keys, part), signal)
   }
 
   async beginList(comparison: Comparison, signal: AbortSignal): Promise<void> {
@@ -150,9 +163,9 @@ class Session implements SourceSession {
     const last = parts.pop() ?? []
     for (const part of parts) {
       const position = part.at(-1)?.object.resourceVersion as string
-      await this.#transact({ resourceVersion: position }, prepareWatch(this.#keys.index, part), signal)
+      await this.#transact({ resourceVersion: position }, prepareWatch(this.#keys, part), signal)
     }
-    await this.#transact({ resourceVersion }, prepareWatch(this.#keys.index, last), signal)
+    await this.#transact({ resourceVersion }, prepareWatch(this.#keys, last), signal)
   }
 
   async markAbsent(signal: AbortSignal): Promise<void> {
@@ -179,7 +192,7 @@ class Session implements SourceSession {
   async #deleteUnseen(signal: AbortSignal): Promise<void> {
     const { line, clock } = this.#parts
     for (;;) {
-      const some = await someUnseen(line, this.#keys.unseen, signal)
+      const some = await someUnseen(line, this.#keys.unseen, this.keepsOld ? FEW : MANY, signal)
       if (!some) break
       await this.#transact({}, prepareDeletions(this.#keys, some.names, some.uids, clock.now()), signal)
     }

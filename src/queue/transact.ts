@@ -1,10 +1,19 @@
 import type { Redis } from 'ioredis'
-import { type Decide, type Decision, FencedError, PositionLostError, type Source } from '../change.ts'
+import {
+  type Decide,
+  type Decision,
+  FencedError,
+  PositionLostError,
+  type ScannedObject,
+  type Source,
+} from '../change.ts'
 import type { Delivery } from '../delivery.ts'
+import type { Resource } from '../event.ts'
 import type { Metrics } from '../metrics.ts'
 import type { CommitLine } from './commit-line.ts'
 import type { Keys } from './keys.ts'
-import type { Plan, Preparation } from './plan-commit.ts'
+import type { Plan, SourceKeys } from './overlay.ts'
+import type { Preparation } from './plan-commit.ts'
 import { valuesOf } from './replies.ts'
 import { UNSEEN_TTL_MS } from './unseen.ts'
 import { count, type PackedLanes, packLanes, writeCommit } from './write-commit.ts'
@@ -19,14 +28,23 @@ export interface StoreParts {
   laneOf(delivery: Delivery): string
   /** Called after a commit with the lanes that got something. */
   onEnqueued(lanes: readonly string[]): void
+  /** Without it no old objects are kept. */
+  old?: OldObjects
   metrics: Metrics
   clock: { now(): number }
+}
+
+/** Of which resources old objects are kept, so that changes can be told as old → new. */
+export interface OldObjects {
+  keeps(resource: Resource): boolean
+  /** The object as it may leave: trimmed, Secret values hashed. */
+  jsonOf(resource: Resource, object: ScannedObject): Buffer
 }
 
 /** One commit of a source: the checkpoint it starts from, the one it writes, and what it does besides. */
 export interface Commit {
   source: Source
-  keys: { checkpoint: string; index: string; unseen: string }
+  keys: { checkpoint: string } & SourceKeys
   /** As read or written last by this session; null before the first start. */
   stored: string | null
   /** Unique: it holds the session's name and a sequence number. */

@@ -50,10 +50,11 @@ export interface CopyKeys {
 export async function someUnseen(
   line: CommitLine,
   unseen: string,
+  most: number,
   signal: AbortSignal,
 ): Promise<{ names: string[]; uids: string[] } | undefined> {
   const pairs = await line.run(
-    (redis) => redis.hrandfield(unseen, STEP, 'WITHVALUES') as Promise<string[]>,
+    (redis) => redis.hrandfield(unseen, most, 'WITHVALUES') as Promise<string[]>,
     signal,
   )
   if (pairs.length === 0) throw new UnseenLostError()

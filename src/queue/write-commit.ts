@@ -4,7 +4,7 @@ import type { Delivery } from '../delivery.ts'
 import type { Metrics } from '../metrics.ts'
 import { encodeEntries, type LaneEntry } from './entry.ts'
 import type { Keys } from './keys.ts'
-import type { ListKeys, Plan } from './plan-commit.ts'
+import type { Plan, SourceKeys } from './overlay.ts'
 
 /** The deliveries of one commit, packed per lane, in order. */
 export type PackedLanes = ReadonlyMap<string, { sink: string; count: number; entries: LaneEntry[] }>
@@ -20,11 +20,11 @@ export function packLanes(
   return packed
 }
 
-/** Queues all that a commit writes but the checkpoint: lanes, pending, index, ledger. */
+/** Queues all that a commit writes but the checkpoint: lanes, pending, index, old objects, ledger. */
 export function writeCommit(
   multi: ChainableCommander,
   keys: Keys,
-  source: { key: string } & ListKeys,
+  source: { key: string } & SourceKeys,
   plan: Plan,
   decision: Decision,
   lanes: PackedLanes,
@@ -36,9 +36,12 @@ export function writeCommit(
     multi.hincrby(keys.pending, lane, count)
     multi.hincrby(keys.sinkLedger(sink), 'enqueued', count)
   }
-  if (plan.forget) multi.unlink(source.index)
+  if (plan.forget === 'all') multi.unlink(source.index, source.old)
+  else if (plan.forget === 'old') multi.unlink(source.old)
   if (plan.indexSet.length > 0) multi.hset(source.index, ...plan.indexSet)
   if (plan.indexDelete.length > 0) multi.hdel(source.index, ...plan.indexDelete)
+  if (plan.oldSet.length > 0) multi.hset(source.old, ...plan.oldSet)
+  if (plan.oldDelete.length > 0) multi.hdel(source.old, ...plan.oldDelete)
   if (plan.unseenDelete.length > 0) multi.hdel(source.unseen, ...plan.unseenDelete)
   const counts = {
     observed: plan.transitions.length,

@@ -34,7 +34,12 @@ export function cloudEventData(
   { before = '', after = '' } = {},
 ): Buffer {
   const { rule, event, objectJson } = message
-  const data = JSON.stringify({ type: event.type, rule, ...(event.event && { event: event.event }) })
+  const data = JSON.stringify({
+    type: event.type,
+    rule,
+    ...(event.event && { event: event.event }),
+    ...(event.changes && { changes: event.changes }),
+  })
   return Buffer.concat([
     Buffer.from(`${before}${data.slice(0, -1)},"object":`),
     objectJson,

@@ -1,5 +1,6 @@
-import type { Source, Transition } from '../change.ts'
-import type { ChangeType, ClusterEvent, KubeEvent, Resource } from '../event.ts'
+import type { ScannedObject, Source, Transition } from '../change.ts'
+import { fieldChanges } from '../changes/field-changes.ts'
+import type { ChangeType, ClusterEvent, FieldChange, KubeEvent, Resource } from '../event.ts'
 import { isEventResource, readKubeEvent } from './kube-event.ts'
 import { walkMembers } from './scan.ts'
 import { hashSecret, isSecretResource } from './secret.ts'
@@ -14,6 +15,18 @@ export interface NormaliseContext {
 /** Makes an event of a transition. Everything that must be parsed is parsed on first use. */
 export function normalise(source: Source, transition: Transition, context: NormaliseContext): ClusterEvent {
   return new ScannedEvent(source, transition, context)
+}
+
+/** An object as JSON that may leave: without managedFields and last-applied-configuration, Secret values hashed. */
+export function objectJsonOf(
+  resource: Resource,
+  { bytes, managedFields, annotations }: ScannedObject,
+  salt: Buffer,
+): Buffer {
+  const trimmed = cut(bytes, [managedFields, lastApplied(bytes, annotations)])
+  if (!isSecretResource(resource)) return trimmed
+  const parsed = JSON.parse(trimmed.toString()) as Record<string, unknown>
+  return Buffer.from(JSON.stringify(hashSecret(parsed, salt)))
 }
 
 /** `v1`, `apps/v1`. */
@@ -114,6 +127,12 @@ class ScannedEvent implements ClusterEvent {
     return this.#event
   }
 
+  get changes(): readonly FieldChange[] | undefined {
+    const { type, old } = this.#transition
+    const before = type === 'MODIFIED' ? old?.() : undefined
+    return before && this.#changesSince(before)
+  }
+
   get object(): Readonly<Record<string, unknown>> {
     this.#object ??= JSON.parse(this.objectJson.toString()) as Record<string, unknown>
     return this.#object
@@ -124,19 +143,27 @@ class ScannedEvent implements ClusterEvent {
     return this.#json
   }
 
+  /** An event goes on without them rather than not at all. */
+  #changesSince(before: Buffer): readonly FieldChange[] | undefined {
+    try {
+      return fieldChanges(JSON.parse(before.toString()), this.object, this.#source.resource)
+    } catch {
+      return undefined
+    }
+  }
+
   #readAnnotations(): Record<string, string> {
-    const { object } = this.#transition
+    const { object, old } = this.#transition
+    if (!object && old)
+      return strings((this.object as { metadata?: { annotations?: unknown } }).metadata?.annotations)
     if (!object?.annotations) return {}
     return strings(JSON.parse(object.bytes.toString('utf8', ...object.annotations)))
   }
 
   #trim(): Buffer {
-    const { object } = this.#transition
-    if (!object) return Buffer.from(JSON.stringify(this.#tombstone()))
-    const trimmed = cut(object.bytes, [object.managedFields, lastApplied(object.bytes, object.annotations)])
-    if (!isSecretResource(this.#source.resource)) return trimmed
-    const parsed = JSON.parse(trimmed.toString()) as Record<string, unknown>
-    return Buffer.from(JSON.stringify(hashSecret(parsed, this.#context.salt)))
+    const { object, old } = this.#transition
+    if (object) return objectJsonOf(this.#source.resource, object, this.#context.salt)
+    return old?.() ?? Buffer.from(JSON.stringify(this.#tombstone()))
   }
 
   /** What is left of an object whose deletion nobody saw. */

@@ -124,7 +124,8 @@ class SourceRun {
     await this.#fromOneState(async (whole) => {
       await session.beginSeed(this.#signal)
       const take = (page: readonly Change[]) => session.seed(page, this.#signal)
-      await session.endList(await this.#eachPage({ metadataOnly: true, whole }, take), this.#signal)
+      const metadataOnly = !session.keepsOld
+      await session.endList(await this.#eachPage({ metadataOnly, whole }, take), this.#signal)
     })
   }
 

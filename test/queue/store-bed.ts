@@ -1,4 +1,5 @@
 import type { Change, Decide, Source, SourceSession } from '../../src/change.ts'
+import type { Delivery } from '../../src/delivery.ts'
 import { silentLog } from '../../src/log.ts'
 import { createMetrics } from '../../src/metrics.ts'
 import { createCommitLine } from '../../src/queue/commit-line.ts'
@@ -6,6 +7,7 @@ import { openRedis } from '../../src/queue/connection.ts'
 import { decodeEntry } from '../../src/queue/entry.ts'
 import { keysOf } from '../../src/queue/keys.ts'
 import { createSourceStore } from '../../src/queue/source-store.ts'
+import type { OldObjects } from '../../src/queue/transact.ts'
 import { startRedis } from '../servers/redis.ts'
 import { startTcpProxy } from '../servers/tcp-proxy.ts'
 import { SOURCE, sendAll } from './objects.ts'
@@ -13,7 +15,7 @@ import { SOURCE, sendAll } from './objects.ts'
 export const never = new AbortController().signal
 
 /** The write side on a real Redis behind a proxy. Every `newStore` stands for a process of its own. */
-export async function startStoreBed(options: { decide?: Decide; source?: Source } = {}) {
+export async function startStoreBed(options: { decide?: Decide; source?: Source; old?: OldObjects } = {}) {
   const stack = new AsyncDisposableStack()
   const server = stack.use(await startRedis())
   const proxy = stack.use(await startTcpProxy(server.port))
@@ -23,7 +25,7 @@ export async function startStoreBed(options: { decide?: Decide; source?: Source 
   const reader = openRedis(server.url, 'work', silentLog)
   stack.defer(() => reader.disconnect())
 
-  const newStore = () => {
+  const newStore = (old = options.old) => {
     const redis = openRedis(`redis://127.0.0.1:${proxy.port}`, 'commit', silentLog)
     stack.defer(() => redis.disconnect())
     const line = createCommitLine({
@@ -38,6 +40,7 @@ export async function startStoreBed(options: { decide?: Decide; source?: Source 
       decide: options.decide ?? sendAll,
       laneOf: () => 'hook/0',
       onEnqueued: (lanes) => void woken.push(...lanes),
+      ...(old && { old }),
       metrics: createMetrics(),
       clock: Date,
     })
@@ -61,13 +64,15 @@ export async function startStoreBed(options: { decide?: Decide; source?: Source 
     return session
   }
 
-  async function enqueued(): Promise<string[]> {
+  async function deliveries(): Promise<Delivery[]> {
     const entries = await reader.xrangeBuffer(keys.lane('hook/0'), '-', '+')
-    return entries.flatMap(([, fields]) =>
-      decodeEntry(fields[5] as Buffer).map(
-        ({ event }) =>
-          `${event.type} ${event.name}@${event.resourceVersion}${event.synthesized ? ' synthesized' : ''}`,
-      ),
+    return entries.flatMap(([, fields]) => decodeEntry(fields[5] as Buffer))
+  }
+
+  async function enqueued(): Promise<string[]> {
+    return (await deliveries()).map(
+      ({ event }) =>
+        `${event.type} ${event.name}@${event.resourceVersion}${event.synthesized ? ' synthesized' : ''}`,
     )
   }
 
@@ -79,6 +84,7 @@ export async function startStoreBed(options: { decide?: Decide; source?: Source 
     watching,
     seeded,
     reader,
+    deliveries,
     enqueued,
     woken,
     refusals,

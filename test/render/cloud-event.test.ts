@@ -35,6 +35,16 @@ test('a delivery is a CloudEvent 1.0 with the object as it came', () => {
   })
 })
 
+test('what changed is in the data, where it is known', () => {
+  const changes = [
+    { path: 'spec.replicas', old: 1, new: 2 },
+    { path: 'spec.paused', new: true },
+  ]
+  expect(envelope(delivery({ changes })).data.changes).toEqual(changes)
+  expect(envelope(delivery({ changes: [] })).data.changes).toEqual([])
+  expect(envelope(delivery()).data).not.toHaveProperty('changes')
+})
+
 test('names of attributes are lower-case letters and digits, as CloudEvents wants', () => {
   const names = Object.keys(envelope(delivery({ synthesized: true })))
   expect(names.filter((name) => !/^[a-z0-9]+$/.test(name))).toEqual([])

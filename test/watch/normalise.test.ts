@@ -1,18 +1,14 @@
 import { expect, test } from 'vitest'
 import type { Source, Transition } from '../../src/change.ts'
+import { headerOf } from '../../src/event.ts'
 import { readKubeEvent } from '../../src/watch/kube-event.ts'
 import { normalise } from '../../src/watch/normalise.ts'
 import { scanObject } from '../../src/watch/scan.ts'
 
 const CONTEXT = { cluster: 'prod', salt: Buffer.from('salt') }
 
-function eventOf(
-  object: Record<string, any>,
-  resource: Partial<Source['resource']> = {},
-  type: Transition['type'] = 'ADDED',
-) {
-  const scanned = scanObject(Buffer.from(JSON.stringify(object)))!
-  const source = {
+function sourceOf(resource: Partial<Source['resource']> = {}): Source {
+  return {
     key: 'k',
     title: 't',
     resource: {
@@ -26,11 +22,20 @@ function eventOf(
     namespace: '',
     labelSelector: '',
     fieldSelector: '',
-    initial: 'now' as const,
+    initial: 'now',
     clusterUid: 'cluster-uid',
     spelling: 'ConfigMap',
     custom: false,
   }
+}
+
+function eventOf(
+  object: Record<string, any>,
+  resource: Partial<Source['resource']> = {},
+  type: Transition['type'] = 'ADDED',
+) {
+  const scanned = scanObject(Buffer.from(JSON.stringify(object)))!
+  const source = sourceOf(resource)
   const { uid, resourceVersion, namespace, name, labelsJson } = scanned
   const transition = {
     type,
@@ -198,5 +203,56 @@ test('a new-style Event with null timestamps has the times of eventTime and seri
     firstSeen: 't1',
     lastSeen: 't3',
     reportingComponent: 'scheduler',
+  })
+})
+
+const asJson = (object: object) => () => Buffer.from(JSON.stringify(object))
+const DEPLOYMENT = { group: 'apps', kind: 'Deployment', plural: 'deployments' }
+
+/** An event of a transition that knows the object as it was. */
+function eventWithOld(transition: Partial<Transition>, old: Transition['old']) {
+  const base = {
+    type: 'MODIFIED' as const,
+    uid: 'u-1',
+    resourceVersion: '7',
+    namespace: 'shop',
+    name: 'web',
+    labelsJson: '{}',
+    observedAtMs: 0,
+    synthesized: true,
+    ...(old && { old }),
+    ...transition,
+  }
+  return normalise(sourceOf(DEPLOYMENT), base, CONTEXT)
+}
+
+const now = (object: object) => scanObject(Buffer.from(JSON.stringify({ metadata: METADATA, ...object })))!
+
+test('a change says what was before; what is new, gone or unknown says nothing', () => {
+  const [old, object] = [asJson({ spec: { replicas: 1 } }), now({ spec: { replicas: 2 } })]
+  const changes = [{ path: 'spec.replicas', old: 1, new: 2 }]
+  const paths = (it: ReturnType<typeof eventWithOld>) => headerOf(it).changes?.map(({ path }) => path)
+  expect(headerOf(eventWithOld({ object }, old)).changes?.[0]).toEqual(changes[0])
+  expect(paths(eventWithOld({ object }, asJson({ metadata: METADATA, spec: { replicas: 2 } })))).toEqual([])
+  expect(headerOf(eventWithOld({ object }, undefined))).not.toHaveProperty('changes')
+  expect(headerOf(eventWithOld({ object }, () => undefined))).not.toHaveProperty('changes')
+  expect(headerOf(eventWithOld({ object, type: 'ADDED' }, old))).not.toHaveProperty('changes')
+  expect(headerOf(eventWithOld({ object, type: 'DELETED' }, old))).not.toHaveProperty('changes')
+})
+
+test('an old object that is no JSON costs an event its changes only', () => {
+  const event = eventWithOld({ object: now({ spec: {} }) }, () => Buffer.from('{"spec":'))
+  expect(headerOf(event)).toMatchObject({ name: 'web', type: 'MODIFIED' })
+  expect(headerOf(event)).not.toHaveProperty('changes')
+})
+
+test('a deletion that nobody saw has the object as it was, with its annotations', () => {
+  const last = { metadata: { ...METADATA, annotations: { team: 'shop' } }, spec: { replicas: 3 } }
+  const event = eventWithOld({ type: 'DELETED' }, asJson(last))
+  expect(event.object).toEqual(last)
+  expect(event.annotations).toEqual({ team: 'shop' })
+  expect(eventWithOld({ type: 'DELETED' }, () => undefined).object).toMatchObject({
+    kind: 'Deployment',
+    metadata: { name: 'web' },
   })
 })

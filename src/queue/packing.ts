@@ -1,0 +1,30 @@
+import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import { DICTIONARY } from './dictionary.ts'
+
+/** First byte of what is stored: its format, and with it the dictionary. */
+export const ZSTD_DICTIONARY_1 = 1
+
+/** What is small is packed tightly: it lies there alone, and little input costs little time. Up to three pods of usual size. */
+const SMALL_BYTES = 16 * 1024
+const TIGHT = optionsOf(6)
+const QUICK = optionsOf(1)
+
+function optionsOf(level: number) {
+  return { params: { [constants.ZSTD_c_compressionLevel]: level }, dictionary: DICTIONARY }
+}
+
+/** Packs with zstd and our dictionary. */
+export function compress(raw: Buffer): Buffer {
+  const options = raw.length <= SMALL_BYTES ? TIGHT : QUICK
+  return zstdCompressSync(raw, { ...options, chunkSize: chunkSize(raw.length / 4) })
+}
+
+/** Undoes `compress`. */
+export function decompress(packed: Buffer): Buffer {
+  return zstdDecompressSync(packed, { dictionary: DICTIONARY, chunkSize: chunkSize(packed.length * 12) })
+}
+
+/** The output comes in chunks that stay in memory until the next collection: they are as large as what goes in needs. */
+function chunkSize(expectedBytes: number): number {
+  return Math.min(Math.max(Math.ceil(expectedBytes), 1_024), 128 * 1_024)
+}

@@ -1,0 +1,29 @@
+import type { Resource } from '../event.ts'
+import { compileWhen } from './conditions.ts'
+import { isEventKind, type KindTest } from './kind.ts'
+import type { Rule } from './schema.ts'
+import { compileTypes } from './types.ts'
+
+/**
+ * Of which resources old objects are worth keeping: those of which a rule may send a change or a deletion to a sink that tells
+ * people what changed. Never of Events, which say themselves what happened. The rules were checked before.
+ */
+export function keepsOld<R extends Pick<Rule, 'when' | 'drop'>>(
+  rules: readonly R[],
+  tellsChanges: (rule: R) => boolean,
+): (resource: Resource) => boolean {
+  const tests = rules
+    .filter((rule) => !rule.drop && tellsChanges(rule))
+    .map(({ when = {} }) => kindsThatChange(when))
+  return (resource) => !isEventKind(resource) && tests.some((ofKind) => ofKind(resource))
+}
+
+const NONE: KindTest = () => false
+
+function kindsThatChange(when: NonNullable<Rule['when']>): KindTest {
+  const compiled = compileWhen(when)
+  const types = when.type === undefined ? undefined : compileTypes(when.type)
+  if (!compiled.ok || types?.ok === false) return NONE
+  const { change } = types?.value ?? {}
+  return !change || change('MODIFIED') || change('DELETED') ? compiled.value.ofKind : NONE
+}

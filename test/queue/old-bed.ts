@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto'
+import type { Change, Source } from '../../src/change.ts'
+import type { Delivery } from '../../src/delivery.ts'
+import type { ChangeType } from '../../src/event.ts'
+import { decideWith } from '../../src/pipeline.ts'
+import { normalise, objectJsonOf } from '../../src/watch/normalise.ts'
+import { scanObject } from '../../src/watch/scan.ts'
+import { SOURCE } from './objects.ts'
+import { never, startStoreBed } from './store-bed.ts'
+
+const SALT = Buffer.from('salt')
+
+/** Keeps the old objects of every source. */
+export const KEEPS = {
+  keeps: () => true,
+  jsonOf: (resource: Source['resource'], object: Change['object']) => objectJsonOf(resource, object, SALT),
+}
+
+export const FORGETS = { ...KEEPS, keeps: () => false }
+
+/** An object that came in a watch or list: `parts` is what it has besides its metadata. */
+export function came(
+  type: ChangeType,
+  name: string,
+  version: number,
+  { metadata: more, ...parts }: { metadata?: object } & Record<string, unknown> = {},
+  uid = `uid-of-${name}`,
+): Change {
+  const metadata = { name, namespace: 'default', uid, resourceVersion: String(version), ...more }
+  const object = scanObject(
+    Buffer.from(JSON.stringify({ kind: 'ConfigMap', apiVersion: 'v1', metadata, ...parts })),
+  )
+  if (!object) throw new Error('a test object that cannot be read')
+  return { type, object, observedAtMs: 1_750_000_000_000 }
+}
+
+export const image = (image: string) => ({ spec: { containers: [{ name: 'web', image }] } })
+
+/** The write side with the real hops before it; whatever happens goes to one sink. */
+export async function startOldBed(source = SOURCE) {
+  const decide = decideWith({
+    normalise: (source, transition) => normalise(source, transition, { cluster: 'test', salt: SALT }),
+    match: () => ({ sends: [{ sink: 'hook', rule: 'all' }], dropped: false }),
+    onMalformed(_source, _transition, error) {
+      throw error
+    },
+  })
+  const bed = await startStoreBed({ decide, old: KEEPS })
+  const hash = bed.keys.old(source.key)
+  return {
+    ...bed,
+    hash,
+    /** A new process takes the source over. */
+    open: (old = KEEPS) => bed.newStore(old).open(source, never),
+    /** A session that seeded these objects. */
+    async begun(...objects: Change[]) {
+      const session = await bed.newStore(KEEPS).open(source, never)
+      await session.beginSeed(never)
+      await session.seed(objects, never)
+      await session.endList('1', never)
+      return session
+    },
+    told: async () => (await bed.deliveries()).map(lineOf),
+    kept: () => bed.reader.hkeys(hash),
+    [Symbol.asyncDispose]: () => bed[Symbol.asyncDispose](),
+  }
+}
+
+/** `MODIFIED a@3: spec.image 1 → 2`. */
+function lineOf({ event }: Delivery): string {
+  const changes = event.changes?.map((it) => `${it.path} ${it.old} → ${it.new}`).join(', ')
+  const head = `${event.type} ${event.name}@${event.resourceVersion}`
+  return changes === undefined ? head : `${head}: ${changes || 'nothing'}`
+}
+
+/** Text that does not compress. */
+export function noise(bytes: number): string {
+  return randomBytes(bytes / 2).toString('hex')
+}

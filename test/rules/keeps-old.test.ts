@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest'
+import { keepsOld } from '../../src/rules/keeps-old.ts'
+import type { Rule } from '../../src/rules/schema.ts'
+import { DATABASE, DEPLOYMENT, EVENT, NEW_EVENT, NODE, POD } from './events.ts'
+
+/** The kinds of which old objects are kept when the sink `chat` tells changes. */
+function kept(...rules: Omit<Rule, 'name'>[]): string[] {
+  const keeps = keepsOld(
+    rules.map((rule, i) => ({ name: `r${i}`, ...rule })),
+    ({ to = [] }) => to.includes('chat'),
+  )
+  return [POD, NODE, DEPLOYMENT, DATABASE, EVENT, NEW_EVENT].filter(keeps).map(({ kind }) => kind)
+}
+
+type Row = [what: string, rules: Omit<Rule, 'name'>[], kinds: string[]]
+
+const ROWS: Row[] = [
+  ['no rule', [], []],
+  ['a rule that sends to a sink without readers', [{ when: { kind: 'Pod' }, to: ['bus'] }], []],
+  [
+    'kinds of a rule that sends to people, in any spelling',
+    [{ when: { kind: ['deploy', 'databases.*'] }, to: ['chat', 'bus'] }],
+    ['Deployment', 'Database'],
+  ],
+  [
+    'all but Events when a rule names no kind',
+    [{ when: { namespace: 'shop' }, to: ['chat'] }],
+    ['Pod', 'Node', 'Deployment', 'Database'],
+  ],
+  [
+    'nothing for Events',
+    [
+      { when: { kind: 'Event' }, to: ['chat'] },
+      { when: { reason: 'BackOff' }, to: ['chat'] },
+    ],
+    [],
+  ],
+  ['nothing for rules that drop', [{ when: { kind: 'Pod' }, drop: true, to: ['chat'] }], []],
+  ['nothing when only new objects are told', [{ when: { kind: 'Pod', type: 'ADDED' }, to: ['chat'] }], []],
+  [
+    'what is told when it goes, as it was',
+    [{ when: { kind: 'Pod', type: 'DELETED' }, to: ['chat'] }],
+    ['Pod'],
+  ],
+  ['what is told when it changes', [{ when: { kind: 'Pod', type: '!ADDED' }, to: ['chat'] }], ['Pod']],
+  [
+    'what any of several rules wants',
+    [
+      { when: { kind: 'Pod' }, to: ['bus'] },
+      { when: { kind: 'Node' }, to: ['chat'] },
+    ],
+    ['Node'],
+  ],
+]
+
+test.each(ROWS)('old objects are kept: %s', (_what, rules, kinds) => {
+  expect(kept(...rules)).toEqual(kinds)
+})
