@@ -121,7 +121,7 @@ async function stormUntil(slack: FakeSlack, isOver: () => boolean): Promise<void
 }
 
 function arrivalOfText(text: string): Arrival {
-  const [, id = '', name = ''] = /(\S+\/\S+\/\d+\/[A-Z]+) (\S+)/.exec(text) ?? []
+  const [, id = '', name = ''] = /([\w-]+\/\S+\/\d+\/[A-Z]+) ([\w-]+)/.exec(text) ?? []
   return arrivalOfId(id, name)
 }
 

@@ -30,7 +30,7 @@ async function startTeller(kubernetes: Kubernetes, redisUrl: string) {
     apiVersion: 1,
     type: 'teller',
     config: z.strictObject({}),
-    tellsChanges: true,
+    tellsChanges: () => true,
     open: () => ({
       async deliver(batch) {
         messages.push(...batch)
@@ -44,8 +44,9 @@ async function startTeller(kubernetes: Kubernetes, redisUrl: string) {
     redis: { url: redisUrl },
     server: false,
     watch: [{ kind: 'Deployment' }],
-    sinks: [{ name: 'chat', type: 'teller', options: {} }],
+    sinks: [{ name: 'chat', type: 'teller', options: {}, source: '' }],
     rules: [{ name: 'all', when: { kind: 'Deployment' }, to: ['chat'] }],
+    routes: new Map(),
   }
   const client = connectCluster({ kubeconfig: kubernetes.kubeconfig, env: {}, userAgent: 'test' })
   const sinkTypes = { teller: teller as SinkType }
