@@ -12,6 +12,9 @@ const HIDDEN = '***'
 const SECRET_NAME =
   /(pass(word|wd|phrase)?|pwd|secret|token|credentials?|(api|access|private|secret)[-_.]?key|authorization|cookie)$/i
 
+/** `//user:password@` of a URL. */
+const URL_LOGIN = /\/\/[^\s/?#@"'<>:]*:[^\s/?#@"'<>]*@/g
+
 /** The two values as people are shown them: scalars and short JSON as they are, the rest as shortened text. */
 export function shownPair(trail: Trail, old: Json, next: Json): Pick<FieldChange, 'old' | 'new'> {
   const show = isOfSecret(trail) ? hide : (value: Json) => maskIn(trail, value)
@@ -41,15 +44,16 @@ function maskIn({ key, parent }: Trail, value: Json): Json {
 
 /** The same inside of a value that is told as a whole. */
 function maskWithin(value: Json): Json {
-  if (typeof value !== 'object') return value
+  if (typeof value !== 'object') return maskPart(value)
   try {
-    return JSON.parse(JSON.stringify(value, (key, it) => (isSecret(key, it) ? HIDDEN : maskItem(it))))
+    return JSON.parse(JSON.stringify(value, (key, it) => (isSecret(key, it) ? HIDDEN : maskPart(it))))
   } catch {
     return '…' // nested beyond what the stack holds
   }
 }
 
-function maskItem(value: Json): Json {
+function maskPart(value: Json): Json {
+  if (typeof value === 'string') return value.replace(URL_LOGIN, `//${HIDDEN}@`)
   const name = isMap(value) ? memberOf(value, 'name') : undefined
   if (!isMap(value) || typeof name !== 'string' || !isSecret(name, memberOf(value, 'value'))) return value
   return { ...value, value: HIDDEN }

@@ -5,6 +5,9 @@ import { compress, decompress, ZSTD_DICTIONARY_1 } from './packing.ts'
 const MAX_PACKED_BYTES = 256 * 1024
 const MAX_VERSION_BYTES = 255
 
+/** A watch that is no longer configured leaves its old objects behind; each commit of one that is sets this anew. */
+export const OLD_TTL_MS = 7 * 86_400_000
+
 /** What is kept of an object: JSON that may leave. */
 export type Keep = (object: ScannedObject) => Buffer
 

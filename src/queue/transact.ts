@@ -11,6 +11,7 @@ import type { Delivery } from '../delivery.ts'
 import type { Resource } from '../event.ts'
 import type { Metrics } from '../metrics.ts'
 import type { CommitLine } from './commit-line.ts'
+import { OLD_TTL_MS } from './kept-objects.ts'
 import type { Keys } from './keys.ts'
 import type { Plan, SourceKeys } from './overlay.ts'
 import type { Preparation } from './plan-commit.ts'
@@ -122,6 +123,7 @@ async function write(
   const multi = redis.multi()
   writeCommit(multi, keys, { key: source.key, ...own }, plan, decision, lanes)
   if (plan.unseenDelete.length > 0) multi.pexpire(own.unseen, UNSEEN_TTL_MS)
+  if (own.keep) multi.pexpire(own.old, OLD_TTL_MS)
   multi.set(own.checkpoint, next)
   const replies = await multi.exec()
   if (replies === null) return false

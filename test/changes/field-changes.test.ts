@@ -230,6 +230,16 @@ test('of a Secret neither values nor their hashes are told, only which of them c
   ])
 })
 
+test('passwords in URLs are not told', () => {
+  const env = (url: string) => ({
+    spec: { env: [{ name: 'DATABASE_URL', value: url }], args: [`--db=${url}`] },
+  })
+  expect(told(env('postgres://app:hunter1@db-1/shop'), env('postgres://app:hunter2@db-2/shop'))).toEqual([
+    'spec.env[name=DATABASE_URL].value: "postgres://***@db-1/shop" → "postgres://***@db-2/shop"',
+    'spec.args: ["--db=postgres://***@db-1/shop"] → ["--db=postgres://***@db-2/shop"]',
+  ])
+})
+
 test('a Lease that was renewed tells nothing, one that changed its holder does', () => {
   const lease = { group: 'coordination.k8s.io', kind: 'Lease' }
   expect(told({ spec: { renewTime: '1' } }, { spec: { renewTime: '2' } }, lease)).toEqual([])
@@ -277,6 +287,7 @@ test.each([
   ['10,000 items without a key', list(1).map(({ value }) => [value]), list(2).map(({ value }) => [value])],
   ['5,000 levels', deep('a'), deep('b')],
   ['200,000 levels', abyss('a'), abyss('b')],
+  ['a text of 1 MB that looks like logins', '//a:'.repeat(250_000), `${'//a:'.repeat(249_999)}b`],
   ['a text of 1 MB', 'a'.repeat(1_000_000), `${'a'.repeat(999_999)}b`],
 ])('a hostile object costs bounded time and gives few, small changes: %s', (_what, old, next) => {
   const startedMs = performance.now()

@@ -109,6 +109,15 @@ test('a list keeps also what did not change, so that a source that begins to kee
   expect(await it.told()).toEqual([`MODIFIED a@3: ${IMAGE} v1 → v2`])
 })
 
+test('old objects of a watch that is removed go after a week; a watch that moves its position keeps them', async () => {
+  await using it = await startOldBed()
+  const session = await it.begun(came('ADDED', 'a', 1, image('v1')))
+  expect(await it.reader.pttl(it.hash)).toBeGreaterThan(6 * 86_400_000)
+  await it.reader.pexpire(it.hash, 60_000)
+  await session.commit([], '2', never)
+  expect(await it.reader.pttl(it.hash)).toBeGreaterThan(6 * 86_400_000)
+})
+
 test('a seed forgets what was kept before it', async () => {
   await using it = await startOldBed()
   await it.begun(came('ADDED', 'a', 1), came('ADDED', 'b', 2))
