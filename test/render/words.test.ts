@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { toldOf, type WordsFile, wordsAsText } from './words-cases.ts'
 import { wordsOf } from '../../src/render/words/index.ts'
+import { toldOf, type WordsFile, wordsAsText } from './words-cases.ts'
 
 const FIXTURES = new URL('../fixtures/words/', import.meta.url)
 
