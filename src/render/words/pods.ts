@@ -11,6 +11,10 @@ import { because, counted, listed } from './wording.ts'
 
 export const pod: Teller = {
   trouble: (told) => failed(told) ?? worstOfContainers(told) ?? unschedulable(told),
+  wanted(_told, changes) {
+    const bound = changes.find(({ path }) => path === 'spec.nodeName')
+    return bound && { severity: 'info', says: ` was scheduled on node ${text(bound.new)}` }
+  },
   state: (told) => readiness(told) ?? phase(told),
   created(told) {
     const images = imagesOf(told)
