@@ -2,11 +2,11 @@ import type { FieldChange } from '../../event.ts'
 import { changeAt } from './changes.ts'
 import { kubectl, quoted, targetOf } from './command.ts'
 import { conditionOf } from './conditions.ts'
-import { imagesIn } from './images.ts'
+import { imagesIn, imagesReplaced } from './images.ts'
 import { field } from './meta.ts'
 import { at, list, number, text, timeMs } from './read.ts'
 import type { Draft, Teller, Told } from './told.ts'
-import { because, counted, duration, ordinal, sentence } from './wording.ts'
+import { because, counted, duration, listed, ordinal } from './wording.ts'
 
 export const job: Teller = {
   trouble(told) {
@@ -107,11 +107,12 @@ function zone(object: Told['object']): string {
 }
 
 function cronWanted(_told: Told, changes: readonly FieldChange[]): Draft | undefined {
-  const parts: string[] = []
+  const images = imagesReplaced(changes, 'spec.jobTemplate.spec.template')
+  const parts = images.length > 0 ? [`will run ${listed(images, 2)}`] : []
   for (const { path, old, new: now } of changes) {
     if (path === 'spec.suspend')
       parts.push(now === true ? 'was suspended: no runs until it is resumed' : 'was resumed')
-    if (path === 'spec.schedule') parts.push(`runs at ${text(now)}, before: ${text(old)}`)
+    if (path === 'spec.schedule') parts.push(`now runs at ${text(now)}, before: ${text(old)}`)
   }
   return parts.length > 0 ? { severity: 'info', says: ` ${parts.join(' and ')}` } : undefined
 }
@@ -124,17 +125,9 @@ function cronState(told: Told): Draft | undefined {
     const name = text(jobs.at(-1), 'name')
     return { severity: 'info', says: ` started a run${name && `, Job ${name}`}` }
   }
-  if (changeAt(told, 'status.active') && list(object, 'status', 'active').length === 0) {
-    const text = sentence(last(object))
-    return { severity: 'info', says: ' ended a run', text }
-  }
-  if (at(object, 'spec', 'suspend') === true) return { severity: 'info', says: ' is suspended' }
   const running = list(object, 'status', 'active').length
-  const says = running > 0 ? ` has ${counted(running, 'active run')}` : ` waits for its next run`
-  return { severity: 'info', says, text: sentence(last(object)) }
-}
-
-function last(object: Told['object']): string {
-  const time = text(object, 'status', 'lastSuccessfulTime')
-  return time && `Last success: ${time}`
+  if (changeAt(told, 'status.active') && running === 0) return { severity: 'info', says: ' ended a run' }
+  if (at(object, 'spec', 'suspend') === true) return { severity: 'info', says: ' is suspended' }
+  const says = running > 0 ? ` has ${counted(running, 'active run')}` : ' waits for its next run'
+  return { severity: 'info', says }
 }

@@ -91,13 +91,22 @@ export function inStatus({ path }: FieldChange): boolean {
 /** `spec.size 1 → 3, spec.tier gold → silver and 2 more`. */
 export function changesListed(changes: readonly FieldChange[], most = 3): string {
   return listed(
-    changes.map((it) => `${shortPath(it.path)} ${arrow(it)}`.replace(/ \S+ → …$/, '')),
+    changes.map((it) => (isTelling(it) ? `${shortPath(it.path)} ${arrow(it)}` : shortPath(it.path))),
     most,
   )
 }
 
+/** Not what environment variables are set to, which may be secret, and not what has no short value. */
+function isTelling({ path, old, new: now }: FieldChange): boolean {
+  return !/\benv\[/.test(path) && ![old, now].some((it) => typeof it === 'object' && it !== null)
+}
+
 function shortPath(path: string): string {
-  return oneLine(path.replace(/^spec\.template\.spec\.|^metadata\.(?=labels|annotations)/, ''), 80)
+  const plain = path
+    .replace(/^spec\.template\.spec\.|^metadata\.(?=labels|annotations)/, '')
+    .replace(/^(?:initC|c)ontainers\[name=([^\]]*)\]\./, '$1: ')
+    .replace(/\benv\[name=([^\]]*)\](?:\.value)?$/, 'env $1')
+  return oneLine(plain, 80)
 }
 
 function brief(value: unknown): string {

@@ -55,18 +55,23 @@ const BUILT_IN = new Set([
   ...['scheduling.k8s.io', 'coordination.k8s.io', 'certificates.k8s.io', 'admissionregistration.k8s.io'],
 ])
 
+/** Is it one of Kubernetes' own kinds? */
+export function isBuiltIn(apiVersion: string): boolean {
+  return BUILT_IN.has(groupOf(apiVersion))
+}
+
 /** The group of an apiVersion; '' for the core group. */
 export function groupOf(apiVersion: string): string {
   return apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : ''
 }
 
 function resourceOf({ apiVersion, kind }: Target): string {
-  const group = groupOf(apiVersion)
-  return BUILT_IN.has(group) ? kind.toLowerCase() : `${kind.toLowerCase()}.${group}`
+  return isBuiltIn(apiVersion) ? kind.toLowerCase() : `${kind.toLowerCase()}.${groupOf(apiVersion)}`
 }
 
 /** One word for a POSIX shell; control characters are spaces. */
 export function quoted(word: string): string {
   if (/^[A-Za-z0-9._/=,-]+$/.test(word)) return word
-  return `'${printable(word).replaceAll("'", "'\\''")}'`
+  const line = printable(word.toWellFormed()).replace(/[\u2028\u2029]/g, ' ')
+  return `'${line.replaceAll("'", "'\\''")}'`
 }

@@ -15,14 +15,10 @@ const MAPS = ['data', 'binaryData', 'stringData']
 function wanted(told: Told, changes: readonly FieldChange[]): Draft | undefined {
   const all = MAPS.map((map) => keysChanged(told, map))
   const of = (what: 'added' | 'changed' | 'removed') => [...new Set(all.flatMap((it) => it[what]))].map(key)
-  const parts = [
-    keyed('changed: ', of('changed')),
-    keyed('added: ', of('added')),
-    keyed('removed: ', of('removed')),
-  ]
+  const parts = [keyed('', of('changed')), keyed('added ', of('added')), keyed('removed ', of('removed'))]
   if (changes.some(({ path, new: now }) => path === 'immutable' && now === true)) parts.push('made immutable')
   const said = parts.filter((it) => it !== '')
-  return said.length > 0 ? { severity: 'info', says: ` ${said.join('; ')}` } : undefined
+  return said.length > 0 ? { severity: 'info', says: ` changed: ${said.join('; ')}` } : undefined
 }
 
 function keyed(what: string, names: readonly string[]): string {

@@ -85,13 +85,18 @@ const SIGNALS = new Map([
   [143, 'SIGTERM'],
 ])
 
-/** Why it ended, as a sentence: its own last words, where it left some. */
+/** Why it ended, as a sentence, with its own last words, where it left some. */
 export function lastRun(it: Container): string {
   const end = it.ended ?? it.endedBefore
   if (!end) return ''
-  const said = end.message ? ` ${sentence(end.message)}` : ''
-  const why = isOutOfMemory(end) ? 'used more memory than its limit' : `ended with ${exitOf(end)}`
-  return `Container ${it.name} ${why}.${said}`
+  if (!isOutOfMemory(end)) return `Container ${it.name} ended with ${exitOf(end)}.${lastWords(end)}`
+  const why =
+    it.memoryLimit === '' ? 'it has no memory limit of its own' : 'it used more memory than its limit'
+  return `Exit code ${end.exitCode ?? 137}: ${why}.${lastWords(end)}`
+}
+
+export function lastWords({ message }: End): string {
+  return message === '' ? '' : ` It said: ${sentence(message)}`
 }
 
 export function limitOf({ memoryLimit }: Container): string {
@@ -125,7 +130,7 @@ export function containerTrouble(told: Told, it: Container): Draft | undefined {
   const restarted = justRestarted(told, it)
   const end = it.ended ?? (restarted ? it.endedBefore : undefined)
   if (!end || end.exitCode === 0) return undefined
-  const after = restarted ? `; ${ordinal(it.restarts)} restart` : ''
+  const after = restarted ? `, ${ordinal(it.restarts)} restart` : ''
   if (isOutOfMemory(end)) {
     return {
       severity: 'error',
@@ -136,7 +141,7 @@ export function containerTrouble(told: Told, it: Container): Draft | undefined {
   const says = restarted
     ? `: ${title} was restarted after ${exitOf(end)}, ${ordinal(it.restarts)} restart`
     : `: ${title} failed with ${exitOf(end)}`
-  return { severity: 'warning', says, text: end.message ? sentence(end.message) : '' }
+  return { severity: 'warning', says, text: lastWords(end) }
 }
 
 const PULL = new Set([

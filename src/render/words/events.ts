@@ -1,8 +1,8 @@
 import type { KubeEvent } from '../../event.ts'
 import type { Field, Severity, Words } from '../../sink/index.ts'
-import { describe, kubectl, previousLogs, quoted, type Target, targetOf } from './command.ts'
+import { describe, isBuiltIn, kubectl, previousLogs, quoted, type Target, targetOf } from './command.ts'
 import { finish } from './finish.ts'
-import { field } from './meta.ts'
+import { agoMs, field } from './meta.ts'
 import { number, text, timeMs } from './read.ts'
 import type { Meaning, Said } from './reasons.ts'
 import { CLUSTER_REASONS } from './reasons-cluster.ts'
@@ -11,14 +11,18 @@ import { POD_REASONS } from './reasons-pods.ts'
 import type { Draft, Told } from './told.ts'
 import { clause, counted, duration } from './wording.ts'
 
-const REASONS = new Map<string, Meaning>([...POD_REASONS, ...CONTROLLER_REASONS, ...CLUSTER_REASONS])
+const REASONS = new Map<string, Meaning>([
+  ...CONTROLLER_REASONS,
+  ...CLUSTER_REASONS,
+  ...POD_REASONS.map(([reason, meaning]) => [`Pod/${reason}`, meaning] as const),
+])
 
 /** Tells what an Event says of the object that it regards. */
 export function wordsOfEvent(told: Told, event: KubeEvent): Words {
   const said = read(event)
   const target = regarded(told, said)
   const { type } = told.event
-  const draft = type === 'DELETED' ? expired(said) : meant(said)
+  const draft = type === 'DELETED' ? expired(said, describe(target)) : meant(said)
   const fields = [...(draft.fields ?? []), ...fieldsOf(told, said)]
   const command = draft.command ?? commandFor(said, target)
   return finish(target, { ...draft, quote: said.message, fields }, [], command)
@@ -54,20 +58,26 @@ function regarded(told: Told, { regarding }: Said): Target {
   return kind === '' || name === '' ? targetOf(told) : { apiVersion, kind, namespace, name }
 }
 
-function expired({ reason, count }: Said): Draft {
+function expired({ reason, count }: Said, command: string): Draft {
   const times = count > 1 ? ` (${counted(count, 'time')})` : ''
-  return { severity: 'info', says: `: its Event ${clause(reason, 60)}${times} is no longer kept` }
+  return { severity: 'info', says: `: its Event ${clause(reason, 60)}${times} is no longer kept`, command }
 }
 
 function meant(said: Said): Draft {
   const ofType: Severity = said.type === 'Warning' ? 'warning' : 'info'
-  const meaning = REASONS.get(`${said.kind}/${said.reason}`) ?? REASONS.get(said.reason) ?? unknown
+  const meaning = meaningOf(said)
   const [severity, says] = Array.isArray(meaning)
     ? (meaning as [Severity, Meaning])
     : [ofType, meaning as Meaning]
   const made = typeof says === 'function' ? says(said) : (says as string)
   const draft: Draft = { severity, says: '', ...(typeof made === 'string' ? { says: made } : made) }
   return { ...draft, says: draft.says + (said.reason === 'BackOff' ? '' : times(said)) }
+}
+
+/** Other people's controllers use the same reasons for other things. */
+function meaningOf({ regarding, kind, reason }: Said): Meaning {
+  if (!isBuiltIn(regarding.apiVersion ?? '')) return unknown
+  return REASONS.get(`${kind}/${reason}`) ?? REASONS.get(reason) ?? unknown
 }
 
 /** A reason of a controller that nobody here knows: its own words. */
@@ -85,7 +95,8 @@ function times({ count, firstSeen, lastSeen }: Said): string {
   return ` (${counted(count, 'time')}${span})`
 }
 
-function fieldsOf({ event, object }: Told, said: Said): Field[] {
+function fieldsOf(told: Told, said: Said): Field[] {
+  const { event, object } = told
   const { reason, count, firstSeen = '', lastSeen = '', container, kind, reportingComponent = '' } = said
   const host = text(object, 'source', 'host') || text(object, 'deprecatedSource', 'host')
   const scheduled = reason === 'Scheduled' ? (/ to (\S+)$/.exec(said.message)?.[1] ?? '') : ''
@@ -93,7 +104,7 @@ function fieldsOf({ event, object }: Told, said: Said): Field[] {
     field('Reason', reason),
     field('Count', count > 1 ? count : ''),
     field('Since', count > 1 ? firstSeen : ''),
-    field('Last seen', count > 1 ? '' : lastSeen),
+    field('Last seen', (agoMs(told, lastSeen) ?? 0) > 60_000 ? lastSeen : ''),
     field('Container', container),
     field('Node', kind === 'Node' ? '' : host || scheduled),
     field('From', reportingComponent),
@@ -103,7 +114,10 @@ function fieldsOf({ event, object }: Told, said: Said): Field[] {
 
 function commandFor(said: Said, target: Target): string {
   const { reason, kind, message, container } = said
-  const crashed = reason === 'BackOff' ? !/pull/i.test(message) : /^OOMKill(?:ed|ing)$/.test(reason)
+  const crashed =
+    (reason === 'BackOff' && !/pull/i.test(message)) ||
+    (reason === 'Killing' && /restarted/.test(message)) ||
+    /^OOMKill(?:ed|ing)$/.test(reason)
   if (kind === 'Pod' && crashed) return previousLogs(target, container)
   if (kind === 'Job' && /^(?:BackoffLimitExceeded|DeadlineExceeded|PodFailurePolicy)$/.test(reason)) {
     return kubectl(target, 'logs', quoted(`job/${target.name}`), '--all-containers')

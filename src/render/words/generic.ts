@@ -100,7 +100,9 @@ function becameReady(told: Told): Draft | undefined {
 
 function newPhase(told: Told): Draft | undefined {
   const phase = phaseOf(told.object)
-  const change = PHASES.map((name) => changeAt(told, `status.${name}`)).find((it) => text(it?.new) === phase)
+  const change = PHASES.flatMap((name) => [`status.${name}`, `status.${name}.status`])
+    .map((path) => changeAt(told, path))
+    .find((it) => text(it?.new) === phase)
   if (phase === '' || !change) return undefined
   const old = text(change.old)
   const recovered = BAD_PHASE.test(old) && GOOD_PHASE.test(phase)
@@ -142,7 +144,6 @@ function asItIs(told: Told): Draft {
     return {
       severity: 'info',
       says: ` is not ${words(condition.type)} yet`,
-      text: because(condition.message).slice(2),
       quote: condition.message,
     }
   return {

@@ -61,7 +61,7 @@ function serviceWanted(told: Told, changes: readonly FieldChange[]): Draft | und
   if (changes.some(({ path }) => path.startsWith('spec.ports')))
     parts.push(`ports now ${portsOf(told.object)}`)
   const selector = changes.filter(({ path }) => path.startsWith('spec.selector'))
-  if (selector.length > 0) parts.push('selector: it leads to other pods')
+  if (selector.length > 0) parts.push('its selector, so it leads to other pods')
   return parts.length > 0 ? { severity: 'info', says: ` changed: ${parts.join('; ')}` } : undefined
 }
 

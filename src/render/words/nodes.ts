@@ -1,6 +1,6 @@
 import type { FieldChange } from '../../event.ts'
 import type { Field } from '../../sink/index.ts'
-import { arrow, changeAt, changesOf } from './changes.ts'
+import { arrow, changeAt, changesOf, isNoise } from './changes.ts'
 import { kubectl, quoted, targetOf } from './command.ts'
 import { type Condition, conditionOf, conditionsOf, flipOf } from './conditions.ts'
 import { agoMs, field, isSettled } from './meta.ts'
@@ -31,7 +31,7 @@ function notReady(told: Told): Draft | undefined {
   }
   const why = ready.status === 'Unknown' ? ': its kubelet does not answer' : because(ready.message, 80)
   const ago = agoMs(told, ready.since)
-  const text = ago !== undefined && ago > 60_000 ? `Since ${duration(ago)}.` : ''
+  const text = ago !== undefined && ago > 60_000 ? `It has not been ready for ${duration(ago)}.` : ''
   return { severity: 'error', says: ` is not ready${why}`, text, quote: ready.message, fields: about(ready) }
 }
 
@@ -95,8 +95,12 @@ function asItIs(told: Told): Draft | undefined {
   if (ready.status !== 'True')
     return { severity: 'info', says: ' is starting', text: sentence(ready.message) }
   const cordoned = at(told.object, 'spec', 'unschedulable') === true
-  const settled = changesOf(told).length === 0
-  return settled ? { severity: 'info', says: cordoned ? ' is ready, but cordoned' : ' is ready' } : undefined
+  const how = cordoned ? ' is ready, but cordoned' : ' is ready'
+  const changes = changesOf(told)
+  if (changes.length === 0) return { severity: 'info', says: how }
+  if (changes.every(isNoise)) return { severity: 'info', says: ` sent a heartbeat, it${how}` }
+  const kubelet = changeAt(told, 'status.nodeInfo.kubeletVersion')
+  return kubelet ? { severity: 'info', says: ` has another kubelet: ${arrow(kubelet)}` } : undefined
 }
 
 function wanted(told: Told, changes: readonly FieldChange[]): Draft | undefined {

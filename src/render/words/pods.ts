@@ -1,29 +1,41 @@
 import type { Field } from '../../sink/index.ts'
 import { changeAt } from './changes.ts'
-import { previousLogs, targetOf } from './command.ts'
+import { kubectl, previousLogs, quoted, targetOf } from './command.ts'
 import { conditionOf, flipOf } from './conditions.ts'
-import { type Container, containersOf, containerTrouble, exitOf, lastRun } from './containers.ts'
+import { type Container, containersOf, containerTrouble, exitOf, lastWords } from './containers.ts'
 import { field, isSettled } from './meta.ts'
 import { list, text } from './read.ts'
 import { schedulingClause } from './scheduling.ts'
 import type { Draft, Teller, Told } from './told.ts'
-import { because, counted, listed, sentence } from './wording.ts'
+import { because, counted, listed } from './wording.ts'
 
 export const pod: Teller = {
   trouble: (told) => failed(told) ?? worstOfContainers(told) ?? unschedulable(told),
+  wanted(_told, changes) {
+    const bound = changes.find(({ path }) => path === 'spec.nodeName')
+    return bound && { severity: 'info', says: ` was scheduled on node ${text(bound.new)}` }
+  },
   state: (told) => readiness(told) ?? phase(told),
   created(told) {
     const images = imagesOf(told)
     return images === '' ? '' : `Runs ${images}.`
   },
   fields,
-  command(told) {
-    const culprit = containersOf(told).find(
-      (it) =>
-        it.waiting === 'CrashLoopBackOff' || (it.restarts > 0 && !it.waiting && it.endedBefore?.exitCode),
-    )
-    return culprit ? previousLogs(targetOf(told), culprit.name) : ''
-  },
+  command: logsOfCulprit,
+}
+
+function logsOfCulprit(told: Told): string {
+  const ended = text(told.object, 'status', 'phase') === 'Failed'
+  const culprit = containersOf(told).find((it) => {
+    if (it.waiting === 'CrashLoopBackOff') return true
+    const end = it.ended ?? (it.waiting === '' ? it.endedBefore : undefined)
+    return end !== undefined && end.exitCode !== 0
+  })
+  if (!culprit) return ''
+  const { name } = told.event
+  return ended
+    ? kubectl(targetOf(told), 'logs', quoted(name), '-c', quoted(culprit.name))
+    : previousLogs(targetOf(told), culprit.name)
 }
 
 function worstOfContainers(told: Told): Draft | undefined {
@@ -40,8 +52,10 @@ function failed(told: Told): Draft | undefined {
   if (reason === 'Evicted')
     return { severity: 'warning', says: ` was evicted${because(evictedFor(quote))}`, quote }
   if (reason !== '') {
-    const says = ` failed${because(quote === '' || quote.length > 80 ? reason : quote)}`
-    return { severity: 'warning', says, text: sentence(quote), quote }
+    const refused = /^(?:OutOf|UnexpectedAdmissionError|NodeAffinity)/.test(reason)
+    const why = quote.replace(/^Pod was rejected: /, '') || reason
+    const says = `${refused ? ' was refused by its node' : ' failed'}${because(why)}`
+    return { severity: 'warning', says, quote, fields: [field('Reason', reason)] }
   }
   const culprit = containersOf(told).find((it) => it.ended && it.ended.exitCode !== 0)
   const retried = list(object, 'metadata', 'ownerReferences').some((it) => text(it, 'kind') === 'Job')
@@ -50,7 +64,7 @@ function failed(told: Told): Draft | undefined {
   const trouble = containerTrouble(told, culprit)
   const says = ` failed: container ${culprit.name} ended with ${exitOf(culprit.ended)}`
   if (culprit.ended.reason === 'OOMKilled' && trouble) return { ...trouble, severity: 'error' }
-  return { severity, says, text: lastRun(culprit).split('. ').slice(1).join('. '), quote }
+  return { severity, says, text: lastWords(culprit.ended), quote }
 }
 
 /** `the node was low on memory`. */
@@ -138,6 +152,5 @@ function fields(told: Told): Field[] {
     field('Node', text(object, 'spec', 'nodeName')),
     field('Image', imagesOf(told)),
     field('Restarts', restarts > 0 ? restarts : ''),
-    field('Phase', text(object, 'status', 'phase')),
   ]
 }

@@ -13,9 +13,9 @@ export const POD_REASONS: readonly (readonly [string, Meaning])[] = [
     'BackOff',
     (said) => {
       const times = said.count > 1 ? `, ${ordinal(said.count)} back-off` : ''
-      if (/pull/i.test(said.message)) return { says: `${pullTitle(imageOf(said))}${times}` }
-      if (said.kind === 'Pod') return { severity: 'error', says: ` is crash-looping${times}` }
-      return { says: ` is backing off${times}${because(said.message)}` }
+      if (/pull/i.test(said.message))
+        return { severity: 'warning', says: `${pullTitle(imageOf(said))}${times}` }
+      return { severity: 'error', says: ` is crash-looping${times}` }
     },
   ],
   [
@@ -78,8 +78,8 @@ export const POD_REASONS: readonly (readonly [string, Meaning])[] = [
   ['FailedKillPod', why('cannot be stopped', /^error killing pod: /)],
   ['FailedSync', why('cannot be brought to its state', /^error determining status: /)],
   ['Evicted', (said) => ` was evicted${because(evictedFor(said.message))}`],
-  ['Preempted', (said) => ` had to make room for ${preemptor(said.message)}`],
-  ['Preempting', (said) => ` has to make room for ${preemptor(said.message)}`],
+  ['Preempted', ['warning', (said) => ` had to make room for ${preemptor(said.message)}`]],
+  ['Preempting', ['warning', (said) => ` has to make room for ${preemptor(said.message)}`]],
   [
     'TaintManagerEviction',
     (said) =>
@@ -120,7 +120,7 @@ export const POD_REASONS: readonly (readonly [string, Meaning])[] = [
   ['OutOfpods', ' was refused by its node: too many pods'],
   ['DNSConfigForming', ' has more name servers or search domains than a pod can have'],
   ['OOMKilled', ['error', (said) => `: ${containerOf(said)} was killed, out of memory`]],
-  ['Pod/OOMKilling', ['error', (said) => `: ${containerOf(said)} was killed, out of memory`]],
+  ['OOMKilling', ['error', (said) => `: ${containerOf(said)} was killed, out of memory`]],
   ['FailedPrepareDynamicResources', why('cannot get its devices')],
   ['ResizeError', why('cannot be resized')],
   ['ResizeCompleted', ' was resized'],
@@ -166,5 +166,7 @@ function sandbox(message: string): string {
 
 function preemptor(message: string): string {
   const [, name] = /by (?:pod )?([\w.-]+(?:\/[\w.-]+)?)/i.exec(message) ?? []
-  return name && name !== 'a' ? `pod ${name}` : 'a pod of higher priority'
+  return name && name !== 'a' && !/^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(name)
+    ? `pod ${name}`
+    : 'a pod of higher priority'
 }

@@ -33,6 +33,6 @@ export function imageOf(said: Said): string {
 }
 
 /** What follows a name in the title: the phrase, and the message as the reason. */
-export function why(phrase: string, strip?: RegExp): Meaning {
+export function why(phrase: string, strip?: RegExp): (said: Said) => string {
   return ({ message }) => ` ${phrase}${because(strip ? message.replace(strip, '') : message)}`
 }

@@ -1,5 +1,5 @@
 import { conditionOf } from './conditions.ts'
-import { number, text } from './read.ts'
+import { at, number, text } from './read.ts'
 import type { Told } from './told.ts'
 
 /** How far a workload is, whatever its kind. */
@@ -14,7 +14,7 @@ export interface Rollout {
 /** Undefined where there is no status to tell from. */
 export function rolloutOf(told: Told): Rollout | undefined {
   const { kind } = told.event
-  if (text(told.object, 'kind') === '' && told.object['status'] === undefined) return undefined
+  if (at(told.object, 'status') === undefined) return undefined
   if (kind === 'DaemonSet') return ofDaemonSet(told)
   if (kind === 'StatefulSet') return ofStatefulSet(told)
   return kind === 'Deployment' ? ofDeployment(told) : ofReplicas(told)

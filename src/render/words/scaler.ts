@@ -36,11 +36,12 @@ export const scaler: Teller = {
   },
 }
 
-/** What went wrong with metrics, without what the controller wanted to compute. */
+/** What went wrong with metrics, without what the controller wanted to do with them. */
 export function scalerClause(message: string): string {
   return message
     .replace(/^the HPA (?:was|controller was) unable to [^:]+: /, '')
-    .replace(/^failed to get [\w ]+: (?=unable)/, '')
+    .replace(/^invalid metrics \([^)]*\), first error is: /, '')
+    .replace(/^(?:failed to get [^:]+: )+/, '')
 }
 
 function scaled(object: Told['object']): string {

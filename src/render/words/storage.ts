@@ -20,6 +20,7 @@ export const claim: Teller = {
     return undefined
   },
   wanted(told) {
+    if (changeAt(told, 'spec.volumeName')) return claimState(told)
     const size = changeAt(told, 'spec.resources.requests.storage')
     if (!size || text(size.old) === '' || text(size.new) === '') return undefined
     return { severity: 'info', says: ` asks for ${text(size.new)}, before: ${text(size.old)}` }
@@ -66,7 +67,11 @@ function claimState(told: Told): Draft | undefined {
     const says = ` is bound${again ? ' again' : ''}${volume && ` to ${volume}`}${size && `, ${size}`}`
     return { severity: again ? 'resolved' : 'info', says }
   }
-  return phase === 'Pending' ? { severity: 'info', says: ' is pending: it has no volume yet' } : undefined
+  if (phase !== 'Pending') return undefined
+  return {
+    severity: 'info',
+    says: volume === '' ? ' is pending: it has no volume yet' : ` gets the volume ${volume}`,
+  }
 }
 
 export const volume: Teller = {

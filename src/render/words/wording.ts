@@ -53,9 +53,9 @@ export function oneLine(text: string, most: number): string {
   )
 }
 
-/** Another program's message as a part of a sentence: one line, without the full stop at its end. */
+/** Another program's message as a part of a sentence: one line, without what RPC puts before it and the full stop at its end. */
 export function clause(message: string, most = 110): string {
-  return oneLine(message, most).replace(/[.:;,\s]+$/, '')
+  return oneLine(message.replace(/\brpc error: code = \w{1,40} desc = /g, ''), most).replace(/[.:;,\s]+$/, '')
 }
 
 /** `: clause`, or nothing. */

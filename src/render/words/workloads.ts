@@ -66,7 +66,6 @@ function unavailable(told: Told, it: Rollout): Draft | undefined {
     return {
       severity: none ? 'error' : 'warning',
       says,
-      quote: available.message,
       fields,
       command: describe(targetOf(told)),
     }
@@ -75,7 +74,7 @@ function unavailable(told: Told, it: Rollout): Draft | undefined {
   if (from === undefined || to === undefined || to >= from || to >= it.desired || it.rolling) return undefined
   if (changeAt(told, 'spec.replicas')) return undefined
   const none = to === 0
-  const says = none ? ` is down, 0 of ${it.desired} ready` : ` lost a pod, ${to} of ${it.desired} ready`
+  const says = none ? ` is down, 0 of ${it.desired} ready` : ` has only ${to} of ${it.desired} ready`
   return { severity: none ? 'error' : 'warning', says, command: describe(targetOf(told)) }
 }
 
@@ -152,7 +151,7 @@ function recovered(told: Told, it: Rollout): string {
   if (flipOf(told, 'ReplicaFailure')?.old === 'True') return 'can create pods again'
   const [from, to] = readyChange(told)
   const full = from !== undefined && to !== undefined && from < to && to >= it.desired
-  return full && !it.rolling && !finished(told) ? 'is complete again' : ''
+  return full && !it.rolling && !finished(told) ? 'has all its pods again' : ''
 }
 
 function finished(told: Told): boolean {
@@ -162,8 +161,8 @@ function finished(told: Told): boolean {
     if (changesOf(told).length === 0) return isRecent(told, progressing.updated)
     return changeAt(told, 'status.conditions[type=Progressing].reason') !== undefined
   }
-  const updated = changeAt(told, 'status.updatedNumberScheduled')
-  return changeAt(told, 'status.currentRevision') !== undefined || toCount(updated?.new) !== undefined
+  const paths = ['status.currentRevision', 'status.updatedNumberScheduled']
+  return paths.some((path) => changeAt(told, path)?.new !== undefined)
 }
 
 function created(told: Told): string {
@@ -179,11 +178,12 @@ function fields(told: Told): Field[] {
   const { object } = told
   const strategy = text(object, 'spec', 'strategy', 'type') || text(object, 'spec', 'updateStrategy', 'type')
   const it = rolloutOf(told)
-  const ready = it && told.event.type !== 'ADDED' ? `${it.ready} of ${it.desired}` : ''
+  const ready =
+    it && it.ready <= it.desired && told.event.type !== 'ADDED' ? `${it.ready} of ${it.desired}` : ''
   return [
     field('Image', imagesIn(at(object, 'spec', 'template'))),
     field('Ready', ready),
-    field('Strategy', strategy),
+    field('Strategy', strategy === 'RollingUpdate' ? '' : strategy),
     field('Revision', text(object, 'metadata', 'annotations', 'deployment.kubernetes.io/revision')),
   ]
 }

@@ -1,0 +1,158 @@
+import { expect, test } from 'vitest'
+import type { EventHeader, FieldChange, KubeEvent } from '../../src/event.ts'
+import { type Told, wordsOf } from '../../src/render/words/index.ts'
+import type { Words } from '../../src/sink/index.ts'
+import { anyObject, anyText, anyValue, type Chance, chanceOf, pick } from './words-random.ts'
+
+const KINDS = [
+  ...['v1 Pod', 'v1 Node', 'v1 Namespace', 'v1 ConfigMap', 'v1 Secret', 'v1 Service', 'v1 Event'],
+  ...['v1 PersistentVolumeClaim', 'v1 PersistentVolume', 'apps/v1 Deployment', 'apps/v1 StatefulSet'],
+  ...['apps/v1 DaemonSet', 'apps/v1 ReplicaSet', 'batch/v1 Job', 'batch/v1 CronJob'],
+  ...['autoscaling/v2 HorizontalPodAutoscaler', 'networking.k8s.io/v1 Ingress'],
+  ...['discovery.k8s.io/v1 EndpointSlice', 'gateway.networking.k8s.io/v1 Gateway'],
+  ...['apiextensions.k8s.io/v1 CustomResourceDefinition', 'example.com/v1 constructor'],
+]
+
+const TIME = '2026-11-21T09:14:07.312Z'
+
+function header(kind: string, parts: Partial<EventHeader> = {}): EventHeader {
+  const [apiVersion = '', name = ''] = kind.split(' ')
+  const identity = { id: 'i', cluster: 'c', path: '/', uid: 'u', resourceVersion: '1', time: TIME }
+  return { ...identity, type: 'MODIFIED', apiVersion, kind: name, namespace: 'shop', name: 'web', ...parts }
+}
+
+function randomTold(chance: Chance, kind: string): Told {
+  const changes = Array.from(
+    { length: Math.floor(chance() * 6) },
+    (): FieldChange => ({
+      path: pick(chance, PATHS),
+      old: anyValue(chance, 2),
+      new: anyValue(chance, 2),
+    }),
+  )
+  const event = header(kind, {
+    type: pick(chance, ['ADDED', 'MODIFIED', 'DELETED'] as const),
+    name: anyText(chance),
+    ...(chance() < 0.5 && { namespace: anyText(chance) }),
+    ...(chance() < 0.5 && { changes }),
+    ...(kind === 'v1 Event' && chance() < 0.8 && { event: anyObject(chance) as unknown as KubeEvent }),
+  })
+  return { event, object: anyObject(chance) }
+}
+
+const PATHS = [
+  ...['spec', 'status', 'metadata', 'data', 'data.a', 'data["a.b"]', 'status.phase', 'spec.replicas', ''],
+  ...['spec.template.spec.containers[name=app].image', 'status.conditions[type=Ready].status'],
+  ...['status.conditions[type=Ready]', 'status.readyReplicas', 'spec[', 'status.containerStatuses[name=app]'],
+]
+
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/
+
+function expectBounded(words: Words): void {
+  expect(['error', 'warning', 'info', 'resolved']).toContain(words.severity)
+  const lines = [
+    words.title,
+    words.text,
+    words.command,
+    ...words.fields.flatMap((it) => [it.title, it.value]),
+  ]
+  for (const line of [...lines, words.about.kind, words.about.name]) {
+    expect(line).toBeTypeOf('string')
+    expect(line).not.toMatch(CONTROLS)
+    expect(line.isWellFormed()).toBe(true)
+  }
+  expect(words.title.length).toBeLessThanOrEqual(200)
+  expect(words.text.length).toBeLessThanOrEqual(500)
+  expect(words.fields.length).toBeLessThanOrEqual(8)
+  expect(words.fields.every((it) => it.value !== '' && it.value.length <= 200)).toBe(true)
+  expect(words.quote.length).toBeLessThanOrEqual(4_000)
+  expect(words.quote.isWellFormed()).toBe(true)
+  expect(words.command.length).toBeLessThanOrEqual(2_500)
+  expect(words.title).not.toMatch(/\bundefined\b|\bNaN\b|\[object /)
+}
+
+test.each(KINDS)('whatever a %s holds, its words are bounded, on one line, and never throw', (kind) => {
+  const chance = chanceOf(kind.length * 7_919 + kind.charCodeAt(kind.length - 1))
+  for (let i = 0; i < 600; i++) expectBounded(wordsOf(randomTold(chance, kind)))
+})
+
+test.each(KINDS)('of a %s that only metadata is known of, something is said', (kind) => {
+  for (const type of ['ADDED', 'MODIFIED', 'DELETED'] as const) {
+    for (const object of [{}, { metadata: { name: 'web' } }, null as unknown as Record<string, unknown>]) {
+      const words = wordsOf({ event: header(kind, { type }), object })
+      expectBounded(words)
+      expect(words.title).toMatch(/ shop\/web (?:was created|was deleted|changed|\S)/)
+    }
+  }
+})
+
+test('a message of a megabyte costs no more than a moment, and is cut', () => {
+  for (const part of [' ', 'a ', ': ', '"', 'é😀', 'image "', 'failed to get a: ', '\u0000']) {
+    const message = part.repeat(1_000_000 / part.length)
+    for (const reason of [
+      'BackOff',
+      'Failed',
+      'FailedMount',
+      'Unhealthy',
+      'FailedScheduling',
+      'SawCompletedJob',
+    ]) {
+      const event = { type: 'Warning', reason, message, count: 2, regarding: { kind: 'Pod', name: 'web' } }
+      const started = performance.now()
+      expectBounded(wordsOf({ event: header('v1 Event', { event }), object: {} }))
+      expect(performance.now() - started).toBeLessThan(2_000)
+    }
+  }
+})
+
+test('an object of a hundred thousand parts is not walked through', () => {
+  const many = <T>(it: T): T[] => Array.from({ length: 100_000 }, () => it)
+  const object = {
+    metadata: { ownerReferences: many({ kind: 'x' }), finalizers: many('f'), labels: {} },
+    spec: {
+      containers: many({ name: 'a', image: 'b' }),
+      ports: many({ port: 1 }),
+      rules: many({ host: 'a' }),
+    },
+    status: {
+      conditions: many({ type: 'Ready', status: 'False' }),
+      containerStatuses: many({ name: 'a', restartCount: 3 }),
+    },
+  }
+  for (const kind of KINDS) expectBounded(wordsOf({ event: header(kind), object }))
+})
+
+test('what a Secret holds is in no part of its words', () => {
+  const event = header('v1 Secret', {
+    changes: [
+      { path: 'data.password', old: 'aHVudGVyMg==', new: 'hunter3' },
+      { path: 'data', old: { a: 'aHVudGVyMg==' }, new: { a: 'hunter3' } },
+      { path: 'stringData["x.y"]', new: 'hunter3' },
+    ],
+  })
+  const words = wordsOf({
+    event,
+    object: { data: { password: 'hunter3' }, stringData: { 'x.y': 'hunter3' } },
+  })
+  expect(JSON.stringify(words)).not.toMatch(/hunter3|aHVudGVyMg/)
+  expect(words.title).toBe('Secret shop/web changed: keys password, a; added key x.y')
+})
+
+test('what an environment variable is set to does not stand in a title', () => {
+  const path = 'spec.template.spec.containers[name=app].env[name=DB_PASSWORD].value'
+  const { title } = wordsOf({
+    event: header('apps/v1 Deployment', { changes: [{ path, old: 'hunter2', new: 'hunter3' }] }),
+    object: { status: {} },
+  })
+  expect(title).toBe('Deployment shop/web is rolling out a change: app: env DB_PASSWORD')
+})
+
+test.each([
+  ["web'; reboot #", `kubectl -n shop describe pod 'web'\\''; reboot #'`],
+  ['$(reboot)', `kubectl -n shop describe pod '$(reboot)'`],
+  ['a\nb', `kubectl -n shop describe pod 'a b'`],
+  ['--all', ''],
+  ['x'.repeat(300), ''],
+])('a pod named %j makes no other command', (name, command) => {
+  expect(wordsOf({ event: header('v1 Pod', { name }), object: {} }).command).toBe(command)
+})
