@@ -1,13 +1,15 @@
-// npm run build: what ships. Tree-shaken and split, so that a process loads only what its configuration needs.
+// npm run build: what ships, in dist or in the folder that is named. Tree-shaken and split, so that a process loads only what its configuration needs.
 import { spawnSync } from 'node:child_process'
 import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { builtinsByRequire, loadedLater, withoutSideEffects } from './plugins.mjs'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const OUT = resolve(ROOT, process.argv[2] ?? 'dist')
 process.chdir(ROOT)
-rmSync('dist', { recursive: true, force: true })
+rmSync(OUT, { recursive: true, force: true })
 
 // With its exports by name: the package's own entry is CommonJS.
 const LIQUID = 'node_modules/liquidjs/dist/liquid.node.mjs'
@@ -16,8 +18,13 @@ const banner =
   "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);"
 
 const { metafile } = await build({
-  entryPoints: { main: 'src/main.ts', sink: 'src/sink/index.ts', liquid: LIQUID },
-  outdir: 'dist',
+  entryPoints: {
+    main: 'src/main.ts',
+    sink: 'src/sink/index.ts',
+    liquid: LIQUID,
+    'sink/testkit': 'src/sink/testkit/index.ts',
+  },
+  outdir: OUT,
   bundle: true,
   splitting: true,
   format: 'esm',
@@ -36,17 +43,17 @@ const { metafile } = await build({
   logLevel: 'warning',
 })
 
-const main = readFileSync('dist/main.js', 'utf8')
+const main = readFileSync(`${OUT}/main.js`, 'utf8')
 // Small young generation: buffers that wait for a collection cost more memory than collections cost time.
-writeFileSync('dist/main.js', `#!/usr/bin/env -S node --max-semi-space-size=4\n${main}`)
-chmodSync('dist/main.js', 0o755)
+writeFileSync(`${OUT}/main.js`, `#!/usr/bin/env -S node --max-semi-space-size=4\n${main}`)
+chmodSync(`${OUT}/main.js`, 0o755)
 
 const types = spawnSync(
   process.execPath,
-  ['node_modules/typescript/bin/tsc', '-p', 'deploy/build/tsconfig.json'],
+  ['node_modules/typescript/bin/tsc', '-p', 'deploy/build/tsconfig.json', '--outDir', `${OUT}/types`],
   { stdio: 'inherit' },
 )
 if (types.status !== 0) process.exit(types.status ?? 1)
 
 const bytes = Object.values(metafile.outputs).reduce((sum, output) => sum + output.bytes, 0)
-console.log(`dist: ${Object.keys(metafile.outputs).length} files, ${(bytes / 1024 / 1024).toFixed(1)} MiB`)
+console.log(`${OUT}: ${Object.keys(metafile.outputs).length} files, ${(bytes / 1024 / 1024).toFixed(1)} MiB`)

@@ -11,14 +11,14 @@ export interface InOrderOptions {
  * `retry` or `later` the later ones of that object are not sent; after a `retry` of the whole sink nothing more is. Never
  * throws: a template that fails is a `rejected`, anything else that is thrown a `retry`.
  */
-export async function deliverInOrder(
-  batch: readonly Message[],
+export async function deliverInOrder<R>(
+  batch: readonly Message<R>[],
   { concurrency }: InOrderOptions,
-  post: (message: Message, signal: AbortSignal) => Promise<Outcome>,
+  post: (message: Message<R>, signal: AbortSignal) => Promise<Outcome>,
   signal: AbortSignal,
 ): Promise<Outcome[]> {
   const outcomes = new Array<Outcome>(batch.length)
-  const chains = [...Map.groupBy(batch.keys(), (i) => (batch[i] as Message).event.uid).values()]
+  const chains = [...Map.groupBy(batch.keys(), (i) => (batch[i] as Message<R>).event.uid).values()]
   let next = 0
   let stopped: Outcome | undefined
 
@@ -26,14 +26,14 @@ export async function deliverInOrder(
     let blocked: Outcome | undefined
     for (const i of places) {
       if (signal.aborted) stopped ??= STOPPED
-      const outcome = stopped ?? blocked ?? (await attempt(batch[i] as Message))
+      const outcome = stopped ?? blocked ?? (await attempt(batch[i] as Message<R>))
       outcomes[i] = outcome
       if (outcome.kind === 'retry' || outcome.kind === 'later') blocked = outcome
       if (outcome.kind === 'retry' && outcome.scope === 'sink') stopped ??= outcome
     }
   }
 
-  async function attempt(message: Message): Promise<Outcome> {
+  async function attempt(message: Message<R>): Promise<Outcome> {
     try {
       return await post(message, signal)
     } catch (error) {

@@ -107,7 +107,11 @@ export class OpenedSink {
   }
 
   /** One call. What deliver throws is a fault. */
-  async deliver(batch: readonly Message[], signal = NEVER, limitMs = CALL_LIMIT_MS): Promise<Outcome[]> {
+  async deliver(
+    batch: readonly Message[],
+    signal: AbortSignal = NEVER,
+    limitMs = CALL_LIMIT_MS,
+  ): Promise<Outcome[]> {
     const answer: unknown = await within(limitMs, this.#call(batch, signal), 'deliver')
     const faults = faultsOfAnswer(batch, answer)
     expect(faults.length === 0, () => faults.slice(0, 5).join('; '))
