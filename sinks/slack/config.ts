@@ -84,7 +84,7 @@ const Options = z.strictObject({
     .string()
     .refine(
       (it) => it.includes('-----BEGIN CERTIFICATE-----'),
-      'must be certificates in PEM, such as ${file:/etc/ssl/corporate-ca.pem}',
+      'must be certificates in PEM, such as a file brings them: $' + '{file:/etc/ssl/corporate-ca.pem}',
     )
     .optional(),
   apiUrl: HttpUrl.default(new URL('https://slack.com/api/')),
