@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Outcome } from '../../src/sink/index.ts'
+import { freePort } from '../servers/ports.ts'
 import { type Fault, startSlack } from '../servers/slack.ts'
 import { never, openSlack, tellOf } from './slack-bed.ts'
 
@@ -134,7 +135,7 @@ test.each([
 
 test('a refused connection is a network failure and was never sent', async () => {
   await using fake = await startSlack()
-  await using sink = await openSlack(fake, { ...ALONE, apiUrl: 'http://127.0.0.1:1/api/' })
+  await using sink = await openSlack(fake, { ...ALONE, apiUrl: `http://127.0.0.1:${await freePort()}/api/` })
   const [outcome] = await sink.deliver([tellOf()], never)
   expect(outcome).toMatchObject({ kind: 'retry', reason: 'network', scope: 'sink' })
   expect(outcome).not.toHaveProperty('ambiguous')

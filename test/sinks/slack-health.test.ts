@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 import { createAuthority } from '../servers/certificates.ts'
 import { startHttpProxy } from '../servers/http-proxy.ts'
+import { freePort } from '../servers/ports.ts'
 import { startSlack } from '../servers/slack.ts'
 import { never, openSlack, tellOf } from './slack-bed.ts'
 
@@ -85,7 +86,7 @@ test('channels are looked up by id too; those that a template may choose are onl
 
 test('a Slack that is away is a failure of the check', async () => {
   await using fake = await startSlack()
-  await using sink = await openSlack(fake, { apiUrl: 'http://127.0.0.1:1/api/' })
+  await using sink = await openSlack(fake, { apiUrl: `http://127.0.0.1:${await freePort()}/api/` })
   expect(await sink.health?.(never)).toMatchObject({ ok: false, reason: 'network' })
 })
 
