@@ -129,7 +129,7 @@ export const SlackRoute = z.strictObject({
   channel: ChannelTemplate.optional(),
   mode: Mode.optional(),
   groupBy: templateText().optional(),
-  mention: z.union([Mention.transform((it) => [it]), z.array(Mention).max(10)]).default([]),
+  mention: z.preprocess((it) => (typeof it === 'string' ? [it] : it), z.array(Mention).max(10)).default([]),
 })
 
 /** What a rule may say; absent parts are the sink's. */

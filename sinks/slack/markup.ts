@@ -19,8 +19,7 @@ export function cutText(text: string, max: number): string {
 export function cutMarkup(text: string, max: number): string {
   if (text.length <= max) return text
   let end = wholeCharacters(text, max - 1)
-  const entity = text.lastIndexOf('&', end - 1)
-  if (entity >= 0 && end - entity < LONGEST_ENTITY && !text.slice(entity, end).includes(';')) end = entity
+  end -= /&[a-z]{0,3}$/.exec(text.slice(Math.max(0, end - LONGEST_ENTITY), end))?.[0].length ?? 0
   const open = text.lastIndexOf('<', end - 1)
   if (open >= 0 && text.indexOf('>', open) >= end) end = open
   return text.slice(0, end) + ELLIPSIS

@@ -37,6 +37,7 @@ export interface RootsParts {
 
 const MOST_WAITING = 1_000
 const MOST_TRIES = 5
+const AGAIN_MS = 500
 const CLOSE_MS = 2_000
 
 interface Waiting extends RootUpdate {
@@ -113,7 +114,7 @@ export function createRoots({ poster, threads, bucket, log, everyMs }: RootsPart
   function again(it: Waiting, afterMs: number | undefined): void {
     if (it.tries + 1 >= MOST_TRIES || waiting.has(nameOf(it))) return
     if (afterMs !== undefined) bucket.pause(afterMs)
-    put(it, performance.now() + (afterMs ?? everyMs * 2 ** it.tries), it.tries + 1)
+    put(it, performance.now() + (afterMs ?? AGAIN_MS * 2 ** it.tries), it.tries + 1)
   }
 
   function remember(name: string): void {

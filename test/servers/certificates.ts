@@ -63,7 +63,7 @@ function certificate(
   )
   const signature = der(0x03, Buffer.concat([Buffer.of(0), sign('sha256', body, signer)]))
   const base64 = sequence(body, ECDSA_WITH_SHA256, signature).toString('base64')
-  return `-----BEGIN CERTIFICATE-----\n${base64.replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`
+  return `-----BEGIN CERTIFICATE-----\n${base64.replace(/.{64}(?=.)/g, '$&\n')}\n-----END CERTIFICATE-----\n`
 }
 
 function distinguishedName(name: string, group?: string): Buffer {
