@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { builtInSinks } from '../sinks/index.ts'
-import { routeOf } from './config/check-routes.ts'
 import type { Config, SinkConfig } from './config/schema.ts'
-import type { Delivery } from './delivery.ts'
 import { type Logger, silentLog, withFields } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { connectHops } from './pipeline.ts'
@@ -16,16 +14,14 @@ import { createLanes, type Lanes } from './queue/lanes.ts'
 import { createMemoryGate } from './queue/memory-gate.ts'
 import { readSalt } from './queue/salt.ts'
 import { createSourceStore } from './queue/source-store.ts'
-import { createContents } from './render/contents.ts'
-import { createRender, type Render } from './render/message.ts'
 import { compileRules } from './rules/compile.ts'
 import { keepsOld } from './rules/keeps-old.ts'
 import { compilePattern } from './rules/pattern.ts'
 import type { Vitals } from './server/health.ts'
 import { type HealthServer, startServer } from './server/http.ts'
 import { startAtZero } from './server/samples.ts'
-import { laneByObject, type SinkContext, type SinkType } from './sink/index.ts'
-import { laneName } from './sink/lane.ts'
+import type { SinkContext, SinkType } from './sink/index.ts'
+import { chooseSinks } from './sink-choices.ts'
 import { watchSinkHealth } from './sink-health.ts'
 import { createSinkMetrics } from './sink-metrics.ts'
 import { openSinkSet } from './sink-set.ts'
@@ -115,27 +111,19 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const salt = await readSalt(connections.lanes, keys)
   const gate = createMemoryGate({ redis: connections.report, keys, metrics, log })
   opened.defer(() => gate.close())
-  const types = await loadSinkTypes(options)
-  const typeOf = (sink: string) => types.get(sink) as SinkType
-  const optionsOf = (sink: string) => config.sinks.find(({ name }) => name === sink)?.options
-  const render = createRender({
-    routeOf: (rule, sink) => routeOf(config.routes, rule, sink),
-    contentOf: createContents(config, (sink) => typeOf(sink).markup?.(optionsOf(sink)) ?? typeOf(sink)),
-  })
+  const choices = await chooseSinks(config, sinkLoader(options))
   const contextOf = (name: string): SinkContext => ({
     name,
     cluster,
     log: withFields(log, { sink: name }),
-    metrics: createSinkMetrics(metrics.registry, typeOf(name).type, name),
+    metrics: createSinkMetrics(metrics.registry, choices.typeOf(name).type, name),
     store: createKeyValueStore(connections.report, keys, name),
     userAgent,
     clock: CLOCK,
   })
   const delivered = role === 'watch' ? [] : config.sinks
-  const sinkSet = await openSinkSet(delivered, { typeOf, contextOf, log })
+  const sinkSet = await openSinkSet(delivered, { typeOf: choices.typeOf, contextOf, log })
   opened.defer(() => sinkSet.close())
-  const laneOf = chooseLane(config, typeOf, render)
-  const tellers = sinksThatTellChanges(config, typeOf)
   const line = createCommitLine({
     redis: connections.commit,
     room: gate.room,
@@ -174,10 +162,10 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
         instance,
         keys,
         decide,
-        laneOf,
+        laneOf: choices.laneOf,
         onEnqueued,
         old: {
-          keeps: keepsOld(config.rules, ({ to = [] }) => to.some((sink) => tellers.has(sink))),
+          keeps: keepsOld(config.rules, ({ to = [] }) => to.some(choices.tellsChanges)),
           jsonOf: (resource, object) => objectJsonOf(resource, object, salt),
         },
         metrics,
@@ -190,8 +178,8 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
         workerConnection: connections.worker,
         keys,
         sinks: sinkSet.sinks,
-        maxBatchOf: (sink) => typeOf(sink).maxBatch,
-        render,
+        maxBatchOf: (sink) => choices.typeOf(sink).maxBatch,
+        render: choices.render,
         policy: { maxAgeMs: MAX_AGE_MS, maxTries: MAX_TRIES },
         deliverTimeoutMs: DELIVER_TIMEOUT_MS,
         budgetMs: TURN_BUDGET_MS,
@@ -262,33 +250,8 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   }
 }
 
-/** The types of the configured sinks, by the sinks' names. */
-async function loadSinkTypes({ config, sinkTypes = {} }: AppOptions): Promise<Map<string, SinkType>> {
-  const types = new Map<string, SinkType>()
-  for (const { name, type } of config.sinks)
-    types.set(name, sinkTypes[type] ?? (await builtInSinks[type as keyof typeof builtInSinks]()))
-  return types
-}
-
-/** `<sink>/<lane>`: the sink's own choice, or one of a few by the object's uid. */
-function chooseLane(
-  { sinks }: Config,
-  typeOf: (sink: string) => SinkType,
-  render: Render,
-): (delivery: Delivery) => string {
-  const options = new Map(sinks.map((it) => [it.name, it.options]))
-  return (delivery) => {
-    const { sink } = delivery
-    const type = options.has(sink) ? typeOf(sink) : undefined
-    const lane = type?.lane ? laneName(() => type.lane?.(render(delivery, 0), options.get(sink))) : undefined
-    return `${sink}/${lane ?? laneByObject(delivery.event)}`
-  }
-}
-
-/** The names of those that show people what changed. */
-function sinksThatTellChanges({ sinks }: Config, typeOf: (sink: string) => SinkType): ReadonlySet<string> {
-  const tellers = sinks.filter(({ name, options }) => typeOf(name).tellsChanges?.(options))
-  return new Set(tellers.map(({ name }) => name))
+function sinkLoader({ sinkTypes = {} }: AppOptions): (type: string) => Promise<SinkType> {
+  return async (type) => sinkTypes[type] ?? builtInSinks[type as keyof typeof builtInSinks]()
 }
 
 async function serve(

@@ -1,0 +1,48 @@
+import { routeOf } from './config/check-routes.ts'
+import type { Config } from './config/schema.ts'
+import type { Delivery } from './delivery.ts'
+import { createContents } from './render/contents.ts'
+import { createRender, type Render } from './render/message.ts'
+import { laneByObject, type Markup, type SinkType } from './sink/index.ts'
+import { laneName } from './sink/lane.ts'
+
+/** What the types of the configured sinks say, asked by a sink's name. */
+export interface SinkChoices {
+  typeOf(sink: string): SinkType
+  /** delivery → message, with the rule's options and templates */
+  render: Render
+  /** `<sink>/<lane>`: the sink's own choice, or one of a few by the object's uid. */
+  laneOf(delivery: Delivery): string
+  /** It shows people what changed. */
+  tellsChanges(sink: string): boolean
+}
+
+/** Loads the types of the configured sinks; `load` gives one by the word behind `type:`. */
+export async function chooseSinks(
+  config: Config,
+  load: (type: string) => Promise<SinkType>,
+): Promise<SinkChoices> {
+  const types = new Map<string, SinkType>()
+  const options = new Map<string, unknown>()
+  for (const sink of config.sinks) {
+    types.set(sink.name, await load(sink.type))
+    options.set(sink.name, sink.options)
+  }
+  const typeOf = (sink: string) => types.get(sink) as SinkType
+  const markupOf = (sink: string): Markup => typeOf(sink).markup?.(options.get(sink)) ?? typeOf(sink)
+  const render = createRender({
+    routeOf: (rule, sink) => routeOf(config.routes, rule, sink),
+    contentOf: createContents(config, markupOf),
+  })
+  return {
+    typeOf,
+    render,
+    laneOf(delivery) {
+      const { sink, event } = delivery
+      const lane = types.get(sink)?.lane
+      const chosen = lane && laneName(() => lane(render(delivery, 0), options.get(sink)))
+      return `${sink}/${chosen ?? laneByObject(event)}`
+    },
+    tellsChanges: (sink) => types.get(sink)?.tellsChanges?.(options.get(sink)) ?? false,
+  }
+}
