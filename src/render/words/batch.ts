@@ -106,8 +106,8 @@ function zone(object: Told['object']): string {
   return name && ` (${name})`
 }
 
-function cronWanted(_told: Told, changes: readonly FieldChange[]): Draft | undefined {
-  const images = imagesReplaced(changes, 'spec.jobTemplate.spec.template')
+function cronWanted(told: Told, changes: readonly FieldChange[]): Draft | undefined {
+  const images = imagesReplaced(told, 'spec.jobTemplate.spec.template')
   const parts = images.length > 0 ? [`will run ${listed(images, 2)}`] : []
   for (const { path, old, new: now } of changes) {
     if (path === 'spec.suspend')

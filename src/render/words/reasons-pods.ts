@@ -1,7 +1,7 @@
 import { evictedFor } from './pods.ts'
 import { containerOf, found, imageOf, type Meaning, why } from './reasons.ts'
 import { schedulingClause } from './scheduling.ts'
-import { because, clause, ordinal } from './wording.ts'
+import { because, clause, ordinal, withoutRpc } from './wording.ts'
 
 const PROBE = /^(Readiness|Liveness|Startup) probe/i
 
@@ -106,7 +106,7 @@ export const POD_REASONS: readonly (readonly [string, Meaning])[] = [
       const volume = found(said, /volume "([^"]{1,200})"/)
       const name = volume ? `volume ${volume}` : 'its volume'
       if (/Multi-Attach/.test(said.message)) return ` cannot attach ${name}: another node still has it`
-      return ` cannot attach ${name}${because(lastCause(said.message))}`
+      return ` cannot attach ${name}${because(lastCause(said.message.replace(/^[^"]{0,100}"[^"]{0,300}" ?: /, '')))}`
     },
   ],
   ['SuccessfulAttachVolume', (said) => ` attached volume ${found(said, /volume "([^"]{1,200})"/)}`],
@@ -132,9 +132,10 @@ function pullTitle(image: string): string {
 
 /** The cause at the end of a chain that begins with names and paths that nobody reads. */
 function lastCause(message: string): string {
+  const plain = withoutRpc(message.slice(0, 2_000))
   return clause(
-    message
-      .split(/(?: : |: )(?=\S)/)
+    plain
+      .split(/ ?: (?=\S)/)
       .slice(-2)
       .join(': '),
     110,

@@ -93,7 +93,7 @@ function toCount(value: unknown): number | undefined {
 
 function wanted(told: Told, changes: readonly FieldChange[]): Draft | undefined {
   const parts: string[] = []
-  const images = imagesReplaced(changes, TEMPLATE)
+  const images = imagesReplaced(told, TEMPLATE)
   if (images.length > 0) parts.push(`rolled out ${listed(images, 2)}`)
   const scaled = changes.find(({ path }) => path === 'spec.replicas')
   if (scaled) parts.push(`scaled ${toCount(scaled.old) ?? '?'} → ${toCount(scaled.new) ?? '?'}`)
