@@ -1,4 +1,4 @@
-import { changeAt, changesOf } from './changes.ts'
+import { changeAt, isKnown } from './changes.ts'
 import { isRecent } from './meta.ts'
 import { at, list, number, scalar, text } from './read.ts'
 import type { Draft, Told } from './told.ts'
@@ -106,7 +106,7 @@ export function limitOf({ memoryLimit }: Container): string {
 /** Did it just start anew after an end? */
 export function justRestarted(told: Told, it: Container): boolean {
   if (it.restarts === 0 || !it.running) return false
-  if (changesOf(told).length === 0) return isRecent(told, it.startedAt)
+  if (!isKnown(told)) return isRecent(told, it.startedAt)
   const { old } = changeAt(told, `${it.path}.restartCount`) ?? {}
   return typeof old === 'number' && old < it.restarts
 }

@@ -1,5 +1,5 @@
 import type { Field, Words } from '../../sink/index.ts'
-import { changesOf, inStatus, isNoise, wantedOf } from './changes.ts'
+import { changesOf, inStatus, isKnown, isNoise, wantedOf } from './changes.ts'
 import { describe, eventsAbout, targetOf } from './command.ts'
 import { wordsOfEvent } from './events.ts'
 import { finish } from './finish.ts'
@@ -62,8 +62,7 @@ function ending({ object }: Told): Draft {
 
 function changed(told: Told, teller: Teller): Draft {
   const wanted = wantedOf(told)
-  const known = changesOf(told).some((it) => !isNoise(it))
-  const statusChanged = !known || changesOf(told).some(inStatus)
+  const statusChanged = !isKnown(told) || changesOf(told).some((it) => inStatus(it) && !isNoise(it))
   return (
     (statusChanged ? teller.trouble?.(told) : undefined) ??
     (wanted.length > 0 ? (teller.wanted?.(told, wanted) ?? generic.wanted?.(told, wanted)) : undefined) ??
