@@ -11,9 +11,14 @@ import { because, counted, listed } from './wording.ts'
 
 export const pod: Teller = {
   trouble: (told) => failed(told) ?? worstOfContainers(told) ?? unschedulable(told),
-  wanted(_told, changes) {
-    const bound = changes.find(({ path }) => path === 'spec.nodeName')
-    return bound && { severity: 'info', says: ` was scheduled on node ${text(bound.new)}` }
+  wanted(told, changes) {
+    const node = text(changes.find(({ path }) => path === 'spec.nodeName')?.new)
+    if (node === '') return undefined
+    const waited = changeAt(told, 'status.conditions[type=PodScheduled].status')?.old === 'False'
+    return {
+      severity: waited ? 'resolved' : 'info',
+      says: ` was scheduled on node ${node}${waited ? ' after all' : ''}`,
+    }
   },
   state: (told) => readiness(told) ?? phase(told),
   created(told) {
