@@ -1,5 +1,5 @@
 import { changeAt, isKnown } from './changes.ts'
-import { isRecent } from './meta.ts'
+import { isEnding, isRecent } from './meta.ts'
 import { at, list, number, scalar, text } from './read.ts'
 import type { Draft, Told } from './told.ts'
 import { because, counted, ordinal, sentence } from './wording.ts'
@@ -129,7 +129,7 @@ export function containerTrouble(told: Told, it: Container): Draft | undefined {
   }
   const restarted = justRestarted(told, it)
   const end = it.ended ?? (restarted ? it.endedBefore : undefined)
-  if (!end || end.exitCode === 0) return undefined
+  if (!end || end.exitCode === 0 || isEnding(told)) return undefined
   const after = restarted ? `, ${ordinal(it.restarts)} restart` : ''
   if (isOutOfMemory(end)) {
     return {

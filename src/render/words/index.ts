@@ -4,7 +4,7 @@ import { describe, eventsAbout, targetOf } from './command.ts'
 import { wordsOfEvent } from './events.ts'
 import { finish } from './finish.ts'
 import { generic } from './generic.ts'
-import { agoMs, field, ownerOf } from './meta.ts'
+import { agoMs, field, isEnding, ownerOf } from './meta.ts'
 import { text, texts } from './read.ts'
 import { tellerOf } from './tellers.ts'
 import type { Draft, Teller, Told } from './told.ts'
@@ -30,7 +30,7 @@ export function wordsOf({ event, object }: Told): Words {
 function draftOf(told: Told, teller: Teller): Draft {
   if (told.event.type === 'DELETED') return deleted(told, teller)
   if (told.event.type === 'ADDED') return created(told, teller)
-  if (text(told.object, 'metadata', 'deletionTimestamp') !== '') return teller.ending?.(told) ?? ending(told)
+  if (isEnding(told)) return teller.ending?.(told) ?? ending(told)
   return changed(told, teller)
 }
 

@@ -3,7 +3,7 @@ import { changeAt } from './changes.ts'
 import { kubectl, previousLogs, quoted, targetOf } from './command.ts'
 import { conditionOf, flipOf } from './conditions.ts'
 import { type Container, containersOf, containerTrouble, exitOf, lastWords } from './containers.ts'
-import { field, isSettled } from './meta.ts'
+import { field, isEnding, isSettled } from './meta.ts'
 import { list, text } from './read.ts'
 import { schedulingClause } from './scheduling.ts'
 import type { Draft, Teller, Told } from './told.ts'
@@ -62,6 +62,7 @@ function failed(told: Told): Draft | undefined {
     const says = `${refused ? ' was refused by its node' : ' failed'}${because(why)}`
     return { severity: 'warning', says, quote, fields: [field('Reason', reason)] }
   }
+  if (isEnding(told)) return undefined
   const culprit = containersOf(told).find((it) => it.ended && it.ended.exitCode !== 0)
   const retried = list(object, 'metadata', 'ownerReferences').some((it) => text(it, 'kind') === 'Job')
   const severity = retried ? 'warning' : 'error'

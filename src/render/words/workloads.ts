@@ -4,7 +4,7 @@ import { changeAt, changesListed, isKnown } from './changes.ts'
 import { describe, rolloutStatus, targetOf } from './command.ts'
 import { conditionOf, flipOf, isGone } from './conditions.ts'
 import { imagesIn, imagesReplaced } from './images.ts'
-import { field, isRecent, isSettled } from './meta.ts'
+import { field, isEnding, isRecent, isSettled } from './meta.ts'
 import { at, text } from './read.ts'
 import { type Rollout, rolloutOf } from './rollout.ts'
 import type { Draft, Teller, Told } from './told.ts'
@@ -44,7 +44,7 @@ function trouble(told: Told): Draft | undefined {
       ...describing,
     }
   }
-  return unavailable(told, it)
+  return isEnding(told) ? undefined : unavailable(told, it)
 }
 
 /** `pods "web-abc" is forbidden: exceeded quota: …` without the name that nobody will ever see. */
