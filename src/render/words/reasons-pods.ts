@@ -13,7 +13,7 @@ export const POD_REASONS: readonly (readonly [string, Meaning])[] = [
     'BackOff',
     (said) => {
       const times = said.count > 1 ? `, ${ordinal(said.count)} back-off` : ''
-      if (/pull/i.test(said.message))
+      if (isAboutPull(said.message))
         return { severity: 'warning', says: `${pullTitle(imageOf(said))}${times}` }
       return { severity: 'error', says: ` is crash-looping${times}` }
     },
@@ -21,7 +21,8 @@ export const POD_REASONS: readonly (readonly [string, Meaning])[] = [
   [
     'Failed',
     (said) => {
-      if (/pull|ErrImage|image/i.test(said.message)) return pullTitle(imageOf(said))
+      if (/^Failed to pull |ErrImage|ImagePull|InvalidImageName/.test(said.message))
+        return pullTitle(imageOf(said))
       const cause = said.message.replace(/^Error: /, '')
       return `: ${containerOf(said)} cannot be started${because(cause)}`
     },
@@ -125,6 +126,11 @@ export const POD_REASONS: readonly (readonly [string, Meaning])[] = [
   ['ResizeError', why('cannot be resized')],
   ['ResizeCompleted', ' was resized'],
 ]
+
+/** A back-off: of pulling, not of a container that is called `puller`. */
+export function isAboutPull(message: string): boolean {
+  return /^Back-off pulling /i.test(message)
+}
 
 function pullTitle(image: string): string {
   return ` cannot pull ${image ? `image ${image}` : 'its image'}`
