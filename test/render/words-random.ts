@@ -144,9 +144,9 @@ export function anyValue(chance: Chance, depth: number): unknown {
 }
 
 function anyMap(chance: Chance, depth: number): Record<string, unknown> {
-  const length = Math.floor(chance() * 14)
+  const length = Math.floor(chance() * 9)
   const entries = Array.from({ length }, () => [pick(chance, KEYS), anyValue(chance, depth - 1)])
-  return JSON.parse(JSON.stringify(Object.fromEntries(entries))) as Record<string, unknown>
+  return Object.fromEntries(entries) as Record<string, unknown>
 }
 
 const of = (chance: Chance, keys: readonly string[], depth: number): Record<string, unknown> =>
@@ -154,7 +154,7 @@ const of = (chance: Chance, keys: readonly string[], depth: number): Record<stri
 
 /** Like an object of Kubernetes in its outlines, so that much of it is read; anything inside. */
 export function anyObject(chance: Chance): Record<string, unknown> {
-  if (chance() < 0.2) return anyMap(chance, 4)
+  if (chance() < 0.2) return anyMap(chance, 3)
   const condition = () => of(chance, ['type', 'status', 'reason', 'message', 'lastTransitionTime'], 1)
   const status = {
     ...of(

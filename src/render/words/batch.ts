@@ -1,5 +1,5 @@
 import type { FieldChange } from '../../event.ts'
-import { changeAt } from './changes.ts'
+import { changeAt, changedBelow } from './changes.ts'
 import { kubectl, quoted, targetOf } from './command.ts'
 import { conditionOf } from './conditions.ts'
 import { imagesIn, imagesReplaced } from './images.ts'
@@ -106,8 +106,8 @@ function zone(object: Told['object']): string {
   return name && ` (${name})`
 }
 
-function cronWanted(_told: Told, changes: readonly FieldChange[]): Draft | undefined {
-  const images = imagesReplaced(changes, 'spec.jobTemplate.spec.template')
+function cronWanted(told: Told, changes: readonly FieldChange[]): Draft | undefined {
+  const images = imagesReplaced(told, 'spec.jobTemplate.spec.template')
   const parts = images.length > 0 ? [`will run ${listed(images, 2)}`] : []
   for (const { path, old, new: now } of changes) {
     if (path === 'spec.suspend')
@@ -126,7 +126,7 @@ function cronState(told: Told): Draft | undefined {
     return { severity: 'info', says: ` started a run${name && `, Job ${name}`}` }
   }
   const running = list(object, 'status', 'active').length
-  if (changeAt(told, 'status.active') && running === 0) return { severity: 'info', says: ' ended a run' }
+  if (changedBelow(told, 'status.active') && running === 0) return { severity: 'info', says: ' ended a run' }
   if (at(object, 'spec', 'suspend') === true) return { severity: 'info', says: ' is suspended' }
   const says = running > 0 ? ` has ${counted(running, 'active run')}` : ' waits for its next run'
   return { severity: 'info', says }

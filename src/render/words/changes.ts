@@ -8,6 +8,18 @@ export function changesOf({ event }: Told): readonly FieldChange[] {
   return Array.isArray(event.changes) ? event.changes.filter((it) => typeof it?.path === 'string') : []
 }
 
+/** Are old values known? Then what is not among the changes did not change. */
+export function isKnown({ event }: Told): boolean {
+  return Array.isArray(event.changes)
+}
+
+/** Did anything change at a path or below it? */
+export function changedBelow(told: Told, path: string): boolean {
+  return changesOf(told).some(
+    (it) => it.path.startsWith(path) && /^(?:$|[.[])/.test(it.path.slice(path.length)),
+  )
+}
+
 /** Old and new value at a path, also when a larger part that holds it changed. */
 export function changeAt(told: Told, path: string): { old: unknown; new: unknown } | undefined {
   for (const change of changesOf(told)) {

@@ -1,4 +1,4 @@
-import { changeAt } from './changes.ts'
+import { isKnown } from './changes.ts'
 import { conditionOf, flipOf } from './conditions.ts'
 import { field } from './meta.ts'
 import { at, list, text } from './read.ts'
@@ -55,8 +55,7 @@ export const definition: Teller = {
   state(told) {
     if (conditionOf(told, 'Established')?.status !== 'True') return undefined
     const flip = flipOf(told, 'Established')
-    const changed = changeAt(told, 'status.conditions[type=Established].status')
-    if (told.event.changes?.length && !flip && !changed) return undefined
+    if (isKnown(told) && !flip) return undefined
     return { severity: 'info', says: ' is established', text: `${kindOf(told.object)} can be used now.` }
   },
   created: ({ object }) => `Brings the kind ${kindOf(object)}.`,

@@ -1,4 +1,4 @@
-import { changeAt, changesOf } from './changes.ts'
+import { changeAt, changesOf, isKnown } from './changes.ts'
 import { isRecent } from './meta.ts'
 import { list, scalar, text } from './read.ts'
 import type { Told } from './told.ts'
@@ -31,16 +31,21 @@ export function conditionOf(told: Told, type: string): Condition | undefined {
 }
 
 /**
- * Did a condition just become what it is? By the changes where they are known, else by its time. `old` is the status before, ''
- * when it is not known; a condition that is new did not flip.
+ * Did a condition just become what it is? By the changes where they are known, else by its time. `old` is the status before:
+ * '' when it is not known, `absent` when there was no such condition.
  */
 export function flipOf(told: Told, type: string): { old: string } | undefined {
   const condition = conditionOf(told, type)
   if (!condition) return undefined
-  if (changesOf(told).length > 0) {
-    const change = changeAt(told, `status.conditions[type=${type}].status`)
-    const old = scalar(change?.old)
-    return change && old !== '' && old !== condition.status ? { old } : undefined
-  }
-  return isRecent(told, condition.since) ? { old: '' } : undefined
+  if (!isKnown(told)) return isRecent(told, condition.since) ? { old: '' } : undefined
+  const path = `status.conditions[type=${type}]`
+  if (changesOf(told).some((it) => it.path === path && it.old === undefined)) return { old: 'absent' }
+  const old = scalar(changeAt(told, `${path}.status`)?.old)
+  return old !== '' && old !== condition.status ? { old } : undefined
+}
+
+/** Was there a condition that is gone? */
+export function isGone(told: Told, type: string): boolean {
+  const path = `status.conditions[type=${type}]`
+  return changesOf(told).some((it) => it.path === path && it.new === undefined)
 }

@@ -1,5 +1,5 @@
 import type { FieldChange } from '../../event.ts'
-import { keysChanged } from './changes.ts'
+import { isKnown, keysChanged } from './changes.ts'
 import { field } from './meta.ts'
 import { at, keys, text } from './read.ts'
 import type { Draft, Teller, Told } from './told.ts'
@@ -36,8 +36,7 @@ function keysIn({ object }: Told): string[] {
 
 function state(told: Told): Draft | undefined {
   const names = keysIn(told)
-  const known = (told.event.changes?.length ?? 0) > 0
-  if (known) return undefined
+  if (isKnown(told)) return undefined
   return {
     severity: 'info',
     says: ' changed',
@@ -74,5 +73,5 @@ function withoutValues(changes: readonly FieldChange[]): readonly FieldChange[] 
 }
 
 function hashed(value: unknown): string {
-  return typeof value === 'string' && /^sha256:[0-9a-f]{1,64}$/.test(value) ? value : '…'
+  return typeof value === 'string' && /^(?:sha256:[0-9a-f]{1,64}|\*+)$/.test(value) ? value : '…'
 }

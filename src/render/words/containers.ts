@@ -1,5 +1,5 @@
-import { changeAt, changesOf } from './changes.ts'
-import { isRecent } from './meta.ts'
+import { changeAt, isKnown } from './changes.ts'
+import { isEnding, isRecent } from './meta.ts'
 import { at, list, number, scalar, text } from './read.ts'
 import type { Draft, Told } from './told.ts'
 import { because, counted, ordinal, sentence } from './wording.ts'
@@ -106,7 +106,7 @@ export function limitOf({ memoryLimit }: Container): string {
 /** Did it just start anew after an end? */
 export function justRestarted(told: Told, it: Container): boolean {
   if (it.restarts === 0 || !it.running) return false
-  if (changesOf(told).length === 0) return isRecent(told, it.startedAt)
+  if (!isKnown(told)) return isRecent(told, it.startedAt)
   const { old } = changeAt(told, `${it.path}.restartCount`) ?? {}
   return typeof old === 'number' && old < it.restarts
 }
@@ -129,7 +129,7 @@ export function containerTrouble(told: Told, it: Container): Draft | undefined {
   }
   const restarted = justRestarted(told, it)
   const end = it.ended ?? (restarted ? it.endedBefore : undefined)
-  if (!end || end.exitCode === 0) return undefined
+  if (!end || end.exitCode === 0 || isEnding(told)) return undefined
   const after = restarted ? `, ${ordinal(it.restarts)} restart` : ''
   if (isOutOfMemory(end)) {
     return {

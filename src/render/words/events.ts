@@ -7,7 +7,7 @@ import { number, text, timeMs } from './read.ts'
 import type { Meaning, Said } from './reasons.ts'
 import { CLUSTER_REASONS } from './reasons-cluster.ts'
 import { CONTROLLER_REASONS } from './reasons-controllers.ts'
-import { POD_REASONS } from './reasons-pods.ts'
+import { isAboutPull, POD_REASONS } from './reasons-pods.ts'
 import type { Draft, Told } from './told.ts'
 import { clause, counted, duration } from './wording.ts'
 
@@ -115,7 +115,7 @@ function fieldsOf(told: Told, said: Said): Field[] {
 function commandFor(said: Said, target: Target): string {
   const { reason, kind, message, container } = said
   const crashed =
-    (reason === 'BackOff' && !/pull/i.test(message)) ||
+    (reason === 'BackOff' && !isAboutPull(message)) ||
     (reason === 'Killing' && /restarted/.test(message)) ||
     /^OOMKill(?:ed|ing)$/.test(reason)
   if (kind === 'Pod' && crashed) return previousLogs(target, container)

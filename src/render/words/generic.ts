@@ -1,4 +1,4 @@
-import { changeAt, changesListed, changesOf, inStatus, isNoise, wantedOf } from './changes.ts'
+import { changeAt, changesListed, changesOf, inStatus, isKnown, isNoise, wantedOf } from './changes.ts'
 import { type Condition, conditionOf, conditionsOf, flipOf } from './conditions.ts'
 import { field, isSettled } from './meta.ts'
 import { number, text } from './read.ts'
@@ -121,7 +121,7 @@ function inPhase(phase: string): string {
 function otherStatus(told: Told): Draft | undefined {
   const changes = changesOf(told).filter((it) => inStatus(it) && !isNoise(it))
   const flipped = conditionsOf(told).find((it) => flipOf(told, it.type))
-  if (changesOf(told).length > 0 && flipped) {
+  if (isKnown(told) && flipped) {
     const says = `: ${flipped.type} is now ${flipped.status}${because(flipped.message)}`
     return { severity: 'info', says, quote: flipped.message, fields: about(flipped) }
   }
@@ -136,7 +136,7 @@ function asItIs(told: Told): Draft {
     (number(object, 'metadata', 'generation') ?? 0) >
     (number(object, 'status', 'observedGeneration') ?? Number.POSITIVE_INFINITY)
   const text = unseen ? 'Its controller has not seen the change yet.' : ''
-  if (changesOf(told).length > 0) return { severity: 'info', says: ' changed', text }
+  if (isKnown(told)) return { severity: 'info', says: ' changed', text }
   const phase = phaseOf(object)
   if (condition?.status === 'True')
     return { severity: 'info', says: ` changed, it is ${words(condition.type)}`, text }

@@ -1,15 +1,30 @@
-import type { FieldChange } from '../../event.ts'
-import { list, text } from './read.ts'
+import { changeAt, changesOf } from './changes.ts'
+import { at, list, text } from './read.ts'
+import type { Told } from './told.ts'
 import { listed, oneLine } from './wording.ts'
 
 /** `nginx:1 → nginx:2`, for each image below a pod template that was replaced. Not for containers that came or went. */
-export function imagesReplaced(changes: readonly FieldChange[], template: string): string[] {
-  const arrows = changes.flatMap(({ path, old, new: now }) => {
-    const is = path.startsWith(`${template}.spec.`) && /\.(?:initC|c)ontainers\[[^\]]*\]\.image$/.test(path)
-    return is && typeof old === 'string' && typeof now === 'string' ? [replaced(old, now)] : []
+export function imagesReplaced(told: Told, template: string): string[] {
+  const arrows = [...pathsOfImages(told, template)].flatMap((path) => {
+    const { old, new: now } = changeAt(told, path) ?? {}
+    return typeof old === 'string' && typeof now === 'string' ? [replaced(old, now)] : []
   })
   return [...new Set(arrows)]
 }
+
+/** Of those that changed by themselves, and of all containers, for when a whole list of them changed. */
+function pathsOfImages(told: Told, template: string): Set<string> {
+  const changed = changesOf(told)
+    .map(({ path }) => path)
+    .filter((path) => path.startsWith(`${template}.spec.`) && IMAGE.test(path))
+  const pod = at(told.object, ...template.split('.'), 'spec')
+  const known = ['containers', 'initContainers'].flatMap((part) =>
+    list(pod, part).map((it) => `${template}.spec.${part}[name=${text(it, 'name')}].image`),
+  )
+  return new Set([...changed, ...known])
+}
+
+const IMAGE = /\.(?:initC|c)ontainers\[[^\]]*\]\.image$/
 
 function replaced(old: string, now: string): string {
   const same = repositoryOf(old) === repositoryOf(now)

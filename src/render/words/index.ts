@@ -1,10 +1,10 @@
 import type { Field, Words } from '../../sink/index.ts'
-import { changesOf, inStatus, isNoise, wantedOf } from './changes.ts'
+import { changesOf, inStatus, isKnown, isNoise, wantedOf } from './changes.ts'
 import { describe, eventsAbout, targetOf } from './command.ts'
 import { wordsOfEvent } from './events.ts'
 import { finish } from './finish.ts'
 import { generic } from './generic.ts'
-import { agoMs, field, ownerOf } from './meta.ts'
+import { agoMs, field, isEnding, ownerOf } from './meta.ts'
 import { text, texts } from './read.ts'
 import { tellerOf } from './tellers.ts'
 import type { Draft, Teller, Told } from './told.ts'
@@ -30,7 +30,7 @@ export function wordsOf({ event, object }: Told): Words {
 function draftOf(told: Told, teller: Teller): Draft {
   if (told.event.type === 'DELETED') return deleted(told, teller)
   if (told.event.type === 'ADDED') return created(told, teller)
-  if (text(told.object, 'metadata', 'deletionTimestamp') !== '') return teller.ending?.(told) ?? ending(told)
+  if (isEnding(told)) return teller.ending?.(told) ?? ending(told)
   return changed(told, teller)
 }
 
@@ -62,8 +62,7 @@ function ending({ object }: Told): Draft {
 
 function changed(told: Told, teller: Teller): Draft {
   const wanted = wantedOf(told)
-  const known = changesOf(told).some((it) => !isNoise(it))
-  const statusChanged = !known || changesOf(told).some(inStatus)
+  const statusChanged = !isKnown(told) || changesOf(told).some((it) => inStatus(it) && !isNoise(it))
   return (
     (statusChanged ? teller.trouble?.(told) : undefined) ??
     (wanted.length > 0 ? (teller.wanted?.(told, wanted) ?? generic.wanted?.(told, wanted)) : undefined) ??

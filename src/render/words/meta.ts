@@ -31,6 +31,11 @@ export function isSettled(told: Told): boolean {
   return age !== undefined && age > SETTLED_MS
 }
 
+/** What is being deleted stops its parts: that they ended or are missing is no trouble of its own. */
+export function isEnding({ object }: Told): boolean {
+  return text(object, 'metadata', 'deletionTimestamp') !== ''
+}
+
 export function field(title: string, value: string | number | undefined): Field {
   return { title, value: value === undefined ? '' : String(value) }
 }

@@ -1,5 +1,5 @@
 import type { FieldChange } from '../../event.ts'
-import { arrow, changeAt } from './changes.ts'
+import { arrow, changedBelow, isKnown } from './changes.ts'
 import { conditionOf } from './conditions.ts'
 import { field } from './meta.ts'
 import { at, list, scalar, text, texts } from './read.ts'
@@ -67,21 +67,18 @@ function serviceWanted(told: Told, changes: readonly FieldChange[]): Draft | und
 
 /** Of Services and Ingresses. */
 function addressState(told: Told): Draft | undefined {
-  const change = ['status.loadBalancer.ingress', 'status.loadBalancer']
-    .map((path) => changeAt(told, path))
-    .find((it) => it !== undefined)
-  const nested = (told.event.changes ?? []).some((it) => it?.path?.startsWith('status.loadBalancer.ingress['))
+  const changed = changedBelow(told, 'status.loadBalancer')
   const address = addressesOf(told.object)
-  if ((change || nested) && address === '') {
+  if (changed && address === '') {
     return {
       severity: 'warning',
       says: ' lost its address',
       text: 'Nothing outside of the cluster reaches it there any more.',
     }
   }
-  if (change || nested) return { severity: 'info', says: ` has the address ${address}` }
+  if (changed) return { severity: 'info', says: ` has the address ${address}` }
   const balanced = text(told.object, 'spec', 'type') === 'LoadBalancer' || told.event.kind === 'Ingress'
-  if (told.event.changes?.length || !balanced) return undefined
+  if (isKnown(told) || !balanced) return undefined
   return {
     severity: 'info',
     says: address === '' ? ' has no address yet' : ` changed, its address is ${address}`,

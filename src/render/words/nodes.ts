@@ -1,6 +1,6 @@
 import type { FieldChange } from '../../event.ts'
 import type { Field } from '../../sink/index.ts'
-import { arrow, changeAt, changesOf, isNoise } from './changes.ts'
+import { arrow, changeAt, changesOf, isKnown, isNoise } from './changes.ts'
 import { kubectl, quoted, targetOf } from './command.ts'
 import { type Condition, conditionOf, conditionsOf, flipOf } from './conditions.ts'
 import { agoMs, field, isSettled } from './meta.ts'
@@ -77,13 +77,10 @@ function recovered(told: Told): Draft | undefined {
 }
 
 function relieved(told: Told): Draft | undefined {
-  const over = conditionsOf(told).filter(
-    (it) =>
-      it.type !== 'Ready' &&
-      it.status === 'False' &&
-      flipOf(told, it.type) &&
-      (isSettled(told) || flipOf(told, it.type)?.old === 'True'),
-  )
+  const over = conditionsOf(told).filter((it) => {
+    const old = it.type !== 'Ready' && it.status === 'False' ? flipOf(told, it.type)?.old : undefined
+    return old === 'True' || (old === '' && isSettled(told))
+  })
   if (over.length === 0) return undefined
   const says = over.map((it) => PRESSURES.get(it.type) ?? `troubled by ${it.type}`).join(' and ')
   return { severity: 'resolved', says: ` is no longer ${says}` }
@@ -97,7 +94,7 @@ function asItIs(told: Told): Draft | undefined {
   const cordoned = at(told.object, 'spec', 'unschedulable') === true
   const how = cordoned ? ' is ready, but cordoned' : ' is ready'
   const changes = changesOf(told)
-  if (changes.length === 0) return { severity: 'info', says: how }
+  if (!isKnown(told)) return { severity: 'info', says: how }
   if (changes.every(isNoise)) return { severity: 'info', says: ` sent a heartbeat, it${how}` }
   const kubelet = changeAt(told, 'status.nodeInfo.kubeletVersion')
   return kubelet ? { severity: 'info', says: ` has another kubelet: ${arrow(kubelet)}` } : undefined

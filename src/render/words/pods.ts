@@ -3,7 +3,7 @@ import { changeAt } from './changes.ts'
 import { kubectl, previousLogs, quoted, targetOf } from './command.ts'
 import { conditionOf, flipOf } from './conditions.ts'
 import { type Container, containersOf, containerTrouble, exitOf, lastWords } from './containers.ts'
-import { field, isSettled } from './meta.ts'
+import { field, isEnding, isSettled } from './meta.ts'
 import { list, text } from './read.ts'
 import { schedulingClause } from './scheduling.ts'
 import type { Draft, Teller, Told } from './told.ts'
@@ -11,9 +11,14 @@ import { because, counted, listed } from './wording.ts'
 
 export const pod: Teller = {
   trouble: (told) => failed(told) ?? worstOfContainers(told) ?? unschedulable(told),
-  wanted(_told, changes) {
-    const bound = changes.find(({ path }) => path === 'spec.nodeName')
-    return bound && { severity: 'info', says: ` was scheduled on node ${text(bound.new)}` }
+  wanted(told, changes) {
+    const node = text(changes.find(({ path }) => path === 'spec.nodeName')?.new)
+    if (node === '') return undefined
+    const waited = changeAt(told, 'status.conditions[type=PodScheduled].status')?.old === 'False'
+    return {
+      severity: waited ? 'resolved' : 'info',
+      says: ` was scheduled on node ${node}${waited ? ' after all' : ''}`,
+    }
   },
   state: (told) => readiness(told) ?? phase(told),
   created(told) {
@@ -57,6 +62,7 @@ function failed(told: Told): Draft | undefined {
     const says = `${refused ? ' was refused by its node' : ' failed'}${because(why)}`
     return { severity: 'warning', says, quote, fields: [field('Reason', reason)] }
   }
+  if (isEnding(told)) return undefined
   const culprit = containersOf(told).find((it) => it.ended && it.ended.exitCode !== 0)
   const retried = list(object, 'metadata', 'ownerReferences').some((it) => text(it, 'kind') === 'Job')
   const severity = retried ? 'warning' : 'error'

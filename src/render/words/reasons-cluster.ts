@@ -74,7 +74,7 @@ function killed({ message }: Said): string {
   const [, id, name] = /Kill(?:ed)? process (\d+) \(([^)]{1,80})\)/i.exec(message) ?? []
   if (name) return `: ${name} (process ${id})`
   const [, victim] = /victim process: ([^,]{1,80})/.exec(message) ?? []
-  return victim ? `: ${victim}` : ''
+  return victim ? `: ${victim} was killed` : ''
 }
 
 function resource(said: Said): string {

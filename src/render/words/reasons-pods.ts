@@ -1,7 +1,7 @@
 import { evictedFor } from './pods.ts'
 import { containerOf, found, imageOf, type Meaning, why } from './reasons.ts'
 import { schedulingClause } from './scheduling.ts'
-import { because, clause, ordinal } from './wording.ts'
+import { because, clause, ordinal, withoutRpc } from './wording.ts'
 
 const PROBE = /^(Readiness|Liveness|Startup) probe/i
 
@@ -13,7 +13,7 @@ export const POD_REASONS: readonly (readonly [string, Meaning])[] = [
     'BackOff',
     (said) => {
       const times = said.count > 1 ? `, ${ordinal(said.count)} back-off` : ''
-      if (/pull/i.test(said.message))
+      if (isAboutPull(said.message))
         return { severity: 'warning', says: `${pullTitle(imageOf(said))}${times}` }
       return { severity: 'error', says: ` is crash-looping${times}` }
     },
@@ -21,7 +21,8 @@ export const POD_REASONS: readonly (readonly [string, Meaning])[] = [
   [
     'Failed',
     (said) => {
-      if (/pull|ErrImage|image/i.test(said.message)) return pullTitle(imageOf(said))
+      if (/^Failed to pull |ErrImage|ImagePull|InvalidImageName/.test(said.message))
+        return pullTitle(imageOf(said))
       const cause = said.message.replace(/^Error: /, '')
       return `: ${containerOf(said)} cannot be started${because(cause)}`
     },
@@ -106,7 +107,7 @@ export const POD_REASONS: readonly (readonly [string, Meaning])[] = [
       const volume = found(said, /volume "([^"]{1,200})"/)
       const name = volume ? `volume ${volume}` : 'its volume'
       if (/Multi-Attach/.test(said.message)) return ` cannot attach ${name}: another node still has it`
-      return ` cannot attach ${name}${because(lastCause(said.message))}`
+      return ` cannot attach ${name}${because(lastCause(said.message.replace(/^[^"]{0,100}"[^"]{0,300}" ?: /, '')))}`
     },
   ],
   ['SuccessfulAttachVolume', (said) => ` attached volume ${found(said, /volume "([^"]{1,200})"/)}`],
@@ -126,15 +127,21 @@ export const POD_REASONS: readonly (readonly [string, Meaning])[] = [
   ['ResizeCompleted', ' was resized'],
 ]
 
+/** A back-off: of pulling, not of a container that is called `puller`. */
+export function isAboutPull(message: string): boolean {
+  return /^Back-off pulling /i.test(message)
+}
+
 function pullTitle(image: string): string {
   return ` cannot pull ${image ? `image ${image}` : 'its image'}`
 }
 
 /** The cause at the end of a chain that begins with names and paths that nobody reads. */
 function lastCause(message: string): string {
+  const plain = withoutRpc(message.slice(0, 2_000))
   return clause(
-    message
-      .split(/(?: : |: )(?=\S)/)
+    plain
+      .split(/ ?: (?=\S)/)
       .slice(-2)
       .join(': '),
     110,

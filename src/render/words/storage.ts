@@ -1,4 +1,4 @@
-import { changeAt, changesOf } from './changes.ts'
+import { changeAt, isKnown } from './changes.ts'
 import { conditionOf } from './conditions.ts'
 import { field } from './meta.ts'
 import { text, texts } from './read.ts'
@@ -85,7 +85,7 @@ export const volume: Teller = {
     const phase = text(object, 'status', 'phase')
     const claim = claimOf(object)
     const old = text(changeAt(told, 'status.phase')?.old)
-    if (changesOf(told).length > 0 && old === '') return undefined
+    if (isKnown(told) && old === '') return undefined
     const severity = old === 'Failed' ? 'resolved' : 'info'
     if (phase === 'Bound') return { severity, says: ` is bound${claim && ` to ${claim}`}` }
     if (phase === 'Released') {

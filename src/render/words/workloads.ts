@@ -1,10 +1,10 @@
 import type { FieldChange } from '../../event.ts'
 import type { Field } from '../../sink/index.ts'
-import { changeAt, changesListed, changesOf } from './changes.ts'
+import { changeAt, changesListed, isKnown } from './changes.ts'
 import { describe, rolloutStatus, targetOf } from './command.ts'
-import { conditionOf, flipOf } from './conditions.ts'
+import { conditionOf, flipOf, isGone } from './conditions.ts'
 import { imagesIn, imagesReplaced } from './images.ts'
-import { field, isRecent, isSettled } from './meta.ts'
+import { field, isEnding, isRecent, isSettled } from './meta.ts'
 import { at, text } from './read.ts'
 import { type Rollout, rolloutOf } from './rollout.ts'
 import type { Draft, Teller, Told } from './told.ts'
@@ -44,7 +44,7 @@ function trouble(told: Told): Draft | undefined {
       ...describing,
     }
   }
-  return unavailable(told, it)
+  return isEnding(told) ? undefined : unavailable(told, it)
 }
 
 /** `pods "web-abc" is forbidden: exceeded quota: …` without the name that nobody will ever see. */
@@ -93,7 +93,7 @@ function toCount(value: unknown): number | undefined {
 
 function wanted(told: Told, changes: readonly FieldChange[]): Draft | undefined {
   const parts: string[] = []
-  const images = imagesReplaced(changes, TEMPLATE)
+  const images = imagesReplaced(told, TEMPLATE)
   if (images.length > 0) parts.push(`rolled out ${listed(images, 2)}`)
   const scaled = changes.find(({ path }) => path === 'spec.replicas')
   if (scaled) parts.push(`scaled ${toCount(scaled.old) ?? '?'} → ${toCount(scaled.new) ?? '?'}`)
@@ -101,6 +101,11 @@ function wanted(told: Told, changes: readonly FieldChange[]): Draft | undefined 
   if (paused) parts.push(paused.new === true ? 'was paused' : 'was resumed')
   if (changes.some(({ path }) => path.includes('kubectl.kubernetes.io/restartedAt')))
     parts.push('is being restarted')
+  for (const { path, old, new: now } of changes) {
+    const [, name] = /\.(?:initC|c)ontainers\[name=([^\]]*)\]$/.exec(path) ?? []
+    if (name && old === undefined) parts.push(`got container ${name}`)
+    if (name && now === undefined) parts.push(`lost container ${name}`)
+  }
   if (parts.length === 0) {
     const others = changes.filter(({ path }) => path.startsWith(`${TEMPLATE}.`))
     if (others.length > 0) parts.push(`is rolling out a change: ${changesListed(others)}`)
@@ -143,12 +148,14 @@ function state(told: Told): Draft | undefined {
 
 function recovered(told: Told, it: Rollout): string {
   const progress = flipOf(told, 'Progressing')
+  const available = flipOf(told, 'Available')
   if (conditionOf(told, 'Progressing')?.status === 'True' && progress?.old === 'False')
     return 'is making progress again'
   if (!isSettled(told)) return ''
-  if (conditionOf(told, 'Available')?.status === 'True' && flipOf(told, 'Available'))
+  if (conditionOf(told, 'Available')?.status === 'True' && available && available.old !== 'absent')
     return 'is available again'
-  if (flipOf(told, 'ReplicaFailure')?.old === 'True') return 'can create pods again'
+  if (flipOf(told, 'ReplicaFailure')?.old === 'True' || isGone(told, 'ReplicaFailure'))
+    return 'can create pods again'
   const [from, to] = readyChange(told)
   const full = from !== undefined && to !== undefined && from < to && to >= it.desired
   return full && !it.rolling && !finished(told) ? 'has all its pods again' : ''
@@ -158,7 +165,7 @@ function finished(told: Told): boolean {
   const progressing = conditionOf(told, 'Progressing')
   if (progressing) {
     if (progressing.reason !== 'NewReplicaSetAvailable') return false
-    if (changesOf(told).length === 0) return isRecent(told, progressing.updated)
+    if (!isKnown(told)) return isRecent(told, progressing.updated)
     return changeAt(told, 'status.conditions[type=Progressing].reason') !== undefined
   }
   const paths = ['status.currentRevision', 'status.updatedNumberScheduled']
