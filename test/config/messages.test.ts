@@ -35,7 +35,7 @@ test('the messages of a sink are checked like those of a rule', async () => {
     'error 2:63 "text": there is no filter "upcas" = did you mean "upcase"?',
   ])
   expect(await told(withMessage('x', '{ txt: a }'))).toEqual([
-    'error 2:45 unknown key "txt" = did you mean "text"?',
+    'error 2:46 unknown key "txt" = did you mean "text"?',
   ])
 })
 
