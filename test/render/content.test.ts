@@ -119,6 +119,8 @@ test.each([
   ['{% if name %}https://a.example.com/{{ name }}{% endif %}', 'https://a.example.com/web'],
   ['{% if name %}{{ object.url }}{% endif %}', undefined],
   ['{% if name %}https://{% endif %}{{ object.host }}/x', undefined],
+  ['{% if name %}https://{% endif %}{{ object.other }}/x', undefined],
+  ['{% if name %}https://a{% endif %}{{ object.other }}/x', undefined],
   ['{% if name %}javascript:alert(1)//{% endif %}', undefined],
   ['{% if name %}https://a.example.com{{ object.host }}{% endif %}', undefined],
   [
@@ -133,6 +135,7 @@ test.each([
     host: '@evil.example',
     evil: `@evil.example/../?x="|>'()`,
     dots: '..',
+    other: '.evil.example',
   }
   const links = url === undefined ? [] : [{ title: '&lt;Logs>', url }]
   expect(contentOf({ links: { '<Logs>': source } }, undefined, { object }).links).toEqual(links)

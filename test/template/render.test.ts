@@ -106,6 +106,18 @@ test.each(['include', 'render', 'layout', 'block'])('no file is read: there is n
 const BOMBS = [
   ['a long range', '{% for i in (1..100000000) %}x{% endfor %}'],
   ['loops in loops', '{% for i in (1..9999) %}{% for j in (1..9999) %}{% endfor %}{% endfor %}'],
+  [
+    'loops over what is in the object',
+    '{% for a in object.list %}{% for b in object.list %}{% for c in object.list %}{% for d in object.list %}{% endfor %}{% endfor %}{% endfor %}{% endfor %}',
+  ],
+  [
+    'loops that end at once, over a large map',
+    '{% for a in (1..9999) %}{% for b in object.map %}{% break %}{% endfor %}{% endfor %}',
+  ],
+  [
+    'counting a large map again and again',
+    '{% for a in (1..9999) %}{% if object.map.size > 1 %}{% endif %}{% endfor %}',
+  ],
   ['loops that write', '{% for i in (1..9999) %}{% for j in (1..9999) %}{{ j }}{% endfor %}{% endfor %}'],
   [
     'loops that compare',
@@ -143,7 +155,9 @@ const BOMBS = [
 ] as const
 
 test.each(BOMBS)('a bomb fails instead of standing in the way of others: %s', (_, source) => {
-  const object = { ...POD, data: { blob: 'x'.repeat(100_000) } }
+  const list = Array.from({ length: 100 }, (_, i) => i)
+  const map = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`key-${i}`, i]))
+  const object = { ...POD, data: { blob: 'x'.repeat(100_000) }, list, map }
   const begin = process.cpuUsage()
   expect(() => rendered(source, markup, { object })).toThrow('the template does more than a message may take')
   const { user, system } = process.cpuUsage(begin)
