@@ -22,7 +22,7 @@ export function textPlaces(
     if (style === 'QUOTE_DOUBLE') at = skipContinuation(file, at)
     if (isBlank(char) && !isEscape(file, at, style)) {
       places.push(at)
-      if (isBlank(file[at])) at = afterBlank(file, at, char)
+      if (isBlank(file[at])) at = afterBlank(file, at, char, isBlock)
       continue
     }
     while (isBlank(file[at])) at++
@@ -46,7 +46,11 @@ function isBlank(char: string | undefined): boolean {
 }
 
 /** A line break may stand for itself, or for the space that it is folded to. */
-function afterBlank(file: string, at: number, char: string): number {
+function afterBlank(file: string, at: number, char: string, isBlock: boolean): number {
+  if (!isBlock && file[at] === '\n') {
+    while (isBlank(file[at])) at++
+    return at
+  }
   if (char === '\n' && file[at] !== '\n') {
     const end = file.indexOf('\n', at)
     return /^[ \t\r]*$/.test(file.slice(at, end)) ? end + 1 : at

@@ -1,5 +1,6 @@
 import type { TagToken, Tokenizer, TopLevelToken } from 'liquidjs'
 import { nearest } from '../../nearest.ts'
+import { checkBlocks, ENDS, MIDDLES } from './check-blocks.ts'
 import { type Checking, checkExpression, checkValue, spanOf, syntaxProblem } from './check-expression.ts'
 import { type Engine, TAGS } from './engine.ts'
 import type { TemplateProblem } from './fault.ts'
@@ -130,12 +131,6 @@ function checkToken(at: Checking, token: Piece, options: Options): readonly stri
   return []
 }
 
-const ENDS = ['if', 'unless', 'case', 'for', 'capture', 'comment', 'raw']
-const MIDDLES: Readonly<Record<string, readonly string[]>> = {
-  else: ['if', 'unless', 'case', 'for'],
-  elsif: ['if', 'unless'],
-  when: ['case'],
-}
 const WORDS = [...TAGS, ...Object.keys(MIDDLES), ...ENDS.map((name) => `end${name}`)]
 
 function checkTag(at: Checking, token: TagToken, options: Options): void {
@@ -240,41 +235,6 @@ function checkLines(at: Checking, tokenizer: Tokenizer, options: Options): void 
   const tags = tokenizer.readLiquidTagTokens(options) as unknown as TagToken[]
   for (const tag of tags) checkTag(at, tag, options)
   checkBlocks(at, tags)
-}
-
-/** Each block ends, and ends what was begun last. */
-function checkBlocks(at: Checking, tags: readonly TagToken[]): void {
-  const open: TagToken[] = []
-  const spanIn = ({ contentRange: [begin], name }: TagToken) => spanOf({ begin, end: begin + name.length })
-  for (const tag of tags) {
-    const last = open.at(-1)
-    const owners = MIDDLES[tag.name]
-    if (ENDS.includes(tag.name)) open.push(tag)
-    else if (owners && !owners.includes(last?.name ?? ''))
-      at.report({ ...spanIn(tag), message: `"${tag.name}" stands in no ${owners.join(' or ')}` })
-    else if (tag.name.startsWith('end') && ENDS.includes(tag.name.slice(3))) {
-      const from = open.findLastIndex(({ name }) => name === tag.name.slice(3))
-      if (from === -1) {
-        const hint = last && `write {% end${last.name} %}`
-        at.report({
-          ...spanIn(tag),
-          message: `there is no "${tag.name.slice(3)}" that this could end`,
-          ...(hint && { hint }),
-        })
-        if (last) open.pop()
-        continue
-      }
-      for (const inner of open.splice(from).slice(1)) at.report(neverEnded(inner, spanIn))
-    }
-  }
-  for (const tag of open) at.report(neverEnded(tag, spanIn))
-}
-
-function neverEnded(
-  tag: TagToken,
-  spanIn: (tag: TagToken) => { offset: number; length: number },
-): TemplateProblem {
-  return { ...spanIn(tag), message: `"${tag.name}" is never ended`, hint: `write {% end${tag.name} %}` }
 }
 
 function misplacedAsIs(source: string, typed: boolean): TemplateProblem {

@@ -102,6 +102,24 @@ function createEngine(library: LiquidLibrary): Engine {
     },
   } as ConstructorParameters<typeof Liquid>[0])
   for (const name of Object.keys(engine.tags)) if (!TAGS.includes(name)) delete engine.tags[name]
+
+  /** Its list costs something even when the loop ends at once. */
+  class ForTag extends library.ForTag {
+    override *render(context: Context, sheet: Emitter): Generator<unknown, void, never> {
+      const list: unknown = library.toValue(yield library.evalToken(this.collection, context))
+      budgetOf(context).charge(sizeOf(list) * ELEMENT)
+      yield super.render(context, sheet)
+    }
+  }
+  engine.registerTag('for', ForTag as never)
+
+  /** Counting the keys of a large map takes its time. */
+  class Scope extends Context {
+    override readProperty(data: object, key: never): unknown {
+      if (key === 'size') budgetOf(this).charge(sizeOf(data) * 100)
+      return super.readProperty(data as never, key)
+    }
+  }
   registerFilters(engine, { library, settingOf, written: (text) => new Written(text) })
 
   function* renderTemplates(nodes: Node[], context: Context, sheet?: Sheet): IterableIterator<unknown> {
@@ -134,7 +152,7 @@ function createEngine(library: LiquidLibrary): Engine {
     liquid: engine,
     render(nodes, view, sheet, { strict, ...setting }) {
       const budget = new Budget()
-      const context = new Context(
+      const context = new Scope(
         view,
         engine.options,
         { sync: true, strictVariables: strict },
@@ -150,6 +168,11 @@ function createEngine(library: LiquidLibrary): Engine {
       )
     },
   }
+}
+
+function sizeOf(value: unknown): number {
+  if (Array.isArray(value)) return value.length
+  return typeof value === 'object' && value !== null ? Object.keys(value).length : 1
 }
 
 function settingOf(context: Context): Setting {

@@ -32,6 +32,9 @@ const LISTS =
 const OWN =
   'age as_is code default duration join json kubectl quantity raw shorten sort sort_natural sum yaml'
 
+/** Data takes longer to write than text. */
+const DATA = 4
+
 /** Every filter that there is. */
 export const FILTERS = [TEXT, NUMBERS, LISTS, OWN].flatMap((names) => names.split(' ')).toSorted()
 
@@ -54,7 +57,7 @@ export function registerFilters(engine: Liquid, { library, settingOf, written }:
         const budget = budgetOf(this.context)
         for (const it of args) budget.charge(costOf(it))
         const result = budget.inCharacters(() => handler.apply(this, args as [unknown]))
-        budget.charge(costOf(result))
+        budget.charge(costOf(result) * (name === 'json' || name === 'yaml' ? DATA : 1))
         return result
       },
     } as never)

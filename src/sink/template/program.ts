@@ -2,7 +2,7 @@ import type { LiquidError, Template as Node } from 'liquidjs'
 import type { Subject } from '../message.ts'
 import { TooMuchWork } from './budget.ts'
 import { checkSource } from './check.ts'
-import { type Engine, type RenderOptions, type Sheet, theEngine } from './engine.ts'
+import { type Engine, MAX_SOURCE, type RenderOptions, type Sheet, theEngine } from './engine.ts'
 import { TemplateFault, type TemplateProblem } from './fault.ts'
 import { viewOf } from './view.ts'
 
@@ -25,6 +25,11 @@ export type Compiled = { ok: true; program: Program } | { ok: false; problems: r
 
 /** Compiles a text; `typed` permits the filter `as_is`. */
 export function compileProgram(source: string, { typed = false }: { typed?: boolean } = {}): Compiled {
+  if (source.length > MAX_SOURCE)
+    return {
+      ok: false,
+      problems: [{ message: `is longer than ${MAX_SOURCE} characters`, offset: 0, length: 1 }],
+    }
   // Most texts have no template in them, and need no engine.
   if (!/\{[{%]/.test(source)) return { ok: true, program: constantProgram(source) }
   const engine = theEngine()
