@@ -1,117 +1,53 @@
 import * as z from 'zod'
-import { isForbiddenHost } from '../../src/sink/index.ts'
-
-const HOP_BY_HOP = [
-  'connection',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'proxy-connection',
-]
-const OURS = [
-  'host',
-  'content-length',
-  'content-type',
-  'webhook-id',
-  'webhook-timestamp',
-  'webhook-signature',
-]
-
-const HeaderName = z
-  .string()
-  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'is no header name')
-  .refine((name) => ![...HOP_BY_HOP, ...OURS].includes(name.toLowerCase()), 'is set by kubeherald itself')
-
-/** `whsec_` and base64 of 24 to 64 bytes, as Standard Webhooks 1.0.0 wants. */
-const Secret = z
-  .string()
-  .refine(
-    isSecret,
-    'must be "whsec_" and base64 of 24 to 64 bytes; this makes one: echo "whsec_$(openssl rand -base64 32)"',
-  )
-
-/** The core gives a batch up after 60 s: a request must have ended by then. */
-const MAX_TIMEOUT_MS = 50_000
-
-/** `500ms`, `20s`. */
-const Timeout = z
-  .string({ error: ({ input }) => durationRule(input) })
-  .regex(/^\d{1,9}(ms|s|m)$/, { error: ({ input }) => durationRule(input) })
-  .transform(milliseconds)
-  .refine((ms) => ms > 0, 'must be longer than 0')
-  .refine((ms) => ms <= MAX_TIMEOUT_MS, 'must be at most 50s: a batch of deliveries as a whole gets 60 s')
+import { templateText } from '../../src/sink/index.ts'
+import { checkTogether, missingKeys } from './options/together.ts'
+import { Auth } from './options/auth.ts'
+import { BodyTree } from './options/body.ts'
+import { LongDuration, Timeout } from './options/duration.ts'
+import { Credential, Headers, MediaType } from './options/headers.ts'
+import { Secrets } from './options/secret.ts'
+import { Tls } from './options/tls.ts'
+import { EndpointUrl, HttpUrl } from './options/url.ts'
+import { PRESET_NAMES } from './presets/index.ts'
 
 const Options = z.strictObject({
-  url: z
-    .string()
-    .refine(isHttpUrl, { error: ({ input }) => urlRule(String(input)) })
-    .transform((url) => new URL(url)),
-  /** Signs every request. Of several, receivers may accept any: that is how a secret is rotated. */
-  secret: z
-    .union([Secret.transform((it) => [it]), z.array(Secret).min(1)])
-    .optional()
-    .transform((it) => it ?? []),
-  headers: z
-    .record(HeaderName, z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'must be one line of text'))
-    .default({}),
+  /** Only `preset: pagerduty` knows one by itself. */
+  url: EndpointUrl.optional(),
+  method: z.enum(['POST', 'PUT', 'PATCH']).default('POST'),
+  secret: Secrets,
+  headers: Headers,
+  auth: Auth.optional(),
+  tls: Tls.optional(),
+  /** `false` takes no notice of HTTPS_PROXY, HTTP_PROXY and NO_PROXY. */
+  proxy: z.union([z.literal(false), HttpUrl], { error: 'must be false or the http:// or https:// URL of a proxy' }).optional(),
   timeout: Timeout.optional(),
-  /** Requests under way at once. */
-  concurrency: z.int().min(1).max(1_000).default(64),
+  /** Requests under way at once; the default is 64, or what the preset's service takes. */
+  concurrency: z.int().min(1).max(1_000).optional(),
   allowLinkLocal: z.boolean().default(false),
+
+  format: z.enum(['structured', 'binary', 'batch', 'template']).optional(),
+  batch: z
+    .strictObject({
+      max: z.int().min(1).max(1_000).default(100),
+      maxBytes: z.int().min(1_000).max(100_000_000).default(1_000_000),
+    })
+    .optional(),
+  body: BodyTree.optional(),
+  raw: templateText().optional(),
+  contentType: MediaType.optional(),
+
+  preset: z.enum(PRESET_NAMES).optional(),
+  routingKey: Credential.optional(),
+  action: z.enum(['auto', 'trigger', 'acknowledge', 'resolve']).optional(),
+  resolveAfter: LongDuration.optional(),
+  labels: z
+    .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is no label name'), z.string().min(1))
+    .optional(),
+  username: z.string().min(1).max(80).optional(),
+  iconUrl: HttpUrl.transform(({ href }) => href).optional(),
+  channel: z.string().min(1).max(128).optional(),
 })
 
-/** Asked even when other options are wrong: nothing is left for a second round. */
-const Permitted = Options.refine(
-  ({ url, allowLinkLocal }) => allowLinkLocal || !isForbiddenHost(url.hostname),
-  {
-    path: ['url'],
-    message: 'is a link-local or cloud metadata address, which gets nothing unless allowLinkLocal is true',
-    when: ({ value }) => {
-      const { url, allowLinkLocal } = value as Record<string, unknown>
-      return url instanceof URL && typeof allowLinkLocal === 'boolean'
-    },
-  },
-)
-
-export const WebhookConfig = Permitted.superRefine(({ url, headers }, context) => {
-  if (!url.username && !url.password) return
-  for (const name of Object.keys(headers)) {
-    if (name.toLowerCase() !== 'authorization') continue
-    const message = 'is sent for the user and password in url already; keep one of the two'
-    context.addIssue({ code: 'custom', path: ['headers', name], message })
-  }
-})
+/** What is missing is told even when other options are wrong: nothing is left for a second round. */
+export const WebhookConfig = Options.check(missingKeys).superRefine(checkTogether)
 export type WebhookConfig = z.output<typeof WebhookConfig>
-
-function isHttpUrl(text: string): boolean {
-  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
-}
-
-/** With what is missing, where that is sure to be no password. */
-function urlRule(text: string): string {
-  const isHost = /^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*(:\d{1,5})?(\/[A-Za-z0-9._~/-]*)?$/.test(text)
-  return `must be an http:// or https:// URL${isHost ? `, such as https://${text}` : ''}`
-}
-
-function isSecret(text: string): boolean {
-  const base64 = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(text)?.[1]
-  const { length } = Buffer.from(base64 ?? '', 'base64')
-  return length >= 24 && length <= 64
-}
-
-function durationRule(input: unknown): string {
-  const bare = /^\d{1,9}$/.exec(String(input))?.[0]
-  const fitting = ['s', 'ms']
-    .map((unit) => `${bare}${unit}`)
-    .filter((it) => milliseconds(it) > 0 && milliseconds(it) <= MAX_TIMEOUT_MS)
-  return fitting.length > 0
-    ? `needs a unit: ${fitting.join(' or ')}`
-    : 'must be a duration of at most 50s, such as 500ms or 20s'
-}
-
-function milliseconds(text: string): number {
-  const unit = text.endsWith('ms') ? 1 : text.endsWith('s') ? 1_000 : 60_000
-  return Number.parseInt(text, 10) * unit
-}

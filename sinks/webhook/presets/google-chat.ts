@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto'
+import { htmlText } from './markdown.ts'
+import { COLOURS, partsOf } from './parts.ts'
+import type { Preset } from './preset.ts'
+import { subjectKey } from './subject.ts'
+
+const MAX_FIELDS = 20
+
+/**
+ * A card of a Google Chat webhook. Its thread is that of the object, which counts when the URL says
+ * `messageReplyOption=REPLY_MESSAGE_FALLBACK_TO_NEW_THREAD`.
+ */
+export const googleChat: Preset = {
+  // One space takes one message a second.
+  concurrency: 1,
+  maxBytes: 32_000,
+  body(message, _options, cut) {
+    const parts = partsOf(message)
+    const title = `<b><font color="${COLOURS[parts.severity]}">${cut(htmlText(parts.title), 500)}</font></b>`
+    const widgets = [
+      paragraph(title),
+      parts.text && paragraph(html(cut(htmlText(parts.text), 3_000))),
+      ...parts.fields.slice(0, MAX_FIELDS).map(({ title: topLabel, value }) => ({
+        // The label is shown as it is.
+        decoratedText: {
+          topLabel: cut(topLabel, 100),
+          text: html(cut(htmlText(value), 400)),
+          wrapText: true,
+        },
+      })),
+      parts.quote && paragraph(code(cut(htmlText(parts.quote), 3_000))),
+      parts.changes && paragraph(code(cut(htmlText(parts.changes), 2_000))),
+      parts.command && paragraph(code(cut(htmlText(parts.command), 500))),
+      parts.links.length > 0 && {
+        buttonList: {
+          buttons: parts.links.map(({ title: text, url }) => ({
+            text: cut(text, 60),
+            onClick: { openLink: { url } },
+          })),
+        },
+      },
+      paragraph(`<font color="#80868B">${cut(htmlText(parts.source), 300)}</font>`),
+    ].filter(Boolean)
+    const thread = createHash('sha256').update(subjectKey(message)).digest('hex').slice(0, 32)
+    return {
+      // Phones show it as text, where <users/all> would call everybody.
+      fallbackText: cut(
+        parts.title.replace(/[<@*_~`]/g, (it) => `${it}\u200b`),
+        300,
+      ),
+      cardsV2: [{ cardId: 'event', card: { sections: [{ widgets }] } }],
+      thread: { threadKey: thread },
+    }
+  },
+}
+
+function paragraph(text: string) {
+  return { textParagraph: { text } }
+}
+
+function html(escaped: string): string {
+  return escaped.replaceAll('\n', '<br>')
+}
+
+function code(escaped: string): string {
+  return `<code>${html(escaped)}</code>`
+}
