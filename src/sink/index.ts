@@ -28,4 +28,6 @@ export {
   type TemplateOptions,
 } from './template/compile.ts'
 export { TemplateFault, type TemplateProblem } from './template/fault.ts'
-export { templateText } from './template/schema.ts'
+export type { Markup } from './template/markup.ts'
+export { type TemplateTextOptions, templateText, templateTree } from './template/schema.ts'
+export { compileTree, type TemplateTree } from './template/tree.ts'
