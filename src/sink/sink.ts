@@ -54,8 +54,10 @@ export interface SinkType<C = unknown, R = unknown> extends Markup {
   config: ConfigSchema<C>
   /** What a rule may say for this sink (`to: [{ oncall: { channel: "#shop" } }]`); it must accept `{}`. Default: nothing. */
   route?: ConfigSchema<R>
+  /** Where it depends on the section: what a sink with this configuration has in place of `escape` and `code`. */
+  markup?(config: C): Markup
   /** It shows messages to people, who like to read old → new: old values are kept for what goes there. */
-  tellsChanges?: boolean
+  tellsChanges?: boolean | { when(config: C): boolean }['when']
   /** At most so many messages a batch. Default 128; the core takes fewer from a slow sink. */
   maxBatch?: number
   /**

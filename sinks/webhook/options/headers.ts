@@ -40,7 +40,6 @@ function isOurs(name: string): boolean {
   return HOP_BY_HOP.includes(name) || OURS.includes(name) || name.startsWith('ce-')
 }
 
-/** Names come out in lower case. */
 export const Headers = z
   .record(HeaderName, HeaderValue)
   .superRefine((headers, context) => {
@@ -51,7 +50,4 @@ export const Headers = z
       context.addIssue({ code: 'custom', path: [name], message: `is "${same}" again; keep one of the two` })
     }
   })
-  .transform((headers) =>
-    Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
-  )
   .default({})

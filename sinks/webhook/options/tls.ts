@@ -9,7 +9,7 @@ const Certificates = z.string().superRefine((text, context) => {
   if (message) context.addIssue({ code: 'custom', message: `${message}; ${PEM_RULE}` })
 })
 
-const PEM_RULE = 'must be PEM text, such as ${file:/etc/tls/ca.crt}'
+const PEM_RULE = `must be PEM text, such as \${file:/etc/tls/ca.crt}`
 
 const PrivateKey = z.string().superRefine((text, context) => {
   try {
@@ -18,7 +18,7 @@ const PrivateKey = z.string().superRefine((text, context) => {
     const encrypted = /ENCRYPTED/.test(text)
     const message = encrypted
       ? 'is encrypted; decrypt it: openssl pkey -in tls.key -out plain.key'
-      : 'is no private key; must be PEM text, such as ${file:/etc/tls/tls.key}'
+      : `is no private key; must be PEM text, such as \${file:/etc/tls/tls.key}`
     context.addIssue({ code: 'custom', message })
   }
 })

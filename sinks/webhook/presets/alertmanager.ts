@@ -9,6 +9,7 @@ const DAY_MS = 86_400_000
  * the one that began.
  */
 export const alertmanager: Preset = {
+  markup: {},
   concurrency: 8,
   maxBytes: 1_000_000,
   body(message, { resolveAfterMs = DAY_MS, labels = {} }, cut) {

@@ -1,4 +1,4 @@
-import { discordText, fence } from './markdown.ts'
+import { discordMarkup, fence } from './markdown.ts'
 import { COLOURS, partsOf } from './parts.ts'
 import type { Cut, Preset } from './preset.ts'
 
@@ -13,18 +13,19 @@ const MAX_ALL = 6_000
 
 /** An embed of a Discord webhook. It mentions nobody, whatever the texts say. */
 export const discord: Preset = {
+  markup: discordMarkup,
   concurrency: 2,
   maxBytes: 256_000,
   body(message, { username, iconUrl }, cut) {
     const parts = partsOf(message)
-    const title = cut(discordText(parts.title), MAX_TITLE)
+    const title = cut(parts.title, MAX_TITLE)
     const footer = cut(parts.source, MAX_FOOTER / 4)
     let left = MAX_ALL - title.length - footer.length
     const fields = []
     for (const { title: name, value } of parts.fields.slice(0, MAX_FIELDS)) {
       const field = {
-        name: cut(discordText(name), MAX_FIELD_NAME),
-        value: cut(discordText(value), MAX_FIELD_VALUE),
+        name: cut(name, MAX_FIELD_NAME),
+        value: cut(value, MAX_FIELD_VALUE),
         inline: value.length <= 40,
       }
       // Half of what there is for the description.
@@ -57,11 +58,11 @@ export const discord: Preset = {
 
 function describe(parts: ReturnType<typeof partsOf>, max: number, cut: Cut): string {
   const blocks = [
-    parts.text && cut(discordText(parts.text), 1_200),
+    parts.text && cut(parts.text, 1_200),
     parts.quote && fence(cut(parts.quote, 800)),
     parts.changes && fence(cut(parts.changes, 600)),
     parts.command && fence(cut(parts.command, 300)),
-    parts.links.map(({ title, url }) => `[${discordText(title)}](${url})`).join(' · '),
+    parts.links.map(({ title, url }) => `[${title}](${url})`).join(' · '),
   ]
   return stacked(blocks, max, cut)
 }

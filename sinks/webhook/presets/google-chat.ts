@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { htmlText } from './markdown.ts'
+import { htmlMarkup, htmlText, plainOfHtml } from './markdown.ts'
 import { COLOURS, partsOf } from './parts.ts'
 import type { Preset } from './preset.ts'
 import { subjectKey } from './subject.ts'
@@ -11,30 +11,30 @@ const MAX_FIELDS = 20
  * `messageReplyOption=REPLY_MESSAGE_FALLBACK_TO_NEW_THREAD`.
  */
 export const googleChat: Preset = {
+  markup: htmlMarkup,
   // One space takes one message a second.
   concurrency: 1,
   maxBytes: 32_000,
   body(message, _options, cut) {
     const parts = partsOf(message)
-    const title = `<b><font color="${COLOURS[parts.severity]}">${cut(htmlText(parts.title), 500)}</font></b>`
+    const title = `<b><font color="${COLOURS[parts.severity]}">${cut(parts.title, 500)}</font></b>`
     const widgets = [
       paragraph(title),
-      parts.text && paragraph(html(cut(htmlText(parts.text), 3_000))),
+      parts.text && paragraph(html(cut(parts.text, 3_000))),
       ...parts.fields.slice(0, MAX_FIELDS).map(({ title: topLabel, value }) => ({
-        // The label is shown as it is.
         decoratedText: {
-          topLabel: cut(topLabel, 100),
-          text: html(cut(htmlText(value), 400)),
+          topLabel: cut(plainOfHtml(topLabel), 100),
+          text: html(cut(value, 400)),
           wrapText: true,
         },
       })),
-      parts.quote && paragraph(code(cut(htmlText(parts.quote), 3_000))),
-      parts.changes && paragraph(code(cut(htmlText(parts.changes), 2_000))),
-      parts.command && paragraph(code(cut(htmlText(parts.command), 500))),
+      parts.quote && labelled('Message', cut(htmlText(parts.quote), 3_000)),
+      parts.changes && labelled('Changed', cut(htmlText(parts.changes), 2_000)),
+      parts.command && labelled('More', cut(htmlText(parts.command), 500)),
       parts.links.length > 0 && {
         buttonList: {
           buttons: parts.links.map(({ title: text, url }) => ({
-            text: cut(text, 60),
+            text: cut(plainOfHtml(text), 60),
             onClick: { openLink: { url } },
           })),
         },
@@ -58,10 +58,10 @@ function paragraph(text: string) {
   return { textParagraph: { text } }
 }
 
-function html(escaped: string): string {
-  return escaped.replaceAll('\n', '<br>')
+function labelled(topLabel: string, escaped: string) {
+  return { decoratedText: { topLabel, text: html(escaped), wrapText: true } }
 }
 
-function code(escaped: string): string {
-  return `<code>${html(escaped)}</code>`
+function html(escaped: string): string {
+  return escaped.replaceAll('\n', '<br>')
 }

@@ -1,3 +1,5 @@
+import type { Markup } from '../../../src/sink/index.ts'
+
 /** Invisible: between two characters that would mean something side by side. */
 const APART = '\u200b'
 
@@ -46,4 +48,28 @@ function needsEscape(character: string, text: string, at: number): boolean {
 /** Plain text in the HTML of cards. */
 export function htmlText(text: string): string {
   return text.replace(/[&<>"']/g, (it) => `&#${it.charCodeAt(0)};`)
+}
+
+/** Code in a line, which its text cannot end. */
+function inlineCode(text: string): string {
+  return `\`${text.replace(/\s+/g, ' ').replaceAll('`', "'")}\``
+}
+
+export const discordMarkup: Markup = { escape: discordText, code: inlineCode }
+export const mattermostMarkup: Markup = { escape: mattermostText, code: inlineCode }
+/** Adaptive Cards know no code. */
+export const cardMarkup: Markup = { escape: cardText }
+export const htmlMarkup: Markup = { escape: htmlText }
+
+/** What is read of Markdown, for places that know none. */
+export function plainOf(markdown: string): string {
+  return markdown.replace(/\\([\\*_`~[\]<>#+().-])/g, '$1')
+}
+
+/** What is read of HTML, for places that know none. */
+export function plainOfHtml(html: string): string {
+  return html
+    .replace(/<\/?[a-z][^<>]*>/gi, '')
+    .replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
+    .replace(/&(lt|gt|amp|quot);/g, (_, name: string) => ({ lt: '<', gt: '>', quot: '"' })[name] ?? '&')
 }

@@ -14,6 +14,7 @@ const SEVERITIES: Readonly<Record<Severity, string>> = {
 
 /** An event of PagerDuty's Events API v2. One object and rule is one incident, which ends when it is over. */
 export const pagerduty: Preset = {
+  markup: {},
   concurrency: 4,
   maxBytes: 512_000,
   body(message, { routingKey, action = 'auto' }, cut) {

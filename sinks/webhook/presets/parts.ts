@@ -1,6 +1,6 @@
 import type { Content, FieldChange, Link, Message, Severity } from '../../../src/sink/index.ts'
 
-/** What chat messages show, still plain text. */
+/** What chat messages show: title, text, fields and the titles of links in the preset's markup, the others plain. */
 export interface Parts {
   severity: Severity
   /** One line. */

@@ -1,4 +1,4 @@
-import type { Message } from '../../../src/sink/index.ts'
+import type { Markup, Message } from '../../../src/sink/index.ts'
 
 /** What a section may say for its preset; `config.ts` sees to it that nothing is missing. */
 export interface PresetOptions {
@@ -13,6 +13,8 @@ export interface PresetOptions {
 
 /** How a service that people read wants its requests: pure. */
 export interface Preset {
+  /** In which title, text, fields and the titles of links come. */
+  markup: Markup
   /** Requests under way at once, unless the configuration says otherwise. */
   concurrency: number
   /** Of the body, as JSON. */

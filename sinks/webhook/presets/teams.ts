@@ -1,5 +1,5 @@
 import type { Severity } from '../../../src/sink/index.ts'
-import { cardText } from './markdown.ts'
+import { cardMarkup, cardText, plainOf } from './markdown.ts'
 import { partsOf } from './parts.ts'
 import type { Preset } from './preset.ts'
 
@@ -14,22 +14,23 @@ const MAX_ACTIONS = 5
 
 /** An Adaptive Card for a Teams workflow ("when a webhook request is received"). */
 export const teams: Preset = {
+  markup: cardMarkup,
   concurrency: 4,
   maxBytes: 28 * 1_024,
   body(message, _options, cut) {
     const parts = partsOf(message)
     const facts = parts.fields.slice(0, MAX_FACTS).map(({ title, value }) => ({
-      title: cut(cardText(title), 100),
-      value: cut(cardText(value), 400),
+      title: cut(title, 100),
+      value: cut(value, 400),
     }))
     const body = [
       {
         type: 'Container',
         style: STYLES[parts.severity],
         bleed: true,
-        items: [block(cut(cardText(parts.title), 500), { weight: 'Bolder', size: 'Medium' })],
+        items: [block(cut(parts.title, 500), { weight: 'Bolder', size: 'Medium' })],
       },
-      parts.text && block(cut(cardText(parts.text), 3_000)),
+      parts.text && block(cut(parts.text, 3_000)),
       facts.length > 0 && { type: 'FactSet', facts },
       parts.quote && code(cut(parts.quote, 3_000)),
       parts.changes && code(cut(parts.changes, 2_000)),
@@ -38,13 +39,13 @@ export const teams: Preset = {
     ].filter(Boolean)
     const actions = parts.links
       .slice(0, MAX_ACTIONS)
-      .map(({ title, url }) => ({ type: 'Action.OpenUrl', title: cut(title, 60), url }))
+      .map(({ title, url }) => ({ type: 'Action.OpenUrl', title: cut(plainOf(title), 60), url }))
     const card = {
       $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
       type: 'AdaptiveCard',
       version: '1.4',
       msteams: { width: 'Full' },
-      fallbackText: cut(parts.title, 300),
+      fallbackText: cut(plainOf(parts.title), 300),
       body,
       ...(actions.length > 0 && { actions }),
     }
