@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { WebhookConfig } from '../../sinks/webhook/config.ts'
+import webhook from '../../sinks/webhook/index.ts'
 import { createAuthority } from '../servers/certificates.ts'
 
 /** A key that is refused has its own issues inside, which the configuration shows. */
@@ -139,4 +140,30 @@ test('no secret of the configuration is repeated in what is told', () => {
     tls: { key: secret },
   }
   expect(JSON.stringify(problemsOf(config))).not.toContain(secret)
+})
+
+async function validate(options: object) {
+  const checked = await webhook.config['~standard'].validate(options)
+  return checked as { value: never; issues?: { message: string }[] }
+}
+
+test('user and password beside an authorization header are refused', async () => {
+  const url = 'http://user:pw@localhost/'
+  const { issues } = await validate({ url, headers: { Authorization: 'Bearer of-bad-news' } })
+  expect(issues).toMatchObject([
+    { path: ['headers', 'Authorization'], message: expect.stringContaining('keep one of the two') },
+  ])
+})
+
+test.each<[timeout: string | number, message?: string]>([
+  ['51s', 'must be at most 50s'],
+  ['1m', 'must be at most 50s'],
+  ['0s', 'must be longer than 0'],
+  ['50s'],
+  [20, 'needs a unit: 20s or 20ms'],
+  [300, 'needs a unit: 300ms'],
+  ['soon', 'must be a duration of at most 50s, such as 500ms or 20s'],
+])('timeout: %s', async (timeout, message) => {
+  const { issues } = await validate({ url: 'http://localhost/', timeout })
+  expect(issues?.[0]?.message).toEqual(message && expect.stringContaining(message))
 })
