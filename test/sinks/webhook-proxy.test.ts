@@ -14,7 +14,7 @@ const server = authority.issue('hook.corp')
 
 test.each([
   ['http', undefined],
-  ['https', { ca: authority.cert, servername: '127.0.0.1' }],
+  ['https', { ca: authority.cert }],
 ] as const)('%s goes over the proxy, which resolves the name and is told who we are', async (scheme, tls) => {
   await using hook = await startReceiver(scheme === 'https' ? server : undefined)
   await using proxy = await startHttpProxy({ names, user: 'us:pw-0f-proxy' })
