@@ -3,18 +3,20 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-import { builtinsByRequire, withoutSideEffects } from './plugins.mjs'
+import { builtinsByRequire, loadedLater, withoutSideEffects } from './plugins.mjs'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 process.chdir(ROOT)
 rmSync('dist', { recursive: true, force: true })
 
+// With its exports by name: the package's own entry is CommonJS.
+const LIQUID = 'node_modules/liquidjs/dist/liquid.node.mjs'
 // Dependencies in CommonJS call require() for what Node brings along.
 const banner =
   "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);"
 
 const { metafile } = await build({
-  entryPoints: { main: 'src/main.ts', sink: 'src/sink/index.ts' },
+  entryPoints: { main: 'src/main.ts', sink: 'src/sink/index.ts', liquid: LIQUID },
   outdir: 'dist',
   bundle: true,
   splitting: true,
@@ -23,7 +25,11 @@ const { metafile } = await build({
   target: 'node24',
   minifySyntax: true,
   minifyWhitespace: true,
-  plugins: [builtinsByRequire, withoutSideEffects('@kubernetes/client-node')],
+  plugins: [
+    builtinsByRequire,
+    withoutSideEffects('@kubernetes/client-node'),
+    loadedLater('liquidjs', /src\/sink\/template\/liquid\.ts$/, 'liquid'),
+  ],
   legalComments: 'external',
   banner: { js: banner },
   metafile: true,

@@ -1,4 +1,5 @@
 // What makes the bundle start fast.
+import { readFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 
 /**
@@ -43,6 +44,22 @@ export function withoutSideEffects(...packages) {
           return found.external || found.errors.length > 0 ? found : { path: found.path, sideEffects: false }
         },
       )
+    },
+  }
+}
+
+/**
+ * A package that a file loads by require() when it needs it: in the bundle it is a file of its own (an entry point), so that
+ * a process which does not need it does not even read it.
+ */
+export function loadedLater(name, file, output) {
+  return {
+    name: `loaded-later-${name}`,
+    setup(build) {
+      build.onLoad({ filter: file }, ({ path }) => ({
+        contents: readFileSync(path, 'utf8').replaceAll(`'${name}'`, `'./${output}.js'`),
+        loader: 'ts',
+      }))
     },
   }
 }

@@ -104,7 +104,8 @@ function placeOf(root: Located | undefined, path: Path, { atKey = false, offset,
     return path.length === 0 ? { start: 0, end: 1 } : placeOf(root, path.slice(0, -1), { atKey: true })
   const { key, value } = found
   if (key && (atKey || value.value === null)) return key
-  if (offset === undefined || value.textStart === undefined) return value
-  const start = value.textStart + offset
-  return { start, end: start + (length ?? 1) }
+  const start = offset === undefined ? undefined : value.placeOf?.(offset)
+  if (offset === undefined || start === undefined) return value
+  const last = value.placeOf?.(offset + Math.max(length ?? 1, 1) - 1) ?? start
+  return { start, end: last + 1 }
 }

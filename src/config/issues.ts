@@ -1,5 +1,5 @@
 import type { SchemaIssue } from '../sink/index.ts'
-import type { ConfigDocument, Path } from './document.ts'
+import type { ConfigDocument, Path, Placing } from './document.ts'
 import { misplacedHint, missingHints, ruleKeyFor } from './key-hints.ts'
 import { knownKeysAt } from './known-keys.ts'
 import type { Problem } from './problem.ts'
@@ -53,8 +53,20 @@ function findingsOf(subject: Subject, issue: Issue, steps: Path): Finding[] {
   if (found.value === null) return [{ problem: emptyValue(document, path, name) }]
   const shown = isSecret(path) && found.source !== undefined ? { ...found, source: '***' } : found
   const message = sentenceOf(issue, shown)
-  const hint = shapeHint(path, found) ?? valueHint(issue, shown)
-  return [{ problem: document.problem(path, joined(name, message), { hint }) }]
+  const { hint: own, ...place } = placeOf(issue)
+  const hint = own ?? shapeHint(path, found) ?? valueHint(issue, shown)
+  return [{ problem: document.problem(path, joined(name, message), { ...place, hint }) }]
+}
+
+/** A check of texts tells what to write, and where in the text it is wrong, in what zod calls params. */
+function placeOf({ code, params }: Issue): Placing {
+  if (code !== 'custom' || typeof params !== 'object' || params === null) return {}
+  const { offset, length, hint } = params as Record<string, unknown>
+  return {
+    ...(Number.isInteger(offset) && { offset: offset as number }),
+    ...(Number.isInteger(length) && { length: length as number }),
+    ...(typeof hint === 'string' && { hint }),
+  }
 }
 
 function keyOf(path: Path): string {

@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import type { SchemaIssue, SinkType } from '../sink/index.ts'
 import { crossCheck } from './cross-check.ts'
-import { type ConfigDocument, readDocument } from './document.ts'
+import { type ConfigDocument, type Path, readDocument } from './document.ts'
 import { draftOf } from './draft.ts'
 import type { Interpolation } from './interpolate.ts'
 import { problemsOf } from './issues.ts'
@@ -47,7 +47,23 @@ export async function loadConfig({ file, text, env, readFile, sinkTypes }: LoadO
   const errors = problems.filter(({ severity }) => severity === 'error')
   if (!parsed.success || errors.length > 0) return { ok: false, problems }
   const kubernetes = resolvePath(parsed.data.kubernetes, folder)
-  return { ok: true, config: { ...parsed.data, kubernetes, sinks }, warnings: problems, document }
+  const config: Config = {
+    ...parsed.data,
+    kubernetes,
+    sinks: sinks.map((sink) => withMessages(sink, parsed.data)),
+    placeOf: (path, offset) => placeIn(document, path, offset),
+  }
+  return { ok: true, config, warnings: problems, document }
+}
+
+function withMessages(sink: SinkConfig, { sinks }: ConfigFile): SinkConfig {
+  const messages = sinks[sink.name]?.messages
+  return messages === undefined ? sink : { ...sink, messages }
+}
+
+function placeIn(document: ConfigDocument, path: Path, offset?: number): string {
+  const { file, line, column } = document.problem(path, '', { ...(offset !== undefined && { offset }) })
+  return `${file}:${line}:${column}`
 }
 
 /** Keys such as `x-defaults` hold what anchors share. */
@@ -84,7 +100,7 @@ async function checkSinks(
   for (const [name, { value }] of document.at(['sinks'])?.entries ?? []) {
     const section = value.value as Record<string, unknown> | null
     if (!value.entries || typeof section?.['type'] !== 'string') continue
-    const { type, ...options } = section as { type: string }
+    const { type, messages: _, ...options } = section as { type: string; messages?: unknown }
     const result = await checkSink(name, type, options, document, sinkTypes)
     if ('problems' in result) problems.push(...result.problems)
     else sinks.push({ name, type, options: result.value })
@@ -107,7 +123,7 @@ async function checkSink(
     issues?: readonly SchemaIssue[]
   }
   if (!result.issues) return { value: result.value }
-  const subject = { document, schema: config, prefix: ['sinks', name], alsoKnown: ['type'] }
+  const subject = { document, schema: config, prefix: ['sinks', name], alsoKnown: ['type', 'messages'] }
   return { problems: problemsOf(subject, result.issues) }
 }
 

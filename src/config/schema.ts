@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { MessageTemplates } from '../render/message-schema.ts'
 import { Name, Rule } from '../rules/schema.ts'
 import { WatchEntryInput } from '../watch/schema.ts'
 
@@ -35,6 +36,9 @@ const Server = z.strictObject({
   port: Port.default(9464),
 })
 
+/** A rule, with what people shall read of what it sends. */
+const RuleWithMessage = Rule.extend({ message: MessageTemplates.optional() })
+
 /** The file, but for the options of its sinks: those are checked by their types. */
 export const ConfigFile = z.strictObject({
   cluster: ClusterName.optional(),
@@ -50,12 +54,12 @@ export const ConfigFile = z.strictObject({
     .array(WatchEntryInput)
     .min(1, 'is an empty list: name the kinds to watch, such as [Event, Deployment]'),
   sinks: z
-    .record(Name, z.looseObject({ type: z.string() }))
+    .record(Name, z.looseObject({ type: z.string(), messages: MessageTemplates.optional() }))
     .refine(
       (sinks) => Object.keys(sinks).length > 0,
       'is empty: give it a sink, such as { screen: { type: stdout } }',
     ),
-  rules: z.array(Rule).min(1, 'is an empty list: without a rule nothing is sent'),
+  rules: z.array(RuleWithMessage).min(1, 'is an empty list: without a rule nothing is sent'),
 })
 export type ConfigFile = z.output<typeof ConfigFile>
 
@@ -64,11 +68,15 @@ export interface SinkConfig {
   name: string
   type: string
   options: unknown
+  /** What people shall read, where the rule's `message` does not say. */
+  messages?: MessageTemplates
 }
 
 /** A checked configuration. */
 export interface Config extends Omit<ConfigFile, 'sinks'> {
   sinks: SinkConfig[]
+  /** Where a value stands, as `kubeherald.yaml:12:15`: for what turns out to be wrong only later. */
+  placeOf?: (path: readonly PropertyKey[], offset?: number) => string
 }
 
 function isPort(port: number): boolean {

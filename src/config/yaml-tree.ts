@@ -10,6 +10,7 @@ import {
   type Scalar,
 } from 'yaml'
 import type { Filled } from './interpolate.ts'
+import { type ScalarStyle, textPlaces } from './text-places.ts'
 
 /** A piece of the file, as offsets into its text. */
 export interface Span {
@@ -23,8 +24,8 @@ export interface Located extends Span {
   value: unknown
   entries?: ReadonlyMap<string, Entry>
   items?: readonly Located[]
-  /** Where the text begins when it stands in the file letter by letter, without escapes or line breaks. */
-  textStart?: number
+  /** Where a character of the text stands in the file, and that behind the last one; not for what has `${…}`. */
+  placeOf?: (offset: number) => number | undefined
   /** How a number or a word such as `true` is written. */
   source?: string
   /** A text's form in the file, when it has `${…}`. */
@@ -134,7 +135,15 @@ function buildScalar(at: Building, node: Scalar, span: Span): Located {
   if (faults.some(({ severity }) => severity !== 'warning')) at.broken.push(span)
   const located = { ...span, value, secrets, size: 1 }
   if (value !== node.value || secrets.length > 0) return { ...located, written: node.value }
-  return isVerbatim ? { ...located, textStart } : located
+  return { ...located, placeOf: isVerbatim ? (offset) => textStart + offset : placesOf(at.text, node, span) }
+}
+
+function placesOf(file: string, node: Scalar, { start }: Span): NonNullable<Located['placeOf']> {
+  let places: number[] | undefined
+  return (offset) => {
+    places ??= textPlaces(file, start, node.type as ScalarStyle, String(node.value)) ?? []
+    return places[offset]
+  }
 }
 
 function buildEntries(at: Building, pairs: readonly Pair<Node, Node | null>[]): Map<string, Entry> {

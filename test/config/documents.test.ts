@@ -5,6 +5,7 @@ import { StdoutConfig } from '../../sinks/stdout/config.ts'
 import { WebhookConfig } from '../../sinks/webhook/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { ConfigFile } from '../../src/config/schema.ts'
+import { MessageParts } from '../../src/render/message-schema.ts'
 import { Regarding, Rule, When } from '../../src/rules/schema.ts'
 import { WatchEntry } from '../../src/watch/schema.ts'
 
@@ -67,6 +68,7 @@ test.each([
   ['a rule', Rule],
   ['when', When],
   ['regarding', Regarding],
+  ['a message', MessageParts],
   ['stdout', StdoutConfig],
   ['webhook', WebhookConfig],
 ])('the reference names every key of %s', (_, { shape }) => {

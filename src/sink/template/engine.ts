@@ -34,7 +34,7 @@ export interface Setting {
 
 /** Where a rendering goes. */
 export interface Sheet extends Emitter {
-  /** What comes next stands so in the template, and is not filled in. */
+  /** If it is not undefined: what comes next stands so in the template or the configuration, and is no object's. */
   literal?: boolean
 }
 
@@ -97,8 +97,8 @@ function createEngine(library: LiquidLibrary): Engine {
     outputEscape(this: { context: Context }, value: unknown) {
       if (value instanceof Written) return value.valueOf()
       const text = textOf(library.toValue(value))
-      const { escape } = settingOf(this.context).markup
-      return escape && text !== '' ? escape(text) : text
+      const { escape: write } = settingOf(this.context).markup
+      return write && text !== '' ? write(text) : text
     },
   } as ConstructorParameters<typeof Liquid>[0])
   for (const name of Object.keys(engine.tags)) if (!TAGS.includes(name)) delete engine.tags[name]
@@ -110,7 +110,7 @@ function createEngine(library: LiquidLibrary): Engine {
     budget.charge(STEP)
     for (const node of nodes) {
       budget.charge(STEP)
-      captured.literal = node.token.kind === TokenKind.HTML
+      if (captured.literal !== undefined) captured.literal = isLiteral(node)
       try {
         const text = yield node.render(context, captured)
         if (text) captured.write(text)
@@ -122,6 +122,12 @@ function createEngine(library: LiquidLibrary): Engine {
     return sheet ? undefined : new Written(captured.buffer)
   }
   Object.assign(engine.renderer, { renderTemplates })
+
+  /** Stands so in the template, or in the configuration. */
+  function isLiteral({ token }: Node): boolean {
+    if (token.kind === TokenKind.HTML) return true
+    return token.kind === TokenKind.Output && /^\{\{-?\s*(cluster|rule)\s*-?\}\}$/.test(token.getText())
+  }
 
   return {
     library,

@@ -2,7 +2,7 @@ import type { LiquidError, Template as Node } from 'liquidjs'
 import type { Subject } from '../message.ts'
 import { TooMuchWork } from './budget.ts'
 import { checkSource } from './check.ts'
-import { type Engine, type RenderOptions, type Sheet, theEngine } from './engine.ts'
+import { type Engine, MAX_SOURCE, type RenderOptions, type Sheet, theEngine } from './engine.ts'
 import { TemplateFault, type TemplateProblem } from './fault.ts'
 import { viewOf } from './view.ts'
 
@@ -25,14 +25,19 @@ export type Compiled = { ok: true; program: Program } | { ok: false; problems: r
 
 /** Compiles a text; `typed` permits the filter `as_is`. */
 export function compileProgram(source: string, { typed = false }: { typed?: boolean } = {}): Compiled {
+  if (source.length > MAX_SOURCE)
+    return {
+      ok: false,
+      problems: [{ message: `is longer than ${MAX_SOURCE} characters`, offset: 0, length: 1 }],
+    }
   // Most texts have no template in them, and need no engine.
   if (!/\{[{%]/.test(source)) return { ok: true, program: constantProgram(source) }
   const engine = theEngine()
-  const { problems, isTyped, isConstant } = checkSource(engine, source, typed)
+  const { problems, isTyped } = checkSource(engine, source, typed)
   if (problems.length > 0) return { ok: false, problems }
   try {
     const nodes = engine.liquid.parse(source)
-    return { ok: true, program: programOf(engine, source, nodes, isConstant, isTyped) }
+    return { ok: true, program: programOf(engine, source, nodes, isTyped) }
   } catch (error) {
     return { ok: false, problems: [problemOf(engine, source, error)] }
   }
@@ -45,23 +50,16 @@ function constantProgram(source: string): Program {
     typed: false,
     run(_subject, sheet) {
       const written = sheet(() => {})
-      written.literal = true
       written.write(source)
       return written
     },
   }
 }
 
-function programOf(
-  engine: Engine,
-  source: string,
-  nodes: Node[],
-  constant: boolean,
-  typed: boolean,
-): Program {
+function programOf(engine: Engine, source: string, nodes: Node[], typed: boolean): Program {
   return {
     source,
-    constant,
+    constant: false,
     typed,
     run<S extends Sheet>(
       subject: Subject,

@@ -1,0 +1,33 @@
+/** The known word that is nearest to what was written, if it is near enough to be meant. */
+export function nearest(
+  word: string,
+  known: Iterable<string>,
+  maxDistance = Math.max(1, Math.floor(word.length / 3)),
+): string | undefined {
+  let best: string | undefined
+  let bestDistance = maxDistance + 1
+  for (const candidate of known) {
+    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase())
+    if (distance >= bestDistance) continue
+    best = candidate
+    bestDistance = distance
+  }
+  return best
+}
+
+/** Letters to add, leave out, change or swap with their neighbour to make one word of the other. */
+function editDistance(a: string, b: string): number {
+  let previous: number[] = []
+  let last = Array.from({ length: b.length + 1 }, (_, column) => column)
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const change = last[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
+      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      row.push(Math.min(last[j]! + 1, row[j - 1]! + 1, change, isSwap ? previous[j - 2]! + 1 : Infinity))
+    }
+    previous = last
+    last = row
+  }
+  return last[b.length]!
+}

@@ -1,0 +1,44 @@
+import * as z from 'zod'
+import type { Severity } from '../sink/index.ts'
+import { compileProgram, type Program } from '../sink/template/program.ts'
+import { refuse } from '../sink/template/schema.ts'
+import { linkProblems } from './link.ts'
+
+export const SEVERITIES: readonly Severity[] = ['error', 'warning', 'info', 'resolved']
+
+const Text = z.string().transform((source, context): Program => {
+  const compiled = compileProgram(source)
+  return compiled.ok ? compiled.program : refuse(context, compiled.problems)
+})
+
+const SeverityText = Text.refine(
+  ({ constant, source }) => !constant || isSeverity(source),
+  `must be ${SEVERITIES.join(', ')}, or a template that gives one of them`,
+)
+
+const LinkText = Text.transform((program, context): Program => {
+  const problems = linkProblems(program.source)
+  return problems.length > 0 ? refuse(context, problems) : program
+})
+
+/** What a message for people may say; what is not given keeps its default. */
+const Parts = z.strictObject({
+  title: Text.optional(),
+  text: Text.optional(),
+  severity: SeverityText.optional(),
+  fields: z.union([z.literal(false), z.record(z.string(), Text)]).optional(),
+  links: z.record(z.string(), LinkText).optional(),
+  quote: z.boolean().optional(),
+  changes: z.boolean().optional(),
+  command: z.boolean().optional(),
+})
+
+/** A rule's `message`, a sink's `messages`: a text that is all that is said, or parts. */
+export const MessageTemplates = z.union([Text, Parts])
+export type MessageTemplates = z.output<typeof MessageTemplates>
+export const MessageParts = Parts
+export type MessageParts = z.output<typeof Parts>
+
+export function isSeverity(text: string): text is Severity {
+  return SEVERITIES.some((it) => it === text)
+}

@@ -1,0 +1,257 @@
+import type { Token as AnyToken, Tokenizer } from 'liquidjs'
+import { nearest } from '../../nearest.ts'
+import type { TemplateProblem } from './fault.ts'
+import { FILTERS } from './filters.ts'
+import { dottedHint, filterHint, operatorHint, placeHint } from './foreign.ts'
+import type { LiquidLibrary } from './liquid.ts'
+import { NAMES } from './view.ts'
+
+/** What is checked, and where it goes. */
+export interface Checking {
+  library: LiquidLibrary
+  source: string
+  /** Names that the template gives itself. */
+  locals: ReadonlySet<string>
+  report(problem: TemplateProblem): void
+}
+
+/** A token of the engine, with what those that we look into have. */
+interface Token {
+  kind: number
+  begin: number
+  end: number
+  content?: unknown
+  operator?: string
+  variable?: Token | undefined
+  props?: readonly Token[]
+  lhs?: Token
+  rhs?: Token
+}
+
+interface FilterToken extends Token {
+  name: string
+  args: readonly (Token | readonly [string, Token | undefined])[]
+}
+
+/** Checks `value operator value | filter: argument` up to the end of what the tokenizer reads; gives the filters' names. */
+export function checkExpression(at: Checking, tokenizer: Tokenizer): string[] {
+  const filters: string[] = []
+  try {
+    const { length } = checkOperands(at, tokenizer)
+    if (length === 0) {
+      at.report(nothingHere(at, tokenizer))
+      return filters
+    }
+    for (let filter = nextFilter(at, tokenizer); filter; filter = nextFilter(at, tokenizer)) {
+      filters.push(filter.name)
+      checkFilter(at, filter)
+    }
+  } catch (error) {
+    at.report(syntaxProblem(at, error, tokenizer.N))
+  }
+  return filters
+}
+
+function checkOperands(at: Checking, tokenizer: Tokenizer): readonly Token[] {
+  const { OPERATOR } = kindsOf(at)
+  const tokens: Token[] = []
+  let last: Token | undefined
+  for (const token of tokenizer.readExpressionTokens() as Iterable<AnyToken & Token>) {
+    const isOperator = token.kind === OPERATOR
+    const wantsOperand = last === undefined || last.kind === OPERATOR
+    if (!isOperator) checkValue(at, token)
+    if (isOperator && wantsOperand && token.operator !== 'not')
+      at.report({ ...spanOf(token), message: `a value is missing in front of "${textAt(at, token)}"` })
+    else if (!isOperator && !wantsOperand) {
+      const message = `there is nothing between "${textAt(at, last as Token)}" and "${textAt(at, token)}"`
+      const hint = 'texts stand outside of {{ }}; filters follow "|"'
+      at.report({ ...spanOf(token), message, hint })
+    }
+    tokens.push(token)
+    last = token
+  }
+  if (last?.kind === OPERATOR)
+    at.report({ ...spanOf(last), message: `a value is missing behind "${textAt(at, last)}"` })
+  if (last) checkRest(at, tokenizer, last)
+  return tokens
+}
+
+/** What follows a value and is neither operator nor filter. */
+function checkRest(at: Checking, tokenizer: Tokenizer, last: Token): void {
+  tokenizer.skipBlank()
+  if (tokenizer.end() || tokenizer.peek() === '|') {
+    if (tokenizer.peek() !== '|' || tokenizer.peek(1) !== '|') return
+  }
+  const rest = tokenizer.remaining()
+  const offset = tokenizer.p
+  tokenizer.p = tokenizer.N
+  const [key] = /^\/[\w./-]*/.exec(rest) ?? ['']
+  const labels = key === '' ? undefined : keyHint(at, last, offset + key.length)
+  if (labels !== undefined)
+    return at.report({
+      message: 'a key with "." or "/" needs brackets and quotes',
+      offset: last.begin,
+      length: offset + key.length - last.begin,
+      hint: labels,
+    })
+  const hint = operatorHint(rest)
+  const [word = rest] = /^\S+/.exec(rest) ?? []
+  at.report({
+    message: `"${word}" cannot stand here`,
+    offset,
+    length: word.length,
+    ...(hint !== undefined && { hint }),
+  })
+}
+
+function nextFilter(at: Checking, tokenizer: Tokenizer): FilterToken | undefined {
+  tokenizer.skipBlank()
+  if (tokenizer.end()) return undefined
+  if (tokenizer.peek() !== '|') {
+    at.report(unexpected(tokenizer))
+    return undefined
+  }
+  const begin = tokenizer.p
+  const [, name] = /^\|\s*([\w-]+)[ \t]+(?=["'\w.])/.exec(tokenizer.remaining()) ?? []
+  if (name !== undefined) {
+    const [text] = /^\|[^|]*/.exec(tokenizer.remaining()) as RegExpExecArray
+    const argument = text.slice(text.indexOf(name) + name.length).trim()
+    tokenizer.p += text.length
+    const hint = `what a filter takes follows a colon: | ${name}: ${argument}`
+    at.report({ message: `"${name}" lacks its colon`, offset: begin, length: text.trimEnd().length, hint })
+    return nextFilter(at, tokenizer)
+  }
+  const filter = tokenizer.readFilter() as unknown as FilterToken | null
+  if (filter) return filter
+  at.report({ message: 'a filter is missing behind "|"', offset: begin, length: 1 })
+  return undefined
+}
+
+function checkFilter(at: Checking, filter: FilterToken): void {
+  const { name, begin, args } = filter
+  for (const arg of args) {
+    const value = Array.isArray(arg) ? (arg as readonly [string, Token | undefined])[1] : (arg as Token)
+    if (value) checkValue(at, value)
+  }
+  if (FILTERS.includes(name)) return
+  const near = nearest(name, FILTERS)
+  const hint =
+    filterHint(name) ??
+    (near === undefined ? 'docs/configuration.md lists the filters' : `did you mean "${near}"?`)
+  at.report({ message: `there is no filter "${name}"`, offset: begin, length: name.length, hint })
+}
+
+/** Checks the names in a value. */
+export function checkValue(at: Checking, token: Token): void {
+  if (token.lhs) checkValue(at, token.lhs)
+  if (token.rhs) checkValue(at, token.rhs)
+  if (!token.props) return
+  for (const prop of token.props) if (prop.props) checkValue(at, prop)
+  if (token.variable) return checkValue(at, token.variable)
+  const [root, ...steps] = token.props
+  if (typeof root?.content !== 'string') return
+  const name = root.content
+  if (at.source[token.begin] === '.') {
+    const hint = dottedHint(textAt(at, token))
+    return at.report({ ...spanOf(token), message: 'a name cannot begin with a dot', hint })
+  }
+  if (at.locals.has(name)) return
+  if (!Object.hasOwn(NAMES, name)) return at.report(unknownName(at, root, name))
+  const labels = keyHint(at, token, token.end)
+  if (labels !== undefined)
+    return at.report({
+      ...spanOf(token),
+      message: 'a key with "." or "/" needs brackets and quotes',
+      hint: labels,
+    })
+  checkInner(at, name, steps)
+}
+
+const EVERYWHERE = ['size', 'first', 'last']
+
+/** What lies in a name, where that is known. */
+function checkInner(at: Checking, name: string, [step]: readonly Token[]): void {
+  const known = NAMES[name]
+  if (!known || typeof step?.content !== 'string') return
+  const inner = step.content
+  if (known.includes(inner) || EVERYWHERE.includes(inner)) return
+  const near = nearest(inner, known)
+  const hint = near === undefined ? undefined : `did you mean "${near}"?`
+  const choice = known.length > 0 ? `it has ${known.join(', ')}` : `${name} is a single value`
+  at.report({ ...spanOf(step), message: `"${name}" has no "${inner}"`, hint: hint ?? choice })
+}
+
+function unknownName({ locals }: Checking, root: Token, name: string): TemplateProblem {
+  const message = `there is no "${name}"`
+  const near = name.length < 3 ? undefined : nearest(name, [...Object.keys(NAMES), ...locals])
+  const hint = near === undefined ? `there are ${Object.keys(NAMES).join(', ')}` : `did you mean "${near}"?`
+  return { ...spanOf(root), message, hint: placeHint(name) ?? hint }
+}
+
+const FLAT = ['labels', 'annotations', 'matchLabels', 'nodeSelector']
+
+/** Labels and annotations lie in a flat map: what goes deeper, or on behind a "/", is one key. */
+function keyHint({ source }: Checking, token: Token, end: number): string | undefined {
+  const props = token.props ?? []
+  const at = props.findIndex(
+    ({ content }, i) =>
+      FLAT.includes(String(content)) && (i === 0 || i === props.length - 1 || isParent(props[i - 1])),
+  )
+  const [first, ...deeper] = at === -1 ? [] : props.slice(at + 1)
+  if (!first || typeof first.content !== 'string' || source[first.begin - 1] !== '.') return undefined
+  const isLonger = end > token.end
+  if (!isLonger && (deeper.length === 0 || EVERYWHERE.includes(String(deeper.at(-1)?.content))))
+    return undefined
+  return `write ${source.slice(token.begin, first.begin - 1)}["${source.slice(first.begin, end)}"]`
+}
+
+function isParent(token: Token | undefined): boolean {
+  return ['metadata', 'selector', 'spec'].includes(String(token?.content))
+}
+
+/** What cannot be read at all. */
+function nothingHere(at: Checking, tokenizer: Tokenizer): TemplateProblem {
+  const rest = at.source.slice(tokenizer.p, tokenizer.N)
+  if (rest.trim() === '') return { message: 'a value is missing here', offset: tokenizer.p, length: 1 }
+  return unexpected(tokenizer)
+}
+
+function unexpected(tokenizer: Tokenizer): TemplateProblem {
+  const rest = tokenizer.remaining()
+  const [word = rest] = /^\S+/.exec(rest) ?? []
+  const hint = operatorHint(rest)
+  return {
+    message: `"${word}" cannot stand here`,
+    offset: tokenizer.p,
+    length: word.length,
+    ...(hint !== undefined && { hint }),
+  }
+}
+
+/** What the engine's tokenizer says, with its place. */
+export function syntaxProblem({ source, library }: Checking, error: unknown, end: number): TemplateProblem {
+  if (!library.LiquidError.is(error)) throw error
+  const { token, message } = error as unknown as { token: Token; message: string }
+  const offset = Math.min(token.begin, end)
+  const length = Math.max(1, end - offset)
+  const plain = message.replace(/, line:\d+, col:\d+$/, '')
+  const words: readonly (readonly [RegExp, string])[] = [
+    [/^\[ not closed/, 'a "[" is not closed'],
+    [/invalid range syntax|unbalanced/, 'brackets group nothing here but ranges, such as (1..3)'],
+    [/value expected|invalid value expression/, 'a value is missing here'],
+    [/unexpected character/, `"${source.slice(offset, end).trim()}" cannot stand here`],
+  ]
+  return { message: words.find(([pattern]) => pattern.test(plain))?.[1] ?? plain, offset, length }
+}
+
+export function spanOf({ begin, end }: { begin: number; end: number }): { offset: number; length: number } {
+  return { offset: begin, length: Math.max(1, end - begin) }
+}
+
+function textAt({ source }: Checking, { begin, end }: Token): string {
+  return source.slice(begin, end)
+}
+
+function kindsOf({ library }: Checking): { OPERATOR: number } {
+  return { OPERATOR: library.TokenKind.Operator }
+}
