@@ -31,7 +31,7 @@ export const Tls = z
     key: PrivateKey.optional(),
     servername: z
       .string()
-      .regex(/^[A-Za-z0-9.-]+$/, 'must be a host name')
+      .regex(/^(?=.*[A-Za-z])[A-Za-z0-9.-]+$/, 'must be a host name; addresses are no names in TLS')
       .optional(),
   })
   .superRefine(({ cert, key }, context) => {
