@@ -116,6 +116,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #failed(error: unknown): Outcome {
     const { code, message } = (error ?? {}) as { code?: string; message?: string }
     if (code === 'UND_ERR_HEADERS_TIMEOUT') return NO_ANSWER
+    if (code === 'UND_ERR_INVALID_ARG')
+      return { kind: 'rejected', reason: 'config', detail: `no request can be made of it: ${message}` }
     const { reason, words } = networkFault(error, this.#peer)
     const detail = words ?? this.#peer.mask()(message || code || 'the connection failed')
     // Once its first byte may have left, nobody can tell how far it came.

@@ -1,4 +1,4 @@
-import { clean, partsOf } from './parts.ts'
+import { partsOf } from './parts.ts'
 import type { Preset } from './preset.ts'
 import { isOver } from './subject.ts'
 
@@ -35,8 +35,8 @@ export const alertmanager: Preset = {
           alertname: rule,
           cluster: event.cluster,
           namespace: about.namespace ?? '',
-          kind: clean(about.kind),
-          name: clean(about.name),
+          kind: about.kind,
+          name: about.name,
           ...labels,
         }),
         annotations: present(told),

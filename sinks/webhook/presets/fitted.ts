@@ -1,3 +1,4 @@
+import { clean } from './parts.ts'
 import type { Cut } from './preset.ts'
 
 const SMALLEST = 1 / 128
@@ -19,10 +20,16 @@ export function fitted(maxBytes: number, build: (cut: Cut) => unknown): Fitted {
           truncated ||= short !== text
           return short
         }),
+        tidy,
       ),
     )
     if (body.length <= maxBytes || scale <= SMALLEST) return { body, truncated }
   }
+}
+
+/** Whatever a text was made of, nothing leaves that moves cursors or is no character. */
+function tidy(_: string, value: unknown): unknown {
+  return typeof value === 'string' ? clean(value) : value
 }
 
 /** At most `max` UTF-16 units; ends in no half of a character, of an escape or of an entity. */

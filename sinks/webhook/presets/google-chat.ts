@@ -21,20 +21,16 @@ export const googleChat: Preset = {
     const widgets = [
       paragraph(title),
       parts.text && paragraph(html(cut(parts.text, 3_000))),
-      ...parts.fields.slice(0, MAX_FIELDS).map(({ title: topLabel, value }) => ({
-        decoratedText: {
-          topLabel: cut(plainOfHtml(topLabel), 100),
-          text: html(cut(value, 400)),
-          wrapText: true,
-        },
-      })),
+      ...parts.fields
+        .slice(0, MAX_FIELDS)
+        .map((it) => labelled(cut(inert(it.title), 100), cut(it.value, 400))),
       parts.quote && labelled('Message', cut(htmlText(parts.quote), 3_000)),
       parts.changes && labelled('Changed', cut(htmlText(parts.changes), 2_000)),
       parts.command && labelled('More', cut(htmlText(parts.command), 500)),
       parts.links.length > 0 && {
         buttonList: {
           buttons: parts.links.map(({ title: text, url }) => ({
-            text: cut(plainOfHtml(text), 60),
+            text: cut(inert(text), 60),
             onClick: { openLink: { url } },
           })),
         },
@@ -43,15 +39,17 @@ export const googleChat: Preset = {
     ].filter(Boolean)
     const thread = createHash('sha256').update(subjectKey(message)).digest('hex').slice(0, 32)
     return {
-      // Phones show it as text, where <users/all> would call everybody.
-      fallbackText: cut(
-        parts.title.replace(/[<@*_~`]/g, (it) => `${it}\u200b`),
-        300,
-      ),
+      // For phones.
+      fallbackText: cut(inert(parts.title), 300),
       cardsV2: [{ cardId: 'event', card: { sections: [{ widgets }] } }],
       thread: { threadKey: thread },
     }
   },
+}
+
+/** Where text is shown as it is, <users/all> would still call everybody. */
+function inert(html: string): string {
+  return plainOfHtml(html).replace(/[<@*_~`]/g, (it) => `${it}\u200b`)
 }
 
 function paragraph(text: string) {
