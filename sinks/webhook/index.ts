@@ -3,45 +3,98 @@ import {
   createSlots,
   defineSink,
   deliverInOrder,
+  type Message,
+  type Outcome,
   secretsOfHeaders,
+  TemplateFault,
 } from '../../src/sink/index.ts'
 import { WebhookConfig } from './config.ts'
-import { signatureHeaders } from './signature.ts'
+import { writeBatch, writerOf } from './formats.ts'
+import { deliverInBatches } from './in-batches.ts'
+import { PRESETS } from './presets/index.ts'
+import { authorizationOf, createSender, idOfBatch } from './sender.ts'
+import { urlOf } from './target.ts'
 
-/** Posts every event as a CloudEvent, signed, in order for each object. */
+const DEFAULT_CONCURRENCY = 64
+const PAGERDUTY_URL = new URL('https://events.pagerduty.com/v2/enqueue')
+const DEFAULT_BATCH = { max: 100, maxBytes: 1_000_000 }
+
+/** Posts every event: as a CloudEvent, as a template says, or as the service of a preset wants it; in order for each object. */
 export default defineSink<WebhookConfig>({
   apiVersion: 1,
   type: 'webhook',
   config: WebhookConfig,
-  open({ url, secret, headers, timeout, concurrency, allowLinkLocal }, { clock, userAgent }) {
+  markup: ({ preset }) => (preset ? PRESETS[preset].markup : {}),
+  tellsChanges: ({ preset }) => preset !== undefined,
+  open(config, { clock, userAgent }) {
+    const preset = config.preset && PRESETS[config.preset]
+    const concurrency = config.concurrency ?? preset?.concurrency ?? DEFAULT_CONCURRENCY
+    const endpoint = config.url ?? { base: PAGERDUTY_URL, template: undefined }
     const http = createHttpClient({
       connections: concurrency,
-      timeoutMs: timeout,
-      allowLinkLocal,
-      // Some receivers repeat what they got; Standard Webhooks' secrets may be known without their prefix.
-      secrets: [...secretsOfHeaders(Object.values(headers)), ...secret, ...secret.map((it) => it.slice(6))],
+      timeoutMs: config.timeout,
+      allowLinkLocal: config.allowLinkLocal,
+      tls: config.tls,
+      proxy: config.proxy,
+      secrets: secretsOf(config),
     })
+    const sender = createSender(config, http, userAgent, clock)
+    const target = urlOf(endpoint)
+    const write = writerOf(config)
     // Shared by all lanes: a request's time begins when it is sent, not when it waits for others.
     const slots = createSlots(concurrency)
-    const common = {
-      ...headers,
-      'content-type': 'application/cloudevents+json; charset=utf-8',
-      'user-agent': userAgent,
+
+    async function deliverOne(message: Message, signal: AbortSignal): Promise<Outcome> {
+      try {
+        const written = write(message)
+        const { outcome, status, body } = await sender.send(target(message), message.id, written, signal)
+        if (outcome.kind === 'delivered' && written.note) return { kind: 'delivered', note: written.note }
+        const afterMs = status === 429 ? preset?.retryAfterMs?.(body) : undefined
+        return outcome.kind === 'retry' && afterMs !== undefined ? { ...outcome, afterMs } : outcome
+      } catch (error) {
+        if (error instanceof TemplateFault)
+          return { kind: 'rejected', reason: 'render', detail: error.message }
+        throw error
+      }
     }
+
     return {
-      deliver: (batch, signal) =>
-        deliverInOrder(
-          batch,
-          { concurrency },
-          (message, stop) =>
-            slots.run(() => {
-              const body = message.cloudEvent
-              const signed = signatureHeaders(secret, message.id, body, clock.now())
-              return http.post(url, { ...common, ...signed }, body, stop)
-            }, stop),
-          signal,
-        ),
-      close: () => http.close(),
+      deliver(batch, signal) {
+        if (config.format !== 'batch')
+          return deliverInOrder(
+            batch,
+            { concurrency },
+            (message, stop) => slots.run(() => deliverOne(message, stop), stop),
+            signal,
+          )
+        const send = (messages: readonly Message[]) =>
+          slots.run(
+            () => sender.send(endpoint.base, idOfBatch(messages), writeBatch(messages), signal),
+            signal,
+          )
+        return deliverInBatches(batch, config.batch ?? DEFAULT_BATCH, send, signal)
+      },
+      async health(signal) {
+        const reached = await http.check(endpoint.base, signal)
+        const fault = reached.ok ? await sender.health(signal) : undefined
+        return fault ? { ok: false, reason: fault.reason, detail: fault.detail } : reached
+      },
+      async close() {
+        sender.close()
+        await http.close()
+      },
     }
   },
 })
+
+/** Some receivers repeat what they got; Standard Webhooks' secrets may be known without their prefix. */
+function secretsOf({ headers, secret, auth, routingKey }: WebhookConfig): string[] {
+  const values = [...Object.values(headers), ...Object.values(authorizationOf(auth))]
+  const { clientSecret } = auth?.oauth2 ?? {}
+  return [
+    ...secretsOfHeaders(values),
+    ...secret.flatMap((it) => [it, it.slice('whsec_'.length)]),
+    ...(clientSecret === undefined ? [] : [clientSecret]),
+    ...(routingKey === undefined ? [] : [routingKey]),
+  ]
+}

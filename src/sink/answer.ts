@@ -13,8 +13,15 @@ export function outcomeOfStatus(
   const detail = `HTTP ${status}${text && `: ${text}`}`
   const [reason, scope] = policyOf(status)
   if (scope === undefined) return { kind: 'rejected', reason, detail }
-  const afterMs = retryAfterMs(retryAfter, nowMs)
-  return { kind: 'retry', reason, detail, scope, ...(afterMs !== undefined && { afterMs }) }
+  const afterMs = retryAfterMs(retryAfter, nowMs) ?? (status === 410 ? GONE_PAUSE_MS : undefined)
+  return {
+    kind: 'retry',
+    reason,
+    detail,
+    scope,
+    ...(afterMs !== undefined && { afterMs }),
+    ...(status === 504 && { ambiguous: true }),
+  }
 }
 
 function policyOf(status: number): readonly [reason: Reason, retryScope?: Scope] {
@@ -31,6 +38,8 @@ function policyOf(status: number): readonly [reason: Reason, retryScope?: Scope]
 }
 
 const MAX_RETRY_AFTER_MS = 3_600_000
+/** Who says that it is gone need not be asked every few seconds whether it came back. */
+const GONE_PAUSE_MS = 900_000
 
 /** Seconds or an HTTP date (RFC 9110 §10.2.3), at most an hour; undefined when it is neither. */
 export function retryAfterMs(value: string | string[] | undefined, nowMs: number): number | undefined {

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { outcomeOfStatus } from './answer.ts'
 import type { Mask } from './mask.ts'
+import { type Destination, networkFault } from './network-fault.ts'
 import type { Outcome } from './outcome.ts'
 
 const MAX_RESPONSE_BYTES = 64 * 1024
@@ -8,15 +9,25 @@ const MAX_DETAIL_BYTES = 2 * 1024
 /** Nobody reads the body of a success; its end frees the connection for the next request. */
 const SUCCESS_BODY_MS = 1_000
 /** A status that is known need not wait long for a body that only explains it. */
-const DETAIL_BODY_MS = 5_000
+const READ_BODY_MS = 5_000
+
+/** Where a request goes, as far as its failures tell. */
+export interface Peer extends Destination {
+  /** What must not be told. */
+  mask(): Mask
+}
+
+/** Told once. `status` is 0 when there was none, `body` at most 64 KiB of what was read; it may repeat secrets. */
+export type Decide = (outcome: Outcome, status: number, body: string) => void
 
 /**
  * One request and its answer, as undici reports them. Decides the outcome once: when the answer is there, its time is over,
  * the connection fails or it is stopped.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
-  readonly #decide: (outcome: Outcome) => void
-  readonly #mask: Mask
+  readonly #decide: Decide
+  readonly #peer: Peer
+  readonly #readBody: boolean
   readonly #totalTimer: NodeJS.Timeout
   #bodyTimer: NodeJS.Timeout | undefined
   #controller: Dispatcher.DispatchController | undefined
@@ -27,9 +38,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #ended = false
   #decided = false
 
-  constructor(decide: (outcome: Outcome) => void, timeoutMs: number, mask: Mask) {
+  /** The body of a success is read only on demand. */
+  constructor(decide: Decide, timeoutMs: number, peer: Peer, readBody = false) {
     this.#decide = decide
-    this.#mask = mask
+    this.#peer = peer
+    this.#readBody = readBody
     this.#totalTimer = setTimeout(outOfTime, timeoutMs, this)
   }
 
@@ -41,17 +54,17 @@ export class Exchange implements Dispatcher.DispatchHandler {
   onResponseStart(_: unknown, status: number, headers: Record<string, string | string[] | undefined>): void {
     if (status < 200) return
     this.#status = status
-    const delivered = status < 300
-    if (!delivered) {
+    const read = status >= 300 || this.#readBody
+    if (read) {
       this.#retryAfter = headers['retry-after']
       this.#chunks = []
     }
-    this.#bodyTimer = setTimeout(outOfTime, delivered ? SUCCESS_BODY_MS : DETAIL_BODY_MS, this)
+    this.#bodyTimer = setTimeout(outOfTime, read ? READ_BODY_MS : SUCCESS_BODY_MS, this)
   }
 
   onResponseData(_: unknown, chunk: Buffer): void {
-    if (this.#bytes < MAX_DETAIL_BYTES) this.#chunks?.push(chunk)
     this.#bytes += chunk.length
+    if (this.#bytes - chunk.length < MAX_RESPONSE_BYTES) this.#chunks?.push(chunk)
     if (this.#bytes > MAX_RESPONSE_BYTES) this.#giveUp(this.#answered())
   }
 
@@ -62,12 +75,12 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseError(_: unknown, error: unknown): void {
     // The status decides, also when the body breaks off.
-    this.#conclude(this.#status > 0 ? this.#answered() : networkFault(error, this.#mask))
+    this.#conclude(this.#status > 0 ? this.#answered() : this.#failed(error))
   }
 
   /** Ends it because nobody waits for it any more. */
   stop(): void {
-    this.#giveUp(this.#status > 0 ? this.#answered() : STOPPED)
+    this.#giveUp(this.#status > 0 ? this.#answered() : this.#controller ? STOPPED : NOT_SENT)
   }
 
   outOfTime(): void {
@@ -85,14 +98,30 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#decided = true
     clearTimeout(this.#totalTimer)
     clearTimeout(this.#bodyTimer)
-    this.#decide(outcome)
+    const body = this.#chunks === undefined ? '' : this.#body().toString('utf8', 0, MAX_RESPONSE_BYTES)
+    this.#decide(outcome, this.#status, body)
+  }
+
+  #body(): Buffer {
+    return Buffer.concat(this.#chunks ?? [])
   }
 
   #answered(): Outcome {
-    if (this.#chunks === undefined) return DELIVERED
-    const text = Buffer.concat(this.#chunks).toString('utf8', 0, MAX_DETAIL_BYTES)
+    if (this.#status < 300) return DELIVERED
+    const text = this.#body().toString('utf8', 0, MAX_DETAIL_BYTES)
     const cut = !this.#ended || this.#bytes > MAX_DETAIL_BYTES
-    return outcomeOfStatus(this.#status, this.#retryAfter, this.#mask(text, cut), Date.now())
+    return outcomeOfStatus(this.#status, this.#retryAfter, this.#peer.mask()(text, cut), Date.now())
+  }
+
+  #failed(error: unknown): Outcome {
+    const { code, message } = (error ?? {}) as { code?: string; message?: string }
+    if (code === 'UND_ERR_HEADERS_TIMEOUT') return NO_ANSWER
+    if (code === 'UND_ERR_INVALID_ARG')
+      return { kind: 'rejected', reason: 'config', detail: `no request can be made of it: ${message}` }
+    const { reason, words } = networkFault(error, this.#peer)
+    const detail = words ?? this.#peer.mask()(message || code || 'the connection failed')
+    // Once its first byte may have left, nobody can tell how far it came.
+    return { kind: 'retry', reason, detail, scope: 'sink', ...(this.#controller && { ambiguous: true }) }
   }
 }
 
@@ -101,23 +130,24 @@ function outOfTime(exchange: Exchange): void {
   exchange.outOfTime()
 }
 
-function networkFault(error: unknown, mask: Mask): Outcome {
-  const { code, message } = (error ?? {}) as { code?: string; message?: string }
-  if (code === 'UND_ERR_HEADERS_TIMEOUT') return NO_ANSWER
-  return {
-    kind: 'retry',
-    reason: 'network',
-    detail: code || mask(message || 'the connection failed'),
-    scope: 'sink',
-  }
-}
-
 const DELIVERED: Outcome = { kind: 'delivered' }
-const NO_ANSWER: Outcome = { kind: 'retry', reason: 'timeout', detail: 'no answer in time', scope: 'event' }
+const NO_ANSWER: Outcome = {
+  kind: 'retry',
+  reason: 'timeout',
+  detail: 'no answer in time',
+  scope: 'event',
+  ambiguous: true,
+}
 const NO_CONNECTION: Outcome = {
   kind: 'retry',
   reason: 'network',
   detail: 'no connection in time',
+  scope: 'sink',
+}
+const NOT_SENT: Outcome = {
+  kind: 'retry',
+  reason: 'unknown',
+  detail: 'stopped before it was sent',
   scope: 'sink',
 }
 const STOPPED: Outcome = {
@@ -125,4 +155,5 @@ const STOPPED: Outcome = {
   reason: 'unknown',
   detail: 'stopped before it was answered',
   scope: 'sink',
+  ambiguous: true,
 }

@@ -1,8 +1,12 @@
-import { Agent } from 'undici'
-import { Exchange } from './exchange.ts'
-import { guardedLookup, isForbiddenHost } from './link-local.ts'
+import { type ConnectionOptions, createConnections, type TlsOptions, type Way } from './connections.ts'
+import { type Decide, Exchange, type Peer } from './exchange.ts'
+import { isForbiddenHost } from './link-local.ts'
 import { basicAuthorization, createMask, type Mask, secretsOfUrl } from './mask.ts'
+import { forbidden } from './network-fault.ts'
 import type { Outcome } from './outcome.ts'
+import type { ProxySetting } from './proxy.ts'
+import { checkConnection } from './reach.ts'
+import type { Health } from './sink.ts'
 
 export interface HttpOptions {
   /** Requests under way at once. */
@@ -11,17 +15,46 @@ export interface HttpOptions {
   timeoutMs?: number | undefined
   /** Link-local and cloud metadata addresses are refused unless this is set. */
   allowLinkLocal?: boolean
-  /** What outcomes must not tell, besides the URL's own secrets. */
+  tls?: TlsOptions | undefined
+  /** Default: as HTTPS_PROXY, HTTP_PROXY and NO_PROXY of the environment say. A proxy resolves names itself. */
+  proxy?: ProxySetting
+  /** What outcomes must not tell, besides the secrets of URLs. */
   secrets?: readonly string[]
 }
 
-export interface HttpClient {
-  /** Sends once; the outcome is decided by the status alone. Never throws, follows no redirect. */
-  post(url: URL, headers: Record<string, string>, body: Buffer, signal: AbortSignal): Promise<Outcome>
-  close(): Promise<void>
+export interface HttpRequest {
+  /** Default: POST. */
+  method?: 'POST' | 'PUT' | 'PATCH'
+  url: URL
+  headers: Readonly<Record<string, string>>
+  body: Buffer
+  /** The reply shall have the body of a success, too. */
+  readBody?: boolean
+  /** What the outcome must not tell, besides what the client knows of. */
+  secrets?: readonly string[]
 }
 
-const KEEP_ALIVE_MS = 4_000
+export interface Reply {
+  outcome: Outcome
+  /** 0 when there was none. */
+  status: number
+  /** At most 64 KiB, of a success only if asked for; as it came: it may repeat secrets. */
+  body: string
+}
+
+/** Sends once; an outcome is decided by the status alone. Never throws, follows no redirect. */
+export interface HttpClient {
+  post(
+    url: URL,
+    headers: Readonly<Record<string, string>>,
+    body: Buffer,
+    signal: AbortSignal,
+  ): Promise<Outcome>
+  request(request: HttpRequest, signal: AbortSignal): Promise<Reply>
+  /** Connects, over TLS and proxy if need be, and asks nothing. */
+  check(url: URL, signal: AbortSignal): Promise<Health>
+  close(): Promise<void>
+}
 
 /** How long connecting, waiting for the status, and a request as a whole may take. */
 export function limitsOf(timeoutMs: number | undefined) {
@@ -32,38 +65,31 @@ export function limitsOf(timeoutMs: number | undefined) {
   }
 }
 
-/** The HTTP client of sinks: one agent, connections reused, every answer turned into an outcome. */
+/** The HTTP client of sinks: connections reused, every answer turned into an outcome. */
 export function createHttpClient(options: HttpOptions): HttpClient {
-  const { secrets = [] } = options
+  const { secrets = [], tls, proxy } = options
   const limits = limitsOf(options.timeoutMs)
-  const agent = new Agent({
-    allowH2: false,
-    connections: options.connections,
-    pipelining: 1,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    headersTimeout: limits.headersMs,
-    // An exchange limits the whole body, not the pauses in it.
-    bodyTimeout: 0,
-    connect: {
-      timeout: limits.connectMs,
-      ...(!options.allowLinkLocal && { lookup: guardedLookup }),
-    },
-  })
+  const guarded = !options.allowLinkLocal
+  const wanted: ConnectionOptions = { connections: options.connections, ...limits, guarded, tls, proxy }
+  const connections = createConnections(wanted)
   const targets = new WeakMap<URL, Target>()
   const underWay = new WeakMap<AbortSignal, Set<Exchange>>()
 
   function targetOf(url: URL): Target {
     const known = targets.get(url)
     if (known) return known
-    const target = {
-      origin: url.origin,
-      path: url.pathname + url.search,
-      authorization: basicAuthorization(url),
-      mask: createMask([...secrets, ...secretsOfUrl(url)]),
-      fault: !options.allowLinkLocal && isForbiddenHost(url.hostname) ? forbidden(url.hostname) : undefined,
-    }
+    const target = makeTarget(url)
     targets.set(url, target)
     return target
+  }
+
+  function makeTarget(url: URL): Target {
+    if (guarded && isForbiddenHost(url.hostname)) return { fault: configFault(forbidden(url.hostname)) }
+    try {
+      return createTarget(url, connections.wayTo(url), secrets)
+    } catch (error) {
+      return { fault: configFault((error as Error).message) }
+    }
   }
 
   /** A listener for each request would cost a good part of what a request costs. */
@@ -79,48 +105,77 @@ export function createHttpClient(options: HttpOptions): HttpClient {
     return exchanges
   }
 
+  function send(request: HttpRequest, signal: AbortSignal, decide: Decide): void {
+    const { url, method = 'POST', body } = request
+    const target = targetOf(url)
+    if (target.fault) return decide(target.fault, 0, '')
+    const { way, path, added } = target
+    const exchanges = underWayWith(signal)
+    const headers = added ? { ...added, ...request.headers } : request.headers
+    const peer = request.secrets ? target.withSecrets(request.secrets) : target
+    const exchange = new Exchange(
+      (outcome, status, text) => {
+        exchanges.delete(exchange)
+        decide(outcome, status, text)
+      },
+      limits.totalMs,
+      peer,
+      request.readBody,
+    )
+    exchanges.add(exchange)
+    if (signal.aborted) return exchange.stop()
+    way.dispatcher.dispatch({ origin: way.origin, path, method, headers, body }, exchange)
+  }
+
   return {
-    post(url, headers, body, signal) {
-      const { origin, path, authorization, mask, fault } = targetOf(url)
-      if (fault) return Promise.resolve(fault)
-      const exchanges = underWayWith(signal)
-      return new Promise((resolve) => {
-        const exchange = new Exchange(
-          (outcome) => {
-            exchanges.delete(exchange)
-            resolve(outcome)
-          },
-          limits.totalMs,
-          mask,
-        )
-        exchanges.add(exchange)
-        if (signal.aborted) return exchange.stop()
-        const sent = authorization && !hasAuthorization(headers) ? { ...headers, authorization } : headers
-        agent.dispatch({ origin, path, method: 'POST', headers: sent, body }, exchange)
-      })
+    post: (url, headers, body, signal) =>
+      new Promise((resolve) => send({ url, headers, body }, signal, (outcome) => resolve(outcome))),
+    request: (request, signal) =>
+      new Promise((resolve) =>
+        send(request, signal, (outcome, status, body) => resolve({ outcome, status, body })),
+      ),
+    async check(url, signal) {
+      const target = targetOf(url)
+      if (target.fault) return { ok: false, reason: 'config', detail: target.fault.detail }
+      const { proxy: via } = target.way
+      return checkConnection({ url, proxy: via, guarded, tls, timeoutMs: limits.connectMs }, signal)
     },
-    close: () => agent.destroy(),
+    close: () => connections.close(),
   }
 }
 
 /** What is the same for all requests to a URL. */
-interface Target {
-  origin: string
-  path: string
-  authorization: string | undefined
-  mask: Mask
-  fault: Outcome | undefined
-}
+type Target =
+  | { fault: Outcome & { kind: 'retry' } }
+  | (Peer & {
+      fault?: undefined
+      way: Way
+      path: string
+      /** Headers of ours; those of a request come before them. */
+      added: Readonly<Record<string, string>> | undefined
+      withSecrets(secrets: readonly string[]): Peer
+    })
 
-function hasAuthorization(headers: Record<string, string>): boolean {
-  return Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')
-}
-
-function forbidden(host: string): Outcome {
+function createTarget(url: URL, way: Way, secrets: readonly string[]): Target {
+  const { proxy } = way
+  const authorization = basicAuthorization(url)
+  const all = [...secrets, ...(proxy ? secretsOfUrl(proxy) : [])]
+  const destination = { host: url.host, secure: url.protocol === 'https:', via: proxy?.host }
+  let mask: Mask | undefined
   return {
-    kind: 'retry',
-    reason: 'config',
-    detail: `${host} is a link-local or metadata address; allowLinkLocal permits it`,
-    scope: 'sink',
+    ...destination,
+    mask: () => (mask ??= createMask([...all, ...secretsOfUrl(url)])),
+    withSecrets: (more) => ({
+      ...destination,
+      mask: () => createMask([...all, ...secretsOfUrl(url), ...more]),
+    }),
+    way,
+    path: way.prefix + url.pathname + url.search,
+    added:
+      authorization || way.headers ? { ...way.headers, ...(authorization && { authorization }) } : undefined,
   }
+}
+
+function configFault(detail: string): Outcome & { kind: 'retry' } {
+  return { kind: 'retry', reason: 'config', detail, scope: 'sink' }
 }

@@ -1,14 +1,17 @@
 export type { ChangeType, EventHeader, FieldChange, KubeEvent, ObjectRef } from '../event.ts'
 export { printable } from '../printable.ts'
 export { outcomeOfStatus } from './answer.ts'
+export { type CloudEventAttributes, cloudEventAttributes, cloudEventData } from './cloud-event.ts'
+export type { TlsOptions } from './connections.ts'
 export type { KeyValueStore, Logger, SinkContext, SinkMetrics } from './context.ts'
-export { createHttpClient, type HttpClient, type HttpOptions } from './http.ts'
+export { createHttpClient, type HttpClient, type HttpOptions, type HttpRequest, type Reply } from './http.ts'
 export { deliverInOrder, type InOrderOptions } from './in-order.ts'
 export { LANES, laneByObject } from './lane.ts'
 export { isForbiddenHost } from './link-local.ts'
-export { createMask, type Mask, secretsOfHeaders } from './mask.ts'
+export { createMask, type Mask, secretsOfHeaders, secretsOfUrl } from './mask.ts'
 export type { Content, Field, Link, Message, Routed, Severity, Subject, Words } from './message.ts'
 export type { Note, Outcome, Reason, Scope } from './outcome.ts'
+export type { ProxySetting } from './proxy.ts'
 export {
   type ConfigSchema,
   defineSink,
@@ -25,4 +28,6 @@ export {
   type TemplateOptions,
 } from './template/compile.ts'
 export { TemplateFault, type TemplateProblem } from './template/fault.ts'
-export { templateText } from './template/schema.ts'
+export type { Markup } from './template/markup.ts'
+export { type TemplateTextOptions, templateText, templateTree } from './template/schema.ts'
+export { compileTree, type TemplateTree } from './template/tree.ts'

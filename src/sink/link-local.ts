@@ -1,15 +1,24 @@
 import { lookup } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
 
+/** Also as addresses of IPv6 that stand for those of IPv4: NAT64 and 6to4. */
 const FORBIDDEN = new BlockList()
 FORBIDDEN.addSubnet('169.254.0.0', 16, 'ipv4')
+FORBIDDEN.addSubnet('64:ff9b::a9fe:0', 112, 'ipv6')
+FORBIDDEN.addSubnet('2002:a9fe::', 32, 'ipv6')
 FORBIDDEN.addSubnet('fe80::', 10, 'ipv6')
-FORBIDDEN.addAddress('fd00:ec2::254', 'ipv6')
+for (const address of ['100.100.100.200', '192.0.0.192']) FORBIDDEN.addAddress(address, 'ipv4')
+for (const address of ['fd00:ec2::254', 'fd00:ec2::23']) FORBIDDEN.addAddress(address, 'ipv6')
+
+const FORBIDDEN_NAMES = ['metadata.google.internal', 'metadata.goog', 'instance-data.ec2.internal']
 
 /** Link-local, or where clouds answer with the machine's credentials. `host` is as in a URL. */
 export function isForbiddenHost(host: string): boolean {
-  const bare = host.replace(/^\[|\]$/g, '')
-  return bare === 'metadata.google.internal' || isForbiddenAddress(bare)
+  const bare = host
+    .replace(/^\[|\]$/g, '')
+    .replace(/\.$/, '')
+    .toLowerCase()
+  return FORBIDDEN_NAMES.includes(bare) || isForbiddenAddress(bare)
 }
 
 function isForbiddenAddress(address: string): boolean {

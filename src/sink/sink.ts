@@ -1,6 +1,7 @@
 import type { SinkContext } from './context.ts'
 import type { Message, Routed } from './message.ts'
 import type { Outcome, Reason } from './outcome.ts'
+import type { Markup } from './template/markup.ts'
 
 /**
  * An opened sink. When a `${file:…}` or the options of its section change, a new one is opened with them and the old one
@@ -43,8 +44,8 @@ export interface SchemaIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
 }
 
-/** A kind of sink: what its configuration may say, and how to open one. */
-export interface SinkType<C = unknown, R = unknown> {
+/** A kind of sink: its markup, what its configuration may say, and how to open one. */
+export interface SinkType<C = unknown, R = unknown> extends Markup {
   /** Of this contract. */
   apiVersion: 1
   /** The word behind `type:`. */
@@ -53,10 +54,10 @@ export interface SinkType<C = unknown, R = unknown> {
   config: ConfigSchema<C>
   /** What a rule may say for this sink (`to: [{ oncall: { channel: "#shop" } }]`); it must accept `{}`. Default: nothing. */
   route?: ConfigSchema<R>
-  /** Writes plain text in the sink's markup, so that nothing in it has a meaning. Default: as it is. */
-  escape?(text: string): string
+  /** Where it depends on the section: what a sink with this configuration has in place of `escape` and `code`. */
+  markup?(config: C): Markup
   /** It shows messages to people, who like to read old → new: old values are kept for what goes there. */
-  tellsChanges?: boolean
+  tellsChanges?: boolean | { when(config: C): boolean }['when']
   /** At most so many messages a batch. Default 128; the core takes fewer from a slow sink. */
   maxBatch?: number
   /**

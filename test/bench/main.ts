@@ -7,11 +7,13 @@ import { memoryRow } from './row-memory.ts'
 import { redisRow } from './row-redis.ts'
 import { startRow } from './row-start.ts'
 import { nullSinkRow, slowWebhookRow, unmatchedRow, webhookRow } from './row-throughput.ts'
+import { webhookSinkRow } from './row-webhook-sink.ts'
 
 const ROWS: readonly Row[] = [
   nullSinkRow,
   unmatchedRow,
   webhookRow,
+  webhookSinkRow,
   slowWebhookRow,
   latencyRow,
   memoryRow,

@@ -70,8 +70,8 @@ test('a good configuration is read, with defaults, shorthands and references', a
     ['screen', 'stdout'],
     ['hook', 'webhook'],
   ])
-  const { url } = loaded.config.sinks[1]!.options as { url: URL }
-  expect(String(url)).toBe('https://example.com/abc//etc/kubeherald/part.txt')
+  const { url } = loaded.config.sinks[1]!.options as { url: { base: URL } }
+  expect(String(url.base)).toBe('https://example.com/abc//etc/kubeherald/part.txt')
 })
 
 test('what is left out has defaults', async () => {

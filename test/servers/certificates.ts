@@ -63,7 +63,9 @@ function certificate(
   )
   const signature = der(0x03, Buffer.concat([Buffer.of(0), sign('sha256', body, signer)]))
   const base64 = sequence(body, ECDSA_WITH_SHA256, signature).toString('base64')
-  return `-----BEGIN CERTIFICATE-----\n${base64.replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`
+  // An empty line would make it unreadable.
+  const lines = base64.match(/.{1,64}/g) ?? []
+  return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n')
 }
 
 function distinguishedName(name: string, group?: string): Buffer {

@@ -10,16 +10,26 @@ export interface HttpProxy extends AsyncDisposable {
   readonly credentials: string[]
 }
 
+export interface HttpProxyOptions {
+  /** Names that only the proxy knows, with what they stand for: `{ 'hook.corp': '127.0.0.1' }`. */
+  names?: Readonly<Record<string, string>>
+  /** Whom it lets through, as `user:password`. Default: everybody. */
+  user?: string
+}
+
 /** A proxy as companies have them: tunnels for https, plain requests for http. */
-export async function startHttpProxy(): Promise<HttpProxy> {
+export async function startHttpProxy({ names = {}, user }: HttpProxyOptions = {}): Promise<HttpProxy> {
+  const allowed = user && `Basic ${Buffer.from(user).toString('base64')}`
   const asked: string[] = []
   const credentials: string[] = []
   const server = createServer((message, response) => {
     const { host, pathname, search, hostname, port } = new URL(message.url ?? '')
     asked.push(host)
     credentials.push(String(message.headers['proxy-authorization'] ?? ''))
+    if (allowed && message.headers['proxy-authorization'] !== allowed)
+      return void response.writeHead(407).end('who are you')
     const options = {
-      hostname,
+      hostname: names[hostname] ?? hostname,
       port,
       path: pathname + search,
       method: message.method,
@@ -37,7 +47,9 @@ export async function startHttpProxy(): Promise<HttpProxy> {
     asked.push(message.url ?? '')
     credentials.push(String(message.headers['proxy-authorization'] ?? ''))
     const [host = '', port] = (message.url ?? '').split(':')
-    const onward = connect(Number(port), host, () => {
+    if (allowed && message.headers['proxy-authorization'] !== allowed)
+      return void client.end('HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n')
+    const onward = connect(Number(port), names[host] ?? host, () => {
       client.write('HTTP/1.1 200 Connection Established\r\n\r\n')
       onward.pipe(client).pipe(onward)
     })

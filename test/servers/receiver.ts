@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer, type ServerOptions } from 'node:https'
 import type { AddressInfo } from 'node:net'
 
 /** A request as it came. `status` is what it was answered; 0 when it was not. */
@@ -31,13 +32,15 @@ export interface Receiver extends AsyncDisposable {
   answer(how: (request: ReceivedRequest) => Answer): void
 }
 
-/** A webhook that keeps what it gets and answers as told. */
-export async function startReceiver(): Promise<Receiver> {
+/** A webhook that keeps what it gets and answers as told; over TLS with these options. */
+export async function startReceiver(tls?: ServerOptions): Promise<Receiver> {
   const requests: ReceivedRequest[] = []
   let how: (request: ReceivedRequest) => Answer = () => ({ status: 200 })
   const hanging = new Set<ServerResponse>()
 
-  const server = createServer((message, response) => {
+  const server = tls ? createSecureServer(tls, receive) : createServer(receive)
+
+  function receive(message: IncomingMessage, response: ServerResponse): void {
     void read(message).then(
       (body) => {
         const { method = '', url: path = '', headers } = message
@@ -47,7 +50,7 @@ export async function startReceiver(): Promise<Receiver> {
       },
       () => {},
     )
-  })
+  }
 
   function respond(received: ReceivedRequest, response: ServerResponse, answer: Answer): void {
     if (answer.hang) return void hanging.add(response)
@@ -65,7 +68,7 @@ export async function startReceiver(): Promise<Receiver> {
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   return {
-    url: `http://127.0.0.1:${port}/hook`,
+    url: `${tls ? 'https' : 'http'}://127.0.0.1:${port}/hook`,
     requests,
     answer(next) {
       how = next

@@ -1,9 +1,13 @@
 import { expect, test } from 'vitest'
 import { WebhookConfig } from '../../sinks/webhook/config.ts'
+import { createAuthority } from '../servers/certificates.ts'
 
+/** A key that is refused has its own issues inside, which the configuration shows. */
 const problemsOf = (config: object) =>
-  WebhookConfig.safeParse(config).error?.issues.map(({ path, message }) => `${path.join('.')} ${message}`) ??
-  []
+  (WebhookConfig.safeParse(config).error?.issues ?? []).map((issue) => {
+    const [inner] = issue.code === 'invalid_key' ? issue.issues : []
+    return `${issue.path.join('.')} ${inner?.message ?? issue.message}`
+  })
 
 test.each([
   'http://169.254.169.254/latest/meta-data',
@@ -20,4 +24,119 @@ test.each([
 test('usual addresses are permitted', () => {
   for (const url of ['http://10.0.0.1:8080/x', 'https://hooks.example.com/x', 'http://[::1]/x'])
     expect(problemsOf({ url })).toEqual([])
+})
+
+const URL_A = 'https://a.example.com/hook'
+const certificates = createAuthority('company')
+const own = certificates.issue('us')
+
+test.each<[object, ...string[]]>([
+  [{}, 'url is missing'],
+  [{ url: URL_A, headers: { 'X-A': '1', 'x-a': '2' } }, 'headers.x-a is "X-A" again; keep one of the two'],
+  [{ url: URL_A, headers: { 'x-a': 'a\r\nx-evil: 1' } }, 'headers.x-a must be one line of text'],
+  [{ url: URL_A, headers: { 'ce-id': '1' } }, 'headers.ce-id is set by kubeherald itself'],
+  [
+    { url: URL_A, headers: { 'Content-Type': 'a/b' } },
+    'headers.Content-Type is set by the format; see contentType',
+  ],
+  [
+    { url: URL_A, headers: { 'Transfer-Encoding': 'x' } },
+    'headers.Transfer-Encoding is set by kubeherald itself',
+  ],
+  [{ url: URL_A, auth: {} }, 'auth must have one of basic, bearer and oauth2'],
+  [{ url: URL_A, auth: { bearer: 'a\nb' } }, 'auth.bearer must be one line of text without spaces'],
+  [
+    { url: URL_A, auth: { bearer: 'x' }, headers: { Authorization: 'y' } },
+    'headers.Authorization stands beside auth; keep one of the two',
+  ],
+  [
+    { url: 'https://u:p@a.example.com', auth: { bearer: 'x' } },
+    'auth stands beside a user and password in url; keep one of the two',
+  ],
+  [
+    {
+      url: URL_A,
+      auth: { oauth2: { tokenUrl: 'http://169.254.169.254/', clientId: 'a', clientSecret: 'b' } },
+    },
+    'auth.oauth2.tokenUrl is a link-local or cloud metadata address, which gets nothing unless allowLinkLocal is true',
+  ],
+  [
+    { url: URL_A, proxy: 'http://169.254.1.1:3128' },
+    'proxy is a link-local or cloud metadata address, which gets nothing unless allowLinkLocal is true',
+  ],
+  [{ url: URL_A, proxy: 'socks5://p:1' }, 'proxy must be false or the http:// or https:// URL of a proxy'],
+  [{ url: 'http://a.example.com', tls: { servername: 'x' } }, 'tls is for https only, and url is http'],
+  [{ url: URL_A, tls: { cert: own.cert } }, 'tls.cert needs key beside it'],
+  [
+    { url: URL_A, tls: { cert: own.cert, key: certificates.issue('other').key } },
+    'tls.key is not the key of cert',
+  ],
+  [
+    { url: URL_A, tls: { ca: '/etc/tls/ca.crt' } },
+    'tls.ca holds no certificate; must be PEM text, such as ${file:/etc/tls/ca.crt}',
+  ],
+  [
+    { url: URL_A, tls: { cert: own.cert, key: 'x' } },
+    'tls.key is no private key; must be PEM text, such as ${file:/etc/tls/tls.key}',
+  ],
+  ...[
+    'https://{{ name }}/x',
+    'https://a{{ name }}/x',
+    'https://a.example.com:{{ name }}/',
+    '{{ name }}',
+    'https://a.example.com{{ name }}',
+  ].map((url): [object, string] => [
+    { url },
+    'url may have templates in its path and query only: scheme, host and port are fixed',
+  ]),
+  [
+    { url: 'http://169.254.169.254/{{ name }}' },
+    'url is a link-local or cloud metadata address, which gets nothing unless allowLinkLocal is true',
+  ],
+  [{ url: URL_A, format: 'template' }, 'format needs body: (a tree for JSON) or raw: (a text)'],
+  [
+    { url: URL_A, format: 'binary', body: {} },
+    'body is not sent with format: binary; leave one of the two out',
+  ],
+  [{ url: URL_A, body: {}, raw: 'x' }, 'raw stands beside body; keep one of the two'],
+  [{ url: URL_A, contentType: 'a/b' }, 'contentType is for body and raw; other formats have their own'],
+  [{ url: URL_A, batch: {} }, 'batch needs format: batch'],
+  [
+    { url: `${URL_A}/{{ name }}`, format: 'batch' },
+    'url has templates, but a batch is about several objects',
+  ],
+  [{ url: URL_A, preset: 'teams', body: {} }, 'body stands beside preset: teams; keep one of the two'],
+  [{ preset: 'pagerduty' }, 'preset needs routingKey: the integration key of the service in PagerDuty'],
+  [{ preset: 'teams' }, 'url is missing'],
+  [{ url: URL_A, preset: 'teams', routingKey: 'x' }, 'routingKey is only for preset: pagerduty'],
+  [{ url: URL_A, username: 'x' }, 'username is only for preset: discord and preset: mattermost'],
+  [
+    { url: 'http://am:9093', preset: 'alertmanager' },
+    'url must end in /api/v2/alerts, such as http://alertmanager:9093/api/v2/alerts',
+  ],
+  [
+    { url: 'http://am/api/v2/alerts', preset: 'alertmanager', resolveAfter: '10' },
+    'resolveAfter must be a duration from 1m to 30d, such as 30m, 24h or 7d',
+  ],
+])('%j is refused, and told why', (config, ...problems) => {
+  expect(problemsOf(config)).toEqual(problems)
+})
+
+test('what is missing and what does not go together is told beside what is wrong by itself', () => {
+  expect(problemsOf({ timeout: '99s', batch: {} })).toEqual([
+    expect.stringMatching(/^timeout must be at most 50s/),
+    'url is missing',
+    'batch needs format: batch',
+  ])
+})
+
+test('no secret of the configuration is repeated in what is told', () => {
+  const secret = 's3cr3t-of-ours'
+  const config = {
+    url: `ftp://user:${secret}@a.example.com`,
+    auth: { bearer: `${secret}\n` },
+    proxy: `socks5://u:${secret}@p`,
+    tls: { key: secret },
+  }
+  expect(JSON.stringify(problemsOf(config))).not.toContain(secret)
 })

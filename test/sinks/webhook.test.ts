@@ -316,7 +316,7 @@ test('an explanation gets 5 s, however it trickles', () => {
   const decide = (it: Outcome) => {
     outcome = it
   }
-  const exchange = new Exchange(decide, 50_000, (text) => text)
+  const exchange = new Exchange(decide, 50_000, { host: 'x', secure: false, mask: () => (text) => text })
   vi.advanceTimersByTime(30_000)
   exchange.onResponseStart(undefined, 500, {})
   for (let ms = 0; ms < 4_900; ms += 100) {

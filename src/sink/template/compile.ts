@@ -1,20 +1,24 @@
-import { Liquid, LiquidError } from 'liquidjs'
 import type { Subject } from '../message.ts'
-import { TemplateFault, type TemplateProblem } from './fault.ts'
-import { viewOf } from './view.ts'
+import { textSheet } from './engine.ts'
+import type { TemplateProblem } from './fault.ts'
+import type { Markup } from './markup.ts'
+import { compileProgram } from './program.ts'
 
 /** A text with `{{ … }}` and `{% … %}` in it, compiled once. */
 export interface Template {
   readonly source: string
-  /** It is the same for every subject: nothing is filled in. */
+  /** It is the same for every subject: there is neither `{{ … }}` nor `{% … %}` in it. */
   readonly constant: boolean
   /** Throws a TemplateFault. */
   render(subject: Subject): string
 }
 
-export interface TemplateOptions {
-  /** Writes what is filled in, in the markup of its surroundings; `| raw` leaves it as it is. Default: as it is. */
-  escape?: (text: string) => string
+/** `escape` writes what is filled in, in the markup of its surroundings; `| raw` leaves it as it is. */
+export interface TemplateOptions extends Markup {
+  /** What a field does that is not there: nothing is written, or the rendering fails. Default: `empty`. */
+  onMissing?: 'empty' | 'error'
+  /** For the filter `age`. */
+  clock?: { now(): number }
 }
 
 export type CompiledTemplate =
@@ -23,31 +27,17 @@ export type CompiledTemplate =
 
 /** Compiles a Liquid template; everything that is wrong with it is told, with its place. */
 export function compileTemplate(source: string, options: TemplateOptions = {}): CompiledTemplate {
-  const write = options.escape
-  const engine = new Liquid({
-    templates: {},
-    strictFilters: true,
-    ...(write && { outputEscape: (it) => write(String(it)) }),
-  })
-  try {
-    const parsed = engine.parse(source)
-    const constant = !/\{[{%]/.test(source)
-    return {
-      ok: true,
-      template: {
-        source,
-        constant,
-        render(subject) {
-          try {
-            return engine.renderSync(parsed, viewOf(subject)) as string
-          } catch (error) {
-            throw new TemplateFault((error as Error).message, { cause: error })
-          }
-        },
-      },
-    }
-  } catch (error) {
-    if (!LiquidError.is(error)) throw error
-    return { ok: false, problems: [{ message: error.message, offset: 0, length: source.length }] }
+  const compiled = compileProgram(source)
+  if (!compiled.ok) return compiled
+  const { program } = compiled
+  const { onMissing, clock = Date } = options
+  const setting = { markup: options, strict: onMissing === 'error', now: () => clock.now() }
+  return {
+    ok: true,
+    template: {
+      source,
+      constant: program.constant,
+      render: (subject) => program.run(subject, textSheet, setting).buffer,
+    },
   }
 }

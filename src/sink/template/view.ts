@@ -1,16 +1,82 @@
 import type { Subject } from '../message.ts'
 
-/** What templates see; each part is made when it is first looked at. */
+/** What templates see, made anew for each rendering: each part when it is looked at; nothing is inherited. */
 export function viewOf(subject: Subject): object {
-  const { rule, event } = subject
+  const { id, rule, event } = subject
   return {
-    ...event,
+    __proto__: null,
+    id,
     rule,
+    event: event.event,
+    type: event.type,
+    kind: event.kind,
+    apiVersion: event.apiVersion,
+    namespace: event.namespace,
+    name: event.name,
+    uid: event.uid,
+    cluster: event.cluster,
+    time: event.time,
+    synthesized: event.synthesized === true,
     get object() {
       return subject.object
+    },
+    get labels() {
+      return mapOf(metadataOf(subject)['labels'])
+    },
+    get annotations() {
+      return mapOf(metadataOf(subject)['annotations'])
+    },
+    get owner() {
+      return ownerOf(metadataOf(subject)['ownerReferences'])
+    },
+    get about() {
+      return subject.words.about
+    },
+    get changes() {
+      return subject.words.changes
     },
     get message() {
       return subject.words
     },
   }
+}
+
+/** The names that templates know, with the names in them where these are few. */
+export const NAMES: Readonly<Record<string, readonly string[] | undefined>> = {
+  object: undefined,
+  event: ['type', 'reason', 'message', 'count', 'regarding', 'firstSeen', 'lastSeen', 'reportingComponent'],
+  type: [],
+  kind: [],
+  apiVersion: [],
+  namespace: [],
+  name: [],
+  uid: [],
+  cluster: [],
+  rule: [],
+  id: [],
+  time: [],
+  synthesized: [],
+  labels: undefined,
+  annotations: undefined,
+  owner: ['kind', 'name'],
+  about: ['kind', 'namespace', 'name'],
+  changes: undefined,
+  message: ['title', 'text', 'severity', 'quote', 'command', 'fields'],
+}
+
+type Data = Readonly<Record<string, unknown>>
+
+function metadataOf({ object }: Subject): Data {
+  return mapOf(object['metadata'])
+}
+
+function mapOf(value: unknown): Data {
+  return typeof value === 'object' && value !== null ? (value as Data) : {}
+}
+
+/** The controller, as the first owner reference that says so. */
+function ownerOf(references: unknown): Data | undefined {
+  if (!Array.isArray(references)) return undefined
+  const owner = references.map(mapOf).find((it) => it['controller'] === true)
+  return owner && { kind: owner['kind'], name: owner['name'] }
 }

@@ -1,0 +1,80 @@
+import { discordMarkup, fence } from './markdown.ts'
+import { COLOURS, partsOf } from './parts.ts'
+import type { Cut, Preset } from './preset.ts'
+
+const MAX_TITLE = 256
+const MAX_DESCRIPTION = 4_096
+const MAX_FIELDS = 25
+const MAX_FIELD_NAME = 256
+const MAX_FIELD_VALUE = 1_024
+const MAX_FOOTER = 2_048
+/** Of one message's embeds together. */
+const MAX_ALL = 6_000
+
+/** An embed of a Discord webhook. It mentions nobody, whatever the texts say. */
+export const discord: Preset = {
+  markup: discordMarkup,
+  concurrency: 2,
+  maxBytes: 256_000,
+  body(message, { username, iconUrl }, cut) {
+    const parts = partsOf(message)
+    const title = cut(parts.title, MAX_TITLE)
+    const footer = cut(parts.source, MAX_FOOTER / 4)
+    let left = MAX_ALL - title.length - footer.length
+    const fields = []
+    for (const { title: name, value } of parts.fields.slice(0, MAX_FIELDS)) {
+      const field = {
+        name: cut(name, MAX_FIELD_NAME),
+        value: cut(value, MAX_FIELD_VALUE),
+        inline: value.length <= 40,
+      }
+      // Half of what there is for the description.
+      if (left - field.name.length - field.value.length < MAX_ALL / 2) break
+      left -= field.name.length + field.value.length
+      fields.push(field)
+    }
+    const description = describe(parts, Math.min(left, MAX_DESCRIPTION), cut)
+    return {
+      ...(username && { username }),
+      ...(iconUrl && { avatar_url: iconUrl }),
+      embeds: [
+        {
+          title,
+          ...(description && { description }),
+          ...(parts.links[0] && { url: parts.links[0].url }),
+          color: Number.parseInt(COLOURS[parts.severity].slice(1), 16),
+          fields,
+          footer: { text: footer },
+        },
+      ],
+      allowed_mentions: { parse: [] },
+    }
+  },
+  retryAfterMs(reply) {
+    const seconds = Number(/"retry_after"\s*:\s*(\d+(?:\.\d+)?)/.exec(reply)?.[1])
+    return Number.isFinite(seconds) ? Math.ceil(seconds * 1_000) : undefined
+  },
+}
+
+function describe(parts: ReturnType<typeof partsOf>, max: number, cut: Cut): string {
+  const blocks = [
+    parts.text && cut(parts.text, 1_200),
+    parts.quote && fence(cut(parts.quote, 800)),
+    parts.changes && fence(cut(parts.changes, 600)),
+    parts.command && fence(cut(parts.command, 300)),
+    parts.links.map(({ title, url }) => `[${title}](${url})`).join(' · '),
+  ]
+  return stacked(blocks, max, cut)
+}
+
+/** As many of the blocks, one under the other, as fit: a block that is cut would leave its code open. */
+export function stacked(blocks: readonly string[], max: number, cut: Cut): string {
+  let text = ''
+  for (const block of blocks) {
+    if (block === '') continue
+    const longer = text === '' ? block : `${text}\n${block}`
+    if (longer.length <= max) text = longer
+    else cut(block, 0)
+  }
+  return text
+}

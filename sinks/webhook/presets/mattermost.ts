@@ -1,0 +1,52 @@
+import { stacked } from './discord.ts'
+import { fence, mattermostMarkup, mattermostText } from './markdown.ts'
+import { COLOURS, partsOf } from './parts.ts'
+import type { Preset } from './preset.ts'
+
+const MAX_TEXT = 16_383
+const MAX_FIELDS = 12
+
+/** An attachment of a Mattermost incoming webhook. */
+export const mattermost: Preset = {
+  markup: mattermostMarkup,
+  concurrency: 4,
+  maxBytes: 64_000,
+  body(message, { username, iconUrl, channel }, cut) {
+    const parts = partsOf(message)
+    const [link, ...others] = parts.links
+    const title = cut(parts.title, 1_000)
+    const fields = parts.fields.slice(0, MAX_FIELDS).map(({ title: name, value }) => ({
+      title: cut(name, 100),
+      value: cut(value, 400),
+      short: value.length <= 40,
+    }))
+    const used = fields.reduce((sum, it) => sum + it.title.length + it.value.length, 2 * title.length + 400)
+    const text = stacked(
+      [
+        cut(parts.text, 3_000),
+        parts.quote && fence(cut(parts.quote, 2_000)),
+        parts.changes && fence(cut(parts.changes, 1_500)),
+        parts.command && fence(cut(parts.command, 500)),
+        others.map((it) => `[${it.title}](${it.url})`).join(' · '),
+      ],
+      MAX_TEXT - used,
+      cut,
+    )
+    return {
+      ...(channel && { channel }),
+      ...(username && { username }),
+      ...(iconUrl && { icon_url: iconUrl }),
+      attachments: [
+        {
+          fallback: title,
+          color: COLOURS[parts.severity],
+          title,
+          ...(link && { title_link: link.url }),
+          text,
+          fields,
+          footer: cut(mattermostText(parts.source), 300),
+        },
+      ],
+    }
+  },
+}

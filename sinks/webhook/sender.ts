@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto'
+import type { HttpClient, Message, Reply } from '../../src/sink/index.ts'
+import type { WebhookConfig } from './config.ts'
+import type { Written } from './formats.ts'
+import { createTokenSource } from './oauth2.ts'
+import type { Auth } from './options/auth.ts'
+import { signatureHeaders } from './signature.ts'
+
+interface Clock {
+  now(): number
+}
+
+/** Sends what was written, signed and with what shows who we are. */
+export function createSender(config: WebhookConfig, http: HttpClient, userAgent: string, clock: Clock) {
+  const { secret, method, headers, auth } = config
+  const common = { 'user-agent': userAgent, ...inLowerCase(headers), ...authorizationOf(auth) }
+  const tokens = auth?.oauth2 && createTokenSource(auth.oauth2, http, clock)
+
+  function send(url: URL, id: string, written: Written, signal: AbortSignal, token?: string): Promise<Reply> {
+    const { body } = written
+    const signed = signatureHeaders(secret, id, body, clock.now())
+    const sent = { ...common, ...written.headers, ...signed }
+    if (token === undefined) return http.request({ method, url, headers: sent, body }, signal)
+    const authorized = { ...sent, authorization: `Bearer ${token}` }
+    return http.request({ method, url, headers: authorized, body, secrets: [token] }, signal)
+  }
+
+  return {
+    async health(signal: AbortSignal) {
+      const granted = await tokens?.get(signal)
+      return granted && 'fault' in granted ? granted.fault : undefined
+    },
+    close: () => tokens?.close(),
+    async send(url: URL, id: string, written: Written, signal: AbortSignal): Promise<Reply> {
+      if (!tokens) return send(url, id, written, signal)
+      const first = await tokens.get(signal)
+      if ('fault' in first) return { outcome: first.fault, status: 0, body: '' }
+      const reply = await send(url, id, written, signal, first.token)
+      if (reply.status !== 401) return reply
+      // Revoked before its time: once, with a new one.
+      const second = await tokens.get(signal, first.token)
+      return 'fault' in second ? reply : send(url, id, written, signal, second.token)
+    },
+  }
+}
+
+export function authorizationOf(auth: Auth | undefined): Record<string, string> {
+  if (auth?.bearer !== undefined) return { authorization: `Bearer ${auth.bearer}` }
+  if (!auth?.basic) return {}
+  const { username, password } = auth.basic
+  return { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` }
+}
+
+/** Of the same messages always the same. */
+export function idOfBatch(messages: readonly Message[]): string {
+  if (messages.length === 1) return (messages[0] as Message).id
+  const hash = createHash('sha256')
+  for (const { id } of messages) hash.update(id).update('\n')
+  return `batch_${hash.digest('hex').slice(0, 40)}`
+}
+
+function inLowerCase(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+}

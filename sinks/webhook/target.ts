@@ -1,0 +1,30 @@
+import type { Message } from '../../src/sink/index.ts'
+import { TemplateFault } from '../../src/sink/index.ts'
+import type { Endpoint } from './options/url.ts'
+
+const MAX_URL = 8_000
+
+/** Where a message goes. Throws a TemplateFault when what is filled in makes no good URL. */
+export function urlOf({ base, template }: Endpoint): (message: Message) => URL {
+  if (!template) return () => base
+  return (message) => {
+    const filled = template.render(message)
+    if (filled.length > MAX_URL)
+      throw new TemplateFault(`url: what is filled in makes more than ${MAX_URL} characters`)
+    if (hasDotSegment(filled))
+      throw new TemplateFault(
+        'url: what is filled in makes a "." or ".." between slashes, which leads elsewhere',
+      )
+    const url = URL.parse(`${base.origin}${filled}`)
+    if (url?.origin !== base.origin) throw new TemplateFault('url: what is filled in makes no URL')
+    url.username = base.username
+    url.password = base.password
+    return url
+  }
+}
+
+/** As URLs are parsed: without line breaks, with `\` for `/` and `%2e` for a dot. */
+function hasDotSegment(filled: string): boolean {
+  const [path = ''] = filled.replace(/[\t\r\n]/g, '').split(/[?#]/, 1)
+  return path.split(/[/\\]/).some((segment) => /^(\.|%2e){1,2}$/i.test(segment))
+}

@@ -1,0 +1,123 @@
+import { Agent, type Dispatcher, ProxyAgent } from 'undici'
+import { guardedLookup } from './link-local.ts'
+import { basicAuthorization } from './mask.ts'
+import { type ProxySetting, proxyFor } from './proxy.ts'
+
+/** PEM texts. `ca` stands in place of the authorities that Node knows. */
+export interface TlsOptions {
+  ca?: string | undefined
+  cert?: string | undefined
+  key?: string | undefined
+  /** The name that the receiver's certificate must have, where it is not the URL's. */
+  servername?: string | undefined
+}
+
+export interface ConnectionOptions {
+  /** To one origin at once. */
+  connections: number
+  connectMs: number
+  headersMs: number
+  guarded: boolean
+  tls?: TlsOptions | undefined
+  proxy?: ProxySetting
+}
+
+/** How to ask an origin. */
+export interface Way {
+  dispatcher: Dispatcher
+  /** Whom to connect to. */
+  origin: string
+  /** Comes before a path: a proxy that forwards wants the whole URL. */
+  prefix: string
+  headers: Readonly<Record<string, string>> | undefined
+  proxy: URL | undefined
+}
+
+const KEEP_ALIVE_MS = 4_000
+
+/** The connections of one client: kept, and made as its options say. */
+export function createConnections(options: ConnectionOptions) {
+  const { connectMs, guarded, tls, proxy: setting } = options
+  const common = {
+    allowH2: false,
+    connections: options.connections,
+    pipelining: 1,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    headersTimeout: options.headersMs,
+    // An exchange limits the whole body, not the pauses in it.
+    bodyTimeout: 0,
+  }
+  const connect = { timeout: connectMs, allowH2: false, ...(guarded && { lookup: guardedLookup }) }
+  const own = { ...(tls?.ca && { ca: tls.ca }) }
+  const ways = new Map<string, Way>()
+  const dispatchers = new Map<string, Dispatcher>()
+
+  function dispatcherFor(key: string, make: () => Dispatcher): Dispatcher {
+    const known = dispatchers.get(key)
+    if (known) return known
+    const made = make()
+    dispatchers.set(key, made)
+    return made
+  }
+
+  function direct(): Dispatcher {
+    return dispatcherFor('', () => new Agent({ ...common, connect: { ...connect, ...present(tls) } }))
+  }
+
+  /** For plain http: connects to the proxy alone. */
+  function forwarding(proxy: URL): Dispatcher {
+    return dispatcherFor(
+      `forward ${proxy.href}`,
+      () => new Agent({ ...common, connect: { ...connect, ...own } }),
+    )
+  }
+
+  function tunnelling(proxy: URL): Dispatcher {
+    return dispatcherFor(
+      `tunnel ${proxy.href}`,
+      () =>
+        new ProxyAgent({
+          ...common,
+          uri: proxy.href,
+          connectTimeout: connectMs,
+          proxyTls: { ...connect, ...own },
+          requestTls: { timeout: connectMs, ...present(tls) },
+        }),
+    )
+  }
+
+  function makeWay(url: URL): Way {
+    const proxy = proxyFor(url, setting, process.env)
+    const { origin } = url
+    if (!proxy) return { dispatcher: direct(), origin, prefix: '', headers: undefined, proxy }
+    if (url.protocol === 'https:')
+      return { dispatcher: tunnelling(proxy), origin, prefix: '', headers: undefined, proxy }
+    const authorization = basicAuthorization(proxy)
+    return {
+      dispatcher: forwarding(proxy),
+      origin: proxy.origin,
+      prefix: origin,
+      headers: { host: url.host, ...(authorization && { 'proxy-authorization': authorization }) },
+      proxy,
+    }
+  }
+
+  return {
+    /** Throws when the environment's proxy is none. */
+    wayTo(url: URL): Way {
+      const known = ways.get(url.origin)
+      if (known) return known
+      const way = makeWay(url)
+      ways.set(url.origin, way)
+      return way
+    },
+    async close(): Promise<void> {
+      await Promise.all([...dispatchers.values()].map((it) => it.destroy()))
+    },
+  }
+}
+
+/** Without what is undefined: undici would take it for a value. */
+function present(tls: TlsOptions | undefined): object {
+  return Object.fromEntries(Object.entries(tls ?? {}).filter(([, value]) => value !== undefined))
+}

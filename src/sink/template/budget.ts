@@ -1,0 +1,50 @@
+import type { Context } from 'liquidjs'
+
+/**
+ * What rendering may cost, in characters that are written or looked at: about 50 ms. Counted instead of timed, so that a
+ * template which works once does so on a slow machine, too.
+ */
+const TOTAL = 16_000_000
+
+/** What a step (a text, an output, a tag, a turn of a loop) costs, in characters. */
+export const STEP = 1_000
+/** What an element of a list costs. */
+export const ELEMENT = 200
+
+/** The rendering takes more than its budget. */
+export class TooMuchWork extends Error {}
+
+/** Stands in for the engine's own limit of memory, which its ranges and filters ask before they allocate. */
+export class Budget {
+  #left = TOTAL
+  #weight = ELEMENT
+
+  charge(cost: number): void {
+    if (!(cost > 0)) return
+    this.#left -= cost
+    if (this.#left < 0) throw new TooMuchWork()
+  }
+
+  /** For the engine: lists count by elements, but inside a filter of texts it counts characters. */
+  use(count: number): void {
+    this.charge(Number(count) * this.#weight)
+  }
+
+  check(count: number): void {
+    if (Number(count) > this.#left) throw new TooMuchWork()
+  }
+
+  /** Runs a filter, whose counts are characters as long as it does not wait. */
+  inCharacters<T>(work: () => T): T {
+    this.#weight = 1
+    try {
+      return work()
+    } finally {
+      this.#weight = ELEMENT
+    }
+  }
+}
+
+export function budgetOf({ memoryLimit }: Context): Budget {
+  return memoryLimit as unknown as Budget
+}

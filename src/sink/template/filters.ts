@@ -1,0 +1,161 @@
+import type { Context, Liquid } from 'liquidjs'
+import { budgetOf, ELEMENT } from './budget.ts'
+import type { Setting } from './engine.ts'
+import { ageOf, durationOf } from './filters/durations.ts'
+import { kubectlOf } from './filters/kubectl.ts'
+import { quantityOf } from './filters/quantity.ts'
+import { shorten } from './filters/shorten.ts'
+import { yamlOf } from './filters/yaml.ts'
+import type { LiquidLibrary } from './liquid.ts'
+import { textOf } from './text-of.ts'
+
+interface Tools {
+  library: LiquidLibrary
+  settingOf(context: Context): Setting
+  /** Text that is not to be escaped any more. */
+  written(text: string): unknown
+}
+
+interface This {
+  context: Context
+}
+
+type Handler = (this: This, value: unknown, ...args: unknown[]) => unknown
+
+/** The engine's own filters that take text; what is no text is written as text first. */
+const TEXT =
+  'append prepend capitalize downcase upcase strip lstrip rstrip strip_newlines squish normalize_whitespace remove remove_first remove_last replace replace_first replace_last split truncate truncatewords url_encode cgi_escape uri_escape slugify base64_encode sha256 date'
+const NUMBERS = 'abs at_least at_most ceil divided_by floor minus modulo plus round times'
+/** Those that take lists, and property names as arguments. */
+const LISTS =
+  'compact concat find find_index first group_by has last map reject reverse size slice uniq where'
+const OWN =
+  'age as_is code default duration join json kubectl quantity raw shorten sort sort_natural sum yaml'
+
+/** Every filter that there is. */
+export const FILTERS = [TEXT, NUMBERS, LISTS, OWN].flatMap((names) => names.split(' ')).toSorted()
+
+/** Lets the engine have these filters and no others. */
+export function registerFilters(engine: Liquid, { library, settingOf, written }: Tools): void {
+  const { filters, toValue } = library
+  const builtIn = filters as unknown as Record<string, Handler>
+  for (const name of Object.keys(engine.filters)) engine.unregisterFilter(name)
+
+  /** Looks at no more than it can pay for. */
+  function register(
+    name: string,
+    prepare: (value: unknown, index: number) => unknown,
+    handler: Handler,
+  ): void {
+    engine.registerFilter(name, {
+      raw: name === 'raw' || name === 'as_is',
+      handler(this: This, ...given: unknown[]) {
+        const args = given.map((it, index) => (isNamed(it) ? it : prepare(toValue(it), index)))
+        const budget = budgetOf(this.context)
+        for (const it of args) budget.charge(costOf(it))
+        const result = budget.inCharacters(() => handler.apply(this, args as [unknown]))
+        budget.charge(costOf(result))
+        return result
+      },
+    } as never)
+  }
+
+  const asText = (value: unknown) => (typeof value === 'number' ? value : textOf(value).toWellFormed())
+  for (const name of TEXT.split(' '))
+    register(
+      name,
+      (value, index) => (index > 0 && value === undefined ? value : asText(value)),
+      builtIn[name]!,
+    )
+  for (const name of NUMBERS.split(' '))
+    register(name, (value) => (isData(value) ? 0 : value), builtIn[name]!)
+  for (const name of LISTS.split(' '))
+    register(
+      name,
+      (value, index) => (index > 0 ? argument(name, value) : listOrText(name, value)),
+      builtIn[name]!,
+    )
+
+  const plain = (value: unknown) => value
+  const own: Record<string, Handler> = {
+    default: builtIn['default']!,
+    raw: plain,
+    as_is: plain,
+    json: (value, indent) => JSON.stringify(value ?? null, null, Math.min(Number(indent) || 0, 10)),
+    yaml: (value) => yamlOf(value),
+    join: (value, separator = ' ') => listOf(value).map(textOf).join(textOf(separator)),
+    sum: (value, key) => listOf(value).reduce<number>((sum, it) => sum + numberOf(read(it, key)), 0),
+    sort: (value, key) => sorted(value, key, (it) => it),
+    sort_natural: (value, key) =>
+      sorted(value, key, (it) => (typeof it === 'string' ? it.toLowerCase() : it)),
+    shorten: (value, length) => shorten(textOf(value), numberOf(length) || 80),
+    quantity: (value) => quantityOf(textOf(value)),
+    duration: (value) => durationOf(value),
+    kubectl: (value) => kubectlOf(value),
+    age(value) {
+      return ageOf(textOf(value), settingOf(this.context).now())
+    },
+    code(value) {
+      const text = textOf(value)
+      const { code } = settingOf(this.context).markup
+      return code && text !== '' ? written(code(text)) : text
+    },
+  }
+  for (const [name, handler] of Object.entries(own)) register(name, plain, handler)
+}
+
+/** `key: value` behind a filter's name comes as a pair. */
+function isNamed(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 2 && value[0] === 'allow_false'
+}
+
+function isData(value: unknown): boolean {
+  return typeof value === 'object' && value !== null
+}
+
+/** A property's name is text; what is compared with or added stays as it is. */
+function argument(name: string, value: unknown): unknown {
+  return isData(value) && name !== 'concat' ? textOf(value) : value
+}
+
+function listOrText(name: string, value: unknown): unknown {
+  return name === 'slice' && isData(value) && !Array.isArray(value) ? textOf(value) : value
+}
+
+function costOf(value: unknown): number {
+  if (typeof value === 'string') return value.length
+  return Array.isArray(value) ? value.length * ELEMENT : 1
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value
+  return value === undefined || value === null ? [] : [value]
+}
+
+function read(value: unknown, key: unknown): unknown {
+  if (key === undefined) return value
+  return textOf(key)
+    .split('.')
+    .reduce<unknown>(
+      (it, step) => (isData(it) && Object.hasOwn(it as object, step) ? (it as never)[step] : undefined),
+      value,
+    )
+}
+
+function numberOf(value: unknown): number {
+  const number = isData(value) ? 0 : Number(value)
+  return Number.isFinite(number) ? number : 0
+}
+
+/** Numbers by size, all else as text; what is missing comes last. */
+function sorted(value: unknown, key: unknown, fold: (value: unknown) => unknown): unknown[] {
+  const pairs = listOf(value).map((it) => [fold(read(it, key)), it] as const)
+  return pairs.toSorted(([a], [b]) => compare(a ?? undefined, b ?? undefined)).map(([, it]) => it)
+}
+
+function compare(a: unknown, b: unknown): number {
+  if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined)
+  if (typeof a === 'number' && typeof b === 'number') return a - b
+  const [left, right] = [textOf(a), textOf(b)]
+  return left < right ? -1 : Number(left > right)
+}

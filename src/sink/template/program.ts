@@ -1,0 +1,116 @@
+import type { LiquidError, Template as Node } from 'liquidjs'
+import type { Subject } from '../message.ts'
+import { TooMuchWork } from './budget.ts'
+import { checkSource } from './check.ts'
+import { type Engine, type RenderOptions, type Sheet, theEngine } from './engine.ts'
+import { TemplateFault, type TemplateProblem } from './fault.ts'
+import { viewOf } from './view.ts'
+
+/** A template's text, checked and ready to be rendered in any markup. */
+export interface Program {
+  readonly source: string
+  /** Nothing in it is filled in or decided. */
+  readonly constant: boolean
+  /** It is one output whose value keeps its type. */
+  readonly typed: boolean
+  /** Throws a TemplateFault. */
+  run<S extends Sheet>(
+    subject: Subject,
+    sheet: (charge: (cost: number) => void) => S,
+    options: RenderOptions,
+  ): S
+}
+
+export type Compiled = { ok: true; program: Program } | { ok: false; problems: readonly TemplateProblem[] }
+
+/** Compiles a text; `typed` permits the filter `as_is`. */
+export function compileProgram(source: string, { typed = false }: { typed?: boolean } = {}): Compiled {
+  // Most texts have no template in them, and need no engine.
+  if (!/\{[{%]/.test(source)) return { ok: true, program: constantProgram(source) }
+  const engine = theEngine()
+  const { problems, isTyped, isConstant } = checkSource(engine, source, typed)
+  if (problems.length > 0) return { ok: false, problems }
+  try {
+    const nodes = engine.liquid.parse(source)
+    return { ok: true, program: programOf(engine, source, nodes, isConstant, isTyped) }
+  } catch (error) {
+    return { ok: false, problems: [problemOf(engine, source, error)] }
+  }
+}
+
+function constantProgram(source: string): Program {
+  return {
+    source,
+    constant: true,
+    typed: false,
+    run(_subject, sheet) {
+      const written = sheet(() => {})
+      written.literal = true
+      written.write(source)
+      return written
+    },
+  }
+}
+
+function programOf(
+  engine: Engine,
+  source: string,
+  nodes: Node[],
+  constant: boolean,
+  typed: boolean,
+): Program {
+  return {
+    source,
+    constant,
+    typed,
+    run<S extends Sheet>(
+      subject: Subject,
+      sheet: (charge: (cost: number) => void) => S,
+      options: RenderOptions,
+    ): S {
+      let written: S | undefined
+      try {
+        engine.render(nodes, viewOf(subject), (charge) => (written = sheet(charge)), options)
+      } catch (error) {
+        const problem = problemOf(engine, source, error)
+        const where = placeIn(source, problem.offset)
+        throw new TemplateFault(`${problem.message}${where}`, { cause: error, problem })
+      }
+      return written as S
+    },
+  }
+}
+
+function placeIn(source: string, offset: number): string {
+  const before = source.slice(0, offset).split('\n')
+  const place = `character ${(before.at(-1) ?? '').length + 1}`
+  return source.includes('\n')
+    ? ` (line ${before.length}, ${place} of the template)`
+    : ` (${place} of the template)`
+}
+
+/** What the engine says, in our words where it matters. */
+function problemOf({ library }: Engine, source: string, error: unknown): TemplateProblem {
+  if (!library.LiquidError.is(error))
+    return { message: sentenceOf(error as Error), offset: 0, length: source.length }
+  const { token, originalError } = error as LiquidError & { originalError?: Error; token?: Token }
+  const message = sentenceOf(originalError ?? (error as unknown as Error))
+  if (!token || token.input !== source) return { message, offset: 0, length: source.length }
+  return { message, offset: token.begin, length: Math.max(1, token.end - token.begin) }
+}
+
+interface Token {
+  input: string
+  begin: number
+  end: number
+}
+
+function sentenceOf(error: Error): string {
+  const { message, name } = error
+  if (error instanceof TooMuchWork || message.includes('limit exceeded'))
+    return 'the template does more than a message may take'
+  if (name === 'RangeError') return 'the template, or what it shows, is nested too deeply or too long'
+  const missing = /^undefined variable: (.*?)(, line:\d+, col:\d+)?$/.exec(message)?.[1]
+  if (missing !== undefined) return `the object has no ${missing}`
+  return message.replace(/, line:\d+, col:\d+$/, '')
+}

@@ -1,0 +1,249 @@
+import { expect, test } from 'vitest'
+import webhook from '../../sinks/webhook/index.ts'
+import { fitted, shortened } from '../../sinks/webhook/presets/fitted.ts'
+import { PRESET_NAMES, PRESETS, type PresetName } from '../../sinks/webhook/presets/index.ts'
+import { plainOf, plainOfHtml } from '../../sinks/webhook/presets/markdown.ts'
+import type { PresetOptions } from '../../sinks/webhook/presets/preset.ts'
+import type { Message } from '../../src/sink/index.ts'
+import { startReceiver } from '../servers/receiver.ts'
+import { messageOf, openSink } from './bed.ts'
+import { threeMessages, told } from './webhook-messages.ts'
+
+const never = new AbortController().signal
+const OPTIONS: Partial<Record<PresetName, PresetOptions>> = {
+  pagerduty: { routingKey: 'R0UTINGKEY' },
+  mattermost: { channel: 'ops', username: 'kubeherald' },
+}
+
+function bodyOf(name: PresetName, message: Message, options = OPTIONS[name] ?? {}): any {
+  const { body, maxBytes } = PRESETS[name]
+  const { body: bytes } = fitted(maxBytes, (cut) => body(message, options, cut))
+  expect(bytes.length).toBeLessThanOrEqual(maxBytes)
+  return JSON.parse(bytes.toString())
+}
+
+test.each(PRESET_NAMES)('%s: a crash, a roll-out and an end look as in the golden file', async (name) => {
+  const messages = threeMessages(PRESETS[name].markup)
+  const bodies = Object.entries(messages).map(([what, message]) => [what, bodyOf(name, message)])
+  const text = `${JSON.stringify(Object.fromEntries(bodies), null, 2)}\n`
+  await expect(text).toMatchFileSnapshot(`../golden/webhook/${name}.json`)
+})
+
+const NASTY = [
+  '@everyone @here @channel @all <!channel> <users/all> <@U1> <@&123> <#C1> <at>All</at>',
+  '**bold** __u__ ~~s~~ `c` ``` x ``` [a](https://evil.example.com) ![i](x) # h\n# h\n- l\n> q\n1. n',
+  '{{DATE(2017-02-14T06:00:00Z)}} <b>x</b> <a href="https://evil.example.com">y</a> &lt; &amp; :smile: ~town-square',
+  '"quote" \\ \u0000\u0007\u202e \ud800 😀'.repeat(3),
+].join('\n')
+
+const nasty = (name: PresetName, length = 1) =>
+  told(
+    {
+      severity: 'error',
+      title: NASTY.repeat(length),
+      text: NASTY.repeat(length),
+      fields: Array.from({ length: 8 }, () => ({ title: NASTY, value: NASTY.repeat(length) })),
+      quote: NASTY.repeat(length),
+      changes: Array.from({ length: 8 }, () => ({
+        path: NASTY,
+        old: NASTY.repeat(length),
+        new: { x: NASTY },
+      })),
+      command: NASTY,
+      about: { kind: NASTY, namespace: NASTY, name: NASTY },
+    },
+    PRESETS[name].markup,
+    { name: NASTY, uid: NASTY, rule: 'r'.repeat(63) },
+    { links: [{ title: 'x', url: 'https://e.example.com/?a=)|>"b' }] },
+  )
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.values(value).flatMap(textsIn)
+}
+
+/** What is outside of blocks of code, with escapes taken away together with what they escape. */
+function live(text: string): string {
+  return text.replace(/```\n[\s\S]*?\n```/g, '').replace(/\\[\s\S]/g, '')
+}
+
+test.each(PRESET_NAMES)('%s: hostile objects of any size make valid JSON within the limits', (name) => {
+  for (const length of [1, 10, 1_000]) {
+    const texts = textsIn(bodyOf(name, nasty(name, length)))
+    for (const text of texts) {
+      expect(text.isWellFormed()).toBe(true)
+      expect(text).not.toMatch(/[\u0000-\u0008\u202a-\u202e]/)
+    }
+  }
+})
+
+test.each(['discord', 'mattermost'] as const)('%s: nothing in an object pings, links or formats', (name) => {
+  const [attachment] = (bodyOf(name, nasty(name)).embeds ?? bodyOf(name, nasty(name)).attachments) as object[]
+  const { url: _, title_link: __, color: ___, ...shown } = attachment as any
+  for (const text of textsIn(shown).map(live)) {
+    expect(text).not.toMatch(/@(everyone|here|channel|all)/)
+    expect(text).not.toMatch(/<[@#!]|<users|\*\*|__|\[a\]\(|^#|^> |`/m)
+    if (name === 'mattermost') expect(text).not.toMatch(/~town|:smile:|https:\/\/evil/)
+  }
+})
+
+test('discord: allowed_mentions are none, always', () => {
+  for (const message of [nasty('discord'), ...Object.values(threeMessages(PRESETS.discord.markup))])
+    expect(bodyOf('discord', message).allowed_mentions).toEqual({ parse: [] })
+})
+
+test('discord: title, fields, description and all together keep their limits', () => {
+  for (const length of [1, 3, 30]) {
+    const { embeds, content } = bodyOf('discord', nasty('discord', length))
+    const [{ title, description, fields, footer }] = embeds
+    expect(content).toBeUndefined()
+    expect(title.length).toBeLessThanOrEqual(256)
+    expect(description.length).toBeLessThanOrEqual(4_096)
+    expect(fields.length).toBeLessThanOrEqual(25)
+    for (const field of fields) {
+      expect(field.name.length).toBeLessThanOrEqual(256)
+      expect(field.value.length).toBeLessThanOrEqual(1_024)
+    }
+    const all = textsIn({ title, description, fields, footer })
+    expect(all.reduce((sum, it) => sum + it.length, 0)).toBeLessThanOrEqual(6_000)
+    expect(description.match(/```/g).length % 2).toBe(0)
+  }
+})
+
+test('mattermost: a message has at most 16,383 characters', () => {
+  const texts = textsIn(bodyOf('mattermost', nasty('mattermost', 100)))
+  expect(texts.reduce((sum, it) => sum + it.length, 0)).toBeLessThanOrEqual(16_383)
+})
+
+test('teams: what others said is in runs, which know no markup; what is in blocks is escaped', () => {
+  const { body } = bodyOf('teams', nasty('teams')).attachments[0].content
+  for (const text of textsIn(body.filter(({ type }: any) => type !== 'RichTextBlock')).map(live))
+    expect(text).not.toMatch(/<at>|\*\*|\[a\]\(|\{\{DATE|^#|^- |`/m)
+  expect(bodyOf('teams', nasty('teams', 1_000)).attachments[0].content.body.length).toBeGreaterThan(3)
+})
+
+test('google-chat: cards hold no tag but our own, and nobody is called', () => {
+  const { cardsV2, fallbackText } = bodyOf('google-chat', nasty('google-chat'))
+  for (const text of textsIn(cardsV2)) {
+    const own = text.replace(/<\/?b>|<br>|<font color="#\w{6}">|<\/font>/g, '')
+    if (!text.startsWith('https:')) expect(own).not.toMatch(/<[a-z/]/i)
+  }
+  expect(fallbackText).not.toMatch(/<users/)
+})
+
+test('pagerduty: one object and rule is one incident: triggered, and resolved when it is over or gone', () => {
+  const { crash, resolved } = threeMessages({})
+  const triggered = bodyOf('pagerduty', crash!)
+  expect(triggered).toMatchObject({
+    event_action: 'trigger',
+    routing_key: 'R0UTINGKEY',
+    payload: { severity: 'error' },
+  })
+  // The first is told by an Event about the pod, the second by the pod itself.
+  const ended = bodyOf('pagerduty', resolved!)
+  expect(ended).toEqual({
+    routing_key: 'R0UTINGKEY',
+    event_action: 'resolve',
+    dedup_key: triggered.dedup_key,
+  })
+  const gone = told({ severity: 'warning' }, {}, { type: 'DELETED' })
+  expect(bodyOf('pagerduty', gone).event_action).toBe('resolve')
+  const key = { routingKey: 'R0UTINGKEY', action: 'acknowledge' } as const
+  expect(bodyOf('pagerduty', crash!, key)).toEqual({
+    routing_key: 'R0UTINGKEY',
+    event_action: 'acknowledge',
+    dedup_key: triggered.dedup_key,
+  })
+})
+
+test('pagerduty: keys and summaries keep their limits, and long keys stay different', () => {
+  const keyOf = (uid: string) => {
+    const { dedup_key, payload } = bodyOf('pagerduty', told({ title: 't'.repeat(3_000) }, {}, { uid }))
+    expect(dedup_key.length).toBeLessThanOrEqual(255)
+    expect(payload.summary.length).toBeLessThanOrEqual(1_024)
+    return dedup_key
+  }
+  expect(keyOf(`${'u'.repeat(400)}1`)).not.toBe(keyOf(`${'u'.repeat(400)}2`))
+})
+
+test('alertmanager: what ends has the labels of what began, whatever was said of it', () => {
+  const { crash, resolved } = threeMessages({})
+  const [began] = bodyOf('alertmanager', crash!, { labels: { severity: 'page' } })
+  const [ended] = bodyOf('alertmanager', resolved!, { labels: { severity: 'page' } })
+  expect(ended.labels).toEqual(began.labels)
+  expect(began.labels).toEqual({
+    alertname: 'crash-loops',
+    cluster: 'prod-eu',
+    namespace: 'shop',
+    kind: 'Pod',
+    name: 'web-5d9c-x2x',
+    severity: 'page',
+  })
+  expect(Date.parse(began.endsAt) - Date.parse(began.startsAt)).toBe(86_400_000)
+  expect(ended.endsAt).toBe(resolved!.event.time)
+  expect(ended).not.toHaveProperty('startsAt')
+  const [short] = bodyOf('alertmanager', crash!, { resolveAfterMs: 60_000 })
+  expect(Date.parse(short.endsAt) - Date.parse(short.startsAt)).toBe(60_000)
+})
+
+test('what is shortened ends in no half of a character, an entity or an escape', () => {
+  expect(shortened('abcdef', 6)).toBe('abcdef')
+  expect(shortened('abcdef', 5)).toBe('abcd…')
+  expect(shortened('abc😀def', 5)).toBe('abc…')
+  expect(shortened('ab&#60;def', 6)).toBe('ab…')
+  expect(shortened('abc\\*def', 5)).toBe('abc…')
+  expect(shortened('ab\\\\cdef', 5)).toBe('ab\\\\…')
+})
+
+test('what is read of a text in markup is the text', () => {
+  for (const text of ['a *b* [c](d)', '# x', '<b> & "q"', "it's"]) {
+    expect(plainOf(PRESETS.teams.markup.escape!(text))).toBe(text)
+    expect(plainOfHtml(PRESETS['google-chat'].markup.escape!(text))).toBe(text)
+  }
+})
+
+test('ordinary names stay readable', () => {
+  for (const text of ['Pod shop/web-5d9c-x2x: 7 restarts (12m), nginx:1.28, 50%', 'v1.2-rc+3'])
+    for (const name of ['discord', 'mattermost', 'teams'] as const)
+      expect(PRESETS[name].markup.escape!(text)).toBe(text)
+})
+
+test('a sink with a preset sends it, unsigned without a secret, and tells what was shortened', async () => {
+  await using hook = await startReceiver()
+  hook.answer(() => ({ status: 204 }))
+  await using sink = await openSink(webhook, { url: hook.url, preset: 'discord' })
+  const outcomes = await sink.deliver([messageOf(), nasty('discord', 100)], never)
+  expect(outcomes).toEqual([{ kind: 'delivered' }, { kind: 'delivered', note: 'truncated' }])
+  expect(hook.requests[0]!.headers).not.toHaveProperty('webhook-signature')
+  expect(JSON.parse(hook.requests[0]!.body).embeds).toHaveLength(1)
+})
+
+test('discord says in the body how long to wait, to the millisecond', async () => {
+  await using hook = await startReceiver()
+  const body = '{"message":"You are being rate limited.","retry_after":0.65,"global":false}'
+  hook.answer(() => ({ status: 429, body, headers: { 'retry-after': '1' } }))
+  await using sink = await openSink(webhook, { url: hook.url, preset: 'discord' })
+  expect(await sink.deliver([messageOf()], never)).toMatchObject([
+    { kind: 'retry', reason: 'rate-limited', scope: 'sink', afterMs: 650 },
+  ])
+})
+
+test('pagerduty answers 202, and needs no url', async () => {
+  await using hook = await startReceiver()
+  hook.answer(() => ({ status: 202 }))
+  const options = { preset: 'pagerduty', routingKey: 'R0UTINGKEY' }
+  await using sink = await openSink(webhook, { ...options, url: hook.url })
+  expect(await sink.deliver([messageOf()], never)).toEqual([{ kind: 'delivered' }])
+  await using standard = await openSink(webhook, options)
+  expect(standard).toHaveProperty('deliver')
+})
+
+test('a routing key that an answer repeats is not told', async () => {
+  await using hook = await startReceiver()
+  hook.answer(({ body }) => ({ status: 400, body }))
+  await using sink = await openSink(webhook, { url: hook.url, preset: 'pagerduty', routingKey: 'R0UTINGKEY' })
+  const outcomes = await sink.deliver([messageOf()], never)
+  expect(outcomes).toMatchObject([{ kind: 'rejected' }])
+  expect(JSON.stringify(outcomes)).not.toContain('R0UTINGKEY')
+})
