@@ -13,7 +13,7 @@ export class LogFile {
   readonly #path: string
   #opened: { handle: FileHandle; inode: number; device: number } | undefined
   #current: Current = { bytes: 0, writtenMs: 0 }
-  /** Another file was begun, or this one moved away: an open handle leads elsewhere. */
+  /** A file was made or renamed: its folder is to be synced, too. */
   #folderIsNew = true
 
   constructor(path: string) {

@@ -14,6 +14,8 @@ const NEVER = new AbortController().signal
 /** What a call may take that is not the subject of its check. */
 const CALL_LIMIT_MS = 60_000
 const PATIENCE_MS = 15_000
+/** For sinks that a check left open; whether they close is the subject of others. */
+const CLEAN_UP_MS = 1_000
 const DEFAULT_BATCH = 128
 
 /** A sink type with a target of its own, for one check. */
@@ -83,7 +85,7 @@ export class Bench implements AsyncDisposable {
     await this.target.faults?.restore()
     // A sink that does not close was told already.
     for (const { sink } of this.#opened)
-      await within(CALL_LIMIT_MS, sink.close(), 'close').catch(() => undefined)
+      await within(CLEAN_UP_MS, sink.close(), 'close').catch(() => undefined)
     await this.target.stop()
   }
 }
