@@ -43,9 +43,15 @@ const QUIET = {
   getLevel: () => 'error' as never,
 }
 
+/** It is CommonJS: bundled, it has nothing but a default export. */
+async function loadClient(): Promise<typeof import('@slack/web-api')> {
+  const loaded: object = await import('@slack/web-api')
+  return 'default' in loaded ? (loaded.default as typeof import('@slack/web-api')) : (loaded as never)
+}
+
 /** Loads Slack's client: a configuration without Slack never does. */
 export async function createSlackApi(options: ApiOptions, fetching: Fetching): Promise<SlackApi> {
-  const { WebClient, ErrorCode } = await import('@slack/web-api')
+  const { WebClient, ErrorCode } = await loadClient()
   const clients = new WeakMap<AbortSignal, WebClient>()
 
   /** The client has no signal for a call, so each signal has a client. */

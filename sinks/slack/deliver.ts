@@ -60,13 +60,14 @@ export function createDelivery(
       if (outcome.kind !== 'retry' && outcome.kind !== 'later') continue
       for (const uid of uids) blocked.set(uid, unsent(outcome))
       if (stopped || held) continue
-      stopped = whatFollows(outcome, channel)
+      stopped = whatFollows(outcome, channel, turn)
     }
   }
 
   /** What the rest of the channel's messages get, when one fails so; undefined when they may go on. */
-  function whatFollows(outcome: Outcome, channel: string): Outcome | undefined {
-    if (outcome.kind === 'later') return parts.bucketOf(channel).free() > 0 ? undefined : outcome
+  function whatFollows(outcome: Outcome, channel: string, turn: Turn): Outcome | undefined {
+    if (outcome.kind === 'later')
+      return turn.leftMs() > 0 && parts.bucketOf(channel).free() > 0 ? undefined : outcome
     if (outcome.kind !== 'retry') return undefined
     if (outcome.reason === 'rate-limited') {
       parts.onThrottled()
@@ -81,10 +82,11 @@ export function createDelivery(
     const waitMs = await turn.slot(parts.bucketOf(channel))
     if (waitMs > 0) return { kind: 'later', afterMs: waitMs }
     const messages = members.map(({ message }) => message)
-    const mention = [...new Set(messages.flatMap(({ route }) => route?.mention ?? []))].slice(0, 10)
+    const urgent = messages.filter(({ words }) => words.severity !== 'resolved')
+    const mention = [...new Set(urgent.flatMap(({ route }) => route?.mention ?? []))].slice(0, 10)
     const sent = await poster.post(channel, formatDigest(messages, mention), turn.signal)
     if (sent.kind === 'failed') {
-      whatFollows(sent.outcome, channel)
+      whatFollows(sent.outcome, channel, turn)
       return sent.outcome
     }
     parts.onDigest(members.length)

@@ -15,7 +15,7 @@ import { createTroubles } from './troubles.ts'
 /** Slack's limit of updates is 50 a minute for all of an app's channels. */
 const UPDATES = { perSecond: 50 / 60, burst: 10 }
 const UPDATE_EVERY_MS = 3_000
-/** Beyond the time that opening a thread can take. */
+/** Beyond the time that opening a thread can take: two calls, for a message may need a plainer one. */
 const LOCK_MARGIN_MS = 5_000
 
 /** Tells people in Slack: messages, threads that keep their first message up to date, or digests when there is too much. */
@@ -51,7 +51,7 @@ export default defineSink<SlackConfig, SlackRoute>({
     const updates = createBucket(UPDATES)
     const buckets = createBuckets(config.rate)
     const bucketOf = (channel: string) => buckets.of(channel)
-    const threads = createThreads(context.store, config.threadTtl, config.timeout + LOCK_MARGIN_MS)
+    const threads = createThreads(context.store, config.threadTtl, 2 * config.timeout + LOCK_MARGIN_MS)
     const everyMs = UPDATE_EVERY_MS
     const roots = createRoots({ poster, threads, bucket: updates, log, everyMs })
     const now = () => clock.now()

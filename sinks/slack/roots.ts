@@ -49,6 +49,7 @@ export function createRoots({ poster, threads, bucket, log, everyMs }: RootsPart
   const waiting = new Map<string, Waiting>()
   const writtenMs = new Map<string, number>()
   const stop = new AbortController()
+  let closed = false
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | undefined
 
@@ -64,7 +65,7 @@ export function createRoots({ poster, threads, bucket, log, everyMs }: RootsPart
 
   function arm(): void {
     clearTimeout(timer)
-    if (stop.signal.aborted || running || waiting.size === 0) return
+    if (closed || running || waiting.size === 0) return
     const dueMs = Math.min(...[...waiting.values()].map((it) => it.dueMs))
     timer = setTimeout(run, Math.max(0, dueMs - performance.now()))
     timer.unref()
@@ -79,7 +80,7 @@ export function createRoots({ poster, threads, bucket, log, everyMs }: RootsPart
 
   async function writeDue(): Promise<void> {
     for (const [name, it] of waiting) {
-      if (stop.signal.aborted) return
+      if (closed) return
       if (it.dueMs > performance.now()) continue
       const waitMs = bucket.take()
       if (waitMs > 0) {
@@ -112,7 +113,7 @@ export function createRoots({ poster, threads, bucket, log, everyMs }: RootsPart
   }
 
   function again(it: Waiting, afterMs: number | undefined): void {
-    if (it.tries + 1 >= MOST_TRIES || waiting.has(nameOf(it))) return
+    if (closed || it.tries + 1 >= MOST_TRIES || waiting.has(nameOf(it))) return
     if (afterMs !== undefined) bucket.pause(afterMs)
     put(it, performance.now() + (afterMs ?? AGAIN_MS * 2 ** it.tries), it.tries + 1)
   }
@@ -124,7 +125,7 @@ export function createRoots({ poster, threads, bucket, log, everyMs }: RootsPart
   }
 
   function schedule(update: RootUpdate): void {
-    if (stop.signal.aborted) return
+    if (closed) return
     const last = writtenMs.get(nameOf(update)) ?? performance.now()
     const before = waiting.get(nameOf(update))
     put(update, before?.dueMs ?? Math.max(performance.now(), last + everyMs), 0)
@@ -138,13 +139,14 @@ export function createRoots({ poster, threads, bucket, log, everyMs }: RootsPart
       await write({ ...update, dueMs: 0, tries: 0 }, signal)
     },
     async close() {
-      if (stop.signal.aborted) return
+      if (closed) return
+      closed = true
       clearTimeout(timer)
-      stop.abort()
+      const enough = setTimeout(() => stop.abort(), CLOSE_MS)
       const rest = [...waiting.values()].map((it) => ({ ...it, tries: MOST_TRIES }))
       waiting.clear()
-      const enough = AbortSignal.timeout(CLOSE_MS)
-      await Promise.all([running, ...rest.map((it) => write(it, enough))])
+      await Promise.all([running, ...rest.map((it) => write(it, stop.signal))])
+      clearTimeout(enough)
     },
   }
 }

@@ -92,6 +92,7 @@ export function createTelling(parts: TellingParts): Telling {
   /** Another worker is opening the thread: wait a little for what it hangs on. */
   async function afterAnother(channel: string, unit: Unit, key: string, turn: Turn): Promise<Outcome> {
     for (const ms of LOOK_AGAIN_MS) {
+      if (turn.leftMs() < ms) break
       await sleep(ms, undefined, { signal: turn.signal })
       const opened = await threads.find(key)
       if (opened) return goOn(channel, unit, key, opened, turn)

@@ -7,7 +7,7 @@ import slack from '../../sinks/slack/index.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { startSlack } from '../servers/slack.ts'
 import { optionsOf } from './bed.ts'
-import { never, openSlack, routeOf, tellOf } from './slack-bed.ts'
+import { deliverAll, openSlack, routeOf, tellOf } from './slack-bed.ts'
 
 const TOKEN = 'xoxb-1111111111-fake-token-abcdef'
 
@@ -129,7 +129,7 @@ test('a channel that an object chooses must be on the list', async () => {
     mode: 'message',
   }
   await using sink = await openSlack(fake, options)
-  const outcomes = await sink.deliver([labelled('shop'), labelled(undefined), labelled('a b')], never)
+  const outcomes = await deliverAll(sink, [labelled('shop'), labelled(undefined), labelled('a b')])
   expect(outcomes).toEqual([
     { kind: 'delivered' },
     {
@@ -149,7 +149,7 @@ test('what is not on the list goes to the fallback channel, if there is one', as
     allowChannels: ['team-*'],
     fallbackChannel: '#lost-and-found',
   })
-  expect(await sink.deliver([labelled('general'), labelled('constructor')], never)).toEqual([
+  expect(await deliverAll(sink, [labelled('general'), labelled('constructor')])).toEqual([
     { kind: 'delivered' },
     { kind: 'delivered' },
   ])
@@ -162,7 +162,7 @@ test("a rule's own channel needs no list, unless an object chooses it", async ()
   await using sink = await openSlack(fake)
   const [constant, chosen] = [await routeOf({ channel: '#pay' }), await routeOf({ channel: '#{{ name }}' })]
   expect(
-    await sink.deliver([tellOf({ route: constant }), tellOf({ name: 'pay', route: chosen })], never),
+    await deliverAll(sink, [tellOf({ route: constant }), tellOf({ name: 'pay', route: chosen })]),
   ).toEqual([
     { kind: 'delivered' },
     { kind: 'rejected', reason: 'config', detail: expect.stringContaining('no allowChannels') },

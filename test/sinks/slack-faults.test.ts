@@ -11,7 +11,7 @@ async function outcomeOf(fault: Fault, options: object = {}) {
   await using fake = await startSlack()
   fake.channel('shop')
   fake.fault({ method: 'chat.postMessage', times: 2, ...fault })
-  await using sink = await openSlack(fake, { ...ALONE, timeout: '300ms', ...options })
+  await using sink = await openSlack(fake, { ...ALONE, ...(fault.hang && { timeout: '300ms' }), ...options })
   const [outcome] = await sink.deliver([tellOf()], never)
   return { outcome: outcome as Outcome, fake }
 }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { type Item, unitsOf } from '../../sinks/slack/units.ts'
 import { startSlack } from '../servers/slack.ts'
 import { waitFor } from '../wait-for.ts'
 import { memoryStore } from './bed.ts'
@@ -15,7 +16,7 @@ test('the first change opens a thread, those after it reply, and the first messa
   await using fake = await quick()
   fake.channel('shop')
   const sink = await openSlack(fake, FAST)
-  const outcomes = await sink.deliver([trouble('1'), trouble('2'), trouble('3')], never)
+  const outcomes = await deliverAll(sink, [trouble('1'), trouble('2'), trouble('3')])
   expect(outcomes).toEqual([{ kind: 'delivered' }, { kind: 'delivered' }, { kind: 'delivered' }])
   const [root] = fake.messages
   expect(fake.repliesTo(root!.ts).map((it) => it.text)).toEqual([
@@ -39,7 +40,7 @@ test('an Event lands in the thread of the object it is about', async () => {
     kubeEvent: { reason: 'BackOff' },
     words: { about: { kind: 'Pod', namespace: 'shop', name: 'web' } },
   })
-  await sink.deliver([trouble('1'), event], never)
+  await deliverAll(sink, [trouble('1'), event])
   expect(fake.repliesTo(fake.messages[0]!.ts)).toHaveLength(1)
 })
 
@@ -47,7 +48,7 @@ test('what is resolved turns the first message green, and the next trouble opens
   await using fake = await quick()
   fake.channel('shop')
   await using sink = await openSlack(fake, FAST)
-  await sink.deliver([trouble('1'), solved('2'), trouble('3')], never)
+  await deliverAll(sink, [trouble('1'), solved('2'), trouble('3')])
   const roots = fake.messages.filter((it) => it.threadTs === undefined)
   expect(roots).toHaveLength(2)
   expect(roots[0]?.text).toMatch(/^✅/)
@@ -65,7 +66,7 @@ test('a deleted object ends its thread; an Event that expires does not', async (
     kubeEvent: { reason: 'BackOff' },
   })
   const deleted = trouble('3', { type: 'DELETED' })
-  await sink.deliver([trouble('1'), expired], never)
+  await deliverAll(sink, [trouble('1'), expired])
   expect(fake.messages[0]?.text).toMatch(/^🔴/)
   await sink.deliver([deleted], never)
   expect(fake.messages[0]?.text).toMatch(/^✅/)
@@ -77,7 +78,7 @@ test('what is over before anything was told is told alone and opens no thread', 
   await using fake = await quick()
   fake.channel('shop')
   await using sink = await openSlack(fake, FAST)
-  await sink.deliver([solved('1'), trouble('2')], never)
+  await deliverAll(sink, [solved('1'), trouble('2')])
   expect(fake.messages.map((it) => it.threadTs)).toEqual([undefined, undefined])
 })
 
@@ -123,7 +124,7 @@ test('a thread whose first message was removed begins anew, without an error', a
   await using sink = await openSlack(fake, FAST)
   await sink.deliver([trouble('1')], never)
   fake.remove(fake.messages[0]!.ts)
-  expect(await sink.deliver([trouble('2'), trouble('3')], never)).toEqual([
+  expect(await deliverAll(sink, [trouble('2'), trouble('3')])).toEqual([
     { kind: 'delivered' },
     { kind: 'delivered' },
   ])
@@ -135,7 +136,7 @@ test('a first message that is gone when it is updated is forgotten', async () =>
   fake.channel('shop')
   const store = memoryStore()
   const sink = await openSlack(fake, FAST, { store })
-  await sink.deliver([trouble('1'), trouble('2')], never)
+  await deliverAll(sink, [trouble('1'), trouble('2')])
   fake.fault({ method: 'chat.update', error: 'message_not_found' })
   await sink.close()
   await using next = await openSlack(fake, FAST, { store })
@@ -154,6 +155,19 @@ test('updates of the first message are few, however many changes come', async ()
   await sink.close()
   expect(fake.calls.filter((it) => it.method === 'chat.update')).toHaveLength(1)
   expect(fake.messages[0]?.text).toContain('trouble 29')
+})
+
+test('a process whose state is not the newest leaves the first message alone', async () => {
+  await using fake = await quick()
+  fake.channel('shop')
+  const store = memoryStore()
+  const slow = await openSlack(fake, FAST, { store })
+  await deliverAll(slow, [trouble('1'), trouble('2')])
+  const newer = await openSlack(fake, FAST, { store })
+  await newer.deliver([trouble('3')], never)
+  await newer.close()
+  await slow.close()
+  expect(fake.messages[0]).toMatchObject({ updates: 1, text: expect.stringContaining('trouble 3') })
 })
 
 test('an update that fails for a moment is tried again', async () => {
@@ -244,10 +258,10 @@ test('groupBy of the sink or of the rule says what belongs together; an empty on
   await using sink = await openSlack(fake, { ...FAST, groupBy: '{{ object.metadata.labels.app }}' })
   const labelled = (name: string, app?: string) =>
     tellOf({ name, object: { metadata: { labels: app ? { app } : {} } } })
-  await sink.deliver([labelled('a', 'pay'), labelled('b', 'pay'), labelled('c'), labelled('d')], never)
+  await deliverAll(sink, [labelled('a', 'pay'), labelled('b', 'pay'), labelled('c'), labelled('d')])
   expect(fake.messages.map((it) => it.threadTs !== undefined)).toEqual([false, true, false, false])
   const route = await routeOf({ groupBy: 'one for all' })
-  await sink.deliver([tellOf({ name: 'e', route }), tellOf({ name: 'f', route })], never)
+  await deliverAll(sink, [tellOf({ name: 'e', route }), tellOf({ name: 'f', route })])
   expect(fake.messages.slice(4).map((it) => it.threadTs !== undefined)).toEqual([false, true])
 })
 
@@ -258,10 +272,35 @@ test('a mention calls at the first message and when it gets worse, not for each 
   const route = await routeOf({ mention: ['here', 'U0123456789', 'S0123456789'] })
   const state = (version: string, severity: 'warning' | 'error' | 'resolved') =>
     tellOf({ version, route, words: { severity } })
-  await sink.deliver(
-    [state('1', 'warning'), state('2', 'warning'), state('3', 'error'), state('4', 'resolved')],
-    never,
-  )
+  await deliverAll(sink, [
+    state('1', 'warning'),
+    state('2', 'warning'),
+    state('3', 'error'),
+    state('4', 'resolved'),
+  ])
   const all = ['!here', '@U0123456789', '!subteam^S0123456789']
   expect(fake.messages.map((it) => it.pings)).toEqual([all, [], all, []])
+})
+
+test('a first message that Slack refuses as it is becomes plain, without what it showed before', async () => {
+  await using fake = await quick()
+  fake.channel('shop')
+  await using sink = await openSlack(fake, FAST)
+  await sink.deliver([trouble('1')], never)
+  fake.fault({ method: 'chat.update', error: 'msg_blocks_too_long' })
+  await sink.deliver([solved('2')], never)
+  expect(fake.messages[0]).toMatchObject({ text: expect.stringContaining('all is well'), attachments: [] })
+})
+
+test('states of one group are told at once, but nothing passes an earlier message of its own object', () => {
+  const item = (uid: string, key: string, over = false): Item => {
+    const message = tellOf({ uid })
+    return { place: 0, message, mode: 'update', key, over }
+  }
+  const [a1, b1, a2] = [item('a', 'k1'), item('b', 'k2'), item('a', 'k1')]
+  expect(unitsOf([a1, b1, a2])).toEqual([[a1, a2], [b1]])
+  const moved = item('a', 'k2')
+  expect(unitsOf([a1, moved, a2])).toEqual([[a1], [moved], [a2]])
+  const end = item('a', 'k1', true)
+  expect(unitsOf([a1, end, a2])).toEqual([[a1, end], [a2]])
 })

@@ -1,15 +1,12 @@
 import { expect, test } from 'vitest'
 import { startSlack } from '../servers/slack.ts'
-import { never, openSlack, routeOf, tellOf } from './slack-bed.ts'
+import { deliverAll, never, openSlack, routeOf, tellOf } from './slack-bed.ts'
 
 test('an incoming webhook gets the same message, and each change is one', async () => {
   await using fake = await startSlack()
   fake.channel('shop')
   await using sink = await openSlack(fake, { url: fake.webhookUrl })
-  expect(await sink.deliver([tellOf(), tellOf()], never)).toEqual([
-    { kind: 'delivered' },
-    { kind: 'delivered' },
-  ])
+  expect(await deliverAll(sink, [tellOf(), tellOf()])).toEqual([{ kind: 'delivered' }, { kind: 'delivered' }])
   expect(fake.messages.map((it) => it.threadTs)).toEqual([undefined, undefined])
   expect(fake.messages[0]?.attachments[0].color).toBe('#E01E5A')
 })
