@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { startRedis } from '../servers/redis.ts'
 import type { Result, Row } from './row.ts'
+import { kafkaRow } from './row-kafka.ts'
 import { latencyRow } from './row-latency.ts'
 import { memoryRow } from './row-memory.ts'
 import { redisRow } from './row-redis.ts'
@@ -13,6 +14,7 @@ const ROWS: readonly Row[] = [
   unmatchedRow,
   webhookRow,
   slowWebhookRow,
+  kafkaRow,
   latencyRow,
   memoryRow,
   redisRow,
