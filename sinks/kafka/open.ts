@@ -35,7 +35,14 @@ export function openKafka(config: KafkaConfig, context: SinkContext): Sink<Kafka
     clock,
   })
   const compression = chooseCompression(config.compression)
-  const transmit = createTransmit({ wire, topics, compression, timeoutMs: config.timeout, mask })
+  const transmit = createTransmit({
+    wire,
+    topics,
+    compression,
+    timeoutMs: config.timeout,
+    travelMs: config.connectTimeout,
+    mask,
+  })
   const pipes = createPipes(transmit, LIMITS)
   const deliver = createDeliver({
     config,

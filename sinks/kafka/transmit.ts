@@ -12,6 +12,8 @@ export interface TransmitOptions {
   compression: (bytes: number) => number
   /** How long the brokers may wait for their replicas. */
   timeoutMs: number
+  /** For the way there and back, on top of that. */
+  travelMs: number
   mask: Mask
 }
 
@@ -24,11 +26,16 @@ export interface Target {
 /** Writes a batch to one partition with one request; says what became of it. */
 export type Transmit = (target: Target, records: readonly KafkaRecord[]) => Promise<Verdict>
 
-/** For the way there and back, on top of what the brokers may take. */
-const TRAVEL_MS = 3_000
 const LEADER_NOT_AVAILABLE = 5
 
-export function createTransmit({ wire, topics, compression, timeoutMs, mask }: TransmitOptions): Transmit {
+export function createTransmit({
+  wire,
+  topics,
+  compression,
+  timeoutMs,
+  travelMs,
+  mask,
+}: TransmitOptions): Transmit {
   async function once(target: Target, records: readonly KafkaRecord[]): Promise<Verdict> {
     const { topic, partition, compacted } = target
     let view: TopicView
@@ -48,7 +55,7 @@ export function createTransmit({ wire, topics, compression, timeoutMs, mask }: T
       topicData: [{ topic, partitions: [{ partition, firstSequence: 0, messages: records }] }],
     }
     try {
-      const answer = await wire.produce(leader, request, timeoutMs + TRAVEL_MS)
+      const answer = await wire.produce(leader, request, timeoutMs + travelMs)
       const verdict = verdictOfAnswer(answer, topic, partition)
       if (verdict.kind === 'moved' || verdict.kind === 'failed') topics.forget(topic)
       return verdict

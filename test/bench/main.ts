@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { startRedis } from '../servers/redis.ts'
 import type { Result, Row } from './row.ts'
 import { growthRows } from './row-growth.ts'
+import { kafkaRow } from './row-kafka.ts'
 import { latencyRow } from './row-latency.ts'
 import { memoryRow } from './row-memory.ts'
 import { redisRow } from './row-redis.ts'
@@ -16,6 +17,7 @@ const ROWS: readonly Row[] = [
   webhookRow,
   webhookSinkRow,
   slowWebhookRow,
+  kafkaRow,
   latencyRow,
   memoryRow,
   redisRow,
