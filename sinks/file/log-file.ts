@@ -15,6 +15,7 @@ export class LogFile {
   #current: Current = { bytes: 0, writtenMs: 0 }
   /** A file was made or renamed: its folder is to be synced, too. */
   #folderIsNew = true
+  #movedMs = 0
 
   constructor(path: string) {
     this.#path = path
@@ -74,10 +75,12 @@ export class LogFile {
   /** Gives the file the name of a full one; what comes next begins another. */
   async moveAway(nowMs: number): Promise<string> {
     await this.close()
-    let atMs = nowMs
+    // Names sort in the order of the files, also when several are full within a millisecond or the clock goes back.
+    let atMs = Math.max(nowMs, this.#movedMs + 1)
     while (await isTaken(fullName(this.#path, atMs))) atMs++
     const full = fullName(this.#path, atMs)
     await rename(this.#path, full)
+    this.#movedMs = atMs
     this.#folderIsNew = true
     return full
   }

@@ -119,6 +119,19 @@ test('a file that would grow beyond maxSize is moved away first, and no line is 
   for (const name of names()) expect(readFileSync(join(folder, name)).length).toBeLessThanOrEqual(4_000)
 })
 
+test('names of full files keep their order though the clock stands still or goes back', async () => {
+  const { path, allIds } = room()
+  let nowMs = Date.now()
+  const batch = sampleMessages(30)
+  const options = { path, maxSize: '1KB', maxFiles: 100, fsync: false }
+  await using sink = await openSink(file, options, { clock: { now: () => nowMs } })
+  for (const [i, message] of batch.entries()) {
+    if (i === 15) nowMs -= 60_000
+    await sink.deliver([message], never)
+  }
+  expect(allIds()).toEqual(idsOf(batch))
+})
+
 test('only maxFiles full files are kept, the newest', async () => {
   const { path, names, allIds } = room()
   const batch = sampleMessages(60)
