@@ -101,11 +101,11 @@ export const SlackConfig = Options.superRefine((it, context) => {
     if (it.mode !== undefined && it.mode !== 'message')
       issue(['mode'], 'a webhook can neither thread nor update; a token can')
   } else if (it.token !== undefined && !it.channel)
-    issue(['channel'], 'is missing: the channel to write to, such as "#alerts"')
+    issue([], 'needs a channel to write to, such as channel: "#alerts"')
   if (it.channel && !it.channel.constant && it.allowChannels.length === 0)
     issue(
-      ['allowChannels'],
-      'is missing: list the channels (or globs, "#team-*") that the template in channel may choose',
+      [],
+      'needs allowChannels: the channels (or globs, "#team-*") that the template in channel may choose',
     )
 }).transform(({ mode, ...rest }) => ({
   ...rest,

@@ -41,7 +41,8 @@ export default defineSink<SlackConfig, SlackRoute>({
     const mask = createMask(secretsOf(config))
     const common = { timeoutMs: config.timeout, userAgent: context.userAgent, mask }
     const count = countersOf(context)
-    const posting = { troubles: createTroubles(log, count.troubles), onFallback: count.fallback }
+    const now = () => clock.now()
+    const posting = { troubles: createTroubles(log, now, count.troubles), onFallback: count.fallback }
     const api = config.token
       ? await createSlackApi({ ...common, token: config.token, apiUrl: config.apiUrl }, fetching)
       : undefined
@@ -54,7 +55,6 @@ export default defineSink<SlackConfig, SlackRoute>({
     const threads = createThreads(context.store, config.threadTtl, 2 * config.timeout + LOCK_MARGIN_MS)
     const everyMs = UPDATE_EVERY_MS
     const roots = createRoots({ poster, threads, bucket: updates, log, everyMs })
-    const now = () => clock.now()
     const telling = createTelling({ poster, threads, roots, bucketOf, updates, log, now, everyMs })
     const deliver = createDelivery({
       config,

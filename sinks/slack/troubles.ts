@@ -12,16 +12,19 @@ const FIRST_MS = 60_000
 const LONGEST_MS = 15 * 60_000
 const MANY = 1_000
 
-export function createTroubles(log: Logger, count: (n: number) => void): Troubles {
-  const known = new Map<string, { code: string; waitMs: number }>()
+export function createTroubles(log: Logger, now: () => number, count: (n: number) => void): Troubles {
+  const known = new Map<string, { code: string; waitMs: number; untilMs: number }>()
   return {
     failed(target, code, detail) {
       const before = known.get(target)
       const same = before?.code === code
       if (!same) log.warn({ target, detail }, 'Slack wants something done; what is for there waits')
+      // Others that fail meanwhile say nothing new.
+      const leftMs = same ? Math.min(before.untilMs - now(), before.waitMs) : 0
+      if (leftMs > 0) return Math.ceil(leftMs)
       const waitMs = same ? Math.min(before.waitMs * 2, LONGEST_MS) : FIRST_MS
       if (known.size >= MANY) known.clear()
-      known.set(target, { code, waitMs })
+      known.set(target, { code, waitMs, untilMs: now() + waitMs })
       count(known.size)
       return waitMs
     },

@@ -39,12 +39,12 @@ test('a token and a channel are enough', async () => {
 
 test.each([
   [{}, 'needs a token'],
-  [{ token: TOKEN }, 'channel: is missing'],
+  [{ token: TOKEN }, 'needs a channel to write to'],
   [{ token: 'xapp-1-abc', channel: '#a' }, 'token: is an app-level token; must be the app'],
   [{ token: 'xoxp-1-abcdefgh', channel: '#a' }, 'token: is the token of a user'],
   [{ token: 'secret', channel: '#a' }, 'which begins with xoxb-'],
   [{ token: TOKEN, channel: 'a b' }, 'channel: must be a channel such as "#shop"'],
-  [{ token: TOKEN, channel: '#team-{{ name }}' }, 'allowChannels: is missing: list the channels'],
+  [{ token: TOKEN, channel: '#team-{{ name }}' }, 'needs allowChannels: the channels'],
   [{ token: TOKEN, channel: '#a', allowChannels: ['a b*'] }, 'or a glob such as "#team-*"'],
   [
     { token: TOKEN, channel: '#a', url: 'https://hooks.slack.com/services/T0/B0/x' },

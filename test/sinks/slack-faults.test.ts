@@ -148,11 +148,18 @@ test('an operator is waited for longer and longer, and told once in the log, unt
   const lines: string[] = []
   const keep = (_: object, message: string) => void lines.push(message)
   const log = { debug() {}, info: keep, warn: keep, error: keep }
-  await using sink = await openSlack(fake, { ...ALONE, rate: 50 }, { log })
-  const waits: unknown[] = []
-  for (let i = 0; i < 6; i++) {
+  let nowMs = Date.now()
+  await using sink = await openSlack(fake, { ...ALONE, rate: 50 }, { log, clock: { now: () => nowMs } })
+  const fail = async () => {
     const [outcome] = await sink.deliver([tellOf()], never)
-    waits.push((outcome as { afterMs?: number }).afterMs)
+    return (outcome as { afterMs: number }).afterMs
+  }
+  const waits: number[] = []
+  for (let i = 0; i < 6; i++) {
+    waits.push(await fail())
+    nowMs += 1_000
+    expect(await fail()).toBe((waits.at(-1) as number) - 1_000)
+    nowMs += waits.at(-1) as number
   }
   expect(waits).toEqual([60_000, 120_000, 240_000, 480_000, 900_000, 900_000])
   expect(lines).toEqual(['Slack wants something done; what is for there waits'])
