@@ -56,6 +56,8 @@ export interface FakeSlack extends AsyncDisposable {
   readonly scopes: Set<string>
   channel(name: string, parts?: Partial<Channel>): Channel
   fault(fault: Fault): void
+  /** Ends all faults; calls that hang are cut. */
+  mend(): void
   /** What replies to a message. */
   repliesTo(ts: string): Posted[]
   /** Takes a message away, as a user may. */
@@ -214,6 +216,11 @@ export async function startSlack(options: SlackOptions = {}): Promise<FakeSlack>
     tellScopes: true,
     channel: workspace.channel,
     fault: (fault) => void faults.push({ ...fault }),
+    mend() {
+      faults.splice(0)
+      for (const response of hanging) response.destroy()
+      hanging.clear()
+    },
     repliesTo: (ts) => workspace.messages.filter((it) => it.threadTs === ts),
     remove(ts) {
       const at = workspace.messages.findIndex((it) => it.ts === ts)

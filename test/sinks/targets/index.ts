@@ -1,8 +1,12 @@
 import file from '../../../sinks/file/index.ts'
+import kafka from '../../../sinks/kafka/index.ts'
+import slack from '../../../sinks/slack/index.ts'
 import webhook from '../../../sinks/webhook/index.ts'
 import type { SinkType } from '../../../src/sink/index.ts'
 import type { Setup } from '../../../src/sink/testkit/index.ts'
 import { fileSetup } from './file.ts'
+import { kafkaSetup } from './kafka.ts'
+import { slackSetup } from './slack.ts'
 import { stdoutUnderTest } from './stdout.ts'
 import { webhookSetup } from './webhook.ts'
 
@@ -15,6 +19,8 @@ export interface SinkUnderTest {
 /** The built-in sinks: a line for each. */
 export const sinksUnderTest: readonly SinkUnderTest[] = [
   { type: file as SinkType, setup: fileSetup },
+  { type: kafka as SinkType, setup: kafkaSetup },
+  { type: slack as SinkType, setup: slackSetup },
   stdoutUnderTest(),
   { type: webhook as SinkType, setup: webhookSetup },
 ]
