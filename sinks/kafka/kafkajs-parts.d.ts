@@ -28,6 +28,10 @@ declare module 'kafkajs/src/loggers/index.js' {
   }
   export default loggers
 }
+declare module 'kafkajs/src/protocol/recordBatch/crc32C/index.js' {
+  const crc32c: (bytes: { buffer: Buffer }['buffer']) => number
+  export default crc32c
+}
 declare module 'kafkajs/package.json' {
   const manifest: { version: string }
   export default manifest

@@ -5,6 +5,7 @@ import Broker from 'kafkajs/src/broker/index.js'
 import loggers from 'kafkajs/src/loggers/index.js'
 import ConnectionPool from 'kafkajs/src/network/connectionPool.js'
 import RequestQueue from 'kafkajs/src/network/requestQueue/index.js'
+import crc32c from 'kafkajs/src/protocol/recordBatch/crc32C/index.js'
 import apiKeys from 'kafkajs/src/protocol/requests/apiKeys.js'
 import protocol from 'kafkajs/src/protocol/requests/index.js'
 
@@ -42,8 +43,15 @@ export interface DescribeConfigsAnswer {
   }[]
 }
 
+/** What kafkajs puts behind a request's head. */
+export interface EncodedRequest {
+  /** Looked at only to see whether it is an encoder. */
+  buf: Buffer
+  buffer: Buffer
+}
+
 export interface Protocol {
-  request: { apiVersion: number; encode(): Promise<unknown> }
+  request: { apiVersion: number; encode(): Promise<EncodedRequest> }
   response: { decode(bytes: Buffer): Promise<unknown>; parse(answer: unknown): Promise<unknown> }
 }
 
@@ -81,9 +89,9 @@ export interface LogEntry {
   log: { message: string } & Record<string, unknown>
 }
 
-export { apiKeys, Broker, ConnectionPool, loggers }
+export { apiKeys, Broker, ConnectionPool, crc32c, loggers }
 export const requests = protocol.requests
-export const { CompressionTypes, CompressionCodecs } = kafkajs
+export const { CompressionTypes } = kafkajs
 
 const partition = kafkajs.Partitioners.DefaultPartitioner()
 
@@ -122,6 +130,7 @@ export function prepareKafkajs(): void {
     typeof prototype.rejectAll === 'function' &&
     typeof Broker === 'function' &&
     typeof ConnectionPool === 'function' &&
+    typeof crc32c === 'function' &&
     ['Produce', 'Metadata', 'CreateTopics', 'DescribeConfigs'].every((it) => it in requests && it in apiKeys)
   if (!whole)
     throw new Error(

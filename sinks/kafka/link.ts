@@ -3,7 +3,7 @@ import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import { createSlots } from '../../src/sink/index.ts'
 import { type Address, shownAddress } from './address.ts'
 import { OutOfTime, RequestFault, Throttled } from './faults.ts'
-import { apiKeys, Broker, ConnectionPool, requests } from './kafkajs.ts'
+import { apiKeys, Broker, ConnectionPool, type EncodedRequest, requests } from './kafkajs.ts'
 
 export interface LinkOptions {
   clientId: string
@@ -20,14 +20,20 @@ export interface Link {
   readonly address: Address
   readonly connected: boolean
   /** Answers as the broker did, whatever error codes are in it. Throws a RequestFault, or Throttled before it is sent. */
-  ask<T>(api: string, options: object, limitMs: number): Promise<T>
+  ask<T>(api: string, options: object, limitMs: number, encode?: Encode): Promise<T>
   /** Ends after what is under way. */
   close(): Promise<void>
 }
 
+/** Makes the body of a request, instead of kafkajs. */
+export type Encode = () => Promise<EncodedRequest>
+
 const KEEP_ALIVE_MS = 30_000
 /** A shorter throttling is waited for. */
 const THROTTLE_WAIT_MS = 1_000
+/** From Kafka 0.11 on; before, records had no headers. */
+const LEAST_PRODUCE = 3
+const TOO_OLD = new Error('it is older than Kafka 0.11, whose records have no headers')
 const never = new AbortController().signal
 
 export function openLink(address: Address, options: LinkOptions, onGone: () => void): Link {
@@ -95,10 +101,11 @@ export function openLink(address: Address, options: LinkOptions, onGone: () => v
     }
   }
 
-  async function ask<T>(api: string, args: object, limitMs: number): Promise<T> {
+  async function ask<T>(api: string, args: object, limitMs: number, encode?: Encode): Promise<T> {
     await connected()
     const { request, response } = broker.lookupRequest(apiKeys[api] as number, requests[api])(args)
-    const encoded = await request.encode()
+    if (encode && request.apiVersion < LEAST_PRODUCE) throw new RequestFault(shown, false, TOO_OLD)
+    const encoded = await (encode ?? request.encode)()
     return turns.run(async () => {
       if (gone || !broker.isConnected())
         throw new RequestFault(shown, false, gone ?? new Error('the connection was lost'))

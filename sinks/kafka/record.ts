@@ -2,20 +2,21 @@ import type { Message } from '../../src/sink/index.ts'
 import type { Addressed } from './addressed.ts'
 import type { KafkaRoute } from './config.ts'
 import { headersOf, openEnvelope } from './envelope.ts'
+import { encodeHeaders } from './produce-request.ts'
 
 /** What is written to a partition. */
 export interface KafkaRecord {
   readonly key: Buffer
   /** null is a tombstone. */
   readonly value: Buffer | null
-  readonly headers: Readonly<Record<string, string>>
+  /** Encoded. */
+  readonly headers: Buffer
   /** What it takes of a batch, uncompressed, at most. */
   readonly bytes: number
 }
 
-/** Lengths, offset and timestamp of a record, and the lengths of a header, at most. */
+/** Lengths, offset and timestamp of a record, at most. */
 const RECORD_OVERHEAD = 40
-const HEADER_OVERHEAD = 10
 
 /** A message as a record. */
 export function recordOf(message: Message<KafkaRoute>, { key, state, format }: Addressed): KafkaRecord {
@@ -29,10 +30,9 @@ export function recordOf(message: Message<KafkaRoute>, { key, state, format }: A
   return sized(key, message.event.type === 'DELETED' ? null : message.objectJson, headers)
 }
 
-function sized(key: string, value: Buffer | null, headers: Record<string, string>): KafkaRecord {
+function sized(key: string, value: Buffer | null, attributes: Record<string, string>): KafkaRecord {
   const keyBytes = Buffer.from(key)
-  let bytes = RECORD_OVERHEAD + keyBytes.length + (value?.length ?? 0)
-  for (const [name, text] of Object.entries(headers))
-    bytes += HEADER_OVERHEAD + name.length + Buffer.byteLength(text)
+  const headers = encodeHeaders(attributes)
+  const bytes = RECORD_OVERHEAD + keyBytes.length + (value?.length ?? 0) + headers.length
   return { key: keyBytes, value, headers, bytes }
 }

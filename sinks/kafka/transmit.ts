@@ -2,6 +2,7 @@ import type { Mask } from '../../src/sink/index.ts'
 import { verdictOfAnswer } from './acknowledgement.ts'
 import { type Verdict, verdictOfCode } from './codes.ts'
 import { outcomeOfFault, RequestFault, Throttled } from './faults.ts'
+import type { Compression } from './produce-request.ts'
 import type { KafkaRecord } from './record.ts'
 import { TopicFault, type Topics, type TopicView } from './topics.ts'
 import type { Wire } from './wire.ts'
@@ -9,7 +10,7 @@ import type { Wire } from './wire.ts'
 export interface TransmitOptions {
   wire: Wire
   topics: Topics
-  compression: (bytes: number) => number
+  compression: (bytes: number) => Compression | undefined
   /** How long the brokers may wait for their replicas. */
   timeoutMs: number
   /** For the way there and back, on top of that. */
@@ -48,12 +49,7 @@ export function createTransmit({
     const leader = view.leaders[partition] ?? -1
     if (leader < 0) return verdictOfCode(LEADER_NOT_AVAILABLE, `topic "${topic}", partition ${partition}`)
     const bytes = records.reduce((sum, it) => sum + it.bytes, 0)
-    const request = {
-      acks: -1,
-      timeout: timeoutMs,
-      compression: compression(bytes),
-      topicData: [{ topic, partitions: [{ partition, firstSequence: 0, messages: records }] }],
-    }
+    const request = { topic, partition, timeoutMs, records, compression: compression(bytes) }
     try {
       const answer = await wire.produce(leader, request, timeoutMs + travelMs)
       const verdict = verdictOfAnswer(answer, topic, partition)

@@ -2,6 +2,7 @@ import { type Address, shownAddress } from './address.ts'
 import { isAuthentication, rootCause } from './faults.ts'
 import type { CreateTopicsAnswer, DescribeConfigsAnswer, MetadataAnswer, ProduceAnswer } from './kafkajs.ts'
 import { type Link, type LinkOptions, openLink } from './link.ts'
+import { encodeProduce, type ProduceRequest } from './produce-request.ts'
 
 export interface WireOptions extends LinkOptions {
   /** Where to ask first. */
@@ -12,7 +13,7 @@ export interface WireOptions extends LinkOptions {
 export interface Wire {
   /** Asks any broker about topics; their errors stand in the answer. */
   metadata(topics: readonly string[]): Promise<MetadataAnswer>
-  produce(leader: number, request: object, limitMs: number): Promise<ProduceAnswer>
+  produce(leader: number, request: ProduceRequest, limitMs: number): Promise<ProduceAnswer>
   createTopics(request: object, limitMs: number): Promise<CreateTopicsAnswer>
   describeConfigs(request: object): Promise<DescribeConfigsAnswer>
   close(): Promise<void>
@@ -88,7 +89,9 @@ export function createWire(options: WireOptions): Wire {
       return answer
     },
     async produce(leader, request, limitMs) {
-      return linkTo(addressOfNode(leader)).ask('Produce', request, limitMs)
+      return linkTo(addressOfNode(leader)).ask('Produce', {}, limitMs, () =>
+        encodeProduce(request, Date.now()),
+      )
     },
     async createTopics(request, limitMs) {
       return linkTo(addressOfNode(controller)).ask('CreateTopics', request, limitMs)

@@ -43,6 +43,8 @@ export interface FakeCluster extends AsyncDisposable {
   readonly metadataRequests: number
   /** Decides about every batch that comes from now on. */
   onProduce(decide: (batch: Produced, n: number) => Fate | undefined): void
+  /** Forgets what came, so that memory shows what others keep. */
+  forget(): void
   /** Ends one node: its connections and its port. */
   end(node: number): Promise<void>
 }
@@ -164,6 +166,10 @@ export async function startFakeCluster(leaders: Record<string, number[]>, nodes 
     told: undefined,
     log,
     produced,
+    forget() {
+      log.length = 0
+      produced.length = 0
+    },
     get metadataRequests() {
       return metadataRequests
     },

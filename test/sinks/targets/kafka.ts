@@ -10,7 +10,6 @@ export const kafkaSetup: Setup = {
   },
   async start() {
     const cluster = await startFakeCluster({ events: [0, 0, 0] })
-    let forgotten = 0
     return {
       options: {
         brokers: cluster.brokers,
@@ -20,18 +19,18 @@ export const kafkaSetup: Setup = {
         timeout: '2s',
       },
       received: () =>
-        cluster.produced
-          .slice(forgotten)
-          .flatMap(({ records }) => records.flatMap(({ value }) => idsIn(value ?? '').slice(0, 1))),
+        cluster.produced.flatMap(({ records }) =>
+          records.flatMap(({ value }) => idsIn(value ?? '').slice(0, 1)),
+        ),
       faults: {
         refuse: () => cluster.onProduce(() => ({ append: false, code: NOT_ENOUGH_REPLICAS })),
         hang: () => cluster.onProduce(() => ({ append: true, answer: 'none' })),
         restore: () => cluster.onProduce(() => undefined),
       },
-      forget() {
-        forgotten = cluster.produced.length
+      forget: cluster.forget,
+      async stop() {
+        await cluster[Symbol.asyncDispose]()
       },
-      stop: () => cluster[Symbol.asyncDispose](),
     }
   },
 }

@@ -1,0 +1,114 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { builtInSinks } from '../../../sinks/index.ts'
+import { addressed, laneOf } from '../../../sinks/kafka/addressed.ts'
+import { KafkaConfig, KafkaRoute } from '../../../sinks/kafka/config.ts'
+import { outcomeOfFault, rootCause } from '../../../sinks/kafka/faults.ts'
+import { partitionOf } from '../../../sinks/kafka/kafkajs.ts'
+import { loadConfig } from '../../../src/config/load.ts'
+import { message, type Options } from './bed.ts'
+
+const brokers = ['kafka:9092']
+const configOf = (options: Partial<Options> = {}) =>
+  KafkaConfig.parse({ brokers, topic: 'events', ...options })
+const problemsOf = (options: object) =>
+  KafkaConfig.safeParse({ brokers, topic: 'events', ...options }).error?.issues.map(
+    ({ message }) => message,
+  ) ?? []
+
+test("the README's first example is a configuration", async () => {
+  const readme = readFileSync(new URL('../../../sinks/kafka/README.md', import.meta.url), 'utf8')
+  const sinks = /```yaml\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''
+  const text = `cluster: prod\nwatch: [{ kind: Pod }]\n${sinks}rules: [{ name: all, to: [bus] }]\n`
+  const loaded = await loadConfig({
+    file: 'kubeherald.yaml',
+    text,
+    env: { KAFKA_PASSWORD: 'secret' },
+    readFile: () => '-----BEGIN CERTIFICATE-----',
+    sinkTypes: builtInSinks,
+  } as never)
+  expect(loaded).toMatchObject({ ok: true })
+})
+
+test.each<[object, string]>([
+  [{ brokers: ['kafka'] }, 'must be host:port, such as kafka:9092'],
+  [{ topic: 'a b' }, 'is no topic name: it has other characters'],
+  [{ state: true, format: 'structured' }, 'structured cannot be used with state: true'],
+  [{ compression: 'snappy' }, 'snappy is not supported; gzip'],
+  [{ timeout: '40s' }, 'must be a duration from 100ms to 25s'],
+  [{ tls: { ca: '/etc/ca.pem' } }, 'must be PEM text'],
+  [{ tls: { cert: '-----BEGIN X' } }, 'cert and key belong together'],
+  [{ sasl: { mechanism: 'oauthbearer' } }, 'needs either token, or tokenUrl'],
+])('%j is told what is wrong', (options, problem) => {
+  expect(problemsOf(options)).toEqual([expect.stringContaining(problem)])
+})
+
+test('a topic or key that cannot be, made from an object, is refused with what it was', () => {
+  const of = (options: Partial<Options>, object: object) => addressed(message({ object }), configOf(options))
+  expect(of({ topic: 'k8s.{{ object.label }}' }, { label: 'a/b\u0000' })).toEqual({
+    kind: 'rejected',
+    reason: 'config',
+    detail: expect.stringContaining('"k8s.a/b\\u0000" is no topic name'),
+  })
+  expect(of({ topic: '{{ object.label }}' }, {})).toMatchObject({ kind: 'rejected', reason: 'config' })
+  expect(of({ key: '{{ object.label }}' }, {})).toMatchObject({ kind: 'rejected', reason: 'config' })
+})
+
+test('a huge key is bounded, and keys that differ at their end stay different', () => {
+  const keyOf = (label: string) => {
+    const place = addressed(message({ object: { label } }), configOf({ key: '{{ object.label }}' }))
+    return 'key' in place ? place.key : ''
+  }
+  expect(Buffer.byteLength(keyOf('é'.repeat(100_000)))).toBeLessThanOrEqual(512)
+  expect(keyOf('x'.repeat(600))).toBe(keyOf('x'.repeat(600)))
+  expect(keyOf(`${'x'.repeat(600)}a`)).not.toBe(keyOf(`${'x'.repeat(600)}b`))
+})
+
+test('without topic anywhere, deliveries wait for the configuration', () => {
+  expect(addressed(message(), KafkaConfig.parse({ brokers }))).toMatchObject({
+    kind: 'retry',
+    reason: 'config',
+    scope: 'target',
+  })
+})
+
+test('lanes are by topic and key: one key, one lane, also for an object that was created anew', () => {
+  const config = configOf({ state: true, key: '{{ namespace }}/{{ name }}' })
+  expect(laneOf(message({ uid: 'first' }), config)).toBe(laneOf(message({ uid: 'second' }), config))
+  expect(laneOf(message({ route: { topic: 'other' } }), config)).toMatch(/^other\.\d+$/)
+  const lanes = Array.from({ length: 200 }, (_, i) => laneOf(message({ name: `n-${i}` }), config))
+  expect(new Set(lanes).size).toBe(16)
+})
+
+test('a route is complete when it is empty', () => {
+  expect(KafkaRoute.parse({})).toEqual({})
+})
+
+/** From the tests of Kafka's own Utils.murmur2. */
+test.each<[string, number]>([
+  ['21', -973932308],
+  ['foobar', -790332482],
+  ['a-little-bit-long-string', -985981536],
+  ['a-little-bit-longer-string', -1486304829],
+  ['lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8', -58897971],
+])('the partition of %s follows from its murmur2, %i', (key, hash) => {
+  for (const partitions of [1, 3, 7, 100])
+    expect(partitionOf(Buffer.from(key), partitions)).toBe((hash & 0x7fffffff) % partitions)
+})
+
+test('what kafkajs calls not retriable is judged by its root: a broker that is down is an outage', () => {
+  const root = Object.assign(new Error('connect ECONNREFUSED'), {
+    name: 'KafkaJSConnectionError',
+    retriable: true,
+  })
+  const lie = Object.assign(new Error('x', { cause: new Error('y', { cause: root }) }), {
+    name: 'KafkaJSNonRetriableError',
+    retriable: false,
+  })
+  expect(rootCause(lie)).toBe(root)
+  expect(outcomeOfFault(lie, (text) => text)).toMatchObject({
+    kind: 'retry',
+    reason: 'network',
+    scope: 'sink',
+  })
+})
