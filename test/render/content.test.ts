@@ -173,5 +173,5 @@ test('a delivery of a rule that is gone is told by its sink', () => {
   const sinks = [{ name: 's', messages: MessageTemplates.parse('{{ rule }}') }]
   const contents = createContents({ rules: [], sinks }, () => markup)
   expect(contents(subjectOf({ rule: 'gone' }), 's').title).toBe('gone')
-  expect(contents(subjectOf({ rule: 'gone' }), 'other').title).toBe('Pod shop/web changed')
+  expect(contents(subjectOf({ rule: 'gone' }), 'other').title).toBe('Pod shop/web is starting on node node-1')
 })

@@ -9,7 +9,7 @@ test.each([
     'web web',
   ],
   ['{{ owner.kind }} {{ owner.name }}', 'ReplicaSet web-5d4f'],
-  ['{{ message.title }}', 'Pod shop/web changed'],
+  ['{{ message.title }}', 'Pod shop/web is starting on node node-1'],
   ['{{ about | kubectl }}', 'kubectl -n shop describe pod web'],
   ['{{ object.spec.priority }}{{ object.spec.flag }}', '0false'],
   ['{% for it in object.spec.containers %}{{ forloop.index }}{{ it.name }} {% endfor %}', '1a 2b '],
