@@ -1,41 +1,30 @@
-import { type EventHeader, type Message, printable } from '../../src/sink/index.ts'
+import { type Content, type Message, printable, type Severity } from '../../src/sink/index.ts'
 
-const COLOURS = { ADDED: 32, MODIFIED: 36, DELETED: 31, Warning: 33, Normal: 34 } as const
-const MAX_MESSAGE = 160
+const COLOURS: Readonly<Record<Severity, number>> = { error: 31, warning: 33, info: 36, resolved: 32 }
+const MAX_TITLE = 240
+const MAX_QUOTE = 160
 
-/** A line for people: when, what, which object, and for Events what they say. */
-export function textLine({ event, rule }: Message, colour: boolean): string {
-  const word = printable(wordOf(event))
-  const painted = paint(word.padEnd(8), COLOURS[word as keyof typeof COLOURS], colour)
-  const about = event.event?.regarding
-  const object = about
-    ? `${about.kind ?? '?'} ${nameOf(about.namespace, about.name)}`
-    : `${event.kind} ${nameOf(event.namespace, event.name)}`
-  const said = event.event
-    ? `  ${event.event.reason}: ${shorten(event.event.message)}${times(event.event.count)}`
-    : ''
-  const line = `${printable(event.time.slice(11, 19))}  ${painted}  ${printable(object)}${printable(said)}`
+/** A line for people: when, how bad, what happened, why or what was said, and by which rule. Throws a TemplateFault. */
+export function textLine({ event, rule, content }: Message, colour: boolean): string {
+  const { severity, title } = content
+  const word = paint(severity.padEnd(8), COLOURS[severity], colour)
+  const said = afterTitle(content)
+  const more = said === '' ? '' : `  ${paint(printable(shorten(said, MAX_QUOTE)), 90, colour)}`
+  const what = printable(shorten(title, MAX_TITLE))
   const origin = printable(`[${rule}${event.synthesized ? ', synthesized' : ''}]`)
-  return `${line}  ${paint(origin, 90, colour)}\n`
+  return `${printable(event.time.slice(11, 19))}  ${word}  ${what}${more}  ${paint(origin, 90, colour)}\n`
 }
 
-/** Events tell Normal or Warning; that they were added or modified says little. */
-function wordOf({ type, event }: EventHeader): string {
-  return event && type !== 'DELETED' ? event.type || type : type
+/** What the title does not say already. */
+function afterTitle({ title, text, quote }: Content): string {
+  if (text !== '') return text
+  return title.includes(quote) ? '' : quote
 }
 
-function nameOf(namespace: string | undefined, name: string | undefined): string {
-  return namespace ? `${namespace}/${name ?? '?'}` : (name ?? '?')
+function shorten(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text
 }
 
-function times(count: number): string {
-  return count > 1 ? ` (×${count})` : ''
-}
-
-function shorten(text: string): string {
-  return text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE - 1)}…` : text
-}
-
-function paint(text: string, code: number | undefined, colour: boolean): string {
-  return colour && code !== undefined ? `\u001b[${code}m${text}\u001b[0m` : text
+function paint(text: string, code: number, colour: boolean): string {
+  return colour ? `\u001b[${code}m${text}\u001b[0m` : text
 }

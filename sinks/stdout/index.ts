@@ -1,4 +1,4 @@
-import { defineSink, type Message, type Outcome } from '../../src/sink/index.ts'
+import { defineSink, type Message, type Outcome, renderFault } from '../../src/sink/index.ts'
 import { StdoutConfig } from './config.ts'
 import { textLine } from './format.ts'
 
@@ -9,6 +9,7 @@ export default defineSink<StdoutConfig>({
   config: StdoutConfig,
   // One lane: lines come out in the order in which they happened.
   lane: () => '0',
+  tellsChanges: ({ format }) => isText(process.stdout, format),
   open: ({ format }) => openOutput(process.stdout, format),
 })
 
@@ -19,9 +20,13 @@ interface Write {
   taken: Promise<Error | undefined>
 }
 
+function isText({ isTTY }: NodeJS.WriteStream, format: StdoutConfig['format']): boolean {
+  return format === 'text' || (format === 'auto' && isTTY === true)
+}
+
 /** Writes to a stream; a delivery counts when the stream has taken it. */
 export function openOutput(output: NodeJS.WriteStream, format: StdoutConfig['format']) {
-  const text = format === 'text' || (format === 'auto' && output.isTTY === true)
+  const text = isText(output, format)
   const colour = output.isTTY === true && !process.env['NO_COLOR']
   let broken: Error | undefined
   let closed = false
@@ -31,11 +36,20 @@ export function openOutput(output: NodeJS.WriteStream, format: StdoutConfig['for
     broken = error
   })
 
-  function write(messages: readonly Message[]): Write {
-    const lines = messages.map((it) => (text ? textLine(it, colour) : `${it.cloudEvent.toString()}\n`))
+  function lineOf(message: Message): string | Outcome {
+    try {
+      return text ? textLine(message, colour) : `${message.cloudEvent.toString()}\n`
+    } catch (error) {
+      const fault = renderFault(error)
+      if (fault) return fault
+      throw error
+    }
+  }
+
+  function write(lines: ReadonlyMap<string, string>): Write {
     const { promise, resolve } = Promise.withResolvers<Error | undefined>()
-    output.write(lines.join(''), (error) => resolve(error ?? undefined))
-    return { ids: new Set(messages.map(({ id }) => id)), taken: promise }
+    output.write([...lines.values()].join(''), (error) => resolve(error ?? undefined))
+    return { ids: new Set(lines.keys()), taken: promise }
   }
 
   /** Waits until the stream has taken it; gives what to answer otherwise. */
@@ -52,11 +66,16 @@ export function openOutput(output: NodeJS.WriteStream, format: StdoutConfig['for
     const earlier = unanswered
     const fault = broken ? gone(broken) : earlier && (await settle(earlier, signal))
     if (fault) return batch.map(({ id }) => (earlier?.ids.has(id) ? { ...fault, ambiguous: true } : fault))
-    const rest = batch.filter(({ id }) => !earlier?.ids.has(id))
-    if (rest.length === 0) return batch.map(() => DELIVERED)
-    const failure = signal.aborted ? STALLED : maybe(await settle(write(rest), signal))
-    const failed = new Set(failure ? rest : [])
-    return batch.map((it) => (failure && failed.has(it) ? failure : DELIVERED))
+    const lines = new Map<string, string>()
+    const faults = new Map<string, Outcome>()
+    for (const message of batch) {
+      const line = earlier?.ids.has(message.id) ? undefined : lineOf(message)
+      if (typeof line === 'string') lines.set(message.id, line)
+      else if (line) faults.set(message.id, line)
+    }
+    const isSent = lines.size > 0 && !signal.aborted
+    const failure = isSent ? maybe(await settle(write(lines), signal)) : signal.aborted ? STALLED : undefined
+    return batch.map(({ id }) => faults.get(id) ?? (failure && lines.has(id) ? failure : DELIVERED))
   }
 
   return {

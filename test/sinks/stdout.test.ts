@@ -2,7 +2,7 @@ import { PassThrough, Writable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { textLine } from '../../sinks/stdout/format.ts'
 import { openOutput } from '../../sinks/stdout/index.ts'
-import type { EventHeader, Message } from '../../src/sink/index.ts'
+import { type EventHeader, type Message, TemplateFault } from '../../src/sink/index.ts'
 import { messageOf } from './bed.ts'
 
 function message(event: Partial<EventHeader> = {}): Message {
@@ -26,21 +26,40 @@ test('not on a terminal: a CloudEvent a line', async () => {
   expect(lines).toMatchObject([{ specversion: '1.0', name: 'web' }, { name: 'other' }])
 })
 
-test('for people: when, what and which object', () => {
-  expect(textLine(message(), false)).toBe('15:06:40  ADDED     ConfigMap default/web  [all]\n')
+test('for people: when, how bad, and what happened', () => {
+  expect(textLine(message(), false)).toBe('15:06:40  info      ConfigMap default/web was created  [all]\n')
 })
 
-test('an Event tells what it says, about what, and how often', () => {
+test('an Event tells what happened to what it is about, how often, and what it says', () => {
   const event = {
     type: 'Warning',
     reason: 'BackOff',
-    message: 'Back-off',
+    message: 'Back-off restarting failed container app',
     count: 3,
     regarding: { kind: 'Pod', namespace: 'shop', name: 'web-1' },
   }
-  expect(textLine(message({ kind: 'Event', event }), false)).toBe(
-    '15:06:40  Warning   Pod shop/web-1  BackOff: Back-off (×3)  [all]\n',
+  expect(textLine(message({ kind: 'Event', apiVersion: 'v1', event }), false)).toBe(
+    '15:06:40  error     Pod shop/web-1 is crash-looping, 3rd back-off  Back-off restarting failed container app  [all]\n',
   )
+})
+
+test('what a rule says in its message is what is printed', async () => {
+  const stream = new PassThrough()
+  const own = { ...message(), id: 'own', rule: 'r', event: message().event } as Message
+  const content = { ...message().content, title: 'as the rule says' }
+  const failing = { ...own, id: 'failing' } as Message
+  Object.defineProperty(own, 'content', { value: content })
+  Object.defineProperty(failing, 'content', {
+    get() {
+      throw new TemplateFault('kubeherald.yaml:3:5: too much work')
+    },
+  })
+  const sink = openOutput(outputOf(stream), 'text')
+  expect(await sink.deliver([own, failing], never)).toEqual([
+    { kind: 'delivered' },
+    { kind: 'rejected', reason: 'render', detail: 'kubeherald.yaml:3:5: too much work' },
+  ])
+  expect(String(stream.read())).toBe('15:06:40  info      as the rule says  [r]\n')
 })
 
 test('object data cannot colour the terminal or move its cursor', () => {
