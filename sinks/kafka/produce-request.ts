@@ -1,5 +1,6 @@
 import { crc32c, type EncodedRequest } from './kafkajs.ts'
 import type { KafkaRecord } from './record.ts'
+import { varintSize, writeVarint } from './varint.ts'
 
 export interface ProduceRequest {
   topic: string
@@ -72,7 +73,7 @@ function encodeRecords(records: readonly KafkaRecord[]): Buffer {
   const buffer = Buffer.allocUnsafe(records.reduce((sum, it) => sum + it.bytes, 0))
   let at = 0
   for (const [i, { key, value, headers }] of records.entries()) {
-    const size = 2 + sizeOf(i) + sized(key.length) + (value ? sized(value.length) : 1) + headers.length
+    const size = 2 + varintSize(i) + sized(key.length) + (value ? sized(value.length) : 1) + headers.length
     at = writeVarint(buffer, size, at)
     at = buffer.writeInt16BE(0, at)
     at = writeVarint(buffer, i, at)
@@ -85,34 +86,6 @@ function encodeRecords(records: readonly KafkaRecord[]): Buffer {
   return buffer.subarray(0, at)
 }
 
-/** Headers as they stand at the end of a record. */
-export function encodeHeaders(headers: Readonly<Record<string, string>>): Buffer {
-  const entries = Object.entries(headers)
-  const buffer = Buffer.allocUnsafe(
-    entries.reduce((sum, [name, text]) => sum + 10 + 3 * (name.length + text.length), 5),
-  )
-  let at = writeVarint(buffer, entries.length, 0)
-  for (const text of entries.flat()) {
-    at = writeVarint(buffer, Buffer.byteLength(text), at)
-    at += buffer.write(text, at)
-  }
-  return buffer.subarray(0, at)
-}
-
-/** Zigzag, as in Protocol Buffers: small numbers are short, negative ones too. */
-function writeVarint(buffer: Buffer, value: number, at: number): number {
-  let rest = ((value << 1) ^ (value >> 31)) >>> 0
-  for (; rest > 127; rest >>>= 7) buffer[at++] = (rest & 127) | 128
-  buffer[at] = rest
-  return at + 1
-}
-
-function sizeOf(value: number): number {
-  let bytes = 1
-  for (let rest = (value << 1) >>> 0; rest > 127; rest >>>= 7) bytes++
-  return bytes
-}
-
 function sized(length: number): number {
-  return sizeOf(length) + length
+  return varintSize(length) + length
 }

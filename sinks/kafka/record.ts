@@ -2,7 +2,7 @@ import type { Message } from '../../src/sink/index.ts'
 import type { Addressed } from './addressed.ts'
 import type { KafkaRoute } from './config.ts'
 import { headersOf, openEnvelope } from './envelope.ts'
-import { encodeHeaders } from './produce-request.ts'
+import { encodeHeaders } from './record-headers.ts'
 
 /** What is written to a partition. */
 export interface KafkaRecord {
