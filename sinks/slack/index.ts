@@ -1,5 +1,6 @@
 import { createMask, defineSink, type SinkContext } from '../../src/sink/index.ts'
 import { createBucket, createBuckets } from './bucket.ts'
+import { checkRoute } from './check-route.ts'
 import { createSlackApi } from './client.ts'
 import { SlackConfig, SlackRoute } from './config.ts'
 import { channelOf, createDelivery } from './deliver.ts'
@@ -24,6 +25,7 @@ export default defineSink<SlackConfig, SlackRoute>({
   type: 'slack',
   config: SlackConfig,
   route: SlackRoute,
+  checkRoute,
   escape: inMrkdwn,
   tellsChanges: () => true,
   maxBatch: 500,

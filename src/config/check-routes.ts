@@ -18,7 +18,9 @@ export function routeOf(routes: Routes, rule: string, sink: string): unknown {
 export async function checkRoutes(
   document: ConfigDocument,
   types: ReadonlyMap<string, SinkType>,
+  sinks: readonly { name: string; options: unknown }[],
 ): Promise<{ routes: Routes; problems: Problem[] }> {
+  const sections = new Map(sinks.map(({ name, options }) => [name, options]))
   const routes = new Map<string, Map<string, unknown>>([[NO_RULE, await defaultsOf(types)]])
   const problems: Problem[] = []
   for (const [index] of (document.at(['rules'])?.items ?? []).entries()) {
@@ -29,10 +31,9 @@ export async function checkRoutes(
       if (!type || options.has(target.sink)) continue
       const checked = await checkRoute(type, target.options)
       if ('value' in checked) options.set(target.sink, checked.value)
-      else {
-        const subject = { document, schema: type.route, prefix: target.path }
-        problems.push(...problemsOf(subject, checked.issues))
-      }
+      const section = sections.get(target.sink)
+      const issues = 'issues' in checked ? checked.issues : issuesWith(type, checked.value, section)
+      problems.push(...problemsOf({ document, schema: type.route, prefix: target.path }, issues))
     }
     routes.set(name, options)
   }
@@ -46,6 +47,11 @@ async function defaultsOf(types: ReadonlyMap<string, SinkType>): Promise<Map<str
     if ('value' in checked) defaults.set(sink, checked.value)
   }
   return defaults
+}
+
+/** Nothing while the section itself is not good. */
+function issuesWith(type: SinkType, route: unknown, section: unknown): readonly SchemaIssue[] {
+  return section === undefined ? [] : (type.checkRoute?.(route, section) ?? [])
 }
 
 type Checked = { value: unknown } | { issues: readonly SchemaIssue[] }

@@ -42,6 +42,22 @@ test('a rule names its sinks in several forms, with or without options for each'
   })
 })
 
+test('what only the section and the rule together get wrong is told at the rule', async () => {
+  const strict: SinkType = {
+    ...chat,
+    config: z.strictObject({ only: z.string().optional() }),
+    checkRoute(route, config) {
+      const { channel } = route as { channel: string }
+      const { only } = config as { only?: string }
+      return only === undefined || channel === only ? [] : [{ message: `must be ${only}`, path: ['channel'] }]
+    },
+  }
+  const text = withTo('[{ a: { channel: "#shop" } }, b]').replace('type: chat', 'type: chat, only: "#pay"')
+  expect(await tellings(text, { sinkTypes: { ...sinkTypes, chat: async () => strict } })).toEqual([
+    '4:37 "channel" must be #pay',
+  ])
+})
+
 test('what still waits for a rule that is gone gets the defaults of its sink', async () => {
   const loaded = await loadText(withTo('[{ a: { channel: "#shop" } }, b]'), { sinkTypes })
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))

@@ -220,3 +220,16 @@ test('every option stands in the README', () => {
   ]
   for (const option of options) expect(readme).toContain(`| \`${option}\` |`)
 })
+
+const WEBHOOK = 'https://hooks.slack.com/services/T00000001/B00000001/abcdefghijklmnopqrstuvwx'
+
+test.each([
+  [{ url: WEBHOOK }, { channel: '#shop' }, ['channel']],
+  [{ url: WEBHOOK }, { mode: 'thread' }, ['mode']],
+  [{ token: TOKEN, channel: '#all' }, { channel: '#{{ namespace }}' }, ['channel']],
+  [{ token: TOKEN, channel: '#all', allowChannels: ['#team-*'] }, { channel: '#{{ namespace }}' }, []],
+  [{ token: TOKEN, channel: '#all' }, { channel: '#shop', mode: 'update' }, []],
+])('with the section %j a rule that says %j is told of %j', async (section, route, expected) => {
+  const issues = slack.checkRoute?.(await routeOf(route), await optionsOf(slack, section))
+  expect(issues?.map(({ path }) => path?.[0])).toEqual(expected)
+})
