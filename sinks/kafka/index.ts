@@ -1,5 +1,6 @@
 import { defineSink } from '../../src/sink/index.ts'
 import { laneOf } from './addressed.ts'
+import { checkRoute } from './check-route.ts'
 import { KafkaConfig, KafkaRoute } from './config.ts'
 
 /** Writes every event to Kafka, in order for each key, and counts it only with a verified acknowledgement. */
@@ -8,6 +9,7 @@ export default defineSink<KafkaConfig, KafkaRoute>({
   type: 'kafka',
   config: KafkaConfig,
   route: KafkaRoute,
+  checkRoute,
   maxBatch: 500,
   lane: laneOf,
   // kafkajs is loaded when a sink is opened, not when a configuration is checked.

@@ -80,3 +80,17 @@ test.each([
   const told = await tellings(withTo(to), { sinkTypes })
   expect(told.filter((it) => !it.includes('no rule sends'))).toEqual(expected)
 })
+
+test.each([
+  ['{ brokers: ["k:9092"] }', 'bus', ['4:20 "to" needs a topic']],
+  [
+    '{ brokers: ["k:9092"], topic: t, format: structured }',
+    '{ bus: { state: true } }',
+    ['4:36 "state" cannot'],
+  ],
+  ['{ brokers: ["k:9092"], topic: t }', '{ bus: { state: true } }', []],
+])('a Kafka sink %s with to: %s', async (section, to, expected) => {
+  const text = `watch: [Pod]\nsinks: { bus: { type: kafka, ${section.slice(1, -1)} } }\nrules:\n  - { name: r, to: ${to} }`
+  const told = await tellings(text)
+  expect(told.map((it, i) => it.slice(0, expected[i]?.length))).toEqual(expected)
+})

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { expect, test } from 'vitest'
 import { builtInSinks } from '../../sinks/index.ts'
 import { channelName, isAllowed } from '../../sinks/slack/channel.ts'
+import type { SlackRoute } from '../../sinks/slack/config.ts'
 import slack from '../../sinks/slack/index.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { startSlack } from '../servers/slack.ts'
@@ -230,6 +231,6 @@ test.each([
   [{ token: TOKEN, channel: '#all', allowChannels: ['#team-*'] }, { channel: '#{{ namespace }}' }, []],
   [{ token: TOKEN, channel: '#all' }, { channel: '#shop', mode: 'update' }, []],
 ])('with the section %j a rule that says %j is told of %j', async (section, route, expected) => {
-  const issues = slack.checkRoute?.(await routeOf(route), await optionsOf(slack, section))
+  const issues = slack.checkRoute?.((await routeOf(route)) as SlackRoute, await optionsOf(slack, section))
   expect(issues?.map(({ path }) => path?.[0])).toEqual(expected)
 })

@@ -1,0 +1,15 @@
+import type { SchemaIssue } from '../../src/sink/index.ts'
+import type { KafkaConfig, KafkaRoute } from './config.ts'
+
+/** What a rule may say only of some Kafka sinks. */
+export function checkRoute(route: KafkaRoute, config: KafkaConfig): SchemaIssue[] {
+  const issues: SchemaIssue[] = []
+  if (!route.topic && !config.topic)
+    issues.push({ message: 'needs a topic, which the sink does not have: add { topic: … } here, or there' })
+  if ((route.state ?? config.state) && (route.format ?? config.format) === 'structured')
+    issues.push({
+      path: [route.format ? 'format' : 'state'],
+      message: 'cannot be so: state: true and format: structured exclude each other; use binary or object',
+    })
+  return issues
+}
