@@ -6,7 +6,8 @@ export default class SummaryReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
     const counts = { passed: 0, failed: 0, skipped: 0 }
     for (const module of modules) {
-      if (module.errors().length > 0) counts.failed++
+      for (const group of [module, ...module.children.allSuites()])
+        if (group.errors().length > 0) counts.failed++
       for (const { result } of [...module.children.allTests()].map((test) => ({
         result: test.result().state,
       }))) {
