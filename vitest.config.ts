@@ -1,17 +1,10 @@
 import { defineConfig } from 'vitest/config'
-import { missingForKafka } from './test/servers/kafka.ts'
-import { hasKubernetes } from './test/servers/kubernetes.ts'
-
-/** Without kube-apiserver they cannot run; the summary says so. */
-const needsKubernetes = ['test/cluster/**', 'test/watch/real.test.ts']
-/** The same without Kafka; where everything has to run (CI=true) they fail. */
-const needsKafka =
-  missingForKafka() === undefined || process.env['CI'] ? [] : ['test/sinks/kafka/real-*.test.ts']
+import { leftOut } from './test/components.ts'
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/bench/**', 'test/crash/**', ...(hasKubernetes() ? [] : needsKubernetes), ...needsKafka],
+    exclude: ['test/bench/**', 'test/crash/**', ...leftOut().flatMap(({ files }) => files)],
     pool: 'forks',
     // Most of the time tests wait for servers.
     maxWorkers: 3,

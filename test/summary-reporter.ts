@@ -1,13 +1,13 @@
 import type { Reporter, TestModule } from 'vitest/node'
-import { missingForKafka } from './servers/kafka.ts'
-import { hasKubernetes } from './servers/kubernetes.ts'
+import { leftOut } from './components.ts'
 
 /** Ends the output with the plain counts, after what was missing for the suites that were skipped. */
 export default class SummaryReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
     const counts = { passed: 0, failed: 0, skipped: 0 }
     for (const module of modules) {
-      if (module.errors().length > 0) counts.failed++
+      for (const group of [module, ...module.children.allSuites()])
+        if (group.errors().length > 0) counts.failed++
       for (const { result } of [...module.children.allTests()].map((test) => ({
         result: test.result().state,
       }))) {
@@ -17,13 +17,7 @@ export default class SummaryReporter implements Reporter {
     counts.failed += errors.length
     process.on('exit', () => {
       const { passed, failed, skipped } = counts
-      if (!hasKubernetes())
-        process.stdout.write(
-          'skipped: what needs kube-apiserver and etcd; they are built when Go is installed\n',
-        )
-      const missing = missingForKafka()
-      if (missing !== undefined)
-        process.stdout.write(`skipped: what needs Kafka; there is no ${missing} on this machine\n`)
+      for (const { missing } of leftOut()) process.stdout.write(`skipped: ${missing}\n`)
       process.stdout.write(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`)
     })
   }

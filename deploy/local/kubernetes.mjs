@@ -1,8 +1,8 @@
 // Builds kube-apiserver and etcd from their Go modules, once, into the user's cache folder.
-import { existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs'
-import { homedir } from 'node:os'
+import { existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { cacheFolder, fillFolder, telling } from './cache.mjs'
 import { runProgram } from './program.mjs'
 
 const VERSION = 'v1.36.3'
@@ -11,48 +11,32 @@ const PACKAGES = {
   etcd: 'go.etcd.io/etcd/server/v3',
   'kube-apiserver': 'k8s.io/kubernetes/cmd/kube-apiserver',
 }
-const HEARTBEAT_MS = 30_000
-const STALE_LOCK_MS = 30 * 60_000
-
-function assets() {
-  const cache = process.env.XDG_CACHE_HOME || join(homedir(), '.cache')
-  return process.env.KUBEBUILDER_ASSETS || join(cache, 'kubeherald', `kubernetes-${VERSION}`)
-}
+const TAKES = { etcd: '1 minute', 'kube-apiserver': '3 to 5 minutes' }
+const FOLDER = process.env.KUBEBUILDER_ASSETS || cacheFolder(`kubernetes-${VERSION}`)
 
 export function hasKubernetes() {
-  return Object.keys(PACKAGES).every((name) => existsSync(join(assets(), name)))
+  return Object.keys(PACKAGES).every((name) => existsSync(join(FOLDER, name)))
 }
 
 export async function buildKubernetes(say) {
-  const dir = assets()
-  mkdirSync(dir, { recursive: true })
-  const lock = join(dir, '.building')
-  await takeLock(lock, say)
-  try {
-    for (const [name, path] of Object.entries(PACKAGES))
-      if (!existsSync(join(dir, name))) await build(dir, name, path, say)
-  } finally {
-    rmSync(lock, { recursive: true, force: true })
-  }
+  await fillFolder(FOLDER, { say, doing: 'builds kube-apiserver' }, async () => {
+    for (const [name, path] of Object.entries(PACKAGES)) {
+      if (existsSync(join(FOLDER, name))) continue
+      say(`building ${name} for the tests with Go (about ${TAKES[name]}, once) …`)
+      await telling(say, `building ${name}`, () => build(name, path))
+    }
+  })
 }
 
-async function build(dir, name, path, say) {
-  const took = name === 'etcd' ? '1 minute' : '3 to 5 minutes'
-  say(`building ${name} for the tests with Go (about ${took}, once) …`)
-  const startedMs = Date.now()
-  const heartbeat = setInterval(
-    () => say(`… still building ${name}, ${Math.round((Date.now() - startedMs) / 1_000)} s`),
-    HEARTBEAT_MS,
-  )
+async function build(name, path) {
   const [major, minor] = VERSION.slice(1).split('.')
   const version = 'k8s.io/component-base/version'
   const flags = `-s -w -X ${version}.gitVersion=${VERSION} -X ${version}.gitMajor=${major} -X ${version}.gitMinor=${minor}`
-  const half = join(dir, `.${name}.${process.pid}`)
+  const half = join(FOLDER, `.${name}.${process.pid}`)
   try {
     await go(['build', '-trimpath', '-ldflags', flags, '-o', half, path])
-    renameSync(half, join(dir, name))
+    renameSync(half, join(FOLDER, name))
   } finally {
-    clearInterval(heartbeat)
     rmSync(half, { force: true })
   }
 }
@@ -74,20 +58,4 @@ async function go(args) {
     .slice(-3)
     .join(' | ')
   throw new Error(`go build failed: ${last || 'is the Go module proxy reachable?'}`)
-}
-
-/** Two set-ups at once build once; a lock that was left behind is taken over. */
-async function takeLock(lock, say) {
-  for (let waited = false; ; ) {
-    try {
-      mkdirSync(lock)
-      return
-    } catch {
-      if (Date.now() - statSync(lock, { throwIfNoEntry: false })?.mtimeMs > STALE_LOCK_MS)
-        rmSync(lock, { recursive: true, force: true })
-      else if (!waited) say('another set-up builds kube-apiserver; waiting for it …')
-      waited = true
-      await new Promise((resolve) => setTimeout(resolve, 1_000))
-    }
-  }
 }

@@ -52,20 +52,7 @@ async function installDependencies() {
 
 async function installRedis() {
   if (findProgram('redis-server') || findProgram('valkey-server')) return
-  if (findProgram('apt-get') && process.getuid?.() === 0) {
-    say('installing redis-server (apt-get) …')
-    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
-    await run('apt-get', ['update', '-qq'], 'apt-get update failed', { env })
-    await run(
-      'apt-get',
-      ['install', '-y', '-qq', '--no-install-recommends', 'redis-server'],
-      'apt-get install redis-server failed',
-      { env },
-    )
-  } else if (findProgram('brew')) {
-    say('installing redis (Homebrew) …')
-    await run('brew', ['install', 'redis'], 'brew install redis failed')
-  }
+  await installPackages({ apt: ['redis-server'], brew: ['redis'] })
   if (findProgram('redis-server') || findProgram('valkey-server')) return
   const how = findProgram('apt-get')
     ? 'sudo apt-get install redis-server'
@@ -73,10 +60,25 @@ async function installRedis() {
   throw new SetupError(`there is no redis-server on this machine. Type: ${how}`)
 }
 
+/** Where that is possible without asking: for root with apt-get, for anybody with Homebrew. */
+async function installPackages({ apt, brew }) {
+  if (findProgram('apt-get') && process.getuid?.() === 0) {
+    const names = apt.join(' ')
+    say(`installing ${names} (apt-get) …`)
+    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+    await run('apt-get', ['update', '-qq'], 'apt-get update failed', { env })
+    const install = ['install', '-y', '-qq', '--no-install-recommends', ...apt]
+    await run('apt-get', install, `apt-get install ${names} failed`, { env })
+  } else if (findProgram('brew')) {
+    say(`installing ${brew.join(' ')} (Homebrew) …`)
+    await run('brew', ['install', ...brew], `brew install ${brew.join(' ')} failed`)
+  }
+}
+
 async function prepareKubernetes() {
   if (hasKubernetes()) return
   if (!findProgram('go')) {
-    say('kube-apiserver is not there and cannot be built: there is no Go. Suites that need it are skipped')
+    say(`kube-apiserver is not there and cannot be built: there is no Go. Suites that need it ${fate()}`)
     return
   }
   await buildKubernetes(say).catch((error) => {
@@ -84,35 +86,40 @@ async function prepareKubernetes() {
   })
 }
 
-async function prepareKafka() {
-  if (!findProgram('java')) {
-    say('there is no Java on this machine. Suites that need Kafka are skipped')
+/** What runs Kafka, what fetches it, and an independent reader of what the tests write to it. */
+const FOR_KAFKA = [
+  { program: 'java', apt: 'default-jre-headless', brew: 'openjdk' },
+  { program: 'mvn', apt: 'maven', brew: 'maven' },
+  { program: 'kcat', apt: 'kcat', brew: 'kcat' },
+]
+
+export async function prepareKafka() {
+  const missing = () =>
+    FOR_KAFKA.filter(({ program }) => !(program === 'mvn' && hasKafka()) && !findProgram(program))
+  const packages = missing()
+  if (packages.length > 0) {
+    const names = { apt: packages.map(({ apt }) => apt), brew: packages.map(({ brew }) => brew) }
+    await installPackages(names).catch(sayFailure)
+  }
+  const [first] = missing()
+  if (first) {
+    say(`there is no ${first.program} on this machine. Suites that need Kafka ${fate()}`)
     return
   }
-  await installKcat()
   if (hasKafka()) return
-  if (!findProgram('mvn')) {
-    say('Kafka is not there and cannot be fetched: there is no Maven (mvn). Suites that need it are skipped')
-    return
-  }
   await fetchKafka(say).catch((error) => {
     throw new SetupError(error.message)
   })
 }
 
-/** An independent reader of what the tests write to Kafka. */
-async function installKcat() {
-  if (findProgram('kcat')) return
-  if (findProgram('apt-get') && process.getuid?.() === 0) {
-    say('installing kcat (apt-get) …')
-    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
-    await run('apt-get', ['update', '-qq'], 'apt-get update failed', { env })
-    const install = ['install', '-y', '-qq', '--no-install-recommends', 'kcat']
-    await run('apt-get', install, 'apt-get install kcat failed', { env })
-  } else if (findProgram('brew')) {
-    say('installing kcat (Homebrew) …')
-    await run('brew', ['install', 'kcat'], 'brew install kcat failed')
-  } else say('there is no kcat on this machine. Suites that need Kafka are skipped')
+function sayFailure(error) {
+  if (!(error instanceof SetupError)) throw error
+  say(error.message)
+}
+
+/** What becomes of suites whose component is missing. */
+function fate() {
+  return process.env.CI ? 'fail, because CI is set' : 'are skipped'
 }
 
 /** Runs a TypeScript file (or a program of node_modules) on Node 24; the exit code is its own. */

@@ -2,7 +2,7 @@ import type { Config } from '../config/schema.ts'
 import { silentLog } from '../log.ts'
 import { printable } from '../printable.ts'
 import type { Health, KeyValueStore, SinkType } from '../sink/index.ts'
-import { askHealth } from '../sink-health.ts'
+import { askHealth } from '../sink-set/health.ts'
 import { userAgent } from '../version.ts'
 
 /** Asks every sink whether deliveries could succeed; nothing is delivered. Gives the lines to print and how many are not well. */

@@ -1,7 +1,7 @@
 import type { App } from '../app.ts'
-import { watchFiles } from '../rotation.ts'
 import type { CommandLog } from './command-log.ts'
 import type { Configuration } from './configuration.ts'
+import { watchFiles } from './watch-files.ts'
 
 /** Opens sinks anew when a file that stands in the configuration as `${file:…}` changes: that is how secrets are rotated. */
 export function followFiles(

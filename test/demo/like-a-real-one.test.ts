@@ -2,7 +2,8 @@ import { Agent, request } from 'undici'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { DISCOVERY_TYPE } from '../../src/demo/api/discovery.ts'
 import { type DemoCluster, startDemoCluster } from '../../src/demo/cluster.ts'
-import { hasKubernetes, type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
+import { leavesOutKubernetes } from '../components.ts'
+import { type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
 import { seeded } from './parts.ts'
 
 const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json'
@@ -46,7 +47,7 @@ const QUESTIONS: [path: string, accept?: string][] = [
   ['/readyz'],
 ]
 
-describe.skipIf(!hasKubernetes())('the demo cluster and a real API server', () => {
+describe.skipIf(leavesOutKubernetes())('the demo cluster and a real API server', () => {
   let real: Kubernetes
   let demo: DemoCluster
   const agent = new Agent({ connect: { rejectUnauthorized: false } })

@@ -1,6 +1,7 @@
 import { Agent, request } from 'undici'
 import { afterAll, expect, test } from 'vitest'
-import { hasKubernetes, type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
+import { leavesOutKubernetes } from '../components.ts'
+import { type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
 import { yamlIn } from './documentation.ts'
 
 interface Manifest {
@@ -12,7 +13,7 @@ interface Manifest {
 const KUBE_SYSTEM = '/api/v1/namespaces/kube-system'
 const CRD = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/databases.stable.example.com'
 
-test.skipIf(!hasKubernetes())(
+test.skipIf(leavesOutKubernetes())(
   'the rights of the page are enough, and no more than it says',
   async () => {
     await using kubernetes = await startKubernetes()

@@ -77,6 +77,8 @@ function isOnPath(program: string): boolean {
 
 /** Apache Kafka in KRaft mode: each broker is a controller as well. Topics are not created by themselves. */
 export async function startKafka(options: KafkaOptions = {}): Promise<Kafka> {
+  const missing = missingForKafka()
+  if (missing) throw new Error(`Kafka cannot be started: there is no ${missing} on this machine`)
   const count = options.brokers ?? 1
   const dir = mkdtempSync(join(tmpdir(), 'kubeherald-kafka-'))
   const nodes: Node[] = []

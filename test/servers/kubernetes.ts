@@ -68,6 +68,7 @@ export function hasKubernetes(): boolean {
 /** A real kube-apiserver on a real etcd, without the rest of a cluster. */
 export async function startKubernetes({ flags = [] }: KubernetesOptions = {}): Promise<Kubernetes> {
   const assets = kubernetesAssets()
+  if (!hasKubernetes()) throw new Error(`there is no kube-apiserver or no etcd in ${assets}`)
   const dir = mkdtempSync(join(tmpdir(), 'kubeherald-kubernetes-'))
   const [etcdPort, peerPort, port] = [await freePort(), await freePort(), await freePort()]
   const data = join(dir, 'etcd')

@@ -32,12 +32,6 @@ export function changeAt(told: Told, path: string): { old: unknown; new: unknown
   return undefined
 }
 
-/** `3 → 5` at a path; '' when it did not change, or when what is there is no text or number. */
-export function arrowAt(told: Told, path: string): string {
-  const change = changeAt(told, path)
-  return change ? arrow(change) : ''
-}
-
 export function arrow({ old, new: now }: { old?: unknown; new?: unknown }): string {
   return `${brief(old)} → ${brief(now)}`
 }

@@ -1,10 +1,10 @@
-import { routeOf } from './config/check-routes.ts'
-import type { Config } from './config/schema.ts'
-import type { Delivery } from './delivery.ts'
-import { createContents } from './render/contents.ts'
-import { createRender, type Render } from './render/message.ts'
-import { laneByObject, type Markup, type SinkType } from './sink/index.ts'
-import { laneName } from './sink/lane.ts'
+import { routeOf } from '../config/check-routes.ts'
+import type { Config } from '../config/schema.ts'
+import type { Delivery } from '../delivery.ts'
+import { createContents } from '../render/contents.ts'
+import { createRender, type Render } from '../render/message.ts'
+import { laneByObject, type Markup, type SinkType } from '../sink/index.ts'
+import { laneName } from '../sink/lane.ts'
 
 /** What the types of the configured sinks say, asked by a sink's name. */
 export interface SinkChoices {

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { silentLog } from '../src/log.ts'
-import type { Health, Outcome, Sink, SinkType } from '../src/sink/index.ts'
-import { askHealth, watchSinkHealth } from '../src/sink-health.ts'
-import { openSinkSet } from '../src/sink-set.ts'
-import { contextOf, messageOf } from './sinks/bed.ts'
-import { waitFor } from './wait-for.ts'
+import { silentLog } from '../../src/log.ts'
+import type { Health, Outcome, Sink, SinkType } from '../../src/sink/index.ts'
+import { askHealth, watchSinkHealth } from '../../src/sink-set/health.ts'
+import { openSinkSet } from '../../src/sink-set/set.ts'
+import { contextOf, messageOf } from '../sinks/bed.ts'
+import { waitFor } from '../wait-for.ts'
 
 const never = new AbortController().signal
 

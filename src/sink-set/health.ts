@@ -1,6 +1,6 @@
-import type { Logger } from './log.ts'
-import type { Health, Sink } from './sink/index.ts'
-import type { SinkStatus } from './status.ts'
+import type { Logger } from '../log.ts'
+import type { Health, Sink } from '../sink/index.ts'
+import type { SinkStatus } from '../status.ts'
 
 /** What sinks say of themselves when they are asked, beside what their deliveries show. */
 export interface SinkHealth {

@@ -2,8 +2,8 @@ import { mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { watchFiles } from '../src/rotation.ts'
-import { waitFor } from './wait-for.ts'
+import { watchFiles } from '../../src/commands/watch-files.ts'
+import { waitFor } from '../wait-for.ts'
 
 test('a change of content is noticed, whether it is written, renamed over or behind a symbolic link', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'kubeherald-'))

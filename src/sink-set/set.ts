@@ -1,6 +1,6 @@
-import type { SinkConfig } from './config/schema.ts'
-import type { Logger } from './log.ts'
-import type { Sink, SinkContext, SinkType } from './sink/index.ts'
+import type { SinkConfig } from '../config/schema.ts'
+import type { Logger } from '../log.ts'
+import type { Sink, SinkContext, SinkType } from '../sink/index.ts'
 
 /** The sinks of the configuration, opened; each can be opened anew with other options while it works. */
 export interface SinkSet {

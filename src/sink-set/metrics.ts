@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { SinkMetrics } from './sink/index.ts'
+import type { SinkMetrics } from '../sink/index.ts'
 
 /** Metrics of a sink's own: `kubeherald_<type>_<name>{sink}`. Sinks of one type share them. */
 export function createSinkMetrics(registry: Registry, type: string, sink: string): SinkMetrics {

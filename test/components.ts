@@ -1,0 +1,33 @@
+import { missingForKafka } from './servers/kafka.ts'
+import { hasKubernetes } from './servers/kubernetes.ts'
+
+/** Suites that need something which not every machine has. */
+export interface NeedySuites {
+  files: readonly string[]
+  /** What is not there, in words; undefined when they can run. */
+  missing: string | undefined
+}
+
+export const needySuites = (): NeedySuites[] => [
+  {
+    files: ['test/cluster/**', 'test/watch/real.test.ts'],
+    missing: hasKubernetes()
+      ? undefined
+      : 'what needs kube-apiserver and etcd; they are built when Go is installed',
+  },
+  {
+    files: ['test/sinks/kafka/real-*.test.ts'],
+    missing: missingForKafka() && `what needs Kafka; there is no ${missingForKafka()} on this machine`,
+  },
+]
+
+/** Those that are left out here: none where everything has to run (CI=true); there they fail. */
+export function leftOut(
+  suites: readonly NeedySuites[] = needySuites(),
+  env: NodeJS.ProcessEnv = process.env,
+): NeedySuites[] {
+  return env['CI'] ? [] : suites.filter(({ missing }) => missing !== undefined)
+}
+
+/** For tests of a real API server that stand beside others. */
+export const leavesOutKubernetes = (): boolean => !hasKubernetes() && !process.env['CI']
