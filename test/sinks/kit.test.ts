@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import {
+  cloudEventAttributes,
   defineSink,
   deliverInOrder,
   type Message,
@@ -390,6 +391,16 @@ test('messages for tests tell their ids in what people read, and keep the sinkâ€
   expect(sampleMessages(4, { objects: 2 }).map(({ id }) => id)).toEqual(
     ['0/1', '1/1', '0/2', '1/2'].map((it) => `kit/uidobject${it}/MODIFIED`),
   )
+})
+
+test('the CloudEvent of a message for tests is made as the core makes it', () => {
+  const changes = [{ path: 'spec.replicas', old: 1, new: 2 }]
+  const message = messageOf({ event: { cluster: 'eu/1', synthesized: true, changes } })
+  expect(JSON.parse(message.cloudEvent.toString())).toMatchObject({
+    ...cloudEventAttributes(message),
+    synthesized: true,
+    data: { rule: 'all', changes, object: message.object },
+  })
 })
 
 test('the store of tests keeps locks and ends of life as the real one does', async () => {
