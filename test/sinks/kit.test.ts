@@ -342,6 +342,41 @@ const BROKEN: [check: string, broken: Changes, fault: RegExp][] = [
     /memory grew in every round/,
   ],
   [
+    'tries a message once in a call',
+    {
+      async take(id, signal) {
+        await peer.take(id, signal)
+        return peer.take(id, signal)
+      },
+    },
+    /kit\/uidonce0\/1\/MODIFIED was sent 2 times in one call/,
+  ],
+  [
+    'tries a message once in a call',
+    {
+      async take(id, signal) {
+        const answer = await peer.take(id, signal)
+        return answer === 'ok' ? answer : peer.take(id, signal)
+      },
+    },
+    /kit\/uidfailing0\/1\/MODIFIED was sent 2 times in one call/,
+  ],
+  [
+    'what it tells of failures holds no secret',
+    { detail: `not with ${Buffer.from(`me:${TOKEN}`).toString('base64')}` },
+    /an outcome tells a secret of the options: a-t…/,
+  ],
+  [
+    'what it tells of failures holds no secret',
+    { detail: `not with ${TOKEN.slice(0, -4)}` },
+    /an outcome tells a secret of the options: a-t…/,
+  ],
+  [
+    'delivers a single message',
+    { sink: all({ kind: 'later', afterMs: 60_000 }) },
+    /"afterMs":60000\} \(it paces itself: .*patienceMs\)/,
+  ],
+  [
     'closes without having delivered anything',
     {
       opened: () => {
