@@ -1,3 +1,4 @@
+import { detailOf } from './detail.ts'
 import type { Message } from './message.ts'
 import type { Outcome } from './outcome.ts'
 
@@ -43,7 +44,7 @@ export async function deliverInOrder<R>(
       return {
         kind: 'retry',
         reason: 'unknown',
-        detail: String((error as Error)?.message ?? error),
+        detail: detailOf(String((error as Error)?.message || error)),
         scope: 'event',
       }
     }
@@ -63,7 +64,7 @@ export async function deliverInOrder<R>(
  */
 export function renderFault(error: unknown): Outcome | undefined {
   if (!(error instanceof Error) || error.name !== 'TemplateFault') return undefined
-  return { kind: 'rejected', reason: 'render', detail: error.message.slice(0, 2_048) }
+  return { kind: 'rejected', reason: 'render', detail: detailOf(error.message) }
 }
 
 const STOPPED: Outcome = {
