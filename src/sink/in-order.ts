@@ -29,8 +29,8 @@ export async function deliverInOrder<R>(
       if (signal.aborted) stopped ??= STOPPED
       const outcome = stopped ?? blocked ?? (await attempt(batch[i] as Message<R>))
       outcomes[i] = outcome
-      if (outcome.kind === 'retry' || outcome.kind === 'later') blocked = outcome
-      if (outcome.kind === 'retry' && outcome.scope === 'sink') stopped ??= outcome
+      if (outcome.kind === 'retry' || outcome.kind === 'later') blocked ??= notSent(outcome)
+      if (outcome.kind === 'retry' && outcome.scope === 'sink') stopped ??= notSent(outcome)
     }
   }
 
@@ -56,6 +56,13 @@ export async function deliverInOrder<R>(
 
   await Promise.all(Array.from({ length: Math.min(concurrency, chains.length) }, work))
   return outcomes
+}
+
+/** The same for messages behind it: those cannot have arrived. */
+function notSent(outcome: Outcome): Outcome {
+  if (outcome.kind !== 'retry' || !outcome.ambiguous) return outcome
+  const { ambiguous, ...rest } = outcome
+  return rest
 }
 
 /**
