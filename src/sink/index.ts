@@ -5,6 +5,7 @@ export { type CloudEventAttributes, cloudEventAttributes, cloudEventData } from 
 export type { TlsOptions } from './connections.ts'
 export type { KeyValueStore, Logger, SinkContext, SinkMetrics } from './context.ts'
 export { type Duration, type DurationTextOptions, durationText } from './duration.ts'
+export { healthOf } from './health.ts'
 export { createHttpClient, type HttpClient, type HttpOptions, type HttpRequest, type Reply } from './http.ts'
 export { deliverInOrder, type InOrderOptions, renderFault } from './in-order.ts'
 export { LANES, laneByObject } from './lane.ts'
