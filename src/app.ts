@@ -111,7 +111,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const salt = await readSalt(connections.lanes, keys)
   const gate = createMemoryGate({ redis: connections.report, keys, metrics, log })
   opened.defer(() => gate.close())
-  const choices = await chooseSinks(config, sinkLoader(options))
+  const choices = await chooseSinks(config, sinkLoader(options.sinkTypes))
   const contextOf = (name: string): SinkContext => ({
     name,
     cluster,
@@ -250,7 +250,10 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   }
 }
 
-function sinkLoader({ sinkTypes = {} }: AppOptions): (type: string) => Promise<SinkType> {
+/** Loads a sink type: one of the plug-ins, else a built-in one. */
+export function sinkLoader(
+  sinkTypes: Readonly<Record<string, SinkType>> = {},
+): (type: string) => Promise<SinkType> {
   return async (type) => sinkTypes[type] ?? builtInSinks[type as keyof typeof builtInSinks]()
 }
 

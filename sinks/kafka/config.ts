@@ -1,7 +1,6 @@
 import * as z from 'zod'
-import { type Template, templateText } from '../../src/sink/index.ts'
+import { durationText, type Template, templateText } from '../../src/sink/index.ts'
 import { type Address, addressOf } from './address.ts'
-import { duration } from './duration.ts'
 import { topicNameFault } from './topic-name.ts'
 
 /** A constant name is checked when the configuration is read, others when they are known. */
@@ -105,7 +104,7 @@ const CreateTopics = z.strictObject({
 export type CreateTopics = z.output<typeof CreateTopics>
 
 /** The core gives a batch up after 60 s: a request and one that waits for it must have ended by then. */
-const MAX_TIMEOUT_MS = 25_000
+const MAX_TIMEOUT = '25s'
 
 export const KafkaConfig = z
   .strictObject({
@@ -123,10 +122,10 @@ export const KafkaConfig = z
       .transform((it) => (it === true ? { insecureSkipVerify: false } : it || undefined)),
     sasl: z.discriminatedUnion('mechanism', [Password, OauthBearer]).optional(),
     /** How long the brokers may take to write a batch to all replicas that are in sync. */
-    timeout: duration(100, MAX_TIMEOUT_MS).default(10_000),
-    connectTimeout: duration(100, 20_000).default(3_000),
+    timeout: durationText({ least: '100ms', most: MAX_TIMEOUT, example: '10s' }).default(10_000),
+    connectTimeout: durationText({ least: '100ms', most: '20s', example: '3s' }).default(3_000),
     /** After so long, leaders and counts of partitions are asked for anew. */
-    metadataMaxAge: duration(100, 3_600_000).default(60_000),
+    metadataMaxAge: durationText({ least: '100ms', most: '1h', example: '1m' }).default(60_000),
   })
   .refine(({ state, format }) => !(state && format === 'structured'), {
     path: ['format'],

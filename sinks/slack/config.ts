@@ -1,7 +1,6 @@
 import * as z from 'zod'
-import { isForbiddenHost, type Template, templateText } from '../../src/sink/index.ts'
+import { durationText, isForbiddenHost, type Template, templateText } from '../../src/sink/index.ts'
 import { allowedChannel, channelName } from './channel.ts'
-import { duration } from './duration.ts'
 
 const MODES = ['message', 'thread', 'update'] as const
 export type Mode = (typeof MODES)[number]
@@ -62,12 +61,12 @@ const Options = z.strictObject({
   fallbackChannel: Channel.optional(),
   mode: Mode.optional(),
   groupBy: templateText().optional(),
-  threadTtl: duration('24h', 60_000, 30 * 86_400_000).default(86_400_000),
+  threadTtl: durationText({ least: '1m', most: '30d', example: '24h' }).default(86_400_000),
   digest: z
     .union([
       z.literal(false),
       z.strictObject({
-        after: duration('30s', 1_000, 3_600_000).default(30_000),
+        after: durationText({ least: '1s', most: '1h', example: '30s' }).default(30_000),
         waiting: z.int().min(2).max(400).default(20),
       }),
     ])
@@ -78,7 +77,7 @@ const Options = z.strictObject({
       z.strictObject({ perSecond: Rate.default(1), burst: z.int().min(1).max(50).default(5) }),
     ])
     .default({ perSecond: 1, burst: 5 }),
-  timeout: duration('15s', 100, 20_000).default(15_000),
+  timeout: durationText({ least: '100ms', most: '20s', example: '15s' }).default(15_000),
   proxy: HttpUrl.optional(),
   ca: z
     .string()

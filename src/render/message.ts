@@ -1,6 +1,6 @@
 import type { Delivery } from '../delivery.ts'
+import { cloudEvent } from '../sink/cloud-event.ts'
 import type { Content, Message, Words } from '../sink/index.ts'
-import { cloudEvent } from './cloud-event.ts'
 import { wordsOf } from './words/index.ts'
 
 /** What rendering needs to know of the configuration. */

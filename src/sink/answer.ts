@@ -1,3 +1,4 @@
+import { detailOf } from './detail.ts'
 import type { Outcome, Reason, Scope } from './outcome.ts'
 
 /**
@@ -10,7 +11,7 @@ export function outcomeOfStatus(
   text: string,
   nowMs: number,
 ): Outcome {
-  const detail = `HTTP ${status}${text && `: ${text}`}`
+  const detail = detailOf(`HTTP ${status}${text && `: ${text}`}`)
   const [reason, scope] = policyOf(status)
   if (scope === undefined) return { kind: 'rejected', reason, detail }
   const afterMs = retryAfterMs(retryAfter, nowMs) ?? (status === 410 ? GONE_PAUSE_MS : undefined)

@@ -46,3 +46,9 @@ export function cloudEventData(
     Buffer.from(`}${after}`),
   ])
 }
+
+/** The CloudEvent of a message in structured JSON, one line. */
+export function cloudEvent(message: Parameters<typeof cloudEventData>[0]): Buffer {
+  const attributes = JSON.stringify(cloudEventAttributes(message))
+  return cloudEventData(message, { before: `${attributes.slice(0, -1)},"data":`, after: '}' })
+}

@@ -23,11 +23,11 @@ export interface HttpOptions {
 }
 
 export interface HttpRequest {
-  /** Default: POST. */
-  method?: 'POST' | 'PUT' | 'PATCH'
+  /** Default: POST. GET asks without delivering, for `health`. */
+  method?: 'POST' | 'PUT' | 'PATCH' | 'GET'
   url: URL
   headers: Readonly<Record<string, string>>
-  body: Buffer
+  body?: Buffer
   /** The reply shall have the body of a success, too. */
   readBody?: boolean
   /** What the outcome must not tell, besides what the client knows of. */
@@ -106,7 +106,7 @@ export function createHttpClient(options: HttpOptions): HttpClient {
   }
 
   function send(request: HttpRequest, signal: AbortSignal, decide: Decide): void {
-    const { url, method = 'POST', body } = request
+    const { url, method = 'POST', body = null } = request
     const target = targetOf(url)
     if (target.fault) return decide(target.fault, 0, '')
     const { way, path, added } = target

@@ -1,3 +1,4 @@
+import { detailOf } from './detail.ts'
 import type { Message } from './message.ts'
 import type { Outcome } from './outcome.ts'
 
@@ -28,8 +29,8 @@ export async function deliverInOrder<R>(
       if (signal.aborted) stopped ??= STOPPED
       const outcome = stopped ?? blocked ?? (await attempt(batch[i] as Message<R>))
       outcomes[i] = outcome
-      if (outcome.kind === 'retry' || outcome.kind === 'later') blocked = outcome
-      if (outcome.kind === 'retry' && outcome.scope === 'sink') stopped ??= outcome
+      if (outcome.kind === 'retry' || outcome.kind === 'later') blocked ??= notSent(outcome)
+      if (outcome.kind === 'retry' && outcome.scope === 'sink') stopped ??= notSent(outcome)
     }
   }
 
@@ -43,7 +44,7 @@ export async function deliverInOrder<R>(
       return {
         kind: 'retry',
         reason: 'unknown',
-        detail: String((error as Error)?.message ?? error),
+        detail: detailOf(String((error as Error)?.message || error)),
         scope: 'event',
       }
     }
@@ -57,13 +58,20 @@ export async function deliverInOrder<R>(
   return outcomes
 }
 
+/** The same for messages behind it: those cannot have arrived. */
+function notSent(outcome: Outcome): Outcome {
+  if (outcome.kind !== 'retry' || !outcome.ambiguous) return outcome
+  const { ambiguous, ...rest } = outcome
+  return rest
+}
+
 /**
  * What a template's fault means for its message; undefined for anything else that was thrown. Known by its name: a sink
  * package may have a copy of the class.
  */
 export function renderFault(error: unknown): Outcome | undefined {
   if (!(error instanceof Error) || error.name !== 'TemplateFault') return undefined
-  return { kind: 'rejected', reason: 'render', detail: error.message.slice(0, 2_048) }
+  return { kind: 'rejected', reason: 'render', detail: detailOf(error.message) }
 }
 
 const STOPPED: Outcome = {

@@ -30,3 +30,19 @@ test('a kind that the cluster does not know is a warning, and with --strict a fa
     stdout: expect.stringContaining('is good: '),
   })
 })
+
+test('check asks the sinks of plug-ins too', async () => {
+  using desk = openDesk()
+  const schema = "{ '~standard': { version: 1, vendor: 'test', validate: () => ({ value: {} }) } }"
+  const sink =
+    "{ deliver: async () => [], health: async () => ({ ok: false, reason: 'auth', detail: 'no such pager' }), close: async () => {} }"
+  desk.write(
+    'pager.mjs',
+    `export default { apiVersion: 1, type: 'pager', config: ${schema}, open: () => (${sink}) }`,
+  )
+  desk.write(
+    'kubeherald.yaml',
+    'plugins: [./pager.mjs]\nwatch: [Event]\nsinks: { oncall: { type: pager } }\nrules: [{ name: all, to: [oncall] }]\n',
+  )
+  expect((await desk.run('check')).stdout).toContain('warning: sink oncall (pager): no such pager\n')
+})

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Delivery } from '../../src/delivery.ts'
-import { cloudEvent } from '../../src/render/cloud-event.ts'
+import { cloudEvent } from '../../src/sink/cloud-event.ts'
 import { headerFor } from '../queue/objects.ts'
 
 const delivery = (event: Partial<Delivery['event']> = {}): Delivery => ({

@@ -3,7 +3,8 @@ import type { KubeEvent } from '../../src/event.ts'
 import { silentLog } from '../../src/log.ts'
 import { contentOfWords } from '../../src/render/content.ts'
 import { createRender } from '../../src/render/message.ts'
-import type { KeyValueStore, Message, SinkContext, SinkMetrics, SinkType } from '../../src/sink/index.ts'
+import type { Message, SinkContext, SinkMetrics, SinkType } from '../../src/sink/index.ts'
+import { memoryStore } from '../../src/sink/testkit/context.ts'
 import { headerFor } from '../queue/objects.ts'
 
 /** What a message is made of; the rest is a ConfigMap named web that changed. */
@@ -52,31 +53,6 @@ export function contextOf(parts: Partial<SinkContext> = {}): SinkContext {
 }
 
 const noMetrics: SinkMetrics = { counter: () => () => {}, gauge: () => () => {} }
-
-/** A store for tests; `now` moves its ends of life. */
-export function memoryStore(clock: { now(): number } = Date): KeyValueStore {
-  const values = new Map<string, { value: string; untilMs: number }>()
-  const live = (key: string) => {
-    const found = values.get(key)
-    return found && found.untilMs > clock.now() ? found.value : undefined
-  }
-  return {
-    get: async (key) => live(key),
-    async set(key, value, { ttlMs }) {
-      values.set(key, { value, untilMs: clock.now() + ttlMs })
-    },
-    async add(key, value, { ttlMs }) {
-      if (live(key) !== undefined) return false
-      values.set(key, { value, untilMs: clock.now() + ttlMs })
-      return true
-    },
-    async delete(key, value) {
-      const found = live(key)
-      if (found === undefined || (value !== undefined && found !== value)) return false
-      return values.delete(key)
-    },
-  }
-}
 
 /** Options as the configuration makes them; throws with the issues when they are wrong. */
 export async function optionsOf<C>(type: SinkType<C>, options: object): Promise<C> {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import {
+  cloudEventAttributes,
   defineSink,
   deliverInOrder,
   type Message,
@@ -341,6 +342,41 @@ const BROKEN: [check: string, broken: Changes, fault: RegExp][] = [
     /memory grew in every round/,
   ],
   [
+    'tries a message once in a call',
+    {
+      async take(id, signal) {
+        await peer.take(id, signal)
+        return peer.take(id, signal)
+      },
+    },
+    /kit\/uidonce0\/1\/MODIFIED was sent 2 times in one call/,
+  ],
+  [
+    'tries a message once in a call',
+    {
+      async take(id, signal) {
+        const answer = await peer.take(id, signal)
+        return answer === 'ok' ? answer : peer.take(id, signal)
+      },
+    },
+    /kit\/uidfailing0\/1\/MODIFIED was sent 2 times in one call/,
+  ],
+  [
+    'what it tells of failures holds no secret',
+    { detail: `not with ${Buffer.from(`me:${TOKEN}`).toString('base64')}` },
+    /an outcome tells a secret of the options: a-t…/,
+  ],
+  [
+    'what it tells of failures holds no secret',
+    { detail: `not with ${TOKEN.slice(0, -4)}` },
+    /an outcome tells a secret of the options: a-t…/,
+  ],
+  [
+    'delivers a single message',
+    { sink: all({ kind: 'later', afterMs: 60_000 }) },
+    /"afterMs":60000\} \(it paces itself: .*patienceMs\)/,
+  ],
+  [
     'closes without having delivered anything',
     {
       opened: () => {
@@ -390,6 +426,16 @@ test('messages for tests tell their ids in what people read, and keep the sink�
   expect(sampleMessages(4, { objects: 2 }).map(({ id }) => id)).toEqual(
     ['0/1', '1/1', '0/2', '1/2'].map((it) => `kit/uidobject${it}/MODIFIED`),
   )
+})
+
+test('the CloudEvent of a message for tests is made as the core makes it', () => {
+  const changes = [{ path: 'spec.replicas', old: 1, new: 2 }]
+  const message = messageOf({ event: { cluster: 'eu/1', synthesized: true, changes } })
+  expect(JSON.parse(message.cloudEvent.toString())).toMatchObject({
+    ...cloudEventAttributes(message),
+    synthesized: true,
+    data: { rule: 'all', changes, object: message.object },
+  })
 })
 
 test('the store of tests keeps locks and ends of life as the real one does', async () => {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { type Item, unitsOf } from '../../sinks/slack/units.ts'
+import { memoryStore } from '../../src/sink/testkit/index.ts'
 import { startSlack } from '../servers/slack.ts'
 import { waitFor } from '../wait-for.ts'
-import { memoryStore } from './bed.ts'
 import { deliverAll, never, openSlack, routeOf, tellOf } from './slack-bed.ts'
 
 const FAST = { rate: 50 }

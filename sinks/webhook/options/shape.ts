@@ -1,12 +1,19 @@
 import * as z from 'zod'
-import { templateText, templateTree } from '../../../src/sink/index.ts'
+import { durationText, templateText, templateTree } from '../../../src/sink/index.ts'
 import { PRESET_NAMES } from '../presets/index.ts'
 import { Auth } from './auth.ts'
-import { LongDuration, Timeout } from './duration.ts'
 import { Credential, Headers, MediaType } from './headers.ts'
 import { Secrets } from './secret.ts'
 import { Tls } from './tls.ts'
 import { EndpointUrl, HttpUrl } from './url.ts'
+
+/** The core gives a batch up after 60 s: a request must have ended by then. */
+const Timeout = durationText({
+  least: '1ms',
+  most: '50s',
+  example: '20s',
+  mostBecause: 'a batch of deliveries as a whole gets 60 s',
+})
 
 /** Each option by itself. */
 export const Options = z.strictObject({
@@ -40,7 +47,7 @@ export const Options = z.strictObject({
   preset: z.enum(PRESET_NAMES).optional(),
   routingKey: Credential.optional(),
   action: z.enum(['auto', 'trigger', 'acknowledge', 'resolve']).optional(),
-  resolveAfter: LongDuration.optional(),
+  resolveAfter: durationText({ least: '1m', most: '30d', example: '24h' }).optional(),
   labels: z
     .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is no label name'), z.string().min(1))
     .optional(),

@@ -17,6 +17,7 @@ const PATIENCE_MS = 15_000
 /** For sinks that a check left open; whether they close is the subject of others. */
 const CLEAN_UP_MS = 1_000
 const DEFAULT_BATCH = 128
+const PACED = ' (it paces itself: give it options without narrow limits, or a longer patienceMs)'
 
 /** A sink type with a target of its own, for one check. */
 export class Bench implements AsyncDisposable {
@@ -150,7 +151,9 @@ export class OpenedSink {
       expect(
         waiting.length === 0 || performance.now() + waitMs < untilMs,
         () =>
-          `${waiting.length} of ${messages.length} messages did not get through; the last answer: ${JSON.stringify(last)}`,
+          `${waiting.length} of ${messages.length} messages did not get through; the last answer: ${JSON.stringify(last)}${
+            last?.kind === 'later' ? PACED : ''
+          }`,
       )
       if (waiting.length > 0) await pause(waitMs)
     }

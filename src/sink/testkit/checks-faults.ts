@@ -1,3 +1,4 @@
+import type { Message } from '../message.ts'
 import type { Outcome } from '../outcome.ts'
 import { expectArrived, expectNoneArrived } from './bench.ts'
 import type { CheckBody } from './check.ts'
@@ -38,6 +39,19 @@ export const faultChecks: Readonly<Record<string, CheckBody>> = {
     await sink.getThrough(batch)
   },
 
+  'tries a message once in a call': async (bench) => {
+    const faults = bench.target.faults
+    const sink = await bench.open()
+    const well = await bench.samples(8, 'once')
+    await sink.deliver(well)
+    expectNoRepeat(well, await bench.received())
+    if (!faults?.refuseOne) return
+    const batch = await bench.samples(4, 'failing', { objects: 2 })
+    await faults.refuseOne(batch[0]!.id)
+    await sink.deliver(batch)
+    expectNoRepeat(batch, await bench.received())
+  },
+
   'what it tells of failures holds no secret': async (bench) => {
     const sink = await bench.open()
     const faults = await bench.fault('refuse')
@@ -52,6 +66,13 @@ export const faultChecks: Readonly<Record<string, CheckBody>> = {
     sink.refuseLeak(sink.context.told(), 'a log line or metric')
     await faults.restore()
   },
+}
+
+function expectNoRepeat(messages: readonly Message[], received: readonly string[]): void {
+  for (const { id } of messages) {
+    const times = received.filter((it) => it === id).length
+    expect(times <= 1, `${id} was sent ${times} times in one call of deliver: the queue holds the retry loop`)
+  }
 }
 
 export function expectPutOff(outcomes: readonly Outcome[]): void {

@@ -1,4 +1,5 @@
 import type { EventHeader, KubeEvent } from '../../event.ts'
+import { cloudEvent } from '../cloud-event.ts'
 import type { Content, Message, Words } from '../message.ts'
 import type { SinkType } from '../sink.ts'
 
@@ -48,7 +49,7 @@ export function messageOf(parts: MessageParts = {}, type: Pick<SinkType, 'escape
       return JSON.parse(objectJson.toString()) as Record<string, unknown>
     },
     get cloudEvent() {
-      return cloudEventOf(event, rule, objectJson)
+      return cloudEvent({ event, rule, objectJson })
     },
     get content() {
       return parts.content ? parts.content() : contentOf(words, type.escape)
@@ -127,27 +128,4 @@ function contentOf(words: Words, inMarkup: (text: string) => string = (text) => 
     changes,
     command,
   }
-}
-
-function cloudEventOf(event: EventHeader, rule: string, objectJson: Buffer): Buffer {
-  const { id, type, cluster, path, time, namespace, name, uid, kind, apiVersion, resourceVersion } = event
-  const attributes = JSON.stringify({
-    specversion: '1.0',
-    id,
-    source: `/clusters/${cluster}`,
-    type: `dev.kubeherald.resource.${type.toLowerCase()}`,
-    subject: path,
-    time,
-    datacontenttype: 'application/json',
-    cluster,
-    kind,
-    apiversion: apiVersion,
-    ...(namespace !== undefined && { namespace }),
-    name,
-    uid,
-    resourceversion: resourceVersion,
-    partitionkey: uid,
-  })
-  const data = JSON.stringify({ type, rule, ...(event.event && { event: event.event }) })
-  return Buffer.from(`${attributes.slice(0, -1)},"data":${data.slice(0, -1)},"object":${objectJson}}}`)
 }

@@ -1,0 +1,48 @@
+import * as z from 'zod'
+
+const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+type Unit = keyof typeof UNITS
+
+/** `500ms`, `20s`, `5m`, `24h`, `7d`: a whole number and its unit. */
+export type Duration = `${number}${Unit}`
+
+export interface DurationTextOptions {
+  least: Duration
+  most: Duration
+  /** Shows what one looks like here. Default: `least`. */
+  example?: Duration
+  /** Why it must not be longer, in a few words. */
+  mostBecause?: string
+}
+
+/** A zod schema for an option that is a duration: text in the file, milliseconds in the options. */
+export function durationText({ least, most, example = least, mostBecause }: DurationTextOptions) {
+  const [leastMs, mostMs] = [milliseconds(least), milliseconds(most)]
+  const rule = `must be a duration from ${least} to ${most}, such as ${example}`
+  const error = ({ input }: { input?: unknown }) => unitMissing(input, leastMs, mostMs) ?? rule
+  return z
+    .string({ error })
+    .regex(/^\d{1,9}(ms|s|m|h|d)$/, { error })
+    .transform((text) => milliseconds(text as Duration))
+    .refine((ms) => ms >= leastMs, `must be at least ${least}`)
+    .refine((ms) => ms <= mostMs, `must be at most ${most}${mostBecause ? `: ${mostBecause}` : ''}`)
+}
+
+const ASKED_FOR: readonly Unit[] = ['s', 'm', 'h', 'd', 'ms']
+
+/** What a bare number may have meant; undefined when it is none, or none that fits. */
+function unitMissing(input: unknown, leastMs: number, mostMs: number): string | undefined {
+  const bare = /^\d{1,9}$/.exec(String(input))?.[0]
+  if (bare === undefined) return undefined
+  const fitting = ASKED_FOR.map((unit): Duration => `${Number(bare)}${unit}`).filter((it) => {
+    const ms = milliseconds(it)
+    return ms >= leastMs && ms <= mostMs
+  })
+  return fitting.length === 0 ? undefined : `needs a unit: ${ALTERNATIVES.format(fitting)}`
+}
+
+const ALTERNATIVES = new Intl.ListFormat('en-GB', { type: 'disjunction' })
+
+function milliseconds(text: Duration): number {
+  return Number.parseInt(text, 10) * UNITS[text.replace(/^\d+/, '') as Unit]
+}
