@@ -72,7 +72,10 @@ export async function takeTurn(
         head = await readOn(redis, keys, lane, head, clock.now())
       const [first] = batch
       // What is set aside is left to the sweeper's next call.
-      if (!first) return { kind: 'empty' }
+      if (!first) {
+        if (head.items.length === 0) forget(outlet, lane, memory)
+        return { kind: 'empty' }
+      }
       if (probing && admission.kind === 'probe' && leavesToOthers(outlet, first, admission.lateMs))
         return { kind: 'delayed', afterMs: PROBE_GRACE_MS / 2, detail: 'the sink is failing' }
       const wasAside = suspects.isAside(first.uid)
@@ -109,6 +112,12 @@ export async function takeTurn(
     // Only while it is this lane's probe: another one may be under way by now.
     if (probing) breaker.released()
   }
+}
+
+/** Nothing waits in it any more, whatever became of it: lanes come and go with the names in templates. */
+function forget({ targets }: Outlet, lane: string, memory: LaneMemory): void {
+  memory.delete(lane)
+  targets.passed(lane)
 }
 
 const PROBE_GRACE_MS = 1_000
