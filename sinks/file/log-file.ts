@@ -1,8 +1,8 @@
 import { constants } from 'node:fs'
-import { type FileHandle, mkdir, open, rename, stat } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readdir, rename, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { goneOrThrow, notFile } from './fault.ts'
-import { type Current, fullName } from './rotation.ts'
+import { type Current, fullFiles, fullMs, fullName } from './rotation.ts'
 
 const { O_APPEND, O_CREAT, O_NONBLOCK, O_RDWR } = constants
 const MODE = 0o640
@@ -76,6 +76,7 @@ export class LogFile {
   async moveAway(nowMs: number): Promise<string> {
     await this.close()
     // Names sort in the order of the files, also when several are full within a millisecond or the clock goes back.
+    this.#movedMs ||= await this.#newestFullMs()
     let atMs = Math.max(nowMs, this.#movedMs + 1)
     while (await isTaken(fullName(this.#path, atMs))) atMs++
     const full = fullName(this.#path, atMs)
@@ -83,6 +84,12 @@ export class LogFile {
     this.#movedMs = atMs
     this.#folderIsNew = true
     return full
+  }
+
+  /** An earlier process may have had a clock that was ahead: what is newer must not pass for the oldest, which goes first. */
+  async #newestFullMs(): Promise<number> {
+    const newest = fullFiles(this.#path, await readdir(dirname(this.#path))).at(-1)
+    return newest === undefined ? 0 : fullMs(this.#path, newest)
   }
 
   async close(): Promise<void> {

@@ -27,6 +27,15 @@ export function fullName(path: string, atMs: number): string {
   return join(dirname(path), `${basename(path, ending)}.${stamp}${ending}`)
 }
 
+/** When a file got its name as a full one. */
+export function fullMs(path: string, name: string): number {
+  const stem = `${basename(path, extname(path))}.`
+  const [, date = '', hour, minute, second] =
+    /^(\d{8})T(\d\d)(\d\d)(\d\d\.\d{3}Z)/.exec(name.slice(stem.length)) ?? []
+  const day = `${date.slice(0, 4)}-${date.slice(4, 6)}-${date.slice(6)}`
+  return Date.parse(`${day}T${hour}:${minute}:${second}`) || 0
+}
+
 /** The full files of a path among the names in its folder, the oldest first. */
 export function fullFiles(path: string, names: readonly string[]): string[] {
   return names.filter((name) => kindOf(path, name) === 'full').toSorted()

@@ -1,5 +1,5 @@
 import { request } from 'undici'
-import type { Mask } from '../../src/sink/index.ts'
+import { createMask, type Mask } from '../../src/sink/index.ts'
 
 /** There is no token: the reason, without secrets. */
 export class TokenFault extends Error {
@@ -49,12 +49,16 @@ async function fetchToken(
 ) {
   const host = new URL(tokenUrl).host
   const pair = `${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`
+  const basic = Buffer.from(pair).toString('base64')
+  // Whoever repeats what it got repeats it as it was sent.
+  const asSent = createMask([basic])
+  const told = (text: string) => mask(asSent(text)).slice(0, 300)
   const form = new URLSearchParams({ grant_type: 'client_credentials', ...(scope && { scope }) })
   try {
     const answer = await request(tokenUrl, {
       method: 'POST',
       headers: {
-        authorization: `Basic ${Buffer.from(pair).toString('base64')}`,
+        authorization: `Basic ${basic}`,
         'content-type': 'application/x-www-form-urlencoded',
         accept: 'application/json',
         'user-agent': userAgent,
@@ -64,16 +68,23 @@ async function fetchToken(
     })
     const text = await readText(answer.body)
     if (answer.statusCode !== 200)
-      throw new TokenFault(
-        `the token server ${host} answered ${answer.statusCode}: ${mask(text).slice(0, 300)}`,
-      )
-    const { access_token: token, expires_in: lifeS } = JSON.parse(text) as Record<string, unknown>
+      throw new TokenFault(`the token server ${host} answered ${answer.statusCode}: ${told(text)}`)
+    const { access_token: token, expires_in: lifeS } = parsed(text)
     if (typeof token !== 'string' || token === '')
       throw new TokenFault(`the token server ${host} sent no access_token`)
     return { token, lifeS: Number(lifeS) > 0 ? Number(lifeS) : DEFAULT_LIFE_S }
   } catch (error) {
     if (error instanceof TokenFault) throw error
-    throw new TokenFault(`the token server ${host} gave no token: ${mask(String((error as Error).message))}`)
+    throw new TokenFault(`the token server ${host} gave no token: ${told(String((error as Error).message))}`)
+  }
+}
+
+/** What it sent may be the token itself: it is not told when it is no JSON. */
+function parsed(text: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(text)) as Record<string, unknown>
+  } catch {
+    return {}
   }
 }
 

@@ -36,7 +36,7 @@ export async function deliverInBatches(
       return outcome === undefined
     })
     if (free.length === 0) return
-    const { outcome, status } = await send(free)
+    const { outcome, status } = await attempt(free)
     if (free.length > 1 && outcome.kind === 'rejected' && DIVISIBLE.includes(status)) {
       const middle = free.length >> 1
       await deliver(free.slice(0, middle))
@@ -47,6 +47,17 @@ export async function deliverInBatches(
       if (outcome.kind === 'retry' || outcome.kind === 'later') held.set(it.event.uid, outcome)
     }
     if (outcome.kind === 'retry' && outcome.scope === 'sink') stopped ??= outcome
+  }
+
+  /** What is thrown, as when a stop comes before there is a slot, must not take along what was delivered. */
+  async function attempt(free: readonly Message[]): Promise<BatchReply> {
+    try {
+      return await send(free)
+    } catch (error) {
+      if (signal.aborted) return { outcome: STOPPED, status: 0 }
+      const detail = String((error as Error)?.message ?? error)
+      return { outcome: { kind: 'retry', reason: 'unknown', detail, scope: 'event' }, status: 0 }
+    }
   }
 
   for (const group of groups(messages, limits)) await deliver(group)

@@ -83,14 +83,18 @@ function tokenRequest({ tokenUrl, clientId, clientSecret, scopes, audience, clie
     'content-type': 'application/x-www-form-urlencoded',
     accept: 'application/json',
   }
+  // Whoever repeats what it got repeats it as it was sent.
+  const secrets = [formEncoded(clientSecret)]
   if (clientAuthentication === 'body') {
     form.set('client_id', clientId)
     form.set('client_secret', clientSecret)
   } else {
     const pair = `${formEncoded(clientId)}:${formEncoded(clientSecret)}`
-    headers['authorization'] = `Basic ${Buffer.from(pair).toString('base64')}`
+    const encoded = Buffer.from(pair).toString('base64')
+    headers['authorization'] = `Basic ${encoded}`
+    secrets.push(encoded)
   }
-  return { url: tokenUrl, headers, body: Buffer.from(form.toString()) }
+  return { url: tokenUrl, headers, body: Buffer.from(form.toString()), secrets }
 }
 
 /** As RFC 6749 §2.3.1 wants user and password. */

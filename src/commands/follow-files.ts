@@ -9,13 +9,19 @@ export function followFiles(
   app: Pick<App, 'reopenSinks'>,
   { log }: CommandLog,
 ): { close(): void } {
+  let told: string | undefined
   return watchFiles(files, async () => {
     const loaded = await reload()
-    if (loaded.ok) await app.reopenSinks(loaded.config.sinks)
-    else {
-      const [problem] = loaded.problems
-      const where = problem && `${problem.file}:${problem.line}:${problem.column}: ${problem.message}`
-      log.error({ problem: where }, 'a file that the configuration refers to changed, and is not good now')
+    if (loaded.ok) {
+      told = undefined
+      await app.reopenSinks(loaded.config.sinks)
+      return true
     }
+    const [problem] = loaded.problems
+    const where = problem && `${problem.file}:${problem.line}:${problem.column}: ${problem.message}`
+    if (where !== told)
+      log.error({ problem: where }, 'a file that the configuration refers to changed, and is not good now')
+    told = where
+    return false
   })
 }

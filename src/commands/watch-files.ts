@@ -5,18 +5,19 @@ const EVERY_MS = 2_000
 
 /**
  * Notices when the content of files changes, however it is exchanged: rewritten, renamed over, or by the symbolic links of a
- * Kubernetes volume. A file that is gone for a moment is no change.
+ * Kubernetes volume. A file that is gone for a moment is no change. A change that could
+ * not be used (`false`, or thrown) is told again until it can: another file may have been half written.
  */
 export function watchFiles(
   files: readonly string[],
-  onChange: () => Promise<void>,
+  onChange: () => Promise<boolean>,
   everyMs = EVERY_MS,
 ): { close(): void } {
   const known = new Map<string, string>()
   let busy = false
+  let changed = false
 
   async function look(): Promise<void> {
-    let changed = false
     for (const file of files) {
       const digest = await digestOf(file)
       const before = known.get(file)
@@ -24,7 +25,7 @@ export function watchFiles(
       known.set(file, digest)
       changed ||= before !== undefined
     }
-    if (changed) await onChange()
+    if (changed) changed = !(await onChange().catch(() => false))
   }
 
   const tick = () => {

@@ -1,6 +1,6 @@
 import type { Logger } from '../log.ts'
 import type { Message, Outcome, Sink } from '../sink/index.ts'
-import { checkedOutcomes, failure } from './outcomes.ts'
+import { checkedOutcomes, failure } from './checked-outcomes.ts'
 
 /** A sink gets a moment after the abort to say what it had sent already. */
 const LAST_WORDS_MS = 1_000
@@ -34,9 +34,18 @@ export async function callSink(
     return checkedOutcomes(answer, messages.length)
   } catch (error) {
     log.error({ error }, 'a sink threw; its deliveries will be tried again')
-    return all(failure('unknown', `the sink threw: ${(error as Error)?.message ?? error}`))
+    return all(failure('unknown', `the sink threw: ${wordsOf(error)}`))
   } finally {
     signal.removeEventListener('abort', abort)
     for (const timer of timers) clearTimeout(timer)
+  }
+}
+
+/** Anything can be thrown. */
+function wordsOf(error: unknown): string {
+  try {
+    return String((error as Error)?.message ?? error)
+  } catch {
+    return 'something that cannot be read'
   }
 }

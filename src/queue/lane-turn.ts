@@ -60,6 +60,8 @@ export async function takeTurn(
     let head = NOTHING_READ
     while (!signal.aborted) {
       const startedMs = performance.now()
+      // A wall clock that jumps while the sink is asked, as that of a machine that slept, is no part of an outage.
+      const askedAtMs = clock.now()
       const single = probing || (memory.get(lane)?.nothing ?? false)
       const pick = () =>
         suspects.pick(head.items, { size: outlet.batchSize, single, othersFirst, nowMs: startedMs })
@@ -72,14 +74,25 @@ export async function takeTurn(
         head = await readOn(redis, keys, lane, head, clock.now())
       const [first] = batch
       // What is set aside is left to the sweeper's next call.
-      if (!first) return { kind: 'empty' }
+      if (!first) {
+        if (head.items.length === 0) forget(outlet, lane, memory)
+        return { kind: 'empty' }
+      }
       if (probing && admission.kind === 'probe' && leavesToOthers(outlet, first, admission.lateMs))
         return { kind: 'delayed', afterMs: PROBE_GRACE_MS / 2, detail: 'the sink is failing' }
       const wasAside = suspects.isAside(first.uid)
-      const verdict = await deliverBatch(parts, outlet, head, batch, memory.get(lane)?.failedMs, signal)
+      const verdict = await deliverBatch(
+        parts,
+        outlet,
+        head,
+        batch,
+        memory.get(lane)?.failedMs,
+        askedAtMs,
+        signal,
+      )
       if (!single && !wasAside) adaptBatchSize(outlet, performance.now() - startedMs)
       const next = newToken()
-      const settlement = settlementOf(outlet.name, lane, head, verdict, signal, clock.now())
+      const settlement = settlementOf(outlet.name, lane, head, verdict, signal, askedAtMs)
       const settled = await settle(redis, keys, settlement, token, next)
       if (settled === 'fenced') return { kind: 'delayed', detail: 'another worker took this lane over' }
       token = next
@@ -109,6 +122,12 @@ export async function takeTurn(
     // Only while it is this lane's probe: another one may be under way by now.
     if (probing) breaker.released()
   }
+}
+
+/** Nothing waits in it any more, whatever became of it: lanes come and go with the names in templates. */
+function forget({ targets }: Outlet, lane: string, memory: LaneMemory): void {
+  memory.delete(lane)
+  targets.passed(lane)
 }
 
 const PROBE_GRACE_MS = 1_000
@@ -144,13 +163,14 @@ async function deliverBatch(
   head: Head,
   batch: readonly Item[],
   laneFailedMs: number | undefined,
+  nowMs: number,
   signal: AbortSignal,
 ): Promise<Verdict<Item>> {
   const messages = batch.map(({ delivery, tries }) => parts.render(delivery, tries))
   const outcomes = await callSink(outlet.sink, messages, parts, signal)
   const alone = batch.length === 1
   const lane: LaneState = {
-    nowMs: parts.clock.now(),
+    nowMs,
     othersSucceed: alone
       ? outlet.suspects.failsAlone((batch[0] as Item).uid, outlet.passedMs)
       : outlet.passedMs > (laneFailedMs ?? Number.POSITIVE_INFINITY),

@@ -152,21 +152,3 @@ function fail<T extends Tried>(verdict: Verdict<T>, { reason, detail, scope, aft
     ...(longer > 0 && { afterMs: longer }),
   }
 }
-
-const KINDS = new Set<unknown>(['delivered', 'later', 'retry', 'rejected'] satisfies Outcome['kind'][])
-
-/** Makes of whatever a sink answered one outcome per message. */
-export function checkedOutcomes(answer: unknown, length: number): Outcome[] {
-  const outcomes = Array.isArray(answer) ? answer : []
-  return Array.from({ length }, (_, i) => {
-    const outcome = outcomes[i] as Outcome | undefined
-    return outcome && KINDS.has(outcome.kind)
-      ? outcome
-      : failure('unknown', 'the sink gave no outcome for this message')
-  })
-}
-
-/** A retry that is the sink's fault as a whole. */
-export function failure(reason: Reason, detail: string): Outcome {
-  return { kind: 'retry', reason, detail: detail.slice(0, 2_048), scope: 'sink' }
-}

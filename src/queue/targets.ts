@@ -9,14 +9,32 @@ export interface FailingTargets {
   passed(lane: string): boolean
 }
 
-export function createFailingTargets(): FailingTargets {
-  const failing = new Map<string, Reason>()
+/** Sinks may ask for pauses of an hour; what did not fail for longer than that is another process's by now. */
+const FORGET_MS = 7_200_000
+
+export function createFailingTargets(nowMs: () => number = () => performance.now()): FailingTargets {
+  const failing = new Map<string, { reason: Reason; atMs: number }>()
+
+  /** The first ones are those that failed longest ago. */
+  function forgetOld(): void {
+    const since = nowMs() - FORGET_MS
+    for (const [lane, { atMs }] of failing) {
+      if (atMs > since) return
+      failing.delete(lane)
+    }
+  }
+
   return {
-    count: () => failing.size,
+    count() {
+      forgetOld()
+      return failing.size
+    },
     failed(lane, reason) {
+      forgetOld()
       const before = failing.get(lane)
-      failing.set(lane, reason)
-      return before !== reason
+      failing.delete(lane)
+      failing.set(lane, { reason, atMs: nowMs() })
+      return before?.reason !== reason
     },
     passed: (lane) => failing.delete(lane),
   }

@@ -14,7 +14,11 @@ export interface SinkSetParts {
   typeOf(name: string): SinkType
   contextOf(name: string): SinkContext
   log: Logger
+  /** How long opening a sink anew may take. */
+  reopenLimitMs?: number
 }
+
+const REOPEN_LIMIT_MS = 30_000
 
 /** Opens the sinks; what was opened is closed again when one cannot be. */
 export async function openSinkSet(configs: readonly SinkConfig[], parts: SinkSetParts): Promise<SinkSet> {
@@ -30,12 +34,18 @@ export async function openSinkSet(configs: readonly SinkConfig[], parts: SinkSet
     sources.set(config.name, config.source)
   }
   opened.move()
+  let closed = false
 
   async function reopenOne(config: SinkConfig): Promise<boolean> {
     const sink = sinks.get(config.name)
     if (!sink || sources.get(config.name) === config.source) return false
     try {
-      sink.replace(await open(config))
+      const next = await withinLimit(open(config), parts.reopenLimitMs ?? REOPEN_LIMIT_MS)
+      if (closed) {
+        await next.close()
+        return false
+      }
+      sink.replace(next)
       sources.set(config.name, config.source)
       parts.log.info({ sink: config.name }, 'its options changed: the sink was opened anew')
       return true
@@ -53,8 +63,21 @@ export async function openSinkSet(configs: readonly SinkConfig[], parts: SinkSet
       return names
     },
     async close() {
+      closed = true
       await Promise.all([...sinks.values()].map((sink) => sink.close()))
     },
+  }
+}
+
+/** One that takes for ever must not keep others from being opened anew; what it opens in the end is closed. */
+async function withinLimit(opening: Promise<Sink>, limitMs: number): Promise<Sink> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new Error(`opening took more than ${limitMs} ms`)), limitMs)
+  late.promise.catch(() => opening.then((sink) => sink.close()).catch(() => {}))
+  try {
+    return await Promise.race([opening, late.promise])
+  } finally {
+    clearTimeout(timer)
   }
 }
 

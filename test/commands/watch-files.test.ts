@@ -1,4 +1,4 @@
-import { mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -16,6 +16,7 @@ test('a change of content is noticed, whether it is written, renamed over or beh
     [token, join(dir, 'data')],
     async () => {
       changes++
+      return true
     },
     20,
   )
@@ -37,6 +38,38 @@ test('a change of content is noticed, whether it is written, renamed over or beh
   await writeFile(token, 'd')
   await new Promise((resolve) => setTimeout(resolve, 60))
   expect(changes).toBe(start + 3)
+  files.close()
+  await rm(dir, { recursive: true })
+})
+
+test('a change that comes while another file is away counts when that one is back as it was', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'kubeherald-'))
+  const [token, key] = [join(dir, 'token'), join(dir, 'key')]
+  await writeFile(token, 'a')
+  await writeFile(key, 'k')
+  const read: string[] = []
+  let missed = 0
+  const files = watchFiles(
+    [token, key],
+    async () => {
+      const text = await readFile(token, 'utf8')
+      await readFile(key).catch((error) => {
+        missed++
+        throw error
+      })
+      read.push(text)
+      return true
+    },
+    20,
+  )
+  // Whether the first look comes before or after it: from then on, all is known.
+  await writeFile(token, 'b')
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  await rm(key)
+  await writeFile(token, 'c')
+  await waitFor(() => missed > 0, { what: 'the change to be looked at' })
+  await writeFile(key, 'k')
+  await waitFor(() => read.at(-1) === 'c', { what: 'the change to be used' })
   files.close()
   await rm(dir, { recursive: true })
 })

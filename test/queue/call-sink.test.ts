@@ -54,3 +54,41 @@ test('what a sink had sent when it was asked to stop counts', async () => {
   stop.abort()
   expect(await outcomes).toMatchObject([{ kind: 'delivered' }, { kind: 'retry' }])
 })
+
+test.each<[string, unknown, object]>([
+  ['a pause that is no number', { kind: 'later', afterMs: Number.NaN }, { kind: 'later', afterMs: 1_000 }],
+  ['a pause without end', { kind: 'later', afterMs: Infinity }, { kind: 'later', afterMs: 3_600_000 }],
+  ['a pause in the past', { kind: 'later', afterMs: -1 }, { kind: 'later', afterMs: 1_000 }],
+  [
+    'no detail',
+    { kind: 'rejected', reason: 'rejected' },
+    { kind: 'rejected', reason: 'rejected', detail: '' },
+  ],
+  ['a detail that is no text', { kind: 'rejected', reason: 'rejected', detail: Symbol('x') }, { detail: '' }],
+  [
+    'reason and scope that there are not',
+    { kind: 'retry', reason: 'tuesday', detail: 'x', scope: 'world', afterMs: Infinity },
+    { kind: 'retry', reason: 'unknown', scope: 'sink', afterMs: 3_600_000 },
+  ],
+  [
+    'what cannot be read',
+    {
+      get kind(): string {
+        throw new Error('no')
+      },
+    },
+    { kind: 'retry', reason: 'unknown', scope: 'sink' },
+  ],
+])('an outcome with %s is made a good one, and what was delivered beside it counts', async (_, odd, made) => {
+  const sink = sinkOf(async () => [DELIVERED, odd as Outcome])
+  const outcomes = await callSink(sink, MESSAGES, limits, new AbortController().signal)
+  expect(outcomes).toMatchObject([DELIVERED, made])
+})
+
+test('a sink may throw what is no error', async () => {
+  const sink = sinkOf(() => {
+    throw Object.create(null)
+  })
+  const outcomes = await callSink(sink, MESSAGES, limits, new AbortController().signal)
+  expect(outcomes).toMatchObject([{ kind: 'retry', scope: 'sink' }, { kind: 'retry' }])
+})

@@ -78,6 +78,7 @@ export async function startLaneBed() {
       deliverTimeoutMs?: number
       budgetMs?: number
       maxBatch?: number | undefined
+      clock?: { now(): number }
     } = {},
   ) {
     const open = () => openRedis(server.url, 'work', silentLog)
@@ -96,7 +97,7 @@ export async function startLaneBed() {
       budgetMs: options.budgetMs ?? 1_000,
       metrics: createMetrics(),
       log: silentLog,
-      clock: Date,
+      clock: options.clock ?? Date,
       random: Math.random,
       onOutOfMemory() {},
       deliverers: async () => workers,

@@ -354,3 +354,17 @@ test('a failure long ago is no part of an outage: nobody tried meanwhile', async
   expect(sink.took.toSorted()).toEqual(['a@1', 'b@1', 'c@1'])
   expect(await it.redis.hgetall(it.keys.progress('hook/0'))).toEqual({})
 })
+
+test('a machine that slept while a failing sink was asked gives nothing up', async () => {
+  await using it = await startLaneBed()
+  await it.put('hook/0', ...numbered('a', 3))
+  let sleptMs = 0
+  const clock = { now: () => Date.now() + sleptMs }
+  const sink = scriptedSink(() => {
+    if (sink.calls === 2) sleptMs = 2 * 86_400_000
+    return sink.calls > 3 ? DELIVERED : DOWN
+  })
+  it.work({ hook: sink }, { clock }).wake(['hook/0'])
+  await it.drained('hook')
+  expect((await it.ledger()).sinks['hook']).toMatchObject({ delivered: 3, dead: 0 })
+})

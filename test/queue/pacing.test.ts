@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { createFailingTargets } from '../../src/queue/targets.ts'
 import { deliverInOrder, type Message, type Outcome, type Sink } from '../../src/sink/index.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, numbered, scriptedSink, startLaneBed } from './lane-bed.ts'
@@ -106,4 +107,30 @@ test('a sink that makes one thing of many gets as many as wait, though they were
   it.work({ chat: sink }, { maxBatch: 500 }).wake(['chat/a'])
   await it.drained('chat')
   expect(sizes).toEqual([100])
+})
+
+test('a target whose deliveries were all given up does not count as failing any more', async () => {
+  await using it = await startLaneBed()
+  await it.put('hook/shop', 'a@1')
+  const outcomes: Outcome[] = [
+    { kind: 'retry', reason: 'config', detail: 'not there', scope: 'target', afterMs: 1 },
+    { kind: 'rejected', reason: 'rejected', detail: 'no' },
+  ]
+  const lanes = it.work({ hook: scriptedSink(() => outcomes.shift() as Outcome) })
+  lanes.wake(['hook/shop'])
+  await it.drained('hook')
+  await waitFor(() => lanes.statuses()[0]?.failingTargets === 0, { what: 'the target to be forgotten' })
+  expect((await it.ledger()).sinks['hook']).toMatchObject({ dead: 1, delivered: 0 })
+})
+
+test('a target that did not fail for two hours is forgotten: others deliver there', () => {
+  let nowMs = 0
+  const targets = createFailingTargets(() => nowMs)
+  targets.failed('hook/a', 'config')
+  nowMs = 7_000_000
+  targets.failed('hook/b', 'config')
+  expect(targets.count()).toBe(2)
+  nowMs = 7_200_001
+  expect(targets.count()).toBe(1)
+  expect(targets.failed('hook/b', 'config')).toBe(false)
 })

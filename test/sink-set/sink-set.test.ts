@@ -63,6 +63,42 @@ test('a sink whose options are as before is left alone; one that cannot be opene
   await set.close()
 })
 
+/** Opens what is `slow` when it is told to. */
+function slowly(scriptedType: SinkType) {
+  const go = Promise.withResolvers<void>()
+  const type: SinkType = {
+    ...scriptedType,
+    async open(options, context) {
+      if ((options as { token: string }).token === 'slow') await go.promise
+      return scriptedType.open(options, context)
+    },
+  }
+  return { type, go: go.resolve }
+}
+
+test('a sink that takes for ever to open keeps no other from being opened anew', async () => {
+  const { events, configOf, type } = scripted()
+  const slow = slowly(type)
+  const named = (name: string, token: string) => ({ ...configOf(token), name })
+  const parts = { ...partsOf(slow.type), reopenLimitMs: 1 }
+  const set = await openSinkSet([named('a', 'a1'), named('b', 'b1')], parts)
+  expect(await set.reopen([named('a', 'slow'), named('b', 'b2')])).toEqual(['b'])
+  slow.go()
+  await waitFor(() => events.includes('close slow'), { what: 'what was opened too late to be closed' })
+  await set.close()
+})
+
+test('a sink that is being opened anew when all are closed is closed, too', async () => {
+  const { events, configOf, type } = scripted()
+  const slow = slowly(type)
+  const set = await openSinkSet([configOf('old')], partsOf(slow.type))
+  const reopened = set.reopen([configOf('slow')])
+  await set.close()
+  slow.go()
+  expect(await reopened).toEqual([])
+  expect(events).toEqual(['open old', 'close old', 'open slow', 'close slow'])
+})
+
 function sinkWithHealth(health: () => Promise<Health>): Sink {
   return { deliver: async () => [], health, close: async () => {} }
 }

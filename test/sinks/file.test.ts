@@ -13,14 +13,14 @@ import {
 } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterEach, expect, test, vi } from 'vitest'
 import { FileConfig } from '../../sinks/file/config.ts'
 import { faultOf } from '../../sinks/file/fault.ts'
 import { lineOf } from '../../sinks/file/format.ts'
 import file from '../../sinks/file/index.ts'
-import { fullName, kindOf } from '../../sinks/file/rotation.ts'
+import { fullMs, fullName, kindOf } from '../../sinks/file/rotation.ts'
 import { sampleMessages } from '../../src/sink/testkit/index.ts'
 import { loadText } from '../config/load-text.ts'
 import { waitFor } from '../wait-for.ts'
@@ -139,6 +139,21 @@ test('only maxFiles full files are kept, the newest', async () => {
   for (const message of batch) await sink.deliver([message], never)
   await waitFor(() => names().length === 3, { what: () => names().join() })
   expect(allIds()).toEqual(idsOf(batch).slice(-allIds().length))
+})
+
+test('full files that a clock ahead named years later push nothing newer out', async () => {
+  const { path, names, allIds } = room()
+  const batch = sampleMessages(12)
+  const options = { path, maxSize: '1KB', maxFiles: 3 }
+  for (const [part, nowMs] of [
+    [batch.slice(0, 6), Date.parse('2036-01-01')],
+    [batch.slice(6), Date.now()],
+  ] as const) {
+    await using sink = await openSink(file, options, { clock: { now: () => nowMs } })
+    for (const message of part) await sink.deliver([message], never)
+    await waitFor(() => names().length === 4, { what: () => names().join() })
+  }
+  expect(allIds()).toEqual(idsOf(batch).slice(-4))
 })
 
 test('full files are packed, also those that an earlier process left', async () => {
@@ -363,6 +378,12 @@ test('names of full files are told from others beside them', () => {
   expect(kindOf(path, `${name}.gz.12.part`)).toBe('part')
   for (const other of ['events.ndjson', 'events.ndjson.bak', `x${name}`, `${name}.bak`, 'events.2026.ndjson'])
     expect(kindOf(path, other)).toBeUndefined()
+})
+
+test('the name of a full file tells when it was full', () => {
+  const atMs = Date.parse('2026-11-21T09:14:07.312Z')
+  const path = '/var/log/a.b.ndjson'
+  expect(fullMs(path, basename(fullName(path, atMs)))).toBe(atMs)
 })
 
 test('an abandoned part is removed, one that is being written is not', async () => {

@@ -48,6 +48,28 @@ test.each(['basic', 'body'] as const)(
   },
 )
 
+test.each(['basic', 'body'] as const)(
+  'oauth2: a token server that repeats what it got gives no secret away, with %s',
+  async (how) => {
+    await using hook = await startReceiver()
+    await using evil = await startReceiver()
+    evil.answer(({ headers, body }) => ({ status: 400, body: `${headers.authorization} ${body}` }))
+    const oauth2 = {
+      ...CLIENT,
+      clientSecret: "s3cret/of (client's)",
+      tokenUrl: evil.url,
+      clientAuthentication: how,
+    }
+    await using sink = await openSink(webhook, { url: hook.url, auth: { oauth2 } })
+    const [outcome] = await sink.deliver([messageOf()], never)
+    const { headers, body } = evil.requests[0]!
+    const sent =
+      how === 'basic' ? headers.authorization?.split(' ')[1] : /client_secret=([^&]+)/.exec(`${body}`)?.[1]
+    expect(outcome).toMatchObject({ kind: 'retry', detail: expect.stringContaining('[redacted]') })
+    expect(JSON.stringify(outcome)).not.toContain(sent)
+  },
+)
+
 test('oauth2: at 80 % of its life a token is renewed while it is still used, after its end nobody uses it', async () => {
   await using hook = await startReceiver()
   await using tokens = await startTokenEndpoint({ lifeS: 100 })

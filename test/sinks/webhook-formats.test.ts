@@ -208,3 +208,18 @@ test('a value that makes a url endless is refused', async () => {
   const outcomes = await sink.deliver([messageOf({ object: { x: 'x'.repeat(9_000) } })], never)
   expect(outcomes).toMatchObject([{ kind: 'rejected', reason: 'render' }])
 })
+
+test('what a batch had delivered counts when it is stopped while it waits for another lane', async () => {
+  await using hook = await startReceiver()
+  const options = { url: hook.url, format: 'batch', batch: { max: 1 }, concurrency: 1 }
+  await using sink = await openSink(webhook, options)
+  hook.answer(({ body }) => (body.includes('"web-3"') ? { hang: true } : {}))
+  const [first, second, other] = ['web-1', 'web-2', 'web-3'].map((name) => messageOf({ name }))
+  const stop = new AbortController()
+  const outcomes = sink.deliver([first!, second!], stop.signal)
+  const hanging = sink.deliver([other!], stop.signal)
+  await expect.poll(() => hook.requests.length).toBe(2)
+  stop.abort()
+  expect(await outcomes).toMatchObject([{ kind: 'delivered' }, { kind: 'retry', scope: 'sink' }])
+  await hanging
+})

@@ -49,3 +49,17 @@ test('a server that refuses, and repeats the secret, is told without it', async 
   await using peer = await startTokenServer(() => [401, 'wrong: s3cret-of-mine'])
   await expect(peer.token()).rejects.toThrow(/answered 401: wrong: \[redacted\]/)
 })
+
+test('a server that repeats the credentials as they were sent is told without them', async () => {
+  const basic = btoa('me:s3cret-of-mine')
+  await using peer = await startTokenServer(() => [401, `wrong: Basic ${basic}`])
+  await expect(peer.token()).rejects.toThrow(/answered 401: wrong: Basic \[redacted\]/)
+})
+
+test.each(['access_token=t0ken-in-a-form', 't0ken-in-a-form', 'null', '""'])(
+  'an answer that is no JSON object (%s) is not repeated',
+  async (body) => {
+    await using peer = await startTokenServer(() => [200, body])
+    await expect(peer.token()).rejects.toThrow(/sent no access_token$/)
+  },
+)

@@ -1,0 +1,59 @@
+import type { Note, Outcome, Reason, Scope } from '../sink/index.ts'
+
+const REASONS = new Set<unknown>([
+  'network',
+  'timeout',
+  'rate-limited',
+  'server-error',
+  'auth',
+  'config',
+  'gone',
+  'rejected',
+  'expired',
+  'render',
+  'unknown',
+] satisfies Reason[])
+const SCOPES = new Set<unknown>(['event', 'target', 'sink'] satisfies Scope[])
+const NOTES = new Set<unknown>(['digest', 'truncated', 'fallback'] satisfies Note[])
+const MAX_DETAIL = 2_048
+/** Nothing waits longer without being asked again, whatever a sink says. */
+const MAX_PAUSE_MS = 3_600_000
+/** Of one that asks for a pause without saying how long. */
+const PAUSE_MS = 1_000
+
+/** Makes of whatever a sink answered one good outcome per message: what cannot be used must not keep the rest from counting. */
+export function checkedOutcomes(answer: unknown, length: number): Outcome[] {
+  const outcomes: unknown[] = Array.isArray(answer) ? answer : []
+  return Array.from({ length }, (_, i) => {
+    try {
+      return checked(outcomes[i]) ?? failure('unknown', 'the sink gave no outcome for this message')
+    } catch {
+      return failure('unknown', 'the sink gave an outcome that cannot be read')
+    }
+  })
+}
+
+/** A retry that is the sink's fault as a whole. */
+export function failure(reason: Reason, detail: string): Outcome {
+  return { kind: 'retry', reason, detail: detail.slice(0, MAX_DETAIL), scope: 'sink' }
+}
+
+function checked(outcome: unknown): Outcome | undefined {
+  const { kind, note, reason, detail, scope, afterMs, ambiguous } = (outcome ?? {}) as Record<string, unknown>
+  const why = {
+    reason: REASONS.has(reason) ? (reason as Reason) : 'unknown',
+    detail: typeof detail === 'string' ? detail : '',
+  }
+  const pauseMs = typeof afterMs === 'number' && afterMs >= 0 ? Math.min(afterMs, MAX_PAUSE_MS) : undefined
+  if (kind === 'delivered') return NOTES.has(note) ? { kind, note: note as Note } : { kind }
+  if (kind === 'later') return { kind, afterMs: pauseMs ?? PAUSE_MS }
+  if (kind === 'rejected') return { kind, ...why }
+  if (kind !== 'retry') return undefined
+  return {
+    kind,
+    ...why,
+    scope: SCOPES.has(scope) ? (scope as Scope) : 'sink',
+    ...(pauseMs !== undefined && { afterMs: pauseMs }),
+    ...(ambiguous === true && { ambiguous }),
+  }
+}
