@@ -1,6 +1,6 @@
 import type { Delivery } from '../../src/delivery.ts'
 import { silentLog } from '../../src/log.ts'
-import { createMetrics } from '../../src/metrics.ts'
+import { createMetrics, type Metrics } from '../../src/metrics.ts'
 import { openRedis } from '../../src/queue/connection.ts'
 import { encodeEntries } from '../../src/queue/entry.ts'
 import { keysOf } from '../../src/queue/keys.ts'
@@ -78,6 +78,7 @@ export async function startLaneBed() {
       deliverTimeoutMs?: number
       budgetMs?: number
       maxBatch?: number | undefined
+      metrics?: Metrics
     } = {},
   ) {
     const open = () => openRedis(server.url, 'work', silentLog)
@@ -94,7 +95,7 @@ export async function startLaneBed() {
       policy: { maxAgeMs: options.maxAgeMs ?? 86_400_000, maxTries: options.maxTries ?? 5 },
       deliverTimeoutMs: options.deliverTimeoutMs ?? 30_000,
       budgetMs: options.budgetMs ?? 1_000,
-      metrics: createMetrics(),
+      metrics: options.metrics ?? createMetrics(),
       log: silentLog,
       clock: Date,
       random: Math.random,
