@@ -1,6 +1,6 @@
 import { defineSink, type Message, type Outcome } from '../../src/sink/index.ts'
 import { StdoutConfig } from './config.ts'
-import { textLine } from './format.ts'
+import { jsonLine, textLine } from './format.ts'
 
 /** Prints every event: a CloudEvent a line, or a line for people on a terminal. */
 export default defineSink<StdoutConfig>({
@@ -32,7 +32,7 @@ export function openOutput(output: NodeJS.WriteStream, format: StdoutConfig['for
   })
 
   function write(messages: readonly Message[]): Write {
-    const lines = messages.map((it) => (text ? textLine(it, colour) : `${it.cloudEvent.toString()}\n`))
+    const lines = messages.map((it) => (text ? textLine(it, colour) : jsonLine(it)))
     const { promise, resolve } = Promise.withResolvers<Error | undefined>()
     output.write(lines.join(''), (error) => resolve(error ?? undefined))
     return { ids: new Set(messages.map(({ id }) => id)), taken: promise }
