@@ -15,6 +15,15 @@ export function textLine({ event, rule, content }: Message, colour: boolean): st
   return `${printable(event.time.slice(11, 19))}  ${word}  ${what}${more}  ${paint(origin, 90, colour)}\n`
 }
 
+/** In JSON they stand within texts only, as they are: C1 controls, line separators, marks that turn the direction. */
+const UNSEEN = /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g
+
+/** A CloudEvent on one line; no byte of it moves a terminal's cursor. */
+export function jsonLine({ cloudEvent }: Pick<Message, 'cloudEvent'>): string {
+  const text = cloudEvent.toString().replace(/[\r\n]/g, ' ')
+  return `${text.replace(UNSEEN, (it) => `\\u${it.charCodeAt(0).toString(16).padStart(4, '0')}`)}\n`
+}
+
 /** What the title does not say already. */
 function afterTitle({ title, text, quote }: Content): string {
   if (text !== '') return text

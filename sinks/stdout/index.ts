@@ -1,6 +1,6 @@
 import { defineSink, type Message, type Outcome, renderFault } from '../../src/sink/index.ts'
 import { StdoutConfig } from './config.ts'
-import { textLine } from './format.ts'
+import { jsonLine, textLine } from './format.ts'
 
 /** Prints every event: a CloudEvent a line, or a line for people on a terminal. */
 export default defineSink<StdoutConfig>({
@@ -38,7 +38,7 @@ export function openOutput(output: NodeJS.WriteStream, format: StdoutConfig['for
 
   function lineOf(message: Message): string | Outcome {
     try {
-      return text ? textLine(message, colour) : `${message.cloudEvent.toString()}\n`
+      return text ? textLine(message, colour) : jsonLine(message)
     } catch (error) {
       const fault = renderFault(error)
       if (fault) return fault

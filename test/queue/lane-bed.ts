@@ -1,6 +1,6 @@
 import type { Delivery } from '../../src/delivery.ts'
 import { silentLog } from '../../src/log.ts'
-import { createMetrics } from '../../src/metrics.ts'
+import { createMetrics, type Metrics } from '../../src/metrics.ts'
 import { openRedis } from '../../src/queue/connection.ts'
 import { encodeEntries } from '../../src/queue/entry.ts'
 import { keysOf } from '../../src/queue/keys.ts'
@@ -79,6 +79,7 @@ export async function startLaneBed() {
       budgetMs?: number
       maxBatch?: number | undefined
       clock?: { now(): number }
+      metrics?: Metrics
     } = {},
   ) {
     const open = () => openRedis(server.url, 'work', silentLog)
@@ -95,7 +96,7 @@ export async function startLaneBed() {
       policy: { maxAgeMs: options.maxAgeMs ?? 86_400_000, maxTries: options.maxTries ?? 5 },
       deliverTimeoutMs: options.deliverTimeoutMs ?? 30_000,
       budgetMs: options.budgetMs ?? 1_000,
-      metrics: createMetrics(),
+      metrics: options.metrics ?? createMetrics(),
       log: silentLog,
       clock: options.clock ?? Date,
       random: Math.random,

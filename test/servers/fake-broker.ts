@@ -47,17 +47,23 @@ export interface FakeCluster extends AsyncDisposable {
   forget(): void
   /** Ends one node: its connections and its port. */
   end(node: number): Promise<void>
+  /** Starts one that was ended, on its port. */
+  start(node: number): Promise<void>
+  /** From now on who comes has to bring this password with SASL PLAIN; those that are in stay. */
+  password: string | undefined
 }
 
-const API = { Produce: 0, Metadata: 3, ApiVersions: 18 }
+const API = { Produce: 0, Metadata: 3, SaslHandshake: 17, ApiVersions: 18, SaslAuthenticate: 36 }
 const NOT_LEADER = 6
 const UNKNOWN_TOPIC = 3
+const SASL_AUTHENTICATION_FAILED = 58
 
 /** Brokers that speak as much of Kafka's protocol as a producer needs, and do as they are told. No idempotence, no compression. */
 export async function startFakeCluster(leaders: Record<string, number[]>, nodes = 1): Promise<FakeCluster> {
   const log: LoggedRecord[] = []
   const produced: Produced[] = []
   const sockets = new Map<Socket, number>()
+  const known = new WeakSet<Socket>()
   const servers: Server[] = []
   let decide: (batch: Produced, n: number) => Fate | undefined = () => undefined
   let metadataRequests = 0
@@ -87,22 +93,34 @@ export async function startFakeCluster(leaders: Record<string, number[]>, nodes 
     request.string()
     const reply = new Writer().int32(correlation)
     if (api === API.ApiVersions) versions(reply, version)
+    else if (api === API.SaslHandshake) reply.int16(0).array(['PLAIN'], (it) => reply.string(it))
+    else if (api === API.SaslAuthenticate) authenticate(socket, reply, request)
+    else if (cluster.password !== undefined && !known.has(socket)) return void socket.destroy()
     else if (api === API.Metadata) metadata(reply, request)
     else return produce(node, socket, reply, request)
     socket.write(reply.frame())
+  }
+
+  function authenticate(socket: Socket, reply: Writer, request: Reader): void {
+    const [, , password] = request.bytes(request.int32()).toString().split('\0')
+    const isRight = password === cluster.password
+    if (isRight) known.add(socket)
+    reply.int16(isRight ? 0 : SASL_AUTHENTICATION_FAILED).string(isRight ? null : 'Authentication failed')
+    // No bytes, and no end of the session.
+    reply.int32(0).int64(0n)
   }
 
   function metadata(reply: Writer, request: Reader): void {
     metadataRequests++
     reply.array(ports, (port, node) => reply.int32(node).string('127.0.0.1').int32(port).string(null))
     reply.int32(0)
-    const known = cluster.told ?? leaders
+    const shown = cluster.told ?? leaders
     reply.array(
       request.array(() => request.string() ?? ''),
       (topic) => {
-        const partitions = known[topic] ?? []
+        const partitions = shown[topic] ?? []
         reply
-          .int16(known[topic] ? 0 : UNKNOWN_TOPIC)
+          .int16(shown[topic] ? 0 : UNKNOWN_TOPIC)
           .string(topic)
           .int8(0)
         reply.array(partitions, (leader, partition) => {
@@ -182,6 +200,12 @@ export async function startFakeCluster(leaders: Record<string, number[]>, nodes 
       for (const [socket, of] of sockets) if (of === node) socket.destroy()
       await once(server, 'close')
     },
+    async start(node) {
+      const server = createServer((socket) => serve(node, socket)).listen(ports[node], '127.0.0.1')
+      await once(server, 'listening')
+      servers[node] = server
+    },
+    password: undefined,
     async [Symbol.asyncDispose]() {
       for (const socket of sockets.keys()) socket.destroy()
       for (const server of servers) server.close()
@@ -194,6 +218,8 @@ const VERSIONS = [
   [API.Produce, 3, 6],
   [API.Metadata, 1, 1],
   [API.ApiVersions, 0, 2],
+  [API.SaslHandshake, 1, 1],
+  [API.SaslAuthenticate, 1, 1],
 ] as const
 
 function versions(reply: Writer, version: number): void {

@@ -1,6 +1,6 @@
 import { PassThrough, Writable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { textLine } from '../../sinks/stdout/format.ts'
+import { jsonLine, textLine } from '../../sinks/stdout/format.ts'
 import { openOutput } from '../../sinks/stdout/index.ts'
 import { type EventHeader, type Message, TemplateFault } from '../../src/sink/index.ts'
 import { messageOf } from './bed.ts'
@@ -72,6 +72,16 @@ test('object data cannot colour the terminal or move its cursor', () => {
   }
   const line = textLine(message({ event }), false)
   expect(line.slice(0, -1)).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/)
+})
+
+test('neither does JSON, which says the same, on one line whatever its object was made of', () => {
+  const text = 'a\u009b2J\u001b[31m\u007f\u2028\u202e\u2066 ü 👩‍👩‍👧'
+  const { cloudEvent } = messageOf({ object: { text } })
+  const spread = Buffer.from(cloudEvent.toString().replace('"data":', '"data":\r\n'))
+  const line = jsonLine({ cloudEvent: spread })
+  expect(line.slice(0, -1)).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/)
+  expect(JSON.parse(line)).toEqual(JSON.parse(cloudEvent.toString()))
+  expect(line).toContain('ü 👩‍👩‍👧')
 })
 
 /** Takes nothing until it is told to go on. */

@@ -1,3 +1,5 @@
+import type { SinkType } from '../../../src/sink/index.ts'
+
 /** A way to fail that every sink must survive. */
 export const FAULTS = [
   'unreachable',
@@ -12,6 +14,8 @@ export type FaultName = (typeof FAULTS)[number]
 /** A peer of a sink that can fail in each of these ways. */
 export interface Peer extends AsyncDisposable {
   type: string
+  /** In place of the built-in one. */
+  sinkType?: SinkType
   /** The sink's section of the configuration that reaches it. */
   options(): object
   /** What credentials that are wrong make of it; undefined for peers without any. */

@@ -1,0 +1,260 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type FakeCluster, startFakeCluster } from '../servers/fake-broker.ts'
+import { type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
+import { type Receiver, startReceiver } from '../servers/receiver.ts'
+import { startRedis } from '../servers/redis.ts'
+import { type FakeSlack, type SlackOptions, startSlack } from '../servers/slack.ts'
+import { waitFor } from '../wait-for.ts'
+import { startKubeherald } from './kubeherald.ts'
+import { CONFIG_MAPS } from './workload.ts'
+
+const EVENTS = '/api/v1/namespaces/default/events'
+const SECRETS = '/api/v1/namespaces/default/secrets'
+const PASSWORD = 'pa55word-of-the-brokers'
+const HOOK_TOKEN = 't0ken-of-the-webhook'
+
+let kubernetes: Kubernetes
+beforeAll(async () => {
+  kubernetes = await startKubernetes({})
+})
+afterAll(() => kubernetes[Symbol.asyncDispose]())
+
+interface Peers {
+  slack: FakeSlack
+  hook: Receiver
+  kafka: FakeCluster
+  /** A folder of the test's own. */
+  dir: string
+}
+
+/** A kubeherald on the cluster of this file, with a Redis and peers of its own. */
+async function startAll(config: (peers: Peers) => string, limits: SlackOptions = {}) {
+  await using opened = new AsyncDisposableStack()
+  const redis = opened.use(await startRedis())
+  const dir = mkdtempSync(join(tmpdir(), 'kubeherald-sinks-'))
+  opened.defer(() => rmSync(dir, { recursive: true, force: true }))
+  const peers: Peers = {
+    dir,
+    slack: opened.use(await startSlack(limits)),
+    hook: opened.use(await startReceiver()),
+    kafka: opened.use(await startFakeCluster({ state: [0], events: [0] })),
+  }
+  peers.kafka.password = PASSWORD
+  const kubeherald = opened.use(
+    await startKubeherald({
+      kubeconfig: kubernetes.kubeconfig,
+      config: `cluster: test\nredis: { url: "${redis.url}" }\n${config(peers)}`,
+    }),
+  )
+  const all = opened.move()
+  const pending = async () => {
+    const { ledger } = await kubeherald.status()
+    const sinks = Object.values(ledger.sinks as Record<string, { pending: number }>)
+    return sinks.reduce((sum, it) => sum + it.pending, 0)
+  }
+  return { ...peers, kubeherald, pending, [Symbol.asyncDispose]: () => all.disposeAsync() }
+}
+
+const put = (name: string, data: Record<string, string>) =>
+  kubernetes.request('POST', CONFIG_MAPS, { metadata: { name }, data })
+const patch = (name: string, data: Record<string, string>) =>
+  kubernetes.request('PATCH', `${CONFIG_MAPS}/${name}`, { data })
+const remove = (name: string) => kubernetes.request('DELETE', `${CONFIG_MAPS}/${name}`)
+
+const slackOptions = (slack: FakeSlack) => `type: slack, token: ${slack.token}, apiUrl: ${slack.apiUrl}`
+const kafkaOptions = ({ brokers }: FakeCluster) =>
+  `type: kafka, brokers: ${JSON.stringify(brokers)}, compression: none, sasl: { mechanism: plain, username: herald, password: ${PASSWORD} }`
+
+/** The severity and the title are what the object says. */
+const SAYS = 'message: { severity: "{{ object.data.is }}", title: "{{ object.data.says }}" }'
+
+test('a thread survives kills of the process, and what is resolved turns its first message green', async () => {
+  await using it = await startAll(
+    ({ slack }) => `
+watch: [{ kind: ConfigMap, namespaces: default }]
+sinks: { chat: { ${slackOptions(slack)}, channel: "#shop" } }
+rules: [{ name: all, when: { name: "incident-*" }, to: [chat], ${SAYS} }]`,
+    { perSecond: 50, burst: 50 },
+  )
+  const { slack, kubeherald, pending } = it
+  slack.channel('shop')
+  /** And settled: what is not would be told again after a kill. */
+  const told = (count: number) =>
+    waitFor(async () => slack.messages.length >= count && (await pending()) === 0, {
+      timeoutMs: 20_000,
+      what: () => `${count} messages; ${kubeherald.log().slice(-1_500)}`,
+    })
+  await put('incident-1', { is: 'error', says: 'it is down' })
+  await told(1)
+  await kubeherald.kill()
+  await patch('incident-1', { says: 'it is still down' })
+  await kubeherald.start()
+  await told(2)
+  await kubeherald.kill()
+  await kubeherald.start()
+  await patch('incident-1', { is: 'resolved', says: 'it is up' })
+  await told(3)
+  const [root, ...replies] = slack.messages
+  expect(replies.map(({ threadTs, text }) => [threadTs, text])).toEqual([
+    [root?.ts, expect.stringContaining('still down')],
+    [root?.ts, expect.stringContaining('it is up')],
+  ])
+  await waitFor(() => root?.attachments[0].color === '#2EB67D', { what: 'the first message to be green' })
+  expect(root?.text).toMatch(/^✅.*it is up/)
+
+  await patch('incident-1', { is: 'error', says: 'down again' })
+  await told(4)
+  expect(slack.messages[3]?.threadTs).toBeUndefined()
+  expect((await kubeherald.status()).ledger).toMatchObject({ balanced: true })
+}, 60_000)
+
+test('1,000 events for one channel become digests that account for all of them, within the limits of Slack', async () => {
+  await using it = await startAll(
+    ({ slack }) => `
+watch: [{ kind: ConfigMap, namespaces: default }]
+sinks: { chat: { ${slackOptions(slack)}, channel: "#shop" } }
+rules: [{ name: all, when: { name: "storm-*", type: ADDED }, to: [chat] }]`,
+  )
+  const { slack, kubeherald, pending } = it
+  slack.channel('shop')
+  for (let i = 0; i < 1_000; i += 20)
+    await Promise.all(Array.from({ length: 20 }, (_, j) => put(`storm-${i + j}`, {})))
+  await waitFor(async () => (await pending()) === 0 && toldBy(slack) >= 1_000, {
+    timeoutMs: 60_000,
+    what: () => `all to be told; ${toldBy(slack)} are`,
+  })
+  expect(toldBy(slack)).toBe(1_000)
+  expect(slack.messages.length).toBeLessThan(100)
+  expect(slack.calls.filter(({ error }) => error !== '')).toEqual([])
+  const { ledger } = await kubeherald.status()
+  expect(ledger).toMatchObject({ balanced: true, sinks: { chat: { delivered: 1_000, dead: 0 } } })
+}, 90_000)
+
+/** How many events the messages account for. */
+function toldBy({ messages }: FakeSlack): number {
+  return messages.reduce(
+    (sum, { text }) => sum + Number(/([\d,]+) events/.exec(text)?.[1]?.replace(',', '') ?? 1),
+    0,
+  )
+}
+
+const BAD = [
+  '<!channel> <@U0123456789> <!subteam^S0123456789> <#C0123456789> <https://evil.example.com|here>',
+  '```*bold* _it_ ~s~ &lt;!here&gt; [a](https://evil.example.com) @everyone',
+  '\u001b[31mred\u009b2J\u202e\u2066 "quotes" \\ \b',
+  'a\r\nx-injected: 1\r\n\r\n{"id":"no"}\n',
+  '../../admin?token=1#x {{ 7 | times: 7 }} {% raw %}',
+]
+
+test('what objects say harms no sink: no ping, no link, no line, header or path of its own, and no secret is told', async () => {
+  await using it = await startAll(
+    ({ slack, hook, kafka, dir }) =>
+      `
+watch: [Event, { kind: Secret, namespaces: default }]
+sinks:
+  chat: { ${slackOptions(slack)}, channel: "#shop", mode: message, digest: false, rate: 50 }
+  hook: { type: webhook, url: "${new URL(hook.url).origin}/{{ object.reason }}/{{ name }}?why={{ object.message }}", format: binary, headers: { x-token: ${HOOK_TOKEN} } }
+  tree: { type: webhook, url: "${hook.url}", body: { why: "{{ object.message }}", "{{ name }}": ["{{ object.reason }}"] } }
+  bus: { ${kafkaOptions(kafka)}, topic: events, key: "{{ object.message }}{{ uid }}", format: structured }
+  disk: { type: file, path: "${dir}/events.ndjson" }
+  screen: { type: stdout }
+rules: [{ name: all, when: { name: "hostile-*" }, to: [chat, hook, tree, bus, disk, screen] }]`,
+    { perSecond: 100, burst: 100 },
+  )
+  const { slack, hook, kafka, kubeherald, pending } = it
+  slack.channel('shop')
+  const count = BAD.length + 1
+  for (const [i, text] of BAD.entries())
+    await kubernetes.request('POST', EVENTS, {
+      metadata: { name: `hostile-${i}`, annotations: { text }, labels: { constructor: 'x' } },
+      involvedObject: { kind: text, namespace: 'default', name: text },
+      type: 'Warning',
+      reason: text,
+      message: text,
+    })
+  await kubernetes.request('POST', SECRETS, {
+    metadata: { name: 'hostile-secret' },
+    stringData: { password: 'hunter2-hunter2' },
+  })
+  await waitFor(async () => kafka.log.length >= count && (await pending()) === 0, {
+    timeoutMs: 20_000,
+    what: () => `all to be delivered; ${kubeherald.log().slice(-3_000)}`,
+  })
+
+  expect(slack.messages).toHaveLength(count)
+  for (const { pings, links, channels } of slack.messages)
+    expect({ pings, links, channels }).toEqual({ pings: [], links: [], channels: [] })
+
+  const binary = hook.requests.filter(({ path }) => path !== '/hook')
+  const trees = hook.requests.filter(({ path }) => path === '/hook').map(({ body }) => JSON.parse(body))
+  expect([binary.length, trees.length]).toEqual([count, count])
+  for (const { path, headers, body } of binary) {
+    expect(new URL(`http://x${path}`).pathname.split('/')).toHaveLength(3)
+    expect([...new URL(`http://x${path}`).searchParams.keys()]).toEqual(['why'])
+    expect(headers).not.toHaveProperty('x-injected')
+    expect(JSON.parse(body)).toHaveProperty('object')
+  }
+  expect(trees.map(({ why }) => why)).toEqual(expect.arrayContaining(BAD))
+
+  const lines = (text: string) => text.split('\n').filter((line) => line !== '')
+  const onDisk = lines(readFileSync(join(it.dir, 'events.ndjson'), 'utf8'))
+  expect(onDisk.map((line) => JSON.parse(line).name).toSorted()).toHaveLength(count)
+  expect(kafka.log.map(({ value }) => JSON.parse(value ?? '').name).toSorted()).toHaveLength(count)
+  const printed = kubeherald.log()
+  const events = lines(printed).filter((line) => line.startsWith('{"specversion"'))
+  expect(events.map((line) => JSON.parse(line).name).toSorted()).toHaveLength(count)
+  expect(printed).not.toMatch(/[\u001b\u009b]/)
+
+  const { ledger } = await kubeherald.status()
+  expect(ledger.balanced).toBe(true)
+  const told = [
+    JSON.stringify(slack.messages),
+    JSON.stringify(hook.requests.map(({ path, body }) => path + body)),
+    JSON.stringify(kafka.log),
+    onDisk.join('\n'),
+    printed,
+    await kubeherald.metrics(),
+    JSON.stringify(await kubeherald.status()),
+  ].join('\n')
+  for (const secret of [slack.token, HOOK_TOKEN, PASSWORD, 'hunter2-hunter2', btoa('hunter2-hunter2')])
+    expect(told.split(secret)).toHaveLength(1)
+}, 60_000)
+
+test('a compacted topic: what is deleted while kubeherald is down becomes null, and a namesake has a key of its own', async () => {
+  await using it = await startAll(
+    ({ kafka }) => `
+watch: [{ kind: ConfigMap, namespaces: default }]
+sinks: { bus: { ${kafkaOptions(kafka)}, topic: state, state: true } }
+rules: [{ name: all, when: { name: "kept-*" }, to: [bus] }]`,
+  )
+  const { kafka, kubeherald } = it
+  const uidOf = async (name: string) =>
+    ((await kubernetes.request('GET', `${CONFIG_MAPS}/${name}`)) as { metadata: { uid: string } }).metadata
+      .uid
+  for (const name of ['kept-1', 'kept-2', 'kept-3']) await put(name, { step: '0' })
+  const uids = await Promise.all(['kept-1', 'kept-2', 'kept-3'].map(uidOf))
+  await waitFor(() => kafka.log.length >= 3, { what: 'three objects' })
+  expect(await kubeherald.stop()).toBe(0)
+
+  await remove('kept-1')
+  await remove('kept-2')
+  await put('kept-2', { step: 'again' })
+  const again = await uidOf('kept-2')
+  await kubernetes.compact()
+  await kubeherald.start()
+  await waitFor(() => kafka.log.length >= 6, {
+    what: () => `the differences; ${JSON.stringify(kafka.log)}`,
+  })
+
+  const newest = new Map(kafka.log.map(({ key, value }) => [key, value]))
+  expect(Object.fromEntries(newest)).toEqual({
+    [`test/${uids[0]}`]: null,
+    [`test/${uids[1]}`]: null,
+    [`test/${uids[2]}`]: expect.stringContaining('kept-3'),
+    [`test/${again}`]: expect.stringContaining('again'),
+  })
+  expect(kafka.log).toHaveLength(6)
+}, 60_000)
