@@ -8,6 +8,8 @@ export default defineSink<KafkaConfig, KafkaRoute>({
   type: 'kafka',
   config: KafkaConfig,
   route: KafkaRoute,
+  checkRoute: ({ topic }, route) =>
+    (topic ?? route.topic) ? [] : [{ message: 'needs a topic, here or in the sink: { topic: k8s.events }' }],
   maxBatch: 500,
   lane: laneOf,
   // kafkajs is loaded when a sink is opened, not when a configuration is checked.

@@ -1,7 +1,7 @@
 import { createMask, defineSink, type SinkContext } from '../../src/sink/index.ts'
 import { createBucket, createBuckets } from './bucket.ts'
 import { createSlackApi } from './client.ts'
-import { SlackConfig, SlackRoute } from './config.ts'
+import { checkChannel, SlackConfig, SlackRoute } from './config.ts'
 import { channelOf, createDelivery } from './deliver.ts'
 import { createFetching } from './fetch.ts'
 import { checkSlack } from './health.ts'
@@ -24,6 +24,7 @@ export default defineSink<SlackConfig, SlackRoute>({
   type: 'slack',
   config: SlackConfig,
   route: SlackRoute,
+  checkRoute: checkChannel,
   escape: inMrkdwn,
   tellsChanges: () => true,
   maxBatch: 500,

@@ -2,7 +2,8 @@ import type { SchemaIssue, SinkType } from '../sink/index.ts'
 import type { ConfigDocument } from './document.ts'
 import { problemsOf } from './issues.ts'
 import type { Problem } from './problem.ts'
-import { targetsOf } from './targets.ts'
+import type { SinkConfig } from './schema.ts'
+import { type Target, targetsOf } from './targets.ts'
 
 /** Rule → sink → the options that the rule has for it, as the sink type's schema made them. */
 export type Routes = ReadonlyMap<string, ReadonlyMap<string, unknown>>
@@ -18,9 +19,11 @@ export function routeOf(routes: Routes, rule: string, sink: string): unknown {
 export async function checkRoutes(
   document: ConfigDocument,
   types: ReadonlyMap<string, SinkType>,
+  sinks: readonly SinkConfig[],
 ): Promise<{ routes: Routes; problems: Problem[] }> {
   const routes = new Map<string, Map<string, unknown>>([[NO_RULE, await defaultsOf(types)]])
   const problems: Problem[] = []
+  const sections = new Map(sinks.map((sink) => [sink.name, sink.options]))
   for (const [index] of (document.at(['rules'])?.items ?? []).entries()) {
     const name = String(document.at(['rules', index, 'name'])?.value)
     const options = new Map<string, unknown>()
@@ -28,15 +31,28 @@ export async function checkRoutes(
       const type = types.get(target.sink)
       if (!type || options.has(target.sink)) continue
       const checked = await checkRoute(type, target.options)
-      if ('value' in checked) options.set(target.sink, checked.value)
+      const subject = { document, schema: type.route, prefix: target.path }
+      if ('issues' in checked) problems.push(...problemsOf(subject, checked.issues))
       else {
-        const subject = { document, schema: type.route, prefix: target.path }
-        problems.push(...problemsOf(subject, checked.issues))
+        options.set(target.sink, checked.value)
+        const lacking = sections.has(target.sink)
+          ? (type.checkRoute?.(sections.get(target.sink), checked.value) ?? [])
+          : []
+        problems.push(...problemsOf(subject, lacking.filter(isInside)))
+        problems.push(...lacking.filter((it) => !isInside(it)).map((it) => atSink(document, target, it)))
       }
     }
     routes.set(name, options)
   }
   return { routes, problems }
+}
+
+function isInside({ path = [] }: SchemaIssue): boolean {
+  return path.length > 0
+}
+
+function atSink(document: ConfigDocument, { sink, path, atKey }: Target, { message }: SchemaIssue): Problem {
+  return document.problem(path, `"${sink}" ${message}`, { atKey })
 }
 
 async function defaultsOf(types: ReadonlyMap<string, SinkType>): Promise<Map<string, unknown>> {

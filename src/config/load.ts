@@ -58,7 +58,7 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
     known: Object.keys(known),
     pluginsFailed: plugins.problems.length > 0,
   })
-  const { routes, problems: routeProblems } = await checkRoutes(document, types)
+  const { routes, problems: routeProblems } = await checkRoutes(document, types, sinks)
   const found = [
     ...issues,
     ...plugins.problems,

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest'
+import { tellings } from './load-text.ts'
+
+const TOKEN = 'xoxb-1111111111-fake-token-abcdef'
+
+/** A configuration with a sink `s`, whose section begins in line 3, and what follows it. */
+function withSink(section: string, rest = 'rules: [{ name: all, to: s }]'): string {
+  return `watch: [Event]\nsinks:\n  s: ${section}\n${rest}`
+}
+
+const slack = (more: string) => `{ type: slack, token: "${TOKEN}", ${more} }`
+const kafka = (more = '') => `{ type: kafka, brokers: ["kafka:9092"]${more} }`
+const toWith = (options: string) => `rules: [{ name: all, to: [{ s: { ${options} } }] }]`
+
+test.each([
+  [
+    'a template in a rule, and no list of channels',
+    withSink(slack('channel: "#ops"'), toWith('channel: "#team-{{ namespace }}"')),
+    [
+      '4:43 "channel" is a template: the sink needs allowChannels, the channels (or globs, "#team-*") that it may choose',
+    ],
+  ],
+  [
+    'a channel for a webhook that has its own',
+    withSink('{ type: slack, url: "https://hooks.slack.com/services/T0/B0/xyz" }', toWith('channel: "#ops"')),
+    ['4:43 "channel": a webhook writes into its own channel only; a token can choose one'],
+  ],
+  [
+    'a name that pings nobody',
+    withSink(slack('channel: "#ops"'), toWith('mention: "@bob"')),
+    [
+      '4:43 "mention" must be here, channel, the id of a user (U0123456789) or of a user group (S0123456789); names do not ping anybody',
+    ],
+  ],
+  [
+    'no topic, neither in the sink nor in the rule',
+    withSink(kafka()),
+    ['4:26 "s" needs a topic, here or in the sink: { topic: k8s.events }'],
+  ],
+])('%s', async (_, text, expected) => {
+  expect(await tellings(text)).toEqual(expected)
+})
+
+test.each([
+  withSink(slack('channel: "#ops", allowChannels: ["#team-*"]'), toWith('channel: "#team-{{ namespace }}"')),
+  withSink(kafka(), toWith('topic: k8s.events')),
+  withSink(kafka(', topic: k8s.events')),
+])('what the other of the two says is enough: %s', async (text) => {
+  expect(await tellings(text)).toEqual([])
+})
