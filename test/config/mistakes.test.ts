@@ -37,6 +37,11 @@ test.each([
     withSink(kafka()),
     ['4:26 "s" needs a topic, here or in the sink: { topic: k8s.events }'],
   ],
+  [
+    'an unknown way to sign in',
+    withSink(kafka(', topic: a, sasl: { mechanism: SCRAM-SHA-512, username: u, password: p }')),
+    ['3:75 "mechanism" must be plain, scram-sha-256, scram-sha-512 or oauthbearer'],
+  ],
 ])('%s', async (_, text, expected) => {
   expect(await tellings(text)).toEqual(expected)
 })
