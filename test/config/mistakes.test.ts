@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { tellings } from './load-text.ts'
+import { tellings, told } from './load-text.ts'
 
 const TOKEN = 'xoxb-1111111111-fake-token-abcdef'
 
@@ -52,4 +52,40 @@ test.each([
   withSink(kafka(', topic: k8s.events')),
 ])('what the other of the two says is enough: %s', async (text) => {
   expect(await tellings(text)).toEqual([])
+})
+
+test.each([
+  [
+    'beside to',
+    'rules: [{ name: all, to: s, channel: "#b" }]',
+    `4:29 unknown key "channel" = options stand under the sink's name: to: [{ NAME: { channel: … } }]`,
+  ],
+  [
+    'beside the sink in to',
+    'rules: [{ name: all, to: { s: , channel: "#b" } }]',
+    `4:33 there is no sink "channel" = options stand under the sink's name: to: [{ s: { channel: … } }]`,
+  ],
+  [
+    'under sink:',
+    'rules: [{ name: all, to: [{ sink: s }] }]',
+    `4:29 there is no sink "sink" = write the sink's name as the key: to: [{ s: { … } }]`,
+  ],
+])('options of a sink that stand %s', async (_, rules, expected) => {
+  expect(await told(withSink(slack('channel: "#a"'), rules))).toEqual([`error ${expected}`])
+})
+
+test.each(['to: s, message: {{ name }} is down', 'to: s, message: { title: {{ name }} is down }'])(
+  'a template without quotes: %s',
+  async (rule) => {
+    expect(await told(withSink(slack('channel: "#a"'), `rules: [{ name: all, ${rule} }]`))).toContainEqual(
+      expect.stringContaining('= text that begins with "{{" needs quotes'),
+    )
+  },
+)
+
+test('a template without quotes in a line of its own', async () => {
+  const rules = 'rules:\n  - name: all\n    to: s\n    message: {{ name }} is down\n'
+  expect(await told(withSink(slack('channel: "#a"'), rules))).toEqual([
+    'error 7:25 this is no valid YAML: unexpected scalar at node end = text that begins with "{{" needs quotes',
+  ])
 })
