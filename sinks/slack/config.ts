@@ -1,5 +1,15 @@
 import * as z from 'zod'
+
+<<<<<<< HEAD
+
 import { durationText, isForbiddenHost, type Template, templateText } from '../../src/sink/index.ts'
+
+=======
+
+import { isForbiddenHost, type SchemaIssue, type Template, templateText } from '../../src/sink/index.ts'
+
+>>>>>>> e334306793eb04852df80e72aaeeb9d2f2f7f7c0
+
 import { allowedChannel, channelName } from './channel.ts'
 
 const MODES = ['message', 'thread', 'update'] as const
@@ -50,6 +60,9 @@ const WebhookUrl = HttpUrl.refine(
   'must be the whole address that Slack gave: https://hooks.slack.com/services/…',
 )
 
+const WEBHOOK_CHANNEL = 'a webhook writes into its own channel only; a token can choose one'
+const WEBHOOK_MODE = 'a webhook can neither thread nor update; a token can'
+
 const Rate = z.number().positive().max(50)
 
 const Options = z.strictObject({
@@ -96,9 +109,8 @@ export const SlackConfig = Options.superRefine((it, context) => {
   if (it.token !== undefined && it.url !== undefined)
     issue(['url'], 'cannot stand beside token; keep one of the two')
   if (it.url !== undefined && it.token === undefined) {
-    if (it.channel) issue(['channel'], 'a webhook writes into its own channel only; a token can choose one')
-    if (it.mode !== undefined && it.mode !== 'message')
-      issue(['mode'], 'a webhook can neither thread nor update; a token can')
+    if (it.channel) issue(['channel'], WEBHOOK_CHANNEL)
+    if (it.mode !== undefined && it.mode !== 'message') issue(['mode'], WEBHOOK_MODE)
   } else if (it.token !== undefined && !it.channel)
     issue([], 'needs a channel to write to, such as channel: "#alerts"')
   if (it.channel && !it.channel.constant && it.allowChannels.length === 0)
@@ -112,24 +124,52 @@ export const SlackConfig = Options.superRefine((it, context) => {
 }))
 export type SlackConfig = z.output<typeof SlackConfig>
 
-/** A user, a group or everyone who is there; written in the configuration only. */
-const Mention = z.string().transform((text, context) => {
+const MENTION_RULE =
+  'must be here, channel, the id of a user (U0123456789) or of a user group (S0123456789); names do not ping anybody'
+
+/** Users, groups or everyone who is there, in mrkdwn; written in the configuration only. */
+const Mentions = z.union([z.string(), z.array(z.string()).max(10)]).transform((given, context) => {
+  const texts = typeof given === 'string' ? [given] : given
+  return texts.map((text, index) => {
+    const mention = mentionOf(text)
+    if (mention !== undefined) return mention
+    const path = typeof given === 'string' ? [] : [index]
+    context.addIssue({ code: 'custom', path, message: MENTION_RULE })
+    return z.NEVER
+  })
+})
+
+function mentionOf(text: string): string | undefined {
   const id = text.trim().replace(/^@/, '')
   if (id === 'here' || id === 'channel') return `<!${id}>`
   if (/^[UW][A-Z0-9]{7,20}$/.test(id)) return `<@${id}>`
   if (/^S[A-Z0-9]{7,20}$/.test(id)) return `<!subteam^${id}>`
-  const message =
-    'must be here, channel, the id of a user (U0123456789) or of a user group (S0123456789); names do not ping anybody'
-  context.addIssue({ code: 'custom', message })
-  return z.NEVER
-})
+  return undefined
+}
 
 export const SlackRoute = z.strictObject({
   channel: ChannelTemplate.optional(),
   mode: Mode.optional(),
   groupBy: templateText().optional(),
-  mention: z.preprocess((it) => (typeof it === 'string' ? [it] : it), z.array(Mention).max(10)).default([]),
+  mention: Mentions.default([]),
 })
+
+/** A rule's own template needs the sink's list; a webhook has a channel of its own. */
+export function checkChannel(
+  { url, allowChannels }: SlackConfig,
+  { channel, mode }: SlackRoute,
+): SchemaIssue[] {
+  const issues: SchemaIssue[] = []
+  if (url) {
+    if (channel) issues.push({ path: ['channel'], message: WEBHOOK_CHANNEL })
+    if (mode !== undefined && mode !== 'message') issues.push({ path: ['mode'], message: WEBHOOK_MODE })
+  } else if (channel && !channel.constant && allowChannels.length === 0) {
+    const message =
+      'is a template: the sink needs allowChannels, the channels (or globs, "#team-*") that it may choose'
+    issues.push({ path: ['channel'], message })
+  }
+  return issues
+}
 
 /** What a rule may say; absent parts are the sink's. */
 export interface SlackRoute {

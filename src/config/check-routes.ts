@@ -2,7 +2,8 @@ import type { SchemaIssue, SinkType } from '../sink/index.ts'
 import type { ConfigDocument } from './document.ts'
 import { problemsOf } from './issues.ts'
 import type { Problem } from './problem.ts'
-import { targetsOf } from './targets.ts'
+import type { SinkConfig } from './schema.ts'
+import { type Target, targetsOf } from './targets.ts'
 
 /** Rule → sink → the options that the rule has for it, as the sink type's schema made them. */
 export type Routes = ReadonlyMap<string, ReadonlyMap<string, unknown>>
@@ -18,11 +19,16 @@ export function routeOf(routes: Routes, rule: string, sink: string): unknown {
 export async function checkRoutes(
   document: ConfigDocument,
   types: ReadonlyMap<string, SinkType>,
+<<<<<<< HEAD
   sinks: readonly { name: string; options: unknown }[],
+=======
+  sinks: readonly SinkConfig[],
+>>>>>>> e334306793eb04852df80e72aaeeb9d2f2f7f7c0
 ): Promise<{ routes: Routes; problems: Problem[] }> {
   const sections = new Map(sinks.map(({ name, options }) => [name, options]))
   const routes = new Map<string, Map<string, unknown>>([[NO_RULE, await defaultsOf(types)]])
   const problems: Problem[] = []
+  const sections = new Map(sinks.map((sink) => [sink.name, sink.options]))
   for (const [index] of (document.at(['rules'])?.items ?? []).entries()) {
     const name = String(document.at(['rules', index, 'name'])?.value)
     const options = new Map<string, unknown>()
@@ -30,14 +36,35 @@ export async function checkRoutes(
       const type = types.get(target.sink)
       if (!type || options.has(target.sink)) continue
       const checked = await checkRoute(type, target.options)
+<<<<<<< HEAD
       if ('value' in checked) options.set(target.sink, checked.value)
       const section = sections.get(target.sink)
       const issues = 'issues' in checked ? checked.issues : issuesWith(type, checked.value, section)
       problems.push(...problemsOf({ document, schema: type.route, prefix: target.path }, issues))
+=======
+      const subject = { document, schema: type.route, prefix: target.path }
+      if ('issues' in checked) problems.push(...problemsOf(subject, checked.issues))
+      else {
+        options.set(target.sink, checked.value)
+        const lacking = sections.has(target.sink)
+          ? (type.checkRoute?.(sections.get(target.sink), checked.value) ?? [])
+          : []
+        problems.push(...problemsOf(subject, lacking.filter(isInside)))
+        problems.push(...lacking.filter((it) => !isInside(it)).map((it) => atSink(document, target, it)))
+      }
+>>>>>>> e334306793eb04852df80e72aaeeb9d2f2f7f7c0
     }
     routes.set(name, options)
   }
   return { routes, problems }
+}
+
+function isInside({ path = [] }: SchemaIssue): boolean {
+  return path.length > 0
+}
+
+function atSink(document: ConfigDocument, { sink, path, atKey }: Target, { message }: SchemaIssue): Problem {
+  return document.problem(path, `"${sink}" ${message}`, { atKey })
 }
 
 async function defaultsOf(types: ReadonlyMap<string, SinkType>): Promise<Map<string, unknown>> {

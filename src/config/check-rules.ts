@@ -5,7 +5,7 @@ import { dropsAll } from './check-shadow.ts'
 import type { ConfigDocument, Path } from './document.ts'
 import type { Draft, RuleDraft } from './draft.ts'
 import { faultProblems } from './fault-problems.ts'
-import { ruleKeyFor } from './key-hints.ts'
+import { optionPlace, ruleKeyFor, SINK_OPTIONS } from './key-hints.ts'
 import { namespaceFaults } from './namespaces.ts'
 import type { Problem } from './problem.ts'
 import { nearest, suggest } from './suggest.ts'
@@ -85,10 +85,20 @@ function checkTargets({ index, to = [] }: RuleDraft, { sinks }: Draft, document:
     return [
       document.problem(path, `there is no sink "${sink}"`, {
         atKey,
-        hint: sink.includes(',') ? listHint(sink) : suggest(sink, sinks, 'there are'),
+        hint: sink.includes(',')
+          ? listHint(sink)
+          : (optionHint(sink, atKey, sinks) ?? suggest(sink, sinks, 'there are')),
       }),
     ]
   })
+}
+
+/** `to: { oncall: , channel: "#shop" }` */
+function optionHint(key: string, atKey: boolean, sinks: readonly string[]): string | undefined {
+  if (!atKey) return undefined
+  const [first = 'NAME'] = sinks
+  if (key === 'sink' || key === 'name') return `write the sink's name as the key: to: [{ ${first}: { … } }]`
+  return SINK_OPTIONS.includes(key) ? optionPlace(key, sinks.length === 1 ? first : 'NAME') : undefined
 }
 
 function namedTwice(sink: string, place: Path, atKey: boolean, document: ConfigDocument): Problem {

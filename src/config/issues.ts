@@ -37,7 +37,8 @@ interface Finding {
   meant?: string
 }
 
-function findingsOf(subject: Subject, issue: Issue, steps: Path): Finding[] {
+function findingsOf(subject: Subject, raw: Issue, steps: Path): Finding[] {
+  const issue = withWords(raw)
   const { document, prefix } = subject
   const path = [...prefix, ...steps]
   if (issue.code === 'unrecognized_keys') return unknownKeys(subject, issue.keys as string[], steps)
@@ -56,6 +57,13 @@ function findingsOf(subject: Subject, issue: Issue, steps: Path): Finding[] {
   const { hint: own, ...place } = placeOf(issue)
   const hint = own ?? shapeHint(path, found) ?? valueHint(issue, shown)
   return [{ problem: document.problem(path, joined(name, message), { ...place, hint }) }]
+}
+
+/** A word that decides between maps is one of a few, like that of an enum. */
+function withWords(issue: Issue): Issue {
+  const { code, options } = issue as Issue & { options?: unknown }
+  if (code !== 'invalid_union' || !Array.isArray(options)) return issue
+  return { ...issue, code: 'invalid_value', values: options } as Issue
 }
 
 /** A check of texts tells what to write, and where in the text it is wrong, in what zod calls params. */

@@ -32,11 +32,19 @@ export function ruleKeyFor(key: string): string | undefined {
   return Object.hasOwn(RULE_KEYS, key) ? RULE_KEYS[key] : undefined
 }
 
+/** What rules may say for the sinks that come with kubeherald. */
+export const SINK_OPTIONS = ['channel', 'mode', 'groupBy', 'mention', 'topic', 'key', 'state', 'format']
+
+export function optionPlace(key: string, sink: string): string {
+  return `options stand under the sink's name: to: [{ ${sink}: { ${key}: … } }]`
+}
+
 /** Where a key belongs that stands in the wrong place. */
 export function misplacedHint(path: Path): string | undefined {
   const key = String(path.at(-1))
   if (path[0] !== 'rules') return undefined
   if (path.length === 3 && Object.hasOwn(When.shape, key)) return `"${key}" belongs under "when"`
+  if (path.length === 3 && SINK_OPTIONS.includes(key)) return optionPlace(key, 'NAME')
   if (path.length === 4 && path[2] === 'when' && (key === 'to' || key === 'drop'))
     return `"${key}" belongs beside "when"`
   return undefined

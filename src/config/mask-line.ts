@@ -1,5 +1,5 @@
 const SECRET =
-  'secret|token|password|passwd|passphrase|api[-_]?key|private[-_]?key|authorization|cookie|credential'
+  'secret|token|bearer|routing[-_]?key|password|passwd|passphrase|api[-_]?key|private[-_]?key|authorization|cookie|credential'
 const SECRET_KEY = new RegExp(`(${SECRET})s?$`, 'i')
 const URL_KEY = /(url|uri|dsn|endpoint|server|redis)$/i
 
@@ -48,6 +48,7 @@ const SECRET_SHAPES = [
   // `password:x` without the blank that would make it a key, `?token=x`
   new RegExp(`(?<=(?:${SECRET})s?[:=])[^\\s&"',}]+`, 'gi'),
   /(?<=whsec_)[^\s"',}\]]+/g,
+  /(?<=\b(?:Bearer|Basic) +)(?!\$\{)[\w.~+/=-]{6,}/gi,
 ]
 const SECRET_SHAPES_IN_URL = [
   /(?<=[?&](?:[^=&\s"']*=)?)[^=&\s"',}\]]+(?=[&\s"',}\]]|$)/g,

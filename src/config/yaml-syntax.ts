@@ -54,6 +54,7 @@ function hintOf(error: YAMLError, line: string, text: string): string | undefine
   if (code === 'TAG_RESOLVE_FAILED') return `text that begins with "!" needs quotes: "${place}"`
   if (code === 'TAB_AS_INDENT') return 'indent with spaces'
   if (code === 'BAD_SCALAR_START') return `text that begins with "${place}" needs quotes`
+  if (/(?:[:,[{]|- ) *\{\{/.test(line)) return 'text that begins with "{{" needs quotes'
   if (code === 'BAD_DQ_ESCAPE') return 'write \\\\ for a backslash, or use single quotes'
   if (line.includes('${') && /[[{]/.test(line)) return `inside { } and [ ], text with \${…} needs quotes`
   if (isBracketInText(error, text)) return 'text with [ ] { } , needs quotes'

@@ -74,6 +74,9 @@ test.each([
   'to: whsec_hunter2',
   '  - authorization: Bearer hunter2',
   '"api-key": [hunter2]',
+  'auth: { basic: { username: u }, bearer: hunter2 }',
+  'preset: pagerduty, routingKey: hunter2',
+  'headers: ["Authorization: Bearer hunter2"]',
 ])('%s is shown without its secret, at the same width', (text) => {
   const [, line = ''] = formatProblems([problem()], text).split('\n')
   expect(line).not.toContain('hunter2')

@@ -44,6 +44,8 @@ test.each([
     '[kind] there is nothing between "name" and "kind" = texts stand outside of {{ }}; filters follow "|"',
   ],
   ['{{ name', '[{{] this "{{" is not closed with "}}"'],
+  ['{{ name\nthird {{ kind }}', '[{{] this "{{" is not closed with "}}"'],
+  ['{{ name\n{% if kind %}a{% endif %} {{ kind }}', '[{{] this "{{" is not closed with "}}"'],
   ['{{ name | default: "x }}', '[{{ name | default: "x }}] a quote behind this "{{" is not closed'],
   ['{{ }}', '[{{ }}] there is nothing between "{{" and "}}"'],
   ['{{ name == }}', '[==] a value is missing behind "=="'],

@@ -112,6 +112,14 @@ function localsOf(at: Checking, tokens: readonly Piece[]): Set<string> {
   return locals
 }
 
+const QUOTED = /"[^"]*"|'[^']*'/g
+const OPENING = /\{[{%]/
+
+/** An output that runs on into the next: what lies between is told by nobody else. */
+function unended({ begin }: Piece): TemplateProblem {
+  return { message: 'this "{{" is not closed with "}}"', offset: begin, length: 2 }
+}
+
 /** Checks a token by itself; gives the filters of an output. */
 function checkToken(at: Checking, token: Piece, options: Options): readonly string[] {
   if (isTag(token)) {
@@ -123,6 +131,7 @@ function checkToken(at: Checking, token: Piece, options: Options): readonly stri
   const hint = foreignHint(content)
   const span = spanOf({ begin: token.contentRange[0], end: token.contentRange[1] })
   if (content === '') at.report({ ...spanOf(token), message: 'there is nothing between "{{" and "}}"' })
+  else if (OPENING.test(content.replace(QUOTED, ''))) at.report(unended(token))
   else if (hint !== undefined) at.report({ ...span, message: 'this is another template language', hint })
   else {
     const tokenizer = new at.library.Tokenizer(at.source, options.operators, undefined, token.contentRange)

@@ -1,0 +1,91 @@
+import { expect, test } from 'vitest'
+import { tellings, told } from './load-text.ts'
+
+const TOKEN = 'xoxb-1111111111-fake-token-abcdef'
+
+/** A configuration with a sink `s`, whose section begins in line 3, and what follows it. */
+function withSink(section: string, rest = 'rules: [{ name: all, to: s }]'): string {
+  return `watch: [Event]\nsinks:\n  s: ${section}\n${rest}`
+}
+
+const slack = (more: string) => `{ type: slack, token: "${TOKEN}", ${more} }`
+const kafka = (more = '') => `{ type: kafka, brokers: ["kafka:9092"]${more} }`
+const toWith = (options: string) => `rules: [{ name: all, to: [{ s: { ${options} } }] }]`
+
+test.each([
+  [
+    'a template in a rule, and no list of channels',
+    withSink(slack('channel: "#ops"'), toWith('channel: "#team-{{ namespace }}"')),
+    [
+      '4:43 "channel" is a template: the sink needs allowChannels, the channels (or globs, "#team-*") that it may choose',
+    ],
+  ],
+  [
+    'a channel for a webhook that has its own',
+    withSink('{ type: slack, url: "https://hooks.slack.com/services/T0/B0/xyz" }', toWith('channel: "#ops"')),
+    ['4:43 "channel": a webhook writes into its own channel only; a token can choose one'],
+  ],
+  [
+    'a name that pings nobody',
+    withSink(slack('channel: "#ops"'), toWith('mention: "@bob"')),
+    [
+      '4:43 "mention" must be here, channel, the id of a user (U0123456789) or of a user group (S0123456789); names do not ping anybody',
+    ],
+  ],
+  [
+    'no topic, neither in the sink nor in the rule',
+    withSink(kafka()),
+    ['4:26 "s" needs a topic, here or in the sink: { topic: k8s.events }'],
+  ],
+  [
+    'an unknown way to sign in',
+    withSink(kafka(', topic: a, sasl: { mechanism: SCRAM-SHA-512, username: u, password: p }')),
+    ['3:75 "mechanism" must be plain, scram-sha-256, scram-sha-512 or oauthbearer'],
+  ],
+])('%s', async (_, text, expected) => {
+  expect(await tellings(text)).toEqual(expected)
+})
+
+test.each([
+  withSink(slack('channel: "#ops", allowChannels: ["#team-*"]'), toWith('channel: "#team-{{ namespace }}"')),
+  withSink(kafka(), toWith('topic: k8s.events')),
+  withSink(kafka(', topic: k8s.events')),
+])('what the other of the two says is enough: %s', async (text) => {
+  expect(await tellings(text)).toEqual([])
+})
+
+test.each([
+  [
+    'beside to',
+    'rules: [{ name: all, to: s, channel: "#b" }]',
+    `4:29 unknown key "channel" = options stand under the sink's name: to: [{ NAME: { channel: … } }]`,
+  ],
+  [
+    'beside the sink in to',
+    'rules: [{ name: all, to: { s: , channel: "#b" } }]',
+    `4:33 there is no sink "channel" = options stand under the sink's name: to: [{ s: { channel: … } }]`,
+  ],
+  [
+    'under sink:',
+    'rules: [{ name: all, to: [{ sink: s }] }]',
+    `4:29 there is no sink "sink" = write the sink's name as the key: to: [{ s: { … } }]`,
+  ],
+])('options of a sink that stand %s', async (_, rules, expected) => {
+  expect(await told(withSink(slack('channel: "#a"'), rules))).toEqual([`error ${expected}`])
+})
+
+test.each(['to: s, message: {{ name }} is down', 'to: s, message: { title: {{ name }} is down }'])(
+  'a template without quotes: %s',
+  async (rule) => {
+    expect(await told(withSink(slack('channel: "#a"'), `rules: [{ name: all, ${rule} }]`))).toContainEqual(
+      expect.stringContaining('= text that begins with "{{" needs quotes'),
+    )
+  },
+)
+
+test('a template without quotes in a line of its own', async () => {
+  const rules = 'rules:\n  - name: all\n    to: s\n    message: {{ name }} is down\n'
+  expect(await told(withSink(slack('channel: "#a"'), rules))).toEqual([
+    'error 7:25 this is no valid YAML: unexpected scalar at node end = text that begins with "{{" needs quotes',
+  ])
+})
