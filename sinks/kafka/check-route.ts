@@ -5,7 +5,7 @@ import type { KafkaConfig, KafkaRoute } from './config.ts'
 export function checkRoute(route: KafkaRoute, config: KafkaConfig): SchemaIssue[] {
   const issues: SchemaIssue[] = []
   if (!route.topic && !config.topic)
-    issues.push({ message: 'needs a topic, which the sink does not have: add { topic: … } here, or there' })
+    issues.push({ message: 'needs a topic, here or in the sink: { topic: k8s.events }' })
   if ((route.state ?? config.state) && (route.format ?? config.format) === 'structured')
     issues.push({
       path: [route.format ? 'format' : 'state'],

@@ -9,12 +9,7 @@ export default defineSink<KafkaConfig, KafkaRoute>({
   type: 'kafka',
   config: KafkaConfig,
   route: KafkaRoute,
-<<<<<<< HEAD
   checkRoute,
-=======
-  checkRoute: ({ topic }, route) =>
-    (topic ?? route.topic) ? [] : [{ message: 'needs a topic, here or in the sink: { topic: k8s.events }' }],
->>>>>>> e334306793eb04852df80e72aaeeb9d2f2f7f7c0
   maxBatch: 500,
   lane: laneOf,
   // kafkajs is loaded when a sink is opened, not when a configuration is checked.

@@ -1,14 +1,6 @@
 import * as z from 'zod'
 
-<<<<<<< HEAD
-
 import { durationText, isForbiddenHost, type Template, templateText } from '../../src/sink/index.ts'
-
-=======
-
-import { isForbiddenHost, type SchemaIssue, type Template, templateText } from '../../src/sink/index.ts'
-
->>>>>>> e334306793eb04852df80e72aaeeb9d2f2f7f7c0
 
 import { allowedChannel, channelName } from './channel.ts'
 
@@ -60,8 +52,8 @@ const WebhookUrl = HttpUrl.refine(
   'must be the whole address that Slack gave: https://hooks.slack.com/services/…',
 )
 
-const WEBHOOK_CHANNEL = 'a webhook writes into its own channel only; a token can choose one'
-const WEBHOOK_MODE = 'a webhook can neither thread nor update; a token can'
+export const WEBHOOK_CHANNEL = 'a webhook writes into its own channel only; a token can choose one'
+export const WEBHOOK_MODE = 'a webhook can neither thread nor update; a token can'
 
 const Rate = z.number().positive().max(50)
 
@@ -153,23 +145,6 @@ export const SlackRoute = z.strictObject({
   groupBy: templateText().optional(),
   mention: Mentions.default([]),
 })
-
-/** A rule's own template needs the sink's list; a webhook has a channel of its own. */
-export function checkChannel(
-  { url, allowChannels }: SlackConfig,
-  { channel, mode }: SlackRoute,
-): SchemaIssue[] {
-  const issues: SchemaIssue[] = []
-  if (url) {
-    if (channel) issues.push({ path: ['channel'], message: WEBHOOK_CHANNEL })
-    if (mode !== undefined && mode !== 'message') issues.push({ path: ['mode'], message: WEBHOOK_MODE })
-  } else if (channel && !channel.constant && allowChannels.length === 0) {
-    const message =
-      'is a template: the sink needs allowChannels, the channels (or globs, "#team-*") that it may choose'
-    issues.push({ path: ['channel'], message })
-  }
-  return issues
-}
 
 /** What a rule may say; absent parts are the sink's. */
 export interface SlackRoute {

@@ -2,7 +2,7 @@ import { createMask, defineSink, type SinkContext } from '../../src/sink/index.t
 import { createBucket, createBuckets } from './bucket.ts'
 import { checkRoute } from './check-route.ts'
 import { createSlackApi } from './client.ts'
-import { checkChannel, SlackConfig, SlackRoute } from './config.ts'
+import { SlackConfig, SlackRoute } from './config.ts'
 import { channelOf, createDelivery } from './deliver.ts'
 import { createFetching } from './fetch.ts'
 import { checkSlack } from './health.ts'
@@ -25,11 +25,7 @@ export default defineSink<SlackConfig, SlackRoute>({
   type: 'slack',
   config: SlackConfig,
   route: SlackRoute,
-<<<<<<< HEAD
   checkRoute,
-=======
-  checkRoute: checkChannel,
->>>>>>> e334306793eb04852df80e72aaeeb9d2f2f7f7c0
   escape: inMrkdwn,
   tellsChanges: () => true,
   maxBatch: 500,

@@ -19,13 +19,8 @@ export function routeOf(routes: Routes, rule: string, sink: string): unknown {
 export async function checkRoutes(
   document: ConfigDocument,
   types: ReadonlyMap<string, SinkType>,
-<<<<<<< HEAD
-  sinks: readonly { name: string; options: unknown }[],
-=======
   sinks: readonly SinkConfig[],
->>>>>>> e334306793eb04852df80e72aaeeb9d2f2f7f7c0
 ): Promise<{ routes: Routes; problems: Problem[] }> {
-  const sections = new Map(sinks.map(({ name, options }) => [name, options]))
   const routes = new Map<string, Map<string, unknown>>([[NO_RULE, await defaultsOf(types)]])
   const problems: Problem[] = []
   const sections = new Map(sinks.map((sink) => [sink.name, sink.options]))
@@ -36,23 +31,16 @@ export async function checkRoutes(
       const type = types.get(target.sink)
       if (!type || options.has(target.sink)) continue
       const checked = await checkRoute(type, target.options)
-<<<<<<< HEAD
-      if ('value' in checked) options.set(target.sink, checked.value)
-      const section = sections.get(target.sink)
-      const issues = 'issues' in checked ? checked.issues : issuesWith(type, checked.value, section)
-      problems.push(...problemsOf({ document, schema: type.route, prefix: target.path }, issues))
-=======
       const subject = { document, schema: type.route, prefix: target.path }
       if ('issues' in checked) problems.push(...problemsOf(subject, checked.issues))
       else {
         options.set(target.sink, checked.value)
         const lacking = sections.has(target.sink)
-          ? (type.checkRoute?.(sections.get(target.sink), checked.value) ?? [])
+          ? (type.checkRoute?.(checked.value, sections.get(target.sink)) ?? [])
           : []
         problems.push(...problemsOf(subject, lacking.filter(isInside)))
         problems.push(...lacking.filter((it) => !isInside(it)).map((it) => atSink(document, target, it)))
       }
->>>>>>> e334306793eb04852df80e72aaeeb9d2f2f7f7c0
     }
     routes.set(name, options)
   }
@@ -74,11 +62,6 @@ async function defaultsOf(types: ReadonlyMap<string, SinkType>): Promise<Map<str
     if ('value' in checked) defaults.set(sink, checked.value)
   }
   return defaults
-}
-
-/** Nothing while the section itself is not good. */
-function issuesWith(type: SinkType, route: unknown, section: unknown): readonly SchemaIssue[] {
-  return section === undefined ? [] : (type.checkRoute?.(route, section) ?? [])
 }
 
 type Checked = { value: unknown } | { issues: readonly SchemaIssue[] }

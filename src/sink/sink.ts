@@ -54,13 +54,8 @@ export interface SinkType<C = unknown, R = unknown> extends Markup {
   config: ConfigSchema<C>
   /** What a rule may say for this sink (`to: [{ oncall: { channel: "#shop" } }]`); it must accept `{}`. Default: nothing. */
   route?: ConfigSchema<R>
-<<<<<<< HEAD
-  /** What is wrong with a rule's options where only the section tells: each by itself is good. */
-  checkRoute?(route: R, config: C): readonly SchemaIssue[]
-=======
   /** What a rule's options lack beside this section, such as a topic that neither names; told when the file is checked. */
-  checkRoute?(config: C, route: R): readonly SchemaIssue[]
->>>>>>> e334306793eb04852df80e72aaeeb9d2f2f7f7c0
+  checkRoute?(route: R, config: C): readonly SchemaIssue[]
   /** Where it depends on the section: what a sink with this configuration has in place of `escape` and `code`. */
   markup?(config: C): Markup
   /** It shows messages to people, who like to read old → new: old values are kept for what goes there. */

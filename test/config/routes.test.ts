@@ -82,7 +82,7 @@ test.each([
 })
 
 test.each([
-  ['{ brokers: ["k:9092"] }', 'bus', ['4:20 "to" needs a topic']],
+  ['{ brokers: ["k:9092"] }', 'bus', ['4:20 "bus" needs a topic']],
   [
     '{ brokers: ["k:9092"], topic: t, format: structured }',
     '{ bus: { state: true } }',
