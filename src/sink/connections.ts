@@ -2,15 +2,7 @@ import { Agent, type Dispatcher, ProxyAgent } from 'undici'
 import { guardedLookup } from './link-local.ts'
 import { basicAuthorization } from './mask.ts'
 import { type ProxySetting, proxyFor } from './proxy.ts'
-
-/** PEM texts. `ca` stands in place of the authorities that Node knows. */
-export interface TlsOptions {
-  ca?: string | undefined
-  cert?: string | undefined
-  key?: string | undefined
-  /** The name that the receiver's certificate must have, where it is not the URL's. */
-  servername?: string | undefined
-}
+import type { TlsOptions } from './tls-options.ts'
 
 export interface ConnectionOptions {
   /** To one origin at once. */

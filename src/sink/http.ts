@@ -1,4 +1,4 @@
-import { type ConnectionOptions, createConnections, type TlsOptions, type Way } from './connections.ts'
+import { type ConnectionOptions, createConnections, type Way } from './connections.ts'
 import { type Decide, Exchange, type Peer } from './exchange.ts'
 import { isForbiddenHost } from './link-local.ts'
 import { basicAuthorization, createMask, type Mask, secretsOfUrl } from './mask.ts'
@@ -7,6 +7,7 @@ import type { Outcome } from './outcome.ts'
 import type { ProxySetting } from './proxy.ts'
 import { checkConnection } from './reach.ts'
 import type { Health } from './sink.ts'
+import type { TlsOptions } from './tls-options.ts'
 
 export interface HttpOptions {
   /** Requests under way at once. */

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
-import type { TlsOptions } from './connections.ts'
 import { guardedLookup } from './link-local.ts'
 import { basicAuthorization } from './mask.ts'
 import { networkFault } from './network-fault.ts'
 import type { Health } from './sink.ts'
+import type { TlsOptions } from './tls-options.ts'
 
 export interface Reach {
   url: URL

@@ -9,8 +9,9 @@ export async function startFakePager() {
   let answer: (key: string, headers: IncomingHttpHeaders) => [status: number, body?: string] | undefined =
     WELL
   const server = createServer(async (request, response) => {
-    const { key } = JSON.parse(await text(request)) as { key: string }
-    keys.push(key)
+    const sent = await text(request)
+    const { key = '' } = (sent === '' ? {} : JSON.parse(sent)) as { key?: string }
+    if (request.method === 'POST') keys.push(key)
     const [status, body] = answer(key, request.headers) ?? []
     if (status !== undefined) response.writeHead(status).end(body)
   }).listen(0, '127.0.0.1')
