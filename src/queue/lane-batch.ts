@@ -6,6 +6,7 @@ import type { Keys } from './keys.ts'
 /** One delivery as it lies in a lane. */
 export interface Item {
   delivery: Delivery
+  /** Of the object, as its name: sinks may order by it, and one that was made again must not overtake its end. */
   uid: string
   observedAtMs: number
   entryId: string
@@ -80,7 +81,8 @@ function addEntry(head: Head, entryId: string, payload: Buffer, progress: Record
   head.entries.set(entryId, { count: deliveries.length, settled })
   for (const [place, delivery] of deliveries.entries()) {
     if (settled.has(place)) continue
-    const { uid, time } = delivery.event
+    const { kind, namespace, name, time } = delivery.event
+    const uid = [kind, namespace, name].join('/')
     const tries = Number(progress[triesField({ entryId, place })] ?? 0)
     head.bytes += delivery.objectJson.length
     head.items.push({ delivery, uid, observedAtMs: Date.parse(time), entryId, place, tries })

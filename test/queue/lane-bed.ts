@@ -55,8 +55,11 @@ export async function startLaneBed() {
   async function putAt(lane: string, observed: Date, ...names: string[]): Promise<void> {
     const sink = lane.split('/')[0] as string
     const deliveries = names.map((it): Delivery => {
-      const [name = '', version = '1'] = it.split('@')
-      const event = { ...headerFor(name, version, 'MODIFIED', `uid-${name}`), time: observed.toISOString() }
+      const [name = '', version = '1', life = ''] = it.split(/[@~]/)
+      const event = {
+        ...headerFor(name, version, 'MODIFIED', `uid-${name}${life}`),
+        time: observed.toISOString(),
+      }
       return { sink, rule: 'all', event, objectJson: Buffer.from('{}') }
     })
     const multi = redis.multi()
@@ -151,6 +154,6 @@ export async function startLaneBed() {
   }
 }
 
-/** `a@1`, `a@2` and so on. */
+/** `a@1`, `a@2` and so on; `a@3~b` is of another object of that name. */
 export const numbered = (name: string, count: number) =>
   Array.from({ length: count }, (_, i) => `${name}@${i + 1}`)

@@ -368,3 +368,17 @@ test('a machine that slept while a failing sink was asked gives nothing up', asy
   await it.drained('hook')
   expect((await it.ledger()).sinks['hook']).toMatchObject({ delivered: 3, dead: 0 })
 })
+
+test('an object that was made again during an outage does not overtake its end: sinks may order by name', async () => {
+  await using it = await startLaneBed()
+  await it.put('hook/0', 'web@1')
+  let up = false
+  const sink = scriptedSink(() => (up ? DELIVERED : DOWN))
+  const lanes = it.work({ hook: sink })
+  lanes.wake(['hook/0'])
+  await waitFor(() => lanes.statuses()[0]?.healthy === false, { what: 'the first to fail' })
+  up = true
+  await it.put('hook/0', 'web@2~again')
+  await it.drained('hook')
+  expect(sink.took).toEqual(['web@1', 'web@2'])
+})
