@@ -40,6 +40,8 @@ async function deliver(from: number): Promise<void> {
     const outcomes = await sink.deliver(batch, signal)
     const bad = outcomes.find(({ kind }) => kind === 'rejected' || kind === 'retry')
     if (bad) throw new Error(JSON.stringify(bad))
+    const later = outcomes.flatMap((it) => (it.kind === 'later' ? [it.afterMs] : []))
+    if (later.length > 0) await new Promise((resolve) => setTimeout(resolve, Math.max(...later)))
     batch = batch.filter((_, i) => outcomes[i]?.kind === 'later')
   }
 }

@@ -7,6 +7,7 @@ import { kafkaRow } from './row-kafka.ts'
 import { latencyRow } from './row-latency.ts'
 import { memoryRow } from './row-memory.ts'
 import { redisRow } from './row-redis.ts'
+import { slackRow } from './row-slack.ts'
 import { startRow } from './row-start.ts'
 import { nullSinkRow, slowWebhookRow, unmatchedRow, webhookRow } from './row-throughput.ts'
 import { webhookSinkRow } from './row-webhook-sink.ts'
@@ -18,6 +19,7 @@ const ROWS: readonly Row[] = [
   webhookSinkRow,
   slowWebhookRow,
   kafkaRow,
+  slackRow,
   latencyRow,
   memoryRow,
   redisRow,

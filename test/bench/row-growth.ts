@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { dieWithUs, serve } from './processes.ts'
 import type { Result, Row } from './row.ts'
+import { FAKE_TOKEN } from './row-slack.ts'
 
 const DELIVERIES = 100_000
 const FILE = new URL('./growth.ts', import.meta.url).pathname
@@ -18,6 +19,26 @@ const PEERS: Record<string, () => Promise<Peer>> = {
   async webhook() {
     const hook = await serve('./hook.ts')
     return { options: { url: hook.url }, [Symbol.asyncDispose]: () => hook[Symbol.asyncDispose]() }
+  },
+  async kafka() {
+    const broker = await serve('./fake-broker.ts')
+    return {
+      options: { brokers: [new URL(broker.url).host], topic: 'events', compression: 'none' },
+      [Symbol.asyncDispose]: () => broker[Symbol.asyncDispose](),
+    }
+  },
+  /** With digests: one by one they would take hours. */
+  async slack() {
+    const slack = await serve('./fake-slack.ts')
+    return {
+      options: {
+        token: FAKE_TOKEN,
+        apiUrl: `${slack.url}/api/`,
+        channel: '#events',
+        rate: { perSecond: 50, burst: 5 },
+      },
+      [Symbol.asyncDispose]: () => slack[Symbol.asyncDispose](),
+    }
   },
   async file() {
     const dir = mkdtempSync(join(tmpdir(), 'kubeherald-bench-'))

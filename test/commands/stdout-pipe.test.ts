@@ -1,0 +1,75 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { expect, test } from 'vitest'
+import { startDemoCluster } from '../../src/demo/cluster.ts'
+import { waitFor } from '../wait-for.ts'
+import { openDesk } from './cli.ts'
+
+const MAIN = new URL('../../src/main.ts', import.meta.url).pathname
+
+/** A kubeherald that prints what happens in a cluster where something always does. */
+async function startPrinting() {
+  await using opened = new AsyncDisposableStack()
+  const cluster = opened.use(await startDemoCluster({ random: Math.random, clock: Date }))
+  const desk = opened.use(openDesk())
+  desk.write(
+    'kubeherald.yaml',
+    `kubernetes: { kubeconfig: "${cluster.kubeconfig}" }
+server: { port: 0 }
+watch: [{ kind: Pod, initial: emit }, Event, Deployment]
+sinks: { screen: { type: stdout } }
+rules: [{ name: all, to: [screen] }]
+`,
+  )
+  const child = spawn(process.execPath, [MAIN], {
+    cwd: `${desk.dir}/work`,
+    env: desk.env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  opened.defer(() => void child.kill('SIGKILL'))
+  const said = { text: '' }
+  child.stderr.on('data', (chunk) => {
+    said.text += chunk
+  })
+  const all = opened.move()
+  return { child, said, [Symbol.asyncDispose]: () => all.disposeAsync() }
+}
+
+test('events are lines of JSON on standard output, logs are on standard error, and a reader that pauses loses nothing', async () => {
+  await using it = await startPrinting()
+  const { child, said } = it
+  const output = child.stdout.setEncoding('utf8')
+  let text = ''
+  output.on('data', (chunk) => {
+    text += chunk
+  })
+  const count = () => text.split('\n').length - 1
+  await waitFor(() => count() >= 5, { timeoutMs: 20_000, what: () => `five events; ${said.text}` })
+  output.pause()
+  const before = count()
+  // The cluster goes on, and so does the process.
+  await waitFor(() => output.readableLength > 0, { timeoutMs: 20_000, what: 'what was not read' })
+  output.resume()
+  await waitFor(() => count() >= before + 3, { timeoutMs: 20_000, what: 'what came meanwhile' })
+  const ended = once(child, 'close')
+  child.kill('SIGTERM')
+  expect(await ended).toEqual([0, null])
+  const events = text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(events.every(({ specversion }) => specversion === '1.0')).toBe(true)
+  expect(new Set(events.map(({ id }) => id)).size).toBe(events.length)
+  expect(said.text).toContain('started')
+  expect(said.text).not.toContain('specversion')
+}, 60_000)
+
+test('a reader that goes away, as head does, is the end and no error', async () => {
+  await using it = await startPrinting()
+  const { child, said } = it
+  await Promise.race([once(child.stdout, 'data'), once(child, 'exit')])
+  child.stdout.destroy()
+  expect(await once(child, 'exit')).toEqual([0, null])
+  expect(said.text).toContain('nobody reads the output any more')
+  expect(said.text).not.toMatch(/EPIPE.*at /s)
+}, 60_000)
