@@ -10,6 +10,7 @@ export default defineSink<KafkaConfig, KafkaRoute>({
   route: KafkaRoute,
   checkRoute: ({ topic }, route) =>
     (topic ?? route.topic) ? [] : [{ message: 'needs a topic, here or in the sink: { topic: k8s.events }' }],
+  tellsChanges: () => false,
   maxBatch: 500,
   lane: laneOf,
   // kafkajs is loaded when a sink is opened, not when a configuration is checked.

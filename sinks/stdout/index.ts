@@ -1,12 +1,14 @@
-import { defineSink, type Message, type Outcome } from '../../src/sink/index.ts'
+import { defineSink, type Message, type Outcome, renderFault } from '../../src/sink/index.ts'
 import { StdoutConfig } from './config.ts'
 import { textLine } from './format.ts'
+import { messageText } from './message-text.ts'
 
-/** Prints every event: a CloudEvent a line, or a line for people on a terminal. */
+/** Prints every event: a CloudEvent a line, a line for people on a terminal, or what chats show. */
 export default defineSink<StdoutConfig>({
   apiVersion: 1,
   type: 'stdout',
   config: StdoutConfig,
+  tellsChanges: ({ format }) => format === 'message',
   // One lane: lines come out in the order in which they happened.
   lane: () => '0',
   open: ({ format }) => openOutput(process.stdout, format),
@@ -31,8 +33,18 @@ export function openOutput(output: NodeJS.WriteStream, format: StdoutConfig['for
     broken = error
   })
 
-  function write(messages: readonly Message[]): Write {
-    const lines = messages.map((it) => (text ? textLine(it, colour) : `${it.cloudEvent.toString()}\n`))
+  function shown(message: Message): string | Outcome {
+    try {
+      if (format === 'message') return messageText(message)
+      return text ? textLine(message, colour) : `${message.cloudEvent.toString()}\n`
+    } catch (error) {
+      const fault = renderFault(error)
+      if (!fault) throw error
+      return fault
+    }
+  }
+
+  function write(messages: readonly Message[], lines: readonly string[]): Write {
     const { promise, resolve } = Promise.withResolvers<Error | undefined>()
     output.write(lines.join(''), (error) => resolve(error ?? undefined))
     return { ids: new Set(messages.map(({ id }) => id)), taken: promise }
@@ -54,9 +66,18 @@ export function openOutput(output: NodeJS.WriteStream, format: StdoutConfig['for
     if (fault) return batch.map(({ id }) => (earlier?.ids.has(id) ? { ...fault, ambiguous: true } : fault))
     const rest = batch.filter(({ id }) => !earlier?.ids.has(id))
     if (rest.length === 0) return batch.map(() => DELIVERED)
-    const failure = signal.aborted ? STALLED : maybe(await settle(write(rest), signal))
-    const failed = new Set(failure ? rest : [])
-    return batch.map((it) => (failure && failed.has(it) ? failure : DELIVERED))
+    const outputs = new Map(rest.map((it) => [it, shown(it)]))
+    const lines = [...outputs.values()].filter((it) => typeof it === 'string')
+    const failure = signal.aborted
+      ? STALLED
+      : lines.length === 0
+        ? undefined
+        : maybe(await settle(write(rest, lines), signal))
+    return batch.map((it) => {
+      const output = outputs.get(it)
+      if (output !== undefined && typeof output !== 'string') return output
+      return failure && output !== undefined ? failure : DELIVERED
+    })
   }
 
   return {
