@@ -21,6 +21,7 @@ export default defineSink<FileConfig>({
   apiVersion: 1,
   type: 'file',
   config: FileConfig,
+  tellsChanges: () => false,
   // One lane: lines stand in the order in which things happened.
   lane: () => '0',
   open: openFile,

@@ -10,6 +10,7 @@ export default defineSink<KafkaConfig, KafkaRoute>({
   config: KafkaConfig,
   route: KafkaRoute,
   checkRoute,
+  tellsChanges: () => false,
   maxBatch: 500,
   lane: laneOf,
   // kafkajs is loaded when a sink is opened, not when a configuration is checked.

@@ -57,7 +57,7 @@ export const WEBHOOK_MODE = 'a webhook can neither thread nor update; a token ca
 
 const Rate = z.number().positive().max(50)
 
-const Options = z.strictObject({
+export const Options = z.strictObject({
   token: Token.optional(),
   /** An incoming webhook instead of a token: it writes into one channel, and cannot thread. */
   url: WebhookUrl.optional(),

@@ -1,15 +1,16 @@
 import { defineSink, type Message, type Outcome, renderFault } from '../../src/sink/index.ts'
 import { StdoutConfig } from './config.ts'
 import { jsonLine, textLine } from './format.ts'
+import { messageText } from './message-text.ts'
 
-/** Prints every event: a CloudEvent a line, or a line for people on a terminal. */
+/** Prints every event: a CloudEvent a line, a line for people on a terminal, or what chats show. */
 export default defineSink<StdoutConfig>({
   apiVersion: 1,
   type: 'stdout',
   config: StdoutConfig,
   // One lane: lines come out in the order in which they happened.
   lane: () => '0',
-  tellsChanges: ({ format }) => isText(process.stdout, format),
+  tellsChanges: ({ format }) => format === 'message' || isText(process.stdout, format),
   open: ({ format }) => openOutput(process.stdout, format),
 })
 
@@ -38,6 +39,7 @@ export function openOutput(output: NodeJS.WriteStream, format: StdoutConfig['for
 
   function lineOf(message: Message): string | Outcome {
     try {
+      if (format === 'message') return messageText(message)
       return text ? textLine(message, colour) : jsonLine(message)
     } catch (error) {
       const fault = renderFault(error)

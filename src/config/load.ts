@@ -1,5 +1,6 @@
 import { dirname, resolve } from 'node:path'
 import type { SinkType } from '../sink/index.ts'
+import { checkMessages } from './check-messages.ts'
 import { checkRoutes } from './check-routes.ts'
 import { checkSinks, loadTypes, type SinkTypes } from './check-sinks.ts'
 import { crossCheck } from './cross-check.ts'
@@ -66,6 +67,10 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
     ...routeProblems,
     ...crossCheck(draftOf(root), document),
   ]
+  const isSound =
+    parsed.success && [...document.problems, ...found].every(({ severity }) => severity !== 'error')
+  // A message that is not yet what it shall be may come to be read.
+  if (isSound) found.push(...checkMessages(document, types, sinks))
   const told = [...document.problems, ...found.filter((problem) => !document.isEcho(problem))]
   const problems = told.map((problem) => withoutSecrets(problem, root.secrets))
   const errors = problems.filter(({ severity }) => severity === 'error')

@@ -58,7 +58,10 @@ export interface SinkType<C = unknown, R = unknown> extends Markup {
   checkRoute?(route: R, config: C): readonly SchemaIssue[]
   /** Where it depends on the section: what a sink with this configuration has in place of `escape` and `code`. */
   markup?(config: C): Markup
-  /** It shows messages to people, who like to read old → new: old values are kept for what goes there. */
+  /**
+   * It shows messages to people, who like to read old → new: old values are kept for what goes there. Where it is `false`,
+   * `check` warns of a `message` that nobody would read.
+   */
   tellsChanges?(config: C): boolean
   /** At most so many messages a batch. Default 128; the core takes fewer from a slow sink. */
   maxBatch?: number

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { builtInSinks } from '../../sinks/index.ts'
+import { KafkaConfig, KafkaRoute } from '../../sinks/kafka/config.ts'
+import { Options, SlackRoute } from '../../sinks/slack/config.ts'
 import { StdoutConfig } from '../../sinks/stdout/config.ts'
 import { WebhookConfig } from '../../sinks/webhook/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
@@ -12,6 +14,8 @@ import { WatchEntry } from '../../src/watch/schema.ts'
 const ROOT = new URL('../../', import.meta.url)
 const SECRET = `whsec_${Buffer.from('a-secret-of-thirty-two-bytes-or-so').toString('base64')}`
 
+const SLACK_TOKEN = 'xoxb-1111111111-fake-token-abcdef'
+
 function examplesIn(file: string): string[] {
   return [...readFileSync(new URL(file, ROOT), 'utf8').matchAll(/```yaml\n([\s\S]*?)```/g)].map(
     ([, yaml = '']) => yaml,
@@ -19,14 +23,29 @@ function examplesIn(file: string): string[] {
 }
 
 function load(text: string) {
-  const env = { AUDIT_SECRET: SECRET, AUDIT_SECRET_OLD: SECRET, REDIS_PASSWORD: 'x', PORT: '9464' }
-  return loadConfig({ file: 'kubeherald.yaml', text, env, readFile: () => 'token', sinkTypes: builtInSinks })
+  const env = {
+    AUDIT_SECRET: SECRET,
+    PAGERDUTY_KEY: 'key',
+    SLACK_TOKEN,
+    AUDIT_SECRET_OLD: SECRET,
+    REDIS_PASSWORD: 'x',
+    PORT: '9464',
+  }
+  return loadConfig({
+    file: 'kubeherald.yaml',
+    text,
+    env,
+    readFile: (path) => (path.includes('slack') ? SLACK_TOKEN : 'token'),
+    sinkTypes: builtInSinks,
+  })
 }
 
-test('the example of the README is a good configuration, without a warning', async () => {
-  const [example = ''] = examplesIn('README.md')
-  expect(await load(example)).toMatchObject({ ok: true, warnings: [] })
-})
+test.each(examplesIn('README.md'))(
+  'the README shows a good configuration, without a warning: %j',
+  async (example) => {
+    expect(await load(example)).toMatchObject({ ok: true, warnings: [] })
+  },
+)
 
 test.each(['sinks/webhook/README.md', 'sinks/stdout/README.md'])(
   'the example of %s is good',
@@ -71,6 +90,10 @@ test.each([
   ['a message', MessageParts],
   ['stdout', StdoutConfig],
   ['webhook', WebhookConfig],
+  ['slack', Options],
+  ['slack in a rule', SlackRoute],
+  ['kafka', KafkaConfig],
+  ['kafka in a rule', KafkaRoute],
 ])('the reference names every key of %s', (_, { shape }) => {
   const text = readFileSync(new URL(REFERENCE, ROOT), 'utf8')
   for (const key of Object.keys(shape)) expect(text).toContain(`\`${key}\``)

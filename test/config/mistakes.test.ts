@@ -89,3 +89,36 @@ test('a template without quotes in a line of its own', async () => {
     'error 7:25 this is no valid YAML: unexpected scalar at node end = text that begins with "{{" needs quotes',
   ])
 })
+
+const bus = `{ type: kafka, brokers: ["kafka:9092"], topic: a }`
+const toS = 'rules: [{ name: all, to: s, message: hello }]'
+
+test.each([
+  ['kafka', bus],
+  ['file', '{ type: file, path: /var/log/a.ndjson }'],
+  ['stdout', '{ type: stdout }'],
+  ['webhook', '{ type: webhook, url: "https://example.com" }'],
+])('a message that nobody reads, for a sink of type %s, is a warning', async (type, section) => {
+  expect(await told(withSink(section, toS))).toEqual([
+    `warning 4:29 nobody reads this: "s" (${type}) sends the event, not a message = messages are shown by slack, webhook with a preset, and stdout with format: message`,
+  ])
+})
+
+test("so are a sink's messages", async () => {
+  expect(await tellings(withSink('{ type: stdout, messages: hello }'))).toEqual([
+    '3:22 nobody reads this: "s" (stdout) sends the event, not a message',
+  ])
+})
+
+test.each([
+  slack('channel: "#a"'),
+  '{ type: stdout, format: message }',
+  '{ type: webhook, preset: teams, url: "https://example.com" }',
+])('a message for people is read: %s', async (section) => {
+  expect(await tellings(withSink(section, toS))).toEqual([])
+})
+
+test('one sink that shows it is enough', async () => {
+  const section = `${bus}\n  t: { type: stdout, format: message }`
+  expect(await tellings(withSink(section, toS.replace('to: s', 'to: [s, t]')))).toEqual([])
+})

@@ -30,6 +30,43 @@ test('for people: when, how bad, and what happened', () => {
   expect(textLine(message(), false)).toBe('15:06:40  info      ConfigMap default/web was created  [all]\n')
 })
 
+test('as a message: what chats show', async () => {
+  const stream = new PassThrough()
+  const sink = openOutput(outputOf(stream), 'message')
+  const event = {
+    type: 'Warning',
+    reason: 'BackOff',
+    message: 'Back-off\u001b[31m restarting\nfailed container',
+    count: 3,
+    regarding: { kind: 'Pod', namespace: 'shop', name: 'web-1' },
+  }
+  const told = message({ kind: 'Event', cluster: 'prod', event })
+  expect(await sink.deliver([told], never)).toEqual([{ kind: 'delivered' }])
+  const text = String(stream.read())
+  expect(text).toMatch(/^🔴 \[prod\] Pod shop\/web-1 is crash-looping/)
+  expect(text).toContain('\n   > failed container\n')
+  expect(text).toContain('\n   $ kubectl -n shop logs web-1 --previous\n')
+  expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f]/)
+})
+
+test('as messages: one that cannot be made is a dead letter, the others are printed', async () => {
+  const stream = new PassThrough()
+  const sink = openOutput(outputOf(stream), 'message')
+  const broken = Object.create(message({ id: 'broken' }), {
+    id: { value: 'broken' },
+    content: {
+      get() {
+        throw Object.assign(new Error('title: too slow'), { name: 'TemplateFault' })
+      },
+    },
+  })
+  expect(await sink.deliver([broken, message()], never)).toEqual([
+    { kind: 'rejected', reason: 'render', detail: 'title: too slow' },
+    { kind: 'delivered' },
+  ])
+  expect(String(stream.read())).toContain('ConfigMap default/web')
+})
+
 test('an Event tells what happened to what it is about, how often, and what it says', () => {
   const event = {
     type: 'Warning',
