@@ -4,7 +4,7 @@ import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import { builtInSinks } from '../../sinks/index.ts'
 import { createMetrics } from '../../src/metrics.ts'
-import { createSinkMetrics } from '../../src/sink-metrics.ts'
+import { createSinkMetrics } from '../../src/sink-set/metrics.ts'
 import { contextOf, optionsOf } from '../sinks/bed.ts'
 import { PAGES, textOf, yamlIn } from './documentation.ts'
 
