@@ -1,7 +1,8 @@
 import type { Config } from '../config/schema.ts'
 import { silentLog } from '../log.ts'
 import { printable } from '../printable.ts'
-import type { Health, KeyValueStore, SinkType } from '../sink/index.ts'
+import type { Health, SinkType } from '../sink/index.ts'
+import { memoryStore } from '../sink/memory-store.ts'
 import { askHealth } from '../sink-set/health.ts'
 import { userAgent } from '../version.ts'
 
@@ -22,7 +23,8 @@ export async function checkSinks(
         cluster,
         log: silentLog,
         metrics: { counter: () => () => {}, gauge: () => () => {} },
-        store: passingStore(),
+        // A check keeps nothing: what is stored is gone with it.
+        store: memoryStore(),
         userAgent,
         clock: Date,
       })
@@ -41,15 +43,4 @@ export async function checkSinks(
     return (health.warnings ?? []).map((it) => `  warning: sink ${name} (${type}): ${printable(it)}\n`)
   })
   return { text: lines.join(''), warnings: lines.length }
-}
-
-/** A check keeps nothing: what is stored is gone with it. */
-function passingStore(): KeyValueStore {
-  const values = new Map<string, string>()
-  return {
-    get: async (key) => values.get(key),
-    set: async (key, value) => void values.set(key, value),
-    add: async (key, value) => !values.has(key) && values.set(key, value) !== undefined,
-    delete: async (key, value) => (value === undefined || values.get(key) === value) && values.delete(key),
-  }
 }

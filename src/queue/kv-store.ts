@@ -12,12 +12,19 @@ export function createKeyValueStore(redis: Redis, keys: Keys, sink: string): Key
       await redis.set(full(key), value, 'PX', ttlMs)
     },
     add: async (key, value, { ttlMs }) => (await redis.set(full(key), value, 'PX', ttlMs, 'NX')) === 'OK',
+    increment: async (key, { ttlMs }) => Number(await evaluate(redis, INCREMENT, [full(key)], [ttlMs])),
     delete: async (key, value) =>
       value === undefined
         ? (await redis.del(full(key))) === 1
         : (await evaluate(redis, DELETE_IF, [full(key)], [value])) === 1,
   }
 }
+
+const INCREMENT = `
+local now = redis.call('INCR', KEYS[1])
+if now == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
+return now
+`
 
 const DELETE_IF = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end

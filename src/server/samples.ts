@@ -1,23 +1,7 @@
 import type { Metrics } from '../metrics.ts'
-import type { Note, Reason } from '../sink/index.ts'
+import { NOTES, REASONS } from '../sink/outcome.ts'
 import type { WatchStatus } from '../status.ts'
 import { isReady, type Vitals } from './health.ts'
-
-const REASONS = Object.keys({
-  network: true,
-  timeout: true,
-  'rate-limited': true,
-  'server-error': true,
-  auth: true,
-  config: true,
-  gone: true,
-  rejected: true,
-  expired: true,
-  render: true,
-  unknown: true,
-} satisfies Record<Reason, true>)
-
-const NOTES = Object.keys({ digest: true, truncated: true, fallback: true } satisfies Record<Note, true>)
 
 const RELIST_CAUSES = ['expired', 'regression', 'quick-end', 'unreadable']
 const RECONNECT_CAUSES = ['end', 'network', 'expired', 'unreadable', 'fenced', 'position-lost']

@@ -37,6 +37,8 @@ export interface KeyValueStore {
   set(key: string, value: string, options: { ttlMs: number }): Promise<void>
   /** Sets it unless it is there; true when it was set. A lock, if the value is the holder's alone. */
   add(key: string, value: string, options: { ttlMs: number }): Promise<boolean>
+  /** Adds 1 and gives what it is now, 1 the first time; its end is set then and stays. For limits that processes share. */
+  increment(key: string, options: { ttlMs: number }): Promise<number>
   /** Deletes it; with `value` only while it has that value. True when it is gone by this call. */
   delete(key: string, value?: string): Promise<boolean>
 }

@@ -1,22 +1,25 @@
 /** Why a delivery did not succeed: a closed set, used as a metric label. */
-export type Reason =
-  | 'network'
-  | 'timeout'
-  | 'rate-limited'
-  | 'server-error'
-  | 'auth'
-  | 'config'
-  | 'gone'
-  | 'rejected'
-  | 'expired'
-  | 'render'
-  | 'unknown'
+export const REASONS = [
+  'network',
+  'timeout',
+  'rate-limited',
+  'server-error',
+  'auth',
+  'config',
+  'gone',
+  'rejected',
+  'expired',
+  'render',
+  'unknown',
+] as const
+export type Reason = (typeof REASONS)[number]
 
 /**
  * How far a failure reaches: only this event, the sink's target of this event (channel, topic: what its lane stands for),
  * or the whole sink. A failure of a target or sink delays its lanes and burns no attempts.
  */
-export type Scope = 'event' | 'target' | 'sink'
+export const SCOPES = ['event', 'target', 'sink'] as const
+export type Scope = (typeof SCOPES)[number]
 
 export type Outcome =
   | { kind: 'delivered'; note?: Note }
@@ -31,4 +34,5 @@ export type Outcome =
   | { kind: 'rejected'; reason: Reason; detail: string }
 
 /** How it was delivered, where that is not as usual: as one of many in a digest, shortened, in a plainer form. */
-export type Note = 'digest' | 'truncated' | 'fallback'
+export const NOTES = ['digest', 'truncated', 'fallback'] as const
+export type Note = (typeof NOTES)[number]

@@ -20,5 +20,10 @@ test('the state of a sink has an end, belongs to it alone, and locks are release
   ]).toEqual([true, false])
   expect([await store.delete('lock', 'theirs'), await store.delete('lock', 'mine')]).toEqual([false, true])
   expect([await store.get('lock'), await store.delete('lock')]).toEqual([undefined, false])
+  expect([
+    await store.increment('count', { ttlMs: 60_000 }),
+    await store.increment('count', { ttlMs: 1 }),
+  ]).toEqual([1, 2])
+  expect(await redis.pttl(keys.sinkState('oncall', 'count'))).toBeGreaterThan(50_000)
   redis.disconnect()
 })

@@ -4,7 +4,7 @@ import { silentLog } from '../../src/log.ts'
 import { contentOfWords } from '../../src/render/content.ts'
 import { createRender } from '../../src/render/message.ts'
 import type { Message, SinkContext, SinkMetrics, SinkType } from '../../src/sink/index.ts'
-import { memoryStore } from '../../src/sink/testkit/context.ts'
+import { memoryStore } from '../../src/sink/memory-store.ts'
 import { headerFor } from '../queue/objects.ts'
 
 /** What a message is made of; the rest is a ConfigMap named web that changed. */

@@ -203,7 +203,7 @@ test('without the store nothing is posted, and all is tried again', async () => 
   await using fake = await quick()
   fake.channel('shop')
   const away = () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.1'))
-  const store = { get: away, set: away, add: away, delete: away }
+  const store = { get: away, set: away, add: away, increment: away, delete: away }
   await using sink = await openSlack(fake, FAST, { store })
   expect(await sink.deliver([trouble('1'), trouble('2')], never)).toEqual([
     expect.objectContaining({ kind: 'retry', reason: 'network', scope: 'sink' }),

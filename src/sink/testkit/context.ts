@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
-import type { KeyValueStore, Logger, SinkContext, SinkMetrics } from '../context.ts'
+import type { Logger, SinkContext, SinkMetrics } from '../context.ts'
+import { memoryStore } from '../memory-store.ts'
 
 export interface LogEntry {
   level: keyof Logger
@@ -52,29 +53,3 @@ export function testContext(parts: Partial<SinkContext> = {}): TestContext {
 }
 
 const MAX_LOGGED = 1_000
-
-/** A store that lies in memory; the clock moves its ends of life. */
-export function memoryStore(clock: { now(): number } = { now: () => Date.now() }): KeyValueStore {
-  const values = new Map<string, { value: string; untilMs: number }>()
-  const live = (key: string) => {
-    const found = values.get(key)
-    if (found && found.untilMs > clock.now()) return found.value
-    values.delete(key)
-    return undefined
-  }
-  return {
-    get: async (key) => live(key),
-    async set(key, value, { ttlMs }) {
-      values.set(key, { value, untilMs: clock.now() + ttlMs })
-    },
-    async add(key, value, { ttlMs }) {
-      if (live(key) !== undefined) return false
-      values.set(key, { value, untilMs: clock.now() + ttlMs })
-      return true
-    },
-    async delete(key, value) {
-      const found = live(key)
-      return found !== undefined && (value === undefined || found === value) && values.delete(key)
-    },
-  }
-}

@@ -1,3 +1,4 @@
+export { memoryStore } from '../memory-store.ts'
 export {
   type Check,
   type CheckResult,
@@ -6,7 +7,7 @@ export {
   type Report,
   runConformance,
 } from './conformance.ts'
-export { type LogEntry, memoryStore, type TestContext, testContext } from './context.ts'
+export { type LogEntry, type TestContext, testContext } from './context.ts'
 export { ConformanceFault } from './fault.ts'
 export { type HostileMessage, hostileMessages } from './hostile.ts'
 export { idsIn, type MessageParts, messageOf, type SampleOptions, sampleMessages } from './messages.ts'

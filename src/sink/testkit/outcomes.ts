@@ -1,21 +1,6 @@
 import type { Message } from '../message.ts'
-import type { Note, Outcome, Reason, Scope } from '../outcome.ts'
+import { NOTES, type Outcome, REASONS, SCOPES } from '../outcome.ts'
 
-const REASONS: Readonly<Record<Reason, true>> = {
-  network: true,
-  timeout: true,
-  'rate-limited': true,
-  'server-error': true,
-  auth: true,
-  config: true,
-  gone: true,
-  rejected: true,
-  expired: true,
-  render: true,
-  unknown: true,
-}
-const SCOPES: Readonly<Record<Scope, true>> = { event: true, target: true, sink: true }
-const NOTES: Readonly<Record<Note, true>> = { digest: true, truncated: true, fallback: true }
 const MAX_DETAIL_BYTES = 2_048
 
 /** What is wrong with the answer to a batch: its length, its shapes, the order of each object. */
@@ -74,8 +59,8 @@ function faultsOfOrder(batch: readonly Message[], outcomes: readonly Outcome[]):
   })
 }
 
-function isOneOf(closed: object, value: unknown): boolean {
-  return typeof value === 'string' && Object.hasOwn(closed, value)
+function isOneOf(closed: readonly unknown[], value: unknown): boolean {
+  return closed.includes(value)
 }
 
 function isDelay(value: unknown): boolean {
