@@ -40,6 +40,8 @@ export async function check(options: CheckOptions): Promise<number> {
     process.stdout.write(`${name} has ${counted(plan.problems.length, 'problem')}\n`)
     return 2
   }
+  const typeOf = async (type: string): Promise<SinkType> =>
+    configuration.sinkTypes[type] ?? builtInSinks[type as keyof typeof builtInSinks]()
   const sinks = options.offline ? undefined : await checkSinks(config, typeOf, config.cluster ?? 'check')
   if (sinks) process.stdout.write(sinks.text)
   const count = warnings.length + (plan?.waiting.length ?? 0) + (sinks?.warnings ?? 0)
@@ -52,10 +54,6 @@ export async function check(options: CheckOptions): Promise<number> {
   process.stdout.write(`${name} is ${verdict}: ${parts.join(', ')}\n`)
   if (unasked) process.stdout.write(`(the cluster was not asked whether the kinds exist: ${unasked})\n`)
   return options.strict && count > 0 ? 1 : 0
-}
-
-function typeOf(type: string): Promise<SinkType> {
-  return builtInSinks[type as keyof typeof builtInSinks]()
 }
 
 function reasonNotToAsk({ offline, context }: CheckOptions, kubeconfig: KubeconfigOptions) {

@@ -30,3 +30,25 @@ test('a kind that the cluster does not know is a warning, and with --strict a fa
     stdout: expect.stringContaining('is good: '),
   })
 })
+
+test('the sinks of plug-ins are asked like the others', async () => {
+  using desk = openDesk()
+  desk.write(
+    'pager.mjs',
+    `export default {
+       apiVersion: 1,
+       type: 'pager',
+       config: { '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) } },
+       open: () => ({
+         deliver: async () => [],
+         health: async () => ({ ok: true, warnings: ['nobody is on call'] }),
+         close: async () => {},
+       }),
+     }`,
+  )
+  desk.write(
+    'kubeherald.yaml',
+    'plugins: [./pager.mjs]\nwatch: [Event]\nsinks: { p: { type: pager } }\nrules: [{ name: all, to: p }]\n',
+  )
+  expect((await desk.run('check')).stdout).toContain('warning: sink p (pager): nobody is on call\n')
+})
