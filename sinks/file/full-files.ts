@@ -34,7 +34,7 @@ export function keepFullFiles({ path, maxFiles, compress, log }: FullFilesOption
   }
 
   async function tidy(): Promise<void> {
-    const names = await readdir(folder)
+    const names = await namesIn(folder)
     for (const name of names) if (kindOf(path, name) === 'part') await removeAbandoned(join(folder, name))
     const full = fullFiles(path, names)
     const kept = full.slice(-maxFiles)
@@ -55,6 +55,14 @@ export function keepFullFiles({ path, maxFiles, compress, log }: FullFilesOption
       await working
     },
   }
+}
+
+/** A folder that is not there yet is made by the first event. */
+async function namesIn(folder: string): Promise<string[]> {
+  return readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
 }
 
 async function removeAbandoned(part: string): Promise<void> {

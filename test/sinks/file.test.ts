@@ -357,6 +357,17 @@ test('the example of the README works, and it names every option', async () => {
   expect(readFileSync(path, 'utf8')).toContain('kit/')
 })
 
+test('a folder that the first event will make is nothing to warn of', async () => {
+  const warn = vi.fn()
+  const { folder } = room()
+  const log = { ...contextOf().log, warn } as ReturnType<typeof contextOf>['log']
+  const options = FileConfig.parse({ path: join(folder, 'not', 'yet', 'events.ndjson') })
+  const sink = await file.open(options, contextOf({ log }))
+  await sink.health?.(never)
+  await sink.close()
+  expect(warn).not.toHaveBeenCalled()
+})
+
 test('health makes no file, and warns when little room is left', async () => {
   const { folder, path, names } = room()
   await using sink = await openSink(file, { path: join(folder, 'not', 'there', 'x') })
