@@ -14,6 +14,8 @@ const MANY = 1_000
 
 export function createTroubles(log: Logger, now: () => number, count: (n: number) => void): Troubles {
   const known = new Map<string, { code: string; waitMs: number; untilMs: number }>()
+  // A sink that was opened with other options, such as a new token, begins anew.
+  count(0)
   return {
     failed(target, code, detail) {
       const before = known.get(target)

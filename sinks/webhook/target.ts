@@ -23,8 +23,8 @@ export function urlOf({ base, template }: Endpoint): (message: Message) => URL {
   }
 }
 
-/** As URLs are parsed: without line breaks, with `\` for `/` and `%2e` for a dot. */
+/** As URLs are parsed: without line breaks and blanks at the end, with `\` for `/` and `%2e` for a dot. */
 function hasDotSegment(filled: string): boolean {
-  const [path = ''] = filled.replace(/[\t\r\n]/g, '').split(/[?#]/, 1)
+  const [path = ''] = filled.replace(/[\t\r\n]|[\0- ]+$/g, '').split(/[?#]/, 1)
   return path.split(/[/\\]/).some((segment) => /^(\.|%2e){1,2}$/i.test(segment))
 }

@@ -7,8 +7,9 @@ FORBIDDEN.addSubnet('169.254.0.0', 16, 'ipv4')
 FORBIDDEN.addSubnet('64:ff9b::a9fe:0', 112, 'ipv6')
 FORBIDDEN.addSubnet('2002:a9fe::', 32, 'ipv6')
 FORBIDDEN.addSubnet('fe80::', 10, 'ipv6')
-for (const address of ['100.100.100.200', '192.0.0.192']) FORBIDDEN.addAddress(address, 'ipv4')
-for (const address of ['fd00:ec2::254', 'fd00:ec2::23']) FORBIDDEN.addAddress(address, 'ipv6')
+for (const address of ['100.100.100.200', '168.63.129.16', '192.0.0.192'])
+  FORBIDDEN.addAddress(address, 'ipv4')
+for (const address of ['fd00:ec2::254', 'fd00:ec2::23', 'fd20:ce::254']) FORBIDDEN.addAddress(address, 'ipv6')
 
 const FORBIDDEN_NAMES = ['metadata.google.internal', 'metadata.goog', 'instance-data.ec2.internal']
 

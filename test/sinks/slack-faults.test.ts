@@ -255,3 +255,22 @@ test('every call says who calls, and unfurls, links and parses nothing', async (
   })
   expect(fake.calls[0]?.args).not.toHaveProperty('link_names')
 })
+
+test('troubles are over for a sink that is opened anew, such as with another token', async () => {
+  await using fake = await startSlack()
+  fake.channel('shop')
+  fake.fault({ method: 'chat.postMessage', error: 'invalid_auth', times: 1 })
+  let troubles = 0
+  const metrics = {
+    counter: () => () => {},
+    gauge: (name: string) => (value: number) => {
+      if (name === 'troubles') troubles = value
+    },
+  }
+  await using refused = await openSlack(fake, ALONE, { metrics })
+  await refused.deliver([tellOf()], never)
+  expect(troubles).toBe(1)
+  await using anew = await openSlack(fake, ALONE, { metrics })
+  expect(await anew.deliver([tellOf()], never)).toEqual([{ kind: 'delivered' }])
+  expect(troubles).toBe(0)
+})

@@ -202,6 +202,16 @@ test.each(['..', '.', '%2e%2E'])(
   },
 )
 
+test.each(['.. ', '..\0\t '])('blanks behind a last segment %j do not hide it', async (x) => {
+  await using hook = await startReceiver()
+  const { origin } = new URL(hook.url)
+  await using sink = await openSink(webhook, { url: `${origin}/a/{{ object.x | raw }}` })
+  expect(await sink.deliver([messageOf({ object: { x } })], never)).toMatchObject([
+    { kind: 'rejected', reason: 'render' },
+  ])
+  expect(hook.requests).toEqual([])
+})
+
 test('a value that makes a url endless is refused', async () => {
   await using hook = await startReceiver()
   await using sink = await openSink(webhook, { url: `${hook.url}?x={{ object.x }}` })

@@ -80,6 +80,8 @@ test.each([
   'http://169.254.169.254/',
   'http://metadata.google.internal./',
   'http://100.100.100.200/',
+  'http://168.63.129.16/',
+  'http://[fd20:ce::254]/',
   'http://[64:ff9b::a9fe:a9fe]/',
 ])('%s gets nothing, over a proxy either', async (url) => {
   await using proxy = await startHttpProxy()

@@ -124,6 +124,14 @@ const BOMBS = [
     '{% for i in (1..9999) %}{% for j in (1..9999) %}{% if object.spec.containers contains j %}{% endif %}{% endfor %}{% endfor %}',
   ],
   [
+    'lists that are compared by case',
+    '{% for i in (1..3000) %}{% case object.long %}{% when object.long, object.long %}{% endcase %}{% endfor %}',
+  ],
+  [
+    'lists in lists that are compared',
+    '{% for i in (1..5000) %}{% if object.nested == object.nested %}{% endif %}{% endfor %}',
+  ],
+  [
     'text that doubles',
     '{% assign x = "0123456789" %}{% for i in (1..99) %}{% assign x = x | append: x %}{% endfor %}{{ x }}',
   ],
@@ -156,8 +164,9 @@ const BOMBS = [
 
 test.each(BOMBS)('a bomb fails instead of standing in the way of others: %s', (_, source) => {
   const list = Array.from({ length: 100 }, (_, i) => i)
+  const long = Array.from({ length: 10_000 }, (_, i) => i)
   const map = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`key-${i}`, i]))
-  const object = { ...POD, data: { blob: 'x'.repeat(100_000) }, list, map }
+  const object = { ...POD, data: { blob: 'x'.repeat(100_000) }, list, map, long, nested: [long] }
   const begin = process.cpuUsage()
   expect(() => rendered(source, markup, { object })).toThrow('the template does more than a message may take')
   const { user, system } = process.cpuUsage(begin)

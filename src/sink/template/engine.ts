@@ -113,6 +113,17 @@ function createEngine(library: LiquidLibrary): Engine {
   }
   engine.registerTag('for', ForTag as never)
 
+  /** Lists are compared element by element, with each value that it might be. */
+  class CaseTag extends library.CaseTag {
+    override *render(context: Context, sheet: Emitter): Generator<unknown, void, never> {
+      const target: unknown = library.toValue(yield this.value.value(context, true))
+      const comparisons = this.branches.reduce((sum, { values }) => sum + values.length, 0)
+      if (Array.isArray(target)) budgetOf(context).charge(elementsOf(target) * comparisons * ELEMENT)
+      yield super.render(context, sheet)
+    }
+  }
+  engine.registerTag('case', CaseTag as never)
+
   /** Counting the keys of a large map takes its time. */
   class Scope extends Context {
     override readProperty(data: object, key: never): unknown {
@@ -175,6 +186,11 @@ function sizeOf(value: unknown): number {
   return typeof value === 'object' && value !== null ? Object.keys(value).length : 1
 }
 
+/** With those of the lists in it. */
+function elementsOf(value: unknown): number {
+  return Array.isArray(value) ? value.reduce<number>((sum, it) => sum + elementsOf(it), 1) : 1
+}
+
 function settingOf(context: Context): Setting {
   return context.getRegister(SETTING) as Setting
 }
@@ -200,7 +216,7 @@ function safeOperators({ defaultOperators, Drop, toValue }: LiquidLibrary): obje
     }
   const equality = (name: '==' | '!=') =>
     function* (l: unknown, r: unknown, context: Context): IterableIterator<unknown> {
-      if (Array.isArray(l)) budgetOf(context).charge(l.length * ELEMENT)
+      if (Array.isArray(l)) budgetOf(context).charge(elementsOf(l) * ELEMENT)
       return yield defaultOperators[name]!(l, r, context)
     }
   function* contains(left: unknown, right: unknown, context: Context): IterableIterator<unknown> {
