@@ -71,7 +71,7 @@ const kafkaOptions = ({ brokers }: FakeCluster) =>
 /** The severity and the title are what the object says. */
 const SAYS = 'message: { severity: "{{ object.data.is }}", title: "{{ object.data.says }}" }'
 
-test('a thread survives kills of the process, and what is resolved turns its first message green', async () => {
+test('a thread survives a kill and a restart of the process, and what is resolved turns its first message green', async () => {
   await using it = await startAll(
     ({ slack }) => `
 watch: [{ kind: ConfigMap, namespaces: default }]
@@ -84,7 +84,7 @@ rules: [{ name: all, when: { name: "incident-*" }, to: [chat], ${SAYS} }]`,
   /** And settled: what is not would be told again after a kill. */
   const told = (count: number) =>
     waitFor(async () => slack.messages.length >= count && (await pending()) === 0, {
-      timeoutMs: 20_000,
+      timeoutMs: 40_000,
       what: () => `${count} messages; ${kubeherald.log().slice(-1_500)}`,
     })
   await put('incident-1', { is: 'error', says: 'it is down' })
@@ -93,7 +93,7 @@ rules: [{ name: all, when: { name: "incident-*" }, to: [chat], ${SAYS} }]`,
   await patch('incident-1', { says: 'it is still down' })
   await kubeherald.start()
   await told(2)
-  await kubeherald.kill()
+  expect(await kubeherald.stop()).toBe(0)
   await kubeherald.start()
   await patch('incident-1', { is: 'resolved', says: 'it is up' })
   await told(3)
@@ -109,7 +109,7 @@ rules: [{ name: all, when: { name: "incident-*" }, to: [chat], ${SAYS} }]`,
   await told(4)
   expect(slack.messages[3]?.threadTs).toBeUndefined()
   expect((await kubeherald.status()).ledger).toMatchObject({ balanced: true })
-}, 60_000)
+}, 90_000)
 
 test('1,000 events for one channel become digests that account for all of them, within the limits of Slack', async () => {
   await using it = await startAll(

@@ -124,7 +124,7 @@ test('10,000 records of 96 objects, from 16 lanes at once: all there, each once,
 
 test('keys are in the partitions where librdkafka puts them', async () => {
   const { brokers } = kafka
-  const keys = Array.from({ length: 500 }, (_, i) => `${['prod/', 'имя-', '🚀', ''][i % 4]}key-${i * 7}`)
+  const keys = Array.from({ length: 2_000 }, (_, i) => `${['prod/', 'имя-', '🚀', ''][i % 4]}key-${i * 7}`)
   await makeTopic(brokers, 'ours', { partitions: 7 })
   await makeTopic(brokers, 'theirs', { partitions: 7 })
   await using sink = await open({ brokers: [...brokers], topic: 'ours' })
