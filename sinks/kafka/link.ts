@@ -21,8 +21,8 @@ export interface Link {
   readonly connected: boolean
   /** Answers as the broker did, whatever error codes are in it. Throws a RequestFault, or Throttled before it is sent. */
   ask<T>(api: string, options: object, limitMs: number, encode?: Encode): Promise<T>
-  /** Ends after what is under way. */
-  close(): Promise<void>
+  /** Ends after what is under way, or when `soon` aborts. */
+  close(soon?: AbortSignal): Promise<void>
 }
 
 /** Makes the body of a request, instead of kafkajs. */
@@ -129,9 +129,10 @@ export function openLink(address: Address, options: LinkOptions, onGone: () => v
       return !gone && broker.isConnected()
     },
     ask,
-    async close() {
+    async close(soon = never) {
       if (gone) return
-      await turns.run(async () => giveUp(new Error('the sink is closed')), never)
+      await turns.run(async () => {}, soon).catch(() => {})
+      giveUp(new Error('the sink is closed'))
     },
   }
 }

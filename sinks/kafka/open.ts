@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createMask, type Mask, type Outcome, type Sink, type SinkContext } from '../../src/sink/index.ts'
 import { chooseCompression } from './compression.ts'
 import type { KafkaConfig, KafkaRoute } from './config.ts'
@@ -11,7 +12,8 @@ import { createTransmit, failedToLearn } from './transmit.ts'
 import { createWire } from './wire.ts'
 
 const LIMITS = { maxRecords: 500, maxBytes: 900_000 }
-const CLOSE_LIMIT_MS = 10_000
+/** By then the core has given up what hangs, and has little time left for its own end. */
+const CLOSE_LIMIT_MS = 1_000
 const WARNINGS = 2
 
 /** Opens the sink; nothing is connected until there is something to send or somebody asks how it is. */
@@ -53,11 +55,9 @@ export function openKafka(config: KafkaConfig, context: SinkContext): Sink<Kafka
   let closing: Promise<void> | undefined
 
   async function end(): Promise<void> {
-    const limit = Promise.withResolvers<void>()
-    const timer = setTimeout(limit.resolve, CLOSE_LIMIT_MS)
-    await Promise.race([pipes.idle(), limit.promise])
-    clearTimeout(timer)
-    await wire.close()
+    const soon = AbortSignal.timeout(CLOSE_LIMIT_MS)
+    await Promise.race([pipes.idle(), once(soon, 'abort')])
+    await wire.close(soon)
   }
 
   return {

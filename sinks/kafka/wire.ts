@@ -1,5 +1,5 @@
 import { type Address, shownAddress } from './address.ts'
-import { isAuthentication, rootCause } from './faults.ts'
+import { isAuthentication, RequestFault, rootCause } from './faults.ts'
 import type { CreateTopicsAnswer, DescribeConfigsAnswer, MetadataAnswer, ProduceAnswer } from './kafkajs.ts'
 import { type Link, type LinkOptions, openLink } from './link.ts'
 import { encodeProduce, type ProduceRequest } from './produce-request.ts'
@@ -16,7 +16,8 @@ export interface Wire {
   produce(leader: number, request: ProduceRequest, limitMs: number): Promise<ProduceAnswer>
   createTopics(request: object, limitMs: number): Promise<CreateTopicsAnswer>
   describeConfigs(request: object): Promise<DescribeConfigsAnswer>
-  close(): Promise<void>
+  /** Ends after what is under way, or when `soon` aborts. */
+  close(soon: AbortSignal): Promise<void>
 }
 
 const METADATA_LIMIT_MS = 10_000
@@ -29,11 +30,13 @@ export function createWire(options: WireOptions): Wire {
   const nodes = new Map<number, Address>()
   let controller = -1
   let firstSeed = 0
+  let closed = false
 
   function linkTo(address: Address): Link {
     const key = shownAddress(address)
     const known = links.get(key)
     if (known) return known
+    if (closed) throw new RequestFault(key, false, new Error('the sink is closed'))
     const link = openLink(address, linkOptions, () => {
       if (links.get(key) === link) links.delete(key)
     })
@@ -97,8 +100,9 @@ export function createWire(options: WireOptions): Wire {
       return linkTo(addressOfNode(controller)).ask('CreateTopics', request, limitMs)
     },
     describeConfigs: (request) => askAny('DescribeConfigs', request),
-    async close() {
-      await Promise.all([...links.values()].map((link) => link.close()))
+    async close(soon) {
+      closed = true
+      await Promise.all([...links.values()].map((link) => link.close(soon)))
     },
   }
 }

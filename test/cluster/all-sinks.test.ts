@@ -71,7 +71,7 @@ const kafkaOptions = ({ brokers }: FakeCluster) =>
 /** The severity and the title are what the object says. */
 const SAYS = 'message: { severity: "{{ object.data.is }}", title: "{{ object.data.says }}" }'
 
-test('a thread survives kills of the process, and what is resolved turns its first message green', async () => {
+test('a thread survives a kill and a restart of the process, and what is resolved turns its first message green', async () => {
   await using it = await startAll(
     ({ slack }) => `
 watch: [{ kind: ConfigMap, namespaces: default }]
@@ -84,7 +84,7 @@ rules: [{ name: all, when: { name: "incident-*" }, to: [chat], ${SAYS} }]`,
   /** And settled: what is not would be told again after a kill. */
   const told = (count: number) =>
     waitFor(async () => slack.messages.length >= count && (await pending()) === 0, {
-      timeoutMs: 20_000,
+      timeoutMs: 40_000,
       what: () => `${count} messages; ${kubeherald.log().slice(-1_500)}`,
     })
   await put('incident-1', { is: 'error', says: 'it is down' })
@@ -93,7 +93,7 @@ rules: [{ name: all, when: { name: "incident-*" }, to: [chat], ${SAYS} }]`,
   await patch('incident-1', { says: 'it is still down' })
   await kubeherald.start()
   await told(2)
-  await kubeherald.kill()
+  expect(await kubeherald.stop()).toBe(0)
   await kubeherald.start()
   await patch('incident-1', { is: 'resolved', says: 'it is up' })
   await told(3)
@@ -109,7 +109,7 @@ rules: [{ name: all, when: { name: "incident-*" }, to: [chat], ${SAYS} }]`,
   await told(4)
   expect(slack.messages[3]?.threadTs).toBeUndefined()
   expect((await kubeherald.status()).ledger).toMatchObject({ balanced: true })
-}, 60_000)
+}, 90_000)
 
 test('1,000 events for one channel become digests that account for all of them, within the limits of Slack', async () => {
   await using it = await startAll(
@@ -128,7 +128,8 @@ rules: [{ name: all, when: { name: "storm-*", type: ADDED }, to: [chat] }]`,
   })
   expect(toldBy(slack)).toBe(1_000)
   expect(slack.messages.length).toBeLessThan(100)
-  expect(slack.calls.filter(({ error }) => error !== '')).toEqual([])
+  // What is slow on its way may come too soon after the one before it.
+  expect([...new Set(slack.calls.map(({ error }) => error))].toSorted().join()).toMatch(/^(,ratelimited)?$/)
   const { ledger } = await kubeherald.status()
   expect(ledger).toMatchObject({ balanced: true, sinks: { chat: { delivered: 1_000, dead: 0 } } })
 }, 90_000)
@@ -221,6 +222,39 @@ rules: [{ name: all, when: { name: "hostile-*" }, to: [chat, hook, tree, bus, di
   ].join('\n')
   for (const secret of [slack.token, HOOK_TOKEN, PASSWORD, 'hunter2-hunter2', btoa('hunter2-hunter2')])
     expect(told.split(secret)).toHaveLength(1)
+}, 60_000)
+
+test('SIGTERM in the middle of requests: the process ends in time, and the next one delivers them', async () => {
+  await using it = await startAll(
+    ({ slack, hook, kafka }) => `
+watch: [{ kind: ConfigMap, namespaces: default }]
+sinks:
+  chat: { ${slackOptions(slack)}, channel: "#shop", mode: message }
+  hook: { type: webhook, url: "${hook.url}" }
+  bus: { ${kafkaOptions(kafka)}, topic: events, format: structured }
+rules: [{ name: all, when: { name: "held-*" }, to: [chat, hook, bus] }]`,
+  )
+  const { slack, hook, kafka, kubeherald, pending } = it
+  slack.channel('shop')
+  slack.fault({ method: 'chat.postMessage', hang: 'before-headers' })
+  hook.answer(() => ({ hang: true }))
+  kafka.onProduce(() => ({ append: false, answer: 'none' }))
+  await put('held-1', {})
+  const isAsked = () =>
+    slack.calls.some(({ method }) => method === 'chat.postMessage') &&
+    hook.requests.length > 0 &&
+    kafka.produced.length > 0
+  await waitFor(isAsked, { what: 'requests to all' })
+  expect({ code: await kubeherald.stop(), log: kubeherald.log() }).toMatchObject({ code: 0 })
+  expect(kubeherald.log()).toMatch(/kubeherald stopped: 3 deliveries are pending/)
+  slack.mend()
+  hook.answer(() => ({ status: 200 }))
+  kafka.onProduce(() => undefined)
+  await kubeherald.start()
+  await waitFor(async () => (await pending()) === 0, { timeoutMs: 20_000, what: 'all to be delivered' })
+  expect([slack.messages.length, kafka.log.length]).toEqual([1, 1])
+  expect(hook.requests.filter(({ status }) => status === 200)).toHaveLength(1)
+  expect((await kubeherald.status()).ledger.balanced).toBe(true)
 }, 60_000)
 
 test('a compacted topic: what is deleted while kubeherald is down becomes null, and a namesake has a key of its own', async () => {

@@ -116,6 +116,32 @@ test('a success whose body trickles is delivered soon, and its connection given 
   await hook.closed
 })
 
+test.each([
+  [200, { kind: 'delivered' }],
+  [422, { kind: 'rejected', detail: expect.stringMatching(/^HTTP 422: x{2000,2100}/) }],
+])('of a body without end only its beginning is read: %i', async (status, expected) => {
+  let sent = 0
+  const closed = Promise.withResolvers<void>()
+  const chunk = 'x'.repeat(64 * 1024)
+  const server = createHttpServer((_request, response) => {
+    response.writeHead(status)
+    const write = () => {
+      while (!response.destroyed && response.write(chunk)) sent += chunk.length
+      response.once('drain', write)
+    }
+    write()
+    response.on('close', closed.resolve)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  await using sink = await openSink(webhook, { url: `http://127.0.0.1:${port}/` })
+  expect(await sink.deliver([messageOf()], never)).toMatchObject([expected])
+  await closed.promise
+  // What lies in the buffers of both sockets is no more than that.
+  expect(sent).toBeLessThan(32 * 1024 * 1024)
+  server.close()
+})
+
 test('the time limit is over all of an answer: one that trickles is cut, its status decides', async () => {
   await using hook = await startTrickle(422)
   await using sink = await openSink(webhook, { url: hook.url, timeout: '300ms' })

@@ -263,6 +263,38 @@ test('a stop ends a delivery that hangs, says what may have arrived, and closing
   expect(await sink.deliver(batch.slice(0, 1), never)).toMatchObject([{ kind: 'retry', scope: 'sink' }])
 })
 
+test('closing does not wait for a broker that hangs: the process has to end', {
+  timeout: 8_000,
+}, async () => {
+  await using cluster = await startFakeCluster({ events: [0] })
+  cluster.onProduce(() => ({ answer: 'none' }))
+  // With the usual limits, which are longer than a stop may take.
+  const sink = await openOn(cluster)
+  const stop = new AbortController()
+  const delivery = sink.deliver(some(2), stop.signal)
+  while (cluster.produced.length === 0) await new Promise(setImmediate)
+  stop.abort()
+  expect(await delivery).toMatchObject([{ kind: 'retry', ambiguous: true }, { kind: 'retry' }])
+  await sink.close()
+})
+
+test('what still waits behind a broker that hangs is not sent by a sink that is closed', async () => {
+  await using cluster = await startFakeCluster({ events: [0] })
+  cluster.onProduce(() => ({ answer: 'none' }))
+  const sink = await openOn(cluster)
+  const batch = Array.from({ length: 501 }, (_, i) => message({ uid: `u-${i}` }))
+  const first = sink.deliver(batch.slice(0, 500), never)
+  while (cluster.produced.length === 0) await new Promise(setImmediate)
+  const second = sink.deliver(batch.slice(500), never)
+  await new Promise(setImmediate)
+  await sink.close()
+  expect((await first).every((it) => it.kind === 'retry' && it.ambiguous)).toBe(true)
+  const [outcome] = await second
+  expect(outcome).toMatchObject({ kind: 'retry', detail: expect.stringContaining('closed') })
+  expect(outcome).not.toHaveProperty('ambiguous')
+  expect(cluster.produced).toHaveLength(1)
+})
+
 test('closing during sends: what was sent is acknowledged, and twice is once', async () => {
   await using cluster = await startFakeCluster({ events: [0, 0, 0] })
   const sink = await openOn(cluster)

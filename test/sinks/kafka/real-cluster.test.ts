@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Kafka, startKafka } from '../../servers/kafka.ts'
 import { readTopic } from '../../servers/kcat.ts'
 import { waitFor } from '../../wait-for.ts'
-import { deliverAll, type KafkaSink, makeTopic, message, never, open } from './bed.ts'
+import { deliverAll, type KafkaSink, makeTopic, message, never, open, withAdmin } from './bed.ts'
 
 let kafka: Kafka
 beforeAll(async () => {
@@ -67,6 +67,31 @@ test('a broker is killed and comes back: nothing is lost, order holds', async ()
   await kafka.start(0)
   await moreThan(300, running)
   await expectWhole(brokers, 'events', await running.stop())
+}, 60_000)
+
+test('a broker hands its partitions over: its leaders move, nothing is lost, order holds', async () => {
+  const { brokers } = kafka
+  await kafka.ready()
+  await makeTopic(brokers, 'moves', { partitions: 6 })
+  await using sink = await open({
+    brokers: [...brokers],
+    topic: 'moves',
+    timeout: '2s',
+    connectTimeout: '1s',
+  })
+  const leaders = () =>
+    withAdmin([brokers[0] as string], async (admin) => {
+      const { topics } = await admin.fetchTopicMetadata({ topics: ['moves'] })
+      return topics[0]?.partitions.map(({ leader }) => leader) ?? []
+    })
+  const running = stream(sink)
+  await moreThan(100, running)
+  expect(new Set(await leaders())).toContain(2)
+  await kafka.stop(1)
+  await moreThan(100, running)
+  expect(new Set(await leaders())).not.toContain(2)
+  await kafka.start(1)
+  await expectWhole(brokers, 'moves', await running.stop())
 }, 60_000)
 
 test('too few replicas in sync delay their topic alone; with all brokers down the sink waits; nothing is lost', async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Kafka, startKafka } from '../../servers/kafka.ts'
 import { readTopic } from '../../servers/kcat.ts'
+import { waitFor } from '../../wait-for.ts'
 import { DELIVERED, deliverAll, makeTopic, message, never, open, produceWithKcat, withAdmin } from './bed.ts'
 
 let kafka: Kafka
@@ -123,7 +124,7 @@ test('10,000 records of 96 objects, from 16 lanes at once: all there, each once,
 
 test('keys are in the partitions where librdkafka puts them', async () => {
   const { brokers } = kafka
-  const keys = Array.from({ length: 500 }, (_, i) => `${['prod/', 'имя-', '🚀', ''][i % 4]}key-${i * 7}`)
+  const keys = Array.from({ length: 2_000 }, (_, i) => `${['prod/', 'имя-', '🚀', ''][i % 4]}key-${i * 7}`)
   await makeTopic(brokers, 'ours', { partitions: 7 })
   await makeTopic(brokers, 'theirs', { partitions: 7 })
   await using sink = await open({ brokers: [...brokers], topic: 'ours' })
@@ -205,6 +206,25 @@ test('a topic that is deleted under the sink stops its own records alone', async
     { kind: 'retry', scope: 'target', reason: 'config', detail: expect.stringContaining('"goes"') },
     DELIVERED,
   ])
+})
+
+test('partitions that vanish, as with a topic that is made anew, lose nothing', async () => {
+  const { brokers } = kafka
+  await makeTopic(brokers, 'shrinks', { partitions: 4 })
+  await using sink = await open({ brokers: [...brokers], topic: 'shrinks' })
+  const batch = Array.from({ length: 40 }, (_, i) => message({ uid: `u-${i}`, event: { id: `e-${i}` } }))
+  await deliverAll(sink, batch)
+  await withAdmin(brokers, (admin) => admin.deleteTopics({ topics: ['shrinks'] }))
+  await waitFor(
+    () =>
+      makeTopic(brokers, 'shrinks', { partitions: 1 })
+        .then(() => true)
+        .catch(() => false),
+    { what: 'the topic to be made anew' },
+  )
+  await deliverAll(sink, batch)
+  const ids = (await readTopic(brokers, 'shrinks')).map(({ headers }) => headers['ce_id'])
+  expect([...new Set(ids)].toSorted()).toEqual(batch.map(({ id }) => id).toSorted())
 })
 
 test('more partitions are used while it runs, and it is told', async () => {
