@@ -52,7 +52,7 @@ export function createTransmit({
     const request = { topic, partition, timeoutMs, records, compression: compression(bytes) }
     try {
       const answer = await wire.produce(leader, request, timeoutMs + travelMs)
-      const verdict = verdictOfAnswer(answer, topic, partition)
+      const verdict = ofOneBroker(verdictOfAnswer(answer, topic, partition), view)
       if (verdict.kind === 'moved' || verdict.kind === 'failed') topics.forget(topic)
       return verdict
     } catch (error) {
@@ -60,7 +60,7 @@ export function createTransmit({
       topics.forgetLeader(leader)
       const outcome = outcomeOfFault(error, mask)
       const untouched = !(error instanceof RequestFault && error.sent) && outcome.reason === 'network'
-      return untouched ? { kind: 'moved', outcome } : { kind: 'failed', outcome }
+      return ofOneBroker(untouched ? { kind: 'moved', outcome } : { kind: 'failed', outcome }, view)
     }
   }
 
@@ -71,6 +71,18 @@ export function createTransmit({
     const second = await once(target, records)
     return second.kind === 'moved' ? { kind: 'failed', outcome: second.outcome } : second
   }
+}
+
+const MAY_BE_ONE_BROKER = new Set<string>(['network', 'timeout', 'server-error', 'unknown'])
+
+/** Metadata came, so the cluster is there: while other brokers lead other partitions, one that fails must not stop those. */
+function ofOneBroker(verdict: Verdict, { leaders }: TopicView): Verdict {
+  if (verdict.kind !== 'failed' && verdict.kind !== 'moved') return verdict
+  const { outcome } = verdict
+  const isNarrow =
+    outcome.kind !== 'retry' || outcome.scope !== 'sink' || !MAY_BE_ONE_BROKER.has(outcome.reason)
+  if (isNarrow || new Set(leaders.filter((it) => it >= 0)).size < 2) return verdict
+  return { ...verdict, outcome: { ...outcome, scope: 'target' } } as Verdict
 }
 
 export function failedToLearn(error: unknown, mask: Mask): Verdict & { kind: 'failed' } {

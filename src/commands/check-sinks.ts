@@ -1,5 +1,6 @@
 import type { Config } from '../config/schema.ts'
 import { silentLog } from '../log.ts'
+import { inPlainWords } from '../plain-words.ts'
 import { printable } from '../printable.ts'
 import type { Health, SinkType } from '../sink/index.ts'
 import { memoryStore } from '../sink/memory-store.ts'
@@ -39,7 +40,7 @@ export async function checkSinks(
   }
 
   const lines = answers.flatMap(({ name, type, health }) => {
-    if (!health.ok) return [`  warning: sink ${name} (${type}): ${printable(health.detail)}\n`]
+    if (!health.ok) return [`  warning: sink ${name} (${type}): ${printable(inPlainWords(health.detail))}\n`]
     return (health.warnings ?? []).map((it) => `  warning: sink ${name} (${type}): ${printable(it)}\n`)
   })
   return { text: lines.join(''), warnings: lines.length }

@@ -32,6 +32,10 @@ export async function check(options: CheckOptions): Promise<number> {
   const { config, file, warnings } = configuration
   process.stdout.write(configuration.shownWarnings)
   const kubeconfig = kubeconfigOptions(config.kubernetes, options.context)
+  const typeOf = sinkLoader(configuration.sinkTypes)
+  // First: a cluster that cannot be asked ends the check.
+  const sinks = options.offline ? undefined : await checkSinks(config, typeOf, config.cluster ?? 'check')
+  if (sinks) process.stdout.write(sinks.text)
   const unasked = reasonNotToAsk(options, kubeconfig)
   const plan = unasked === undefined ? await planOf(config, kubeconfig) : undefined
   const name = file ?? 'the built-in starter'
@@ -39,9 +43,6 @@ export async function check(options: CheckOptions): Promise<number> {
     process.stdout.write(`${name} has ${counted(plan.problems.length, 'problem')}\n`)
     return 2
   }
-  const typeOf = sinkLoader(configuration.sinkTypes)
-  const sinks = options.offline ? undefined : await checkSinks(config, typeOf, config.cluster ?? 'check')
-  if (sinks) process.stdout.write(sinks.text)
   const count = warnings.length + (plan?.waiting.length ?? 0) + (sinks?.warnings ?? 0)
   const parts = [
     counted(config.watch.length, 'watch entry', 'watch entries'),
