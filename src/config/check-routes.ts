@@ -2,18 +2,9 @@ import type { SchemaIssue, SinkType } from '../sink/index.ts'
 import type { ConfigDocument } from './document.ts'
 import { problemsOf } from './issues.ts'
 import type { Problem } from './problem.ts'
+import { NO_RULE, type Routes } from './routes.ts'
 import type { SinkConfig } from './schema.ts'
 import { type Target, targetsOf } from './targets.ts'
-
-/** Rule → sink → the options that the rule has for it, as the sink type's schema made them. */
-export type Routes = ReadonlyMap<string, ReadonlyMap<string, unknown>>
-
-/** Stands for rules that are not there any more while deliveries of theirs still wait: no rule has this name. */
-const NO_RULE = ''
-
-export function routeOf(routes: Routes, rule: string, sink: string): unknown {
-  return routes.get(rule)?.get(sink) ?? routes.get(NO_RULE)?.get(sink)
-}
 
 /** Checks what rules say for their sinks (`to: [{ oncall: { channel: "#shop" } }]`), each by the sink's type. */
 export async function checkRoutes(

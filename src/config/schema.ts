@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { MessageTemplates } from '../render/message-schema.ts'
 import { Name, Rule } from '../rules/schema.ts'
 import { WatchEntryInput } from '../watch/schema.ts'
-import type { Routes } from './check-routes.ts'
+import type { Routes } from './routes.ts'
 
 const ClusterName = z
   .string()

@@ -1,4 +1,4 @@
-import { routeOf } from '../config/check-routes.ts'
+import { routeOf } from '../config/routes.ts'
 import type { Config } from '../config/schema.ts'
 import type { Delivery } from '../delivery.ts'
 import { createContents } from '../render/contents.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { routeOf } from '../../src/config/check-routes.ts'
+import { routeOf } from '../../src/config/routes.ts'
 import { defineSink, type SinkType } from '../../src/sink/index.ts'
 import { loadText, tellings } from './load-text.ts'
 

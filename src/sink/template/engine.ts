@@ -2,7 +2,7 @@ import type { Context, Emitter, Liquid, Template as Node } from 'liquidjs'
 import { Budget, budgetOf, ELEMENT, STEP } from './budget.ts'
 import { registerFilters } from './filters.ts'
 import { type LiquidLibrary, liquid } from './liquid.ts'
-import type { Markup } from './markup.ts'
+import type { Setting } from './setting.ts'
 import { textOf } from './text-of.ts'
 
 /** Tags that neither read files nor can surprise. */
@@ -25,12 +25,6 @@ export const TAGS = [
 ]
 
 export const MAX_SOURCE = 100_000
-
-/** What filters need to know of the rendering that they are in. */
-export interface Setting {
-  markup: Markup
-  now(): number
-}
 
 /** Where a rendering goes. */
 export interface Sheet extends Emitter {

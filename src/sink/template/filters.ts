@@ -1,12 +1,12 @@
 import type { Context, Liquid } from 'liquidjs'
 import { budgetOf, ELEMENT } from './budget.ts'
-import type { Setting } from './engine.ts'
 import { ageOf, durationOf } from './filters/durations.ts'
 import { kubectlOf } from './filters/kubectl.ts'
 import { quantityOf } from './filters/quantity.ts'
 import { shorten } from './filters/shorten.ts'
 import { yamlOf } from './filters/yaml.ts'
 import type { LiquidLibrary } from './liquid.ts'
+import type { Setting } from './setting.ts'
 import { textOf } from './text-of.ts'
 
 interface Tools {
