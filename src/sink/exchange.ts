@@ -5,7 +5,8 @@ import { type Destination, networkFault } from './network-fault.ts'
 import type { Outcome } from './outcome.ts'
 
 const MAX_RESPONSE_BYTES = 64 * 1024
-const MAX_DETAIL_BYTES = 2 * 1024
+/** Of the 2 KiB that an outcome may tell; the rest is for the status, and for what stands in place of secrets. */
+const MAX_DETAIL_BYTES = 2_000
 /** Nobody reads the body of a success; its end frees the connection for the next request. */
 const SUCCESS_BODY_MS = 1_000
 /** A status that is known need not wait long for a body that only explains it. */
