@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import webhook from '../../sinks/webhook/index.ts'
-import { startReceiver } from '../servers/receiver.ts'
-import { startTokenEndpoint } from '../servers/token-endpoint.ts'
-import { messageOf, openSink } from './bed.ts'
+import webhook from '../../../sinks/webhook/index.ts'
+import { startReceiver } from '../../servers/receiver.ts'
+import { startTokenEndpoint } from '../../servers/token-endpoint.ts'
+import { messageOf, openSink } from '../bed.ts'
 
 const never = new AbortController().signal
 const CLIENT = { clientId: 'kube:herald', clientSecret: 's3cret/of client', scopes: ['hooks.write', 'x'] }
