@@ -1,7 +1,9 @@
 import { expect, test, vi } from 'vitest'
 import { createTokens } from '../../../sinks/kafka/token.ts'
+import { startFakeCluster } from '../../servers/fake-broker.ts'
 import { startReceiver } from '../../servers/receiver.ts'
 import { startTokenEndpoint } from '../../servers/token-endpoint.ts'
+import { DELIVERED, message, never, open } from './bed.ts'
 
 const SECRET = 's3cret-of-mine'
 
@@ -69,4 +71,18 @@ test.each(['access_token=t0ken-in-a-form', 't0ken-in-a-form', 'null', '""'])(
 test('a metadata address is not asked for tokens', async () => {
   await using tokens = tokensOf('http://169.254.169.254/token')
   await expect(tokens.get()).rejects.toThrow(/link-local/)
+})
+
+test('when brokers refuse a token that is still young, the next connection brings a new one', async () => {
+  await using cluster = await startFakeCluster({ events: [0] })
+  await using endpoint = await startTokenEndpoint()
+  cluster.password = 'token-2'
+  await using sink = await open({
+    brokers: cluster.brokers,
+    topic: 'events',
+    sasl: { mechanism: 'oauthbearer', tokenUrl: endpoint.url, clientId: 'me', clientSecret: SECRET },
+  })
+  expect(await sink.deliver([message()], never)).toMatchObject([{ kind: 'retry', reason: 'auth' }])
+  expect(await sink.deliver([message()], never)).toEqual([DELIVERED])
+  expect(endpoint.asked).toHaveLength(2)
 })
