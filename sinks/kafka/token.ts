@@ -39,7 +39,7 @@ export function createTokens({ ca, userAgent, ...credentials }: TokensOptions): 
   return {
     async get() {
       const granted = await source.get(never, bad)
-      if ('fault' in granted) throw new TokenFault(granted.fault.detail)
+      if ('fault' in granted) throw new TokenFault(advised(granted.fault.detail))
       given = granted.token
       return given
     },
@@ -51,4 +51,9 @@ export function createTokens({ ca, userAgent, ...credentials }: TokensOptions): 
       await http.close()
     },
   }
+}
+
+/** The HTTP client advises `tls`, which here is the brokers'. */
+function advised(detail: string): string {
+  return detail.replace(/tls: \{ ca: ("[^"]*") \}/, 'tokenCa: $1')
 }

@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { createTokens } from '../../../sinks/kafka/token.ts'
+import { createAuthority } from '../../servers/certificates.ts'
 import { startFakeCluster } from '../../servers/fake-broker.ts'
 import { startReceiver } from '../../servers/receiver.ts'
 import { startTokenEndpoint } from '../../servers/token-endpoint.ts'
@@ -85,4 +86,14 @@ test('when brokers refuse a token that is still young, the next connection bring
   expect(await sink.deliver([message()], never)).toMatchObject([{ kind: 'retry', reason: 'auth' }])
   expect(await sink.deliver([message()], never)).toEqual([DELIVERED])
   expect(endpoint.asked).toHaveLength(2)
+})
+
+test('a token server of an own authority is believed when tokenCa names it, and only then', async () => {
+  const authority = createAuthority('company')
+  await using server = await startReceiver(authority.issue('login.example.com'))
+  server.answer(() => ({ status: 200, body: '{"access_token":"t"}' }))
+  await using trusting = tokensOf(server.url, authority.cert)
+  expect(await trusting.get()).toBe('t')
+  await using other = tokensOf(server.url)
+  await expect(other.get()).rejects.toThrow(/ tokenCa: "\$\{file:/)
 })
