@@ -1,11 +1,11 @@
 import * as z from 'zod'
-import { durationText, type Template, templateText } from '../../src/sink/index.ts'
+import { durationText, isForbiddenHost, type Template, templateText } from '../../src/sink/index.ts'
 import { type Address, addressOf } from './address.ts'
-import { topicNameFault } from './topic-name.ts'
+import { literalFault, topicNameFault } from './topic-name.ts'
 
 /** A constant name is checked when the configuration is read, others when they are known. */
 const Topic = templateText().superRefine((template: Template, context) => {
-  const fault = template.constant ? topicNameFault(template.source) : undefined
+  const fault = template.constant ? topicNameFault(template.source) : literalFault(template.source)
   if (fault !== undefined) context.addIssue({ code: 'custom', message: `is no topic name: ${fault}` })
 })
 
@@ -68,16 +68,23 @@ const Password = z.strictObject({
   password: z.string().min(1),
 })
 
+const TokenUrl = z
+  .url({ protocol: /^https?$/ })
+  .transform((text) => new URL(text))
+  .refine((url) => !isForbiddenHost(url.hostname), 'is a link-local or cloud metadata address')
+
 const OauthBearer = z
   .strictObject({
     mechanism: z.literal('oauthbearer'),
     /** A token as it is. */
     token: z.string().min(1).optional(),
     /** Or where to get one with client credentials (RFC 6749 §4.4). */
-    tokenUrl: z.url({ protocol: /^https?$/ }).optional(),
+    tokenUrl: TokenUrl.optional(),
     clientId: z.string().min(1).optional(),
     clientSecret: z.string().min(1).optional(),
     scope: z.string().min(1).optional(),
+    /** Authorities to trust as the token server's, instead of the system's. */
+    tokenCa: Pem.optional(),
   })
   .refine(
     ({ token, tokenUrl, clientId, clientSecret }) =>
@@ -86,6 +93,10 @@ const OauthBearer = z
         : [tokenUrl, clientId, clientSecret].every((it) => it !== undefined),
     'needs either token, or tokenUrl with clientId and clientSecret',
   )
+  .refine(({ tokenUrl, tokenCa }) => tokenCa === undefined || tokenUrl?.protocol === 'https:', {
+    path: ['tokenCa'],
+    message: 'is for a tokenUrl with https only',
+  })
 
 const COMPRESSIONS = ['gzip', 'zstd', 'lz4', 'none'] as const
 const Compression = z.enum(COMPRESSIONS, {

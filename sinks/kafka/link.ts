@@ -2,13 +2,14 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import { createSlots } from '../../src/sink/index.ts'
 import { type Address, shownAddress } from './address.ts'
-import { OutOfTime, RequestFault, Throttled } from './faults.ts'
+import { isAuthentication, OutOfTime, RequestFault, rootCause, Throttled } from './faults.ts'
 import { apiKeys, Broker, ConnectionPool, type EncodedRequest, requests } from './kafkajs.ts'
+import type { Sasl } from './security.ts'
 
 export interface LinkOptions {
   clientId: string
   tls: ConnectionOptions | undefined
-  sasl: object | undefined
+  sasl: Sasl | undefined
   /** For connecting, the handshakes and authentication, each. */
   connectMs: number
   /** kafkajs' own. */
@@ -44,7 +45,7 @@ export function openLink(address: Address, options: LinkOptions, onGone: () => v
     clientId,
     ...(tls && { ssl: tls }),
     // kafkajs keeps things of its own in it.
-    ...(sasl && { sasl: { ...sasl } }),
+    ...(sasl && { sasl: { ...sasl.options } }),
     logger,
     connectionTimeout: connectMs,
     requestTimeout: connectMs,
@@ -67,6 +68,7 @@ export function openLink(address: Address, options: LinkOptions, onGone: () => v
   function giveUp(error: Error): void {
     if (gone) return
     gone = error
+    if (isAuthentication(rootCause(error))) sasl?.refused()
     onGone()
     for (const connection of pool.pool) {
       connection.authHandlers?.onError()

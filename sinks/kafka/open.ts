@@ -6,7 +6,7 @@ import { createDeliver } from './deliver.ts'
 import { checkHealth } from './health.ts'
 import { type LogEntry, loggers, prepareKafkajs } from './kafkajs.ts'
 import { createPipes } from './pipes.ts'
-import { saslOptions, secretsOf, tlsOptions } from './security.ts'
+import { createSasl, secretsOf, tlsOptions } from './security.ts'
 import { createTopics } from './topics.ts'
 import { createTransmit, failedToLearn } from './transmit.ts'
 import { createWire } from './wire.ts'
@@ -19,13 +19,14 @@ const WARNINGS = 2
 /** Opens the sink; nothing is connected until there is something to send or somebody asks how it is. */
 export function openKafka(config: KafkaConfig, context: SinkContext): Sink<KafkaRoute> {
   prepareKafkajs()
-  const { log, clock } = context
+  const { log, clock, userAgent } = context
   const mask = createMask(secretsOf(config))
+  const sasl = createSasl(config.sasl, userAgent)
   const wire = createWire({
     seeds: config.brokers,
     clientId: config.clientId,
     tls: tlsOptions(config.tls),
-    sasl: saslOptions(config.sasl, context, mask),
+    sasl,
     connectMs: config.connectTimeout,
     logger: quietLogger(context, mask),
   })
@@ -58,6 +59,7 @@ export function openKafka(config: KafkaConfig, context: SinkContext): Sink<Kafka
     const soon = AbortSignal.timeout(CLOSE_LIMIT_MS)
     await Promise.race([pipes.idle(), once(soon, 'abort')])
     await wire.close(soon)
+    await sasl?.close()
   }
 
   return {

@@ -1,7 +1,6 @@
 import type { ConnectionOptions } from 'node:tls'
-import type { Mask, SinkContext } from '../../src/sink/index.ts'
 import type { KafkaConfig } from './config.ts'
-import { createTokenSource } from './token.ts'
+import { createTokens } from './token.ts'
 
 /** What must be told nowhere. */
 export function secretsOf({ sasl, tls }: Pick<KafkaConfig, 'sasl' | 'tls'>): string[] {
@@ -28,17 +27,27 @@ export function tlsOptions(tls: KafkaConfig['tls']): ConnectionOptions | undefin
   }
 }
 
-/** As kafkajs wants it. */
-export function saslOptions(
-  sasl: KafkaConfig['sasl'],
-  context: Pick<SinkContext, 'clock' | 'userAgent'>,
-  mask: Mask,
-): object | undefined {
-  if (sasl?.mechanism !== 'oauthbearer') return sasl
-  const { token, tokenUrl = '', clientId = '', clientSecret = '', scope } = sasl
-  const source =
-    token !== undefined
-      ? async () => token
-      : createTokenSource({ tokenUrl, clientId, clientSecret, scope }, { ...context, mask })
-  return { mechanism: 'oauthbearer', oauthBearerProvider: async () => ({ value: await source() }) }
+/** What shows the brokers who we are. */
+export interface Sasl {
+  /** As kafkajs wants it. */
+  options: object
+  /** A broker refused it. */
+  refused(): void
+  close(): Promise<void>
 }
+
+export function createSasl(sasl: KafkaConfig['sasl'], userAgent: string): Sasl | undefined {
+  if (!sasl) return undefined
+  if (sasl.mechanism !== 'oauthbearer') return constant(sasl)
+  const { token, tokenUrl, clientId = '', clientSecret = '', scope, tokenCa: ca } = sasl
+  if (!tokenUrl) return constant(bearer(async () => token ?? ''))
+  const tokens = createTokens({ tokenUrl, clientId, clientSecret, scope, ca, userAgent })
+  return { options: bearer(tokens.get), refused: tokens.refused, close: tokens.close }
+}
+
+const constant = (options: object): Sasl => ({ options, refused() {}, async close() {} })
+
+const bearer = (get: () => Promise<string>) => ({
+  mechanism: 'oauthbearer',
+  oauthBearerProvider: async () => ({ value: await get() }),
+})

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
-import type { HttpClient, Message, Reply } from '../../src/sink/index.ts'
+import { createTokenSource, type HttpClient, type Message, type Reply } from '../../src/sink/index.ts'
 import type { WebhookConfig } from './config.ts'
 import type { Written } from './formats.ts'
-import { createTokenSource } from './oauth2.ts'
-import type { Auth } from './options/auth.ts'
+import type { Auth, OAuth2 } from './options/auth.ts'
 import { signatureHeaders } from './signature.ts'
 
 interface Clock {
@@ -14,7 +13,7 @@ interface Clock {
 export function createSender(config: WebhookConfig, http: HttpClient, userAgent: string, clock: Clock) {
   const { secret, method, headers, auth } = config
   const common = { 'user-agent': userAgent, ...inLowerCase(headers), ...authorizationOf(auth) }
-  const tokens = auth?.oauth2 && createTokenSource(auth.oauth2, http, clock)
+  const tokens = auth?.oauth2 && tokensOf(auth.oauth2, http, userAgent)
 
   function send(url: URL, id: string, written: Written, signal: AbortSignal, token?: string): Promise<Reply> {
     const { body } = written
@@ -42,6 +41,10 @@ export function createSender(config: WebhookConfig, http: HttpClient, userAgent:
       return 'fault' in second ? reply : send(url, id, written, signal, second.token)
     },
   }
+}
+
+function tokensOf({ scopes, ...credentials }: OAuth2, http: HttpClient, userAgent: string) {
+  return createTokenSource({ ...credentials, scope: scopes.join(' ') }, http, userAgent)
 }
 
 export function authorizationOf(auth: Auth | undefined): Record<string, string> {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { WebhookConfig } from '../../sinks/webhook/config.ts'
 import { startApp } from '../../src/app.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { createLog } from '../../src/log.ts'
@@ -28,14 +29,7 @@ const nullSink = defineSink({
   }),
 })
 
-const webhook = {
-  url: new URL(hook || 'http://127.0.0.1:1'),
-  secret: [],
-  headers: {},
-  timeout: 20_000,
-  concurrency: 64,
-  allowLinkLocal: false,
-}
+const webhook = WebhookConfig.parse({ url: hook || 'http://127.0.0.1:1' })
 const sink = mode === 'webhook' ? { type: 'webhook', options: webhook } : { type: 'null', options: {} }
 const namespace = mode === 'unmatched' ? 'nowhere' : 'team-*'
 const config: Config = {

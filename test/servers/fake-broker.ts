@@ -49,7 +49,7 @@ export interface FakeCluster extends AsyncDisposable {
   end(node: number): Promise<void>
   /** Starts one that was ended, on its port. */
   start(node: number): Promise<void>
-  /** From now on who comes has to bring this password with SASL PLAIN; those that are in stay. */
+  /** From now on who comes has to bring this password with SASL PLAIN, or this token with OAUTHBEARER; those that are in stay. */
   password: string | undefined
 }
 
@@ -93,7 +93,8 @@ export async function startFakeCluster(leaders: Record<string, number[]>, nodes 
     request.string()
     const reply = new Writer().int32(correlation)
     if (api === API.ApiVersions) versions(reply, version)
-    else if (api === API.SaslHandshake) reply.int16(0).array(['PLAIN'], (it) => reply.string(it))
+    else if (api === API.SaslHandshake)
+      reply.int16(0).array(['PLAIN', 'OAUTHBEARER'], (it) => reply.string(it))
     else if (api === API.SaslAuthenticate) authenticate(socket, reply, request)
     else if (cluster.password !== undefined && !known.has(socket)) return void socket.destroy()
     else if (api === API.Metadata) metadata(reply, request)
@@ -102,7 +103,8 @@ export async function startFakeCluster(leaders: Record<string, number[]>, nodes 
   }
 
   function authenticate(socket: Socket, reply: Writer, request: Reader): void {
-    const [, , password] = request.bytes(request.int32()).toString().split('\0')
+    const said = request.bytes(request.int32()).toString()
+    const [, , password = /auth=Bearer (\S+?)\x01/.exec(said)?.[1]] = said.split('\0')
     const isRight = password === cluster.password
     if (isRight) known.add(socket)
     reply.int16(isRight ? 0 : SASL_AUTHENTICATION_FAILED).string(isRight ? null : 'Authentication failed')

@@ -30,9 +30,18 @@ test("the README's first example is a configuration", async () => {
   expect(loaded).toMatchObject({ ok: true })
 })
 
+const OAUTH = {
+  mechanism: 'oauthbearer',
+  tokenUrl: 'http://login/token',
+  clientId: 'me',
+  clientSecret: 's3cret',
+}
+
 test.each<[object, string]>([
   [{ brokers: ['kafka'] }, 'must be host:port, such as kafka:9092'],
   [{ topic: 'a b' }, 'is no topic name: it has other characters'],
+  [{ topic: 'k8s/{{ namespace }}' }, 'is no topic name: "/" is always in it'],
+  [{ topic: '{{ "}}" }} x' }, 'is no topic name: " " is always in it'],
   [{ state: true, format: 'structured' }, 'structured cannot be used with state: true'],
   [{ compression: 'snappy' }, 'snappy is not supported; gzip'],
   [{ timeout: '40s' }, 'must be at most 25s'],
@@ -40,6 +49,9 @@ test.each<[object, string]>([
   [{ tls: { ca: '/etc/ca.pem' } }, 'must be PEM text'],
   [{ tls: { cert: '-----BEGIN X' } }, 'cert and key belong together'],
   [{ sasl: { mechanism: 'oauthbearer' } }, 'needs either token, or tokenUrl'],
+  [{ sasl: { ...OAUTH, tokenUrl: 'http://169.254.169.254/token' } }, 'is a link-local or cloud metadata'],
+  [{ sasl: { ...OAUTH, tokenCa: '-----BEGIN X' } }, 'is for a tokenUrl with https only'],
+  [{ sasl: { ...OAUTH, tokenUrl: 'login' } }, 'Invalid URL'],
 ])('%j is told what is wrong', (options, problem) => {
   expect(problemsOf(options)).toEqual([expect.stringContaining(problem)])
 })
@@ -53,6 +65,16 @@ test('a topic or key that cannot be, made from an object, is refused with what i
   })
   expect(of({ topic: '{{ object.label }}' }, {})).toMatchObject({ kind: 'rejected', reason: 'config' })
   expect(of({ key: '{{ object.label }}' }, {})).toMatchObject({ kind: 'rejected', reason: 'config' })
+})
+
+test.each([
+  'k8s.{{ namespace }}',
+  ' {{ namespace }} ',
+  'k8s. {{- namespace -}} .x',
+  '{{ namespace | replace: "}}", "/" }}',
+  '{% if namespace %}a{% else %}/{% endif %}',
+])('the topic %s may be one', (topic) => {
+  expect(problemsOf({ topic })).toEqual([])
 })
 
 test('a huge key is bounded, and keys that differ at their end stay different', () => {

@@ -1,65 +1,99 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import { expect, test } from 'vitest'
-import { createTokenSource } from '../../../sinks/kafka/token.ts'
-import { createMask } from '../../../src/sink/index.ts'
+import { expect, test, vi } from 'vitest'
+import { createTokens } from '../../../sinks/kafka/token.ts'
+import { createAuthority } from '../../servers/certificates.ts'
+import { startFakeCluster } from '../../servers/fake-broker.ts'
+import { startReceiver } from '../../servers/receiver.ts'
+import { startTokenEndpoint } from '../../servers/token-endpoint.ts'
+import { DELIVERED, message, never, open } from './bed.ts'
 
-async function startTokenServer(answer: (n: number) => [status: number, body: string]) {
-  let asked = 0
-  const seen: string[] = []
-  const server = createServer((request, response) => {
-    seen.push(request.headers.authorization ?? '')
-    const [status, body] = answer(++asked)
-    response.writeHead(status).end(body)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  const credentials = {
-    tokenUrl: `http://127.0.0.1:${port}/token`,
+const SECRET = 's3cret-of-mine'
+
+function tokensOf(url: string | URL, ca?: string) {
+  const tokens = createTokens({
+    tokenUrl: new URL(url),
     clientId: 'me',
-    clientSecret: 's3cret-of-mine',
-  }
-  const clock = { ms: 0, now: () => clock.ms }
-  const mask = createMask([credentials.clientSecret])
-  return {
-    clock,
-    seen,
-    token: createTokenSource(credentials, { mask, clock, userAgent: 'kubeherald/test' }),
-    async [Symbol.asyncDispose]() {
-      server.close()
-      server.closeAllConnections()
-    },
-  }
+    clientSecret: SECRET,
+    scope: 'write',
+    ca,
+    userAgent: 'kubeherald/test',
+  })
+  return { ...tokens, [Symbol.asyncDispose]: tokens.close }
 }
 
-test('a token is kept for 80 % of its life, and asked for once by many', async () => {
-  await using peer = await startTokenServer((n) => [
-    200,
-    JSON.stringify({ access_token: `t${n}`, expires_in: 100 }),
-  ])
-  expect(await Promise.all([peer.token(), peer.token()])).toEqual(['t1', 't1'])
-  peer.clock.ms = 79_000
-  expect(await peer.token()).toBe('t1')
-  peer.clock.ms = 80_000
-  expect(await peer.token()).toBe('t2')
-  expect(peer.seen[0]).toBe(`Basic ${btoa('me:s3cret-of-mine')}`)
+test('many connections ask once, with the credentials', async () => {
+  await using endpoint = await startTokenEndpoint()
+  await using tokens = tokensOf(endpoint.url)
+  expect(await Promise.all([tokens.get(), tokens.get()])).toEqual(['token-1', 'token-1'])
+  expect(endpoint.asked).toMatchObject([{ client: 'me', secret: SECRET, scope: 'write' }])
 })
 
-test('a server that refuses, and repeats the secret, is told without it', async () => {
-  await using peer = await startTokenServer(() => [401, 'wrong: s3cret-of-mine'])
-  await expect(peer.token()).rejects.toThrow(/answered 401: wrong: \[redacted\]/)
+test('the connection after one that was refused gets a new token', async () => {
+  await using endpoint = await startTokenEndpoint()
+  await using tokens = tokensOf(endpoint.url)
+  expect(await tokens.get()).toBe('token-1')
+  tokens.refused()
+  expect(await tokens.get()).toBe('token-2')
+  expect(await tokens.get()).toBe('token-2')
 })
 
-test('a server that repeats the credentials as they were sent is told without them', async () => {
-  const basic = btoa('me:s3cret-of-mine')
-  await using peer = await startTokenServer(() => [401, `wrong: Basic ${basic}`])
-  await expect(peer.token()).rejects.toThrow(/answered 401: wrong: Basic \[redacted\]/)
+test('a clock that is put back keeps no token longer than it lives', async () => {
+  await using endpoint = await startTokenEndpoint({ lifeS: 100 })
+  await using tokens = tokensOf(endpoint.url)
+  const startMs = performance.now()
+  const age = vi.spyOn(performance, 'now').mockReturnValue(startMs)
+  const day = vi.spyOn(Date, 'now').mockReturnValue(1_000_000_000_000)
+  try {
+    expect(await tokens.get()).toBe('token-1')
+    age.mockReturnValue(startMs + 101_000)
+    day.mockReturnValue(900_000_000_000)
+    expect(await tokens.get()).toBe('token-2')
+  } finally {
+    age.mockRestore()
+    day.mockRestore()
+  }
+})
+
+test('a server that refuses, and repeats what it got, is told without secrets', async () => {
+  await using evil = await startReceiver()
+  evil.answer(({ headers }) => ({ status: 401, body: `${SECRET} ${headers.authorization}` }))
+  await using tokens = tokensOf(evil.url)
+  await expect(tokens.get()).rejects.toThrow(/HTTP 401: \[redacted\] Basic \[redacted\]$/)
 })
 
 test.each(['access_token=t0ken-in-a-form', 't0ken-in-a-form', 'null', '""'])(
   'an answer that is no JSON object (%s) is not repeated',
   async (body) => {
-    await using peer = await startTokenServer(() => [200, body])
-    await expect(peer.token()).rejects.toThrow(/sent no access_token$/)
+    await using endpoint = await startTokenEndpoint({ answer: { status: 200, body } })
+    await using tokens = tokensOf(endpoint.url)
+    await expect(tokens.get()).rejects.toThrow(/has no access_token of type Bearer$/)
   },
 )
+
+test('a metadata address is not asked for tokens', async () => {
+  await using tokens = tokensOf('http://169.254.169.254/token')
+  await expect(tokens.get()).rejects.toThrow(/link-local/)
+})
+
+test('when brokers refuse a token that is still young, the next connection brings a new one', async () => {
+  await using cluster = await startFakeCluster({ events: [0] })
+  await using endpoint = await startTokenEndpoint()
+  cluster.password = 'token-2'
+  await using sink = await open({
+    brokers: cluster.brokers,
+    topic: 'events',
+    sasl: { mechanism: 'oauthbearer', tokenUrl: endpoint.url, clientId: 'me', clientSecret: SECRET },
+  })
+  expect(await sink.deliver([message()], never)).toMatchObject([{ kind: 'retry', reason: 'auth' }])
+  expect(await sink.deliver([message()], never)).toEqual([DELIVERED])
+  expect(endpoint.asked).toHaveLength(2)
+})
+
+test('a token server of an own authority is believed when tokenCa names it, and only then', async () => {
+  const authority = createAuthority('company')
+  await using server = await startReceiver(authority.issue('login.example.com'))
+  server.answer(() => ({ status: 200, body: '{"access_token":"t"}' }))
+  await using trusting = tokensOf(server.url, authority.cert)
+  expect(await trusting.get()).toBe('t')
+  await using other = tokensOf(server.url)
+  await expect(other.get()).rejects.toThrow(/ tokenCa: "\$\{file:/)
+})

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import webhook from '../../sinks/webhook/index.ts'
-import { startReceiver } from '../servers/receiver.ts'
-import { startTokenEndpoint } from '../servers/token-endpoint.ts'
-import { messageOf, openSink } from './bed.ts'
+import webhook from '../../../sinks/webhook/index.ts'
+import { startReceiver } from '../../servers/receiver.ts'
+import { startTokenEndpoint } from '../../servers/token-endpoint.ts'
+import { messageOf, openSink } from '../bed.ts'
 
 const never = new AbortController().signal
 const CLIENT = { clientId: 'kube:herald', clientSecret: 's3cret/of client', scopes: ['hooks.write', 'x'] }
@@ -70,26 +70,6 @@ test.each(['basic', 'body'] as const)(
   },
 )
 
-test('oauth2: at 80 % of its life a token is renewed while it is still used, after its end nobody uses it', async () => {
-  await using hook = await startReceiver()
-  await using tokens = await startTokenEndpoint({ lifeS: 100 })
-  const clock = { ms: 1_000_000, now: () => clock.ms }
-  const auth = { oauth2: { ...CLIENT, tokenUrl: tokens.url } }
-  await using sink = await openSink(webhook, { url: hook.url, auth }, { clock })
-  const sentAt = async (ms: number) => {
-    clock.ms = ms
-    await sink.deliver([messageOf()], never)
-    return hook.requests.at(-1)!.headers.authorization
-  }
-  expect(await sentAt(1_000_000)).toBe('Bearer token-1')
-  expect(await sentAt(1_079_000)).toBe('Bearer token-1')
-  expect(await sentAt(1_081_000)).toBe('Bearer token-1')
-  await tokens.issued(2)
-  await expect.poll(() => sentAt(1_082_000)).toBe('Bearer token-2')
-  expect(await sentAt(1_500_000)).toBe('Bearer token-3')
-  expect(tokens.asked).toHaveLength(3)
-})
-
 test('oauth2: a 401 gets one try with a new token, and no more', async () => {
   await using hook = await startReceiver()
   await using tokens = await startTokenEndpoint()
@@ -132,22 +112,6 @@ test.each<[string, { status: number; body: string }]>([
   expect(JSON.stringify(outcomes)).not.toContain('s3cret')
   expect(hook.requests).toEqual([])
   expect(await sink.health!(never)).toMatchObject({ ok: false, reason: 'auth' })
-})
-
-test('oauth2: a renewal that fails does not hurt while the token is good', async () => {
-  await using hook = await startReceiver()
-  await using tokens = await startTokenEndpoint({ lifeS: 100 })
-  const clock = { ms: 0, now: () => clock.ms }
-  const auth = { oauth2: { ...CLIENT, tokenUrl: tokens.url } }
-  await using sink = await openSink(webhook, { url: hook.url, auth }, { clock })
-  await sink.deliver([messageOf()], never)
-  tokens.answer({ status: 500, body: '' })
-  for (const ms of [81_000, 85_000, 95_000]) {
-    clock.ms = ms
-    expect(await sink.deliver([messageOf()], never)).toEqual([{ kind: 'delivered' }])
-  }
-  clock.ms = 101_000
-  expect(await sink.deliver([messageOf()], never)).toMatchObject([{ kind: 'retry', reason: 'auth' }])
 })
 
 test('oauth2: who waits for a token stops at once, and so does the request for it when the sink is closed', async () => {

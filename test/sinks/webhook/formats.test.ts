@@ -1,10 +1,10 @@
 import { type CloudEvent, HTTP } from 'cloudevents'
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
-import { percentEncoded } from '../../sinks/webhook/formats.ts'
-import webhook from '../../sinks/webhook/index.ts'
-import { type ReceivedRequest, startReceiver } from '../servers/receiver.ts'
-import { messageOf, openSink } from './bed.ts'
+import { percentEncoded } from '../../../sinks/webhook/formats.ts'
+import webhook from '../../../sinks/webhook/index.ts'
+import { type ReceivedRequest, startReceiver } from '../../servers/receiver.ts'
+import { messageOf, openSink } from '../bed.ts'
 
 const SECRET = `whsec_${Buffer.from('a-secret-of-thirty-two-bytes-or-so').toString('base64')}`
 const never = new AbortController().signal

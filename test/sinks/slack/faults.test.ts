@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import type { Outcome } from '../../src/sink/index.ts'
-import { freePort } from '../servers/ports.ts'
-import { type Fault, startSlack } from '../servers/slack.ts'
-import { never, openSlack, tellOf } from './slack-bed.ts'
+import type { Outcome } from '../../../src/sink/index.ts'
+import { freePort } from '../../servers/ports.ts'
+import { type Fault, startSlack } from '../../servers/slack.ts'
+import { never, openSlack, tellOf } from './bed.ts'
 
 const ALONE = { mode: 'message' }
 

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { expect, test } from 'vitest'
-import webhook from '../../sinks/webhook/index.ts'
-import { createAuthority } from '../servers/certificates.ts'
-import { freePort } from '../servers/ports.ts'
-import { startReceiver } from '../servers/receiver.ts'
-import { messageOf, openSink } from './bed.ts'
+import webhook from '../../../sinks/webhook/index.ts'
+import { createAuthority } from '../../servers/certificates.ts'
+import { freePort } from '../../servers/ports.ts'
+import { startReceiver } from '../../servers/receiver.ts'
+import { messageOf, openSink } from '../bed.ts'
 
 const never = new AbortController().signal
 const authority = createAuthority('company')

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { expect, test } from 'vitest'
-import { builtInSinks } from '../../sinks/index.ts'
-import { channelName, isAllowed } from '../../sinks/slack/channel.ts'
-import type { SlackRoute } from '../../sinks/slack/config.ts'
-import slack from '../../sinks/slack/index.ts'
-import { loadConfig } from '../../src/config/load.ts'
-import { startSlack } from '../servers/slack.ts'
-import { optionsOf } from './bed.ts'
-import { deliverAll, openSlack, routeOf, tellOf } from './slack-bed.ts'
+import { builtInSinks } from '../../../sinks/index.ts'
+import { channelName, isAllowed } from '../../../sinks/slack/channel.ts'
+import type { SlackRoute } from '../../../sinks/slack/config.ts'
+import slack from '../../../sinks/slack/index.ts'
+import { loadConfig } from '../../../src/config/load.ts'
+import { startSlack } from '../../servers/slack.ts'
+import { optionsOf } from '../bed.ts'
+import { deliverAll, openSlack, routeOf, tellOf } from './bed.ts'
 
 const TOKEN = 'xoxb-1111111111-fake-token-abcdef'
 
@@ -182,7 +182,7 @@ test('the lane is the channel', async () => {
 })
 
 test('the example of the README is a configuration', async () => {
-  const readme = readFileSync(new URL('../../sinks/slack/README.md', import.meta.url), 'utf8')
+  const readme = readFileSync(new URL('../../../sinks/slack/README.md', import.meta.url), 'utf8')
   const examples = [...readme.matchAll(/```yaml\n([\s\S]*?)```/g)].map((it) => it[1] as string)
   expect(examples.length).toBeGreaterThan(1)
   for (const text of examples.filter((it) => it.includes('watch:'))) {
@@ -201,7 +201,7 @@ test('the example of the README is a configuration', async () => {
 })
 
 test('every option stands in the README', () => {
-  const readme = readFileSync(new URL('../../sinks/slack/README.md', import.meta.url), 'utf8')
+  const readme = readFileSync(new URL('../../../sinks/slack/README.md', import.meta.url), 'utf8')
   const options = [
     'token',
     'url',

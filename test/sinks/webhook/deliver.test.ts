@@ -3,11 +3,11 @@ import { createServer } from 'node:net'
 import { type CloudEvent, HTTP } from 'cloudevents'
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
-import webhook from '../../sinks/webhook/index.ts'
-import { createHttpClient } from '../../src/sink/http.ts'
-import type { Message } from '../../src/sink/index.ts'
-import { startReceiver } from '../servers/receiver.ts'
-import { messageOf, openSink } from './bed.ts'
+import webhook from '../../../sinks/webhook/index.ts'
+import { createHttpClient } from '../../../src/sink/http.ts'
+import type { Message } from '../../../src/sink/index.ts'
+import { startReceiver } from '../../servers/receiver.ts'
+import { messageOf, openSink } from '../bed.ts'
 
 const SECRET = `whsec_${Buffer.from('a-secret-of-thirty-two-bytes-or-so').toString('base64')}`
 const OLD_SECRET = `whsec_${Buffer.from('another-secret-of-thirty-two-bytes').toString('base64')}`

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { WebhookConfig } from '../../sinks/webhook/config.ts'
-import webhook from '../../sinks/webhook/index.ts'
-import { createAuthority } from '../servers/certificates.ts'
+import { WebhookConfig } from '../../../sinks/webhook/config.ts'
+import webhook from '../../../sinks/webhook/index.ts'
+import { createAuthority } from '../../servers/certificates.ts'
 
 /** A key that is refused has its own issues inside, which the configuration shows. */
 const problemsOf = (config: object) =>

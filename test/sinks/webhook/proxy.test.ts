@@ -1,11 +1,11 @@
 import { expect, test, vi } from 'vitest'
-import webhook from '../../sinks/webhook/index.ts'
-import { proxyFor } from '../../src/sink/proxy.ts'
-import { createAuthority } from '../servers/certificates.ts'
-import { startHttpProxy } from '../servers/http-proxy.ts'
-import { freePort } from '../servers/ports.ts'
-import { startReceiver } from '../servers/receiver.ts'
-import { messageOf, openSink } from './bed.ts'
+import webhook from '../../../sinks/webhook/index.ts'
+import { proxyFor } from '../../../src/sink/proxy.ts'
+import { createAuthority } from '../../servers/certificates.ts'
+import { startHttpProxy } from '../../servers/http-proxy.ts'
+import { freePort } from '../../servers/ports.ts'
+import { startReceiver } from '../../servers/receiver.ts'
+import { messageOf, openSink } from '../bed.ts'
 
 const never = new AbortController().signal
 const names = { 'hook.corp': '127.0.0.1' }

@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
-import { createAuthority } from '../servers/certificates.ts'
-import { startHttpProxy } from '../servers/http-proxy.ts'
-import { freePort } from '../servers/ports.ts'
-import { startSlack } from '../servers/slack.ts'
-import { never, openSlack, tellOf } from './slack-bed.ts'
+import { createAuthority } from '../../servers/certificates.ts'
+import { startHttpProxy } from '../../servers/http-proxy.ts'
+import { freePort } from '../../servers/ports.ts'
+import { startSlack } from '../../servers/slack.ts'
+import { never, openSlack, tellOf } from './bed.ts'
 
 test('all is well: nothing to say', async () => {
   await using fake = await startSlack()

@@ -1,6 +1,6 @@
-import { contentOfWords } from '../../src/render/content.ts'
-import type { Content, Markup, Message, Words } from '../../src/sink/index.ts'
-import { type MessageParts, messageOf } from './bed.ts'
+import { contentOfWords } from '../../../src/render/content.ts'
+import type { Content, Markup, Message, Words } from '../../../src/sink/index.ts'
+import { type MessageParts, messageOf } from '../bed.ts'
 
 /** A message with these words, in this markup: independent of how words are found. */
 export function told(

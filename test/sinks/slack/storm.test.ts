@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { startSlack } from '../servers/slack.ts'
-import { waitFor } from '../wait-for.ts'
-import { deliverAll, never, openSlack, routeOf, tellOf } from './slack-bed.ts'
+import { startSlack } from '../../servers/slack.ts'
+import { waitFor } from '../../wait-for.ts'
+import { deliverAll, never, openSlack, routeOf, tellOf } from './bed.ts'
 
 const many = (n: number, more: (i: number) => object = () => ({})) =>
   Array.from({ length: n }, (_, i) => tellOf({ name: `web-${i}`, ...more(i) }))

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
-import type { Rendered } from '../../sinks/slack/blocks.ts'
-import { formatMessage, type Surroundings } from '../../sinks/slack/format.ts'
-import { formatDigest } from '../../sinks/slack/format-digest.ts'
-import { cutMarkup, cutText, inMrkdwn } from '../../sinks/slack/markup.ts'
-import type { Message } from '../../src/sink/index.ts'
-import { refusalOf } from '../servers/slack/limits.ts'
-import { listingOf } from '../servers/slack/listing.ts'
-import { startSlack } from '../servers/slack.ts'
-import { never, openSlack, type SlackParts, tellOf } from './slack-bed.ts'
+import type { Rendered } from '../../../sinks/slack/blocks.ts'
+import { formatMessage, type Surroundings } from '../../../sinks/slack/format.ts'
+import { formatDigest } from '../../../sinks/slack/format-digest.ts'
+import { cutMarkup, cutText, inMrkdwn } from '../../../sinks/slack/markup.ts'
+import type { Message } from '../../../src/sink/index.ts'
+import { refusalOf } from '../../servers/slack/limits.ts'
+import { listingOf } from '../../servers/slack/listing.ts'
+import { startSlack } from '../../servers/slack.ts'
+import { never, openSlack, type SlackParts, tellOf } from './bed.ts'
 
 const TIME = '2026-11-21T09:14:07.312Z'
 
@@ -144,16 +144,18 @@ const messages: [name: string, parts: SlackParts, around?: Surroundings][] = [
 ]
 
 test.each(messages)('%s looks like its listing', async (name, parts, around) => {
-  await expect(listing(formatMessage(told(parts), around))).toMatchFileSnapshot(`../golden/slack/${name}.txt`)
+  await expect(listing(formatMessage(told(parts), around))).toMatchFileSnapshot(
+    `../../golden/slack/${name}.txt`,
+  )
 })
 
 test('a digest looks like its listing', async () => {
-  await expect(listing(formatDigest(storm()))).toMatchFileSnapshot('../golden/slack/digest.txt')
+  await expect(listing(formatDigest(storm()))).toMatchFileSnapshot('../../golden/slack/digest.txt')
 })
 
 test('what Slack gets as a last resort is plain text', async () => {
   const { plain } = formatMessage(told(backOff))
-  await expect(`${plain}\n`).toMatchFileSnapshot('../golden/slack/fallback.txt')
+  await expect(`${plain}\n`).toMatchFileSnapshot('../../golden/slack/fallback.txt')
 })
 
 function listing({ text, attachments }: Rendered): string {

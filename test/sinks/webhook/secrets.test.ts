@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import webhook from '../../sinks/webhook/index.ts'
-import type { Outcome } from '../../src/sink/index.ts'
-import { type Answer, startReceiver } from '../servers/receiver.ts'
-import { messageOf, openSink } from './bed.ts'
+import webhook from '../../../sinks/webhook/index.ts'
+import type { Outcome } from '../../../src/sink/index.ts'
+import { type Answer, startReceiver } from '../../servers/receiver.ts'
+import { messageOf, openSink } from '../bed.ts'
 
 const SECRET = `whsec_${Buffer.from('a-secret-of-thirty-two-bytes-or-so').toString('base64')}`
 const never = new AbortController().signal

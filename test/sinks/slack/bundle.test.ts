@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 import { expect, test } from 'vitest'
-import type slack from '../../sinks/slack/index.ts'
-import { startSlack } from '../servers/slack.ts'
-import { openSink } from './bed.ts'
-import { never, tellOf } from './slack-bed.ts'
+import type slack from '../../../sinks/slack/index.ts'
+import { startSlack } from '../../servers/slack.ts'
+import { openSink } from '../bed.ts'
+import { never, tellOf } from './bed.ts'
 
 const REQUIRE =
   "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);"

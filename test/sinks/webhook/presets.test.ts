@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
-import webhook from '../../sinks/webhook/index.ts'
-import { fitted, shortened } from '../../sinks/webhook/presets/fitted.ts'
-import { PRESET_NAMES, PRESETS, type PresetName } from '../../sinks/webhook/presets/index.ts'
-import { plainOf, plainOfHtml } from '../../sinks/webhook/presets/markdown.ts'
-import type { PresetOptions } from '../../sinks/webhook/presets/preset.ts'
-import type { Message } from '../../src/sink/index.ts'
-import { startReceiver } from '../servers/receiver.ts'
-import { messageOf, openSink } from './bed.ts'
-import { threeMessages, told } from './webhook-messages.ts'
+import webhook from '../../../sinks/webhook/index.ts'
+import { fitted, shortened } from '../../../sinks/webhook/presets/fitted.ts'
+import { PRESET_NAMES, PRESETS, type PresetName } from '../../../sinks/webhook/presets/index.ts'
+import { plainOf, plainOfHtml } from '../../../sinks/webhook/presets/markdown.ts'
+import type { PresetOptions } from '../../../sinks/webhook/presets/preset.ts'
+import type { Message } from '../../../src/sink/index.ts'
+import { startReceiver } from '../../servers/receiver.ts'
+import { messageOf, openSink } from '../bed.ts'
+import { threeMessages, told } from './messages.ts'
 
 const never = new AbortController().signal
 const OPTIONS: Partial<Record<PresetName, PresetOptions>> = {
@@ -26,7 +26,7 @@ test.each(PRESET_NAMES)('%s: a crash, a roll-out and an end look as in the golde
   const messages = threeMessages(PRESETS[name].markup)
   const bodies = Object.entries(messages).map(([what, message]) => [what, bodyOf(name, message)])
   const text = `${JSON.stringify(Object.fromEntries(bodies), null, 2)}\n`
-  await expect(text).toMatchFileSnapshot(`../golden/webhook/${name}.json`)
+  await expect(text).toMatchFileSnapshot(`../../golden/webhook/${name}.json`)
 })
 
 const NASTY = [

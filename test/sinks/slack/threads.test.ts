@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { type Item, unitsOf } from '../../sinks/slack/units.ts'
-import { memoryStore } from '../../src/sink/testkit/index.ts'
-import { startSlack } from '../servers/slack.ts'
-import { waitFor } from '../wait-for.ts'
-import { deliverAll, never, openSlack, routeOf, tellOf } from './slack-bed.ts'
+import { type Item, unitsOf } from '../../../sinks/slack/units.ts'
+import { memoryStore } from '../../../src/sink/testkit/index.ts'
+import { startSlack } from '../../servers/slack.ts'
+import { waitFor } from '../../wait-for.ts'
+import { deliverAll, never, openSlack, routeOf, tellOf } from './bed.ts'
 
 const FAST = { rate: 50 }
 const quick = () => startSlack({ perSecond: 1_000, burst: 1_000 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { startSlack } from '../servers/slack.ts'
-import { deliverAll, never, openSlack, routeOf, tellOf } from './slack-bed.ts'
+import { startSlack } from '../../servers/slack.ts'
+import { deliverAll, never, openSlack, routeOf, tellOf } from './bed.ts'
 
 test('an incoming webhook gets the same message, and each change is one', async () => {
   await using fake = await startSlack()

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { PRESET_NAMES } from '../../sinks/webhook/presets/index.ts'
-import { loadText } from '../config/load-text.ts'
+import { PRESET_NAMES } from '../../../sinks/webhook/presets/index.ts'
+import { loadText } from '../../config/load-text.ts'
 
-const README = readFileSync(new URL('../../sinks/webhook/README.md', import.meta.url), 'utf8')
+const README = readFileSync(new URL('../../../sinks/webhook/README.md', import.meta.url), 'utf8')
 const EXAMPLES = [...README.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, yaml = '']) => yaml)
 const SECRET = `whsec_${Buffer.from('a-secret-of-thirty-two-bytes-or-so').toString('base64')}`
 const env = {
@@ -34,6 +34,6 @@ test('the README has an example of every preset and format', () => {
 
 test('the message that the README shows is that of the golden file', () => {
   const [, shown = ''] = /```json\n([\s\S]*?)\n```\n<\/details>/.exec(README) ?? []
-  const golden = readFileSync(new URL('../golden/webhook/discord.json', import.meta.url), 'utf8')
+  const golden = readFileSync(new URL('../../golden/webhook/discord.json', import.meta.url), 'utf8')
   expect(JSON.parse(shown)).toEqual(JSON.parse(golden).crash)
 })

@@ -1,5 +1,17 @@
-import type { HttpClient, Outcome } from '../../src/sink/index.ts'
-import type { OAuth2 } from './options/auth.ts'
+import type { HttpClient } from './http.ts'
+import type { Outcome } from './outcome.ts'
+
+/** Who asks where (RFC 6749 §4.4). */
+export interface ClientCredentials {
+  tokenUrl: URL
+  clientId: string
+  clientSecret: string
+  /** Words with spaces between. */
+  scope?: string | undefined
+  audience?: string | undefined
+  /** How the token endpoint learns who asks: Basic authorization, or fields of the form. Default: `basic`. */
+  clientAuthentication?: 'basic' | 'body'
+}
 
 export type Granted = { token: string } | { fault: Outcome & { kind: 'retry' } }
 
@@ -21,14 +33,18 @@ const REFRESH_AT = 0.8
 /** How long a token that is still good is used before a failed refresh is tried again. */
 const REFRESH_PAUSE_MS = 10_000
 
-/** Tokens by client credentials (RFC 6749 §4.4): kept, and renewed in the background when 80 % of their life is over. */
+/**
+ * Tokens by client credentials: kept, and renewed in the background when 80 % of their life is over. `clock` gives
+ * milliseconds that only grow: with the time of day, a clock that is put back would make tokens live longer.
+ */
 export function createTokenSource(
-  options: OAuth2,
+  credentials: ClientCredentials,
   http: Pick<HttpClient, 'request'>,
-  clock: { now(): number },
+  userAgent: string,
+  clock: { now(): number } = performance,
 ): TokenSource {
   const closed = new AbortController()
-  const request = tokenRequest(options)
+  const request = tokenRequest(credentials, userAgent)
   let token: Token | undefined
   let pending: Promise<Granted> | undefined
 
@@ -42,7 +58,7 @@ export function createTokenSource(
     }
     const why = 'detail' in outcome ? outcome.detail : 'its answer has no access_token of type Bearer'
     const afterMs = outcome.kind === 'retry' ? outcome.afterMs : undefined
-    const detail = `no token from ${options.tokenUrl.host}: ${why}`
+    const detail = `no token from ${credentials.tokenUrl.host}: ${why}`
     if (token) token.refreshAtMs = clock.now() + REFRESH_PAUSE_MS
     return {
       fault: {
@@ -75,13 +91,15 @@ export function createTokenSource(
   }
 }
 
-function tokenRequest({ tokenUrl, clientId, clientSecret, scopes, audience, clientAuthentication }: OAuth2) {
+function tokenRequest(credentials: ClientCredentials, userAgent: string) {
+  const { tokenUrl, clientId, clientSecret, scope, audience, clientAuthentication } = credentials
   const form = new URLSearchParams({ grant_type: 'client_credentials' })
-  if (scopes.length > 0) form.set('scope', scopes.join(' '))
+  if (scope) form.set('scope', scope)
   if (audience !== undefined) form.set('audience', audience)
   const headers: Record<string, string> = {
     'content-type': 'application/x-www-form-urlencoded',
     accept: 'application/json',
+    'user-agent': userAgent,
   }
   // Whoever repeats what it got repeats it as it was sent.
   const secrets = [formEncoded(clientSecret)]
