@@ -47,7 +47,13 @@ const HttpUrl = z
   .transform((text) => new URL(text))
   .refine((url) => !isForbiddenHost(url.hostname), 'is a link-local or cloud metadata address')
 
-const WebhookUrl = HttpUrl.refine(
+/** Requests to a URL with a user or password cannot be made, and the error would repeat both. */
+const OpenUrl = HttpUrl.refine(
+  ({ username, password }) => username === '' && password === '',
+  'must have no user and password before the host: Slack takes none',
+)
+
+const WebhookUrl = OpenUrl.refine(
   (url) => url.hostname !== 'hooks.slack.com' || (url.protocol === 'https:' && url.pathname.length > 10),
   'must be the whole address that Slack gave: https://hooks.slack.com/services/…',
 )
@@ -91,7 +97,7 @@ export const Options = z.strictObject({
       `must be certificates in PEM, such as \${file:/etc/ssl/corporate-ca.pem}`,
     )
     .optional(),
-  apiUrl: HttpUrl.default(new URL('https://slack.com/api/')),
+  apiUrl: OpenUrl.default(new URL('https://slack.com/api/')),
 })
 
 export const SlackConfig = Options.superRefine((it, context) => {

@@ -44,6 +44,8 @@ test.each([
   [{ token: 'xapp-1-abc', channel: '#a' }, 'token: is an app-level token; must be the app'],
   [{ token: 'xoxp-1-abcdefgh', channel: '#a' }, 'token: is the token of a user'],
   [{ token: 'secret', channel: '#a' }, 'which begins with xoxb-'],
+  [{ token: TOKEN, channel: '#a', apiUrl: 'http://me:pw@slack.test/api/' }, 'apiUrl: must have no user'],
+  [{ url: 'https://me:pw@slack.test/services/T0/B0/x' }, 'url: must have no user and password'],
   [{ token: TOKEN, channel: 'a b' }, 'channel: must be a channel such as "#shop"'],
   [{ token: TOKEN, channel: '#team-{{ name }}' }, 'needs allowChannels: the channels'],
   [{ token: TOKEN, channel: '#a', allowChannels: ['a b*'] }, 'or a glob such as "#team-*"'],
