@@ -1,4 +1,5 @@
 import type { Logger } from '../log.ts'
+import { redactText } from '../redact.ts'
 import type { Health, Sink } from '../sink/index.ts'
 import type { SinkStatus } from '../status.ts'
 
@@ -64,9 +65,10 @@ export async function askHealth(sink: Sink, signal: AbortSignal): Promise<Health
     limit.addEventListener('abort', () => resolve(LATE), { once: true })
   })
   try {
-    return await Promise.race([sink.health(limit), late])
+    const health = await Promise.race([sink.health(limit), late])
+    return health.ok ? health : { ...health, detail: redactText(health.detail) }
   } catch (error) {
-    return { ok: false, reason: 'unknown', detail: String((error as Error)?.message ?? error) }
+    return { ok: false, reason: 'unknown', detail: redactText(String((error as Error)?.message ?? error)) }
   }
 }
 
