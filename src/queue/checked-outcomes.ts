@@ -1,20 +1,8 @@
-import type { Note, Outcome, Reason, Scope } from '../sink/index.ts'
+import { NOTES, type Outcome, REASONS, type Reason, SCOPES } from '../sink/outcome.ts'
 
-const REASONS = new Set<unknown>([
-  'network',
-  'timeout',
-  'rate-limited',
-  'server-error',
-  'auth',
-  'config',
-  'gone',
-  'rejected',
-  'expired',
-  'render',
-  'unknown',
-] satisfies Reason[])
-const SCOPES = new Set<unknown>(['event', 'target', 'sink'] satisfies Scope[])
-const NOTES = new Set<unknown>(['digest', 'truncated', 'fallback'] satisfies Note[])
+const isReason = isOneOf(REASONS)
+const isScope = isOneOf(SCOPES)
+const isNote = isOneOf(NOTES)
 const MAX_DETAIL = 2_048
 /** Nothing waits longer without being asked again, whatever a sink says. */
 const MAX_PAUSE_MS = 3_600_000
@@ -41,19 +29,24 @@ export function failure(reason: Reason, detail: string): Outcome {
 function checked(outcome: unknown): Outcome | undefined {
   const { kind, note, reason, detail, scope, afterMs, ambiguous } = (outcome ?? {}) as Record<string, unknown>
   const why = {
-    reason: REASONS.has(reason) ? (reason as Reason) : 'unknown',
+    reason: isReason(reason) ? reason : ('unknown' as const),
     detail: typeof detail === 'string' ? detail : '',
   }
   const pauseMs = typeof afterMs === 'number' && afterMs >= 0 ? Math.min(afterMs, MAX_PAUSE_MS) : undefined
-  if (kind === 'delivered') return NOTES.has(note) ? { kind, note: note as Note } : { kind }
+  if (kind === 'delivered') return isNote(note) ? { kind, note } : { kind }
   if (kind === 'later') return { kind, afterMs: pauseMs ?? PAUSE_MS }
   if (kind === 'rejected') return { kind, ...why }
   if (kind !== 'retry') return undefined
   return {
     kind,
     ...why,
-    scope: SCOPES.has(scope) ? (scope as Scope) : 'sink',
+    scope: isScope(scope) ? scope : 'sink',
     ...(pauseMs !== undefined && { afterMs: pauseMs }),
     ...(ambiguous === true && { ambiguous }),
   }
+}
+
+function isOneOf<const T extends string>(closed: readonly T[]): (value: unknown) => value is T {
+  const known = new Set<unknown>(closed)
+  return (value): value is T => known.has(value)
 }
