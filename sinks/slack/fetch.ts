@@ -25,21 +25,36 @@ export function createFetching({ proxy, ca }: FetchOptions): Fetching {
     : new Agent({ ...common, connect: { timeout: CONNECT_MS, ...tls } })
   return {
     async fetch(url, init, signal) {
-      const signals = init.signal ? [signal, init.signal] : [signal]
-      const response = await undiciFetch(url, {
-        ...init,
-        redirect: 'error',
-        dispatcher,
-        signal: AbortSignal.any(signals),
-      })
-      const body = await bounded(response)
-      const headers = new Headers([...response.headers])
-      readableRetryAfter(headers)
-      const { status, statusText } = response
-      return new Response(NO_BODY.has(status) ? null : body, { status, statusText, headers: [...headers] })
+      const ends = afterReading(AbortSignal.any(init.signal ? [signal, init.signal] : [signal]))
+      try {
+        return await send(url, { ...init, redirect: 'error', dispatcher, signal: ends.signal })
+      } finally {
+        ends.dispose()
+      }
     },
     close: () => dispatcher.destroy(),
   }
+}
+
+async function send(url: string | URL, init: RequestInit): Promise<Response> {
+  const response = await undiciFetch(url, init)
+  const body = await bounded(response)
+  const headers = new Headers([...response.headers])
+  readableRetryAfter(headers)
+  const { status, statusText } = response
+  return new Response(NO_BODY.has(status) ? null : body, { status, statusText, headers: [...headers] })
+}
+
+/**
+ * Aborts one turn of the event loop later. A process that was frozen runs its timers first when it wakes: an answer that lies
+ * in the socket by then says that the message was posted, and must not be thrown away.
+ */
+function afterReading(signal: AbortSignal): { signal: AbortSignal; dispose(): void } {
+  const later = new AbortController()
+  const abort = () => void setImmediate(() => later.abort(signal.reason))
+  if (signal.aborted) later.abort(signal.reason)
+  else signal.addEventListener('abort', abort, { once: true })
+  return { signal: later.signal, dispose: () => signal.removeEventListener('abort', abort) }
 }
 
 async function bounded(response: Response): Promise<Buffer<ArrayBuffer>> {
