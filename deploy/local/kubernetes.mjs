@@ -1,4 +1,4 @@
-// Builds kube-apiserver and etcd from their Go modules, once, into the user's cache folder.
+// Builds kube-apiserver, etcd and kubectl from their Go modules, once, into the user's cache folder.
 import { existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,8 +10,9 @@ const MODULE = fileURLToPath(new URL('../../test/servers/kubernetes', import.met
 const PACKAGES = {
   etcd: 'go.etcd.io/etcd/server/v3',
   'kube-apiserver': 'k8s.io/kubernetes/cmd/kube-apiserver',
+  kubectl: 'k8s.io/kubernetes/cmd/kubectl',
 }
-const TAKES = { etcd: '1 minute', 'kube-apiserver': '3 to 5 minutes' }
+const TAKES = { etcd: '1 minute', 'kube-apiserver': '3 to 5 minutes', kubectl: '1 minute' }
 const FOLDER = process.env.KUBEBUILDER_ASSETS || cacheFolder(`kubernetes-${VERSION}`)
 
 export function hasKubernetes() {
