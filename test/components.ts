@@ -10,7 +10,7 @@ export interface NeedySuites {
 
 export const needySuites = (): NeedySuites[] => [
   {
-    files: ['test/cluster/**', 'test/watch/real.test.ts'],
+    files: ['test/cluster/**', 'test/watch/real.test.ts', 'test/docs/commands.test.ts'],
     missing: hasKubernetes()
       ? undefined
       : 'what needs kube-apiserver and etcd; they are built when Go is installed',
