@@ -12,7 +12,13 @@ interface Attempt {
   readonly process: Span
   deliver: Span | undefined
   outcome: Outcome | undefined
+  /** It was not sent. */
+  held: boolean
   settled: boolean
+}
+
+function newAttempt(process: Span): Attempt {
+  return { process, deliver: undefined, outcome: undefined, held: false, settled: false }
 }
 
 /**
@@ -51,8 +57,7 @@ class AttemptSpans implements AttemptTrace {
     const startTime = Date.now()
     for (const item of items) {
       const process = this.#startProcess(item, startTime)
-      if (process?.isRecording())
-        this.#attempts.set(item, { process, deliver: undefined, outcome: undefined, settled: false })
+      if (process?.isRecording()) this.#attempts.set(item, newAttempt(process))
     }
   }
 
@@ -77,13 +82,14 @@ class AttemptSpans implements AttemptTrace {
 
   answered(outcomes: readonly Outcome[]): void {
     this.#answeredMs = Date.now()
+    const failed = new Set<string>()
     for (const [place, item] of this.#items.entries()) {
-      const attempt = this.#attempts.get(item)
       const outcome = outcomes[place]
-      if (!attempt?.deliver || !outcome) continue
-      attempt.outcome = outcome
-      attempt.deliver.setAttribute('kubeherald.outcome', outcome.kind)
-      if ('reason' in outcome) fail(attempt.deliver, outcome.reason, outcome.detail)
+      if (!outcome) continue
+      const { uid } = item.delivery.event
+      const again = outcome.kind === 'retry' || outcome.kind === 'later'
+      this.#answer(item, outcome, again && failed.has(uid))
+      if (again) failed.add(uid)
     }
     this.#endBatch(outcomes)
   }
@@ -95,9 +101,9 @@ class AttemptSpans implements AttemptTrace {
       if (!this.#attempts.has(item)) this.#giveUp(item)
       this.#end(item, 'dead-letter', nowMs, { reason, detail })
     }
-    for (const [item, { outcome }] of this.#attempts) {
-      const failure = outcome && 'reason' in outcome ? outcome : undefined
-      this.#end(item, outcome?.kind === 'later' ? 'later' : 'retry', nowMs, failure)
+    for (const [item, { outcome, held }] of this.#attempts) {
+      const failure = outcome && 'reason' in outcome && !held ? outcome : undefined
+      this.#end(item, held ? 'held' : outcome?.kind === 'later' ? 'later' : 'retry', nowMs, failure)
     }
   }
 
@@ -107,6 +113,16 @@ class AttemptSpans implements AttemptTrace {
     if (this.#answeredMs === 0) this.#endBatch([])
     const failure = { reason: 'unsettled', detail: 'what became of it could not be stored: it comes again' }
     for (const [item] of lost) this.#end(item, 'retry', Math.max(Date.now(), this.#answeredMs), failure)
+  }
+
+  /** One that is held was not sent: it waits behind an earlier delivery of its object. */
+  #answer(item: Attempted, outcome: Outcome, held: boolean): void {
+    const attempt = this.#attempts.get(item)
+    if (!attempt?.deliver) return
+    attempt.outcome = outcome
+    attempt.held = held
+    attempt.deliver.setAttribute('kubeherald.outcome', held ? 'held' : outcome.kind)
+    if ('reason' in outcome && !held) fail(attempt.deliver, outcome.reason, outcome.detail)
   }
 
   #startProcess({ delivery, tries }: Attempted, startTime: number): Span | undefined {
@@ -135,8 +151,7 @@ class AttemptSpans implements AttemptTrace {
   /** One that was not even tried: it waited behind others for too long. */
   #giveUp(item: Attempted): void {
     const process = this.#startProcess(item, Date.now())
-    if (process?.isRecording())
-      this.#attempts.set(item, { process, deliver: undefined, outcome: undefined, settled: false })
+    if (process?.isRecording()) this.#attempts.set(item, newAttempt(process))
   }
 
   #endBatch(outcomes: readonly Outcome[]): void {

@@ -78,6 +78,23 @@ test('what expired behind a failing one is an error of its own trace, also when 
   ])
 })
 
+test('what waits behind an earlier delivery of its object is no error: it was not sent', () => {
+  const items = [deliveryOf('a'), deliveryOf('a'), deliveryOf('b')]
+  const refused: Outcome = { kind: 'retry', reason: 'network', detail: 'refused', scope: 'event' }
+  {
+    using attempt = tracer.attempt('hook', 'hook/3', items)
+    for (const place of items.keys()) attempt?.traced(place, messageOf())
+    attempt?.answered([refused, refused, DELIVERED])
+    attempt?.settled({ delivered: items.slice(2), dead: [] })
+  }
+  const results = [
+    ['delivered', undefined],
+    ['retry', 'network'],
+    ['held', undefined],
+  ]
+  expect(resultsOf('process hook')).toEqual(results)
+})
+
 test('what could not be settled is an error, for it comes again', () => {
   {
     using attempt = tracer.attempt('hook', 'hook/3', [deliveryOf('a')])
