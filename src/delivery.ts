@@ -1,5 +1,5 @@
 import type { EventHeader } from './event.ts'
-import type { TraceContext } from './trace.ts'
+import type { TraceContext } from './trace-context.ts'
 
 /** One event for one sink: the queue's unit. */
 export interface Delivery {

@@ -2,13 +2,7 @@ import type { Source, Transition } from './change.ts'
 import type { Delivery } from './delivery.ts'
 import type { ClusterEvent } from './event.ts'
 import type { Message, Outcome, Reason } from './sink/index.ts'
-
-/** Where a trace goes on, in another process or at a peer: the headers of W3C Trace Context. */
-export interface TraceContext {
-  /** `00-<trace id>-<parent id>-<flags>`, lower-case hexadecimal. */
-  readonly traceparent: string
-  readonly tracestate?: string
-}
+import type { TraceContext } from './trace-context.ts'
 
 /** What the line tells of its work where traces are on; it costs the line nothing where they are off. */
 export interface LineTracer {

@@ -1,5 +1,5 @@
 import type { EventHeader, FieldChange } from '../event.ts'
-import type { TraceContext } from '../trace.ts'
+import type { TraceContext } from '../trace-context.ts'
 
 /** What templates, lanes and messages are about: one change, for one sink, by one rule. */
 export interface Subject {

@@ -7,7 +7,7 @@ import {
   trace,
 } from '@opentelemetry/api'
 import { W3CTraceContextPropagator } from '@opentelemetry/core'
-import type { TraceContext } from '../trace.ts'
+import type { TraceContext } from '../trace-context.ts'
 
 const w3c = new W3CTraceContextPropagator()
 

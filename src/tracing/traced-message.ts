@@ -1,5 +1,5 @@
 import type { Content, Message, Words } from '../sink/index.ts'
-import type { TraceContext } from '../trace.ts'
+import type { TraceContext } from '../trace-context.ts'
 import { startStopwatch } from './stopwatch.ts'
 
 /** What was rendered, when, in milliseconds since 1970, and why it could not be. */

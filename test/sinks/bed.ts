@@ -5,7 +5,7 @@ import { contentOfWords } from '../../src/render/content.ts'
 import { createRender } from '../../src/render/message.ts'
 import type { Message, SinkContext, SinkMetrics, SinkType } from '../../src/sink/index.ts'
 import { memoryStore } from '../../src/sink/memory-store.ts'
-import type { TraceContext } from '../../src/trace.ts'
+import type { TraceContext } from '../../src/trace-context.ts'
 import { TracedMessage } from '../../src/tracing/traced-message.ts'
 import { headerFor } from '../queue/objects.ts'
 

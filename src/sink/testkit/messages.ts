@@ -1,5 +1,5 @@
 import type { EventHeader, KubeEvent } from '../../event.ts'
-import type { TraceContext } from '../../trace.ts'
+import type { TraceContext } from '../../trace-context.ts'
 import { cloudEvent } from '../cloud-event.ts'
 import type { Content, Message, Words } from '../message.ts'
 import type { SinkType } from '../sink.ts'
