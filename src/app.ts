@@ -25,7 +25,8 @@ import { chooseSinks } from './sink-set/choices.ts'
 import { watchSinkHealth } from './sink-set/health.ts'
 import { createSinkMetrics } from './sink-set/metrics.ts'
 import { openSinkSet } from './sink-set/set.ts'
-import { userAgent } from './version.ts'
+import { startTracing } from './tracing/tracing.ts'
+import { userAgent, version } from './version.ts'
 import type { ClusterClient } from './watch/cluster-client.ts'
 import { createWatchManager, type WatchManager } from './watch/manager.ts'
 import { normalise, objectJsonOf } from './watch/normalise.ts'
@@ -108,6 +109,8 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   opened.defer(() => {
     for (const connection of Object.values(connections)) connection.disconnect()
   })
+  const tracing = await startTracing({ env: process.env, version, instance, log })
+  opened.defer(() => tracing?.close())
   const salt = await readSalt(connections.lanes, keys)
   const gate = createMemoryGate({ redis: connections.report, keys, metrics, log })
   opened.defer(() => gate.close())
@@ -190,6 +193,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
         onOutOfMemory: gate.onOutOfMemory,
         deliverers: async () =>
           (await readReports(connections.report, keys)).filter((it) => it.role !== 'watch').length,
+        trace: tracing?.attempt,
       }),
     onMalformed(source, transition, error) {
       metrics.malformed.inc({ watch: source.title })
@@ -198,6 +202,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
         'an object cannot be read; it is passed over',
       )
     },
+    trace: tracing?.commit,
   })
 
   const health = watchSinkHealth(sinkSet.sinks, { log, clock: CLOCK, statuses: lanes.statuses })
@@ -238,10 +243,12 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
       health.close()
       await watches?.close()
       await lanes.close(GRACE_MS)
+      const traced = tracing?.close()
       const pending = await gauges.close()
       await reporter.close()
       gate.close()
       await sinkSet.close()
+      await traced
       await client?.close()
       await server?.close()
       for (const connection of Object.values(connections)) connection.disconnect()

@@ -1,5 +1,6 @@
 import type { Delivery } from './delivery.ts'
 import type { ChangeType, Resource } from './event.ts'
+import type { CommitTrace } from './trace.ts'
 
 /**
  * An object's identity, read from the bytes of its JSON without parsing them.
@@ -175,6 +176,8 @@ export interface Decision {
   unmatched: number
   dropped: number
   matched: number
+  /** Waits for the commit to be durable. */
+  trace?: CommitTrace
 }
 
 /** Turns what happened into deliveries; pure. `src/pipeline.ts` composes it of normalise and match. */

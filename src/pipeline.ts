@@ -2,6 +2,7 @@ import type { Decide, Decision, Source, SourceStore, Transition } from './change
 import type { Delivery } from './delivery.ts'
 import { type ClusterEvent, headerOf } from './event.ts'
 import type { MatchResult } from './rules/compile.ts'
+import type { ChangeTrace, LineTracer } from './trace.ts'
 
 /** The hops of the straight line; `src/app.ts` hands them in. */
 export interface Hops<Watches, Lanes extends { wake(lanes: readonly string[]): void }> {
@@ -17,6 +18,8 @@ export interface Hops<Watches, Lanes extends { wake(lanes: readonly string[]): v
   deliver(): Lanes
   /** An object that cannot be read: counted and skipped. */
   onMalformed(source: Source, transition: Transition, error: unknown): void
+  /** Undefined where traces are off. */
+  trace?: LineTracer['commit'] | undefined
 }
 
 /**
@@ -37,25 +40,37 @@ export function connectHops<Watches, Lanes extends { wake(lanes: readonly string
 }
 
 /** normalise ─▶ match, for the transitions of one commit; pure but for what its hops count. */
-export function decideWith(hops: Pick<Hops<never, never>, 'normalise' | 'match' | 'onMalformed'>): Decide {
+export function decideWith(
+  hops: Pick<Hops<never, never>, 'normalise' | 'match' | 'onMalformed' | 'trace'>,
+): Decide {
   return (source, transitions) => {
     const tally = { deliveries: [] as Delivery[], unmatched: 0, dropped: 0, matched: 0 }
+    const trace = transitions.length > 0 ? hops.trace?.(source) : undefined
     for (const transition of transitions) {
+      const change = trace?.change(transition)
       try {
-        route(tally, hops, hops.normalise(source, transition))
+        route(tally, hops, hops.normalise(source, transition), change)
       } catch (error) {
         tally.unmatched++
+        change?.malformed()
         hops.onMalformed(source, transition, error)
       }
     }
-    return tally satisfies Decision
+    return (trace ? { ...tally, trace } : tally) satisfies Decision
   }
 }
 
 type Tally = { deliveries: Delivery[]; unmatched: number; dropped: number; matched: number }
 
-function route(tally: Tally, hops: { match(event: ClusterEvent): MatchResult }, event: ClusterEvent): void {
-  const { sends, dropped } = hops.match(event)
+function route(
+  tally: Tally,
+  hops: { match(event: ClusterEvent): MatchResult },
+  event: ClusterEvent,
+  change: ChangeTrace | undefined,
+): void {
+  const result = hops.match(event)
+  const { sends, dropped } = result
+  const traces = change?.matched(event, result)
   if (sends.length === 0) {
     if (dropped) tally.dropped++
     else tally.unmatched++
@@ -63,6 +78,12 @@ function route(tally: Tally, hops: { match(event: ClusterEvent): MatchResult }, 
   }
   const header = headerOf(event)
   const objectJson = event.objectJson
-  for (const { sink, rule } of sends) tally.deliveries.push({ sink, rule, event: header, objectJson })
+  let place = 0
+  for (const { sink, rule } of sends) {
+    const delivery: Delivery = { sink, rule, event: header, objectJson }
+    const trace = traces?.[place++]
+    if (trace) delivery.trace = trace
+    tally.deliveries.push(delivery)
+  }
   tally.matched++
 }

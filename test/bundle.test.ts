@@ -2,12 +2,18 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Elsewhere, installElsewhere } from './packed.ts'
+import { startOtlpReceiver } from './servers/otlp.ts'
+import { startProgram } from './servers/process.ts'
+import { startRedis } from './servers/redis.ts'
+import { waitFor } from './wait-for.ts'
 
 /** Words that stand in a library's code and nowhere else. */
 const MARKS = {
   kafkajs: 'KafkaJSNumberOfRetriesExceeded',
   '@slack/web-api': 'files.completeUploadExternal',
   liquidjs: 'TablerowloopDrop',
+  '@opentelemetry/sdk-trace': 'maxQueueSize reached, dropping spans',
+  '@opentelemetry/exporter-trace-otlp-proto': 'application/x-protobuf',
 }
 
 /** Prints what is loaded, one address a line. */
@@ -46,6 +52,10 @@ function loadedFor(config: string): string[] {
   ]
   const { status, output } = elsewhere.node(elsewhere.folder, ...args)
   expect(status, output).toBe(0)
+  return librariesLoaded(output)
+}
+
+function librariesLoaded(output: string): string[] {
   const dist = /\/dist\/(\S+\.js)$/gm
   const files = [...output.matchAll(dist)].map((it) => it[1] as string)
   expect(files).toContain('main.js')
@@ -67,4 +77,51 @@ test.each([
   ['Slack', configOf('{ type: slack, token: xoxb-1111111111-fake, channel: "#shop" }'), []],
 ])('a check of %s loads the libraries that it needs and no other', (_, config, libraries) => {
   expect(loadedFor(config)).toEqual(libraries)
+})
+
+test.each([
+  ['nothing of OpenTelemetry', {}, []],
+  ['nothing of it when it is disabled', { OTEL_TRACES_EXPORTER: 'otlp', OTEL_SDK_DISABLED: 'true' }, []],
+  [
+    "OpenTelemetry's SDK and one exporter",
+    { OTEL_TRACES_EXPORTER: 'otlp', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' },
+    ['@opentelemetry/sdk-trace', '@opentelemetry/exporter-trace-otlp-proto'],
+  ],
+])('a run loads %s, by its environment', async (_, env, libraries) => {
+  await using redis = await startRedis()
+  const config = `cluster: test\nserver: { port: 0 }\nredis: { url: "${redis.url}" }\n${configOf('{ type: stdout }')}`
+  writeFileSync(join(elsewhere.folder, 'kubeherald.yaml'), config)
+  const args = [
+    '--import',
+    './loads.mjs',
+    elsewhere.main,
+    'run',
+    '--role',
+    'deliver',
+    '-c',
+    'kubeherald.yaml',
+  ]
+  const program = startProgram(process.execPath, args, {
+    cwd: elsewhere.folder,
+    env: { ...process.env, ...env },
+  })
+  await waitFor(() => /kubeherald .* started/.test(program.output()) || program.ended(), {
+    what: () => `a start; it said ${program.output()}`,
+  })
+  await program.end('SIGTERM')
+  expect(librariesLoaded(program.output())).toEqual(libraries)
+})
+
+test('what ships exports traces', async () => {
+  await using otlp = await startOtlpReceiver()
+  const env = { ...process.env, OTEL_EXPORTER_OTLP_ENDPOINT: otlp.url, OTEL_BSP_SCHEDULE_DELAY: '50' }
+  const program = startProgram(process.execPath, [elsewhere.main, 'demo'], { cwd: elsewhere.folder, env })
+  const exported = () => otlp.spans.some(({ name }) => name.startsWith('deliver '))
+  await waitFor(() => exported() || program.ended(), {
+    what: () => `spans; ${otlp.faults} ${program.output().slice(-2_000)}`,
+  })
+  expect(program.ended()).toBe(false)
+  await program.end('SIGTERM')
+  expect(otlp.faults).toEqual([])
+  expect(new Set(otlp.spans.map(({ resource }) => resource['service.name']))).toEqual(new Set(['kubeherald']))
 })

@@ -11,7 +11,8 @@ export const builtinsByRequire = {
   setup(build) {
     build.onResolve({ filter: /^(node:)?[a-z_0-9/]+$/ }, ({ path, kind }) => {
       if (!isBuiltin(path)) return undefined
-      return kind === 'require-call'
+      // What import() gives later must have exports by name, which a chunk made of require() has not.
+      return kind === 'require-call' || kind === 'dynamic-import'
         ? { path, external: true }
         : { path, namespace: 'builtin', sideEffects: false }
     })

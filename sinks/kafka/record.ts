@@ -22,10 +22,10 @@ const RECORD_OVERHEAD = 40
 export function recordOf(message: Message<KafkaRoute>, { key, state, format }: Addressed): KafkaRecord {
   if (format === 'structured') {
     const headers = { 'content-type': 'application/cloudevents+json; charset=UTF-8' }
-    return sized(key, message.cloudEvent, headers)
+    return sized(key, message.cloudEvent, { ...headers, ...message.trace })
   }
   const { attributes, data } = openEnvelope(message.cloudEvent)
-  const headers = headersOf(attributes)
+  const headers = { ...headersOf(attributes), ...message.trace }
   if (!state) return sized(key, format === 'object' ? message.objectJson : data, headers)
   return sized(key, message.event.type === 'DELETED' ? null : message.objectJson, headers)
 }

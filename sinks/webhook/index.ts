@@ -12,7 +12,7 @@ import { WebhookConfig } from './config.ts'
 import { writeBatch, writerOf } from './formats.ts'
 import { deliverInBatches } from './in-batches.ts'
 import { PRESETS } from './presets/index.ts'
-import { authorizationOf, createSender, idOfBatch } from './sender.ts'
+import { authorizationOf, createSender, envelopeOf } from './sender.ts'
 import { urlOf } from './target.ts'
 
 const DEFAULT_CONCURRENCY = 64
@@ -47,7 +47,7 @@ export default defineSink<WebhookConfig>({
     async function deliverOne(message: Message, signal: AbortSignal): Promise<Outcome> {
       try {
         const written = write(message)
-        const { outcome, status, body } = await sender.send(target(message), message.id, written, signal)
+        const { outcome, status, body } = await sender.send(target(message), message, written, signal)
         if (outcome.kind === 'delivered' && written.note) return { kind: 'delivered', note: written.note }
         const afterMs = status === 429 ? preset?.retryAfterMs?.(body) : undefined
         return outcome.kind === 'retry' && afterMs !== undefined ? { ...outcome, afterMs } : outcome
@@ -69,7 +69,7 @@ export default defineSink<WebhookConfig>({
           )
         const send = (messages: readonly Message[]) =>
           slots.run(
-            () => sender.send(endpoint.base, idOfBatch(messages), writeBatch(messages), signal),
+            () => sender.send(endpoint.base, envelopeOf(messages), writeBatch(messages), signal),
             signal,
           )
         return deliverInBatches(batch, config.batch ?? DEFAULT_BATCH, send, signal)

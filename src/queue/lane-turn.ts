@@ -4,6 +4,7 @@ import type { Delivery } from '../delivery.ts'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Message } from '../sink/index.ts'
+import type { AttemptTrace, LineTracer } from '../trace.ts'
 import { callSink } from './call-sink.ts'
 import type { Keys } from './keys.ts'
 import { type Head, type Item, readHead, readOn } from './lane-batch.ts'
@@ -27,6 +28,8 @@ export interface TurnParts {
   deliverTimeoutMs: number
   /** How long a lane may go on before others get their turn. */
   budgetMs: number
+  /** Undefined where traces are off. */
+  trace?: LineTracer['attempt'] | undefined
 }
 
 /** Why a turn ended: nothing left; more left, but others are due; the sink needs a pause. */
@@ -81,6 +84,7 @@ export async function takeTurn(
       if (probing && admission.kind === 'probe' && leavesToOthers(outlet, first, admission.lateMs))
         return { kind: 'delayed', afterMs: PROBE_GRACE_MS / 2, detail: 'the sink is failing' }
       const wasAside = suspects.isAside(first.uid)
+      using trace = parts.trace?.(outlet.name, lane, batch)
       const verdict = await deliverBatch(
         parts,
         outlet,
@@ -89,6 +93,7 @@ export async function takeTurn(
         memory.get(lane)?.failedMs,
         askedAtMs,
         signal,
+        trace,
       )
       if (!single && !wasAside) adaptBatchSize(outlet, performance.now() - startedMs)
       const next = newToken()
@@ -96,6 +101,7 @@ export async function takeTurn(
       const settled = await settle(redis, keys, settlement, token, next)
       if (settled === 'fenced') return { kind: 'delayed', detail: 'another worker took this lane over' }
       token = next
+      trace?.settled(verdict)
       note(parts, outlet, lane, verdict, startedMs)
       if (signal.aborted) break
       head.items = withoutSettled(head.items, verdict)
@@ -165,9 +171,14 @@ async function deliverBatch(
   laneFailedMs: number | undefined,
   nowMs: number,
   signal: AbortSignal,
+  trace: AttemptTrace | undefined,
 ): Promise<Verdict<Item>> {
-  const messages = batch.map(({ delivery, tries }) => parts.render(delivery, tries))
+  const messages = batch.map(({ delivery, tries }, place) => {
+    const message = parts.render(delivery, tries)
+    return trace ? trace.traced(place, message) : message
+  })
   const outcomes = await callSink(outlet.sink, messages, parts, signal)
+  trace?.answered(outcomes)
   const alone = batch.length === 1
   const lane: LaneState = {
     nowMs,

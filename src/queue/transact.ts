@@ -90,6 +90,7 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
   if (!written) return
   const { plan, decision, lanes } = written
   count(metrics, commit.source.title, plan, decision, lanes)
+  decision.trace?.committed()
   if (lanes.size > 0) onEnqueued([...lanes.keys()])
 }
 

@@ -1,5 +1,6 @@
 export type { ChangeType, EventHeader, FieldChange, KubeEvent, ObjectRef } from '../event.ts'
 export { printable } from '../printable.ts'
+export type { TraceContext } from '../trace-context.ts'
 export { outcomeOfStatus } from './answer.ts'
 export { type CloudEventAttributes, cloudEventAttributes, cloudEventData } from './cloud-event.ts'
 export type { KeyValueStore, Logger, SinkContext, SinkMetrics } from './context.ts'

@@ -1,4 +1,5 @@
 import type { EventHeader, FieldChange } from '../event.ts'
+import type { TraceContext } from '../trace-context.ts'
 
 /** What templates, lanes and messages are about: one change, for one sink, by one rule. */
 export interface Subject {
@@ -30,6 +31,11 @@ export interface Message<R = unknown> extends Routed<R> {
    * TemplateFault when a template fails, which is a `rejected` with reason `render`: `deliverInOrder` sees to that.
    */
   readonly content: Content
+  /**
+   * The headers of W3C Trace Context for what a peer does with this message: of this attempt, so others the next time. Only
+   * where traces are on and the change is sampled.
+   */
+  readonly trace?: TraceContext
 }
 
 /** `resolved` ends what an earlier `error` or `warning` of the same object began. */

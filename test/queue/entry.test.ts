@@ -19,7 +19,9 @@ test('deliveries come out as they went in, in order', () => {
     deliveryOf(`o${i}`, `{"i":${i},"text":"ä\\u2028\\n"}`),
   )
   const replay: Delivery = { ...deliveryOf('__proto__', '{"__proto__":{"constructor":1}}'), replay: true }
-  expect(roundTrip([...deliveries, replay])).toEqual([...deliveries, replay])
+  const trace = { traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`, tracestate: 'a=b' }
+  const traced: Delivery = { ...deliveryOf('traced', '{}'), trace }
+  expect(roundTrip([...deliveries, replay, traced])).toEqual([...deliveries, replay, traced])
 })
 
 test('an entry takes at most 60 deliveries, and tells how many and when the oldest was observed', () => {

@@ -5,6 +5,8 @@ import { contentOfWords } from '../../src/render/content.ts'
 import { createRender } from '../../src/render/message.ts'
 import type { Message, SinkContext, SinkMetrics, SinkType } from '../../src/sink/index.ts'
 import { memoryStore } from '../../src/sink/memory-store.ts'
+import type { TraceContext } from '../../src/trace-context.ts'
+import { TracedMessage } from '../../src/tracing/traced-message.ts'
 import { headerFor } from '../queue/objects.ts'
 
 /** What a message is made of; the rest is a ConfigMap named web that changed. */
@@ -21,6 +23,7 @@ export interface MessageParts {
   /** The options that the rule has for the sink, as they come out of the type's schema. */
   route?: unknown
   attempt?: number
+  trace?: TraceContext
 }
 
 /** A message as the core renders it for a sink type. */
@@ -35,7 +38,8 @@ export function messageOf(parts: MessageParts = {}, type: Pick<SinkType, 'escape
     contentOf: ({ words }) => contentOfWords(words, type.escape),
   })
   const objectJson = Buffer.from(JSON.stringify(parts.object ?? {}))
-  return render({ sink: 'hook', rule, event, objectJson }, parts.attempt ?? 0)
+  const message = render({ sink: 'hook', rule, event, objectJson }, parts.attempt ?? 0)
+  return parts.trace ? new TracedMessage(message, parts.trace, () => {}) : message
 }
 
 /** A context as the core hands it to a sink, with a store that lies in memory. */

@@ -1,4 +1,5 @@
 import type { EventHeader, KubeEvent } from '../../event.ts'
+import type { TraceContext } from '../../trace-context.ts'
 import { cloudEvent } from '../cloud-event.ts'
 import type { Content, Message, Words } from '../message.ts'
 import type { SinkType } from '../sink.ts'
@@ -21,6 +22,8 @@ export interface MessageParts {
   /** The options that the rule has for the sink, as they come out of the type's `route` schema. */
   route?: unknown
   words?: Partial<Words>
+  /** As where traces are on. */
+  trace?: TraceContext
   /** In place of the words in the sink's markup; may throw. */
   content?: () => Content
 }
@@ -45,6 +48,7 @@ export function messageOf(parts: MessageParts = {}, type: Pick<SinkType, 'escape
     attempt,
     words,
     objectJson,
+    ...(parts.trace && { trace: parts.trace }),
     get object() {
       return JSON.parse(objectJson.toString()) as Record<string, unknown>
     },

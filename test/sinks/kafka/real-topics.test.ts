@@ -49,6 +49,21 @@ test('events: a CloudEvent in binary mode, its key the uid, its value the data',
   })
 })
 
+test('W3C Trace Context stands in headers of its own, in every form, also of a tombstone', async () => {
+  const { brokers } = kafka
+  await makeTopic(brokers, 'traced', { partitions: 1 })
+  await using sink = await open({ brokers: [...brokers], topic: 'traced' })
+  const trace = { traceparent: `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01`, tracestate: 'vendor=a:b' }
+  const routes = [{}, { format: 'structured' }, { format: 'object' }, { state: true }] as const
+  const sent = routes.map((route, n) => message({ type: 'DELETED', version: String(n), route, trace }))
+  await sink.deliver([...sent, message({ version: '9' })], never)
+  const records = await readTopic(brokers, 'traced')
+  expect(records).toHaveLength(5)
+  for (const { headers } of records.slice(0, 4)) expect(headers).toMatchObject(trace)
+  expect(records[3]).toMatchObject({ value: null })
+  expect(Object.keys(records[4]?.headers ?? {}).filter((it) => it.startsWith('trace'))).toEqual([])
+})
+
 test('structured: the whole CloudEvent is the value; object: the object is', async () => {
   const { brokers } = kafka
   await makeTopic(brokers, 'formats', { partitions: 1 })

@@ -1,0 +1,52 @@
+import type { Source, Transition } from './change.ts'
+import type { Delivery } from './delivery.ts'
+import type { ClusterEvent } from './event.ts'
+import type { Message, Outcome, Reason } from './sink/index.ts'
+import type { TraceContext } from './trace-context.ts'
+
+/** What the line tells of its work where traces are on; it costs the line nothing where they are off. */
+export interface LineTracer {
+  /** Begins a commit of changes. One that is begun again takes the place of the one before. */
+  commit(source: Source): CommitTrace
+  /** A worker has taken these from a lane; undefined when none of them is sampled. */
+  attempt(sink: string, lane: string, items: readonly Attempted[]): AttemptTrace | undefined
+}
+
+export interface CommitTrace {
+  /** A change is looked at; undefined when it is not sampled. */
+  change(transition: Transition): ChangeTrace | undefined
+  /** All of it is durable. */
+  committed(): void
+}
+
+export interface ChangeTrace {
+  /** Rules have decided. Gives the context of each delivery, in the order of `sends`. */
+  matched(event: ClusterEvent, result: Matched): readonly TraceContext[]
+  /** It could not be read, and is passed over. */
+  malformed(): void
+}
+
+export interface Matched {
+  sends: readonly { sink: string; rule: string }[]
+  dropped: boolean
+}
+
+export interface Attempted {
+  delivery: Delivery
+  /** How often it failed alone before. */
+  tries: number
+}
+
+/** One call of a sink. Disposing ends what was not settled, as failed. */
+export interface AttemptTrace extends Disposable {
+  /** The message of the item at this place, with the context that its peer may go on from. */
+  traced(place: number, message: Message): Message
+  answered(outcomes: readonly Outcome[]): void
+  /** What became of the items, by what was durable in the end. */
+  settled(verdict: Settled): void
+}
+
+export interface Settled {
+  delivered: readonly Attempted[]
+  dead: readonly { item: Attempted; reason: Reason; detail: string }[]
+}

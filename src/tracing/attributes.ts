@@ -1,0 +1,94 @@
+import type { KubeEvent } from '../event.ts'
+
+/** What of a change, or of its header, spans may tell: names, never what is in the object. */
+export interface Described {
+  readonly id: string
+  readonly type: string
+  readonly cluster: string
+  readonly apiVersion: string
+  readonly kind: string
+  readonly namespace?: string | undefined
+  readonly name: string
+  readonly uid: string
+  readonly synthesized?: boolean | undefined
+  readonly event?: KubeEvent | undefined
+}
+
+export type SpanAttributes = Record<string, string | number | boolean | string[]>
+
+/** `<group>/<kind>` → how OpenTelemetry's conventions call it in `k8s.<what>.name`. */
+const CONVENTIONAL: Readonly<Record<string, string>> = {
+  '/Pod': 'pod',
+  '/Node': 'node',
+  '/Service': 'service',
+  '/ReplicationController': 'replicationcontroller',
+  '/ResourceQuota': 'resourcequota',
+  '/PersistentVolume': 'persistentvolume',
+  '/PersistentVolumeClaim': 'persistentvolumeclaim',
+  'apps/Deployment': 'deployment',
+  'apps/ReplicaSet': 'replicaset',
+  'apps/StatefulSet': 'statefulset',
+  'apps/DaemonSet': 'daemonset',
+  'batch/Job': 'job',
+  'batch/CronJob': 'cronjob',
+  'autoscaling/HorizontalPodAutoscaler': 'hpa',
+}
+
+/** What a change is about, by OpenTelemetry's names where it has some, so that it is found beside the object's own telemetry. */
+export function attributesOf(change: Described): SpanAttributes {
+  const { event } = change
+  const about = event ? event.regarding : change
+  return {
+    'k8s.cluster.name': change.cluster,
+    ...(change.namespace !== undefined && { 'k8s.namespace.name': change.namespace }),
+    ...conventional(about),
+    'kubeherald.change.id': change.id,
+    'kubeherald.change.type': change.type,
+    'kubeherald.object.api_version': change.apiVersion,
+    'kubeherald.object.kind': change.kind,
+    'kubeherald.object.name': change.name,
+    ...(change.synthesized && { 'kubeherald.change.synthesized': true }),
+    ...(event && {
+      'kubeherald.event.type': event.type,
+      'kubeherald.event.reason': event.reason,
+      ...(about.kind !== undefined && { 'kubeherald.event.regarding.kind': about.kind }),
+      ...(about.name !== undefined && { 'kubeherald.event.regarding.name': about.name }),
+    }),
+  }
+}
+
+interface Reference {
+  readonly apiVersion?: string | undefined
+  readonly kind?: string | undefined
+  readonly namespace?: string | undefined
+  readonly name?: string | undefined
+  readonly uid?: string | undefined
+}
+
+function conventional({ apiVersion = '', kind = '', name, uid }: Reference): SpanAttributes {
+  const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : ''
+  if (group === '' && kind === 'Namespace' && name) return { 'k8s.namespace.name': name }
+  const what = CONVENTIONAL[`${group}/${kind}`]
+  if (what === undefined) return {}
+  return { ...(name && { [`k8s.${what}.name`]: name }), ...(uid && { [`k8s.${what}.uid`]: uid }) }
+}
+
+/** A span of the queue, by the conventions for messaging: the sink is the destination, its lane a partition. */
+export function messagingAttributes(
+  operation: 'send' | 'process',
+  sink: string,
+  id?: string,
+): SpanAttributes {
+  return {
+    'messaging.system.name': 'redis',
+    'messaging.operation.name': operation,
+    'messaging.operation.type': operation,
+    'messaging.destination.name': sink,
+    ...(id !== undefined && { 'messaging.message.id': id }),
+  }
+}
+
+/** A span of a transaction in Redis. */
+export function redisAttributes(operation: string): SpanAttributes {
+  return { 'db.system.name': 'redis', 'db.operation.name': operation }
+}
