@@ -12,6 +12,8 @@ import { createKeyValueStore } from './queue/kv-store.ts'
 import { watchLanes } from './queue/lane-gauges.ts'
 import { createLanes, type Lanes } from './queue/lanes.ts'
 import { createMemoryGate } from './queue/memory-gate.ts'
+import { watchPositions } from './queue/position-gauges.ts'
+import { countReconnects } from './queue/reconnects.ts'
 import { readSalt } from './queue/salt.ts'
 import { createSourceStore } from './queue/source-store.ts'
 import { compileRules } from './rules/compile.ts'
@@ -27,6 +29,7 @@ import { createSinkMetrics } from './sink-set/metrics.ts'
 import { openSinkSet } from './sink-set/set.ts'
 import { userAgent } from './version.ts'
 import type { ClusterClient } from './watch/cluster-client.ts'
+import { countRequests } from './watch/counted-client.ts'
 import { createWatchManager, type WatchManager } from './watch/manager.ts'
 import { normalise, objectJsonOf } from './watch/normalise.ts'
 import { DEFAULT_TIMING } from './watch/timing.ts'
@@ -108,6 +111,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   opened.defer(() => {
     for (const connection of Object.values(connections)) connection.disconnect()
   })
+  countReconnects(connections, metrics)
   const salt = await readSalt(connections.lanes, keys)
   const gate = createMemoryGate({ redis: connections.report, keys, metrics, log })
   opened.defer(() => gate.close())
@@ -131,6 +135,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     log,
   })
   const match = compileRules(config.rules, {
+    onMatch: metrics.ruleMatches.inc,
     onError(rule, error) {
       metrics.ruleErrors.inc({ rule })
       log.debug({ rule, error }, 'a rule failed')
@@ -142,7 +147,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
       if (role === 'deliver' || !client) return undefined
       const timing = DEFAULT_TIMING
       const manager = createWatchManager({
-        client,
+        client: countRequests(client, metrics),
         store,
         metrics,
         log,
@@ -211,7 +216,10 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     redisFull: gate.isClosed(),
     stopping,
   })
-  const gauges = watchLanes({ redis: connections.report, keys, metrics, clock: CLOCK })
+  const configured = () => config.sinks.map(({ name }) => name)
+  const gauges = watchLanes({ redis: connections.report, keys, metrics, clock: CLOCK, configured })
+  const statuses = () => watches?.statuses() ?? []
+  const positions = watchPositions({ redis: connections.report, keys, metrics, watches: statuses })
   const reporter = startReporting(
     { redis: connections.report, keys, clock: CLOCK, id: instance },
     role,
@@ -238,6 +246,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
       health.close()
       await watches?.close()
       await lanes.close(GRACE_MS)
+      positions.close()
       const pending = await gauges.close()
       await reporter.close()
       gate.close()

@@ -167,7 +167,11 @@ async function deliverBatch(
   signal: AbortSignal,
 ): Promise<Verdict<Item>> {
   const messages = batch.map(({ delivery, tries }) => parts.render(delivery, tries))
+  const startedMs = performance.now()
   const outcomes = await callSink(outlet.sink, messages, parts, signal)
+  const sink = outlet.name
+  parts.metrics.batchSeconds.observe({ sink }, (performance.now() - startedMs) / 1_000)
+  parts.metrics.batchDeliveries.observe({ sink }, batch.length)
   const alone = batch.length === 1
   const lane: LaneState = {
     nowMs,

@@ -15,7 +15,13 @@ async function bed() {
     ...store,
     metrics,
     watch() {
-      const gauges = watchLanes({ redis: store.reader, keys: store.keys, metrics, clock: Date })
+      const gauges = watchLanes({
+        redis: store.reader,
+        keys: store.keys,
+        metrics,
+        clock: Date,
+        configured: () => [],
+      })
       stack.defer(async () => void (await gauges.close()))
     },
     deadLetters: async () => (await metrics.deadLetters.get()).values,
