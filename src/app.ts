@@ -120,7 +120,9 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     name,
     cluster,
     log: withFields(log, { sink: name }),
-    metrics: createSinkMetrics(metrics.registry, choices.typeOf(name).type, name),
+    metrics: createSinkMetrics(metrics.registry, choices.typeOf(name).type, name, () =>
+      metrics.sinkMetricsRefused.inc({ sink: name }),
+    ),
     store: createKeyValueStore(connections.report, keys, name),
     userAgent,
     clock: CLOCK,

@@ -135,6 +135,11 @@ export function createMetrics() {
     sinkHealthy: gauge('sink_healthy', '1 while the last answer of the sink was no failure of the sink.', [
       'sink',
     ]),
+    sinkMetricsRefused: counter(
+      'sink_metrics_refused_total',
+      'Metrics that a plug-in asked for beyond what one may have.',
+      ['sink'],
+    ),
     latency: histogram(
       'delivery_latency_seconds',
       'From observing a change to its delivery.',

@@ -41,6 +41,7 @@ export function startAtZero(
     metrics.oldestPending.set({ sink }, 0)
     metrics.deadLetters.set({ sink }, 0)
     metrics.ambiguous.inc({ sink }, 0)
+    metrics.sinkMetricsRefused.inc({ sink }, 0)
     for (const note of NOTES) metrics.noted.inc({ sink, note }, 0)
     for (const reason of REASONS) {
       metrics.retried.inc({ sink, reason }, 0)
