@@ -1,27 +1,20 @@
-import type { Metrics } from './metrics.ts'
+import type { Metric, Registry } from 'prom-client'
 
-/** Removes what is told of watches, sinks and rules that the configuration does not have any more. */
+/** Forgets every series that carries a label's value; `prefix` narrows that to metrics of such names. */
 export async function forgetSeries(
-  { registry, ruleMatches }: Metrics,
-  gone: { watches?: readonly string[]; sinks?: readonly string[]; rules?: readonly string[] },
+  registry: Registry,
+  label: string,
+  value: string,
+  prefix = '',
 ): Promise<void> {
-  const { watches = [], sinks = [], rules = [] } = gone
-  for (const rule of rules) ruleMatches.forget(rule)
-  const of = { watch: new Set(watches), sink: new Set(sinks), rule: new Set(rules) }
-  for (const metric of registry.getMetricsAsArray() as unknown as Series[]) {
-    const label = (['watch', 'sink', 'rule'] as const).find((name) => metric.labelNames.includes(name))
-    if (label === undefined || of[label].size === 0) continue
+  for (const { name } of registry.getMetricsAsArray()) {
+    const metric = name.startsWith(prefix) ? (registry.getSingleMetric(name) as Metric) : undefined
+    if (!metric) continue
     const { values } = await metric.get()
     for (const { labels } of values) {
-      if (!of[label].has(labels[label] ?? '')) continue
-      metric.remove(Object.fromEntries(metric.labelNames.map((name) => [name, labels[name]])))
+      if ((labels as Record<string, unknown>)[label] !== value) continue
+      const { le: _, ...own } = labels as Record<string, string | number>
+      metric.remove(own)
     }
   }
-}
-
-/** What counters, gauges and histograms have in common. */
-interface Series {
-  labelNames: string[]
-  get(): Promise<{ values: { labels: Record<string, string> }[] }>
-  remove(labels: Record<string, string | undefined>): void
 }
