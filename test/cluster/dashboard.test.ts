@@ -25,6 +25,8 @@ let well: Receiver
 let refusing: Receiver
 let down: Receiver
 let kubeherald: Kubeherald
+/** The same configuration, once more: of each watch one of the two stands by. */
+let second: Kubeherald
 let prometheus: Prometheus
 const opened = new AsyncDisposableStack()
 
@@ -40,13 +42,18 @@ beforeAll(async () => {
   down = opened.use(await startReceiver())
   const dir = mkdtempSync(join(tmpdir(), 'kubeherald-dashboard-'))
   opened.defer(() => rmSync(dir, { recursive: true, force: true }))
-  kubeherald = opened.use(await startKubeherald({ kubeconfig: kubernetes.kubeconfig, config: configOf(dir) }))
-  const target = new URL(kubeherald.url).host
-  prometheus = opened.use(await startPrometheus({ targets: { any: [target] }, ruleFiles: [ALERTS] }))
+  const start = async (name: string) => {
+    const config = configOf(join(dir, name))
+    return opened.use(await startKubeherald({ kubeconfig: kubernetes.kubeconfig, config }))
+  }
+  kubeherald = await start('first')
+  second = await start('second')
+  const targets = [kubeherald, second].map(({ url }) => new URL(url).host)
+  prometheus = opened.use(await startPrometheus({ targets: { any: targets }, ruleFiles: [ALERTS] }))
 }, 90_000)
 afterAll(() => opened.disposeAsync())
 
-function configOf(dir: string): string {
+function configOf(path: string): string {
   const brokers = JSON.stringify(kafka.brokers)
   return `
 cluster: test
@@ -59,7 +66,7 @@ sinks:
   down: { type: webhook, url: "${down.url}" }
   chat: { type: slack, token: ${slack.token}, apiUrl: ${slack.apiUrl}, channel: "#shop" }
   bus: { type: kafka, brokers: ${brokers}, topic: events, compression: none, sasl: { mechanism: plain, username: herald, password: ${PASSWORD} } }
-  log: { type: file, path: "${join(dir, 'log.ndjson')}" }
+  log: { type: file, path: "${path}.ndjson" }
   screen: { type: stdout }
 rules:
   - { name: noise, when: { namespace: kube-system }, drop: true }
@@ -94,7 +101,7 @@ async function allDelivered(): Promise<void> {
 
 /** Every series of ours, without the buckets' and others' values. */
 async function series(): Promise<string[]> {
-  const lines = (await kubeherald.metrics()).split('\n')
+  const lines = `${await kubeherald.metrics()}${await second.metrics()}`.split('\n')
   return lines.flatMap((line) => /^(kubeherald_\S+) /.exec(line)?.[1] ?? []).toSorted()
 }
 
@@ -118,9 +125,12 @@ test('what a run with all types of sinks tells is as Prometheus wants it, and no
   expect(types.filter((name) => !sampled(name))).toEqual([])
 }, 60_000)
 
-test('a run that is well has no alert, not even a pending one', async () => {
+test('two processes that are well, one of which stands by, have no alert, not even a pending one', async () => {
   await waitFor(async () => (await prometheus.query('count_over_time(kubeherald_build_info[1m]) > 4'))[0], {
     what: 'Prometheus to have scraped',
+  })
+  await waitFor(async () => (await prometheus.query('kubeherald_watch_phase{phase="standby"} == 1'))[0], {
+    what: 'one of the processes to stand by',
   })
   await waitFor(async () => (await prometheus.rules()).every(({ health }) => health !== 'unknown'), {
     what: 'the rules to be evaluated',
