@@ -12,6 +12,8 @@ import { createKeyValueStore } from './queue/kv-store.ts'
 import { watchLanes } from './queue/lane-gauges.ts'
 import { createLanes, type Lanes } from './queue/lanes.ts'
 import { createMemoryGate } from './queue/memory-gate.ts'
+import { watchPositions } from './queue/position-gauges.ts'
+import { countReconnects } from './queue/reconnects.ts'
 import { readSalt } from './queue/salt.ts'
 import { createSourceStore } from './queue/source-store.ts'
 import { compileRules } from './rules/compile.ts'
@@ -28,6 +30,7 @@ import { openSinkSet } from './sink-set/set.ts'
 import { startTracing } from './tracing/tracing.ts'
 import { userAgent, version } from './version.ts'
 import type { ClusterClient } from './watch/cluster-client.ts'
+import { countRequests } from './watch/counted-client.ts'
 import { createWatchManager, type WatchManager } from './watch/manager.ts'
 import { normalise, objectJsonOf } from './watch/normalise.ts'
 import { DEFAULT_TIMING } from './watch/timing.ts'
@@ -111,6 +114,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   })
   const tracing = await startTracing({ env: process.env, version, instance, log })
   opened.defer(() => tracing?.close())
+  countReconnects(connections, metrics)
   const salt = await readSalt(connections.lanes, keys)
   const gate = createMemoryGate({ redis: connections.report, keys, metrics, log })
   opened.defer(() => gate.close())
@@ -119,7 +123,9 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     name,
     cluster,
     log: withFields(log, { sink: name }),
-    metrics: createSinkMetrics(metrics.registry, choices.typeOf(name).type, name),
+    metrics: createSinkMetrics(metrics.registry, choices.typeOf(name).type, name, () =>
+      metrics.sinkMetricsRefused.inc({ sink: name }),
+    ),
     store: createKeyValueStore(connections.report, keys, name),
     userAgent,
     clock: CLOCK,
@@ -134,6 +140,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     log,
   })
   const match = compileRules(config.rules, {
+    onMatch: metrics.ruleMatches.inc,
     onError(rule, error) {
       metrics.ruleErrors.inc({ rule })
       log.debug({ rule, error }, 'a rule failed')
@@ -145,7 +152,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
       if (role === 'deliver' || !client) return undefined
       const timing = DEFAULT_TIMING
       const manager = createWatchManager({
-        client,
+        client: countRequests(client, metrics),
         store,
         metrics,
         log,
@@ -216,7 +223,10 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     redisFull: gate.isClosed(),
     stopping,
   })
-  const gauges = watchLanes({ redis: connections.report, keys, metrics, clock: CLOCK })
+  const configured = () => config.sinks.map(({ name }) => name)
+  const gauges = watchLanes({ redis: connections.report, keys, metrics, clock: CLOCK, configured })
+  const statuses = () => watches?.statuses() ?? []
+  const positions = watchPositions({ redis: connections.report, keys, metrics, watches: statuses })
   const reporter = startReporting(
     { redis: connections.report, keys, clock: CLOCK, id: instance },
     role,
@@ -244,6 +254,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
       await watches?.close()
       await lanes.close(GRACE_MS)
       const traced = tracing?.close()
+      positions.close()
       const pending = await gauges.close()
       await reporter.close()
       gate.close()

@@ -2,12 +2,15 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { version } from './version.ts'
 
 /**
- * Every metric of the program, in one list; docs/metrics.md explains them. Labels are bounded: watches, sinks and reasons
- * of the configuration. Those of the process have the names that dashboards know: `process_*`, `nodejs_*`.
+ * Every metric of the program, in one list; docs/metrics.md explains them. Labels are bounded: watches, sinks and rules of
+ * the configuration, and fixed lists. Those of the process have the names that dashboards know: `process_*`, `nodejs_*`.
  */
 export function createMetrics() {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
+  // Gauges that are named like counters; those without `_total` say the same by type.
+  for (const what of ['handles', 'requests', 'resources'])
+    registry.removeSingleMetric(`nodejs_active_${what}_total`)
   const registers = [registry]
   const counter = <L extends string>(name: string, help: string, labelNames: readonly L[]) =>
     new Counter({ name: `kubeherald_${name}`, help, labelNames, registers })
@@ -37,6 +40,7 @@ export function createMetrics() {
     unmatched: counter('changes_unmatched_total', 'Changes that no rule matched.', ['watch']),
     dropped: counter('changes_dropped_total', 'Changes that a rule dropped.', ['watch']),
     matched: counter('changes_matched_total', 'Changes that at least one rule sent on.', ['watch']),
+    ruleMatches: tallied(registry),
     ruleErrors: counter('rule_errors_total', 'Rules that failed at run time and so did not match.', ['rule']),
     malformed: counter('frames_malformed_total', 'Watch frames that could not be read.', ['watch']),
     relists: counter('watch_relists_total', 'New lists after the first, by cause.', ['watch', 'cause']),
@@ -45,14 +49,48 @@ export function createMetrics() {
       'cause',
     ]),
     watchReady: gauge('watch_ready', '1 when the watch has a position and makes progress.', ['watch']),
+    watchPhase: gauge('watch_phase', '1 for what the watch does now, 0 for what else it could do.', [
+      'watch',
+      'phase',
+    ]),
+    lastContact: gauge(
+      'watch_last_contact_timestamp_seconds',
+      'When the API server last said something to the watch, in Unix time.',
+      ['watch'],
+    ),
+    position: gauge(
+      'watch_position_timestamp_seconds',
+      'When the stored position of the watch last moved, in Unix time.',
+      ['watch'],
+    ),
+    knownObjects: gauge('watch_objects', 'Objects that the index of the watch knows.', ['watch']),
+    apiRequests: counter('api_requests_total', 'Requests to the API server, by what they asked and status.', [
+      'verb',
+      'code',
+    ]),
+    apiSeconds: histogram(
+      'api_request_duration_seconds',
+      'Requests to the API server; of a watch, until its first answer.',
+      ['verb'],
+      BUCKETS,
+    ),
     commitSeconds: histogram(
       'commit_duration_seconds',
       'From trying to commit changes to Redis having them, pauses included.',
       [],
       BUCKETS,
     ),
+    commitChanges: histogram('commit_changes', 'Changes in one commit.', [], SIZES),
+    commitWaits: waiting(registry),
+    enqueueSeconds: histogram(
+      'enqueue_latency_seconds',
+      'From observing a change to Redis having it, of the oldest change in each commit.',
+      [],
+      BUCKETS,
+    ),
     fenced: counter('commits_fenced_total', 'Commits refused because another process moved on.', ['watch']),
     enqueued: counter('deliveries_enqueued_total', 'Deliveries put into lanes.', ['sink']),
+    enqueuedBytes: counter('deliveries_enqueued_bytes_total', 'Bytes put into lanes, compressed.', ['sink']),
     delivered: counter('deliveries_delivered_total', 'Deliveries that the sink took.', ['sink']),
     retried: counter('deliveries_retried_total', 'Deliveries to be tried again, by reason.', [
       'sink',
@@ -71,8 +109,22 @@ export function createMetrics() {
       'Failures after which nobody knows whether the delivery arrived: its repeat may be a duplicate.',
       ['sink'],
     ),
+    batchSeconds: histogram(
+      'delivery_batch_duration_seconds',
+      'How long the sink took for a batch, whatever came of it.',
+      ['sink'],
+      BUCKETS,
+    ),
+    batchDeliveries: histogram('delivery_batch_deliveries', 'Deliveries in one batch.', ['sink'], SIZES),
     failingTargets: gauge('sink_failing_targets', 'Channels or topics of the sink that fail.', ['sink']),
+    aside: gauge('sink_objects_aside', 'Objects that fail while others pass, and are tried alone.', ['sink']),
+    lastDelivery: gauge(
+      'sink_last_delivery_timestamp_seconds',
+      'When the sink last took something, in Unix time; 0 when it has not since the start.',
+      ['sink'],
+    ),
     pending: gauge('deliveries_pending', 'Deliveries waiting in lanes.', ['sink']),
+    pendingLanes: gauge('lanes_pending', 'Lanes in which deliveries wait.', ['sink']),
     oldestPending: gauge('deliveries_oldest_pending_seconds', 'Age of the oldest waiting delivery.', [
       'sink',
     ]),
@@ -83,19 +135,70 @@ export function createMetrics() {
     sinkHealthy: gauge('sink_healthy', '1 while the last answer of the sink was no failure of the sink.', [
       'sink',
     ]),
+    sinkMetricsRefused: counter(
+      'sink_metrics_refused_total',
+      'Metrics that a plug-in asked for beyond what one may have.',
+      ['sink'],
+    ),
     latency: histogram(
       'delivery_latency_seconds',
       'From observing a change to its delivery.',
       ['sink'],
       BUCKETS,
     ),
+    instances: gauge('instances', 'Processes that say they are alive, by role.', ['role']),
     redisUp: gauge('redis_up', '1 while Redis answers.', []),
     redisMemory: gauge('redis_memory_bytes', 'Memory that Redis uses.', []),
     redisMaxMemory: gauge('redis_memory_max_bytes', 'Memory limit of Redis (maxmemory); 0 is unlimited.', []),
+    redisReconnects: counter('redis_reconnects_total', 'Connections to Redis that broke and came back.', [
+      'connection',
+    ]),
     backPressure: gauge('back_pressure', '1 while watches pause because Redis is nearly full.', []),
   }
 }
 
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
+const SIZES = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000]
+
+/** Too often for a counter with labels, which costs half a microsecond: numbers in a map, told when somebody asks. */
+function tallied(registry: Registry) {
+  const tally = new Map<string, number>()
+  const counter = new Counter({
+    name: 'kubeherald_rule_matches_total',
+    help: 'Times that the conditions of a rule held; again when a commit is repeated.',
+    labelNames: ['rule'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const [rule, count] of tally) this.inc({ rule }, count)
+    },
+  })
+  counter.remove = (labels: unknown) => void tally.delete((labels as { rule: string }).rule)
+  return {
+    inc: (rule: string, count = 1): void => void tally.set(rule, (tally.get(rule) ?? 0) + count),
+  }
+}
+
+/** What is under way, and since when. */
+function waiting(registry: Registry) {
+  const startedMs = new Set<{ ms: number }>()
+  new Gauge({
+    name: 'kubeherald_commit_waiting_seconds',
+    help: 'Age of the oldest commit under way; 0 when there is none.',
+    registers: [registry],
+    collect() {
+      const [oldest] = startedMs
+      this.set(oldest ? (performance.now() - oldest.ms) / 1_000 : 0)
+    },
+  })
+  return {
+    /** Gives what to call at its end. */
+    begin(): () => void {
+      const one = { ms: performance.now() }
+      startedMs.add(one)
+      return () => void startedMs.delete(one)
+    },
+  }
+}
 
 export type Metrics = ReturnType<typeof createMetrics>

@@ -1,5 +1,6 @@
 import { missingForKafka } from './servers/kafka.ts'
 import { hasKubernetes } from './servers/kubernetes.ts'
+import { hasPrometheus } from './servers/prometheus.ts'
 
 /** Suites that need something which not every machine has. */
 export interface NeedySuites {
@@ -18,6 +19,10 @@ export const needySuites = (): NeedySuites[] => [
   {
     files: ['test/sinks/kafka/real-*.test.ts'],
     missing: missingForKafka() && `what needs Kafka; there is no ${missingForKafka()} on this machine`,
+  },
+  {
+    files: ['test/prometheus/**', 'test/cluster/dashboard.test.ts'],
+    missing: hasPrometheus() ? undefined : 'what needs promtool and prometheus',
   },
 ]
 

@@ -1,5 +1,5 @@
 // Brings a bare machine (Node 20 or newer, npm) to where kubeherald runs: dependencies, Node 24, redis-server, and for
-// the tests kube-apiserver, etcd, Kafka and kcat. Without dependencies of its own. Silent when there is nothing to do.
+// the tests kube-apiserver, etcd, Kafka, kcat and Prometheus. Without dependencies of its own. Silent when there is nothing to do.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { fetchKafka, hasKafka } from './kafka.mjs'
 import { buildKubernetes, hasKubernetes } from './kubernetes.mjs'
 import { exitCodeOf, runProgram } from './program.mjs'
+import { preparePrometheus } from './prometheus.mjs'
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const NODE = join(ROOT, 'node_modules', 'node', 'bin', 'node')
@@ -23,6 +24,7 @@ export async function setUp({ tests = false } = {}) {
     await installRedis()
     if (tests) await prepareKubernetes()
     if (tests) await prepareKafka()
+    if (tests) await preparePrometheus({ say, fate: fate() })
   } catch (error) {
     if (!(error instanceof SetupError)) throw error
     say(error.message)

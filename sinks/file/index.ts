@@ -39,7 +39,7 @@ export function openFile(config: FileConfig, { log, metrics, clock }: SinkContex
   const { path, fsync } = config
   const file = new LogFile(path)
   const full = keepFullFiles({ ...config, log })
-  const begunFiles = metrics.counter('rotations_total', 'Files that were full and moved away')
+  const begunFiles = metrics.counter('rotations_total', 'Files that were full and moved away.')
   const one = createSlots(1)
   const closing = new AbortController()
   // What was written after its call had ended: it comes again, and is there already.

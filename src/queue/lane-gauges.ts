@@ -1,36 +1,58 @@
 import type { Redis } from 'ioredis'
 import type { Metrics } from '../metrics.ts'
+import { readReports } from './instances.ts'
 import type { Keys } from './keys.ts'
 import { oldestInLane, readLedger, sinkOf } from './ledger.ts'
 
 const SAMPLE_MS = 2_000
+const INSTANCES_MS = 5_000
 const LEDGER_MS = 15_000
 
-/** Keeps the gauges of waiting deliveries, dead letters and the ledger; gives how many deliveries wait when it is closed. */
-export function watchLanes(parts: { redis: Redis; keys: Keys; metrics: Metrics; clock: { now(): number } }): {
+export interface LaneGauges {
+  redis: Redis
+  keys: Keys
+  metrics: Metrics
+  clock: { now(): number }
+  /** The sinks of the configuration; others are told as long as something waits there. */
+  configured(): readonly string[]
+}
+
+interface Waiting {
+  pending: number
+  lanes: number
+  oldestMs: number
+}
+
+const NOTHING: Waiting = { pending: 0, lanes: 0, oldestMs: Number.POSITIVE_INFINITY }
+
+/**
+ * Keeps the gauges of waiting deliveries, dead letters, the ledger and the processes; gives how many deliveries wait when
+ * it is closed.
+ */
+export function watchLanes({ redis, keys, metrics, clock, configured }: LaneGauges): {
   close(): Promise<number>
 } {
-  const { redis, keys, metrics, clock } = parts
   let last = 0
 
   async function sample(): Promise<number> {
-    const lanes = await redis.hgetall(keys.pending)
-    const sums = new Map<string, { pending: number; oldestMs: number }>()
-    for (const [lane, count] of Object.entries(lanes)) {
+    const sums = new Map(configured().map((sink): [string, Waiting] => [sink, NOTHING]))
+    for (const [lane, count] of Object.entries(await redis.hgetall(keys.pending))) {
       const pending = Number(count)
-      const oldestMs = pending > 0 ? await oldestInLane(redis, keys, lane) : undefined
-      const sum = sums.get(sinkOf(lane)) ?? { pending: 0, oldestMs: Number.POSITIVE_INFINITY }
+      if (pending <= 0) continue
+      const oldestMs = (await oldestInLane(redis, keys, lane)) ?? Number.POSITIVE_INFINITY
+      const sum = sums.get(sinkOf(lane)) ?? NOTHING
       sums.set(sinkOf(lane), {
         pending: sum.pending + pending,
-        oldestMs: Math.min(sum.oldestMs, oldestMs ?? sum.oldestMs),
+        lanes: sum.lanes + 1,
+        oldestMs: Math.min(sum.oldestMs, oldestMs),
       })
     }
-    for (const [sink, { pending, oldestMs }] of sums) {
+    for (const gauge of [metrics.pending, metrics.pendingLanes, metrics.oldestPending]) gauge.reset()
+    for (const [sink, { pending, lanes, oldestMs }] of sums) {
       metrics.pending.set({ sink }, pending)
-      metrics.oldestPending.set(
-        { sink },
-        Number.isFinite(oldestMs) ? Math.max(0, clock.now() - oldestMs) / 1_000 : 0,
-      )
+      metrics.pendingLanes.set({ sink }, lanes)
+      const ageMs = Number.isFinite(oldestMs) ? Math.max(0, clock.now() - oldestMs) : 0
+      metrics.oldestPending.set({ sink }, ageMs / 1_000)
     }
     last = [...sums.values()].reduce((sum, { pending }) => sum + pending, 0)
     return last
@@ -39,8 +61,16 @@ export function watchLanes(parts: { redis: Redis; keys: Keys; metrics: Metrics; 
   async function sampleLedger(): Promise<void> {
     const { sinks, balanced } = await readLedger(redis, keys, { verify: false })
     metrics.ledgerBalanced.set(balanced ? 1 : 0)
+    metrics.deadLetters.reset()
+    for (const sink of configured()) metrics.deadLetters.set({ sink }, 0)
     for (const [sink, { dead, discarded }] of Object.entries(sinks))
-      metrics.deadLetters.set({ sink }, dead - discarded)
+      if (dead > discarded) metrics.deadLetters.set({ sink }, dead - discarded)
+  }
+
+  async function sampleInstances(): Promise<void> {
+    const reports = await readReports(redis, keys)
+    for (const role of ['all', 'watch', 'deliver'] as const)
+      metrics.instances.set({ role }, reports.filter((it) => it.role === role).length)
   }
 
   // Redis being away is told by its own gauge.
@@ -49,7 +79,7 @@ export function watchLanes(parts: { redis: Redis; keys: Keys; metrics: Metrics; 
     tick()
     return setInterval(tick, everyMs)
   }
-  const timers = [keep(sample, SAMPLE_MS), keep(sampleLedger, LEDGER_MS)]
+  const timers = [keep(sample, SAMPLE_MS), keep(sampleInstances, INSTANCES_MS), keep(sampleLedger, LEDGER_MS)]
   return {
     async close() {
       for (const timer of timers) clearInterval(timer)

@@ -177,8 +177,12 @@ async function deliverBatch(
     const message = parts.render(delivery, tries)
     return trace ? trace.traced(place, message) : message
   })
+  const startedMs = performance.now()
   const outcomes = await callSink(outlet.sink, messages, parts, signal)
   trace?.answered(outcomes)
+  const sink = outlet.name
+  parts.metrics.batchSeconds.observe({ sink }, (performance.now() - startedMs) / 1_000)
+  parts.metrics.batchDeliveries.observe({ sink }, batch.length)
   const alone = batch.length === 1
   const lane: LaneState = {
     nowMs,

@@ -71,8 +71,9 @@ interface Written {
 export async function transact(parts: StoreParts, commit: Commit, signal: AbortSignal): Promise<void> {
   const { line, metrics, clock, onEnqueued } = parts
   const startedMs = clock.now()
+  const ended = metrics.commitWaits.begin()
   let written: Written | undefined
-  await line.commit(async (redis) => {
+  const done = line.commit(async (redis) => {
     for (;;) {
       const [current, ...replies] = await readUnderWatch(redis, commit)
       if (written && current === commit.next) return void (await redis.unwatch())
@@ -86,11 +87,14 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
       if (await write(parts, commit, written, redis)) return
     }
   }, signal)
+  await done.finally(ended)
   metrics.commitSeconds.observe((clock.now() - startedMs) / 1_000)
   if (!written) return
   const { plan, decision, lanes } = written
   count(metrics, commit.source.title, plan, decision, lanes)
   decision.trace?.committed()
+  const [oldest] = plan.transitions
+  if (oldest) metrics.enqueueSeconds.observe(Math.max(0, clock.now() - oldest.observedAtMs) / 1_000)
   if (lanes.size > 0) onEnqueued([...lanes.keys()])
 }
 

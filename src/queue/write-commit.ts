@@ -66,5 +66,12 @@ export function count(
   metrics.unmatched.inc({ watch }, decision.unmatched)
   metrics.dropped.inc({ watch }, decision.dropped)
   metrics.matched.inc({ watch }, decision.matched)
-  for (const { sink, count } of lanes.values()) metrics.enqueued.inc({ sink }, count)
+  metrics.commitChanges.observe(plan.transitions.length)
+  for (const { sink, count, entries } of lanes.values()) {
+    metrics.enqueued.inc({ sink }, count)
+    metrics.enqueuedBytes.inc(
+      { sink },
+      entries.reduce((sum, { payload }) => sum + payload.length, 0),
+    )
+  }
 }

@@ -14,6 +14,8 @@ export interface MatchResult {
 export interface CompileOptions {
   /** A rule that fails at run time does not match; the others go on. */
   onError(rule: string, error: unknown): void
+  /** The conditions of a rule hold. */
+  onMatch?(rule: string): void
 }
 
 interface CompiledRule extends Conditions {
@@ -30,7 +32,7 @@ const UNMATCHED: MatchResult = { sends: [], dropped: false }
  */
 export function compileRules(
   rules: readonly Rule[],
-  { onError }: CompileOptions,
+  { onError, onMatch }: CompileOptions,
 ): (event: ClusterEvent) => MatchResult {
   const compiled = rules.map(compileRule)
   const index = new WeakMap<Resource, readonly CompiledRule[]>()
@@ -58,6 +60,7 @@ export function compileRules(
     let sends: { sink: string; rule: string }[] | undefined
     for (const rule of rulesFor(event.resource)) {
       if (!matches(rule, event)) continue
+      onMatch?.(rule.name)
       if (rule.drop) return { sends: sends ?? [], dropped: sends === undefined }
       sends = addSends(sends ?? [], rule)
     }

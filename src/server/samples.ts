@@ -3,6 +3,16 @@ import { NOTES, REASONS } from '../sink/outcome.ts'
 import type { WatchStatus } from '../status.ts'
 import { isReady, type Vitals } from './health.ts'
 
+const PHASES: readonly WatchStatus['phase'][] = [
+  'resolving',
+  'waiting-for-kind',
+  'listing',
+  'watching',
+  'reconnecting',
+  'failing',
+  'standby',
+  'stopped',
+]
 const RELIST_CAUSES = ['expired', 'regression', 'quick-end', 'unreadable']
 const RECONNECT_CAUSES = ['end', 'network', 'expired', 'unreadable', 'fenced', 'position-lost']
 
@@ -15,15 +25,23 @@ export function startAtZero(
   metrics: Metrics,
   { sinks, rules }: { sinks: readonly Named[]; rules: readonly Named[] },
 ): void {
-  for (const { name: rule } of rules) metrics.ruleErrors.inc({ rule }, 0)
+  for (const { name: rule } of rules) {
+    metrics.ruleErrors.inc({ rule }, 0)
+    metrics.ruleMatches.inc(rule, 0)
+  }
   for (const { name: sink } of sinks) {
     metrics.enqueued.inc({ sink }, 0)
+    metrics.enqueuedBytes.inc({ sink }, 0)
     metrics.delivered.inc({ sink }, 0)
     metrics.latency.zero({ sink })
+    metrics.batchSeconds.zero({ sink })
+    metrics.batchDeliveries.zero({ sink })
     metrics.pending.set({ sink }, 0)
+    metrics.pendingLanes.set({ sink }, 0)
     metrics.oldestPending.set({ sink }, 0)
     metrics.deadLetters.set({ sink }, 0)
     metrics.ambiguous.inc({ sink }, 0)
+    metrics.sinkMetricsRefused.inc({ sink }, 0)
     for (const note of NOTES) metrics.noted.inc({ sink, note }, 0)
     for (const reason of REASONS) {
       metrics.retried.inc({ sink, reason }, 0)
@@ -35,14 +53,19 @@ export function startAtZero(
 /** What is known of watches and sinks at the moment that somebody asks. */
 export function sampleVitals(metrics: Metrics, { watches, sinks }: Vitals): void {
   // Watches come and go: a kind that is resolved gets the title of its source.
-  metrics.watchReady.reset()
+  for (const gauge of [metrics.watchReady, metrics.watchPhase, metrics.lastContact]) gauge.reset()
   for (const status of watches) {
-    metrics.watchReady.set({ watch: status.title }, isReady(status) ? 1 : 0)
-    if (hasSource(status)) startWatchAtZero(metrics, status.title)
+    const { title: watch, phase: current, lastContactMs } = status
+    metrics.watchReady.set({ watch }, isReady(status) ? 1 : 0)
+    for (const phase of PHASES) metrics.watchPhase.set({ watch, phase }, phase === current ? 1 : 0)
+    if (lastContactMs > 0) metrics.lastContact.set({ watch }, lastContactMs / 1_000)
+    if (hasSource(status)) startWatchAtZero(metrics, watch)
   }
-  for (const { sink, healthy, failingTargets } of sinks) {
+  for (const { sink, healthy, failingTargets, aside, lastDeliveredMs = 0 } of sinks) {
     metrics.sinkHealthy.set({ sink }, healthy ? 1 : 0)
     metrics.failingTargets.set({ sink }, failingTargets)
+    metrics.aside.set({ sink }, aside)
+    metrics.lastDelivery.set({ sink }, lastDeliveredMs / 1_000)
   }
 }
 

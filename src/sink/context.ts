@@ -21,7 +21,8 @@ export interface Logger {
 
 /**
  * Metrics of a sink's own. Names are snake_case without prefix: `digests_total` of a slack sink becomes
- * `kubeherald_slack_digests_total{sink="oncall"}`. Asking for the same name again gives the same metric.
+ * `kubeherald_slack_digests_total{sink="oncall"}`. Asking for the same name again gives the same metric. A type has at most 50;
+ * what is delivered must not be part of a name.
  */
 export interface SinkMetrics {
   counter(name: string, help: string): (n?: number) => void

@@ -1,6 +1,7 @@
 import { FencedError, PositionLostError } from '../change.ts'
 import type { WatchStatus } from '../status.ts'
 import { ApiFault, isExpired } from './api-fault.ts'
+import { codeLabel } from './counted-client.ts'
 import { UnreadableFrame } from './stream.ts'
 import { backoffMs, type Timing } from './timing.ts'
 
@@ -91,7 +92,7 @@ function afterAnswer(
       relist: 'expired',
     }
   }
-  const cause = String(status.code)
+  const cause = codeLabel(status.code)
   switch (status.code) {
     case 401: {
       const delayMs = history.refreshed ? again.delayMs : 0

@@ -25,7 +25,7 @@ export async function startStoreBed(options: { decide?: Decide; source?: Source;
   const reader = openRedis(server.url, 'work', silentLog)
   stack.defer(() => reader.disconnect())
 
-  const newStore = (old = options.old) => {
+  const newStore = (old = options.old, metrics = createMetrics()) => {
     const redis = openRedis(`redis://127.0.0.1:${proxy.port}`, 'commit', silentLog)
     stack.defer(() => redis.disconnect())
     const line = createCommitLine({
@@ -41,7 +41,7 @@ export async function startStoreBed(options: { decide?: Decide; source?: Source;
       laneOf: () => 'hook/0',
       onEnqueued: (lanes) => void woken.push(...lanes),
       ...(old && { old }),
-      metrics: createMetrics(),
+      metrics,
       clock: Date,
     })
     return { ...store, trouble: line.trouble }

@@ -31,6 +31,19 @@ test('every matching rule sends, and the first that names a sink wins it', () =>
   })
 })
 
+test('each rule whose conditions hold is told, until one drops', () => {
+  const held: string[] = []
+  const rules = [
+    rule('a', ['one']),
+    rule('nodes', ['one'], { kind: 'Node' }),
+    rule('b', ['one']),
+    drop('noise'),
+    rule('c', ['two']),
+  ]
+  compileRules(rules, { onError: fail, onMatch: (name) => held.push(name) })(clusterEvent())
+  expect(held).toEqual(['a', 'b', 'noise'])
+})
+
 test('drop ends, and keeps what rules above have sent', () => {
   const below = rule('below', ['two'])
   expect(compileRules([drop('noise'), below], { onError: fail })(clusterEvent())).toEqual({

@@ -6,7 +6,7 @@ import { builtInSinks } from '../../sinks/index.ts'
 import { createMetrics } from '../../src/metrics.ts'
 import { createSinkMetrics } from '../../src/sink-set/metrics.ts'
 import { contextOf, optionsOf } from '../sinks/bed.ts'
-import { PAGES, textOf, yamlIn } from './documentation.ts'
+import { PAGES, textOf } from './documentation.ts'
 
 const PAGE = 'docs/metrics.md'
 const { registry } = createMetrics()
@@ -75,21 +75,4 @@ test.each(PAGES)('%s names no metric that there is not', (page) => {
   const known = [...REGISTERED, ...OF_SINKS].map(({ name }) => name)
   const unknown = named.filter((name) => !known.includes(name.replace(/_(bucket|count|sum)$/, '')))
   expect(unknown).toEqual([])
-})
-
-interface Alerts {
-  groups: { name: string; rules: { alert: string; expr: string; for?: string; annotations: object }[] }[]
-}
-
-test('the alerts are a file of Prometheus rules', () => {
-  const [alerts] = yamlIn(PAGE).map(({ document }) => document.toJS() as Alerts)
-  const rules = alerts?.groups.flatMap((group) => group.rules) ?? []
-  expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length)
-  expect(rules.length).toBeGreaterThanOrEqual(6)
-  for (const { alert, expr, for: duration = '0s', annotations } of rules) {
-    expect(alert).toMatch(/^Kubeherald[A-Z]\w+$/)
-    expect(expr).toMatch(/(==|>) \d/)
-    expect(duration).toMatch(/^\d+[smh]$/)
-    expect(annotations).toHaveProperty('summary')
-  }
 })

@@ -1,0 +1,50 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { promtool } from '../servers/prometheus.ts'
+
+const FOLDER = fileURLToPath(new URL('../../deploy/prometheus', import.meta.url))
+
+test('promtool finds nothing wrong with the alerts', () => {
+  const { code, output } = promtool([
+    'check',
+    'rules',
+    '--lint=all',
+    '--lint-fatal',
+    join(FOLDER, 'alerts.yaml'),
+  ])
+  expect(output).toContain('SUCCESS')
+  expect(code).toBe(0)
+})
+
+test('each alert fires when it should, and not a minute sooner', () => {
+  const { code, output } = promtool(['test', 'rules', join(FOLDER, 'alerts.test.yaml')])
+  expect(output).toContain('SUCCESS')
+  expect(code).toBe(0)
+})
+
+test.each([
+  ['sooner', /for: 10m/, 'for: 9m'],
+  [
+    'for a replica that stands by',
+    /min by (\(.*\)) \(kubeherald_watch_phase/,
+    'max by $1 (kubeherald_watch_phase',
+  ],
+])('the unit tests notice an alert that fires %s', (_, pattern, instead) => {
+  const dir = mkdtempSync(join(tmpdir(), 'kubeherald-alerts-'))
+  try {
+    cpSync(FOLDER, dir, { recursive: true })
+    const text = readFileSync(join(dir, 'alerts.yaml'), 'utf8')
+    const changed = text.replace(pattern, instead)
+    expect(changed).not.toBe(text)
+    writeFileSync(join(dir, 'alerts.yaml'), changed)
+    expect(promtool(['test', 'rules', join(dir, 'alerts.test.yaml')])).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('FAILED'),
+    })
+  } finally {
+    rmSync(dir, { recursive: true, force: true })
+  }
+})
