@@ -42,8 +42,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end }}
 
 {{- define "kubeherald.image" -}}
-{{- $tag := default .default .image.tag | toString }}
-{{- if .image.digest }}{{ printf "%s@%s" .image.repository .image.digest }}{{ else }}{{ printf "%s:%s" .image.repository $tag }}{{ end }}
+{{- printf "%s:%s" .image.repository (default .default .image.tag | toString) }}
+{{- with .image.digest }}@{{ . }}{{ end }}
 {{- end }}
 
 {{/* The Deployments: name, role and what each has of its own. */}}
