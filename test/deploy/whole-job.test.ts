@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -188,6 +188,9 @@ test('the overlay namespaced: nothing but its own namespace', async () => {
   await stopAll(pods)
 }, 120_000)
 
+/** Does this version take up a changed configuration while it runs? */
+const RELOADS = existsSync(join(ROOT, 'src/reload'))
+
 const SECRET = '/api/v1/namespaces/kubeherald/secrets/herald-kubeherald-redis'
 const DEPLOYMENT = '/apis/apps/v1/namespaces/kubeherald/deployments/herald-kubeherald'
 const CONFIG = '/api/v1/namespaces/kubeherald/configmaps/herald-kubeherald'
@@ -244,6 +247,8 @@ test('Helm installs, tests, upgrades and removes it; what waits in Redis outlive
   expect((await get(SECRET)).data.password).toBe(password)
   // No pod is replaced for another configuration: it is taken up by those that run.
   expect((await get(DEPLOYMENT)).spec.template).toEqual(templateBefore)
+  await pods[1]?.refresh()
+  if (RELOADS) await arrives('after-the-upgrade', pods)
   for (const pod of [...pods].reverse()) expect(await pod.stop()).toEqual({ killed: false })
 
   expect(await helm('uninstall')).toContain('Secret')
