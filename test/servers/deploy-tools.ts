@@ -14,8 +14,8 @@ const DEFINITIONS = [
   'monitoring.coreos.com_servicemonitors.yaml',
 ]
 
-/** The folder that the set-up fills, as deploy/local/deploy-tools.mjs names it. */
-function folder(): string {
+/** Where they lie: the folder that the set-up fills, as deploy/local/deploy-tools.mjs names it. */
+export function deployToolsFolder(): string {
   const hash = createHash('sha256')
   for (const file of ['go.mod', 'crds/go.mod']) hash.update(readFileSync(join(MODULE, file)))
   const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache')
@@ -23,12 +23,12 @@ function folder(): string {
 }
 
 export function hasDeployTools(): boolean {
-  return [...TOOLS, ...DEFINITIONS].every((name) => existsSync(join(folder(), name)))
+  return [...TOOLS, ...DEFINITIONS].every((name) => existsSync(join(deployToolsFolder(), name)))
 }
 
 /** The custom resource definitions of other projects, as these publish them. */
 export function foreignDefinitions(): string[] {
-  return DEFINITIONS.map((name) => readFileSync(join(folder(), name), 'utf8'))
+  return DEFINITIONS.map((name) => readFileSync(join(deployToolsFolder(), name), 'utf8'))
 }
 
 export interface Ended {
@@ -46,7 +46,7 @@ export async function runTool(
   const home = mkdtempSync(join(tmpdir(), 'kubeherald-tool-'))
   try {
     const env = { PATH: process.env['PATH'], HOME: home }
-    const child = spawn(join(folder(), tool), args, { env, stdio: 'pipe' })
+    const child = spawn(join(deployToolsFolder(), tool), args, { env, stdio: 'pipe' })
     let stdout = ''
     let stderr = ''
     child.stdout.on('data', (chunk) => {
