@@ -1,4 +1,4 @@
-import { missingForPods } from './deploy/pod.ts'
+import { missingForPods } from './deploy/missing-for-pods.ts'
 import { hasDeployTools } from './servers/deploy-tools.ts'
 import { missingForKafka } from './servers/kafka.ts'
 import { hasKubernetes } from './servers/kubernetes.ts'

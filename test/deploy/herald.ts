@@ -1,13 +1,15 @@
-import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parse, stringify } from 'yaml'
 import { ConfigFile } from '../../src/config/schema.ts'
 import { freePort } from '../servers/ports.ts'
+import { startProgram } from '../servers/process.ts'
 import { type Receiver, startReceiver } from '../servers/receiver.ts'
+import { waitFor } from '../wait-for.ts'
 import { type ApplyBed, startApplyBed } from './apply.ts'
-import { type Image, type RunningPod, startPod } from './pod.ts'
+import { type RunningPod, startPod } from './pod.ts'
+import type { Image } from './pod-root.ts'
 import { type Manifest, ROOT } from './render.ts'
 import { type PodManifest, podsOf } from './workload.ts'
 
@@ -29,9 +31,11 @@ export async function startPodBed(): Promise<PodBed> {
   const stack = new AsyncDisposableStack()
   const bundle = mkdtempSync(join(tmpdir(), 'kubeherald-bundle-'))
   stack.defer(() => rmSync(bundle, { recursive: true, force: true }))
-  const image = heraldImage(join(bundle, 'app'))
+  const building = heraldImage(join(bundle, 'app'))
+  building.catch(() => {})
   const bed = stack.use(await startApplyBed())
   const hook = stack.use(await startReceiver())
+  const image = await building
   const { kubernetes } = bed
   let redisPort = 0
   let redisUrl: string | undefined
@@ -94,12 +98,10 @@ export async function startPodBed(): Promise<PodBed> {
 }
 
 /** The files and the entry point of the image, with this machine's Node. */
-function heraldImage(app: string): Image {
-  const { status, stderr } = spawnSync(process.execPath, ['deploy/build/bundle.mjs', app], {
-    cwd: ROOT,
-    encoding: 'utf8',
-  })
-  if (status !== 0) throw new Error(`what ships cannot be built: ${stderr}`)
+async function heraldImage(app: string): Promise<Image> {
+  const build = startProgram(process.execPath, ['deploy/build/bundle.mjs', app], { cwd: ROOT })
+  await waitFor(build.ended, { timeoutMs: 110_000, what: 'what ships to be built' })
+  if (build.exitCode() !== 0) throw new Error(`what ships cannot be built: ${build.output()}`)
   return {
     files: { '/app/': app, '/nodejs/bin/node': process.execPath },
     entrypoint: ['/nodejs/bin/node', '--max-semi-space-size=4', '/app/main.js'],

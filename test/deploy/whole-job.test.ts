@@ -32,6 +32,13 @@ async function arrives(name: string, pods: readonly RunningPod[]): Promise<void>
   await waitFor(() => bed.told(name), { timeoutMs: 40_000, what: () => `the change ${name}\n${said()}` })
 }
 
+/** Until one of them has a position: what happens before that is not told. */
+async function watched(pods: readonly RunningPod[]): Promise<void> {
+  await waitFor(() => pods.some((pod) => pod.output().includes('"watching"')), {
+    what: 'one of them to watch',
+  })
+}
+
 function secret(namespace: string, name: string, data: Record<string, string>): Manifest {
   return { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace }, stringData: data }
 }
@@ -102,6 +109,7 @@ test('the chart with three replicas: a change arrives once, and goes on arriving
   }
   const pods = await bed.start(await renderChart(values, 'three'), { redisUrl: redis.url })
   expect(pods.length).toBe(3)
+  await watched(pods)
   await arrives('all-three', pods)
   expect(bed.hook.requests.filter(({ body }) => body.includes('"all-three"')).length).toBe(1)
   await stopAll(pods.slice(0, 1))
@@ -165,6 +173,7 @@ test('the overlay ha: three pods and a Redis elsewhere', async () => {
   await bed.apply([secret('kubeherald', 'kubeherald', { key: 'k', 'redis-url': redis.url })])
   const pods = await bed.start(await ownOverlay('ha', toHook))
   expect(pods.length).toBe(3)
+  await watched(pods)
   await arrives('overlay-ha', pods)
   await stopAll(pods)
 }, 120_000)
