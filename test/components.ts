@@ -1,3 +1,5 @@
+import { missingForPods } from './deploy/missing-for-pods.ts'
+import { hasDeployTools } from './servers/deploy-tools.ts'
 import { missingForKafka } from './servers/kafka.ts'
 import { hasKubernetes } from './servers/kubernetes.ts'
 import { hasPrometheus } from './servers/prometheus.ts'
@@ -15,6 +17,18 @@ export const needySuites = (): NeedySuites[] => [
     missing: hasKubernetes()
       ? undefined
       : 'what needs kube-apiserver and etcd; they are built when Go is installed',
+  },
+  {
+    files: ['test/deploy/**'],
+    missing:
+      hasDeployTools() && hasKubernetes()
+        ? undefined
+        : 'what needs Helm, kustomize and kube-apiserver; they are built when Go is installed',
+  },
+  {
+    files: ['test/deploy/whole-job.test.ts'],
+    missing:
+      missingForPods() && `what starts processes as pods; there is no ${missingForPods()} on this machine`,
   },
   {
     files: ['test/sinks/kafka/real-*.test.ts'],

@@ -3,7 +3,7 @@ import { existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { cacheFolder, fillFolder, telling } from './cache.mjs'
-import { runProgram } from './program.mjs'
+import { go } from './go.mjs'
 
 const VERSION = 'v1.36.3'
 const MODULE = fileURLToPath(new URL('../../test/servers/kubernetes', import.meta.url))
@@ -35,28 +35,9 @@ async function build(name, path) {
   const flags = `-s -w -X ${version}.gitVersion=${VERSION} -X ${version}.gitMajor=${major} -X ${version}.gitMinor=${minor}`
   const half = join(FOLDER, `.${name}.${process.pid}`)
   try {
-    await go(['build', '-trimpath', '-ldflags', flags, '-o', half, path])
+    await go(MODULE, ['build', '-trimpath', '-ldflags', flags, '-o', half, path])
     renameSync(half, join(FOLDER, name))
   } finally {
     rmSync(half, { force: true })
   }
-}
-
-async function go(args) {
-  const env = { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' }
-  const options = { cwd: MODULE, env, stdio: ['ignore', 'ignore', 'pipe'] }
-  let errors = ''
-  const { code } = await runProgram('go', args, options, (child) => {
-    child.stderr.on('data', (chunk) => {
-      errors = (errors + chunk).slice(-2_000)
-    })
-  })
-  if (code === 0) return
-  const last = errors
-    .trim()
-    .split('\n')
-    .filter((line) => !line.startsWith('go: downloading'))
-    .slice(-3)
-    .join(' | ')
-  throw new Error(`go build failed: ${last || 'is the Go module proxy reachable?'}`)
 }

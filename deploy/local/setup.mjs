@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { buildDeployTools, hasDeployTools } from './deploy-tools.mjs'
 import { fetchKafka, hasKafka } from './kafka.mjs'
 import { buildKubernetes, hasKubernetes } from './kubernetes.mjs'
 import { exitCodeOf, runProgram } from './program.mjs'
@@ -23,6 +24,7 @@ export async function setUp({ tests = false } = {}) {
     await installDependencies()
     await installRedis()
     if (tests) await prepareKubernetes()
+    if (tests) await prepareDeployTools()
     if (tests) await prepareKafka()
     if (tests) await preparePrometheus({ say, fate: fate() })
   } catch (error) {
@@ -84,6 +86,19 @@ async function prepareKubernetes() {
     return
   }
   await buildKubernetes(say).catch((error) => {
+    throw new SetupError(error.message)
+  })
+}
+
+async function prepareDeployTools() {
+  if (hasDeployTools()) return
+  if (!findProgram('go')) {
+    say(
+      `Helm and kustomize are not there and cannot be built: there is no Go. Suites that need them ${fate()}`,
+    )
+    return
+  }
+  await buildDeployTools(say).catch((error) => {
     throw new SetupError(error.message)
   })
 }

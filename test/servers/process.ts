@@ -8,6 +8,8 @@ export interface Program {
   output(): string
   /** True once it has ended. */
   ended(): boolean
+  /** After its end; null when a signal ended it. */
+  exitCode(): number | null
   /** Sends a signal and waits for its end. */
   end(signal: NodeJS.Signals): Promise<void>
 }
@@ -28,6 +30,7 @@ export function startProgram(command: string, args: readonly string[], options: 
     pid: child.pid ?? -1,
     output: () => output,
     ended,
+    exitCode: () => child.exitCode,
     async end(signal) {
       if (ended()) return
       const gone = once(child, 'exit')

@@ -1,0 +1,67 @@
+{{- define "kubeherald.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{/* Short enough for what is put behind it. */}}
+{{- define "kubeherald.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" }}
+{{- else }}
+{{- $name := include "kubeherald.name" . }}
+{{- ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) | trunc 50 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "kubeherald.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "kubeherald.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "kubeherald.labels" -}}
+{{ include "kubeherald.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: kubeherald
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* The account of pods that watch. */}}
+{{- define "kubeherald.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "kubeherald.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- default "default" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{- define "kubeherald.configMapName" -}}
+{{- default (include "kubeherald.fullname" .) .Values.existingConfigMap }}
+{{- end }}
+
+{{- define "kubeherald.image" -}}
+{{- printf "%s:%s" .image.repository (default .default .image.tag | toString) }}
+{{- with .image.digest }}@{{ . }}{{ end }}
+{{- end }}
+
+{{/* The Deployments: name, role and what each has of its own. */}}
+{{- define "kubeherald.deployments" -}}
+{{- $name := include "kubeherald.fullname" . }}
+{{- if eq .Values.mode "split" }}
+- { name: {{ $name }}-watch, role: watch, replicas: {{ .Values.watch.replicas }} }
+- { name: {{ $name }}-deliver, role: deliver, replicas: {{ .Values.deliver.replicas }} }
+{{- else }}
+- { name: {{ $name }}, role: all, replicas: {{ .Values.replicas }} }
+{{- end }}
+{{- end }}
+
+{{/* The account of pods that only deliver: it has no rights at all. */}}
+{{- define "kubeherald.deliverAccountName" -}}
+{{- ternary (printf "%s-deliver" (include "kubeherald.fullname" .)) "default" .Values.serviceAccount.create }}
+{{- end }}
+
+{{- define "kubeherald.redisSecretName" -}}
+{{- default (printf "%s-redis" (include "kubeherald.fullname" .)) .Values.redis.bundled.existingSecret }}
+{{- end }}

@@ -1,0 +1,1 @@
+REDISCLI_AUTH="$(cat /run/secrets/redis/password)" redis-cli -e ping

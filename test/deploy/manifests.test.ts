@@ -1,0 +1,58 @@
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type ApplyBed, startApplyBed } from './apply.ts'
+import { find, type Manifest, parse, ROOT, renderChart, renderOverlay } from './render.ts'
+import { VALUES } from './values.ts'
+import { podsOf } from './workload.ts'
+
+let bed: ApplyBed
+let count = 0
+beforeAll(async () => {
+  bed = await startApplyBed()
+})
+afterAll(() => bed?.[Symbol.asyncDispose]())
+
+async function createPods(manifests: readonly Manifest[], namespace: string): Promise<any[]> {
+  const path = `/api/v1/namespaces/${namespace}/pods?fieldValidation=Strict`
+  return Promise.all(podsOf(manifests).map((pod) => bed.kubernetes.request('POST', path, pod)))
+}
+
+describe.each(Object.entries(VALUES))('the chart with %s', (_, values) => {
+  test('is taken by the API server as it is, and its pods are restricted', async () => {
+    const namespace = `chart-${count++}`
+    await bed.addNamespace(namespace)
+    for (const name of ['shop', 'mine'])
+      await bed.apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name } }])
+    await bed.apply([{ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'mine', namespace } }])
+    const manifests = await renderChart(values, namespace)
+    await bed.apply(manifests.filter(({ kind }) => kind !== 'Pod'))
+    const pods = await createPods(manifests, namespace)
+    expect(pods.length).toBeGreaterThanOrEqual(3)
+  })
+})
+
+test.each(['single', 'ha', 'namespaced'])(
+  'the overlay %s is taken by the API server as it is, and its pods are restricted',
+  async (overlay) => {
+    const manifests = await renderOverlay(`${ROOT}deploy/kustomize/overlays/${overlay}`)
+    const { namespace = '' } = find(manifests, 'Deployment').metadata
+    await bed.addNamespace(namespace)
+    await bed.apply(manifests)
+    expect((await createPods(manifests, namespace)).length).toBe(overlay === 'ha' ? 3 : 2)
+    await bed.kubernetes.request('DELETE', `/api/v1/namespaces/${namespace}/pods?gracePeriodSeconds=0`)
+  },
+)
+
+test('the examples of scaling are taken by the API server as they are', async () => {
+  const examples = ['hpa', 'keda'].map((name) => readFileSync(`${ROOT}deploy/examples/${name}.yaml`, 'utf8'))
+  await bed.addNamespace('kubeherald')
+  await bed.apply(examples.flatMap(parse))
+})
+
+test('a pod that is not restricted is refused here', async () => {
+  await bed.addNamespace('strict')
+  const [pod] = (await renderChart({ redis: { url: 'redis://r' }, securityContext: null }, 'strict')).filter(
+    ({ kind }) => kind === 'Pod',
+  )
+  await expect(createPods([pod!], 'strict')).rejects.toThrow('violates PodSecurity')
+})

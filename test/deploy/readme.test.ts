@@ -1,0 +1,58 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { parse, stringify } from 'yaml'
+import { deployToolsFolder } from '../servers/deploy-tools.ts'
+import { type ApplyBed, startApplyBed } from './apply.ts'
+import { ROOT } from './render.ts'
+
+const README = readFileSync(join(ROOT, 'deploy/helm/kubeherald/README.md'), 'utf8')
+const SHELL = [...README.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block = '']) => block)
+const [VALUES = ''] = [...README.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, block = '']) => block)
+const HAS_RBAC = existsSync(join(ROOT, 'src/commands/rbac.ts'))
+
+let bed: ApplyBed
+let dir: string
+beforeAll(async () => {
+  bed = await startApplyBed()
+  dir = mkdtempSync(join(tmpdir(), 'kubeherald-readme-'))
+  symlinkSync(join(ROOT, 'deploy'), join(dir, 'deploy'))
+  writeFileSync(join(dir, 'kubeherald'), `#!/bin/sh\nexec ${process.execPath} ${ROOT}src/main.ts "$@"\n`)
+  chmodSync(join(dir, 'kubeherald'), 0o755)
+})
+afterAll(async () => {
+  await bed?.[Symbol.asyncDispose]()
+  rmSync(dir, { recursive: true, force: true })
+})
+
+/** Types commands of the page, in a folder beside `deploy`. */
+function type(commands: string): { status: number | null; output: string } {
+  const PATH = `${dir}:${deployToolsFolder()}:${process.env['PATH']}`
+  const env = { PATH, HOME: dir, KUBECONFIG: bed.kubernetes.kubeconfig }
+  const { status, stdout, stderr } = spawnSync('sh', ['-ec', commands], { cwd: dir, env, encoding: 'utf8' })
+  return { status, output: stdout + stderr }
+}
+
+test('the first commands install it', () => {
+  const [install = '', tested = ''] = SHELL[0]?.split(/\n(?=helm test)/) ?? []
+  expect(type(install)).toMatchObject({ status: 0, output: expect.stringContaining('STATUS: deployed') })
+  // It would wait for pods; another suite lets them run.
+  expect(tested).toBe('helm test kubeherald --namespace kubeherald\n')
+})
+
+test('the values and the commands for rights of one’s own change it', async () => {
+  writeFileSync(join(dir, 'values.yaml'), VALUES)
+  writeFileSync(join(dir, 'kubeherald.yaml'), stringify(parse(VALUES).config))
+  const commands = SHELL[1]?.split('\n') ?? []
+  if (!HAS_RBAC) writeFileSync(join(dir, 'rights.yaml'), '{}')
+  const ran = type(commands.filter((it) => HAS_RBAC || !it.startsWith('kubeherald')).join('\n'))
+  expect(ran).toMatchObject({ status: 0, output: expect.stringContaining('has been upgraded') })
+  if (!HAS_RBAC) return
+  const role: any = await bed.kubernetes.request(
+    'GET',
+    '/apis/rbac.authorization.k8s.io/v1/namespaces/shop/roles/kubeherald-kubeherald',
+  )
+  expect(role.rules).toEqual([{ apiGroups: ['apps'], resources: ['deployments'], verbs: ['list', 'watch'] }])
+})

@@ -1,0 +1,87 @@
+import { expect, test } from 'vitest'
+import { refusal } from './render.ts'
+
+const REDIS = { redis: { url: 'redis://redis:6379' } }
+const CONFIG = {
+  watch: ['Event'],
+  sinks: { screen: { type: 'stdout' } },
+  rules: [{ name: 'all', to: 'screen' }],
+}
+
+test.each<[name: string, values: object, says: string]>([
+  ['a value that there is not', { replica: 2 }, `- at '': additional properties 'replica' not allowed`],
+  [
+    'one that is misspelt further in',
+    { redis: { bundled: { enable: true } } },
+    `- at '/redis/bundled': additional properties 'enable' not allowed`,
+  ],
+  ['a mode that there is not', { mode: 'ha' }, `- at '/mode': value must be one of 'single', 'split'`],
+  ['text for a number', { replicas: '2' }, `- at '/replicas': got string, want integer`],
+  ['a key of kubeherald.yaml that there is not', { config: { ...CONFIG, sink: {} } }, 'sink'],
+  [
+    'a sink without a type',
+    { config: { ...CONFIG, sinks: { a: {} } } },
+    `- at '/config/sinks/a': missing property 'type'`,
+  ],
+  ['a rule without a name', { config: { ...CONFIG, rules: [{ to: 'a' }] } }, `missing property 'name'`],
+  [
+    'a right to write',
+    { rbac: { clusterRules: [{ apiGroups: [''], resources: ['pods'], verbs: ['*'] }] } },
+    'verbs',
+  ],
+  ['a grace shorter than a drain', { terminationGracePeriodSeconds: 5 }, 'minimum: got 5, want 12'],
+  ['a folder of the node', { extraVolumes: [{ name: 'a', hostPath: { path: '/' } }] }, 'extraVolumes'],
+  ['an image with a tag in its name', { image: { repository: 'a/b:1' } }, `'/image/repository'`],
+  ['no Redis', { redis: {} }, 'there is no Redis, in which deliveries wait: set redis.url'],
+  [
+    'two of them',
+    { redis: { ...REDIS.redis, bundled: { enabled: true } } },
+    'redis.bundled.enabled and redis.url name',
+  ],
+  ['half a configuration', { config: { watch: ['Event'] } }, 'config has some of watch, sinks and rules'],
+  ['two configurations', { config: CONFIG, existingConfigMap: 'mine' }, 'leave one of them out'],
+  [
+    'keys of no Secret',
+    { redis: { ...REDIS.redis, passwordKey: 'p' } },
+    'are keys of redis.existingSecret: name it',
+  ],
+  ['a Secret without keys', { redis: { ...REDIS.redis, existingSecret: 'r' } }, 'but none of its keys'],
+  [
+    'a token of Slack in the open',
+    { config: { ...CONFIG, sinks: { a: { type: 'slack', token: 'xoxb-1-2', channel: '#a' } } } },
+    'a secret stands in config or redis.url',
+  ],
+  [
+    'a password in the open',
+    { redis: { url: 'rediss://herald:pass@redis:6379' } },
+    'a secret stands in config',
+  ],
+  ['no port for the probes', { config: { ...CONFIG, server: false } }, 'the probes of the pods need it'],
+  [
+    'two that scale',
+    { mode: 'split', deliver: { autoscaling: { hpa: { enabled: true }, keda: { enabled: true } } } },
+    'would fight each other',
+  ],
+  [
+    'scaling of what is not there',
+    { deliver: { autoscaling: { hpa: { enabled: true } } } },
+    'only mode: split has',
+  ],
+  [
+    'a ServiceMonitor of no Service',
+    { service: { enabled: false }, metrics: { serviceMonitor: { enabled: true } } },
+    'metrics.serviceMonitor needs service.enabled=true',
+  ],
+  [
+    'each pod scraped twice',
+    { metrics: { serviceMonitor: { enabled: true }, podMonitor: { enabled: true } } },
+    'would scrape each pod twice',
+  ],
+  [
+    'a Redis whose memory nobody limits',
+    { redis: { bundled: { enabled: true, resources: { limits: { memory: '1G' } } } } },
+    'redis.bundled.maxmemory is needed',
+  ],
+])('the chart refuses %s, and says why', async (_, values, says) => {
+  expect(await refusal({ ...REDIS, ...values })).toContain(says)
+})
