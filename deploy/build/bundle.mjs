@@ -4,6 +4,7 @@ import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { licencesOf } from './licences.mjs'
 import { builtinsByRequire, loadedLater, withoutSideEffects } from './plugins.mjs'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -47,6 +48,7 @@ const main = readFileSync(`${OUT}/main.js`, 'utf8')
 // Small young generation: buffers that wait for a collection cost more memory than collections cost time.
 writeFileSync(`${OUT}/main.js`, `#!/usr/bin/env -S node --max-semi-space-size=4\n${main}`)
 chmodSync(`${OUT}/main.js`, 0o755)
+writeFileSync(`${OUT}/THIRD_PARTY_LICENSES.txt`, licencesOf(metafile.inputs, ROOT))
 
 const types = spawnSync(
   process.execPath,
