@@ -9,8 +9,8 @@ COPY tsconfig.json LICENSE ./
 COPY deploy/build deploy/build
 COPY sinks sinks
 COPY src src
-RUN node deploy/build/bundle.mjs /out/app \
-    && rm -r /out/app/types /out/app/sink \
+RUN node deploy/build/bundle.mjs /out/app --without-types \
+    && rm -r /out/app/sink \
     && cp package.json LICENSE /out/app/
 # The same source gives the same layer: no time of the build, nothing that depends on who built.
 ARG SOURCE_DATE_EPOCH=0

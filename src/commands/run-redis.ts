@@ -38,9 +38,8 @@ export async function openRunRedis(
   const { config, cluster, demo } = wish
   const { url } = config.redis
   if (url) {
-    const version = await requireRedis(url, cluster, log)
     if (demo) await borrowForDemo(url, stack)
-    return { url, version }
+    return { url, version: await requireRedis(url, cluster, log) }
   }
   const own = stateDir(wish.stateDir, process.env)
   const dir = demo ? join(own, 'demo') : own
