@@ -12,6 +12,8 @@ COPY src src
 RUN node deploy/build/bundle.mjs /out/app --without-types \
     && rm -r /out/app/sink \
     && cp package.json LICENSE /out/app/
+# Over the home of the base's user, to which that user may write: nothing is written here.
+RUN mkdir -p /out/home/nonroot
 # The same source gives the same layer: no time of the build, nothing that depends on who built.
 ARG SOURCE_DATE_EPOCH=0
 RUN chmod -R a-w,a+rX /out && find /out -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +

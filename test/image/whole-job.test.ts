@@ -3,6 +3,9 @@ import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { findings } from '../../deploy/image/scan.ts'
+import { entriesOf } from '../../deploy/image/tar.ts'
+import manifest from '../../package.json' with { type: 'json' }
 import { startDemoCluster } from '../../src/demo/cluster.ts'
 import { startFakeCluster } from '../servers/fake-broker.ts'
 import { freePort } from '../servers/ports.ts'
@@ -42,7 +45,7 @@ function start(...args: string[]) {
 
 test('its files are the bundle, its licences and its manifest, and nobody may write to them', () => {
   const app = join(stage.root, 'app')
-  expect(readdirSync(stage.root)).toEqual(['app'])
+  expect(readdirSync(stage.root)).toEqual(['app', 'home'])
   const names = readdirSync(app)
   expect(names).toEqual(
     expect.arrayContaining([
@@ -57,6 +60,13 @@ test('its files are the bundle, its licences and its manifest, and nobody may wr
   const other = /^(LICENSE|THIRD_PARTY_LICENSES\.txt|package\.json|[\w-]+\.js(\.LEGAL\.txt)?)$/
   expect(names.filter((name) => !other.test(name))).toEqual([])
   expect(existsSync(join(app, 'node_modules'))).toBe(false)
+})
+
+test('a scan of them finds nothing that should not be there', () => {
+  const tar = spawnSync('tar', ['-C', stage.root, '--owner=0', '--group=0', '-c', '.'], { maxBuffer: 1e9 })
+  const entries = entriesOf(tar.stdout)
+  expect(entries.find(({ path }) => path === 'app/main.js')).toMatchObject({ mode: 0o555, uid: 0 })
+  expect(findings(entries, Object.keys(manifest.devDependencies))).toEqual([])
 })
 
 test('it starts with the flags of the installed command', () => {
