@@ -16,7 +16,7 @@ export const needySuites = (): NeedySuites[] => [
       : 'what needs kube-apiserver and etcd; they are built when Go is installed',
   },
   {
-    files: ['test/sinks/kafka/real-*.test.ts'],
+    files: ['test/sinks/kafka/real-*.test.ts', 'test/image/real-kafka.test.ts'],
     missing: missingForKafka() && `what needs Kafka; there is no ${missingForKafka()} on this machine`,
   },
 ]

@@ -7,7 +7,7 @@ import { openDesk } from '../commands/cli.ts'
 import { ROOT } from '../packed.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
-import { readComposeFile } from './compose-file.ts'
+import { readComposeFile, type Service } from './compose-file.ts'
 
 const { text, services } = readComposeFile()
 const PASSWORD = 'f00dcafe'.repeat(6)
@@ -85,7 +85,7 @@ test('the demo shows what a channel would read, in the Redis of the file, and le
     'demo.yaml',
     configOf('demo.yaml', redis.port, secrets).replace('0.0.0.0', '127.0.0.1, port: 0'),
   )
-  const [command, ...flags] = (services['demo']?.command as string[]).slice(0, -1)
+  const [command, ...flags] = ((services['demo'] as Service).command ?? []).slice(0, -1)
   const program = desk.start(command as string, ...flags, file)
   await waitFor(() => /\$ kubectl -n \w+/.test(program.output()), { what: () => program.output() })
   expect(program.output()).toContain('[kubeherald-demo]')
