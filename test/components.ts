@@ -31,7 +31,7 @@ export const needySuites = (): NeedySuites[] => [
       missingForPods() && `what starts processes as pods; there is no ${missingForPods()} on this machine`,
   },
   {
-    files: ['test/sinks/kafka/real-*.test.ts'],
+    files: ['test/sinks/kafka/real-*.test.ts', 'test/image/real-kafka.test.ts'],
     missing: missingForKafka() && `what needs Kafka; there is no ${missingForKafka()} on this machine`,
   },
   {

@@ -1,9 +1,10 @@
-// npm run build: what ships, in dist or in the folder that is named. Tree-shaken and split, so that a process loads only what its configuration needs.
+// npm run build [-- FOLDER --without-types]: what ships, in dist or in the folder that is named. Tree-shaken and split, so that a process loads only what its configuration needs.
 import { spawnSync } from 'node:child_process'
 import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { licencesOf } from './licences.mjs'
 import { builtinsByRequire, loadedLater, withoutSideEffects } from './plugins.mjs'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -47,13 +48,16 @@ const main = readFileSync(`${OUT}/main.js`, 'utf8')
 // Small young generation: buffers that wait for a collection cost more memory than collections cost time.
 writeFileSync(`${OUT}/main.js`, `#!/usr/bin/env -S node --max-semi-space-size=4\n${main}`)
 chmodSync(`${OUT}/main.js`, 0o755)
+writeFileSync(`${OUT}/THIRD_PARTY_LICENSES.txt`, licencesOf(metafile.inputs, ROOT))
 
-const types = spawnSync(
-  process.execPath,
-  ['node_modules/typescript/bin/tsc', '-p', 'deploy/build/tsconfig.json', '--outDir', `${OUT}/types`],
-  { stdio: 'inherit' },
-)
-if (types.status !== 0) process.exit(types.status ?? 1)
+if (!process.argv.includes('--without-types')) {
+  const types = spawnSync(
+    process.execPath,
+    ['node_modules/typescript/bin/tsc', '-p', 'deploy/build/tsconfig.json', '--outDir', `${OUT}/types`],
+    { stdio: 'inherit' },
+  )
+  if (types.status !== 0) process.exit(types.status ?? 1)
+}
 
 const bytes = Object.values(metafile.outputs).reduce((sum, output) => sum + output.bytes, 0)
 console.log(`${OUT}: ${Object.keys(metafile.outputs).length} files, ${(bytes / 1024 / 1024).toFixed(1)} MiB`)

@@ -27,7 +27,7 @@ export function describeStart(begun: Begun): string {
     : `not needed for --role ${options.role}`
   const store = redis.dir
     ? `${redis.version}, private, in ${redis.dir}${demo ? '; deleted at the end' : ' (redis.url in the configuration shares one)'}`
-    : `${redis.version} at ${addressOf(redis.url)}`
+    : `${redis.version} at ${addressOf(redis.url)}${demo ? '; what the demo keeps there is deleted at the end' : ''}`
   const http = `${app.url ? `${app.url}/readyz and /metrics` : 'off'}; "${statusCommand(begun)}" shows more; Ctrl-C stops`
   const lines = [
     `  config   ${configLine(begun)}`,
@@ -52,11 +52,12 @@ function configLine({ file, demo, unused }: Begun): string {
 }
 
 /** The same arguments lead to the same Redis and cluster name. */
-function statusCommand({ demo, options: { config, context, stateDir } }: Begun): string {
+function statusCommand({ demo, options }: Begun): string {
+  const { config, context, stateDir } = options
   const words = [
     invocation(process.env),
     'status',
-    ...(demo ? ['--demo'] : config ? ['--config', config] : []),
+    ...(demo && !options.sharedRedis ? ['--demo'] : config ? ['--config', config] : []),
     ...(context ? ['--context', context] : []),
     ...(stateDir ? ['--state-dir', stateDir] : []),
   ]

@@ -65,6 +65,7 @@ function describeProgram(exit: (code: number) => void): Command {
   withoutPlugins(stateful(program.command('demo')))
     .description('watch a small cluster that lives inside this process, to see what it looks like')
     .option('-c, --config <file>', 'rules to try; default: a starter that prints a selection of events')
+    .option('--shared-redis', 'use redis.url of that file; what is stored there is deleted at the end')
     .option('--log-level <level>', 'trace, debug, info, warn, error or fatal')
     .addHelpText('after', DEMO_HELP)
     .action(async (options) =>
@@ -164,7 +165,8 @@ Examples:
 
 const DEMO_HELP = `
 It has a Redis of its own, deleted at the end, and reads no configuration but the one of -c; of that it leaves
-redis, cluster and kubernetes aside.
+redis, cluster and kubernetes aside. With --shared-redis it keeps what it has in the Redis of -c instead, under the
+cluster name kubeherald-demo: nothing else there is touched.
 `
 
 const DEAD_LETTERS_HELP = `

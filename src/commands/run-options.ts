@@ -9,6 +9,8 @@ export interface RunOptions {
   logLevel?: string
   /** Watch the demo cluster, even if there is a real one. */
   demo?: boolean
+  /** With `demo`: in the Redis of the configuration, under a name of its own. */
+  sharedRedis?: boolean
   /** False with --no-plugins. */
   plugins?: boolean
 }

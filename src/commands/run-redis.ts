@@ -4,6 +4,8 @@ import type { Config } from '../config/schema.ts'
 import type { Logger } from '../log.ts'
 import { addressOf, reachRedis } from '../queue/connection.ts'
 import { startEmbedded } from '../queue/embedded.ts'
+import { forgetCluster } from '../queue/forget.ts'
+import { readReports } from '../queue/instances.ts'
 import { keysOf } from '../queue/keys.ts'
 import { checkRedis } from '../queue/requirements.ts'
 import { stateDir } from '../state-dir.ts'
@@ -24,7 +26,10 @@ export interface RedisWish {
   demo: boolean
 }
 
-/** The Redis of the configuration, or a private one that ends with the stack; a demo's is always its own. */
+/** The cluster name of a demo in a Redis that others use too. */
+export const SHARED_DEMO = 'kubeherald-demo'
+
+/** The Redis of the configuration (a demo's has none unless it is asked to share one), or a private one that ends with the stack. */
 export async function openRunRedis(
   wish: RedisWish,
   log: Logger,
@@ -32,7 +37,10 @@ export async function openRunRedis(
 ): Promise<ChosenRedis> {
   const { config, cluster, demo } = wish
   const { url } = config.redis
-  if (url && !demo) return { url, version: await requireRedis(url, cluster, log) }
+  if (url) {
+    if (demo) await borrowForDemo(url, stack)
+    return { url, version: await requireRedis(url, cluster, log) }
+  }
   const own = stateDir(wish.stateDir, process.env)
   const dir = demo ? join(own, 'demo') : own
   makeStateDirectory(dir)
@@ -43,6 +51,24 @@ export async function openRunRedis(
   writeFileSync(join(dir, 'cluster'), cluster)
   const version = await requireRedis(embedded.url, cluster, log, 'the redis-server of this machine: ')
   return { url: embedded.url, version, dir }
+}
+
+/** A demo begins with nothing and leaves nothing, under a name that is nobody else's. */
+async function borrowForDemo(url: string, stack: AsyncDisposableStack): Promise<void> {
+  const keys = keysOf(SHARED_DEMO)
+  const redis = await reachRedis(url)
+  try {
+    const [other] = await readReports(redis, keys)
+    const address = addressOf(url)
+    if (other) throw new Error(`another demo (pid ${other.pid} on ${other.host}) uses Redis at ${address}`)
+    await forgetCluster(redis, keys)
+  } finally {
+    redis.disconnect()
+  }
+  stack.defer(async () => {
+    const again = await reachRedis(url).catch(() => undefined) // gone: the next demo deletes it
+    if (again) await forgetCluster(again, keys).finally(() => again.disconnect())
+  })
 }
 
 /** Refuses a Redis that would lose what it is given. Gives its version. */

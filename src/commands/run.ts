@@ -14,7 +14,7 @@ import { type CommandLog, commandLog, tellWarnings } from './command-log.ts'
 import { configurationFile, pluginsOff, readConfiguration } from './configuration.ts'
 import { followFiles } from './follow-files.ts'
 import type { RunOptions } from './run-options.ts'
-import { openRunRedis } from './run-redis.ts'
+import { openRunRedis, SHARED_DEMO } from './run-redis.ts'
 import { firstSignal, outputClosed } from './signals.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -66,7 +66,7 @@ async function start(
   const configuration = await readConfiguration(file, builtInSinks, starter, pluginsOff(options))
   const { sinkTypes } = configuration
   tellWarnings(configuration, output)
-  const config = demo ? await demoConfig(configuration.config, file) : configuration.config
+  const config = demo ? await demoConfig(configuration.config, file, options) : configuration.config
   purpose.onlyPrints = config.sinks.every(({ type }) => type === 'stdout')
   requireShared(options.role, config)
   const kubeconfig = demo
@@ -75,7 +75,7 @@ async function start(
       ? undefined
       : kubeconfigOptions(config.kubernetes, options.context)
   const access = kubeconfig && loadCluster(kubeconfig)
-  const cluster = demo ? 'demo' : clusterName(config, () => access?.context)
+  const cluster = clusterName(config, () => access?.context)
   ending.throwIfAborted()
   const wish = { config, cluster, stateDir: options.stateDir, demo: demo !== undefined }
   const redis = await openRunRedis(wish, log, stack)
@@ -87,7 +87,7 @@ async function start(
   const following = followFiles(configuration, app, output)
   stack.defer(() => following.close())
   if (ending.aborted) return app
-  const unused = demo ? unusedInDemo(configuration.config) : []
+  const unused = demo ? unusedInDemo(configuration.config, config) : []
   if (output.format === 'text')
     process.stderr.write(describeStart({ file, demo, unused, access, redis, app, options }))
   else
@@ -118,14 +118,21 @@ async function openDemo(stack: AsyncDisposableStack): Promise<KubeconfigOptions>
 }
 
 /** A demo never touches what a real one uses; without a file of its own it moves out of a taken port's way. */
-async function demoConfig(config: Config, file: string | undefined): Promise<Config> {
+async function demoConfig(config: Config, file: string | undefined, options: RunOptions): Promise<Config> {
   const { server } = config
+  if (options.sharedRedis && !config.redis.url)
+    throw new UsageError('--shared-redis needs redis.url in the file of -c')
   const moved = file === undefined && server && { ...server, port: await freePort(server) }
-  return { ...config, cluster: 'demo', redis: {}, kubernetes: {}, server: moved || server }
+  const place = options.sharedRedis ? { cluster: SHARED_DEMO } : { cluster: 'demo', redis: {} }
+  return { ...config, ...place, kubernetes: {}, server: moved || server }
 }
 
-function unusedInDemo({ redis, cluster, kubernetes }: Config): string[] {
-  const keys = { redis: redis.url, cluster, kubernetes: kubernetes.kubeconfig ?? kubernetes.context }
+function unusedInDemo({ redis, cluster, kubernetes }: Config, used: Config): string[] {
+  const keys = {
+    redis: used.redis.url ? undefined : redis.url,
+    cluster: used.cluster === cluster ? undefined : cluster,
+    kubernetes: kubernetes.kubeconfig ?? kubernetes.context,
+  }
   return Object.entries(keys).flatMap(([key, value]) => (value === undefined ? [] : [key]))
 }
 

@@ -47,10 +47,10 @@ export interface Kafka extends AsyncDisposable {
   ready(): Promise<void>
 }
 
-const VERSION = '4.1.1'
-const CLASS_PATH = join(kafkaFolder(), 'lib', '*')
+export const VERSION = '4.1.1'
+export const CLASS_PATH = join(kafkaFolder(), 'lib', '*')
 /** Short lives on a small machine: a small heap, no optimising compiler. */
-const JVM = ['-Xmx256m', '-Xms64m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Xshare:auto']
+export const JVM = ['-Xmx256m', '-Xms64m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Xshare:auto']
 
 function kafkaFolder(): string {
   const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache')

@@ -26,7 +26,7 @@ export interface RedisServer extends AsyncDisposable {
 }
 
 /** A real redis-server: AOF on, noeviction, a free loopback port, data in a temporary directory. */
-export async function startRedis(options: { args?: string[] } = {}): Promise<RedisServer> {
+export async function startRedis(options: { args?: string[]; password?: string } = {}): Promise<RedisServer> {
   const dir = mkdtempSync(join(tmpdir(), 'kubeherald-redis-'))
   const port = await freePort()
   const args = [
@@ -46,7 +46,7 @@ export async function startRedis(options: { args?: string[] } = {}): Promise<Red
 
   async function start(): Promise<void> {
     program = startProgram(process.env['REDIS_SERVER'] ?? 'redis-server', args)
-    await waitFor(() => answers(port) || failed(program), {
+    await waitFor(() => answers(port, options.password) || failed(program), {
       what: () => `redis-server; it said ${program.output()}`,
     })
   }
@@ -59,7 +59,7 @@ export async function startRedis(options: { args?: string[] } = {}): Promise<Red
     get pid() {
       return program.pid
     },
-    command: (...words) => once(port, (redis) => redis.call(...(words as [string]))),
+    command: (...words) => once(port, options.password, (redis) => redis.call(...(words as [string]))),
     kill: () => program.end('SIGKILL'),
     stop: () => program.end('SIGTERM'),
     restart: start,
@@ -84,16 +84,21 @@ function failed(program: Program): false {
   return false
 }
 
-function answers(port: number): Promise<boolean> {
-  return once(port, (redis) => redis.ping()).then(
+function answers(port: number, password: string | undefined): Promise<boolean> {
+  return once(port, password, (redis) => redis.ping()).then(
     () => true,
     () => false,
   )
 }
 
-async function once<T>(port: number, use: (redis: Redis) => Promise<T>): Promise<T> {
+async function once<T>(
+  port: number,
+  password: string | undefined,
+  use: (redis: Redis) => Promise<T>,
+): Promise<T> {
   const redis = new Redis(port, '127.0.0.1', {
     lazyConnect: true,
+    ...(password !== undefined && { password }),
     retryStrategy: () => null,
     maxRetriesPerRequest: 0,
   })

@@ -1,0 +1,129 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
+import { openDesk } from '../commands/cli.ts'
+import { ROOT } from '../packed.ts'
+import { type RedisServer, startRedis } from '../servers/redis.ts'
+import { waitFor } from '../wait-for.ts'
+import { readComposeFile, type Service } from './compose-file.ts'
+
+const { text, services } = readComposeFile()
+const PASSWORD = 'f00dcafe'.repeat(6)
+const SECRETS = '/run/secrets/kubeherald'
+
+/** A file of deploy/compose with the addresses and the secrets of this test. */
+function configOf(name: string, port: number, secrets: string): string {
+  const read = readFileSync(join(ROOT, 'deploy/compose', name), 'utf8')
+  return read.replace('redis:6379', `127.0.0.1:${port}`).replaceAll(SECRETS, secrets)
+}
+
+let redis: RedisServer
+let secrets: string
+beforeAll(async () => {
+  secrets = mkdtempSync(join(tmpdir(), 'kubeherald-secrets-'))
+  writeFileSync(join(secrets, 'redis-password'), PASSWORD)
+  // As its command in the compose file does: the file of the repository, and the password from one that only it reads.
+  const conf = readFileSync(join(ROOT, 'deploy/compose/redis.conf'), 'utf8').replace(/^dir .*$/m, '')
+  writeFileSync(join(secrets, 'redis.conf'), `${conf}requirepass "${PASSWORD}"\n`)
+  const args = ['--include', join(secrets, 'redis.conf')]
+  redis = await startRedis({ args, password: PASSWORD })
+})
+afterAll(async () => {
+  await redis[Symbol.asyncDispose]()
+  rmSync(secrets, { recursive: true, force: true })
+})
+
+test('what comes from elsewhere has a tag for people and a digest for machines', () => {
+  for (const { image } of Object.values(services))
+    if (!image.startsWith('ghcr.io/kubeherald/'))
+      expect(image).toMatch(/^[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}$/)
+  expect(services['kubeherald']?.image).toBe(
+    `ghcr.io/kubeherald/kubeherald:\${KUBEHERALD_VERSION:-${manifest.version}}`,
+  )
+})
+
+test.each(Object.entries(services))('%s may do no more than it must, and comes back', (name, service) => {
+  expect(service.cap_drop).toEqual(['ALL'])
+  expect(service.security_opt).toEqual(['no-new-privileges:true'])
+  if (name !== 'kafka') expect(service.read_only).toBe(true)
+  if (name === 'password') return expect(service.restart).toBe('no')
+  expect(service.user ?? 'of the image').not.toMatch(/^(0|root)(:|$)/)
+  expect(service.restart).toBe('unless-stopped')
+  expect(service.healthcheck?.test.length).toBeGreaterThan(1)
+  expect(service.mem_limit).toBeDefined()
+})
+
+test('ports are open to this machine alone, and Redis to nobody', () => {
+  for (const { ports = [] } of Object.values(services))
+    for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/)
+  expect(services['redis']?.ports).toBeUndefined()
+})
+
+test('no secret stands in the file, and every file that it mounts is there', () => {
+  expect(text).not.toMatch(/(password|token|secret)\s*[:=]\s*["']?[\w-]{8,}["']?$/im)
+  const mounted = Object.values(services).flatMap(({ volumes = [] }) =>
+    volumes.filter((it) => it.startsWith('./')),
+  )
+  for (const volume of mounted)
+    expect(existsSync(join(ROOT, volume.split(':')[0] as string)), volume).toBe(true)
+})
+
+test('Redis runs as kubeherald needs it, with the file that the compose file mounts', async () => {
+  const config = async (name: string) => ((await redis.command('CONFIG', 'GET', name)) as string[])[1]
+  expect(await config('maxmemory-policy')).toBe('noeviction')
+  expect(await config('maxmemory')).toBe(String(256 * 1024 * 1024))
+  expect(await config('appendonly')).toBe('yes')
+  expect(await config('appendfsync')).toBe('everysec')
+})
+
+test('the demo shows what a channel would read, in the Redis of the file, and leaves nothing there', async () => {
+  using desk = openDesk()
+  await redis.command('SET', '{kubeherald:prod}:salt', 'of somebody else')
+  const file = desk.write(
+    'demo.yaml',
+    configOf('demo.yaml', redis.port, secrets).replace('0.0.0.0', '127.0.0.1, port: 0'),
+  )
+  const [command, ...flags] = ((services['demo'] as Service).command ?? []).slice(0, -1)
+  const program = desk.start(command as string, ...flags, file)
+  await waitFor(() => /\$ kubectl -n \w+/.test(program.output()), { what: () => program.output() })
+  expect(program.output()).toContain('[kubeherald-demo]')
+  const status = await desk.run('status', '-c', file)
+  expect(status.stdout).toContain(String(program.pid))
+  const second = await desk.run('demo', '--shared-redis', '-c', file)
+  expect(second).toMatchObject({ code: 1, stdout: '' })
+  expect(second.stderr).toContain(`another demo (pid ${program.pid} on `)
+  await program.end('SIGTERM')
+  expect(program.output()).not.toContain(PASSWORD)
+  expect(await redis.command('KEYS', '*')).toEqual(['{kubeherald:prod}:salt'])
+})
+
+test('what a killed demo left in a shared Redis is gone with the next', async () => {
+  using desk = openDesk()
+  await redis.command('SET', '{kubeherald:kubeherald-demo}:lane:old', 'left behind')
+  const file = desk.write(
+    'demo.yaml',
+    configOf('demo.yaml', redis.port, secrets).replace('0.0.0.0', '127.0.0.1, port: 0'),
+  )
+  const program = desk.start('demo', '--shared-redis', '-c', file)
+  await waitFor(() => program.output().includes('http '), { what: () => program.output() })
+  expect(await redis.command('EXISTS', '{kubeherald:kubeherald-demo}:lane:old')).toBe(0)
+  await program.end('SIGTERM')
+})
+
+test('--shared-redis without redis.url says what it needs', async () => {
+  using desk = openDesk()
+  const { code, stderr } = await desk.run('demo', '--shared-redis')
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: 'kubeherald: --shared-redis needs redis.url in the file of -c\n',
+  })
+})
+
+test.each(['kubeherald.yaml', 'demo.yaml', 'demo-kafka.yaml'])('deploy/compose/%s is good', async (name) => {
+  using desk = openDesk()
+  const file = desk.write(name, configOf(name, redis.port, secrets))
+  const { code, stderr } = await desk.run('check', '--offline', '--strict', '-c', file)
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+})

@@ -1,0 +1,91 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { ROOT } from '../packed.ts'
+
+interface Step {
+  uses?: string
+  run?: string
+  with?: Record<string, unknown>
+}
+
+interface Job {
+  uses?: string
+  permissions?: Record<string, string>
+  'timeout-minutes'?: number
+  steps?: Step[]
+}
+
+const FOLDER = join(ROOT, '.github/workflows')
+const workflows = readdirSync(FOLDER).map((name) => {
+  const text = readFileSync(join(FOLDER, name), 'utf8')
+  const parsed = parse(text) as {
+    on: object
+    permissions: object
+    concurrency: object
+    jobs: Record<string, Job>
+  }
+  const jobs = Object.entries(parsed.jobs)
+  return { name, text, parsed, jobs, steps: jobs.flatMap(([, { steps = [] }]) => steps) }
+})
+
+test.each(workflows)(
+  '$name: actions are pinned to a commit, and a comment names its version',
+  ({ text, steps }) => {
+    const lines = text.split('\n').filter((line) => /\buses: /.test(line) && !line.includes('uses: ./'))
+    for (const line of lines) expect(line).toMatch(/uses: [\w.-]+\/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/)
+    expect(lines).toHaveLength(steps.filter(({ uses }) => uses).length)
+  },
+)
+
+test.each(workflows)(
+  '$name: nothing is permitted that a job does not ask for, and every job ends',
+  ({ parsed, jobs }) => {
+    expect(parsed.permissions).toEqual({})
+    expect(parsed.concurrency).toBeDefined()
+    expect(Object.keys(parsed.on)).not.toContain('pull_request_target')
+    for (const [name, job] of jobs) {
+      expect(job.permissions, name).toBeDefined()
+      if (!job.uses) expect(job['timeout-minutes'], name).toBeGreaterThan(0)
+    }
+  },
+)
+
+test.each(workflows)(
+  '$name: commands get values by their environment, never as text of the script',
+  ({ steps }) => {
+    for (const { run } of steps) expect(run ?? '').not.toContain('${{')
+  },
+)
+
+test.each(workflows)('$name: a checkout leaves no token behind', ({ steps }) => {
+  for (const step of steps.filter(({ uses }) => uses?.startsWith('actions/checkout@')))
+    expect(step.with).toMatchObject({ 'persist-credentials': false })
+})
+
+test('pull requests get no right to write', () => {
+  for (const { parsed, jobs } of workflows.filter(({ parsed }) => 'pull_request' in parsed.on))
+    for (const [name, job] of jobs) {
+      const { if: condition } = job as { if?: string }
+      if (condition === "github.event_name == 'push'") continue
+      expect(job.permissions, `${Object.keys(parsed.on)} ${name}`).toEqual({ contents: 'read' })
+    }
+})
+
+test('one action has one version everywhere', () => {
+  const pins = new Map<string, Set<string>>()
+  for (const { steps } of workflows)
+    for (const { uses } of steps.filter((it) => it.uses)) {
+      const [action, commit] = (uses as string).split('@') as [string, string]
+      pins.set(action, (pins.get(action) ?? new Set()).add(commit))
+    }
+  for (const [action, commits] of pins) expect([...commits], action).toHaveLength(1)
+})
+
+test('scripts that workflows run exist', () => {
+  const commands = workflows.flatMap(({ steps }) => steps.map(({ run = '' }) => run)).join('\n')
+  const scripts = [...commands.matchAll(/\bdeploy\/[\w/-]+\.(?:mjs|ts|sh)\b/g)].map(([path]) => path)
+  expect(scripts.length).toBeGreaterThan(2)
+  for (const path of scripts) expect(existsSync(join(ROOT, path)), path).toBe(true)
+})
