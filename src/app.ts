@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { builtInSinks } from '../sinks/index.ts'
 import type { Config, SinkConfig } from './config/schema.ts'
+import { createGeneration } from './generation.ts'
 import { type Logger, silentLog, withFields } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { connectHops } from './pipeline.ts'
@@ -14,14 +15,11 @@ import { createLanes, type Lanes } from './queue/lanes.ts'
 import { createMemoryGate } from './queue/memory-gate.ts'
 import { readSalt } from './queue/salt.ts'
 import { createSourceStore } from './queue/source-store.ts'
-import { compileRules } from './rules/compile.ts'
-import { keepsOld } from './rules/keeps-old.ts'
 import { compilePattern } from './rules/pattern.ts'
 import type { Vitals } from './server/health.ts'
 import { type HealthServer, startServer } from './server/http.ts'
 import { startAtZero } from './server/samples.ts'
 import type { SinkContext, SinkType } from './sink/index.ts'
-import { chooseSinks } from './sink-set/choices.ts'
 import { watchSinkHealth } from './sink-set/health.ts'
 import { createSinkMetrics } from './sink-set/metrics.ts'
 import { openSinkSet } from './sink-set/set.ts'
@@ -111,7 +109,14 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const salt = await readSalt(connections.lanes, keys)
   const gate = createMemoryGate({ redis: connections.report, keys, metrics, log })
   opened.defer(() => gate.close())
-  const choices = await chooseSinks(config, sinkLoader(options.sinkTypes))
+  const generation = await createGeneration(config, {
+    load: sinkLoader(options.sinkTypes),
+    onRuleError(rule, error) {
+      metrics.ruleErrors.inc({ rule })
+      log.debug({ rule, error }, 'a rule failed')
+    },
+  })
+  const { choices } = generation
   const contextOf = (name: string): SinkContext => ({
     name,
     cluster,
@@ -129,12 +134,6 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     room: gate.room,
     onOutOfMemory: gate.onOutOfMemory,
     log,
-  })
-  const match = compileRules(config.rules, {
-    onError(rule, error) {
-      metrics.ruleErrors.inc({ rule })
-      log.debug({ rule, error }, 'a rule failed')
-    },
   })
 
   const { watches, lanes } = connectHops({
@@ -155,17 +154,16 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
       return manager
     },
     normalise: (source, transition) => normalise(source, transition, { cluster, salt }),
-    match,
-    commit: (decide, onEnqueued) =>
+    routing: () => generation,
+    commit: (routing, onEnqueued) =>
       createSourceStore({
         line,
         instance,
         keys,
-        decide,
-        laneOf: choices.laneOf,
+        routing,
         onEnqueued,
         old: {
-          keeps: keepsOld(config.rules, ({ to = [] }) => to.some(choices.tellsChanges)),
+          keeps: generation.keepsOld,
           jsonOf: (resource, object) => objectJsonOf(resource, object, salt),
         },
         metrics,
