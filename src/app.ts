@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { builtInSinks } from '../sinks/index.ts'
-import type { Config, SinkConfig } from './config/schema.ts'
+import { apply } from './apply.ts'
+import type { Config } from './config/schema.ts'
+import { forgetSeries } from './forget-series.ts'
 import { createGeneration } from './generation.ts'
+import { Generations } from './generations.ts'
 import { type Logger, silentLog, withFields } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { connectHops } from './pipeline.ts'
@@ -15,6 +18,8 @@ import { createLanes, type Lanes } from './queue/lanes.ts'
 import { createMemoryGate } from './queue/memory-gate.ts'
 import { readSalt } from './queue/salt.ts'
 import { createSourceStore } from './queue/source-store.ts'
+import type { Differences } from './reload/differences.ts'
+import { createReloadState, type ReloadState } from './reload/state.ts'
 import { compilePattern } from './rules/pattern.ts'
 import type { Vitals } from './server/health.ts'
 import { type HealthServer, startServer } from './server/http.ts'
@@ -22,7 +27,7 @@ import { startAtZero } from './server/samples.ts'
 import type { SinkContext, SinkType } from './sink/index.ts'
 import { watchSinkHealth } from './sink-set/health.ts'
 import { createSinkMetrics } from './sink-set/metrics.ts'
-import { openSinkSet } from './sink-set/set.ts'
+import { createSinkSet } from './sink-set/set.ts'
 import { userAgent } from './version.ts'
 import type { ClusterClient } from './watch/cluster-client.ts'
 import { createWatchManager, type WatchManager } from './watch/manager.ts'
@@ -40,6 +45,8 @@ export interface AppOptions {
   /** Connected already; not needed for role `deliver`. */
   client?: ClusterClient
   log: Logger
+  /** Of the configuration's file, as `ConfigStatus` has it. */
+  digest?: string | undefined
   /** For benches and plug-ins: types beside the built-in ones. */
   sinkTypes?: Readonly<Record<string, SinkType>>
 }
@@ -50,8 +57,13 @@ export interface App {
   metrics: Metrics
   watches: WatchManager | undefined
   lanes: Lanes
-  /** Opens sinks anew whose options are others now; their lanes are tried at once. */
-  reopenSinks(configs: readonly SinkConfig[]): Promise<void>
+  /** What became of the configuration's reloads. */
+  reloads: ReloadState
+  /**
+   * Puts another configuration in force, but for keys that are read at the start only; gives what changed. When it throws, as
+   * an `OpenError` of a sink, all is as it was.
+   */
+  apply(config: Config): Promise<Differences>
   /** Stops reading, finishes the commit, finishes or gives back what is in flight; gives how many deliveries still wait. */
   stop(): Promise<{ pending: number }>
 }
@@ -89,6 +101,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const instance = randomBytes(6).toString('hex')
   const metrics = createMetrics()
   startAtZero(metrics, config)
+  const reloads = createReloadState({ metrics, clock: CLOCK }, options.digest)
   let stopping = false
   let vitals = (): Vitals => STARTING
   // First, because it can fail: a taken port ends the start before anything else has begun.
@@ -109,26 +122,29 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const salt = await readSalt(connections.lanes, keys)
   const gate = createMemoryGate({ redis: connections.report, keys, metrics, log })
   opened.defer(() => gate.close())
-  const generation = await createGeneration(config, {
+  const generationParts = {
     load: sinkLoader(options.sinkTypes),
-    onRuleError(rule, error) {
+    onRuleError(rule: string, error: unknown) {
       metrics.ruleErrors.inc({ rule })
       log.debug({ rule, error }, 'a rule failed')
     },
-  })
-  const { choices } = generation
-  const contextOf = (name: string): SinkContext => ({
+  }
+  const first = await createGeneration(config, generationParts)
+  const generations = new Generations(first)
+  const contextOf = (name: string, { type }: SinkType): SinkContext => ({
     name,
     cluster,
     log: withFields(log, { sink: name }),
-    metrics: createSinkMetrics(metrics.registry, choices.typeOf(name).type, name),
+    metrics: createSinkMetrics(metrics.registry, type, name),
     store: createKeyValueStore(connections.report, keys, name),
     userAgent,
     clock: CLOCK,
   })
-  const delivered = role === 'watch' ? [] : config.sinks
-  const sinkSet = await openSinkSet(delivered, { typeOf: choices.typeOf, contextOf, log })
+  const sinkSet = createSinkSet({ contextOf, log })
   opened.defer(() => sinkSet.close())
+  const delivers = role !== 'watch'
+  const prepared = await sinkSet.prepare(delivers ? config.sinks : [], first.choices.typeOf)
+  prepared.use()
   const line = createCommitLine({
     redis: connections.commit,
     room: gate.room,
@@ -154,7 +170,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
       return manager
     },
     normalise: (source, transition) => normalise(source, transition, { cluster, salt }),
-    routing: () => generation,
+    routing: () => generations.current,
     commit: (routing, onEnqueued) =>
       createSourceStore({
         line,
@@ -163,7 +179,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
         routing,
         onEnqueued,
         old: {
-          keeps: generation.keepsOld,
+          keeps: (resource) => generations.current.keepsOld(resource),
           jsonOf: (resource, object) => objectJsonOf(resource, object, salt),
         },
         metrics,
@@ -176,8 +192,9 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
         workerConnection: connections.worker,
         keys,
         sinks: sinkSet.sinks,
-        maxBatchOf: (sink) => choices.typeOf(sink).maxBatch,
-        render: choices.render,
+        maxBatchOf: (sink) => generations.of(sink).choices.typeOf(sink).maxBatch,
+        render: (delivery, attempt) => generations.render(delivery, attempt),
+        onDrained: (sink) => drained(sink),
         policy: { maxAgeMs: MAX_AGE_MS, maxTries: MAX_TRIES },
         deliverTimeoutMs: DELIVER_TIMEOUT_MS,
         budgetMs: TURN_BUDGET_MS,
@@ -201,8 +218,26 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const health = watchSinkHealth(sinkSet.sinks, { log, clock: CLOCK, statuses: lanes.statuses })
   opened.defer(() => health.close())
   const sinkStatuses = () => health.merge(lanes.statuses())
+  const applyParts = {
+    generations,
+    generation: generationParts,
+    sinkSet,
+    delivers,
+    lanes,
+    watches,
+    health,
+    metrics,
+  }
+  function drained(sink: string): void {
+    generations.forget(sink)
+    health.forget(sink)
+    void sinkSet.drop(sink)
+    void forgetSeries(metrics.registry, 'sink', sink)
+    log.info({ sink }, 'nothing waits for the removed sink any more: it was closed')
+  }
   vitals = () => ({
     nowMs: CLOCK.now(),
+    config: reloads.status(),
     watches: watches?.statuses() ?? [],
     sinks: sinkStatuses(),
     redisTrouble: line.trouble() ?? (connections.commit.status === 'ready' ? undefined : 'no connection'),
@@ -214,6 +249,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     { redis: connections.report, keys, clock: CLOCK, id: instance },
     role,
     () => ({
+      config: reloads.status(),
       watches: watches?.statuses() ?? [],
       sinks: sinkStatuses(),
       ...(gate.isClosed() && { backPressure: true as const }),
@@ -225,12 +261,8 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     metrics,
     watches,
     lanes,
-    async reopenSinks(configs) {
-      const reopened = await sinkSet.reopen(configs)
-      if (reopened.length === 0) return
-      lanes.tryNow(reopened)
-      health.ask(reopened)
-    },
+    reloads,
+    apply: (config) => apply(applyParts, config),
     async stop() {
       stopping = true
       health.close()

@@ -9,6 +9,8 @@ export interface SinkHealth {
   merge(statuses: readonly SinkStatus[]): SinkStatus[]
   /** Asks these again now. */
   ask(names: Iterable<string>): void
+  /** A sink is gone, and what it said of itself. */
+  forget(name: string): void
   close(): void
 }
 
@@ -27,7 +29,7 @@ export function watchSinkHealth(
     const sink = sinks.get(name)
     if (!sink?.health || closing.signal.aborted) return
     const health = await askHealth(sink, closing.signal)
-    if (closing.signal.aborted) return
+    if (closing.signal.aborted || sinks.get(name) !== sink) return
     const before = answers.get(name)?.health
     answers.set(name, { health, atMs: parts.clock.now() })
     tell(parts.log, name, health, before)
@@ -50,6 +52,7 @@ export function watchSinkHealth(
   return {
     merge: (statuses) => statuses.map((status) => merged(status, answers.get(status.sink))),
     ask: askAll,
+    forget: (name) => void answers.delete(name),
     close() {
       clearInterval(timer)
       closing.abort()

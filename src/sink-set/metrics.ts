@@ -5,7 +5,7 @@ import type { SinkMetrics } from '../sink/index.ts'
 export function createSinkMetrics(registry: Registry, type: string, sink: string): SinkMetrics {
   const labelNames = ['sink'] as const
   const registers = [registry]
-  const fullName = (name: string) => `kubeherald_${type.replaceAll(/[^a-zA-Z0-9]/g, '_')}_${name}`
+  const fullName = (name: string) => `${prefixOf(type)}${name}`
   return {
     counter(name, help) {
       const known = registry.getSingleMetric(fullName(name)) as Counter<'sink'> | undefined
@@ -19,4 +19,9 @@ export function createSinkMetrics(registry: Registry, type: string, sink: string
       return (value) => gauge.set({ sink }, value)
     },
   }
+}
+
+/** How the names of a type's own metrics begin. */
+export function prefixOf(type: string): string {
+  return `kubeherald_${type.replaceAll(/[^a-zA-Z0-9]/g, '_')}_`
 }
