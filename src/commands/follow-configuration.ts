@@ -1,7 +1,7 @@
 import type { App } from '../app.ts'
 import type { Config } from '../config/schema.ts'
 import { redactText } from '../redact.ts'
-import { describeDifferences, describeRestart, differences } from '../reload/differences.ts'
+import { type Differences, describeDifferences, describeRestart, differences } from '../reload/differences.ts'
 import { type CommandLog, tellWarnings } from './command-log.ts'
 import type { Configuration, Reread } from './configuration.ts'
 import { watchFiles } from './watch-files.ts'
@@ -55,9 +55,8 @@ export function followConfiguration(configuration: Configuration, options: Follo
     options.onApplied?.(again.config)
     if (again.shownWarnings !== shownWarnings) tellWarnings(again, output)
     shownWarnings = again.shownWarnings
-    const { watches, sinks, rules } = changes
     const said = describeDifferences(changes) ?? 'nothing changed'
-    log.info({ digest: again.digest, watches, sinks, rules }, `configuration reloaded: ${said}`)
+    log.info({ digest: again.digest, ...namesOf(changes) }, `configuration reloaded: ${said}`)
     if (restart.length > 0) log.warn({ keys: restart }, describeRestart(restart))
   }
 
@@ -104,4 +103,14 @@ export function followConfiguration(configuration: Configuration, options: Follo
       watching.close()
     },
   }
+}
+
+/** `{ sinksAdded: ['bus'], … }`; what did not change is not there. */
+function namesOf({ watches, sinks, rules }: Differences): Record<string, readonly string[]> {
+  const lists = Object.entries({ watches, sinks, rules }).flatMap(([what, { added, removed, changed }]) => [
+    [`${what}Added`, added] as const,
+    [`${what}Removed`, removed] as const,
+    [`${what}Changed`, changed] as const,
+  ])
+  return Object.fromEntries(lists.filter(([, names]) => names.length > 0))
 }

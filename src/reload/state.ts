@@ -21,6 +21,7 @@ export function createReloadState(
     metrics.configSuccessTime.set(status.appliedMs / 1_000)
   }
   succeeded()
+  for (const result of ['success', 'failure']) metrics.configReloads.inc({ result }, 0)
   return {
     status: () => status,
     applied(newDigest, restart) {

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Source } from '../change.ts'
 import type { Resource } from '../event.ts'
+import { forgetSeries } from '../forget-series.ts'
 import type { WatchStatus } from '../status.ts'
 import { crdStateOf } from './crd.ts'
 import { type Catalogue, discover } from './discovery.ts'
@@ -180,6 +181,9 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
       if (wanted.has(key) || missing) continue
       it.stop.abort()
       await it.done
+      const { title } = it.source
+      const titles = [...running.values()].map(({ source }) => source.title)
+      if (!titles.includes(title)) await forgetSeries(metrics.registry, 'watch', title)
     }
   }
 
