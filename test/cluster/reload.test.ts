@@ -1,48 +1,9 @@
 import { expect, test } from 'vitest'
 import { waitFor } from '../wait-for.ts'
-import { type Bed, startBed } from './bed.ts'
-import { differences, exactly } from './compare.ts'
+import { startBed } from './bed.ts'
 import { mountConfigMap } from './config-map.ts'
+import { configOf, expectExactly, ruleNamed, rulesSeen } from './reload-parts.ts'
 import { CONFIG_MAPS, churn, DEPLOYMENTS, manifest } from './workload.ts'
-
-interface Parts {
-  watch?: string
-  sinks?: string
-  rules?: string
-}
-
-function configOf({ redis, hook }: Bed, parts: Parts = {}): string {
-  return `
-cluster: test
-redis: { url: "${redis.url}" }
-watch: ${parts.watch ?? '[{ kind: ConfigMap, namespaces: default }]'}
-sinks: ${parts.sinks ?? `{ hook: { type: webhook, url: "${hook.url}" } }`}
-rules: ${parts.rules ?? ruleNamed('all')}`
-}
-
-const ruleNamed = (name: string, to = 'hook') =>
-  `[{ name: ${name}, when: { namespace: default, name: "!kube-*" }, to: [${to}] }]`
-
-/** What the receiver took, by the rule that sent it: `MODIFIED name@version`. */
-function rulesSeen({ hook }: Pick<Bed, 'hook'>): Map<string, string[]> {
-  const events = hook.requests.filter(({ status }) => status === 200).map(({ body }) => JSON.parse(body))
-  const seen = new Map<string, string[]>()
-  for (const { data, name, resourceversion } of events) {
-    const changes = seen.get(data.rule) ?? []
-    seen.set(data.rule, [...changes, `${data.type} ${name}@${resourceversion}`])
-  }
-  return seen
-}
-
-/** Everything that happened was enqueued once, by one rule, delivered in order, and the ledger says so. */
-async function expectExactly(bed: Bed): Promise<void> {
-  const history = await bed.allArrived()
-  expect(differences(history, bed.arrivals())).toEqual(exactly())
-  const { ledger } = await bed.kubeherald.status()
-  const sinks = Object.values(ledger.sinks) as { enqueued: number; pending: number }[]
-  expect(sinks.reduce((sum, { enqueued }) => sum + enqueued, 0)).toBe(history.length)
-  expect(ledger).toMatchObject({ balanced: true, verified: true })
-}
 
 test('rules that are exchanged again and again under load: each change is matched once, by one of them', async () => {
   await using bed = await startBed()
