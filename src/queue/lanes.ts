@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis'
 import type { SinkStatus } from '../status.ts'
 import { type LaneMemory, type TurnEnd, type TurnParts, takeTurn } from './lane-turn.ts'
 import { sinkOf } from './ledger.ts'
+import { findOrphans } from './orphans.ts'
 import type { Outlet } from './outlet.ts'
 import { createOutlets, type OutletsParts, statusOf } from './outlets.ts'
 import { createShare } from './share.ts'
@@ -70,11 +71,23 @@ export function createLanes(parts: LanesParts): Lanes {
   const sweeper = setInterval(() => {
     // Delays are kept as wall-clock times: after a jump backwards they would last as long as the jump.
     if (jumped()) queue.promoteJobs().catch(() => {})
-    void sweep(parts, outlets, waker.wake, told).then((waiting) => {
-      if (waiting) outlets.waiting(waiting.sinks)
-      return worker?.share.update(waiting?.lanes)
+    void sweep(parts, outlets, waker.wake, told).then(async (waiting) => {
+      await worker?.share.update(waiting?.lanes)
+      if (!waiting || !worker) return
+      outlets.waiting(waiting.sinks)
+      await buryOrphans(waiting.sinks).catch((error) => log.debug({ error }, 'orphans were not looked for'))
     })
   }, SWEEP_MS)
+
+  async function buryOrphans(waiting: ReadonlySet<string>): Promise<void> {
+    const { policy, clock, redis } = parts
+    const limit = { maxAgeMs: policy.maxAgeMs, nowMs: clock.now() }
+    for (const sink of await findOrphans(redis, keys, waiting, outlets, limit)) {
+      if (outlets.has(sink)) continue
+      log.warn({ sink }, 'no process has had this sink for too long: what waits for it becomes dead letters')
+      outlets.bury(sink)
+    }
+  }
 
   return {
     wake: waker.wake,

@@ -2,6 +2,7 @@ import type { Metrics } from '../metrics.ts'
 import type { Sink } from '../sink/index.ts'
 import type { SinkStatus } from '../status.ts'
 import { createBreaker } from './breaker.ts'
+import { undertaker } from './orphans.ts'
 import { FIRST_BATCH, type Outlet, setHealthy } from './outlet.ts'
 import { createSuspects } from './suspects.ts'
 import { createFailingTargets } from './targets.ts'
@@ -25,6 +26,8 @@ export interface Outlets extends ReadonlyMap<string, Outlet> {
   use(names: readonly string[], anew: ReadonlySet<string>): void
   /** Learns for which sinks something waits; lets go of removed ones for which nothing does. */
   waiting(sinks: ReadonlySet<string>): void
+  /** Makes dead letters of what waits for a sink that no process has. */
+  bury(name: string): void
 }
 
 /** Processes that do not know of the removal yet may still enqueue for a while. */
@@ -33,12 +36,13 @@ const DRAINED_AFTER_MS = 30_000
 export function createOutlets(parts: OutletsParts): Outlets {
   const outlets = new Map<string, Outlet>()
   const emptySince = new Map<string, number>()
+  const buried = new Set<string>()
   const { drainedAfterMs = DRAINED_AFTER_MS } = parts
 
   function add(name: string): void {
     const sink = parts.sinks.get(name)
     if (!sink) return
-    const outlet = outletOf(parts, name, sink)
+    const outlet = outletOf(parts, name, sink, parts.maxBatchOf?.(name))
     outlets.set(name, outlet)
     setHealthy(parts.metrics, outlet, true)
   }
@@ -51,7 +55,14 @@ export function createOutlets(parts: OutletsParts): Outlets {
         outlet.replaced = wanted.has(name) && anew.has(name)
       }
       emptySince.clear()
-      for (const name of wanted) if (!outlets.has(name) || anew.has(name)) add(name)
+      for (const name of wanted) {
+        const known = outlets.get(name)
+        if (!known || known.replaced || buried.delete(name)) add(name)
+      }
+    },
+    bury(name: string) {
+      outlets.set(name, { ...outletOf(parts, name, undertaker(name), undefined), removed: true })
+      buried.add(name)
     },
     waiting(sinks: ReadonlySet<string>) {
       const nowMs = performance.now()
@@ -65,14 +76,14 @@ export function createOutlets(parts: OutletsParts): Outlets {
         if (nowMs - sinceMs < drainedAfterMs) continue
         outlets.delete(name)
         emptySince.delete(name)
+        buried.delete(name)
         parts.onDrained?.(name)
       }
     },
   })
 }
 
-function outletOf({ maxBatchOf, random }: OutletsParts, name: string, sink: Sink): Outlet {
-  const maxBatch = maxBatchOf?.(name)
+function outletOf({ random }: OutletsParts, name: string, sink: Sink, maxBatch: number | undefined): Outlet {
   return {
     name,
     sink,
