@@ -63,15 +63,24 @@ export function watchSinkHealth(
 /** Asks one sink; what it throws, or takes too long for, is an answer too. */
 export async function askHealth(sink: Sink, signal: AbortSignal): Promise<Health> {
   if (!sink.health) return { ok: true }
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)])
-  const late = new Promise<Health>((resolve) => {
-    limit.addEventListener('abort', () => resolve(LATE), { once: true })
-  })
+  const limit = new AbortController()
+  const late = Promise.withResolvers<Health>()
+  const abort = () => {
+    limit.abort()
+    late.resolve(LATE)
+  }
+  // Nothing of it outlives the call: reloads may ask often.
+  const timer = setTimeout(abort, ANSWER_MS)
+  signal.addEventListener('abort', abort)
+  if (signal.aborted) abort()
   try {
-    const health = await Promise.race([sink.health(limit), late])
+    const health = await Promise.race([sink.health(limit.signal), late.promise])
     return health.ok ? health : { ...health, detail: redactText(health.detail) }
   } catch (error) {
     return { ok: false, reason: 'unknown', detail: redactText(String((error as Error)?.message ?? error)) }
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', abort)
   }
 }
 
