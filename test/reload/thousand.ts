@@ -16,7 +16,11 @@ const configs = [
 await using app = await start(redis, configs[0])
 
 async function reload(times: number) {
-  for (let i = 1; i <= times; i++) await app.apply(configs[i % 2 === 0 ? 0 : 1])
+  for (let i = 1; i <= times; i++) {
+    await app.apply(configs[i % 2 === 0 ? 0 : 1])
+    // What it asks of Redis is answered.
+    await redis.command('PING')
+  }
   await waitFor(() => one.open() === 1, { what: 'old sinks to be closed' })
   const series = (await seriesOf(app)).length
   collect()
