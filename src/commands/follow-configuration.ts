@@ -43,8 +43,9 @@ export function followConfiguration(configuration: Configuration, options: Follo
     told = problem
     app.reloads.rejected(problem)
     const text = 'the configuration changed, and is not good: the one before stays in use'
-    log.error({ problem }, text)
-    if (output.format === 'text') process.stderr.write(shown)
+    const isShown = output.format === 'text' && shown !== ''
+    log.error(isShown ? {} : { problem }, text)
+    if (isShown) process.stderr.write(shown)
   }
 
   async function accept(again: Extract<Reread, { ok: true }>): Promise<void> {

@@ -20,7 +20,11 @@ test('a reload while Redis is away and a sink hangs: nothing is lost or matched 
   hook.answer(() => ({ status: 200 }))
   await kubernetes.request('POST', CONFIG_MAPS, manifest(CONFIG_MAPS, 'last', 0))
   await expectExactly(bed)
-  expect(rulesSeen(bed).get('next')?.some((it) => it.includes(' last@'))).toBe(true)
+  expect(
+    rulesSeen(bed)
+      .get('next')
+      ?.some((it) => it.includes(' last@')),
+  ).toBe(true)
   expect(kubeherald.log()).toContain('configuration reloaded')
 }, 90_000)
 
@@ -43,7 +47,11 @@ test('a reload while the API server is away: watches that came and rules hold on
   )
   await churn(kubernetes, [CONFIG_MAPS], { count: 10, parallel: 4, prefix: 'second' })
   await expectExactly(bed)
-  expect(rulesSeen(bed).get('next')?.some((it) => it.includes(' second'))).toBe(true)
+  expect(
+    rulesSeen(bed)
+      .get('next')
+      ?.some((it) => it.includes(' second')),
+  ).toBe(true)
 }, 90_000)
 
 test('kills in the middle of reloads: each start goes on with the file that is there, and nothing is missing or twice', async () => {

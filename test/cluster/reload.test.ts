@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { waitFor } from '../wait-for.ts'
 import { startBed } from './bed.ts'
+import { differences, exactly } from './compare.ts'
 import { mountConfigMap } from './config-map.ts'
 import { configOf, expectExactly, ruleNamed, rulesSeen } from './reload-parts.ts'
 import { CONFIG_MAPS, churn, DEPLOYMENTS, manifest } from './workload.ts'
@@ -138,3 +139,39 @@ test('a file that is not good is told in log, status, readiness and metrics, and
   expect(kubeherald.log()).toContain('configuration reloaded: 1 sink changed, rules changed')
   expect(kubeherald.log() + (await readiness())).not.toMatch(/hunter2|another-token/)
 }, 60_000)
+
+test('a rule that asks for old values gets them from the next change on, and they are freed with it', async () => {
+  await using bed = await startBed()
+  const { kubeherald, kubernetes, redis } = bed
+  const config = mountConfigMap(kubeherald)
+  const load = churn(kubernetes, [CONFIG_MAPS], { count: 60, parallel: 4, prefix: 'load' })
+  const sinks = `{ hook: { type: webhook, url: "${bed.hook.url}" }, chat: { type: stdout, format: message } }`
+  const patch = (step: number) =>
+    kubernetes.request('PATCH', `${CONFIG_MAPS}/web`, manifest(CONFIG_MAPS, 'web', step))
+  const changesOf = (step: number) => {
+    const events = bed.hook.requests.map(({ body }) => JSON.parse(body))
+    const of = events.find(
+      ({ data }) => data.object.data?.step === String(step) && data.object.metadata.name === 'web',
+    )
+    return of && (of.data.changes ?? 'none')
+  }
+  const kept = async () => redis.command('KEYS', '*:old:*')
+  await kubernetes.request('POST', CONFIG_MAPS, manifest(CONFIG_MAPS, 'web', 0))
+  await patch(1)
+  await waitFor(() => changesOf(1), { what: 'a change without old values' })
+  expect(changesOf(1)).toBe('none')
+
+  await config.reload(configOf(bed, { sinks, rules: ruleNamed('all', 'hook, chat') }))
+  await patch(2)
+  await waitFor(() => changesOf(2), { what: 'the change from which on they are kept' })
+  await patch(3)
+  await waitFor(() => changesOf(3), { what: 'a change with old values' })
+  expect(changesOf(3)).toContainEqual({ path: 'data.step', old: '2', new: '3' })
+  expect(await kept()).toHaveLength(1)
+
+  await config.reload(configOf(bed))
+  await waitFor(async () => ((await kept()) as string[]).length === 0, { what: 'old objects to be freed' })
+  await load
+  const history = await bed.allArrived()
+  expect(differences(history, bed.arrivals())).toEqual(exactly())
+}, 90_000)
