@@ -1,6 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { builtInSinks } from '../sinks/index.ts'
-import type { Config, SinkConfig } from './config/schema.ts'
+import { apply } from './apply.ts'
+import type { Config } from './config/schema.ts'
+import { forgetSeries } from './forget-series.ts'
+import { createGeneration } from './generation.ts'
+import { Generations } from './generations.ts'
 import { type Logger, silentLog, withFields } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { connectHops } from './pipeline.ts'
@@ -16,17 +20,16 @@ import { watchPositions } from './queue/position-gauges.ts'
 import { countReconnects } from './queue/reconnects.ts'
 import { readSalt } from './queue/salt.ts'
 import { createSourceStore } from './queue/source-store.ts'
-import { compileRules } from './rules/compile.ts'
-import { keepsOld } from './rules/keeps-old.ts'
+import type { Differences } from './reload/differences.ts'
+import { createReloadState, type ReloadState } from './reload/state.ts'
 import { compilePattern } from './rules/pattern.ts'
 import type { Vitals } from './server/health.ts'
 import { type HealthServer, startServer } from './server/http.ts'
 import { startAtZero } from './server/samples.ts'
 import type { SinkContext, SinkType } from './sink/index.ts'
-import { chooseSinks } from './sink-set/choices.ts'
 import { watchSinkHealth } from './sink-set/health.ts'
 import { createSinkMetrics } from './sink-set/metrics.ts'
-import { openSinkSet } from './sink-set/set.ts'
+import { createSinkSet } from './sink-set/set.ts'
 import { startTracing } from './tracing/tracing.ts'
 import { userAgent, version } from './version.ts'
 import type { ClusterClient } from './watch/cluster-client.ts'
@@ -46,6 +49,8 @@ export interface AppOptions {
   /** Connected already; not needed for role `deliver`. */
   client?: ClusterClient
   log: Logger
+  /** Of the configuration's file, as `ConfigStatus` has it. */
+  digest?: string | undefined
   /** For benches and plug-ins: types beside the built-in ones. */
   sinkTypes?: Readonly<Record<string, SinkType>>
 }
@@ -56,8 +61,13 @@ export interface App {
   metrics: Metrics
   watches: WatchManager | undefined
   lanes: Lanes
-  /** Opens sinks anew whose options are others now; their lanes are tried at once. */
-  reopenSinks(configs: readonly SinkConfig[]): Promise<void>
+  /** What became of the configuration's reloads. */
+  reloads: ReloadState
+  /**
+   * Puts another configuration in force, but for keys that are read at the start only; gives what changed. When it throws, as
+   * an `OpenError` of a sink, all is as it was.
+   */
+  apply(config: Config): Promise<Differences>
   /** Stops reading, finishes the commit, finishes or gives back what is in flight; gives how many deliveries still wait. */
   stop(): Promise<{ pending: number }>
 }
@@ -95,6 +105,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const instance = randomBytes(6).toString('hex')
   const metrics = createMetrics()
   startAtZero(metrics, config)
+  const reloads = createReloadState({ metrics, clock: CLOCK }, options.digest)
   let stopping = false
   let vitals = (): Vitals => STARTING
   // First, because it can fail: a taken port ends the start before anything else has begun.
@@ -118,33 +129,37 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const salt = await readSalt(connections.lanes, keys)
   const gate = createMemoryGate({ redis: connections.report, keys, metrics, log })
   opened.defer(() => gate.close())
-  const choices = await chooseSinks(config, sinkLoader(options.sinkTypes))
-  const contextOf = (name: string): SinkContext => ({
+  const generationParts = {
+    load: sinkLoader(options.sinkTypes),
+    onMatch: metrics.ruleMatches.inc,
+    onRuleError(rule: string, error: unknown) {
+      metrics.ruleErrors.inc({ rule })
+      log.debug({ rule, error }, 'a rule failed')
+    },
+  }
+  const first = await createGeneration(config, generationParts)
+  const generations = new Generations(first)
+  const contextOf = (name: string, { type }: SinkType): SinkContext => ({
     name,
     cluster,
     log: withFields(log, { sink: name }),
-    metrics: createSinkMetrics(metrics.registry, choices.typeOf(name).type, name, () =>
+    metrics: createSinkMetrics(metrics.registry, type, name, () =>
       metrics.sinkMetricsRefused.inc({ sink: name }),
     ),
     store: createKeyValueStore(connections.report, keys, name),
     userAgent,
     clock: CLOCK,
   })
-  const delivered = role === 'watch' ? [] : config.sinks
-  const sinkSet = await openSinkSet(delivered, { typeOf: choices.typeOf, contextOf, log })
+  const sinkSet = createSinkSet({ contextOf, log })
   opened.defer(() => sinkSet.close())
+  const delivers = role !== 'watch'
+  const prepared = await sinkSet.prepare(delivers ? config.sinks : [], first.choices.typeOf)
+  prepared.use()
   const line = createCommitLine({
     redis: connections.commit,
     room: gate.room,
     onOutOfMemory: gate.onOutOfMemory,
     log,
-  })
-  const match = compileRules(config.rules, {
-    onMatch: metrics.ruleMatches.inc,
-    onError(rule, error) {
-      metrics.ruleErrors.inc({ rule })
-      log.debug({ rule, error }, 'a rule failed')
-    },
   })
 
   const { watches, lanes } = connectHops({
@@ -165,17 +180,16 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
       return manager
     },
     normalise: (source, transition) => normalise(source, transition, { cluster, salt }),
-    match,
-    commit: (decide, onEnqueued) =>
+    routing: () => generations.current,
+    commit: (routing, onEnqueued) =>
       createSourceStore({
         line,
         instance,
         keys,
-        decide,
-        laneOf: choices.laneOf,
+        routing,
         onEnqueued,
         old: {
-          keeps: keepsOld(config.rules, ({ to = [] }) => to.some(choices.tellsChanges)),
+          keeps: (resource) => generations.current.keepsOld(resource),
           jsonOf: (resource, object) => objectJsonOf(resource, object, salt),
         },
         metrics,
@@ -188,8 +202,9 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
         workerConnection: connections.worker,
         keys,
         sinks: sinkSet.sinks,
-        maxBatchOf: (sink) => choices.typeOf(sink).maxBatch,
-        render: choices.render,
+        maxBatchOf: (sink) => generations.of(sink).choices.typeOf(sink).maxBatch,
+        render: (delivery, attempt) => generations.render(delivery, attempt),
+        onDrained: (sink) => drained(sink),
         policy: { maxAgeMs: MAX_AGE_MS, maxTries: MAX_TRIES },
         deliverTimeoutMs: DELIVER_TIMEOUT_MS,
         budgetMs: TURN_BUDGET_MS,
@@ -215,15 +230,33 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const health = watchSinkHealth(sinkSet.sinks, { log, clock: CLOCK, statuses: lanes.statuses })
   opened.defer(() => health.close())
   const sinkStatuses = () => health.merge(lanes.statuses())
+  const applyParts = {
+    generations,
+    generation: generationParts,
+    sinkSet,
+    delivers,
+    lanes,
+    watches,
+    health,
+    metrics,
+  }
+  function drained(sink: string): void {
+    generations.forget(sink)
+    health.forget(sink)
+    void sinkSet.drop(sink)
+    void forgetSeries(metrics.registry, 'sink', sink)
+    log.info({ sink }, 'nothing waits for the removed sink any more: it was closed')
+  }
   vitals = () => ({
     nowMs: CLOCK.now(),
+    config: reloads.status(),
     watches: watches?.statuses() ?? [],
     sinks: sinkStatuses(),
     redisTrouble: line.trouble() ?? (connections.commit.status === 'ready' ? undefined : 'no connection'),
     redisFull: gate.isClosed(),
     stopping,
   })
-  const configured = () => config.sinks.map(({ name }) => name)
+  const configured = () => generations.current.config.sinks.map(({ name }) => name)
   const gauges = watchLanes({ redis: connections.report, keys, metrics, clock: CLOCK, configured })
   const statuses = () => watches?.statuses() ?? []
   const positions = watchPositions({ redis: connections.report, keys, metrics, watches: statuses })
@@ -231,6 +264,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     { redis: connections.report, keys, clock: CLOCK, id: instance },
     role,
     () => ({
+      config: reloads.status(),
       watches: watches?.statuses() ?? [],
       sinks: sinkStatuses(),
       ...(gate.isClosed() && { backPressure: true as const }),
@@ -242,12 +276,8 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     metrics,
     watches,
     lanes,
-    async reopenSinks(configs) {
-      const reopened = await sinkSet.reopen(configs)
-      if (reopened.length === 0) return
-      lanes.tryNow(reopened)
-      health.ask(reopened)
-    },
+    reloads,
+    apply: (config) => apply(applyParts, config),
     async stop() {
       stopping = true
       health.close()

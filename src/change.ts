@@ -182,3 +182,10 @@ export interface Decision {
 
 /** Turns what happened into deliveries; pure. `src/pipeline.ts` composes it of normalise and match. */
 export type Decide = (source: Source, transitions: readonly Transition[]) => Decision
+
+/** What becomes of the transitions of one commit: from its beginning to its end the same. */
+export interface Routing {
+  decide: Decide
+  /** Names the lane of a delivery: `<sink>/<lane>`. */
+  laneOf(delivery: Delivery): string
+}

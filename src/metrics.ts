@@ -147,6 +147,21 @@ export function createMetrics() {
       BUCKETS,
     ),
     instances: gauge('instances', 'Processes that say they are alive, by role.', ['role']),
+    configReloads: counter(
+      'config_reloads_total',
+      'Times that a changed configuration was read, by result.',
+      ['result'],
+    ),
+    configSuccessful: gauge(
+      'config_last_reload_successful',
+      '1 while the file is the configuration in use.',
+      [],
+    ),
+    configSuccessTime: gauge(
+      'config_last_reload_success_timestamp_seconds',
+      'When the configuration in use was applied.',
+      [],
+    ),
     redisUp: gauge('redis_up', '1 while Redis answers.', []),
     redisMemory: gauge('redis_memory_bytes', 'Memory that Redis uses.', []),
     redisMaxMemory: gauge('redis_memory_max_bytes', 'Memory limit of Redis (maxmemory); 0 is unlimited.', []),

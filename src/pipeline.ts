@@ -1,4 +1,4 @@
-import type { Decide, Decision, Source, SourceStore, Transition } from './change.ts'
+import type { Decide, Decision, Routing, Source, SourceStore, Transition } from './change.ts'
 import type { Delivery } from './delivery.ts'
 import { type ClusterEvent, headerOf } from './event.ts'
 import type { MatchResult } from './rules/compile.ts'
@@ -10,10 +10,10 @@ export interface Hops<Watches, Lanes extends { wake(lanes: readonly string[]): v
   watch(store: SourceStore): Watches
   /** raw object → ClusterEvent */
   normalise(source: Source, transition: Transition): ClusterEvent
-  /** ClusterEvent → the sinks that its rules name */
-  match(event: ClusterEvent): MatchResult
+  /** ClusterEvent → the sinks that the rules name, and their lanes; a reload gives the commits that follow others */
+  routing(): { match(event: ClusterEvent): MatchResult; laneOf: Routing['laneOf'] }
   /** changes, deliveries, index, position and ledger → durable, in one transaction */
-  commit(decide: Decide, wake: (lanes: readonly string[]) => void): SourceStore
+  commit(routing: () => Routing, wake: (lanes: readonly string[]) => void): SourceStore
   /** lane → render → deliver → settle, one worker per lane at a time */
   deliver(): Lanes
   /** An object that cannot be read: counted and skipped. */
@@ -34,14 +34,20 @@ export function connectHops<Watches, Lanes extends { wake(lanes: readonly string
   hops: Hops<Watches, Lanes>,
 ): { watches: Watches; lanes: Lanes } {
   const lanes = hops.deliver()
-  const store = hops.commit(decideWith(hops), (touched) => lanes.wake(touched))
+  const routing = () => {
+    const { match, laneOf } = hops.routing()
+    return { decide: decideWith({ ...hops, match }), laneOf }
+  }
+  const store = hops.commit(routing, (touched) => lanes.wake(touched))
   const watches = hops.watch(store)
   return { watches, lanes }
 }
 
 /** normalise ─▶ match, for the transitions of one commit; pure but for what its hops count. */
 export function decideWith(
-  hops: Pick<Hops<never, never>, 'normalise' | 'match' | 'onMalformed' | 'trace'>,
+  hops: Pick<Hops<never, never>, 'normalise' | 'onMalformed' | 'trace'> & {
+    match(event: ClusterEvent): MatchResult
+  },
 ): Decide {
   return (source, transitions) => {
     const tally = { deliveries: [] as Delivery[], unmatched: 0, dropped: 0, matched: 0 }

@@ -28,6 +28,8 @@ export interface WatchStatus {
 export interface SinkStatus {
   sink: string
   healthy: boolean
+  /** The configuration does not have it any more; what waited is still delivered. */
+  removed?: true
   /** Objects that fail while others pass: tried alone, with pauses. */
   aside: number
   /** Lanes whose target (a channel, a topic) fails. */
@@ -35,4 +37,16 @@ export interface SinkStatus {
   lastDeliveredMs?: number
   lastError?: string
   lastErrorMs?: number
+}
+
+/** Which configuration a process uses. */
+export interface ConfigStatus {
+  /** The first 12 characters of its file's SHA-256, references not filled in; undefined for a built-in one. */
+  digest?: string
+  /** Since when it is in use. */
+  appliedMs: number
+  /** Keys of the file whose values need a restart. */
+  restart?: readonly string[]
+  /** The file is another one by now, and not good: where, and why. */
+  rejected?: { sinceMs: number; problem: string }
 }

@@ -27,7 +27,10 @@ export function commandLog(level: string | undefined, demo: boolean): CommandLog
   return { log, format, say }
 }
 
-export function tellWarnings({ warnings, shownWarnings }: Configuration, { log, format }: CommandLog): void {
+export function tellWarnings(
+  { warnings, shownWarnings }: Pick<Configuration, 'warnings' | 'shownWarnings'>,
+  { log, format }: CommandLog,
+): void {
   if (format === 'text') process.stderr.write(shownWarnings)
   else
     for (const { file, line, column, message, hint } of warnings)

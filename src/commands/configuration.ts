@@ -1,6 +1,4 @@
-import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { findConfig } from '../config/find.ts'
 import { type Loaded, type LoadOptions, loadConfig } from '../config/load.ts'
@@ -9,22 +7,34 @@ import { reasonOf, STANDARD_INPUT, textOf } from '../config/read-text.ts'
 import type { Config } from '../config/schema.ts'
 import { STARTER } from '../config/starter.ts'
 import type { SinkType } from '../sink/index.ts'
+import { digestOf, FileReads } from './file-reads.ts'
 import { UsageError } from './usage-error.ts'
 
 export interface Configuration {
   config: Config
   /** Undefined for the built-in starter. */
   file: string | undefined
+  /** Of the file, as `ConfigStatus` has it. */
+  digest: string | undefined
   warnings: readonly Problem[]
   /** The warnings with their lines, for people. */
   shownWarnings: string
-  /** What its `${file:…}` were read from: absolute paths. */
-  files: readonly string[]
-  /** Reads it anew, with what those files hold now. */
-  reload(): Promise<Loaded>
+  /** The files that it was read from. */
+  reads: FileReads
+  /** Reads it anew, with what its files hold now. What came through a pipe stays as it is, but for its `${file:…}`. */
+  reread(): Promise<Reread>
   /** The sink types of its plug-ins. */
   sinkTypes: Readonly<Record<string, SinkType>>
 }
+
+export type Reread = { reads: FileReads } & (
+  | ({ ok: true } & Pick<Configuration, 'config' | 'digest' | 'warnings' | 'shownWarnings'>)
+  | {
+      ok: false /** In one line: the first, and how many there are. */
+      problem: string /** For people. */
+      shown: string
+    }
+)
 
 /** What turned plug-ins off; undefined when they are on. */
 export function pluginsOff({ plugins }: { plugins?: boolean }, env = process.env): string | undefined {
@@ -50,35 +60,93 @@ export async function readConfiguration(
   off: string | undefined = pluginsOff({}),
 ): Promise<Configuration> {
   const file = named === '-' ? STANDARD_INPUT : named
-  const text = named === undefined ? starter : await readConfigurationText(named)
-  const folder = file === undefined ? process.cwd() : dirname(resolve(file))
   const shown = file ?? 'built-in starter'
-  const files = new Set<string>()
-  const readSecret = (path: string) => {
-    const secret = readFileSync(resolve(folder, path), 'utf8')
-    files.add(resolve(folder, path))
-    return secret
+  const fixed = named === undefined ? starter : named === '-' ? await readConfigurationText('-') : undefined
+  const source = { file: shown, env: process.env, sinkTypes, pluginsOff: off }
+
+  async function read(reads: FileReads, pluginTypes?: LoadOptions['pluginTypes']) {
+    const { text, digest } = fixed === undefined ? readFrom(named as string, reads) : { text: fixed }
+    const readFile = (path: string) => reads.read(path).toString('utf8')
+    return { text, digest, loaded: await loadConfig({ ...source, text, readFile, pluginTypes }) }
   }
-  const source = { file: shown, text, env: process.env, readFile: readSecret }
-  const reload = () => loadConfig({ ...source, sinkTypes, pluginsOff: off })
-  const loaded = await reload()
-  if (loaded.ok) {
-    const { config, warnings, sinkTypes } = loaded
-    const shownWarnings = showProblems(warnings, text)
-    return { config, file, warnings, shownWarnings, sinkTypes, files: [...files], reload }
+
+  const reads = new FileReads()
+  const { text, digest, loaded } = await read(reads)
+  if (!loaded.ok) throw badConfiguration(shown, loaded.problems, text)
+  const { config, warnings, sinkTypes: ofPlugins } = loaded
+  return {
+    config,
+    file,
+    digest,
+    warnings,
+    shownWarnings: showProblems(warnings, text),
+    reads,
+    sinkTypes: ofPlugins,
+    reread: () => rereadWith((files) => read(files, ofPlugins)),
   }
-  throw badConfiguration(shown, loaded.problems, text)
+}
+
+interface ReadOnce {
+  text: string
+  digest?: string | undefined
+  loaded: Loaded
+}
+
+async function rereadWith(read: (reads: FileReads) => Promise<ReadOnce>): Promise<Reread> {
+  const reads = new FileReads()
+  try {
+    const { text, digest, loaded } = await read(reads)
+    if (!loaded.ok) {
+      const { problems } = loaded
+      return { ok: false, reads, problem: inOneLine(problems), shown: showProblems(problems, text) }
+    }
+    const { config, warnings } = loaded
+    return { ok: true, reads, config, digest, warnings, shownWarnings: showProblems(warnings, text) }
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    return { ok: false, reads, problem: error.message, shown: '' }
+  }
+}
+
+const DIGEST_LENGTH = 12
+
+/** A file's text, and how `status` calls it: `sha256sum` begins with the same. */
+function readFrom(file: string, reads: FileReads): { text: string; digest: string } {
+  try {
+    const bytes = reads.read(file)
+    return { text: decoded(file, bytes), digest: digestOf(bytes).slice(0, DIGEST_LENGTH) }
+  } catch (error) {
+    throw error instanceof UsageError ? error : cannotRead(file, reasonOf(error))
+  }
+}
+
+/** `kubeherald.yaml:3:5: there is no sink "oncal" (and 2 more problems)`. */
+function inOneLine(problems: readonly Problem[]): string {
+  const errors = problems.filter(({ severity }) => severity === 'error')
+  const [first] = errors.toSorted((a, b) => a.line - b.line || a.column - b.column)
+  if (!first) return ''
+  const more = errors.length - 1
+  const rest = more === 0 ? '' : ` (and ${more} more problem${more === 1 ? '' : 's'})`
+  return `${first.file}:${first.line}:${first.column}: ${first.message}${rest}`
 }
 
 /** The text of a file, or of the standard input for `-`. What is no text is told in one line. */
 export async function readConfigurationText(file: string): Promise<string> {
   const shown = file === '-' ? STANDARD_INPUT : file
   const bytes = await readBytes(file).catch((error: unknown) => {
-    throw new UsageError(`cannot read the configuration ${shown}: ${reasonOf(error)}`)
+    throw cannotRead(shown, reasonOf(error))
   })
+  return decoded(shown, bytes)
+}
+
+function decoded(file: string, bytes: Uint8Array): string {
   const result = textOf(bytes)
   if ('text' in result) return result.text
-  throw new UsageError(`cannot read the configuration ${shown}: ${result.fault}`)
+  throw cannotRead(file, result.fault)
+}
+
+function cannotRead(file: string, why: string): UsageError {
+  return new UsageError(`cannot read the configuration ${file}: ${why}`)
 }
 
 async function readBytes(file: string): Promise<Uint8Array> {

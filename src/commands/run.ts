@@ -12,10 +12,10 @@ import { kubeconfigOptions, loadCluster } from './cluster-access.ts'
 import { clusterName } from './cluster-name.ts'
 import { type CommandLog, commandLog, tellWarnings } from './command-log.ts'
 import { configurationFile, pluginsOff, readConfiguration } from './configuration.ts'
-import { followFiles } from './follow-files.ts'
+import { followConfiguration } from './follow-configuration.ts'
 import type { RunOptions } from './run-options.ts'
 import { openRunRedis, SHARED_DEMO } from './run-redis.ts'
-import { firstSignal, outputClosed } from './signals.ts'
+import { firstSignal, hangUpReloads, outputClosed } from './signals.ts'
 import { UsageError } from './usage-error.ts'
 
 const STOP_LIMIT_MS = 9_500
@@ -23,11 +23,14 @@ const STOP_LIMIT_MS = 9_500
 /** For a start that was under way when the end came: soon it is complete, and can be stopped like any other. */
 const START_GRACE_MS = 3_000
 
-/** Runs until SIGINT, SIGTERM or SIGHUP, also during its start. */
+/** Runs until SIGINT or SIGTERM, or a SIGHUP that does not ask for a reload, also during its start. */
 export async function run(options: RunOptions): Promise<number> {
-  const purpose = { onlyPrints: true }
-  const end = Promise.race([firstSignal(), outputClosed(() => purpose.onlyPrints)])
+  const purpose: Purpose = { onlyPrints: true, reload: () => {} }
   const file = options.demo && options.config === undefined ? undefined : configurationFile(options.config)
+  const reloads = hangUpReloads(file)
+  const signals = firstSignal(reloads ? ['SIGINT', 'SIGTERM'] : ['SIGINT', 'SIGTERM', 'SIGHUP'])
+  if (reloads) process.on('SIGHUP', () => purpose.reload())
+  const end = Promise.race([signals, outputClosed(() => purpose.onlyPrints)])
   const demo = options.demo ? 'asked for' : hasNothing(options, file) ? 'no cluster' : undefined
   const output = commandLog(options.logLevel, demo !== undefined)
   await using stack = new AsyncDisposableStack()
@@ -44,6 +47,16 @@ export async function run(options: RunOptions): Promise<number> {
   return 0
 }
 
+/** What signals and a closed output mean for this process. */
+interface Purpose {
+  onlyPrints: boolean
+  reload(): void
+}
+
+function onlyPrints({ sinks }: Config): boolean {
+  return sinks.every(({ type }) => type === 'stdout')
+}
+
 /** No configuration and no cluster anywhere: only then a demo can stand in without anybody being surprised. */
 function hasNothing({ role, context }: RunOptions, file: string | undefined): boolean {
   return (
@@ -56,7 +69,7 @@ function hasNothing({ role, context }: RunOptions, file: string | undefined): bo
 
 async function start(
   { file, demo, options }: Pick<Begun, 'file' | 'demo' | 'options'>,
-  purpose: { onlyPrints: boolean },
+  purpose: Purpose,
   output: CommandLog,
   stack: AsyncDisposableStack,
   ending: AbortSignal,
@@ -67,7 +80,7 @@ async function start(
   const { sinkTypes } = configuration
   tellWarnings(configuration, output)
   const config = demo ? await demoConfig(configuration.config, file, options) : configuration.config
-  purpose.onlyPrints = config.sinks.every(({ type }) => type === 'stdout')
+  purpose.onlyPrints = onlyPrints(config)
   requireShared(options.role, config)
   const kubeconfig = demo
     ? await openDemo(stack)
@@ -82,9 +95,14 @@ async function start(
   ending.throwIfAborted()
   const client = kubeconfig && connectCluster({ ...kubeconfig, userAgent })
   if (client) stack.defer(() => client.close())
-  const shared = { config, cluster, role: options.role, redisUrl: redis.url, log, sinkTypes }
+  const { digest } = configuration
+  const shared = { config, cluster, role: options.role, redisUrl: redis.url, log, digest, sinkTypes }
   const app = await startApp({ ...shared, ...(client && { client }) })
-  const following = followFiles(configuration, app, output)
+  const onApplied = (next: Config) => {
+    purpose.onlyPrints = onlyPrints(next)
+  }
+  const following = followConfiguration(configuration, { app, output, onApplied })
+  purpose.reload = () => void following.reload()
   stack.defer(() => following.close())
   if (ending.aborted) return app
   const unused = demo ? unusedInDemo(configuration.config, config) : []

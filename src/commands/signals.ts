@@ -1,8 +1,8 @@
 /** A terminal, npm and the set-up each pass one Ctrl-C on: what comes so soon is the same wish. */
 const SAME_WISH_MS = 500
 
-/** Resolves with the first SIGINT, SIGTERM or SIGHUP; a later one ends the process at once. */
-export function firstSignal(): Promise<NodeJS.Signals> {
+/** Resolves with the first of these signals; a later one ends the process at once. */
+export function firstSignal(names: readonly NodeJS.Signals[]): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let firstMs: number | undefined
     const onSignal = (name: NodeJS.Signals) => {
@@ -10,8 +10,19 @@ export function firstSignal(): Promise<NodeJS.Signals> {
       if (performance.now() - firstMs > SAME_WISH_MS) process.exit(130)
       resolve(name)
     }
-    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, onSignal)
+    for (const name of names) process.on(name, onSignal)
   })
+}
+
+/**
+ * What SIGHUP asks for: to read the file again, as of any daemon; on a terminal it says that this was closed, and without a file
+ * there is nothing to read.
+ */
+export function hangUpReloads(
+  file: string | undefined,
+  isTerminal = [process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY === true),
+): boolean {
+  return file !== undefined && file !== '-' && !isTerminal
 }
 
 /**

@@ -2,6 +2,7 @@ import { inPlainWords } from '../plain-words.ts'
 import { printable, printableJson } from '../printable.ts'
 import type { StatusReport } from '../queue/status-report.ts'
 import { readStatus } from '../queue/status-report.ts'
+import { describeRestart } from '../reload/differences.ts'
 import type { SinkStatus, WatchStatus } from '../status.ts'
 import { type OpenQueue, openQueue, type QueueOptions } from './open-queue.ts'
 import { duration, table } from './table.ts'
@@ -56,8 +57,27 @@ function processes({ instances, atMs }: StatusReport, cluster: string): string {
     it.role,
     it.version,
     duration(atMs - it.startedMs),
+    it.config?.digest ?? '-',
   ])
-  return table([['HOST', 'PID', 'ROLE', 'VERSION', 'UP'], ...rows])
+  return table([['HOST', 'PID', 'ROLE', 'VERSION', 'UP', 'CONFIG'], ...rows]) + configurations(instances)
+}
+
+/** What is to be known of the configurations: that one is not good, that another waits for a restart, that they differ. */
+function configurations(instances: StatusReport['instances']): string {
+  const lines = instances.flatMap(({ host, pid, config }) => {
+    const whose = instances.length > 1 ? ` of ${host} ${pid}` : ''
+    const { rejected, restart = [] } = config ?? {}
+    const since = rejected && new Date(rejected.sinceMs).toISOString()
+    return [
+      ...(rejected
+        ? [`configuration${whose}: rejected since ${since}: ${short(rejected.problem, 300)}`]
+        : []),
+      ...(restart.length > 0 ? [`configuration${whose}: ${describeRestart(restart)}`] : []),
+    ]
+  })
+  const digests = new Set(instances.flatMap(({ config }) => config?.digest ?? []))
+  if (digests.size > 1) lines.push('configuration: the processes do not all use the same one')
+  return lines.map((line) => `${line}\n`).join('')
 }
 
 function watches({ instances, ledger, atMs }: StatusReport): string {
@@ -115,7 +135,8 @@ function sinks({ instances, ledger, atMs }: StatusReport): string {
     const aside = views.reduce((sum, view) => sum + view.aside, 0)
     const partly = aside + Math.max(0, ...views.map((view) => view.failingTargets ?? 0))
     const well = partly === 0 ? 'ok' : `ok but ${partly}`
-    const health = views.length === 0 ? unseen : failing ? 'failing' : well
+    const removed = views.length > 0 && views.every((view) => view.removed)
+    const health = views.length === 0 ? unseen : failing ? 'failing' : removed ? 'draining' : well
     const latest = views.toSorted((a, b) => (b.lastErrorMs ?? 0) - (a.lastErrorMs ?? 0))[0]
     const oldest = counts.oldestMs === undefined ? '-' : duration(atMs - counts.oldestMs)
     const numbers = [counts.enqueued, counts.delivered, counts.dead, counts.pending].map(String)
@@ -136,8 +157,8 @@ function ledger({ ledger }: StatusReport): string {
     : 'ledger: NOT BALANCED; please report this with the output of `kubeherald status --json --verify`\n'
 }
 
-function short(text: string | undefined): string {
+function short(text: string | undefined, most = 100): string {
   if (!text) return ''
   const line = printable(text)
-  return line.length > 100 ? `${line.slice(0, 99)}…` : line
+  return line.length > most ? `${line.slice(0, most - 1)}…` : line
 }

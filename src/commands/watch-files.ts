@@ -1,52 +1,35 @@
-import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { FileReads } from './file-reads.ts'
 
 const EVERY_MS = 2_000
+const SETTLED_MS = 500
 
 /**
- * Notices when the content of files changes, however it is exchanged: rewritten, renamed over, or by the symbolic links of a
- * Kubernetes volume. A file that is gone for a moment is no change. A change that could
- * not be used (`false`, or thrown) is told again until it can: another file may have been half written.
+ * Notices when files are no longer as they were read, however they are exchanged: rewritten, renamed over, or by the symbolic
+ * links of a Kubernetes volume. What is being written is waited for: a state counts once it has lasted for a moment. `reads` is
+ * asked anew for each look; `onChange` is awaited.
  */
 export function watchFiles(
-  files: readonly string[],
-  onChange: () => Promise<boolean>,
-  everyMs = EVERY_MS,
+  reads: () => FileReads,
+  onChange: () => Promise<void>,
+  { everyMs = EVERY_MS, settledMs = SETTLED_MS }: { everyMs?: number; settledMs?: number } = {},
 ): { close(): void } {
-  const known = new Map<string, string>()
-  let busy = false
-  let changed = false
+  const closing = new AbortController()
+  const { signal } = closing
 
   async function look(): Promise<void> {
-    for (const file of files) {
-      const digest = await digestOf(file)
-      const before = known.get(file)
-      if (digest === undefined || digest === before) continue
-      known.set(file, digest)
-      changed ||= before !== undefined
+    const state = await reads().changed()
+    if (state === undefined) return
+    await pause(settledMs, undefined, { signal })
+    if ((await reads().changed()) === state) await onChange()
+  }
+
+  async function keepLooking(): Promise<void> {
+    for (;;) {
+      await pause(everyMs, undefined, { signal })
+      await look().catch(() => {})
     }
-    if (changed) changed = !(await onChange().catch(() => false))
   }
-
-  const tick = () => {
-    if (busy) return
-    busy = true
-    void look().finally(() => {
-      busy = false
-    })
-  }
-  if (files.length === 0) return { close() {} }
-  tick()
-  const timer = setInterval(tick, everyMs)
-  return { close: () => clearInterval(timer) }
-}
-
-async function digestOf(file: string): Promise<string | undefined> {
-  try {
-    return createHash('sha256')
-      .update(await readFile(file))
-      .digest('hex')
-  } catch {
-    return undefined
-  }
+  void keepLooking().catch(() => {})
+  return { close: () => closing.abort() }
 }

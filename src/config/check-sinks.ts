@@ -41,7 +41,7 @@ export async function checkSinks(
     }
     const result = await checkSink(name, sinkType, options, document)
     if ('problems' in result) problems.push(...result.problems)
-    else sinks.push({ name, type, options: result.value, source: JSON.stringify(section) })
+    else sinks.push({ name, type, options: result.value, source: JSON.stringify({ type, ...options }) })
   }
   return { sinks, problems }
 }

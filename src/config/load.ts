@@ -21,6 +21,8 @@ export interface LoadOptions extends Interpolation {
   sinkTypes: SinkTypes
   /** What turned plug-ins off, such as `--no-plugins`: a configuration that names some is refused. */
   pluginsOff?: string | undefined
+  /** Sink types of plug-ins that are loaded already; without it `plugins:` is. */
+  pluginTypes?: Readonly<Record<string, SinkType>> | undefined
 }
 
 export type Loaded =
@@ -52,7 +54,9 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
     ? []
     : problemsOf({ document, schema: ConfigFile, prefix: [] }, parsed.error.issues)
   const builtIn = Object.keys(sinkTypes)
-  const plugins = await loadPlugins(document, { folder, builtIn, off: pluginsOff })
+  const plugins = options.pluginTypes
+    ? { types: options.pluginTypes, problems: [] }
+    : await loadPlugins(document, { folder, builtIn, off: pluginsOff })
   const known = { ...sinkTypes, ...loaders(plugins.types) }
   const types = await loadTypes(document, known)
   const { sinks, problems: sinkProblems } = await checkSinks(document, types, {
@@ -76,12 +80,12 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   const errors = problems.filter(({ severity }) => severity === 'error')
   if (!parsed.success || errors.length > 0) return { ok: false, problems }
   const kubernetes = resolvePath(parsed.data.kubernetes, folder)
-  const { plugins: _, ...rest } = parsed.data
   const config: Config = {
-    ...rest,
+    ...parsed.data,
     kubernetes,
     sinks: sinks.map((sink) => withMessages(sink, parsed.data)),
     routes,
+    written: root.value as Record<string, unknown>,
     placeOf: (path, offset) => placeIn(document, path, offset),
   }
   return { ok: true, config, warnings: problems, document, sinkTypes: plugins.types }

@@ -71,7 +71,7 @@ export interface SinkConfig {
   name: string
   type: string
   options: unknown
-  /** Its section as it was read, secrets included: another one means other options. Never to be shown. */
+  /** Its type and options as they were read, secrets included: others are another sink. Never to be shown. */
   source: string
   /** What people shall read, where the rule's `message` does not say. */
   messages?: MessageTemplates
@@ -81,6 +81,10 @@ export interface SinkConfig {
 export interface Config extends Omit<ConfigFile, 'sinks' | 'plugins'> {
   sinks: SinkConfig[]
   routes: Routes
+  /** Packages and files with sink types, as they are named. */
+  plugins?: readonly string[]
+  /** The file as it was read, secrets included: what differs in it is what changed. Never to be shown. */
+  written?: Readonly<Record<string, unknown>>
   /** Where a value stands, as `kubeherald.yaml:12:15`: for what turns out to be wrong only later. */
   placeOf?: (path: readonly PropertyKey[], offset?: number) => string
 }

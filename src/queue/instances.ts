@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import type { Redis } from 'ioredis'
-import type { SinkStatus, WatchStatus } from '../status.ts'
+import type { ConfigStatus, SinkStatus, WatchStatus } from '../status.ts'
 import { version } from '../version.ts'
 import type { Keys } from './keys.ts'
 
@@ -13,6 +13,8 @@ export interface InstanceReport {
   pid: number
   startedMs: number
   atMs: number
+  /** Undefined in reports of older versions. */
+  config?: ConfigStatus
   watches: readonly WatchStatus[]
   sinks: readonly SinkStatus[]
   /** Set while watches pause because Redis is nearly full. */
@@ -28,7 +30,7 @@ const REPORT_MS = 2_000
 export function startReporting(
   { redis, keys, clock, id }: { redis: Redis; keys: Keys; clock: { now(): number }; id: string },
   role: InstanceReport['role'],
-  view: () => Pick<InstanceReport, 'watches' | 'sinks' | 'backPressure'>,
+  view: () => Pick<InstanceReport, 'config' | 'watches' | 'sinks' | 'backPressure'>,
 ) {
   const fixed = { id, role, version, host: hostname(), pid: process.pid, startedMs: clock.now() }
   const publish = () => publishReport(redis, keys, { ...fixed, atMs: clock.now(), ...view() }).catch(() => {})

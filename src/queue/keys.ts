@@ -35,6 +35,8 @@ export interface Keys {
   progress(lane: string): string
   /** String: token of the worker that holds the lane's turn; a stale one cannot settle. */
   owner(lane: string): string
+  /** Hash: sink that no process has → since when, and when that was seen last. */
+  orphans: string
   /** String with a TTL: state of a sink's own. */
   sinkState(sink: string, key: string): string
   /** Stream: dead letters. */
@@ -66,6 +68,7 @@ export function keysOf(cluster: string): Keys {
     pending: `${tag}:pending`,
     progress: (lane) => `${tag}:progress:${lane}`,
     owner: (lane) => `${tag}:owner:${lane}`,
+    orphans: `${tag}:orphans`,
     sinkState: (sink, key) => `${tag}:sink:${sink}:${key}`,
     deadLetters: `${tag}:dead-letters`,
     instance: (id) => `${tag}:instance:${id}`,

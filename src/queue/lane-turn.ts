@@ -83,6 +83,7 @@ export async function takeTurn(
       }
       if (probing && admission.kind === 'probe' && leavesToOthers(outlet, first, admission.lateMs))
         return { kind: 'delayed', afterMs: PROBE_GRACE_MS / 2, detail: 'the sink is failing' }
+      if (outlet.replaced) return { kind: 'more' }
       const wasAside = suspects.isAside(first.uid)
       using trace = parts.trace?.(outlet.name, lane, batch)
       const verdict = await deliverBatch(

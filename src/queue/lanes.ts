@@ -1,36 +1,35 @@
 import { Queue, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
-import type { Sink } from '../sink/index.ts'
 import type { SinkStatus } from '../status.ts'
-import { createBreaker } from './breaker.ts'
 import { type LaneMemory, type TurnEnd, type TurnParts, takeTurn } from './lane-turn.ts'
 import { sinkOf } from './ledger.ts'
-import { FIRST_BATCH, type Outlet, setHealthy } from './outlet.ts'
+import { findOrphans } from './orphans.ts'
+import type { Outlet } from './outlet.ts'
+import { createOutlets, type OutletsParts, statusOf } from './outlets.ts'
 import { createShare } from './share.ts'
-import { createSuspects } from './suspects.ts'
 import { sweep, watchClock } from './sweeper.ts'
-import { createFailingTargets } from './targets.ts'
 import { createWaker } from './waker.ts'
 
 export interface Lanes {
   /** Says that these lanes have work. Returns at once; a wake-up that gets lost is made up for by the sweeper. */
   wake(lanes: readonly string[]): void
   statuses(): SinkStatus[]
+  /**
+   * The sinks to deliver to from now on, `anew` of them another one under its name. What waits for a removed one is still
+   * delivered, by the sink that it was, as long as this process lives.
+   */
+  use(sinks: readonly string[], anew: ReadonlySet<string>): void
   /** The options of these sinks changed: whatever made their lanes wait may be over. */
   tryNow(sinks: readonly string[]): void
   /** Stops taking turns, gives those under way `graceMs`, and hands the rest to other processes. */
   close(graceMs: number): Promise<void>
 }
 
-export interface LanesParts extends TurnParts {
+/** Without any sinks, this process only wakes lanes. */
+export interface LanesParts extends TurnParts, OutletsParts {
   /** Connections of their own for BullMQ: one for commands, one for the worker. */
   queueConnection: Redis
   workerConnection: Redis
-  /** What to deliver to; without any, this process only wakes lanes. */
-  sinks: ReadonlyMap<string, Sink>
-  /** For sinks that make one thing of many deliveries: how many they take at once. */
-  maxBatchOf?(sink: string): number | undefined
-  random(): number
   onOutOfMemory(): void
   /** How many processes deliver, this one included. */
   deliverers(): Promise<number>
@@ -63,24 +62,8 @@ export function createLanes(parts: LanesParts): Lanes {
     streams: { events: { maxLen: 100 } },
   })
   queue.on('error', () => {}) // the connection reports it
-  const outlets = new Map(
-    [...parts.sinks].map(([name, sink]): [string, Outlet] => [
-      name,
-      {
-        name,
-        sink,
-        healthy: true,
-        passedMs: Number.NEGATIVE_INFINITY,
-        batchSize: parts.maxBatchOf?.(name) ?? FIRST_BATCH,
-        takesAll: parts.maxBatchOf?.(name) !== undefined,
-        targets: createFailingTargets(),
-        // Pauses are not the wall clock's business: it may jump.
-        breaker: createBreaker(performance, parts.random),
-        suspects: createSuspects(parts.random),
-      },
-    ]),
-  )
-  for (const outlet of outlets.values()) setHealthy(parts.metrics, outlet, true)
+  const outlets = createOutlets(parts)
+  outlets.use([...parts.sinks.keys()], new Set())
   const waker = createWaker(queue, parts)
   const worker = outlets.size > 0 ? startWorker(parts, outlets, waker.wake) : undefined
   const told = new Set<string>()
@@ -88,12 +71,31 @@ export function createLanes(parts: LanesParts): Lanes {
   const sweeper = setInterval(() => {
     // Delays are kept as wall-clock times: after a jump backwards they would last as long as the jump.
     if (jumped()) queue.promoteJobs().catch(() => {})
-    void sweep(parts, outlets, waker.wake, told).then((waiting) => worker?.share.update(waiting))
+    void sweep(parts, outlets, waker.wake, told).then(async (waiting) => {
+      await worker?.share.update(waiting?.lanes)
+      if (!waiting || !worker) return
+      outlets.waiting(waiting.sinks)
+      await buryOrphans(waiting.sinks).catch((error) => log.debug({ error }, 'orphans were not looked for'))
+    })
   }, SWEEP_MS)
+
+  async function buryOrphans(waiting: ReadonlySet<string>): Promise<void> {
+    const { policy, clock, redis } = parts
+    const limit = { maxAgeMs: policy.maxAgeMs, nowMs: clock.now() }
+    for (const sink of await findOrphans(redis, keys, waiting, outlets, limit)) {
+      if (outlets.has(sink)) continue
+      log.warn({ sink }, 'no process has had this sink for too long: what waits for it becomes dead letters')
+      outlets.bury(sink)
+    }
+  }
 
   return {
     wake: waker.wake,
     statuses: () => [...outlets.values()].map(statusOf),
+    use(sinks, anew) {
+      outlets.use(sinks, anew)
+      for (const sink of sinks) told.delete(sink)
+    },
     tryNow(sinks) {
       for (const sink of sinks) outlets.get(sink)?.breaker.reset()
       queue.promoteJobs().catch(() => {})
@@ -197,17 +199,4 @@ function backoffMs(attempts: number, error: Error | undefined, random: () => num
     return Math.ceil(error.afterMs + random() * 200)
   const capMs = Math.min(FIRST_BACKOFF_MS * 2 ** Math.min(attempts - 1, 10), MAX_BACKOFF_MS)
   return Math.ceil(capMs * (0.5 + random() / 2))
-}
-
-function statusOf(outlet: Outlet): SinkStatus {
-  const { name, healthy, suspects, targets, lastDeliveredMs, lastError, lastErrorMs } = outlet
-  return {
-    sink: name,
-    healthy,
-    aside: suspects.count(),
-    failingTargets: targets.count(),
-    ...(lastDeliveredMs !== undefined && { lastDeliveredMs }),
-    ...(lastError !== undefined && { lastError }),
-    ...(lastErrorMs !== undefined && { lastErrorMs }),
-  }
 }

@@ -16,6 +16,10 @@ export interface Outlet {
   suspects: Suspects
   targets: FailingTargets
   healthy: boolean
+  /** The configuration does not have it any more: what waits is still delivered. */
+  removed: boolean
+  /** Another one has its name now: a turn ends after its batch. */
+  replaced: boolean
   /** How many deliveries the next batch takes: as many as the sink manages in about a second. */
   batchSize: number
   /** It makes one thing of many deliveries: it gets as many as wait, whatever time that takes. */

@@ -5,25 +5,32 @@ import { sinkOf } from './ledger.ts'
 
 const CLOCK_JUMP_MS = 2_000
 
+/** How many lanes of this process have something to deliver, and for which sinks, of anybody, something waits. */
+export interface Waiting {
+  lanes: number
+  sinks: ReadonlySet<string>
+}
+
 /** Wakes every lane that has something to deliver: makes up for wake-ups that a crash lost. */
 export async function sweep(
   parts: { redis: Redis; keys: Keys; log: Logger },
   outlets: ReadonlyMap<string, unknown>,
   wake: (lanes: readonly string[]) => void,
   told: Set<string>,
-): Promise<number | undefined> {
+): Promise<Waiting | undefined> {
   try {
     const pending = await parts.redis.hgetall(parts.keys.pending)
     const lanes = Object.keys(pending).filter((lane) => Number(pending[lane]) > 0)
     const ours = lanes.filter((lane) => outlets.size === 0 || outlets.has(sinkOf(lane)))
     wake(ours)
-    if (outlets.size === 0) return ours.length
-    for (const sink of new Set(lanes.map(sinkOf))) {
+    const sinks = new Set(lanes.map(sinkOf))
+    if (outlets.size === 0) return { lanes: ours.length, sinks }
+    for (const sink of sinks) {
       if (outlets.has(sink) || told.has(sink)) continue
       told.add(sink)
       parts.log.warn({ sink }, 'deliveries wait for a sink that the configuration does not have (any more)')
     }
-    return ours.length
+    return { lanes: ours.length, sinks }
   } catch (error) {
     parts.log.debug({ error }, 'sweep failed; the next one follows')
     return undefined

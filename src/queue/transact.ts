@@ -1,13 +1,12 @@
 import type { Redis } from 'ioredis'
 import {
-  type Decide,
   type Decision,
   FencedError,
   PositionLostError,
+  type Routing,
   type ScannedObject,
   type Source,
 } from '../change.ts'
-import type { Delivery } from '../delivery.ts'
 import type { Resource } from '../event.ts'
 import type { Metrics } from '../metrics.ts'
 import type { CommitLine } from './commit-line.ts'
@@ -24,9 +23,8 @@ export interface StoreParts {
   /** The process's own, as its report is called; tells others whether the owner of a source is alive. */
   instance?: string
   keys: Keys
-  decide: Decide
-  /** Names the lane of a delivery: `<sink>/<lane>`. */
-  laneOf(delivery: Delivery): string
+  /** Asked once for each commit. */
+  routing(): Routing
   /** Called after a commit with the lanes that got something. */
   onEnqueued(lanes: readonly string[]): void
   /** Without it no old objects are kept. */
@@ -73,6 +71,8 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
   const startedMs = clock.now()
   const ended = metrics.commitWaits.begin()
   let written: Written | undefined
+  // A repeat after a lost reply must decide as the one whose EXEC may still come.
+  let routing: Routing | undefined
   const done = line.commit(async (redis) => {
     for (;;) {
       const [current, ...replies] = await readUnderWatch(redis, commit)
@@ -83,7 +83,8 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
         metrics.fenced.inc({ watch: commit.source.title })
         throw new FencedError(`another process moved the position of ${commit.source.key}`)
       }
-      written = await prepare(parts, commit, replies, redis)
+      routing ??= parts.routing()
+      written = await prepare(routing, commit, replies, redis)
       if (await write(parts, commit, written, redis)) return
     }
   }, signal)
@@ -108,7 +109,7 @@ async function readUnderWatch(redis: Redis, { keys, preparation }: Commit): Prom
 }
 
 async function prepare(
-  { decide, laneOf }: StoreParts,
+  { decide, laneOf }: Routing,
   { source, preparation }: Commit,
   replies: readonly unknown[],
   redis: Redis,

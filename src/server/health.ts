@@ -1,6 +1,7 @@
 import { inPlainWords } from '../plain-words.ts'
 import { printable } from '../printable.ts'
-import type { SinkStatus, WatchStatus } from '../status.ts'
+import { describeRestart } from '../reload/differences.ts'
+import type { ConfigStatus, SinkStatus, WatchStatus } from '../status.ts'
 
 /** One line of a health endpoint. */
 export interface Check {
@@ -11,6 +12,7 @@ export interface Check {
 
 export interface Vitals {
   nowMs: number
+  config?: ConfigStatus
   watches: readonly WatchStatus[]
   sinks: readonly SinkStatus[]
   /** Why Redis takes no commits; undefined when it does. */
@@ -32,9 +34,9 @@ export function liveness({ nowMs, watches, redisTrouble, redisFull }: Vitals): C
 }
 
 /** Ready: Redis takes commits, and every watch has a position. Failing sinks are told, and are no reason to stop watching. */
-export function readiness({ watches, sinks, redisTrouble, redisFull, stopping }: Vitals): Check[] {
+export function readiness({ config, watches, sinks, redisTrouble, redisFull, stopping }: Vitals): Check[] {
   return [
-    { name: 'config', ok: true },
+    checkOf('config', true, config && configDetail(config)),
     checkOf('running', !stopping, stopping ? 'it is stopping' : undefined),
     checkOf('redis', redisTrouble === undefined && !redisFull, redisDetail(redisTrouble, redisFull)),
     ...watches.map((watch) => checkOf(`watch ${watch.title}`, isReady(watch), watchDetail(watch))),
@@ -49,6 +51,15 @@ export function isReady({ ready, phase }: WatchStatus): boolean {
 
 function checkOf(name: string, ok: boolean, detail: string | undefined): Check {
   return { name, ok, ...(detail !== undefined && { detail }) }
+}
+
+/** A configuration that is not good is no reason to take the process away: the one before is in use. */
+function configDetail({ rejected, restart = [], appliedMs }: ConfigStatus): string | undefined {
+  if (rejected) {
+    const [since, applied] = [rejected.sinceMs, appliedMs].map((ms) => new Date(ms).toISOString())
+    return `but its file is not good since ${since}, and what was read at ${applied} stays in use: ${printable(rejected.problem)}`
+  }
+  return restart.length > 0 ? `but ${describeRestart(restart)}` : undefined
 }
 
 function redisDetail(trouble: string | undefined, full: boolean): string | undefined {
@@ -72,12 +83,13 @@ function watchDetail(watch: WatchStatus): string | undefined {
   return lastError === undefined ? (PHASES[phase] ?? phase) : printable(inPlainWords(lastError))
 }
 
-function sinkDetail({ healthy, aside, failingTargets, lastError }: SinkStatus): string | undefined {
+function sinkDetail({ healthy, removed, aside, failingTargets, lastError }: SinkStatus): string | undefined {
   const why = lastError === undefined ? '' : `: ${printable(inPlainWords(lastError))}`
   if (!healthy) return `but the sink fails, and its deliveries wait${why}`
   if (failingTargets > 0)
     return `but ${failingTargets} of its targets ${failingTargets === 1 ? 'fails' : 'fail'}, and what goes there waits${why}`
-  if (aside === 0) return undefined
+  if (aside === 0)
+    return removed ? 'removed from the configuration; what waited for it is still delivered' : undefined
   return `but ${aside} ${aside === 1 ? 'object fails' : 'objects fail'} while others pass${why}`
 }
 

@@ -9,6 +9,8 @@ export interface SinkHealth {
   merge(statuses: readonly SinkStatus[]): SinkStatus[]
   /** Asks these again now. */
   ask(names: Iterable<string>): void
+  /** A sink is gone, and what it said of itself. */
+  forget(name: string): void
   close(): void
 }
 
@@ -27,7 +29,7 @@ export function watchSinkHealth(
     const sink = sinks.get(name)
     if (!sink?.health || closing.signal.aborted) return
     const health = await askHealth(sink, closing.signal)
-    if (closing.signal.aborted) return
+    if (closing.signal.aborted || sinks.get(name) !== sink) return
     const before = answers.get(name)?.health
     answers.set(name, { health, atMs: parts.clock.now() })
     tell(parts.log, name, health, before)
@@ -50,6 +52,7 @@ export function watchSinkHealth(
   return {
     merge: (statuses) => statuses.map((status) => merged(status, answers.get(status.sink))),
     ask: askAll,
+    forget: (name) => void answers.delete(name),
     close() {
       clearInterval(timer)
       closing.abort()
@@ -60,15 +63,24 @@ export function watchSinkHealth(
 /** Asks one sink; what it throws, or takes too long for, is an answer too. */
 export async function askHealth(sink: Sink, signal: AbortSignal): Promise<Health> {
   if (!sink.health) return { ok: true }
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)])
-  const late = new Promise<Health>((resolve) => {
-    limit.addEventListener('abort', () => resolve(LATE), { once: true })
-  })
+  const limit = new AbortController()
+  const late = Promise.withResolvers<Health>()
+  const abort = () => {
+    limit.abort()
+    late.resolve(LATE)
+  }
+  // Nothing of it outlives the call: reloads may ask often.
+  const timer = setTimeout(abort, ANSWER_MS)
+  signal.addEventListener('abort', abort)
+  if (signal.aborted) abort()
   try {
-    const health = await Promise.race([sink.health(limit), late])
+    const health = await Promise.race([sink.health(limit.signal), late.promise])
     return health.ok ? health : { ...health, detail: redactText(health.detail) }
   } catch (error) {
     return { ok: false, reason: 'unknown', detail: redactText(String((error as Error)?.message ?? error)) }
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', abort)
   }
 }
 

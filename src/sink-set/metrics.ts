@@ -21,7 +21,7 @@ export function createSinkMetrics(
 ): SinkMetrics {
   const labelNames = ['sink'] as const
   const registers = [registry]
-  const prefix = `kubeherald_${type.replaceAll(/[^a-zA-Z0-9]/g, '_')}_`
+  const prefix = prefixOf(type)
   const known = own.get(registry) ?? new Map<string, Own>()
   own.set(registry, known)
 
@@ -55,4 +55,9 @@ export function createSinkMetrics(
       return (value) => gauge?.set({ sink }, value)
     },
   }
+}
+
+/** How the names of a type's own metrics begin. */
+export function prefixOf(type: string): string {
+  return `kubeherald_${type.replaceAll(/[^a-zA-Z0-9]/g, '_')}_`
 }

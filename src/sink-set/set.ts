@@ -1,66 +1,110 @@
 import type { SinkConfig } from '../config/schema.ts'
 import type { Logger } from '../log.ts'
 import type { Sink, SinkContext, SinkType } from '../sink/index.ts'
+import { ReplaceableSink } from './replaceable.ts'
 
-/** The sinks of the configuration, opened; each can be opened anew with other options while it works. */
+/** The sinks of the configuration, opened; they can be exchanged while they work. */
 export interface SinkSet {
+  /** By name, also those that the configuration does not have any more, until they are dropped. */
   readonly sinks: ReadonlyMap<string, Sink>
-  /** Opens those whose options are others than before, and closes the old ones after their last batch. Gives their names. */
-  reopen(configs: readonly SinkConfig[]): Promise<string[]>
+  /**
+   * Opens what is new or has another type or other options, beside what works; nothing is exchanged before `use`. Throws an
+   * `OpenError`, and has closed what it opened.
+   */
+  prepare(configs: readonly SinkConfig[], typeOf: (name: string) => SinkType): Promise<Prepared>
+  /** Closes one for good, after its last batch, unless the configuration has it again. */
+  drop(name: string): Promise<void>
   close(): Promise<void>
 }
 
-export interface SinkSetParts {
-  typeOf(name: string): SinkType
-  contextOf(name: string): SinkContext
-  log: Logger
-  /** How long opening a sink anew may take. */
-  reopenLimitMs?: number
+export interface Prepared {
+  /** The sinks that were opened. */
+  opened: readonly string[]
+  /** Exchanges them at once; the old ones are closed after their last batch. */
+  use(): void
+  /** Closes what was opened instead. */
+  discard(): Promise<void>
 }
 
-const REOPEN_LIMIT_MS = 30_000
+export interface SinkSetParts {
+  contextOf(name: string, type: SinkType): SinkContext
+  log: Logger
+  /** How long opening a sink may take. */
+  openLimitMs?: number
+}
 
-/** Opens the sinks; what was opened is closed again when one cannot be. */
-export async function openSinkSet(configs: readonly SinkConfig[], parts: SinkSetParts): Promise<SinkSet> {
-  await using opened = new AsyncDisposableStack()
-  const sinks = new Map<string, ReplaceableSink>()
-  const sources = new Map<string, string>()
-  const open = async ({ name, options }: SinkConfig) =>
-    parts.typeOf(name).open(options, parts.contextOf(name))
-  for (const config of configs) {
-    const sink = new ReplaceableSink(await open(config))
-    opened.defer(() => sink.close())
-    sinks.set(config.name, sink)
-    sources.set(config.name, config.source)
+/** A sink of the configuration cannot be opened. */
+export class OpenError extends Error {
+  override name = 'OpenError'
+  readonly sink: string
+
+  constructor(sink: string, cause: unknown) {
+    super(`the sink "${sink}" cannot be opened: ${(cause as Error)?.message ?? String(cause)}`, { cause })
+    this.sink = sink
   }
-  opened.move()
+}
+
+const OPEN_LIMIT_MS = 30_000
+
+/** Begins without any. */
+export function createSinkSet(parts: SinkSetParts): SinkSet {
+  const { log, openLimitMs = OPEN_LIMIT_MS } = parts
+  const sinks = new Map<string, ReplaceableSink>()
+  /** What each was opened with. */
+  const sources = new Map<string, string>()
+  /** Those of the newest configuration: they are not dropped. */
+  let needed: ReadonlySet<string> = new Set()
   let closed = false
 
-  async function reopenOne(config: SinkConfig): Promise<boolean> {
-    const sink = sinks.get(config.name)
-    if (!sink || sources.get(config.name) === config.source) return false
-    try {
-      const next = await withinLimit(open(config), parts.reopenLimitMs ?? REOPEN_LIMIT_MS)
-      if (closed) {
-        await next.close()
-        return false
-      }
-      sink.replace(next)
-      sources.set(config.name, config.source)
-      parts.log.info({ sink: config.name }, 'its options changed: the sink was opened anew')
-      return true
-    } catch (error) {
-      parts.log.error({ sink: config.name, error }, 'the sink cannot be opened with its new options')
-      return false
-    }
+  async function open({ name, options }: SinkConfig, type: SinkType): Promise<Sink> {
+    const opening = (async () => type.open(options, parts.contextOf(name, type)))()
+    return withinLimit(opening, openLimitMs).catch((error) => {
+      throw new OpenError(name, error)
+    })
+  }
+
+  function exchange({ name, source }: SinkConfig, sink: Sink): void {
+    const known = sinks.get(name)
+    if (known) {
+      known.replace(sink)
+      log.info({ sink: name }, 'its options changed: the sink was opened anew')
+    } else sinks.set(name, new ReplaceableSink(sink))
+    sources.set(name, source)
   }
 
   return {
     sinks,
-    async reopen(next) {
-      const names: string[] = []
-      for (const config of next) if (await reopenOne(config)) names.push(config.name)
-      return names
+    async prepare(configs, typeOf) {
+      const before = needed
+      needed = new Set(configs.map(({ name }) => name))
+      const wanted = configs.filter(({ name, source }) => sources.get(name) !== source || !sinks.has(name))
+      const results = await Promise.allSettled(wanted.map((config) => open(config, typeOf(config.name))))
+      const opened = results.flatMap((it) => (it.status === 'fulfilled' ? [it.value] : []))
+      const discard = async () => void (await Promise.allSettled(opened.map((sink) => sink.close())))
+      const failed = results.find((it) => it.status === 'rejected')
+      if (failed || closed) {
+        needed = before
+        await discard()
+        throw failed?.reason ?? new Error('the sinks are closed')
+      }
+      return {
+        opened: wanted.map(({ name }) => name),
+        use() {
+          if (closed) return void discard()
+          for (const [i, config] of wanted.entries()) exchange(config, opened[i] as Sink)
+        },
+        async discard() {
+          needed = before
+          await discard()
+        },
+      }
+    },
+    async drop(name) {
+      if (needed.has(name)) return
+      const sink = sinks.get(name)
+      sinks.delete(name)
+      sources.delete(name)
+      await sink?.close()
     },
     async close() {
       closed = true
@@ -69,7 +113,7 @@ export async function openSinkSet(configs: readonly SinkConfig[], parts: SinkSet
   }
 }
 
-/** One that takes for ever must not keep others from being opened anew; what it opens in the end is closed. */
+/** One that takes for ever must not keep others waiting; what it opens in the end is closed. */
 async function withinLimit(opening: Promise<Sink>, limitMs: number): Promise<Sink> {
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(() => late.reject(new Error(`opening took more than ${limitMs} ms`)), limitMs)
@@ -78,70 +122,5 @@ async function withinLimit(opening: Promise<Sink>, limitMs: number): Promise<Sin
     return await Promise.race([opening, late.promise])
   } finally {
     clearTimeout(timer)
-  }
-}
-
-/** A sink whose inside can be exchanged: batches under way end with the one they began with. */
-class ReplaceableSink implements Sink {
-  #current: Used
-  readonly #retiring = new Set<Promise<void>>()
-
-  constructor(sink: Sink) {
-    this.#current = new Used(sink)
-  }
-
-  deliver(...call: Parameters<Sink['deliver']>): ReturnType<Sink['deliver']> {
-    return this.#current.during((sink) => sink.deliver(...call))
-  }
-
-  health(signal: AbortSignal): ReturnType<NonNullable<Sink['health']>> {
-    return this.#current.during(async (sink) => (await sink.health?.(signal)) ?? { ok: true })
-  }
-
-  replace(sink: Sink): void {
-    const closing: Promise<void> = this.#current.retire().finally(() => this.#retiring.delete(closing))
-    this.#retiring.add(closing)
-    this.#current = new Used(sink)
-  }
-
-  async close(): Promise<void> {
-    await Promise.all([this.#current.retire(), ...this.#retiring])
-  }
-}
-
-/** How long what is under way may keep an exchanged sink open; then it is closed all the same. */
-const RETIRE_MS = 65_000
-
-class Used {
-  readonly #sink: Sink
-  readonly #idle = Promise.withResolvers<void>()
-  #users = 0
-  #retired: Promise<void> | undefined
-
-  constructor(sink: Sink) {
-    this.#sink = sink
-  }
-
-  async during<T>(work: (sink: Sink) => Promise<T>): Promise<T> {
-    this.#users++
-    try {
-      return await work(this.#sink)
-    } finally {
-      if (--this.#users === 0 && this.#retired) this.#idle.resolve()
-    }
-  }
-
-  retire(): Promise<void> {
-    this.#retired ??= this.#close()
-    return this.#retired
-  }
-
-  async #close(): Promise<void> {
-    if (this.#users > 0) {
-      const limit = setTimeout(() => this.#idle.resolve(), RETIRE_MS)
-      await this.#idle.promise
-      clearTimeout(limit)
-    }
-    await this.#sink.close().catch(() => {})
   }
 }

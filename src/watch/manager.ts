@@ -1,5 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Source } from '../change.ts'
+import type { Resource } from '../event.ts'
+import { forgetSeries } from '../forget-series.ts'
 import type { WatchStatus } from '../status.ts'
 import { crdStateOf } from './crd.ts'
 import { type Catalogue, discover } from './discovery.ts'
@@ -7,7 +9,7 @@ import { identify } from './identity.ts'
 import { type PlannedSource, planSources, type WatchPlan } from './plan.ts'
 import { titleOf } from './resolve.ts'
 import type { WatchEntry } from './schema.ts'
-import { runSource, type SourceParts } from './source.ts'
+import { runSource, type SourceEnd, type SourceParts } from './source.ts'
 import { initialStatus, unresolved } from './statuses.ts'
 import { backoffMs } from './timing.ts'
 
@@ -19,6 +21,8 @@ export interface ManagerParts extends Omit<SourceParts, 'offers' | 'clusterUid' 
 export interface WatchManager {
   /** Replaces what is watched; sources that stay are not disturbed. */
   apply(entries: readonly WatchEntry[]): void
+  /** Has sources of such resources open their stored state anew: whether it keeps old objects is known from then on. */
+  reopen(which: (resource: Resource) => boolean): void
   statuses(): WatchStatus[]
   /** Stops all sources; resolves when the last commit is done. */
   close(): Promise<void>
@@ -28,6 +32,8 @@ interface Running {
   source: PlannedSource
   status: WatchStatus
   stop: AbortController
+  /** Ends what is under way, to begin anew from the stored position. */
+  reopen: AbortController
   done: Promise<void>
 }
 
@@ -175,6 +181,9 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
       if (wanted.has(key) || missing) continue
       it.stop.abort()
       await it.done
+      const { title } = it.source
+      const titles = [...running.values()].map(({ source }) => source.title)
+      if (!titles.includes(title)) await forgetSeries(metrics.registry, 'watch', title)
     }
   }
 
@@ -188,6 +197,7 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     const it: Running = {
       source,
       stop: own,
+      reopen: new AbortController(),
       status: initialStatus(source, clock.now()),
       done: Promise.resolve(),
     }
@@ -207,7 +217,9 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
         ? crdStateOf(client, asked, signal).then((state) => state === 'none')
         : Promise.resolve(false)
     const signal = AbortSignal.any([stop.signal, own.signal])
-    it.done = runSource({ ...parts, offers, clusterUid, isGone, report }, source, signal)
+    const run = (until: AbortSignal) =>
+      runSource({ ...parts, offers, clusterUid, isGone, report }, source, until)
+    it.done = runAndReopen(it, run, signal)
       .then((end) => {
         if (end === 'missing')
           log.warn({ watch: source.title }, 'the kind is not served any more; waiting for it')
@@ -233,6 +245,9 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
       entries = wanted
       again()
     },
+    reopen(which) {
+      for (const { source, reopen } of running.values()) if (which(source.resource)) reopen.abort()
+    },
     statuses: () => [
       ...[...running.values()].map(({ status }) => status),
       ...unresolved(plan, entries, resolved, lastError, clock.now()),
@@ -243,6 +258,20 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
       await resolving
       await Promise.all([...running.values()].map(({ done }) => done))
     },
+  }
+}
+
+/** Runs a source until its signal, or its own end; anew whenever it is to be opened anew. */
+async function runAndReopen(
+  it: Running,
+  run: (until: AbortSignal) => Promise<SourceEnd>,
+  signal: AbortSignal,
+): Promise<SourceEnd> {
+  for (;;) {
+    const { reopen } = it
+    const end = await run(AbortSignal.any([signal, reopen.signal]))
+    if (end !== 'stopped' || signal.aborted || !reopen.signal.aborted) return end
+    it.reopen = new AbortController()
   }
 }
 

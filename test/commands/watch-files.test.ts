@@ -1,75 +1,86 @@
-import { mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { FileReads } from '../../src/commands/file-reads.ts'
 import { watchFiles } from '../../src/commands/watch-files.ts'
 import { waitFor } from '../wait-for.ts'
 
-test('a change of content is noticed, whether it is written, renamed over or behind a symbolic link', async () => {
-  const dir = await mkdtemp(join(tmpdir(), 'kubeherald-'))
-  const token = join(dir, 'token')
-  await writeFile(join(dir, 'v1'), 'one')
-  await symlink('v1', join(dir, 'data'))
-  await writeFile(token, 'a')
-  let changes = 0
-  const files = watchFiles(
-    [token, join(dir, 'data')],
-    async () => {
-      changes++
-      return true
+/** Files that are read again whenever one of them changes; `told` has what they held each time. */
+function startWatching(names: readonly string[], settledMs = 20) {
+  const dir = mkdtempSync(join(tmpdir(), 'kubeherald-'))
+  const told: string[] = []
+  let reads = new FileReads()
+  function read(): string {
+    reads = new FileReads()
+    const texts = names.map((name) => {
+      try {
+        return reads.read(join(dir, name)).toString()
+      } catch {
+        return '-'
+      }
+    })
+    return texts.join(' ')
+  }
+  let watching = { close() {} }
+  return {
+    path: (name: string) => join(dir, name),
+    told,
+    start() {
+      read()
+      watching = watchFiles(
+        () => reads,
+        async () => void told.push(read()),
+        { everyMs: 5, settledMs },
+      )
     },
-    20,
-  )
-  const changed = (n: number) => waitFor(() => changes === n, { what: `change ${n}` })
-  // Known from the first look on; before it, a change is the beginning.
-  await writeFile(token, 'b')
-  await new Promise((resolve) => setTimeout(resolve, 50))
-  const start = changes
-  await writeFile(token, 'c')
-  await changed(start + 1)
-  await writeFile(join(dir, 'new'), 'd')
-  await rename(join(dir, 'new'), token)
-  await changed(start + 2)
-  await writeFile(join(dir, 'v2'), 'two')
-  await symlink('v2', join(dir, 'data_tmp'))
-  await rename(join(dir, 'data_tmp'), join(dir, 'data'))
-  await changed(start + 3)
-  await rm(token)
-  await writeFile(token, 'd')
-  await new Promise((resolve) => setTimeout(resolve, 60))
-  expect(changes).toBe(start + 3)
-  files.close()
-  await rm(dir, { recursive: true })
+    until: (text: string) =>
+      waitFor(() => told.at(-1) === text, { what: () => `"${text}"; told: ${told.join(', ')}` }),
+    [Symbol.dispose]() {
+      watching.close()
+      rmSync(dir, { recursive: true, force: true })
+    },
+  }
+}
+
+test('a change of content is noticed, whether it is written, renamed over or behind a symbolic link', async () => {
+  using it = startWatching(['token', 'data'])
+  await writeFile(it.path('v1'), 'one')
+  await symlink('v1', it.path('data'))
+  await writeFile(it.path('token'), 'a')
+  it.start()
+  await writeFile(it.path('token'), 'b')
+  await it.until('b one')
+  await writeFile(it.path('new'), 'c')
+  await rename(it.path('new'), it.path('token'))
+  await it.until('c one')
+  await writeFile(it.path('v2'), 'two')
+  await symlink('v2', it.path('data_tmp'))
+  await rename(it.path('data_tmp'), it.path('data'))
+  await it.until('c two')
+  expect(it.told).toEqual(['b one', 'c one', 'c two'])
 })
 
-test('a change that comes while another file is away counts when that one is back as it was', async () => {
-  const dir = await mkdtemp(join(tmpdir(), 'kubeherald-'))
-  const [token, key] = [join(dir, 'token'), join(dir, 'key')]
-  await writeFile(token, 'a')
-  await writeFile(key, 'k')
-  const read: string[] = []
-  let missed = 0
-  const files = watchFiles(
-    [token, key],
-    async () => {
-      const text = await readFile(token, 'utf8')
-      await readFile(key).catch((error) => {
-        missed++
-        throw error
-      })
-      read.push(text)
-      return true
-    },
-    20,
-  )
-  // Whether the first look comes before or after it: from then on, all is known.
-  await writeFile(token, 'b')
-  await new Promise((resolve) => setTimeout(resolve, 50))
-  await rm(key)
-  await writeFile(token, 'c')
-  await waitFor(() => missed > 0, { what: 'the change to be looked at' })
-  await writeFile(key, 'k')
-  await waitFor(() => read.at(-1) === 'c', { what: 'the change to be used' })
-  files.close()
-  await rm(dir, { recursive: true })
+test('a file that is gone is told, and again when it is back', async () => {
+  using it = startWatching(['token', 'key'])
+  await writeFile(it.path('token'), 'a')
+  await writeFile(it.path('key'), 'k')
+  it.start()
+  await rm(it.path('key'))
+  await it.until('a -')
+  await writeFile(it.path('key'), 'k')
+  await it.until('a k')
+})
+
+test('a file that is being written is waited for', async () => {
+  using it = startWatching(['config'], 300)
+  await writeFile(it.path('config'), 'old')
+  it.start()
+  for (let i = 1; i <= 10; i++) {
+    await writeFile(it.path('config'), 'x'.repeat(i))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  await it.until('x'.repeat(10))
+  expect(it.told).toEqual(['x'.repeat(10)])
 })

@@ -74,8 +74,10 @@ export async function startLaneBed() {
   let workers = 0
 
   function work(
-    sinks: Record<string, Sink>,
+    sinks: Record<string, Sink> | ReadonlyMap<string, Sink>,
     options: {
+      drainedAfterMs?: number
+      onDrained?(sink: string): void
       maxAgeMs?: number
       maxTries?: number
       deliverTimeoutMs?: number
@@ -93,7 +95,9 @@ export async function startLaneBed() {
       queueConnection: connections[1],
       workerConnection: connections[2],
       keys,
-      sinks: new Map(Object.entries(sinks)),
+      sinks: sinks instanceof Map ? sinks : new Map(Object.entries(sinks)),
+      drainedAfterMs: options.drainedAfterMs ?? 30_000,
+      onDrained: (sink) => options.onDrained?.(sink),
       maxBatchOf: () => options.maxBatch,
       render: createRender({ routeOf: () => ({}), contentOf: ({ words }) => contentOfWords(words) }),
       policy: { maxAgeMs: options.maxAgeMs ?? 86_400_000, maxTries: options.maxTries ?? 5 },

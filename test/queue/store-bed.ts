@@ -37,8 +37,7 @@ export async function startStoreBed(options: { decide?: Decide; source?: Source;
     const store = createSourceStore({
       line,
       keys,
-      decide: options.decide ?? sendAll,
-      laneOf: () => 'hook/0',
+      routing: () => ({ decide: options.decide ?? sendAll, laneOf: () => 'hook/0' }),
       onEnqueued: (lanes) => void woken.push(...lanes),
       ...(old && { old }),
       metrics,

@@ -25,8 +25,7 @@ async function live(dir: string) {
   const store = createSourceStore({
     line,
     keys,
-    decide: sendAll,
-    laneOf: () => 'hook/0',
+    routing: () => ({ decide: sendAll, laneOf: () => 'hook/0' }),
     onEnqueued() {},
     metrics: createMetrics(),
     clock: Date,

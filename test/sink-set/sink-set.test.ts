@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
+import type { SinkConfig } from '../../src/config/schema.ts'
 import { silentLog } from '../../src/log.ts'
 import type { Health, Outcome, Sink, SinkType } from '../../src/sink/index.ts'
 import { askHealth, watchSinkHealth } from '../../src/sink-set/health.ts'
-import { openSinkSet } from '../../src/sink-set/set.ts'
+import { createSinkSet } from '../../src/sink-set/set.ts'
 import { contextOf, messageOf } from '../sinks/bed.ts'
 import { waitFor } from '../wait-for.ts'
 
@@ -34,14 +35,25 @@ function scripted() {
   return { events, answers, configOf, type: type as SinkType }
 }
 
-const partsOf = (type: SinkType) => ({ typeOf: () => type, contextOf: () => contextOf(), log: silentLog })
+/** A set with these, and a way to exchange them; gives the names of what was opened. */
+async function setOf(type: SinkType, configs: readonly SinkConfig[], openLimitMs?: number) {
+  const limit = openLimitMs === undefined ? {} : { openLimitMs }
+  const set = createSinkSet({ contextOf: () => contextOf(), log: silentLog, ...limit })
+  async function change(...next: SinkConfig[]): Promise<readonly string[]> {
+    const prepared = await set.prepare(next, () => type)
+    prepared.use()
+    return prepared.opened
+  }
+  await change(...configs)
+  return { set, change }
+}
 
 test('a sink that is opened anew takes the next batch, and the old one is closed after its last', async () => {
   const { events, answers, configOf, type } = scripted()
-  const set = await openSinkSet([configOf('old')], partsOf(type))
+  const { set, change } = await setOf(type, [configOf('old')])
   const sink = set.sinks.get('out')!
   const first = sink.deliver([messageOf()], never)
-  expect(await set.reopen([configOf('new')])).toEqual(['out'])
+  expect(await change(configOf('new'))).toEqual(['out'])
   const second = sink.deliver([messageOf()], never)
   expect(events).toEqual(['open old', 'open new'])
   for (const answer of answers) answer()
@@ -51,15 +63,50 @@ test('a sink that is opened anew takes the next batch, and the old one is closed
   expect(events).toEqual(['open old', 'open new', 'close old', 'close new'])
 })
 
-test('a sink whose options are as before is left alone; one that cannot be opened leaves the old one at work', async () => {
+test('a sink whose options are as before is left alone', async () => {
+  const { events, configOf, type } = scripted()
+  const { set, change } = await setOf(type, [configOf('old')])
+  expect(await change(configOf('old'))).toEqual([])
+  expect(events).toEqual(['open old'])
+  await set.close()
+})
+
+test('one that cannot be opened leaves all others as they were, and what was opened beside it is closed', async () => {
   const { events, answers, configOf, type } = scripted()
-  const set = await openSinkSet([configOf('old')], partsOf(type))
-  expect(await set.reopen([configOf('old')])).toEqual([])
-  expect(await set.reopen([configOf('bad')])).toEqual([])
+  const { set, change } = await setOf(type, [configOf('old')])
+  const refused = change(configOf('new'), { ...configOf('bad'), name: 'other' })
+  await expect(refused).rejects.toThrow('the sink "other" cannot be opened: cannot be opened')
   const outcome = set.sinks.get('out')!.deliver([messageOf()], never)
   answers[0]!()
   expect(await outcome).toMatchObject([{ detail: 'old' }])
-  expect(events).toEqual(['open old'])
+  expect(events).toEqual(['open old', 'open new', 'close new'])
+  expect([...set.sinks.keys()]).toEqual(['out'])
+  await set.close()
+})
+
+test('nothing is exchanged before all of it is', async () => {
+  const { events, configOf, type } = scripted()
+  const { set } = await setOf(type, [configOf('old')])
+  const prepared = await set.prepare([configOf('new'), { ...configOf('new'), name: 'more' }], () => type)
+  expect([...set.sinks.keys()]).toEqual(['out'])
+  await prepared.discard()
+  expect(events).toEqual(['open old', 'open new', 'open new', 'close new', 'close new'])
+  await set.close()
+})
+
+test('a removed sink works until it is dropped, and is not dropped when it is back', async () => {
+  const { events, configOf, type } = scripted()
+  const named = (name: string) => ({ ...configOf(name), name })
+  const { set, change } = await setOf(type, [named('a'), named('b')])
+  await change(named('a'))
+  expect([...set.sinks.keys()]).toEqual(['a', 'b'])
+  await change(named('a'), named('b'))
+  await set.drop('b')
+  expect([...set.sinks.keys()]).toEqual(['a', 'b'])
+  await change(named('a'))
+  await set.drop('b')
+  expect(events).toEqual(['open a', 'open b', 'close b'])
+  expect(await change(named('a'), named('b'))).toEqual(['b'])
   await set.close()
 })
 
@@ -76,13 +123,11 @@ function slowly(scriptedType: SinkType) {
   return { type, go: go.resolve }
 }
 
-test('a sink that takes for ever to open keeps no other from being opened anew', async () => {
+test('a sink that takes for ever to open is a fault, and what it opens in the end is closed', async () => {
   const { events, configOf, type } = scripted()
   const slow = slowly(type)
-  const named = (name: string, token: string) => ({ ...configOf(token), name })
-  const parts = { ...partsOf(slow.type), reopenLimitMs: 1 }
-  const set = await openSinkSet([named('a', 'a1'), named('b', 'b1')], parts)
-  expect(await set.reopen([named('a', 'slow'), named('b', 'b2')])).toEqual(['b'])
+  const { set, change } = await setOf(slow.type, [configOf('old')], 20)
+  await expect(change(configOf('slow'))).rejects.toThrow('opening took more than 20 ms')
   slow.go()
   await waitFor(() => events.includes('close slow'), { what: 'what was opened too late to be closed' })
   await set.close()
@@ -91,11 +136,11 @@ test('a sink that takes for ever to open keeps no other from being opened anew',
 test('a sink that is being opened anew when all are closed is closed, too', async () => {
   const { events, configOf, type } = scripted()
   const slow = slowly(type)
-  const set = await openSinkSet([configOf('old')], partsOf(slow.type))
-  const reopened = set.reopen([configOf('slow')])
+  const { set, change } = await setOf(slow.type, [configOf('old')])
+  const changed = change(configOf('slow'))
   await set.close()
   slow.go()
-  expect(await reopened).toEqual([])
+  await expect(changed).rejects.toThrow('the sinks are closed')
   expect(events).toEqual(['open old', 'close old', 'open slow', 'close slow'])
 })
 

@@ -5,7 +5,7 @@ import type { SinkConfig } from '../../src/config/schema.ts'
 import { silentLog } from '../../src/log.ts'
 import { createMetrics } from '../../src/metrics.ts'
 import type { SinkType } from '../../src/sink/index.ts'
-import { openSinkSet } from '../../src/sink-set/set.ts'
+import { createSinkSet } from '../../src/sink-set/set.ts'
 import { numbered, startLaneBed } from '../queue/lane-bed.ts'
 import { waitFor } from '../wait-for.ts'
 import { contextOf, optionsOf } from './bed.ts'
@@ -46,8 +46,9 @@ describe.each(Object.keys(PEERS))('a %s peer that fails', (name) => {
       const isWrong = fault === 'wrong credentials'
       await using it = await startLaneBed()
       const { type, configOf } = await typeOf(peer)
-      const parts = { typeOf: () => type, contextOf: () => contextOf({ name: 'out' }), log: silentLog }
-      const set = await openSinkSet([await configOf(peer.options())], parts)
+      const set = createSinkSet({ contextOf: () => contextOf({ name: 'out' }), log: silentLog })
+      const use = async (options: object) => (await set.prepare([await configOf(options)], () => type)).use()
+      await use(peer.options())
       const metrics = createMetrics()
       const lanes = it.work(
         { out: set.sinks.get('out')! },
@@ -68,7 +69,7 @@ describe.each(Object.keys(PEERS))('a %s peer that fails', (name) => {
 
       await using _ = { [Symbol.asyncDispose]: async () => peer.mend() }
       await peer.begin(fault)
-      if (isWrong) await set.reopen([await configOf(peer.wrongOptions!())])
+      if (isWrong) await use(peer.wrongOptions!())
       await put(BEFORE, DURING)
       wake()
       const during = () => lanes.statuses()[0]
@@ -84,7 +85,7 @@ describe.each(Object.keys(PEERS))('a %s peer that fails', (name) => {
 
       await peer.mend()
       if (isWrong) {
-        await set.reopen([await configOf(peer.options())])
+        await use(peer.options())
         lanes.tryNow(['out'])
       }
       await it.drained('out')

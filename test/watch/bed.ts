@@ -93,8 +93,7 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
     const store = createSourceStore({
       line,
       keys,
-      decide: sendAll,
-      laneOf: () => 'hook/0',
+      routing: () => ({ decide: sendAll, laneOf: () => 'hook/0' }),
       onEnqueued() {},
       metrics,
       clock: Date,

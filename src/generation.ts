@@ -1,0 +1,40 @@
+import type { Config } from './config/schema.ts'
+import type { Delivery } from './delivery.ts'
+import type { ClusterEvent, Resource } from './event.ts'
+import { compileRules, type MatchResult } from './rules/compile.ts'
+import { keepsOld } from './rules/keeps-old.ts'
+import type { SinkType } from './sink/index.ts'
+import { chooseSinks, type SinkChoices } from './sink-set/choices.ts'
+
+/** All that follows from one configuration. It never changes: a reload makes another, and exchanges them between two commits. */
+export interface Generation {
+  config: Config
+  choices: SinkChoices
+  match(event: ClusterEvent): MatchResult
+  /** `<sink>/<lane>` */
+  laneOf(delivery: Delivery): string
+  /** Are old objects of this resource worth keeping? */
+  keepsOld(resource: Resource): boolean
+}
+
+export interface GenerationParts {
+  /** Gives a sink type by the word behind `type:`. */
+  load(type: string): Promise<SinkType>
+  onMatch(rule: string): void
+  onRuleError(rule: string, error: unknown): void
+}
+
+/** Derives it from a checked configuration. */
+export async function createGeneration(
+  config: Config,
+  { load, onMatch, onRuleError }: GenerationParts,
+): Promise<Generation> {
+  const choices = await chooseSinks(config, load)
+  return {
+    config,
+    choices,
+    match: compileRules(config.rules, { onMatch, onError: onRuleError }),
+    laneOf: choices.laneOf,
+    keepsOld: keepsOld(config.rules, ({ to = [] }) => to.some(choices.tellsChanges)),
+  }
+}

@@ -1,0 +1,40 @@
+import type { Redis } from 'ioredis'
+import type { Sink } from '../sink/index.ts'
+import type { Keys } from './keys.ts'
+
+/** A mark that was not renewed for longer than this says nothing: nobody looked meanwhile. */
+const GAP_MS = 600_000
+
+/**
+ * Sinks for which something waits, and which no process has had for `maxAgeMs`. Processes that have other sinks mark them, one
+ * that has them takes the mark away; so a process that is a reload behind decides nothing.
+ */
+export async function findOrphans(
+  redis: Redis,
+  keys: Keys,
+  waiting: ReadonlySet<string>,
+  own: { has(sink: string): boolean },
+  { maxAgeMs, nowMs }: { maxAgeMs: number; nowMs: number },
+): Promise<string[]> {
+  const marks = await redis.hgetall(keys.orphans)
+  const found = Object.keys(marks).filter((sink) => own.has(sink) || !waiting.has(sink))
+  if (found.length > 0) await redis.hdel(keys.orphans, ...found)
+  const orphans: string[] = []
+  for (const sink of waiting) {
+    if (own.has(sink)) continue
+    const [sinceMs = nowMs, lastMs = nowMs] = marks[sink]?.split(',').map(Number) ?? []
+    const isStale = nowMs - lastMs > GAP_MS
+    await redis.hset(keys.orphans, sink, `${isStale ? nowMs : sinceMs},${nowMs}`)
+    if (!isStale && nowMs - sinceMs > maxAgeMs) orphans.push(sink)
+  }
+  return orphans
+}
+
+/** Stands in for a sink that nobody has: makes dead letters of what waits for it. */
+export function undertaker(name: string): Sink {
+  const detail = `the sink "${name}" was removed from the configuration, and nothing delivered this for too long`
+  return {
+    deliver: async (batch) => batch.map(() => ({ kind: 'rejected', reason: 'gone', detail })),
+    async close() {},
+  }
+}

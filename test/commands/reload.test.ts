@@ -1,0 +1,40 @@
+import { writeFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { hangUpReloads } from '../../src/commands/signals.ts'
+import { waitFor } from '../wait-for.ts'
+import { configuration, openDesk } from './cli.ts'
+
+test.each([
+  ['a daemon with a file', 'kubeherald.yaml', false, true],
+  ['on a terminal, which was closed', 'kubeherald.yaml', true, false],
+  ['what came through a pipe is not there any more', '-', false, false],
+  ['nothing to read', undefined, false, false],
+])('SIGHUP, %s', (_, file, isTerminal, reloads) => {
+  expect(hangUpReloads(file, isTerminal)).toBe(reloads)
+})
+
+test('SIGHUP reads the file again; without a file it ends the process', async () => {
+  using desk = openDesk()
+  const text = configuration().replace('to: [screen]', 'when: { name: nobody }, to: [screen]')
+  const file = desk.write('mine.yaml', text)
+  const program = desk.start('demo', '-c', file, '--log-level', 'info')
+  const said = (text: string) =>
+    waitFor(() => program.output().includes(text), { what: () => program.output() })
+  await said('http ')
+  process.kill(program.pid, 'SIGHUP')
+  await said('configuration reloaded: nothing changed')
+  writeFileSync(file, text.replace('nobody', '"${file:there-is-none}"'))
+  process.kill(program.pid, 'SIGHUP')
+  await said('the configuration changed, and is not good: the one before stays in use')
+  await said('mine.yaml:5:37: the file there-is-none cannot be read: it does not exist')
+  // On a terminal, or as here in a demo, with the place.
+  await said('^^^^^')
+  desk.write('there-is-none', 'web\n')
+  await said('configuration reloaded: rules changed')
+  await program.end('SIGTERM')
+
+  const starter = desk.start('demo')
+  await waitFor(() => starter.output().includes('http '), { what: () => starter.output() })
+  await starter.end('SIGHUP')
+  expect(starter.output()).toContain('kubeherald stopped')
+})

@@ -1,0 +1,109 @@
+import { expect, test } from 'vitest'
+import { createMetrics } from '../../src/metrics.ts'
+import { findOrphans } from '../../src/queue/orphans.ts'
+import type { Outcome, Sink } from '../../src/sink/index.ts'
+import { waitFor } from '../wait-for.ts'
+import { DELIVERED, DOWN, numbered, scriptedSink, startLaneBed } from './lane-bed.ts'
+
+const none = new Set<string>()
+
+test('a sink that comes gets what waits for it, and a process that does not know it yet leaves its lane alone', async () => {
+  await using it = await startLaneBed()
+  const late = scriptedSink(() => DELIVERED)
+  const sinks = new Map<string, Sink>([['hook', scriptedSink(() => DELIVERED)]])
+  const behind = it.work({ hook: scriptedSink(() => DELIVERED) })
+  const lanes = it.work(sinks)
+  await it.put('late/0', ...numbered('a', 20))
+  behind.wake(['late/0'])
+  sinks.set('late', late)
+  lanes.use(['hook', 'late'], none)
+  const sinceMs = performance.now()
+  await it.drained('late')
+  expect(late.took).toEqual(numbered('a', 20))
+  // A few offers to the one that is behind, and the next sweep.
+  expect(performance.now() - sinceMs).toBeLessThan(15_000)
+  expect(lanes.statuses().map(({ sink }) => sink)).toEqual(['hook', 'late'])
+})
+
+test('a removed sink delivers what waits for it, is let go of afterwards, and works again when it is back', async () => {
+  await using it = await startLaneBed()
+  let outcome: Outcome = DOWN
+  const old = scriptedSink(() => outcome)
+  const sinks = new Map<string, Sink>([
+    ['old', old],
+    ['hook', scriptedSink(() => DELIVERED)],
+  ])
+  const gone: string[] = []
+  const onDrained = (sink: string) => {
+    gone.push(sink)
+    sinks.delete(sink)
+  }
+  const lanes = it.work(sinks, { drainedAfterMs: 10, onDrained })
+  await it.put('old/0', ...numbered('a', 10))
+  lanes.wake(['old/0'])
+  await waitFor(() => old.calls > 0, { what: 'the sink to be asked' })
+  lanes.use(['hook'], none)
+  expect(lanes.statuses().find(({ sink }) => sink === 'old')).toMatchObject({ removed: true })
+  await it.put('old/0', ...numbered('b', 10))
+  outcome = DELIVERED
+  lanes.tryNow(['old'])
+  await it.drained('old')
+  expect(old.took).toEqual([...numbered('a', 10), ...numbered('b', 10)])
+  await waitFor(() => gone.includes('old'), { what: 'the sink to be let go of' })
+  expect(lanes.statuses().map(({ sink }) => sink)).toEqual(['hook'])
+
+  const back = scriptedSink(() => DELIVERED)
+  sinks.set('old', back)
+  lanes.use(['hook', 'old'], none)
+  await it.put('old/0', 'c@1')
+  lanes.wake(['old/0'])
+  await it.drained('old')
+  expect(back.took).toEqual(['c@1'])
+})
+
+test('another sink under the same name takes over after the batch that is under way', async () => {
+  await using it = await startLaneBed()
+  const answer = Promise.withResolvers<Outcome>()
+  const before = scriptedSink(() => answer.promise)
+  const sinks = new Map<string, Sink>([['hook', before]])
+  const lanes = it.work(sinks)
+  await it.put('hook/0', ...numbered('a', 100))
+  lanes.wake(['hook/0'])
+  await waitFor(() => before.calls === 1, { what: 'the first batch' })
+  const after = scriptedSink(() => DELIVERED)
+  sinks.set('hook', after)
+  lanes.use(['hook'], new Set(['hook']))
+  answer.resolve(DELIVERED)
+  await it.drained('hook')
+  expect(before.calls).toBe(1)
+  expect([...before.took, ...after.took]).toEqual(numbered('a', 100))
+})
+
+test('what waits for a sink that no process has for too long becomes dead letters with the reason', async () => {
+  await using it = await startLaneBed()
+  const metrics = createMetrics()
+  await it.put('gone/0', ...numbered('a', 3))
+  it.work({ hook: scriptedSink(() => DELIVERED) }, { maxAgeMs: 1, metrics })
+  await it.drained('gone')
+  const ledger = await it.ledger()
+  expect(ledger).toMatchObject({ balanced: true, sinks: { gone: { dead: 3, pending: 0 } } })
+  const letters = await it.redis.xrange(it.keys.deadLetters, '-', '+')
+  expect(JSON.stringify(letters)).toContain('was removed from the configuration')
+})
+
+test('a sink that another process has is no orphan, however long this one does not know it', async () => {
+  await using it = await startLaneBed()
+  const { redis, keys } = it
+  const find = (own: readonly string[], nowMs: number, waiting = ['a']) =>
+    findOrphans(redis, keys, new Set(waiting), new Set(own), { maxAgeMs: 100_000, nowMs })
+  expect(await find([], 1_000)).toEqual([])
+  expect(await find(['a'], 60_000)).toEqual([])
+  expect(await find([], 60_001)).toEqual([])
+  expect(await find([], 150_000)).toEqual([])
+  expect(await find([], 161_000)).toEqual(['a'])
+  // Nothing waits: forgotten.
+  expect(await find([], 162_000, [])).toEqual([])
+  expect(await find([], 163_000)).toEqual([])
+  // Nobody looked for long: it begins anew.
+  expect(await find([], 10_000_000)).toEqual([])
+})

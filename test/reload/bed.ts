@@ -1,0 +1,51 @@
+import { z } from 'zod'
+import { type App, startApp } from '../../src/app.ts'
+import type { Config } from '../../src/config/schema.ts'
+import { silentLog } from '../../src/log.ts'
+import { defineSink, type SinkType } from '../../src/sink/index.ts'
+import { loadText } from '../config/load-text.ts'
+import type { RedisServer } from '../servers/redis.ts'
+
+/** A type whose sinks count how many of them are open. */
+function counted(type: string) {
+  let open = 0
+  const sinkType = defineSink({
+    apiVersion: 1,
+    type,
+    config: z.strictObject({ mark: z.string().default(''), refuse: z.boolean().default(false) }),
+    open({ refuse }, { metrics }) {
+      if (refuse) throw new Error('no room')
+      metrics.counter('made_total', 'Sinks.')()
+      open++
+      return {
+        deliver: async (batch) => batch.map(() => ({ kind: 'delivered' as const })),
+        async close() {
+          open--
+        },
+      }
+    },
+  })
+  return { type: sinkType as SinkType, open: () => open }
+}
+
+export const one = counted('one')
+export const two = counted('two')
+const TYPES = { one: one.type, two: two.type }
+
+export async function configOf(sinks: string, rules: string): Promise<Config> {
+  const sinkTypes = Object.fromEntries(Object.entries(TYPES).map(([name, type]) => [name, async () => type]))
+  const text = `server: { port: 0 }\nwatch: [Pod, Event]\nsinks: ${sinks}\nrules: ${rules}\n`
+  const loaded = await loadText(text, { sinkTypes })
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
+  return loaded.config
+}
+
+/** Everything but the cluster. */
+export async function start(redis: RedisServer, config: Config): Promise<App & AsyncDisposable> {
+  const parts = { cluster: 'test', role: 'all', redisUrl: redis.url, log: silentLog } as const
+  const app = await startApp({ ...parts, config, sinkTypes: TYPES })
+  return Object.assign(app, { [Symbol.asyncDispose]: async () => void (await app.stop()) })
+}
+
+/** How many series its metrics have. */
+export const seriesOf = async ({ metrics }: App) => (await metrics.registry.metrics()).split('\n')

@@ -1,0 +1,30 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { startRedis } from '../servers/redis.ts'
+import { waitFor } from '../wait-for.ts'
+import { configOf, one, seriesOf, start } from './bed.ts'
+
+/** Warms up, reloads a thousand times in a process of its own, and says how large it is before them, and behind. */
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+await using redis = await startRedis()
+const both = '[{ name: b, when: { kind: Pod, name: "a-*" }, to: [x, y] }]'
+const configs = [
+  await configOf('{ x: { type: one } }', '[{ name: a, to: [x] }]'),
+  await configOf('{ x: { type: one, mark: m }, y: { type: two } }', both),
+] as const
+await using app = await start(redis, configs[0])
+
+async function reload(times: number) {
+  for (let i = 1; i <= times; i++) {
+    await app.apply(configs[i % 2 === 0 ? 0 : 1])
+    // What it asks of Redis is answered.
+    await redis.command('PING')
+  }
+  await waitFor(() => one.open() === 1, { what: 'old sinks to be closed' })
+  const series = (await seriesOf(app)).length
+  collect()
+  return { heapKb: Math.round(process.memoryUsage().heapUsed / 1_000), series }
+}
+
+process.stdout.write(JSON.stringify({ before: await reload(800), after: await reload(1_000) }))
