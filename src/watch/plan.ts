@@ -103,7 +103,8 @@ function selectorsOf({ labels = '', fields = '' }: WatchEntry): string {
     .join(', ')
 }
 
-function isPattern(namespace: string): boolean {
+/** A glob, an expression or a `!`: whoever has one reads all namespaces. */
+export function isPattern(namespace: string): boolean {
   return /[*?!/]/.test(namespace)
 }
 
