@@ -50,7 +50,9 @@ function thingOf({ namespace, group, resource, name }: Right): string {
 function reasonOf(needs: readonly Need[]): string {
   const places = needs.flatMap(({ what, place }) => (place ? [`${headOf(what)} at ${place}`] : []))
   const without = [...new Set(needs.map((need) => need.without))].join('; ')
-  return places.length === 0 ? without : `needed by ${places.join(', ')}; without it ${without}`
+  return [...(places.length > 0 ? [`needed by ${places.join(', ')}`] : []), `without it ${without}`].join(
+    '; ',
+  )
 }
 
 /** `watch[0]` of `watch[0]: Deployment`. */
