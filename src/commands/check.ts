@@ -2,10 +2,13 @@ import { builtInSinks, sinkLoader } from '../app.ts'
 import type { Config } from '../config/schema.ts'
 import { compilePattern } from '../rules/pattern.ts'
 import { userAgent } from '../version.ts'
+import { ApiFault } from '../watch/api-fault.ts'
+import type { ClusterClient } from '../watch/cluster-client.ts'
 import { connectCluster } from '../watch/connect.ts'
 import { discover } from '../watch/discovery.ts'
 import { findKubeconfig, type KubeconfigOptions } from '../watch/kubeconfig.ts'
-import { planSources, type WatchPlan } from '../watch/plan.ts'
+import { type PlannedSource, planSources, type WatchPlan } from '../watch/plan.ts'
+import { offersShards } from '../watch/shard-offer.ts'
 import { checkRights, type RightsAnswer } from './check-rights.ts'
 import { checkSinks } from './check-sinks.ts'
 import { kubeconfigOptions, loadCluster } from './cluster-access.ts'
@@ -41,14 +44,14 @@ export async function check(options: CheckOptions): Promise<number> {
   const unasked = reasonNotToAsk(options, kubeconfig)
   const cluster = unasked === undefined ? await askCluster(config, kubeconfig) : undefined
   const name = file ?? 'the built-in starter'
-  const { plan, rights } = cluster ?? {}
+  const { plan, rights, notSplit = 0 } = cluster ?? {}
   const forbidden = rights?.missing.filter(({ required }) => required).length ?? 0
   const problems = (plan?.problems.length ?? 0) + forbidden
   if (problems > 0) {
     process.stdout.write(`${name} has ${counted(problems, 'problem')}\n`)
     return 2
   }
-  const doubts = (plan?.waiting.length ?? 0) + (rights?.missing.length ?? 0)
+  const doubts = notSplit + (plan?.waiting.length ?? 0) + (rights?.missing.length ?? 0)
   const count = warnings.length + doubts + (sinks?.warnings ?? 0)
   const parts = [
     counted(config.watch.length, 'watch entry', 'watch entries'),
@@ -70,7 +73,7 @@ function reasonNotToAsk({ offline, context }: CheckOptions, kubeconfig: Kubeconf
 async function askCluster(
   config: Config,
   kubeconfig: KubeconfigOptions,
-): Promise<{ plan: WatchPlan; rights: RightsAnswer }> {
+): Promise<{ plan: WatchPlan; rights: RightsAnswer; notSplit: number }> {
   const { context, namespace } = loadCluster(kubeconfig)
   const client = connectCluster({ ...kubeconfig, userAgent })
   const signal = AbortSignal.timeout(15_000)
@@ -79,8 +82,9 @@ async function askCluster(
     const plan = planSources(config.watch, catalogue, '', compilePattern)
     const rights = await checkRights(config, { client, catalogue, namespace }, signal)
     const cluster = clusterName(config, () => context)
-    process.stdout.write(describe(plan, cluster) + describeRights(rights))
-    return { plan, rights }
+    const notSplit = await unsplit(plan, client, signal)
+    process.stdout.write(describe(plan, cluster) + describeUnsplit(notSplit) + describeRights(rights))
+    return { plan, rights, notSplit: notSplit.length }
   } catch (error) {
     throw new Error(
       `the cluster at ${client.url} cannot be asked: ${(error as Error).message} (--offline checks the file alone)`,
@@ -89,6 +93,33 @@ async function askCluster(
   } finally {
     await client.close()
   }
+}
+
+/** What is to be read in shards, and is not split by the server. One that may not be read is told elsewhere. */
+async function unsplit(
+  { sources }: WatchPlan,
+  client: ClusterClient,
+  signal: AbortSignal,
+): Promise<PlannedSource[]> {
+  const asked = sources.filter(({ shards }) => shards !== undefined)
+  const offered = await Promise.all(
+    asked.map((it) =>
+      offersShards(client, it, it.shards ?? 1, signal).catch((error) => {
+        if (error instanceof ApiFault) return true
+        throw error
+      }),
+    ),
+  )
+  return asked.filter((_, i) => !offered[i])
+}
+
+function describeUnsplit(sources: readonly PlannedSource[]): string {
+  return sources
+    .map(
+      ({ title }) =>
+        `  warning: the API server does not split ${title} (feature gate ShardedListAndWatch): it is read in one\n`,
+    )
+    .join('')
 }
 
 function describeRights({ missing, unknown }: RightsAnswer): string {
@@ -102,8 +133,8 @@ function describe({ sources, waiting, problems }: WatchPlan, cluster: string): s
   return [
     `cluster ${cluster}:\n`,
     ...sources.map(
-      ({ title, labelSelector, fieldSelector }) =>
-        `  watches ${[title, labelSelector, fieldSelector].filter(Boolean).join(', ')}\n`,
+      ({ title, labelSelector, fieldSelector, shards }) =>
+        `  watches ${[title, labelSelector, fieldSelector, shards && `in ${shards} shards`].filter(Boolean).join(', ')}\n`,
     ),
     ...waiting.map(({ kind }) => `  warning: waits for ${kind}, which the cluster does not know (yet)\n`),
     ...problems.map(({ message }) => `  error: ${message}\n`),

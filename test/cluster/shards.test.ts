@@ -1,10 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
-import { isInShard } from '../../src/watch/shards.ts'
+import type { Shard } from '../../src/change.ts'
+import { isInShard, shardSelectorOf } from '../../src/watch/shards.ts'
 import { waitFor } from '../wait-for.ts'
 import { type Bed, startBed } from './bed.ts'
 import { differences, exactly } from './compare.ts'
+import { startKubeherald } from './kubeherald.ts'
 import { CONFIG_MAPS, churn, manifest } from './workload.ts'
 
 const OFFERED = '--feature-gates=ShardedListAndWatch=true'
@@ -25,6 +27,7 @@ test('four shards tell every change once and in order, each object in one of the
     expect(uids.length).toBeGreaterThan(10)
   }
   expect(indexes.flat().toSorted()).toEqual((await uidsThere(bed)).toSorted())
+  expect((await pagedUids(bed, { index: 1, of: 4 })).toSorted()).toEqual(indexes[1]!.toSorted())
   expect((await bed.kubeherald.status()).ledger.balanced).toBe(true)
   // The server sent each shard its own objects and no others.
   expect(bed.kubeherald.log()).not.toContain('other shards')
@@ -123,17 +126,67 @@ test('a kind whose watches the server does not split, as Events, is watched whol
   await restartWith(bed, '[{ kind: Event, namespaces: default, shards: 4 }]')
   expect(kubeherald.log()).toContain('does not split this watch')
   await titlesAre(bed, ['events in default'])
+  const { stdout, code } = await kubeherald.command('check')
+  expect({ stdout, code }).toMatchObject({ stdout: expect.stringContaining('good, with 1 warning'), code: 0 })
+  expect(stdout).toMatch(
+    /watches events in default, in 4 shards\n.*warning: the API server does not split events in default/,
+  )
   await event('after')
   await waitFor(() => hook.requests.length > 0, { what: 'the event' })
   expect(hook.requests.map(({ body }) => JSON.parse(body).name)).toEqual(['after'])
 }, 120_000)
 
-/** Starts the API server anew with the flags of now, while kubeherald is down. */
-async function restart({ kubernetes, kubeherald }: Bed): Promise<void> {
+test('as long as it may not be read, it is not decided whether a watch is split', async () => {
+  await using bed = await startBed({ flags: [OFFERED] })
+  const { kubernetes } = bed
+  await using kubeherald = await startKubeherald({
+    kubeconfig: kubernetes.kubeconfigOf('plain'),
+    config: `
+cluster: plain
+redis: { url: "${bed.redis.url}" }
+watch: ${IN_FOUR}
+sinks: { out: { type: stdout } }
+rules: [{ name: all, to: [out] }]`,
+    unready: true,
+  })
+  const check = await kubeherald.command('check')
+  expect(check.stdout).toContain('error: cannot list and watch configmaps in namespace default')
+  const phases = async () =>
+    (await kubeherald.status()).instances.flatMap(({ watches }: any) =>
+      watches.map(({ title, phase, lastError = '' }: any) => `${title} ${phase} ${lastError.slice(0, 3)}`),
+    )
+  await waitFor(async () => (await phases()).includes('configmaps in default failing 403'), {
+    what: 'the watch to say that it is forbidden',
+  })
+  const rbac = '/apis/rbac.authorization.k8s.io/v1/namespaces/default'
+  const rules = [{ apiGroups: [''], resources: ['configmaps'], verbs: ['list', 'watch'] }]
+  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'reader' }
+  const subjects = [{ kind: 'User', name: 'plain', apiGroup: 'rbac.authorization.k8s.io' }]
+  await kubernetes.request('POST', `${rbac}/roles`, { metadata: { name: 'reader' }, rules })
+  await kubernetes.request('POST', `${rbac}/rolebindings`, {
+    metadata: { name: 'reader' },
+    roleRef,
+    subjects,
+  })
+  await waitFor(() => kubeherald.ready(), { timeoutMs: 30_000, what: 'the watch to be ready' })
+  await titlesAre({ kubeherald }, SHARDS(4))
+}, 120_000)
+
+/**
+ * Starts the API server anew with the flags of now, while kubeherald is down. It forgets the old positions, so each shard
+ * lists once more: what came and went meanwhile would be told by none. Waits until every one of them is past that.
+ */
+async function restart(bed: Bed): Promise<void> {
+  const { kubernetes, kubeherald } = bed
   await kubeherald.stop()
   await kubernetes.killApiServer()
   await kubernetes.startApiServer()
   await kubeherald.start()
+  const prefix = `marker-${bed.hook.requests.length}`
+  const create = (_: unknown, i: number) =>
+    kubernetes.request('POST', CONFIG_MAPS, manifest(CONFIG_MAPS, `${prefix}-${i}`, 0))
+  await Promise.all(Array.from({ length: 40 }, create))
+  await bed.allArrived()
 }
 
 async function restartWith({ kubeherald }: Bed, watch: string): Promise<void> {
@@ -144,7 +197,10 @@ async function restartWith({ kubeherald }: Bed, watch: string): Promise<void> {
 }
 
 /** Processes tell what they watch every few seconds. */
-async function titlesAre({ kubeherald }: Bed, expected: readonly string[]): Promise<void> {
+async function titlesAre(
+  { kubeherald }: Pick<Bed, 'kubeherald'>,
+  expected: readonly string[],
+): Promise<void> {
   let titles: string[] = []
   const same = async () => {
     const { instances } = await kubeherald.status()
@@ -168,4 +224,16 @@ async function indexesOf({ redis }: Bed): Promise<string[][]> {
 async function uidsThere({ kubernetes }: Bed): Promise<string[]> {
   const { items } = (await kubernetes.request('GET', CONFIG_MAPS)) as any
   return items.map((item: any) => item.metadata.uid)
+}
+
+/** A shard as a list in pages tells it. */
+async function pagedUids({ kubernetes }: Bed, shard: Shard): Promise<string[]> {
+  const uids: string[] = []
+  for (let token = ''; ; ) {
+    const query = { shardSelector: shardSelectorOf(shard), limit: '7', ...(token && { continue: token }) }
+    const page = (await kubernetes.request('GET', `${CONFIG_MAPS}?${new URLSearchParams(query)}`)) as any
+    uids.push(...page.items.map((item: any) => item.metadata.uid))
+    token = page.metadata.continue ?? ''
+    if (!token) return uids
+  }
 }
