@@ -61,11 +61,20 @@ export interface Source {
   fieldSelector: string
   /** How to begin without a checkpoint: from now on, or with an ADDED for everything that exists. */
   initial: 'now' | 'emit'
+  /** Only this part of the objects. */
+  shard?: Shard
   clusterUid: string
   /** As the configuration spells its kind. */
   spelling: string
   /** Its resource is defined by a CustomResourceDefinition, so it can be gone for certain. */
   custom: boolean
+}
+
+/** A part of a source's objects, by the hash of their uids. */
+export interface Shard {
+  /** Counted from 0. */
+  index: number
+  of: number
 }
 
 /** Where a source stands, durable in Redis. */
@@ -130,6 +139,7 @@ export interface SourceStore {
   /** Kinds that were not installed when they were asked for: once they come, everything in them is new. */
   readonly absentKinds: AbsentKinds
   readonly identities: ClusterIdentities
+  readonly splits: Splits
   /** The sources that were ever listed, whether they are still wanted or not. */
   stored(signal: AbortSignal): Promise<Source[]>
 }
@@ -152,6 +162,13 @@ export interface ClusterIdentity {
   id: string
   /** Of the namespace kube-system, once it could be read. */
   uid?: string
+}
+
+/** Whether a source that may be split is; decided once, by the process that comes first. */
+export interface Splits {
+  get(name: string, signal: AbortSignal): Promise<'shards' | 'whole' | undefined>
+  /** Gives what is decided, by this call or an earlier one. */
+  settle(name: string, choice: 'shards' | 'whole', signal: AbortSignal): Promise<'shards' | 'whole'>
 }
 
 export interface AbsentKinds {

@@ -2,14 +2,19 @@ import { builtInSinks, sinkLoader } from '../app.ts'
 import type { Config } from '../config/schema.ts'
 import { compilePattern } from '../rules/pattern.ts'
 import { userAgent } from '../version.ts'
+import { ApiFault } from '../watch/api-fault.ts'
+import type { ClusterClient } from '../watch/cluster-client.ts'
 import { connectCluster } from '../watch/connect.ts'
 import { discover } from '../watch/discovery.ts'
 import { findKubeconfig, type KubeconfigOptions } from '../watch/kubeconfig.ts'
-import { planSources, type WatchPlan } from '../watch/plan.ts'
+import { type PlannedSource, planSources, type WatchPlan } from '../watch/plan.ts'
+import { offersShards } from '../watch/shard-offer.ts'
+import { checkRights, type RightsAnswer } from './check-rights.ts'
 import { checkSinks } from './check-sinks.ts'
 import { kubeconfigOptions, loadCluster } from './cluster-access.ts'
 import { clusterName } from './cluster-name.ts'
 import { configurationFile, pluginsOff, readConfiguration } from './configuration.ts'
+import { invocation } from './invocation.ts'
 import { counted } from './table.ts'
 
 interface CheckOptions {
@@ -23,8 +28,8 @@ interface CheckOptions {
 }
 
 /**
- * Tells everything that is wrong with the configuration; asks the cluster, when there is one, whether the kinds exist, and
- * the sinks whether deliveries could succeed.
+ * Tells everything that is wrong with the configuration; asks the cluster, when there is one, whether the kinds exist and
+ * may be read, and the sinks whether deliveries could succeed.
  */
 export async function check(options: CheckOptions): Promise<number> {
   const named = configurationFile(options.config)
@@ -37,13 +42,17 @@ export async function check(options: CheckOptions): Promise<number> {
   const sinks = options.offline ? undefined : await checkSinks(config, typeOf, config.cluster ?? 'check')
   if (sinks) process.stdout.write(sinks.text)
   const unasked = reasonNotToAsk(options, kubeconfig)
-  const plan = unasked === undefined ? await planOf(config, kubeconfig) : undefined
+  const cluster = unasked === undefined ? await askCluster(config, kubeconfig) : undefined
   const name = file ?? 'the built-in starter'
-  if (plan && plan.problems.length > 0) {
-    process.stdout.write(`${name} has ${counted(plan.problems.length, 'problem')}\n`)
+  const { plan, rights, notSplit = 0 } = cluster ?? {}
+  const forbidden = rights?.missing.filter(({ required }) => required).length ?? 0
+  const problems = (plan?.problems.length ?? 0) + forbidden
+  if (problems > 0) {
+    process.stdout.write(`${name} has ${counted(problems, 'problem')}\n`)
     return 2
   }
-  const count = warnings.length + (plan?.waiting.length ?? 0) + (sinks?.warnings ?? 0)
+  const doubts = notSplit + (plan?.waiting.length ?? 0) + (rights?.missing.length ?? 0)
+  const count = warnings.length + doubts + (sinks?.warnings ?? 0)
   const parts = [
     counted(config.watch.length, 'watch entry', 'watch entries'),
     counted(config.sinks.length, 'sink'),
@@ -61,19 +70,21 @@ function reasonNotToAsk({ offline, context }: CheckOptions, kubeconfig: Kubeconf
   return 'there is no kubeconfig ($KUBECONFIG, ~/.kube/config), and this is no pod'
 }
 
-async function planOf(config: Config, kubeconfig: KubeconfigOptions): Promise<WatchPlan> {
-  const { context } = loadCluster(kubeconfig)
+async function askCluster(
+  config: Config,
+  kubeconfig: KubeconfigOptions,
+): Promise<{ plan: WatchPlan; rights: RightsAnswer; notSplit: number }> {
+  const { context, namespace } = loadCluster(kubeconfig)
   const client = connectCluster({ ...kubeconfig, userAgent })
+  const signal = AbortSignal.timeout(15_000)
   try {
-    const catalogue = await discover(client, AbortSignal.timeout(15_000))
+    const catalogue = await discover(client, signal)
     const plan = planSources(config.watch, catalogue, '', compilePattern)
-    process.stdout.write(
-      describe(
-        plan,
-        clusterName(config, () => context),
-      ),
-    )
-    return plan
+    const rights = await checkRights(config, { client, catalogue, namespace }, signal)
+    const cluster = clusterName(config, () => context)
+    const notSplit = await unsplit(plan, client, signal)
+    process.stdout.write(describe(plan, cluster) + describeUnsplit(notSplit) + describeRights(rights))
+    return { plan, rights, notSplit: notSplit.length }
   } catch (error) {
     throw new Error(
       `the cluster at ${client.url} cannot be asked: ${(error as Error).message} (--offline checks the file alone)`,
@@ -84,12 +95,46 @@ async function planOf(config: Config, kubeconfig: KubeconfigOptions): Promise<Wa
   }
 }
 
+/** What is to be read in shards, and is not split by the server. One that may not be read is told elsewhere. */
+async function unsplit(
+  { sources }: WatchPlan,
+  client: ClusterClient,
+  signal: AbortSignal,
+): Promise<PlannedSource[]> {
+  const asked = sources.filter(({ shards }) => shards !== undefined)
+  const offered = await Promise.all(
+    asked.map((it) =>
+      offersShards(client, it, it.shards ?? 1, signal).catch((error) => {
+        if (error instanceof ApiFault) return true
+        throw error
+      }),
+    ),
+  )
+  return asked.filter((_, i) => !offered[i])
+}
+
+function describeUnsplit(sources: readonly PlannedSource[]): string {
+  return sources
+    .map(
+      ({ title }) =>
+        `  warning: the API server does not split ${title} (feature gate ShardedListAndWatch): it is read in one\n`,
+    )
+    .join('')
+}
+
+function describeRights({ missing, unknown }: RightsAnswer): string {
+  if (unknown !== undefined) return `  (whether it may be read is not known: ${unknown})\n`
+  if (missing.length === 0) return ''
+  const lines = missing.map(({ sentence, required }) => `  ${required ? 'error' : 'warning'}: ${sentence}\n`)
+  return `${lines.join('')}  ("${invocation(process.env)} rbac" prints the rights that are needed)\n`
+}
+
 function describe({ sources, waiting, problems }: WatchPlan, cluster: string): string {
   return [
     `cluster ${cluster}:\n`,
     ...sources.map(
-      ({ title, labelSelector, fieldSelector }) =>
-        `  watches ${[title, labelSelector, fieldSelector].filter(Boolean).join(', ')}\n`,
+      ({ title, labelSelector, fieldSelector, shards }) =>
+        `  watches ${[title, labelSelector, fieldSelector, shards && `in ${shards} shards`].filter(Boolean).join(', ')}\n`,
     ),
     ...waiting.map(({ kind }) => `  warning: waits for ${kind}, which the cluster does not know (yet)\n`),
     ...problems.map(({ message }) => `  error: ${message}\n`),

@@ -79,6 +79,23 @@ function describeProgram(exit: (code: number) => void): Command {
     .option('--strict', 'warnings are failures: exit code 1')
     .action(async (options) => exit(await (await import('./check.ts')).check(options)))
 
+  configurable(program.command('rbac'))
+    .description('print the rights in Kubernetes that the configuration needs, and no others')
+    .option(
+      '--service-account <namespace/name>',
+      'who gets them; default: kubeherald in $POD_NAMESPACE, else kubeherald/kubeherald',
+    )
+    .option('--name <name>', 'of the roles and bindings', 'kubeherald')
+    .addOption(
+      new Option('--format <format>', 'manifests for kubectl, or values for the Helm chart')
+        .choices(['yaml', 'values'])
+        .default('yaml'),
+    )
+    .option('--context <name>', 'context of the kubeconfig')
+    .option('--offline', "don't ask the cluster what a kind is")
+    .addHelpText('after', RBAC_HELP)
+    .action(async (options) => exit(await (await import('./rbac.ts')).rbac(options)))
+
   ofQueue(program.command('status'))
     .description('show watches, sinks and the ledger')
     .option('--json', 'as JSON')
@@ -167,6 +184,18 @@ const DEMO_HELP = `
 It has a Redis of its own, deleted at the end, and reads no configuration but the one of -c; of that it leaves
 redis, cluster and kubernetes aside. With --shared-redis it keeps what it has in the Redis of -c instead, under the
 cluster name kubeherald-demo: nothing else there is touched.
+`
+
+const RBAC_HELP = `
+A right is given in a namespace where "watch" lists namespaces by name, else in all of them; of one object where "fields"
+names it (metadata.name=...). It reads "watch" and "leases" of the configuration, so it needs no secrets, and asks the
+cluster only what a custom kind is that is not written as plural.group. "kubeherald check" tells which rights are missing.
+
+Examples:
+  kubeherald rbac                                     look at them
+  kubeherald rbac | kubectl apply -f -                give them to the service account kubeherald in kubeherald
+  kubeherald rbac --service-account ops/herald        to another one
+  kubeherald rbac --format values > rights.yaml       for helm install -f rights.yaml
 `
 
 const DEAD_LETTERS_HELP = `

@@ -27,7 +27,7 @@ export async function readStorageSettings(file: string): Promise<StorageSettings
   const root = document.at([])
   if (!document.readable || (root && !root.entries && root.value !== null))
     throw badConfiguration(file, unreadable(document), text)
-  const mattering = document.problems.filter((problem) => isWithin(document, text, problem))
+  const mattering = document.problems.filter((problem) => isWithin(document, text, problem, PARTS.shape))
   const parsed = PARTS.safeParse(root?.value ?? {})
   if (!parsed.success || mattering.length > 0) {
     const subject = { document, schema: ConfigFile, prefix: [] }
@@ -44,16 +44,21 @@ export async function readStorageSettings(file: string): Promise<StorageSettings
   }
 }
 
-function unreadable(document: ConfigDocument): Problem[] {
+export function unreadable(document: ConfigDocument): Problem[] {
   if (document.problems.length > 0) return document.problems
   return [document.problem([], 'the file must be a map of keys and values')]
 }
 
 /** Does it stand in one of the parts, key or value? */
-function isWithin(document: ConfigDocument, text: string, { line, column }: Problem): boolean {
+export function isWithin(
+  document: ConfigDocument,
+  text: string,
+  { line, column }: Problem,
+  parts: object,
+): boolean {
   const before = text.split('\n').slice(0, line - 1)
   const offset = before.reduce((sum, it) => sum + it.length + 1, 0) + column - 1
-  return Object.keys(PARTS.shape).some((name) => {
+  return Object.keys(parts).some((name) => {
     const entry = document.at([])?.entries?.get(name)
     return entry !== undefined && entry.key.start <= offset && offset <= entry.value.end
   })

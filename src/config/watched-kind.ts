@@ -101,6 +101,6 @@ export function versionOf({ spelling }: WatchedKind): string | undefined {
 const VERSION = /^v\d+((alpha|beta)\d+)?(\.|$)/
 
 /** `v1.apps` and `apps` are the group `apps`; `v1` is the core group. */
-function groupOf(qualifier: string): string {
+export function groupOf(qualifier: string): string {
   return qualifier.replace(VERSION, '')
 }

@@ -13,6 +13,8 @@ export interface Keys {
   absentKinds: string
   /** Hash: hashed address of an API server → how its cluster is told apart. */
   identities: string
+  /** Hash: key of a source and a number of shards → `shards` or `whole`. */
+  splits: string
   /** Hash: source key → its description. */
   sources: string
   /** String, JSON: where a source stands. */
@@ -57,6 +59,7 @@ export function keysOf(cluster: string): Keys {
     salt: `${tag}:salt`,
     absentKinds: `${tag}:absent-kinds`,
     identities: `${tag}:identities`,
+    splits: `${tag}:splits`,
     sources: `${tag}:sources`,
     checkpoint: (source) => `${tag}:checkpoint:${source}`,
     index: (source) => `${tag}:index:${source}`,

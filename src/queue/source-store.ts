@@ -72,11 +72,22 @@ export function createSourceStore(parts: StoreParts): SourceStore {
           signal,
         )),
     },
+    splits: {
+      get: async (name, signal) => choiceOf(await line.run((redis) => redis.hget(keys.splits, name), signal)),
+      async settle(name, choice, signal) {
+        await line.run((redis) => redis.hsetnx(keys.splits, name, choice), signal)
+        return choiceOf(await line.run((redis) => redis.hget(keys.splits, name), signal)) ?? choice
+      },
+    },
     async stored(signal) {
       const sources = await line.run((redis) => redis.hgetall(keys.sources), signal)
       return Object.entries(sources).map(([key, text]) => ({ ...(JSON.parse(text) as Source), key }))
     },
   }
+}
+
+function choiceOf(text: string | null): 'shards' | 'whole' | undefined {
+  return text === 'shards' || text === 'whole' ? text : undefined
 }
 
 class Session implements SourceSession {

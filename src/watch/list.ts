@@ -3,6 +3,7 @@ import { faultOf, isExpired } from './api-fault.ts'
 import type { ClusterClient, ClusterResponse } from './cluster-client.ts'
 import { type PageOptions, readPage } from './list-page.ts'
 import { pathOf } from './normalise.ts'
+import { shardSelectorOf } from './shards.ts'
 
 /** What is there now, page by page; ends with the position that a watch goes on from. */
 export type InitialState = AsyncGenerator<Change[], string>
@@ -84,6 +85,7 @@ export function collectionPath(source: Source, query: Record<string, string>): s
   const all = new URLSearchParams({
     ...(source.labelSelector && { labelSelector: source.labelSelector }),
     ...(source.fieldSelector && { fieldSelector: source.fieldSelector }),
+    ...(source.shard && { shardSelector: shardSelectorOf(source.shard) }),
     ...query,
   })
   return `${pathOf(source.resource, source.namespace)}?${all}`

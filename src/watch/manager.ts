@@ -10,6 +10,7 @@ import { type PlannedSource, planSources, type WatchPlan } from './plan.ts'
 import { titleOf } from './resolve.ts'
 import type { WatchEntry } from './schema.ts'
 import { runSource, type SourceEnd, type SourceParts } from './source.ts'
+import { createSplitter, shardsOf } from './split.ts'
 import { initialStatus, unresolved } from './statuses.ts'
 import { backoffMs } from './timing.ts'
 
@@ -47,7 +48,8 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
   const awaited = new Set<string>()
   const buried = new Set<string>()
   let entries: readonly WatchEntry[] = []
-  let plan: WatchPlan = { sources: [], waiting: [], unsure: [], problems: [] }
+  let plan: WatchPlan = { sources: [], waiting: [], unsure: [], undecided: [], problems: [] }
+  const split = createSplitter(parts)
   let lastError: string | undefined
   let resolved = false
   let change = Promise.withResolvers<void>()
@@ -81,7 +83,8 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
         lastError = message
         if (failures % 3 === 0) await client.refresh().catch(() => {})
       }
-      const settled = lastError === undefined && plan.waiting.length + plan.unsure.length === 0
+      const open = plan.waiting.length + plan.unsure.length + plan.undecided.length
+      const settled = lastError === undefined && open === 0
       const delayMs = lastError
         ? backoffMs(failures, timing, random) + 100
         : timing.discoveryMs * (0.8 + random() * 0.4)
@@ -99,7 +102,7 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     const { signal } = stop
     const catalogue = await discover(client, signal)
     const current = await clusterUid(signal)
-    plan = planSources(entries, catalogue, current, parts.matcherOf)
+    plan = await split(planSources(entries, catalogue, current, parts.matcherOf), signal)
     for (const { kind } of plan.waiting) {
       // Only what was never seen: a kind that was watched before keeps its position.
       if (awaited.has(kind)) continue
@@ -148,7 +151,7 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
       current,
       parts.matcherOf,
     )
-    return sources.some(({ key }) => key === source.key)
+    return sources.flatMap((it) => [it, ...shardsOf(it)]).some(({ key }) => key === source.key)
   }
 
   /** Other selectors or namespaces make another source of a resource: it knows nothing of where the old one stood. */

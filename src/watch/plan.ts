@@ -8,6 +8,8 @@ import type { WatchEntry } from './schema.ts'
 export interface PlannedSource extends Source {
   /** Objects of other namespaces are passed over as if they were not there. */
   namespaceFilter?: (namespace: string) => boolean
+  /** It is to be split into so many. */
+  shards?: number | undefined
 }
 
 export interface WatchPlan {
@@ -16,6 +18,8 @@ export interface WatchPlan {
   waiting: WatchEntry[]
   /** Entries whose kind may be in a part of the API that did not answer. */
   unsure: WatchEntry[]
+  /** Sources of which nobody can tell yet whether the server splits them. */
+  undecided: { title: string; message: string }[]
   problems: { entry: WatchEntry; message: string }[]
 }
 
@@ -37,7 +41,7 @@ export function planSources(
   clusterUid: string,
   matcherOf: (patterns: readonly string[]) => (namespace: string) => boolean,
 ): WatchPlan {
-  const plan: WatchPlan = { sources: [], waiting: [], unsure: [], problems: [] }
+  const plan: WatchPlan = { sources: [], waiting: [], unsure: [], undecided: [], problems: [] }
   const wishes: Wish[] = []
   for (const entry of entries) {
     const resolution = resolveKind(entry.kind, catalogue)
@@ -83,6 +87,8 @@ function join(into: Wish, wish: Wish): void {
   const all = into.namespaces === undefined || wish.namespaces === undefined
   into.namespaces = all ? undefined : [...new Set([...(into.namespaces ?? []), ...(wish.namespaces ?? [])])]
   if (wish.entry.initial === 'emit') into.entry = { ...into.entry, initial: 'emit' }
+  const shards = Math.max(into.entry.shards ?? 1, wish.entry.shards ?? 1)
+  if (shards > 1) into.entry = { ...into.entry, shards }
 }
 
 function overlap(a: readonly string[] | undefined, b: readonly string[] | undefined): boolean {
@@ -103,7 +109,8 @@ function selectorsOf({ labels = '', fields = '' }: WatchEntry): string {
     .join(', ')
 }
 
-function isPattern(namespace: string): boolean {
+/** A glob, an expression or a `!`: whoever has one reads all namespaces. */
+export function isPattern(namespace: string): boolean {
   return /[*?!/]/.test(namespace)
 }
 
@@ -120,6 +127,7 @@ function sourcesOf(
     clusterUid,
     spelling: entry.kind,
     custom: false,
+    ...(entry.shards !== undefined && { shards: entry.shards }),
   }
   const title = titleOf(resource)
   if (!namespaces) return [{ ...base, namespace: '', title, key: keyOf(base, '', '') }]

@@ -2,6 +2,8 @@ import * as z from 'zod'
 
 const NamespacePattern = z.string().min(1, 'is empty: leave "namespaces" out for all of them')
 
+const SHARDS_RULE = 'must be a whole number from 2 to 16; leave it out to read all in one'
+
 /** One entry of `watch:`. */
 export const WatchEntry = z.strictObject({
   /** `Deployment`, `deployments.apps`, `apps/v1/Deployment`. */
@@ -18,6 +20,8 @@ export const WatchEntry = z.strictObject({
   fields: z.string().min(1, 'is empty: leave it out').optional(),
   /** How the first start begins: with what happens from now on, or with everything that exists. */
   initial: z.enum(['now', 'emit']).optional(),
+  /** Read in so many parts, where the API server splits it. */
+  shards: z.number(SHARDS_RULE).int(SHARDS_RULE).min(2, SHARDS_RULE).max(16, SHARDS_RULE).optional(),
 })
 export type WatchEntry = z.infer<typeof WatchEntry>
 

@@ -18,6 +18,7 @@ export const WAITS_FOR_REDIS_MS = 600_000
 export class SourceReport {
   readonly #parts: SourceReportParts
   readonly #watch: string
+  #toldNotSplit = false
 
   constructor(parts: SourceReportParts, title: string) {
     this.#parts = parts
@@ -60,6 +61,16 @@ export class SourceReport {
   unreadable(what: string): void {
     this.#parts.metrics.malformed.inc({ watch: this.#watch })
     this.#parts.log.warn({ watch: this.#watch }, `${what} cannot be read; it is passed over`)
+  }
+
+  /** Objects of other shards came. */
+  notSplit(): void {
+    if (this.#toldNotSplit) return
+    this.#toldNotSplit = true
+    this.#parts.log.warn(
+      { watch: this.#watch },
+      'the API server sends objects of other shards, too; they are passed over, and cost as much as without shards',
+    )
   }
 
   reconnecting({ cause, delayMs }: Step, allowanceMs: number): void {

@@ -6,6 +6,7 @@ import { afterEnd, afterFault, type History, NO_HISTORY, type RelistCause, type 
 import { currentPosition, type InitialState, ListExpired, listObjects } from './list.ts'
 import type { PlannedSource } from './plan.ts'
 import { isOlder } from './position.ts'
+import { isInShard } from './shards.ts'
 import { SourceReport, type SourceReportParts, WAITS_FOR_REDIS_MS } from './source-report.ts'
 import { standBy } from './stand-by.ts'
 import { watchStream } from './stream.ts'
@@ -245,10 +246,12 @@ class SourceRun {
     return { client, source: this.#source, timeoutSeconds, graceMs: timing.graceMs, clock, onContact }
   }
 
-  /** Objects of namespaces that are not wanted are not there. */
+  /** Objects of namespaces that are not wanted, or of other shards, are not there. */
   #inScope(changes: readonly Change[]): readonly Change[] {
-    const filter = this.#source.namespaceFilter
-    return filter ? changes.filter(({ object }) => filter(object.namespace)) : changes
+    const { namespaceFilter: filter, shard } = this.#source
+    const own = shard ? changes.filter(({ object }) => isInShard(object.uid, shard)) : changes
+    if (own.length < changes.length) this.#report.notSplit()
+    return filter ? own.filter(({ object }) => filter(object.namespace)) : own
   }
 
   /** Objects are gone only if their definition is: an API that is merely not answering took nothing with it. */

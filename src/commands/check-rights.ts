@@ -1,0 +1,65 @@
+import { existsSync, readFileSync } from 'node:fs'
+import type { Config } from '../config/schema.ts'
+import { type Missing, reviewOf, tellMissing } from '../rights/missing.ts'
+import { rightsNeeded } from '../rights/needed.ts'
+import type { Right } from '../rights/right.ts'
+import type { ClusterClient } from '../watch/cluster-client.ts'
+import type { Catalogue } from '../watch/discovery.ts'
+import { leasesOf } from './watch-settings.ts'
+import { watchedResources } from './watched-resources.ts'
+
+/** What the API server says of the rights that a configuration needs. */
+export interface RightsAnswer {
+  missing: Missing[]
+  /** Why the rights are not known. */
+  unknown?: string
+}
+
+const REVIEWS = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
+const AT_ONCE = 8
+const NAMESPACE_FILE = '/var/run/secrets/kubernetes.io/serviceaccount/namespace'
+
+/** Asks the API server for each right that `kubeherald rbac` would print. */
+export async function checkRights(
+  config: Config,
+  {
+    client,
+    catalogue,
+    namespace,
+  }: { client: ClusterClient; catalogue: Catalogue; namespace: string | undefined },
+  signal: AbortSignal,
+): Promise<RightsAnswer> {
+  const { watches } = watchedResources(config.watch, (index) => config.placeOf?.(['watch', index]), catalogue)
+  const leases = leasesOf(config)
+  const rights = rightsNeeded({
+    watches,
+    ...(leases && { leaseNamespace: leaseNamespace(leases === true ? {} : leases, namespace) }),
+  })
+  const missing: Right[] = []
+  const waiting = [...rights]
+  let unknown: string | undefined
+  async function work(): Promise<void> {
+    for (let right = waiting.shift(); right && unknown === undefined; right = waiting.shift()) {
+      const answer = await ask(client, right, signal)
+      if (typeof answer === 'string') unknown = answer
+      else if (!answer) missing.push(right)
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, work))
+  if (unknown !== undefined) return { missing: [], unknown }
+  return { missing: tellMissing(rights.filter((it) => missing.includes(it))) }
+}
+
+/** Is it allowed? A text says why nobody knows. */
+async function ask(client: ClusterClient, right: Right, signal: AbortSignal): Promise<boolean | string> {
+  const { status, body } = await client.send('POST', REVIEWS, reviewOf(right), {}, signal)
+  if (status !== 200 && status !== 201) return `the API server answered ${status}`
+  const { status: review } = JSON.parse(body.toString()) as { status?: { allowed?: boolean } }
+  return review?.allowed === true
+}
+
+/** Where the Leases of a process on this machine would lie. */
+function leaseNamespace({ namespace }: { namespace?: string | undefined }, ofContext?: string): string {
+  const mounted = () => (existsSync(NAMESPACE_FILE) ? readFileSync(NAMESPACE_FILE, 'utf8').trim() : '')
+  return namespace || process.env['POD_NAMESPACE'] || mounted() || ofContext || 'default'
+}

@@ -1,0 +1,87 @@
+import { toManifests, toValues } from '../rights/manifest.ts'
+import { rightsNeeded } from '../rights/needed.ts'
+import { rulesOf } from '../rights/rules.ts'
+import { userAgent } from '../version.ts'
+import { connectCluster } from '../watch/connect.ts'
+import { type Catalogue, discover } from '../watch/discovery.ts'
+import { findKubeconfig, type KubeconfigOptions } from '../watch/kubeconfig.ts'
+import { kubeconfigOptions, loadCluster } from './cluster-access.ts'
+import { configurationFile } from './configuration.ts'
+import { accountOf, checkRoleName } from './service-account.ts'
+import { UsageError } from './usage-error.ts'
+import { type LeaseSetting, readWatchSettings, type WatchSettings } from './watch-settings.ts'
+import { type Unresolved, watchedResources } from './watched-resources.ts'
+
+interface RbacOptions {
+  config?: string
+  context?: string
+  offline?: boolean
+  serviceAccount?: string
+  name: string
+  format: 'yaml' | 'values'
+}
+
+/** Prints the rights that a configuration needs, and no others. */
+export async function rbac(options: RbacOptions): Promise<number> {
+  const serviceAccount = accountOf(options.serviceAccount, process.env)
+  const name = checkRoleName(options.name)
+  const settings = await readWatchSettings(configurationFile(options.config))
+  const watches = await resolve(settings, options)
+  const isValues = options.format === 'values'
+  const leaseNamespace = isValues ? undefined : leaseNamespaceOf(settings.leases, serviceAccount.namespace)
+  const rules = rulesOf(rightsNeeded({ watches, ...(leaseNamespace !== undefined && { leaseNamespace }) }))
+  const heading = [
+    `The rights that ${settings.file} needs: kubeherald rbac printed them.`,
+    'Which kinds there are is told to every authenticated user (ClusterRole system:discovery).',
+  ]
+  process.stdout.write(
+    isValues
+      ? toValues(rules, [...heading, 'The chart adds those for leases itself.'])
+      : toManifests(rules, { name, serviceAccount, heading }),
+  )
+  return 0
+}
+
+async function resolve(settings: WatchSettings, options: RbacOptions) {
+  const { watch, placeOf } = settings
+  const alone = watchedResources(watch, placeOf)
+  if (alone.unresolved.length === 0) return alone.watches
+  const kubeconfig = kubeconfigOptions(settings.kubernetes, options.context)
+  const hasCluster = !options.offline && (options.context !== undefined || findKubeconfig(kubeconfig))
+  const { watches, unresolved } = hasCluster
+    ? watchedResources(watch, placeOf, await catalogueOf(kubeconfig))
+    : alone
+  if (unresolved.length === 0) return watches
+  const lines = unresolved.map(
+    ({ index, kind, why }) => `${placeOf(index)}: watch[${index}]: ${sentenceOf(kind, why)}`,
+  )
+  throw new UsageError(lines.join('\n'))
+}
+
+function sentenceOf(kind: string, why: Unresolved): string {
+  const plural = 'write its plural and its group, such as databases.stable.example.com'
+  if (why === 'needs-cluster')
+    return `only a cluster can tell which resource "${kind}" is: ${plural}, or run this where there is a kubeconfig`
+  if (why === 'unknown') return `the cluster has no kind "${kind}" (yet): ${plural}`
+  return `"${kind}" is ambiguous: write ${why.join(' or ')}`
+}
+
+async function catalogueOf(kubeconfig: KubeconfigOptions): Promise<Catalogue> {
+  loadCluster(kubeconfig)
+  const client = connectCluster({ ...kubeconfig, userAgent })
+  try {
+    return await discover(client, AbortSignal.timeout(15_000))
+  } catch (error) {
+    throw new Error(`the cluster at ${client.url} cannot be asked: ${(error as Error).message}`, {
+      cause: error,
+    })
+  } finally {
+    await client.close()
+  }
+}
+
+/** Where Leases lie when the process runs as the service account; undefined without Leases. */
+function leaseNamespaceOf(leases: LeaseSetting, own: string): string | undefined {
+  if (!leases) return undefined
+  return leases === true ? own : (leases.namespace ?? own)
+}

@@ -1,0 +1,61 @@
+import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import * as z from 'zod'
+import { checkWatch } from '../config/check-watch.ts'
+import { readDocument } from '../config/document.ts'
+import { draftOf } from '../config/draft.ts'
+import { problemsOf } from '../config/issues.ts'
+import { type Config, ConfigFile } from '../config/schema.ts'
+import { STARTER } from '../config/starter.ts'
+import { badConfiguration, readConfigurationText } from './configuration.ts'
+import { isWithin, unreadable } from './storage-settings.ts'
+
+/** The parts of a configuration that say what is read of the cluster. */
+export interface WatchSettings extends Pick<Config, 'watch' | 'kubernetes'> {
+  /** How the file is called. */
+  file: string
+  leases: LeaseSetting
+  /** Where an entry of `watch` stands: `kubeherald.yaml:5:5`. */
+  placeOf(index: number): string
+}
+
+/** Of the configuration's `leases`, what rights depend on. */
+export type LeaseSetting = boolean | { namespace?: string | undefined } | undefined
+
+const { watch, kubernetes, ...others } = ConfigFile.shape
+const PARTS = z.object({ watch, kubernetes, ...('leases' in others && { leases: others.leases }) })
+
+/** Reads those parts alone: whoever gives rights has no need of the secrets. Without a file, those of the starter. */
+export async function readWatchSettings(named: string | undefined): Promise<WatchSettings> {
+  const file = named ?? 'the built-in starter'
+  const text = named === undefined ? STARTER : await readConfigurationText(named)
+  const folder = dirname(resolve(file))
+  const readFile = (path: string) => readFileSync(resolve(folder, path), 'utf8')
+  const document = readDocument(file, text, { env: process.env, readFile })
+  const root = document.at([])
+  if (!document.readable || !root?.entries) throw badConfiguration(file, unreadable(document), text)
+  const parsed = PARTS.safeParse(root.value)
+  const found = [
+    ...document.problems.filter((problem) => isWithin(document, text, problem, PARTS.shape)),
+    ...(parsed.success ? [] : problemsOf({ document, schema: ConfigFile, prefix: [] }, parsed.error.issues)),
+    ...checkWatch(draftOf(root), document),
+  ]
+  const errors = found.filter((it) => it.severity === 'error' && !document.isEcho(it))
+  if (!parsed.success || errors.length > 0) throw badConfiguration(file, errors, text)
+  const { kubeconfig, ...rest } = parsed.data.kubernetes
+  return {
+    file,
+    watch: parsed.data.watch,
+    kubernetes: kubeconfig === undefined ? rest : { ...rest, kubeconfig: resolve(folder, kubeconfig) },
+    leases: leasesOf(parsed.data),
+    placeOf(index) {
+      const { line, column } = document.problem(['watch', index], '')
+      return `${file}:${line}:${column}`
+    },
+  }
+}
+
+/** What a configuration says of Leases. */
+export function leasesOf(config: object): LeaseSetting {
+  return (config as { leases?: LeaseSetting }).leases
+}

@@ -1,0 +1,119 @@
+import { expect, test } from 'vitest'
+import { reviewOf, tellMissing } from '../../src/rights/missing.ts'
+import { type ResolvedWatch, rightsNeeded } from '../../src/rights/needed.ts'
+import { objectNameOf } from '../../src/rights/object-name.ts'
+import { rulesOf } from '../../src/rights/rules.ts'
+
+const PODS: ResolvedWatch = {
+  index: 0,
+  kind: 'Pod',
+  place: 'kubeherald.yaml:2:5',
+  group: '',
+  resource: 'pods',
+  custom: false,
+  namespaces: undefined,
+}
+
+/** `resource verbs` of the cluster, `resource verbs in namespace` of the others; without what every cluster needs. */
+function rulesFor(...watches: Partial<ResolvedWatch>[]): string[] {
+  const wants = { watches: watches.map((it, index) => ({ ...PODS, index, ...it })) }
+  const { cluster, namespaces } = rulesOf(rightsNeeded(wants))
+  const text = (rules: typeof cluster, where: string) =>
+    rules.map(
+      ({ resource, resourceNames, verbs, reasons }) =>
+        `${[resource, ...resourceNames].join('/')} ${verbs.join(',')}${where}: ${reasons.map((it) => it.split(':')[0]).join(' ')}`,
+    )
+  const inside = [...namespaces].filter(([namespace]) => namespace !== 'kube-system')
+  return [...text(cluster, ''), ...inside.flatMap(([it, rules]) => text(rules, ` in ${it}`))]
+}
+
+test('a watch of named namespaces needs rights in those alone', () => {
+  expect(rulesFor({ namespaces: ['shop', 'pay'] })).toEqual([
+    'pods list,watch in pay: watch[0]',
+    'pods list,watch in shop: watch[0]',
+  ])
+  expect(rulesFor({})).toEqual(['pods list,watch: watch[0]'])
+})
+
+test('several watches of one resource need a right once, and are all named', () => {
+  expect(rulesFor({ namespaces: ['shop'] }, { namespaces: ['shop', 'pay'] })).toEqual([
+    'pods list,watch in pay: watch[1]',
+    'pods list,watch in shop: watch[0] watch[1]',
+  ])
+})
+
+test('a right in all namespaces leaves none to be given in one', () => {
+  expect(rulesFor({ namespaces: ['shop'] }, {}, { namespaces: ['pay'], name: 'web' })).toEqual([
+    'pods list,watch: watch[0] watch[1] watch[2]',
+  ])
+})
+
+test('who watches one object by its name gets that one', () => {
+  expect(rulesFor({ name: 'web', namespaces: ['shop'] })).toEqual(['pods/web list,watch in shop: watch[0]'])
+})
+
+test.each([
+  ['metadata.name=web', 'web'],
+  ['status.phase!=Running, metadata.name == web', 'web'],
+  ['metadata.name!=web', undefined],
+  ['metadata.namespace=shop', undefined],
+  ['metadata.name=', undefined],
+  ['metadata.name=a/b', undefined],
+  ['', undefined],
+])('the field selector "%s" names the object %s', (selector, name) => {
+  expect(objectNameOf(selector)).toBe(name)
+})
+
+test('a custom resource needs its definition by name; definitions share a rule', () => {
+  const widgets = { group: 'example.com', resource: 'widgets', custom: true, namespaces: ['shop'] }
+  const gadgets = { ...widgets, resource: 'gadgets' }
+  expect(rulesFor(widgets, gadgets)).toEqual([
+    'customresourcedefinitions/gadgets.example.com/widgets.example.com get: watch[1] watch[0]',
+    'gadgets list,watch in shop: watch[1]',
+    'widgets list,watch in shop: watch[0]',
+  ])
+})
+
+test('Leases need their verbs in their namespace', () => {
+  const { namespaces } = rulesOf(rightsNeeded({ watches: [], leaseNamespace: 'ops' }))
+  expect([...namespaces.keys()]).toEqual(['ops'])
+  expect(namespaces.get('ops')).toMatchObject([
+    {
+      apiGroup: 'coordination.k8s.io',
+      resource: 'leases',
+      verbs: ['get', 'list', 'create', 'update', 'delete'],
+    },
+  ])
+})
+
+test('the order of the configuration does not change the rules', () => {
+  const some = [{ resource: 'nodes' }, { namespaces: ['b', 'a'] }, { resource: 'secrets', namespaces: ['a'] }]
+  const bare = (rules: string[]) => rules.map((it) => it.split(':')[0])
+  expect(bare(rulesFor(...some))).toEqual(bare(rulesFor(...some.toReversed())))
+})
+
+test('what is missing is one sentence for each thing, errors first', () => {
+  const rights = rightsNeeded({ watches: [{ ...PODS, namespaces: ['shop'] }] })
+  expect(tellMissing(rights)).toEqual([
+    {
+      required: true,
+      sentence:
+        'cannot list and watch pods in namespace shop: needed by watch[0] at kubeherald.yaml:2:5; without it watch[0] cannot run',
+    },
+    {
+      required: false,
+      sentence: expect.stringMatching(/^cannot get namespace kube-system: without it a cluster/),
+    },
+  ])
+  expect(rights.map(reviewOf)[0]).toMatchObject({
+    kind: 'SelfSubjectAccessReview',
+    spec: {
+      resourceAttributes: {
+        namespace: 'kube-system',
+        resource: 'namespaces',
+        name: 'kube-system',
+        verb: 'get',
+      },
+    },
+  })
+})
