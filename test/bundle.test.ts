@@ -87,30 +87,35 @@ test.each([
     { OTEL_TRACES_EXPORTER: 'otlp', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' },
     ['@opentelemetry/sdk-trace', '@opentelemetry/exporter-trace-otlp-proto'],
   ],
-])('a run loads %s, by its environment', async (_, env, libraries) => {
-  await using redis = await startRedis()
-  const config = `cluster: test\nserver: { port: 0 }\nredis: { url: "${redis.url}" }\n${configOf('{ type: stdout }')}`
-  writeFileSync(join(elsewhere.folder, 'kubeherald.yaml'), config)
-  const args = [
-    '--import',
-    './loads.mjs',
-    elsewhere.main,
-    'run',
-    '--role',
-    'deliver',
-    '-c',
-    'kubeherald.yaml',
-  ]
-  const program = startProgram(process.execPath, args, {
-    cwd: elsewhere.folder,
-    env: { ...process.env, ...env },
-  })
-  await waitFor(() => /kubeherald .* started/.test(program.output()) || program.ended(), {
-    what: () => `a start; it said ${program.output()}`,
-  })
-  await program.end('SIGTERM')
-  expect(librariesLoaded(program.output())).toEqual(libraries)
-})
+])(
+  'a run loads %s, by its environment',
+  async (_, env, libraries) => {
+    await using redis = await startRedis()
+    const config = `cluster: test\nserver: { port: 0 }\nredis: { url: "${redis.url}" }\n${configOf('{ type: stdout }')}`
+    writeFileSync(join(elsewhere.folder, 'kubeherald.yaml'), config)
+    const args = [
+      '--import',
+      './loads.mjs',
+      elsewhere.main,
+      'run',
+      '--role',
+      'deliver',
+      '-c',
+      'kubeherald.yaml',
+    ]
+    const program = startProgram(process.execPath, args, {
+      cwd: elsewhere.folder,
+      env: { ...process.env, ...env },
+    })
+    await waitFor(() => /kubeherald .* started/.test(program.output()) || program.ended(), {
+      timeoutMs: 60_000,
+      what: () => `a start; it said ${program.output()}`,
+    })
+    await program.end('SIGTERM')
+    expect(librariesLoaded(program.output())).toEqual(libraries)
+  },
+  120_000,
+)
 
 test('what ships exports traces', async () => {
   await using otlp = await startOtlpReceiver()
@@ -118,10 +123,11 @@ test('what ships exports traces', async () => {
   const program = startProgram(process.execPath, [elsewhere.main, 'demo'], { cwd: elsewhere.folder, env })
   const exported = () => otlp.spans.some(({ name }) => name.startsWith('deliver '))
   await waitFor(() => exported() || program.ended(), {
+    timeoutMs: 60_000,
     what: () => `spans; ${otlp.faults} ${program.output().slice(-2_000)}`,
   })
   expect(program.ended()).toBe(false)
   await program.end('SIGTERM')
   expect(otlp.faults).toEqual([])
   expect(new Set(otlp.spans.map(({ resource }) => resource['service.name']))).toEqual(new Set(['kubeherald']))
-})
+}, 120_000)

@@ -47,7 +47,7 @@ rules: [{ name: noise, when: { name: noise }, drop: true }, { name: all, when: {
   const start = (role: string, more: Record<string, string> = {}) =>
     startKubeherald({ config, kubeconfig, args: ['--role', role], env: { ...traced, ...more } })
   const watching = opening.use(await start('watch'))
-  await waitFor(() => api.current(), { what: 'an open watch' })
+  await waitFor(() => api.current(), { timeoutMs: 60_000, what: 'an open watch' })
   const stack = opening.move()
   let version = 10
   return {
@@ -67,6 +67,7 @@ rules: [{ name: noise, when: { name: noise }, drop: true }, { name: all, when: {
     },
     async spans(enough, what) {
       await waitFor(() => enough(otlp.spans), {
+        timeoutMs: 60_000,
         what: () => `${what}; there are ${otlp.spans.map(({ name }) => name)} ${otlp.faults}`,
       })
       return otlp.spans
