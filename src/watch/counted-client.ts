@@ -23,6 +23,7 @@ export function countRequests(client: ClusterClient, metrics: Metrics): ClusterC
       return client.url
     },
     get: (...call) => counted('get', client.get(...call)),
+    send: (...call) => counted(VERBS[call[0]], client.send(...call)),
     stream: (...call) => counted('watch', client.stream(...call)),
     refresh: () => client.refresh(),
     close: () => client.close(),
@@ -30,7 +31,9 @@ export function countRequests(client: ClusterClient, metrics: Metrics): ClusterC
 }
 
 /** `get` takes a whole answer, also a page of a list; `watch` a stream, also one of initial state. */
-type Verb = 'get' | 'watch'
+type Verb = 'get' | 'watch' | 'create' | 'update' | 'delete'
+
+const VERBS = { POST: 'create', PUT: 'update', DELETE: 'delete' } as const
 
 /** A status as a metric label; whatever a server may answer, there are not many of them. */
 export function codeLabel(status: number): string {

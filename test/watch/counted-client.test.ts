@@ -16,6 +16,7 @@ function clientOf(...statuses: number[]): ClusterClient {
   return {
     url: 'https://cluster',
     get: async () => ({ ...(await answer()), body: Buffer.of() }),
+    send: async () => ({ ...(await answer()), body: Buffer.of() }),
     stream: async () => ({ ...(await answer()), body: Readable.from([]) }),
     refresh: async () => {},
     close: async () => {},
@@ -29,12 +30,14 @@ test('requests are counted by what they ask and what comes of them, and timed', 
   await expect(client.get('/api', {}, never)).rejects.toThrow('ECONNRESET')
   await client.stream('/api/v1/pods', {}, never)
   await client.stream('/api/v1/pods', {}, never)
+  await client.send('PUT', '/apis/coordination.k8s.io/v1/namespaces/a/leases/b', {}, {}, never)
   const { values } = await metrics.apiRequests.get()
   expect(values.map(({ labels, value }) => [labels.verb, labels.code, value])).toEqual([
     ['get', '200', 1],
     ['get', 'none', 1],
     ['watch', '410', 1],
     ['watch', '200', 1],
+    ['update', '200', 1],
   ])
   const counts = (await metrics.apiSeconds.get()).values.filter(({ metricName }) =>
     metricName?.endsWith('_count'),
@@ -42,6 +45,7 @@ test('requests are counted by what they ask and what comes of them, and timed', 
   expect(counts.map(({ labels, value }) => [labels.verb, value])).toEqual([
     ['get', 2],
     ['watch', 2],
+    ['update', 1],
   ])
 })
 
