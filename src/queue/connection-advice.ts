@@ -1,0 +1,22 @@
+import { NO_TLS } from './connector.ts'
+
+/** What to write into the configuration when a connection to Redis fails in this way; undefined when that says nothing. */
+export function adviceFor(reason: string): string | undefined {
+  return ADVICE.find(([said]) => said.test(reason))?.[1]
+}
+
+const ADVICE: readonly (readonly [said: RegExp, advice: string])[] = [
+  [
+    /self-signed certificate|SELF_SIGNED_CERT|unable to (verify the first|get (local )?issuer) certificate|UNABLE_TO_/,
+    'put the certificate of its authority into redis.tls.ca: "${file:/etc/redis/ca.crt}"',
+  ],
+  [/altnames|ALTNAME/, 'if it is the right server, write the name of its certificate: redis.tls.serverName'],
+  [/certificate has expired|CERT_HAS_EXPIRED/, 'give the server a new one'],
+  [/certificate required/, 'give it one: redis.tls.cert and redis.tls.key'],
+  [/alert unknown ca/, 'redis.tls.cert must be issued by an authority that the server knows'],
+  [
+    new RegExp(`${NO_TLS}|wrong version number|packet length too long|EPROTO`),
+    'for a port without TLS write redis:// and no redis.tls',
+  ],
+  [/^Protocol error, got/, 'for a port with TLS write rediss://, or redis.tls: true'],
+]
