@@ -12,7 +12,9 @@ import { createKeyValueStore } from './queue/kv-store.ts'
 import { watchLanes } from './queue/lane-gauges.ts'
 import { createLanes, type Lanes } from './queue/lanes.ts'
 import { createMemoryGate } from './queue/memory-gate.ts'
+import type { RedisTarget } from './queue/redis-target.ts'
 import { readSalt } from './queue/salt.ts'
+import { watchSchema } from './queue/schema-watch.ts'
 import { createSourceStore } from './queue/source-store.ts'
 import { compileRules } from './rules/compile.ts'
 import { keepsOld } from './rules/keeps-old.ts'
@@ -38,10 +40,12 @@ export interface AppOptions {
   /** The cluster's name: it is part of every key. */
   cluster: string
   role: Role
-  redisUrl: string
+  redis: RedisTarget
   /** Connected already; not needed for role `deliver`. */
   client?: ClusterClient
   log: Logger
+  /** Called once when a newer version converted the keys: nothing is written any more, so it is time to end. */
+  onLayoutChanged?(error: Error): void
   /** For benches and plug-ins: types beside the built-in ones. */
   sinkTypes?: Readonly<Record<string, SinkType>>
 }
@@ -86,7 +90,7 @@ export async function startApp(options: AppOptions): Promise<App> {
 }
 
 async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Promise<App> {
-  const { config, cluster, role, redisUrl, client, log } = options
+  const { config, cluster, role, client, log } = options
   const keys = keysOf(cluster)
   const instance = randomBytes(6).toString('hex')
   const metrics = createMetrics()
@@ -97,7 +101,8 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const server = await serve(options, metrics, () => vitals())
   opened.defer(() => server?.close())
   // All lose and find Redis together: one of them tells.
-  const connect = (purpose: 'commit' | 'work', teller = silentLog) => openRedis(redisUrl, purpose, teller)
+  const connect = (purpose: 'commit' | 'work', teller = silentLog) =>
+    openRedis(options.redis, purpose, teller)
   const connections = {
     commit: connect('commit', log),
     lanes: connect('work'),
@@ -108,6 +113,14 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   opened.defer(() => {
     for (const connection of Object.values(connections)) connection.disconnect()
   })
+  const schema = watchSchema({ redis: connections.report, keys }, (error) => {
+    log.error(
+      { error: error.message },
+      'the keys in Redis are of another version; nothing is written any more',
+    )
+    options.onLayoutChanged?.(error)
+  })
+  opened.defer(() => schema.close())
   const salt = await readSalt(connections.lanes, keys)
   const gate = createMemoryGate({ redis: connections.report, keys, metrics, log })
   opened.defer(() => gate.close())
@@ -240,6 +253,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
       await lanes.close(GRACE_MS)
       const pending = await gauges.close()
       await reporter.close()
+      schema.close()
       gate.close()
       await sinkSet.close()
       await client?.close()

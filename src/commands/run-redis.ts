@@ -5,13 +5,14 @@ import type { Logger } from '../log.ts'
 import { addressOf, reachRedis } from '../queue/connection.ts'
 import { startEmbedded } from '../queue/embedded.ts'
 import { keysOf } from '../queue/keys.ts'
+import { type RedisTarget, targetOf } from '../queue/redis-target.ts'
 import { checkRedis } from '../queue/requirements.ts'
 import { stateDir } from '../state-dir.ts'
 import { makeStateDirectory } from './state-directory.ts'
 import { UsageError } from './usage-error.ts'
 
 export interface ChosenRedis {
-  url: string
+  target: RedisTarget
   version: string
   /** Set for a private one. */
   dir?: string
@@ -31,31 +32,35 @@ export async function openRunRedis(
   stack: AsyncDisposableStack,
 ): Promise<ChosenRedis> {
   const { config, cluster, demo } = wish
-  const { url } = config.redis
-  if (url && !demo) return { url, version: await requireRedis(url, cluster, log) }
-  const own = stateDir(wish.stateDir, process.env)
-  const dir = demo ? join(own, 'demo') : own
+  const target = targetOf(config.redis, keysOf(cluster).bullmq)
+  if (target && !demo) return { target, version: await requireRedis(target, cluster, log) }
+  const state = stateDir(wish.stateDir, process.env)
+  const dir = demo ? join(state, 'demo') : state
   makeStateDirectory(dir)
   const embedded = await startEmbedded(dir, log)
   // A demo's day is new each time: what the last one left is of no use. Only its owner may delete it.
   if (demo) stack.defer(() => rmSync(dir, { recursive: true, force: true }))
   stack.defer(() => embedded.stop())
   writeFileSync(join(dir, 'cluster'), cluster)
-  const version = await requireRedis(embedded.url, cluster, log, 'the redis-server of this machine: ')
-  return { url: embedded.url, version, dir }
+  const own = { url: embedded.url }
+  const version = await requireRedis(own, cluster, log, 'the redis-server of this machine: ')
+  return { target: own, version, dir }
 }
 
 /** Refuses a Redis that would lose what it is given. Gives its version. */
-async function requireRedis(url: string, cluster: string, log: Logger, whose = ''): Promise<string> {
-  const redis = await reachRedis(url)
+async function requireRedis(target: RedisTarget, cluster: string, log: Logger, whose = ''): Promise<string> {
+  const redis = await reachRedis(target)
   try {
-    const { version, refusals, warnings } = await checkRedis(redis, keysOf(cluster))
+    const { version, refusals, warnings } = await checkRedis(
+      { redis, keys: keysOf(cluster), asCluster: target.cluster !== undefined },
+      log,
+    )
     for (const warning of warnings) log.warn({}, warning)
     if (refusals.length > 0) throw new UsageError(whose + refusals.join('\nkubeherald: '))
     return version
   } catch (error) {
     if (error instanceof UsageError) throw error
-    throw new Error(`Redis at ${addressOf(url)} cannot be used: ${(error as Error).message}`, {
+    throw new Error(`Redis at ${addressOf(target)} cannot be used: ${(error as Error).message}`, {
       cause: error,
     })
   } finally {

@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type App, builtInSinks, type Role, startApp } from '../app.ts'
+import { type App, type AppOptions, builtInSinks, type Role, startApp } from '../app.ts'
 import type { Config } from '../config/schema.ts'
 import { DEMO_STARTER } from '../config/starter.ts'
 import { addressOf } from '../queue/connection.ts'
+import { targetOf } from '../queue/redis-target.ts'
 import { freePort } from '../server/free-port.ts'
 import { userAgent, version } from '../version.ts'
 import { connectCluster } from '../watch/connect.ts'
@@ -26,13 +27,15 @@ const START_GRACE_MS = 3_000
 /** Runs until SIGINT, SIGTERM or SIGHUP, also during its start. */
 export async function run(options: RunOptions): Promise<number> {
   const purpose = { onlyPrints: true }
-  const end = Promise.race([firstSignal(), outputClosed(() => purpose.onlyPrints)])
+  const foreign = Promise.withResolvers<string>()
+  const onLayoutChanged = (error: Error) => foreign.resolve(error.message)
+  const end = Promise.race([firstSignal(), outputClosed(() => purpose.onlyPrints), foreign.promise])
   const file = options.demo && options.config === undefined ? undefined : configurationFile(options.config)
   const demo = options.demo ? 'asked for' : hasNothing(options, file) ? 'no cluster' : undefined
   const output = commandLog(options.logLevel, demo !== undefined)
   await using stack = new AsyncDisposableStack()
   const ending = new AbortController()
-  const starting = start({ file, demo, options }, purpose, output, stack, ending.signal)
+  const starting = start({ file, demo, options, onLayoutChanged }, purpose, output, stack, ending.signal)
   const first = await Promise.race([starting, end])
   const cause = typeof first === 'string' ? first : await end
   ending.abort()
@@ -41,7 +44,7 @@ export async function run(options: RunOptions): Promise<number> {
   const app = typeof first === 'string' ? await begunSoon(starting) : first
   if (app) await stop(app, demo !== undefined, output)
   else output.say('kubeherald stopped before its start was complete', {})
-  return 0
+  return (await Promise.race([foreign.promise, undefined])) === undefined ? 0 : 1
 }
 
 /** No configuration and no cluster anywhere: only then a demo can stand in without anybody being surprised. */
@@ -55,7 +58,12 @@ function hasNothing({ role, context }: RunOptions, file: string | undefined): bo
 }
 
 async function start(
-  { file, demo, options }: Pick<Begun, 'file' | 'demo' | 'options'>,
+  {
+    file,
+    demo,
+    options,
+    onLayoutChanged,
+  }: Pick<Begun, 'file' | 'demo' | 'options'> & Required<Pick<AppOptions, 'onLayoutChanged'>>,
   purpose: { onlyPrints: boolean },
   output: CommandLog,
   stack: AsyncDisposableStack,
@@ -82,7 +90,7 @@ async function start(
   ending.throwIfAborted()
   const client = kubeconfig && connectCluster({ ...kubeconfig, userAgent })
   if (client) stack.defer(() => client.close())
-  const shared = { config, cluster, role: options.role, redisUrl: redis.url, log, sinkTypes }
+  const shared = { config, cluster, role: options.role, redis: redis.target, log, sinkTypes, onLayoutChanged }
   const app = await startApp({ ...shared, ...(client && { client }) })
   const following = followFiles(configuration, app, output)
   stack.defer(() => following.close())
@@ -92,7 +100,7 @@ async function start(
     process.stderr.write(describeStart({ file, demo, unused, access, redis, app, options }))
   else
     log.info(
-      { cluster, server: access?.server, redis: addressOf(redis.url), http: app.url, role: options.role },
+      { cluster, server: access?.server, redis: addressOf(redis.target), http: app.url, role: options.role },
       `kubeherald ${version} started`,
     )
   return app
@@ -102,7 +110,7 @@ async function start(
 function requireShared(role: Role, { redis, cluster }: Config): void {
   if (role === 'all') return
   const missing = [
-    ...(redis.url ? [] : ['  redis: { url: "redis://HOST:6379" }']),
+    ...(targetOf(redis, '') ? [] : ['  redis: { url: "redis://HOST:6379" }']),
     ...(cluster ? [] : ['  cluster: NAME']),
   ]
   if (missing.length === 0) return
@@ -125,7 +133,11 @@ async function demoConfig(config: Config, file: string | undefined): Promise<Con
 }
 
 function unusedInDemo({ redis, cluster, kubernetes }: Config): string[] {
-  const keys = { redis: redis.url, cluster, kubernetes: kubernetes.kubeconfig ?? kubernetes.context }
+  const keys = {
+    redis: targetOf(redis, ''),
+    cluster,
+    kubernetes: kubernetes.kubeconfig ?? kubernetes.context,
+  }
   return Object.entries(keys).flatMap(([key, value]) => (value === undefined ? [] : [key]))
 }
 

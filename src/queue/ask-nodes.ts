@@ -8,6 +8,8 @@ export interface Credentials {
   username?: string | undefined
   password?: string | undefined
   tls?: true | RedisTls | undefined
+  /** What stands in the configuration, for people. */
+  called?: string
 }
 
 const CONNECT_LIMIT_MS = 1_500
@@ -25,7 +27,7 @@ export async function askNodes<T>(
   question: (redis: Redis, node: HostPort) => Promise<T>,
 ): Promise<T[]> {
   const answers = new Map<number, T>()
-  const faults = new Set<string>()
+  const faults = new Map<number, string>()
   const first = Promise.withResolvers<void>()
   const all = Promise.all(
     nodes.map(async (node, i) => {
@@ -33,25 +35,28 @@ export async function askNodes<T>(
         answers.set(i, await askNode(node, credentials, (redis) => question(redis, node)))
         first.resolve()
       } catch (error) {
-        faults.add(sayWhere(node, inPlainWords((error as Error).message)))
+        faults.set(i, sayWhere(node, inPlainWords((error as Error).message)))
       }
     }),
   )
   await Promise.race([all, first.promise.then(() => quietly(GRACE_MS))])
-  if (answers.size === 0) throw new Error([...faults].join('; '))
-  return [...answers.entries()].toSorted(([a], [b]) => a - b).map(([, answer]) => answer)
+  if (answers.size === 0) throw new Error(inOrder(faults).join('; '))
+  return inOrder(answers)
+}
+
+function inOrder<T>(values: ReadonlyMap<number, T>): T[] {
+  return [...values].toSorted(([a], [b]) => a - b).map(([, value]) => value)
 }
 
 async function askNode<T>(
   { host, port }: HostPort,
-  { username, password, tls }: Credentials,
+  credentials: Credentials,
   question: (redis: Redis) => Promise<T>,
 ): Promise<T> {
+  const { tls } = credentials
   const redis = new Redis({
     host,
     port,
-    ...(username !== undefined && { username }),
-    ...(password !== undefined && { password }),
     ...(tls && { tls: tlsOptionsOf(tls, host) }),
     lazyConnect: true,
     protocol: 2,
@@ -68,12 +73,23 @@ async function askNode<T>(
   })
   try {
     await redis.connect()
+    await logIn(redis, credentials)
     return await question(redis)
   } catch (error) {
     throw (error as Error).name === 'ReplyError' ? error : (reason ?? error)
   } finally {
     redis.disconnect()
   }
+}
+
+/** A password that nobody asks for does no harm. */
+async function logIn(redis: Redis, { username = 'default', password, called }: Credentials): Promise<void> {
+  if (password === undefined) return
+  await redis.auth(username, password).catch(({ message }: Error) => {
+    if (/without any password configured/.test(message)) return
+    // Not the error itself: it carries the password.
+    throw new Error(/^WRONGPASS/.test(message) ? `it does not accept ${called ?? 'the password'}` : message)
+  })
 }
 
 /** Most reasons name the address already. */

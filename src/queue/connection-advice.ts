@@ -1,14 +1,19 @@
 import { NO_TLS } from './connector.ts'
 
 /** What to write into the configuration when a connection to Redis fails in this way; undefined when that says nothing. */
-export function adviceFor(reason: string): string | undefined {
-  return ADVICE.find(([said]) => said.test(reason))?.[1]
+export function adviceFor(reason: string, secure: boolean): string | undefined {
+  const advice = ADVICE.find(([said]) => said.test(reason))?.[1]
+  if (advice || secure || !BROKE.test(reason)) return advice
+  return 'if that port speaks TLS, write rediss://, or redis.tls: true'
 }
+
+/** What a server does that was not greeted in its language. */
+const BROKE = /ECONNRESET|EPIPE|Connection is closed|connection close|^no answer$/
 
 const ADVICE: readonly (readonly [said: RegExp, advice: string])[] = [
   [
     /self-signed certificate|SELF_SIGNED_CERT|unable to (verify the first|get (local )?issuer) certificate|UNABLE_TO_/,
-    'put the certificate of its authority into redis.tls.ca: "${file:/etc/redis/ca.crt}"',
+    `redis.tls.ca must hold the certificate of its authority, such as "\${file:/etc/redis/ca.crt}"`,
   ],
   [/altnames|ALTNAME/, 'if it is the right server, write the name of its certificate: redis.tls.serverName'],
   [/certificate has expired|CERT_HAS_EXPIRED/, 'give the server a new one'],

@@ -42,6 +42,7 @@ export function openRedis(target: RedisTarget | string, purpose: Purpose, log: L
     reconnectOnError: ({ message }: Error) => /^(READONLY|MOVED)\b/.test(message),
     socketTimeout: SILENCE_MS,
     lazyConnect: true,
+    disableClientInfo: true,
     ...OPTIONS[purpose],
     ...credentialsOf(to),
     ...(tlsOf(to) && { tls: {} }),
@@ -74,7 +75,8 @@ export async function reachRedis(target: RedisTarget | string): Promise<Redis> {
     if (name === 'ReplyError') reason = message
     // Not as the cause: errors of ioredis carry the command with its arguments, AUTH among them.
     const refused = /^(NOAUTH|WRONGPASS|NOPERM)/.test(reason)
-    const advice = adviceFor(reason)
+    const to = typeof target === 'string' ? { url: target } : target
+    const advice = adviceFor(reason, tlsOf(to) !== undefined || to.url?.startsWith('unix:') === true)
     throw new Error(
       `Redis at ${addressOf(target)} ${refused ? 'refuses' : 'does not answer'}: ${inPlainWords(reason)}${advice ? `; ${advice}` : ''}`,
     )

@@ -30,7 +30,8 @@ const SENTINEL_PORT = 26_379
 const REDIS_PORT = 6_379
 
 /** Of several answers the one of the newest configuration: a Sentinel that was cut off knows only the old master. */
-async function askSentinels({ name, nodes, ...credentials }: SentinelTarget): Promise<Located> {
+async function askSentinels({ name, nodes, ...rest }: SentinelTarget): Promise<Located> {
+  const credentials = { ...rest, called: 'redis.sentinel.username and redis.sentinel.password' }
   const answers = await askNodes(nodesOf(nodes, SENTINEL_PORT), credentials, async (redis) =>
     masterOf(await sentinelMaster(redis, name)),
   )
@@ -44,6 +45,7 @@ async function sentinelMaster(redis: Redis, name: string): Promise<unknown> {
     const { message } = error as Error
     if (/no such master/i.test(message)) throw new Error(`it knows no master called "${name}"`)
     if (/unknown command/i.test(message)) throw new Error('it is no Sentinel')
+    if (/^NOAUTH/.test(message)) throw new Error('it asks for a password: redis.sentinel.password')
     throw error
   }
 }
@@ -58,10 +60,11 @@ function masterOf(reply: unknown): Located {
 function clusterLocate(target: RedisTarget, { nodes, key }: ClusterTarget): Locate {
   const slot = hashSlot(key)
   const seeds = nodesOf(nodes, REDIS_PORT)
+  const credentials = () => ({ ...target, called: 'redis.username and redis.password' })
   let learned: readonly HostPort[] = []
   return async () => {
     const known = new Map([...seeds, ...learned].map((node) => [showNode(node), node]))
-    const maps = await askNodes([...known.values()], target, async (redis, node) =>
+    const maps = await askNodes([...known.values()], credentials(), async (redis, node) =>
       readSlots(await clusterSlots(redis), node.host),
     )
     learned = [...new Map(maps.flat().flatMap(({ nodes }) => nodes.map((it) => [showNode(it), it]))).values()]
