@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { inPlainWords } from '../plain-words.ts'
+import { explain } from './connection-advice.ts'
 import { type HostPort, type RedisTls, showNode } from './redis-target.ts'
 import { tlsOptionsOf } from './tls.ts'
 
@@ -8,8 +8,8 @@ export interface Credentials {
   username?: string | undefined
   password?: string | undefined
   tls?: true | RedisTls | undefined
-  /** What stands in the configuration, for people. */
-  called?: string
+  /** The part of the configuration where they stand. */
+  where: 'redis' | 'redis.sentinel'
 }
 
 const CONNECT_LIMIT_MS = 1_500
@@ -35,12 +35,12 @@ export async function askNodes<T>(
         answers.set(i, await askNode(node, credentials, (redis) => question(redis, node)))
         first.resolve()
       } catch (error) {
-        faults.set(i, sayWhere(node, inPlainWords((error as Error).message)))
+        faults.set(i, (error as Error).message)
       }
     }),
   )
   await Promise.race([all, first.promise.then(() => quietly(GRACE_MS))])
-  if (answers.size === 0) throw new Error(inOrder(faults).join('; '))
+  if (answers.size === 0) throw new Error(sayFaults(nodes, faults, credentials))
   return inOrder(answers)
 }
 
@@ -83,18 +83,33 @@ async function askNode<T>(
 }
 
 /** A password that nobody asks for does no harm. */
-async function logIn(redis: Redis, { username = 'default', password, called }: Credentials): Promise<void> {
+async function logIn(redis: Redis, { username = 'default', password, where }: Credentials): Promise<void> {
   if (password === undefined) return
   await redis.auth(username, password).catch(({ message }: Error) => {
     if (/without any password configured/.test(message)) return
     // Not the error itself: it carries the password.
-    throw new Error(/^WRONGPASS/.test(message) ? `it does not accept ${called ?? 'the password'}` : message)
+    throw new Error(
+      /^WRONGPASS/.test(message) ? `it does not accept ${where}.username and ${where}.password` : message,
+    )
   })
 }
 
-/** Most reasons name the address already. */
-function sayWhere(node: HostPort, reason: string): string {
-  return reason.includes(showNode(node)) ? reason : `${showNode(node)}: ${reason}`
+/** Each reason once, with the nodes that gave it; some reasons name their address already. */
+function sayFaults(
+  nodes: readonly HostPort[],
+  faults: ReadonlyMap<number, string>,
+  { tls, where }: Credentials,
+): string {
+  const byReason = Map.groupBy(
+    [...faults].toSorted(([a], [b]) => a - b),
+    ([, reason]) => reason,
+  )
+  const told = [...byReason].map(([reason, given]) => {
+    const names = given.map(([i]) => showNode(nodes[i] as HostPort))
+    const plain = explain(reason, { secure: tls !== undefined, where })
+    return names.length === 1 && plain.includes(names[0] as string) ? plain : `${names.join(', ')}: ${plain}`
+  })
+  return told.join('; ')
 }
 
 function quietly(ms: number): Promise<void> {

@@ -1,7 +1,13 @@
+import { inPlainWords } from '../plain-words.ts'
 import { NO_TLS } from './connector.ts'
 
-/** What to write into the configuration when a connection to Redis fails in this way; undefined when that says nothing. */
-export function adviceFor(reason: string, secure: boolean): string | undefined {
+/** What is wrong, and what to write into the configuration where the reason tells; `where` is the part of it that counts. */
+export function explain(reason: string, { secure = false, where = 'redis' } = {}): string {
+  const advice = adviceFor(reason, secure)?.replaceAll('redis.', `${where}.`)
+  return inPlainWords(reason) + (advice === undefined ? '' : `; ${advice}`)
+}
+
+function adviceFor(reason: string, secure: boolean): string | undefined {
   const advice = ADVICE.find(([said]) => said.test(reason))?.[1]
   if (advice || secure || !BROKE.test(reason)) return advice
   return 'if that port speaks TLS, write rediss://, or redis.tls: true'

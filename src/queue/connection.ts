@@ -1,7 +1,7 @@
 import { Redis, type RedisOptions } from 'ioredis'
 import { type Logger, silentLog } from '../log.ts'
 import { inPlainWords } from '../plain-words.ts'
-import { adviceFor } from './connection-advice.ts'
+import { explain } from './connection-advice.ts'
 import { connectorFor } from './connector.ts'
 import { followMaster, type MasterFollower } from './follow-master.ts'
 import { locateFor } from './locate-master.ts'
@@ -76,10 +76,9 @@ export async function reachRedis(target: RedisTarget | string): Promise<Redis> {
     // Not as the cause: errors of ioredis carry the command with its arguments, AUTH among them.
     const refused = /^(NOAUTH|WRONGPASS|NOPERM)/.test(reason)
     const to = typeof target === 'string' ? { url: target } : target
-    const advice = adviceFor(reason, tlsOf(to) !== undefined || to.url?.startsWith('unix:') === true)
-    throw new Error(
-      `Redis at ${addressOf(target)} ${refused ? 'refuses' : 'does not answer'}: ${inPlainWords(reason)}${advice ? `; ${advice}` : ''}`,
-    )
+    const secure = tlsOf(to) !== undefined || to.url?.startsWith('unix:') === true
+    const told = explain(reason, { secure: secure || followerOf(to) !== undefined })
+    throw new Error(`Redis at ${addressOf(target)} ${refused ? 'refuses' : 'does not answer'}: ${told}`)
   }
 }
 

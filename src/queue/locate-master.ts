@@ -31,7 +31,7 @@ const REDIS_PORT = 6_379
 
 /** Of several answers the one of the newest configuration: a Sentinel that was cut off knows only the old master. */
 async function askSentinels({ name, nodes, ...rest }: SentinelTarget): Promise<Located> {
-  const credentials = { ...rest, called: 'redis.sentinel.username and redis.sentinel.password' }
+  const credentials = { ...rest, where: 'redis.sentinel' as const }
   const answers = await askNodes(nodesOf(nodes, SENTINEL_PORT), credentials, async (redis) =>
     masterOf(await sentinelMaster(redis, name)),
   )
@@ -60,7 +60,7 @@ function masterOf(reply: unknown): Located {
 function clusterLocate(target: RedisTarget, { nodes, key }: ClusterTarget): Locate {
   const slot = hashSlot(key)
   const seeds = nodesOf(nodes, REDIS_PORT)
-  const credentials = () => ({ ...target, called: 'redis.username and redis.password' })
+  const credentials = () => ({ ...target, where: 'redis' as const })
   let learned: readonly HostPort[] = []
   return async () => {
     const known = new Map([...seeds, ...learned].map((node) => [showNode(node), node]))
