@@ -50,10 +50,13 @@ export async function prepareSchema(parts: SchemaParts): Promise<string | undefi
 /** Why keys of another layout cannot be used; undefined for our own, and when nothing is stored. */
 export function foreignLayout(stored: string | null, layout = LAYOUT): string | undefined {
   if (stored === null || stored === String(layout)) return undefined
-  const newest = Math.max(...stored.split('>').map(Number))
   const what = `the keys in Redis have layout ${stored}, this version of kubeherald knows layout ${layout}`
-  if (newest < layout) return `${what}: start "run" of this version, or of one in between, to convert them`
+  if (newestOf(stored) < layout) return `${what}: start "run" of this version, or of one in between, to convert them`
   return `${what}: run the newer version that wrote them`
+}
+
+function newestOf(stored: string): number {
+  return Math.max(...stored.split('>').map(Number))
 }
 
 /** `1>2` is a step that somebody began: it is begun again. */
@@ -62,7 +65,7 @@ function stepsFrom(
   layout: number,
   migrations: readonly Migration[],
 ): readonly Migration[] | undefined {
-  if (!/^\d+(>\d+)?$/.test(stored)) return undefined
+  if (!/^\d+(>\d+)?$/.test(stored) || newestOf(stored) > layout) return undefined
   const steps: Migration[] = []
   for (let at = Number(stored.split('>')[0]); at !== layout; ) {
     const step = migrations.find(({ from, to }) => from === at && to > from && to <= layout)
@@ -118,7 +121,7 @@ async function waitForTurn(parts: SchemaParts, token: string): Promise<'mine' | 
 
 async function mark({ redis, keys }: SchemaParts, token: string, schema: string): Promise<void> {
   const done = await evaluate(redis, MARK, [keys.schemaLock, keys.schema], [token, schema])
-  if (done !== 1) throw new Error('another process took over converting the keys in Redis')
+  if (done !== 1) throw new TakenOverError()
 }
 
 async function writeFenced(
@@ -127,12 +130,23 @@ async function writeFenced(
   fill: (multi: ChainableCommander) => void,
 ): Promise<void> {
   await redis.watch(keys.schemaLock)
-  const holder = await redis.get(keys.schemaLock)
+  if ((await redis.get(keys.schemaLock)) !== token) {
+    await redis.unwatch()
+    throw new TakenOverError()
+  }
   const multi = redis.multi()
   fill(multi)
-  const replies = holder === token ? await multi.exec() : null
-  if (replies === null) throw new Error('another process took over converting the keys in Redis')
+  const replies = await multi.exec()
+  if (replies === null) throw new TakenOverError()
   for (const [error] of replies) if (error) throw error
+}
+
+class TakenOverError extends Error {
+  override name = 'TakenOverError'
+
+  constructor() {
+    super('another process took over converting the keys in Redis')
+  }
 }
 
 const RENEW = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end`
