@@ -6,6 +6,7 @@ import { connectCluster } from '../watch/connect.ts'
 import { discover } from '../watch/discovery.ts'
 import { findKubeconfig, type KubeconfigOptions } from '../watch/kubeconfig.ts'
 import { planSources, type WatchPlan } from '../watch/plan.ts'
+import { checkRedisOf } from './check-redis.ts'
 import { checkSinks } from './check-sinks.ts'
 import { kubeconfigOptions, loadCluster } from './cluster-access.ts'
 import { clusterName } from './cluster-name.ts'
@@ -24,7 +25,7 @@ interface CheckOptions {
 
 /**
  * Tells everything that is wrong with the configuration; asks the cluster, when there is one, whether the kinds exist, and
- * the sinks whether deliveries could succeed.
+ * the sinks whether deliveries could succeed, and Redis whether a start would take it.
  */
 export async function check(options: CheckOptions): Promise<number> {
   const named = configurationFile(options.config)
@@ -36,6 +37,8 @@ export async function check(options: CheckOptions): Promise<number> {
   // First: a cluster that cannot be asked ends the check.
   const sinks = options.offline ? undefined : await checkSinks(config, typeOf, config.cluster ?? 'check')
   if (sinks) process.stdout.write(sinks.text)
+  const redis = options.offline ? undefined : await checkRedisOf(config, config.cluster ?? 'check')
+  if (redis) process.stdout.write(redis.text)
   const unasked = reasonNotToAsk(options, kubeconfig)
   const plan = unasked === undefined ? await planOf(config, kubeconfig) : undefined
   const name = file ?? 'the built-in starter'
@@ -43,7 +46,8 @@ export async function check(options: CheckOptions): Promise<number> {
     process.stdout.write(`${name} has ${counted(plan.problems.length, 'problem')}\n`)
     return 2
   }
-  const count = warnings.length + (plan?.waiting.length ?? 0) + (sinks?.warnings ?? 0)
+  const count =
+    warnings.length + (plan?.waiting.length ?? 0) + (sinks?.warnings ?? 0) + (redis?.warnings ?? 0)
   const parts = [
     counted(config.watch.length, 'watch entry', 'watch entries'),
     counted(config.sinks.length, 'sink'),

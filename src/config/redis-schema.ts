@@ -22,9 +22,7 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE----
 
 const Certificates = z.string().superRefine((text, context) => {
   const found = text.match(CERTIFICATE) ?? []
-  const message = found.every(isCertificate)
-    ? 'holds no certificate'
-    : 'holds a certificate that cannot be read'
+  const message = found.every(isCertificate) ? 'has no certificate' : 'has a certificate that cannot be read'
   if (found.length > 0 && found.every(isCertificate)) return
   context.addIssue({
     code: 'custom',

@@ -51,7 +51,8 @@ export async function prepareSchema(parts: SchemaParts): Promise<string | undefi
 export function foreignLayout(stored: string | null, layout = LAYOUT): string | undefined {
   if (stored === null || stored === String(layout)) return undefined
   const what = `the keys in Redis have layout ${stored}, this version of kubeherald knows layout ${layout}`
-  if (newestOf(stored) < layout) return `${what}: start "run" of this version, or of one in between, to convert them`
+  if (newestOf(stored) < layout)
+    return `${what}: start "run" of this version, or of one in between, to convert them`
   return `${what}: run the newer version that wrote them`
 }
 

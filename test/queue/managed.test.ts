@@ -99,7 +99,7 @@ test('a Redis that does not tell how it keeps data is warned of, not refused', a
   redis.disconnect()
 })
 
-test('a replica and a Sentinel are no place for deliveries, and are told', async () => {
+test('a replica is no place for deliveries, and is told', async () => {
   await using master = await startRedis()
   await using replica = await startRedis({ args: ['--replicaof', '127.0.0.1', String(master.port)] })
   const redis = openRedis(replica.url, 'command', silentLog)
