@@ -12,7 +12,7 @@ import { createKeyValueStore } from './queue/kv-store.ts'
 import { watchLanes } from './queue/lane-gauges.ts'
 import { createLanes, type Lanes } from './queue/lanes.ts'
 import { createMemoryGate } from './queue/memory-gate.ts'
-import type { RedisTarget } from './queue/redis-target.ts'
+import { type RedisSettings, type RedisTarget, renewCredentials } from './queue/redis-target.ts'
 import { readSalt } from './queue/salt.ts'
 import { watchSchema } from './queue/schema-watch.ts'
 import { createSourceStore } from './queue/source-store.ts'
@@ -58,6 +58,8 @@ export interface App {
   lanes: Lanes
   /** Opens sinks anew whose options are others now; their lanes are tried at once. */
   reopenSinks(configs: readonly SinkConfig[]): Promise<void>
+  /** Takes over the passwords and certificates of Redis for connections that come from now on. */
+  renewRedis(settings: RedisSettings): void
   /** Stops reading, finishes the commit, finishes or gives back what is in flight; gives how many deliveries still wait. */
   stop(): Promise<{ pending: number }>
 }
@@ -240,6 +242,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     metrics,
     watches,
     lanes,
+    renewRedis: (settings) => renewCredentials(options.redis, settings),
     async reopenSinks(configs) {
       const reopened = await sinkSet.reopen(configs)
       if (reopened.length === 0) return

@@ -3,10 +3,10 @@ import type { CommandLog } from './command-log.ts'
 import type { Configuration } from './configuration.ts'
 import { watchFiles } from './watch-files.ts'
 
-/** Opens sinks anew when a file that stands in the configuration as `${file:…}` changes: that is how secrets are rotated. */
+/** Opens sinks anew, and renews what Redis is told, when a file that stands in the configuration as `${file:…}` changes: that is how secrets are rotated. */
 export function followFiles(
   { files, reload }: Configuration,
-  app: Pick<App, 'reopenSinks'>,
+  app: Pick<App, 'reopenSinks' | 'renewRedis'>,
   { log }: CommandLog,
 ): { close(): void } {
   let told: string | undefined
@@ -14,6 +14,7 @@ export function followFiles(
     const loaded = await reload()
     if (loaded.ok) {
       told = undefined
+      app.renewRedis(loaded.config.redis)
       await app.reopenSinks(loaded.config.sinks)
       return true
     }

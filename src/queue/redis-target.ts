@@ -48,6 +48,18 @@ export function targetOf(settings: RedisSettings, key: string): RedisTarget | un
   return rest.url === undefined && rest.sentinel === undefined ? undefined : rest
 }
 
+/** Takes over passwords and certificates that were exchanged: connections use them when they connect again. */
+export function renewCredentials(target: RedisTarget, fresh: RedisSettings): void {
+  const { url, username, password, tls, sentinel } = fresh
+  if (targetOf(fresh, '') === undefined) return
+  Object.assign(target, { username, password, tls })
+  if (url !== undefined && target.url !== undefined && addressOf(url) === addressOf(target.url))
+    target.url = url
+  if (!sentinel || !target.sentinel) return
+  const { username: user, password: word, tls: secure } = sentinel
+  Object.assign(target.sentinel, { username: user, password: word, tls: secure })
+}
+
 /** For people: never holds a user or a password. */
 export function addressOf(target: RedisTarget | string): string {
   const { url, sentinel, cluster } = typeof target === 'string' ? { url: target } : target

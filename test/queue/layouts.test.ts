@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { silentLog } from '../../src/log.ts'
 import { openRedis } from '../../src/queue/connection.ts'
 import { LAYOUT } from '../../src/queue/layout.ts'
@@ -7,6 +7,9 @@ import { startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
 import { readLayout } from './layout-log.ts'
 import { startLine } from './line-bed.ts'
+
+// Several servers each; a busy machine starts them slowly.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 /** What earlier versions left behind (written by write-layout.ts), and what every later one must make of it. */
 
@@ -64,4 +67,4 @@ test('a process that runs ends, with what to do, when a newer one converted the 
   const status = await line.kubeherald.command('status')
   expect(status.code).toBe(1)
   expect(status.stderr).toContain('run the newer version')
-}, 60_000)
+})

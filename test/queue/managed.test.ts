@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { silentLog } from '../../src/log.ts'
 import { openRedis } from '../../src/queue/connection.ts'
 import { keysOf } from '../../src/queue/keys.ts'
@@ -9,6 +9,9 @@ import { type RedisServer, startRedis } from '../servers/redis.ts'
 import { startTcpProxy } from '../servers/tcp-proxy.ts'
 import { waitFor } from '../wait-for.ts'
 import { startLine } from './line-bed.ts'
+
+// Several servers each; a busy machine starts them slowly.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 /** Redis as others run it: few rights, no CONFIG, other makes, shared with others. */
 
@@ -63,7 +66,7 @@ test('the whole line runs with exactly the rights of docs/operating.md, where CO
   expect(await line.kubeherald.stop()).toBe(0)
   expect(await server.command('ACL', 'LOG')).toEqual([])
   expect(line.kubeherald.log()).not.toContain('NOPERM')
-}, 90_000)
+})
 
 test('each command that is missing is named at the start, and so are keys', async () => {
   const keys = keysOf('prod')
@@ -129,7 +132,7 @@ test('two clusters on one Redis do not meet, although their objects are the same
   const { ledger } = await green.kubeherald.status()
   expect(ledger.sinks.hook).toMatchObject({ enqueued: 11, delivered: 11 })
   expect(green.kubeherald.log() + blue.kubeherald.log()).not.toMatch(/fenced|another process/)
-}, 90_000)
+})
 
 test('two clusters under one name by mistake: each has its own position, and no change is lost', async () => {
   await using server = await startRedis()
@@ -145,7 +148,7 @@ test('two clusters under one name by mistake: each has its own position, and no 
   await waitFor(() => all().length >= 20, { what: 'all' })
   expect(new Set(all()).size).toBe(20)
   expect((await one.kubeherald.status()).ledger.balanced).toBe(true)
-}, 90_000)
+})
 
 test('the line waits for a Redis that goes and comes under its user', async () => {
   await using server = await withUser()
@@ -159,4 +162,4 @@ test('the line waits for a Redis that goes and comes under its user', async () =
     proxy.cut()
     await waitFor(() => line.told().length === i + 1, { what: `change ${i}` })
   }
-}, 90_000)
+})

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { Decide } from '../../src/change.ts'
 import { silentLog } from '../../src/log.ts'
 import { createMetrics } from '../../src/metrics.ts'
@@ -12,6 +12,9 @@ import type { RedisServer } from '../servers/redis.ts'
 import { type RedisCluster, startRedisCluster } from '../servers/redis-cluster.ts'
 import { waitFor } from '../wait-for.ts'
 import { change, SOURCE, sendAll } from './objects.ts'
+
+// Several servers each; a busy machine starts them slowly.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 /** Whatever becomes of the slot between WATCH and EXEC, a commit is made once, on the node that has it. */
 

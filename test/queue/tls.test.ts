@@ -1,16 +1,19 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { silentLog } from '../../src/log.ts'
 import { openRedis, reachRedis } from '../../src/queue/connection.ts'
 import { keysOf } from '../../src/queue/keys.ts'
-import type { RedisTarget } from '../../src/queue/redis-target.ts'
+import { type RedisTarget, renewCredentials } from '../../src/queue/redis-target.ts'
 import { type Certificate, createAuthority } from '../servers/certificates.ts'
 import { freePort } from '../servers/ports.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
 import { startRedisCluster } from '../servers/redis-cluster.ts'
 import { waitFor } from '../wait-for.ts'
+
+// Several servers each; a busy machine starts them slowly.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const authority = createAuthority('right')
 const other = createAuthority('other')
@@ -104,7 +107,7 @@ test('TLS: certificates and passwords that were exchanged are used by the next c
   expect(await redis.ping()).toBe('PONG')
   // The server believes another authority now, and another password.
   await redis.config('SET', 'requirepass', 'new-one', 'tls-ca-cert-file', write('other.crt', other.cert))
-  Object.assign(target, { password: 'new-one', tls: { ca, ...other.issue('kubeherald') } })
+  renewCredentials(target, { url, password: 'new-one', tls: { ca, ...other.issue('kubeherald') } })
   await redis.call('CLIENT', 'KILL', 'SKIPME', 'no', 'TYPE', 'normal').catch(() => {})
   await waitFor(async () => (await redis.ping().catch(() => undefined)) === 'PONG', {
     what: 'the next connection',

@@ -63,6 +63,7 @@ export async function startRedisCluster(
       .split('\n')
       .filter((line) => !/handshake|fail/.test(line)).length === count
   await waitFor(async () => (await Promise.all(nodes.map(knows))).every(Boolean), {
+    timeoutMs: 60_000,
     what: 'the nodes to meet',
   })
   for (const [i, replica] of nodes.slice(3).entries())
@@ -71,6 +72,7 @@ export async function startRedisCluster(
     String(await node.command('CLUSTER', 'INFO')).includes('cluster_state:ok') &&
     !String(await node.command('INFO', 'replication')).includes('master_link_status:down')
   await waitFor(async () => (await Promise.all(nodes.map(isWell))).every(Boolean), {
+    timeoutMs: 60_000,
     what: 'the cluster to be well',
   })
 
@@ -133,7 +135,10 @@ export async function startRedisCluster(
     async endMove(key, to) {
       const from = await masterOf(key)
       for (const node of [to, from]) await set(node, key, 'NODE', idOf(to))
-      await waitFor(async () => (await masterOf(key)) === to, { what: 'the slot to be known elsewhere' })
+      await waitFor(async () => (await masterOf(key)) === to, {
+        timeoutMs: 60_000,
+        what: 'the slot to be known elsewhere',
+      })
     },
     [Symbol.asyncDispose]: () => moved.disposeAsync(),
   }

@@ -29,7 +29,7 @@ export async function startSentinels(
   const servers = [master, replica]
   const inSync = async () =>
     String(await replica.command('INFO', 'replication')).includes('master_link_status:up')
-  await waitFor(inSync, { what: 'the replica to be in sync' })
+  await waitFor(inSync, { timeoutMs: 60_000, what: 'the replica to be in sync' })
   const dir = mkdtempSync(join(tmpdir(), 'kubeherald-sentinel-'))
   stack.defer(() => rmSync(dir, { recursive: true, force: true }))
   const program = process.env['REDIS_SERVER'] ?? 'redis-server'
@@ -78,6 +78,7 @@ sentinel failover-timeout main 5000
     return field(reply, 'num-slaves') === '1' && field(reply, 'num-other-sentinels') === '2'
   }
   await waitFor(async () => (await Promise.all(ports.map(knowsAll))).every(Boolean), {
+    timeoutMs: 60_000,
     what: 'the Sentinels to know each other',
   })
   const moved = stack.move()
