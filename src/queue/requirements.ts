@@ -58,9 +58,10 @@ function* refusalsOf(info: Info, asCluster: boolean): Generator<string> {
     yield `Redis has maxmemory-policy ${policy}: it would delete waiting deliveries when it is full. ` +
       'Set "maxmemory-policy noeviction" in redis.conf, or now: redis-cli CONFIG SET maxmemory-policy noeviction'
   }
-  if (info['redis_mode'] === 'cluster' && !asCluster)
+  const mode = info['redis_mode'] ?? info['server_mode'] // as Valkey calls it
+  if (mode === 'cluster' && !asCluster)
     yield 'this Redis is a node of a Redis Cluster: write redis: { cluster: { nodes: [HOST:PORT] } } instead of redis.url'
-  if (info['redis_mode'] === 'sentinel')
+  if (mode === 'sentinel')
     yield 'this is a Sentinel: write redis: { sentinel: { name: NAME, nodes: [HOST:26379] } } instead of redis.url'
   if (info['role'] === 'slave')
     yield 'this Redis is a replica, which takes no writes: name its master, or reach it through redis.sentinel'
