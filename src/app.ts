@@ -18,7 +18,9 @@ import { createLanes, type Lanes } from './queue/lanes.ts'
 import { createMemoryGate } from './queue/memory-gate.ts'
 import { watchPositions } from './queue/position-gauges.ts'
 import { countReconnects } from './queue/reconnects.ts'
+import { type RedisSettings, type RedisTarget, renewCredentials } from './queue/redis-target.ts'
 import { readSalt } from './queue/salt.ts'
+import { watchSchema } from './queue/schema-watch.ts'
 import { createSourceStore } from './queue/source-store.ts'
 import type { Differences } from './reload/differences.ts'
 import { createReloadState, type ReloadState } from './reload/state.ts'
@@ -45,12 +47,14 @@ export interface AppOptions {
   /** The cluster's name: it is part of every key. */
   cluster: string
   role: Role
-  redisUrl: string
+  redis: RedisTarget
   /** Connected already; not needed for role `deliver`. */
   client?: ClusterClient
   log: Logger
   /** Of the configuration's file, as `ConfigStatus` has it. */
   digest?: string | undefined
+  /** Called once when a newer version converted the keys: nothing is written any more, so it is time to end. */
+  onLayoutChanged?(error: Error): void
   /** For benches and plug-ins: types beside the built-in ones. */
   sinkTypes?: Readonly<Record<string, SinkType>>
 }
@@ -68,6 +72,8 @@ export interface App {
    * an `OpenError` of a sink, all is as it was.
    */
   apply(config: Config): Promise<Differences>
+  /** Takes over the passwords and certificates of Redis for connections that come from now on. */
+  renewRedis(settings: RedisSettings): void
   /** Stops reading, finishes the commit, finishes or gives back what is in flight; gives how many deliveries still wait. */
   stop(): Promise<{ pending: number }>
 }
@@ -100,7 +106,7 @@ export async function startApp(options: AppOptions): Promise<App> {
 }
 
 async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Promise<App> {
-  const { config, cluster, role, redisUrl, client, log } = options
+  const { config, cluster, role, client, log } = options
   const keys = keysOf(cluster)
   const instance = randomBytes(6).toString('hex')
   const metrics = createMetrics()
@@ -112,7 +118,8 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const server = await serve(options, metrics, () => vitals())
   opened.defer(() => server?.close())
   // All lose and find Redis together: one of them tells.
-  const connect = (purpose: 'commit' | 'work', teller = silentLog) => openRedis(redisUrl, purpose, teller)
+  const connect = (purpose: 'commit' | 'work', teller = silentLog) =>
+    openRedis(options.redis, purpose, teller)
   const connections = {
     commit: connect('commit', log),
     lanes: connect('work'),
@@ -126,6 +133,14 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const tracing = await startTracing({ env: process.env, version, instance, log })
   opened.defer(() => tracing?.close())
   countReconnects(connections, metrics)
+  const schema = watchSchema({ redis: connections.report, keys }, (error) => {
+    log.error(
+      { error: error.message },
+      'the keys in Redis are of another version; nothing is written any more',
+    )
+    options.onLayoutChanged?.(error)
+  })
+  opened.defer(() => schema.close())
   const salt = await readSalt(connections.lanes, keys)
   const gate = createMemoryGate({ redis: connections.report, keys, metrics, log })
   opened.defer(() => gate.close())
@@ -278,6 +293,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     lanes,
     reloads,
     apply: (config) => apply(applyParts, config),
+    renewRedis: (settings) => renewCredentials(options.redis, settings),
     async stop() {
       stopping = true
       health.close()
@@ -287,6 +303,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
       positions.close()
       const pending = await gauges.close()
       await reporter.close()
+      schema.close()
       gate.close()
       await sinkSet.close()
       await traced

@@ -19,8 +19,17 @@ const WORDS: readonly (readonly [
   [/NOREPLICAS .*/, 'Redis has too few replicas and refuses writes (NOREPLICAS)'],
   [/MASTERDOWN .*/, 'this Redis is a replica without its master (MASTERDOWN)'],
   [/CLUSTERDOWN .*/, 'the Redis Cluster is down (CLUSTERDOWN)'],
-  [/(?:NOAUTH|WRONGPASS) .*/, 'Redis does not accept the user and password of redis.url'],
-  [/NOPERM .*/, 'the user of redis.url lacks a permission in Redis (NOPERM)'],
+  [
+    /MOVED \d+ (\S+)/,
+    (_, address) => `the keys are on another node of the Redis Cluster now (MOVED to ${address})`,
+  ],
+  [/(?:ASK|TRYAGAIN) .*/, 'the keys are being moved to another node of the Redis Cluster (ASK)'],
+  [/(?:NOAUTH|WRONGPASS) .*/, 'Redis does not accept the user and password of the configuration'],
+  [
+    /NOPERM .*?'([\w|]+)' command.*/,
+    (_, command) => `the user of Redis may not run ${command?.toUpperCase()} (NOPERM)`,
+  ],
+  [/NOPERM .*/, 'the user of Redis lacks a permission (NOPERM)'],
   [new RegExp(`(?:connect )?ECONNREFUSED${ADDRESS}`), (_, address) => `nobody listens ${at(address)}`],
   [
     new RegExp(`(?:getaddrinfo )?(?:ENOTFOUND|EAI_AGAIN)${ADDRESS}`),
@@ -53,6 +62,17 @@ const WORDS: readonly (readonly [
     /ERR_TLS_CERT_ALTNAME_INVALID|Hostname\/IP does not match certificate's altnames.*/,
     'the TLS certificate is for another host name',
   ],
+  [
+    /.*(?:alert certificate required|ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED|bad certificate, no certificate).*/s,
+    'the other side asks for a client certificate',
+  ],
+  [/.*alert unknown ca.*/s, 'the other side does not know the authority of the client certificate'],
+  [
+    /.*alert (?:bad certificate|certificate expired|certificate unknown).*/s,
+    'the other side refuses the client certificate',
+  ],
+  [/no answer to the TLS handshake/, 'it does not answer the TLS handshake'],
+  [/Protocol error, got .* as reply type byte.*/s, 'it does not speak the protocol of Redis'],
   [/(?:write )?EPROTO.*|ERR_SSL_\w+/, 'the other side does not speak TLS'],
 ]
 

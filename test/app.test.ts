@@ -29,7 +29,7 @@ test('a start that fails closes what it had opened', async () => {
     rules: [{ name: 'all', when: {}, to: ['out'] }],
     routes: new Map(),
   }
-  const options = { config, cluster: 'test', role: 'all', redisUrl: redis.url, log: silentLog } as const
+  const options = { config, cluster: 'test', role: 'all', redis: { url: redis.url }, log: silentLog } as const
   const start = () => startApp({ ...options, sinkTypes: { never: never as SinkType } })
   await expect(start()).rejects.toThrow('cannot be opened')
   // The port is free again: the second start gets as far as the first.

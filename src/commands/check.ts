@@ -9,6 +9,7 @@ import { discover } from '../watch/discovery.ts'
 import { findKubeconfig, type KubeconfigOptions } from '../watch/kubeconfig.ts'
 import { type PlannedSource, planSources, type WatchPlan } from '../watch/plan.ts'
 import { offersShards } from '../watch/shard-offer.ts'
+import { checkRedisOf } from './check-redis.ts'
 import { checkRights, type RightsAnswer } from './check-rights.ts'
 import { checkSinks } from './check-sinks.ts'
 import { kubeconfigOptions, loadCluster } from './cluster-access.ts'
@@ -29,7 +30,7 @@ interface CheckOptions {
 
 /**
  * Tells everything that is wrong with the configuration; asks the cluster, when there is one, whether the kinds exist and
- * may be read, and the sinks whether deliveries could succeed.
+ * may be read, the sinks whether deliveries could succeed, and Redis whether a start would take it.
  */
 export async function check(options: CheckOptions): Promise<number> {
   const named = configurationFile(options.config)
@@ -41,6 +42,8 @@ export async function check(options: CheckOptions): Promise<number> {
   // First: a cluster that cannot be asked ends the check.
   const sinks = options.offline ? undefined : await checkSinks(config, typeOf, config.cluster ?? 'check')
   if (sinks) process.stdout.write(sinks.text)
+  const redis = options.offline ? undefined : await checkRedisOf(config, config.cluster ?? 'check')
+  if (redis) process.stdout.write(redis.text)
   const unasked = reasonNotToAsk(options, kubeconfig)
   const cluster = unasked === undefined ? await askCluster(config, kubeconfig) : undefined
   const name = file ?? 'the built-in starter'
@@ -52,7 +55,7 @@ export async function check(options: CheckOptions): Promise<number> {
     return 2
   }
   const doubts = notSplit + (plan?.waiting.length ?? 0) + (rights?.missing.length ?? 0)
-  const count = warnings.length + doubts + (sinks?.warnings ?? 0)
+  const count = warnings.length + doubts + (sinks?.warnings ?? 0) + (redis?.warnings ?? 0)
   const parts = [
     counted(config.watch.length, 'watch entry', 'watch entries'),
     counted(config.sinks.length, 'sink'),

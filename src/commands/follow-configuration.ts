@@ -13,7 +13,7 @@ export interface Following {
 }
 
 export interface FollowOptions {
-  app: Pick<App, 'apply' | 'reloads'>
+  app: Pick<App, 'apply' | 'reloads' | 'renewRedis'>
   output: CommandLog
   /** Told of each configuration that came into use. */
   onApplied?(config: Config): void
@@ -50,6 +50,7 @@ export function followConfiguration(configuration: Configuration, options: Follo
 
   async function accept(again: Extract<Reread, { ok: true }>): Promise<void> {
     const changes = await app.apply(again.config)
+    app.renewRedis(again.config.redis)
     told = undefined
     const { restart } = differences(configuration.config, again.config)
     app.reloads.applied(again.digest, restart)

@@ -5,6 +5,8 @@ import type { Redis } from 'ioredis'
 import { addressOf, reachRedis } from '../queue/connection.ts'
 import { type EmbeddedRedis, useEmbedded } from '../queue/embedded.ts'
 import { type Keys, keysOf } from '../queue/keys.ts'
+import { type RedisTarget, targetOf } from '../queue/redis-target.ts'
+import { foreignLayout } from '../queue/schema.ts'
 import { stateDir } from '../state-dir.ts'
 import { findKubeconfig } from '../watch/kubeconfig.ts'
 import { kubeconfigOptions, loadCluster } from './cluster-access.ts'
@@ -40,16 +42,19 @@ export async function openQueue(options: QueueOptions): Promise<OpenQueue> {
   const settings = file === undefined ? NO_FILE : await readStorageSettings(file)
   if (file !== undefined) tellOtherProblems(file, settings)
   await using stack = new AsyncDisposableStack()
-  const { url } = settings.redis
-  const place = url ? undefined : await openPrivate(options, file)
+  const isShared = targetOf(settings.redis, '') !== undefined
+  const place = isShared ? undefined : await openPrivate(options, file)
   if (place) stack.defer(() => place.redis.stop())
-  const address = url ?? (place as PrivateRedis).redis.url
-  const redis = await reachRedis(address)
-  stack.defer(() => redis.disconnect())
   const cluster = clusterOf(settings, options, place)
   const keys = keysOf(cluster)
-  const isNew = (await redis.exists(keys.schema)) === 0
-  if (isNew) process.stderr.write(`warning: ${await nothingStored(redis, cluster, address)}\n`)
+  const target = targetOf(settings.redis, keys.bullmq) ?? { url: (place as PrivateRedis).redis.url }
+  const redis = await reachRedis(target)
+  stack.defer(() => redis.disconnect())
+  const layout = await redis.get(keys.schema)
+  const foreign = foreignLayout(layout)
+  if (foreign !== undefined) throw new Error(foreign)
+  const isNew = layout === null
+  if (isNew) process.stderr.write(`warning: ${await nothingStored(redis, cluster, target)}\n`)
   const opened = stack.move()
   return {
     redis,
@@ -118,18 +123,27 @@ function clusterOf(settings: StorageSettings, { context }: QueueOptions, place?:
 /** How many keys are looked at for other names: a shared Redis may hold millions. */
 const SCANNED_PAGES = 20
 
-async function nothingStored(redis: Redis, cluster: string, url: string): Promise<string> {
-  const names = new Set<string>()
-  let cursor = '0'
-  for (let page = 0; page < SCANNED_PAGES; page++) {
-    const [next, found] = await redis.scan(cursor, 'MATCH', '{kubeherald:*}:schema', 'COUNT', 1_000)
-    for (const key of found) names.add(key.slice('{kubeherald:'.length, -'}:schema'.length))
-    cursor = next
-    if (cursor === '0') break
-  }
+async function nothingStored(redis: Redis, cluster: string, target: RedisTarget): Promise<string> {
+  const names = await storedNames(redis)
   const others =
     names.size === 0
       ? 'kubeherald has not run with it'
       : `there is ${[...names].toSorted().join(', ')}: choose with cluster: in the configuration, or --context`
-  return `nothing is stored under the cluster name "${cluster}" in Redis at ${addressOf(url)}; ${others}`
+  return `nothing is stored under the cluster name "${cluster}" in Redis at ${addressOf(target)}; ${others}`
+}
+
+/** Also none where the user of Redis may not look. */
+async function storedNames(redis: Redis): Promise<ReadonlySet<string>> {
+  const names = new Set<string>()
+  let cursor = '0'
+  for (let page = 0; page < SCANNED_PAGES; page++) {
+    const scanned = await redis
+      .scan(cursor, 'MATCH', '{kubeherald:*}:schema', 'COUNT', 1_000)
+      .catch(() => undefined)
+    if (!scanned) break
+    for (const key of scanned[1]) names.add(key.slice('{kubeherald:'.length, -'}:schema'.length))
+    cursor = scanned[0]
+    if (cursor === '0') break
+  }
+  return names
 }

@@ -7,13 +7,14 @@ import { startEmbedded } from '../queue/embedded.ts'
 import { forgetCluster } from '../queue/forget.ts'
 import { readReports } from '../queue/instances.ts'
 import { keysOf } from '../queue/keys.ts'
+import { type RedisTarget, targetOf } from '../queue/redis-target.ts'
 import { checkRedis } from '../queue/requirements.ts'
 import { stateDir } from '../state-dir.ts'
 import { makeStateDirectory } from './state-directory.ts'
 import { UsageError } from './usage-error.ts'
 
 export interface ChosenRedis {
-  url: string
+  target: RedisTarget
   version: string
   /** Set for a private one. */
   dir?: string
@@ -36,52 +37,56 @@ export async function openRunRedis(
   stack: AsyncDisposableStack,
 ): Promise<ChosenRedis> {
   const { config, cluster, demo } = wish
-  const { url } = config.redis
-  if (url) {
-    if (demo) await borrowForDemo(url, stack)
-    return { url, version: await requireRedis(url, cluster, log) }
+  const target = targetOf(config.redis, keysOf(cluster).bullmq)
+  if (target) {
+    if (demo) await borrowForDemo(target, stack)
+    return { target, version: await requireRedis(target, cluster, log) }
   }
-  const own = stateDir(wish.stateDir, process.env)
-  const dir = demo ? join(own, 'demo') : own
+  const state = stateDir(wish.stateDir, process.env)
+  const dir = demo ? join(state, 'demo') : state
   makeStateDirectory(dir)
   const embedded = await startEmbedded(dir, log)
   // A demo's day is new each time: what the last one left is of no use. Only its owner may delete it.
   if (demo) stack.defer(() => rmSync(dir, { recursive: true, force: true }))
   stack.defer(() => embedded.stop())
   writeFileSync(join(dir, 'cluster'), cluster)
-  const version = await requireRedis(embedded.url, cluster, log, 'the redis-server of this machine: ')
-  return { url: embedded.url, version, dir }
+  const own = { url: embedded.url }
+  const version = await requireRedis(own, cluster, log, 'the redis-server of this machine: ')
+  return { target: own, version, dir }
 }
 
 /** A demo begins with nothing and leaves nothing, under a name that is nobody else's. */
-async function borrowForDemo(url: string, stack: AsyncDisposableStack): Promise<void> {
+async function borrowForDemo(target: RedisTarget, stack: AsyncDisposableStack): Promise<void> {
   const keys = keysOf(SHARED_DEMO)
-  const redis = await reachRedis(url)
+  const redis = await reachRedis(target)
   try {
     const [other] = await readReports(redis, keys)
-    const address = addressOf(url)
+    const address = addressOf(target)
     if (other) throw new Error(`another demo (pid ${other.pid} on ${other.host}) uses Redis at ${address}`)
     await forgetCluster(redis, keys)
   } finally {
     redis.disconnect()
   }
   stack.defer(async () => {
-    const again = await reachRedis(url).catch(() => undefined) // gone: the next demo deletes it
+    const again = await reachRedis(target).catch(() => undefined) // gone: the next demo deletes it
     if (again) await forgetCluster(again, keys).finally(() => again.disconnect())
   })
 }
 
 /** Refuses a Redis that would lose what it is given. Gives its version. */
-async function requireRedis(url: string, cluster: string, log: Logger, whose = ''): Promise<string> {
-  const redis = await reachRedis(url)
+async function requireRedis(target: RedisTarget, cluster: string, log: Logger, whose = ''): Promise<string> {
+  const redis = await reachRedis(target)
   try {
-    const { version, refusals, warnings } = await checkRedis(redis, keysOf(cluster))
+    const { version, refusals, warnings } = await checkRedis(
+      { redis, keys: keysOf(cluster), asCluster: target.cluster !== undefined },
+      log,
+    )
     for (const warning of warnings) log.warn({}, warning)
     if (refusals.length > 0) throw new UsageError(whose + refusals.join('\nkubeherald: '))
     return version
   } catch (error) {
     if (error instanceof UsageError) throw error
-    throw new Error(`Redis at ${addressOf(url)} cannot be used: ${(error as Error).message}`, {
+    throw new Error(`Redis at ${addressOf(target)} cannot be used: ${(error as Error).message}`, {
       cause: error,
     })
   } finally {

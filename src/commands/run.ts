@@ -3,6 +3,7 @@ import { type App, builtInSinks, type Role, startApp } from '../app.ts'
 import type { Config } from '../config/schema.ts'
 import { DEMO_STARTER } from '../config/starter.ts'
 import { addressOf } from '../queue/connection.ts'
+import { targetOf } from '../queue/redis-target.ts'
 import { freePort } from '../server/free-port.ts'
 import { userAgent, version } from '../version.ts'
 import { connectCluster } from '../watch/connect.ts'
@@ -25,12 +26,17 @@ const START_GRACE_MS = 3_000
 
 /** Runs until SIGINT or SIGTERM, or a SIGHUP that does not ask for a reload, also during its start. */
 export async function run(options: RunOptions): Promise<number> {
-  const purpose: Purpose = { onlyPrints: true, reload: () => {} }
+  const foreign = Promise.withResolvers<string>()
+  const purpose: Purpose = {
+    onlyPrints: true,
+    reload() {},
+    onLayoutChanged: (error) => foreign.resolve(error.message),
+  }
   const file = options.demo && options.config === undefined ? undefined : configurationFile(options.config)
   const reloads = hangUpReloads(file)
   const signals = firstSignal(reloads ? ['SIGINT', 'SIGTERM'] : ['SIGINT', 'SIGTERM', 'SIGHUP'])
   if (reloads) process.on('SIGHUP', () => purpose.reload())
-  const end = Promise.race([signals, outputClosed(() => purpose.onlyPrints)])
+  const end = Promise.race([signals, outputClosed(() => purpose.onlyPrints), foreign.promise])
   const demo = options.demo ? 'asked for' : hasNothing(options, file) ? 'no cluster' : undefined
   const output = commandLog(options.logLevel, demo !== undefined)
   await using stack = new AsyncDisposableStack()
@@ -44,13 +50,15 @@ export async function run(options: RunOptions): Promise<number> {
   const app = typeof first === 'string' ? await begunSoon(starting) : first
   if (app) await stop(app, demo !== undefined, output)
   else output.say('kubeherald stopped before its start was complete', {})
-  return 0
+  return (await Promise.race([foreign.promise, undefined])) === undefined ? 0 : 1
 }
 
 /** What signals and a closed output mean for this process. */
 interface Purpose {
   onlyPrints: boolean
   reload(): void
+  /** A newer version converted the keys in Redis. */
+  onLayoutChanged(error: Error): void
 }
 
 function onlyPrints({ sinks }: Config): boolean {
@@ -96,7 +104,9 @@ async function start(
   const client = kubeconfig && connectCluster({ ...kubeconfig, userAgent })
   if (client) stack.defer(() => client.close())
   const { digest } = configuration
-  const shared = { config, cluster, role: options.role, redisUrl: redis.url, log, digest, sinkTypes }
+  const { onLayoutChanged } = purpose
+  const { role } = options
+  const shared = { config, cluster, role, redis: redis.target, log, digest, sinkTypes, onLayoutChanged }
   const app = await startApp({ ...shared, ...(client && { client }) })
   const onApplied = (next: Config) => {
     purpose.onlyPrints = onlyPrints(next)
@@ -110,7 +120,7 @@ async function start(
     process.stderr.write(describeStart({ file, demo, unused, access, redis, app, options }))
   else
     log.info(
-      { cluster, server: access?.server, redis: addressOf(redis.url), http: app.url, role: options.role },
+      { cluster, server: access?.server, redis: addressOf(redis.target), http: app.url, role: options.role },
       `kubeherald ${version} started`,
     )
   return app
@@ -120,7 +130,7 @@ async function start(
 function requireShared(role: Role, { redis, cluster }: Config): void {
   if (role === 'all') return
   const missing = [
-    ...(redis.url ? [] : ['  redis: { url: "redis://HOST:6379" }']),
+    ...(targetOf(redis, '') ? [] : ['  redis: { url: "redis://HOST:6379" }']),
     ...(cluster ? [] : ['  cluster: NAME']),
   ]
   if (missing.length === 0) return
@@ -138,7 +148,7 @@ async function openDemo(stack: AsyncDisposableStack): Promise<KubeconfigOptions>
 /** A demo never touches what a real one uses; without a file of its own it moves out of a taken port's way. */
 async function demoConfig(config: Config, file: string | undefined, options: RunOptions): Promise<Config> {
   const { server } = config
-  if (options.sharedRedis && !config.redis.url)
+  if (options.sharedRedis && !targetOf(config.redis, ''))
     throw new UsageError('--shared-redis needs redis.url in the file of -c')
   const moved = file === undefined && server && { ...server, port: await freePort(server) }
   const place = options.sharedRedis ? { cluster: SHARED_DEMO } : { cluster: 'demo', redis: {} }
@@ -147,7 +157,7 @@ async function demoConfig(config: Config, file: string | undefined, options: Run
 
 function unusedInDemo({ redis, cluster, kubernetes }: Config, used: Config): string[] {
   const keys = {
-    redis: used.redis.url ? undefined : redis.url,
+    redis: targetOf(used.redis, '') ? undefined : targetOf(redis, ''),
     cluster: used.cluster === cluster ? undefined : cluster,
     kubernetes: kubernetes.kubeconfig ?? kubernetes.context,
   }

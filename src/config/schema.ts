@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { MessageTemplates } from '../render/message-schema.ts'
 import { Name, Rule } from '../rules/schema.ts'
 import { WatchEntryInput } from '../watch/schema.ts'
+import { Redis } from './redis-schema.ts'
 import type { Routes } from './routes.ts'
 
 const ClusterName = z
@@ -11,10 +12,6 @@ const ClusterName = z
     /^[A-Za-z0-9]([-A-Za-z0-9._]*[A-Za-z0-9])?$/,
     'is no cluster name: use letters, digits, "-", "." and "_"',
   )
-
-const RedisUrl = z
-  .string()
-  .refine(isRedisUrl, 'must be redis://host:6379, rediss://user:password@host:6380 or unix:///path/to.sock')
 
 const PORT_RULE = 'must be a port from 1 to 65535, or 0 for any free one'
 
@@ -49,7 +46,7 @@ export const ConfigFile = z.strictObject({
       context: z.string().min(1, 'is empty').optional(),
     })
     .default({}),
-  redis: z.strictObject({ url: RedisUrl.optional() }).default({}),
+  redis: Redis.default({}),
   server: z.union([z.literal(false), Server]).default({ host: '127.0.0.1', port: 9464 }),
   /** Packages and files with sink types; `plugins.ts` loads them. */
   plugins: z.array(z.string().min(1, 'is empty')).default([]),
@@ -91,11 +88,4 @@ export interface Config extends Omit<ConfigFile, 'sinks' | 'plugins'> {
 
 function isPort(port: number): boolean {
   return Number.isInteger(port) && port >= 0 && port <= 65_535
-}
-
-function isRedisUrl(text: string): boolean {
-  if (text.startsWith('unix:///')) return text.length > 'unix:///'.length
-  if (!URL.canParse(text)) return false
-  const { protocol, hostname } = new URL(text)
-  return /^rediss?:$/.test(protocol) && hostname !== ''
 }

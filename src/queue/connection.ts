@@ -1,6 +1,13 @@
 import { Redis, type RedisOptions } from 'ioredis'
 import { type Logger, silentLog } from '../log.ts'
 import { inPlainWords } from '../plain-words.ts'
+import { explain } from './connection-advice.ts'
+import { connectorFor } from './connector.ts'
+import { followMaster, type MasterFollower } from './follow-master.ts'
+import { locateFor } from './locate-master.ts'
+import { addressOf, type RedisTarget, socketPath } from './redis-target.ts'
+
+export { addressOf } from './redis-target.ts'
 
 /**
  * What a connection is for. `commit`: never resends by itself, because a lost reply says nothing (a commit asks the
@@ -20,26 +27,41 @@ const OPTIONS = {
   command: { maxRetriesPerRequest: 0, connectTimeout: 3_000, retryStrategy: () => null },
 } satisfies Record<Purpose, RedisOptions>
 
-/** Opens a connection; it reconnects by itself. Accepts redis://, rediss:// and unix:///path. */
-export function openRedis(url: string, purpose: Purpose, log: Logger): Redis {
+/**
+ * Opens a connection to one server; it reconnects by itself, to the master of that time. Also to a Redis Cluster it is one
+ * connection to one node: what is watched and what is executed never part.
+ */
+export function openRedis(target: RedisTarget | string, purpose: Purpose, log: Logger): Redis {
+  const to = typeof target === 'string' ? { url: target } : target
   const options = {
-    retryStrategy: (attempt: number) => Math.min(50 * 2 ** Math.min(attempt, 6), MAX_RECONNECT_DELAY_MS),
-    // After a failover the old master may keep the connection: the name may lead to the new one.
-    reconnectOnError: ({ message }: Error) => message.startsWith('READONLY'),
+    retryStrategy(this: RedisOptions, attempt: number) {
+      Object.assign(this, credentialsOf(to)) // they may have been exchanged
+      return Math.min(50 * 2 ** Math.min(attempt, 6), MAX_RECONNECT_DELAY_MS)
+    },
+    // After a failover the old master may keep the connection, after a move of slots the old node.
+    reconnectOnError: ({ message }: Error) => /^(READONLY|MOVED)\b/.test(message),
     socketTimeout: SILENCE_MS,
     lazyConnect: true,
+    disableClientInfo: true,
     ...OPTIONS[purpose],
-  }
-  const path = socketPath(url)
-  const redis = path === undefined ? new Redis(url, options) : new Redis(path, options)
+    ...credentialsOf(to),
+    ...(tlsOf(to) && { tls: {} }),
+    Connector: connectorFor({
+      follower: followerOf(to),
+      tls: () => tlsOf(to),
+      once: purpose === 'command',
+    }),
+  } satisfies RedisOptions
+  const { url } = to
+  const redis = url === undefined ? new Redis(options) : new Redis(socketPath(url) ?? url, options)
   logChanges(redis, purpose, log)
   redis.connect().catch(() => {}) // reported by the 'error' event; reconnecting goes on
   return redis
 }
 
 /** A `command` connection that answers; throws the address and the reason, and nothing that holds the password. */
-export async function reachRedis(url: string): Promise<Redis> {
-  const redis = openRedis(url, 'command', silentLog)
+export async function reachRedis(target: RedisTarget | string): Promise<Redis> {
+  const redis = openRedis(target, 'command', silentLog)
   let reason = 'no answer'
   redis.on('error', ({ message }: Error) => {
     reason = message
@@ -53,19 +75,35 @@ export async function reachRedis(url: string): Promise<Redis> {
     if (name === 'ReplyError') reason = message
     // Not as the cause: errors of ioredis carry the command with its arguments, AUTH among them.
     const refused = /^(NOAUTH|WRONGPASS|NOPERM)/.test(reason)
-    throw new Error(
-      `Redis at ${addressOf(url)} ${refused ? 'refuses' : 'does not answer'}: ${inPlainWords(reason)}`,
-    )
+    const to = typeof target === 'string' ? { url: target } : target
+    const secure = tlsOf(to) !== undefined || to.url?.startsWith('unix:') === true
+    const told = explain(reason, { secure: secure || followerOf(to) !== undefined })
+    throw new Error(`Redis at ${addressOf(target)} ${refused ? 'refuses' : 'does not answer'}: ${told}`)
   }
 }
 
-/** host:port or socket path, without user and password. */
-export function addressOf(url: string): string {
-  return socketPath(url) ?? new URL(url).host
+/** User and password beside the address win over those within. */
+function credentialsOf({ url, username, password }: RedisTarget) {
+  const parsed = url !== undefined && socketPath(url) === undefined ? new URL(url) : undefined
+  const user = username ?? decodeURIComponent(parsed?.username ?? '')
+  const word = password ?? decodeURIComponent(parsed?.password ?? '')
+  return { ...(user && { username: user }), ...(word && { password: word }) }
 }
 
-function socketPath(url: string): string | undefined {
-  return url.startsWith('unix://') ? url.slice('unix://'.length) : undefined
+function tlsOf({ url, tls }: RedisTarget) {
+  return tls ?? (url?.startsWith('rediss://') ? true : undefined)
+}
+
+/** Connections to one target look after its master together. */
+const followers = new WeakMap<RedisTarget, MasterFollower>()
+
+function followerOf(target: RedisTarget): MasterFollower | undefined {
+  const known = followers.get(target)
+  if (known) return known
+  const locate = locateFor(target)
+  const follower = locate && followMaster(locate)
+  if (follower) followers.set(target, follower)
+  return follower
 }
 
 /** One line when it breaks and one when it is back, not one per attempt. */

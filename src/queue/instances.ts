@@ -3,12 +3,15 @@ import type { Redis } from 'ioredis'
 import type { ConfigStatus, SinkStatus, WatchStatus } from '../status.ts'
 import { version } from '../version.ts'
 import type { Keys } from './keys.ts'
+import { LAYOUT } from './layout.ts'
 
 /** What a running process says of itself, for `kubeherald status`. */
 export interface InstanceReport {
   id: string
   role: 'all' | 'watch' | 'deliver'
   version: string
+  /** Of the keys that it knows; absent means 1. */
+  layout?: number
   host: string
   pid: number
   startedMs: number
@@ -32,7 +35,15 @@ export function startReporting(
   role: InstanceReport['role'],
   view: () => Pick<InstanceReport, 'config' | 'watches' | 'sinks' | 'backPressure'>,
 ) {
-  const fixed = { id, role, version, host: hostname(), pid: process.pid, startedMs: clock.now() }
+  const fixed = {
+    id,
+    role,
+    version,
+    layout: LAYOUT,
+    host: hostname(),
+    pid: process.pid,
+    startedMs: clock.now(),
+  }
   const publish = () => publishReport(redis, keys, { ...fixed, atMs: clock.now(), ...view() }).catch(() => {})
   const timer = setInterval(publish, REPORT_MS)
   void publish()

@@ -5,8 +5,10 @@
 export interface Keys {
   /** Prefix of BullMQ's own keys. */
   bullmq: string
-  /** Version of this key layout. */
+  /** Version of this key layout. This key, `instances` and `instance` stay where they are in all layouts. */
   schema: string
+  /** String with a TTL: who converts the keys to another layout. */
+  schemaLock: string
   /** Random bytes that salt the hashes of Secret values. */
   salt: string
   /** Set: spellings of kinds that are waited for. */
@@ -56,6 +58,7 @@ export function keysOf(cluster: string): Keys {
   return {
     bullmq: tag,
     schema: `${tag}:schema`,
+    schemaLock: `${tag}:schema-lock`,
     salt: `${tag}:salt`,
     absentKinds: `${tag}:absent-kinds`,
     identities: `${tag}:identities`,

@@ -10,7 +10,7 @@ import type { Keys } from './keys.ts'
 import { type Head, type Item, readHead, readOn } from './lane-batch.ts'
 import { expired, isExpired, judge, type LaneState, type Policy, type Verdict } from './outcomes.ts'
 import { adaptBatchSize, delayMs, note, type Outlet, setAside } from './outlet.ts'
-import { settle } from './settle.ts'
+import { claim, settle } from './settle.ts'
 import { settlementOf } from './settlement.ts'
 
 /** delivery → message for its sink */
@@ -59,7 +59,7 @@ export async function takeTurn(
   let probing = admission.kind === 'probe'
   let othersFirst = false
   try {
-    await redis.set(keys.owner(lane), token)
+    await claim(redis, keys, lane, token)
     let head = NOTHING_READ
     while (!signal.aborted) {
       const startedMs = performance.now()

@@ -175,13 +175,18 @@ function startWorker(parts: LanesParts, outlets: ReadonlyMap<string, Outlet>, wa
   }
 }
 
-/** BullMQ repeats a failing fetch at once: when Redis is full, that would spin. A pause keeps it calm. */
+/** What Redis refuses for a while: it is full, a replica, without replicas, or its slots are on the move. */
+const REFUSED =
+  /\b(OOM|READONLY|NOREPLICAS|MISCONF|MOVED|ASK|TRYAGAIN|CLUSTERDOWN|MASTERDOWN|LOADING|NOPERM)\b/
+
+/** BullMQ repeats a failing fetch at once: when Redis refuses, that would spin. A pause keeps it calm. */
 function calm(worker: Worker, { onOutOfMemory, log }: LanesParts): (error: Error) => void {
   let paused = false
   return (error) => {
     log.debug({ error }, 'the worker could not fetch')
-    if (!error.message.includes('OOM') || paused) return
-    onOutOfMemory()
+    // Its scripts say what a command of theirs was refused with in the middle of a sentence.
+    if (paused || !REFUSED.test(error.message)) return
+    if (error.message.includes('OOM')) onOutOfMemory()
     paused = true
     const goOn = () => {
       paused = false

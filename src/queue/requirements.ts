@@ -1,54 +1,80 @@
 import type { Redis } from 'ioredis'
-import { readOrCreate } from './read-or-create.ts'
+import { type Logger, silentLog } from '../log.ts'
+import type { Keys } from './keys.ts'
+import { missingRights } from './rights.ts'
+import { prepareSchema } from './schema.ts'
 
 /** What a Redis must be like; each refusal says what to do. */
 export interface RedisReport {
+  /** `7.0.15`; of another make with its name, `Valkey 8.0.1`. */
   version: string
   refusals: string[]
   warnings: string[]
 }
 
-const OLDEST = [6, 2]
-const SCHEMA = '1'
-
-/** Looks whether Redis will keep what it is given. Reads INFO alone: CONFIG is forbidden on many managed ones. */
-export async function checkRedis(redis: Redis, keys: { schema: string }): Promise<RedisReport> {
-  const info = parseInfo(await redis.info())
-  const version = info['redis_version'] ?? '0'
-  const refusals: string[] = []
-  const warnings: string[] = []
-  if (isOlder(version)) refusals.push(`Redis ${version} is too old: 6.2 or newer is needed`)
-  const policy = info['maxmemory_policy'] ?? 'noeviction'
-  if (policy !== 'noeviction') {
-    refusals.push(
-      `Redis has maxmemory-policy ${policy}: it would delete waiting deliveries when it is full. ` +
-        'Set "maxmemory-policy noeviction" in redis.conf, or now: redis-cli CONFIG SET maxmemory-policy noeviction',
-    )
-  }
-  if (info['redis_mode'] === 'cluster') {
-    refusals.push('this Redis is a node of a Redis Cluster, which is not supported yet: use a single one')
-  }
-  if (info['aof_enabled'] === '0') {
-    warnings.push(
-      'Redis writes no append-only file: what happened since its last snapshot is lost when it dies. Set "appendonly yes"',
-    )
-  }
-  if (info['maxmemory'] === '0') {
-    warnings.push(
-      'Redis has no memory limit: set "maxmemory", so that watches can pause before the machine is full',
-    )
-  }
-  // Nothing is written into a Redis that will not be used.
-  if (refusals.length === 0) refusals.push(...(await checkSchema(redis, keys.schema)))
-  return { version, refusals, warnings }
+export interface CheckParts {
+  redis: Redis
+  keys: Keys
+  /** It is reached as a Redis Cluster. */
+  asCluster?: boolean
 }
 
-async function checkSchema(redis: Redis, key: string): Promise<string[]> {
-  const schema = await readOrCreate(redis, key, SCHEMA)
-  if (schema === SCHEMA) return []
-  return [
-    `the keys in Redis have layout ${schema}, this version knows layout ${SCHEMA}: run the matching version`,
-  ]
+const OLDEST = [6, 2]
+
+/** Looks whether Redis will keep what it is given, and makes it ready: nothing is written into one that is refused. */
+export async function checkRedis(parts: CheckParts, log: Logger = silentLog): Promise<RedisReport> {
+  const report = await inspectRedis(parts)
+  if (report.refusals.length > 0) return report
+  const refusal = await prepareSchema({ ...parts, log })
+  return refusal === undefined ? report : { ...report, refusals: [refusal] }
+}
+
+/** Looks, and writes nothing. Reads INFO alone: CONFIG is forbidden on many managed ones. */
+export async function inspectRedis({ redis, keys, asCluster = false }: CheckParts): Promise<RedisReport> {
+  const info = await readInfo(redis)
+  const refusals = [...refusalsOf(info, asCluster)]
+  const missing = refusals.length === 0 ? await missingRights(redis, keys) : []
+  if (missing.length > 0)
+    refusals.push(`the user of Redis lacks rights: ACL SETUSER NAME ${missing.join(' ')}`)
+  return { version: versionOf(info), refusals, warnings: [...warningsOf(info)] }
+}
+
+type Info = Readonly<Record<string, string>>
+
+async function readInfo(redis: Redis): Promise<Info> {
+  try {
+    return parseInfo(await redis.info())
+  } catch (error) {
+    if ((error as Error).message.startsWith('NOPERM')) return {} // told with the other rights
+    throw error
+  }
+}
+
+function* refusalsOf(info: Info, asCluster: boolean): Generator<string> {
+  const version = info['redis_version']
+  if (version !== undefined && isOlder(version)) yield `Redis ${version} is too old: 6.2 or newer is needed`
+  const policy = info['maxmemory_policy'] ?? 'noeviction'
+  if (policy !== 'noeviction') {
+    yield `Redis has maxmemory-policy ${policy}: it would delete waiting deliveries when it is full. ` +
+      'Set "maxmemory-policy noeviction" in redis.conf, or now: redis-cli CONFIG SET maxmemory-policy noeviction'
+  }
+  const mode = info['redis_mode'] ?? info['server_mode'] // as Valkey calls it
+  if (mode === 'cluster' && !asCluster)
+    yield 'this Redis is a node of a Redis Cluster: write redis: { cluster: { nodes: [HOST:PORT] } } instead of redis.url'
+  if (mode === 'sentinel')
+    yield 'this is a Sentinel: write redis: { sentinel: { name: NAME, nodes: [HOST:26379] } } instead of redis.url'
+  if (info['role'] === 'slave')
+    yield 'this Redis is a replica, which takes no writes: name its master, or reach it through redis.sentinel'
+}
+
+function* warningsOf(info: Info): Generator<string> {
+  if (info['aof_enabled'] === '0')
+    yield 'Redis writes no append-only file: what happened since its last snapshot is lost when it dies. Set "appendonly yes"'
+  if (info['maxmemory'] === '0')
+    yield 'Redis has no memory limit: set "maxmemory", so that watches can pause before the machine is full'
+  const untold = ['maxmemory_policy', 'maxmemory', 'aof_enabled'].filter((it) => info[it] === undefined)
+  if (untold.length > 0)
+    yield `Redis does not tell its ${untold.join(', ')}: see to it that it evicts nothing (noeviction), has a limit, and writes an append-only file`
 }
 
 /** `INFO` as a map. */
@@ -58,6 +84,12 @@ export function parseInfo(text: string): Record<string, string> {
     return colon === -1 ? [] : [[line.slice(0, colon), line.slice(colon + 1)] as const]
   })
   return Object.fromEntries(pairs)
+}
+
+/** Valkey tells the Redis that it is compatible with as `redis_version`, and its own beside it. */
+function versionOf(info: Info): string {
+  const valkey = info['valkey_version']
+  return valkey === undefined ? (info['redis_version'] ?? 'of unknown version') : `Valkey ${valkey}`
 }
 
 function isOlder(version: string): boolean {

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { Reason } from '../sink/index.ts'
 import type { Keys } from './keys.ts'
+import { LAYOUT, LayoutChangedError } from './layout.ts'
 
 /** What one batch of a lane came to. */
 export interface Settlement {
@@ -50,6 +51,7 @@ export async function settle(
       keys.pending,
       keys.sinkLedger(sink),
       keys.deadLetters,
+      keys.schema,
     ],
     [
       token,
@@ -65,8 +67,10 @@ export async function settle(
       ...counted(
         dead.flatMap(({ rule, reason, detail, atMs, payload }) => [rule, reason, detail, atMs, payload]),
       ),
+      LAYOUT,
     ],
   )
+  if (typeof done === 'string') throw new LayoutChangedError(done)
   return done === 1 ? 'settled' : 'fenced'
 }
 
@@ -86,7 +90,22 @@ export function evaluate(
   return redis.eval(script, keys.length, ...keys, ...args)
 }
 
+/** Takes a lane's turn: whoever had it settles nothing any more. */
+export async function claim(redis: Redis, keys: Keys, lane: string, token: string): Promise<void> {
+  const other = await evaluate(redis, CLAIM, [keys.owner(lane), keys.schema], [token, LAYOUT])
+  if (other !== 1) throw new LayoutChangedError(other)
+}
+
+const CLAIM = `
+local layout = redis.call('GET', KEYS[2])
+if layout and layout ~= ARGV[2] then return layout end
+redis.call('SET', KEYS[1], ARGV[1])
+return 1
+`
+
 const SETTLE = `
+local layout = redis.call('GET', KEYS[7])
+if layout and layout ~= ARGV[#ARGV] then return layout end
 local owner = redis.call('GET', KEYS[1])
 if owner == ARGV[2] then return 1 end
 if owner ~= ARGV[1] then return 0 end

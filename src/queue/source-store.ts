@@ -46,6 +46,8 @@ export function createSourceStore(parts: StoreParts): SourceStore {
       const checkpoint = JSON.parse(text) as Checkpoint
       const { instance } = checkpoint
       if (instance === undefined) return { ...checkpoint, ownerAlive: undefined }
+      // Ours from before Redis lost what came later: nobody else works on it.
+      if (instance === parts.instance) return { ...checkpoint, ownerAlive: false }
       const alive = await line.run((redis) => redis.exists(keys.instance(instance)), signal)
       return { ...checkpoint, ownerAlive: alive === 1 }
     },

@@ -12,6 +12,7 @@ import type { Metrics } from '../metrics.ts'
 import type { CommitLine } from './commit-line.ts'
 import { OLD_TTL_MS } from './kept-objects.ts'
 import type { Keys } from './keys.ts'
+import { isForeign, LayoutChangedError } from './layout.ts'
 import type { Plan, SourceKeys } from './overlay.ts'
 import type { Preparation } from './plan-commit.ts'
 import { valuesOf } from './replies.ts'
@@ -75,7 +76,12 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
   let routing: Routing | undefined
   const done = line.commit(async (redis) => {
     for (;;) {
-      const [current, ...replies] = await readUnderWatch(redis, commit)
+      const [current, layout, ...replies] = await readUnderWatch(redis, parts.keys, commit)
+      if (isForeign(layout)) {
+        await redis.unwatch()
+        throw new LayoutChangedError(layout)
+      }
+      const { stream } = redis
       if (written && current === commit.next) return void (await redis.unwatch())
       if (current !== commit.stored) {
         await redis.unwatch()
@@ -85,6 +91,8 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
       }
       routing ??= parts.routing()
       written = await prepare(routing, commit, replies, redis)
+      // Watched there, executed here: on another connection nothing is watched.
+      if (redis.stream !== stream) continue
       if (await write(parts, commit, written, redis)) return
     }
   }, signal)
@@ -102,8 +110,10 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
 const LOST =
   'Redis has lost its data: the position is gone, and with it what waited to be delivered; the watch begins anew'
 
-async function readUnderWatch(redis: Redis, { keys, preparation }: Commit): Promise<unknown[]> {
-  const pipeline = redis.pipeline().watch(keys.checkpoint).get(keys.checkpoint)
+/** The layout is watched, too: a commit fails when a newer version converts the keys meanwhile. */
+async function readUnderWatch(redis: Redis, { schema }: Keys, commit: Commit): Promise<unknown[]> {
+  const { keys, preparation } = commit
+  const pipeline = redis.pipeline().watch(keys.checkpoint, schema).get(keys.checkpoint).get(schema)
   preparation.read(pipeline)
   return valuesOf(await pipeline.exec()).slice(1)
 }

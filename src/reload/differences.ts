@@ -73,10 +73,21 @@ const APPLIED = new Set<string>([
 
 function restartKeys(before: Config, after: Config): string[] {
   const keys = new Set([...Object.keys(before), ...Object.keys(after)])
-  const under = (config: Config, key: string) => (config as unknown as Record<string, unknown>)[key]
+  const under = (config: Config, key: string) =>
+    key === 'redis' ? addressed(config.redis) : (config as unknown as Record<string, unknown>)[key]
   return [...keys]
     .filter((key) => !APPLIED.has(key) && !isDeepStrictEqual(under(before, key), under(after, key)))
     .toSorted()
+}
+
+/** Without passwords and certificates: those that are exchanged are used as soon as a connection is made anew. */
+function addressed({ url, sentinel, cluster }: Config['redis']): unknown {
+  const place = url?.startsWith('unix:') ? url : url && new URL(url)
+  return {
+    url: typeof place === 'object' ? [place.protocol, place.host, place.pathname] : place,
+    sentinel: sentinel && [sentinel.name, sentinel.nodes],
+    cluster,
+  }
 }
 
 function rulesOf({ written, rules }: Config): Map<string, string> {

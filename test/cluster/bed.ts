@@ -28,6 +28,8 @@ export interface BedOptions {
   crd?: boolean
   prefixes?: readonly string[]
   redisArgs?: string[]
+  /** `redis:` of the configuration, where it is not the bed's own. */
+  redis?: string
   args?: string[]
   /** More flags for kube-apiserver. */
   flags?: readonly string[]
@@ -48,7 +50,7 @@ export async function startBed(options: BedOptions = {}): Promise<Bed> {
       args: options.args ?? [],
       config: `
 cluster: test
-redis: { url: "${redis.url}" }
+redis: ${options.redis ?? `{ url: "${redis.url}" }`}
 watch: ${options.watch ?? '[{ kind: ConfigMap, namespaces: default }]'}
 sinks: ${options.sinks?.(hook) ?? `{ hook: { type: webhook, url: "${hook.url}" } }`}
 rules: ${options.rules ?? '[{ name: all, when: { namespace: default }, to: [hook] }]'}`,

@@ -54,7 +54,7 @@ async function startTeller(kubernetes: Kubernetes, redisUrl: string) {
     config,
     cluster: 'test',
     role: 'all',
-    redisUrl,
+    redis: { url: redisUrl },
     client,
     log: silentLog,
     sinkTypes,

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { startDemoCluster } from '../../src/demo/cluster.ts'
+import { startRedis } from '../servers/redis.ts'
 import { configuration, openDesk } from './cli.ts'
 
 test('check says why the cluster was not asked', async () => {
@@ -45,4 +46,20 @@ test('check asks the sinks of plug-ins too', async () => {
     'plugins: [./pager.mjs]\nwatch: [Event]\nsinks: { oncall: { type: pager } }\nrules: [{ name: all, to: [oncall] }]\n',
   )
   expect((await desk.run('check')).stdout).toContain('warning: sink oncall (pager): no such pager\n')
+})
+
+test('check tells what a start would refuse of Redis, or warn of, and writes nothing into it', async () => {
+  using desk = openDesk()
+  await using server = await startRedis({ args: ['--maxmemory', '100mb'] })
+  desk.write('kubeherald.yaml', configuration(`redis: { url: "${server.url}" }`))
+  expect((await desk.run('check', '--strict')).code).toBe(0)
+  await server.command('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru')
+  const evicts = await desk.run('check', '--strict')
+  expect(evicts.code).toBe(1)
+  expect(evicts.stdout).toContain(
+    `warning: redis (127.0.0.1:${server.port}): Redis has maxmemory-policy allkeys-lru`,
+  )
+  expect(await server.command('DBSIZE')).toBe(0)
+  await server.stop()
+  expect((await desk.run('check')).stdout).toContain('does not answer: nobody listens at')
 })

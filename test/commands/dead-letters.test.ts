@@ -17,7 +17,7 @@ test('neither names of objects nor answers of receivers move the cursor or begin
   const redis = openRedis(server.url, 'work', silentLog)
   await using _ = { [Symbol.asyncDispose]: async () => redis.disconnect() }
   const keys = keysOf('here')
-  await checkRedis(redis, keys)
+  await checkRedis({ redis, keys })
   const event = { ...headerFor(HOSTILE, '7', 'MODIFIED', 'u'), namespace: HOSTILE, kind: HOSTILE }
   const object = { metadata: { name: HOSTILE } }
   const objectJson = Buffer.from(JSON.stringify(object))

@@ -15,7 +15,7 @@ async function stopped(cluster: string) {
   const redis = openRedis(server.url, 'work', silentLog)
   stack.defer(() => redis.disconnect())
   const keys = keysOf(cluster)
-  await checkRedis(redis, keys)
+  await checkRedis({ redis, keys })
   const event = headerFor('web', '7', 'MODIFIED', 'uid-of-web')
   const [entry] = encodeEntries([{ sink: 'hook', rule: 'all', event, objectJson: Buffer.from('{}') }])
   const payload = entry?.payload ?? Buffer.alloc(0)

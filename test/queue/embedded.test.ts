@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { silentLog } from '../../src/log.ts'
 import { openRedis } from '../../src/queue/connection.ts'
 import { startEmbedded, useEmbedded } from '../../src/queue/embedded.ts'
+import { keysOf } from '../../src/queue/keys.ts'
 import { checkRedis } from '../../src/queue/requirements.ts'
 import { startProgram } from '../servers/process.ts'
 import { waitFor } from '../wait-for.ts'
@@ -48,7 +49,7 @@ test('the private Redis keeps its data over a stop, and leaves no process behind
 test('it listens on no port, keeps an append-only file and evicts nothing', async () => {
   using state = stateDir()
   const embedded = await startEmbedded(state.dir, silentLog)
-  const report = await withRedis(embedded.url, (redis) => checkRedis(redis, { schema: 'schema' }))
+  const report = await withRedis(embedded.url, (redis) => checkRedis({ redis, keys: keysOf('test') }))
   expect(report).toMatchObject({ refusals: [], warnings: [] })
   expect(await withRedis(embedded.url, (redis) => redis.config('GET', 'port'))).toContain('0')
   await embedded.stop()

@@ -10,7 +10,7 @@ import { type RedisServer, startRedis } from '../servers/redis.ts'
 async function check(server: RedisServer) {
   const redis = openRedis(server.url, 'command', silentLog)
   try {
-    return await checkRedis(redis, { schema: 'schema' })
+    return await checkRedis({ redis, keys: keysOf('test') })
   } finally {
     redis.disconnect()
   }
@@ -36,7 +36,7 @@ test('a Redis without append-only file, and one without limit, are warned of', a
 
 test('keys of another layout are refused', async () => {
   await using server = await startRedis()
-  await server.command('SET', 'schema', '99')
+  await server.command('SET', keysOf('test').schema, '99')
   const { refusals } = await check(server)
   expect(refusals).toMatchObject([expect.stringContaining('layout 99')])
 })
@@ -77,7 +77,7 @@ test('a wrong password is told, and never shown', async () => {
   await using server = await startRedis()
   await server.command('CONFIG', 'SET', 'requirepass', 'right')
   const error = await reachRedis(`redis://:wrong-secret@127.0.0.1:${server.port}`).catch((it) => it)
-  expect(error.message).toMatch(/refuses: Redis does not accept the user and password of redis.url/)
+  expect(error.message).toMatch(/refuses: Redis does not accept the user and password of the configuration/)
   expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain('wrong-secret')
   const redis = await reachRedis(`redis://:right@127.0.0.1:${server.port}`)
   expect(await redis.ping()).toBe('PONG')
@@ -96,4 +96,15 @@ test('a node of a Redis Cluster is refused: its keys would move away', async () 
   await using server = await startRedis({ args: ['--cluster-enabled', 'yes'] })
   const { refusals } = await check(server)
   expect(refusals).toMatchObject([expect.stringContaining('Redis Cluster')])
+})
+
+test('Valkey is called by its name and version, and is not taken for an old Redis', async () => {
+  await using server = await startRedis({ args: ['--maxmemory', '100mb'] })
+  const redis = openRedis(server.url, 'command', silentLog)
+  const text = (await redis.info()).replace(/^(server_name|valkey_version):.*\r\n/gm, '')
+  redis.info = async () =>
+    text.replace(/redis_version:.*/, 'redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.3')
+  const report = await checkRedis({ redis, keys: keysOf('test') })
+  redis.disconnect()
+  expect(report).toEqual({ version: 'Valkey 8.1.3', refusals: [], warnings: [] })
 })

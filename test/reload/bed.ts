@@ -42,7 +42,7 @@ export async function configOf(sinks: string, rules: string): Promise<Config> {
 
 /** Everything but the cluster. */
 export async function start(redis: RedisServer, config: Config): Promise<App & AsyncDisposable> {
-  const parts = { cluster: 'test', role: 'all', redisUrl: redis.url, log: silentLog } as const
+  const parts = { cluster: 'test', role: 'all', redis: { url: redis.url }, log: silentLog } as const
   const app = await startApp({ ...parts, config, sinkTypes: TYPES })
   return Object.assign(app, { [Symbol.asyncDispose]: async () => void (await app.stop()) })
 }

@@ -10,7 +10,7 @@ export interface Certificate {
 export interface Authority {
   readonly cert: string
   /** A certificate for 127.0.0.1 and `name`, good for servers and clients. */
-  issue(name: string, group?: string): Certificate
+  issue(name: string, group?: string, validity?: { expired?: boolean }): Certificate
 }
 
 /** Node reads certificates and makes none, and not every machine has openssl; so this writes their DER. */
@@ -21,7 +21,7 @@ export function createAuthority(name: string): Authority {
   const cert = certificate(issuer, issuer, own.publicKey, own.privateKey, isAuthority)
   return {
     cert,
-    issue(subject, group) {
+    issue(subject, group, { expired } = {}) {
       const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' })
       const loopback = extension('551d11', sequence(Buffer.from('87047f000001', 'hex')))
       return {
@@ -31,6 +31,7 @@ export function createAuthority(name: string): Authority {
           keys.publicKey,
           own.privateKey,
           loopback,
+          expired ? -DAY_MS / 2 : DAY_MS,
         ),
         key: String(keys.privateKey.export({ type: 'pkcs8', format: 'pem' })),
       }
@@ -47,6 +48,7 @@ function certificate(
   publicKey: KeyObject,
   signer: KeyObject,
   extra: Buffer,
+  endsInMs = DAY_MS,
 ): string {
   const time = (ms: number) =>
     der(0x17, Buffer.from(`${new Date(ms).toISOString().replace(/[-:T]/g, '').slice(2, 14)}Z`))
@@ -56,7 +58,7 @@ function certificate(
     der(0x02, serial),
     ECDSA_WITH_SHA256,
     issuer,
-    sequence(time(Date.now() - DAY_MS), time(Date.now() + DAY_MS)),
+    sequence(time(Date.now() - DAY_MS), time(Date.now() + endsInMs)),
     subject,
     publicKey.export({ type: 'spki', format: 'der' }),
     der(0xa3, sequence(extra, keyIdentifier(publicKey))),

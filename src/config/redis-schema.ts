@@ -1,0 +1,163 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { isIP } from 'node:net'
+import * as z from 'zod'
+
+const RedisUrl = z
+  .string()
+  .refine(isRedisUrl, 'must be redis://host:6379, rediss://user:password@host:6380 or unix:///path/to.sock')
+
+const NODE = /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(?::(\d{1,5}))?$/
+
+const nodes = (example: string) =>
+  z
+    .array(
+      z.string().refine((text) => {
+        const match = NODE.exec(text)
+        return match !== null && (match[1] === undefined || isPort(Number(match[1])))
+      }, `is no address: write host:port, such as ${example}`),
+    )
+    .min(1, `is an empty list: name some, such as [${example}]`)
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g
+
+const Certificates = z.string().superRefine((text, context) => {
+  const found = text.match(CERTIFICATE) ?? []
+  const message = found.every(isCertificate) ? 'has no certificate' : 'has a certificate that cannot be read'
+  if (found.length > 0 && found.every(isCertificate)) return
+  context.addIssue({
+    code: 'custom',
+    message: `${message}; must be PEM text, such as \${file:/etc/redis/ca.crt}`,
+  })
+})
+
+const PrivateKey = z.string().superRefine((text, context) => {
+  if (privateKey(text)) return
+  const message = /ENCRYPTED/.test(text)
+    ? 'is encrypted; decrypt it: openssl pkey -in tls.key -out plain.key'
+    : `is no private key; must be PEM text, such as \${file:/etc/redis/tls.key}`
+  context.addIssue({ code: 'custom', message })
+})
+
+const RedisTls = z.union([
+  z.literal(true),
+  z
+    .strictObject({
+      ca: Certificates.optional(),
+      cert: Certificates.optional(),
+      key: PrivateKey.optional(),
+      serverName: z
+        .string()
+        .refine(
+          (name) => /^[A-Za-z0-9_.-]+$/.test(name) && isIP(name) === 0,
+          'must be a host name; addresses are no names in TLS',
+        )
+        .optional(),
+    })
+    .superRefine(({ cert, key }, context) => {
+      if (cert !== undefined && key === undefined) refuse(context, ['cert'], 'needs key beside it')
+      if (key !== undefined && cert === undefined) refuse(context, ['key'], 'needs cert beside it')
+      if (cert !== undefined && key !== undefined && !belongTogether(cert, key))
+        refuse(context, ['key'], 'is not the key of cert')
+    }),
+])
+
+const Secret = z.string().min(1, 'is empty')
+
+const Sentinel = z
+  .strictObject({
+    name: z.string().min(1, 'is empty: it is what the sentinels call the master, often mymaster'),
+    nodes: nodes('sentinel-0:26379'),
+    username: Secret.optional(),
+    password: Secret.optional(),
+    tls: RedisTls.optional(),
+  })
+  .superRefine(userNeedsPassword)
+
+/** Where Redis is; without any of them there is a private one. */
+export const Redis = z
+  .strictObject({
+    url: RedisUrl.optional(),
+    username: Secret.optional(),
+    password: Secret.optional(),
+    tls: RedisTls.optional(),
+    sentinel: Sentinel.optional(),
+    cluster: z.strictObject({ nodes: nodes('redis-0:6379') }).optional(),
+  })
+  .superRefine((redis, context) => {
+    const { url, sentinel, cluster, tls } = redis
+    const ways = Object.entries({ url, sentinel, cluster }).flatMap(([key, value]) => (value ? [key] : []))
+    for (const key of ways.slice(1))
+      refuse(context, [key], `does not go with "${ways[0]}": one says where Redis is`)
+    if (ways.length === 0)
+      for (const key of ['username', 'password', 'tls'] as const)
+        if (redis[key] !== undefined) refuse(context, [key], 'needs "url", "sentinel" or "cluster" beside it')
+    userNeedsPassword(redis, context)
+    if (url !== undefined && isRedisUrl(url)) checkUrl(url, redis, context)
+    if (url !== undefined && tls && !url.startsWith('rediss://'))
+      refuse(context, ['tls'], 'does not go with this url', `write rediss:// instead of ${schemeOf(url)}`)
+  })
+
+interface Identity {
+  username?: string | undefined
+  password?: string | undefined
+}
+
+/** Said twice, one of them would win without a word. */
+function checkUrl(url: string, { username, password }: Identity, context: z.RefinementCtx): void {
+  if (url.startsWith('unix:')) return
+  const parsed = new URL(url)
+  const twice = 'stands in "url" already: leave one of them out'
+  if (username !== undefined && parsed.username) refuse(context, ['username'], twice)
+  if (password !== undefined && parsed.password) refuse(context, ['password'], twice)
+}
+
+function userNeedsPassword({ username, password }: Identity, context: z.RefinementCtx): void {
+  if (username !== undefined && password === undefined)
+    refuse(
+      context,
+      ['username'],
+      'needs password beside it',
+      `password: "\${file:/run/secrets/redis-password}"`,
+    )
+}
+
+function refuse(context: z.RefinementCtx, path: string[], message: string, hint?: string): void {
+  context.addIssue({ code: 'custom', path, message, ...(hint !== undefined && { params: { hint } }) })
+}
+
+function isRedisUrl(text: string): boolean {
+  if (text.startsWith('unix:///')) return text.length > 'unix:///'.length
+  if (!URL.canParse(text)) return false
+  const { protocol, hostname } = new URL(text)
+  return /^rediss?:$/.test(protocol) && hostname !== ''
+}
+
+function schemeOf(url: string): string {
+  return url.slice(0, url.indexOf('://') + 3)
+}
+
+function isPort(port: number): boolean {
+  return port >= 1 && port <= 65_535
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    new X509Certificate(pem)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function privateKey(pem: string) {
+  try {
+    return createPrivateKey(pem)
+  } catch {
+    return undefined
+  }
+}
+
+function belongTogether(cert: string, key: string): boolean {
+  const found = privateKey(key)
+  return !found || !isCertificate(cert) || new X509Certificate(cert).checkPrivateKey(found)
+}

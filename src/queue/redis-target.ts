@@ -1,0 +1,93 @@
+/** How a Redis is reached: by its address, through Sentinels, or as the node of a Redis Cluster that has our slot. */
+export interface RedisTarget {
+  /** redis://, rediss:// or unix:///path. */
+  url?: string | undefined
+  sentinel?: SentinelTarget | undefined
+  cluster?: ClusterTarget | undefined
+  username?: string | undefined
+  password?: string | undefined
+  tls?: true | RedisTls | undefined
+}
+
+export interface SentinelTarget {
+  /** What the Sentinels call the master. */
+  name: string
+  /** host:port */
+  nodes: readonly string[]
+  /** Of the Sentinels themselves. */
+  username?: string | undefined
+  password?: string | undefined
+  tls?: true | RedisTls | undefined
+}
+
+export interface ClusterTarget {
+  /** host:port of some nodes; the others are learned from them. */
+  nodes: readonly string[]
+  /** A key, or its hash tag: its slot is the one that is wanted. */
+  key: string
+}
+
+/** PEM texts. */
+export interface RedisTls {
+  ca?: string | undefined
+  cert?: string | undefined
+  key?: string | undefined
+  /** The name that certificates must have, where it is not that of the address. */
+  serverName?: string | undefined
+}
+
+/** The part of a configuration that says where Redis is. */
+export interface RedisSettings extends Omit<RedisTarget, 'cluster'> {
+  cluster?: { nodes: readonly string[] } | undefined
+}
+
+/** Undefined where the configuration names none: then there is a private one. */
+export function targetOf(settings: RedisSettings, key: string): RedisTarget | undefined {
+  const { cluster, ...rest } = settings
+  if (cluster) return { ...rest, cluster: { ...cluster, key } }
+  return rest.url === undefined && rest.sentinel === undefined ? undefined : rest
+}
+
+/** Takes over passwords and certificates that were exchanged: connections use them when they connect again. */
+export function renewCredentials(target: RedisTarget, fresh: RedisSettings): void {
+  const { url, username, password, tls, sentinel } = fresh
+  if (targetOf(fresh, '') === undefined) return
+  Object.assign(target, { username, password, tls })
+  if (url !== undefined && target.url !== undefined && addressOf(url) === addressOf(target.url))
+    target.url = url
+  if (!sentinel || !target.sentinel) return
+  const { username: user, password: word, tls: secure } = sentinel
+  Object.assign(target.sentinel, { username: user, password: word, tls: secure })
+}
+
+/** For people: never holds a user or a password. */
+export function addressOf(target: RedisTarget | string): string {
+  const { url, sentinel, cluster } = typeof target === 'string' ? { url: target } : target
+  if (sentinel) return `${sentinel.name} via sentinels ${sentinel.nodes.join(', ')}`
+  if (cluster) return `cluster ${cluster.nodes.join(', ')}`
+  if (url === undefined) return 'no address'
+  return socketPath(url) ?? new URL(url).host
+}
+
+/** The path of unix:///path. */
+export function socketPath(url: string): string | undefined {
+  return url.startsWith('unix://') ? url.slice('unix://'.length) : undefined
+}
+
+export interface HostPort {
+  host: string
+  port: number
+}
+
+/** `host:port`, `[::1]:6379`; without a port the default. Undefined when it is neither. */
+export function parseNode(text: string, defaultPort: number): HostPort | undefined {
+  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^\s:/@[\]]+))(?::(\d{1,5}))?$/.exec(text)
+  if (!match) return undefined
+  const host = match[1] ?? (match[2] as string)
+  const port = match[3] === undefined ? defaultPort : Number(match[3])
+  return port >= 1 && port <= 65_535 ? { host, port } : undefined
+}
+
+export function showNode({ host, port }: HostPort): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`
+}

@@ -1,0 +1,15 @@
+import { isIP } from 'node:net'
+import type { ConnectionOptions } from 'node:tls'
+import type { RedisTls } from './redis-target.ts'
+
+/** What Node's TLS takes. `ca` stands in place of the authorities that Node knows. */
+export function tlsOptionsOf(tls: true | RedisTls, host: string): ConnectionOptions {
+  const { ca, cert, key, serverName } = tls === true ? {} : tls
+  const name = serverName ?? (isIP(host) ? undefined : host)
+  return {
+    ...(ca !== undefined && { ca }),
+    ...(cert !== undefined && { cert }),
+    ...(key !== undefined && { key }),
+    ...(name !== undefined && { servername: name }),
+  }
+}

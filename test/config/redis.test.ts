@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest'
+import { createAuthority } from '../servers/certificates.ts'
+import { told } from './load-text.ts'
+
+/** The configuration whose line 4 is `redis:`. */
+const withRedis = (redis: string) =>
+  `watch: [Event]\nsinks: { s: { type: stdout } }\nrules: [{ name: all, to: s }]\nredis: ${redis}`
+
+const SENTINEL = 'sentinel: { name: main, nodes: [a:26379, b] }'
+
+test.each([
+  '{ url: "redis://kh:hidden@redis/1" }',
+  '{ url: "redis://redis:6379", username: kh, password: hidden }',
+  '{ url: "rediss://redis:6380", tls: true }',
+  `{ ${SENTINEL}, username: kh, password: hidden, tls: true }`,
+  '{ sentinel: { name: main, nodes: ["[::1]:26379"], password: hidden, tls: { serverName: s.example } } }',
+  '{ cluster: { nodes: [redis-0:6379, 10.0.0.1] }, tls: { serverName: redis.example } }',
+])('a good way to Redis: %s', async (redis) => {
+  expect(await told(withRedis(redis))).toEqual([])
+})
+
+test.each([
+  [`{ url: "redis://a", ${SENTINEL} }`, ['"sentinel" does not go with "url": one says where Redis is']],
+  [
+    `{ ${SENTINEL}, cluster: { nodes: [a] } }`,
+    ['"cluster" does not go with "sentinel": one says where Redis is'],
+  ],
+  ['{ password: hidden }', ['"password" needs "url", "sentinel" or "cluster" beside it']],
+  ['{ tls: true }', ['"tls" needs "url", "sentinel" or "cluster" beside it']],
+  [
+    '{ url: "redis://kh:hidden@a", password: other }',
+    ['"password": stands in "url" already: leave one of them out'],
+  ],
+  ['{ url: "redis://a", tls: true }', ['"tls" does not go with this url']],
+  ['{ url: "unix:///run/redis.sock", tls: true }', ['"tls" does not go with this url']],
+  ['{ cluster: { nodes: [] } }', ['"nodes" is an empty list: name some, such as [redis-0:6379]']],
+  [
+    '{ cluster: { nodes: ["redis://a:1"] } }',
+    ['"nodes", entry 1 is no address: write host:port, such as redis-0:6379'],
+  ],
+  ['{ sentinel: { name: main, nodes: [a:99999] } }', ['"nodes", entry 1 is no address: write host:port']],
+  ['{ sentinel: { nodes: [a] } }', ['"name" is missing']],
+  ['{ cluster: { nodes: [a] }, username: kh }', ['"username" needs password beside it']],
+  ['{ cluster: { nodes: [a] }, tls: { ca: hidden } }', ['"ca" has no certificate; must be PEM text']],
+  [
+    '{ cluster: { nodes: [a] }, tls: { key: hidden } }',
+    ['"key" is no private key; must be PEM text', '"key" needs cert beside it'],
+  ],
+  ['{ cluster: { nodes: [a] }, tls: { serverName: 10.0.0.1 } }', ['"serverName" must be a host name']],
+  ['{ cluster: { nodes: [a] }, tls: false }', ['"tls"']],
+  ['{ cluster: { node: [a] } }', ['unknown key "node"']],
+])('a contradiction, or half of something: %s', async (redis, expected) => {
+  const found = await told(withRedis(redis))
+  expect(found).toHaveLength(expected.length)
+  for (const [i, text] of expected.entries()) expect(found[i]).toContain(text)
+  expect(found.join()).not.toContain('hidden')
+})
+
+test('a certificate and a key that do not belong together are told', async () => {
+  const authority = createAuthority('a')
+  const [one, two] = [authority.issue('one'), authority.issue('two')]
+  const block = (pem: string) => `|\n${pem.replace(/^/gm, '      ')}`
+  const text = withRedis(
+    `\n  cluster: { nodes: [a] }\n  tls:\n    cert: ${block(one.cert)}\n    key: ${block(two.key)}\n`,
+  )
+  expect(await told(text)).toEqual([expect.stringContaining('"key" is not the key of cert')])
+  const half = withRedis(`\n  cluster: { nodes: [a] }\n  tls:\n    cert: ${block(one.cert)}\n`)
+  expect(await told(half)).toEqual([expect.stringContaining('"cert" needs key beside it')])
+})
