@@ -73,7 +73,9 @@ function describeProgram(exit: (code: number) => void): Command {
     )
 
   withoutPlugins(configurable(program.command('check')))
-    .description('say everything that is wrong with the configuration, and what it would watch')
+    .description(
+      'say everything that is wrong with the configuration, what it would watch, and which rights are missing',
+    )
     .option('--context <name>', 'context of the kubeconfig')
     .option('--offline', "don't ask the cluster and the sinks")
     .option('--strict', 'warnings are failures: exit code 1')
