@@ -2,6 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../config/schema.ts'
 import type { Logger } from '../log.ts'
+import { inPlainWords } from '../plain-words.ts'
 import { addressOf, reachRedis } from '../queue/connection.ts'
 import { startEmbedded } from '../queue/embedded.ts'
 import { forgetCluster } from '../queue/forget.ts'
@@ -86,9 +87,12 @@ async function requireRedis(target: RedisTarget, cluster: string, log: Logger, w
     return version
   } catch (error) {
     if (error instanceof UsageError) throw error
-    throw new Error(`Redis at ${addressOf(target)} cannot be used: ${(error as Error).message}`, {
-      cause: error,
-    })
+    throw new Error(
+      `Redis at ${addressOf(target)} cannot be used: ${inPlainWords((error as Error).message)}`,
+      {
+        cause: error,
+      },
+    )
   } finally {
     redis.disconnect()
   }

@@ -51,8 +51,8 @@ export function createMemoryGate(parts: {
   async function sample(): Promise<void> {
     const [text, ballastBytes] = await Promise.all([redis.info('memory'), redis.strlen(keys.ballast)])
     const info = parseInfo(text)
-    const used = Number(info['used_memory'])
-    const limit = Number(info['maxmemory'])
+    const used = Number(info['used_memory'] ?? 0)
+    const limit = Number(info['maxmemory'] ?? 0)
     metrics.redisUp.set(1)
     metrics.redisMemory.set(used)
     metrics.redisMaxMemory.set(limit)

@@ -1,6 +1,15 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  accessSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { silentLog } from '../../src/log.ts'
 import { openRedis } from '../../src/queue/connection.ts'
@@ -54,6 +63,35 @@ test('it listens on no port, keeps an append-only file and evicts nothing', asyn
   expect(await withRedis(embedded.url, (redis) => redis.config('GET', 'port'))).toContain('0')
   await embedded.stop()
 })
+
+test('where there is only a valkey-server, that is what runs', async () => {
+  using state = stateDir()
+  using bin = stateDir()
+  const path = process.env['PATH'] ?? ''
+  const there = path
+    .split(delimiter)
+    .flatMap((dir) =>
+      ['valkey-server', 'redis-server'].map((name) => join(dir, name)).filter((file) => isThere(file)),
+    )
+  symlinkSync(there[0] as string, join(bin.dir, 'valkey-server'))
+  process.env['PATH'] = bin.dir
+  try {
+    const embedded = await startEmbedded(state.dir, silentLog)
+    expect(await withRedis(embedded.url, (redis) => redis.ping())).toBe('PONG')
+    await embedded.stop()
+  } finally {
+    process.env['PATH'] = path
+  }
+})
+
+function isThere(file: string): boolean {
+  try {
+    accessSync(file)
+    return true
+  } catch {
+    return false
+  }
+}
 
 test('a second one in the same directory is refused with the pid of the first', async () => {
   using state = stateDir()

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test, vi } from 'vitest'
 import { silentLog } from '../../src/log.ts'
 import { openRedis } from '../../src/queue/connection.ts'
@@ -28,6 +28,19 @@ const userYaml = (server: RedisServer) => `{ url: "${server.url}", username: kub
 test('the user of docs/operating.md may do what the list says, and the list is what it may', () => {
   const granted = ACL.split(' ').filter((it) => it.startsWith('+'))
   expect(granted).toEqual(COMMANDS.map((it) => `+${it}`))
+})
+
+test('what BullMQ sends within the scripts that lanes use is in the list', () => {
+  const folder = new URL('../../node_modules/bullmq/dist/cjs/scripts/', import.meta.url)
+  const used =
+    /^(addStandardJob|moveToActive|moveToFinished|moveToDelayed|retryJob|moveStalledJobsToWait|extendLocks?|releaseLock|moveJobsToWait|saveStacktrace|getRateLimitTtl)-/
+  const files = readdirSync(folder).filter((name) => used.test(name))
+  expect(files.length).toBeGreaterThan(10)
+  const sent = files.flatMap((name) => [
+    ...readFileSync(new URL(name, folder), 'utf8').matchAll(/(?:rcall|redis\.p?call)\(['"](\w+)['"]/g),
+  ])
+  const commands = new Set(sent.map(([, command = '']) => command.toLowerCase()))
+  expect([...commands].filter((it) => !COMMANDS.includes(it))).toEqual([])
 })
 
 test('the whole line runs with exactly the rights of docs/operating.md, where CONFIG is forbidden', async () => {

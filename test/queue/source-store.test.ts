@@ -182,3 +182,13 @@ test('changes of one position are never parted, whatever their number', async ()
   // Begin, end, and one transaction for all: the position they share must not be durable without them.
   expect(session.checkpoint?.sequence).toBe(3)
 })
+
+test("a position of our own, which a failover took back, is nobody else's: there is no one to wait for", async () => {
+  await using it = await startStoreBed()
+  const store = it.newStore(undefined, undefined, 'us')
+  const session = await store.open(SOURCE, never)
+  await session.beginList('newer', never)
+  await it.reader.set(it.keys.instance('us'), '{}')
+  expect(await store.peek(SOURCE, never)).toMatchObject({ ownerAlive: false })
+  expect(await it.newStore(undefined, undefined, 'them').peek(SOURCE, never)).toMatchObject({ ownerAlive: true })
+})

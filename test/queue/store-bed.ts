@@ -25,7 +25,8 @@ export async function startStoreBed(options: { decide?: Decide; source?: Source;
   const reader = openRedis(server.url, 'work', silentLog)
   stack.defer(() => reader.disconnect())
 
-  const newStore = (old = options.old, metrics = createMetrics()) => {
+  /** `instance` is the name of its process. */
+  const newStore = (old = options.old, metrics = createMetrics(), instance?: string) => {
     const redis = openRedis(`redis://127.0.0.1:${proxy.port}`, 'commit', silentLog)
     stack.defer(() => redis.disconnect())
     const line = createCommitLine({
@@ -40,6 +41,7 @@ export async function startStoreBed(options: { decide?: Decide; source?: Source;
       routing: () => ({ decide: options.decide ?? sendAll, laneOf: () => 'hook/0' }),
       onEnqueued: (lanes) => void woken.push(...lanes),
       ...(old && { old }),
+      ...(instance !== undefined && { instance }),
       metrics,
       clock: Date,
     })
