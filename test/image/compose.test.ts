@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
-import { openDesk } from '../commands/cli.ts'
+import { type Desk, openDesk } from '../commands/cli.ts'
 import { ROOT } from '../packed.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
@@ -78,39 +78,46 @@ test('Redis runs as kubeherald needs it, with the file that the compose file mou
   expect(await config('appendfsync')).toBe('everysec')
 })
 
+/** For slow machines: several processes start one after the other. */
+const PATIENT = { timeoutMs: 60_000 }
+
+/** The demo of the compose file, with its configuration for this test; ended with its scope. */
+function startDemo(desk: Desk) {
+  const text = configOf('demo.yaml', redis.port, secrets).replace('0.0.0.0', '127.0.0.1, port: 0')
+  const file = desk.write('demo.yaml', text)
+  const [command, ...flags] = ((services['demo'] as Service).command ?? []).slice(0, -1)
+  const program = desk.start(command as string, ...flags, file)
+  return { file, program, [Symbol.asyncDispose]: () => program.end('SIGKILL') }
+}
+
 test('the demo shows what a channel would read, in the Redis of the file, and leaves nothing there', async () => {
   using desk = openDesk()
   await redis.command('SET', '{kubeherald:prod}:salt', 'of somebody else')
-  const file = desk.write(
-    'demo.yaml',
-    configOf('demo.yaml', redis.port, secrets).replace('0.0.0.0', '127.0.0.1, port: 0'),
-  )
-  const [command, ...flags] = ((services['demo'] as Service).command ?? []).slice(0, -1)
-  const program = desk.start(command as string, ...flags, file)
-  await waitFor(() => /\$ kubectl -n \w+/.test(program.output()), { what: () => program.output() })
-  expect(program.output()).toContain('[kubeherald-demo]')
+  await using demo = startDemo(desk)
+  const { program, file } = demo
+  const output = () => program.output()
+  await waitFor(() => /\$ kubectl -n \w+/.test(output()), { ...PATIENT, what: output })
+  expect(output()).toContain('[kubeherald-demo]')
   const status = await desk.run('status', '-c', file)
   expect(status.stdout).toContain(String(program.pid))
   const second = await desk.run('demo', '--shared-redis', '-c', file)
   expect(second).toMatchObject({ code: 1, stdout: '' })
   expect(second.stderr).toContain(`another demo (pid ${program.pid} on `)
   await program.end('SIGTERM')
-  expect(program.output()).not.toContain(PASSWORD)
+  expect(output()).not.toContain(PASSWORD)
   expect(await redis.command('KEYS', '*')).toEqual(['{kubeherald:prod}:salt'])
-})
+}, 120_000)
 
 test('what a killed demo left in a shared Redis is gone with the next', async () => {
   using desk = openDesk()
+  await redis.command('DEL', '{kubeherald:kubeherald-demo}:instances')
   await redis.command('SET', '{kubeherald:kubeherald-demo}:lane:old', 'left behind')
-  const file = desk.write(
-    'demo.yaml',
-    configOf('demo.yaml', redis.port, secrets).replace('0.0.0.0', '127.0.0.1, port: 0'),
-  )
-  const program = desk.start('demo', '--shared-redis', '-c', file)
-  await waitFor(() => program.output().includes('http '), { what: () => program.output() })
+  await using demo = startDemo(desk)
+  const output = () => demo.program.output()
+  await waitFor(() => output().includes('http '), { ...PATIENT, what: output })
   expect(await redis.command('EXISTS', '{kubeherald:kubeherald-demo}:lane:old')).toBe(0)
-  await program.end('SIGTERM')
-})
+  await demo.program.end('SIGTERM')
+}, 120_000)
 
 test('--shared-redis without redis.url says what it needs', async () => {
   using desk = openDesk()

@@ -80,7 +80,7 @@ test('DEMO=demo-kafka writes the events of the demo to the broker of the profile
         const found = await readTopic([`127.0.0.1:${port}`], 'k8s.events').catch(() => [])
         return found.length > 5 ? found : undefined
       },
-      { timeoutMs: 40_000, what: () => `records; ${program.output().slice(-2_000)}` },
+      { timeoutMs: 90_000, what: () => `records; ${program.output().slice(-2_000)}` },
     )
     expect(records[0]?.headers).toMatchObject({ ce_source: '/clusters/kubeherald-demo' })
     expect(new Set(records.map(({ partition }) => partition)).size).toBeGreaterThan(1)
@@ -89,4 +89,4 @@ test('DEMO=demo-kafka writes the events of the demo to the broker of the profile
     await broker.end('SIGKILL')
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   }
-}, 120_000)
+}, 240_000)
