@@ -1,20 +1,23 @@
-// Brings the chart up to date with what it repeats: version, alerts, dashboard, the table of values in its README. With
-// --check it writes nothing, and fails when something is not.
+// Brings chart and kustomization up to date with what they repeat: the version, alerts, dashboard, the table of values in the
+// chart's README. With --check it writes nothing, and fails when something is not.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { isMap, parseDocument } from 'yaml'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const CHART = 'deploy/helm/kubeherald'
+const KUSTOMIZATION = 'deploy/kustomize/base/kustomization.yaml'
 const COPIES = {
   'deploy/prometheus/alerts.yaml': `${CHART}/files/alerts.yaml`,
   'deploy/grafana/kubeherald.json': `${CHART}/files/dashboard.json`,
 }
 
 const read = (file) => readFileSync(`${ROOT}${file}`, 'utf8')
+const { version } = JSON.parse(read('package.json'))
 const wanted = [
   ...Object.entries(COPIES).flatMap(([from, to]) => (existsSync(`${ROOT}${from}`) ? [[to, read(from)]] : [])),
   [`${CHART}/Chart.yaml`, withVersion(read(`${CHART}/Chart.yaml`))],
+  [KUSTOMIZATION, read(KUSTOMIZATION).replace(/newTag: [^ ]+/, `newTag: ${version}`)],
   [`${CHART}/README.md`, withTable(read(`${CHART}/README.md`))],
 ]
 const stale = wanted.filter(([file, content]) => !existsSync(`${ROOT}${file}`) || read(file) !== content)
@@ -29,8 +32,9 @@ if (process.argv.includes('--check')) {
 }
 
 function withVersion(chart) {
-  const { version } = JSON.parse(read('package.json'))
-  return chart.replace(/^appVersion: .*$/m, `appVersion: "${version}"`)
+  return chart
+    .replace(/^version: .*$/m, `version: ${version}`)
+    .replace(/^appVersion: .*$/m, `appVersion: "${version}"`)
 }
 
 function withTable(readme) {

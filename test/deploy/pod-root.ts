@@ -1,4 +1,4 @@
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** What an image gives: files of its own in the root folder, and what runs when a pod does not say. */
@@ -47,4 +47,11 @@ export function prepareRoot(
   const script = join(dir, 'enter.sh')
   writeFileSync(script, lines.join('\n'))
   return script
+}
+
+/** Folders of this machine are mounted in the pod's namespace alone; if they ever were here too, nothing may be removed. */
+export function removeRoot(dir: string): void {
+  if (readFileSync('/proc/self/mountinfo', 'utf8').includes(dir))
+    throw new Error(`something is mounted in ${dir}`)
+  rmSync(dir, { recursive: true, force: true })
 }

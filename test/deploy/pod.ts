@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { request } from 'undici'
 import type { Kubernetes } from '../servers/kubernetes.ts'
 import { type Program, startProgram } from '../servers/process.ts'
 import { waitFor } from '../wait-for.ts'
-import { type Image, prepareRoot } from './pod-root.ts'
+import { type Image, prepareRoot, removeRoot } from './pod-root.ts'
 import { fieldOf, fillVolume } from './volumes.ts'
 import type { PodManifest } from './workload.ts'
 
@@ -68,7 +68,7 @@ export async function startPod(options: PodOptions): Promise<RunningPod> {
   const command = [...(container.command ?? image.entrypoint), ...(container.args ?? [])]
   const user = asUser(pod, container)
   const env = environmentOf(pod, container, kubernetes)
-  const start = ['--mount', 'sh', script, ...user, ...command]
+  const start = ['--mount', '--propagation', 'private', 'sh', script, ...user, ...command]
   const program: Program = startProgram('unshare', start, { env })
 
   async function probe(kind: 'startupProbe' | 'readinessProbe' | 'livenessProbe'): Promise<boolean> {
@@ -142,7 +142,7 @@ export async function startPod(options: PodOptions): Promise<RunningPod> {
     },
     async [Symbol.asyncDispose]() {
       await program.end('SIGKILL')
-      rmSync(dir, { recursive: true, force: true })
+      removeRoot(dir)
     },
   }
 }

@@ -17,6 +17,7 @@ let bed: ApplyBed
 let dir: string
 beforeAll(async () => {
   bed = await startApplyBed()
+  await bed.apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } }])
   dir = mkdtempSync(join(tmpdir(), 'kubeherald-readme-'))
   symlinkSync(join(ROOT, 'deploy'), join(dir, 'deploy'))
   writeFileSync(join(dir, 'kubeherald'), `#!/bin/sh\nexec ${process.execPath} ${ROOT}src/main.ts "$@"\n`)

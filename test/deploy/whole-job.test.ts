@@ -257,7 +257,12 @@ test('Helm installs, tests, upgrades and removes it; what waits in Redis outlive
   // No pod is replaced for another configuration: it is taken up by those that run.
   expect((await get(DEPLOYMENT)).spec.template).toEqual(templateBefore)
   await pods[1]?.refresh()
-  if (RELOADS) await arrives('after-the-upgrade', pods)
+  if (RELOADS) {
+    await waitFor(() => pods[1]?.output().includes('configuration reloaded'), {
+      what: 'the new configuration',
+    })
+    await arrives('after-the-upgrade', pods)
+  }
   for (const pod of [...pods].reverse()) expect(await pod.stop()).toEqual({ killed: false })
 
   expect(await helm('uninstall')).toContain('Secret')
