@@ -1,18 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { builtInSinks } from '../sinks/index.ts'
-import { apply } from './apply.ts'
+import { apply, letGo } from './apply.ts'
 import type { Config } from './config/schema.ts'
-import { forgetSeries } from './forget-series.ts'
 import { createGeneration } from './generation.ts'
 import { Generations } from './generations.ts'
-import { type Logger, silentLog, withFields } from './log.ts'
+import { type Logger, silentLog } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { connectHops } from './pipeline.ts'
 import { createCommitLine } from './queue/commit-line.ts'
 import { openRedis } from './queue/connection.ts'
 import { readReports, startReporting } from './queue/instances.ts'
 import { keysOf } from './queue/keys.ts'
-import { createKeyValueStore } from './queue/kv-store.ts'
 import { watchLanes } from './queue/lane-gauges.ts'
 import { createLanes, type Lanes } from './queue/lanes.ts'
 import { createMemoryGate } from './queue/memory-gate.ts'
@@ -24,11 +22,10 @@ import { compilePattern } from './rules/pattern.ts'
 import type { Vitals } from './server/health.ts'
 import { type HealthServer, startServer } from './server/http.ts'
 import { startAtZero } from './server/samples.ts'
-import type { SinkContext, SinkType } from './sink/index.ts'
+import type { SinkType } from './sink/index.ts'
+import { sinkContexts } from './sink-contexts.ts'
 import { watchSinkHealth } from './sink-set/health.ts'
-import { createSinkMetrics } from './sink-set/metrics.ts'
 import { createSinkSet } from './sink-set/set.ts'
-import { userAgent } from './version.ts'
 import type { ClusterClient } from './watch/cluster-client.ts'
 import { createWatchManager, type WatchManager } from './watch/manager.ts'
 import { normalise, objectJsonOf } from './watch/normalise.ts'
@@ -131,13 +128,12 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   }
   const first = await createGeneration(config, generationParts)
   const generations = new Generations(first)
-  const contextOf = (name: string, { type }: SinkType): SinkContext => ({
-    name,
+  const contextOf = sinkContexts({
     cluster,
-    log: withFields(log, { sink: name }),
-    metrics: createSinkMetrics(metrics.registry, type, name),
-    store: createKeyValueStore(connections.report, keys, name),
-    userAgent,
+    log,
+    registry: metrics.registry,
+    redis: connections.report,
+    keys,
     clock: CLOCK,
   })
   const sinkSet = createSinkSet({ contextOf, log })
@@ -194,7 +190,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
         sinks: sinkSet.sinks,
         maxBatchOf: (sink) => generations.of(sink).choices.typeOf(sink).maxBatch,
         render: (delivery, attempt) => generations.render(delivery, attempt),
-        onDrained: (sink) => drained(sink),
+        onDrained: (sink) => void letGo(applyParts, sink),
         policy: { maxAgeMs: MAX_AGE_MS, maxTries: MAX_TRIES },
         deliverTimeoutMs: DELIVER_TIMEOUT_MS,
         budgetMs: TURN_BUDGET_MS,
@@ -227,13 +223,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     watches,
     health,
     metrics,
-  }
-  function drained(sink: string): void {
-    generations.forget(sink)
-    health.forget(sink)
-    void sinkSet.drop(sink)
-    void forgetSeries(metrics.registry, 'sink', sink)
-    log.info({ sink }, 'nothing waits for the removed sink any more: it was closed')
+    log,
   }
   vitals = () => ({
     nowMs: CLOCK.now(),
@@ -244,7 +234,8 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     redisFull: gate.isClosed(),
     stopping,
   })
-  const gauges = watchLanes({ redis: connections.report, keys, metrics, clock: CLOCK })
+  const uses = (name: string) => generations.current.config.sinks.some((sink) => sink.name === name)
+  const gauges = watchLanes({ redis: connections.report, keys, metrics, clock: CLOCK, uses })
   const reporter = startReporting(
     { redis: connections.report, keys, clock: CLOCK, id: instance },
     role,

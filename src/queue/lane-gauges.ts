@@ -7,10 +7,15 @@ const SAMPLE_MS = 2_000
 const LEDGER_MS = 15_000
 
 /** Keeps the gauges of waiting deliveries, dead letters and the ledger; gives how many deliveries wait when it is closed. */
-export function watchLanes(parts: { redis: Redis; keys: Keys; metrics: Metrics; clock: { now(): number } }): {
-  close(): Promise<number>
-} {
-  const { redis, keys, metrics, clock } = parts
+export function watchLanes(parts: {
+  redis: Redis
+  keys: Keys
+  metrics: Metrics
+  clock: { now(): number }
+  /** Does the configuration have it? Others are shown while something of theirs is left. */
+  uses?(sink: string): boolean
+}): { close(): Promise<number> } {
+  const { redis, keys, metrics, clock, uses = () => true } = parts
   let last = 0
 
   async function sample(): Promise<number> {
@@ -26,6 +31,11 @@ export function watchLanes(parts: { redis: Redis; keys: Keys; metrics: Metrics; 
       })
     }
     for (const [sink, { pending, oldestMs }] of sums) {
+      if (pending === 0 && !uses(sink)) {
+        metrics.pending.remove({ sink })
+        metrics.oldestPending.remove({ sink })
+        continue
+      }
       metrics.pending.set({ sink }, pending)
       metrics.oldestPending.set(
         { sink },
@@ -39,8 +49,10 @@ export function watchLanes(parts: { redis: Redis; keys: Keys; metrics: Metrics; 
   async function sampleLedger(): Promise<void> {
     const { sinks, balanced } = await readLedger(redis, keys, { verify: false })
     metrics.ledgerBalanced.set(balanced ? 1 : 0)
-    for (const [sink, { dead, discarded }] of Object.entries(sinks))
-      metrics.deadLetters.set({ sink }, dead - discarded)
+    for (const [sink, { dead, discarded }] of Object.entries(sinks)) {
+      if (dead > discarded || uses(sink)) metrics.deadLetters.set({ sink }, dead - discarded)
+      else metrics.deadLetters.remove({ sink })
+    }
   }
 
   // Redis being away is told by its own gauge.

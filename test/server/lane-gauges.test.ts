@@ -14,8 +14,8 @@ async function bed() {
   return {
     ...store,
     metrics,
-    watch() {
-      const gauges = watchLanes({ redis: store.reader, keys: store.keys, metrics, clock: Date })
+    watch(uses = () => true) {
+      const gauges = watchLanes({ redis: store.reader, keys: store.keys, metrics, clock: Date, uses })
       stack.defer(async () => void (await gauges.close()))
     },
     deadLetters: async () => (await metrics.deadLetters.get()).values,
@@ -39,4 +39,14 @@ test('counters that contradict each other are told', async () => {
   await it.reader.hincrby(it.keys.watchLedger(SOURCE.key), 'observed', 1)
   it.watch()
   await waitFor(async () => (await it.balanced()) === 0, { what: 'the ledger not to balance' })
+})
+
+test('a sink that the configuration does not have is told while something waits for it', async () => {
+  await using it = await bed()
+  it.watch(() => false)
+  const pending = async () => (await it.metrics.pending.get()).values
+  await waitFor(async () => (await pending()).length > 0, { what: 'the gauge' })
+  expect(await pending()).toEqual([{ labels: { sink: 'hook' }, value: 2 }])
+  for (const lane of await it.reader.hkeys(it.keys.pending)) await it.reader.hset(it.keys.pending, lane, 0)
+  await waitFor(async () => (await pending()).length === 0, { what: 'the gauge to go' })
 })
