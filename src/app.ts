@@ -1,18 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { builtInSinks } from '../sinks/index.ts'
-import { apply } from './apply.ts'
+import { apply, letGo } from './apply.ts'
 import type { Config } from './config/schema.ts'
-import { forgetSeries } from './forget-series.ts'
 import { createGeneration } from './generation.ts'
 import { Generations } from './generations.ts'
-import { type Logger, silentLog, withFields } from './log.ts'
+import { type Logger, silentLog } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { connectHops } from './pipeline.ts'
 import { createCommitLine } from './queue/commit-line.ts'
 import { openRedis } from './queue/connection.ts'
 import { readReports, startReporting } from './queue/instances.ts'
 import { keysOf } from './queue/keys.ts'
-import { createKeyValueStore } from './queue/kv-store.ts'
 import { watchLanes } from './queue/lane-gauges.ts'
 import { createLanes, type Lanes } from './queue/lanes.ts'
 import { createMemoryGate } from './queue/memory-gate.ts'
@@ -28,12 +26,12 @@ import { compilePattern } from './rules/pattern.ts'
 import type { Vitals } from './server/health.ts'
 import { type HealthServer, startServer } from './server/http.ts'
 import { startAtZero } from './server/samples.ts'
-import type { SinkContext, SinkType } from './sink/index.ts'
+import type { SinkType } from './sink/index.ts'
+import { sinkContexts } from './sink-contexts.ts'
 import { watchSinkHealth } from './sink-set/health.ts'
-import { createSinkMetrics } from './sink-set/metrics.ts'
 import { createSinkSet } from './sink-set/set.ts'
 import { startTracing } from './tracing/tracing.ts'
-import { userAgent, version } from './version.ts'
+import { version } from './version.ts'
 import type { ClusterClient } from './watch/cluster-client.ts'
 import { countRequests } from './watch/counted-client.ts'
 import { createWatchManager, type WatchManager } from './watch/manager.ts'
@@ -154,15 +152,12 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   }
   const first = await createGeneration(config, generationParts)
   const generations = new Generations(first)
-  const contextOf = (name: string, { type }: SinkType): SinkContext => ({
-    name,
+  const contextOf = sinkContexts({
     cluster,
-    log: withFields(log, { sink: name }),
-    metrics: createSinkMetrics(metrics.registry, type, name, () =>
-      metrics.sinkMetricsRefused.inc({ sink: name }),
-    ),
-    store: createKeyValueStore(connections.report, keys, name),
-    userAgent,
+    log,
+    metrics,
+    redis: connections.report,
+    keys,
     clock: CLOCK,
   })
   const sinkSet = createSinkSet({ contextOf, log })
@@ -219,7 +214,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
         sinks: sinkSet.sinks,
         maxBatchOf: (sink) => generations.of(sink).choices.typeOf(sink).maxBatch,
         render: (delivery, attempt) => generations.render(delivery, attempt),
-        onDrained: (sink) => drained(sink),
+        onDrained: (sink) => void letGo(applyParts, sink),
         policy: { maxAgeMs: MAX_AGE_MS, maxTries: MAX_TRIES },
         deliverTimeoutMs: DELIVER_TIMEOUT_MS,
         budgetMs: TURN_BUDGET_MS,
@@ -254,13 +249,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     watches,
     health,
     metrics,
-  }
-  function drained(sink: string): void {
-    generations.forget(sink)
-    health.forget(sink)
-    void sinkSet.drop(sink)
-    void forgetSeries(metrics.registry, 'sink', sink)
-    log.info({ sink }, 'nothing waits for the removed sink any more: it was closed')
+    log,
   }
   vitals = () => ({
     nowMs: CLOCK.now(),

@@ -2,6 +2,7 @@ import type { Config } from './config/schema.ts'
 import { forgetSeries } from './forget-series.ts'
 import { createGeneration, type GenerationParts } from './generation.ts'
 import type { Generations } from './generations.ts'
+import type { Logger } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import type { Lanes } from './queue/lanes.ts'
 import { type Differences, differences } from './reload/differences.ts'
@@ -21,6 +22,7 @@ export interface ApplyParts {
   watches: Pick<WatchManager, 'apply' | 'reopen'> | undefined
   health: SinkHealth
   metrics: Metrics
+  log: Logger
 }
 
 /**
@@ -55,6 +57,17 @@ export async function apply(parts: ApplyParts, config: Config): Promise<Differen
   const named = (names: readonly string[]) => names.map((name) => ({ name }))
   startAtZero(metrics, { sinks: named(changes.sinks.added), rules: named(changes.rules.added) })
   return changes
+}
+
+/** Nothing waits for a removed sink any more. */
+export async function letGo(
+  { generations, health, sinkSet, metrics, log }: ApplyParts,
+  sink: string,
+): Promise<void> {
+  log.info({ sink }, 'nothing waits for the removed sink any more: it is closed')
+  generations.forget(sink)
+  health.forget(sink)
+  await Promise.all([sinkSet.drop(sink), forgetSeries(metrics.registry, 'sink', sink)])
 }
 
 /** Sinks of which another type has the name now, and how the metrics of their old types begin. */

@@ -54,6 +54,26 @@ test('an EXEC that arrives while its commit is tried again makes the second one 
   expect(session.checkpoint?.resourceVersion).toBe('2')
 })
 
+test('a commit that is tried again decides as before, also when the configuration was reloaded meanwhile', async () => {
+  let lane = 'hook/0'
+  await using it = await startStoreBed({ lane: () => lane })
+  const session = await it.watching()
+  const late = it.proxy.hold('exec', { cut: true })
+  const commit = session.commit([change('ADDED', 'o0', 2)], '2', never)
+  await late.seen
+  lane = 'other/0'
+  const second = it.proxy.hold('exec')
+  await second.seen
+  late.release()
+  await waitFor(async () => (await it.enqueued()).length === 1, { what: 'the late EXEC' })
+  second.release()
+  await commit
+  // The lane that got it is the one that is woken.
+  expect(it.woken).toEqual(['hook/0'])
+  await session.commit([change('ADDED', 'o1', 3)], '3', never)
+  expect(await it.reader.hgetall(it.keys.pending)).toEqual({ 'hook/0': '1', 'other/0': '1' })
+})
+
 test('an EXEC that arrives late, after another session took over, is discarded', async () => {
   await using it = await startStoreBed()
   const old = await it.watching()

@@ -190,5 +190,7 @@ test("a position of our own, which a failover took back, is nobody else's: there
   await session.beginList('newer', never)
   await it.reader.set(it.keys.instance('us'), '{}')
   expect(await store.peek(SOURCE, never)).toMatchObject({ ownerAlive: false })
-  expect(await it.newStore(undefined, undefined, 'them').peek(SOURCE, never)).toMatchObject({ ownerAlive: true })
+  expect(await it.newStore(undefined, undefined, 'them').peek(SOURCE, never)).toMatchObject({
+    ownerAlive: true,
+  })
 })

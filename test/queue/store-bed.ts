@@ -15,7 +15,9 @@ import { SOURCE, sendAll } from './objects.ts'
 export const never = new AbortController().signal
 
 /** The write side on a real Redis behind a proxy. Every `newStore` stands for a process of its own. */
-export async function startStoreBed(options: { decide?: Decide; source?: Source; old?: OldObjects } = {}) {
+export async function startStoreBed(
+  options: { decide?: Decide; source?: Source; old?: OldObjects; lane?(): string } = {},
+) {
   const stack = new AsyncDisposableStack()
   const server = stack.use(await startRedis())
   const proxy = stack.use(await startTcpProxy(server.port))
@@ -38,7 +40,10 @@ export async function startStoreBed(options: { decide?: Decide; source?: Source;
     const store = createSourceStore({
       line,
       keys,
-      routing: () => ({ decide: options.decide ?? sendAll, laneOf: () => 'hook/0' }),
+      routing() {
+        const lane = options.lane?.() ?? 'hook/0'
+        return { decide: options.decide ?? sendAll, laneOf: () => lane }
+      },
       onEnqueued: (lanes) => void woken.push(...lanes),
       ...(old && { old }),
       ...(instance !== undefined && { instance }),
