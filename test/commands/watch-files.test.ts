@@ -74,7 +74,7 @@ test('a file that is gone is told, and again when it is back', async () => {
 })
 
 test('a file that is being written is waited for', async () => {
-  using it = startWatching(['config'], 300)
+  using it = startWatching(['config'], 1_500)
   await writeFile(it.path('config'), 'old')
   it.start()
   for (let i = 1; i <= 10; i++) {
