@@ -76,7 +76,7 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
   let routing: Routing | undefined
   const done = line.commit(async (redis) => {
     for (;;) {
-      const [current, layout, ...replies] = await readUnderWatch(redis, parts.keys, commit)
+      const [[current, layout], ...replies] = await readUnderWatch(redis, parts.keys, commit)
       if (isForeign(layout)) {
         await redis.unwatch()
         throw new LayoutChangedError(layout)
@@ -111,11 +111,15 @@ const LOST =
   'Redis has lost its data: the position is gone, and with it what waited to be delivered; the watch begins anew'
 
 /** The layout is watched, too: a commit fails when a newer version converts the keys meanwhile. */
-async function readUnderWatch(redis: Redis, { schema }: Keys, commit: Commit): Promise<unknown[]> {
+async function readUnderWatch(
+  redis: Redis,
+  { schema }: Keys,
+  commit: Commit,
+): Promise<[(string | null)[], ...unknown[]]> {
   const { keys, preparation } = commit
-  const pipeline = redis.pipeline().watch(keys.checkpoint, schema).get(keys.checkpoint).get(schema)
+  const pipeline = redis.pipeline().watch(keys.checkpoint, schema).mget(keys.checkpoint, schema)
   preparation.read(pipeline)
-  return valuesOf(await pipeline.exec()).slice(1)
+  return valuesOf(await pipeline.exec()).slice(1) as [(string | null)[], ...unknown[]]
 }
 
 async function prepare(

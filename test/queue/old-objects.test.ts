@@ -228,7 +228,7 @@ test('a source that keeps nothing sends the same commands as ever', async () => 
   const commands = sent.filter(([name, count]) => count > 0 && name !== 'info')
   expect(Object.fromEntries(commands)).toEqual({
     watch: 1,
-    get: 1,
+    mget: 1,
     hmget: 1,
     multi: 1,
     xadd: 1,
