@@ -8,8 +8,9 @@ import { deployToolsFolder } from '../servers/deploy-tools.ts'
 import { type ApplyBed, startApplyBed } from './apply.ts'
 import { ROOT } from './render.ts'
 
+const shellIn = (text: string) => [...text.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block = '']) => block)
 const README = readFileSync(join(ROOT, 'deploy/helm/kubeherald/README.md'), 'utf8')
-const SHELL = [...README.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block = '']) => block)
+const SHELL = shellIn(README)
 const [VALUES = ''] = [...README.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, block = '']) => block)
 const HAS_RBAC = existsSync(join(ROOT, 'src/commands/rbac.ts'))
 
@@ -29,9 +30,9 @@ afterAll(async () => {
 })
 
 /** Types commands of the page, in a folder beside `deploy`. */
-function type(commands: string): { status: number | null; output: string } {
+function type(commands: string, { kubernetes } = bed): { status: number | null; output: string } {
   const PATH = `${dir}:${deployToolsFolder()}:${process.env['PATH']}`
-  const env = { PATH, HOME: dir, KUBECONFIG: bed.kubernetes.kubeconfig }
+  const env = { PATH, HOME: dir, KUBECONFIG: kubernetes.kubeconfig }
   const { status, stdout, stderr } = spawnSync('sh', ['-ec', commands], { cwd: dir, env, encoding: 'utf8' })
   return { status, output: stdout + stderr }
 }
@@ -57,3 +58,17 @@ test('the values and the commands for rights of one’s own change it', async ()
   )
   expect(role.rules).toEqual([{ apiGroups: ['apps'], resources: ['deployments'], verbs: ['list', 'watch'] }])
 })
+
+const leavesOutKubectl = spawnSync('kubectl', ['version', '--client']).status !== 0 && !process.env['CI']
+
+test.skipIf(leavesOutKubectl)(
+  'the commands of the kustomization install it',
+  async () => {
+    await using other = await startApplyBed()
+    const [commands = ''] = shellIn(readFileSync(join(ROOT, 'deploy/kustomize/README.md'), 'utf8'))
+    const ran = type(commands, other)
+    const output = expect.stringContaining('deployment.apps/kubeherald serverside-applied')
+    expect(ran).toMatchObject({ status: 0, output })
+  },
+  60_000,
+)
