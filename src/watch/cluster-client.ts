@@ -22,6 +22,11 @@ export interface GetOptions {
   timeoutMs?: number
 }
 
+export interface SendOptions {
+  /** For the whole answer; default 60 s. */
+  timeoutMs?: number
+}
+
 export interface StreamOptions {
   accept?: string
   /** Until the headers come; default 30 s. The body has no limit: its reader sets one. */
@@ -33,6 +38,14 @@ export interface ClusterClient {
   /** Without credentials, for people. */
   readonly url: string
   get(path: string, options: GetOptions, signal: AbortSignal): Promise<ClusterResponse>
+  /** Writes, for Leases alone: `body` goes as JSON. */
+  send(
+    method: 'POST' | 'PUT' | 'DELETE',
+    path: string,
+    body: unknown,
+    options: SendOptions,
+    signal: AbortSignal,
+  ): Promise<ClusterResponse>
   stream(path: string, options: StreamOptions, signal: AbortSignal): Promise<ClusterStream>
   /** Reads kubeconfig, tokens and certificates anew: after a 401. */
   refresh(): Promise<void>

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { Agent, type Dispatcher, EnvHttpProxyAgent, ProxyAgent, request } from 'undici'
-import type { ClusterClient, Headers } from './cluster-client.ts'
+import type { ClusterClient, ClusterResponse, Headers } from './cluster-client.ts'
 import { ClusterError } from './cluster-client.ts'
 import { type ClusterAccess, type Credentials, type KubeconfigOptions, loadAccess } from './kubeconfig.ts'
 
@@ -32,6 +32,7 @@ export function connectCluster(options: ConnectOptions): ClusterClient {
     extra: Record<string, string>,
     limits: Limits,
     signal: AbortSignal,
+    write: { method?: 'POST' | 'PUT' | 'DELETE'; body?: string } = {},
   ) {
     const { headers, tls } = await access.credentials()
     return request(`${access.server}${path}`, {
@@ -45,26 +46,37 @@ export function connectCluster(options: ConnectOptions): ClusterClient {
       },
       signal,
       ...limits,
+      ...write,
     })
+  }
+
+  async function whole(
+    path: string,
+    accept: string | undefined,
+    extra: Record<string, string>,
+    timeoutMs: number,
+    signal: AbortSignal,
+    write?: Parameters<typeof open>[5],
+  ): Promise<ClusterResponse> {
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
+    const limits = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs }
+    const { statusCode, headers, body } = await open(path, accept, extra, limits, deadline, write)
+    const chunks: Buffer[] = []
+    for await (const chunk of decoded(headers, body)) chunks.push(chunk as Buffer)
+    return { status: statusCode, headers, body: Buffer.concat(chunks) }
   }
 
   return {
     get url() {
       return redactUrl(access.server)
     },
-    async get(path, { accept, ifNoneMatch, timeoutMs = 60_000 }, signal) {
+    get(path, { accept, ifNoneMatch, timeoutMs = 60_000 }, signal) {
       const extra = ifNoneMatch === undefined ? {} : { 'if-none-match': ifNoneMatch }
-      const deadline = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
-      const { statusCode, headers, body } = await open(
-        path,
-        accept,
-        extra,
-        { headersTimeout: timeoutMs, bodyTimeout: timeoutMs },
-        deadline,
-      )
-      const chunks: Buffer[] = []
-      for await (const chunk of decoded(headers, body)) chunks.push(chunk as Buffer)
-      return { status: statusCode, headers, body: Buffer.concat(chunks) }
+      return whole(path, accept, extra, timeoutMs, signal)
+    },
+    send(method, path, body, { timeoutMs = 60_000 }, signal) {
+      const extra = { 'content-type': 'application/json' }
+      return whole(path, undefined, extra, timeoutMs, signal, { method, body: JSON.stringify(body) })
     },
     async stream(path, { accept, headersTimeoutMs = 30_000 }, signal) {
       const { statusCode, headers, body } = await open(

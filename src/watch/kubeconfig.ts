@@ -21,6 +21,8 @@ export interface ClusterAccess {
   /** Where the configuration came from, for people. */
   origin: string
   proxyUrl?: string
+  /** Of the context. */
+  namespace?: string
   /** Headers and certificates, read anew: tokens and certificates rotate. */
   credentials(): Promise<Credentials>
 }
@@ -123,6 +125,7 @@ function accessOf(
   const cluster = config.getCurrentCluster()
   if (!cluster) throw new ClusterError(`${origin} names no cluster`)
   // client-node refuses plain http unless told to skip TLS; there is none to skip.
+  const namespace = config.getContextObject(config.getCurrentContext())?.namespace
   const plain = cluster.server.startsWith('http://')
   if (plain)
     config.clusters = config.clusters.map((it) => (it === cluster ? { ...it, skipTLSVerify: true } : it))
@@ -131,6 +134,7 @@ function accessOf(
     context: config.getCurrentContext(),
     origin,
     ...(cluster.proxyUrl && { proxyUrl: cluster.proxyUrl }),
+    ...(namespace && { namespace }),
     async credentials() {
       const options: RequestOptions = {}
       await config.applyToHTTPSOptions(options)

@@ -25,6 +25,7 @@ function noting(asked: Asked[], before = async (_: string) => {}) {
     url: client.url,
     get: (path, options, signal) => note(path, () => client.get(path, options, signal)),
     stream: (path, options, signal) => note(path, () => client.stream(path, options, signal)),
+    send: (...call) => client.send(...call),
     refresh: () => client.refresh(),
     close: () => client.close(),
   })
