@@ -27,6 +27,7 @@ import { createSinkMetrics } from './sink-set/metrics.ts'
 import { openSinkSet } from './sink-set/set.ts'
 import { userAgent } from './version.ts'
 import type { ClusterClient } from './watch/cluster-client.ts'
+import { openLeases } from './watch/leases/open.ts'
 import { createWatchManager, type WatchManager } from './watch/manager.ts'
 import { normalise, objectJsonOf } from './watch/normalise.ts'
 import { DEFAULT_TIMING } from './watch/timing.ts'
@@ -41,6 +42,8 @@ export interface AppOptions {
   redisUrl: string
   /** Connected already; not needed for role `deliver`. */
   client?: ClusterClient
+  /** Of the kubeconfig's context: Leases lie there when nothing else says where. */
+  namespace?: string
   log: Logger
   /** For benches and plug-ins: types beside the built-in ones. */
   sinkTypes?: Readonly<Record<string, SinkType>>
@@ -141,6 +144,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     watch(store) {
       if (role === 'deliver' || !client) return undefined
       const timing = DEFAULT_TIMING
+      const { leases } = config
       const manager = createWatchManager({
         client,
         store,
@@ -150,6 +154,9 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
         random: Math.random,
         timing,
         matcherOf: compilePattern,
+        ...(leases && {
+          leases: openLeases(leases, { client, cluster, metrics, log, contextNamespace: options.namespace }),
+        }),
       })
       manager.apply(config.watch)
       return manager

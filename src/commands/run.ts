@@ -83,7 +83,8 @@ async function start(
   const client = kubeconfig && connectCluster({ ...kubeconfig, userAgent })
   if (client) stack.defer(() => client.close())
   const shared = { config, cluster, role: options.role, redisUrl: redis.url, log, sinkTypes }
-  const app = await startApp({ ...shared, ...(client && { client }) })
+  const namespace = access?.namespace
+  const app = await startApp({ ...shared, ...(client && { client }), ...(namespace && { namespace }) })
   const following = followFiles(configuration, app, output)
   stack.defer(() => following.close())
   if (ending.aborted) return app
@@ -99,15 +100,16 @@ async function start(
 }
 
 /** Processes meet in Redis, under the cluster's name: both must be the same for all of them. */
-function requireShared(role: Role, { redis, cluster }: Config): void {
-  if (role === 'all') return
+function requireShared(role: Role, { redis, cluster, leases }: Config): void {
+  const cause = role !== 'all' ? `--role ${role}` : leases && '"leases"'
+  if (!cause) return
   const missing = [
     ...(redis.url ? [] : ['  redis: { url: "redis://HOST:6379" }']),
     ...(cluster ? [] : ['  cluster: NAME']),
   ]
   if (missing.length === 0) return
   throw new UsageError(
-    `--role ${role} shares its work with other processes: write into the configuration of all of them\n${missing.join('\n')}`,
+    `${cause} shares its work with other processes: write into the configuration of all of them\n${missing.join('\n')}`,
   )
 }
 
@@ -121,11 +123,12 @@ async function openDemo(stack: AsyncDisposableStack): Promise<KubeconfigOptions>
 async function demoConfig(config: Config, file: string | undefined): Promise<Config> {
   const { server } = config
   const moved = file === undefined && server && { ...server, port: await freePort(server) }
-  return { ...config, cluster: 'demo', redis: {}, kubernetes: {}, server: moved || server }
+  return { ...config, cluster: 'demo', redis: {}, kubernetes: {}, leases: false, server: moved || server }
 }
 
-function unusedInDemo({ redis, cluster, kubernetes }: Config): string[] {
-  const keys = { redis: redis.url, cluster, kubernetes: kubernetes.kubeconfig ?? kubernetes.context }
+function unusedInDemo({ redis, cluster, kubernetes, leases }: Config): string[] {
+  const context = kubernetes.kubeconfig ?? kubernetes.context
+  const keys = { redis: redis.url, cluster, kubernetes: context, leases: leases || undefined }
   return Object.entries(keys).flatMap(([key, value]) => (value === undefined ? [] : [key]))
 }
 

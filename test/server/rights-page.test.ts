@@ -18,6 +18,7 @@ test.skipIf(leavesOutKubernetes())(
   async () => {
     await using kubernetes = await startKubernetes()
     await kubernetes.request('POST', '/api/v1/namespaces', { metadata: { name: 'shop' } })
+    await kubernetes.request('POST', '/api/v1/namespaces', { metadata: { name: 'kubeherald' } })
     const [whole, single] = blocks()
     await grant(kubernetes, whole, 'plain')
     await grant(kubernetes, single, 'other')
@@ -33,6 +34,8 @@ test.skipIf(leavesOutKubernetes())(
       200, 200, 200,
     ])
     expect(await asked('other', '/apis/apps/v1/deployments', CRD)).toEqual([403, 403])
+    const leases = (namespace: string) => `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`
+    expect(await asked('other', leases('kubeherald'), leases('shop'))).toEqual([200, 403])
   },
   60_000,
 )
