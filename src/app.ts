@@ -34,6 +34,7 @@ import { startTracing } from './tracing/tracing.ts'
 import { version } from './version.ts'
 import type { ClusterClient } from './watch/cluster-client.ts'
 import { countRequests } from './watch/counted-client.ts'
+import { openLeases } from './watch/leases/open.ts'
 import { createWatchManager, type WatchManager } from './watch/manager.ts'
 import { normalise, objectJsonOf } from './watch/normalise.ts'
 import { DEFAULT_TIMING } from './watch/timing.ts'
@@ -48,6 +49,8 @@ export interface AppOptions {
   redis: RedisTarget
   /** Connected already; not needed for role `deliver`. */
   client?: ClusterClient
+  /** Of the kubeconfig's context: Leases lie there when nothing else says where. */
+  namespace?: string
   log: Logger
   /** Of the configuration's file, as `ConfigStatus` has it. */
   digest?: string | undefined
@@ -176,6 +179,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     watch(store) {
       if (role === 'deliver' || !client) return undefined
       const timing = DEFAULT_TIMING
+      const { leases } = config
       const manager = createWatchManager({
         client: countRequests(client, metrics),
         store,
@@ -185,6 +189,9 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
         random: Math.random,
         timing,
         matcherOf: compilePattern,
+        ...(leases && {
+          leases: openLeases(leases, { client, cluster, metrics, log, contextNamespace: options.namespace }),
+        }),
       })
       manager.apply(config.watch)
       return manager

@@ -133,7 +133,8 @@ export interface SourceSession {
 
 /** Opens a source's durable state; the newest opener owns it, older sessions are fenced. */
 export interface SourceStore {
-  open(source: Source, signal: AbortSignal): Promise<SourceSession>
+  /** `permit` is asked before each try, and throws when this process may not own it (any more). */
+  open(source: Source, signal: AbortSignal, permit?: () => void): Promise<SourceSession>
   /** Where a source stands, without taking it. */
   peek(source: Source, signal: AbortSignal): Promise<PeekedCheckpoint | undefined>
   /** Kinds that were not installed when they were asked for: once they come, everything in them is new. */

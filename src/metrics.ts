@@ -48,6 +48,12 @@ export function createMetrics() {
       'watch',
       'cause',
     ]),
+    leaseHeld: gauge('lease_held', '1 while this process holds the lease of the watch.', ['watch']),
+    leaseTransitions: counter(
+      'lease_transitions_total',
+      'Leases of watches that this process acquired, released or lost.',
+      ['watch', 'transition'],
+    ),
     watchReady: gauge('watch_ready', '1 when the watch has a position and makes progress.', ['watch']),
     watchPhase: gauge('watch_phase', '1 for what the watch does now, 0 for what else it could do.', [
       'watch',

@@ -20,6 +20,8 @@ export interface WatchStatus {
   /** Up to when the watch may stay silent without being stuck; later than that it makes no progress. */
   aliveUntilMs: number
   lastError?: string
+  /** Who holds its lease, where there are leases; '' when nobody does. */
+  holder?: string
   /** True once a first position is durable. */
   ready: boolean
 }

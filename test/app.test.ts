@@ -22,6 +22,7 @@ test('a start that fails closes what it had opened', async () => {
   const port = await freePort()
   const config: Config = {
     kubernetes: {},
+    leases: false,
     redis: { url: redis.url },
     server: { host: '127.0.0.1', port },
     watch: [{ kind: 'Pod' }],

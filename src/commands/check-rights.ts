@@ -1,11 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs'
 import type { Config } from '../config/schema.ts'
 import { type Missing, reviewOf, tellMissing } from '../rights/missing.ts'
 import { rightsNeeded } from '../rights/needed.ts'
 import type { Right } from '../rights/right.ts'
 import type { ClusterClient } from '../watch/cluster-client.ts'
 import type { Catalogue } from '../watch/discovery.ts'
-import { leasesOf } from './watch-settings.ts'
+import { leaseNamespace } from '../watch/leases/settings.ts'
 import { watchedResources } from './watched-resources.ts'
 
 /** What the API server says of the rights that a configuration needs. */
@@ -17,7 +16,6 @@ export interface RightsAnswer {
 
 const REVIEWS = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
 const AT_ONCE = 8
-const NAMESPACE_FILE = '/var/run/secrets/kubernetes.io/serviceaccount/namespace'
 
 /** Asks the API server for each right that `kubeherald rbac` would print. */
 export async function checkRights(
@@ -30,10 +28,9 @@ export async function checkRights(
   signal: AbortSignal,
 ): Promise<RightsAnswer> {
   const { watches } = watchedResources(config.watch, (index) => config.placeOf?.(['watch', index]), catalogue)
-  const leases = leasesOf(config)
   const rights = rightsNeeded({
     watches,
-    ...(leases && { leaseNamespace: leaseNamespace(leases === true ? {} : leases, namespace) }),
+    ...(config.leases && { leaseNamespace: leaseNamespace(config.leases, process.env, namespace) }),
   })
   const missing: Right[] = []
   const waiting = [...rights]
@@ -56,10 +53,4 @@ async function ask(client: ClusterClient, right: Right, signal: AbortSignal): Pr
   if (status !== 200 && status !== 201) return `the API server answered ${status}`
   const { status: review } = JSON.parse(body.toString()) as { status?: { allowed?: boolean } }
   return review?.allowed === true
-}
-
-/** Where the Leases of a process on this machine would lie. */
-function leaseNamespace({ namespace }: { namespace?: string | undefined }, ofContext?: string): string {
-  const mounted = () => (existsSync(NAMESPACE_FILE) ? readFileSync(NAMESPACE_FILE, 'utf8').trim() : '')
-  return namespace || process.env['POD_NAMESPACE'] || mounted() || ofContext || 'default'
 }

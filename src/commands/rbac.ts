@@ -9,7 +9,7 @@ import { kubeconfigOptions, loadCluster } from './cluster-access.ts'
 import { configurationFile } from './configuration.ts'
 import { accountOf, checkRoleName } from './service-account.ts'
 import { UsageError } from './usage-error.ts'
-import { type LeaseSetting, readWatchSettings, type WatchSettings } from './watch-settings.ts'
+import { readWatchSettings, type WatchSettings } from './watch-settings.ts'
 import { type Unresolved, watchedResources } from './watched-resources.ts'
 
 interface RbacOptions {
@@ -81,7 +81,6 @@ async function catalogueOf(kubeconfig: KubeconfigOptions): Promise<Catalogue> {
 }
 
 /** Where Leases lie when the process runs as the service account; undefined without Leases. */
-function leaseNamespaceOf(leases: LeaseSetting, own: string): string | undefined {
-  if (!leases) return undefined
-  return leases === true ? own : (leases.namespace ?? own)
+function leaseNamespaceOf(leases: WatchSettings['leases'], own: string): string | undefined {
+  return leases ? (leases.namespace ?? own) : undefined
 }

@@ -107,7 +107,8 @@ async function start(
   const { onLayoutChanged } = purpose
   const { role } = options
   const shared = { config, cluster, role, redis: redis.target, log, digest, sinkTypes, onLayoutChanged }
-  const app = await startApp({ ...shared, ...(client && { client }) })
+  const namespace = access?.namespace
+  const app = await startApp({ ...shared, ...(client && { client }), ...(namespace && { namespace }) })
   const onApplied = (next: Config) => {
     purpose.onlyPrints = onlyPrints(next)
   }
@@ -127,15 +128,16 @@ async function start(
 }
 
 /** Processes meet in Redis, under the cluster's name: both must be the same for all of them. */
-function requireShared(role: Role, { redis, cluster }: Config): void {
-  if (role === 'all') return
+function requireShared(role: Role, { redis, cluster, leases }: Config): void {
+  const cause = role !== 'all' ? `--role ${role}` : leases && '"leases"'
+  if (!cause) return
   const missing = [
     ...(targetOf(redis, '') ? [] : ['  redis: { url: "redis://HOST:6379" }']),
     ...(cluster ? [] : ['  cluster: NAME']),
   ]
   if (missing.length === 0) return
   throw new UsageError(
-    `--role ${role} shares its work with other processes: write into the configuration of all of them\n${missing.join('\n')}`,
+    `${cause} shares its work with other processes: write into the configuration of all of them\n${missing.join('\n')}`,
   )
 }
 
@@ -152,14 +154,15 @@ async function demoConfig(config: Config, file: string | undefined, options: Run
     throw new UsageError('--shared-redis needs redis.url in the file of -c')
   const moved = file === undefined && server && { ...server, port: await freePort(server) }
   const place = options.sharedRedis ? { cluster: SHARED_DEMO } : { cluster: 'demo', redis: {} }
-  return { ...config, ...place, kubernetes: {}, server: moved || server }
+  return { ...config, ...place, kubernetes: {}, leases: false, server: moved || server }
 }
 
-function unusedInDemo({ redis, cluster, kubernetes }: Config, used: Config): string[] {
+function unusedInDemo({ redis, cluster, kubernetes, leases }: Config, used: Config): string[] {
   const keys = {
     redis: targetOf(used.redis, '') ? undefined : targetOf(redis, ''),
     cluster: used.cluster === cluster ? undefined : cluster,
     kubernetes: kubernetes.kubeconfig ?? kubernetes.context,
+    leases: leases || undefined,
   }
   return Object.entries(keys).flatMap(([key, value]) => (value === undefined ? [] : [key]))
 }

@@ -81,10 +81,13 @@ function configurations(instances: StatusReport['instances']): string {
 }
 
 function watches({ instances, ledger, atMs }: StatusReport): string {
-  const live = instances.flatMap((instance) => instance.watches)
+  const watching = instances.filter(({ role }) => role !== 'deliver')
+  const live = atWork(watching.flatMap((instance) => instance.watches.map((watch) => ({ instance, watch }))))
+  const several = watching.length > 1
   const header = [
     'WATCH',
     'PHASE',
+    ...(several ? ['PROCESS'] : []),
     'POSITION',
     'LAST CONTACT',
     'OBSERVED',
@@ -93,7 +96,7 @@ function watches({ instances, ledger, atMs }: StatusReport): string {
     'MATCHED',
     'LAST ERROR',
   ]
-  const rows = live.map((watch) => {
+  const rows = live.map(({ instance, watch }) => {
     const counts = ledger.watches[watch.key]
     const numbers = [counts?.observed, counts?.unmatched, counts?.dropped, counts?.matched].map((n) =>
       String(n ?? 0),
@@ -101,6 +104,7 @@ function watches({ instances, ledger, atMs }: StatusReport): string {
     return [
       watch.title,
       watch.phase,
+      ...(several ? [watch.holder ? printable(watch.holder) : `${instance.host} ${instance.pid}`] : []),
       watch.resourceVersion,
       contact(watch, atMs),
       ...numbers,
@@ -108,6 +112,22 @@ function watches({ instances, ledger, atMs }: StatusReport): string {
     ]
   })
   return rows.length === 0 ? 'no watches\n' : table([header, ...rows])
+}
+
+/** Of several processes that have a watch, those that work on it; when none does, one that stands by. */
+function atWork<View extends { watch: WatchStatus }>(views: readonly View[]): readonly View[] {
+  const busy = new Set(views.filter(({ watch }) => !isStandby(watch)).map(({ watch }) => watch.key))
+  const idle = new Set<string>()
+  return views.filter(({ watch }) => {
+    if (!isStandby(watch)) return true
+    const first = !idle.has(watch.key)
+    idle.add(watch.key)
+    return first && !busy.has(watch.key)
+  })
+}
+
+function isStandby({ phase }: WatchStatus): boolean {
+  return phase === 'standby'
 }
 
 /** What is known of them while nobody watches. */

@@ -11,19 +11,15 @@ import { badConfiguration, readConfigurationText } from './configuration.ts'
 import { isWithin, unreadable } from './storage-settings.ts'
 
 /** The parts of a configuration that say what is read of the cluster. */
-export interface WatchSettings extends Pick<Config, 'watch' | 'kubernetes'> {
+export interface WatchSettings extends Pick<Config, 'watch' | 'kubernetes' | 'leases'> {
   /** How the file is called. */
   file: string
-  leases: LeaseSetting
   /** Where an entry of `watch` stands: `kubeherald.yaml:5:5`. */
   placeOf(index: number): string
 }
 
-/** Of the configuration's `leases`, what rights depend on. */
-export type LeaseSetting = boolean | { namespace?: string | undefined } | undefined
-
-const { watch, kubernetes, ...others } = ConfigFile.shape
-const PARTS = z.object({ watch, kubernetes, ...('leases' in others && { leases: others.leases }) })
+const { watch, kubernetes, leases } = ConfigFile.shape
+const PARTS = z.object({ watch, kubernetes, leases })
 
 /** Reads those parts alone: whoever gives rights has no need of the secrets. Without a file, those of the starter. */
 export async function readWatchSettings(named: string | undefined): Promise<WatchSettings> {
@@ -47,15 +43,10 @@ export async function readWatchSettings(named: string | undefined): Promise<Watc
     file,
     watch: parsed.data.watch,
     kubernetes: kubeconfig === undefined ? rest : { ...rest, kubeconfig: resolve(folder, kubeconfig) },
-    leases: leasesOf(parsed.data),
+    leases: parsed.data.leases,
     placeOf(index) {
       const { line, column } = document.problem(['watch', index], '')
       return `${file}:${line}:${column}`
     },
   }
-}
-
-/** What a configuration says of Leases. */
-export function leasesOf(config: object): LeaseSetting {
-  return (config as { leases?: LeaseSetting }).leases
 }

@@ -35,9 +35,9 @@ const FEW = 32
 export function createSourceStore(parts: StoreParts): SourceStore {
   const { line, keys } = parts
   return {
-    async open(source, signal) {
+    async open(source, signal, permit) {
       const session = new Session(parts, source)
-      await session.take(signal)
+      await session.take(signal, permit)
       return session
     },
     async peek({ key }, signal) {
@@ -125,8 +125,9 @@ class Session implements SourceSession {
   }
 
   /** Reads where the source stands and signs it: older sessions are fenced from here on. */
-  async take(signal: AbortSignal): Promise<void> {
+  async take(signal: AbortSignal, permit = () => {}): Promise<void> {
     for (;;) {
+      permit()
       this.#stored = await this.#parts.line.run((redis) => redis.get(this.#keys.checkpoint), signal)
       if (this.#stored === null) return
       const { holder } = JSON.parse(this.#stored) as Checkpoint

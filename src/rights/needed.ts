@@ -1,4 +1,4 @@
-import { LEASE_VERBS } from './lease-verbs.ts'
+import { LEASE_RIGHTS } from '../watch/leases/rights.ts'
 import { mergeRights } from './merge.ts'
 import type { Need, Right } from './right.ts'
 
@@ -90,8 +90,8 @@ function leaseRights({ leaseNamespace: namespace }: Wants): Right[] {
       required: true,
     },
   ]
-  const of = { namespace, group: 'coordination.k8s.io', resource: 'leases', needs }
-  return LEASE_VERBS.map((verb) => ({ ...of, verb }))
+  const { verbs, ...leases } = LEASE_RIGHTS
+  return verbs.map((verb) => ({ ...leases, namespace, needs, verb }))
 }
 
 function titleOf(watch: ResolvedWatch): string {

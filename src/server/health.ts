@@ -76,11 +76,17 @@ const PHASES: Record<string, string> = {
 }
 
 function watchDetail(watch: WatchStatus): string | undefined {
-  const { phase, lastError } = watch
-  if (phase === STANDBY) return 'another process works on it'
+  const { phase, lastError, holder } = watch
+  if (phase === STANDBY) return standbyDetail(holder)
   if (phase === 'waiting-for-kind') return 'the cluster does not have this kind yet'
   if (isReady(watch)) return undefined
   return lastError === undefined ? (PHASES[phase] ?? phase) : printable(inPlainWords(lastError))
+}
+
+/** '' is a lease that nobody holds. */
+function standbyDetail(holder: string | undefined): string {
+  if (holder === '') return 'nobody holds its lease yet'
+  return holder === undefined ? 'another process works on it' : `${printable(holder)} works on it`
 }
 
 function sinkDetail({ healthy, removed, aside, failingTargets, lastError }: SinkStatus): string | undefined {

@@ -1,17 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Change, FencedError, type SourceSession, type SourceStore } from '../change.ts'
-import { ApiFault, BrokenStream } from './api-fault.ts'
+import { ApiFault } from './api-fault.ts'
 import type { ClusterClient } from './cluster-client.ts'
 import { afterEnd, afterFault, type History, NO_HISTORY, type RelistCause, type Step } from './decide.ts'
-import { currentPosition, type InitialState, ListExpired, listObjects } from './list.ts'
+import type { Permit } from './leases/hold.ts'
+import { currentPosition } from './list.ts'
 import type { PlannedSource } from './plan.ts'
 import { isOlder } from './position.ts'
-import { isInShard } from './shards.ts'
+import { inScope, LIST_STEP_MS, SourceLists } from './source-lists.ts'
 import { SourceReport, type SourceReportParts, WAITS_FOR_REDIS_MS } from './source-report.ts'
 import { standBy } from './stand-by.ts'
 import { watchStream } from './stream.ts'
 import type { Timing } from './timing.ts'
-import { isRefused, isUnsupported, streamInitialState } from './watch-list.ts'
 
 export interface SourceParts extends SourceReportParts {
   client: ClusterClient
@@ -21,6 +21,8 @@ export interface SourceParts extends SourceReportParts {
   /** Whether the server streams initial state; learned by the first source that asks. */
   offers: { watchList: boolean }
   clusterUid(signal: AbortSignal): Promise<string>
+  /** Of the lease under which it runs; without leases none is needed. */
+  permit?: Permit
   /** True when the resource is gone for certain: its CustomResourceDefinition is. */
   isGone(source: PlannedSource, signal: AbortSignal): Promise<boolean>
 }
@@ -51,22 +53,21 @@ class SourceRun {
   readonly #source: PlannedSource
   readonly #signal: AbortSignal
   readonly #report: SourceReport
+  readonly #lists: SourceLists
   #history: History = NO_HISTORY
   #relist: RelistCause | undefined
   /** At the start nobody knows what happened to the cluster meanwhile. */
   #verify = true
   /** Another process took the source. */
   #fenced = false
-  /** A stream of initial state failed the last time: pages are safer. */
-  #inPages = false
-  /** Items that could not be read: what a list without them does not show may be there all the same. */
-  #unreadable = 0
 
   constructor(parts: SourceParts, source: PlannedSource, signal: AbortSignal) {
     this.#parts = parts
     this.#source = source
     this.#signal = signal
     this.#report = new SourceReport(parts, source.title)
+    const request = () => this.#request(LIST_SECONDS)
+    this.#lists = new SourceLists({ ...parts, report: this.#report, request }, source, signal)
   }
 
   async follow(): Promise<SourceEnd> {
@@ -101,9 +102,14 @@ class SourceRun {
   async #open(): Promise<SourceSession> {
     // Redis being away is a known reason to wait; its own check says so.
     this.#report.allow(WAITS_FOR_REDIS_MS)
-    if (this.#fenced) await standBy(this.#parts, this.#source, this.#report, this.#signal)
+    const { permit, store } = this.#parts
+    if (this.#fenced) {
+      // With a lease nobody waits for another to stand still: the lease says whose turn it is.
+      if (permit) await permit.renewed(this.#signal)
+      else await standBy(this.#parts, this.#source, this.#report, this.#signal)
+    }
     this.#fenced = false
-    return this.#parts.store.open(this.#source, this.#signal)
+    return store.open(this.#source, this.#signal, permit && (() => permit.check()))
   }
 
   /** List if there is something to list, then one watch. */
@@ -111,91 +117,18 @@ class SourceRun {
     if (this.#verify && (await this.#parts.clusterUid(this.#signal)) !== this.#source.clusterUid)
       return 'other-cluster'
     const phase = session.checkpoint?.phase
-    if (phase === undefined || phase === 'seeding') await this.#begin(session)
-    else if (phase === 'listing' || phase === 'absent') await this.#list(session)
-    else if (this.#relist) await this.#list(session, this.#relist)
-    else if (this.#verify && (await this.#wentBack(session))) await this.#list(session, 'regression')
+    if (phase === undefined || phase === 'seeding') await this.#listed(this.#lists.begin(session))
+    else if (phase === 'listing' || phase === 'absent') await this.#listed(this.#lists.list(session))
+    else if (this.#relist) await this.#listed(this.#lists.list(session, this.#relist))
+    else if (this.#verify && (await this.#wentBack(session)))
+      await this.#listed(this.#lists.list(session, 'regression'))
     this.#verify = false
     return this.#watch(session)
   }
 
-  async #begin(session: SourceSession): Promise<void> {
-    if (session.checkpoint === undefined && this.#source.initial === 'emit') return this.#list(session)
-    this.#report.listing(undefined)
-    await this.#fromOneState(async (whole) => {
-      await session.beginSeed(this.#signal)
-      const take = (page: readonly Change[]) => session.seed(page, this.#signal)
-      const metadataOnly = !session.keepsOld
-      await session.endList(await this.#eachPage({ metadataOnly, whole }, take), this.#signal)
-    })
-  }
-
-  /** Everything that differs from the index comes out as a change. */
-  async #list(session: SourceSession, cause?: RelistCause): Promise<void> {
-    this.#report.listing(cause)
-    await this.#fromOneState(async (whole) => {
-      // A list is consistent, so whatever differs is newer, or the cluster went back in time.
-      await session.beginList('different', this.#signal)
-      this.#unreadable = 0
-      const take = (page: readonly Change[]) => session.list(page, this.#signal)
-      const position = await this.#eachPage({ metadataOnly: false, whole }, take)
-      await session.endList(position, this.#signal, this.#unreadable === 0)
-    })
-  }
-
-  /** Begins anew, in one piece, when the server forgets the state that the pages are of. */
-  async #fromOneState(list: (whole: boolean) => Promise<void>): Promise<void> {
-    try {
-      await list(false)
-    } catch (error) {
-      if (!(error instanceof ListExpired)) throw error
-      await list(true)
-    }
+  async #listed(list: Promise<void>): Promise<void> {
+    await list
     this.#relist = undefined
-  }
-
-  async #eachPage(
-    how: { metadataOnly: boolean; whole: boolean },
-    take: (page: readonly Change[]) => Promise<void>,
-  ): Promise<string> {
-    const { offers } = this.#parts
-    if (!offers.watchList || this.#inPages || how.whole) {
-      const position = await this.#drain(this.#listed(how), take)
-      this.#inPages = false
-      return position
-    }
-    try {
-      return await this.#drain(this.#streamed(how.metadataOnly), take)
-    } catch (error) {
-      // Some servers ignore the wish for initial state, or break off: the next list is in pages.
-      this.#inPages = error instanceof BrokenStream
-      if (!isRefused(error)) throw error
-      if (isUnsupported(error)) offers.watchList = false
-      return this.#drain(this.#listed(how), take)
-    }
-  }
-
-  async #drain(pages: InitialState, take: (page: readonly Change[]) => Promise<void>): Promise<string> {
-    for (;;) {
-      const { done, value } = await pages.next()
-      this.#report.contact(LIST_STEP_MS)
-      if (done) return value
-      await take(this.#inScope(value))
-    }
-  }
-
-  #listed(how: { metadataOnly: boolean; whole: boolean }): InitialState {
-    const { client, clock } = this.#parts
-    this.#report.allow(LIST_STEP_MS)
-    const onUnreadable = () => {
-      this.#unreadable++
-      this.#report.unreadable('an item of a list')
-    }
-    return listObjects(client, this.#source, { ...how, clock, onUnreadable }, this.#signal)
-  }
-
-  #streamed(metadataOnly: boolean): InitialState {
-    return streamInitialState(this.#request(LIST_SECONDS), { metadataOnly }, this.#signal)
   }
 
   /** An older position than ours: etcd was restored, and a watch from ours would be silent for ever. */
@@ -216,7 +149,7 @@ class SourceRun {
     let position: string | undefined
     for await (const batch of watchStream({ ...request, query: { resourceVersion } }, this.#signal)) {
       silent = false
-      const changes = this.#inScope(batch.changes)
+      const changes = inScope(this.#source, batch.changes, this.#report)
       position = batch.resourceVersion
       if (changes.length === 0 && clock.now() - committedMs < timing.positionEveryMs) continue
       await this.#commit(session, changes, position)
@@ -246,14 +179,6 @@ class SourceRun {
     return { client, source: this.#source, timeoutSeconds, graceMs: timing.graceMs, clock, onContact }
   }
 
-  /** Objects of namespaces that are not wanted, or of other shards, are not there. */
-  #inScope(changes: readonly Change[]): readonly Change[] {
-    const { namespaceFilter: filter, shard } = this.#source
-    const own = shard ? changes.filter(({ object }) => isInShard(object.uid, shard)) : changes
-    if (own.length < changes.length) this.#report.notSplit()
-    return filter ? own.filter(({ object }) => filter(object.namespace)) : own
-  }
-
   /** Objects are gone only if their definition is: an API that is merely not answering took nothing with it. */
   async #markIfGone(session: SourceSession): Promise<void> {
     try {
@@ -275,4 +200,3 @@ class SourceRun {
 }
 
 const LIST_SECONDS = 300
-const LIST_STEP_MS = 180_000

@@ -34,6 +34,7 @@ const sink = mode === 'webhook' ? { type: 'webhook', options: webhook } : { type
 const namespace = mode === 'unmatched' ? 'nowhere' : 'team-*'
 const config: Config = {
   kubernetes: {},
+  leases: false,
   redis: { url: redisUrl },
   server: false,
   watch: [{ kind: 'Pod' }],

@@ -41,6 +41,7 @@ async function startTeller(kubernetes: Kubernetes, redisUrl: string) {
   })
   const config: Config = {
     kubernetes: {},
+    leases: false,
     redis: { url: redisUrl },
     server: false,
     watch: [{ kind: 'Deployment' }],

@@ -132,6 +132,16 @@ test.each(['watch', 'deliver'])('--role %s without cluster: says what to write',
   expect(stderr).not.toContain('redis: {')
 })
 
+test('leases without a shared Redis and cluster: says what to write', async () => {
+  using desk = openDesk()
+  desk.write('kubeherald.yaml', configuration('leases: true'))
+  const { code, stderr } = await desk.run('run')
+  expect(code).toBe(2)
+  expect(stderr).toContain('"leases" shares its work with other processes')
+  expect(stderr).toContain('cluster: NAME')
+  expect(stderr).toContain('redis: {')
+})
+
 test('a start that fails with connections open ends', async () => {
   using desk = openDesk()
   await using redis = await startRedis()

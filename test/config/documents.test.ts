@@ -9,6 +9,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import { ConfigFile } from '../../src/config/schema.ts'
 import { MessageParts } from '../../src/render/message-schema.ts'
 import { Regarding, Rule, When } from '../../src/rules/schema.ts'
+import { LeaseSettings } from '../../src/watch/leases/settings.ts'
 import { WatchEntry } from '../../src/watch/schema.ts'
 
 const ROOT = new URL('../../', import.meta.url)
@@ -83,6 +84,7 @@ test.each(examplesIn(REFERENCE).map((yaml) => [yaml.split('\n')[0], yaml] as con
 
 test.each([
   ['the file', ConfigFile],
+  ['leases', LeaseSettings],
   ['watch', WatchEntry],
   ['a rule', Rule],
   ['when', When],

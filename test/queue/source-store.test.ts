@@ -97,6 +97,19 @@ test('case 41: a session that was replaced writes nothing any more', async () =>
   expect(await it.enqueued()).toEqual(['ADDED a@2'])
 })
 
+test('case 41: who may not own a source any more does not take it', async () => {
+  await using it = await startStoreBed()
+  const owner = await it.newStore().open(SOURCE, never)
+  await owner.beginList('newer', never)
+  await owner.endList('1', never)
+  const refused = () => {
+    throw new Error('the lease is lost')
+  }
+  await expect(it.newStore().open(SOURCE, never, refused)).rejects.toThrow('the lease is lost')
+  await owner.commit([change('ADDED', 'a', 2)], '2', never)
+  expect(await it.enqueued()).toEqual(['ADDED a@2'])
+})
+
 test('case 42: a commit waits while Redis is down, and is made once when it is back', async () => {
   await using it = await startStoreBed()
   const session = await it.newStore().open(SOURCE, never)

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { LEASE_RIGHTS } from '../../src/watch/leases/rights.ts'
 import { PAGES, textOf, yamlIn } from './documentation.ts'
 
 const ROOT = new URL('../../', import.meta.url)
@@ -40,7 +41,7 @@ test.each(MANIFESTS)('the manifest at %s is complete', (_, { apiVersion, kind, m
   expect(rules.length).toBeGreaterThan(0)
   for (const rule of rules) {
     expect(rule.apiGroups.length * rule.resources.length).toBeGreaterThan(0)
-    expect(['get', 'list,watch']).toContain(rule.verbs.join())
+    expect(['get', 'list,watch', LEASE_RIGHTS.verbs.join()]).toContain(rule.verbs.join())
   }
 })
 

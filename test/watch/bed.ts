@@ -12,6 +12,7 @@ import { keysOf } from '../../src/queue/keys.ts'
 import { createSourceStore } from '../../src/queue/source-store.ts'
 import type { ClusterClient } from '../../src/watch/cluster-client.ts'
 import { connectCluster } from '../../src/watch/connect.ts'
+import type { SourceLeases } from '../../src/watch/leases/source-leases.ts'
 import { createWatchManager } from '../../src/watch/manager.ts'
 import type { WatchEntry } from '../../src/watch/schema.ts'
 import { DEFAULT_TIMING, type Timing } from '../../src/watch/timing.ts'
@@ -42,8 +43,17 @@ export interface WatchBedOptions {
   /** Changes the server before the watch begins. */
   prepare?(api: ScriptedApi): void
   log?: Logger
+  /** Nothing is started but by the test. */
+  idle?: true
   /** Stands between the watch and the store. */
   wrap?(store: SourceStore): SourceStore
+}
+
+/** One of several processes. */
+export interface Replica {
+  /** How wrong the clock on its wall is. */
+  wallMs: number
+  leases?(client: ClusterClient): SourceLeases
 }
 
 /** Pauses short enough for tests; nothing depends on how short. */
@@ -87,7 +97,7 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
   const managers: ReturnType<typeof createWatchManager>[] = []
 
   /** Starts watching, as a process does; the position and index of an earlier one are there. */
-  function start(entries = options.entries): void {
+  function start(entries = options.entries, replica?: Replica): ReturnType<typeof createWatchManager> {
     const redis = open('commit')
     const line = createCommitLine({ redis, room: async () => {}, onOutOfMemory() {}, log: silentLog })
     const store = createSourceStore({
@@ -108,13 +118,15 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
       store: options.wrap?.(store) ?? store,
       metrics,
       log: options.log ?? silentLog,
-      clock: Date,
+      clock: replica ? { now: () => Date.now() + replica.wallMs } : Date,
+      ...(replica?.leases && { leases: replica.leases(client) }),
       random: options.random ?? Math.random,
       timing: { ...DEFAULT_TIMING, ...QUICK, ...options.timing },
       matcherOf: (patterns) => (namespace) => patterns.includes(namespace),
     })
     manager.apply(entries ?? [{ kind: 'ConfigMap' }])
     managers.push(manager)
+    return manager
   }
 
   async function stop(): Promise<void> {
@@ -122,7 +134,7 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
   }
 
   stack.defer(stop)
-  start()
+  if (!options.idle) start()
 
   async function deliveries(): Promise<Delivery[]> {
     const entries = await reader.xrangeBuffer(keys.lane('hook/0'), '-', '+')

@@ -24,8 +24,8 @@ function noting(asked: Asked[], before = async (_: string) => {}) {
   return (client: ClusterClient): ClusterClient => ({
     url: client.url,
     get: (path, options, signal) => note(path, () => client.get(path, options, signal)),
-    send: (...request) => client.send(...request),
     stream: (path, options, signal) => note(path, () => client.stream(path, options, signal)),
+    send: (...call) => client.send(...call),
     refresh: () => client.refresh(),
     close: () => client.close(),
   })

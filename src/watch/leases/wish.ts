@@ -1,0 +1,140 @@
+import type { Metrics } from '../../metrics.ts'
+import type { WatchStatus } from '../../status.ts'
+import { messageOf } from './fault.ts'
+import { Hold, type HoldParts, type LeaseLost } from './hold.ts'
+import type { LeaseObject } from './lease.ts'
+import { leaseId, watchLeaseName } from './names.ts'
+
+export interface WishParts extends HoldParts {
+  cluster: string
+  metrics: Metrics
+}
+
+/** How long a source may wait for its lease without being stuck; said anew with each look. */
+const ALIVE_MS = 120_000
+
+/** A watch that this process can work on: while it holds the lease, somebody runs it. */
+export class Wish {
+  readonly #parts: WishParts
+  readonly #source: { key: string; title: string }
+  readonly #report: (status: Partial<WatchStatus>) => void
+  readonly name: string
+  #hold: Hold | undefined
+  #given: AbortController | undefined
+  #arrival = Promise.withResolvers<void>()
+  /** Why the API server does not let this process have it. */
+  #refusal: { message: string; untilMs: number } | undefined
+
+  constructor(
+    parts: WishParts,
+    source: { key: string; title: string },
+    report: (status: Partial<WatchStatus>) => void,
+  ) {
+    this.#parts = parts
+    this.#source = source
+    this.#report = report
+    this.name = watchLeaseName(parts.cluster, source)
+    parts.metrics.leaseHeld.set({ watch: source.title }, 0)
+    for (const transition of ['acquired', 'released', 'lost'])
+      parts.metrics.leaseTransitions.inc({ watch: source.title, transition }, 0)
+  }
+
+  get id(): string {
+    return leaseId(this.name)
+  }
+
+  /** Also while a run under a hold that was lost comes to its end. */
+  get isHeld(): boolean {
+    return this.#hold !== undefined
+  }
+
+  /** May it be claimed at this moment? */
+  get isOpen(): boolean {
+    return !this.isHeld && (this.#refusal?.untilMs ?? 0) <= this.#parts.monotonic()
+  }
+
+  /** Takes the lease; throws what the API server says. */
+  async claim(before: LeaseObject | undefined, signal: AbortSignal): Promise<void> {
+    const { cluster } = this.#parts
+    const { title } = this.#source
+    const describe = () => ({ name: this.name, cluster, purpose: 'watch' as const, title })
+    const hold = await Hold.take(this.#parts, describe, before, signal)
+    this.#refusal = undefined
+    this.#hold = hold
+    this.#given = new AbortController()
+    hold.lost.addEventListener('abort', () => this.#onLost(hold.lost.reason as LeaseLost), { once: true })
+    this.#count('acquired', 1)
+    const from = before?.spec?.holderIdentity
+    this.#parts.log.info(
+      { watch: title, lease: this.name, ...(from && { from }) },
+      'acquired the lease of a watch',
+    )
+    this.#report({ holder: this.#parts.identity, phase: 'listing', ready: false })
+    this.#arrival.resolve()
+  }
+
+  /** The API server does not let this process have it: for people, and tried again later. */
+  refuse(message: string, untilMs: number): void {
+    if (this.#refusal?.message !== message)
+      this.#parts.log.error({ watch: this.#source.title, error: message }, 'cannot take the lease of a watch')
+    this.#refusal = { message, untilMs }
+  }
+
+  /** Lets the run end, and then leaves the lease to others. */
+  giveUp(): void {
+    this.#given?.abort()
+  }
+
+  /** What others do, as the last look at the leases showed. */
+  tell(holder: string, trouble: { message: string; refused: boolean } | undefined): void {
+    const aliveUntilMs = this.#parts.clock.now() + ALIVE_MS
+    if (this.isHeld) return
+    const why = trouble ?? (this.#refusal && { message: this.#refusal.message, refused: true })
+    if (why?.refused)
+      return this.#report({ phase: 'failing', ready: false, lastError: why.message, aliveUntilMs })
+    if (why) return this.#report({ phase: 'reconnecting', lastError: why.message, aliveUntilMs })
+    this.#report({ phase: 'standby', ready: true, holder, aliveUntilMs })
+  }
+
+  /** Resolves with the lease once it is held; `signal` is aborted when it has to be given up or is lost. */
+  async arrived(signal: AbortSignal): Promise<{ hold: Hold; signal: AbortSignal }> {
+    for (;;) {
+      signal.throwIfAborted()
+      if (this.#hold && this.#given)
+        return { hold: this.#hold, signal: AbortSignal.any([signal, this.#hold.lost, this.#given.signal]) }
+      const stop = Promise.withResolvers<void>()
+      signal.addEventListener('abort', () => stop.resolve(), { once: true })
+      await Promise.race([this.#arrival.promise, stop.promise])
+    }
+  }
+
+  /** The run under the lease has ended: nothing of it can still write. */
+  async leave(): Promise<void> {
+    const hold = this.#hold
+    if (!hold) return
+    if (await hold.release()) {
+      this.#count('released', 0)
+      this.#parts.log.info({ watch: this.#source.title, lease: this.name }, 'released the lease of a watch')
+    }
+    this.#arrival = Promise.withResolvers()
+    this.#hold = undefined
+    this.#given = undefined
+  }
+
+  /** It is not wanted any more. */
+  end(): void {
+    this.#parts.metrics.leaseHeld.set({ watch: this.#source.title }, 0)
+  }
+
+  #onLost(reason: LeaseLost): void {
+    this.#count('lost', 0)
+    this.#parts.log.warn({ watch: this.#source.title, error: messageOf(reason) }, 'the watch stops')
+    this.#report({ phase: 'reconnecting', lastError: messageOf(reason) })
+  }
+
+  #count(transition: 'acquired' | 'released' | 'lost', held: 0 | 1): void {
+    const watch = this.#source.title
+    this.#parts.metrics.leaseTransitions.inc({ watch, transition })
+    this.#parts.metrics.leaseHeld.set({ watch }, held)
+  }
+}

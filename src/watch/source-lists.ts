@@ -1,0 +1,128 @@
+import type { Change, SourceSession } from '../change.ts'
+import { BrokenStream } from './api-fault.ts'
+import type { ClusterClient } from './cluster-client.ts'
+import type { RelistCause } from './decide.ts'
+import { type InitialState, ListExpired, listObjects } from './list.ts'
+import type { PlannedSource } from './plan.ts'
+import { isInShard } from './shards.ts'
+import type { SourceReport } from './source-report.ts'
+import type { WatchRequest } from './stream.ts'
+import { isRefused, isUnsupported, streamInitialState } from './watch-list.ts'
+
+export interface SourceListsParts {
+  client: ClusterClient
+  clock: { now(): number }
+  offers: { watchList: boolean }
+  report: SourceReport
+  /** For a list that comes as a stream. */
+  request(): Omit<WatchRequest, 'query'>
+}
+
+/** How long one step of a list may take. */
+export const LIST_STEP_MS = 180_000
+
+/** Reads what is there, as a stream or in pages, into a session: silently, or as what differs from the index. */
+export class SourceLists {
+  readonly #parts: SourceListsParts
+  readonly #source: PlannedSource
+  readonly #signal: AbortSignal
+  /** A stream of initial state failed the last time: pages are safer. */
+  #inPages = false
+  /** Items that could not be read: what a list without them does not show may be there all the same. */
+  #unreadable = 0
+
+  constructor(parts: SourceListsParts, source: PlannedSource, signal: AbortSignal) {
+    this.#parts = parts
+    this.#source = source
+    this.#signal = signal
+  }
+
+  async begin(session: SourceSession): Promise<void> {
+    if (session.checkpoint === undefined && this.#source.initial === 'emit') return this.list(session)
+    this.#parts.report.listing(undefined)
+    await this.#fromOneState(async (whole) => {
+      await session.beginSeed(this.#signal)
+      const take = (page: readonly Change[]) => session.seed(page, this.#signal)
+      const metadataOnly = !session.keepsOld
+      await session.endList(await this.#eachPage({ metadataOnly, whole }, take), this.#signal)
+    })
+  }
+
+  /** Everything that differs from the index comes out as a change. */
+  async list(session: SourceSession, cause?: RelistCause): Promise<void> {
+    this.#parts.report.listing(cause)
+    await this.#fromOneState(async (whole) => {
+      // A list is consistent, so whatever differs is newer, or the cluster went back in time.
+      await session.beginList('different', this.#signal)
+      this.#unreadable = 0
+      const take = (page: readonly Change[]) => session.list(page, this.#signal)
+      const position = await this.#eachPage({ metadataOnly: false, whole }, take)
+      await session.endList(position, this.#signal, this.#unreadable === 0)
+    })
+  }
+
+  /** Begins anew, in one piece, when the server forgets the state that the pages are of. */
+  async #fromOneState(list: (whole: boolean) => Promise<void>): Promise<void> {
+    try {
+      await list(false)
+    } catch (error) {
+      if (!(error instanceof ListExpired)) throw error
+      await list(true)
+    }
+  }
+
+  async #eachPage(
+    how: { metadataOnly: boolean; whole: boolean },
+    take: (page: readonly Change[]) => Promise<void>,
+  ): Promise<string> {
+    const { offers } = this.#parts
+    if (!offers.watchList || this.#inPages || how.whole) {
+      const position = await this.#drain(this.#listed(how), take)
+      this.#inPages = false
+      return position
+    }
+    try {
+      return await this.#drain(this.#streamed(how.metadataOnly), take)
+    } catch (error) {
+      // Some servers ignore the wish for initial state, or break off: the next list is in pages.
+      this.#inPages = error instanceof BrokenStream
+      if (!isRefused(error)) throw error
+      if (isUnsupported(error)) offers.watchList = false
+      return this.#drain(this.#listed(how), take)
+    }
+  }
+
+  async #drain(pages: InitialState, take: (page: readonly Change[]) => Promise<void>): Promise<string> {
+    for (;;) {
+      const { done, value } = await pages.next()
+      this.#parts.report.contact(LIST_STEP_MS)
+      if (done) return value
+      await take(inScope(this.#source, value, this.#parts.report))
+    }
+  }
+
+  #listed(how: { metadataOnly: boolean; whole: boolean }): InitialState {
+    const { client, clock, report } = this.#parts
+    report.allow(LIST_STEP_MS)
+    const onUnreadable = () => {
+      this.#unreadable++
+      report.unreadable('an item of a list')
+    }
+    return listObjects(client, this.#source, { ...how, clock, onUnreadable }, this.#signal)
+  }
+
+  #streamed(metadataOnly: boolean): InitialState {
+    return streamInitialState(this.#parts.request(), { metadataOnly }, this.#signal)
+  }
+}
+
+/** Objects of namespaces that are not wanted, or of other shards, are not there. */
+export function inScope(
+  { namespaceFilter: filter, shard }: PlannedSource,
+  changes: readonly Change[],
+  report: SourceReport,
+): readonly Change[] {
+  const own = shard ? changes.filter(({ object }) => isInShard(object.uid, shard)) : changes
+  if (own.length < changes.length) report.notSplit()
+  return filter ? own.filter(({ object }) => filter(object.namespace)) : own
+}

@@ -1,0 +1,184 @@
+import { expect, test } from 'vitest'
+import { answer } from '../../servers/lease-server.ts'
+import { waitFor } from '../../wait-for.ts'
+import { LEASE, QUICK, startLeaseBed } from './lease-bed.ts'
+
+async function startHolder() {
+  const bed = await startLeaseBed()
+  const one = bed.start('one')
+  one.watch()
+  await waitFor(() => one.current(), { what: 'the first run' })
+  return { bed, one }
+}
+
+const renewals = (bed: Awaited<ReturnType<typeof startLeaseBed>>) =>
+  bed.server.requests.filter(({ method, path }) => method === 'PUT' && path.endsWith(LEASE)).length
+
+/** Waits for renewals that succeed. */
+async function renews(bed: Awaited<ReturnType<typeof startLeaseBed>>): Promise<void> {
+  const { resourceVersion } = bed.lease().metadata
+  await waitFor(() => bed.lease().metadata.resourceVersion !== resourceVersion, { what: 'a renewal' })
+  const before = renewals(bed)
+  await waitFor(() => renewals(bed) >= before + 3, { what: 'three more' })
+}
+
+test('a lease says who holds it since when, as client-go writes it, and for which watch', async () => {
+  const { bed } = await startHolder()
+  await using _ = bed
+  const { metadata, spec } = bed.lease()
+  expect(metadata.name).toMatch(/^kubeherald-test-configmaps-in-shop-[0-9a-f]{10}$/)
+  expect(metadata.labels).toMatchObject({
+    'app.kubernetes.io/name': 'kubeherald',
+    'kubeherald.dev/cluster': 'test',
+  })
+  expect(metadata.annotations).toMatchObject({ 'kubeherald.dev/watch': 'configmaps in shop' })
+  expect(spec).toMatchObject({ holderIdentity: 'one', leaseDurationSeconds: 3, leaseTransitions: 0 })
+  expect(spec?.acquireTime).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)
+  await renews(bed)
+  expect(bed.lease().spec?.acquireTime).toBe(spec?.acquireTime)
+  expect(bed.lease().spec?.renewTime).not.toBe(spec?.renewTime)
+})
+
+test.each([500, 503, 429, 401])(
+  'a renewal that is answered with %i is tried again, and the run goes on',
+  async (status) => {
+    const { bed, one } = await startHolder()
+    await using _ = bed
+    let refused = 0
+    bed.server.fault = ({ method, applied }, response) =>
+      !applied && method === 'PUT' && refused++ < 2 && answer(response, status)
+    await waitFor(() => refused > 2, { what: 'the faults' })
+    await renews(bed)
+    expect(one.runs).toHaveLength(1)
+    expect(one.refreshes() > 0).toBe(status === 401)
+  },
+)
+
+test('an update whose answer is lost has succeeded: the run goes on', async () => {
+  const { bed, one } = await startHolder()
+  await using _ = bed
+  let lost = 0
+  bed.server.fault = ({ method, path, applied }, response) => {
+    if (!applied || method !== 'PUT' || !path.endsWith(LEASE) || lost >= 3) return false
+    lost++
+    response.destroy()
+    return true
+  }
+  await waitFor(() => lost === 3, { what: 'three lost answers' })
+  await renews(bed)
+  expect(one.runs).toHaveLength(1)
+  expect(bed.lease().spec).toMatchObject({ holderIdentity: 'one', leaseTransitions: 0 })
+})
+
+test('what others write into the metadata is a conflict, and stays', async () => {
+  const { bed, one } = await startHolder()
+  await using _ = bed
+  bed.server.touch(LEASE, (lease) => {
+    const annotations = { ...lease.metadata.annotations, 'example.com/note': 'mine' }
+    return { ...lease, metadata: { ...lease.metadata, annotations } }
+  })
+  await renews(bed)
+  expect(bed.lease().metadata.annotations?.['example.com/note']).toBe('mine')
+  expect(one.runs).toHaveLength(1)
+})
+
+test('a lease that was deleted is made anew', async () => {
+  const { bed, one } = await startHolder()
+  await using _ = bed
+  bed.server.leases.delete(LEASE)
+  await waitFor(() => bed.lease()?.spec?.holderIdentity === 'one', { what: 'another lease' })
+  expect(one.runs).toHaveLength(1)
+})
+
+test('a lease that another one took ends the run at once', async () => {
+  const { bed, one } = await startHolder()
+  await using _ = bed
+  bed.server.touch(LEASE, (lease) => ({ ...lease, spec: { ...lease.spec, holderIdentity: 'other' } }))
+  await waitFor(() => one.runs[0]?.signal.aborted, { what: 'the end of the run' })
+  expect(() => one.runs[0]?.permit.check()).toThrow('is not certain')
+  expect(await one.metric('lease_held')).toMatchObject([{ value: 0 }])
+  // That one never renews: it is taken for dead once the lease has run out.
+  await waitFor(() => one.current(), { what: 'another run' })
+  expect(bed.lease().spec).toMatchObject({ holderIdentity: 'one', leaseTransitions: 1 })
+})
+
+test('who cannot renew stops within the deadline, before anybody else could start, and goes on when it can', async () => {
+  const { bed, one } = await startHolder()
+  await using _ = bed
+  await renews(bed)
+  bed.server.fault = ({ applied }) => !applied
+  const awayMs = performance.now()
+  await waitFor(() => one.runs[0]?.signal.aborted, { what: 'the end of the run' })
+  const ranOnMs = performance.now() - awayMs
+  // The deadline counts from the last success, so from before the fault; others wait for the whole duration.
+  expect(ranOnMs).toBeLessThan(QUICK.durationMs)
+  expect(one.status.lastError).toContain('could not be renewed in time')
+  bed.server.fault = undefined
+  await waitFor(() => one.current(), { what: 'another run' })
+  expect(bed.lease().spec).toMatchObject({ holderIdentity: 'one', leaseTransitions: 0 })
+  const transitions = await one.metric('lease_transitions_total')
+  expect(Object.fromEntries(transitions.map(({ labels, value }) => [labels['transition'], value]))).toEqual({
+    acquired: 2,
+    released: 0,
+    lost: 1,
+  })
+})
+
+test('answers that come later than the deadline renew nothing', async () => {
+  const { bed, one } = await startHolder()
+  await using _ = bed
+  const pending: (() => void)[] = []
+  bed.server.fault = ({ method, applied }, response) => {
+    if (!applied || method !== 'PUT') return false
+    pending.push(() => answer(response, 200, bed.lease()))
+    return true
+  }
+  await waitFor(() => one.runs[0]?.signal.aborted, { what: 'the end of the run' })
+  for (const late of pending) late()
+  expect(() => one.runs[0]?.permit.check()).toThrow('is not certain')
+})
+
+test.each([403, 404, 422])(
+  'without the right (%i) nothing is watched, and status says why; then it begins',
+  async (status) => {
+    await using bed = await startLeaseBed()
+    bed.server.fault = ({ applied }, response) => !applied && answer(response, status)
+    const one = bed.start('one')
+    one.watch()
+    await waitFor(() => one.status.phase === 'failing', { what: 'the status' })
+    expect(one.status).toMatchObject({ ready: false })
+    expect(one.status.lastError).toMatch(
+      new RegExp(`^cannot use leases in namespace ns, and does not watch without: ${status} Test`),
+    )
+    expect(one.runs).toHaveLength(0)
+    bed.server.fault = undefined
+    await waitFor(() => one.current(), { what: 'a run' })
+  },
+)
+
+test('an update that is refused is told for the watch that it concerns', async () => {
+  await using bed = await startLeaseBed()
+  bed.server.fault = ({ method, path, applied }, response) =>
+    !applied &&
+    method === 'POST' &&
+    bed.server.leases.size === 1 &&
+    path.endsWith('/leases') &&
+    answer(response, 403)
+  const one = bed.start('one')
+  one.watch()
+  await waitFor(() => one.status.phase === 'failing', { what: 'the status' })
+  expect(one.status.ready).toBe(false)
+  expect(one.runs).toHaveLength(0)
+})
+
+test('a permit is renewed by a request that begins after it was asked for', async () => {
+  const { bed, one } = await startHolder()
+  await using _ = bed
+  const { permit, signal } = one.runs[0] ?? (undefined as never)
+  await renews(bed)
+  const before = bed.lease().metadata.resourceVersion
+  await permit.renewed(signal)
+  expect(bed.lease().metadata.resourceVersion).not.toBe(before)
+  bed.server.touch(LEASE, (lease) => ({ ...lease, spec: { ...lease.spec, holderIdentity: 'other' } }))
+  await expect(permit.renewed(signal)).rejects.toThrow('other holds it')
+})

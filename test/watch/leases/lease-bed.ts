@@ -1,0 +1,114 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { silentLog } from '../../../src/log.ts'
+import { createMetrics } from '../../../src/metrics.ts'
+import type { WatchStatus } from '../../../src/status.ts'
+import { connectCluster } from '../../../src/watch/connect.ts'
+import type { Permit } from '../../../src/watch/leases/hold.ts'
+import { holderOf, type LeaseObject, WATCH } from '../../../src/watch/leases/lease.ts'
+import { createLeaseApi } from '../../../src/watch/leases/lease-api.ts'
+import { watchLeaseName } from '../../../src/watch/leases/names.ts'
+import { createSourceLeases } from '../../../src/watch/leases/source-leases.ts'
+import { startLeaseServer } from '../../servers/lease-server.ts'
+import { kubeconfigFor } from '../bed.ts'
+
+/** Short, but long enough for a machine that is busy. */
+export const QUICK = {
+  durationMs: 3_000,
+  renewDeadlineMs: 2_000,
+  retryPeriodMs: 80,
+  pollMs: 40,
+  slowRetryMs: 100,
+}
+
+export const SOURCE = { key: 'configmaps#1', title: 'configmaps in shop' }
+export const LEASE = watchLeaseName('test', SOURCE)
+
+/** A run of a source under its lease. */
+export interface Run {
+  permit: Permit
+  signal: AbortSignal
+  beganMs: number
+}
+
+/** Processes that share leases on a server which does what a test tells it. */
+export async function startLeaseBed() {
+  const stack = new AsyncDisposableStack()
+  const server = stack.use(await startLeaseServer())
+  const dir = mkdtempSync(join(tmpdir(), 'kubeherald-leases-'))
+  stack.defer(() => rmSync(dir, { recursive: true, force: true }))
+  const kubeconfig = join(dir, 'kubeconfig')
+  writeFileSync(kubeconfig, kubeconfigFor(server.url))
+
+  /** `wallMs`: how wrong the clock on its wall is. */
+  function start(identity: string, options: { wallMs?: number; timing?: Partial<typeof QUICK> } = {}) {
+    const client = connectCluster({ kubeconfig, env: {}, userAgent: 'test' })
+    const metrics = createMetrics()
+    const stop = new AbortController()
+    const runs: Run[] = []
+    const status: Partial<WatchStatus> = {}
+    let refreshes = 0
+    const timing = { ...QUICK, ...options.timing }
+    const leases = createSourceLeases({
+      ...timing,
+      api: createLeaseApi(client, { namespace: 'ns', cluster: 'test', timeoutMs: 1_000 }),
+      client: {
+        async refresh() {
+          refreshes++
+        },
+      },
+      cluster: 'test',
+      namespace: 'ns',
+      metrics,
+      log: silentLog,
+      identity,
+      monotonic: () => performance.now(),
+      clock: { now: () => Date.now() + (options.wallMs ?? 0) },
+      random: Math.random,
+    })
+    let done: Promise<unknown> = Promise.resolve()
+
+    function watch(source = SOURCE): void {
+      const report = (news: Partial<WatchStatus>) => void Object.assign(status, news)
+      const run = leases.run(source, report, stop.signal, async (permit, signal) => {
+        runs.push({ permit, signal, beganMs: performance.now() })
+        await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+      })
+      done = Promise.all([done, run.catch(() => {})])
+    }
+
+    const process = {
+      identity,
+      runs,
+      status,
+      refreshes: () => refreshes,
+      watch,
+      /** The run that goes on at this moment. */
+      current: () => runs.find(({ signal }) => !signal.aborted),
+      metric: async (name: string) =>
+        (await metrics.registry.getSingleMetric(`kubeherald_${name}`)?.get())?.values ?? [],
+      async stop() {
+        const left = leases.leave()
+        stop.abort()
+        await Promise.all([left, done])
+        await client.close()
+      },
+    }
+    stack.defer(() => process.stop())
+    return process
+  }
+
+  const watches = () =>
+    [...server.leases.values()].filter(
+      ({ metadata }) => metadata.labels?.['app.kubernetes.io/component'] === WATCH,
+    )
+  return {
+    server,
+    start,
+    lease: () => server.leases.get(LEASE) as LeaseObject,
+    watches,
+    holders: () => watches().map(holderOf),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
+}

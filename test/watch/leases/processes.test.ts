@@ -1,0 +1,102 @@
+import { expect, test } from 'vitest'
+import { waitFor } from '../../wait-for.ts'
+import { startLeaseBed } from './lease-bed.ts'
+
+const HOUR_MS = 3_600_000
+const SOURCES = Array.from({ length: 6 }, (_, i) => ({
+  key: `configmaps#${i}`,
+  title: `configmaps in shop-${i}`,
+}))
+
+type Process = ReturnType<Awaited<ReturnType<typeof startLeaseBed>>['start']>
+
+const running = (process: Process) => process.runs.filter(({ signal }) => !signal.aborted).length
+
+function shares(...processes: Process[]): (...counts: number[]) => Promise<unknown> {
+  return (...counts) =>
+    waitFor(() => processes.every((it, i) => running(it) === counts[i]), {
+      what: () => `${counts}; it is ${processes.map(running)}`,
+    })
+}
+
+test('processes whose clocks are hours apart share, take over and give back, and never run one watch twice', async () => {
+  await using bed = await startLeaseBed()
+  const one = bed.start('one', { wallMs: 5 * HOUR_MS })
+  const two = bed.start('two', { wallMs: -5 * HOUR_MS })
+  for (const source of SOURCES) one.watch(source)
+  for (const source of SOURCES) two.watch(source)
+  await shares(one, two)(3, 3)
+  const three = bed.start('three')
+  for (const source of SOURCES) three.watch(source)
+  await shares(one, two, three)(2, 2, 2)
+  await two.stop()
+  await shares(one, three)(3, 3)
+  await one.stop()
+  await shares(three)(6)
+  expect(bed.holders()).toEqual(Array(6).fill('three'))
+})
+
+test('a clean stop leaves every lease free, and nothing of the process', async () => {
+  await using bed = await startLeaseBed()
+  const one = bed.start('one')
+  for (const source of SOURCES) one.watch(source)
+  await shares(one)(6)
+  await one.stop()
+  expect(bed.watches().map(({ spec }) => [spec?.holderIdentity, spec?.leaseDurationSeconds])).toEqual(
+    Array(6).fill(['', 1]),
+  )
+  expect(bed.server.leases.size).toBe(6)
+})
+
+test('who has nothing to do with a watch gets none of it, and what nobody else wants is not given away', async () => {
+  await using bed = await startLeaseBed()
+  const [first, ...others] = SOURCES
+  const one = bed.start('one')
+  const two = bed.start('two')
+  for (const source of SOURCES) one.watch(source)
+  await shares(one)(6)
+  two.watch(first)
+  await shares(one, two)(5, 1)
+  expect(others).toHaveLength(5)
+})
+
+test('an API server that was away for longer than a lease changes nothing of who has what', async () => {
+  await using bed = await startLeaseBed()
+  const one = bed.start('one')
+  const two = bed.start('two')
+  for (const source of SOURCES) one.watch(source)
+  for (const source of SOURCES) two.watch(source)
+  await shares(one, two)(3, 3)
+  const before = bed.watches().map(({ metadata, spec }) => [metadata.name, spec?.holderIdentity])
+  let asked = 0
+  bed.server.fault = ({ applied }, response) => {
+    if (applied) return false
+    asked++
+    response.destroy()
+    return true
+  }
+  await shares(one, two)(0, 0)
+  const sinceMs = performance.now()
+  await waitFor(() => performance.now() - sinceMs > 1_000 && asked > 10, { what: 'more than the duration' })
+  bed.server.fault = undefined
+  await shares(one, two)(3, 3)
+  expect(bed.watches().map(({ metadata, spec }) => [metadata.name, spec?.holderIdentity])).toEqual(before)
+})
+
+test('a hundred watches are neither taken nor renewed all at once', async () => {
+  await using bed = await startLeaseBed()
+  const one = bed.start('one', {
+    timing: { durationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 1_000, pollMs: 500 },
+  })
+  for (let i = 0; i < 100; i++) one.watch({ key: `configmaps#${i}`, title: `configmaps in shop-${i}` })
+  await shares(one)(100)
+  // Eight at a time, the process's own lease, and whatever is renewed already.
+  expect(bed.server.busiest).toBeLessThan(25)
+  const sinceMs = performance.now()
+  const renewals = () => bed.server.requests.filter(({ method, atMs }) => method === 'PUT' && atMs > sinceMs)
+  await waitFor(() => renewals().length >= 200, { what: 'renewals' })
+  const times = renewals().map(({ atMs }) => atMs)
+  const inTheNext = (fromMs: number) => times.filter((it) => it >= fromMs && it < fromMs + 100).length
+  expect(Math.max(...times.map(inTheNext))).toBeLessThan(50)
+  expect(new Set(bed.holders())).toEqual(new Set(['one']))
+})
