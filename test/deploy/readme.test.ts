@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { deployToolsFolder } from '../servers/deploy-tools.ts'
+import { kubernetesAssets } from '../servers/kubernetes.ts'
 import { type ApplyBed, startApplyBed } from './apply.ts'
 import { ROOT } from './render.ts'
 
@@ -31,7 +32,7 @@ afterAll(async () => {
 
 /** Types commands of the page, in a folder beside `deploy`. */
 function type(commands: string, { kubernetes } = bed): { status: number | null; output: string } {
-  const PATH = `${dir}:${deployToolsFolder()}:${process.env['PATH']}`
+  const PATH = `${dir}:${deployToolsFolder()}:${kubernetesAssets()}:${process.env['PATH']}`
   const env = { PATH, HOME: dir, KUBECONFIG: kubernetes.kubeconfig }
   const { status, stdout, stderr } = spawnSync('sh', ['-ec', commands], { cwd: dir, env, encoding: 'utf8' })
   return { status, output: stdout + stderr }

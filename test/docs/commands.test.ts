@@ -13,6 +13,7 @@ const ELSEWHERE: { command: RegExp; by: string }[] = [
   { command: /^npm start\b/, by: 'test/commands/run.test.ts' },
   { command: /^npm (test|run check)$/, by: '.ci/run' },
   { command: /^(npm install|npm test|EVENTS_DB=|sqlite3 )/, by: 'test/examples.test.ts' },
+  { command: /docker (compose|run|build)|check\.sh/, by: 'deploy/image/check.sh' },
 ]
 
 const commands = PAGES.flatMap(commandsIn)

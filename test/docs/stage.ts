@@ -4,6 +4,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, wri
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { manifest } from '../cluster/workload.ts'
+import { deployToolsFolder } from '../servers/deploy-tools.ts'
 import { type Kubernetes, kubernetesAssets, startKubernetes } from '../servers/kubernetes.ts'
 import { freePort } from '../servers/ports.ts'
 import { type Program, startProgram } from '../servers/process.ts'
@@ -99,7 +100,7 @@ function environment(dir: string, kubernetes: Kubernetes): NodeJS.ProcessEnv {
   writeFileSync(join(bin, 'kubeherald'), `#!/bin/sh\nexec ${process.execPath} ${ROOT}src/main.ts "$@"\n`)
   chmodSync(join(bin, 'kubeherald'), 0o755)
   const { npm_lifecycle_event, KUBEHERALD_CONFIG, ...rest } = process.env
-  const folders = [bin, kubernetesAssets(), dirname(process.execPath), rest['PATH']]
+  const folders = [bin, kubernetesAssets(), deployToolsFolder(), dirname(process.execPath), rest['PATH']]
   return {
     ...rest,
     PATH: folders.filter((it) => it && existsSync(it.split(':')[0] as string)).join(':'),
