@@ -132,9 +132,13 @@ function configHere(text: string, port: number, redisUrl: string): string {
 
 /** Without what this version cannot read yet. */
 function known(config: any): object {
-  const { leases, ...rest } = config
-  const { password, ...redis } = rest.redis
-  const url = password ? redis.url.replace('://', `://:${password}@`) : redis.url
-  const shape = ConfigFile.shape as object
-  return { ...rest, redis: { ...redis, url }, ...('leases' in shape && leases !== undefined && { leases }) }
+  const { leases, redis, ...rest } = config
+  const { password, ...others } = redis
+  const readsPassword = ConfigFile.shape.redis.safeParse({ url: 'redis://r:6379', password: 'p' }).success
+  const url = password && !readsPassword ? redis.url.replace('://', `://:${password}@`) : redis.url
+  return {
+    ...rest,
+    redis: { ...others, url, ...(readsPassword && password && { password }) },
+    ...('leases' in ConfigFile.shape && leases !== undefined && { leases }),
+  }
 }
