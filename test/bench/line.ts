@@ -56,7 +56,15 @@ function timed(client: ClusterClient): ClusterClient {
 const log = createLog({ level: 'warn', format: 'text', colour: false, output: process.stderr })
 const client = timed(connectCluster({ kubeconfig, env: {}, userAgent }))
 const sinkTypes = { null: nullSink as SinkType }
-const app = await startApp({ config, cluster: 'bench', role: 'all', redis: { url: redisUrl }, client, log, sinkTypes })
+const app = await startApp({
+  config,
+  cluster: 'bench',
+  role: 'all',
+  redis: { url: redisUrl },
+  client,
+  log,
+  sinkTypes,
+})
 
 async function total(name: string): Promise<number> {
   const metric = await app.metrics.registry.getSingleMetric(`kubeherald_${name}`)?.get()
