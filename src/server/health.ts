@@ -44,9 +44,9 @@ export function readiness({ config, watches, sinks, redisTrouble, redisFull, sto
   ]
 }
 
-/** It has a position, or another process keeps it. */
-export function isReady({ ready, phase }: WatchStatus): boolean {
-  return ready || phase === STANDBY
+/** It has a position, here or where another process works on it. */
+export function isReady({ ready }: WatchStatus): boolean {
+  return ready
 }
 
 function checkOf(name: string, ok: boolean, detail: string | undefined): Check {
@@ -76,17 +76,18 @@ const PHASES: Record<string, string> = {
 }
 
 function watchDetail(watch: WatchStatus): string | undefined {
-  const { phase, lastError, holder } = watch
-  if (phase === STANDBY) return standbyDetail(holder)
+  const { phase, lastError } = watch
+  if (phase === STANDBY) return standbyDetail(watch)
   if (phase === 'waiting-for-kind') return 'the cluster does not have this kind yet'
   if (isReady(watch)) return undefined
   return lastError === undefined ? (PHASES[phase] ?? phase) : printable(inPlainWords(lastError))
 }
 
 /** '' is a lease that nobody holds. */
-function standbyDetail(holder: string | undefined): string {
+function standbyDetail({ holder, ready }: WatchStatus): string {
   if (holder === '') return 'nobody holds its lease yet'
-  return holder === undefined ? 'another process works on it' : `${printable(holder)} works on it`
+  const who = holder === undefined ? 'another process' : printable(holder)
+  return `${who} works on it${ready ? '' : ', and has no position yet'}`
 }
 
 function sinkDetail({ healthy, removed, aside, failingTargets, lastError }: SinkStatus): string | undefined {

@@ -1,3 +1,5 @@
+import type { Checkpoint } from '../change.ts'
+
 /** True when both are comparable resourceVersions (KEP-5504) and `a` is the older one. */
 export function isOlder(a: string, b: string): boolean {
   if (!COMPARABLE.test(a) || !COMPARABLE.test(b)) return false
@@ -5,3 +7,8 @@ export function isOlder(a: string, b: string): boolean {
 }
 
 const COMPARABLE = /^[1-9][0-9]*$/
+
+/** Whatever happens from now on will be told: a first list is complete, or the resource is known to be absent. */
+export function isPositioned(checkpoint: Checkpoint | undefined): boolean {
+  return checkpoint !== undefined && (checkpoint.phase === 'absent' || checkpoint.resourceVersion !== '')
+}

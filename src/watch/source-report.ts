@@ -48,9 +48,9 @@ export class SourceReport {
     this.#parts.report({ phase: 'watching', resourceVersion, ready: true })
   }
 
-  /** Another process works on it. */
-  standby(): void {
-    this.#parts.report({ phase: 'standby', ready: true })
+  /** Another process works on it; ready when that has a position. */
+  standby(ready: boolean): void {
+    this.#parts.report({ phase: 'standby', ready })
     this.allow(WAITS_FOR_REDIS_MS)
   }
 

@@ -4,6 +4,7 @@ import { crdStateOf } from './crd.ts'
 import type { Permit } from './leases/hold.ts'
 import type { SourceLeases } from './leases/source-leases.ts'
 import type { PlannedSource } from './plan.ts'
+import { isPositioned } from './position.ts'
 import { runSource, type SourceEnd, type SourceParts } from './source.ts'
 import { initialStatus } from './statuses.ts'
 
@@ -97,10 +98,34 @@ export function createSourceRuns(parts: RunsParts) {
     }
     if (!parts.leases) return run(undefined, signal)
     try {
-      return await parts.leases.run(source, report, signal, run)
+      return await parts.leases.run(source, withPosition(source, report, signal), signal, run)
     } catch (error) {
       if (signal.aborted) return 'stopped'
       throw error
+    }
+  }
+
+  /** Standing by is being ready once there is a position: what comes before the first one is told by nobody. */
+  function withPosition(
+    source: PlannedSource,
+    report: (news: Partial<WatchStatus>) => void,
+    signal: AbortSignal,
+  ): (news: Partial<WatchStatus>) => void {
+    let positioned = false
+    let asking: Promise<void> | undefined
+    return (news) => {
+      const waits = news.phase === 'standby'
+      report(waits ? { ...news, ready: positioned } : news)
+      if (!waits || positioned) return
+      asking ??= store
+        .peek(source, signal)
+        .then((checkpoint) => {
+          positioned = isPositioned(checkpoint)
+        })
+        .catch(() => {})
+        .finally(() => {
+          asking = undefined
+        })
     }
   }
 

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { PeekedCheckpoint, Source, SourceStore } from '../change.ts'
+import { isPositioned } from './position.ts'
 import type { SourceReport } from './source-report.ts'
 import type { Timing } from './timing.ts'
 
@@ -22,7 +23,7 @@ export async function standBy(
       seen = current
       movedMs = clock.now()
     } else if (clock.now() - movedMs > patienceMs(current, timing)) return
-    report.standby()
+    report.standby(isPositioned(current))
   }
 }
 

@@ -22,7 +22,7 @@ const VITALS: Vitals = {
   redisFull: false,
   stopping: false,
 }
-const STANDBY = { ...WATCH, phase: 'standby', aliveUntilMs: 0, ready: false } as unknown as WatchStatus
+const STANDBY = { ...WATCH, phase: 'standby', aliveUntilMs: 0 } as unknown as WatchStatus
 const isOk = (checks: readonly { ok: boolean }[]) => checks.every(({ ok }) => ok)
 
 test.each<[string, Partial<Vitals>, boolean]>([
@@ -59,6 +59,11 @@ test.each<[Partial<Vitals>, string]>([
   ],
   [{ redisFull: true }, '[-]redis failed: nearly full; watches pause until deliveries make room'],
   [{ watches: [STANDBY] }, '[+]watch pods ok, another process works on it'],
+  [
+    { watches: [{ ...STANDBY, ready: false, holder: 'web-1_ab' }] },
+    '[-]watch pods failed: web-1_ab works on it, and has no position yet',
+  ],
+  [{ watches: [{ ...STANDBY, ready: false, holder: '' }] }, '[-]watch pods failed: nobody holds its lease yet'],
   [
     { watches: [{ ...WATCH, phase: 'waiting-for-kind' }] },
     '[+]watch pods ok, the cluster does not have this kind yet',

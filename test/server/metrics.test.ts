@@ -126,10 +126,12 @@ test('a kind that is resolved leaves no sample under the name that the configura
   expect(after.join('\n')).not.toContain('watch="Pod"')
 })
 
-test('a watch that another process works on counts as ready', async () => {
+test('a watch that another process works on is as ready as it is there', async () => {
   await using it = await bed()
-  it.become({ watches: [{ ...WATCH, phase: 'standby' as 'watching', ready: false }] })
+  it.become({ watches: [{ ...WATCH, phase: 'standby' as 'watching' }] })
   expect(await it.scrape()).toContain('kubeherald_watch_ready{watch="pods"} 1')
+  it.become({ watches: [{ ...WATCH, phase: 'standby' as 'watching', ready: false }] })
+  expect(await it.scrape()).toContain('kubeherald_watch_ready{watch="pods"} 0')
 })
 
 test('a sink that recovers is healthy again', async () => {

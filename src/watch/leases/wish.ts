@@ -93,7 +93,7 @@ export class Wish {
     if (why?.refused)
       return this.#report({ phase: 'failing', ready: false, lastError: why.message, aliveUntilMs })
     if (why) return this.#report({ phase: 'reconnecting', lastError: why.message, aliveUntilMs })
-    this.#report({ phase: 'standby', ready: true, holder, aliveUntilMs })
+    this.#report({ phase: 'standby', holder, aliveUntilMs })
   }
 
   /** Resolves with the lease once it is held; `signal` is aborted when it has to be given up or is lost. */
