@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parse, stringify } from 'yaml'
-import { ConfigFile } from '../../src/config/schema.ts'
 import { freePort } from '../servers/ports.ts'
 import { startProgram } from '../servers/process.ts'
 import { type Receiver, startReceiver } from '../servers/receiver.ts'
@@ -127,18 +126,5 @@ function configHere(text: string, port: number, redisUrl: string): string {
   const config = parse(text)
   config.server = { host: '127.0.0.1', port }
   if (/^redis:\/\/[a-z-]+:6379$/.test(config.redis.url)) config.redis.url = redisUrl
-  return stringify(known(config))
-}
-
-/** Without what this version cannot read yet. */
-function known(config: any): object {
-  const { leases, redis, ...rest } = config
-  const { password, ...others } = redis
-  const readsPassword = ConfigFile.shape.redis.safeParse({ url: 'redis://r:6379', password: 'p' }).success
-  const url = password && !readsPassword ? redis.url.replace('://', `://:${password}@`) : redis.url
-  return {
-    ...rest,
-    redis: { ...others, url, ...(readsPassword && password && { password }) },
-    ...('leases' in ConfigFile.shape && leases !== undefined && { leases }),
-  }
+  return stringify(config)
 }

@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -30,13 +30,6 @@ async function arrives(name: string, pods: readonly RunningPod[]): Promise<void>
   await bed.warn('shop', name)
   const said = () => pods.map((pod) => `${pod.name}:\n${pod.output().slice(-2_000)}`).join('\n')
   await waitFor(() => bed.told(name), { timeoutMs: 40_000, what: () => `the change ${name}\n${said()}` })
-}
-
-/** Until one of them has a position: what happens before that is not told. */
-async function watched(pods: readonly RunningPod[]): Promise<void> {
-  await waitFor(() => pods.some((pod) => pod.output().includes('"watching"')), {
-    what: 'one of them to watch',
-  })
 }
 
 function secret(namespace: string, name: string, data: Record<string, string>): Manifest {
@@ -109,7 +102,6 @@ test('the chart with three replicas: a change arrives once, and goes on arriving
   }
   const pods = await bed.start(await renderChart(values, 'three'), { redisUrl: redis.url })
   expect(pods.length).toBe(3)
-  await watched(pods)
   await arrives('all-three', pods)
   expect(bed.hook.requests.filter(({ body }) => body.includes('"all-three"')).length).toBe(1)
   await stopAll(pods.slice(0, 1))
@@ -173,7 +165,6 @@ test('the overlay ha: three pods and a Redis elsewhere', async () => {
   await bed.apply([secret('kubeherald', 'kubeherald', { key: 'k', 'redis-url': redis.url })])
   const pods = await bed.start(await ownOverlay('ha', toHook))
   expect(pods.length).toBe(3)
-  await watched(pods)
   await arrives('overlay-ha', pods)
   await stopAll(pods)
 }, 120_000)
@@ -196,9 +187,6 @@ test('the overlay namespaced: nothing but its own namespace', async () => {
     expect(await statusAs(herald, path)).toBe(403)
   await stopAll(pods)
 }, 120_000)
-
-/** Does this version take up a changed configuration while it runs? */
-const RELOADS = existsSync(join(ROOT, 'src/reload'))
 
 const SECRET = '/api/v1/namespaces/kubeherald/secrets/herald-kubeherald-redis'
 const DEPLOYMENT = '/apis/apps/v1/namespaces/kubeherald/deployments/herald-kubeherald'
@@ -257,12 +245,10 @@ test('Helm installs, tests, upgrades and removes it; what waits in Redis outlive
   // No pod is replaced for another configuration: it is taken up by those that run.
   expect((await get(DEPLOYMENT)).spec.template).toEqual(templateBefore)
   await pods[1]?.refresh()
-  if (RELOADS) {
-    await waitFor(() => pods[1]?.output().includes('configuration reloaded'), {
-      what: 'the new configuration',
-    })
-    await arrives('after-the-upgrade', pods)
-  }
+  await waitFor(() => pods[1]?.output().includes('configuration reloaded'), {
+    what: 'the new configuration',
+  })
+  await arrives('after-the-upgrade', pods)
   for (const pod of [...pods].reverse()) expect(await pod.stop()).toEqual({ killed: false })
 
   expect(await helm('uninstall')).toContain('Secret')

@@ -63,7 +63,10 @@ test.each<[Partial<Vitals>, string]>([
     { watches: [{ ...STANDBY, ready: false, holder: 'web-1_ab' }] },
     '[-]watch pods failed: web-1_ab works on it, and has no position yet',
   ],
-  [{ watches: [{ ...STANDBY, ready: false, holder: '' }] }, '[-]watch pods failed: nobody holds its lease yet'],
+  [
+    { watches: [{ ...STANDBY, ready: false, holder: '' }] },
+    '[-]watch pods failed: nobody holds its lease yet',
+  ],
   [
     { watches: [{ ...WATCH, phase: 'waiting-for-kind' }] },
     '[+]watch pods ok, the cluster does not have this kind yet',
