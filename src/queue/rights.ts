@@ -36,6 +36,8 @@ hmset K x x
 hgetall K
 hdel K x
 hexists K x
+hlen K
+hsetnx K x x
 hincrby K x 1
 hkeys K
 hvals K
