@@ -115,6 +115,10 @@ const finite = ({ value }: Sample) => Number.isFinite(Number(value[1]))
 test('what a run with all types of sinks tells is as Prometheus wants it, and no metric is empty', async () => {
   await churn('a', { namespaces: 2, each: 5 })
   await allDelivered()
+  // Some gauges are read from Redis every few seconds.
+  await waitFor(async () => /^kubeherald_watch_objects\{/m.test(await kubeherald.metrics()), {
+    what: 'where the watches stand',
+  })
   const text = await kubeherald.metrics()
   expect(promtool(['check', 'metrics'], text)).toEqual({ code: 0, output: '' })
   const types = [...text.matchAll(/^# TYPE (kubeherald_\w+)/gm)].map(([, name = '']) => name)

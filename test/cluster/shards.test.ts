@@ -127,7 +127,7 @@ test('a kind whose watches the server does not split, as Events, is watched whol
   expect(kubeherald.log()).toContain('does not split this watch')
   await titlesAre(bed, ['events in default'])
   const { stdout, code } = await kubeherald.command('check')
-  expect({ stdout, code }).toMatchObject({ stdout: expect.stringContaining('good, with 1 warning'), code: 0 })
+  expect(code).toBe(0)
   expect(stdout).toMatch(
     /watches events in default, in 4 shards\n.*warning: the API server does not split events in default/,
   )
