@@ -28,7 +28,8 @@ export function picture(text) {
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-label="What the demo prints: a roll-out, a crash loop, its end">
 <rect width="${WIDTH}" height="${height}" rx="10" fill="#0d1117"/>
 <circle cx="24" cy="22" r="6" fill="#ff5f57"/><circle cx="44" cy="22" r="6" fill="#febc2e"/><circle cx="64" cy="22" r="6" fill="#28c840"/>
-<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="13" xml:space="preserve" style="white-space:pre">
+<style>text { white-space: pre }</style>
+<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="13">
 ${rows.join('\n')}
 </g>
 </svg>
