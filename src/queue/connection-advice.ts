@@ -1,5 +1,5 @@
 import { inPlainWords } from '../plain-words.ts'
-import { NO_TLS } from './connector.ts'
+import { NO_TLS } from './tls.ts'
 
 /** What is wrong, and what to write into the configuration where the reason tells; `where` is the part of it that counts. */
 export function explain(reason: string, { secure = false, where = 'redis' } = {}): string {

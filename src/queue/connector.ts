@@ -4,7 +4,7 @@ import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { AbstractConnector } from 'ioredis'
 import type { MasterFollower } from './follow-master.ts'
 import type { HostPort, RedisTls } from './redis-target.ts'
-import { tlsOptionsOf } from './tls.ts'
+import { NO_TLS, tlsOptionsOf } from './tls.ts'
 
 export interface ConnectorParts {
   /** Finds the master, where it has no address of its own. */
@@ -101,6 +101,3 @@ export function connectorFor({ follower, tls, once }: ConnectorParts) {
     }
   }
 }
-
-/** What is said where a handshake gets no answer. */
-export const NO_TLS = 'no answer to the TLS handshake'

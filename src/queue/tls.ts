@@ -2,6 +2,9 @@ import { isIP } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import type { RedisTls } from './redis-target.ts'
 
+/** What is said where a handshake gets no answer. */
+export const NO_TLS = 'no answer to the TLS handshake'
+
 /** What Node's TLS takes. `ca` stands in place of the authorities that Node knows. */
 export function tlsOptionsOf(tls: true | RedisTls, host: string): ConnectionOptions {
   const { ca, cert, key, serverName } = tls === true ? {} : tls
