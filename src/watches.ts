@@ -23,10 +23,11 @@ export interface WatchesParts {
 
 /** The watches of a configuration, which commit into `store`; alone, or shared with other processes by Leases. */
 export function startWatches(parts: WatchesParts, store: SourceStore): WatchManager {
-  const { config, client, cluster, namespace, metrics, log, clock } = parts
+  const { config, cluster, namespace, metrics, log, clock } = parts
   const { leases } = config
+  const client = countRequests(parts.client, metrics)
   const manager = createWatchManager({
-    client: countRequests(client, metrics),
+    client,
     store,
     metrics,
     log,
