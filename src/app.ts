@@ -2,42 +2,36 @@ import { randomBytes } from 'node:crypto'
 import { builtInSinks } from '../sinks/index.ts'
 import { apply, letGo } from './apply.ts'
 import type { Config } from './config/schema.ts'
+import { startDeliveries } from './deliveries.ts'
 import { createGeneration } from './generation.ts'
 import { Generations } from './generations.ts'
-import { type Logger, silentLog } from './log.ts'
+import type { Logger } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { connectHops } from './pipeline.ts'
 import { createCommitLine } from './queue/commit-line.ts'
-import { openRedis } from './queue/connection.ts'
-import { readReports, startReporting } from './queue/instances.ts'
 import { keysOf } from './queue/keys.ts'
-import { watchLanes } from './queue/lane-gauges.ts'
-import { createLanes, type Lanes } from './queue/lanes.ts'
+import type { Lanes } from './queue/lanes.ts'
 import { createMemoryGate } from './queue/memory-gate.ts'
-import { watchPositions } from './queue/position-gauges.ts'
-import { countReconnects } from './queue/reconnects.ts'
 import { type RedisSettings, type RedisTarget, renewCredentials } from './queue/redis-target.ts'
 import { readSalt } from './queue/salt.ts'
 import { watchSchema } from './queue/schema-watch.ts'
 import { createSourceStore } from './queue/source-store.ts'
+import { disconnect, openConnections } from './redis-connections.ts'
 import type { Differences } from './reload/differences.ts'
 import { createReloadState, type ReloadState } from './reload/state.ts'
-import { compilePattern } from './rules/pattern.ts'
 import type { Vitals } from './server/health.ts'
 import { type HealthServer, startServer } from './server/http.ts'
 import { startAtZero } from './server/samples.ts'
 import type { SinkType } from './sink/index.ts'
 import { sinkContexts } from './sink-contexts.ts'
-import { watchSinkHealth } from './sink-set/health.ts'
 import { createSinkSet } from './sink-set/set.ts'
+import { STARTING, startStatusReporting } from './status-reporting.ts'
 import { startTracing } from './tracing/tracing.ts'
 import { version } from './version.ts'
 import type { ClusterClient } from './watch/cluster-client.ts'
-import { countRequests } from './watch/counted-client.ts'
-import { openLeases } from './watch/leases/open.ts'
-import { createWatchManager, type WatchManager } from './watch/manager.ts'
+import type { WatchManager } from './watch/manager.ts'
 import { normalise, objectJsonOf } from './watch/normalise.ts'
-import { DEFAULT_TIMING } from './watch/timing.ts'
+import { startWatches } from './watches.ts'
 
 export type Role = 'all' | 'watch' | 'deliver'
 
@@ -79,20 +73,7 @@ export interface App {
   stop(): Promise<{ pending: number }>
 }
 
-/** Before there is anything to tell. */
-const STARTING: Vitals = {
-  nowMs: 0,
-  watches: [],
-  sinks: [],
-  redisTrouble: 'no answer yet; the process is starting',
-  redisFull: false,
-  stopping: false,
-}
 const CLOCK = { now: () => Date.now() }
-const DELIVER_TIMEOUT_MS = 60_000
-const TURN_BUDGET_MS = 1_000
-const MAX_AGE_MS = 86_400_000
-const MAX_TRIES = 5
 const GRACE_MS = 5_000
 
 /**
@@ -111,29 +92,17 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const keys = keysOf(cluster)
   const instance = randomBytes(6).toString('hex')
   const metrics = createMetrics()
+  const common = { keys, metrics, log, clock: CLOCK }
   startAtZero(metrics, config)
-  const reloads = createReloadState({ metrics, clock: CLOCK }, options.digest)
-  let stopping = false
+  const reloads = createReloadState(common, options.digest)
   let vitals = (): Vitals => STARTING
   // First, because it can fail: a taken port ends the start before anything else has begun.
   const server = await serve(options, metrics, () => vitals())
   opened.defer(() => server?.close())
-  // All lose and find Redis together: one of them tells.
-  const connect = (purpose: 'commit' | 'work', teller = silentLog) =>
-    openRedis(options.redis, purpose, teller)
-  const connections = {
-    commit: connect('commit', log),
-    lanes: connect('work'),
-    queue: connect('work'),
-    worker: connect('work'),
-    report: connect('commit'),
-  }
-  opened.defer(() => {
-    for (const connection of Object.values(connections)) connection.disconnect()
-  })
+  const connections = openConnections(options.redis, log, metrics)
+  opened.defer(() => disconnect(connections))
   const tracing = await startTracing({ env: process.env, version, instance, log })
   opened.defer(() => tracing?.close())
-  countReconnects(connections, metrics)
   const schema = watchSchema({ redis: connections.report, keys }, (error) => {
     log.error(
       { error: error.message },
@@ -143,7 +112,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   })
   opened.defer(() => schema.close())
   const salt = await readSalt(connections.lanes, keys)
-  const gate = createMemoryGate({ redis: connections.report, keys, metrics, log })
+  const gate = createMemoryGate({ ...common, redis: connections.report })
   opened.defer(() => gate.close())
   const generationParts = {
     load: sinkLoader(options.sinkTypes),
@@ -155,14 +124,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   }
   const first = await createGeneration(config, generationParts)
   const generations = new Generations(first)
-  const contextOf = sinkContexts({
-    cluster,
-    log,
-    metrics,
-    redis: connections.report,
-    keys,
-    clock: CLOCK,
-  })
+  const contextOf = sinkContexts({ ...common, cluster, redis: connections.report })
   const sinkSet = createSinkSet({ contextOf, log })
   opened.defer(() => sinkSet.close())
   const delivers = role !== 'watch'
@@ -176,62 +138,32 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   })
 
   const { watches, lanes } = connectHops({
-    watch(store) {
-      if (role === 'deliver' || !client) return undefined
-      const timing = DEFAULT_TIMING
-      const { leases } = config
-      const manager = createWatchManager({
-        client: countRequests(client, metrics),
-        store,
-        metrics,
-        log,
-        clock: CLOCK,
-        random: Math.random,
-        timing,
-        matcherOf: compilePattern,
-        ...(leases && {
-          leases: openLeases(leases, { client, cluster, metrics, log, contextNamespace: options.namespace }),
-        }),
-      })
-      manager.apply(config.watch)
-      return manager
-    },
+    watch: (store) =>
+      role !== 'deliver' && client
+        ? startWatches({ ...common, config, client, cluster, namespace: options.namespace }, store)
+        : undefined,
     normalise: (source, transition) => normalise(source, transition, { cluster, salt }),
     routing: () => generations.current,
     commit: (routing, onEnqueued) =>
       createSourceStore({
+        ...common,
         line,
         instance,
-        keys,
         routing,
         onEnqueued,
         old: {
           keeps: (resource) => generations.current.keepsOld(resource),
           jsonOf: (resource, object) => objectJsonOf(resource, object, salt),
         },
-        metrics,
-        clock: CLOCK,
       }),
     deliver: () =>
-      createLanes({
-        redis: connections.lanes,
-        queueConnection: connections.queue,
-        workerConnection: connections.worker,
-        keys,
-        sinks: sinkSet.sinks,
-        maxBatchOf: (sink) => generations.of(sink).choices.typeOf(sink).maxBatch,
-        render: (delivery, attempt) => generations.render(delivery, attempt),
+      startDeliveries({
+        ...common,
+        connections,
+        sinkSet,
+        generations,
         onDrained: (sink) => void letGo(applyParts, sink),
-        policy: { maxAgeMs: MAX_AGE_MS, maxTries: MAX_TRIES },
-        deliverTimeoutMs: DELIVER_TIMEOUT_MS,
-        budgetMs: TURN_BUDGET_MS,
-        metrics,
-        log,
-        clock: CLOCK,
-        random: Math.random,
-        onOutOfMemory: gate.onOutOfMemory,
-        deliverers: async () =>
-          (await readReports(connections.report, keys)).filter((it) => it.role !== 'watch').length,
+        gate,
         trace: tracing?.attempt,
       }),
     onMalformed(source, transition, error) {
@@ -244,9 +176,20 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     trace: tracing?.commit,
   })
 
-  const health = watchSinkHealth(sinkSet.sinks, { log, clock: CLOCK, statuses: lanes.statuses })
-  opened.defer(() => health.close())
-  const sinkStatuses = () => health.merge(lanes.statuses())
+  const reporting = startStatusReporting({
+    ...common,
+    instance,
+    role,
+    connections,
+    generations,
+    reloads,
+    watches,
+    lanes,
+    sinkSet,
+    line,
+    gate,
+  })
+  vitals = reporting.vitals
   const applyParts = {
     generations,
     generation: generationParts,
@@ -254,33 +197,10 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     delivers,
     lanes,
     watches,
-    health,
+    health: reporting.health,
     metrics,
     log,
   }
-  vitals = () => ({
-    nowMs: CLOCK.now(),
-    config: reloads.status(),
-    watches: watches?.statuses() ?? [],
-    sinks: sinkStatuses(),
-    redisTrouble: line.trouble() ?? (connections.commit.status === 'ready' ? undefined : 'no connection'),
-    redisFull: gate.isClosed(),
-    stopping,
-  })
-  const configured = () => generations.current.config.sinks.map(({ name }) => name)
-  const gauges = watchLanes({ redis: connections.report, keys, metrics, clock: CLOCK, configured })
-  const statuses = () => watches?.statuses() ?? []
-  const positions = watchPositions({ redis: connections.report, keys, metrics, watches: statuses })
-  const reporter = startReporting(
-    { redis: connections.report, keys, clock: CLOCK, id: instance },
-    role,
-    () => ({
-      config: reloads.status(),
-      watches: watches?.statuses() ?? [],
-      sinks: sinkStatuses(),
-      ...(gate.isClosed() && { backPressure: true as const }),
-    }),
-  )
 
   return {
     url: server?.url,
@@ -291,21 +211,18 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     apply: (config) => apply(applyParts, config),
     renewRedis: (settings) => renewCredentials(options.redis, settings),
     async stop() {
-      stopping = true
-      health.close()
+      reporting.stopping()
       await watches?.close()
       await lanes.close(GRACE_MS)
       const traced = tracing?.close()
-      positions.close()
-      const pending = await gauges.close()
-      await reporter.close()
+      const pending = await reporting.close()
       schema.close()
       gate.close()
       await sinkSet.close()
       await traced
       await client?.close()
       await server?.close()
-      for (const connection of Object.values(connections)) connection.disconnect()
+      disconnect(connections)
       return { pending }
     },
   }

@@ -1,5 +1,5 @@
 import type { App } from '../app.ts'
-import { addressOf } from '../queue/connection.ts'
+import { addressOf } from '../queue/redis-target.ts'
 import { version } from '../version.ts'
 import type { ClusterAccess } from '../watch/kubeconfig.ts'
 import { invocation } from './invocation.ts'

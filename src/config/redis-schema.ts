@@ -1,6 +1,5 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { isIP } from 'node:net'
 import * as z from 'zod'
+import { tlsOptions } from '../sink/tls-options.ts'
 
 const RedisUrl = z
   .string()
@@ -18,48 +17,7 @@ const nodes = (example: string) =>
     )
     .min(1, `is an empty list: name some, such as [${example}]`)
 
-const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g
-
-const Certificates = z.string().superRefine((text, context) => {
-  const found = text.match(CERTIFICATE) ?? []
-  const message = found.every(isCertificate) ? 'has no certificate' : 'has a certificate that cannot be read'
-  if (found.length > 0 && found.every(isCertificate)) return
-  context.addIssue({
-    code: 'custom',
-    message: `${message}; must be PEM text, such as \${file:/etc/redis/ca.crt}`,
-  })
-})
-
-const PrivateKey = z.string().superRefine((text, context) => {
-  if (privateKey(text)) return
-  const message = /ENCRYPTED/.test(text)
-    ? 'is encrypted; decrypt it: openssl pkey -in tls.key -out plain.key'
-    : `is no private key; must be PEM text, such as \${file:/etc/redis/tls.key}`
-  context.addIssue({ code: 'custom', message })
-})
-
-const RedisTls = z.union([
-  z.literal(true),
-  z
-    .strictObject({
-      ca: Certificates.optional(),
-      cert: Certificates.optional(),
-      key: PrivateKey.optional(),
-      serverName: z
-        .string()
-        .refine(
-          (name) => /^[A-Za-z0-9_.-]+$/.test(name) && isIP(name) === 0,
-          'must be a host name; addresses are no names in TLS',
-        )
-        .optional(),
-    })
-    .superRefine(({ cert, key }, context) => {
-      if (cert !== undefined && key === undefined) refuse(context, ['cert'], 'needs key beside it')
-      if (key !== undefined && cert === undefined) refuse(context, ['key'], 'needs cert beside it')
-      if (cert !== undefined && key !== undefined && !belongTogether(cert, key))
-        refuse(context, ['key'], 'is not the key of cert')
-    }),
-])
+const Tls = z.union([z.literal(true), tlsOptions('/etc/redis')])
 
 const Secret = z.string().min(1, 'is empty')
 
@@ -69,7 +27,7 @@ const Sentinel = z
     nodes: nodes('sentinel-0:26379'),
     username: Secret.optional(),
     password: Secret.optional(),
-    tls: RedisTls.optional(),
+    tls: Tls.optional(),
   })
   .superRefine(userNeedsPassword)
 
@@ -79,7 +37,7 @@ export const Redis = z
     url: RedisUrl.optional(),
     username: Secret.optional(),
     password: Secret.optional(),
-    tls: RedisTls.optional(),
+    tls: Tls.optional(),
     sentinel: Sentinel.optional(),
     cluster: z.strictObject({ nodes: nodes('redis-0:6379') }).optional(),
   })
@@ -138,26 +96,4 @@ function schemeOf(url: string): string {
 
 function isPort(port: number): boolean {
   return port >= 1 && port <= 65_535
-}
-
-function isCertificate(pem: string): boolean {
-  try {
-    new X509Certificate(pem)
-    return true
-  } catch {
-    return false
-  }
-}
-
-function privateKey(pem: string) {
-  try {
-    return createPrivateKey(pem)
-  } catch {
-    return undefined
-  }
-}
-
-function belongTogether(cert: string, key: string): boolean {
-  const found = privateKey(key)
-  return !found || !isCertificate(cert) || new X509Certificate(cert).checkPrivateKey(found)
 }

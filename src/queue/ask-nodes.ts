@@ -1,13 +1,14 @@
 import { Redis } from 'ioredis'
+import type { TlsOptions } from '../sink/index.ts'
 import { explain } from './connection-advice.ts'
-import { type HostPort, type RedisTls, showNode } from './redis-target.ts'
+import { type HostPort, showNode } from './redis-target.ts'
 import { tlsOptionsOf } from './tls.ts'
 
 /** Who asks, and how. */
 export interface Credentials {
   username?: string | undefined
   password?: string | undefined
-  tls?: true | RedisTls | undefined
+  tls?: true | TlsOptions | undefined
   /** The part of the configuration where they stand. */
   where: 'redis' | 'redis.sentinel'
 }

@@ -1,5 +1,5 @@
 import { inPlainWords } from '../plain-words.ts'
-import { NO_TLS } from './connector.ts'
+import { NO_TLS } from './tls.ts'
 
 /** What is wrong, and what to write into the configuration where the reason tells; `where` is the part of it that counts. */
 export function explain(reason: string, { secure = false, where = 'redis' } = {}): string {
@@ -21,7 +21,7 @@ const ADVICE: readonly (readonly [said: RegExp, advice: string])[] = [
     /self-signed certificate|SELF_SIGNED_CERT|unable to (verify the first|get (local )?issuer) certificate|UNABLE_TO_/,
     `redis.tls.ca must hold the certificate of its authority, such as "\${file:/etc/redis/ca.crt}"`,
   ],
-  [/altnames|ALTNAME/, 'if it is the right server, write the name of its certificate: redis.tls.serverName'],
+  [/altnames|ALTNAME/, 'if it is the right server, write the name of its certificate: redis.tls.servername'],
   [/certificate has expired|CERT_HAS_EXPIRED/, 'give the server a new one'],
   [/certificate required/, 'give it one: redis.tls.cert and redis.tls.key'],
   [/alert unknown ca/, 'redis.tls.cert must be issued by an authority that the server knows'],

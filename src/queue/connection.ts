@@ -7,8 +7,6 @@ import { followMaster, type MasterFollower } from './follow-master.ts'
 import { locateFor } from './locate-master.ts'
 import { addressOf, type RedisTarget, socketPath } from './redis-target.ts'
 
-export { addressOf } from './redis-target.ts'
-
 /**
  * What a connection is for. `commit`: never resends by itself, because a lost reply says nothing (a commit asks the
  * checkpoint instead). `work`: waits for Redis as long as it takes, as BullMQ wants. `command`: fails soon, for a person.

@@ -2,15 +2,16 @@ import { connect as connectTcp, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { AbstractConnector } from 'ioredis'
+import type { TlsOptions } from '../sink/index.ts'
 import type { MasterFollower } from './follow-master.ts'
-import type { HostPort, RedisTls } from './redis-target.ts'
-import { tlsOptionsOf } from './tls.ts'
+import type { HostPort } from './redis-target.ts'
+import { NO_TLS, tlsOptionsOf } from './tls.ts'
 
 export interface ConnectorParts {
   /** Finds the master, where it has no address of its own. */
   follower?: MasterFollower | undefined
   /** Read for each connection: certificates may have been exchanged. */
-  tls(): true | RedisTls | undefined
+  tls(): true | TlsOptions | undefined
   /** Gives up when the master cannot be found. */
   once: boolean
 }
@@ -82,7 +83,7 @@ export function connectorFor({ follower, tls, once }: ConnectorParts) {
     }
 
     /** A port that speaks no TLS often just waits for more. */
-    #openTls(secure: true | RedisTls, at: HostPort): TLSSocket {
+    #openTls(secure: true | TlsOptions, at: HostPort): TLSSocket {
       const stream = connectTls({ ...at, ...tlsOptionsOf(secure, at.host) })
       stream.once('connect', () => {
         const limitMs = (this.#options.connectTimeout ?? 10_000) * TLS_SHARE
@@ -101,6 +102,3 @@ export function connectorFor({ follower, tls, once }: ConnectorParts) {
     }
   }
 }
-
-/** What is said where a handshake gets no answer. */
-export const NO_TLS = 'no answer to the TLS handshake'

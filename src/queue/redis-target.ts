@@ -1,3 +1,5 @@
+import type { TlsOptions } from '../sink/index.ts'
+
 /** How a Redis is reached: by its address, through Sentinels, or as the node of a Redis Cluster that has our slot. */
 export interface RedisTarget {
   /** redis://, rediss:// or unix:///path. */
@@ -6,7 +8,7 @@ export interface RedisTarget {
   cluster?: ClusterTarget | undefined
   username?: string | undefined
   password?: string | undefined
-  tls?: true | RedisTls | undefined
+  tls?: true | TlsOptions | undefined
 }
 
 export interface SentinelTarget {
@@ -17,7 +19,7 @@ export interface SentinelTarget {
   /** Of the Sentinels themselves. */
   username?: string | undefined
   password?: string | undefined
-  tls?: true | RedisTls | undefined
+  tls?: true | TlsOptions | undefined
 }
 
 export interface ClusterTarget {
@@ -25,15 +27,6 @@ export interface ClusterTarget {
   nodes: readonly string[]
   /** A key, or its hash tag: its slot is the one that is wanted. */
   key: string
-}
-
-/** PEM texts. */
-export interface RedisTls {
-  ca?: string | undefined
-  cert?: string | undefined
-  key?: string | undefined
-  /** The name that certificates must have, where it is not that of the address. */
-  serverName?: string | undefined
 }
 
 /** The part of a configuration that says where Redis is. */

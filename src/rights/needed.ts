@@ -1,4 +1,4 @@
-import { LEASE_RIGHTS } from '../watch/leases/rights.ts'
+import { LEASE_RIGHTS } from './leases.ts'
 import { mergeRights } from './merge.ts'
 import type { Need, Right } from './right.ts'
 

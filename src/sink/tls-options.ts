@@ -1,3 +1,6 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import * as z from 'zod'
+
 /** PEM texts. `ca` stands in place of the authorities that Node knows. */
 export interface TlsOptions {
   ca?: string | undefined
@@ -5,4 +8,73 @@ export interface TlsOptions {
   key?: string | undefined
   /** The name that the receiver's certificate must have, where it is not the URL's. */
   servername?: string | undefined
+}
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g
+
+/** A zod schema for TLS, whom to believe and who we are; `folder` is where its advice looks for the files. */
+export function tlsOptions(folder = '/etc/tls') {
+  const certificates = pemText((pem) => certificatesFault(pem, `${folder}/ca.crt`))
+  const privateKey = pemText((pem) => privateKeyFault(pem, `${folder}/tls.key`))
+  return z
+    .strictObject({
+      ca: certificates.optional(),
+      cert: certificates.optional(),
+      key: privateKey.optional(),
+      servername: z
+        .string()
+        .regex(/^(?=.*[A-Za-z])[A-Za-z0-9_.-]+$/, 'must be a host name; addresses are no names in TLS')
+        .optional(),
+    })
+    .superRefine(({ cert, key }, context) => {
+      const refuse = (path: 'cert' | 'key', message: string) =>
+        context.addIssue({ code: 'custom', path: [path], message })
+      if (cert !== undefined && key === undefined) refuse('cert', 'needs key beside it')
+      else if (key !== undefined && cert === undefined) refuse('key', 'needs cert beside it')
+      else if (cert !== undefined && key !== undefined && !belongTogether(cert, key))
+        refuse('key', 'is not the key of cert')
+    })
+}
+
+function pemText(faultOf: (pem: string) => string | undefined) {
+  return z.string().superRefine((pem, context) => {
+    const message = faultOf(pem)
+    if (message !== undefined) context.addIssue({ code: 'custom', message })
+  })
+}
+
+function certificatesFault(pem: string, example: string): string | undefined {
+  const found = pem.match(CERTIFICATE) ?? []
+  if (found.length > 0 && found.every(certificateOf)) return undefined
+  const fault = found.length > 0 ? 'has a certificate that cannot be read' : 'has no certificate'
+  return `${fault}; must be PEM text, such as \${file:${example}}`
+}
+
+function privateKeyFault(pem: string, example: string): string | undefined {
+  if (privateKeyOf(pem)) return undefined
+  return /ENCRYPTED/.test(pem)
+    ? 'is encrypted; decrypt it: openssl pkey -in tls.key -out plain.key'
+    : `is no private key; must be PEM text, such as \${file:${example}}`
+}
+
+/** What cannot be read is told by itself. */
+function belongTogether(cert: string, key: string): boolean {
+  const [certificate, privateKey] = [certificateOf(cert), privateKeyOf(key)]
+  return !certificate || !privateKey || certificate.checkPrivateKey(privateKey)
+}
+
+function certificateOf(pem: string): X509Certificate | undefined {
+  try {
+    return new X509Certificate(pem)
+  } catch {
+    return undefined
+  }
+}
+
+function privateKeyOf(pem: string): KeyObject | undefined {
+  try {
+    return createPrivateKey(pem)
+  } catch {
+    return undefined
+  }
 }

@@ -112,19 +112,20 @@ export function createSourceRuns(parts: RunsParts) {
     signal: AbortSignal,
   ): (news: Partial<WatchStatus>) => void {
     let positioned = false
-    let asking: Promise<void> | undefined
+    let asking = false
     return (news) => {
       const waits = news.phase === 'standby'
       report(waits ? { ...news, ready: positioned } : news)
-      if (!waits || positioned) return
-      asking ??= store
+      if (!waits || positioned || asking) return
+      asking = true
+      void store
         .peek(source, signal)
         .then((checkpoint) => {
           positioned = isPositioned(checkpoint)
         })
         .catch(() => {})
         .finally(() => {
-          asking = undefined
+          asking = false
         })
     }
   }

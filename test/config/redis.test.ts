@@ -13,8 +13,8 @@ test.each([
   '{ url: "redis://redis:6379", username: kh, password: hidden }',
   '{ url: "rediss://redis:6380", tls: true }',
   `{ ${SENTINEL}, username: kh, password: hidden, tls: true }`,
-  '{ sentinel: { name: main, nodes: ["[::1]:26379"], password: hidden, tls: { serverName: s.example } } }',
-  '{ cluster: { nodes: [redis-0:6379, 10.0.0.1] }, tls: { serverName: redis.example } }',
+  '{ sentinel: { name: main, nodes: ["[::1]:26379"], password: hidden, tls: { servername: s.example } } }',
+  '{ cluster: { nodes: [redis-0:6379, 10.0.0.1] }, tls: { servername: redis.example } }',
 ])('a good way to Redis: %s', async (redis) => {
   expect(await told(withRedis(redis))).toEqual([])
 })
@@ -46,7 +46,7 @@ test.each([
     '{ cluster: { nodes: [a] }, tls: { key: hidden } }',
     ['"key" is no private key; must be PEM text', '"key" needs cert beside it'],
   ],
-  ['{ cluster: { nodes: [a] }, tls: { serverName: 10.0.0.1 } }', ['"serverName" must be a host name']],
+  ['{ cluster: { nodes: [a] }, tls: { servername: 10.0.0.1 } }', ['"servername" must be a host name']],
   ['{ cluster: { nodes: [a] }, tls: false }', ['"tls"']],
   ['{ cluster: { node: [a] } }', ['unknown key "node"']],
 ])('a contradiction, or half of something: %s', async (redis, expected) => {
@@ -66,4 +66,15 @@ test('a certificate and a key that do not belong together are told', async () =>
   expect(await told(text)).toEqual([expect.stringContaining('"key" is not the key of cert')])
   const half = withRedis(`\n  cluster: { nodes: [a] }\n  tls:\n    cert: ${block(one.cert)}\n`)
   expect(await told(half)).toEqual([expect.stringContaining('"cert" needs key beside it')])
+})
+
+test('the same words say how TLS is spoken with Redis and with sinks', async () => {
+  const { cert, key } = createAuthority('a').issue('kubeherald')
+  const tls = JSON.stringify({ ca: cert, cert, key, servername: 'a.example' })
+  expect(await told(withRedis(`{ cluster: { nodes: [a] }, tls: ${tls} }`))).toEqual([])
+  const webhook = `{ type: webhook, url: "https://a.example/", tls: ${tls} }`
+  expect(await told(withRedis('{}').replace('{ type: stdout }', webhook))).toEqual([])
+  expect(await told(withRedis('{ cluster: { nodes: [a] }, tls: { serverName: a.example } }'))).toEqual([
+    expect.stringMatching(/unknown key "serverName".*servername/s),
+  ])
 })

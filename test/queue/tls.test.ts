@@ -65,10 +65,10 @@ test('TLS: a wrong authority, and none, are told with the key to write', async (
     )
 })
 
-test('TLS: a certificate for another name is told; redis.tls.serverName says which is right', async () => {
+test('TLS: a certificate for another name is told; redis.tls.servername says which is right', async () => {
   const wrong = await said({ url: `rediss://localhost:${port}`, tls: { ca } })
   expect(wrong).toContain('certificate is for another host name; if it is the right server')
-  expect(await said({ url, tls: { ca, serverName: 'other.example' } })).toContain('for another host name')
+  expect(await said({ url, tls: { ca, servername: 'other.example' } })).toContain('for another host name')
 })
 
 test('TLS: an expired certificate is told', async () => {

@@ -1,10 +1,9 @@
 import * as z from 'zod'
-import { durationText, templateText, templateTree } from '../../../src/sink/index.ts'
+import { durationText, templateText, templateTree, tlsOptions } from '../../../src/sink/index.ts'
 import { PRESET_NAMES } from '../presets/index.ts'
 import { Auth } from './auth.ts'
 import { Credential, Headers, MediaType } from './headers.ts'
 import { Secrets } from './secret.ts'
-import { Tls } from './tls.ts'
 import { EndpointUrl, HttpUrl } from './url.ts'
 
 /** The core gives a batch up after 60 s: a request must have ended by then. */
@@ -23,7 +22,7 @@ export const Options = z.strictObject({
   secret: Secrets,
   headers: Headers,
   auth: Auth.optional(),
-  tls: Tls.optional(),
+  tls: tlsOptions().optional(),
   /** `false` takes no notice of HTTPS_PROXY, HTTP_PROXY and NO_PROXY. */
   proxy: z
     .union([z.literal(false), HttpUrl], { error: 'must be false or the http:// or https:// URL of a proxy' })

@@ -74,7 +74,7 @@ test.each<[object, ...string[]]>([
   ],
   [
     { url: URL_A, tls: { ca: '/etc/tls/ca.crt' } },
-    'tls.ca holds no certificate; must be PEM text, such as ${file:/etc/tls/ca.crt}',
+    'tls.ca has no certificate; must be PEM text, such as ${file:/etc/tls/ca.crt}',
   ],
   [
     { url: URL_A, tls: { cert: own.cert, key: 'x' } },

@@ -1,0 +1,55 @@
+import type { Generations } from './generations.ts'
+import type { Logger } from './log.ts'
+import type { Metrics } from './metrics.ts'
+import { readReports } from './queue/instances.ts'
+import type { Keys } from './queue/keys.ts'
+import { createLanes, type Lanes } from './queue/lanes.ts'
+import type { MemoryGate } from './queue/memory-gate.ts'
+import type { Connections } from './redis-connections.ts'
+import type { SinkSet } from './sink-set/set.ts'
+import type { LineTracer } from './trace.ts'
+
+export interface DeliveriesParts {
+  connections: Connections
+  keys: Keys
+  sinkSet: SinkSet
+  generations: Generations
+  /** Nothing waits for a removed sink any more. */
+  onDrained(sink: string): void
+  gate: MemoryGate
+  metrics: Metrics
+  log: Logger
+  clock: { now(): number }
+  trace: LineTracer['attempt'] | undefined
+}
+
+const DELIVER_TIMEOUT_MS = 60_000
+const TURN_BUDGET_MS = 1_000
+const MAX_AGE_MS = 86_400_000
+const MAX_TRIES = 5
+
+/** Delivers what lies in the lanes to the sinks of this process, by the generation in force. */
+export function startDeliveries(parts: DeliveriesParts): Lanes {
+  const { connections, keys, sinkSet, generations, onDrained, gate, metrics, log, clock, trace } = parts
+  return createLanes({
+    redis: connections.lanes,
+    queueConnection: connections.queue,
+    workerConnection: connections.worker,
+    keys,
+    sinks: sinkSet.sinks,
+    maxBatchOf: (sink) => generations.of(sink).choices.typeOf(sink).maxBatch,
+    render: (delivery, attempt) => generations.render(delivery, attempt),
+    onDrained,
+    policy: { maxAgeMs: MAX_AGE_MS, maxTries: MAX_TRIES },
+    deliverTimeoutMs: DELIVER_TIMEOUT_MS,
+    budgetMs: TURN_BUDGET_MS,
+    metrics,
+    log,
+    clock,
+    random: Math.random,
+    onOutOfMemory: gate.onOutOfMemory,
+    deliverers: async () =>
+      (await readReports(connections.report, keys)).filter(({ role }) => role !== 'watch').length,
+    trace,
+  })
+}
