@@ -14,6 +14,7 @@ const ELSEWHERE: { command: RegExp; page?: RegExp; by: string }[] = [
   { command: /^npm (test|run check)$|^npx vitest run /, by: '.ci/run' },
   { command: /^(npm install|npm test|EVENTS_DB=|sqlite3 )/, by: 'test/examples.test.ts' },
   { page: /^deploy\/(helm|kustomize)\//, command: /./, by: 'test/deploy/readme.test.ts' },
+  { page: /^deploy\/README/, command: /^redis-cli |appendonly/, by: 'test/cluster/disasters.test.ts' },
   { command: /docker compose/, by: 'test/image/compose.test.ts' },
   { command: /^docker run|check\.sh$/, by: '.github/workflows/image.yml' },
   { command: /^(cosign|gh) /, by: '.github/workflows/release.yml' },
