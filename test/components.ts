@@ -13,13 +13,13 @@ export interface NeedySuites {
 
 export const needySuites = (): NeedySuites[] => [
   {
-    files: ['test/cluster/**', 'test/watch/real.test.ts', 'test/docs/commands.test.ts'],
+    files: ['test/cluster/**', 'test/watch/real.test.ts'],
     missing: hasKubernetes()
       ? undefined
       : 'what needs kube-apiserver and etcd; they are built when Go is installed',
   },
   {
-    files: ['test/deploy/**'],
+    files: ['test/deploy/**', 'test/docs/commands.test.ts'],
     missing:
       hasDeployTools() && hasKubernetes()
         ? undefined
@@ -31,7 +31,11 @@ export const needySuites = (): NeedySuites[] => [
       missingForPods() && `what starts processes as pods; there is no ${missingForPods()} on this machine`,
   },
   {
-    files: ['test/sinks/kafka/real-*.test.ts', 'test/image/real-kafka.test.ts'],
+    files: [
+      'test/sinks/kafka/real-*.test.ts',
+      'test/image/real-kafka.test.ts',
+      'test/tracing/real-kafka.test.ts',
+    ],
     missing: missingForKafka() && `what needs Kafka; there is no ${missingForKafka()} on this machine`,
   },
   {

@@ -15,6 +15,7 @@ beforeAll(() => {
 }, LIMIT.timeout)
 afterAll(() => elsewhere?.[Symbol.dispose]())
 
+const PAGE = 'examples/sink-sqlite/README.md'
 const EXAMPLES = readdirSync(join(ROOT, 'examples'))
 
 test.each(EXAMPLES)('the tests of examples/%s pass on the package as it ships', LIMIT, (name) => {
@@ -94,6 +95,12 @@ test('the example keeps the warnings of a cluster', LIMIT, async () => {
       timeoutMs: 45_000,
     })
     expect(JSON.parse(row!.event)).toMatchObject({ specversion: '1.0', data: { rule: 'warnings' } })
+    const [, query = ''] = /^sqlite3 \S+ "(.*)"$/m.exec(readFileSync(join(ROOT, PAGE), 'utf8')) ?? []
+    const database = new Database(desk.env['EVENTS_DB']!, { readonly: true } as never)
+    const [told] = database.prepare(query).all() as object[]
+    database.close()
+    expect(Object.keys(told!)).toHaveLength(4)
+    expect(Object.values(told!).filter((it) => typeof it !== 'string')).toEqual([])
   } finally {
     await program.end('SIGTERM')
   }

@@ -1,4 +1,5 @@
-import { writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
@@ -6,6 +7,7 @@ import { startProgram } from '../servers/process.ts'
 import { waitFor } from '../wait-for.ts'
 import { openDesk } from './cli.ts'
 
+const ROOT = new URL('../../', import.meta.url).pathname
 const SETUP = new URL('../../deploy/local/setup.mjs', import.meta.url).href
 
 /** Ends 200 ms after a signal, with its exit code. */
@@ -50,4 +52,25 @@ test('SIGTERM to npm ends what its script started', async () => {
     timeoutMs: 3_000,
     what: () => npm.output(),
   })
+})
+
+/** A clone of the repository whose set-up is done, in a folder of its own. */
+function cloneInto(dir: string): string {
+  const clone = join(dir, 'clone')
+  mkdirSync(join(clone, 'node_modules'), { recursive: true })
+  for (const name of ['package.json', 'package-lock.json', 'deploy/local'])
+    cpSync(join(ROOT, name), join(clone, name), { recursive: true })
+  for (const name of ['src', 'sinks', 'node_modules/node']) symlinkSync(join(ROOT, name), join(clone, name))
+  const lock = createHash('sha256').update(readFileSync(join(clone, 'package-lock.json')))
+  writeFileSync(join(clone, 'node_modules/.kubeherald-setup'), lock.digest('hex'))
+  return clone
+}
+
+test('npm start in a clone, with neither a cluster nor a configuration, tells what happens in a demo', async () => {
+  using desk = openDesk()
+  const npm = startProgram('sh', ['-c', 'exec npm start'], { env: desk.env, cwd: cloneInto(desk.dir) })
+  await waitFor(() => npm.output().includes('"source":"/clusters/demo"'), { what: () => npm.output() })
+  expect(npm.output()).not.toContain('set-up:')
+  await npm.end('SIGTERM')
+  await waitFor(() => npm.output().includes('kubeherald stopped'), { what: () => npm.output() })
 })

@@ -1,4 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ApplyBed, startApplyBed } from './apply.ts'
 import { find, type Manifest, parse, ROOT, renderChart, renderOverlay } from './render.ts'
@@ -42,6 +44,27 @@ test.each(['single', 'ha', 'namespaced'])(
     await bed.kubernetes.request('DELETE', `/api/v1/namespaces/${namespace}/pods?gracePeriodSeconds=0`)
   },
 )
+
+test('an overlay with the component of Prometheus is scraped by the Service of its pods', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'kubeherald-overlay-'))
+  try {
+    cpSync(`${ROOT}deploy/kustomize`, dir, { recursive: true })
+    const file = join(dir, 'overlays/ha/kustomization.yaml')
+    const text = readFileSync(file, 'utf8')
+    writeFileSync(file, text.replace('components: [', 'components: [../../components/monitoring, '))
+    const manifests = await renderOverlay(join(dir, 'overlays/ha'))
+    const monitor = find(manifests, 'ServiceMonitor')
+    const service = find(manifests, 'Service')
+    expect(service.metadata.labels).toMatchObject(monitor['spec'].selector.matchLabels)
+    expect(service.metadata.labels?.[monitor['spec'].jobLabel]).toBe('kubeherald')
+    expect(monitor.metadata.namespace).toBe(service.metadata.namespace)
+    expect(service['spec'].ports.map(({ name }: any) => name)).toContain(monitor['spec'].endpoints[0].port)
+    await bed.addNamespace(monitor.metadata.namespace ?? '')
+    await bed.apply([monitor])
+  } finally {
+    rmSync(dir, { recursive: true })
+  }
+})
 
 test('the examples of scaling are taken by the API server as they are', async () => {
   const examples = ['hpa', 'keda'].map((name) => readFileSync(`${ROOT}deploy/examples/${name}.yaml`, 'utf8'))

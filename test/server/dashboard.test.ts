@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createMetrics } from '../../src/metrics.ts'
-import { metricsIn, NOT_BUILT_IN, type Panel, readDashboard } from './dashboard.ts'
+import { metricsIn, type Panel, readDashboard } from './dashboard.ts'
 
 const DASHBOARD = readDashboard()
 const { panels, templating } = DASHBOARD
@@ -46,8 +46,7 @@ test('every panel that is no row has a unit, and targets with letters of their o
 
 test.each(QUERIES)('%s asks for metrics that there are: %s', (_, expr) => {
   const ofSinks = /^kubeherald_(slack|file)_/
-  const known = (name: string) =>
-    registry.getSingleMetric(name) || ofSinks.test(name) || NOT_BUILT_IN.includes(name)
+  const known = (name: string) => registry.getSingleMetric(name) || ofSinks.test(name)
   expect(metricsIn(expr).length).toBeGreaterThan(0)
   expect(metricsIn(expr).filter((name) => !known(name))).toEqual([])
   expect(expr).toContain('job=~"$job"')

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { createMetrics } from '../../src/metrics.ts'
 
 export interface Panel {
   id: number
@@ -37,18 +36,6 @@ export function readDashboard(): Dashboard {
 export function asGrafanaAsks(expression: string): string {
   return expression.replaceAll('$__rate_interval', '1m').replaceAll(/\$\{?(job|watch|sink)\b\}?/g, '.*')
 }
-
-const { registry } = createMetrics()
-
-/** Metrics of parts that may not be built in: nothing is asked of their panels until they are. */
-const OPTIONAL = [
-  'kubeherald_lease_held',
-  'kubeherald_lease_transitions_total',
-  'kubeherald_config_reloads_total',
-  'kubeherald_config_last_reload_successful',
-  'kubeherald_config_last_reload_success_timestamp_seconds',
-]
-export const NOT_BUILT_IN = OPTIONAL.filter((name) => !registry.getSingleMetric(name))
 
 /** The metrics that an expression names, without what a histogram adds. */
 export function metricsIn(expression: string): string[] {

@@ -26,10 +26,12 @@ export interface TracedBedOptions {
   env?: Record<string, string>
   /** More of the sink's options. */
   options?: string
+  /** A sink in the place of the webhook. */
+  sink?: string
 }
 
 /** kubeherald as two processes on a real Redis, with an API server, a webhook and a collector of traces. */
-export async function startTracedBed({ env, options = '' }: TracedBedOptions = {}): Promise<TracedBed> {
+export async function startTracedBed({ env, options = '', sink }: TracedBedOptions = {}): Promise<TracedBed> {
   await using opening = new AsyncDisposableStack()
   const api = opening.use(await startScriptedApi())
   const redis = opening.use(await startRedis())
@@ -39,7 +41,7 @@ export async function startTracedBed({ env, options = '' }: TracedBedOptions = {
 cluster: prod-eu
 redis: { url: "${redis.url}" }
 watch: [ConfigMap]
-sinks: { hook: { type: webhook, url: "${hook.url}"${options} } }
+sinks: { hook: ${sink ?? `{ type: webhook, url: "${hook.url}"${options} }`} }
 rules: [{ name: noise, when: { name: noise }, drop: true }, { name: all, when: { name: "!boring" }, to: [hook] }]`
   const kubeconfig = join(redis.dir, 'kubeconfig')
   writeFileSync(kubeconfig, kubeconfigOf(api.url))
