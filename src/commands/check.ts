@@ -9,12 +9,13 @@ import { discover } from '../watch/discovery.ts'
 import { findKubeconfig, type KubeconfigOptions } from '../watch/kubeconfig.ts'
 import { type PlannedSource, planSources, type WatchPlan } from '../watch/plan.ts'
 import { offersShards } from '../watch/shard-offer.ts'
+import { checkWithoutAbsent, describeAbsent, STAND_IN } from './check-absent.ts'
 import { checkRedisOf } from './check-redis.ts'
 import { checkRights, type RightsAnswer } from './check-rights.ts'
 import { checkSinks } from './check-sinks.ts'
 import { kubeconfigOptions, loadCluster } from './cluster-access.ts'
 import { clusterName } from './cluster-name.ts'
-import { configurationFile, pluginsOff, readConfiguration } from './configuration.ts'
+import { type Configuration, configurationFile, pluginsOff, readConfiguration } from './configuration.ts'
 import { invocation } from './invocation.ts'
 import { counted } from './table.ts'
 
@@ -34,8 +35,15 @@ interface CheckOptions {
  */
 export async function check(options: CheckOptions): Promise<number> {
   const named = configurationFile(options.config)
-  const configuration = await readConfiguration(named, builtInSinks, undefined, pluginsOff(options))
-  const { config, file, warnings } = configuration
+  const standIn = options.offline ? STAND_IN : undefined
+  let configuration: Configuration
+  try {
+    configuration = await readConfiguration(named, builtInSinks, undefined, pluginsOff(options), standIn)
+  } catch (error) {
+    return checkWithoutAbsent(error, named ?? 'the built-in starter', options.strict)
+  }
+  const { config, file } = configuration
+  const warnings = configuration.warnings.filter(({ absent }) => !absent)
   process.stdout.write(configuration.shownWarnings)
   const kubeconfig = kubeconfigOptions(config.kubernetes, options.context)
   const typeOf = sinkLoader(configuration.sinkTypes)
@@ -58,11 +66,12 @@ export async function check(options: CheckOptions): Promise<number> {
   const count = warnings.length + doubts + (sinks?.warnings ?? 0) + (redis?.warnings ?? 0)
   const parts = [
     counted(config.watch.length, 'watch entry', 'watch entries'),
-    counted(config.sinks.length, 'sink'),
+    counted(Object.keys(config.written?.['sinks'] ?? {}).length, 'sink'),
     counted(config.rules.length, 'rule'),
   ]
   const verdict = count === 0 ? 'good' : `good, with ${counted(count, 'warning')}`
   process.stdout.write(`${name} is ${verdict}: ${parts.join(', ')}\n`)
+  process.stdout.write(describeAbsent(configuration.warnings))
   if (unasked) process.stdout.write(`(the cluster was not asked whether the kinds exist: ${unasked})\n`)
   return options.strict && count > 0 ? 1 : 0
 }

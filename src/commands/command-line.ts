@@ -77,7 +77,7 @@ function describeProgram(exit: (code: number) => void): Command {
       'say everything that is wrong with the configuration, what it would watch, and which rights are missing',
     )
     .option('--context <name>', 'context of the kubeconfig')
-    .option('--offline', "don't ask the cluster and the sinks")
+    .option('--offline', 'ask neither cluster, Redis nor sinks, and do without secrets that are not here')
     .option('--strict', 'warnings are failures: exit code 1')
     .action(async (options) => exit(await (await import('./check.ts')).check(options)))
 

@@ -8,7 +8,7 @@ import type { Config } from '../config/schema.ts'
 import { STARTER } from '../config/starter.ts'
 import type { SinkType } from '../sink/index.ts'
 import { digestOf, FileReads } from './file-reads.ts'
-import { UsageError } from './usage-error.ts'
+import { BadConfiguration, UsageError } from './usage-error.ts'
 
 export interface Configuration {
   config: Config
@@ -58,11 +58,12 @@ export async function readConfiguration(
   sinkTypes: LoadOptions['sinkTypes'],
   starter = STARTER,
   off: string | undefined = pluginsOff({}),
+  standIn?: LoadOptions['standIn'],
 ): Promise<Configuration> {
   const file = named === '-' ? STANDARD_INPUT : named
   const shown = file ?? 'built-in starter'
   const fixed = named === undefined ? starter : named === '-' ? await readConfigurationText('-') : undefined
-  const source = { file: shown, env: process.env, sinkTypes, pluginsOff: off }
+  const source = { file: shown, env: process.env, sinkTypes, pluginsOff: off, standIn }
 
   async function read(reads: FileReads, pluginTypes?: LoadOptions['pluginTypes']) {
     const { text, digest } = fixed === undefined ? readFrom(named as string, reads) : { text: fixed }
@@ -79,7 +80,10 @@ export async function readConfiguration(
     file,
     digest,
     warnings,
-    shownWarnings: showProblems(warnings, text),
+    shownWarnings: showProblems(
+      warnings.filter(({ absent }) => !absent),
+      text,
+    ),
     reads,
     sinkTypes: ofPlugins,
     reread: () => rereadWith((files) => read(files, ofPlugins)),
@@ -154,7 +158,7 @@ async function readBytes(file: string): Promise<Uint8Array> {
 }
 
 export function badConfiguration(file: string, problems: readonly Problem[], text: string): UsageError {
-  return new UsageError(`${file} has ${countOf(problems)}\n\n${showProblems(problems, text)}`)
+  return new BadConfiguration(`${file} has ${countOf(problems)}\n\n${showProblems(problems, text)}`, problems)
 }
 
 /** `1 problem and 2 warnings`. */

@@ -15,6 +15,7 @@ export interface Placing {
   length?: number
   hint?: string | undefined
   severity?: Problem['severity']
+  absent?: true
 }
 
 /** A YAML file that knows where each of its values stands. */
@@ -49,13 +50,13 @@ export function readDocument(file: string, text: string, interpolation: Interpol
   function problemAt(
     { start, end }: Span,
     message: string,
-    { hint, severity = 'error' }: Placing = {},
+    { hint, severity = 'error', absent }: Placing = {},
   ): Problem {
     const column = start - text.lastIndexOf('\n', start - 1)
     const lineEnd = text.indexOf('\n', start)
     const length = Math.min(end, lineEnd === -1 ? text.length : lineEnd) - start
     const place = { file, line: lineOf(text, start), column, length: Math.max(length, 1) }
-    return { ...place, message, ...(hint !== undefined && { hint }), severity }
+    return { ...place, message, ...(hint !== undefined && { hint }), severity, ...(absent && { absent }) }
   }
 
   const brokenAt = new Set(broken.map((span) => placeKey(problemAt(span, ''))))

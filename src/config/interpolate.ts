@@ -3,6 +3,8 @@ export interface Interpolation {
   env: NodeJS.ProcessEnv
   /** Gives a file's text, its path relative to the configuration's folder; throws when it cannot be read. */
   readFile(path: string): string
+  /** Stands for what is not here, such as secrets that only a pod has; without it their absence is an error. */
+  standIn?: string | undefined
 }
 
 /** A value with its references filled in. */
@@ -20,6 +22,8 @@ export interface ReferenceFault {
   hint?: string
   /** The text may have been meant as it stands. */
   severity?: 'warning'
+  /** What it names is not here, and something stands in for it. */
+  absent?: true
 }
 
 const REFERENCE = /\$\$\{|\$\{([^}]*)(\}|$)/g
@@ -32,18 +36,21 @@ export function interpolate(text: string, interpolation: Interpolation): Filled 
     REFERENCE,
     (whole: string, reference: string | undefined, end: string, offset: number) => {
       if (reference === undefined) return '${'
-      const result = end === '}' ? resolve(reference, interpolation) : { fault: 'the "}" is missing' }
+      const result: Resolved =
+        end === '}' ? resolve(reference, interpolation) : { fault: 'the "}" is missing' }
       if ('value' in result) {
         secrets.push(result.value)
         return result.value
       }
-      faults.push({
-        offset,
-        length: whole.length,
-        message: result.fault,
-        ...('hint' in result && { hint: result.hint }),
-      })
-      return ''
+      const { fault: message, hint, absent } = result
+      const place = { offset, length: whole.length, message, ...(hint !== undefined && { hint }) }
+      const { standIn } = interpolation
+      if (!absent || standIn === undefined) {
+        faults.push(place)
+        return ''
+      }
+      faults.push({ ...place, severity: 'warning', absent })
+      return standIn
     },
   )
   return { text: filled, secrets, faults }
@@ -62,13 +69,15 @@ function nearReferences(text: string): ReferenceFault[] {
   }))
 }
 
-type Resolved = { value: string } | { fault: string; hint?: string }
+type Resolved = { value: string } | { fault: string; hint?: string; absent?: true }
 
 function resolve(reference: string, { env, readFile }: Interpolation): Resolved {
   const [, source, name = ''] = /^(env|file):(.+)$/.exec(reference) ?? []
   if (source === 'env') {
     const value = Object.hasOwn(env, name) ? env[name] : undefined
-    return value === undefined ? { fault: `the environment variable ${name} is not set` } : { value }
+    return value === undefined
+      ? { fault: `the environment variable ${name} is not set`, absent: true }
+      : { value }
   }
   if (source === 'file') return readSecret(name, readFile)
   const hint = /^\w+$/.test(reference)
@@ -88,6 +97,7 @@ function readSecret(path: string, readFile: Interpolation['readFile']): Resolved
     return { value: readFile(path).replace(/\r?\n$/, '') }
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException
-    return { fault: `the file ${path} cannot be read: ${REASONS[code] ?? code}` }
+    const fault = `the file ${path} cannot be read: ${REASONS[code] ?? code}`
+    return code === 'ENOENT' ? { fault, absent: true } : { fault }
   }
 }

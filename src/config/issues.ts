@@ -1,6 +1,6 @@
 import type { SchemaIssue } from '../sink/index.ts'
 import type { ConfigDocument, Path, Placing } from './document.ts'
-import { misplacedHint, missingHints, ruleKeyFor } from './key-hints.ts'
+import { misplacedHint, missingHint, ruleKeyFor } from './key-hints.ts'
 import { knownKeysAt } from './known-keys.ts'
 import type { Problem } from './problem.ts'
 import { type Issue, ownMessage, sentenceOf } from './sentences.ts'
@@ -86,7 +86,7 @@ function missingKey(document: ConfigDocument, path: Path, name: string): Problem
   const missing = String(path.at(-1))
   const map = path.slice(0, -1)
   const near = path[0] === 'sinks' && nearest(missing, document.at(map)?.entries?.keys() ?? [], 2)
-  if (!near) return document.problem(path, `${name} is missing`, { hint: missingHints[missing] })
+  if (!near) return document.problem(path, `${name} is missing`, { hint: missingHint(path) })
   const hint = `did you mean "${missing}" where "${near}" stands?`
   return document.problem([...map, near], `${name} is missing`, { atKey: true, hint })
 }

@@ -1,14 +1,23 @@
 import { When } from '../rules/schema.ts'
 import type { Path } from './document.ts'
 
-/** What to write for a key that is missing. */
-export const missingHints: Readonly<Record<string, string>> = {
+const MISSING: Readonly<Record<string, string>> = {
   watch: 'name the kinds to watch, such as: watch: [Event, Deployment]',
   sinks: 'say where events go, such as: sinks: { screen: { type: stdout } }',
   rules: 'say what goes where, such as: rules: [{ name: all, to: [screen] }]',
   name: 'a rule needs a name: it stands in messages, metrics and dead letters',
   kind: 'name the kind to watch, such as: kind: Deployment',
   type: 'say what kind of sink it is, such as: type: webhook',
+}
+
+const MISSING_IN_REDIS: Readonly<Record<string, string>> = {
+  name: 'what the Sentinels call the master, such as: name: mymaster',
+}
+
+/** What to write for a key that is missing. */
+export function missingHint(path: Path): string | undefined {
+  const hints = path[0] === 'redis' ? MISSING_IN_REDIS : MISSING
+  return hints[String(path.at(-1))]
 }
 
 /** Words of other tools for keys of a rule. */
@@ -39,9 +48,14 @@ export function optionPlace(key: string, sink: string): string {
   return `options stand under the sink's name: to: [{ ${sink}: { ${key}: … } }]`
 }
 
+/** Words of other tools for what stands in the URL of Redis. */
+const REDIS_URL_PARTS = ['host', 'hostname', 'address', 'addr', 'port', 'db', 'database']
+
 /** Where a key belongs that stands in the wrong place. */
 export function misplacedHint(path: Path): string | undefined {
   const key = String(path.at(-1))
+  if (path[0] === 'redis' && path.length === 2 && REDIS_URL_PARTS.includes(key))
+    return 'host, port and database stand in the URL: url: redis://HOST:6379/0'
   if (path[0] !== 'rules') return undefined
   if (path.length === 3 && Object.hasOwn(When.shape, key)) return `"${key}" belongs under "when"`
   if (path.length === 3 && SINK_OPTIONS.includes(key)) return optionPlace(key, 'NAME')

@@ -38,9 +38,13 @@ export type Loaded =
 
 /** Reads and checks a configuration: everything that is wrong with it at once, or one that can be trusted. */
 export async function loadConfig(options: LoadOptions): Promise<Loaded> {
-  const { file, text, env, readFile, sinkTypes, pluginsOff } = options
+  const { file, text, env, readFile, standIn, sinkTypes, pluginsOff } = options
   const folder = dirname(resolve(file))
-  const document = readDocument(file, text, { env, readFile: (path) => readFile(resolve(folder, path)) })
+  const document = readDocument(file, text, {
+    env,
+    readFile: (path) => readFile(resolve(folder, path)),
+    standIn,
+  })
   const root = document.at([])
   if (!document.readable) return { ok: false, problems: document.problems }
   if (!root?.entries)

@@ -12,6 +12,8 @@ export interface Problem {
   /** What to write instead, when that can be told. */
   hint?: string
   severity: 'error' | 'warning'
+  /** What the place refers to is not here. */
+  absent?: true
 }
 
 const MAX_WIDTH = 120

@@ -45,6 +45,7 @@ export interface TreeFault extends Span {
   message: string
   hint?: string
   severity?: 'warning'
+  absent?: true
 }
 
 export interface Tree {
@@ -132,7 +133,7 @@ function buildScalar(at: Building, node: Scalar, span: Span): Located {
       ...rest,
     })
   }
-  if (faults.some(({ severity }) => severity !== 'warning')) at.broken.push(span)
+  if (faults.some(({ severity, absent }) => absent || severity !== 'warning')) at.broken.push(span)
   const located = { ...span, value, secrets, size: 1 }
   if (value !== node.value || secrets.length > 0) return { ...located, written: node.value }
   return { ...located, placeOf: isVerbatim ? (offset) => textStart + offset : placesOf(at.text, node, span) }

@@ -23,12 +23,22 @@ export function proxyFor(url: URL, setting: ProxySetting, env: Environment): URL
 }
 
 function isExempt(url: URL, noProxy: string): boolean {
-  const host = url.hostname
+  const host = hostOf(url)
+  if (host === 'localhost' || host.endsWith('.localhost') || isLoopback(host)) return true
+  return isListed(url, noProxy)
+}
+
+function hostOf({ hostname }: URL): string {
+  return hostname
     .replace(/^\[|\]$/g, '')
     .replace(/\.$/, '')
     .toLowerCase()
+}
+
+/** Does NO_PROXY say that this host is reached without a proxy? */
+export function isListed(url: URL, noProxy: string): boolean {
+  const host = hostOf(url)
   const port = url.port || (url.protocol === 'https:' ? '443' : '80')
-  if (host === 'localhost' || host.endsWith('.localhost') || isLoopback(host)) return true
   return noProxy.split(/[\s,]+/).some((entry) => entry !== '' && covers(entry.toLowerCase(), host, port))
 }
 

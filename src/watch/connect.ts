@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { Agent, type Dispatcher, EnvHttpProxyAgent, ProxyAgent, request } from 'undici'
+import { isListed } from '../sink/proxy.ts'
 import type { ClusterClient, ClusterResponse, Headers } from './cluster-client.ts'
 import { ClusterError } from './cluster-client.ts'
 import { type ClusterAccess, type Credentials, type KubeconfigOptions, loadAccess } from './kubeconfig.ts'
@@ -123,6 +124,8 @@ function createDispatcher(
   const httpProxy = env['http_proxy'] ?? env['HTTP_PROXY']
   if (!httpsProxy && !httpProxy) return new Agent({ ...common, connect })
   const noProxy = env['no_proxy'] ?? env['NO_PROXY'] ?? ''
+  // The agent below knows names and addresses, but no ranges such as 10.0.0.0/8.
+  if (isListed(new URL(access.server), noProxy)) return new Agent({ ...common, connect })
   return new EnvHttpProxyAgent({
     ...common,
     connect,

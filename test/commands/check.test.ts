@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are references of the configuration
 import { expect, test } from 'vitest'
 import { startDemoCluster } from '../../src/demo/cluster.ts'
 import { startRedis } from '../servers/redis.ts'
@@ -14,6 +15,31 @@ test('check says why the cluster was not asked', async () => {
   const none = await desk.run('check')
   expect(none.stdout).toContain('kinds exist: there is no kubeconfig')
 })
+
+test.each([
+  ['the token', '"${file:/run/secrets/kubeherald/token}"', 'xoxb'],
+  ['the address of Redis', '"${env:NOT_SET_HERE}"', 'url'],
+])(
+  'check --offline does without %s that only the pod has, and tells every other mistake',
+  async (_, secret, of) => {
+    using desk = openDesk()
+    const sink = of === 'url' ? 'type: stdout' : `type: slack, token: ${secret}, channel: "#a"`
+    const redis = of === 'url' ? `redis: { url: ${secret} }\n` : ''
+    const text = `${redis}watch: [Event]\nsinks: { chat: { ${sink} } }\nrules: [{ name: all, to: chat }]\n`
+    desk.write('kubeherald.yaml', text)
+    const absent = of === 'url' ? 'the environment variable NOT_SET_HERE is not set' : 'it does not exist'
+    expect(await desk.run('check', '--offline', '--strict')).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(
+        `^kubeherald.yaml is good[^]*\\(not looked at: kubeherald.yaml:[^]*${absent}`,
+      ),
+    })
+    expect(await desk.run('check')).toMatchObject({ code: 2, stderr: expect.stringContaining(absent) })
+    desk.write('kubeherald.yaml', text.replace('to: chat', 'to: chatt'))
+    const mistaken = await desk.run('check', '--offline')
+    expect(mistaken).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no sink "chatt"') })
+  },
+)
 
 test('a kind that the cluster does not know is a warning, and with --strict a failure', async () => {
   using desk = openDesk()

@@ -56,6 +56,15 @@ test.each([
   expect(found.join()).not.toContain('hidden')
 })
 
+test.each([
+  ['{ sentinel: { nodes: [a] } }', 'what the Sentinels call the master, such as: name: mymaster'],
+  ['{ host: redis }', 'url: redis://HOST:6379/0'],
+  ['{ url: "redis://redis", db: 3 }', 'url: redis://HOST:6379/0'],
+])('what to write instead of %s is told', async (redis, hint) => {
+  const [found = ''] = await told(withRedis(redis))
+  expect(found).toContain(hint)
+})
+
 test('a certificate and a key that do not belong together are told', async () => {
   const authority = createAuthority('a')
   const [one, two] = [authority.issue('one'), authority.issue('two')]

@@ -9,6 +9,8 @@ const policiesOf = async (values: object): Promise<Map<string, Manifest>> => {
   )
 }
 const restrict = { networkPolicy: { egress: { restrict: true } } }
+/** 5353 as well: where the DNS pods of OpenShift listen. */
+const DNS = [53, 53, 5353, 5353]
 const portsOf = (spec: any) => spec.egress.flatMap(({ ports }: any) => ports.map(({ port }: any) => port))
 
 test('everything that runs has a policy, and takes in nothing but what it serves', async () => {
@@ -45,13 +47,20 @@ test('where the way out is restricted, who watches sends to no sink, and who del
   const policies = await policiesOf({
     networkPolicy: { egress: { restrict: true, sinks: [{ ports: [{ port: 8443 }] }] } },
   })
-  expect(portsOf(policies.get('watch'))).toEqual([53, 53, 443, 6443, 'redis'])
-  expect(portsOf(policies.get('deliver'))).toEqual([53, 53, 'redis', 8443])
+  expect(portsOf(policies.get('watch'))).toEqual([...DNS, 443, 6443, 'redis'])
+  expect(portsOf(policies.get('deliver'))).toEqual([...DNS, 'redis', 8443])
 })
 
 test('a Redis elsewhere is reached where it may be', async () => {
   const redis = { url: 'rediss://r:6380', bundled: { enabled: false } }
   const policies = await policiesOf({ ...restrict, redis })
-  expect(portsOf(policies.get('deliver'))).toEqual([53, 53, 6379, 6380, 26379, 443])
+  expect(portsOf(policies.get('deliver'))).toEqual([...DNS, 6379, 6380, 26379, 443])
   expect(policies.has('redis')).toBe(false)
+})
+
+test('what all pods need besides is reached by those that watch and those that deliver', async () => {
+  const policies = await policiesOf({
+    networkPolicy: { egress: { restrict: true, extra: [{ ports: [{ port: 4318 }] }] } },
+  })
+  for (const role of ['watch', 'deliver', 'test']) expect(portsOf(policies.get(role))).toContain(4318)
 })

@@ -23,6 +23,11 @@ test.each<[name: string, values: object, says: string]>([
     { config: { ...CONFIG, sinks: { a: {} } } },
     `- at '/config/sinks/a': missing property 'type'`,
   ],
+  [
+    'a name that no sink can have',
+    { config: { ...CONFIG, sinks: { Screen: { type: 'stdout' } } } },
+    `- at '/config/sinks': additional properties 'Screen' not allowed`,
+  ],
   ['a rule without a name', { config: { ...CONFIG, rules: [{ to: 'a' }] } }, `missing property 'name'`],
   [
     'a right to write',

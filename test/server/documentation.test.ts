@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { LEASE_RIGHTS } from '../../src/rights/leases.ts'
-import { PAGES, textOf, yamlIn } from './documentation.ts'
+import { ALL_PAGES, linksOf, PAGES, textOf, yamlIn } from './documentation.ts'
 
 const ROOT = new URL('../../', import.meta.url)
 const BLOCKS = PAGES.flatMap(yamlIn)
@@ -45,14 +45,39 @@ test.each(MANIFESTS)('the manifest at %s is complete', (_, { apiVersion, kind, m
   }
 })
 
-test.each(PAGES)('the links of %s lead somewhere', (page) => {
-  const links = [...textOf(page).matchAll(/\]\((?!https?:)([^)\s]+)\)/g)].map(([, link = '']) => link)
-  for (const link of links) {
-    const [path = '', anchor] = link.split('#')
-    const target = path === '' ? new URL(page, ROOT) : new URL(path, new URL(page, ROOT))
+test.each(ALL_PAGES)('the links of %s lead somewhere', (page) => {
+  for (const { link, target, anchor } of linksOf(page)) {
     expect(existsSync(target), `${page}: ${link}`).toBe(true)
     if (anchor !== undefined) expect(headingsOf(target), `${page}: ${link}`).toContain(anchor)
   }
+})
+
+const OPERATORS = ALL_PAGES.filter((page) => /^(docs|deploy|sinks)\/|^[A-Z]+\.md$/.test(page))
+
+test('whoever runs it reaches every page within two clicks of the README', () => {
+  const pagesBehind = (page: string) =>
+    linksOf(page).map(({ target }) => target.pathname.slice(ROOT.pathname.length))
+  const near = pagesBehind('README.md')
+  const reached = new Set([
+    'README.md',
+    ...near,
+    ...near.filter((it) => it.endsWith('.md')).flatMap(pagesBehind),
+  ])
+  const pages = new Set(
+    [...reached].map((it) => (it.endsWith('.md') ? it : `${it.replace(/\/$/, '')}/README.md`)),
+  )
+  expect(OPERATORS.filter((page) => !pages.has(page))).toEqual([])
+})
+
+test.each(ALL_PAGES)('no row of %s stands outside its table', (page) => {
+  const rows = textOf(page)
+    .replaceAll(/^```[\s\S]*?^```/gm, '')
+    .split('\n')
+  const alone = rows.filter((row, i) => {
+    const begins = row.startsWith('|') && !rows[i - 1]?.startsWith('|')
+    return begins && !/^\|[ :|-]+\|$/.test(rows[i + 1] ?? '')
+  })
+  expect(alone).toEqual([])
 })
 
 function headingsOf(target: URL): string[] {

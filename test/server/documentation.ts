@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { globSync, readdirSync, readFileSync } from 'node:fs'
 import { type Document, parseAllDocuments } from 'yaml'
 
 const ROOT = new URL('../../', import.meta.url)
@@ -8,6 +8,27 @@ export const PAGES = [
   'README.md',
   ...readdirSync(new URL('docs', ROOT)).flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : [])),
 ]
+
+/** All pages of the repository, whoever reads them. */
+export const ALL_PAGES = [
+  '*',
+  'docs/**/*',
+  'deploy/**/*',
+  'sinks/**/*',
+  'examples/**/*',
+  'src/**/*',
+  'test/*',
+]
+  .flatMap((place) => globSync(`${place}.md`, { cwd: ROOT.pathname, exclude: ['**/node_modules/**'] }))
+  .toSorted()
+
+/** Where a page leads within the repository, as written, with what that is. */
+export function linksOf(page: string): { link: string; target: URL; anchor: string | undefined }[] {
+  return [...textOf(page).matchAll(/\]\((?!https?:)([^)\s]+)\)/g)].map(([, link = '']) => {
+    const [path = '', anchor] = link.split('#')
+    return { link, target: new URL(path || page.split('/').at(-1) || '', new URL(page, ROOT)), anchor }
+  })
+}
 
 export function textOf(page: string): string {
   return readFileSync(new URL(page, ROOT), 'utf8')

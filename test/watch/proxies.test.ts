@@ -43,7 +43,7 @@ test('the proxy-url of a kubeconfig goes before the environment, and before NO_P
   expect(other.asked).toEqual([])
 })
 
-test.each(['127.0.0.1', '*', 'example.com,127.0.0.1'])(
+test.each(['127.0.0.1', '*', 'example.com,127.0.0.1', '.svc,127.0.0.0/8'])(
   'NO_PROXY=%s leads past the proxy',
   async (noProxy) => {
     await using proxy = await startHttpProxy()
