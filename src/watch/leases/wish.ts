@@ -22,6 +22,8 @@ export class Wish {
   #hold: Hold | undefined
   #given: AbortController | undefined
   #arrival = Promise.withResolvers<void>()
+  /** Nobody wants it here any more. */
+  #ended = false
   /** Why the API server does not let this process have it. */
   #refusal: { message: string; untilMs: number } | undefined
 
@@ -59,6 +61,8 @@ export class Wish {
     const { title } = this.#source
     const describe = () => ({ name: this.name, cluster, purpose: 'watch' as const, title })
     const hold = await Hold.take(this.#parts, describe, before, signal)
+    // The watch went while the answer was under way: a lease that no run ever ends would be renewed for ever.
+    if (this.#ended) return void (await hold.release())
     this.#refusal = undefined
     this.#hold = hold
     this.#given = new AbortController()
@@ -123,6 +127,7 @@ export class Wish {
 
   /** It is not wanted any more. */
   end(): void {
+    this.#ended = true
     this.#parts.metrics.leaseHeld.set({ watch: this.#source.title }, 0)
   }
 

@@ -25,6 +25,8 @@ export const QUICK = {
 export const SOURCE = { key: 'configmaps#1', title: 'configmaps in shop' }
 export const LEASE = watchLeaseName('test', SOURCE)
 
+const NEVER = new AbortController().signal
+
 /** A run of a source under its lease. */
 export interface Run {
   permit: Permit
@@ -69,9 +71,11 @@ export async function startLeaseBed() {
     })
     let done: Promise<unknown> = Promise.resolve()
 
-    function watch(source = SOURCE): void {
+    /** Until `left`, or until the process stops. */
+    function watch(source = SOURCE, left = NEVER): void {
       const report = (news: Partial<WatchStatus>) => void Object.assign(status, news)
-      const run = leases.run(source, report, stop.signal, async (permit, signal) => {
+      const until = AbortSignal.any([stop.signal, left])
+      const run = leases.run(source, report, until, async (permit, signal) => {
         runs.push({ permit, signal, beganMs: performance.now() })
         await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
       })
