@@ -17,7 +17,7 @@ import { createMemoryGate } from './queue/memory-gate.ts'
 import { watchPositions } from './queue/position-gauges.ts'
 import { countReconnects } from './queue/reconnects.ts'
 import { type RedisSettings, type RedisTarget, renewCredentials } from './queue/redis-target.ts'
-import { readSalt } from './queue/salt.ts'
+import { keepSalt, readSalt, storeOf } from './queue/salt.ts'
 import { watchSchema } from './queue/schema-watch.ts'
 import { createSourceStore } from './queue/source-store.ts'
 import type { Differences } from './reload/differences.ts'
@@ -143,6 +143,8 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   })
   opened.defer(() => schema.close())
   const salt = await readSalt(connections.lanes, keys)
+  const kept = keepSalt(connections.report, keys, salt)
+  opened.defer(() => kept.close())
   const gate = createMemoryGate({ redis: connections.report, keys, metrics, log })
   opened.defer(() => gate.close())
   const generationParts = {
@@ -190,7 +192,13 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
         timing,
         matcherOf: compilePattern,
         ...(leases && {
-          leases: openLeases(leases, { client, cluster, metrics, log, contextNamespace: options.namespace }),
+          leases: openLeases(leases, {
+            client,
+            group: { cluster, store: storeOf(salt) },
+            metrics,
+            log,
+            contextNamespace: options.namespace,
+          }),
         }),
       })
       manager.apply(config.watch)
@@ -300,6 +308,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
       const pending = await gauges.close()
       await reporter.close()
       schema.close()
+      kept.close()
       gate.close()
       await sinkSet.close()
       await traced

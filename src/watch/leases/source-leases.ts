@@ -7,12 +7,12 @@ import { isRefusal, messageOf } from './fault.ts'
 import { Hold, type HoldParts, type Permit } from './hold.ts'
 import { holderOf, type LeaseDescription, type LeaseObject, MEMBER, released } from './lease.ts'
 import { LeaseConflict } from './lease-api.ts'
-import { leaseId, memberLeaseName } from './names.ts'
+import { type Group, leaseId, memberLeaseName } from './names.ts'
 import { type Board, NOTHING_SEEN, observe } from './observe.ts'
 import { Wish } from './wish.ts'
 
 export interface SourceLeasesParts extends HoldParts {
-  cluster: string
+  group: Group
   namespace: string
   metrics: Metrics
   /** Between two looks at all leases, one request each. */
@@ -42,7 +42,7 @@ const LEAVE_LIMIT_MS = 1_000
 const NEVER = new AbortController().signal
 
 export function createSourceLeases(parts: SourceLeasesParts): SourceLeases {
-  const { api, log, identity, monotonic, durationMs, namespace, cluster } = parts
+  const { api, log, identity, monotonic, durationMs, namespace, group } = parts
   const wishes = new Map<string, Wish>()
   const stop = new AbortController()
   let board: Board = NOTHING_SEEN
@@ -54,8 +54,8 @@ export function createSourceLeases(parts: SourceLeasesParts): SourceLeases {
 
   const wants = () => [...wishes.keys()].sort()
   const describeMember = (): LeaseDescription => ({
-    name: memberLeaseName(cluster, identity),
-    cluster,
+    name: memberLeaseName(group, identity),
+    group,
     purpose: MEMBER,
     wants: wants(),
   })
@@ -95,7 +95,7 @@ export function createSourceLeases(parts: SourceLeasesParts): SourceLeases {
   /** Others see that this process is there and what it can watch. */
   async function join(): Promise<void> {
     if (member?.isValid || leaving || wishes.size === 0) return
-    const before = await api.get(memberLeaseName(cluster, identity), stop.signal)
+    const before = await api.get(memberLeaseName(group, identity), stop.signal)
     member = await Hold.take(parts, describeMember, before, stop.signal)
     joinedMs = monotonic()
   }

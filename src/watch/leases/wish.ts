@@ -3,10 +3,10 @@ import type { WatchStatus } from '../../status.ts'
 import { messageOf } from './fault.ts'
 import { Hold, type HoldParts, type LeaseLost } from './hold.ts'
 import type { LeaseObject } from './lease.ts'
-import { leaseId, watchLeaseName } from './names.ts'
+import { type Group, leaseId, watchLeaseName } from './names.ts'
 
 export interface WishParts extends HoldParts {
-  cluster: string
+  group: Group
   metrics: Metrics
 }
 
@@ -35,7 +35,7 @@ export class Wish {
     this.#parts = parts
     this.#source = source
     this.#report = report
-    this.name = watchLeaseName(parts.cluster, source)
+    this.name = watchLeaseName(parts.group, source)
     parts.metrics.leaseHeld.set({ watch: source.title }, 0)
     for (const transition of ['acquired', 'released', 'lost'])
       parts.metrics.leaseTransitions.inc({ watch: source.title, transition }, 0)
@@ -57,9 +57,9 @@ export class Wish {
 
   /** Takes the lease; throws what the API server says. */
   async claim(before: LeaseObject | undefined, signal: AbortSignal): Promise<void> {
-    const { cluster } = this.#parts
+    const { group } = this.#parts
     const { title } = this.#source
-    const describe = () => ({ name: this.name, cluster, purpose: 'watch' as const, title })
+    const describe = () => ({ name: this.name, group, purpose: 'watch' as const, title })
     const hold = await Hold.take(this.#parts, describe, before, signal)
     // The watch went while the answer was under way: a lease that no run ever ends would be renewed for ever.
     if (this.#ended) return void (await hold.release())

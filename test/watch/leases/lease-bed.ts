@@ -23,7 +23,8 @@ export const QUICK = {
 }
 
 export const SOURCE = { key: 'configmaps#1', title: 'configmaps in shop' }
-export const LEASE = watchLeaseName('test', SOURCE)
+const GROUP = { cluster: 'test', store: 'one' }
+export const LEASE = watchLeaseName(GROUP, SOURCE)
 
 const NEVER = new AbortController().signal
 
@@ -44,23 +45,27 @@ export async function startLeaseBed() {
   writeFileSync(kubeconfig, kubeconfigFor(server.url))
 
   /** `wallMs`: how wrong the clock on its wall is. */
-  function start(identity: string, options: { wallMs?: number; timing?: Partial<typeof QUICK> } = {}) {
+  function start(
+    identity: string,
+    options: { wallMs?: number; timing?: Partial<typeof QUICK>; store?: string } = {},
+  ) {
     const client = connectCluster({ kubeconfig, env: {}, userAgent: 'test' })
     const metrics = createMetrics()
     const stop = new AbortController()
     const runs: Run[] = []
     const status: Partial<WatchStatus> = {}
     let refreshes = 0
+    const group = { ...GROUP, ...(options.store && { store: options.store }) }
     const timing = { ...QUICK, ...options.timing }
     const leases = createSourceLeases({
       ...timing,
-      api: createLeaseApi(client, { namespace: 'ns', cluster: 'test', timeoutMs: 1_000 }),
+      api: createLeaseApi(client, { namespace: 'ns', group, timeoutMs: 1_000 }),
       client: {
         async refresh() {
           refreshes++
         },
       },
-      cluster: 'test',
+      group,
       namespace: 'ns',
       metrics,
       log: silentLog,

@@ -60,6 +60,16 @@ test('who has nothing to do with a watch gets none of it, and what nobody else w
   expect(others).toHaveLength(5)
 })
 
+test('processes of the same name that write to different queues share nothing: each of them works on every watch', async () => {
+  await using bed = await startLeaseBed()
+  const one = bed.start('one', { store: 'one' })
+  const two = bed.start('two', { store: 'two' })
+  for (const source of SOURCES) one.watch(source)
+  for (const source of SOURCES) two.watch(source)
+  await shares(one, two)(6, 6)
+  expect(bed.watches()).toHaveLength(12)
+})
+
 test('an API server that was away for longer than a lease changes nothing of who has what', async () => {
   await using bed = await startLeaseBed()
   const one = bed.start('one')
