@@ -98,6 +98,14 @@ export function released(before: LeaseObject, nowMs: number): LeaseObject {
   }
 }
 
+/** The lease with its labels again, whoever holds it; undefined when it has them. */
+export function relabelled(before: LeaseObject, description: LeaseDescription): LeaseObject | undefined {
+  const next = describe(before, description)
+  const [labels, wanted] = [before.metadata.labels ?? {}, next.metadata.labels ?? {}]
+  const isWhole = Object.entries(wanted).every(([key, value]) => labels[key] === value)
+  return isWhole ? undefined : { ...next, ...(before.spec && { spec: before.spec }) }
+}
+
 /** What others wrote into its metadata stays. */
 function describe(
   before: LeaseObject | undefined,

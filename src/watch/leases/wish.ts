@@ -2,7 +2,8 @@ import type { Metrics } from '../../metrics.ts'
 import type { WatchStatus } from '../../status.ts'
 import { messageOf } from './fault.ts'
 import { Hold, type HoldParts, type LeaseLost } from './hold.ts'
-import type { LeaseObject } from './lease.ts'
+import { type LeaseDescription, type LeaseObject, relabelled } from './lease.ts'
+import { LeaseConflict } from './lease-api.ts'
 import { type Group, leaseId, watchLeaseName } from './names.ts'
 
 export interface WishParts extends HoldParts {
@@ -60,7 +61,10 @@ export class Wish {
     const { group } = this.#parts
     const { title } = this.#source
     const describe = () => ({ name: this.name, group, purpose: 'watch' as const, title })
-    const hold = await Hold.take(this.#parts, describe, before, signal)
+    const hold = await Hold.take(this.#parts, describe, before, signal).catch(async (error: unknown) => {
+      if (error instanceof LeaseConflict && !before) await this.#relabel(describe(), signal)
+      throw error
+    })
     // The watch went while the answer was under way: a lease that no run ever ends would be renewed for ever.
     if (this.#ended) return void (await hold.release())
     this.#refusal = undefined
@@ -75,6 +79,19 @@ export class Wish {
     )
     this.#report({ holder: this.#parts.identity, phase: 'listing', ready: false })
     this.#arrival.resolve()
+  }
+
+  /** It is there, and no look shows it: somebody took its labels. The next look begins to count how long it stands still. */
+  async #relabel(description: LeaseDescription, signal: AbortSignal): Promise<void> {
+    const { api, log } = this.#parts
+    const found = await api.get(this.name, signal)
+    const next = found && relabelled(found, description)
+    if (!next) return
+    log.warn(
+      { watch: this.#source.title, lease: this.name },
+      'a lease lacks its labels: they are written anew',
+    )
+    await api.update(next, signal)
   }
 
   /** The API server does not let this process have it: for people, and tried again later. */

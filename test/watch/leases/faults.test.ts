@@ -200,3 +200,26 @@ test('a watch that is taken away while its lease is being claimed leaves the lea
   expect(bed.lease().spec).toMatchObject({ holderIdentity: 'two' })
   expect(one.runs).toHaveLength(0)
 })
+
+test('a lease that lost its labels with its holder is found and taken over once it has run out', async () => {
+  await using bed = await startLeaseBed()
+  const ghost = { holderIdentity: 'ghost', leaseDurationSeconds: 1 }
+  bed.server.leases.set(LEASE, {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: {
+      name: LEASE,
+      uid: LEASE,
+      resourceVersion: '0',
+      labels: { 'app.kubernetes.io/name': 'other' },
+    },
+    spec: ghost,
+  })
+  const one = bed.start('one')
+  one.watch()
+  await waitFor(() => bed.lease().metadata.labels?.['kubeherald.dev/cluster'], { what: 'its labels' })
+  expect(bed.lease().spec).toEqual(ghost)
+  expect(one.runs).toHaveLength(0)
+  await waitFor(() => one.current(), { what: 'a run' })
+  expect(bed.lease().spec).toMatchObject({ holderIdentity: 'one', leaseTransitions: 1 })
+})
