@@ -9,11 +9,12 @@ import type { Logger } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { connectHops } from './pipeline.ts'
 import { createCommitLine } from './queue/commit-line.ts'
+import { keepContact } from './queue/contact.ts'
 import { keysOf } from './queue/keys.ts'
 import type { Lanes } from './queue/lanes.ts'
 import { createMemoryGate } from './queue/memory-gate.ts'
 import { type RedisSettings, type RedisTarget, renewCredentials } from './queue/redis-target.ts'
-import { readSalt } from './queue/salt.ts'
+import { keepSalt, readSalt, storeOf } from './queue/salt.ts'
 import { watchSchema } from './queue/schema-watch.ts'
 import { createSourceStore } from './queue/source-store.ts'
 import { disconnect, openConnections } from './redis-connections.ts'
@@ -112,6 +113,10 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   })
   opened.defer(() => schema.close())
   const salt = await readSalt(connections.lanes, keys)
+  const kept = keepSalt(connections.report, keys, salt)
+  opened.defer(() => kept.close())
+  const contact = keepContact(connections.report, keys)
+  opened.defer(() => contact.close())
   const gate = createMemoryGate({ ...common, redis: connections.report })
   opened.defer(() => gate.close())
   const generationParts = {
@@ -138,10 +143,12 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   })
 
   const { watches, lanes } = connectHops({
-    watch: (store) =>
-      role !== 'deliver' && client
-        ? startWatches({ ...common, config, client, cluster, namespace: options.namespace }, store)
-        : undefined,
+    watch: (store) => {
+      if (role === 'deliver' || !client) return undefined
+      const { namespace } = options
+      const redis = { store: storeOf(salt), silentMs: contact.silentMs }
+      return startWatches({ ...common, config, client, cluster, namespace, redis }, store)
+    },
     normalise: (source, transition) => normalise(source, transition, { cluster, salt }),
     routing: () => generations.current,
     commit: (routing, onEnqueued) =>
@@ -217,6 +224,8 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
       const traced = tracing?.close()
       const pending = await reporting.close()
       schema.close()
+      kept.close()
+      contact.close()
       gate.close()
       await sinkSet.close()
       await traced

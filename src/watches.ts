@@ -16,6 +16,8 @@ export interface WatchesParts {
   cluster: string
   /** Of the kubeconfig's context: Leases lie there when nothing else says where. */
   namespace: string | undefined
+  /** The Redis that this process uses: a name for its data, and for how long it has not answered. */
+  redis: { store: string; silentMs(): number }
   metrics: Metrics
   log: Logger
   clock: { now(): number }
@@ -23,7 +25,7 @@ export interface WatchesParts {
 
 /** The watches of a configuration, which commit into `store`; alone, or shared with other processes by Leases. */
 export function startWatches(parts: WatchesParts, store: SourceStore): WatchManager {
-  const { config, cluster, namespace, metrics, log, clock } = parts
+  const { config, cluster, namespace, redis, metrics, log, clock } = parts
   const { leases } = config
   const client = countRequests(parts.client, metrics)
   const manager = createWatchManager({
@@ -36,7 +38,14 @@ export function startWatches(parts: WatchesParts, store: SourceStore): WatchMana
     timing: DEFAULT_TIMING,
     matcherOf: compilePattern,
     ...(leases && {
-      leases: openLeases(leases, { client, cluster, metrics, log, contextNamespace: namespace }),
+      leases: openLeases(leases, {
+        client,
+        group: { cluster, store: redis.store },
+        silentMs: redis.silentMs,
+        metrics,
+        log,
+        contextNamespace: namespace,
+      }),
     }),
   })
   manager.apply(config.watch)

@@ -10,6 +10,7 @@ import { currentRevision, etcdHistory } from './etcd-history.ts'
 import { grantLeases, grantWatches, LEASES, leasesOf, NAMESPACES } from './replicas.ts'
 import { CONFIG_MAPS, churn, DEPLOYMENTS } from './workload.ts'
 
+const GROUP = { cluster: 'test', store: 'one' }
 const HOUR_MS = 3_600_000
 const ENTRIES = [
   { kind: 'ConfigMap', namespaces: ['default'] },
@@ -21,9 +22,10 @@ const replica = (identity: string, wallMs: number): Replica => ({
   wallMs,
   leases: (client) =>
     createSourceLeases({
-      api: createLeaseApi(client, { namespace: 'default', cluster: 'test', timeoutMs: 2_000 }),
+      api: createLeaseApi(client, { namespace: 'default', group: GROUP, timeoutMs: 2_000 }),
       client,
-      cluster: 'test',
+      group: GROUP,
+      silentMs: () => 0,
       namespace: 'default',
       metrics: createMetrics(),
       log: silentLog,

@@ -32,9 +32,20 @@ export async function startLeaseServer(): Promise<LeaseServer> {
     return stored
   }
 
-  function apply(method: string, name: string, body: string): [status: number, body: unknown] {
+  function select(selector: string): LeaseObject[] {
+    const pairs = selector.split(',').map((it) => it.split('='))
+    return [...leases.values()].filter(({ metadata }) =>
+      pairs.every(([key = '', value]) => metadata.labels?.[key] === value),
+    )
+  }
+
+  function apply(
+    method: string,
+    { name, selector }: { name: string; selector: string },
+    body: string,
+  ): [status: number, body: unknown] {
     const current = leases.get(name)
-    if (method === 'GET' && name === '') return [200, { items: [...leases.values()] }]
+    if (method === 'GET' && name === '') return [200, { items: select(selector) }]
     if (method === 'GET') return current ? [200, current] : [404, failure(404)]
     const sent = JSON.parse(body) as LeaseObject & { preconditions?: { resourceVersion?: string } }
     if (method === 'POST') return leases.has(sent.metadata.name) ? [409, failure(409)] : [201, store(sent)]
@@ -53,12 +64,13 @@ export async function startLeaseServer(): Promise<LeaseServer> {
     response.once('close', () => open--)
     let text = ''
     for await (const chunk of message) text += chunk
-    const { pathname } = new URL(message.url ?? '/', 'http://api')
+    const { pathname, searchParams } = new URL(message.url ?? '/', 'http://api')
     const { method = 'GET' } = message
     const request = { method, path: pathname }
     it.requests.push({ ...request, atMs: performance.now() })
     if (it.fault?.({ ...request, applied: false }, response)) return
-    const [status, body] = apply(method, pathname.split('/leases')[1]?.slice(1) ?? '', text)
+    const name = pathname.split('/leases')[1]?.slice(1) ?? ''
+    const [status, body] = apply(method, { name, selector: searchParams.get('labelSelector') ?? '' }, text)
     if (it.fault?.({ ...request, applied: true }, response)) return
     answer(response, status, body)
   })

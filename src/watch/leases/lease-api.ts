@@ -1,6 +1,7 @@
 import { faultOf } from '../api-fault.ts'
 import type { ClusterClient, ClusterResponse } from '../cluster-client.ts'
 import { type LeaseObject, labelsOf } from './lease.ts'
+import type { Group } from './names.ts'
 
 /** Somebody else wrote the lease meanwhile, or it exists already. */
 export class LeaseConflict extends Error {
@@ -21,10 +22,10 @@ export interface LeaseApi {
 
 export function createLeaseApi(
   client: ClusterClient,
-  { namespace, cluster, timeoutMs }: { namespace: string; cluster: string; timeoutMs: number },
+  { namespace, group, timeoutMs }: { namespace: string; group: Group; timeoutMs: number },
 ): LeaseApi {
   const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`
-  const selector = Object.entries(labelsOf(cluster)).map(([key, value]) => `${key}=${value}`)
+  const selector = Object.entries(labelsOf(group)).map(([key, value]) => `${key}=${value}`)
   const query = `labelSelector=${encodeURIComponent(selector.join(','))}`
 
   async function send(method: 'POST' | 'PUT' | 'DELETE', at: string, body: unknown, signal: AbortSignal) {

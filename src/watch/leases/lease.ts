@@ -1,3 +1,5 @@
+import type { Group } from './names.ts'
+
 /** A Lease of coordination.k8s.io/v1, as far as it is read and written here. */
 export interface LeaseObject {
   apiVersion: 'coordination.k8s.io/v1'
@@ -31,7 +33,7 @@ export type Purpose = typeof MEMBER | typeof WATCH
 /** What is written into a lease besides who holds it since when. */
 export interface LeaseDescription {
   name: string
-  cluster: string
+  group: Group
   purpose: Purpose
   /** Of the watch, for people. */
   title?: string
@@ -39,8 +41,12 @@ export interface LeaseDescription {
   wants?: readonly string[]
 }
 
-export function labelsOf(cluster: string): Record<string, string> {
-  return { 'app.kubernetes.io/name': 'kubeherald', 'kubeherald.dev/cluster': cluster }
+export function labelsOf({ cluster, store }: Group): Record<string, string> {
+  return {
+    'app.kubernetes.io/name': 'kubeherald',
+    'kubeherald.dev/cluster': cluster,
+    'kubeherald.dev/store': store,
+  }
 }
 
 export function purposeOf({ metadata }: LeaseObject): Purpose {
@@ -92,12 +98,20 @@ export function released(before: LeaseObject, nowMs: number): LeaseObject {
   }
 }
 
+/** The lease with its labels again, whoever holds it; undefined when it has them. */
+export function relabelled(before: LeaseObject, description: LeaseDescription): LeaseObject | undefined {
+  const next = describe(before, description)
+  const [labels, wanted] = [before.metadata.labels ?? {}, next.metadata.labels ?? {}]
+  const isWhole = Object.entries(wanted).every(([key, value]) => labels[key] === value)
+  return isWhole ? undefined : { ...next, ...(before.spec && { spec: before.spec }) }
+}
+
 /** What others wrote into its metadata stays. */
 function describe(
   before: LeaseObject | undefined,
-  { name, cluster, purpose, title, wants }: LeaseDescription,
+  { name, group, purpose, title, wants }: LeaseDescription,
 ): Omit<LeaseObject, 'spec'> {
-  const labels = { ...labelsOf(cluster), 'app.kubernetes.io/component': purpose }
+  const labels = { ...labelsOf(group), 'app.kubernetes.io/component': purpose }
   const annotations = {
     ...(title !== undefined && { 'kubeherald.dev/watch': title }),
     ...(wants && { [WATCHES]: wants.join(',') }),

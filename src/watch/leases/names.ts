@@ -2,17 +2,26 @@ import { createHash, randomBytes } from 'node:crypto'
 
 const ID_LENGTH = 10
 
-/** The Lease of a watch: a DNS label, readable, and another one for every cluster name and source. */
-export function watchLeaseName(cluster: string, { key, title }: { key: string; title: string }): string {
-  return `kubeherald-${slug(cluster, 16)}-${slug(title, 24)}-${digest([cluster, key])}`
+/** Processes share their watches when both are the same: two who write to different queues have nothing to share. */
+export interface Group {
+  /** The cluster's name. */
+  cluster: string
+  /** Tells one Redis from another. */
+  store: string
+}
+
+/** The Lease of a watch: a DNS label, readable, and another one for every group and source. */
+export function watchLeaseName({ cluster, store }: Group, source: { key: string; title: string }): string {
+  const { key, title } = source
+  return `kubeherald-${slug(cluster, 16)}-${slug(title, 24)}-${digest([cluster, store, key])}`
 }
 
 /** The Lease of a process. */
-export function memberLeaseName(cluster: string, identity: string): string {
-  return `kubeherald-${slug(cluster, 16)}-member-${digest([cluster, identity])}`
+export function memberLeaseName({ cluster, store }: Group, identity: string): string {
+  return `kubeherald-${slug(cluster, 16)}-member-${digest([cluster, store, identity])}`
 }
 
-/** What tells the leases of one cluster apart: the end of the name. */
+/** What tells the leases of one group apart: the end of the name. */
 export function leaseId(name: string): string {
   return name.slice(-ID_LENGTH)
 }

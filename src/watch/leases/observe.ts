@@ -47,9 +47,12 @@ export function unchangedMs(board: Board, { sinceMs }: Seen): number {
   return board.sentMs - sinceMs
 }
 
+/** More than a configuration may ask for was written by hand, and must not keep a watch from everybody for years. */
+const LONGEST_SECONDS = 3_600
+
 /** Nobody holds it, or its holder did not renew it for as long as it promised to. */
 export function isFree(board: Board, seen: Seen, defaultDurationMs: number): boolean {
   const seconds = seen.lease.spec?.leaseDurationSeconds
-  const durationMs = seconds === undefined ? defaultDurationMs : seconds * 1_000
+  const durationMs = seconds === undefined ? defaultDurationMs : Math.min(seconds, LONGEST_SECONDS) * 1_000
   return holderOf(seen.lease) === '' || unchangedMs(board, seen) >= durationMs
 }

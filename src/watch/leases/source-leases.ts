@@ -7,14 +7,16 @@ import { isRefusal, messageOf } from './fault.ts'
 import { Hold, type HoldParts, type Permit } from './hold.ts'
 import { holderOf, type LeaseDescription, type LeaseObject, MEMBER, released } from './lease.ts'
 import { LeaseConflict } from './lease-api.ts'
-import { leaseId, memberLeaseName } from './names.ts'
+import { type Group, leaseId, memberLeaseName } from './names.ts'
 import { type Board, NOTHING_SEEN, observe } from './observe.ts'
 import { Wish } from './wish.ts'
 
 export interface SourceLeasesParts extends HoldParts {
-  cluster: string
+  group: Group
   namespace: string
   metrics: Metrics
+  /** For how long nothing could be written: Redis does not answer this process. */
+  silentMs(): number
   /** Between two looks at all leases, one request each. */
   pollMs: number
   /** Between tries of what needs a person: forbidden. */
@@ -39,25 +41,32 @@ export interface SourceLeases {
 /** How many requests go out at once. */
 const PARALLEL = 8
 const LEAVE_LIMIT_MS = 1_000
+/** Durations of the lease. */
+const CUT_OFF_AFTER = 4 / 3
 const NEVER = new AbortController().signal
 
 export function createSourceLeases(parts: SourceLeasesParts): SourceLeases {
-  const { api, log, identity, monotonic, durationMs, namespace, cluster } = parts
+  const { api, log, identity, monotonic, durationMs, namespace, group } = parts
   const wishes = new Map<string, Wish>()
   const stop = new AbortController()
   let board: Board = NOTHING_SEEN
   let member: Hold | undefined
   let joinedMs = Number.POSITIVE_INFINITY
   let trouble: { message: string; refused: boolean } | undefined
+  let silent = false
   let leaving: Promise<void> | undefined
   let looping: Promise<void> | undefined
 
-  const wants = () => [...wishes.keys()].sort()
+  const ids = () => [...wishes.keys()].sort()
+  /** Others need not know, nor does this process act, before a short outage of Redis is over. */
+  const isSilent = () => parts.silentMs() >= durationMs
+  /** By now all who have lost Redis, too, have said so. */
+  const isCutOff = () => parts.silentMs() >= durationMs * CUT_OFF_AFTER
   const describeMember = (): LeaseDescription => ({
-    name: memberLeaseName(cluster, identity),
-    cluster,
+    name: memberLeaseName(group, identity),
+    group,
     purpose: MEMBER,
-    wants: wants(),
+    wants: isSilent() ? [] : ids(),
   })
 
   async function keepLooking(): Promise<void> {
@@ -79,12 +88,13 @@ export function createSourceLeases(parts: SourceLeasesParts): SourceLeases {
   /** One look at all leases, and what follows from it. */
   async function look(): Promise<void> {
     await join()
+    tellSilence()
     const sentMs = monotonic()
     const leases = await api.list(stop.signal)
     const receivedMs = monotonic()
     board = observe(board, leases, { sentMs, receivedMs, maxGapMs: durationMs / 3 })
-    const me = { identity, wants: new Set(wants()) }
-    const { claim, giveUp, remove } = decide({ board, me, durationMs })
+    const me = { identity, wants: new Set(ids()) }
+    const { claim, giveUp, remove } = decide({ board, me, durationMs, isCutOff: isCutOff() })
     // Who starts together with others sees them first, instead of taking what it would give back at once.
     const settled = sentMs - joinedMs >= parts.pollMs
     await eachOf(settled && !leaving ? claim : [], take)
@@ -92,10 +102,18 @@ export function createSourceLeases(parts: SourceLeasesParts): SourceLeases {
     await eachOf(remove, (lease) => api.remove(lease, stop.signal).catch(() => {}))
   }
 
+  /** With the next renewal others learn that they can do what this process cannot. */
+  function tellSilence(): void {
+    if (isSilent() === silent) return
+    silent = !silent
+    member?.renewNow()
+    if (silent) log.warn({}, 'Redis does not answer: watches are left to processes that it answers')
+  }
+
   /** Others see that this process is there and what it can watch. */
   async function join(): Promise<void> {
     if (member?.isValid || leaving || wishes.size === 0) return
-    const before = await api.get(memberLeaseName(cluster, identity), stop.signal)
+    const before = await api.get(memberLeaseName(group, identity), stop.signal)
     member = await Hold.take(parts, describeMember, before, stop.signal)
     joinedMs = monotonic()
   }

@@ -2,11 +2,12 @@ import type { Metrics } from '../../metrics.ts'
 import type { WatchStatus } from '../../status.ts'
 import { messageOf } from './fault.ts'
 import { Hold, type HoldParts, type LeaseLost } from './hold.ts'
-import type { LeaseObject } from './lease.ts'
-import { leaseId, watchLeaseName } from './names.ts'
+import { type LeaseDescription, type LeaseObject, relabelled } from './lease.ts'
+import { LeaseConflict } from './lease-api.ts'
+import { type Group, leaseId, watchLeaseName } from './names.ts'
 
 export interface WishParts extends HoldParts {
-  cluster: string
+  group: Group
   metrics: Metrics
 }
 
@@ -22,6 +23,8 @@ export class Wish {
   #hold: Hold | undefined
   #given: AbortController | undefined
   #arrival = Promise.withResolvers<void>()
+  /** Nobody wants it here any more. */
+  #ended = false
   /** Why the API server does not let this process have it. */
   #refusal: { message: string; untilMs: number } | undefined
 
@@ -33,7 +36,7 @@ export class Wish {
     this.#parts = parts
     this.#source = source
     this.#report = report
-    this.name = watchLeaseName(parts.cluster, source)
+    this.name = watchLeaseName(parts.group, source)
     parts.metrics.leaseHeld.set({ watch: source.title }, 0)
     for (const transition of ['acquired', 'released', 'lost'])
       parts.metrics.leaseTransitions.inc({ watch: source.title, transition }, 0)
@@ -55,10 +58,15 @@ export class Wish {
 
   /** Takes the lease; throws what the API server says. */
   async claim(before: LeaseObject | undefined, signal: AbortSignal): Promise<void> {
-    const { cluster } = this.#parts
+    const { group } = this.#parts
     const { title } = this.#source
-    const describe = () => ({ name: this.name, cluster, purpose: 'watch' as const, title })
-    const hold = await Hold.take(this.#parts, describe, before, signal)
+    const describe = () => ({ name: this.name, group, purpose: 'watch' as const, title })
+    const hold = await Hold.take(this.#parts, describe, before, signal).catch(async (error: unknown) => {
+      if (error instanceof LeaseConflict && !before) await this.#relabel(describe(), signal)
+      throw error
+    })
+    // The watch went while the answer was under way: a lease that no run ever ends would be renewed for ever.
+    if (this.#ended) return void (await hold.release())
     this.#refusal = undefined
     this.#hold = hold
     this.#given = new AbortController()
@@ -71,6 +79,19 @@ export class Wish {
     )
     this.#report({ holder: this.#parts.identity, phase: 'listing', ready: false })
     this.#arrival.resolve()
+  }
+
+  /** It is there, and no look shows it: somebody took its labels. The next look begins to count how long it stands still. */
+  async #relabel(description: LeaseDescription, signal: AbortSignal): Promise<void> {
+    const { api, log } = this.#parts
+    const found = await api.get(this.name, signal)
+    const next = found && relabelled(found, description)
+    if (!next) return
+    log.warn(
+      { watch: this.#source.title, lease: this.name },
+      'a lease lacks its labels: they are written anew',
+    )
+    await api.update(next, signal)
   }
 
   /** The API server does not let this process have it: for people, and tried again later. */
@@ -123,6 +144,7 @@ export class Wish {
 
   /** It is not wanted any more. */
   end(): void {
+    this.#ended = true
     this.#parts.metrics.leaseHeld.set({ watch: this.#source.title }, 0)
   }
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { answer } from '../../servers/lease-server.ts'
 import { waitFor } from '../../wait-for.ts'
-import { LEASE, QUICK, startLeaseBed } from './lease-bed.ts'
+import { LEASE, QUICK, SOURCE, startLeaseBed } from './lease-bed.ts'
 
 async function startHolder() {
   const bed = await startLeaseBed()
@@ -181,4 +181,45 @@ test('a permit is renewed by a request that begins after it was asked for', asyn
   expect(bed.lease().metadata.resourceVersion).not.toBe(before)
   bed.server.touch(LEASE, (lease) => ({ ...lease, spec: { ...lease.spec, holderIdentity: 'other' } }))
   await expect(permit.renewed(signal)).rejects.toThrow('other holds it')
+})
+
+test('a watch that is taken away while its lease is being claimed leaves the lease to others', async () => {
+  await using bed = await startLeaseBed()
+  const [one, two] = [bed.start('one'), bed.start('two')]
+  const removed = new AbortController()
+  bed.server.fault = ({ method, path, applied }) => {
+    if (!applied || method !== 'POST' || !path.endsWith('/leases') || !bed.lease()) return false
+    // By now the answer is on its way.
+    removed.abort()
+    return false
+  }
+  one.watch(SOURCE, removed.signal)
+  await waitFor(() => removed.signal.aborted, { what: 'the claim' })
+  two.watch()
+  await waitFor(() => two.current(), { what: 'a run elsewhere' })
+  expect(bed.lease().spec).toMatchObject({ holderIdentity: 'two' })
+  expect(one.runs).toHaveLength(0)
+})
+
+test('a lease that lost its labels with its holder is found and taken over once it has run out', async () => {
+  await using bed = await startLeaseBed()
+  const ghost = { holderIdentity: 'ghost', leaseDurationSeconds: 1 }
+  bed.server.leases.set(LEASE, {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: {
+      name: LEASE,
+      uid: LEASE,
+      resourceVersion: '0',
+      labels: { 'app.kubernetes.io/name': 'other' },
+    },
+    spec: ghost,
+  })
+  const one = bed.start('one')
+  one.watch()
+  await waitFor(() => bed.lease().metadata.labels?.['kubeherald.dev/cluster'], { what: 'its labels' })
+  expect(bed.lease().spec).toEqual(ghost)
+  expect(one.runs).toHaveLength(0)
+  await waitFor(() => one.current(), { what: 'a run' })
+  expect(bed.lease().spec).toMatchObject({ holderIdentity: 'one', leaseTransitions: 1 })
 })

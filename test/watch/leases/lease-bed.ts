@@ -23,7 +23,10 @@ export const QUICK = {
 }
 
 export const SOURCE = { key: 'configmaps#1', title: 'configmaps in shop' }
-export const LEASE = watchLeaseName('test', SOURCE)
+export const GROUP = { cluster: 'test', store: 'one' }
+export const LEASE = watchLeaseName(GROUP, SOURCE)
+
+const NEVER = new AbortController().signal
 
 /** A run of a source under its lease. */
 export interface Run {
@@ -42,23 +45,33 @@ export async function startLeaseBed() {
   writeFileSync(kubeconfig, kubeconfigFor(server.url))
 
   /** `wallMs`: how wrong the clock on its wall is. */
-  function start(identity: string, options: { wallMs?: number; timing?: Partial<typeof QUICK> } = {}) {
+  function start(
+    identity: string,
+    options: {
+      wallMs?: number
+      timing?: Partial<typeof QUICK>
+      store?: string
+      silentMs?: () => number
+    } = {},
+  ) {
     const client = connectCluster({ kubeconfig, env: {}, userAgent: 'test' })
     const metrics = createMetrics()
     const stop = new AbortController()
     const runs: Run[] = []
     const status: Partial<WatchStatus> = {}
     let refreshes = 0
+    const group = { ...GROUP, ...(options.store && { store: options.store }) }
     const timing = { ...QUICK, ...options.timing }
     const leases = createSourceLeases({
       ...timing,
-      api: createLeaseApi(client, { namespace: 'ns', cluster: 'test', timeoutMs: 1_000 }),
+      api: createLeaseApi(client, { namespace: 'ns', group, timeoutMs: 1_000 }),
       client: {
         async refresh() {
           refreshes++
         },
       },
-      cluster: 'test',
+      group,
+      silentMs: options.silentMs ?? (() => 0),
       namespace: 'ns',
       metrics,
       log: silentLog,
@@ -69,9 +82,11 @@ export async function startLeaseBed() {
     })
     let done: Promise<unknown> = Promise.resolve()
 
-    function watch(source = SOURCE): void {
+    /** Until `left`, or until the process stops. */
+    function watch(source = SOURCE, left = NEVER): void {
       const report = (news: Partial<WatchStatus>) => void Object.assign(status, news)
-      const run = leases.run(source, report, stop.signal, async (permit, signal) => {
+      const until = AbortSignal.any([stop.signal, left])
+      const run = leases.run(source, report, until, async (permit, signal) => {
         runs.push({ permit, signal, beganMs: performance.now() })
         await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
       })

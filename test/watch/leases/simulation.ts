@@ -46,7 +46,7 @@ export class FakeLeases {
 export const DURATION_MS = 15_000
 const RENEW_DEADLINE_MS = 10_000
 const POLL_MS = 1_000
-const CLUSTER = 'test'
+const GROUP = { cluster: 'test', store: 'one' }
 
 /** A process in simulated time: the decisions are the real ones, each of its requests is a step of its own. */
 export class Agent {
@@ -105,14 +105,14 @@ export class Agent {
     const wants = purpose === MEMBER ? { wants: this.#sources.map(idOf) } : {}
     const next = taken(
       before,
-      { name, cluster: CLUSTER, purpose, ...wants },
+      { name, group: GROUP, purpose, ...wants },
       { holder: this.identity, durationMs: DURATION_MS, nowMs: this.#wallMs },
     )
     return this.#api.put(next) ? this.#api.leases.get(name) : undefined
   }
 
   #join(now: number): void {
-    const name = memberLeaseName(CLUSTER, this.identity)
+    const name = memberLeaseName(GROUP, this.identity)
     const lease = this.#take(this.#api.leases.get(name), name, MEMBER)
     if (!this.#member) this.#joinedMs = now
     if (lease) this.#member = { lease, renewedMs: now }
@@ -148,7 +148,7 @@ export class Agent {
   #claim(id: string, board: Board, now: number): void {
     const source = this.#sources.find((it) => idOf(it) === id)
     if (!source || this.held.has(id)) return
-    const name = watchLeaseName(CLUSTER, source)
+    const name = watchLeaseName(GROUP, source)
     const lease = this.#take(board.seen.get(name)?.lease, name, WATCH)
     if (lease) this.held.set(id, { lease, renewedMs: now, nextMs: now + 1_000 })
   }
@@ -162,5 +162,5 @@ export class Agent {
 }
 
 export function idOf(source: { key: string; title: string }): string {
-  return leaseId(watchLeaseName(CLUSTER, source))
+  return leaseId(watchLeaseName(GROUP, source))
 }
