@@ -31,6 +31,7 @@ pexpire K 1
 pttl K
 hget K x
 hset K x x
+hsetnx K x x
 hmget K x
 hmset K x x
 hgetall K
