@@ -53,7 +53,8 @@ test('requests for Leases are counted as all others to the API server are', asyn
   const metrics = createMetrics()
   const leases = { durationSeconds: 3, renewDeadlineSeconds: 2, retryPeriodSeconds: 0.1 }
   const config = { watch: [{ kind: 'Pod' }], leases }
-  const common = { cluster: 'test', namespace: 'ns', metrics, log: silentLog, clock: Date }
+  const redis = { store: 'abc', silentMs: () => 0 }
+  const common = { cluster: 'test', namespace: 'ns', redis, metrics, log: silentLog, clock: Date }
   const watches = startWatches({ ...common, config, client }, store)
   const created = async () =>
     (await metrics.apiRequests.get()).values.find(({ labels }) => labels.verb === 'create')

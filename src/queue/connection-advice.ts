@@ -29,5 +29,11 @@ const ADVICE: readonly (readonly [said: RegExp, advice: string])[] = [
     new RegExp(`${NO_TLS}|wrong version number|packet length too long|EPROTO`),
     'for a port without TLS write redis:// and no redis.tls',
   ],
+  [/^NOPERM .*'select'/, 'a database other than 0 needs it: ACL SETUSER … +select'],
+  [/DB index is out of range/, 'the number after the address in redis.url is of no database that it has'],
+  [
+    /SELECT is not allowed in cluster mode/,
+    'a Redis Cluster has database 0 only: write no number into redis.url',
+  ],
   [/^Protocol error, got/, 'for a port with TLS write rediss://, or redis.tls: true'],
 ]

@@ -4,6 +4,7 @@ import { inPlainWords } from '../plain-words.ts'
 import { explain } from './connection-advice.ts'
 import { connectorFor } from './connector.ts'
 import { followMaster, type MasterFollower } from './follow-master.ts'
+import { greetStrictly } from './greeting.ts'
 import { locateFor } from './locate-master.ts'
 import { addressOf, type RedisTarget, socketPath } from './redis-target.ts'
 
@@ -51,7 +52,9 @@ export function openRedis(target: RedisTarget | string, purpose: Purpose, log: L
     }),
   } satisfies RedisOptions
   const { url } = to
-  const redis = url === undefined ? new Redis(options) : new Redis(socketPath(url) ?? url, options)
+  const redis = greetStrictly(
+    url === undefined ? new Redis(options) : new Redis(socketPath(url) ?? url, options),
+  )
   logChanges(redis, purpose, log)
   redis.connect().catch(() => {}) // reported by the 'error' event; reconnecting goes on
   return redis

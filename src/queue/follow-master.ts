@@ -16,18 +16,19 @@ export function followMaster(locate: Locate): MasterFollower {
   let timer: NodeJS.Timeout | undefined
   let newest = 0
 
+  /** A few that were cut off know an older master, which may still take writes; most go back only when they were set up anew. */
   async function find(): Promise<Located> {
     const located = await locate()
-    newest = Math.max(newest, located.epoch)
+    if (located.epoch < newest && !located.agreed)
+      throw new Error(
+        `only Sentinels that were cut off answer: ${showNode(located.at)} was the master before`,
+      )
+    newest = located.epoch
     return located
   }
 
   async function look(): Promise<void> {
-    const known = newest
-    const { at, epoch } = await find()
-    // Only what is older answered: it knows nothing of what happened since.
-    if (epoch < known) return
-    const now = showNode(at)
+    const now = showNode((await find()).at)
     for (const [stream, then] of connections)
       if (then !== now) stream.destroy(new Error(`the master is ${now} now`))
   }

@@ -14,6 +14,8 @@ import {
 export interface Located {
   at: HostPort
   epoch: number
+  /** Most of those that are configured say so. */
+  agreed: boolean
 }
 
 /** Asks where the master is. Throws why nobody knows. */
@@ -35,7 +37,9 @@ async function askSentinels({ name, nodes, ...rest }: SentinelTarget): Promise<L
   const answers = await askNodes(nodesOf(nodes, SENTINEL_PORT), credentials, async (redis) =>
     masterOf(await sentinelMaster(redis, name)),
   )
-  return answers.reduce((best, it) => (it.epoch > best.epoch ? it : best))
+  const best = answers.reduce((best, it) => (it.epoch > best.epoch ? it : best))
+  const alike = answers.filter(({ at, epoch }) => epoch === best.epoch && showNode(at) === showNode(best.at))
+  return { ...best, agreed: alike.length > nodes.length / 2 }
 }
 
 async function sentinelMaster(redis: Redis, name: string): Promise<unknown> {
@@ -50,7 +54,7 @@ async function sentinelMaster(redis: Redis, name: string): Promise<unknown> {
   }
 }
 
-function masterOf(reply: unknown): Located {
+function masterOf(reply: unknown): Omit<Located, 'agreed'> {
   const pairs = reply as string[]
   const field = (name: string) => pairs[pairs.indexOf(name) + 1] ?? ''
   return { at: { host: field('ip'), port: Number(field('port')) }, epoch: Number(field('config-epoch')) }
@@ -74,7 +78,7 @@ function clusterLocate(target: RedisTarget, { nodes, key }: ClusterTarget): Loca
     })
     const at = mostNamed(masters)
     if (!at) throw new Error(`the Redis Cluster has no node for slot ${slot}, where all keys belong`)
-    return { at, epoch: 0 }
+    return { at, epoch: 0, agreed: true }
   }
 }
 

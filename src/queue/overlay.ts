@@ -23,8 +23,8 @@ export interface Plan {
   /** uid, packed object, uid, packed object, … */
   oldSet: (string | Buffer)[]
   oldDelete: string[]
-  /** Forget the whole index first, and with it the old objects; or these alone. */
-  forget?: 'all' | 'old'
+  /** Forget the whole index first, and with it the old objects; or these alone; or what a list had not seen. */
+  forget?: 'all' | 'old' | 'unseen'
 }
 
 export function emptyPlan(): Plan {

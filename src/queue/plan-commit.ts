@@ -20,6 +20,12 @@ export const FORGET: Preparation = { read() {}, plan: () => ({ ...emptyPlan(), f
 /** Forgets the old objects that were kept once. */
 export const FORGET_OLD: Preparation = { read() {}, plan: () => ({ ...emptyPlan(), forget: 'old' }) }
 
+/** Forgets what a list had not seen: with a commit, as by itself it could arrive late and take the names of the next list. */
+export const FORGET_UNSEEN: Preparation = {
+  read() {},
+  plan: () => ({ ...emptyPlan(), forget: 'unseen' }),
+}
+
 /** Objects that are there at the beginning: known, not told. */
 export function prepareSeed({ keep }: SourceKeys, page: readonly Change[]): Preparation {
   const last = new Map(page.map((change) => [change.object.uid, change]))

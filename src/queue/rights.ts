@@ -31,13 +31,13 @@ pexpire K 1
 pttl K
 hget K x
 hset K x x
+hsetnx K x x
 hmget K x
 hmset K x x
 hgetall K
 hdel K x
 hexists K x
 hlen K
-hsetnx K x x
 hincrby K x 1
 hkeys K
 hvals K

@@ -43,8 +43,7 @@ export async function prepareSchema(parts: SchemaParts): Promise<string | undefi
   const { redis, keys, layout = LAYOUT, migrations = MIGRATIONS } = parts
   const stored = await readOrCreate(redis, keys.schema, String(layout))
   if (stored === String(layout)) return undefined
-  const steps = stepsFrom(stored, layout, migrations)
-  return steps ? migrate(parts, steps) : foreignLayout(stored, layout)
+  return stepsFrom(stored, layout, migrations) ? migrate(parts) : foreignLayout(stored, layout)
 }
 
 /** Why keys of another layout cannot be used; undefined for our own, and when nothing is stored. */
@@ -77,8 +76,8 @@ function stepsFrom(
   return steps
 }
 
-async function migrate(parts: SchemaParts, steps: readonly Migration[]): Promise<string | undefined> {
-  const { redis, keys, log, layout = LAYOUT } = parts
+async function migrate(parts: SchemaParts): Promise<string | undefined> {
+  const { redis, keys, log, layout = LAYOUT, migrations = MIGRATIONS } = parts
   const token = randomBytes(8).toString('hex')
   const held = await waitForTurn(parts, token)
   if (held === 'done') return undefined
@@ -87,6 +86,10 @@ async function migrate(parts: SchemaParts, steps: readonly Migration[]): Promise
     evaluate(redis, RENEW, [keys.schemaLock], [token, LOCK_MS]).catch(() => {})
   }, LOCK_MS / 3)
   try {
+    // Another one, of another version perhaps, may have converted them between our last look and our turn.
+    const stored = await readOrCreate(redis, keys.schema, String(layout))
+    const steps = stepsFrom(stored, layout, migrations)
+    if (!steps) return foreignLayout(stored, layout)
     for (const { from, to, migrate } of steps) {
       log.info({ from, to }, 'converting the keys in Redis')
       await mark(parts, token, `${from}>${to}`)

@@ -13,6 +13,7 @@ import type { SourceKeys } from './overlay.ts'
 import {
   FORGET,
   FORGET_OLD,
+  FORGET_UNSEEN,
   NOTHING,
   type Preparation,
   prepareDeletions,
@@ -154,7 +155,7 @@ class Session implements SourceSession {
   async beginList(comparison: Comparison, signal: AbortSignal): Promise<void> {
     this.#comparison = comparison
     await this.#describe(signal)
-    await this.#transact({ phase: 'listing' }, NOTHING, signal)
+    await this.#transact({ phase: 'listing' }, FORGET_UNSEEN, signal)
     await copyNames(this.#parts.line, this.#keys, this.#stored ?? '', signal)
   }
 
@@ -164,11 +165,9 @@ class Session implements SourceSession {
   }
 
   async endList(resourceVersion: string, signal: AbortSignal, complete = true): Promise<void> {
-    if (this.checkpoint?.phase === 'listing') {
-      if (complete) await this.#deleteUnseen(signal)
-      else await this.#parts.line.run((redis) => redis.unlink(this.#keys.unseen), signal)
-    }
-    await this.#transact({ phase: 'watching', resourceVersion }, NOTHING, signal)
+    const listed = this.checkpoint?.phase === 'listing'
+    if (listed && complete) await this.#deleteUnseen(signal)
+    await this.#transact({ phase: 'watching', resourceVersion }, listed ? FORGET_UNSEEN : NOTHING, signal)
   }
 
   /** Each transaction moves the position with what it writes: a replay of what is durable would be taken for news. */
@@ -185,10 +184,11 @@ class Session implements SourceSession {
   async markAbsent(signal: AbortSignal): Promise<void> {
     await this.#describe(signal)
     if (this.#stored !== null) {
+      await this.#transact({}, FORGET_UNSEEN, signal)
       await copyNames(this.#parts.line, this.#keys, this.#stored, signal)
       await this.#deleteUnseen(signal)
     }
-    await this.#transact({ phase: 'absent', resourceVersion: '' }, NOTHING, signal)
+    await this.#transact({ phase: 'absent', resourceVersion: '' }, FORGET_UNSEEN, signal)
   }
 
   async #describe(signal: AbortSignal): Promise<void> {
@@ -207,10 +207,9 @@ class Session implements SourceSession {
     const { line, clock } = this.#parts
     for (;;) {
       const some = await someUnseen(line, this.#keys.unseen, this.keepsOld ? FEW : MANY, signal)
-      if (!some) break
+      if (!some) return
       await this.#transact({}, prepareDeletions(this.#keys, some.names, some.uids, clock.now()), signal)
     }
-    await line.run((redis) => redis.unlink(this.#keys.unseen), signal)
   }
 
   async #transact(move: Partial<Checkpoint>, preparation: Preparation, signal: AbortSignal): Promise<void> {

@@ -24,7 +24,8 @@ export class UnseenLostError extends Error {
 
 /**
  * Copies name → uid of all that the index knows, in steps: the process stays the same size whatever the cluster's. What a
- * list finds is taken out; what is left at its end is gone from the cluster.
+ * list finds is taken out; what is left at its end is gone from the cluster. A connection that came anew may be one to
+ * another server, or to one that began anew: its hashes have another order, and it may lack names. So all is copied again.
  */
 export async function copyNames(
   line: CommitLine,
@@ -32,12 +33,29 @@ export async function copyNames(
   checkpoint: string,
   signal: AbortSignal,
 ): Promise<void> {
-  await line.run((redis) => redis.unlink(keys.unseen), signal)
-  let cursor = '0'
+  while (!(await copyOnce(line, keys, checkpoint, signal)));
+}
+
+/** False when the connection is another one by the end. */
+async function copyOnce(
+  line: CommitLine,
+  keys: CopyKeys,
+  checkpoint: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  let first: Redis['stream'] | undefined
+  const onFirst = <T>(work: (redis: Redis) => Promise<T>) =>
+    line.commit(async (redis) => {
+      first ??= redis.stream
+      return redis.stream === first ? work(redis) : undefined
+    }, signal)
+  let cursor: string | undefined = '0'
   do {
-    cursor = await line.commit((redis) => copyStep(redis, keys, checkpoint, cursor), signal)
+    const from: string = cursor
+    cursor = await onFirst((redis) => copyStep(redis, keys, checkpoint, from))
+    if (cursor === undefined) return false
   } while (cursor !== '0')
-  await line.commit((redis) => put(redis, keys, checkpoint, [COMPLETE, '']), signal)
+  return (await onFirst((redis) => put(redis, keys, checkpoint, [COMPLETE, '']))) === true
 }
 
 export interface CopyKeys {
@@ -82,7 +100,7 @@ async function copyStep(redis: Redis, keys: CopyKeys, checkpoint: string, cursor
  * Only while the checkpoint is the one that the copy began with: what was sent on a connection that broke may arrive
  * later, when the list has taken names out already, and would make their objects deleted ones.
  */
-async function put(redis: Redis, keys: CopyKeys, checkpoint: string, names: string[]): Promise<void> {
+async function put(redis: Redis, keys: CopyKeys, checkpoint: string, names: string[]): Promise<true> {
   const done = await evaluate(
     redis,
     PUT,
@@ -90,6 +108,7 @@ async function put(redis: Redis, keys: CopyKeys, checkpoint: string, names: stri
     [checkpoint, UNSEEN_TTL_MS, ...names],
   )
   if (done !== 1) throw new FencedError('another process moved the position while the names were copied')
+  return true
 }
 
 const PUT = `

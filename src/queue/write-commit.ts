@@ -37,7 +37,7 @@ export function writeCommit(
     multi.hincrby(keys.sinkLedger(sink), 'enqueued', count)
   }
   if (plan.forget === 'all') multi.unlink(source.index, source.old)
-  else if (plan.forget === 'old') multi.unlink(source.old)
+  else if (plan.forget) multi.unlink(source[plan.forget])
   if (plan.indexSet.length > 0) multi.hset(source.index, ...plan.indexSet)
   if (plan.indexDelete.length > 0) multi.hdel(source.index, ...plan.indexDelete)
   if (plan.oldSet.length > 0) multi.hset(source.old, ...plan.oldSet)

@@ -1,7 +1,15 @@
+import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { FencedError, type SourceSession } from '../../src/change.ts'
+import { silentLog } from '../../src/log.ts'
+import { createMetrics } from '../../src/metrics.ts'
+import { createCommitLine } from '../../src/queue/commit-line.ts'
+import { openRedis } from '../../src/queue/connection.ts'
+import { emptyPlan } from '../../src/queue/overlay.ts'
+import type { Preparation } from '../../src/queue/plan-commit.ts'
+import { transact } from '../../src/queue/transact.ts'
 import { waitFor } from '../wait-for.ts'
-import { change, SOURCE } from './objects.ts'
+import { change, SOURCE, sendAll } from './objects.ts'
 import { never, startStoreBed } from './store-bed.ts'
 
 const added = (count: number) => Array.from({ length: count }, (_, i) => `ADDED o${i}@${i + 2}`)
@@ -72,6 +80,38 @@ test('a commit that is tried again decides as before, also when the configuratio
   expect(it.woken).toEqual(['hook/0'])
   await session.commit([change('ADDED', 'o1', 3)], '3', never)
   expect(await it.reader.hgetall(it.keys.pending)).toEqual({ 'hook/0': '1', 'other/0': '1' })
+})
+
+test('a connection that is another one by the time of the EXEC watches nothing: all is read again', async () => {
+  await using it = await startStoreBed()
+  await it.watching()
+  const stored = await it.reader.get(it.keys.checkpoint('pods'))
+  const redis = openRedis(`redis://127.0.0.1:${it.proxy.port}`, 'commit', silentLog)
+  await once(redis, 'ready')
+  const line = createCommitLine({ redis, room: async () => {}, onOutOfMemory() {}, log: silentLog })
+  const parts = {
+    ...{ line, keys: it.keys, onEnqueued() {}, metrics: createMetrics(), clock: Date },
+    routing: () => ({ decide: sendAll, laneOf: () => 'hook/0' }),
+  }
+  const preparation: Preparation = {
+    read() {},
+    // While it thinks, the connection breaks and comes back, and somebody else moves the position.
+    async plan() {
+      it.proxy.cut()
+      await once(redis, 'ready')
+      await it.reader.set(it.keys.checkpoint('pods'), 'moved')
+      return emptyPlan()
+    },
+  }
+  const { checkpoint, index, unseen, old } = it.keys
+  const keys = {
+    ...{ checkpoint: checkpoint('pods'), index: index('pods'), unseen: unseen('pods'), old: old('pods') },
+    keep: undefined,
+  }
+  const commit = { source: SOURCE, keys, stored, next: 'mine', preparation }
+  await expect(transact(parts, commit, never)).rejects.toThrow(FencedError)
+  expect(await it.reader.get(it.keys.checkpoint('pods'))).toBe('moved')
+  redis.disconnect()
 })
 
 test('an EXEC that arrives late, after another session took over, is discarded', async () => {

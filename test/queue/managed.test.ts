@@ -30,6 +30,21 @@ test('the user of docs/operating.md may do what the list says, and the list is w
   expect(granted).toEqual(COMMANDS.map((it) => `+${it}`))
 })
 
+test('what our own code sends is in the list', () => {
+  const folder = new URL('../../src/queue/', import.meta.url)
+  const code = readdirSync(folder)
+    .filter((name) => !['ask-nodes.ts', 'forget.ts', 'greeting.ts', 'locate-master.ts'].includes(name))
+    .map((name) => readFileSync(new URL(name, folder), 'utf8'))
+    .join('\n')
+  const calls = code.matchAll(/\b(?:redis|pipeline|multi)(?:\.watch\(.*?\))?\s*\.([a-z]+?)(?:Buffer)?\(/g)
+  const scripted = code.matchAll(/redis\.call\('([A-Z]+)'/g)
+  const sent = new Set([...calls, ...scripted].map(([, name = '']) => name.toLowerCase()))
+  const noCommands = ['call', 'close', 'connect', 'disconnect', 'duplicate', 'on', 'once', 'pipeline']
+  const named = [...sent].filter((it) => !noCommands.includes(it))
+  expect(named.filter((it) => !COMMANDS.includes(it))).toEqual([])
+  expect(named.length).toBeGreaterThan(30)
+})
+
 test('what BullMQ sends within the scripts that lanes use is in the list', () => {
   const folder = new URL('../../node_modules/bullmq/dist/cjs/scripts/', import.meta.url)
   const used =

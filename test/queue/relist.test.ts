@@ -178,3 +178,46 @@ test('names that were lost on their way and arrive late make no object a deleted
   await session.endList('9', never)
   expect(await it.enqueued()).toEqual([])
 })
+
+test('a Redis that begins anew while names are copied goes through its hashes in another order; no deletion is lost', async () => {
+  await using it = await startStoreBed()
+  const session = await it.seeded([...pages(0, 6_000)].flat())
+  const first = it.proxy.hold('hscan')
+  const begun = session.beginList('different', never)
+  await first.seen
+  const second = it.proxy.hold('hscan')
+  first.release()
+  await second.seen
+  await it.server.kill()
+  await it.server.restart()
+  second.release()
+  await begun
+  for (const page of pages(0, 1_000)) await session.list(page, never)
+  await session.endList('9000', never)
+  expect(new Set(await it.enqueued()).size).toBe(5_000)
+})
+
+test('a command that was to make room for the names and arrives late takes none of them away', async () => {
+  await using it = await startStoreBed()
+  const session = await it.seeded([...pages(0, 3_000)].flat())
+  const late = it.proxy.hold('unlink', { cut: true })
+  const begun = session.beginList('different', never)
+  await late.seen
+  const first = it.proxy.hold('hscan')
+  await first.seen
+  const second = it.proxy.hold('hscan')
+  first.release()
+  await second.seen
+  const calls = async () => {
+    const stats = await it.reader.info('commandstats')
+    const counts = stats.matchAll(/cmdstat_(?:unlink|exec):calls=(\d+)/g)
+    return [...counts].reduce((sum, [, count]) => sum + Number(count), 0)
+  }
+  const before = await calls()
+  late.release()
+  await waitFor(async () => (await calls()) > before, { what: 'the late command' })
+  second.release()
+  await begun
+  await session.endList('9000', never)
+  expect(await it.enqueued()).toHaveLength(3_000)
+})

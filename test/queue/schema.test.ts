@@ -126,6 +126,34 @@ test('of two that convert at once one does it, and both go on', async () => {
   expect(runs).toBe(1)
 })
 
+test('what another one converted just before our turn is not converted again', async () => {
+  for (const [reached, told] of [
+    [3, undefined],
+    [4, 'layout 4, this version of kubeherald knows layout 3: run the newer version'],
+  ] as const) {
+    await using it = await startBed()
+    await it.redis.mset(keys.schema, '1', keys.salt, 'x')
+    const set = it.redis.set.bind(it.redis) as (...args: unknown[]) => Promise<'OK'>
+    // The lock is free again by the time that we ask for it.
+    it.redis.set = (async (...args: unknown[]) => {
+      await it.other.mset(keys.schema, String(reached), `${keys.salt}-${reached}`, 'x')
+      await it.other.del(keys.salt)
+      return set(...args)
+    }) as typeof it.redis.set
+    let runs = 0
+    const counted = migrations.map((it) => ({
+      ...it,
+      migrate: async () => void runs++,
+    }))
+    const parts = { redis: it.redis, keys, log: silentLog, layout: 3, migrations: counted }
+    const refusal = await prepareSchema(parts)
+    if (told === undefined) expect(refusal).toBeUndefined()
+    else expect(refusal).toContain(told)
+    expect(runs).toBe(0)
+    expect(await it.redis.mget(keys.schema, keys.schemaLock)).toEqual([String(reached), null])
+  }
+})
+
 test('a step that broke off is begun again; one that lost its lock writes nothing', async () => {
   await using it = await startBed()
   await it.redis.mset(keys.schema, '1', keys.salt, 'x')
