@@ -1,7 +1,7 @@
-import { enableCompileCache, flushCompileCache } from 'node:module'
+import { flushCompileCache } from 'node:module'
+import { startCompileCache } from './compile-cache.ts'
 
-// Halves the start; without a writable temporary directory it does nothing.
-enableCompileCache()
+startCompileCache()
 // Also for a process that is killed one day: by then all that a start needs is compiled.
 setTimeout(flushCompileCache, 5_000).unref()
 const { runCommandLine } = await import('./commands/command-line.ts')

@@ -1,5 +1,5 @@
-/** C0, DEL, C1 and the marks that turn the direction of text: they move cursors, change colours, or make text look like another. */
-const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+/** C0, DEL, C1, line separators and the marks that turn the direction of text: they move cursors, break lines, or make text look like another. */
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 
 /** Text from elsewhere, safe on a terminal and on one line: each control character becomes a space. */
 export function printable(text: string): string {

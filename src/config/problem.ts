@@ -29,14 +29,15 @@ export function formatProblems(
   return [...problems]
     .sort((a, b) => a.line - b.line || a.column - b.column)
     .map((problem) => {
-      const { file, line, column, message, hint, severity } = problem
+      const { line, column, hint, severity } = problem
+      const [file, message] = [problem.file, problem.message].map(printable)
       const word = severity === 'warning' ? paint(33, 'warning: ') : ''
       const excerpt = excerptOf(problem, printable(maskLine(lines, line - 1)))
       return [
         `${paint(1, `${file}:${line}:${column}:`)} ${word}${message}`,
         `${String(line).padStart(5)} | ${excerpt.line}`,
         `${' '.repeat(5)} | ${' '.repeat(excerpt.indent)}${paint(severity === 'warning' ? 33 : 31, excerpt.carets)}`,
-        ...(hint === undefined ? [] : [`${' '.repeat(5)} = ${hint}`]),
+        ...(hint === undefined ? [] : [`${' '.repeat(5)} = ${printable(hint)}`]),
         '',
       ].join('\n')
     })

@@ -1,4 +1,5 @@
 import { Document, type Scalar, type YAMLMap, type YAMLSeq } from 'yaml'
+import { printable } from '../printable.ts'
 import type { Rule, RuleSet } from './rules.ts'
 
 export interface ManifestOptions {
@@ -81,7 +82,7 @@ function explain(document: Document, path: readonly string[], rules: readonly Ru
   const list = document.getIn(path) as YAMLSeq<YAMLMap>
   for (const [i, { reasons }] of rules.entries()) {
     const rule = list.items[i]!
-    rule.commentBefore = reasons.map((reason) => ` ${reason}`).join('\n')
+    rule.commentBefore = reasons.map((reason) => ` ${printable(reason)}`).join('\n')
     for (const { value } of rule.items) (value as YAMLSeq).flow = true
   }
 }
@@ -96,5 +97,5 @@ function write(document: Document): string {
 }
 
 function asComment(lines: readonly string[]): string {
-  return lines.map((line) => `# ${line}\n`).join('')
+  return lines.map((line) => `# ${printable(line)}\n`).join('')
 }

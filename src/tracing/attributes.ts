@@ -38,7 +38,7 @@ const CONVENTIONAL: Readonly<Record<string, string>> = {
 export function attributesOf(change: Described): SpanAttributes {
   const { event } = change
   const about = event ? event.regarding : change
-  return {
+  return bounded({
     'k8s.cluster.name': change.cluster,
     ...(change.namespace !== undefined && { 'k8s.namespace.name': change.namespace }),
     ...conventional(about),
@@ -54,7 +54,17 @@ export function attributesOf(change: Described): SpanAttributes {
       ...(about.kind !== undefined && { 'kubeherald.event.regarding.kind': about.kind }),
       ...(about.name !== undefined && { 'kubeherald.event.regarding.name': about.name }),
     }),
-  }
+  })
+}
+
+/** Longer than any name of an object. */
+const MAX_TEXT = 256
+
+/** The API server bounds neither the reason of an Event nor what it regards, and each span would hold a megabyte of them. */
+function bounded(attributes: SpanAttributes): SpanAttributes {
+  const cut = (value: SpanAttributes[string]) =>
+    typeof value === 'string' && value.length > MAX_TEXT ? value.slice(0, MAX_TEXT).toWellFormed() : value
+  return Object.fromEntries(Object.entries(attributes).map(([key, value]) => [key, cut(value)]))
 }
 
 interface Reference {

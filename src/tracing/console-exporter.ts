@@ -1,6 +1,7 @@
 import { SpanKind } from '@opentelemetry/api'
 import { type ExportResult, ExportResultCode, hrTimeToMilliseconds } from '@opentelemetry/core'
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace'
+import { printableJson } from '../printable.ts'
 
 /** A span as a line of JSON on stderr: stdout may be a sink's. */
 export class ConsoleExporter implements SpanExporter {
@@ -11,7 +12,7 @@ export class ConsoleExporter implements SpanExporter {
   }
 
   export(spans: ReadableSpan[], done: (result: ExportResult) => void): void {
-    this.#output.write(spans.map((span) => `${JSON.stringify(lineOf(span))}\n`).join(''))
+    this.#output.write(spans.map((span) => `${printableJson(lineOf(span))}\n`).join(''))
     done({ code: ExportResultCode.SUCCESS })
   }
 

@@ -44,6 +44,13 @@ test('control characters of the file do not reach the terminal', () => {
   expect(formatProblems([problem()], 'a: "\u001b[2J\u202e"')).not.toMatch(/[\u001b\u202e]/)
 })
 
+test('a value that a message repeats adds no line and no control character', () => {
+  const hostile = 'x\u001b[2J\n::warning::\r\u2028\u202e'
+  const text = formatProblems([problem({ message: `"${hostile}" is no kind`, hint: hostile })], 'a: 1')
+  expect(text).not.toMatch(/[\u001b\r\u2028\u202e]|^::/m)
+  expect(text.trimEnd().split('\n')).toHaveLength(4)
+})
+
 test.each([
   'url: redis://user:hunter2@redis:6379',
   'redis: { url: "redis://:hunter2/x@host" }',

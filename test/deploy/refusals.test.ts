@@ -37,6 +37,18 @@ test.each<[name: string, values: object, says: string]>([
   ['a grace shorter than a drain', { terminationGracePeriodSeconds: 5 }, 'minimum: got 5, want 12'],
   ['a folder of the node', { extraVolumes: [{ name: 'a', hostPath: { path: '/' } }] }, 'extraVolumes'],
   ['an image with a tag in its name', { image: { repository: 'a/b:1' } }, `'/image/repository'`],
+  ['a name that is none', { fullnameOverride: 'Shop_1' }, `'/fullnameOverride': 'Shop_1' does not match`],
+  ['a name that goes on as YAML', { nameOverride: 'a\nb: c' }, `- at '/nameOverride'`],
+  [
+    'a class of storage with more behind it',
+    { redis: { bundled: { enabled: true, persistence: { storageClass: 'a # b' } } } },
+    'storageClass',
+  ],
+  [
+    'a metric that closes a bracket',
+    { mode: 'split', deliver: { autoscaling: { hpa: { enabled: true, metric: 'a }, b: {' } } } },
+    '/metric',
+  ],
   ['no Redis', { redis: {} }, 'there is no Redis, in which deliveries wait: set redis.url'],
   [
     'two of them',

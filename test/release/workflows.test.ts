@@ -73,6 +73,18 @@ test('pull requests get no right to write', () => {
     }
 })
 
+test('no code of dependencies runs where something can be published or signed', () => {
+  const trusted = workflows.flatMap(({ name, jobs }) =>
+    jobs.flatMap(([job, { permissions = {}, steps = [] }]) =>
+      Object.values(permissions).includes('write') ? [{ job: `${name} ${job}`, steps }] : [],
+    ),
+  )
+  expect(trusted.map(({ job }) => job)).toContain('release.yml npm')
+  for (const { job, steps } of trusted)
+    for (const { run = '' } of steps)
+      expect(run, job).not.toMatch(/\b(npx|npm (ci|install|i|run|exec|test|start|rebuild))\b/)
+})
+
 test('one action has one version everywhere', () => {
   const pins = new Map<string, Set<string>>()
   for (const { steps } of workflows)

@@ -186,3 +186,16 @@ test('attributes have the names of the conventions, also for what an Event regar
     'k8s.namespace.name',
   ])
 })
+
+test('what somebody wrote into an Event makes no span larger than names do', () => {
+  const huge = `${'x'.repeat(255)}😀${'x'.repeat(1_000_000)}`
+  const header = { ...headerFor('ev', '1', 'ADDED', 'x'), apiVersion: 'v1', kind: 'Event' }
+  const regarding = { apiVersion: 'v1', kind: 'Pod', namespace: huge, name: huge, uid: huge, fieldPath: huge }
+  const shapes = [regarding, { ...regarding, kind: huge, apiVersion: huge }]
+  for (const it of shapes) {
+    const event: KubeEvent = { type: huge, reason: huge, message: huge, count: 1, regarding: it }
+    const attributes = attributesOf({ ...header, event })
+    expect(attributes['kubeherald.event.reason']).toBe(`${'x'.repeat(255)}\ufffd`)
+    for (const [key, value] of Object.entries(attributes)) expect(String(value).length, key).toBeLessThan(300)
+  }
+})

@@ -68,3 +68,13 @@ test('on a console a span is a line of JSON', () => {
     attributes: { 'k8s.pod.name': 'web\n1' },
   })
 })
+
+test('what stands in a span moves no cursor of a terminal and turns no text', () => {
+  let text = ''
+  const exporter = new ConsoleExporter({ write: (line) => (text += line) })
+  const provider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] })
+  const reason = 'a\u009b2Jb\u202ec\u001b[0m'
+  provider.getTracer('test').startSpan('match').setAttribute('kubeherald.event.reason', reason).end()
+  expect(text).not.toMatch(/[\u001b\u009b\u202e]/)
+  expect(JSON.parse(text).attributes).toEqual({ 'kubeherald.event.reason': reason })
+})
