@@ -17,6 +17,7 @@ import { kubeconfigOptions, loadCluster } from './cluster-access.ts'
 import { clusterName } from './cluster-name.ts'
 import { type Configuration, configurationFile, pluginsOff, readConfiguration } from './configuration.ts'
 import { invocation } from './invocation.ts'
+import { missingToShare } from './shared.ts'
 import { counted } from './table.ts'
 
 interface CheckOptions {
@@ -71,9 +72,16 @@ export async function check(options: CheckOptions): Promise<number> {
   ]
   const verdict = count === 0 ? 'good' : `good, with ${counted(count, 'warning')}`
   process.stdout.write(`${name} is ${verdict}: ${parts.join(', ')}\n`)
-  process.stdout.write(describeAbsent(configuration.warnings))
+  process.stdout.write(describeAbsent(configuration.warnings) + describeMissing(config))
   if (unasked) process.stdout.write(`(the cluster was not asked whether the kinds exist: ${unasked})\n`)
   return options.strict && count > 0 ? 1 : 0
+}
+
+/** Not counted: the chart has it beside what is checked here. */
+function describeMissing(config: Config): string {
+  const missing = config.leases ? missingToShare(config) : []
+  if (missing.length === 0) return ''
+  return `(a start needs more, for "leases" shares its work with other processes: ${missing.join(', ')})\n`
 }
 
 function reasonNotToAsk({ offline, context }: CheckOptions, kubeconfig: KubeconfigOptions) {

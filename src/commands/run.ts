@@ -15,6 +15,7 @@ import { configurationFile, pluginsOff, readConfiguration } from './configuratio
 import { followConfiguration } from './follow-configuration.ts'
 import type { RunOptions } from './run-options.ts'
 import { openRunRedis, SHARED_DEMO } from './run-redis.ts'
+import { missingToShare } from './shared.ts'
 import { firstSignal, hangUpReloads, outputClosed } from './signals.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -126,17 +127,13 @@ async function start(
   return app
 }
 
-/** Processes meet in Redis, under the cluster's name: both must be the same for all of them. */
-function requireShared(role: Role, { redis, cluster, leases }: Config): void {
-  const cause = role !== 'all' ? `--role ${role}` : leases && '"leases"'
+function requireShared(role: Role, config: Config): void {
+  const cause = role !== 'all' ? `--role ${role}` : config.leases && '"leases"'
   if (!cause) return
-  const missing = [
-    ...(targetOf(redis, '') ? [] : ['  redis: { url: "redis://HOST:6379" }']),
-    ...(cluster ? [] : ['  cluster: NAME']),
-  ]
+  const missing = missingToShare(config)
   if (missing.length === 0) return
   throw new UsageError(
-    `${cause} shares its work with other processes: write into the configuration of all of them\n${missing.join('\n')}`,
+    `${cause} shares its work with other processes: write into the configuration of all of them\n${missing.map((it) => `  ${it}`).join('\n')}`,
   )
 }
 

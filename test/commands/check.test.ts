@@ -41,6 +41,17 @@ test.each([
   },
 )
 
+test('check says what a start with leases needs besides', async () => {
+  using desk = openDesk()
+  desk.write('kubeherald.yaml', configuration('leases: true'))
+  const { stdout, code } = await desk.run('check', '--offline', '--strict')
+  expect(stdout).toContain('a start needs more, for "leases" shares its work')
+  expect(stdout).toContain('redis: { url: "redis://HOST:6379" }')
+  expect(code).toBe(0)
+  desk.write('kubeherald.yaml', configuration('leases: true\ncluster: a\nredis: { url: "redis://r" }'))
+  expect((await desk.run('check', '--offline')).stdout).not.toContain('needs more')
+})
+
 test('a kind that the cluster does not know is a warning, and with --strict a failure', async () => {
   using desk = openDesk()
   await using kubernetes = await startDemoCluster({ random: Math.random, clock: Date })

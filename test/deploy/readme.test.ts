@@ -1,5 +1,14 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  chmodSync,
+  cpSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -7,9 +16,10 @@ import { parse, stringify } from 'yaml'
 import { deployToolsFolder } from '../servers/deploy-tools.ts'
 import { kubernetesAssets } from '../servers/kubernetes.ts'
 import { type ApplyBed, startApplyBed } from './apply.ts'
-import { ROOT } from './render.ts'
+import { ROOT, renderOverlay } from './render.ts'
 
 const shellIn = (text: string) => [...text.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block = '']) => block)
+const KUSTOMIZE = readFileSync(join(ROOT, 'deploy/kustomize/README.md'), 'utf8')
 const README = readFileSync(join(ROOT, 'deploy/helm/kubeherald/README.md'), 'utf8')
 const SHELL = shellIn(README)
 const [VALUES = ''] = [...README.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, block = '']) => block)
@@ -57,9 +67,40 @@ test('the values and the commands for rights of one’s own change it', async ()
   expect(role.rules).toEqual([{ apiGroups: ['apps'], resources: ['deployments'], verbs: ['list', 'watch'] }])
 })
 
+test('a configuration of one’s own becomes values by the command of the page', () => {
+  writeFileSync(join(dir, 'kubeherald.yaml'), stringify(parse(VALUES).config))
+  const [, command = ''] = /`(\(echo config:[^`]*)`/.exec(README) ?? []
+  expect(type(command)).toEqual({ status: 0, output: '' })
+  expect(parse(readFileSync(join(dir, 'config.yaml'), 'utf8'))).toEqual({ config: parse(VALUES).config })
+})
+
+test('what the memory of a pod is, is what the sizing says', () => {
+  const { requests, limits } = parse(
+    readFileSync(join(ROOT, 'deploy/helm/kubeherald/values.yaml'), 'utf8'),
+  ).resources
+  const memory = (text: string) => text.replace('Mi', ' Mi')
+  const sizing = readFileSync(join(ROOT, 'deploy/README.md'), 'utf8')
+  expect(sizing).toContain(`request ${memory(requests.memory)} and limit it to ${memory(limits.memory)} |`)
+  expect(sizing).toContain(`Chart and kustomization request ${requests.cpu}.`)
+})
+
+test.each(['single', 'namespaced'])('the changes of the page fit the overlay %s', async (overlay) => {
+  const folder = join(dir, `own-${overlay}`)
+  cpSync(join(ROOT, 'deploy/kustomize'), folder, { recursive: true })
+  const [, changes = ''] = /```yaml\n([\s\S]*?)```/.exec(KUSTOMIZE) ?? []
+  appendFileSync(join(folder, 'overlays', overlay, 'kustomization.yaml'), changes)
+  const manifests = await renderOverlay(join(folder, 'overlays', overlay))
+  const pods = manifests.flatMap(({ spec }) => (spec?.template ? [spec.template.spec] : []))
+  expect(pods).toHaveLength(2)
+  for (const { containers, securityContext } of pods) {
+    expect(containers[0].image).toMatch(/^registry\.example\.com\//)
+    expect(Object.keys(securityContext)).toEqual(['fsGroupChangePolicy', 'runAsNonRoot', 'seccompProfile'])
+  }
+})
+
 test('the commands of the kustomization install it', async () => {
   await using other = await startApplyBed()
-  const [commands = ''] = shellIn(readFileSync(join(ROOT, 'deploy/kustomize/README.md'), 'utf8'))
+  const [commands = ''] = shellIn(KUSTOMIZE)
   const ran = type(commands, other)
   const output = expect.stringContaining('deployment.apps/kubeherald serverside-applied')
   expect(ran).toMatchObject({ status: 0, output })
