@@ -14,6 +14,9 @@ export interface FormerSourcesParts {
   matcherOf(patterns: readonly string[]): (namespace: string) => boolean
 }
 
+const POSITION_GONE =
+  'Redis has lost the position of this watch: it begins anew, and what happened since the last stop is not told'
+
 /** What is stored of sources that an earlier start watched, and what became of them. */
 export function createFormerSources({ client, store, log, isRunning, matcherOf }: FormerSourcesParts) {
   const buried = new Set<string>()
@@ -51,7 +54,10 @@ export function createFormerSources({ client, store, log, isRunning, matcherOf }
     const stored = await store.stored(signal)
     const wanted = new Set(plan.sources.map(({ key }) => key))
     for (const source of fresh) {
-      if (stored.some(({ key }) => key === source.key)) continue
+      if (stored.some(({ key }) => key === source.key)) {
+        if (!(await store.peek(source, signal))) log.error({ watch: source.title }, POSITION_GONE)
+        continue
+      }
       const before = stored.filter(
         ({ key, clusterUid, resource }) =>
           !wanted.has(key) && clusterUid === current && titleOf(resource) === titleOf(source.resource),

@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { silentLog } from '../../src/log.ts'
+import { keysOf } from '../../src/queue/keys.ts'
 import { configMap, failure, type ScriptedApi } from '../servers/scripted-api.ts'
 import { waitFor } from '../wait-for.ts'
 import { startWatchBed } from './bed.ts'
@@ -178,6 +179,27 @@ test('of two processes one finishes a first list that takes longer than the othe
   await waitFor(() => phases().includes('watching') && phases().includes('standby'), {
     what: () => `one to watch, one to stand by: ${phases()}`,
   })
+})
+
+test('a watch whose position went while nothing ran says that it begins anew, once', async () => {
+  const errors: string[] = []
+  const log = {
+    ...silentLog,
+    error: (fields: object, message: string) => void errors.push(`${JSON.stringify(fields)} ${message}`),
+  }
+  await using it = await startWatchBed({ log })
+  await it.watching('10')
+  await it.stop()
+  const [source = ''] = (await it.server.command('HKEYS', keysOf('test').sources)) as string[]
+  await it.server.command('DEL', keysOf('test').checkpoint(source))
+  for (let i = 0; i < 2; i++) {
+    it.start()
+    await waitFor(() => it.statuses().some(({ ready }) => ready), { what: 'the watch' })
+    await it.stop()
+  }
+  expect(errors).toEqual([
+    '{"watch":"configmaps"} Redis has lost the position of this watch: it begins anew, and what happened since the last stop is not told',
+  ])
 })
 
 test('a watch that selects otherwise than before says that it begins anew', async () => {
