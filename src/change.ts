@@ -1,6 +1,5 @@
 import type { Delivery } from './delivery.ts'
 import type { ChangeType, Resource } from './event.ts'
-import type { CommitTrace } from './trace.ts'
 
 /**
  * An object's identity, read from the bytes of its JSON without parsing them.
@@ -194,8 +193,8 @@ export interface Decision {
   unmatched: number
   dropped: number
   matched: number
-  /** Waits for the commit to be durable. */
-  trace?: CommitTrace
+  /** Is told when the commit is durable. */
+  trace?: { committed(): void }
 }
 
 /** Turns what happened into deliveries; pure. `src/pipeline.ts` composes it of normalise and match. */

@@ -30,8 +30,10 @@ export interface Configuration {
 export type Reread = { reads: FileReads } & (
   | ({ ok: true } & Pick<Configuration, 'config' | 'digest' | 'warnings' | 'shownWarnings'>)
   | {
-      ok: false /** In one line: the first, and how many there are. */
-      problem: string /** For people. */
+      ok: false
+      /** In one line: the first, and how many there are. */
+      problem: string
+      /** For people. */
       shown: string
     }
 )

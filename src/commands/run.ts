@@ -115,7 +115,12 @@ async function start(
   const following = followConfiguration(configuration, { app, output, onApplied })
   purpose.reload = () => void following.reload()
   stack.defer(() => following.close())
-  if (ending.aborted) return app
+  // What changes while this process ends is for its successor: here sinks are closed already.
+  ending.addEventListener('abort', following.close, { once: true })
+  if (ending.aborted) {
+    following.close()
+    return app
+  }
   const unused = demo ? unusedInDemo(configuration.config, config) : []
   if (output.format === 'text')
     process.stderr.write(describeStart({ file, demo, unused, access, redis, app, options }))

@@ -2,17 +2,12 @@ import type { WatchStatus } from '../status.ts'
 import type { PlannedSource, WatchPlan } from './plan.ts'
 import type { WatchEntry } from './schema.ts'
 
+/** How long nothing may be heard of what has just begun. */
+const BEGINNING_MS = 600_000
+
 /** Of a source that has just been started. */
 export function initialStatus({ key, title }: PlannedSource, nowMs: number): WatchStatus {
-  return {
-    key,
-    title,
-    phase: 'listing',
-    resourceVersion: '',
-    lastContactMs: 0,
-    aliveUntilMs: nowMs + 600_000,
-    ready: false,
-  }
+  return { ...statusOf(title, 'listing', false, nowMs), key }
 }
 
 /** Entries that have no source: their kind is not there yet, or they contradict another. */
@@ -23,19 +18,8 @@ export function unresolved(
   lastError: string | undefined,
   nowMs: number,
 ): WatchStatus[] {
-  const status = (
-    kind: string,
-    phase: WatchStatus['phase'],
-    ready: boolean,
-    error?: string,
-  ): WatchStatus => ({
-    key: kind,
-    title: kind,
-    phase,
-    resourceVersion: '',
-    lastContactMs: 0,
-    aliveUntilMs: nowMs + 600_000,
-    ready,
+  const status = (kind: string, phase: WatchStatus['phase'], ready: boolean, error?: string) => ({
+    ...statusOf(kind, phase, ready, nowMs),
     ...(error !== undefined && { lastError: error }),
   })
   if (!resolved) return entries.map(({ kind }) => status(kind, 'resolving', false, lastError))
@@ -47,4 +31,17 @@ export function unresolved(
     ...plan.undecided.map(({ title, message }) => status(title, 'failing', false, message)),
     ...plan.problems.map(({ entry, message }) => status(entry.kind, 'failing', false, message)),
   ]
+}
+
+/** Until it has a source, the title is its key, too. */
+function statusOf(title: string, phase: WatchStatus['phase'], ready: boolean, nowMs: number): WatchStatus {
+  return {
+    key: title,
+    title,
+    phase,
+    resourceVersion: '',
+    lastContactMs: 0,
+    aliveUntilMs: nowMs + BEGINNING_MS,
+    ready,
+  }
 }

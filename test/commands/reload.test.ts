@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { hangUpReloads } from '../../src/commands/signals.ts'
+import { startReceiver } from '../servers/receiver.ts'
 import { waitFor } from '../wait-for.ts'
 import { configuration, openDesk } from './cli.ts'
 
@@ -37,4 +38,22 @@ test('SIGHUP reads the file again; without a file it ends the process', async ()
   await waitFor(() => starter.output().includes('http '), { what: () => starter.output() })
   await starter.end('SIGHUP')
   expect(starter.output()).toContain('kubeherald stopped')
+})
+
+test('a process that is stopping reloads nothing: what changes meanwhile is for its successor', async () => {
+  using desk = openDesk()
+  await using receiver = await startReceiver()
+  receiver.answer(() => ({ hang: true }))
+  const text = configuration().replace('{ type: stdout }', `{ type: webhook, url: "${receiver.url}" }`)
+  const file = desk.write('mine.yaml', text)
+  const program = desk.start('demo', '-c', file, '--log-level', 'info')
+  const said = (text: string) =>
+    waitFor(() => program.output().includes(text), { what: () => program.output() })
+  await waitFor(() => receiver.requests.length > 0, { what: 'a delivery that is under way' })
+  process.kill(program.pid, 'SIGTERM')
+  await said('stopping')
+  writeFileSync(file, 'not: good\n')
+  process.kill(program.pid, 'SIGHUP')
+  await said('kubeherald stopped')
+  expect(program.output()).not.toContain('the configuration changed')
 })
