@@ -57,15 +57,6 @@ test('a pod has longer to stop than kubeherald takes', async () => {
   for (const grace of graces) expect(grace).toBeGreaterThan(limitSeconds + 5)
 })
 
-test('the page about sizes asks for what the chart asks for', async () => {
-  const [container] = find(await renderChart(BUNDLED), 'Deployment')['spec'].template.spec.containers
-  const { requests, limits } = container.resources
-  const page = read('deploy/README.md')
-  expect(page).toContain(`Request ${requests.memory}, limit ${limits.memory}, as the chart does`)
-  expect(page).toContain(`Request ${requests.cpu}, and set no limit`)
-  expect(limits.cpu).toBeUndefined()
-})
-
 test('kustomize starts the same pods as the chart', async () => {
   const values = {
     ...BUNDLED,
