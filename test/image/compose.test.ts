@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -76,6 +77,22 @@ test('Redis runs as kubeherald needs it, with the file that the compose file mou
   expect(await config('maxmemory')).toBe(String(256 * 1024 * 1024))
   expect(await config('appendonly')).toBe('yes')
   expect(await config('appendfsync')).toBe('everysec')
+})
+
+test('a password of any characters is taken as it stands in its file, and no argument shows it', async () => {
+  const password = `a"b\\c$d'e f\\n%s`
+  const folder = mkdtempSync(join(tmpdir(), 'kubeherald-secrets-'))
+  writeFileSync(join(folder, 'redis-password'), `${password}\n`)
+  const script = (services['redis']?.command?.at(-1) ?? '')
+    .replaceAll('$$', '$')
+    .replaceAll('/tmp/', `${folder}/`)
+    .replaceAll(SECRETS, folder)
+    .replace(/^exec redis-server \S+/m, 'echo')
+  const { stdout, stderr } = spawnSync('sh', ['-ec', script], { encoding: 'utf8' })
+  expect({ stdout, stderr }).toEqual({ stdout: `--include ${folder}/password.conf\n`, stderr: '' })
+  await using server = await startRedis({ args: stdout.trim().split(' '), password })
+  expect(await server.command('CONFIG', 'GET', 'requirepass')).toEqual(['requirepass', password])
+  rmSync(folder, { recursive: true })
 })
 
 /** For slow machines: several processes start one after the other. */
