@@ -15,7 +15,12 @@ export interface ServerOptions {
   port: number
   metrics: Metrics
   vitals(): Vitals
+  /** For a whole request to come in. */
+  patienceMs?: number
 }
+
+/** Anybody in the cluster may connect, and needs no time to say GET. */
+const PATIENCE_MS = 5_000
 
 /** The port is taken, or the address is not ours. */
 export class ServerError extends Error {
@@ -23,8 +28,14 @@ export class ServerError extends Error {
 }
 
 /** GET /livez, /readyz and /metrics. */
-export async function startServer({ host, port, metrics, vitals }: ServerOptions): Promise<HealthServer> {
-  const server = createServer((request, response) => {
+export async function startServer(options: ServerOptions): Promise<HealthServer> {
+  const { host, port, metrics, vitals, patienceMs = PATIENCE_MS } = options
+  const limits = {
+    headersTimeout: patienceMs,
+    requestTimeout: patienceMs,
+    connectionsCheckingInterval: Math.ceil(patienceMs / 5),
+  }
+  const server = createServer(limits, (request, response) => {
     answer(request, response, metrics, vitals).catch(() => response.destroy())
   })
   server.listen(port, host)

@@ -85,6 +85,19 @@ test('no code of dependencies runs where something can be published or signed', 
       expect(run, job).not.toMatch(/\b(npx|npm (ci|install|i|run|exec|test|start|rebuild))\b/)
 })
 
+test('what is released is made of nothing that another run left in a cache', () => {
+  const { steps } = workflows.find(({ name }) => name === 'release.yml') as (typeof workflows)[number]
+  expect(steps.filter(({ uses }) => uses?.startsWith('actions/cache'))).toEqual([])
+  const nodes = steps.filter(({ uses }) => uses?.startsWith('actions/setup-node@'))
+  expect(nodes.length).toBeGreaterThan(1)
+  for (const step of nodes) {
+    expect(step.with).toMatchObject({ 'package-manager-cache': false })
+    expect(step.with).not.toHaveProperty('cache')
+  }
+  const builds = steps.filter(({ uses }) => uses?.startsWith('docker/build-push-action@'))
+  for (const step of builds) expect(step.with).toMatchObject({ 'no-cache': true })
+})
+
 test('one action has one version everywhere', () => {
   const pins = new Map<string, Set<string>>()
   for (const { steps } of workflows)

@@ -1,0 +1,56 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { afterEach, expect, test } from 'vitest'
+import { createMetrics } from '../../src/metrics.ts'
+import { type HealthServer, startServer } from '../../src/server/http.ts'
+
+let server: HealthServer | undefined
+afterEach(() => server?.close())
+
+const vitals = () => ({
+  nowMs: 0,
+  watches: [],
+  sinks: [],
+  redisTrouble: undefined,
+  redisFull: false,
+  stopping: false,
+})
+
+async function ask(said: string, patienceMs?: number): Promise<string> {
+  server = await startServer({
+    host: '127.0.0.1',
+    port: 0,
+    metrics: createMetrics(),
+    vitals,
+    ...(patienceMs !== undefined && { patienceMs }),
+  })
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
+  await once(socket, 'connect')
+  socket.write(said)
+  return text(socket)
+}
+
+const END = 'host: a\r\nconnection: close\r\n\r\n'
+
+test.each([
+  ['nothing', ''],
+  ['half a request', 'GET /livez HTTP/1.1\r\nhost: a\r\nx-a: '],
+])('whoever connects and says %s is not waited for', async (_, said) => {
+  const answer = await ask(said, 50)
+  expect(answer.split('\r\n')[0]).toBe('HTTP/1.1 408 Request Timeout')
+})
+
+test.each([
+  ['GET /livez/../metrics', 404],
+  ['GET //metrics', 404],
+  ['GET /../../etc/passwd', 404],
+  ['GET http://elsewhere/metrics', 404],
+  ['POST /readyz', 405],
+  ['OPTIONS *', 405],
+  ['HEAD /metrics', 200],
+  ['GET /livez?verbose', 200],
+])('%s is answered with %i', async (line, status) => {
+  const answer = await ask(`${line} HTTP/1.1\r\n${END}`)
+  expect(answer.split(' ')[1]).toBe(String(status))
+})
