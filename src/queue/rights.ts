@@ -39,6 +39,7 @@ hdel K x
 hexists K x
 hincrby K x 1
 hkeys K
+hlen K
 hvals K
 hscan K 0
 hrandfield K
@@ -49,6 +50,7 @@ lrange K 0 1
 lrem K 1 x
 ltrim K 0 1
 rpoplpush K K
+rpush K x
 sadd K x
 scard K
 sismember K x
