@@ -3,6 +3,7 @@ import { expect, test, vi } from 'vitest'
 import { silentLog } from '../../src/log.ts'
 import { openRedis } from '../../src/queue/connection.ts'
 import { keysOf } from '../../src/queue/keys.ts'
+import { readHead } from '../../src/queue/lane-batch.ts'
 import { inspectRedis } from '../../src/queue/requirements.ts'
 import { COMMANDS, missingRights } from '../../src/queue/rights.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
@@ -142,6 +143,14 @@ test('each command that is missing is named at the start, and so are keys', asyn
     'the user of Redis lacks rights: ACL SETUSER NAME +info +xadd',
   ])
   expect(await missingRights(redis, keysOf('other'))).toEqual(['~{kubeherald:other}*'])
+  redis.disconnect()
+})
+
+test('a right that is taken away while lanes are read is named', async () => {
+  await using server = await startRedis()
+  await server.command('ACL', 'SETUSER', 'default', '-xrange')
+  const redis = openRedis(server.url, 'command', silentLog)
+  await expect(readHead(redis, keysOf('prod'), 'hook/0', 0)).rejects.toThrow(/NOPERM.*xrange/)
   redis.disconnect()
 })
 
