@@ -142,6 +142,21 @@ test('leases without a shared Redis and cluster: says what to write', async () =
   expect(stderr).toContain('redis: {')
 })
 
+test('the name under which a demo shares a Redis is no name for a cluster: the next demo would delete what is there', async () => {
+  using desk = openDesk()
+  await using redis = await startRedis()
+  await using kubernetes = await cluster()
+  desk.write(
+    'kubeherald.yaml',
+    configuration(
+      `cluster: kubeherald-demo\nkubernetes: { kubeconfig: "${kubernetes.kubeconfig}" }\nredis: { url: "${redis.url}" }`,
+    ),
+  )
+  const { code, stderr } = await desk.run('run')
+  expect(code).toBe(2)
+  expect(stderr).toContain('kubeherald-demo is the name of the demo, which deletes what is stored under it')
+})
+
 test('a start that fails with connections open ends', async () => {
   using desk = openDesk()
   await using redis = await startRedis()
