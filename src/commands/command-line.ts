@@ -1,5 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { suggest } from '../config/suggest.ts'
+import { sayFault } from '../queue/redis-fault.ts'
 import { version } from '../version.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -15,9 +16,14 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     return exitCode
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
-    process.stderr.write(`kubeherald: ${error instanceof Error ? error.message : String(error)}\n`)
+    process.stderr.write(`kubeherald: ${wordsOf(error)}\n`)
     return error instanceof UsageError ? 2 : 1
   }
+}
+
+function wordsOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return error.name === 'ReplyError' ? sayFault(error) : error.message
 }
 
 const OF_THE_PROGRAM = ['-h', '--help', '-v', '-V', '--version']

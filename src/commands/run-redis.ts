@@ -40,6 +40,10 @@ export async function openRunRedis(
   const { config, cluster, demo } = wish
   const target = targetOf(config.redis, keysOf(cluster).bullmq)
   if (target) {
+    if (!demo && cluster === SHARED_DEMO)
+      throw new UsageError(
+        `cluster: ${SHARED_DEMO} is the name of the demo, which deletes what is stored under it: choose another`,
+      )
     if (demo) await borrowForDemo(target, stack)
     return { target, version: await requireRedis(target, cluster, log) }
   }

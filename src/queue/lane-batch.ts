@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import type { Delivery } from '../delivery.ts'
 import { decodeEntry } from './entry.ts'
 import type { Keys } from './keys.ts'
+import { valuesOf } from './replies.ts'
 
 /** One delivery as it lies in a lane. */
 export interface Item {
@@ -56,11 +57,12 @@ export async function readOn(
 ): Promise<Head> {
   const last = [...head.entries.keys()].at(-1)
   const count = last === undefined ? ENTRIES : MORE_ENTRIES
-  const [[, rows], [, progress]] = (await redis
+  const replies = await redis
     .pipeline()
     .xrangeBuffer(keys.lane(lane), last === undefined ? '-' : `(${last}`, '+', 'COUNT', count)
     .hgetall(keys.progress(lane))
-    .exec()) as [[null, [Buffer, Buffer[]][]], [null, Record<string, string>]]
+    .exec()
+  const [rows, progress] = valuesOf(replies) as [[Buffer, Buffer[]][], Record<string, string>]
   const { failing, failed } = progress
   const recent = failing !== undefined && nowMs - Number(failed ?? failing) <= OUTAGE_GAP_MS
   const next: Head = {

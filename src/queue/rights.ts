@@ -40,6 +40,7 @@ hexists K x
 hlen K
 hincrby K x 1
 hkeys K
+hlen K
 hvals K
 hscan K 0
 hrandfield K
@@ -50,6 +51,7 @@ lrange K 0 1
 lrem K 1 x
 ltrim K 0 1
 rpoplpush K K
+rpush K x
 sadd K x
 scard K
 sismember K x

@@ -142,6 +142,36 @@ test('leases without a shared Redis and cluster: says what to write', async () =
   expect(stderr).toContain('redis: {')
 })
 
+test('the name under which a demo shares a Redis is no name for a cluster: the next demo would delete what is there', async () => {
+  using desk = openDesk()
+  await using redis = await startRedis()
+  await using kubernetes = await cluster()
+  desk.write(
+    'kubeherald.yaml',
+    configuration(
+      `cluster: kubeherald-demo\nkubernetes: { kubeconfig: "${kubernetes.kubeconfig}" }\nredis: { url: "${redis.url}" }`,
+    ),
+  )
+  const { code, stderr } = await desk.run('run')
+  expect(code).toBe(2)
+  expect(stderr).toContain('kubeherald-demo is the name of the demo, which deletes what is stored under it')
+})
+
+test('a command that Redis refuses is told in plain words', async () => {
+  using desk = openDesk()
+  await using redis = await startRedis()
+  await redis.command('ACL', 'SETUSER', 'kh', 'on', '>PASSWORD', '~*', '+@all', '-scan')
+  desk.write(
+    'kubeherald.yaml',
+    configuration(`redis: { url: "${redis.url}", username: kh, password: PASSWORD }`),
+  )
+  const { code, stderr } = await desk.run('demo', '-c', 'kubeherald.yaml', '--shared-redis')
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: 'kubeherald: the user of Redis may not run SCAN (NOPERM)\n',
+  })
+})
+
 test('a start that fails with connections open ends', async () => {
   using desk = openDesk()
   await using redis = await startRedis()

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startKubeherald } from '../cluster/kubeherald.ts'
-import { type ReceivedRequest, startReceiver } from '../servers/receiver.ts'
+import { type Answer, type ReceivedRequest, startReceiver } from '../servers/receiver.ts'
 import { configMap, startScriptedApi } from '../servers/scripted-api.ts'
 import { waitFor } from '../wait-for.ts'
 import { kubeconfigFor } from '../watch/bed.ts'
@@ -15,7 +15,7 @@ export interface LineOptions {
   /** What its API server says of it. */
   uid?: string
   /** Of requests to the receiver. */
-  answer?: (request: ReceivedRequest) => { status: number }
+  answer?: (request: ReceivedRequest) => Answer
   /** Where the API server stands at the start. */
   resourceVersion?: string
 }
