@@ -9,6 +9,7 @@ import { createMetrics, type Metrics } from './metrics.ts'
 import { connectHops } from './pipeline.ts'
 import { createCommitLine } from './queue/commit-line.ts'
 import { openRedis } from './queue/connection.ts'
+import { keepContact } from './queue/contact.ts'
 import { readReports, startReporting } from './queue/instances.ts'
 import { keysOf } from './queue/keys.ts'
 import { watchLanes } from './queue/lane-gauges.ts'
@@ -145,6 +146,8 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const salt = await readSalt(connections.lanes, keys)
   const kept = keepSalt(connections.report, keys, salt)
   opened.defer(() => kept.close())
+  const contact = keepContact(connections.report, keys)
+  opened.defer(() => contact.close())
   const gate = createMemoryGate({ redis: connections.report, keys, metrics, log })
   opened.defer(() => gate.close())
   const generationParts = {
@@ -198,6 +201,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
             metrics,
             log,
             contextNamespace: options.namespace,
+            silentMs: contact.silentMs,
           }),
         }),
       })
@@ -309,6 +313,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
       await reporter.close()
       schema.close()
       kept.close()
+      contact.close()
       gate.close()
       await sinkSet.close()
       await traced

@@ -51,17 +51,26 @@ export function createCommitLine({ redis, room, onOutOfMemory, log }: CommitLine
     }
   }
 
-  function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const result = tail.then(work)
-    tail = result.catch(() => {})
-    return result
+  /** Who is asked to stop leaves the queue at once, unless it is its turn: one before it may wait for Redis for ever. */
+  function inTurn<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    const leave = () => reject(signal.reason)
+    if (signal.aborted) leave()
+    signal.addEventListener('abort', leave, { once: true })
+    const turn = tail.then(() => {
+      signal.removeEventListener('abort', leave)
+      return work()
+    })
+    tail = turn.catch(() => {})
+    turn.then(resolve, reject)
+    return promise
   }
 
   return {
-    run: (work, signal) => inTurn(() => persist(work, signal)),
+    run: (work, signal) => inTurn(() => persist(work, signal), signal),
     async commit(work, signal) {
       await room(signal)
-      return inTurn(() => persist(work, signal))
+      return inTurn(() => persist(work, signal), signal)
     },
     trouble: () => trouble,
   }

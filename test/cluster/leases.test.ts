@@ -25,6 +25,7 @@ const replica = (identity: string, wallMs: number): Replica => ({
       api: createLeaseApi(client, { namespace: 'default', group: GROUP, timeoutMs: 2_000 }),
       client,
       group: GROUP,
+      silentMs: () => 0,
       namespace: 'default',
       metrics: createMetrics(),
       log: silentLog,

@@ -7,6 +7,8 @@ export interface Situation {
   board: Board
   me: Member
   durationMs: number
+  /** It can write nothing of what it watches: it works on what nobody else can, and on no more. */
+  isCutOff?: boolean
 }
 
 /** What to do after a look at all leases. */
@@ -26,11 +28,14 @@ export interface Intentions {
 const MEMBER_AFTER = 1
 const WATCH_AFTER = 40
 
-export function decide({ board, me, durationMs }: Situation): Intentions {
+export function decide({ board, me, durationMs, isCutOff = false }: Situation): Intentions {
   const all = [...board.seen.values()]
   const watches = all.filter(({ lease }) => purposeOf(lease) === WATCH)
   const free = (seen: Seen) => isFree(board, seen, durationMs)
-  const members = membersOf(all, me, free)
+  const others = othersOf(all, me, free)
+  const able = new Set(others.flatMap(({ wants }) => [...wants]))
+  const wants = isCutOff ? new Set([...me.wants].filter((id) => !able.has(id))) : me.wants
+  const members = [{ ...me, wants }, ...others]
   const known = new Map(watches.map((seen) => [leaseId(seen.lease.metadata.name), seen]))
   const ids = new Set(members.flatMap(({ wants }) => [...wants]))
   const shares = [...ids].map((id) => {
@@ -38,7 +43,8 @@ export function decide({ board, me, durationMs }: Situation): Intentions {
     // Another one's that is late is free; an own one is as good as held, until another takes it.
     const holder = seen === undefined ? '' : holderOf(seen.lease)
     const isMine = holder === me.identity
-    return { id, holder: seen && (isMine || !free(seen)) ? holder : undefined }
+    const isKept = isMine ? wants.has(id) : seen && !free(seen)
+    return { id, holder: isKept ? holder : undefined }
   })
   const target = shareOut(members, shares)
   const mine = (id: string) => target.get(id) === me.identity
@@ -60,13 +66,12 @@ export function decide({ board, me, durationMs }: Situation): Intentions {
 }
 
 /** Those that renew their lease. Who lets a watch's lease expire is about to be found dead: nothing is kept for it. */
-function membersOf(all: readonly Seen[], me: Member, free: (seen: Seen) => boolean): Member[] {
+function othersOf(all: readonly Seen[], me: Member, free: (seen: Seen) => boolean): Member[] {
   const late = new Set(
     all.filter((seen) => purposeOf(seen.lease) === WATCH && free(seen)).map(({ lease }) => holderOf(lease)),
   )
-  const others = all
+  return all
     .filter((seen) => purposeOf(seen.lease) === MEMBER && !free(seen))
     .map(({ lease }) => ({ identity: holderOf(lease), wants: wantsOf(lease) }))
     .filter(({ identity }) => identity !== me.identity && !late.has(identity))
-  return [me, ...others]
 }

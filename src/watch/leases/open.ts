@@ -14,6 +14,7 @@ export interface OpenLeasesParts {
   metrics: Metrics
   log: Logger
   contextNamespace: string | undefined
+  silentMs(): number
 }
 
 /** The leases of a configuration, as this process shares in them. */
@@ -31,6 +32,7 @@ export function openLeases(settings: LeaseSettings, parts: OpenLeasesParts): Sou
     namespace,
     metrics,
     log,
+    silentMs: parts.silentMs,
     identity,
     durationMs: settings.durationSeconds * 1_000,
     renewDeadlineMs,

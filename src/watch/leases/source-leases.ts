@@ -15,6 +15,8 @@ export interface SourceLeasesParts extends HoldParts {
   group: Group
   namespace: string
   metrics: Metrics
+  /** For how long nothing could be written: Redis does not answer this process. */
+  silentMs(): number
   /** Between two looks at all leases, one request each. */
   pollMs: number
   /** Between tries of what needs a person: forbidden. */
@@ -39,6 +41,8 @@ export interface SourceLeases {
 /** How many requests go out at once. */
 const PARALLEL = 8
 const LEAVE_LIMIT_MS = 1_000
+/** Durations of the lease. */
+const CUT_OFF_AFTER = 4 / 3
 const NEVER = new AbortController().signal
 
 export function createSourceLeases(parts: SourceLeasesParts): SourceLeases {
@@ -49,15 +53,20 @@ export function createSourceLeases(parts: SourceLeasesParts): SourceLeases {
   let member: Hold | undefined
   let joinedMs = Number.POSITIVE_INFINITY
   let trouble: { message: string; refused: boolean } | undefined
+  let silent = false
   let leaving: Promise<void> | undefined
   let looping: Promise<void> | undefined
 
-  const wants = () => [...wishes.keys()].sort()
+  const ids = () => [...wishes.keys()].sort()
+  /** Others need not know, nor does this process act, before a short outage of Redis is over. */
+  const isSilent = () => parts.silentMs() >= durationMs
+  /** By now all who have lost Redis, too, have said so. */
+  const isCutOff = () => parts.silentMs() >= durationMs * CUT_OFF_AFTER
   const describeMember = (): LeaseDescription => ({
     name: memberLeaseName(group, identity),
     group,
     purpose: MEMBER,
-    wants: wants(),
+    wants: isSilent() ? [] : ids(),
   })
 
   async function keepLooking(): Promise<void> {
@@ -79,17 +88,26 @@ export function createSourceLeases(parts: SourceLeasesParts): SourceLeases {
   /** One look at all leases, and what follows from it. */
   async function look(): Promise<void> {
     await join()
+    tellSilence()
     const sentMs = monotonic()
     const leases = await api.list(stop.signal)
     const receivedMs = monotonic()
     board = observe(board, leases, { sentMs, receivedMs, maxGapMs: durationMs / 3 })
-    const me = { identity, wants: new Set(wants()) }
-    const { claim, giveUp, remove } = decide({ board, me, durationMs })
+    const me = { identity, wants: new Set(ids()) }
+    const { claim, giveUp, remove } = decide({ board, me, durationMs, isCutOff: isCutOff() })
     // Who starts together with others sees them first, instead of taking what it would give back at once.
     const settled = sentMs - joinedMs >= parts.pollMs
     await eachOf(settled && !leaving ? claim : [], take)
     await eachOf(giveUp, yieldUp)
     await eachOf(remove, (lease) => api.remove(lease, stop.signal).catch(() => {}))
+  }
+
+  /** With the next renewal others learn that they can do what this process cannot. */
+  function tellSilence(): void {
+    if (isSilent() === silent) return
+    silent = !silent
+    member?.renewNow()
+    if (silent) log.warn({}, 'Redis does not answer: watches are left to processes that it answers')
   }
 
   /** Others see that this process is there and what it can watch. */

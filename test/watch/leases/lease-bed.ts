@@ -23,7 +23,7 @@ export const QUICK = {
 }
 
 export const SOURCE = { key: 'configmaps#1', title: 'configmaps in shop' }
-const GROUP = { cluster: 'test', store: 'one' }
+export const GROUP = { cluster: 'test', store: 'one' }
 export const LEASE = watchLeaseName(GROUP, SOURCE)
 
 const NEVER = new AbortController().signal
@@ -47,7 +47,12 @@ export async function startLeaseBed() {
   /** `wallMs`: how wrong the clock on its wall is. */
   function start(
     identity: string,
-    options: { wallMs?: number; timing?: Partial<typeof QUICK>; store?: string } = {},
+    options: {
+      wallMs?: number
+      timing?: Partial<typeof QUICK>
+      store?: string
+      silentMs?: () => number
+    } = {},
   ) {
     const client = connectCluster({ kubeconfig, env: {}, userAgent: 'test' })
     const metrics = createMetrics()
@@ -66,6 +71,7 @@ export async function startLeaseBed() {
         },
       },
       group,
+      silentMs: options.silentMs ?? (() => 0),
       namespace: 'ns',
       metrics,
       log: silentLog,

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
+import { holderOf, MEMBER, purposeOf, wantsOf } from '../../../src/watch/leases/lease.ts'
+import { watchLeaseName } from '../../../src/watch/leases/names.ts'
 import { waitFor } from '../../wait-for.ts'
-import { startLeaseBed } from './lease-bed.ts'
+import { GROUP, QUICK, startLeaseBed } from './lease-bed.ts'
 
 const HOUR_MS = 3_600_000
 const SOURCES = Array.from({ length: 6 }, (_, i) => ({
@@ -8,6 +10,7 @@ const SOURCES = Array.from({ length: 6 }, (_, i) => ({
   title: `configmaps in shop-${i}`,
 }))
 
+type Source = (typeof SOURCES)[number]
 type Process = ReturnType<Awaited<ReturnType<typeof startLeaseBed>>['start']>
 
 const running = (process: Process) => process.runs.filter(({ signal }) => !signal.aborted).length
@@ -68,6 +71,47 @@ test('processes of the same name that write to different queues share nothing: e
   for (const source of SOURCES) two.watch(source)
   await shares(one, two)(6, 6)
   expect(bed.watches()).toHaveLength(12)
+})
+
+test('a process that Redis does not answer leaves to others what they can do, keeps the rest, and gets its share back', async () => {
+  await using bed = await startLeaseBed()
+  let silentMs = 0
+  const one = bed.start('one', { silentMs: () => silentMs })
+  const two = bed.start('two')
+  const [last, ...both] = SOURCES
+  for (const source of SOURCES) one.watch(source)
+  for (const source of both) two.watch(source)
+  await shares(one, two)(3, 3)
+  silentMs = 60_000
+  await shares(one, two)(1, 5)
+  expect(bed.watches().find((it) => holderOf(it) === 'one')?.metadata.name).toBe(
+    watchLeaseName(GROUP, last as Source),
+  )
+  silentMs = 0
+  await shares(one, two)(3, 3)
+})
+
+test('when Redis answers nobody each keeps what it has', async () => {
+  await using bed = await startLeaseBed()
+  let silentMs = 0
+  const options = { silentMs: () => silentMs }
+  const one = bed.start('one', options)
+  const two = bed.start('two', options)
+  for (const source of SOURCES) one.watch(source)
+  for (const source of SOURCES) two.watch(source)
+  await shares(one, two)(3, 3)
+  // So long that all say so, and then that each would act.
+  silentMs = QUICK.durationMs
+  const members = () => [...bed.server.leases.values()].filter((it) => purposeOf(it) === MEMBER)
+  await waitFor(() => members().every((it) => wantsOf(it).size === 0), { what: 'both to say so' })
+  silentMs = 60_000
+  const looks = () =>
+    bed.server.requests.filter(({ method, path }) => method === 'GET' && path.endsWith('/leases'))
+  const before = looks().length
+  const runs = [one, two].map((it) => it.runs.length)
+  await waitFor(() => looks().length >= before + 20, { what: 'looks at the leases' })
+  expect([one, two].map((it) => it.runs.length)).toEqual(runs)
+  expect([running(one), running(two)]).toEqual([3, 3])
 })
 
 test('an API server that was away for longer than a lease changes nothing of who has what', async () => {
