@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis'
 import type { SinkStatus } from '../status.ts'
 import { type LaneMemory, type TurnEnd, type TurnParts, takeTurn } from './lane-turn.ts'
 import { sinkOf } from './ledger.ts'
-import { findOrphans } from './orphans.ts'
+import { findOrphans, undertaker } from './orphans.ts'
 import type { Outlet } from './outlet.ts'
 import { createOutlets, type OutletsParts, statusOf } from './outlets.ts'
 import { createShare } from './share.ts'
@@ -82,10 +82,14 @@ export function createLanes(parts: LanesParts): Lanes {
   async function buryOrphans(waiting: ReadonlySet<string>): Promise<void> {
     const { policy, clock, redis } = parts
     const limit = { maxAgeMs: policy.maxAgeMs, nowMs: clock.now() }
-    for (const sink of await findOrphans(redis, keys, waiting, outlets, limit)) {
+    // Standing in for a sink is not having it: the mark stays until a process takes it away that has.
+    const own = { has: (sink: string) => outlets.has(sink) && !outlets.isBuried(sink) }
+    const orphans = new Set(await findOrphans(redis, keys, waiting, own, limit))
+    for (const sink of waiting) if (!orphans.has(sink)) outlets.exhume(sink)
+    for (const sink of orphans) {
       if (outlets.has(sink)) continue
       log.warn({ sink }, 'no process has had this sink for too long: what waits for it becomes dead letters')
-      outlets.bury(sink)
+      outlets.bury(sink, undertaker(sink, { maxAgeMs: policy.maxAgeMs, clock }))
     }
   }
 

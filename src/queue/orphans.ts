@@ -30,11 +30,23 @@ export async function findOrphans(
   return orphans
 }
 
-/** Stands in for a sink that nobody has: makes dead letters of what waits for it. */
-export function undertaker(name: string): Sink {
+const LOOK_AGAIN_MS = 2_000
+
+/** Stands in for a sink that nobody has: makes dead letters of what itself waited for so long. */
+export function undertaker(
+  name: string,
+  { maxAgeMs, clock }: { maxAgeMs: number; clock: { now(): number } },
+): Sink {
   const detail = `the sink "${name}" was removed from the configuration, and nothing delivered this for too long`
   return {
-    deliver: async (batch) => batch.map(() => ({ kind: 'rejected', reason: 'gone', detail })),
+    async deliver(batch) {
+      const lastMs = clock.now() - maxAgeMs
+      return batch.map(({ event }) =>
+        Date.parse(event.time) < lastMs
+          ? { kind: 'rejected', reason: 'gone', detail }
+          : { kind: 'later', afterMs: LOOK_AGAIN_MS },
+      )
+    },
     async close() {},
   }
 }

@@ -2,7 +2,6 @@ import type { Metrics } from '../metrics.ts'
 import type { Sink } from '../sink/index.ts'
 import type { SinkStatus } from '../status.ts'
 import { createBreaker } from './breaker.ts'
-import { undertaker } from './orphans.ts'
 import { FIRST_BATCH, type Outlet, setHealthy } from './outlet.ts'
 import { createSuspects } from './suspects.ts'
 import { createFailingTargets } from './targets.ts'
@@ -26,8 +25,11 @@ export interface Outlets extends ReadonlyMap<string, Outlet> {
   use(names: readonly string[], anew: ReadonlySet<string>): void
   /** Learns for which sinks something waits; lets go of removed ones for which nothing does. */
   waiting(sinks: ReadonlySet<string>): void
-  /** Makes dead letters of what waits for a sink that no process has. */
-  bury(name: string): void
+  /** `undertaker` stands in for a sink that no process has. */
+  bury(name: string, undertaker: Sink): void
+  isBuried(name: string): boolean
+  /** A process has it again: nobody stands in for it any more. */
+  exhume(name: string): void
 }
 
 /** Processes that do not know of the removal yet may still enqueue for a while. */
@@ -60,9 +62,13 @@ export function createOutlets(parts: OutletsParts): Outlets {
         if (!known || known.replaced || buried.delete(name)) add(name)
       }
     },
-    bury(name: string) {
-      outlets.set(name, { ...outletOf(parts, name, undertaker(name), undefined), removed: true })
+    bury(name: string, undertaker: Sink) {
+      outlets.set(name, { ...outletOf(parts, name, undertaker, undefined), removed: true })
       buried.add(name)
+    },
+    isBuried: (name: string) => buried.has(name),
+    exhume(name: string) {
+      if (buried.delete(name)) outlets.delete(name)
     },
     waiting(sinks: ReadonlySet<string>) {
       const nowMs = performance.now()

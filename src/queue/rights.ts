@@ -40,7 +40,6 @@ hexists K x
 hlen K
 hincrby K x 1
 hkeys K
-hlen K
 hvals K
 hscan K 0
 hrandfield K

@@ -37,7 +37,8 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
   let plan: WatchPlan = { sources: [], waiting: [], unsure: [], undecided: [], problems: [] }
   const split = createSplitter(parts)
   let lastError: string | undefined
-  let resolved = false
+  /** Of these every source has begun, or is known not to. */
+  let resolved: readonly WatchEntry[] = []
   let change = Promise.withResolvers<void>()
   let uid: { value: string; atMs: number } | undefined
 
@@ -97,7 +98,8 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     const { signal } = stop
     const catalogue = await discover(client, signal)
     const current = await clusterUid(signal)
-    plan = await split(planSources(entries, catalogue, current, parts.matcherOf), signal)
+    const asked = entries
+    plan = await split(planSources(asked, catalogue, current, parts.matcherOf), signal)
     for (const { kind } of plan.waiting) {
       // Only what was never seen: a kind that was watched before keeps its position.
       if (awaited.has(kind)) continue
@@ -120,7 +122,7 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
       await runs.start(source, signal).catch((error: unknown) => void faults.push(error))
     }
     if (faults.length > 0) throw faults[0]
-    resolved = true
+    resolved = asked
   }
 
   /** Stops what is not asked for any more. What discovery misses for a moment goes on. */

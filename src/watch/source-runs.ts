@@ -98,7 +98,7 @@ export function createSourceRuns(parts: RunsParts) {
     }
     if (!parts.leases) return run(undefined, signal)
     try {
-      return await parts.leases.run(source, withPosition(source, report, signal), signal, run)
+      return await parts.leases.run(source, withPosition(it, report, signal), signal, run)
     } catch (error) {
       if (signal.aborted) return 'stopped'
       throw error
@@ -107,7 +107,7 @@ export function createSourceRuns(parts: RunsParts) {
 
   /** Standing by is being ready once there is a position: what comes before the first one is told by nobody. */
   function withPosition(
-    source: PlannedSource,
+    { source, status }: Running,
     report: (news: Partial<WatchStatus>) => void,
     signal: AbortSignal,
   ): (news: Partial<WatchStatus>) => void {
@@ -115,6 +115,8 @@ export function createSourceRuns(parts: RunsParts) {
     let asking = false
     return (news) => {
       const waits = news.phase === 'standby'
+      // Also by the work of this process, which it has just left to another.
+      positioned ||= status.ready
       report(waits ? { ...news, ready: positioned } : news)
       if (!waits || positioned || asking) return
       asking = true

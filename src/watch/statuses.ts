@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { WatchStatus } from '../status.ts'
 import type { PlannedSource, WatchPlan } from './plan.ts'
 import type { WatchEntry } from './schema.ts'
@@ -10,11 +11,11 @@ export function initialStatus({ key, title }: PlannedSource, nowMs: number): Wat
   return { ...statusOf(title, 'listing', false, nowMs), key }
 }
 
-/** Entries that have no source: their kind is not there yet, or they contradict another. */
+/** Entries that have no source: they have just come, their kind is not there yet, or they contradict another. */
 export function unresolved(
   plan: WatchPlan,
   entries: readonly WatchEntry[],
-  resolved: boolean,
+  resolved: readonly WatchEntry[],
   lastError: string | undefined,
   nowMs: number,
 ): WatchStatus[] {
@@ -22,8 +23,11 @@ export function unresolved(
     ...statusOf(kind, phase, ready, nowMs),
     ...(error !== undefined && { lastError: error }),
   })
-  if (!resolved) return entries.map(({ kind }) => status(kind, 'resolving', false, lastError))
+  const fresh = entries.filter((entry) => !resolved.some((it) => isDeepStrictEqual(it, entry)))
+  const begin = fresh.map(({ kind }) => status(kind, 'resolving', false, lastError))
+  if (resolved.length === 0) return begin
   return [
+    ...begin,
     ...plan.waiting.map(({ kind }) => status(kind, 'waiting-for-kind', true)),
     ...plan.unsure.map(({ kind }) =>
       status(kind, 'resolving', false, 'a part of the API that may have this kind does not answer'),

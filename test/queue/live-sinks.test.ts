@@ -91,6 +91,25 @@ test('what waits for a sink that no process has for too long becomes dead letter
   expect(JSON.stringify(letters)).toContain('was removed from the configuration')
 })
 
+test('a sink that comes back elsewhere is delivered to, also by a process that made dead letters of what had waited', async () => {
+  await using it = await startLaneBed()
+  const DAY_MS = 86_400_000
+  // Seen long ago, and again and again until now.
+  await it.redis.hset(it.keys.orphans, 'gone', `${Date.now() - 2 * DAY_MS},${Date.now()}`)
+  await it.putAt('gone/0', new Date(Date.now() - 2 * DAY_MS), ...numbered('old', 3))
+  await it.put('gone/0', ...numbered('fresh', 3))
+  it.work({ hook: scriptedSink(() => DELIVERED) })
+  await waitFor(async () => (await it.ledger()).sinks['gone']?.dead === 3, { what: 'the dead letters' })
+  const back = scriptedSink(() => DELIVERED)
+  const lanes = it.work({ gone: back })
+  await it.put('gone/1', ...numbered('news', 3))
+  lanes.wake(['gone/1'])
+  await it.drained('gone')
+  expect(back.took.toSorted()).toEqual([...numbered('fresh', 3), ...numbered('news', 3)])
+  expect((await it.ledger()).sinks['gone']).toMatchObject({ dead: 3, delivered: 6 })
+  expect(await it.redis.hlen(it.keys.orphans)).toBe(0)
+})
+
 test('a sink that another process has is no orphan, however long this one does not know it', async () => {
   await using it = await startLaneBed()
   const { redis, keys } = it

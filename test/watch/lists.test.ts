@@ -219,3 +219,24 @@ test('a watch that selects otherwise than before says that it begins anew', asyn
   await waitFor(() => it.statuses().some(({ ready }) => ready), { what: 'the new watch again' })
   expect(warnings).toHaveLength(1)
 })
+
+test('a watch that a reload adds is not ready before it has a position, from the moment of the reload on', async () => {
+  await using it = await startWatchBed()
+  await it.watching('10')
+  expect(it.statuses().map(({ ready }) => ready)).toEqual([true])
+  const listed = Promise.withResolvers<void>()
+  const goOn = Promise.withResolvers<void>()
+  it.api.intercept = ({ path, isWatch }, response) => {
+    if (!path.includes('/default/') || isWatch) return false
+    listed.resolve()
+    void goOn.promise.then(() => response.destroy())
+    return true
+  }
+  it.apply([{ kind: 'ConfigMap', namespaces: ['default'] }])
+  expect(it.statuses().filter(({ ready }) => !ready)).toMatchObject([{ phase: 'resolving' }])
+  await listed.promise
+  expect(it.statuses().some(({ ready }) => !ready)).toBe(true)
+  it.api.intercept = undefined
+  goOn.resolve()
+  await waitFor(() => it.statuses().every(({ ready }) => ready), { what: 'all to be ready' })
+})

@@ -46,3 +46,23 @@ test('a source that was fenced opens its position again only after its lease was
   await it.arrived(2)
   expect(await it.enqueued()).toEqual(['ADDED a@11', 'ADDED b@12'])
 })
+
+test('a process that leaves a watch to another stays ready: what it knows of the position holds', async () => {
+  const moved = new AbortController()
+  const told: (boolean | undefined)[] = []
+  const leases: SourceLeases = {
+    async run(_source, report, signal, job) {
+      await job({ check() {}, renewed: async () => {} }, AbortSignal.any([signal, moved.signal]))
+      report({ phase: 'standby', holder: 'other' })
+      told.push(manager.statuses()[0]?.ready)
+      return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+    },
+    leave: async () => {},
+  }
+  await using it = await startWatchBed({ idle: true })
+  const manager = it.start([{ kind: 'ConfigMap' }], { wallMs: 0, leases: () => leases })
+  await waitFor(() => manager.statuses()[0]?.phase === 'watching', { what: 'the watch' })
+  moved.abort()
+  await waitFor(() => told.length === 1, { what: 'standing by' })
+  expect(told).toEqual([true])
+})

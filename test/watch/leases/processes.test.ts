@@ -100,7 +100,6 @@ test('when Redis answers nobody each keeps what it has', async () => {
   for (const source of SOURCES) one.watch(source)
   for (const source of SOURCES) two.watch(source)
   await shares(one, two)(3, 3)
-  const runs = [one.runs.length, two.runs.length]
   // So long that all say so, and then that each would act.
   silentMs = QUICK.durationMs
   const members = () => [...bed.server.leases.values()].filter((it) => purposeOf(it) === MEMBER)
@@ -109,8 +108,9 @@ test('when Redis answers nobody each keeps what it has', async () => {
   const looks = () =>
     bed.server.requests.filter(({ method, path }) => method === 'GET' && path.endsWith('/leases'))
   const before = looks().length
+  const runs = [one, two].map((it) => it.runs.length)
   await waitFor(() => looks().length >= before + 20, { what: 'looks at the leases' })
-  expect([one.runs.length, two.runs.length]).toEqual(runs)
+  expect([one, two].map((it) => it.runs.length)).toEqual(runs)
   expect([running(one), running(two)]).toEqual([3, 3])
 })
 
