@@ -37,7 +37,10 @@ test('queue.md: a worker that is frozen beyond its lock settles nothing when it 
   await waitFor(() => asked(60) > 0, { timeoutMs: 25_000, what: 'another worker to take the lane over' })
   expect((await it.ledger()).sinks['hook']?.delivered).toBeLessThan(1_000)
   frozen.signal('SIGCONT')
-  await waitFor(() => asked(51) > 1 || taken(hook).length >= 1_000, { what: 'the frozen worker to go on' })
+  await waitFor(() => asked(51) > 1 || taken(hook).length >= 1_000, {
+    timeoutMs: 60_000,
+    what: 'the frozen worker to go on',
+  })
   await it.drained('hook')
   await waitFor(() => frozen.ready(), { what: 'the frozen worker to be well' })
   expect([...new Set(taken(hook))]).toEqual(upTo(1_000))
@@ -46,7 +49,7 @@ test('queue.md: a worker that is frozen beyond its lock settles nothing when it 
   const ledger = await it.ledger()
   expect(ledger.sinks['hook']).toMatchObject({ enqueued: 1_000, delivered: 1_000, dead: 0, pending: 0 })
   expect(ledger.balanced).toBe(true)
-}, 60_000)
+}, 120_000)
 
 test('queue.md: a job whose worker is killed twice is delivered by the third, in order, and gives no dead letter', async () => {
   await using it = await startLaneBed()

@@ -29,7 +29,7 @@ test('case 11: 410 on every watch is answered with growing pauses', async () => 
     },
   })
   await waitFor(() => it.api.watches().length >= 5, { what: 'five tries' })
-  expect(it.statuses()[0]?.phase).toBe('reconnecting')
+  await waitFor(() => it.statuses()[0]?.phase === 'reconnecting', { what: 'a pause to be told' })
   // The first 410 is nothing odd: listed at once.
   expectAtLeast(pauses(it.api.watches()), [0, 100, 200, 400])
   expect(await it.enqueued()).toEqual([])
