@@ -37,9 +37,9 @@ hmset K x x
 hgetall K
 hdel K x
 hexists K x
-hlen K
 hincrby K x 1
 hkeys K
+hlen K
 hvals K
 hscan K 0
 hrandfield K
