@@ -1,0 +1,66 @@
+import { once } from 'node:events'
+import { expect, test } from 'vitest'
+import type { Checkpoint } from '../../src/change.ts'
+import { silentLog } from '../../src/log.ts'
+import { createMetrics } from '../../src/metrics.ts'
+import type { WatchStatus } from '../../src/status.ts'
+import type { PlannedSource } from '../../src/watch/plan.ts'
+import { createSourceRuns, type RunsParts } from '../../src/watch/source-runs.ts'
+import { waitFor } from '../wait-for.ts'
+
+const SOURCE = {
+  key: 'pods#1',
+  title: 'pods',
+  resource: { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true },
+  spelling: 'Pod',
+} as PlannedSource
+
+test('a watch that another process works on is ready once that has a position, and not before', async () => {
+  const stop = new AbortController()
+  let stored: Partial<Checkpoint> | undefined
+  let asked = 0
+  let report: (news: Partial<WatchStatus>) => void = () => {}
+  const runs = createSourceRuns({
+    store: {
+      absentKinds: { has: async () => false },
+      peek: async () => {
+        asked++
+        return stored
+      },
+    },
+    leases: {
+      async run(_: unknown, tell: typeof report, signal: AbortSignal) {
+        report = tell
+        await once(signal, 'abort')
+      },
+    },
+    log: silentLog,
+    metrics: createMetrics(),
+    clock: Date,
+    onReady() {},
+    onEnd() {},
+  } as unknown as RunsParts)
+  await runs.start(SOURCE, stop.signal)
+  const tell = () => report({ phase: 'standby', holder: 'another' })
+  const standBy = async () => {
+    const before = asked
+    const twice = () => {
+      tell()
+      return asked >= before + 2
+    }
+    await waitFor(twice, { what: 'two looks at the position' })
+    tell()
+    return runs.statuses()[0]?.ready
+  }
+  expect(await standBy()).toBe(false)
+  stored = { phase: 'seeding', resourceVersion: '' }
+  expect(await standBy()).toBe(false)
+  stored = { phase: 'watching', resourceVersion: '7' }
+  const ready = () => {
+    tell()
+    return runs.statuses()[0]?.ready
+  }
+  await waitFor(ready, { what: 'the position to count' })
+  stop.abort()
+  await runs.ended()
+})
