@@ -1,5 +1,6 @@
 import type { Delivery } from './delivery.ts'
 import type { ChangeType, Resource } from './event.ts'
+import type { LimitKeys, LimitOutcome, LimitStates, Limits } from './limit.ts'
 
 /**
  * An object's identity, read from the bytes of its JSON without parsing them.
@@ -192,9 +193,20 @@ export interface Decision {
   deliveries: readonly Delivery[]
   unmatched: number
   dropped: number
+  /** At least one delivery was made. */
   matched: number
+  /** Events that rules with limits decide once their states are read: neither matched nor `limited` yet. */
+  limits?: PendingLimits
   /** Is told when the commit is durable. */
   trace?: { committed(): void }
+}
+
+/** What is decided under the transaction's WATCH, when the states are known. */
+export interface PendingLimits {
+  keys: LimitKeys
+  apply(states: LimitStates, nowMs: number): LimitOutcome
+  /** For each event: is it in `matched`, `dropped` or `unmatched` already? The others become `matched` or `limited`. */
+  counted: readonly boolean[]
 }
 
 /** Turns what happened into deliveries; pure. `src/pipeline.ts` composes it of normalise and match. */
@@ -203,6 +215,8 @@ export type Decide = (source: Source, transitions: readonly Transition[]) => Dec
 /** What becomes of the transitions of one commit: from its beginning to its end the same. */
 export interface Routing {
   decide: Decide
+  /** Decides states of limits whose time has come. */
+  expire?: Limits['expire']
   /** Names the lane of a delivery: `<sink>/<lane>`. */
   laneOf(delivery: Delivery): string
 }

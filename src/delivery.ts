@@ -1,4 +1,4 @@
-import type { EventHeader } from './event.ts'
+import type { ChangeType, EventHeader, ObjectRef } from './event.ts'
 import type { TraceContext } from './trace-context.ts'
 
 /** One event for one sink: the queue's unit. */
@@ -9,8 +9,51 @@ export interface Delivery {
   event: EventHeader
   /** The object, trimmed, as JSON bytes. */
   objectJson: Buffer
+  /** Told by the rule's limits, and not by the event alone. */
+  notice?: Digest | Resolved
+  /** How many events the rule's limits held back before this one, and since when (RFC 3339). */
+  heldBack?: { count: number; since: string }
   /** Put back from the dead letters by hand; may arrive after newer ones of its object. */
   replay?: true
   /** Where its trace goes on, when it is sampled. */
   trace?: TraceContext
+}
+
+/** Several events in one delivery; its `event` and object are those of the first. */
+export interface Digest {
+  kind: 'digest'
+  /** How many there are, those included that `items` has no place for. */
+  count: number
+  /** What they have in common, as the rule groups them: `[['namespace', 'shop'], ['reason', 'BackOff']]`. */
+  by: readonly (readonly [name: string, value: string])[]
+  /** Times of the first and the last, RFC 3339. */
+  from: string
+  to: string
+  items: readonly DigestItem[]
+}
+
+/** An event as a digest tells it: small. */
+export interface DigestItem {
+  id: string
+  type: ChangeType
+  kind: string
+  namespace?: string
+  name: string
+  time: string
+  /** Of an Event. */
+  reason?: string
+  /** At most 200 characters. */
+  message?: string
+  regarding?: ObjectRef
+}
+
+/** What the rule told of is over; `event` is what ended it, or the last one where only time did. */
+export interface Resolved {
+  kind: 'resolved'
+  /** When it had begun, RFC 3339. */
+  since: string
+  /** When it was over, RFC 3339. */
+  at: string
+  /** It held no longer; the object was deleted; nothing came for as long as the rule says. */
+  why: 'ended' | 'deleted' | 'quiet'
 }

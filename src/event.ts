@@ -69,6 +69,8 @@ export interface EventHeader {
   event?: KubeEvent
   /** What a MODIFIED changed, where the old object is known; at most 40, the most telling first; [] when only heartbeats did. */
   changes?: readonly FieldChange[]
+  /** The top of the chain of controllers above the object, or above the one that an Event is about; where rules ask for it. */
+  owner?: ObjectRef
 }
 
 /**
@@ -76,7 +78,7 @@ export interface EventHeader {
  * looks into costs no JSON parse.
  */
 export interface ClusterEvent
-  extends Readonly<Omit<EventHeader, 'namespace' | 'synthesized' | 'event' | 'changes'>> {
+  extends Readonly<Omit<EventHeader, 'namespace' | 'synthesized' | 'event' | 'changes' | 'owner'>> {
   /** Undefined for cluster-scoped objects. */
   readonly namespace: string | undefined
   readonly synthesized: boolean
@@ -91,6 +93,15 @@ export interface ClusterEvent
   readonly object: Readonly<Record<string, unknown>>
   /** The same object as JSON bytes, ready to be embedded in a message. */
   readonly objectJson: Buffer
+  /** The object before this change, where old objects are kept; undefined for an ADDED and where it is not known. */
+  readonly oldObject?: Readonly<Record<string, unknown>> | undefined
+  /** Controllers of the object, the nearest first; [] without. */
+  readonly owners?: readonly ObjectRef[] | undefined
+  /** Undefined where the namespace's labels are not known, and for cluster-scoped objects. */
+  readonly namespaceLabels?: Readonly<Record<string, string>> | undefined
+  /** Of the object that an Event is about, as far as it is known. */
+  readonly regardingLabels?: Readonly<Record<string, string>> | undefined
+  readonly regardingOwners?: readonly ObjectRef[] | undefined
 }
 
 /** The plain header of an event, ready to be stored. */

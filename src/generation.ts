@@ -1,6 +1,8 @@
 import type { Config } from './config/schema.ts'
 import type { Delivery } from './delivery.ts'
 import type { ClusterEvent, Resource } from './event.ts'
+import type { Limits } from './limit.ts'
+import { createLimits, limitsOf } from './limits/limits.ts'
 import { compileRules, type MatchResult } from './rules/compile.ts'
 import { keepsOld } from './rules/keeps-old.ts'
 import type { SinkType } from './sink/index.ts'
@@ -11,6 +13,7 @@ export interface Generation {
   config: Config
   choices: SinkChoices
   match(event: ClusterEvent): MatchResult
+  limits: Limits
   /** `<sink>/<lane>` */
   laneOf(delivery: Delivery): string
   /** Are old objects of this resource worth keeping? */
@@ -30,10 +33,16 @@ export async function createGeneration(
   { load, onMatch, onRuleError }: GenerationParts,
 ): Promise<Generation> {
   const choices = await chooseSinks(config, load)
+  const limitsByName = new Map(config.rules.map((rule) => [rule.name, limitsOf(rule)]))
   return {
     config,
     choices,
-    match: compileRules(config.rules, { onMatch, onError: onRuleError }),
+    match: compileRules(config.rules, {
+      onMatch,
+      onError: onRuleError,
+      limitsOf: (name) => limitsByName.get(name),
+    }),
+    limits: createLimits(config.rules),
     laneOf: choices.laneOf,
     keepsOld: keepsOld(config.rules, ({ to = [] }) => to.some(choices.tellsChanges)),
   }

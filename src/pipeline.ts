@@ -1,6 +1,7 @@
-import type { Decide, Decision, Routing, Source, SourceStore, Transition } from './change.ts'
+import type { Decide, Decision, PendingLimits, Routing, Source, SourceStore, Transition } from './change.ts'
 import type { Delivery } from './delivery.ts'
 import { type ClusterEvent, headerOf } from './event.ts'
+import type { Limited, Limits } from './limit.ts'
 import type { MatchResult } from './rules/compile.ts'
 import type { ChangeTrace, LineTracer } from './trace.ts'
 
@@ -11,7 +12,7 @@ export interface Hops<Watches, Lanes extends { wake(lanes: readonly string[]): v
   /** raw object → ClusterEvent */
   normalise(source: Source, transition: Transition): ClusterEvent
   /** ClusterEvent → the sinks that the rules name, and their lanes; a reload gives the commits that follow others */
-  routing(): { match(event: ClusterEvent): MatchResult; laneOf: Routing['laneOf'] }
+  routing(): { match(event: ClusterEvent): MatchResult; limits: Limits; laneOf: Routing['laneOf'] }
   /** changes, deliveries, index, position and ledger → durable, in one transaction */
   commit(routing: () => Routing, wake: (lanes: readonly string[]) => void): SourceStore
   /** lane → render → deliver → settle, one worker per lane at a time */
@@ -25,8 +26,8 @@ export interface Hops<Watches, Lanes extends { wake(lanes: readonly string[]): v
 /**
  * The order of the work:
  *
- *   watch ─▶ normalise ─▶ match ─▶ commit ═══▶ lane ─▶ render ─▶ deliver ─▶ settle
- *                                    Redis
+ *   watch ─▶ normalise ─▶ match ─▶ limit ─▶ commit ═══▶ lane ─▶ render ─▶ deliver ─▶ settle
+ *                                             Redis
  *
  * Everything before the commit can be repeated from the stored position, everything after it from the lane.
  */
@@ -35,22 +36,23 @@ export function connectHops<Watches, Lanes extends { wake(lanes: readonly string
 ): { watches: Watches; lanes: Lanes } {
   const lanes = hops.deliver()
   const routing = () => {
-    const { match, laneOf } = hops.routing()
-    return { decide: decideWith({ ...hops, match }), laneOf }
+    const { match, limits, laneOf } = hops.routing()
+    return { decide: decideWith({ ...hops, match, limits }), expire: limits.expire, laneOf }
   }
   const store = hops.commit(routing, (touched) => lanes.wake(touched))
   const watches = hops.watch(store)
   return { watches, lanes }
 }
 
-/** normalise ─▶ match, for the transitions of one commit; pure but for what its hops count. */
+/** normalise ─▶ match, for the transitions of one commit, and what limits have to decide yet; pure but for what its hops count. */
 export function decideWith(
   hops: Pick<Hops<never, never>, 'normalise' | 'onMalformed' | 'trace'> & {
     match(event: ClusterEvent): MatchResult
+    limits: Limits
   },
 ): Decide {
   return (source, transitions) => {
-    const tally = { deliveries: [] as Delivery[], unmatched: 0, dropped: 0, matched: 0 }
+    const tally: Tally = { deliveries: [], unmatched: 0, dropped: 0, matched: 0, limited: [], counted: [] }
     const trace = transitions.length > 0 ? hops.trace?.(source) : undefined
     for (const transition of transitions) {
       const change = trace?.change(transition)
@@ -62,11 +64,32 @@ export function decideWith(
         hops.onMalformed(source, transition, error)
       }
     }
-    return (trace ? { ...tally, trace } : tally) satisfies Decision
+    const { limited, counted, ...rest } = tally
+    return {
+      ...rest,
+      ...(limited.length > 0 && { limits: pending(hops.limits, limited, counted) }),
+      ...(trace && { trace }),
+    } satisfies Decision
   }
 }
 
-type Tally = { deliveries: Delivery[]; unmatched: number; dropped: number; matched: number }
+function pending(limits: Limits, limited: readonly Limited[], counted: readonly boolean[]): PendingLimits {
+  return {
+    keys: limits.keysOf(limited),
+    apply: (states, nowMs) => limits.apply(limited, states, nowMs),
+    counted,
+  }
+}
+
+interface Tally {
+  deliveries: Delivery[]
+  unmatched: number
+  dropped: number
+  matched: number
+  limited: Limited[]
+  /** For each of `limited`: is it counted already? */
+  counted: boolean[]
+}
 
 function route(
   tally: Tally,
@@ -77,6 +100,12 @@ function route(
   const result = hops.match(event)
   const { sends, dropped } = result
   const traces = change?.matched(event, result)
+  const isOpen = sends.length === 0 && result.limited.some(({ entered }) => entered)
+  if (result.limited.length > 0) {
+    tally.limited.push({ event, matches: result.limited })
+    tally.counted.push(!isOpen)
+  }
+  if (isOpen) return
   if (sends.length === 0) {
     if (dropped) tally.dropped++
     else tally.unmatched++

@@ -1,6 +1,7 @@
 import type { Source, Transition } from './change.ts'
 import type { Delivery } from './delivery.ts'
 import type { ClusterEvent } from './event.ts'
+import type { LimitedMatch } from './limit.ts'
 import type { Message, Outcome, Reason } from './sink/index.ts'
 import type { TraceContext } from './trace-context.ts'
 
@@ -29,6 +30,7 @@ export interface ChangeTrace {
 export interface Matched {
   sends: readonly { sink: string; rule: string }[]
   dropped: boolean
+  limited: readonly LimitedMatch[]
 }
 
 export interface Attempted {

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { LimitKeysShape } from '../limits/schema.ts'
 import { MessageTemplates } from '../render/message-schema.ts'
 import { Name, Rule } from '../rules/schema.ts'
 import { LeasesInput } from '../watch/leases/settings.ts'
@@ -36,7 +37,7 @@ const Server = z.strictObject({
 })
 
 /** A rule, with what people shall read of what it sends. */
-const RuleWithMessage = Rule.extend({ message: MessageTemplates.optional() })
+const RuleWithMessage = Rule.extend({ message: MessageTemplates.optional(), ...LimitKeysShape })
 
 /** The file, but for the options of its sinks: those are checked by their types. */
 export const ConfigFile = z.strictObject({

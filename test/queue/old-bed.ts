@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Change, Source } from '../../src/change.ts'
 import type { Delivery } from '../../src/delivery.ts'
 import type { ChangeType } from '../../src/event.ts'
+import { createLimits } from '../../src/limits/limits.ts'
 import { decideWith } from '../../src/pipeline.ts'
 import { normalise, objectJsonOf } from '../../src/watch/normalise.ts'
 import { scanObject } from '../../src/watch/scan.ts'
@@ -40,7 +41,8 @@ export const image = (image: string) => ({ spec: { containers: [{ name: 'web', i
 export async function startOldBed(source = SOURCE) {
   const decide = decideWith({
     normalise: (source, transition) => normalise(source, transition, { cluster: 'test', salt: SALT }),
-    match: () => ({ sends: [{ sink: 'hook', rule: 'all' }], dropped: false }),
+    match: () => ({ sends: [{ sink: 'hook', rule: 'all' }], limited: [], dropped: false }),
+    limits: createLimits([]),
     onMalformed(_source, _transition, error) {
       throw error
     },

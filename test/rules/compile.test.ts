@@ -22,6 +22,7 @@ test('every matching rule sends, and the first that names a sink wins it', () =>
     rule('c', ['four'], { kind: 'Node' }),
   ]
   expect(compileRules(rules, { onError: fail })(clusterEvent())).toEqual({
+    limited: [],
     sends: [
       { sink: 'one', rule: 'a' },
       { sink: 'two', rule: 'a' },
@@ -48,6 +49,7 @@ test('drop ends, and keeps what rules above have sent', () => {
   const below = rule('below', ['two'])
   expect(compileRules([drop('noise'), below], { onError: fail })(clusterEvent())).toEqual({
     sends: [],
+    limited: [],
     dropped: true,
   })
   const match = compileRules([rule('above', ['one']), drop('noise'), below], { onError: fail })
@@ -56,7 +58,7 @@ test('drop ends, and keeps what rules above have sent', () => {
 
 test('an event that no rule matches is neither sent nor dropped', () => {
   const match = compileRules([rule('nodes', ['one'], { kind: 'Node' })], { onError: fail })
-  expect(match(clusterEvent())).toEqual({ sends: [], dropped: false })
+  expect(match(clusterEvent())).toEqual({ sends: [], limited: [], dropped: false })
 })
 
 test.each<[string, When, EventParts, boolean]>([
