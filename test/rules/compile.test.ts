@@ -53,7 +53,11 @@ test('drop ends, and keeps what rules above have sent', () => {
     dropped: true,
   })
   const match = compileRules([rule('above', ['one']), drop('noise'), below], { onError: fail })
-  expect(match(clusterEvent())).toEqual({ sends: [{ sink: 'one', rule: 'above' }], dropped: false })
+  expect(match(clusterEvent())).toEqual({
+    limited: [],
+    sends: [{ sink: 'one', rule: 'above' }],
+    dropped: false,
+  })
 })
 
 test('an event that no rule matches is neither sent nor dropped', () => {
