@@ -199,7 +199,11 @@ function buildScalar(at: Building, node: Scalar, span: Span): Located {
     return { ...leaf(span, node.value), ...(node.source !== undefined && { source: node.source }) }
   const variable = variableIn(node.value)
   const whole = variable === undefined ? undefined : variableOf(at, variable)
-  if (variable !== undefined && whole) return usedAt(whole, span, node.value)
+  if (variable !== undefined && whole) {
+    if (at.broken.some(({ file, start }) => file === whole.file && start === whole.start))
+      at.broken.push(span)
+    return usedAt(whole, span, node.value)
+  }
   const textStart = span.start + (node.type === 'PLAIN' ? 0 : 1)
   const isVerbatim = at.file.text.startsWith(node.value, textStart)
   let isExpanded = false
