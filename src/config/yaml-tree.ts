@@ -88,6 +88,12 @@ export interface TreeOptions {
   given?: ReadonlyMap<string, Located> | undefined
 }
 
+/** To look for the nearest name among thousands takes its time. */
+const MAX_SUGGESTED = 20
+
+/** Nobody reads more of them at once. */
+const MAX_FAULTS = 200
+
 interface Building extends TreeOptions {
   file: SourceFile
   /** What each alias refers to: the last anchor of that name before it. */
@@ -101,6 +107,8 @@ interface Building extends TreeOptions {
   merged: number
   /** Characters of texts with variables. */
   expanded: number
+  /** How many variables are not there. */
+  unknown: number
   /** Was that told? */
   tooMuch: boolean
   /** What is built already: aliases share it. */
@@ -123,6 +131,7 @@ export function buildTree(document: Document.Parsed, file: SourceFile, options: 
     broken: [],
     merged: 0,
     expanded: 0,
+    unknown: 0,
     tooMuch: false,
     built: new Map(),
     open: new Set(),
@@ -215,7 +224,7 @@ function buildScalar(at: Building, node: Scalar, span: Span): Located {
   const isTooLong = at.expanded > MAX_EXPANDED
   const { secrets, faults } = filled
   const value = isTooLong ? '' : filled.text
-  for (const { offset, length, ...rest } of faults) {
+  for (const { offset, length, ...rest } of faults.slice(0, Math.max(0, MAX_FAULTS - at.faults.length))) {
     const start = textStart + offset
     at.faults.push({ ...span, ...(isVerbatim && { start, end: start + length }), ...rest })
   }
@@ -263,7 +272,8 @@ function varText(at: Building, name: string): VarText {
   if (!found) {
     const own = at.own.get(name)?.value
     const isCircle = own !== undefined && own !== null && at.open.has(own)
-    return isCircle ? { circle: true } : { known: namesIn(at) }
+    if (isCircle) return { circle: true }
+    return { known: at.unknown++ < MAX_SUGGESTED ? namesIn(at) : [] }
   }
   if (found.entries || found.items) return { shape: found.items ? 'a list' : 'a map' }
   return { text: String(found.value ?? ''), secrets: found.secrets }
@@ -338,7 +348,8 @@ function mergedMaps(at: Building, located: Located, span: Span): readonly Locate
 }
 
 function fault({ faults }: Building, { file, start, end }: Span, message: string, hint?: string): void {
-  faults.push({ file, start, end, message, ...(hint !== undefined && { hint }) })
+  if (faults.length < MAX_FAULTS)
+    faults.push({ file, start, end, message, ...(hint !== undefined && { hint }) })
 }
 
 function leaf({ file, start, end }: Span, value: unknown): Located {
