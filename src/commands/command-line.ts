@@ -85,7 +85,15 @@ function describeProgram(exit: (code: number) => void): Command {
     .option('--context <name>', 'context of the kubeconfig')
     .option('--offline', 'ask neither cluster, Redis nor sinks, and do without secrets that are not here')
     .option('--strict', 'warnings are failures: exit code 1')
+    .option('--json', 'as JSON: problems with their places, and what would be watched')
+    .addHelpText('after', CHECK_HELP)
     .action(async (options) => exit(await (await import('./check.ts')).check(options)))
+
+  program
+    .command('schema')
+    .description('print the JSON Schema of the configuration, for editors')
+    .option('--included', 'of files that a configuration includes')
+    .action(async (options) => exit(await (await import('./schema.ts')).printSchema(options)))
 
   configurable(program.command('rbac'))
     .description('print the rights in Kubernetes that the configuration needs, and no others')
@@ -192,6 +200,15 @@ const DEMO_HELP = `
 It has a Redis of its own, deleted at the end, and reads no configuration but the one of -c; of that it leaves
 redis, cluster and kubernetes aside. With --shared-redis it keeps what it has in the Redis of -c instead, under the
 cluster name kubeherald-demo: nothing else there is touched.
+`
+
+const CHECK_HELP = `
+Exit codes: 0 good, perhaps with warnings; 1 with --strict when there are warnings, or when the cluster cannot be asked;
+2 when the configuration or an argument is wrong, or the cluster refuses what it needs.
+
+Examples:
+  kubeherald check --offline --strict                 in CI
+  kubeherald check --json | jq '.problems[]'          for other programs
 `
 
 const RBAC_HELP = `
