@@ -1,4 +1,4 @@
-import type { ClusterEvent, KubeEvent, ObjectRef } from '../event.ts'
+import type { ClusterEvent, KubeEventView, ObjectRef } from '../event.ts'
 import { COST, type Condition, type PartMaker } from './condition.ts'
 import { type Compiled, compiled, faulty, mapped, under } from './fault.ts'
 import { compileKeyValues } from './key-values.ts'
@@ -122,7 +122,11 @@ function named(key: string, patterns: Patterns, read: (event: ClusterEvent) => s
   }
 }
 
-function ofEvent(key: string, test: Compiled<Test>, read: (event: KubeEvent) => string | undefined): Part {
+function ofEvent(
+  key: string,
+  test: Compiled<Test>,
+  read: (event: KubeEventView) => string | undefined,
+): Part {
   const ask = (test: Test) => (event: ClusterEvent) => test(event.event && read(event.event))
   return { path: [key], cost: COST.fields, test: mapped(test, ask) }
 }
