@@ -153,7 +153,7 @@ test('the object of an Event is parsed only when header, labels and annotations 
   expect(asked).toEqual(['labels'])
   asked.length = 0
   match(clusterEvent({ resource: EVENT, labels: { app: 'x' }, annotations: { owner: 'y' } }, asked))
-  expect(asked.slice(0, 3)).toEqual(['labels', 'annotations', 'event'])
+  expect([...new Set(asked)]).toEqual(['labels', 'annotations', 'event'])
 })
 
 test('a rule that fails does not match, is told, and stops no other', () => {
