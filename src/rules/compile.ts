@@ -131,7 +131,7 @@ function compileRule(rule: Rule, limits: LimitsOf | undefined): CompiledRule {
 }
 
 /** All parts of a rule, their conditions with the cheap ones first. */
-function compileParts(rule: Omit<Rule, 'name'>): Compiled<Required<RulePart>> {
+export function compileParts(rule: Omit<Rule, 'name'>): Compiled<Required<RulePart>> {
   const results = partMakers.map((make) => make(rule))
   const faults = results.flatMap((it) => (it.ok ? [] : it.faults))
   if (faults.length > 0) return { ok: false, faults }

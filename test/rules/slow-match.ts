@@ -173,7 +173,7 @@ function slowOne(pattern: string, value: string): boolean {
 const expressions = new Map<string, RegExp>()
 
 function expression(source: string): RegExp {
-  const known = expressions.get(source) ?? new RegExp(source, 's')
+  const known = expressions.get(source) ?? new RegExp(source, 'su')
   expressions.set(source, known)
   return known
 }
