@@ -28,12 +28,11 @@ export interface MatchedKinds {
   others: boolean
 }
 
-/** Limits that do not go together, with each other or with what the rule matches. */
-export function checkLimits(rule: CheckedRule, kinds: MatchedKinds): LimitFault[] {
+/** Limits that do not go together, with each other or with what the rule matches, where that is known. */
+export function checkLimits(rule: CheckedRule, kinds: MatchedKinds | undefined): LimitFault[] {
   if (rule.drop) return checkDrop(rule)
   return [
-    ...checkCount(rule, kinds),
-    ...checkStates(rule, kinds),
+    ...(kinds ? [...checkCount(rule, kinds), ...checkStates(rule, kinds)] : []),
     ...checkFor(rule),
     ...checkQuiet(rule, kinds),
     ...checkGroup(rule),
@@ -84,16 +83,17 @@ function checkFor(rule: CheckedRule): LimitFault[] {
   return [error(['for'], '"for" stands in "condition", too', 'leave one of them out')]
 }
 
-function checkQuiet(rule: CheckedRule, { events }: MatchedKinds): LimitFault[] {
+function checkQuiet(rule: CheckedRule, kinds: MatchedKinds | undefined): LimitFault[] {
   const { resolve, group } = rule
   if (typeof resolve !== 'object') return []
   const path = ['resolve', 'after']
   const hint = 'write resolve: true, which tells it as soon as it is over'
   if (forOf(rule as LimitedRule) !== undefined)
     return [error(path, 'a rule with "for" knows when it is over', hint)]
-  const faults = events
-    ? []
-    : [warning(path, 'this rule matches objects, which have a state that can be over', hint)]
+  const faults =
+    kinds?.events !== false
+      ? []
+      : [warning(path, 'this rule matches objects, which have a state that can be over', hint)]
   const longest = group && Math.max(group.wait ?? DEFAULT_WAIT_MS, group.interval ?? DEFAULT_INTERVAL_MS)
   if (longest !== undefined && resolve.after <= longest) {
     const message = `"after" must be longer than what "group" waits, ${durationOf(longest)}: else it is over before it is told`
