@@ -21,6 +21,7 @@ export interface SinkChoices {
 export async function chooseSinks(
   config: Config,
   load: (type: string) => Promise<SinkType>,
+  clock?: { now(): number },
 ): Promise<SinkChoices> {
   const types = new Map<string, SinkType>()
   const options = new Map<string, unknown>()
@@ -32,7 +33,7 @@ export async function chooseSinks(
   const markupOf = (sink: string): Markup => typeOf(sink).markup?.(options.get(sink)) ?? typeOf(sink)
   const render = createRender({
     routeOf: (rule, sink) => routeOf(config.routes, rule, sink),
-    contentOf: createContents(config, markupOf),
+    contentOf: createContents(config, markupOf, clock),
   })
   return {
     typeOf,
