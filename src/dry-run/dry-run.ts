@@ -94,7 +94,7 @@ export async function createDryRun({ config, load }: DryRunOptions): Promise<Dry
     limited: LimitOutcome | undefined,
   ): RuleFate {
     const error = errors.get(rule)
-    if (error !== undefined) return { rule, sinks: [], fate: 'failed', error }
+    if (error !== undefined && !matched.includes(rule)) return { rule, sinks: [], fate: 'failed', error }
     if (drops.has(rule)) return { rule, sinks: [], fate: 'dropped' }
     const match = result.limited.find((it) => it.rule === rule)
     if (!match) {
