@@ -43,7 +43,8 @@ export function explainEvent(run: DryRun, event: ClusterEvent, atMs: number): Ex
     const { name } = rule
     const own = fate.rules.find((it) => it.rule === name)
     const { ofKind, asked } = askRule(rule, event)
-    const verdict = own && own.fate !== 'failed' ? 'matches' : ended ? 'not-asked' : ofKind ? 'no' : 'other-kind'
+    const verdict =
+      own && own.fate !== 'failed' ? 'matches' : ended ? 'not-asked' : ofKind ? 'no' : 'other-kind'
     if (verdict === 'matches' && (rule.drop || rule.continue === false)) ended = true
     return {
       rule: name,

@@ -29,7 +29,10 @@ export function askRule(rule: Rule, event: ClusterEvent): AskedRule {
   const parts = partMakers.map((make) => make(rule)).flatMap((it) => (it.ok ? [it.value] : []))
   const ofKind = parts.every((part) => part.ofKind?.(event.resource) ?? true)
   const conditions = parts.flatMap((part) => part.conditions).toSorted((a, b) => a.cost - b.cost)
-  return { ofKind, asked: [...kindAsked(rule, event, ofKind), ...conditions.map((it) => ask(it, rule, event))] }
+  return {
+    ofKind,
+    asked: [...kindAsked(rule, event, ofKind), ...conditions.map((it) => ask(it, rule, event))],
+  }
 }
 
 function kindAsked({ when = {} }: Rule, event: ClusterEvent, ofKind: boolean): Asked[] {
@@ -54,7 +57,10 @@ function ask(condition: Condition, rule: Rule, event: ClusterEvent): Asked {
 function at(value: unknown, path: readonly (string | number)[]): unknown {
   let found = value
   for (const step of path)
-    found = isPlainMap(found) || Array.isArray(found) ? (found as Record<string | number, unknown>)[step] : undefined
+    found =
+      isPlainMap(found) || Array.isArray(found)
+        ? (found as Record<string | number, unknown>)[step]
+        : undefined
   return found
 }
 

@@ -1,6 +1,5 @@
 import type { ObjectRef } from '../event.ts'
 import type { KnownObject, Surroundings } from '../surroundings.ts'
-import { type Completed, complete } from './complete.ts'
 import { isPlainMap, type PlainMap, textIn } from './plain.ts'
 
 interface Known extends KnownObject {
@@ -59,11 +58,6 @@ export function createKnownObjects(): Surroundings & { add(object: PlainMap): vo
     },
     ownersOf: (references, namespace) => chain(references[0], namespace),
   }
-}
-
-/** Fills in what an API server would have, in objects that are only there to be known. */
-export function knownObject(given: unknown, atMs: number): Completed {
-  return complete(given, atMs)
 }
 
 function nameKey({ kind = '', namespace = '', name = '' }: ObjectRef): string {
