@@ -41,11 +41,13 @@ export interface ConfigDocument {
 /** One file, with what the files that it includes have to know of it. */
 export interface FileDocument extends ConfigDocument {
   file: SourceFile
+  /** Values that could not be read. */
+  broken: readonly Span[]
   /** Undefined when it is no YAML, or holds nothing. */
   root: Located | undefined
   /** Its variables, and those of the files around it. */
   scope: Scope
-  /** Its own variables that nothing used so far. */
+  /** Its own variables, and those that it was given, that nothing used so far. */
   unusedVars(): readonly string[]
 }
 
@@ -55,6 +57,7 @@ export function readDocument(
   text: string,
   interpolation: Interpolation,
   outer: Scope = NO_VARS,
+  given?: ReadonlyMap<string, Located>,
 ): FileDocument {
   const file = sourceFile(name, text)
   const parsed = tooMuch(text) ?? parseYaml(text)
@@ -62,19 +65,34 @@ export function readDocument(
     const { message, hint, start } = parsed
     const problems = [problemAt({ file, start, end: start + 1 }, message, { hint })]
     const nothing = { readable: false, problems, broken: [] }
-    return { ...documentOf(undefined, file, nothing), file, root: undefined, scope: outer, unusedVars: () => [] }
+    return {
+      ...documentOf(undefined, file, nothing),
+      file,
+      broken: [],
+      root: undefined,
+      scope: outer,
+      unusedVars: () => [],
+    }
   }
   const readable = parsed.errors.length === 0
   const { root, faults, broken, scope, unused } = buildTree(parsed, file, {
     fill: (value, varTextOf) => interpolate(value, interpolation, varTextOf),
     outer,
+    given,
   })
   const found: TreeFault[] = [
     ...syntaxFaults(parsed, text).map((fault) => ({ file, ...fault })),
     ...(readable ? faults : []),
   ]
   const problems = found.map((fault) => problemAt(fault, fault.message, fault))
-  return { ...documentOf(root, file, { readable, problems, broken }), file, root, scope, unusedVars: unused }
+  return {
+    ...documentOf(root, file, { readable, problems, broken }),
+    file,
+    broken,
+    root,
+    scope,
+    unusedVars: unused,
+  }
 }
 
 /** What stands in a tree, whichever files its values came from; `file` is that of its root. */

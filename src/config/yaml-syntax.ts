@@ -1,4 +1,5 @@
 import { type Document, isScalar, visit, type YAMLError } from 'yaml'
+
 type Place = Pick<SyntaxFault, 'start' | 'end'>
 
 /** A fault, as offsets into the file's text. */

@@ -58,7 +58,7 @@ export interface Tree {
   broken: readonly Span[]
   /** With the variables of this file. */
   scope: Scope
-  /** Its own variables that nothing used so far. */
+  /** Its own variables, and those that it was given, that nothing used so far. */
   unused(): readonly string[]
 }
 
@@ -84,6 +84,8 @@ export interface TreeOptions {
   fill(value: string, textOf: (name: string) => VarText): Filled
   /** Of the files around this one. */
   outer: Scope
+  /** What the file around says of this one's variables: it goes before. */
+  given?: ReadonlyMap<string, Located> | undefined
 }
 
 interface Building extends TreeOptions {
@@ -127,10 +129,15 @@ export function buildTree(document: Document.Parsed, file: SourceFile, options: 
   }
   const { faults, broken } = at
   const scope: Scope = {
-    value: (name) => valueOf(at, name),
-    names: () => [...new Set([...own.keys(), ...at.outer.names()])],
+    value: (name) => variableOf(at, name),
+    names: () => namesIn(at),
   }
-  const result = { faults, broken, scope, unused: () => [...own.keys()].filter((it) => !at.used.has(it)) }
+  const result = {
+    faults,
+    broken,
+    scope,
+    unused: () => [...new Set([...own.keys(), ...(at.given?.keys() ?? [])])].filter((it) => !at.used.has(it)),
+  }
   const built = root ? build(at, root) : undefined
   if (at.expanded > MAX_EXPANDED)
     fault(at, { file, start: 0, end: 1 }, 'its variables stand for more than 4 MiB of text')
@@ -191,7 +198,7 @@ function buildScalar(at: Building, node: Scalar, span: Span): Located {
   if (typeof node.value !== 'string')
     return { ...leaf(span, node.value), ...(node.source !== undefined && { source: node.source }) }
   const variable = variableIn(node.value)
-  const whole = variable === undefined ? undefined : valueOf(at, variable)
+  const whole = variable === undefined ? undefined : variableOf(at, variable)
   if (variable !== undefined && whole) return usedAt(whole, span, node.value)
   const textStart = span.start + (node.type === 'PLAIN' ? 0 : 1)
   const isVerbatim = at.file.text.startsWith(node.value, textStart)
@@ -211,7 +218,10 @@ function buildScalar(at: Building, node: Scalar, span: Span): Located {
   if (faults.some(({ severity, absent }) => absent || severity !== 'warning')) at.broken.push(span)
   const located = { ...span, value, secrets, size: 1 }
   if (value !== node.value || secrets.length > 0) return { ...located, written: node.value }
-  return { ...located, placeOf: isVerbatim ? (offset) => textStart + offset : placesOf(at.file.text, node, span) }
+  return {
+    ...located,
+    placeOf: isVerbatim ? (offset) => textStart + offset : placesOf(at.file.text, node, span),
+  }
 }
 
 /** What `${var:…}` names, where it is all of a text. */
@@ -226,7 +236,12 @@ function usedAt(value: Located, { file, start, end }: Span, written: string): Lo
 }
 
 /** Own variables win; those that refer to themselves have none. */
-function valueOf(at: Building, name: string): Located | undefined {
+function variableOf(at: Building, name: string): Located | undefined {
+  const given = at.given?.get(name)
+  if (given) {
+    at.used.add(name)
+    return given
+  }
   const own = at.own.get(name)
   if (!own) return at.outer.value(name)
   at.used.add(name)
@@ -235,12 +250,16 @@ function valueOf(at: Building, name: string): Located | undefined {
   return at.open.has(node) ? undefined : build(at, node)
 }
 
+function namesIn({ own, given, outer }: Building): string[] {
+  return [...new Set([...(given?.keys() ?? []), ...own.keys(), ...outer.names()])]
+}
+
 function varText(at: Building, name: string): VarText {
-  const found = valueOf(at, name)
+  const found = variableOf(at, name)
   if (!found) {
     const own = at.own.get(name)?.value
     const isCircle = own !== undefined && own !== null && at.open.has(own)
-    return isCircle ? { circle: true } : { known: [...new Set([...at.own.keys(), ...at.outer.names()])] }
+    return isCircle ? { circle: true } : { known: namesIn(at) }
   }
   if (found.entries || found.items) return { shape: found.items ? 'a list' : 'a map' }
   return { text: String(found.value ?? ''), secrets: found.secrets }
@@ -298,8 +317,7 @@ function buildEntries(at: Building, pairs: readonly Pair<Node, Node | null>[]): 
 function addEntry(at: Building, entries: Map<string, Entry>, key: Node, entry: Entry): void {
   const name = nameOf(key)
   const first = name === undefined ? undefined : entries.get(name)
-  if (name === undefined)
-    fault(at, entry.key, 'a key is plain text, and this is none', keyHint(entry.key))
+  if (name === undefined) fault(at, entry.key, 'a key is plain text, and this is none', keyHint(entry.key))
   else if (name === '__proto__') fault(at, entry.key, '"__proto__" cannot be a key')
   else if (first) {
     const hint = `the first one is in line ${lineAt(at.file, first.key.start)}`
