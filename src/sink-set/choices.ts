@@ -2,7 +2,7 @@ import { routeOf } from '../config/routes.ts'
 import type { Config } from '../config/schema.ts'
 import type { Delivery } from '../delivery.ts'
 import { createContents } from '../render/contents.ts'
-import { createRender, type Render } from '../render/message.ts'
+import { createRender, type Render, type RuleSays } from '../render/message.ts'
 import { laneByObject, type Markup, type Message, type Preview, type SinkType } from '../sink/index.ts'
 import { laneName } from '../sink/lane.ts'
 
@@ -31,10 +31,12 @@ export async function chooseSinks(
     types.set(sink.name, await load(sink.type))
     options.set(sink.name, sink.options)
   }
+  const rules = new Map<string, RuleSays>(config.rules.map((rule) => [rule.name, rule as RuleSays]))
   const typeOf = (sink: string) => types.get(sink) as SinkType
   const markupOf = (sink: string): Markup => typeOf(sink).markup?.(options.get(sink)) ?? typeOf(sink)
   const render = createRender({
     routeOf: (rule, sink) => routeOf(config.routes, rule, sink),
+    ruleOf: (rule) => rules.get(rule),
     contentOf: createContents(config, markupOf, clock),
   })
   return {
