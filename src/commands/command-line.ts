@@ -105,6 +105,15 @@ function describeProgram(exit: (code: number) => void): Command {
     .addHelpText('after', EXPLAIN_HELP)
     .action(async (what, options) => exit(await (await import('./explain.ts')).explain(what, options)))
 
+  withoutPlugins(configurable(program.command('test [files...]')))
+    .description('run the tests of the configuration, without cluster, Redis and secrets; sends nothing')
+    .option('--filter <text>', 'only tests with this in their names')
+    .option('--coverage', 'list rules that match in no test')
+    .option('--junit <file>', 'write the results as JUnit XML, too')
+    .option('--json', 'as JSON')
+    .addHelpText('after', TEST_HELP)
+    .action(async (files, options) => exit(await (await import('./test.ts')).test(files, options)))
+
   configurable(program.command('rbac'))
     .description('print the rights in Kubernetes that the configuration needs, and no others')
     .option(
@@ -223,6 +232,29 @@ Examples:
   kubeherald explain new.yaml --old old.yaml --sink oncall         a change, and what exactly the sink is sent
   kubectl get events -A -o json | kubeherald explain -             a line for each: where it would go
   kubeherald dead-letters show ID --json | kubeherald explain -    what was given up
+`
+
+const TEST_HELP = `
+Without files it runs those under "tests" of the configuration, and those of the files *_test.yaml beside it. A test gives an
+object, or several with times, and says what must come of it:
+
+  tests:
+    - name: a back-off in shop reaches on-call, and the next one within ten minutes does not
+      given:
+        - { kind: Event, type: Warning, reason: BackOff, regarding: { kind: Pod, namespace: shop, name: web-1 } }
+        - { at: 5m, kind: Event, type: Warning, reason: BackOff, regarding: { kind: Pod, namespace: shop, name: web-1 } }
+      expect:
+        - { rule: crash-loops, to: oncall, text: "*crash-looping*" }
+        - { none: true, suppressed: throttle }
+
+"given" is an object, a file with one, or { object, old, type, at, times, every, namespaceLabels, synthesized }; "surroundings"
+are objects known besides, such as Namespaces and owners. "expect" has rule, to, text, severity, suppressed, dropped, none,
+notices, messages; in a list, each is about what came since the one before. Exit code 0: all pass; 1: one fails; 2: bad file.
+
+Examples:
+  kubeherald test                                      all of them
+  kubeherald test --filter back-off --coverage         some; and which rules no test shows
+  kubeherald test --junit results.xml                  in CI
 `
 
 const RBAC_HELP = `

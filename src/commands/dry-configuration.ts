@@ -9,13 +9,15 @@ import { STARTER } from '../config/starter.ts'
 import type { DryRunOptions } from '../dry-run/dry-run.ts'
 import { STAND_IN } from './check-absent.ts'
 import { badConfiguration, configurationFile, pluginsOff, readConfigurationText } from './configuration.ts'
+import { FileReads } from './file-reads.ts'
 import { standIns } from './stand-ins.ts'
 
 export interface DryConfiguration extends DryRunOptions {
   config: Config
   /** As problems call it. */
   file: string
-  text: string
+  /** Of all its files, by the names that problems have. */
+  texts: ReadonlyMap<string, string>
   document: ConfigDocument
 }
 
@@ -35,13 +37,14 @@ export async function readDryConfiguration(
     text,
     env: process.env,
     readFile: (path) => readFileSync(path, 'utf8'),
+    files: new FileReads().included,
     sinkTypes: builtInSinks,
     pluginsOff: pluginsOff(plugins ?? {}),
     standIn: STAND_IN,
   }
   const { root } = readDocument(file, text, source)
   const loaded = await loadConfig({ ...source, ...standIns(root, source) })
-  if (!loaded.ok) throw badConfiguration(file, loaded.problems, text)
-  const { config, document, sinkTypes } = loaded
-  return { config, document, file, text, load: sinkLoader(sinkTypes) }
+  if (!loaded.ok) throw badConfiguration(file, loaded.problems, loaded.texts)
+  const { config, document, texts, sinkTypes } = loaded
+  return { config, document, file, texts, load: sinkLoader(sinkTypes) }
 }

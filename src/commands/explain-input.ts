@@ -61,7 +61,10 @@ async function readFromFile(file: string): Promise<Pick<ExplainInput, 'from' | '
   const from = file === '-' ? STANDARD_INPUT : file
   const text = await readInput(file)
   const read = readObjects(from, text)
-  if (!read.ok) throw new UsageError(`${from} cannot be read\n\n${formatProblems(read.problems, text)}`)
+  if (!read.ok)
+    throw new UsageError(
+      `${from} cannot be read\n\n${formatProblems(read.problems, new Map([[from, text]]))}`,
+    )
   const changes = read.values.map(changesIn)
   if (changes.some((it) => it === undefined))
     throw new UsageError(`${from} is no Kubernetes object: ${WANTED}`)
