@@ -14,8 +14,19 @@ export interface Condition {
   edge?: boolean
   /** May throw: then the rule's `onError` decides. */
   test(event: ClusterEvent): boolean
-  /** What it looked at, to be shown to people; undefined when that is not there. */
+  /** What it looked at, to be shown to people; undefined when that is not there, or not known. */
   seen?(event: ClusterEvent): unknown
+  /** The namespace and the type of the change decide it, whatever the object is. */
+  fixed?: true
+  /** It fails unless this text of the event is one of these. */
+  needs?: Needs
+}
+
+/** Exact values that a condition needs, so that an index finds its rule. `key` is a label's. */
+export interface Needs {
+  of: 'name' | 'label' | 'reason' | 'type' | 'regarding.name' | 'regarding.namespace'
+  key?: string
+  values: readonly string[]
 }
 
 /** What a condition makes the event read. The cheap ones are asked first, so that most events cost no parsing. */

@@ -20,10 +20,14 @@ export type Patterns = z.infer<typeof Patterns>
 export const KeyValues = z.union([z.string(), z.record(z.string(), Patterns)])
 export type KeyValues = z.infer<typeof KeyValues>
 
+const Ages = z.union([z.string(), z.array(z.string()).min(1, 'is an empty list: write "<5m" or ">=1h"')])
+
 export const Regarding = z.strictObject({
   kind: Patterns.optional(),
   namespace: Patterns.optional(),
   name: Patterns.optional(),
+  labels: KeyValues.optional(),
+  owner: Patterns.optional(),
 })
 export type Regarding = z.infer<typeof Regarding>
 
@@ -31,13 +35,20 @@ export type Regarding = z.infer<typeof Regarding>
 export const When = z.strictObject({
   kind: Patterns.optional(),
   namespace: Patterns.optional(),
+  /** Labels of the object's namespace. */
+  namespaceLabels: KeyValues.optional(),
   name: Patterns.optional(),
   labels: KeyValues.optional(),
   annotations: KeyValues.optional(),
   type: Patterns.optional(),
   reason: Patterns.optional(),
   message: Patterns.optional(),
+  /** `Kind/name` of any of its controllers. */
+  owner: Patterns.optional(),
   regarding: Regarding.optional(),
+  synthesized: z.boolean().optional(),
+  /** `<5m`, `>=1h`, or several of them. */
+  age: Ages.optional(),
 })
 export type When = z.infer<typeof When>
 
