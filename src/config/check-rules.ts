@@ -1,3 +1,4 @@
+import { SET } from '../rule-sets/rule-sets.ts'
 import { listHint } from '../rules/comma.ts'
 import { checkRule } from '../rules/compile.ts'
 import { listOf, Rule } from '../rules/schema.ts'
@@ -51,7 +52,9 @@ function checkRegarding({ index, sound }: RuleDraft, document: ConfigDocument): 
 
 function checkEffect({ index, drop, to }: RuleDraft, document: ConfigDocument): Problem[] {
   const path = ['rules', index]
-  if (!document.at(path)?.entries) return []
+  const rule = document.at(path)
+  // Of a set it is told where that is included.
+  if (!rule?.entries || rule.file.name.startsWith(SET)) return []
   const has = (key: string) => document.at([...path, key]) !== undefined
   if (drop === true && to) {
     const hint = 'leave one of "drop" and "to" out; to send and then stop, put a rule with "drop" behind it'

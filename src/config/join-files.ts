@@ -1,5 +1,5 @@
 import { dirname, join, resolve } from 'node:path'
-import { ruleSetNames, ruleSetText } from '../rule-sets/rule-sets.ts'
+import { ruleSetNames, ruleSetText, SET } from '../rule-sets/rule-sets.ts'
 import { checkIncludedFile, checkSharedKeys } from './check-included.ts'
 import { type FileDocument, type Path, readDocument } from './document.ts'
 import { GlobTooWide, isGlob } from './expand-glob.ts'
@@ -30,12 +30,15 @@ export interface Joined {
   problems: Problem[]
   /** False when a file is missing: then much seems to be missing. */
   complete: boolean
+  /** Where each rule set is included, by its name. */
+  setPlaces: ReadonlyMap<string, { document: FileDocument; path: Path }>
 }
+
+type Part = Omit<Joined, 'setPlaces'>
 
 const MAX_FILES = 500
 const MAX_CHARACTERS = 8 * 1_048_576
 const MAX_DEPTH = 20
-const SET = 'kubeherald:'
 
 interface Source {
   /** What it is known by, to see circles. */
@@ -49,6 +52,7 @@ interface Source {
 interface Joining extends JoinOptions {
   /** Where each file was included. */
   seen: Map<string, string>
+  setPlaces: Map<string, { document: FileDocument; path: Path }>
   characters: number
   /** Was it told that it is too much? */
   full: boolean
@@ -58,10 +62,16 @@ interface Joining extends JoinOptions {
 export function joinFiles(options: JoinOptions): Joined {
   const { file, text } = options
   const id = resolve(file)
-  const at: Joining = { ...options, seen: new Map([[id, file]]), characters: text.length, full: false }
-  return joinFrom(at, { id, name: file, folder: dirname(id), text }, { outer: undefined, given: undefined }, [
-    id,
-  ])
+  const at: Joining = {
+    ...options,
+    seen: new Map([[id, file]]),
+    setPlaces: new Map(),
+    characters: text.length,
+    full: false,
+  }
+  const source = { id, name: file, folder: dirname(id), text }
+  const part = joinFrom(at, source, { outer: undefined, given: undefined }, [id])
+  return { ...part, setPlaces: at.setPlaces }
 }
 
 function joinFrom(
@@ -69,7 +79,7 @@ function joinFrom(
   { name, folder, text }: Source,
   around: { outer: Scope | undefined; given: IncludeEntry | undefined },
   chain: readonly string[],
-): Joined {
+): Part {
   const readFile = (path: string) => at.readFile(resolve(folder ?? '/', path))
   const { env, standIn } = at
   const document = readDocument(name, text, { env, readFile, standIn }, around.outer, around.given?.vars)
@@ -110,7 +120,7 @@ interface Including {
 }
 
 /** The parts that one name under `include` stands for; what is wrong with it is a part that has only a problem. */
-function joinEntry(at: Joining, including: Including): Joined[] {
+function joinEntry(at: Joining, including: Including): Part[] {
   const { document, entry, chain, folder } = including
   const { from, path } = entry
   const fail = (message: string, hint?: string, severity?: 'warning') => [
@@ -136,17 +146,18 @@ function joinEntry(at: Joining, including: Including): Joined[] {
   const shownFolder = dirname(document.file.name)
   return wanted.flatMap((id) => {
     const name = shown(shownFolder, folder, id)
-    if (chain.includes(id)) return fail(`${name} includes itself${through(chain, id)}`)
+    const called = isGlob(from) ? name : from
+    if (chain.includes(id)) return fail(`${called} includes itself${through(chain, id)}`)
     const before = at.seen.get(id)
     if (before !== undefined)
-      return isGlob(from) ? [] : fail(`${name} is included twice`, `the first time by ${before}`)
+      return isGlob(from) ? [] : fail(`${called} is included twice`, `the first time by ${before}`)
     const found = readIncluded(at.files, id)
-    if ('fault' in found) return fail(`${name} ${found.fault}`, found.hint)
+    if ('fault' in found) return fail(`${called} ${found.fault}`, found.hint)
     return joinSource(at, including, { id, name, folder: dirname(id), text: found.text })
   })
 }
 
-function joinSet(at: Joining, including: Including): Joined[] {
+function joinSet(at: Joining, including: Including): Part[] {
   const { document, entry, chain } = including
   const { from, path } = entry
   const name = from.slice(SET.length)
@@ -159,10 +170,11 @@ function joinSet(at: Joining, including: Including): Joined[] {
     const hint = suggest(name, ruleSetNames(), 'there are')
     return [failed(document, path, `there is no rule set "${name}"`, hint)]
   }
+  at.setPlaces.set(from, { document, path })
   return joinSource(at, including, { id: from, name: from, folder: undefined, text })
 }
 
-function joinSource(at: Joining, { document, entry, chain }: Including, source: Source): Joined[] {
+function joinSource(at: Joining, { document, entry, chain }: Including, source: Source): Part[] {
   const { line } = document.problem(entry.path, '')
   at.seen.set(source.id, `${document.file.name}:${line}`)
   at.characters += source.text.length
@@ -207,7 +219,7 @@ function failed(
   message: string,
   hint?: string,
   severity: Problem['severity'] = 'error',
-): Joined {
+): Part {
   const problems = [document.problem(path, message, { hint, severity })]
   return {
     document,

@@ -25,6 +25,7 @@ export function readJoined(options: JoinOptions): JoinedDocument {
   const isTooLarge = root !== undefined && root.size > MAX_SIZE
   const problems = [...documents.flatMap((it) => it.problems), ...joined.problems]
   if (isTooLarge) problems.push(own.problem([], `all files together stand for more than ${MAX_SIZE} values`))
+  problems.push(...(root ? withoutSink(joined, root) : []))
   const shown = isTooLarge ? own.root : (root ?? own.root)
   const broken = documents.flatMap((it) => it.broken)
   return {
@@ -33,6 +34,18 @@ export function readJoined(options: JoinOptions): JoinedDocument {
     secrets: [...new Set(documents.flatMap(({ root: it }) => it?.secrets ?? []))],
     texts: new Map(documents.map(({ file }) => [file.name, file.text])),
   }
+}
+
+/** Where the rules of a set go, only those know who include it. */
+function withoutSink({ setPlaces, document }: Joined, root: Located): Problem[] {
+  const rules = root.entries?.get('rules')?.value.items ?? []
+  const open = rules.filter(({ entries }) => entries && !entries.has('to') && !entries.has('drop'))
+  const [sink = 'NAME'] = document.root?.entries?.get('sinks')?.value.entries?.keys() ?? []
+  return [...setPlaces].flatMap(([set, place]) => {
+    if (!open.some(({ file }) => file.name === set)) return []
+    const hint = `write { from: ${set}, to: ${sink} }`
+    return [place.document.problem(place.path, `the rules of ${set} need a sink`, { hint })]
+  })
 }
 
 function joinedRoot({ rules, watch, tests }: Joined, root: Located): Located {

@@ -10,13 +10,17 @@ const MISSING: Readonly<Record<string, string>> = {
   type: 'say what kind of sink it is, such as: type: webhook',
 }
 
+const MISSING_IN_INCLUDE: Readonly<Record<string, string>> = {
+  from: 'name a file, a glob or kubeherald:SET, such as: from: teams/*.yaml',
+}
+
 const MISSING_IN_REDIS: Readonly<Record<string, string>> = {
   name: 'what the Sentinels call the master, such as: name: mymaster',
 }
 
 /** What to write for a key that is missing. */
 export function missingHint(path: Path): string | undefined {
-  const hints = path[0] === 'redis' ? MISSING_IN_REDIS : MISSING
+  const hints = path[0] === 'redis' ? MISSING_IN_REDIS : path[0] === 'include' ? MISSING_IN_INCLUDE : MISSING
   return hints[String(path.at(-1))]
 }
 
@@ -24,7 +28,6 @@ export function missingHint(path: Path): string | undefined {
 const RULE_KEYS: Readonly<Record<string, string>> = {
   match: 'when',
   matches: 'when',
-  if: 'when',
   filter: 'when',
   filters: 'when',
   conditions: 'when',
@@ -34,6 +37,17 @@ const RULE_KEYS: Readonly<Record<string, string>> = {
   sendTo: 'to',
   receiver: 'to',
   receivers: 'to',
+  cel: 'if',
+  expr: 'if',
+  expression: 'if',
+  group_by: 'group',
+  rateLimit: 'throttle',
+  cooldown: 'throttle',
+  debounce: 'throttle',
+  silence: 'mute',
+  resolved: 'resolve',
+  sendResolved: 'resolve',
+  send_resolved: 'resolve',
 }
 
 /** The key of a rule that another tool's word for it means. */

@@ -30,6 +30,13 @@ export function formatProblems(
     files.set(file, found)
     return found
   }
+  const masked = new Map<string, string>()
+  const lineOf = ({ file, line }: Problem) => {
+    const key = `${line} ${file}`
+    const found = masked.get(key) ?? printable(maskLine(linesOf(file), line - 1))
+    masked.set(key, found)
+    return found
+  }
   const order = typeof text === 'string' ? [] : [...text.keys()]
   const place = ({ file }: Problem) => order.indexOf(file)
   const paint = (code: number, it: string) => (colour ? `\u001b[${code}m${it}\u001b[0m` : it)
@@ -39,7 +46,7 @@ export function formatProblems(
       const { line, column, hint, severity } = problem
       const [file, message] = [problem.file, problem.message].map(printable)
       const word = severity === 'warning' ? paint(33, 'warning: ') : ''
-      const excerpt = excerptOf(problem, printable(maskLine(linesOf(problem.file), line - 1)))
+      const excerpt = excerptOf(problem, lineOf(problem))
       return [
         `${paint(1, `${file}:${line}:${column}:`)} ${word}${message}`,
         `${String(line).padStart(5)} | ${excerpt.line}`,

@@ -10,12 +10,15 @@ export interface SyntaxFault {
   hint?: string
 }
 
+/** Nobody reads more of them at once. */
+const MAX_FAULTS = 50
+
 /** What the YAML parser found, in words that say what to do; not what only follows from an error before it. */
 export function syntaxFaults(document: Document.Parsed, text: string): SyntaxFault[] {
   const tags = document.warnings.filter(({ code }) => code === 'TAG_RESOLVE_FAILED')
   const lines = new Set<number>()
-  return withoutSequels(document.errors, text)
-    .concat(tags)
+  return withoutSequels(document.errors.slice(0, MAX_FAULTS), text)
+    .concat(tags.slice(0, MAX_FAULTS))
     .map((error) => faultOf(error, text, document))
     .filter(({ start }) => {
       const lineStart = text.lastIndexOf('\n', start - 1)

@@ -88,6 +88,12 @@ export interface TreeOptions {
   given?: ReadonlyMap<string, Located> | undefined
 }
 
+/** To look for the nearest name among thousands takes its time. */
+const MAX_SUGGESTED = 20
+
+/** Nobody reads more of them at once. */
+const MAX_FAULTS = 200
+
 interface Building extends TreeOptions {
   file: SourceFile
   /** What each alias refers to: the last anchor of that name before it. */
@@ -101,6 +107,8 @@ interface Building extends TreeOptions {
   merged: number
   /** Characters of texts with variables. */
   expanded: number
+  /** How many variables are not there. */
+  unknown: number
   /** Was that told? */
   tooMuch: boolean
   /** What is built already: aliases share it. */
@@ -123,6 +131,7 @@ export function buildTree(document: Document.Parsed, file: SourceFile, options: 
     broken: [],
     merged: 0,
     expanded: 0,
+    unknown: 0,
     tooMuch: false,
     built: new Map(),
     open: new Set(),
@@ -199,7 +208,11 @@ function buildScalar(at: Building, node: Scalar, span: Span): Located {
     return { ...leaf(span, node.value), ...(node.source !== undefined && { source: node.source }) }
   const variable = variableIn(node.value)
   const whole = variable === undefined ? undefined : variableOf(at, variable)
-  if (variable !== undefined && whole) return usedAt(whole, span, node.value)
+  if (variable !== undefined && whole) {
+    if (at.broken.some(({ file, start }) => file === whole.file && start === whole.start))
+      at.broken.push(span)
+    return usedAt(whole, span, node.value)
+  }
   const textStart = span.start + (node.type === 'PLAIN' ? 0 : 1)
   const isVerbatim = at.file.text.startsWith(node.value, textStart)
   let isExpanded = false
@@ -211,7 +224,7 @@ function buildScalar(at: Building, node: Scalar, span: Span): Located {
   const isTooLong = at.expanded > MAX_EXPANDED
   const { secrets, faults } = filled
   const value = isTooLong ? '' : filled.text
-  for (const { offset, length, ...rest } of faults) {
+  for (const { offset, length, ...rest } of faults.slice(0, Math.max(0, MAX_FAULTS - at.faults.length))) {
     const start = textStart + offset
     at.faults.push({ ...span, ...(isVerbatim && { start, end: start + length }), ...rest })
   }
@@ -259,7 +272,8 @@ function varText(at: Building, name: string): VarText {
   if (!found) {
     const own = at.own.get(name)?.value
     const isCircle = own !== undefined && own !== null && at.open.has(own)
-    return isCircle ? { circle: true } : { known: namesIn(at) }
+    if (isCircle) return { circle: true }
+    return { known: at.unknown++ < MAX_SUGGESTED ? namesIn(at) : [] }
   }
   if (found.entries || found.items) return { shape: found.items ? 'a list' : 'a map' }
   return { text: String(found.value ?? ''), secrets: found.secrets }
@@ -334,7 +348,8 @@ function mergedMaps(at: Building, located: Located, span: Span): readonly Locate
 }
 
 function fault({ faults }: Building, { file, start, end }: Span, message: string, hint?: string): void {
-  faults.push({ file, start, end, message, ...(hint !== undefined && { hint }) })
+  if (faults.length < MAX_FAULTS)
+    faults.push({ file, start, end, message, ...(hint !== undefined && { hint }) })
 }
 
 function leaf({ file, start, end }: Span, value: unknown): Located {

@@ -1,5 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
+/** How a set is named: `kubeherald:crash-loops`. */
+export const SET = 'kubeherald:'
+
 /** Beside the bundle, else at the root of the sources. */
 const FOLDERS = ['./rule-sets/', '../../rule-sets/'].map((path) => new URL(path, import.meta.url))
 

@@ -5,6 +5,7 @@ import { KafkaConfig, KafkaRoute } from '../../sinks/kafka/config.ts'
 import { Options, SlackRoute } from '../../sinks/slack/config.ts'
 import { StdoutConfig } from '../../sinks/stdout/config.ts'
 import { WebhookConfig } from '../../sinks/webhook/config.ts'
+import { Journal } from '../../src/config/journal-schema.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { ConfigFile } from '../../src/config/schema.ts'
 import { MessageParts } from '../../src/render/message-schema.ts'
@@ -84,6 +85,7 @@ test.each(examplesIn(REFERENCE).map((yaml) => [yaml.split('\n')[0], yaml] as con
 
 test.each([
   ['the file', ConfigFile],
+  ['the journal', Journal],
   ['leases', LeaseSettings],
   ['watch', WatchEntry],
   ['a rule', Rule],

@@ -1,0 +1,147 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { builtInSinks } from '../../sinks/index.ts'
+import type { CommandLog } from '../../src/commands/command-log.ts'
+import { type Configuration, readConfiguration } from '../../src/commands/configuration.ts'
+import { followConfiguration } from '../../src/commands/follow-configuration.ts'
+import type { Config } from '../../src/config/schema.ts'
+import { differences } from '../../src/reload/differences.ts'
+import { waitFor } from '../wait-for.ts'
+
+const rule = (name: string, to = 'a') => `rules: [{ name: ${name}, when: { name: ${name} }, to: ${to} }]\n`
+const main = (include: string) =>
+  `include: ${include}\nwatch: [Pod]\nsinks: { a: { type: stdout } }\n${rule('own')}`
+
+function openFolder() {
+  const folder = mkdtempSync(join(tmpdir(), 'kubeherald-'))
+  const path = (name: string) => join(folder, name)
+  return {
+    path,
+    write: (name: string, text: string) => writeFile(path(name), text),
+    read: () => readConfiguration(path('kubeherald.yaml'), builtInSinks),
+    [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+/** Follows a configuration as `run` does; `names` are those of the rules in force, `rejected` why a file is not. */
+function follow(configuration: Configuration) {
+  let config: Config = configuration.config
+  let digest = configuration.digest
+  const rejected: string[] = []
+  const log = { info() {}, warn() {}, error() {}, debug() {} }
+  const output = { log, format: 'json', say() {} } as unknown as CommandLog
+  const app = {
+    async apply(next: Config) {
+      const changes = differences(config, next)
+      config = next
+      return changes
+    },
+    reloads: {
+      status: () => ({ appliedMs: 0 }),
+      applied: (next: string | undefined) => void (digest = next),
+      rejected: (problem: string) => void rejected.push(problem),
+    },
+    renewRedis() {},
+  }
+  const following = followConfiguration(configuration, { app, output, everyMs: 5, settledMs: 10 })
+  const names = () => config.rules.map(({ name }) => name).join(' ')
+  return {
+    names,
+    rejected,
+    digest: () => digest,
+    reload: following.reload,
+    until: (expected: string) =>
+      waitFor(() => names() === expected, { what: () => `${expected}; ${names()} ${rejected}` }),
+    [Symbol.dispose]: following.close,
+  }
+}
+
+test('a reload follows included files, new files of a glob, and files that are gone', async () => {
+  using folder = openFolder()
+  await mkdir(folder.path('teams'))
+  await folder.write('teams/a.yaml', rule('a1'))
+  await folder.write('kubeherald.yaml', main('teams/*.yaml'))
+  const configuration = await folder.read()
+  using running = follow(configuration)
+  const digests = new Set([running.digest()])
+  await folder.write('teams/a.yaml', rule('a2'))
+  await running.until('a2 own')
+  digests.add(running.digest())
+  await folder.write('teams/b.yaml', rule('b1'))
+  await running.until('a2 b1 own')
+  digests.add(running.digest())
+  await rm(folder.path('teams/a.yaml'))
+  await running.until('b1 own')
+  digests.add(running.digest())
+  expect(digests.size).toBe(4)
+  expect(running.rejected).toEqual([])
+})
+
+test('an included file that is not good keeps what runs, and is told with its place', async () => {
+  using folder = openFolder()
+  await folder.write('a.yaml', rule('a1'))
+  await folder.write('kubeherald.yaml', main('[a.yaml]'))
+  using running = follow(await folder.read())
+  await folder.write('a.yaml', `# a\n${rule('a2', 'nowhere')}`)
+  await waitFor(() => running.rejected.length > 0, { what: 'a rejection' })
+  expect(running.rejected).toEqual([`${folder.path('a.yaml')}:2:45: there is no sink "nowhere"`])
+  expect(running.names()).toBe('a1 own')
+  await rm(folder.path('a.yaml'))
+  await waitFor(() => running.rejected.length > 1, { what: 'a second rejection' })
+  expect(running.rejected[1]).toBe(`${folder.path('kubeherald.yaml')}:1:11: a.yaml does not exist`)
+  await folder.write('a.yaml', rule('a3'))
+  await running.until('a3 own')
+})
+
+test('the files of a ConfigMap are exchanged together', async () => {
+  using folder = openFolder()
+  const put = async (version: string, names: readonly string[]) => {
+    await mkdir(folder.path(`..${version}`))
+    await folder.write(`..${version}/kubeherald.yaml`, main('rules-*.yaml'))
+    for (const name of names)
+      await folder.write(`..${version}/rules-${name}.yaml`, rule(`${name}-${version}`))
+    await symlink(`..${version}`, folder.path('..data_tmp'))
+    await rename(folder.path('..data_tmp'), folder.path('..data'))
+    for (const name of ['kubeherald.yaml', ...names.map((it) => `rules-${it}.yaml`)])
+      await symlink(`..data/${name}`, folder.path(name)).catch(() => {})
+  }
+  await put('v1', ['x'])
+  using running = follow(await folder.read())
+  expect(running.names()).toBe('x-v1 own')
+  await put('v2', ['x', 'y'])
+  await running.until('x-v2 y-v2 own')
+})
+
+test('a hang-up reads all files at once', async () => {
+  using folder = openFolder()
+  await folder.write('a.yaml', rule('a1'))
+  await folder.write('kubeherald.yaml', main('a.yaml'))
+  using running = follow(await folder.read())
+  await folder.write('a.yaml', rule('a2'))
+  await running.reload()
+  expect(running.names()).toBe('a2 own')
+})
+
+test('a file that includes nothing has the digest that sha256sum tells', async () => {
+  using folder = openFolder()
+  await folder.write('kubeherald.yaml', `watch: [Pod]\nsinks: { a: { type: stdout } }\n${rule('own')}`)
+  expect((await folder.read()).digest).toMatch(/^[0-9a-f]{12}$/)
+  const { createHash } = await import('node:crypto')
+  const { readFileSync } = await import('node:fs')
+  const sum = createHash('sha256')
+    .update(readFileSync(folder.path('kubeherald.yaml')))
+    .digest('hex')
+  expect(sum.startsWith((await folder.read()).digest ?? '-')).toBe(true)
+})
+
+test.each([
+  ['/dev/zero', 'is no plain file'],
+  ['/dev', 'is a folder'],
+])('%s is not read as a file', async (path, why) => {
+  using folder = openFolder()
+  await folder.write('kubeherald.yaml', main(`[${path}]`))
+  await expect(folder.read()).rejects.toThrow(`${path} ${why}`)
+})

@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest'
+import { formatProblems } from '../../src/config/problem.ts'
+import { loadFiles } from './include-text.ts'
+
+/** Far more than any of them takes, and far less than what they would take unguarded. */
+const LIMIT_MS = 5_000
+
+const row = (count: number, line: (i: number) => string) =>
+  Array.from({ length: count }, (_, i) => line(i)).join('\n')
+const text = (name: string, times: number) => name.repeat(times)
+
+test.each([
+  ['brackets in brackets', text('[', 5_000), 'this stands deeper than 100 levels'],
+  ['half a million of them', text('[', 500_000), 'more than 200000 words and marks'],
+  ['maps in maps', text('{a: ', 20_000), 'deeper than 100 levels'],
+  ['lists in lists on one line', text('- ', 5_000), 'deeper than 100 levels'],
+  ['keys that are keys', text('? ', 5_000), 'deeper than 100 levels'],
+  ['indentation', row(400, (i) => `${' '.repeat(i)}a:`), 'deeper than 100 levels'],
+  ['more than a ConfigMap holds', text('#', 1_100_000), 'larger than 1 MiB'],
+  ['commas', `[${text(',', 90_000)}]`, 'unexpected ,'],
+  ['anchors', text('&a ', 60_000), 'at most one anchor'],
+  ['duplicate keys', text('a:\n', 30_000), 'the key "a" stands here twice'],
+  [
+    'aliases to aliases',
+    row(20, (i) => `x-${i}: &a${i} [${i ? text(`*a${i - 1},`, 9) : 'x'}]`),
+    'its aliases stand for more than 100000 values',
+  ],
+  [
+    'merge keys',
+    `x-: &a {${row(1_000, (i) => ` k${i}: 1,`)} }\n${row(5_000, (i) => `x-${i}: {<<: *a}`)}`,
+    'its aliases stand for more than 100000 values',
+  ],
+  [
+    'variables of variables',
+    `vars:\n${row(40, (i) => `  v${i}: "${i ? text(`\${var:v${i - 1}}`, 2) : 'xxxxxxxxxx'}"`)}`,
+    'its variables stand for more than 4 MiB of text',
+  ],
+  [
+    'lists of variables',
+    `vars:\n${row(40, (i) => `  v${i}: [${i ? text(`"\${var:v${i - 1}}",`, 9) : 'x'}]`)}`,
+    'its aliases stand for more than 100000 values',
+  ],
+  ['a row of variables', `vars:\n${row(20_000, (i) => `  v${i}: "\${var:v${i + 1}}"`)}`, 'in too long a row'],
+  [
+    'variables that are not there',
+    `vars: {${row(9_000, (i) => ` v${i}: 1,`)} }\nx-: "${text('${var:w}', 9_000)}"`,
+    'no variable "w"',
+  ],
+  [
+    'defaults for a thousand rules',
+    `defaults: { to: [${text('a,', 20_000)}] }\nwatch: [Pod]\nsinks: { a: { type: stdout } }\nrules:\n${row(1_000, (i) => `  - name: r${i}`)}`,
+    'all files together stand for more than 250000 values',
+  ],
+])('%s end in a clear answer, soon', async (_, main, expected) => {
+  const start = performance.now()
+  const loaded = await loadFiles(main)
+  if (loaded.ok) throw new Error('it is good')
+  expect(loaded.problems.map(({ message }) => message).join('\n')).toContain(expected)
+  expect(formatProblems(loaded.problems, loaded.texts).length).toBeLessThan(200_000)
+  expect(performance.now() - start).toBeLessThan(LIMIT_MS)
+})
+
+test.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(
+  'a variable may be called %s without harm',
+  async (name) => {
+    const main = `vars: { ${name}: web }\nwatch: [Pod]\nsinks: { a: { type: stdout } }\nrules: [{ name: r, when: { name: "\${var:${name}}" }, to: a }]`
+    const loaded = await loadFiles(main)
+    const said = loaded.ok
+      ? loaded.config.rules[0]?.when?.name
+      : loaded.problems.map(({ message }) => message).join()
+    expect(['web', `"${name}" cannot be a key`]).toContain(String(said).split(',')[0])
+    const unknown = await loadFiles(main.replace(`{ ${name}:`, '{ other:'))
+    expect(unknown.ok ? [] : unknown.problems.map(({ message }) => message)).toContain(
+      `there is no variable "${name}"`,
+    )
+  },
+)
