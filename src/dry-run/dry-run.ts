@@ -4,10 +4,10 @@ import type { Delivery } from '../delivery.ts'
 import type { ClusterEvent } from '../event.ts'
 import { createGeneration, type Generation } from '../generation.ts'
 import type { LimitName, LimitOutcome, RuleCounts } from '../limit.ts'
+import { createMemoryLimits } from '../limits/memory.ts'
 import { decideWith } from '../pipeline.ts'
 import type { Message, SinkType } from '../sink/index.ts'
 import { sourceOf } from './event-of.ts'
-import { createLimitMemory } from './limit-memory.ts'
 
 /** What would be sent, and when. */
 export interface Sent {
@@ -78,13 +78,24 @@ export async function createDryRun({ config, load }: DryRunOptions): Promise<Dry
     onRuleError: (rule, error) =>
       void errors.set(rule, error instanceof Error ? error.message : String(error)),
   })
-  const limits = createLimitMemory(generation.limits)
+  const limits = createMemoryLimits(generation.limits)
   const drops = new Set(config.rules.filter(({ drop }) => drop).map(({ name }) => name))
   const order = new Map(config.rules.map(({ name }, index) => [name, index]))
   const fors = new Set(config.rules.filter((rule) => rule.for !== undefined).map(({ name }) => name))
 
   function sentOf(deliveries: readonly Delivery[], atMs: number): Sent[] {
-    return deliveries.map((delivery) => ({ atMs, delivery, message: generation.choices.render(delivery, 0) }))
+    return deliveries.map((delivery) => {
+      const message = generation.choices.render(delivery, 0)
+      return {
+        atMs,
+        delivery,
+        get message() {
+          // Messages are made on first use, which may be later.
+          nowMs = atMs
+          return message
+        },
+      }
+    })
   }
 
   function fateOf(
@@ -136,22 +147,12 @@ export async function createDryRun({ config, load }: DryRunOptions): Promise<Dry
         sent: sentOf([...decision.deliveries, ...(outcome?.deliveries ?? [])], atMs),
       }
     },
-    advance(toMs) {
-      const later: Later[] = []
-      for (let due = limits.nextDueMs(); due !== undefined && due <= toMs; due = next(due)) {
-        nowMs = Math.max(due, nowMs)
-        const { deliveries, rules } = limits.expire(nowMs)
-        later.push({ atMs: nowMs, sent: sentOf(deliveries, nowMs), counts: rules })
-      }
-      nowMs = Math.max(toMs, nowMs)
-      return later
-    },
-  }
-
-  /** A state that stays due after it was asked must not be asked for ever. */
-  function next(before: number): number | undefined {
-    const due = limits.nextDueMs()
-    return due === undefined || due > before ? due : undefined
+    advance: (toMs) =>
+      limits.advance(toMs).map(({ atMs, outcome }) => ({
+        atMs,
+        sent: sentOf(outcome.deliveries, atMs),
+        counts: outcome.rules,
+      })),
   }
 }
 
@@ -188,7 +189,7 @@ function limitedFate(
     : { fate: 'sent' }
 }
 
-const HOLDING: readonly LimitName[] = ['mute', 'sample', 'count', 'after', 'throttle', 'gone']
+const HOLDING: readonly LimitName[] = ['mute', 'sample', 'for', 'count', 'after', 'throttle', 'gone']
 
 function transitionOf(event: ClusterEvent): Transition {
   return {

@@ -66,21 +66,8 @@ function at(value: unknown, path: readonly (string | number)[]): unknown {
 
 function seenBy(condition: Condition, event: ClusterEvent): unknown {
   try {
-    return condition.seen ? condition.seen(event) : READ[condition.name]?.(event)
+    return condition.seen?.(event)
   } catch {
     return undefined
   }
-}
-
-const READ: Readonly<Record<string, (event: ClusterEvent) => unknown>> = {
-  namespace: ({ namespace }) => namespace,
-  name: ({ name }) => name,
-  labels: ({ labels }) => labels,
-  annotations: ({ annotations }) => annotations,
-  type: ({ type, event }) => (event ? `${type}, ${event.type}` : type),
-  reason: ({ event }) => event?.reason,
-  message: ({ event }) => event?.message,
-  'regarding.kind': ({ event }) => event?.regarding.kind,
-  'regarding.namespace': ({ event }) => event?.regarding.namespace,
-  'regarding.name': ({ event }) => event?.regarding.name,
 }
