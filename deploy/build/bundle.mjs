@@ -1,6 +1,6 @@
 // npm run build [-- FOLDER --without-types]: what ships, in dist or in the folder that is named. Tree-shaken and split, so that a process loads only what its configuration needs.
 import { spawnSync } from 'node:child_process'
-import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
@@ -48,7 +48,14 @@ const main = readFileSync(`${OUT}/main.js`, 'utf8')
 // Small young generation: buffers that wait for a collection cost more memory than collections cost time.
 writeFileSync(`${OUT}/main.js`, `#!/usr/bin/env -S node --max-semi-space-size=4\n${main}`)
 chmodSync(`${OUT}/main.js`, 0o755)
+cpSync('rule-sets', `${OUT}/rule-sets`, { recursive: true })
 writeFileSync(`${OUT}/THIRD_PARTY_LICENSES.txt`, licencesOf(metafile.inputs, ROOT))
+
+for (const [name, ...args] of [['kubeherald'], ['kubeherald-included', '--included']]) {
+  const schema = spawnSync(process.execPath, [`${OUT}/main.js`, 'schema', ...args], { encoding: 'utf8' })
+  if (schema.status !== 0) throw new Error(`the schema cannot be made: ${schema.stderr}`)
+  writeFileSync(`${OUT}/${name}.schema.json`, schema.stdout)
+}
 
 if (!process.argv.includes('--without-types')) {
   const types = spawnSync(

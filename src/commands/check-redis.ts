@@ -9,10 +9,10 @@ import { foreignLayout } from '../queue/schema.ts'
 export async function checkRedisOf(
   { redis: settings }: Pick<Config, 'redis'>,
   cluster: string,
-): Promise<{ text: string; warnings: number }> {
+): Promise<string[]> {
   const keys = keysOf(cluster)
   const target = targetOf(settings, keys.bullmq)
-  if (!target) return { text: '', warnings: 0 }
+  if (!target) return []
   const found: string[] = []
   try {
     const redis = await reachRedis(target)
@@ -28,5 +28,5 @@ export async function checkRedisOf(
     found.push((error as Error).message)
   }
   const where = `redis (${addressOf(target)})`
-  return { text: found.map((it) => `  warning: ${where}: ${it}\n`).join(''), warnings: found.length }
+  return found.map((it) => `${where}: ${it}`)
 }

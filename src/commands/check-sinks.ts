@@ -7,12 +7,12 @@ import { memoryStore } from '../sink/memory-store.ts'
 import { askHealth } from '../sink-set/health.ts'
 import { userAgent } from '../version.ts'
 
-/** Asks every sink whether deliveries could succeed; nothing is delivered. Gives the lines to print and how many are not well. */
+/** Asks every sink whether deliveries could succeed; nothing is delivered. Gives what is not well. */
 export async function checkSinks(
   { sinks }: Pick<Config, 'sinks'>,
   typeOf: (type: string) => Promise<SinkType>,
   cluster: string,
-): Promise<{ text: string; warnings: number }> {
+): Promise<string[]> {
   const answers = await Promise.all(
     sinks.map(async ({ name, type, options }) => ({ name, type, health: await ask(name, type, options) })),
   )
@@ -39,9 +39,8 @@ export async function checkSinks(
     }
   }
 
-  const lines = answers.flatMap(({ name, type, health }) => {
-    if (!health.ok) return [`  warning: sink ${name} (${type}): ${printable(inPlainWords(health.detail))}\n`]
-    return (health.warnings ?? []).map((it) => `  warning: sink ${name} (${type}): ${printable(it)}\n`)
+  return answers.flatMap(({ name, type, health }) => {
+    if (!health.ok) return [`sink ${name} (${type}): ${printable(inPlainWords(health.detail))}`]
+    return (health.warnings ?? []).map((it) => `sink ${name} (${type}): ${printable(it)}`)
   })
-  return { text: lines.join(''), warnings: lines.length }
 }

@@ -1,24 +1,17 @@
 import { builtInSinks, sinkLoader } from '../app.ts'
+import { STANDARD_INPUT } from '../config/read-text.ts'
 import type { Config } from '../config/schema.ts'
-import { compilePattern } from '../rules/pattern.ts'
-import { userAgent } from '../version.ts'
-import { ApiFault } from '../watch/api-fault.ts'
-import type { ClusterClient } from '../watch/cluster-client.ts'
-import { connectCluster } from '../watch/connect.ts'
-import { discover } from '../watch/discovery.ts'
 import { findKubeconfig, type KubeconfigOptions } from '../watch/kubeconfig.ts'
-import { type PlannedSource, planSources, type WatchPlan } from '../watch/plan.ts'
-import { offersShards } from '../watch/shard-offer.ts'
 import { checkWithoutAbsent, describeAbsent, STAND_IN } from './check-absent.ts'
+import { askCluster } from './check-cluster.ts'
 import { checkRedisOf } from './check-redis.ts'
-import { checkRights, type RightsAnswer } from './check-rights.ts'
+import { CheckReport, withoutAbsent } from './check-report.ts'
 import { checkSinks } from './check-sinks.ts'
-import { kubeconfigOptions, loadCluster } from './cluster-access.ts'
-import { clusterName } from './cluster-name.ts'
+import { kubeconfigOptions } from './cluster-access.ts'
 import { type Configuration, configurationFile, pluginsOff, readConfiguration } from './configuration.ts'
-import { invocation } from './invocation.ts'
 import { missingToShare } from './shared.ts'
 import { counted } from './table.ts'
+import { BadConfiguration, UsageError } from './usage-error.ts'
 
 interface CheckOptions {
   config?: string
@@ -26,6 +19,8 @@ interface CheckOptions {
   offline?: boolean
   /** Warnings are failures. */
   strict?: boolean
+  /** For machines. */
+  json?: boolean
   /** False with --no-plugins. */
   plugins?: boolean
 }
@@ -35,46 +30,90 @@ interface CheckOptions {
  * may be read, the sinks whether deliveries could succeed, and Redis whether a start would take it.
  */
 export async function check(options: CheckOptions): Promise<number> {
+  const report = new CheckReport(options.json === true)
   const named = configurationFile(options.config)
+  const name = named === '-' ? STANDARD_INPUT : (named ?? 'the built-in starter')
   const standIn = options.offline ? STAND_IN : undefined
   let configuration: Configuration
   try {
     configuration = await readConfiguration(named, builtInSinks, undefined, pluginsOff(options), standIn)
   } catch (error) {
-    return checkWithoutAbsent(error, named ?? 'the built-in starter', options.strict)
+    if (report.isJson) return unread(error, name, options, report)
+    return checkWithoutAbsent(error, name, options.strict)
   }
-  const { config, file } = configuration
-  const warnings = configuration.warnings.filter(({ absent }) => !absent)
-  process.stdout.write(configuration.shownWarnings)
+  try {
+    return await checkRead(configuration, name, options, report)
+  } catch (error) {
+    if (!report.isJson) throw error
+    report.tell('error', (error as Error).message)
+    const exitCode = error instanceof UsageError ? 2 : 1
+    return report.end({ file: name, exitCode, absent: [] })
+  }
+}
+
+async function checkRead(
+  configuration: Configuration,
+  name: string,
+  options: CheckOptions,
+  report: CheckReport,
+): Promise<number> {
+  const { config, warnings } = configuration
+  report.tellProblems(warnings, configuration.shownWarnings)
   const kubeconfig = kubeconfigOptions(config.kubernetes, options.context)
-  const typeOf = sinkLoader(configuration.sinkTypes)
-  // First: a cluster that cannot be asked ends the check.
-  const sinks = options.offline ? undefined : await checkSinks(config, typeOf, config.cluster ?? 'check')
-  if (sinks) process.stdout.write(sinks.text)
-  const redis = options.offline ? undefined : await checkRedisOf(config, config.cluster ?? 'check')
-  if (redis) process.stdout.write(redis.text)
-  const unasked = reasonNotToAsk(options, kubeconfig)
-  const cluster = unasked === undefined ? await askCluster(config, kubeconfig) : undefined
-  const name = file ?? 'the built-in starter'
-  const { plan, rights, notSplit = 0 } = cluster ?? {}
-  const forbidden = rights?.missing.filter(({ required }) => required).length ?? 0
-  const problems = (plan?.problems.length ?? 0) + forbidden
-  if (problems > 0) {
-    process.stdout.write(`${name} has ${counted(problems, 'problem')}\n`)
-    return 2
+  if (!options.offline) {
+    const cluster = config.cluster ?? 'check'
+    // First: a cluster that cannot be asked ends the check.
+    for (const it of await checkSinks(config, sinkLoader(configuration.sinkTypes), cluster))
+      report.tell('warning', it)
+    for (const it of await checkRedisOf(config, cluster)) report.tell('warning', it)
   }
-  const doubts = notSplit + (plan?.waiting.length ?? 0) + (rights?.missing.length ?? 0)
-  const count = warnings.length + doubts + (sinks?.warnings ?? 0) + (redis?.warnings ?? 0)
-  const parts = [
-    counted(config.watch.length, 'watch entry', 'watch entries'),
-    counted(Object.keys(config.written?.['sinks'] ?? {}).length, 'sink'),
-    counted(config.rules.length, 'rule'),
-  ]
-  const verdict = count === 0 ? 'good' : `good, with ${counted(count, 'warning')}`
-  process.stdout.write(`${name} is ${verdict}: ${parts.join(', ')}\n`)
-  process.stdout.write(describeAbsent(configuration.warnings) + describeMissing(config))
-  if (unasked) process.stdout.write(`(the cluster was not asked whether the kinds exist: ${unasked})\n`)
-  return options.strict && count > 0 ? 1 : 0
+  const notAsked = reasonNotToAsk(options, kubeconfig)
+  const cluster = notAsked === undefined ? await askCluster(configuration, kubeconfig, report) : undefined
+  const counts = {
+    watch: config.watch.length,
+    sinks: Object.keys(config.written?.['sinks'] ?? {}).length,
+    rules: config.rules.length,
+  }
+  const exitCode = report.errors > 0 ? 2 : options.strict && report.warnings > 0 ? 1 : 0
+  if (report.errors > 0) report.say(`${name} has ${counted(report.errors, 'problem')}\n`)
+  else {
+    report.say(`${verdict(name, report.warnings)}: ${describeCounts(counts)}\n`)
+    report.say(describeAbsent(warnings) + describeMissing(config))
+    if (notAsked) report.say(`(the cluster was not asked whether the kinds exist: ${notAsked})\n`)
+  }
+  const absent = warnings.filter((it) => it.absent).map(withoutAbsent)
+  return report.end({
+    file: name,
+    exitCode,
+    absent,
+    counts,
+    ...(cluster && { cluster }),
+    ...(notAsked !== undefined && { notAsked }),
+  })
+}
+
+/** For machines: what is wrong with a configuration that cannot be used. */
+function unread(error: unknown, file: string, { strict }: CheckOptions, report: CheckReport): number {
+  if (!(error instanceof UsageError)) throw error
+  if (!(error instanceof BadConfiguration)) {
+    report.tell('error', error.message)
+    return report.end({ file, exitCode: 2, absent: [] })
+  }
+  const { problems } = error
+  report.tellProblems(problems, '')
+  const absent = problems.filter((it) => it.absent).map(withoutAbsent)
+  const isOnlyAbsent = absent.length > 0 && report.errors === 0
+  const exitCode = isOnlyAbsent ? (strict && report.warnings > 0 ? 1 : 0) : 2
+  return report.end({ file, exitCode, absent })
+}
+
+function verdict(name: string, warnings: number): string {
+  return warnings === 0 ? `${name} is good` : `${name} is good, with ${counted(warnings, 'warning')}`
+}
+
+function describeCounts({ watch, sinks, rules }: { watch: number; sinks: number; rules: number }): string {
+  const watched = counted(watch, 'watch entry', 'watch entries')
+  return [watched, counted(sinks, 'sink'), counted(rules, 'rule')].join(', ')
 }
 
 /** Not counted: the chart has it beside what is checked here. */
@@ -88,75 +127,4 @@ function reasonNotToAsk({ offline, context }: CheckOptions, kubeconfig: Kubeconf
   if (offline) return '--offline'
   if (context || findKubeconfig(kubeconfig)) return undefined
   return 'there is no kubeconfig ($KUBECONFIG, ~/.kube/config), and this is no pod'
-}
-
-async function askCluster(
-  config: Config,
-  kubeconfig: KubeconfigOptions,
-): Promise<{ plan: WatchPlan; rights: RightsAnswer; notSplit: number }> {
-  const { context, namespace } = loadCluster(kubeconfig)
-  const client = connectCluster({ ...kubeconfig, userAgent })
-  const signal = AbortSignal.timeout(15_000)
-  try {
-    const catalogue = await discover(client, signal)
-    const plan = planSources(config.watch, catalogue, '', compilePattern)
-    const rights = await checkRights(config, { client, catalogue, namespace }, signal)
-    const cluster = clusterName(config, () => context)
-    const notSplit = await unsplit(plan, client, signal)
-    process.stdout.write(describe(plan, cluster) + describeUnsplit(notSplit) + describeRights(rights))
-    return { plan, rights, notSplit: notSplit.length }
-  } catch (error) {
-    throw new Error(
-      `the cluster at ${client.url} cannot be asked: ${(error as Error).message} (--offline checks the file alone)`,
-      { cause: error },
-    )
-  } finally {
-    await client.close()
-  }
-}
-
-/** What is to be read in shards, and is not split by the server. One that may not be read is told elsewhere. */
-async function unsplit(
-  { sources }: WatchPlan,
-  client: ClusterClient,
-  signal: AbortSignal,
-): Promise<PlannedSource[]> {
-  const asked = sources.filter(({ shards }) => shards !== undefined)
-  const offered = await Promise.all(
-    asked.map((it) =>
-      offersShards(client, it, it.shards ?? 1, signal).catch((error) => {
-        if (error instanceof ApiFault) return true
-        throw error
-      }),
-    ),
-  )
-  return asked.filter((_, i) => !offered[i])
-}
-
-function describeUnsplit(sources: readonly PlannedSource[]): string {
-  return sources
-    .map(
-      ({ title }) =>
-        `  warning: the API server does not split ${title} (feature gate ShardedListAndWatch): it is read in one\n`,
-    )
-    .join('')
-}
-
-function describeRights({ missing, unknown }: RightsAnswer): string {
-  if (unknown !== undefined) return `  (whether it may be read is not known: ${unknown})\n`
-  if (missing.length === 0) return ''
-  const lines = missing.map(({ sentence, required }) => `  ${required ? 'error' : 'warning'}: ${sentence}\n`)
-  return `${lines.join('')}  ("${invocation(process.env)} rbac" prints the rights that are needed)\n`
-}
-
-function describe({ sources, waiting, problems }: WatchPlan, cluster: string): string {
-  return [
-    `cluster ${cluster}:\n`,
-    ...sources.map(
-      ({ title, labelSelector, fieldSelector, shards }) =>
-        `  watches ${[title, labelSelector, fieldSelector, shards && `in ${shards} shards`].filter(Boolean).join(', ')}\n`,
-    ),
-    ...waiting.map(({ kind }) => `  warning: waits for ${kind}, which the cluster does not know (yet)\n`),
-    ...problems.map(({ message }) => `  error: ${message}\n`),
-  ].join('')
 }

@@ -2,6 +2,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { suggest } from '../config/suggest.ts'
 import { sayFault } from '../queue/redis-fault.ts'
 import { version } from '../version.ts'
+import { describeProof } from './proof-commands.ts'
 import { UsageError } from './usage-error.ts'
 
 /** Exit codes: 0 after a clean end, 2 for bad configuration or arguments, 1 otherwise. */
@@ -85,34 +86,17 @@ function describeProgram(exit: (code: number) => void): Command {
     .option('--context <name>', 'context of the kubeconfig')
     .option('--offline', 'ask neither cluster, Redis nor sinks, and do without secrets that are not here')
     .option('--strict', 'warnings are failures: exit code 1')
+    .option('--json', 'as JSON: problems with their places, and what would be watched')
+    .addHelpText('after', CHECK_HELP)
     .action(async (options) => exit(await (await import('./check.ts')).check(options)))
 
-  withoutPlugins(configurable(program.command('explain <what>')))
-    .description(
-      'say what each rule makes of an object and why, and what each sink would be sent; sends nothing',
-    )
-    .option(
-      '--type <type>',
-      'ADDED, MODIFIED or DELETED; default: what the input says, else MODIFIED with --old, else ADDED',
-    )
-    .option('--old <file>', 'the object before the change')
-    .option('--at <time>', 'when it happens; default: what the input says, else now')
-    .option('--rule <name>', 'this rule alone')
-    .option('--sink <name>', 'what this sink is sent, in full')
-    .option('--all', 'also rules for other kinds; each object of a long list')
-    .option('--json', 'as JSON')
-    .option('--context <name>', 'context of the kubeconfig, for objects of the cluster')
-    .addHelpText('after', EXPLAIN_HELP)
-    .action(async (what, options) => exit(await (await import('./explain.ts')).explain(what, options)))
+  describeProof(program, { withConfiguration: (command) => withoutPlugins(configurable(command)), exit })
 
-  withoutPlugins(configurable(program.command('test [files...]')))
-    .description('run the tests of the configuration, without cluster, Redis and secrets; sends nothing')
-    .option('--filter <text>', 'only tests with this in their names')
-    .option('--coverage', 'list rules that match in no test')
-    .option('--junit <file>', 'write the results as JUnit XML, too')
-    .option('--json', 'as JSON')
-    .addHelpText('after', TEST_HELP)
-    .action(async (files, options) => exit(await (await import('./test.ts')).test(files, options)))
+  program
+    .command('schema')
+    .description('print the JSON Schema of the configuration, for editors')
+    .option('--included', 'of files that a configuration includes')
+    .action(async (options) => exit(await (await import('./schema.ts')).printSchema(options)))
 
   configurable(program.command('rbac'))
     .description('print the rights in Kubernetes that the configuration needs, and no others')
@@ -221,40 +205,13 @@ redis, cluster and kubernetes aside. With --shared-redis it keeps what it has in
 cluster name kubeherald-demo: nothing else there is touched.
 `
 
-const EXPLAIN_HELP = `
-<what> is a file, "-" for the standard input, or an object of the cluster: kind/namespace/name, or kind/name. A file is YAML
-or JSON: an object, several, a List, a frame of a watch, a CloudEvent or a dead letter of kubeherald. What an API server
-would fill in may be left out.
+const CHECK_HELP = `
+Exit codes: 0 good, perhaps with warnings; 1 with --strict when there are warnings, or when the cluster cannot be asked;
+2 when the configuration or an argument is wrong, or the cluster refuses what it needs.
 
 Examples:
-  kubeherald explain backoff.yaml                                  would anybody be told, and why not?
-  kubeherald explain pod/shop/web-1 --rule crash-loops             an object as it is now
-  kubeherald explain new.yaml --old old.yaml --sink oncall         a change, and what exactly the sink is sent
-  kubectl get events -A -o json | kubeherald explain -             a line for each: where it would go
-  kubeherald dead-letters show ID --json | kubeherald explain -    what was given up
-`
-
-const TEST_HELP = `
-Without files it runs those under "tests" of the configuration, and those of the files *_test.yaml beside it. A test gives an
-object, or several with times, and says what must come of it:
-
-  tests:
-    - name: a back-off in shop reaches on-call, and the next one within ten minutes does not
-      given:
-        - { kind: Event, type: Warning, reason: BackOff, regarding: { kind: Pod, namespace: shop, name: web-1 } }
-        - { at: 5m, kind: Event, type: Warning, reason: BackOff, regarding: { kind: Pod, namespace: shop, name: web-1 } }
-      expect:
-        - { rule: crash-loops, to: oncall, text: "*crash-looping*" }
-        - { none: true, suppressed: throttle }
-
-"given" is an object, a file with one, or { object, old, type, at, times, every, namespaceLabels, synthesized }; "surroundings"
-are objects known besides, such as Namespaces and owners. "expect" has rule, to, text, severity, suppressed, dropped, none,
-notices, messages; in a list, each is about what came since the one before. Exit code 0: all pass; 1: one fails; 2: bad file.
-
-Examples:
-  kubeherald test                                      all of them
-  kubeherald test --filter back-off --coverage         some; and which rules no test shows
-  kubeherald test --junit results.xml                  in CI
+  kubeherald check --offline --strict                 in CI
+  kubeherald check --json | jq '.problems[]'          for other programs
 `
 
 const RBAC_HELP = `

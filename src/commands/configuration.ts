@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
+import type { ConfigDocument } from '../config/document.ts'
 import { findConfig } from '../config/find.ts'
 import { type Loaded, type LoadOptions, loadConfig } from '../config/load.ts'
 import { formatProblems, type Problem } from '../config/problem.ts'
@@ -19,6 +20,10 @@ export interface Configuration {
   warnings: readonly Problem[]
   /** The warnings with their lines, for people. */
   shownWarnings: string
+  /** All its files, read as one. */
+  document: ConfigDocument
+  /** The texts of its files, by the names that problems have. */
+  texts: ReadonlyMap<string, string>
   /** The files that it was read from. */
   reads: FileReads
   /** Reads it anew, with what its files hold now. What came through a pipe stays as it is, but for its `${file:…}`. */
@@ -77,12 +82,14 @@ export async function readConfiguration(
   const reads = new FileReads()
   const { digest, loaded } = await read(reads)
   if (!loaded.ok) throw badConfiguration(shown, loaded.problems, loaded.texts)
-  const { config, warnings, texts, sinkTypes: ofPlugins } = loaded
+  const { config, warnings, texts, document, sinkTypes: ofPlugins } = loaded
   return {
     config,
     file,
     digest,
     warnings,
+    document,
+    texts,
     shownWarnings: showProblems(
       warnings.filter(({ absent }) => !absent),
       texts,
@@ -164,7 +171,7 @@ async function readBytes(file: string): Promise<Uint8Array> {
 
 type Texts = string | ReadonlyMap<string, string>
 
-export function badConfiguration(file: string, problems: readonly Problem[], text: Texts): UsageError {
+export function badConfiguration(file: string, problems: readonly Problem[], text: Texts): BadConfiguration {
   return new BadConfiguration(`${file} has ${countOf(problems)}\n\n${showProblems(problems, text)}`, problems)
 }
 
@@ -176,7 +183,7 @@ function countOf(problems: readonly Problem[]): string {
   return count(errors, 'problem') + (warnings > 0 ? ` and ${count(warnings, 'warning')}` : '')
 }
 
-function showProblems(problems: readonly Problem[], text: Texts): string {
+export function showProblems(problems: readonly Problem[], text: Texts): string {
   return formatProblems(problems, text, {
     colour: process.stderr.isTTY === true && !process.env['NO_COLOR'],
   })

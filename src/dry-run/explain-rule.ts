@@ -1,8 +1,6 @@
+import type { Config } from '../config/schema.ts'
 import type { ClusterEvent } from '../event.ts'
-import type { Condition } from '../rules/condition.ts'
-import { compileKinds } from '../rules/kind.ts'
-import { partMakers } from '../rules/part-makers.ts'
-import type { Rule } from '../rules/schema.ts'
+import { explainRules } from '../rules/explain.ts'
 import { isPlainMap } from './plain.ts'
 
 /** One thing that a rule asks, and what it found. */
@@ -11,10 +9,10 @@ export interface Asked {
   name: string
   /** What the rule says there. */
   expected: unknown
-  /** Undefined when it is not there. */
-  seen: unknown
+  /** Undefined when it is not there, or not known. */
+  seen: string | undefined
   holds: boolean
-  /** It could not be answered. */
+  /** Why it could not be answered. */
   error?: string
 }
 
@@ -25,49 +23,38 @@ export interface AskedRule {
   asked: readonly Asked[]
 }
 
-export function askRule(rule: Rule, event: ClusterEvent): AskedRule {
-  const parts = partMakers.map((make) => make(rule)).flatMap((it) => (it.ok ? [it.value] : []))
-  const ofKind = parts.every((part) => part.ofKind?.(event.resource) ?? true)
-  const conditions = parts.flatMap((part) => part.conditions).toSorted((a, b) => a.cost - b.cost)
-  return {
-    ofKind,
-    asked: [...kindAsked(rule, event, ofKind), ...conditions.map((it) => ask(it, rule, event))],
+/** Asks the rules of a configuration, each by itself. */
+export function askRules({ rules, written }: Config): (rule: string, event: ClusterEvent) => AskedRule {
+  const list = written?.['rules']
+  const sources = new Map(
+    (Array.isArray(list) ? list : []).filter(isPlainMap).map((source) => [source['name'], source]),
+  )
+  const asking = new Map(
+    rules.map((rule) => {
+      const source = sources.get(rule.name) ?? rule
+      return [rule.name, { source, explain: explainRules([rule], () => source) }]
+    }),
+  )
+  return (name, event) => {
+    const { source, explain } = asking.get(name) ?? {}
+    const [report] = explain?.(event) ?? []
+    if (!report) return { ofKind: false, asked: [] }
+    return {
+      ofKind: report.outcome !== 'for other kinds',
+      asked: report.conditions.map(({ path, expected, seen, holds, error }) => ({
+        name: path.slice(path[0] === 'when' ? 1 : 0).join('.'),
+        expected: valueAt(source, path) ?? expected,
+        seen,
+        holds,
+        ...(error !== undefined && { error }),
+      })),
+    }
   }
 }
 
-function kindAsked({ when = {} }: Rule, event: ClusterEvent, ofKind: boolean): Asked[] {
-  const { kind: expected } = when
-  const seen = event.kind
-  if (expected === undefined)
-    return ofKind ? [] : [{ name: 'kind', expected: 'Event, for what it asks besides', seen, holds: false }]
-  const test = compileKinds(expected)
-  return [{ name: 'kind', expected, seen, holds: test.ok && test.value(event.resource) }]
-}
-
-function ask(condition: Condition, rule: Rule, event: ClusterEvent): Asked {
-  const { name, path } = condition
-  const asked = { name, expected: at(rule, path), seen: seenBy(condition, event) }
-  try {
-    return { ...asked, holds: condition.test(event) }
-  } catch (error) {
-    return { ...asked, holds: false, error: error instanceof Error ? error.message : String(error) }
-  }
-}
-
-function at(value: unknown, path: readonly (string | number)[]): unknown {
-  let found = value
-  for (const step of path)
-    found =
-      isPlainMap(found) || Array.isArray(found)
-        ? (found as Record<string | number, unknown>)[step]
-        : undefined
-  return found
-}
-
-function seenBy(condition: Condition, event: ClusterEvent): unknown {
-  try {
-    return condition.seen?.(event)
-  } catch {
-    return undefined
-  }
+function valueAt(source: unknown, path: readonly (string | number)[]): unknown {
+  return path.reduce<unknown>((at, key) => {
+    if (Array.isArray(at)) return at[Number(key)]
+    return isPlainMap(at) && Object.hasOwn(at, key) ? at[key] : undefined
+  }, source)
 }

@@ -100,3 +100,63 @@ test('check tells what a start would refuse of Redis, or warn of, and writes not
   await server.stop()
   expect((await desk.run('check')).stdout).toContain('does not answer: nobody listens at')
 })
+
+test('check --json tells programs what is wrong, and where', async () => {
+  using desk = openDesk()
+  desk.write('kubeherald.yaml', `include: team.yaml\n${configuration()}`)
+  desk.write('team.yaml', 'vars: { idle: 1 }\nrules: [{ name: team, when: { kin: Pod }, to: screen }]\n')
+  const bad = await desk.run('check', '--offline', '--json')
+  expect(bad.code).toBe(2)
+  expect(JSON.parse(bad.stdout)).toMatchObject({
+    file: 'kubeherald.yaml',
+    good: false,
+    exitCode: 2,
+    problems: [
+      {
+        file: 'team.yaml',
+        line: 1,
+        column: 9,
+        severity: 'warning',
+        message: 'nothing uses the variable "idle"',
+      },
+      {
+        file: 'team.yaml',
+        line: 2,
+        column: 31,
+        length: 3,
+        severity: 'error',
+        message: 'unknown key "kin"',
+        hint: 'did you mean "kind"?',
+      },
+    ],
+  })
+  desk.write('team.yaml', 'vars: { idle: 1 }\nrules: [{ name: team, when: { kind: Pod }, to: screen }]\n')
+  const good = await desk.run('check', '--offline', '--json', '--strict')
+  expect(good.code).toBe(1)
+  expect(JSON.parse(good.stdout)).toMatchObject({
+    good: true,
+    exitCode: 1,
+    problems: [{ severity: 'warning' }, { severity: 'warning' }],
+    counts: { rules: 2 },
+    notAsked: '--offline',
+  })
+  expect(await desk.run('check', '--json', '-c', 'gone.yaml')).toMatchObject({
+    code: 2,
+    stdout: expect.stringContaining('there is no such file'),
+  })
+})
+
+test('check --json tells what would be watched', async () => {
+  using desk = openDesk()
+  await using kubernetes = await startDemoCluster({ random: Math.random, clock: Date })
+  desk.write('kubeherald.yaml', configuration(`kubernetes: { kubeconfig: "${kubernetes.kubeconfig}" }`))
+  const { stdout, code } = await desk.run('check', '--json')
+  expect(code).toBe(0)
+  expect(JSON.parse(stdout)).toMatchObject({
+    good: true,
+    problems: [],
+    cluster: {
+      watches: [{ title: expect.stringContaining('events') }, { title: expect.stringContaining('pods') }],
+    },
+  })
+})

@@ -41,7 +41,9 @@ function follow(configuration: Configuration) {
     },
     reloads: {
       status: () => ({ appliedMs: 0 }),
-      applied: (next: string | undefined) => void (digest = next),
+      applied(next: string | undefined) {
+        digest = next
+      },
       rejected: (problem: string) => void rejected.push(problem),
     },
     renewRedis() {},

@@ -1,0 +1,9 @@
+import { builtInSinks } from '../app.ts'
+import { jsonSchemaOf } from '../config/json-schema/json-schema.ts'
+
+/** Prints the JSON Schema of a configuration, or of a file that one includes. */
+export async function printSchema({ included = false }: { included?: boolean }): Promise<number> {
+  const schema = await jsonSchemaOf({ sinkTypes: builtInSinks, included })
+  process.stdout.write(`${JSON.stringify(schema, null, 2)}\n`)
+  return 0
+}

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { checkPaths } from '../../src/commands/check-paths.ts'
+import { readDocument } from '../../src/config/document.ts'
+import { rulePaths } from '../../src/config/rule-paths.ts'
+import type { ClusterClient } from '../../src/watch/cluster-client.ts'
+import { connectCluster } from '../../src/watch/connect.ts'
+import { discover } from '../../src/watch/discovery.ts'
+import { type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
+
+const SIGNAL = AbortSignal.timeout(60_000)
+let kubernetes: Kubernetes
+let client: ClusterClient
+beforeAll(async () => {
+  kubernetes = await startKubernetes()
+  client = connectCluster({ kubeconfig: kubernetes.kubeconfig, env: {}, userAgent: 'test' })
+})
+afterAll(async () => {
+  await client?.close()
+  await kubernetes?.[Symbol.asyncDispose]()
+})
+
+async function tell(rules: string): Promise<string[]> {
+  const document = readDocument('f.yaml', `rules:\n${rules}`, { env: {}, readFile: () => '' })
+  const catalogue = await discover(client, SIGNAL)
+  const paths = rulePaths(document, (expression) =>
+    [...expression.matchAll(/object\.([\w.]+)/g)].map(({ 1: path = '', index }) => ({
+      path,
+      offset: index + 7,
+    })),
+  )
+  const problems = await checkPaths(paths, { client, catalogue }, document, SIGNAL)
+  return problems.map(({ line, column, message, hint }) => `${line}:${column} ${message} = ${hint}`)
+}
+
+test('paths that the real API server does not know are told, each at its place', async () => {
+  expect(
+    await tell(`
+  - { when: { kind: Deployment }, changed: [spec.replicas, spec.replica, spec.template.spec.containers.*.imag] }
+  - { when: { kind: [Pod] }, if: "object.spec.nodeName != '' && object.status.phas == 'x'" }
+  - { when: { kind: Node }, to-state: { spec.unschedulabel: "true", "status.conditions[type=Ready].status": "False" } }
+  - { when: { kind: [Deployment, DaemonSet] }, unchanged: [spec.replicas, spec.replicaz] }
+  - { when: { kind: ConfigMap }, changed: [data.any, "data[a.yaml]", metadata.annotations] }
+  - { when: { kind: Event }, if: "object.involvedObject.kind == 'Pod'" }
+`),
+  ).toEqual([
+    '3:65 spec has no field "replica" = did you mean "replicas"?',
+    '3:106 spec.template.spec.containers.* has no field "imag" = did you mean "image"?',
+    '4:79 status has no field "phas" = did you mean "phase"?',
+    '5:41 spec has no field "unschedulabel" = did you mean "unschedulable"?',
+    '6:80 spec has no field "replicaz" = did you mean "replicas"?',
+  ])
+})
+
+test('kinds that are not known, or are patterns, are passed over', async () => {
+  expect(
+    await tell(
+      '  - { when: { kind: Widget }, changed: [spec.a] }\n  - { when: { kind: "D*" }, changed: [spec.a] }\n  - { changed: [spec.a] }',
+    ),
+  ).toEqual([])
+})
