@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { Journal } from '../journal/schema.ts'
 import { LimitKeysShape } from '../limits/schema.ts'
 import { MessageTemplates } from '../render/message-schema.ts'
 import { Name, Rule } from '../rules/schema.ts'
@@ -51,6 +52,7 @@ export const ConfigFile = z.strictObject({
   redis: Redis.default({}),
   /** A Lease for each watch, so that processes share them out. */
   leases: LeasesInput,
+  journal: Journal.optional(),
   server: z.union([z.literal(false), Server]).default({ host: '127.0.0.1', port: 9464 }),
   /** Packages and files with sink types; `plugins.ts` loads them. */
   plugins: z.array(z.string().min(1, 'is empty')).default([]),
