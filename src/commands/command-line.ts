@@ -87,6 +87,24 @@ function describeProgram(exit: (code: number) => void): Command {
     .option('--strict', 'warnings are failures: exit code 1')
     .action(async (options) => exit(await (await import('./check.ts')).check(options)))
 
+  withoutPlugins(configurable(program.command('explain <what>')))
+    .description(
+      'say what each rule makes of an object and why, and what each sink would be sent; sends nothing',
+    )
+    .option(
+      '--type <type>',
+      'ADDED, MODIFIED or DELETED; default: what the input says, else MODIFIED with --old, else ADDED',
+    )
+    .option('--old <file>', 'the object before the change')
+    .option('--at <time>', 'when it happens; default: what the input says, else now')
+    .option('--rule <name>', 'this rule alone')
+    .option('--sink <name>', 'what this sink is sent, in full')
+    .option('--all', 'also rules for other kinds; each object of a long list')
+    .option('--json', 'as JSON')
+    .option('--context <name>', 'context of the kubeconfig, for objects of the cluster')
+    .addHelpText('after', EXPLAIN_HELP)
+    .action(async (what, options) => exit(await (await import('./explain.ts')).explain(what, options)))
+
   configurable(program.command('rbac'))
     .description('print the rights in Kubernetes that the configuration needs, and no others')
     .option(
@@ -192,6 +210,19 @@ const DEMO_HELP = `
 It has a Redis of its own, deleted at the end, and reads no configuration but the one of -c; of that it leaves
 redis, cluster and kubernetes aside. With --shared-redis it keeps what it has in the Redis of -c instead, under the
 cluster name kubeherald-demo: nothing else there is touched.
+`
+
+const EXPLAIN_HELP = `
+<what> is a file, "-" for the standard input, or an object of the cluster: kind/namespace/name, or kind/name. A file is YAML
+or JSON: an object, several, a List, a frame of a watch, a CloudEvent or a dead letter of kubeherald. What an API server
+would fill in may be left out.
+
+Examples:
+  kubeherald explain backoff.yaml                                  would anybody be told, and why not?
+  kubeherald explain pod/shop/web-1 --rule crash-loops             an object as it is now
+  kubeherald explain new.yaml --old old.yaml --sink oncall         a change, and what exactly the sink is sent
+  kubectl get events -A -o json | kubeherald explain -             a line for each: where it would go
+  kubeherald dead-letters show ID --json | kubeherald explain -    what was given up
 `
 
 const RBAC_HELP = `

@@ -70,13 +70,14 @@ export async function readConfiguration(
   async function read(reads: FileReads, pluginTypes?: LoadOptions['pluginTypes']) {
     const { text, digest } = fixed === undefined ? readFrom(named as string, reads) : { text: fixed }
     const readFile = (path: string) => reads.read(path).toString('utf8')
-    return { text, digest, loaded: await loadConfig({ ...source, text, readFile, pluginTypes }) }
+    const loaded = await loadConfig({ ...source, text, readFile, files: reads.included, pluginTypes })
+    return { digest: digest === undefined ? undefined : reads.digest(digest).slice(0, DIGEST_LENGTH), loaded }
   }
 
   const reads = new FileReads()
-  const { text, digest, loaded } = await read(reads)
-  if (!loaded.ok) throw badConfiguration(shown, loaded.problems, text)
-  const { config, warnings, sinkTypes: ofPlugins } = loaded
+  const { digest, loaded } = await read(reads)
+  if (!loaded.ok) throw badConfiguration(shown, loaded.problems, loaded.texts)
+  const { config, warnings, texts, sinkTypes: ofPlugins } = loaded
   return {
     config,
     file,
@@ -84,7 +85,7 @@ export async function readConfiguration(
     warnings,
     shownWarnings: showProblems(
       warnings.filter(({ absent }) => !absent),
-      text,
+      texts,
     ),
     reads,
     sinkTypes: ofPlugins,
@@ -93,7 +94,6 @@ export async function readConfiguration(
 }
 
 interface ReadOnce {
-  text: string
   digest?: string | undefined
   loaded: Loaded
 }
@@ -101,13 +101,14 @@ interface ReadOnce {
 async function rereadWith(read: (reads: FileReads) => Promise<ReadOnce>): Promise<Reread> {
   const reads = new FileReads()
   try {
-    const { text, digest, loaded } = await read(reads)
+    const { digest, loaded } = await read(reads)
+    const { texts } = loaded
     if (!loaded.ok) {
       const { problems } = loaded
-      return { ok: false, reads, problem: inOneLine(problems), shown: showProblems(problems, text) }
+      return { ok: false, reads, problem: inOneLine(problems, texts), shown: showProblems(problems, texts) }
     }
     const { config, warnings } = loaded
-    return { ok: true, reads, config, digest, warnings, shownWarnings: showProblems(warnings, text) }
+    return { ok: true, reads, config, digest, warnings, shownWarnings: showProblems(warnings, texts) }
   } catch (error) {
     if (!(error instanceof UsageError)) throw error
     return { ok: false, reads, problem: error.message, shown: '' }
@@ -116,20 +117,22 @@ async function rereadWith(read: (reads: FileReads) => Promise<ReadOnce>): Promis
 
 const DIGEST_LENGTH = 12
 
-/** A file's text, and how `status` calls it: `sha256sum` begins with the same. */
+/** A file's text, and how `status` calls it when it includes nothing: `sha256sum` begins with the same. */
 function readFrom(file: string, reads: FileReads): { text: string; digest: string } {
   try {
     const bytes = reads.read(file)
-    return { text: decoded(file, bytes), digest: digestOf(bytes).slice(0, DIGEST_LENGTH) }
+    return { text: decoded(file, bytes), digest: digestOf(bytes) }
   } catch (error) {
     throw error instanceof UsageError ? error : cannotRead(file, reasonOf(error))
   }
 }
 
 /** `kubeherald.yaml:3:5: there is no sink "oncal" (and 2 more problems)`. */
-function inOneLine(problems: readonly Problem[]): string {
+function inOneLine(problems: readonly Problem[], texts: ReadonlyMap<string, string>): string {
   const errors = problems.filter(({ severity }) => severity === 'error')
-  const [first] = errors.toSorted((a, b) => a.line - b.line || a.column - b.column)
+  const files = [...texts.keys()]
+  const place = ({ file }: Problem) => files.indexOf(file)
+  const [first] = errors.toSorted((a, b) => place(a) - place(b) || a.line - b.line || a.column - b.column)
   if (!first) return ''
   const more = errors.length - 1
   const rest = more === 0 ? '' : ` (and ${more} more problem${more === 1 ? '' : 's'})`
@@ -159,7 +162,9 @@ async function readBytes(file: string): Promise<Uint8Array> {
   return file === '-' ? buffer(process.stdin) : readFile(file)
 }
 
-export function badConfiguration(file: string, problems: readonly Problem[], text: string): UsageError {
+type Texts = string | ReadonlyMap<string, string>
+
+export function badConfiguration(file: string, problems: readonly Problem[], text: Texts): UsageError {
   return new BadConfiguration(`${file} has ${countOf(problems)}\n\n${showProblems(problems, text)}`, problems)
 }
 
@@ -171,7 +176,7 @@ function countOf(problems: readonly Problem[]): string {
   return count(errors, 'problem') + (warnings > 0 ? ` and ${count(warnings, 'warning')}` : '')
 }
 
-function showProblems(problems: readonly Problem[], text: string): string {
+function showProblems(problems: readonly Problem[], text: Texts): string {
   return formatProblems(problems, text, {
     colour: process.stderr.isTTY === true && !process.env['NO_COLOR'],
   })

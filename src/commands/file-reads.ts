@@ -1,11 +1,36 @@
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { expandGlob } from '../config/expand-glob.ts'
+import { FileTooLarge, type IncludeFiles, NoPlainFile } from '../config/include-files.ts'
+import { MAX_FILE_CHARACTERS } from '../config/parse-yaml.ts'
 
 /** Files with what they held when they were read. */
 export class FileReads {
   /** Undefined: it could not be read. */
   readonly #digests = new Map<string, string | undefined>()
+  /** What each pattern meant. */
+  readonly #lists = new Map<string, string>()
+  readonly #included: string[] = []
+
+  /** Included files: they are part of `digest`. */
+  readonly included: IncludeFiles = {
+    read: (path) => {
+      this.#digests.set(path, undefined)
+      const stats = statSync(path)
+      if (!stats.isFile() && !stats.isDirectory()) throw new NoPlainFile(path)
+      if (stats.size > MAX_FILE_CHARACTERS && stats.isFile()) throw new FileTooLarge(path)
+      const bytes = this.read(path)
+      this.#included.push(path)
+      return bytes
+    },
+    list: (pattern) => {
+      this.#lists.set(pattern, '')
+      const found = listFiles(pattern)
+      this.#lists.set(pattern, found.join('\n'))
+      return found
+    },
+  }
 
   /** Reads a file and notes what it held; throws when it cannot be read. */
   read(path: string): Buffer {
@@ -13,6 +38,13 @@ export class FileReads {
     const bytes = readFileSync(path)
     this.#digests.set(path, digestOf(bytes))
     return bytes
+  }
+
+  /** Of a file that holds `main`, with all that it includes: its own when it includes nothing. */
+  digest(main: string): string {
+    if (this.#included.length === 0) return main
+    const parts = this.#included.map((path) => this.#digests.get(path))
+    return digestOf(Buffer.from([main, ...parts].join('\n')))
   }
 
   /** What of them is otherwise now: equal texts mean equal states. Undefined when all are as they were read. */
@@ -23,11 +55,30 @@ export class FileReads {
         return digest === before ? [] : [`${path} ${digest}`]
       }),
     )
-    const different = now.flat()
+    const lists = [...this.#lists].flatMap(([pattern, before]) => {
+      const found = listAgain(pattern)
+      return found === before ? [] : [`${pattern} ${found}`]
+    })
+    const different = [...now.flat(), ...lists]
     return different.length === 0 ? undefined : different.join('\n')
   }
 }
 
 export function digestOf(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex')
+}
+
+function listFiles(pattern: string): string[] {
+  return expandGlob(pattern, (folder) =>
+    readdirSync(folder, { withFileTypes: true }).map((it) => ({ name: it.name, isFolder: it.isDirectory() })),
+  )
+}
+
+/** One that may not be looked for was empty before, too. */
+function listAgain(pattern: string): string {
+  try {
+    return listFiles(pattern).join('\n')
+  } catch {
+    return ''
+  }
 }

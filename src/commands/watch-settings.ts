@@ -2,12 +2,13 @@ import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import * as z from 'zod'
 import { checkWatch } from '../config/check-watch.ts'
-import { readDocument } from '../config/document.ts'
 import { draftOf } from '../config/draft.ts'
 import { problemsOf } from '../config/issues.ts'
+import { readJoined } from '../config/joined-document.ts'
 import { type Config, ConfigFile } from '../config/schema.ts'
 import { STARTER } from '../config/starter.ts'
 import { badConfiguration, readConfigurationText } from './configuration.ts'
+import { FileReads } from './file-reads.ts'
 import { isWithin, unreadable } from './storage-settings.ts'
 
 /** The parts of a configuration that say what is read of the cluster. */
@@ -20,6 +21,7 @@ export interface WatchSettings extends Pick<Config, 'watch' | 'kubernetes' | 'le
 
 const { watch, kubernetes, leases } = ConfigFile.shape
 const PARTS = z.object({ watch, kubernetes, leases })
+const MATTERING = { ...PARTS.shape, include: true }
 
 /** Reads those parts alone: whoever gives rights has no need of the secrets. Without a file, those of the starter. */
 export async function readWatchSettings(named: string | undefined): Promise<WatchSettings> {
@@ -27,17 +29,21 @@ export async function readWatchSettings(named: string | undefined): Promise<Watc
   const text = named === undefined ? STARTER : await readConfigurationText(named)
   const folder = dirname(resolve(file))
   const readFile = (path: string) => readFileSync(resolve(folder, path), 'utf8')
-  const document = readDocument(file, text, { env: process.env, readFile })
+  const files = new FileReads().included
+  const document = readJoined({ file, text, env: process.env, readFile, files })
+  const { complete, texts } = document
   const root = document.at([])
-  if (!document.readable || !root?.entries) throw badConfiguration(file, unreadable(document), text)
+  if (!document.readable || !root?.entries) throw badConfiguration(file, unreadable(document), texts)
   const parsed = PARTS.safeParse(root.value)
   const found = [
-    ...document.problems.filter((problem) => isWithin(document, text, problem, PARTS.shape)),
+    ...document.problems.filter((problem) =>
+      problem.file === file ? isWithin(document, text, problem, MATTERING) : !complete,
+    ),
     ...(parsed.success ? [] : problemsOf({ document, schema: ConfigFile, prefix: [] }, parsed.error.issues)),
     ...checkWatch(draftOf(root), document),
   ]
   const errors = found.filter((it) => it.severity === 'error' && !document.isEcho(it))
-  if (!parsed.success || errors.length > 0) throw badConfiguration(file, errors, text)
+  if (!parsed.success || errors.length > 0) throw badConfiguration(file, errors, texts)
   const { kubeconfig, ...rest } = parsed.data.kubernetes
   return {
     file,
@@ -45,8 +51,8 @@ export async function readWatchSettings(named: string | undefined): Promise<Watc
     kubernetes: kubeconfig === undefined ? rest : { ...rest, kubeconfig: resolve(folder, kubeconfig) },
     leases: parsed.data.leases,
     placeOf(index) {
-      const { line, column } = document.problem(['watch', index], '')
-      return `${file}:${line}:${column}`
+      const at = document.problem(['watch', index], '')
+      return `${at.file}:${at.line}:${at.column}`
     },
   }
 }

@@ -112,16 +112,16 @@ function namedTwice(sink: string, place: Path, atKey: boolean, document: ConfigD
 function checkOrder({ index, name }: RuleDraft, { rules }: Draft, document: ConfigDocument): Problem[] {
   const problems: Problem[] = []
   const above = rules.slice(0, index)
-  const line = (rule: RuleDraft) => document.lineOf(['rules', rule.index])
+  const line = (rule: RuleDraft) => document.lineWords(['rules', rule.index], ['rules', index])
   const same = name === undefined ? undefined : above.find((rule) => rule.name === name)
   if (same) {
-    const hint = `the first one is in line ${line(same)}`
+    const hint = `the first one is in ${line(same)}`
     problems.push(document.problem(['rules', index, 'name'], `two rules are called "${name}"`, { hint }))
   }
   const wall = above.find(dropsAll)
   if (wall) {
-    const hint = `move it above, or give the rule in line ${line(wall)} a "when"`
-    const message = `no event comes here: the rule in line ${line(wall)} drops everything`
+    const hint = `move it above, or give the rule in ${line(wall)} a "when"`
+    const message = `no event comes here: the rule in ${line(wall)} drops everything`
     problems.push(document.problem(['rules', index], message, { hint }))
   }
   return problems

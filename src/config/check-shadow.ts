@@ -28,16 +28,17 @@ function isReadable({ complete, when, sound, drop, to }: RuleDraft): boolean {
   return complete && isClear && Object.keys(when).length === Object.keys(sound).length
 }
 
-function unreached({ index }: RuleDraft, wall: RuleDraft, document: ConfigDocument): Problem {
-  const message = `no event comes here: ${titleOf(wall, document)} drops all that this rule matches`
-  return document.problem(['rules', index], message, {
+function unreached(rule: RuleDraft, wall: RuleDraft, document: ConfigDocument): Problem {
+  const message = `no event comes here: ${titleOf(wall, rule, document)} drops all that this rule matches`
+  return document.problem(['rules', rule.index], message, {
     hint: 'move this rule above it, or leave it out',
     severity: 'warning',
   })
 }
 
-function silent({ index, to = [] }: RuleDraft, winners: RuleDraft[], document: ConfigDocument): Problem {
-  const names = winners.map((rule) => titleOf(rule, document)).join(' and ')
+function silent(rule: RuleDraft, winners: RuleDraft[], document: ConfigDocument): Problem {
+  const { index, to = [] } = rule
+  const names = winners.map((winner) => titleOf(winner, rule, document)).join(' and ')
   const verb = winners.length === 1 ? 'sends' : 'send'
   const sinks = to.map((sink) => `"${sink}"`).join(' and ')
   return document.problem(
@@ -50,6 +51,6 @@ function silent({ index, to = [] }: RuleDraft, winners: RuleDraft[], document: C
   )
 }
 
-function titleOf({ name, index }: RuleDraft, document: ConfigDocument): string {
-  return `"${name}" in line ${document.lineOf(['rules', index])}`
+function titleOf({ name, index }: RuleDraft, seenFrom: RuleDraft, document: ConfigDocument): string {
+  return `"${name}" in ${document.lineWords(['rules', index], ['rules', seenFrom.index])}`
 }

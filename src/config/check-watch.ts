@@ -58,7 +58,7 @@ function checkRepeat(entry: WatchDraft, first: Map<string, number>, document: Co
     first.set(identity, entry.index)
     return []
   }
-  const hint = `also in line ${document.lineOf(['watch', same])}: leave one out`
+  const hint = `also in ${document.lineWords(['watch', same], ['watch', entry.index])}: leave one out`
   return [document.problem(['watch', entry.index], `${entry.kind} is watched twice`, { hint })]
 }
 

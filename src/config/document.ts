@@ -1,8 +1,9 @@
-import { parseDocument } from 'yaml'
 import { type Interpolation, interpolate } from './interpolate.ts'
+import { parseYaml, tooMuch } from './parse-yaml.ts'
 import type { Problem } from './problem.ts'
+import { columnAt, lineAt, type SourceFile, sourceFile } from './source-file.ts'
 import { syntaxFaults } from './yaml-syntax.ts'
-import { buildTree, type Located, lineOf, type Span, type TreeFault } from './yaml-tree.ts'
+import { buildTree, type Located, NO_VARS, type Scope, type Span, type TreeFault } from './yaml-tree.ts'
 
 export type Path = readonly PropertyKey[]
 
@@ -18,7 +19,7 @@ export interface Placing {
   absent?: true
 }
 
-/** A YAML file that knows where each of its values stands. */
+/** The YAML of a configuration, in one file or several, that knows where each of its values stands. */
 export interface ConfigDocument {
   /** False when it is no YAML at all: then there is nothing more to check. */
   readable: boolean
@@ -31,53 +32,121 @@ export interface ConfigDocument {
   /** The value of a path with its place, or undefined when it is not there. */
   at(path: Path): Located | undefined
   lineOf(path: Path): number
+  /** `line 3`, or `line 3 of teams/pay.yaml` when it is another file than that of `seenFrom`. */
+  lineWords(path: Path, seenFrom: Path): string
   /** The first characters behind a key, for hints. */
   textAfterKey(path: Path): string
 }
 
-/** Parses YAML, and fills `${env:NAME}` and `${file:PATH}` into its values (never into keys). */
-export function readDocument(file: string, text: string, interpolation: Interpolation): ConfigDocument {
-  const parsed = parseDocument(text, {
-    prettyErrors: false,
-    uniqueKeys: false,
-    stringKeys: false,
-    logLevel: 'error',
-  })
-  const readable = parsed.errors.length === 0
-  const { root, faults, broken } = buildTree(parsed, text, (value) => interpolate(value, interpolation))
-  const found = [...syntaxFaults(parsed, text), ...(readable ? faults : [])]
+/** One file, with what the files that it includes have to know of it. */
+export interface FileDocument extends ConfigDocument {
+  file: SourceFile
+  /** Values that could not be read. */
+  broken: readonly Span[]
+  /** Undefined when it is no YAML, or holds nothing. */
+  root: Located | undefined
+  /** Its variables, and those of the files around it. */
+  scope: Scope
+  /** Its own variables, and those that it was given, that nothing used so far. */
+  unusedVars(): readonly string[]
+}
 
-  function problemAt(
-    { start, end }: Span,
-    message: string,
-    { hint, severity = 'error', absent }: Placing = {},
-  ): Problem {
-    const column = start - text.lastIndexOf('\n', start - 1)
-    const lineEnd = text.indexOf('\n', start)
-    const length = Math.min(end, lineEnd === -1 ? text.length : lineEnd) - start
-    const place = { file, line: lineOf(text, start), column, length: Math.max(length, 1) }
-    return { ...place, message, ...(hint !== undefined && { hint }), severity, ...(absent && { absent }) }
+/** Parses YAML, and fills `${env:NAME}`, `${file:PATH}` and `${var:NAME}` into its values (never into keys). */
+export function readDocument(
+  name: string,
+  text: string,
+  interpolation: Interpolation,
+  outer: Scope = NO_VARS,
+  given?: ReadonlyMap<string, Located>,
+): FileDocument {
+  const file = sourceFile(name, text)
+  const parsed = tooMuch(text) ?? parseYaml(text)
+  if (!('contents' in parsed)) {
+    const { message, hint, start } = parsed
+    const problems = [problemAt({ file, start, end: start + 1 }, message, { hint })]
+    const nothing = { readable: false, problems, broken: [] }
+    return {
+      ...documentOf(undefined, file, nothing),
+      file,
+      broken: [],
+      root: undefined,
+      scope: outer,
+      unusedVars: () => [],
+    }
   }
+  const readable = parsed.errors.length === 0
+  const { root, faults, broken, scope, unused } = buildTree(parsed, file, {
+    fill: (value, varTextOf) => interpolate(value, interpolation, varTextOf),
+    outer,
+    given,
+  })
+  const found: TreeFault[] = [
+    ...syntaxFaults(parsed, text).map((fault) => ({ file, ...fault })),
+    ...(readable ? faults : []),
+  ]
+  const problems = found.map((fault) => problemAt(fault, fault.message, fault))
+  return {
+    ...documentOf(root, file, { readable, problems, broken }),
+    file,
+    broken,
+    root,
+    scope,
+    unusedVars: unused,
+  }
+}
 
+/** What stands in a tree, whichever files its values came from; `file` is that of its root. */
+export function documentOf(
+  root: Located | undefined,
+  file: SourceFile,
+  { readable, problems, broken }: { readable: boolean; problems: Problem[]; broken: readonly Span[] },
+): ConfigDocument {
   const brokenAt = new Set(broken.map((span) => placeKey(problemAt(span, ''))))
-
+  const spanOf = (path: Path, placing: Placing) => placeOf(root, path, placing, file)
   return {
     readable,
     value: root?.value,
-    problems: found.map((fault: TreeFault) => problemAt(fault, fault.message, fault)),
-    problem: (path, message, placing = {}) => problemAt(placeOf(root, path, placing), message, placing),
+    problems,
+    problem: (path, message, placing = {}) => problemAt(spanOf(path, placing), message, placing),
     isEcho: (problem) => brokenAt.has(placeKey(problem)),
     at: (path) => walk(root, path)?.value,
-    lineOf: (path) => lineOf(text, placeOf(root, path, { atKey: true }).start),
+    lineOf: (path) => {
+      const span = spanOf(path, { atKey: true })
+      return lineAt(span.file, span.start)
+    },
+    lineWords: (path, seenFrom) => {
+      const span = spanOf(path, { atKey: true })
+      const line = `line ${lineAt(span.file, span.start)}`
+      return span.file === spanOf(seenFrom, {}).file ? line : `${line} of ${span.file.name}`
+    },
     textAfterKey: (path) => {
-      const { end } = placeOf(root, path, { atKey: true })
-      return text.slice(end, end + 40).replace(/^["']?:[ \t]*/, '')
+      const { file: at, end } = spanOf(path, { atKey: true })
+      return at.text.slice(end, end + 40).replace(/^["']?:[ \t]*/, '')
     },
   }
 }
 
-function placeKey({ line, column }: Problem): string {
-  return `${line}:${column}`
+/** A problem of a piece of a file. */
+export function problemAt(
+  { file, start, end }: Span,
+  message: string,
+  { hint, severity = 'error', absent }: Placing = {},
+): Problem {
+  const lineEnd = file.text.indexOf('\n', start)
+  const length = Math.min(end, lineEnd === -1 ? file.text.length : lineEnd) - start
+  const place = { file: file.name, line: lineAt(file, start), column: columnAt(file, start) }
+  return {
+    ...place,
+    length: Math.max(length, 1),
+    message,
+    ...(hint !== undefined && { hint }),
+    severity,
+    ...(absent && { absent }),
+  }
+}
+
+function placeKey({ file, line, column }: Problem): string {
+  return `${file}:${line}:${column}`
 }
 
 interface Found {
@@ -99,14 +168,21 @@ function childOf({ entries, items }: Located, step: PropertyKey): Found | undefi
 }
 
 /** The place of a path, or of the nearest thing around it that is there. */
-function placeOf(root: Located | undefined, path: Path, { atKey = false, offset, length }: Placing): Span {
+function placeOf(
+  root: Located | undefined,
+  path: Path,
+  { atKey = false, offset, length }: Placing,
+  file: SourceFile,
+): Span {
   const found = walk(root, path)
   if (!found)
-    return path.length === 0 ? { start: 0, end: 1 } : placeOf(root, path.slice(0, -1), { atKey: true })
+    return path.length === 0
+      ? { file, start: 0, end: 1 }
+      : placeOf(root, path.slice(0, -1), { atKey: true }, file)
   const { key, value } = found
   if (key && (atKey || value.value === null)) return key
   const start = offset === undefined ? undefined : value.placeOf?.(offset)
   if (offset === undefined || start === undefined) return value
   const last = value.placeOf?.(offset + Math.max(length ?? 1, 1) - 1) ?? start
-  return { start, end: last + 1 }
+  return { file: value.file, start, end: last + 1 }
 }

@@ -1,3 +1,5 @@
+import { suggest } from './suggest.ts'
+
 /** Where values come from that are not written into the file. */
 export interface Interpolation {
   env: NodeJS.ProcessEnv
@@ -28,8 +30,29 @@ export interface ReferenceFault {
 
 const REFERENCE = /\$\$\{|\$\{([^}]*)(\}|$)/g
 
-/** Fills `${env:NAME}` and `${file:PATH}` into a value; `$${` stays a plain `${`. A file loses one final newline. */
-export function interpolate(text: string, interpolation: Interpolation): Filled {
+/** What a variable of the file is within a text, or why it can be none. */
+export type VarText =
+  | { text: string; secrets: readonly string[] }
+  /** Nobody defined it; those that are. */
+  | { known: readonly string[] }
+  /** It is no text. */
+  | { shape: string }
+  /** It is part of itself. */
+  | { circle: true }
+
+export type VarTextOf = (name: string) => VarText
+
+const NO_VARS: VarTextOf = () => ({ known: [] })
+
+/**
+ * Fills `${env:NAME}`, `${file:PATH}` and `${var:NAME}` into a value; `$${` stays a plain `${`. A file loses one final
+ * newline.
+ */
+export function interpolate(
+  text: string,
+  interpolation: Interpolation,
+  varTextOf: VarTextOf = NO_VARS,
+): Filled {
   const secrets: string[] = []
   const faults: ReferenceFault[] = nearReferences(text)
   const filled = text.replace(
@@ -37,9 +60,9 @@ export function interpolate(text: string, interpolation: Interpolation): Filled 
     (whole: string, reference: string | undefined, end: string, offset: number) => {
       if (reference === undefined) return '${'
       const result: Resolved =
-        end === '}' ? resolve(reference, interpolation) : { fault: 'the "}" is missing' }
+        end === '}' ? resolve(reference, interpolation, varTextOf) : { fault: 'the "}" is missing' }
       if ('value' in result) {
-        secrets.push(result.value)
+        secrets.push(...(result.secrets ?? [result.value]))
         return result.value
       }
       const { fault: message, hint, absent } = result
@@ -57,7 +80,7 @@ export function interpolate(text: string, interpolation: Interpolation): Filled 
 }
 
 /** `$env:NAME` and `$(env:NAME)`. */
-const NEAR_REFERENCE = /\$\(?((?:env|file):[\w./-]+)\)?/g
+const NEAR_REFERENCE = /\$\(?((?:env|file|var):[\w./-]+)\)?/g
 
 function nearReferences(text: string): ReferenceFault[] {
   return [...text.matchAll(NEAR_REFERENCE)].map(({ 0: whole, 1: reference, index }) => ({
@@ -69,10 +92,13 @@ function nearReferences(text: string): ReferenceFault[] {
   }))
 }
 
-type Resolved = { value: string } | { fault: string; hint?: string; absent?: true }
+type Resolved =
+  | { value: string /** Of a variable: what of it is secret. */; secrets?: readonly string[] }
+  | { fault: string; hint?: string; absent?: true }
 
-function resolve(reference: string, { env, readFile }: Interpolation): Resolved {
-  const [, source, name = ''] = /^(env|file):(.+)$/.exec(reference) ?? []
+function resolve(reference: string, { env, readFile }: Interpolation, varTextOf: VarTextOf): Resolved {
+  const [, source, name = ''] = /^(env|file|var):(.+)$/.exec(reference) ?? []
+  if (source === 'var') return resolveVar(name, varTextOf(name))
   if (source === 'env') {
     const value = Object.hasOwn(env, name) ? env[name] : undefined
     return value === undefined
@@ -80,10 +106,25 @@ function resolve(reference: string, { env, readFile }: Interpolation): Resolved 
       : { value }
   }
   if (source === 'file') return readSecret(name, readFile)
+  const isVar = !('known' in varTextOf(reference))
   const hint = /^\w+$/.test(reference)
-    ? `write \${env:${reference}} for the environment variable`
-    : `write \${env:NAME} or \${file:PATH}`
+    ? isVar
+      ? `write \${var:${reference}}`
+      : `write \${env:${reference}} for the environment variable`
+    : `write \${env:NAME}, \${file:PATH} or \${var:NAME}`
   return { fault: `\${${reference}} is no reference`, hint: `${hint}, or $\${ for a plain \${` }
+}
+
+function resolveVar(name: string, found: VarText): Resolved {
+  if ('text' in found) return { value: found.text, secrets: found.secrets }
+  if ('shape' in found)
+    return {
+      fault: `the variable ${name} is ${found.shape}, and cannot be part of a text`,
+      hint: `let \${var:${name}} be all of the value`,
+    }
+  if ('circle' in found) return { fault: `the variable ${name} is part of itself` }
+  const hint = suggest(name, found.known, 'there are') ?? 'name it under "vars"'
+  return { fault: `there is no variable "${name}"`, hint }
 }
 
 const REASONS: Readonly<Record<string, string>> = {

@@ -4,10 +4,12 @@ import { checkMessages } from './check-messages.ts'
 import { checkRoutes } from './check-routes.ts'
 import { checkSinks, loadTypes, type SinkTypes } from './check-sinks.ts'
 import { crossCheck } from './cross-check.ts'
-import { type ConfigDocument, type Path, readDocument } from './document.ts'
+import type { ConfigDocument, Path } from './document.ts'
 import { draftOf } from './draft.ts'
+import { type IncludeFiles, NO_FILES } from './include-files.ts'
 import type { Interpolation } from './interpolate.ts'
 import { problemsOf } from './issues.ts'
+import { once, readJoined } from './joined-document.ts'
 import { manifestProblem } from './manifest.ts'
 import { loadPlugins } from './plugins.ts'
 import type { Problem } from './problem.ts'
@@ -17,6 +19,8 @@ export interface LoadOptions extends Interpolation {
   /** How the file is called in problems; `${file:PATH}` is relative to its folder. */
   file: string
   text: string
+  /** Where included files come from; without it there are none. */
+  files?: IncludeFiles | undefined
   /** Loads a sink type by its name; a configuration loads only those that it names. */
   sinkTypes: SinkTypes
   /** What turned plug-ins off, such as `--no-plugins`: a configuration that names some is refused. */
@@ -25,7 +29,10 @@ export interface LoadOptions extends Interpolation {
   pluginTypes?: Readonly<Record<string, SinkType>> | undefined
 }
 
-export type Loaded =
+export type Loaded = {
+  /** The texts of all files, by the names that problems have. */
+  texts: ReadonlyMap<string, string>
+} & (
   | {
       ok: true
       config: Config
@@ -35,25 +42,25 @@ export type Loaded =
       sinkTypes: Readonly<Record<string, SinkType>>
     }
   | { ok: false /** With at least one error; warnings too. */; problems: Problem[] }
+)
 
 /** Reads and checks a configuration: everything that is wrong with it at once, or one that can be trusted. */
 export async function loadConfig(options: LoadOptions): Promise<Loaded> {
-  const { file, text, env, readFile, standIn, sinkTypes, pluginsOff } = options
+  const { file, files = NO_FILES, sinkTypes, pluginsOff } = options
   const folder = dirname(resolve(file))
-  const document = readDocument(file, text, {
-    env,
-    readFile: (path) => readFile(resolve(folder, path)),
-    standIn,
-  })
+  const document = readJoined({ ...options, files })
+  const { texts, complete } = document
   const root = document.at([])
-  if (!document.readable) return { ok: false, problems: document.problems }
-  if (!root?.entries)
-    return { ok: false, problems: document.problems.length > 0 ? document.problems : [notAMap(document)] }
+  if (!document.readable) return { ok: false, texts, problems: document.problems }
+  if (!root?.entries) {
+    const problems = document.problems.length > 0 ? document.problems : [notAMap(document)]
+    return { ok: false, texts, problems }
+  }
 
   const manifest = manifestProblem(document)
-  if (manifest) return { ok: false, problems: [manifest] }
+  if (manifest) return { ok: false, texts, problems: [manifest] }
 
-  const parsed = ConfigFile.safeParse(withoutExtensions(root.value))
+  const parsed = ConfigFile.safeParse(checkable(root.value))
   const issues = parsed.success
     ? []
     : problemsOf({ document, schema: ConfigFile, prefix: [] }, parsed.error.issues)
@@ -73,26 +80,28 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
     ...plugins.problems,
     ...sinkProblems,
     ...routeProblems,
-    ...crossCheck(draftOf(root), document),
-  ]
+    // What a file that is missing would have said, nobody knows.
+    ...(complete ? crossCheck(draftOf(root), document) : []),
+  ].filter((it) => complete || !/^"(rules|watch)" (is missing|has no)/.test(it.message))
   const isSound =
     parsed.success && [...document.problems, ...found].every(({ severity }) => severity !== 'error')
   // A message that is not yet what it shall be may come to be read.
   if (isSound) found.push(...checkMessages(document, types, sinks))
-  const told = [...document.problems, ...found.filter((problem) => !document.isEcho(problem))]
-  const problems = told.map((problem) => withoutSecrets(problem, root.secrets))
+  const told = once([...document.problems, ...found.filter((problem) => !document.isEcho(problem))])
+  const problems = told.map((problem) => withoutSecrets(problem, document.secrets))
   const errors = problems.filter(({ severity }) => severity === 'error')
-  if (!parsed.success || errors.length > 0) return { ok: false, problems }
+  if (!parsed.success || errors.length > 0) return { ok: false, texts, problems }
+  const { include: _i, vars: _v, defaults: _d, tests: _t, ...data } = parsed.data
   const kubernetes = resolvePath(parsed.data.kubernetes, folder)
   const config: Config = {
-    ...parsed.data,
+    ...data,
     kubernetes,
     sinks: sinks.map((sink) => withMessages(sink, parsed.data)),
     routes,
     written: root.value as Record<string, unknown>,
     placeOf: (path, offset) => placeIn(document, path, offset),
   }
-  return { ok: true, config, warnings: problems, document, sinkTypes: plugins.types }
+  return { ok: true, texts, config, warnings: problems, document, sinkTypes: plugins.types }
 }
 
 function loaders(types: Readonly<Record<string, SinkType>>): SinkTypes {
@@ -109,9 +118,12 @@ function placeIn(document: ConfigDocument, path: Path, offset?: number): string 
   return `${file}:${line}:${column}`
 }
 
-/** Keys such as `x-defaults` hold what anchors share. */
-function withoutExtensions(value: unknown): unknown {
-  return Object.fromEntries(Object.entries(value as object).filter(([key]) => !key.startsWith('x-')))
+/** Without keys such as `x-ours`, which hold what anchors share, and those that were checked file by file. */
+function checkable(value: unknown): unknown {
+  const rest = Object.entries(value as object).filter(
+    ([key]) => !key.startsWith('x-') && key !== 'include' && key !== 'defaults',
+  )
+  return Object.fromEntries(rest)
 }
 
 /** A kubeconfig is found from the configuration, wherever the program was started. */

@@ -18,21 +18,28 @@ export interface Problem {
 
 const MAX_WIDTH = 120
 
-/** For each problem `file:line:column: message`, the line with carets under the place, and what to write instead. */
+/** For each problem, in the order of the files in `text`, `file:line:column: message`, the line with carets under the place, and what to write instead. */
 export function formatProblems(
   problems: readonly Problem[],
-  text: string,
+  text: string | ReadonlyMap<string, string>,
   { colour = false }: { colour?: boolean } = {},
 ): string {
-  const lines = text.split(/\r?\n/)
+  const files = new Map<string, string[]>()
+  const linesOf = (file: string) => {
+    const found = files.get(file) ?? (typeof text === 'string' ? text : (text.get(file) ?? '')).split(/\r?\n/)
+    files.set(file, found)
+    return found
+  }
+  const order = typeof text === 'string' ? [] : [...text.keys()]
+  const place = ({ file }: Problem) => order.indexOf(file)
   const paint = (code: number, it: string) => (colour ? `\u001b[${code}m${it}\u001b[0m` : it)
   return [...problems]
-    .sort((a, b) => a.line - b.line || a.column - b.column)
+    .sort((a, b) => place(a) - place(b) || a.line - b.line || a.column - b.column)
     .map((problem) => {
       const { line, column, hint, severity } = problem
       const [file, message] = [problem.file, problem.message].map(printable)
       const word = severity === 'warning' ? paint(33, 'warning: ') : ''
-      const excerpt = excerptOf(problem, printable(maskLine(lines, line - 1)))
+      const excerpt = excerptOf(problem, printable(maskLine(linesOf(problem.file), line - 1)))
       return [
         `${paint(1, `${file}:${line}:${column}:`)} ${word}${message}`,
         `${String(line).padStart(5)} | ${excerpt.line}`,

@@ -5,8 +5,10 @@ import { MessageTemplates } from '../render/message-schema.ts'
 import { Name, Rule } from '../rules/schema.ts'
 import { LeasesInput } from '../watch/leases/settings.ts'
 import { WatchEntryInput } from '../watch/schema.ts'
+import { Journal } from './journal-schema.ts'
 import { Redis } from './redis-schema.ts'
 import type { Routes } from './routes.ts'
+import { NEVER_DEFAULT } from './rule-defaults.ts'
 
 const ClusterName = z
   .string()
@@ -40,8 +42,47 @@ const Server = z.strictObject({
 /** A rule, with what people shall read of what it sends. */
 const RuleWithMessage = Rule.extend({ message: MessageTemplates.optional(), ...LimitKeysShape })
 
+export { RuleWithMessage }
+
+/** What rules may leave unsaid: any key but those that say what one rule is for. */
+export const RuleDefaults = z.strictObject(without(RuleWithMessage.shape, NEVER_DEFAULT))
+
+const VarName = z
+  .string()
+  .regex(/^[A-Za-z][\w.-]*$/, 'is no name: use letters, digits, "_", "-" and ".", beginning with a letter')
+
+/** What `${var:NAME}` stands for. */
+const Vars = z.record(VarName, z.unknown())
+
+const From = z.string().min(1, 'is empty: name a file')
+
+/** Files, with what their rules say when they don't say it themselves. */
+export const IncludeEntry = z.strictObject({
+  from: z.union([From, z.array(From).min(1, 'is an empty list: name a file')]),
+  vars: Vars.optional(),
+  ...without(RuleWithMessage.shape, [...NEVER_DEFAULT, 'from']),
+})
+
+export const Include = z.union([From, z.array(z.union([From, IncludeEntry]))])
+
+const Tests = z.array(z.unknown())
+
+/** What a file may say that another one includes; its rules and watches are checked with all others. */
+export const IncludedFile = z.strictObject({
+  include: Include.optional(),
+  vars: Vars.optional(),
+  defaults: RuleDefaults.optional(),
+  watch: z.array(z.unknown()).optional(),
+  rules: z.array(z.unknown()).optional(),
+  tests: Tests.optional(),
+})
+
 /** The file, but for the options of its sinks: those are checked by their types. */
 export const ConfigFile = z.strictObject({
+  /** Files whose rules come before those of this one. */
+  include: Include.optional(),
+  vars: Vars.optional(),
+  defaults: RuleDefaults.optional(),
   cluster: ClusterName.optional(),
   kubernetes: z
     .strictObject({
@@ -66,6 +107,10 @@ export const ConfigFile = z.strictObject({
       'is empty: give it a sink, such as { screen: { type: stdout } }',
     ),
   rules: z.array(RuleWithMessage).min(1, 'is an empty list: without a rule nothing is sent'),
+  /** For `kubeherald test`. */
+  tests: Tests.optional(),
+  /** What happened, kept for `kubeherald backtest`. */
+  journal: Journal.optional(),
 })
 export type ConfigFile = z.output<typeof ConfigFile>
 
@@ -81,7 +126,8 @@ export interface SinkConfig {
 }
 
 /** A checked configuration; what its plug-ins gave stands beside it. */
-export interface Config extends Omit<ConfigFile, 'sinks' | 'plugins'> {
+export interface Config
+  extends Omit<ConfigFile, 'sinks' | 'plugins' | 'include' | 'vars' | 'defaults' | 'tests'> {
   sinks: SinkConfig[]
   routes: Routes
   /** Packages and files with sink types, as they are named. */
@@ -94,4 +140,12 @@ export interface Config extends Omit<ConfigFile, 'sinks' | 'plugins'> {
 
 function isPort(port: number): boolean {
   return Number.isInteger(port) && port >= 0 && port <= 65_535
+}
+
+function without<Shape extends object, Key extends string>(
+  shape: Shape,
+  keys: readonly Key[],
+): Omit<Shape, Key> {
+  const left: readonly string[] = keys
+  return Object.fromEntries(Object.entries(shape).filter(([key]) => !left.includes(key))) as never
 }

@@ -1,8 +1,17 @@
 import { type Document, isScalar, visit, type YAMLError } from 'yaml'
-import type { Span, TreeFault } from './yaml-tree.ts'
+
+type Place = Pick<SyntaxFault, 'start' | 'end'>
+
+/** A fault, as offsets into the file's text. */
+export interface SyntaxFault {
+  start: number
+  end: number
+  message: string
+  hint?: string
+}
 
 /** What the YAML parser found, in words that say what to do; not what only follows from an error before it. */
-export function syntaxFaults(document: Document.Parsed, text: string): TreeFault[] {
+export function syntaxFaults(document: Document.Parsed, text: string): SyntaxFault[] {
   const tags = document.warnings.filter(({ code }) => code === 'TAG_RESOLVE_FAILED')
   const lines = new Set<number>()
   return withoutSequels(document.errors, text)
@@ -24,7 +33,7 @@ function withoutSequels(errors: readonly YAMLError[], text: string): YAMLError[]
     .filter(({ message }, index) => index === 0 || !message.includes(' in YAML stream'))
 }
 
-function faultOf(error: YAMLError, text: string, document: Document.Parsed): TreeFault {
+function faultOf(error: YAMLError, text: string, document: Document.Parsed): SyntaxFault {
   const { code, message } = error
   const quote = isOpenQuote(error) ? openQuote(document, text, error.pos[0]) : undefined
   if (quote)
@@ -76,8 +85,8 @@ function isOpenQuote({ code, message }: YAMLError): boolean {
 }
 
 /** The quote before a place that opens a text which nothing closes. */
-function openQuote(document: Document.Parsed, text: string, before: number): Span | undefined {
-  let found: Span | undefined
+function openQuote(document: Document.Parsed, text: string, before: number): Place | undefined {
+  let found: Place | undefined
   visit(document, (_, node) => {
     if (!isScalar(node) || !node.range || !node.type?.startsWith('QUOTE')) return
     const [start, end] = node.range

@@ -8,12 +8,15 @@ import {
   type Node,
   type Pair,
   type Scalar,
+  visit,
 } from 'yaml'
-import type { Filled } from './interpolate.ts'
+import type { Filled, VarText } from './interpolate.ts'
+import { lineAt, type SourceFile } from './source-file.ts'
 import { type ScalarStyle, textPlaces } from './text-places.ts'
 
-/** A piece of the file, as offsets into its text. */
+/** A piece of a file, as offsets into its text. */
 export interface Span {
+  file: SourceFile
   start: number
   end: number
 }
@@ -53,36 +56,100 @@ export interface Tree {
   faults: readonly TreeFault[]
   /** Values that are not what was meant; whatever else is wrong with them need not be told. */
   broken: readonly Span[]
+  /** With the variables of this file. */
+  scope: Scope
+  /** Its own variables, and those that it was given, that nothing used so far. */
+  unused(): readonly string[]
 }
 
 /** A few kilobytes of aliases to aliases can stand for billions of values. */
 const MAX_SIZE = 100_000
 
-interface Building {
-  document: Document.Parsed
-  text: string
-  fill(value: string): Filled
+/** Variables of variables can make a long text as well. */
+const MAX_EXPANDED = 4_194_304
+
+/** More than a file can nest: only variables and anchors that refer to each other in long rows come here. */
+const MAX_OPEN = 1_000
+
+/** What `${var:NAME}` stands for in a file. */
+export interface Scope {
+  /** Undefined for a name that nobody defined. */
+  value(name: string): Located | undefined
+  names(): readonly string[]
+}
+
+export const NO_VARS: Scope = { value: () => undefined, names: () => [] }
+
+export interface TreeOptions {
+  fill(value: string, textOf: (name: string) => VarText): Filled
+  /** Of the files around this one. */
+  outer: Scope
+  /** What the file around says of this one's variables: it goes before. */
+  given?: ReadonlyMap<string, Located> | undefined
+}
+
+interface Building extends TreeOptions {
+  file: SourceFile
+  /** What each alias refers to: the last anchor of that name before it. */
+  targets: ReadonlyMap<Alias, Node | undefined>
+  /** The nodes under `vars`, by their names. */
+  own: ReadonlyMap<string, Pair<Node, Node | null>>
+  used: Set<string>
   faults: TreeFault[]
   broken: Span[]
+  /** Entries that were taken over by merge keys. */
+  merged: number
+  /** Characters of texts with variables. */
+  expanded: number
+  /** Was that told? */
+  tooMuch: boolean
   /** What is built already: aliases share it. */
   built: Map<Node, Located>
   /** What is being built: an alias to it would be part of itself. */
   open: Set<Node>
 }
 
-/** Turns a parsed document into plain data that knows its places. */
-export function buildTree(document: Document.Parsed, text: string, fill: (value: string) => Filled): Tree {
-  const at: Building = { document, text, fill, faults: [], broken: [], built: new Map(), open: new Set() }
+/** Turns a parsed document into plain data that knows its places, its variables filled in. */
+export function buildTree(document: Document.Parsed, file: SourceFile, options: TreeOptions): Tree {
+  const root = document.contents
+  const own = ownVars(root)
+  const at: Building = {
+    ...options,
+    file,
+    targets: targetsIn(document),
+    own,
+    used: new Set(),
+    faults: [],
+    broken: [],
+    merged: 0,
+    expanded: 0,
+    tooMuch: false,
+    built: new Map(),
+    open: new Set(),
+  }
   const { faults, broken } = at
-  const root = document.contents ? build(at, document.contents) : undefined
-  if (!root || root.size <= MAX_SIZE) return { root, faults, broken }
-  fault(at, { start: 0, end: 1 }, `its aliases stand for more than ${MAX_SIZE} values`)
-  return { root: undefined, faults, broken }
+  const scope: Scope = {
+    value: (name) => variableOf(at, name),
+    names: () => namesIn(at),
+  }
+  const result = {
+    faults,
+    broken,
+    scope,
+    unused: () => [...new Set([...own.keys(), ...(at.given?.keys() ?? [])])].filter((it) => !at.used.has(it)),
+  }
+  const built = root ? build(at, root) : undefined
+  if (at.expanded > MAX_EXPANDED)
+    fault(at, { file, start: 0, end: 1 }, 'its variables stand for more than 4 MiB of text')
+  if (!built || (built.size <= MAX_SIZE && at.merged <= MAX_SIZE)) return { ...result, root: built }
+  fault(at, { file, start: 0, end: 1 }, `its aliases stand for more than ${MAX_SIZE} values`)
+  return { ...result, root: undefined }
 }
 
 function build(at: Building, node: Node): Located {
   const known = at.built.get(node)
   if (known) return known
+  if (at.open.size > MAX_OPEN) return tooDeep(at, node)
   at.open.add(node)
   const located = buildNew(at, node)
   at.open.delete(node)
@@ -90,8 +157,15 @@ function build(at: Building, node: Node): Located {
   return located
 }
 
+function tooDeep(at: Building, node: Node): Located {
+  const span = spanOf(at, node)
+  if (!at.tooMuch) fault(at, span, 'this refers to others that refer to others, in too long a row')
+  at.tooMuch = true
+  return leaf(span, null)
+}
+
 function buildNew(at: Building, node: Node): Located {
-  const span = spanOf(node)
+  const span = spanOf(at, node)
   if (isAlias(node)) return buildAlias(at, node, span)
   if (isScalar(node)) return buildScalar(at, node, span)
   if (isSeq(node))
@@ -104,7 +178,7 @@ function buildNew(at: Building, node: Node): Located {
 }
 
 function buildAlias(at: Building, node: Alias, span: Span): Located {
-  const target = node.resolve(at.document)
+  const target = at.targets.get(node)
   if (target && !at.open.has(target)) return build(at, target)
   const name = `*${node.source}`
   if (target) fault(at, span, `${name} is part of what it refers to`)
@@ -123,20 +197,96 @@ function buildScalar(at: Building, node: Scalar, span: Span): Located {
   if (node.tag?.startsWith('!')) at.broken.push(span)
   if (typeof node.value !== 'string')
     return { ...leaf(span, node.value), ...(node.source !== undefined && { source: node.source }) }
+  const variable = variableIn(node.value)
+  const whole = variable === undefined ? undefined : variableOf(at, variable)
+  if (variable !== undefined && whole) return usedAt(whole, span, node.value)
   const textStart = span.start + (node.type === 'PLAIN' ? 0 : 1)
-  const isVerbatim = at.text.startsWith(node.value, textStart)
-  const { text: value, secrets, faults } = at.fill(node.value)
+  const isVerbatim = at.file.text.startsWith(node.value, textStart)
+  let isExpanded = false
+  const filled = at.fill(node.value, (name) => {
+    isExpanded = true
+    return varText(at, name)
+  })
+  if (isExpanded) at.expanded += filled.text.length
+  const isTooLong = at.expanded > MAX_EXPANDED
+  const { secrets, faults } = filled
+  const value = isTooLong ? '' : filled.text
   for (const { offset, length, ...rest } of faults) {
     const start = textStart + offset
-    at.faults.push({
-      ...(isVerbatim ? { start, end: start + length } : { start: span.start, end: span.end }),
-      ...rest,
-    })
+    at.faults.push({ ...span, ...(isVerbatim && { start, end: start + length }), ...rest })
   }
   if (faults.some(({ severity, absent }) => absent || severity !== 'warning')) at.broken.push(span)
   const located = { ...span, value, secrets, size: 1 }
   if (value !== node.value || secrets.length > 0) return { ...located, written: node.value }
-  return { ...located, placeOf: isVerbatim ? (offset) => textStart + offset : placesOf(at.text, node, span) }
+  return {
+    ...located,
+    placeOf: isVerbatim ? (offset) => textStart + offset : placesOf(at.file.text, node, span),
+  }
+}
+
+/** What `${var:…}` names, where it is all of a text. */
+function variableIn(text: string): string | undefined {
+  return /^\$\{var:([^}]+)\}$/.exec(text)?.[1]
+}
+
+/** The value of a variable, where it is used. What is wrong further in stands where it is defined. */
+function usedAt(value: Located, { file, start, end }: Span, written: string): Located {
+  const { placeOf: _, ...rest } = value
+  return { ...rest, file, start, end, ...(value.secrets.length > 0 && { written }) }
+}
+
+/** Own variables win; those that refer to themselves have none. */
+function variableOf(at: Building, name: string): Located | undefined {
+  const given = at.given?.get(name)
+  if (given) {
+    at.used.add(name)
+    return given
+  }
+  const own = at.own.get(name)
+  if (!own) return at.outer.value(name)
+  at.used.add(name)
+  const node = own.value
+  if (!node) return leaf(spanOf(at, own.key), null)
+  return at.open.has(node) ? undefined : build(at, node)
+}
+
+function namesIn({ own, given, outer }: Building): string[] {
+  return [...new Set([...(given?.keys() ?? []), ...own.keys(), ...outer.names()])]
+}
+
+function varText(at: Building, name: string): VarText {
+  const found = variableOf(at, name)
+  if (!found) {
+    const own = at.own.get(name)?.value
+    const isCircle = own !== undefined && own !== null && at.open.has(own)
+    return isCircle ? { circle: true } : { known: namesIn(at) }
+  }
+  if (found.entries || found.items) return { shape: found.items ? 'a list' : 'a map' }
+  return { text: String(found.value ?? ''), secrets: found.secrets }
+}
+
+function ownVars(root: Node | null): Map<string, Pair<Node, Node | null>> {
+  const pairs = isMap(root) ? (root.items as Pair<Node, Node | null>[]) : []
+  const vars = pairs.find(({ key }) => isScalar(key) && key.value === 'vars')?.value
+  const own = new Map<string, Pair<Node, Node | null>>()
+  if (!isMap(vars)) return own
+  for (const pair of vars.items as Pair<Node, Node | null>[]) {
+    const name = nameOf(pair.key)
+    if (name !== undefined && !own.has(name)) own.set(name, pair)
+  }
+  return own
+}
+
+function targetsIn(document: Document.Parsed): Map<Alias, Node | undefined> {
+  const anchors = new Map<string, Node>()
+  const targets = new Map<Alias, Node | undefined>()
+  visit(document, {
+    Alias: (_, node) => void targets.set(node, anchors.get(node.source)),
+    Value: (_, node) => {
+      if (node.anchor !== undefined) anchors.set(node.anchor, node)
+    },
+  })
+  return targets
 }
 
 function placesOf(file: string, node: Scalar, { start }: Span): NonNullable<Located['placeOf']> {
@@ -151,24 +301,26 @@ function buildEntries(at: Building, pairs: readonly Pair<Node, Node | null>[]): 
   const entries = new Map<string, Entry>()
   const merged: Located[] = []
   for (const { key, value } of pairs) {
-    const span = spanOf(key)
+    const span = spanOf(at, key)
     const located = value ? build(at, value) : leaf(span, null)
     if (isMergeKey(key)) merged.push(...mergedMaps(at, located, span))
     else addEntry(at, entries, key, { key: span, value: located })
   }
-  for (const map of merged)
+  for (const map of merged) {
+    at.merged += map.entries?.size ?? 0
+    if (at.merged > MAX_SIZE) break
     for (const [name, entry] of map.entries ?? []) if (!entries.has(name)) entries.set(name, entry)
+  }
   return entries
 }
 
 function addEntry(at: Building, entries: Map<string, Entry>, key: Node, entry: Entry): void {
   const name = nameOf(key)
   const first = name === undefined ? undefined : entries.get(name)
-  if (name === undefined)
-    fault(at, entry.key, 'a key is plain text, and this is none', keyHint(at.text, entry.key))
+  if (name === undefined) fault(at, entry.key, 'a key is plain text, and this is none', keyHint(entry.key))
   else if (name === '__proto__') fault(at, entry.key, '"__proto__" cannot be a key')
   else if (first) {
-    const hint = `the first one is in line ${lineOf(at.text, first.key.start)}`
+    const hint = `the first one is in line ${lineAt(at.file, first.key.start)}`
     fault(at, entry.key, `the key "${name}" stands here twice`, hint)
   } else entries.set(name, entry)
 }
@@ -181,26 +333,26 @@ function mergedMaps(at: Building, located: Located, span: Span): readonly Locate
   return []
 }
 
-function fault({ faults }: Building, { start, end }: Span, message: string, hint?: string): void {
-  faults.push({ start, end, message, ...(hint !== undefined && { hint }) })
+function fault({ faults }: Building, { file, start, end }: Span, message: string, hint?: string): void {
+  faults.push({ file, start, end, message, ...(hint !== undefined && { hint }) })
 }
 
-export function lineOf(text: string, offset: number): number {
-  return text.slice(0, offset).split('\n').length
+function leaf({ file, start, end }: Span, value: unknown): Located {
+  return { file, start, end, value, secrets: [], size: 1 }
 }
 
-function leaf({ start, end }: Span, value: unknown): Located {
-  return { start, end, value, secrets: [], size: 1 }
+/** A list of such values. */
+export function listOf(span: Span, items: readonly Located[]): Located {
+  const { file, start, end } = span
+  return { file, start, end, items, value: items.map(({ value }) => value), ...sumOf(items) }
 }
 
-function listOf(span: Span, items: readonly Located[]): Located {
-  return { ...span, items, value: items.map(({ value }) => value), ...sumOf(items) }
-}
-
-function mapOf(span: Span, entries: ReadonlyMap<string, Entry>): Located {
+/** A map of such values. */
+export function mapOf(span: Span, entries: ReadonlyMap<string, Entry>): Located {
   const value = Object.create(null) as Record<string, unknown>
   for (const [name, entry] of entries) value[name] = entry.value.value
-  return { ...span, entries, value, ...sumOf([...entries.values()].map((entry) => entry.value)) }
+  const { file, start, end } = span
+  return { file, start, end, entries, value, ...sumOf([...entries.values()].map((entry) => entry.value)) }
 }
 
 function sumOf(parts: readonly Located[]): { size: number; secrets: string[] } {
@@ -208,9 +360,9 @@ function sumOf(parts: readonly Located[]): { size: number; secrets: string[] } {
   return { size, secrets: size > MAX_SIZE ? [] : parts.flatMap((part) => part.secrets) }
 }
 
-function spanOf(node: Node): Span {
+function spanOf({ file }: Building, node: Node): Span {
   const [start = 0, end = start] = node.range ?? []
-  return { start, end }
+  return { file, start, end }
 }
 
 function nameOf(key: unknown): string | undefined {
@@ -222,6 +374,6 @@ function isMergeKey(key: Node): boolean {
   return isScalar(key) && key.value === '<<' && key.type === 'PLAIN'
 }
 
-function keyHint(text: string, { start }: Span): string | undefined {
-  return /[[{*]/.test(text[start] ?? '') ? 'text that begins with [, { or * needs quotes' : undefined
+function keyHint({ file, start }: Span): string | undefined {
+  return /[[{*]/.test(file.text[start] ?? '') ? 'text that begins with [, { or * needs quotes' : undefined
 }

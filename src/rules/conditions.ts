@@ -1,4 +1,5 @@
 import type { ClusterEvent, KubeEvent, ObjectRef } from '../event.ts'
+import { COST, type Condition, type PartMaker } from './condition.ts'
 import { type Compiled, compiled, faulty, mapped, under } from './fault.ts'
 import { compileKeyValues } from './key-values.ts'
 import { compileKinds, isEventKind, type KindNames, type KindTest, pluralOf } from './kind.ts'
@@ -6,29 +7,24 @@ import { compilePatterns, type Test } from './pattern.ts'
 import { listOf, type Patterns, type Regarding, type When } from './schema.ts'
 import { compileTypes } from './types.ts'
 
-/** One thing that a rule asks of an event. */
-export interface Condition {
-  name: string
-  cost: number
-  test(event: ClusterEvent): boolean
-}
-
-/** What a condition makes the event parse. The cheap ones are asked first, so that most events cost no parsing. */
-export const COST = { header: 0, labels: 1, annotations: 2, object: 3 } as const
-
-/** A compiled `when`. */
-export interface Conditions {
-  /** Can an object of this kind match at all? Asked once for each kind, not for each event. */
-  ofKind: KindTest
-  /** All must hold; cheap ones first. */
-  conditions: readonly Condition[]
-}
-
 /** A condition as compiled from one key of `when`; `path` leads to what was wrong. */
 interface Part {
   path: readonly string[]
   cost: number
+  edge?: boolean
   test: Compiled<Condition['test']>
+}
+
+/** The conditions of a rule's `when`. */
+export const whenPart: PartMaker = ({ when = {} }) => {
+  const result = compileWhen(when)
+  return result.ok ? result : { ok: false, faults: under(['when'], result.faults) }
+}
+
+/** A compiled `when`. */
+export interface Conditions {
+  ofKind: KindTest
+  conditions: readonly Condition[]
 }
 
 /** Compiles a `when`, or says everything that is wrong with it. */
@@ -36,12 +32,18 @@ export function compileWhen(when: When): Compiled<Conditions> {
   const kinds = when.kind === undefined ? compiled<KindTest>(() => true) : compileKinds(when.kind)
   const conditions: Condition[] = []
   const faults = kinds.ok ? [] : under(['kind'], kinds.faults)
-  for (const { path, cost, test } of partsOf(when)) {
-    if (test.ok) conditions.push({ name: path.join('.'), cost, test: test.value })
+  for (const { path, cost, edge, test } of partsOf(when)) {
+    if (test.ok)
+      conditions.push({
+        name: path.join('.'),
+        path: ['when', ...path],
+        cost,
+        ...(edge && { edge }),
+        test: test.value,
+      })
     else faults.push(...under(path, test.faults))
   }
   if (faults.length > 0 || !kinds.ok) return { ok: false, faults }
-  conditions.sort((a, b) => a.cost - b.cost)
   return compiled({ ofKind: asksEvent(when) ? onlyEvents(kinds.value) : kinds.value, conditions })
 }
 
@@ -98,7 +100,14 @@ function typeParts(type: Patterns): Part[] {
   const { change, event } = types.value
   return [
     ...(change
-      ? [{ path: ['type'], cost: COST.header, test: compiled((it: ClusterEvent) => change(it.type)) }]
+      ? [
+          {
+            path: ['type'],
+            cost: COST.header,
+            edge: true,
+            test: compiled((it: ClusterEvent) => change(it.type)),
+          },
+        ]
       : []),
     ...(event ? [ofEvent('type', compiled(event), (it) => it.type)] : []),
   ]
@@ -115,13 +124,13 @@ function named(key: string, patterns: Patterns, read: (event: ClusterEvent) => s
 
 function ofEvent(key: string, test: Compiled<Test>, read: (event: KubeEvent) => string | undefined): Part {
   const ask = (test: Test) => (event: ClusterEvent) => test(event.event && read(event.event))
-  return { path: [key], cost: COST.object, test: mapped(test, ask) }
+  return { path: [key], cost: COST.fields, test: mapped(test, ask) }
 }
 
 function regardingParts({ kind, namespace, name }: Regarding): Part[] {
   const part = (key: keyof Regarding, test: Compiled<(ref: ObjectRef) => boolean>): Part => ({
     path: ['regarding', key],
-    cost: COST.object,
+    cost: COST.fields,
     test: mapped(test, (test) => (event) => event.event !== undefined && test(event.event.regarding)),
   })
   const text = (key: 'namespace' | 'name', patterns: Patterns) =>

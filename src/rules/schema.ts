@@ -53,6 +53,20 @@ const To = z
   ])
   .transform((to) => [to].flat().flatMap((it) => (typeof it === 'string' ? [it] : Object.keys(it))))
 
+export const Severity = z.enum(['error', 'warning', 'info'])
+export type Severity = z.infer<typeof Severity>
+
+/** Texts that go with what a rule sends: `{ team: shop }`. */
+export const StaticLabels = z.record(
+  z
+    .string()
+    .regex(
+      /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/,
+      'is no label: use up to 63 letters, digits, "-", "_" and ".", beginning and ending with a letter or digit',
+    ),
+  z.string().max(200, 'is longer than 200 characters'),
+)
+
 /** One entry of `rules:`. */
 export const Rule = z.strictObject({
   name: Name,
@@ -60,6 +74,14 @@ export const Rule = z.strictObject({
   when: When.optional(),
   drop: z.boolean().optional(),
   to: To.optional(),
+  /** False: no rule below sees an event that this one matches. */
+  continue: z.boolean().optional(),
+  /** Of the notification; a template of `message` goes before it. */
+  severity: Severity.optional(),
+  /** Stand in the notification. */
+  labels: StaticLabels.optional(),
+  /** What an error at run time counts as. */
+  onError: z.enum(['skip', 'deliver']).optional(),
 })
 export type Rule = z.infer<typeof Rule>
 

@@ -29,6 +29,7 @@ export {
   type ConfigSchema,
   defineSink,
   type Health,
+  type Preview,
   type SchemaIssue,
   type Sink,
   type SinkType,
