@@ -5,7 +5,6 @@ import { MessageTemplates } from '../render/message-schema.ts'
 import { Name, Rule } from '../rules/schema.ts'
 import { LeasesInput } from '../watch/leases/settings.ts'
 import { WatchEntryInput } from '../watch/schema.ts'
-import { Journal } from './journal-schema.ts'
 import { Redis } from './redis-schema.ts'
 import type { Routes } from './routes.ts'
 import { NEVER_DEFAULT } from './rule-defaults.ts'
@@ -93,7 +92,6 @@ export const ConfigFile = z.strictObject({
   redis: Redis.default({}),
   /** A Lease for each watch, so that processes share them out. */
   leases: LeasesInput,
-  journal: Journal.optional(),
   server: z.union([z.literal(false), Server]).default({ host: '127.0.0.1', port: 9464 }),
   /** Packages and files with sink types; `plugins.ts` loads them. */
   plugins: z.array(z.string().min(1, 'is empty')).default([]),
