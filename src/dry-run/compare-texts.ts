@@ -90,6 +90,15 @@ interface Line {
   told: string
 }
 
+/** What programs get may be well where what people would read is not. */
+function titleOf(message: Sent['message']): string {
+  try {
+    return message.content.title
+  } catch {
+    return message.words.title
+  }
+}
+
 function hashOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('base64')
 }
@@ -104,7 +113,7 @@ class TextTally {
     const { sink, rule, event, notice } = delivery
     this.#count(sink, rule)[side]++
     const { target, lines, fault } = toldLines(run, message, sink, true)
-    const title = fault === undefined ? (lines[0] ?? '') : `cannot be rendered: ${fault}`
+    const title = fault === undefined ? titleOf(message) : `cannot be rendered: ${fault}`
     const line = { sink, rule, atMs, title, told: hashOf([target, lines, fault]) }
     const key = JSON.stringify([sink, notice?.kind, notice ? event.uid : event.id])
     const other = this.#take(side === 'before' ? 'after' : 'before', key)
