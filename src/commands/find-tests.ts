@@ -28,17 +28,26 @@ export function findTests(files: readonly string[], configuration: DryConfigurat
   return { cases, problems: [...problems, ...unknownNames(cases, configuration.config)], texts }
 }
 
-/** Files of tests beside those of the configuration that are no part of it. */
+/**
+ * Files of tests beside those of the configuration that are no part of it. `x_test.yaml` goes with `x.yaml` where there is
+ * one: then it is of no other configuration.
+ */
 function besides(files: readonly string[]): string[] {
   const known = new Set(files.map((file) => resolve(file)))
   const folders = [...new Set(files.map(dirname))]
-  return folders.flatMap((folder) =>
-    namesIn(folder)
-      .filter((name) => /_test\.ya?ml$/.test(name))
+  return folders.flatMap((folder) => {
+    const names = namesIn(folder)
+    const isOfAnother = (test: string) => {
+      const stem = test.replace(/_test\.ya?ml$/, '')
+      const own = [`${stem}.yaml`, `${stem}.yml`].filter((name) => names.includes(name))
+      return own.length > 0 && !own.some((name) => known.has(resolve(folder, name)))
+    }
+    return names
+      .filter((name) => /_test\.ya?ml$/.test(name) && !isOfAnother(name))
       .toSorted()
       .map((name) => join(folder, name))
-      .filter((file) => !known.has(resolve(file))),
-  )
+      .filter((file) => !known.has(resolve(file)))
+  })
 }
 
 /** A set that comes with the program has no folder. */

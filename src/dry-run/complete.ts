@@ -56,10 +56,10 @@ export function complete(given: unknown, atMs: number): Completed {
 }
 
 function faultsOf(given: unknown): ObjectFault[] {
-  if (!isPlainMap(given)) return [{ path: [], message: 'is no object: it must be a map with a kind' }]
+  if (!isPlainMap(given)) return [{ path: [], message: 'an object is a map with a kind' }]
   const kind = given['kind']
   if (typeof kind !== 'string' || kind === '')
-    return [{ path: ['kind'], message: 'has no kind', hint: 'such as kind: Deployment' }]
+    return [{ path: ['kind'], message: 'an object needs a kind', hint: 'such as kind: Deployment' }]
   const { apiVersion, metadata } = given
   const faults: ObjectFault[] = []
   if (apiVersion !== undefined && typeof apiVersion !== 'string')

@@ -8,6 +8,7 @@ import { createMemoryLimits } from '../limits/memory.ts'
 import { decideWith } from '../pipeline.ts'
 import type { Message, SinkType } from '../sink/index.ts'
 import { sourceOf } from './event-of.ts'
+import { type AskedRule, askRules } from './explain-rule.ts'
 
 /** What would be sent, and when. */
 export interface Sent {
@@ -56,6 +57,8 @@ export interface DryRun {
   readonly generation: Generation
   /** Times must not go back. Timers that are due before come first: take them with `advance`. */
   feed(event: ClusterEvent, atMs: number): Fate
+  /** What a rule asks of an event, by itself. */
+  ask(rule: string, event: ClusterEvent): AskedRule
   /** Lets time pass: gives what timers of limits bring about up to then. */
   advance(toMs: number): readonly Later[]
 }
@@ -117,8 +120,14 @@ export async function createDryRun({ config, load }: DryRunOptions): Promise<Dry
     return { rule, sinks, ...limitedFate(rule, event, limited, fors.has(rule)) }
   }
 
+  let asking: ReturnType<typeof askRules> | undefined
+
   return {
     generation,
+    ask(rule, event) {
+      asking ??= askRules(config)
+      return asking(rule, event)
+    },
     feed(event, atMs) {
       nowMs = atMs
       ;[matched, errors] = [[], new Map()]

@@ -2,7 +2,7 @@ import type { Config } from '../config/schema.ts'
 import { type ClusterEvent, headerOf } from '../event.ts'
 import type { Message } from '../sink/index.ts'
 import type { DryRun, Fate, RuleFate } from './dry-run.ts'
-import { type Asked, askRule } from './explain-rule.ts'
+import type { Asked } from './explain-rule.ts'
 import { type Watched, watchedBy } from './watched.ts'
 
 /**
@@ -42,7 +42,7 @@ export function explainEvent(run: DryRun, event: ClusterEvent, atMs: number): Ex
   const rules = config.rules.map((rule, index): ExplainedRule => {
     const { name } = rule
     const own = fate.rules.find((it) => it.rule === name)
-    const { ofKind, asked } = askRule(rule, event)
+    const { ofKind, asked } = run.ask(name, event)
     const verdict =
       own && own.fate !== 'failed' ? 'matches' : ended ? 'not-asked' : ofKind ? 'no' : 'other-kind'
     if (verdict === 'matches' && (rule.drop || rule.continue === false)) ended = true

@@ -1,17 +1,14 @@
 import type { ClusterEvent } from '../event.ts'
 import type { DryRun } from './dry-run.ts'
 import type { Step } from './expectations.ts'
-import { askRule } from './explain-rule.ts'
 import { shownValue } from './shown-value.ts'
 import type { Watched } from './watched.ts'
 
 /** What kept a rule from matching the events of a test: each condition that did not hold, once. */
 export function whyNot(rule: string, steps: readonly Step[], run: DryRun): string[] {
-  const config = run.generation.config.rules.find(({ name }) => name === rule)
-  if (!config) return [`there is no rule "${rule}"`]
   const lines = steps.flatMap((step) => {
     if (step.kind !== 'event' || !step.fate || step.fate.rules.some((it) => it.rule === rule)) return []
-    const { asked } = askRule(config, step.event)
+    const { asked } = run.ask(rule, step.event)
     const all = asked.filter(({ holds }) => !holds)
     // A rule for other kinds need not say what else is not so.
     const missed = all[0]?.name === 'kind' ? all.slice(0, 1) : all
