@@ -162,6 +162,13 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
           keeps: (resource) => generations.current.keepsOld(resource),
           jsonOf: (resource, object) => objectJsonOf(resource, object, salt),
         },
+        journal: {
+          bounds() {
+            const { journal } = generations.current.config
+            return journal && { keepMs: journal.keep, maxBytes: journal.max }
+          },
+          objectJsonOf: (source, transition) => normalise(source, transition, { cluster, salt }).objectJson,
+        },
       }),
     deliver: () =>
       startDeliveries({

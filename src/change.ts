@@ -43,6 +43,8 @@ export interface Transition {
   synthesized: boolean
   /** Absent for a deletion that was found by a relist: only the index knows the object. */
   object?: ScannedObject
+  /** The object is as it may leave already: of a journal. */
+  isTrimmed?: true
   /**
    * Where old objects are kept: the object as it was told before, as JSON (trimmed, Secret values hashed). Unpacked when
    * called; undefined when it cannot be.

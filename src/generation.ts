@@ -25,14 +25,16 @@ export interface GenerationParts {
   load(type: string): Promise<SinkType>
   onMatch(rule: string): void
   onRuleError(rule: string, error: unknown): void
+  /** For the filter `age`. */
+  clock?: { now(): number }
 }
 
 /** Derives it from a checked configuration. */
 export async function createGeneration(
   config: Config,
-  { load, onMatch, onRuleError }: GenerationParts,
+  { load, onMatch, onRuleError, clock }: GenerationParts,
 ): Promise<Generation> {
-  const choices = await chooseSinks(config, load)
+  const choices = await chooseSinks(config, load, clock)
   const limitsByName = new Map(config.rules.map((rule) => [rule.name, limitsOf(rule)]))
   return {
     config,

@@ -24,6 +24,7 @@ export default defineSink<FileConfig>({
   tellsChanges: () => false,
   // One lane: lines stand in the order in which things happened.
   lane: () => '0',
+  preview: (message, { path }) => ({ target: path, body: lineOf(message).toString() }),
   open: openFile,
 })
 

@@ -30,6 +30,11 @@ export function addressed(
   if (!template) return misconfigured(`no topic: set it in the sink, or in rule "${subject.rule}"`)
   const state = route.state ?? config.state
   const format = route.format ?? config.format
+  if (state && subject.notice?.kind === 'digest')
+    return rejected(
+      'config',
+      `rule "${subject.rule}" tells digests, which are no state of an object: leave out its group or state`,
+    )
   if (state && format === 'structured')
     return misconfigured(`rule "${subject.rule}" has state: true, which cannot go with format: structured`)
   try {

@@ -10,14 +10,16 @@ const SEVERITIES: readonly Severity[] = ['error', 'warning', 'info', 'resolved']
 /** Many messages as one: how many of what, and a few of them in words. Reads no templates: none can fail. */
 export function formatDigest(batch: readonly Message[], mention: readonly string[] = []): Rendered {
   const groups = groupsOf(batch)
-  const counts = SEVERITIES.map((it) => [it, batch.filter((m) => m.words.severity === it).length] as const)
+  const counts = SEVERITIES.map(
+    (it) => [it, eventsIn(batch.filter(({ words }) => words.severity === it))] as const,
+  )
   const worst = counts.find(([, n]) => n > 0)?.[0] ?? 'info'
   const times = batch.map(({ event }) => Date.parse(event.time)).filter(Number.isFinite)
   const firstMs = Math.min(...times)
   const lastMs = Math.max(...times)
   const span = times.length > 0 ? ` in ${spanText(lastMs - firstMs)}` : ''
   const cluster = inMrkdwn(oneLine((batch[0] as Message).event.cluster))
-  const title = `${grouped(batch.length)} events${span}`
+  const title = `${grouped(eventsIn(batch))} events${span}`
   const text = [LOOKS[worst].emoji, `[${cluster}]`, bold(title), ...mention].join(' ')
   const tally = counts.filter(([, n]) => n > 0).map(([it, n]) => `${LOOKS[it].emoji} ${grouped(n)}`)
   const samples = samplesOf(groups)
@@ -44,6 +46,11 @@ export function formatDigest(batch: readonly Message[], mention: readonly string
   }
 }
 
+/** A digest of a rule stands for several. */
+function eventsIn(batch: readonly Message[]): number {
+  return batch.reduce((sum, { notice }) => sum + (notice?.kind === 'digest' ? notice.count : 1), 0)
+}
+
 interface Group {
   kind: string
   reason: string
@@ -62,12 +69,13 @@ function groupsOf(batch: readonly Message[]): Group[] {
     if (group) group.members.push(message)
     else groups.set(key, { kind, reason, namespace, members: [message] })
   }
-  return [...groups.values()].toSorted((a, b) => b.members.length - a.members.length)
+  return [...groups.values()].toSorted((a, b) => eventsIn(b.members) - eventsIn(a.members))
 }
 
 const CHANGES = { ADDED: 'created', MODIFIED: 'changed', DELETED: 'deleted' } as const
 
-function reasonOf({ event }: Message): string {
+function reasonOf({ event, notice }: Message): string {
+  if (notice?.kind === 'resolved') return 'resolved'
   return event.event?.reason || CHANGES[event.type]
 }
 
@@ -75,7 +83,7 @@ function tableOf(groups: readonly Group[]): string {
   const cell = (text: string) => cutText(oneLine(text), 40) || '-'
   const rows = groups
     .slice(0, ROWS)
-    .map((it) => [grouped(it.members.length), cell(it.kind), cell(it.reason), cell(it.namespace)])
+    .map((it) => [grouped(eventsIn(it.members)), cell(it.kind), cell(it.reason), cell(it.namespace)])
   const table = [['count', 'kind', 'reason', 'namespace'], ...rows]
   const widths = [0, 1, 2, 3].map((i) => Math.max(...table.map((row) => (row[i] as string).length)))
   const lines = table.map(([count = '', ...rest]) =>
@@ -85,7 +93,7 @@ function tableOf(groups: readonly Group[]): string {
   )
   const others = groups.slice(ROWS)
   if (others.length > 0) {
-    const events = others.reduce((n, it) => n + it.members.length, 0)
+    const events = others.reduce((n, it) => n + eventsIn(it.members), 0)
     lines.push(`and ${grouped(others.length)} more (${grouped(events)} events)`)
   }
   return lines.join('\n')

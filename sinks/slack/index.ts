@@ -1,5 +1,6 @@
-import { createMask, defineSink, type SinkContext } from '../../src/sink/index.ts'
+import { createMask, defineSink, type SinkContext, TemplateFault } from '../../src/sink/index.ts'
 import { createBucket, createBuckets } from './bucket.ts'
+import { spelled } from './channel.ts'
 import { checkRoute } from './check-route.ts'
 import { createSlackApi } from './client.ts'
 import { SlackConfig, SlackRoute } from './config.ts'
@@ -29,6 +30,12 @@ export default defineSink<SlackConfig, SlackRoute>({
   escape: inMrkdwn,
   tellsChanges: () => true,
   maxBatch: 500,
+  preview(message, config) {
+    const channel = channelOf(message, config)
+    if (typeof channel !== 'string')
+      throw new TemplateFault('detail' in channel ? channel.detail : channel.kind)
+    return { target: config.url ? 'the channel of its webhook' : spelled(channel) }
+  },
   lane(subject, config) {
     try {
       const channel = channelOf(subject, config)

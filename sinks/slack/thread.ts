@@ -60,17 +60,21 @@ export function threadKey(channel: string, group: string): string {
   return `thread:${channel}:${createHash('sha256').update(group).digest('hex').slice(0, 32)}`
 }
 
-/** What belongs together: by the rule's or the sink's groupBy, else all that concerns one object. */
+/** What belongs together: by the rule's or the sink's groupBy, else all digests of a group, or all that concerns one object. */
 export function groupOf(message: Message<SlackRoute>, groupBy: SlackRoute['groupBy']): string {
   const said = (message.route?.groupBy ?? groupBy)?.render(message).trim()
   if (said) return `by:${said}`
+  const { notice } = message
+  if (notice?.kind === 'digest')
+    return `digest:${[message.event.cluster, message.rule, JSON.stringify(notice.by)].join('/')}`
   const { kind, namespace = '', name } = message.words.about
   return [message.event.cluster, kind, namespace, name].join('/')
 }
 
 /** Nothing more is to come: the trouble ended, or the object is gone. That an Event expires says nothing. */
 export function isOver(message: Message): boolean {
-  const { event, content } = message
+  const { event, content, notice } = message
+  if (notice) return notice.kind === 'resolved' || content.severity === 'resolved'
   return content.severity === 'resolved' || (event.type === 'DELETED' && event.event === undefined)
 }
 

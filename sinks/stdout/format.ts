@@ -5,13 +5,14 @@ const MAX_TITLE = 240
 const MAX_QUOTE = 160
 
 /** A line for people: when, how bad, what happened, why or what was said, and by which rule. Throws a TemplateFault. */
-export function textLine({ event, rule, content }: Message, colour: boolean): string {
+export function textLine({ event, rule, content, heldBack }: Message, colour: boolean): string {
   const { severity, title } = content
   const word = paint(severity.padEnd(8), COLOURS[severity], colour)
   const said = afterTitle(content)
   const more = said === '' ? '' : `  ${paint(printable(shorten(said, MAX_QUOTE)), 90, colour)}`
   const what = printable(shorten(title, MAX_TITLE))
-  const origin = printable(`[${rule}${event.synthesized ? ', synthesized' : ''}]`)
+  const before = heldBack ? `, ${heldBack.count} held back before` : ''
+  const origin = printable(`[${rule}${event.synthesized ? ', synthesized' : ''}${before}]`)
   return `${printable(event.time.slice(11, 19))}  ${word}  ${what}${more}  ${paint(origin, 90, colour)}\n`
 }
 

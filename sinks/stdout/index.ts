@@ -11,6 +11,10 @@ export default defineSink<StdoutConfig>({
   // One lane: lines come out in the order in which they happened.
   lane: () => '0',
   tellsChanges: ({ format }) => format === 'message' || isText(process.stdout, format),
+  preview: (message, { format }) =>
+    format === 'message'
+      ? {}
+      : { body: isText(process.stdout, format) ? textLine(message, false) : jsonLine(message) },
   open: ({ format }) => openOutput(process.stdout, format),
 })
 

@@ -44,7 +44,7 @@ const CLOSE = Buffer.from(']')
 const BATCH_HEADERS = { 'content-type': 'application/cloudevents-batch+json; charset=utf-8' }
 
 /** The attributes as the HTTP binding of CloudEvents has them in headers. */
-export function binaryHeaders(message: Pick<Message, 'event'>): Record<string, string> {
+export function binaryHeaders(message: Parameters<typeof cloudEventAttributes>[0]): Record<string, string> {
   const { datacontenttype, ...attributes } = cloudEventAttributes(message)
   const headers = Object.entries(attributes).map(([name, value]) => [
     `ce-${name}`,

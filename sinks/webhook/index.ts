@@ -1,5 +1,6 @@
 import {
   createHttpClient,
+  createMask,
   createSlots,
   defineSink,
   deliverInOrder,
@@ -26,6 +27,13 @@ export default defineSink<WebhookConfig>({
   config: WebhookConfig,
   markup: ({ preset }) => (preset ? PRESETS[preset].markup : {}),
   tellsChanges: ({ preset }) => preset !== undefined,
+  preview(message, config) {
+    const { method, url = { base: PAGERDUTY_URL, template: undefined } } = config
+    const mask = createMask(secretsOf(config))
+    const { body } = writerOf(config)(message)
+    // Its path may be a secret, as those of chats are.
+    return { target: `${method} ${urlOf(url)(message).origin}`, body: mask(body.toString()) }
+  },
   open(config, { clock, userAgent }) {
     const preset = config.preset && PRESETS[config.preset]
     const concurrency = config.concurrency ?? preset?.concurrency ?? DEFAULT_CONCURRENCY

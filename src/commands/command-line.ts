@@ -2,6 +2,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { suggest } from '../config/suggest.ts'
 import { sayFault } from '../queue/redis-fault.ts'
 import { version } from '../version.ts'
+import { describeProof } from './proof-commands.ts'
 import { UsageError } from './usage-error.ts'
 
 /** Exit codes: 0 after a clean end, 2 for bad configuration or arguments, 1 otherwise. */
@@ -89,11 +90,38 @@ function describeProgram(exit: (code: number) => void): Command {
     .addHelpText('after', CHECK_HELP)
     .action(async (options) => exit(await (await import('./check.ts')).check(options)))
 
+  describeProof(program, { withConfiguration: (command) => withoutPlugins(configurable(command)), exit })
+
   program
     .command('schema')
     .description('print the JSON Schema of the configuration, for editors')
     .option('--included', 'of files that a configuration includes')
     .action(async (options) => exit(await (await import('./schema.ts')).printSchema(options)))
+
+  withoutPlugins(stateful(configurable(program.command('tail'))))
+    .description('show what would go where, as it happens in the cluster; sends nothing')
+    .option('--rules <file>', 'the rules to try; default: those of --config')
+    .option('--all', 'also what no rule sends, and what limits hold back')
+    .option('--rule <name>', 'what this rule sends')
+    .option('--sink <name>', 'what this sink would get')
+    .option('--kind <kind>', 'of this kind: Pod, deploy, databases.stable.example.com')
+    .option('--namespace <pattern>', 'of this namespace: shop, pay-*, !kube-*')
+    .option('--since <time>', 'first what was since then, of the journal: 30m, 24h')
+    .option('--for <time>', 'end by itself after so long: 30s, 5m')
+    .option('--json', 'a line of JSON for each')
+    .option('--context <name>', 'context of the kubeconfig')
+    .addHelpText('after', TAIL_HELP)
+    .action(async (options) => exit(await (await import('./tail.ts')).tail(options)))
+
+  withoutPlugins(ofQueue(program.command('backtest')))
+    .description('say what other rules would have sent of what happened lately, and what they would not')
+    .requiredOption('--rules <file>', 'the configuration to try')
+    .option('--since <time>', 'of what happened since then: 30m, 24h; default: of all in the journal')
+    .option('--examples <n>', 'of each sink and rule; default: 5', wholeNumber)
+    .option('--fail-on-difference', 'exit code 1 when anything differs')
+    .option('--json', 'as JSON')
+    .addHelpText('after', BACKTEST_HELP)
+    .action(async (options) => exit(await (await import('./backtest.ts')).backtest(options)))
 
   configurable(program.command('rbac'))
     .description('print the rights in Kubernetes that the configuration needs, and no others')
@@ -209,6 +237,27 @@ Exit codes: 0 good, perhaps with warnings; 1 with --strict when there are warnin
 Examples:
   kubeherald check --offline --strict                 in CI
   kubeherald check --json | jq '.problems[]'          for other programs
+`
+
+const TAIL_HELP = `
+It watches the cluster as "run" would, with the rights of your kubeconfig, and keeps all that it needs in memory: it writes
+nothing to Redis and needs none, but for --since. "→" is sent; with --all, "∅" goes nowhere, with the reason.
+
+Examples:
+  kubeherald tail --rules new.yaml                     what would these rules send?
+  kubeherald tail --all --namespace shop               why does nobody hear of the shop?
+  kubeherald tail --sink oncall --since 1h             what the channel got in the last hour, and gets now
+  kubeherald tail --for 5m --json | jq .title          for programs
+`
+
+const BACKTEST_HELP = `
+It reads the journal, which the kubeherald that runs keeps with "journal: { keep: 24h, max: 64MB }" in its configuration.
+"+" would be sent now, "-" no longer, "~" reads otherwise. Limits begin anew with the first event of the journal.
+
+Examples:
+  kubeherald backtest --rules new.yaml                          the configuration as it is, against another
+  kubeherald backtest --rules new.yaml --since 2h --examples 20
+  kubeherald backtest --rules new.yaml --fail-on-difference     in CI: a change of form that must change nothing
 `
 
 const RBAC_HELP = `

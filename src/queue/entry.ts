@@ -31,8 +31,9 @@ function endOfEntry(deliveries: readonly Delivery[], start: number): number {
   let bytes = 0
   let end = start
   while (end < deliveries.length && end - start < MAX_DELIVERIES) {
-    const { objectJson, event } = deliveries[end] as Delivery
-    bytes += objectJson.length + 512 + 256 * (event.changes?.length ?? 0)
+    const { objectJson, event, notice } = deliveries[end] as Delivery
+    const items = notice?.kind === 'digest' ? notice.items.length : 0
+    bytes += objectJson.length + 512 + 256 * (event.changes?.length ?? 0) + 512 * items
     if (end > start && bytes > MAX_RAW_BYTES) break
     end++
   }

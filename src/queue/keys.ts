@@ -43,6 +43,10 @@ export interface Keys {
   orphans: string
   /** String with a TTL: state of a sink's own. */
   sinkState(sink: string, key: string): string
+  /** Stream: what happened, before rules, packed; where a journal is kept. */
+  journal: string
+  /** String: how many bytes the journal takes. */
+  journalBytes: string
   /** Stream: dead letters. */
   deadLetters: string
   /** String with a TTL, JSON: what a running process says of its watches and sinks. */
@@ -76,6 +80,8 @@ export function keysOf(cluster: string): Keys {
     owner: (lane) => `${tag}:owner:${lane}`,
     orphans: `${tag}:orphans`,
     sinkState: (sink, key) => `${tag}:sink:${sink}:${key}`,
+    journal: `${tag}:journal`,
+    journalBytes: `${tag}:journal-bytes`,
     deadLetters: `${tag}:dead-letters`,
     instance: (id) => `${tag}:instance:${id}`,
     instances: `${tag}:instances`,

@@ -41,11 +41,22 @@ export function createMemoryGate(parts: {
     metrics.backPressure.set(closed ? 1 : 0)
     const usedPercent = Math.round(share * 100)
     if (closed) {
+      giveUpJournal()
       log.warn({ usedPercent }, 'Redis is nearly full: watches pause until deliveries make room')
     } else {
       door.emit('open')
       log.info({ usedPercent }, 'Redis has room again: watches go on')
     }
+  }
+
+  /** It is of use to people who try rules: nothing that happens waits for it. */
+  function giveUpJournal(): void {
+    redis
+      .unlink(keys.journal, keys.journalBytes)
+      .then((gone) => {
+        if (gone > 0) log.warn({}, 'Redis is nearly full: the journal is given up, and begins anew')
+      })
+      .catch((error) => log.debug({ error }, 'the journal stays for now'))
   }
 
   async function sample(): Promise<void> {

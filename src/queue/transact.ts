@@ -8,8 +8,10 @@ import {
   type Source,
 } from '../change.ts'
 import type { Resource } from '../event.ts'
+import type { JournalBounds } from '../journal-record.ts'
 import type { Metrics } from '../metrics.ts'
 import type { CommitLine } from './commit-line.ts'
+import { type JournalParts, packJournal, writeJournal } from './journal.ts'
 import { OLD_TTL_MS } from './kept-objects.ts'
 import type { Keys } from './keys.ts'
 import { isForeign, LayoutChangedError } from './layout.ts'
@@ -30,6 +32,8 @@ export interface StoreParts {
   onEnqueued(lanes: readonly string[]): void
   /** Without it no old objects are kept. */
   old?: OldObjects
+  /** Without it no journal is kept. */
+  journal?: JournalParts
   metrics: Metrics
   clock: { now(): number }
 }
@@ -56,6 +60,7 @@ interface Written {
   plan: Plan
   decision: Decision
   lanes: PackedLanes
+  journal?: { entries: readonly Buffer[]; bounds: JournalBounds }
 }
 
 /**
@@ -91,6 +96,7 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
       }
       routing ??= parts.routing()
       written = await prepare(routing, commit, replies, redis)
+      addJournal(written, parts, commit)
       // Watched there, executed here: on another connection nothing is watched.
       if (redis.stream !== stream) continue
       if (await write(parts, commit, written, redis)) return
@@ -133,17 +139,25 @@ async function prepare(
   return { plan, decision, lanes: packLanes(decision.deliveries, laneOf) }
 }
 
+function addJournal(written: Written, { journal }: StoreParts, { source }: Commit): void {
+  const { transitions } = written.plan
+  const bounds = transitions.length > 0 ? journal?.bounds() : undefined
+  if (journal && bounds)
+    written.journal = { bounds, entries: packJournal(source, transitions, journal.objectJsonOf) }
+}
+
 /** False when the checkpoint was touched between read and write. */
 async function write(
-  { keys }: StoreParts,
+  { keys, clock }: StoreParts,
   { source, keys: own, next }: Commit,
-  { plan, decision, lanes }: Written,
+  { plan, decision, lanes, journal }: Written,
   redis: Redis,
 ): Promise<boolean> {
   const multi = redis.multi()
   writeCommit(multi, keys, { key: source.key, ...own }, plan, decision, lanes)
   if (plan.unseenDelete.length > 0) multi.pexpire(own.unseen, UNSEEN_TTL_MS)
   if (own.keep) multi.pexpire(own.old, OLD_TTL_MS)
+  if (journal) writeJournal(multi, keys, journal.entries, journal.bounds, clock.now())
   multi.set(own.checkpoint, next)
   const replies = await multi.exec()
   if (replies === null) return false

@@ -1,4 +1,5 @@
-import type { Content, Link, Markup, Message, Words } from '../sink/index.ts'
+import type { Content, Field, Link, Markup, Message, Words } from '../sink/index.ts'
+import { fieldsBeside, joinedFields } from '../sink/notice.ts'
 import { textSheet } from '../sink/template/engine.ts'
 import { TemplateFault } from '../sink/template/fault.ts'
 import { compileProgram, type Program } from '../sink/template/program.ts'
@@ -6,8 +7,13 @@ import { urlOf } from './link.ts'
 import { isSeverity, type MessageParts, type MessageTemplates } from './message-schema.ts'
 
 /** The words as they are, in a sink's markup: what is sent without any template. */
-export function contentOfWords(words: Words, inMarkup: (text: string) => string = (it) => it): Content {
-  const { severity, title, text, fields, quote, changes, command } = words
+export function contentOfWords(
+  words: Words,
+  inMarkup: (text: string) => string = (it) => it,
+  beside: readonly Field[] = [],
+): Content {
+  const { severity, title, text, quote, changes, command } = words
+  const fields = joinedFields(words.fields, beside)
   return {
     severity,
     title: inMarkup(title),
@@ -42,6 +48,8 @@ export function compileMessage(
 
   return (message) => {
     const { words } = message
+    const fieldInMarkup = (it: Field) => ({ title: inMarkup(it.title), value: inMarkup(it.value) })
+    const beside = parts.fields === false ? [] : fieldsBeside(message)
     const rendered = (part: Part) => atPlace(part, () => part.program.run(message, textSheet, setting).buffer)
     const title = parts.title && oneLine(rendered(parts.title))
     const severity = parts.severity && rendered(parts.severity).trim().toLowerCase()
@@ -50,10 +58,15 @@ export function compileMessage(
       title: title || inMarkup(words.title),
       text: parts.text ? rendered(parts.text).trim() : inMarkup(words.text),
       fields: parts.fields
-        ? parts.fields
-            .map(([name, part]) => ({ title: inMarkup(name), value: rendered(part).trim() }))
-            .filter(({ value }) => value !== '')
-        : words.fields.map((it) => ({ title: inMarkup(it.title), value: inMarkup(it.value) })),
+        ? [
+            ...parts.fields
+              .map(([name, part]) => ({ title: inMarkup(name), value: rendered(part).trim() }))
+              .filter(({ value }) => value !== ''),
+            ...beside.map(fieldInMarkup),
+          ]
+        : parts.fields === false
+          ? []
+          : joinedFields(words.fields, beside).map(fieldInMarkup),
       links: (parts.links ?? []).flatMap(([name, part]): Link[] => {
         const url = atPlace(part, () => urlOf(part.program, message, setting.now))
         return url === undefined ? [] : [{ title: inMarkup(name), url }]
@@ -74,7 +87,7 @@ interface PlacedParts {
   title?: Part
   text?: Part
   severity?: Part
-  fields?: readonly (readonly [string, Part])[]
+  fields?: readonly (readonly [string, Part])[] | false
   links?: readonly (readonly [string, Part])[]
   quote?: boolean
   changes?: boolean
@@ -89,7 +102,7 @@ function partsOf(templates: MessageTemplates | undefined, placeOf: PlaceOf | und
     place: placeOf && ((offset) => placeOf(path, offset)),
   })
   if (isProgram(templates))
-    return { title: part(templates), text: part(NOTHING), fields: [], links: [], ...SILENT }
+    return { title: part(templates), text: part(NOTHING), fields: false, links: [], ...SILENT }
   const { title, text, severity, fields, links, ...flags } = templates
   const named = (key: string, programs: Readonly<Record<string, Program>>) =>
     Object.entries(programs).map(([name, program]) => [name, part(program, key, name)] as const)
@@ -97,7 +110,7 @@ function partsOf(templates: MessageTemplates | undefined, placeOf: PlaceOf | und
     ...(title && { title: part(title, 'title') }),
     ...(text && { text: part(text, 'text') }),
     ...(severity && { severity: part(severity, 'severity') }),
-    ...(fields !== undefined && { fields: fields === false ? [] : named('fields', fields) }),
+    ...(fields !== undefined && { fields: fields === false ? fields : named('fields', fields) }),
     ...(links && { links: named('links', links) }),
     ...(flags as Pick<PlacedParts, 'quote' | 'changes' | 'command'>),
   }

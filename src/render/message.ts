@@ -1,12 +1,21 @@
 import type { Delivery } from '../delivery.ts'
 import { cloudEvent } from '../sink/cloud-event.ts'
-import type { Content, Message, Words } from '../sink/index.ts'
+import type { Content, Message, RuleSeverity, Words } from '../sink/index.ts'
+import { messageId } from '../sink/notice.ts'
 import { wordsOf } from './words/index.ts'
+
+/** What a rule says of all that it sends. */
+export interface RuleSays {
+  severity?: RuleSeverity | undefined
+  labels?: Readonly<Record<string, string>> | undefined
+}
 
 /** What rendering needs to know of the configuration. */
 export interface RenderOptions {
   /** The options that a rule has for a sink. */
   routeOf(rule: string, sink: string): unknown
+  /** Its severity and labels; without it no rule has any. */
+  ruleOf?(rule: string): RuleSays | undefined
   /** Makes what people read of the words, by the templates of rule and sink. */
   contentOf(message: Message, sink: string): Content
 }
@@ -18,8 +27,14 @@ export function createRender(options: RenderOptions): Render {
   return (delivery, attempt) => new LazyMessage(delivery, attempt, options)
 }
 
+const NO_LABELS = {}
+
 class LazyMessage implements Message {
   readonly attempt: number
+  readonly labels: Readonly<Record<string, string>>
+  declare readonly severity?: RuleSeverity
+  declare readonly notice?: NonNullable<Message['notice']>
+  declare readonly heldBack?: NonNullable<Message['heldBack']>
   readonly #delivery: Delivery
   readonly #options: RenderOptions
   #object: Record<string, unknown> | undefined
@@ -31,10 +46,15 @@ class LazyMessage implements Message {
     this.#delivery = delivery
     this.attempt = attempt
     this.#options = options
+    const { severity, labels = NO_LABELS } = options.ruleOf?.(delivery.rule) ?? {}
+    this.labels = labels
+    if (severity) this.severity = severity
+    if (delivery.notice) this.notice = delivery.notice
+    if (delivery.heldBack) this.heldBack = delivery.heldBack
   }
 
   get id(): string {
-    return this.#delivery.event.id
+    return messageId(this.#delivery)
   }
 
   get rule(): string {
@@ -59,7 +79,7 @@ class LazyMessage implements Message {
   }
 
   get words(): Words {
-    this.#words ??= wordsOf(this)
+    this.#words ??= this.#tell()
     return this.#words
   }
 
@@ -69,7 +89,13 @@ class LazyMessage implements Message {
   }
 
   get cloudEvent(): Buffer {
-    this.#cloudEvent ??= cloudEvent(this.#delivery)
+    this.#cloudEvent ??= cloudEvent(this)
     return this.#cloudEvent
+  }
+
+  #tell(): Words {
+    const words = wordsOf(this)
+    const { severity } = this
+    return severity === undefined || words.severity === 'resolved' ? words : { ...words, severity }
   }
 }

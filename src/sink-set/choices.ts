@@ -2,8 +2,8 @@ import { routeOf } from '../config/routes.ts'
 import type { Config } from '../config/schema.ts'
 import type { Delivery } from '../delivery.ts'
 import { createContents } from '../render/contents.ts'
-import { createRender, type Render } from '../render/message.ts'
-import { laneByObject, type Markup, type SinkType } from '../sink/index.ts'
+import { createRender, type Render, type RuleSays } from '../render/message.ts'
+import { laneByObject, type Markup, type Message, type Preview, type SinkType } from '../sink/index.ts'
 import { laneName } from '../sink/lane.ts'
 
 /** What the types of the configured sinks say, asked by a sink's name. */
@@ -13,6 +13,8 @@ export interface SinkChoices {
   render: Render
   /** `<sink>/<lane>`: the sink's own choice, or one of a few by the object's uid. */
   laneOf(delivery: Delivery): string
+  /** Where a message for a sink goes, and what is sent, as far as its type can say. May throw a TemplateFault. */
+  preview(message: Message, sink: string): Preview
   /** It shows people what changed. */
   tellsChanges(sink: string): boolean
 }
@@ -21,6 +23,7 @@ export interface SinkChoices {
 export async function chooseSinks(
   config: Config,
   load: (type: string) => Promise<SinkType>,
+  clock?: { now(): number },
 ): Promise<SinkChoices> {
   const types = new Map<string, SinkType>()
   const options = new Map<string, unknown>()
@@ -28,11 +31,13 @@ export async function chooseSinks(
     types.set(sink.name, await load(sink.type))
     options.set(sink.name, sink.options)
   }
+  const rules = new Map<string, RuleSays>(config.rules.map((rule) => [rule.name, rule as RuleSays]))
   const typeOf = (sink: string) => types.get(sink) as SinkType
   const markupOf = (sink: string): Markup => typeOf(sink).markup?.(options.get(sink)) ?? typeOf(sink)
   const render = createRender({
     routeOf: (rule, sink) => routeOf(config.routes, rule, sink),
-    contentOf: createContents(config, markupOf),
+    ruleOf: (rule) => rules.get(rule),
+    contentOf: createContents(config, markupOf, clock),
   })
   return {
     typeOf,
@@ -43,6 +48,7 @@ export async function chooseSinks(
       const chosen = lane && laneName(() => lane(render(delivery, 0), options.get(sink)))
       return `${sink}/${chosen ?? laneByObject(event)}`
     },
+    preview: (message, sink) => types.get(sink)?.preview?.(message, options.get(sink)) ?? {},
     tellsChanges: (sink) => types.get(sink)?.tellsChanges?.(options.get(sink)) ?? false,
   }
 }

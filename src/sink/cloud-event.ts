@@ -1,5 +1,12 @@
 import type { EventHeader } from '../event.ts'
 import type { Subject } from './message.ts'
+import { messageId } from './notice.ts'
+
+/** What of a message its CloudEvent tells. */
+export type CloudEventSubject = Pick<Subject, 'rule' | 'severity' | 'notice' | 'heldBack'> & {
+  readonly event: EventHeader
+  readonly labels?: Subject['labels']
+}
 
 const TYPES = { ADDED: 'added', MODIFIED: 'modified', DELETED: 'deleted' } as const
 
@@ -7,14 +14,18 @@ const TYPES = { ADDED: 'added', MODIFIED: 'modified', DELETED: 'deleted' } as co
 export type CloudEventAttributes = Readonly<Record<string, string | boolean>>
 
 /** The attributes of a message's CloudEvent: the same ones whichever form it is sent in. */
-export function cloudEventAttributes({ event }: { readonly event: EventHeader }): CloudEventAttributes {
+export function cloudEventAttributes(
+  subject: Omit<CloudEventSubject, 'rule'> & { readonly rule?: string },
+): CloudEventAttributes {
+  const { event, rule = '', notice } = subject
+  const severity = notice?.kind === 'resolved' ? notice.kind : subject.severity
   return {
     specversion: '1.0',
-    id: event.id,
+    id: messageId({ event, rule, ...(notice && { notice }) }),
     source: `/clusters/${encodeURIComponent(event.cluster)}`,
-    type: `dev.kubeherald.resource.${TYPES[event.type]}`,
+    type: `dev.kubeherald.resource.${notice?.kind ?? TYPES[event.type]}`,
     subject: event.path,
-    time: event.time,
+    time: timeOf(subject),
     datacontenttype: 'application/json',
     cluster: event.cluster,
     kind: event.kind,
@@ -25,26 +36,40 @@ export function cloudEventAttributes({ event }: { readonly event: EventHeader })
     resourceversion: event.resourceVersion,
     partitionkey: event.uid,
     ...(event.synthesized && { synthesized: true }),
+    ...(severity && { severity }),
   }
+}
+
+function timeOf({ event, notice }: Pick<CloudEventSubject, 'event' | 'notice'>): string {
+  if (!notice) return event.time
+  return notice.kind === 'digest' ? notice.to : notice.at
 }
 
 /** The data of a message's CloudEvent as JSON, the object in it as the bytes that the API server sent; between `before` and `after`. */
 export function cloudEventData(
-  message: Pick<Subject, 'rule' | 'event'> & { readonly objectJson: Buffer },
+  message: CloudEventSubject & { readonly objectJson: Buffer },
   { before = '', after = '' } = {},
 ): Buffer {
-  const { rule, event, objectJson } = message
+  const { rule, event, notice, heldBack, labels = {}, objectJson } = message
   const data = JSON.stringify({
     type: event.type,
     rule,
     ...(event.event && { event: event.event }),
     ...(event.changes && { changes: event.changes }),
+    ...(Object.keys(labels).length > 0 && { labels }),
+    ...(heldBack && { heldBack }),
+    ...(notice && noticeData(notice)),
   })
   return Buffer.concat([
     Buffer.from(`${before}${data.slice(0, -1)},"object":`),
     objectJson,
     Buffer.from(`}${after}`),
   ])
+}
+
+function noticeData({ kind, ...rest }: NonNullable<Subject['notice']>): object {
+  const told = 'by' in rest ? { ...rest, by: Object.fromEntries(rest.by) } : rest
+  return { [kind]: told }
 }
 
 /** The CloudEvent of a message in structured JSON, one line. */

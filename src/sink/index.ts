@@ -1,3 +1,4 @@
+export type { Digest, DigestItem, Resolved } from '../delivery.ts'
 export type { ChangeType, EventHeader, FieldChange, KubeEvent, ObjectRef } from '../event.ts'
 export { printable } from '../printable.ts'
 export type { TraceContext } from '../trace-context.ts'
@@ -11,13 +12,24 @@ export { deliverInOrder, type InOrderOptions, renderFault } from './in-order.ts'
 export { LANES, laneByObject } from './lane.ts'
 export { isForbiddenHost } from './link-local.ts'
 export { createMask, type Mask, secretsOfHeaders, secretsOfUrl } from './mask.ts'
-export type { Content, Field, Link, Message, Routed, Severity, Subject, Words } from './message.ts'
+export type {
+  Content,
+  Field,
+  Link,
+  Message,
+  Routed,
+  RuleSeverity,
+  Severity,
+  Subject,
+  Words,
+} from './message.ts'
 export type { Note, Outcome, Reason, Scope } from './outcome.ts'
 export type { ProxySetting } from './proxy.ts'
 export {
   type ConfigSchema,
   defineSink,
   type Health,
+  type Preview,
   type SchemaIssue,
   type Sink,
   type SinkType,

@@ -1,11 +1,23 @@
+import type { Delivery, Digest, Resolved } from '../delivery.ts'
 import type { EventHeader, FieldChange } from '../event.ts'
 import type { TraceContext } from '../trace-context.ts'
 
-/** What templates, lanes and messages are about: one change, for one sink, by one rule. */
+/** What templates, lanes and messages are about: one change, or a notice of a rule's limits, for one sink, by one rule. */
 export interface Subject {
   /** Stays the same over all attempts: for idempotency keys. */
   readonly id: string
   readonly rule: string
+  /** What the rule says it is; absent where the words decide. */
+  readonly severity?: RuleSeverity
+  /** What the rule adds to all that it sends. */
+  readonly labels: Readonly<Record<string, string>>
+  /**
+   * Told by the rule's limits, and not by `event` alone: several changes at once, `event` and `object` being those of the first;
+   * or that something is over, `event` being what ended it, or the last one where only time did.
+   */
+  readonly notice?: Digest | Resolved
+  /** How many the rule's limits held back before this one, and since when (RFC 3339). */
+  readonly heldBack?: Delivery['heldBack']
   readonly event: EventHeader
   /** The object (trimmed, Secret values hashed), parsed on first use. */
   readonly object: Readonly<Record<string, unknown>>
@@ -41,12 +53,15 @@ export interface Message<R = unknown> extends Routed<R> {
 /** `resolved` ends what an earlier `error` or `warning` of the same object began. */
 export type Severity = 'error' | 'warning' | 'info' | 'resolved'
 
+/** What a rule may say. */
+export type RuleSeverity = Exclude<Severity, 'resolved'>
+
 /** What happened, told for people. Plain text throughout: values of objects are in it as they are, and may be hostile. */
 export interface Words {
   readonly severity: Severity
   /** One line: `Deployment shop/web rolled out nginx:1 → nginx:2`. */
   readonly title: string
-  /** What follows from it or why, in a few words; '' when there is nothing to add. */
+  /** What follows from it or why, in a few words, of a digest a line for each object; '' when there is nothing to add. */
   readonly text: string
   /** What it is about: the object itself, or the one that an Event regards. */
   readonly about: { readonly kind: string; readonly namespace?: string; readonly name: string }

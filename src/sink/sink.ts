@@ -44,6 +44,14 @@ export interface SchemaIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
 }
 
+/** What a message is at its target, for whoever tries a configuration out. No secrets. */
+export interface Preview {
+  /** Where it goes: `#oncall`, `POST https://hooks.example.com`. */
+  target?: string
+  /** What is sent, where that is not what people read anyway. */
+  body?: string
+}
+
 /** A kind of sink: its markup, what its configuration may say, and how to open one. */
 export interface SinkType<C = unknown, R = unknown> extends Markup {
   /** Of this contract. */
@@ -71,6 +79,8 @@ export interface SinkType<C = unknown, R = unknown> extends Markup {
    * of 16 by the object's uid.
    */
   lane?(subject: Routed<R>, config: C): string
+  /** What would be sent where, told without opening anything: for `kubeherald explain`. May throw a TemplateFault. */
+  preview?(message: Message<R>, config: C): Preview
   /** Must not fail because the peer is unreachable: that is a `retry` of the first delivery. */
   open(config: C, context: SinkContext): Promise<Sink<R>> | Sink<R>
 }

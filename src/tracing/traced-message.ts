@@ -13,6 +13,9 @@ export type OnRendered = (
 /** A message with the trace that its peer may go on from; tells when it is rendered, which is when a sink first asks. */
 export class TracedMessage implements Message {
   readonly trace: TraceContext
+  declare readonly severity?: NonNullable<Message['severity']>
+  declare readonly notice?: NonNullable<Message['notice']>
+  declare readonly heldBack?: NonNullable<Message['heldBack']>
   readonly #message: Message
   readonly #onRendered: OnRendered
   readonly #rendered = new Set<string>()
@@ -21,6 +24,10 @@ export class TracedMessage implements Message {
     this.#message = message
     this.trace = trace
     this.#onRendered = onRendered
+    const { severity, notice, heldBack } = message
+    if (severity) this.severity = severity
+    if (notice) this.notice = notice
+    if (heldBack) this.heldBack = heldBack
   }
 
   get id(): string {
@@ -29,6 +36,10 @@ export class TracedMessage implements Message {
 
   get rule(): string {
     return this.#message.rule
+  }
+
+  get labels(): Message['labels'] {
+    return this.#message.labels
   }
 
   get event(): Message['event'] {

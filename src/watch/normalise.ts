@@ -189,7 +189,8 @@ class ScannedEvent implements ClusterEvent {
   }
 
   #trim(): Buffer {
-    const { object, old } = this.#transition
+    const { object, old, isTrimmed } = this.#transition
+    if (object && isTrimmed) return object.bytes
     if (object) return objectJsonOf(this.#source.resource, object, this.#context.salt)
     return old?.() ?? Buffer.from(JSON.stringify(this.#tombstone()))
   }

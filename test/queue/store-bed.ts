@@ -5,6 +5,7 @@ import { createMetrics } from '../../src/metrics.ts'
 import { createCommitLine } from '../../src/queue/commit-line.ts'
 import { openRedis } from '../../src/queue/connection.ts'
 import { decodeEntry } from '../../src/queue/entry.ts'
+import type { JournalParts } from '../../src/queue/journal.ts'
 import { keysOf } from '../../src/queue/keys.ts'
 import { createSourceStore } from '../../src/queue/source-store.ts'
 import type { OldObjects } from '../../src/queue/transact.ts'
@@ -16,7 +17,13 @@ export const never = new AbortController().signal
 
 /** The write side on a real Redis behind a proxy. Every `newStore` stands for a process of its own. */
 export async function startStoreBed(
-  options: { decide?: Decide; source?: Source; old?: OldObjects; lane?(): string } = {},
+  options: {
+    decide?: Decide
+    source?: Source
+    old?: OldObjects
+    journal?: JournalParts
+    lane?(): string
+  } = {},
 ) {
   const stack = new AsyncDisposableStack()
   const server = stack.use(await startRedis())
@@ -46,6 +53,7 @@ export async function startStoreBed(
       },
       onEnqueued: (lanes) => void woken.push(...lanes),
       ...(old && { old }),
+      ...(options.journal && { journal: options.journal }),
       ...(instance !== undefined && { instance }),
       metrics,
       clock: Date,

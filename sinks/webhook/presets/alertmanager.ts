@@ -1,3 +1,4 @@
+import type { Message } from '../../../src/sink/index.ts'
 import { partsOf } from './parts.ts'
 import type { Preset } from './preset.ts'
 import { isOver } from './subject.ts'
@@ -13,12 +14,13 @@ export const alertmanager: Preset = {
   concurrency: 8,
   maxBytes: 1_000_000,
   body(message, { resolveAfterMs = DAY_MS, labels = {} }, cut) {
-    const { event, rule } = message
+    const { event, rule, heldBack } = message
     const { about } = message.words
     const parts = partsOf(message)
     const over = isOver(message)
     const timeMs = Date.parse(event.time)
-    const endsAt = over ? event.time : new Date(timeMs + resolveAfterMs).toISOString()
+    const endedAt = message.notice?.kind === 'resolved' ? message.notice.at : event.time
+    const endsAt = over ? endedAt : new Date(timeMs + resolveAfterMs).toISOString()
     const told = {
       summary: cut(parts.headline, 1_000),
       severity: parts.severity,
@@ -26,12 +28,14 @@ export const alertmanager: Preset = {
       changes: cut(parts.changes, 2_000),
       command: cut(parts.command, 500),
       reason: event.event?.reason ?? '',
+      held_back: heldBack ? String(heldBack.count) : '',
       id: message.id,
       ...Object.fromEntries(parts.links.slice(1).map((it, i) => [`link_${i + 2}`, `${it.title}: ${it.url}`])),
     }
     return [
       {
         labels: present({
+          ...labelsOf(message),
           alertname: rule,
           cluster: event.cluster,
           namespace: about.namespace ?? '',
@@ -47,6 +51,18 @@ export const alertmanager: Preset = {
       },
     ]
   },
+}
+
+/** Those of the rule, by names as Prometheus has them; of a digest also what it groups by, for it has no one object. */
+function labelsOf({ labels, notice }: Message): Record<string, string> {
+  const group =
+    notice?.kind === 'digest' ? notice.by.map(([name, value]) => `${name}=${value}`).join(', ') : ''
+  const ours = Object.entries(labels).map(([name, value]) => [labelName(name), value])
+  return { ...Object.fromEntries(ours), group }
+}
+
+function labelName(name: string): string {
+  return name.replace(/[^A-Za-z0-9_]/g, '_').replace(/^(?=\d)/, '_')
 }
 
 function present(texts: Readonly<Record<string, string>>): Record<string, string> {

@@ -36,7 +36,7 @@ export const pagerduty: Preset = {
         source: cut([header.cluster, about.namespace, about.kind, about.name].filter(Boolean).join('/'), 500),
         severity: SEVERITIES[parts.severity],
         timestamp: header.time,
-        component: cut(`${about.kind}/${about.name}`, 500),
+        component: cut([about.kind, about.name].filter(Boolean).join('/') || rule, 500),
         ...(about.namespace && { group: about.namespace }),
         class: cut(header.event?.reason || header.kind, 200),
         custom_details: {
@@ -49,6 +49,8 @@ export const pagerduty: Preset = {
           ...(parts.fields.length > 0 && {
             fields: parts.fields.map(({ title, value }) => `${cut(title, 100)}: ${cut(value, 1_000)}`),
           }),
+          ...(Object.keys(message.labels).length > 0 && { labels: message.labels }),
+          ...(message.notice?.kind === 'digest' && { count: message.notice.count }),
           id: message.id,
         },
       },

@@ -30,7 +30,7 @@ export const teams: Preset = {
         bleed: true,
         items: [block(cut(parts.title, 500), { weight: 'Bolder', size: 'Medium' })],
       },
-      parts.text && block(cut(parts.text, 3_000)),
+      parts.text && block(cut(parts.text.replace(/\n+/g, '\n\n'), 3_000)),
       facts.length > 0 && { type: 'FactSet', facts },
       parts.quote && code(cut(parts.quote, 3_000)),
       parts.changes && code(cut(parts.changes, 2_000)),

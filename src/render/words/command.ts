@@ -65,7 +65,7 @@ export function groupOf(apiVersion: string): string {
   return apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : ''
 }
 
-function resourceOf({ apiVersion, kind }: Target): string {
+export function resourceOf({ apiVersion, kind }: Target): string {
   return isBuiltIn(apiVersion) ? kind.toLowerCase() : `${kind.toLowerCase()}.${groupOf(apiVersion)}`
 }
 

@@ -28,6 +28,11 @@ export function wordsOfEvent(told: Told, event: KubeEvent): Words {
   return finish(target, { ...draft, quote: said.message, fields }, [], command)
 }
 
+/** How bad it is what an Event says. */
+export function severityOfEvent(event: KubeEvent): Severity {
+  return meant(read(event)).severity
+}
+
 /** An Event whose parts are what they should be: whoever may write Events may write anything. */
 function read(event: KubeEvent): Said {
   const part = (name: string) => text(event, name)

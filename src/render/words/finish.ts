@@ -8,6 +8,7 @@ const MAX = {
   title: 200,
   subject: 110,
   text: 500,
+  line: 200,
   name: 60,
   fields: 8,
   value: 200,
@@ -21,8 +22,10 @@ export function finish(about: Target, draft: Draft, changes: readonly FieldChang
   const subject = oneLine(`${kind} ${namespace && `${namespace}/`}${name}`, MAX.subject)
   return {
     severity: draft.severity,
-    title: oneLine(`${subject}${draft.says}`, MAX.title),
-    text: oneLine(draft.text ?? '', MAX.text),
+    title: oneLine(draft.title ?? `${subject}${draft.says}`, MAX.title),
+    text: [oneLine(draft.text ?? '', MAX.text), ...(draft.lines ?? []).map((it) => oneLine(it, MAX.line))]
+      .filter((it) => it !== '')
+      .join('\n'),
     about: {
       kind: oneLine(kind, MAX.value),
       ...(namespace !== '' && { namespace: oneLine(namespace, MAX.value) }),

@@ -1,11 +1,13 @@
 import type { Field, Words } from '../../sink/index.ts'
 import { changesOf, inStatus, isKnown, isNoise, wantedOf } from './changes.ts'
 import { describe, eventsAbout, targetOf } from './command.ts'
+import { wordsOfDigest } from './digest.ts'
 import { wordsOfEvent } from './events.ts'
 import { finish } from './finish.ts'
 import { generic } from './generic.ts'
 import { agoMs, field, isEnding, ownerOf } from './meta.ts'
 import { text, texts } from './read.ts'
+import { wordsOfResolved } from './resolved.ts'
 import { tellerOf } from './tellers.ts'
 import type { Draft, Teller, Told } from './told.ts'
 import { listed } from './wording.ts'
@@ -13,8 +15,15 @@ import { listed } from './wording.ts'
 export type { Told } from './told.ts'
 
 /** Tells what happened, in plain text, for any kind of object. Pure; never throws, whatever the object holds. */
-export function wordsOf({ event, object }: Told): Words {
+export function wordsOf({ event, object, rule = '', notice }: Told): Words {
   const told = { event, object: object ?? {} }
+  const words = wordsOfChange(told)
+  if (notice?.kind === 'digest') return wordsOfDigest(told, notice, words)
+  return notice?.kind === 'resolved' ? wordsOfResolved(told, notice, words, rule) : words
+}
+
+function wordsOfChange(told: Told): Words {
+  const { event } = told
   if (event.event) return wordsOfEvent(told, event.event)
   const teller = tellerOf(event)
   const draft = draftOf(told, teller)

@@ -1,10 +1,12 @@
 import type { EventHeader, FieldChange } from '../../event.ts'
-import type { Field, Severity } from '../../sink/index.ts'
+import type { Field, Severity, Subject } from '../../sink/index.ts'
 
 /** What words are made of. */
 export interface Told {
   readonly event: EventHeader
   readonly object: Readonly<Record<string, unknown>>
+  readonly rule?: string
+  readonly notice?: NonNullable<Subject['notice']>
 }
 
 /** What is to be said, before names are put in front and lengths are bounded. */
@@ -12,7 +14,11 @@ export interface Draft {
   readonly severity: Severity
   /** What follows the name in the title: `is ready`, or `: container app failed`. */
   readonly says: string
+  /** In place of the name and what it says. */
+  readonly title?: string
   readonly text?: string
+  /** Lines of text, behind it. */
+  readonly lines?: readonly string[]
   /** Those with an empty value are left out. */
   readonly fields?: readonly Field[]
   readonly quote?: string

@@ -2,7 +2,7 @@ import type { Subject } from '../message.ts'
 
 /** What templates see, made anew for each rendering: each part when it is looked at; nothing is inherited. */
 export function viewOf(subject: Subject): object {
-  const { id, rule, event } = subject
+  const { id, rule, event, notice, heldBack } = subject
   return {
     __proto__: null,
     id,
@@ -17,6 +17,10 @@ export function viewOf(subject: Subject): object {
     cluster: event.cluster,
     time: event.time,
     synthesized: event.synthesized === true,
+    notice: notice?.kind,
+    digest: notice?.kind === 'digest' ? { ...notice, by: Object.fromEntries(notice.by) } : undefined,
+    resolved: notice?.kind === 'resolved' ? notice : undefined,
+    heldBack,
     get object() {
       return subject.object
     },
@@ -36,7 +40,7 @@ export function viewOf(subject: Subject): object {
       return subject.words.changes
     },
     get message() {
-      return subject.words
+      return { ...subject.words, labels: subject.labels }
     },
   }
 }
@@ -61,7 +65,11 @@ export const NAMES: Readonly<Record<string, readonly string[] | undefined>> = {
   owner: ['kind', 'name'],
   about: ['kind', 'namespace', 'name'],
   changes: undefined,
-  message: ['title', 'text', 'severity', 'quote', 'command', 'fields'],
+  message: ['title', 'text', 'severity', 'quote', 'command', 'fields', 'labels'],
+  notice: [],
+  digest: ['count', 'by', 'from', 'to', 'items'],
+  resolved: ['since', 'at', 'why'],
+  heldBack: ['count', 'since'],
 }
 
 type Data = Readonly<Record<string, unknown>>

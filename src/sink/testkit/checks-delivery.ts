@@ -4,6 +4,7 @@ import type { CheckBody } from './check.ts'
 import { expect, skip } from './fault.ts'
 import { hostileMessages } from './hostile.ts'
 import { messageOf } from './messages.ts'
+import { noticeMessages } from './notices.ts'
 
 /** What becomes of batches while the peer is well. */
 export const deliveryChecks: Readonly<Record<string, CheckBody>> = {
@@ -50,6 +51,21 @@ export const deliveryChecks: Readonly<Record<string, CheckBody>> = {
         )
       const seen = [before!, behind!].filter(({ id }) => !isDigest(settled?.get(id)))
       expectArrived(seen, await bench.received())
+    }
+  },
+
+  'takes digests and notices of what is over': async (bench) => {
+    const sink = await bench.open()
+    const route = await bench.route()
+    const told = noticeMessages(bench.type, { route })
+    const settled = await sink.settle(told.map(({ message }) => message))
+    for (const { what, message } of told) {
+      const outcome = settled.get(message.id)
+      const isRefused = outcome?.kind === 'rejected' && outcome.reason === 'config'
+      expect(
+        outcome?.kind === 'delivered' || isRefused,
+        `${what}: it was not delivered, but ${JSON.stringify(outcome)}`,
+      )
     }
   },
 

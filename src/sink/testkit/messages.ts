@@ -1,7 +1,9 @@
+import type { Digest, Resolved } from '../../delivery.ts'
 import type { EventHeader, KubeEvent } from '../../event.ts'
 import type { TraceContext } from '../../trace-context.ts'
 import { cloudEvent } from '../cloud-event.ts'
-import type { Content, Message, Words } from '../message.ts'
+import type { Content, Field, Message, RuleSeverity, Words } from '../message.ts'
+import { fieldsBeside, joinedFields, messageId } from '../notice.ts'
 import type { SinkType } from '../sink.ts'
 
 /** What a message is made of; the rest is a ConfigMap that changed. */
@@ -22,6 +24,12 @@ export interface MessageParts {
   /** The options that the rule has for the sink, as they come out of the type's `route` schema. */
   route?: unknown
   words?: Partial<Words>
+  /** What the rule says of all that it sends. */
+  severity?: RuleSeverity
+  labels?: Readonly<Record<string, string>>
+  /** Makes it a digest, or tells that something is over. */
+  notice?: Digest | Resolved
+  heldBack?: Message['heldBack']
   /** As where traces are on. */
   trace?: TraceContext
   /** In place of the words in the sink's markup; may throw. */
@@ -40,9 +48,17 @@ export function messageOf(parts: MessageParts = {}, type: Pick<SinkType, 'escape
   }
   const words: Words = { ...wordsOf(event), ...parts.words }
   const objectJson = Buffer.from(JSON.stringify(object))
-  return {
-    id: event.id,
+  const { severity, labels = {}, notice, heldBack } = parts
+  const told = {
     rule,
+    labels,
+    ...(severity && { severity }),
+    ...(notice && { notice }),
+    ...(heldBack && { heldBack }),
+  }
+  return {
+    id: messageId({ event, ...told }),
+    ...told,
     event,
     route,
     attempt,
@@ -53,10 +69,10 @@ export function messageOf(parts: MessageParts = {}, type: Pick<SinkType, 'escape
       return JSON.parse(objectJson.toString()) as Record<string, unknown>
     },
     get cloudEvent() {
-      return cloudEvent({ event, rule, objectJson })
+      return cloudEvent({ event, objectJson, ...told })
     },
     get content() {
-      return parts.content ? parts.content() : contentOf(words, type.escape)
+      return parts.content ? parts.content() : contentOf(words, fieldsBeside(told), type.escape)
     },
   }
 }
@@ -82,7 +98,9 @@ export interface SampleOptions extends Pick<MessageParts, 'rule' | 'route'> {
 
 /** The ids of messages of this kit that stand in a text, in their order. */
 export function idsIn(text: string): string[] {
-  return [...text.matchAll(/kit\/\w+\/\d+\/(?:ADDED|MODIFIED|DELETED)/g)].map(([id]) => id)
+  return [
+    ...text.matchAll(/kit\/\w+\/\d+\/(?:ADDED|MODIFIED|DELETED)(?:\/(?:digest|resolved)\/[\w-]+)?/g),
+  ].map(([id]) => id)
 }
 
 function headerOf(parts: MessageParts): EventHeader {
@@ -120,8 +138,13 @@ function wordsOf({ id, kind, namespace, name, event, changes = [] }: EventHeader
   }
 }
 
-function contentOf(words: Words, inMarkup: (text: string) => string = (text) => text): Content {
-  const { severity, title, text, fields, quote, changes, command } = words
+function contentOf(
+  words: Words,
+  beside: readonly Field[],
+  inMarkup: (text: string) => string = (text) => text,
+): Content {
+  const { severity, title, text, quote, changes, command } = words
+  const fields = joinedFields(words.fields, beside)
   return {
     severity,
     title: inMarkup(title),

@@ -22,7 +22,19 @@ export function told(
     ...words,
   }
   const inMarkup = { ...contentOfWords(all, markup.escape), ...content }
-  return { id, rule, event, route, object, objectJson, attempt, cloudEvent, words: all, content: inMarkup }
+  return {
+    id,
+    rule,
+    labels: {},
+    event,
+    route,
+    object,
+    objectJson,
+    attempt,
+    cloudEvent,
+    words: all,
+    content: inMarkup,
+  }
 }
 
 /** A crash, a roll-out, and an end. */

@@ -1,0 +1,42 @@
+import type { RuleLimits } from '../limits/schema.ts'
+import { isPlainMap } from './plain.ts'
+
+const ORDER = ['mute', 'sample', 'for', 'count', 'after', 'throttle', 'group', 'resolve'] as const
+const SPANS = new Set(['every', 'wait', 'interval', 'within', 'after', 'for'])
+
+/** The limits of a rule in the order in which they apply: `throttle: per regarding, every 10m`. */
+export function limitWords(
+  rule: Readonly<Record<string, unknown>> | RuleLimits,
+): { name: string; words: string }[] {
+  const limits = rule as Readonly<Record<string, unknown>>
+  return ORDER.flatMap((name) => {
+    const value = limits[name]
+    return value === undefined || value === false ? [] : [{ name, words: wordsOf(name, value) }]
+  })
+}
+
+function wordsOf(name: string, value: unknown): string {
+  if (Array.isArray(value)) return value.map((it) => wordsOf(name, it)).join(', ')
+  if (!isPlainMap(value)) return textOf(name, value)
+  return Object.entries(value)
+    .filter(([, it]) => it !== undefined)
+    .map(([key, it]) => `${key} ${Array.isArray(it) ? it.join('+') : textOf(key, it)}`)
+    .join(', ')
+}
+
+function textOf(key: string, value: unknown): string {
+  return typeof value === 'number' && SPANS.has(key) ? span(value) : String(value)
+}
+
+const UNITS = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1_000],
+] as const
+
+/** Milliseconds as the configuration writes them: `90s`, `10m`. */
+export function span(ms: number): string {
+  const [unit, size] = UNITS.find(([, it]) => ms >= it && ms % it === 0) ?? ['ms', 1]
+  return `${ms / size}${unit}`
+}

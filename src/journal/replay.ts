@@ -1,0 +1,67 @@
+import type { ScannedObject, Source, Transition } from '../change.ts'
+import type { ClusterEvent } from '../event.ts'
+import type { JournalRecord } from '../journal-record.ts'
+
+export interface ReplayParts {
+  /** Reads an object's identity. */
+  scan(bytes: Buffer): ScannedObject | undefined
+  normalise(source: Source, transition: Transition): ClusterEvent
+  /** Of states before, at most so many bytes are held. */
+  maxBytes?: number
+}
+
+const MAX_BYTES = 64 * 1024 * 1024
+
+/** Makes events of records, each with the state that its object had before. What cannot be read is passed over. */
+export async function* replay(
+  records: AsyncIterable<JournalRecord>,
+  { scan, normalise, maxBytes = MAX_BYTES }: ReplayParts,
+): AsyncGenerator<ClusterEvent> {
+  const before = new States(maxBytes)
+  for await (const { source, objectJson, ...record } of records) {
+    const object = scan(objectJson)
+    const old = before.of(record.uid)
+    const transition: Transition = {
+      ...record,
+      ...(object && { object }),
+      isTrimmed: true,
+      ...(old && { old: () => old }),
+    }
+    if (record.type === 'DELETED') before.forget(record.uid)
+    else before.keep(record.uid, objectJson)
+    if (object) yield normalise({ ...UNSELECTED, ...source }, transition)
+  }
+}
+
+const UNSELECTED = { namespace: '', labelSelector: '', fieldSelector: '', initial: 'now' } as const
+
+/** What was touched longest ago goes first. */
+class States {
+  readonly #states = new Map<string, Buffer>()
+  readonly #maxBytes: number
+  #bytes = 0
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  of(uid: string): Buffer | undefined {
+    return this.#states.get(uid)
+  }
+
+  forget(uid: string): void {
+    this.#bytes -= this.#states.get(uid)?.length ?? 0
+    this.#states.delete(uid)
+  }
+
+  keep(uid: string, json: Buffer): void {
+    this.forget(uid)
+    // A copy: the bytes are a part of something larger.
+    this.#states.set(uid, Buffer.from(json))
+    this.#bytes += json.length
+    for (const [oldest] of this.#states) {
+      if (this.#bytes <= this.#maxBytes) return
+      this.forget(oldest)
+    }
+  }
+}

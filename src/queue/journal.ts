@@ -1,0 +1,165 @@
+import type { ChainableCommander, Redis } from 'ioredis'
+import type { Source, Transition } from '../change.ts'
+import type { JournalBounds, JournalRecord, JournalSource } from '../journal-record.ts'
+import type { Keys } from './keys.ts'
+import { compress, decompress, ZSTD_DICTIONARY_1 } from './packing.ts'
+
+export interface JournalParts {
+  /** How much is kept now; undefined while nothing is. Asked once for each commit. */
+  bounds(): JournalBounds | undefined
+  /** The object as it may leave: trimmed, Secret values hashed; of a deletion that nobody saw what is known of it. */
+  objectJsonOf(source: Source, transition: Transition): Buffer
+}
+
+const MAX_RECORDS = 60
+const MAX_RAW_BYTES = 128 * 1024
+/** What a stream needs for an entry besides its payload, about. */
+const ENTRY_BYTES = 64
+
+const LINE_BREAK = 10
+const SPACE = 32
+const NEWLINE = Buffer.from('\n')
+
+/** Packs what happened: a line for the watch, then two for each change. An object that cannot be read is left out. */
+export function packJournal(
+  source: Source,
+  transitions: readonly Transition[],
+  objectJsonOf: JournalParts['objectJsonOf'],
+): Buffer[] {
+  const { key, title, resource, clusterUid, spelling, custom } = source
+  const first = Buffer.from(`${JSON.stringify({ key, title, resource, clusterUid, spelling, custom })}\n`)
+  const entries: Buffer[] = []
+  let lines: Buffer[] = [first]
+  let bytes = 0
+  const end = () => {
+    if (lines.length > 1) entries.push(packed(lines))
+    lines = [first]
+    bytes = 0
+  }
+  for (const transition of transitions) {
+    const objectJson = readable(() => objectJsonOf(source, transition))
+    if (!objectJson) continue
+    if (bytes + objectJson.length > MAX_RAW_BYTES || lines.length > 4 * MAX_RECORDS) end()
+    const { object: _, old: __, ...record } = transition
+    lines.push(Buffer.from(JSON.stringify(record)), NEWLINE, oneLine(objectJson), NEWLINE)
+    bytes += objectJson.length + 400
+  }
+  end()
+  return entries
+}
+
+function packed(lines: readonly Buffer[]): Buffer {
+  return Buffer.concat([Buffer.of(ZSTD_DICTIONARY_1), compress(Buffer.concat(lines))])
+}
+
+function readable(make: () => Buffer): Buffer | undefined {
+  try {
+    return make()
+  } catch {
+    return undefined
+  }
+}
+
+function oneLine(json: Buffer): Buffer {
+  if (!json.includes(LINE_BREAK)) return json
+  return Buffer.from(json.map((byte) => (byte === LINE_BREAK ? SPACE : byte)))
+}
+
+/** Appends, and trims what is too old or too much: both bounds hold when the transaction is done. */
+export function writeJournal(
+  multi: ChainableCommander,
+  keys: Keys,
+  entries: readonly Buffer[],
+  { keepMs, maxBytes }: JournalBounds,
+  nowMs: number,
+): void {
+  if (entries.length === 0) return
+  multi.eval(
+    APPEND,
+    2,
+    keys.journal,
+    keys.journalBytes,
+    maxBytes,
+    nowMs - keepMs,
+    keepMs,
+    ENTRY_BYTES,
+    ...entries,
+  )
+}
+
+const APPEND = `
+local max, since, keep, each = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+local bytes = tonumber(redis.call('GET', KEYS[2]) or '0')
+if redis.call('EXISTS', KEYS[1]) == 0 then bytes = 0 end
+for i = 5, #ARGV do
+  redis.call('XADD', KEYS[1], '*', 'z', ARGV[i])
+  bytes = bytes + #ARGV[i] + each
+end
+while true do
+  local first = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
+  if not first then break end
+  local ms = tonumber(string.match(first[1], '^(%d+)'))
+  if bytes <= max and ms >= since then break end
+  redis.call('XDEL', KEYS[1], first[1])
+  bytes = bytes - #first[2][2] - each
+end
+redis.call('SET', KEYS[2], string.format('%d', bytes), 'PX', keep)
+redis.call('PEXPIRE', KEYS[1], keep)
+return bytes
+`
+
+const PAGE = 8
+/** Clocks differ, and a commit comes later than what it tells. */
+const MARGIN_MS = 60_000
+
+/** What happened from a time on, in the order of the commits; ends where the journal ends. Throws when an entry is of another format. */
+export async function* readJournal(
+  redis: Redis,
+  keys: Keys,
+  { sinceMs = 0, signal }: { sinceMs?: number; signal?: AbortSignal } = {},
+): AsyncGenerator<JournalRecord> {
+  let from = String(Math.max(0, Math.floor(sinceMs) - MARGIN_MS))
+  for (;;) {
+    signal?.throwIfAborted()
+    const entries = await redis.xrangeBuffer(keys.journal, from, '+', 'COUNT', PAGE)
+    for (const [, [, payload]] of entries)
+      for (const record of unpackJournal(payload as Buffer)) if (record.observedAtMs >= sinceMs) yield record
+    const last = entries.at(-1)?.[0]
+    if (last === undefined) return
+    from = `(${last.toString()}`
+  }
+}
+
+/** How many bytes the journal has, how much it keeps, since when. */
+export async function journalExtent(
+  redis: Redis,
+  keys: Keys,
+): Promise<{ bytes: number; entries: number; oldestMs: number | undefined }> {
+  const [bytes, entries, first] = await Promise.all([
+    redis.get(keys.journalBytes),
+    redis.xlen(keys.journal),
+    redis.xrange(keys.journal, '-', '+', 'COUNT', 1),
+  ])
+  const id = first[0]?.[0]
+  return {
+    bytes: Number(bytes ?? 0),
+    entries,
+    oldestMs: id === undefined ? undefined : Number.parseInt(id, 10),
+  }
+}
+
+export function* unpackJournal(payload: Buffer): Generator<JournalRecord> {
+  if (payload[0] !== ZSTD_DICTIONARY_1) throw new Error(`journal entry of unknown format ${payload[0]}`)
+  const raw = decompress(payload.subarray(1))
+  let end = raw.indexOf(LINE_BREAK)
+  const source = JSON.parse(raw.toString('utf8', 0, end)) as JournalSource
+  while (end + 1 < raw.length) {
+    const middle = raw.indexOf(LINE_BREAK, end + 1)
+    const record = JSON.parse(raw.toString('utf8', end + 1, middle)) as Omit<
+      JournalRecord,
+      'source' | 'objectJson'
+    >
+    end = raw.indexOf(LINE_BREAK, middle + 1)
+    yield { ...record, source, objectJson: raw.subarray(middle + 1, end) }
+  }
+}

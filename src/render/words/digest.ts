@@ -1,0 +1,181 @@
+import type { Digest, DigestItem } from '../../delivery.ts'
+import type { Field, Severity, Words } from '../../sink/index.ts'
+import { clock } from '../../sink/notice.ts'
+import { describe, kubectl, quoted, resourceOf, type Target } from './command.ts'
+import { severityOfEvent } from './events.ts'
+import { finish } from './finish.ts'
+import { field } from './meta.ts'
+import { text, timeMs } from './read.ts'
+import type { Told } from './told.ts'
+import { clause, counted, duration, listed, oneLine } from './wording.ts'
+
+/** Tells many events as one: how many of what, and a line for each object. `first` are the words of the first. */
+export function wordsOfDigest(told: Told, digest: Digest, first: Words): Words {
+  const members = digest.items.map((item) => memberOf(item, told))
+  const objects = objectsOf(members)
+  const target = common(members)
+  const where = byValue(digest, 'namespace') || (target.namespace ?? '')
+  const reason = byValue(digest, 'reason') || theOnly(members.map((it) => it.reason))
+  const title = `${digest.count} × ${whatOf(members, reason)}${where && ` in ${where}`}${extent(digest, objects)}`
+  return finish(
+    { ...target, ...(where !== '' && { namespace: where }) },
+    {
+      severity: worst(told, digest.items, first.severity),
+      says: '',
+      title,
+      lines: linesOf(digest, objects, target),
+      fields: fieldsOf(digest, reason),
+    },
+    [],
+    commandFor(target, where, objects.length),
+  )
+}
+
+interface Member {
+  target: Target
+  reason: string
+  /** What happened to it, in a few words. */
+  what: string
+}
+
+const CHANGES = { ADDED: 'created', MODIFIED: 'changed', DELETED: 'deleted' } as const
+
+function memberOf(item: DigestItem, { event }: Told): Member {
+  const { regarding } = item
+  const apiVersion = item.kind === event.kind ? event.apiVersion : ''
+  const kind = text(regarding, 'kind')
+  const name = text(regarding, 'name')
+  const isKnown = kind !== '' && name !== ''
+  const target = isKnown
+    ? { apiVersion: text(regarding, 'apiVersion'), kind, namespace: text(regarding, 'namespace'), name }
+    : { apiVersion, kind: text(item, 'kind'), namespace: text(item, 'namespace'), name: text(item, 'name') }
+  const reason = text(item, 'reason')
+  const what = clause(text(item, 'message'), 120) || (reason === '' ? CHANGES[item.type] : '')
+  return { target, reason, what: what ?? 'changed' }
+}
+
+interface ObjectOf {
+  target: Target
+  members: Member[]
+}
+
+/** Those of which most is told first. */
+function objectsOf(members: readonly Member[]): ObjectOf[] {
+  const objects = new Map<string, ObjectOf>()
+  for (const member of members) {
+    const { kind, namespace, name } = member.target
+    const key = JSON.stringify([kind, namespace, name])
+    const known = objects.get(key)
+    if (known) known.members.push(member)
+    else objects.set(key, { target: member.target, members: [member] })
+  }
+  return [...objects.values()].toSorted((a, b) => b.members.length - a.members.length)
+}
+
+/** What the objects of all members share; '' where they differ. */
+function common(members: readonly Member[]): Target {
+  const shared = (key: keyof Target) => theOnly(members.map(({ target }) => target[key] ?? ''))
+  const [kind, namespace] = [shared('kind'), shared('namespace')]
+  const isOne = kind !== '' && theOnly(members.map(({ target }) => target.namespace ?? '')) === namespace
+  return { apiVersion: shared('apiVersion'), kind, namespace, name: isOne ? shared('name') : '' }
+}
+
+function theOnly(texts: readonly string[]): string {
+  const [first = ''] = texts
+  return texts.every((it) => it === first) ? first : ''
+}
+
+function byValue({ by }: Digest, wanted: string): string {
+  return by.find(([name]) => name === wanted)?.[1] ?? ''
+}
+
+function whatOf(members: readonly Member[], reason: string): string {
+  if (reason !== '') return clause(reason, 60)
+  if (members.some((it) => it.reason !== ''))
+    return listed(distinct(members.map((it) => it.reason || 'change')), 3)
+  const kind = theOnly(members.map(({ target }) => target.kind))
+  const what = theOnly(members.map((it) => it.what))
+  return oneLine(`${kind} ${what || 'changes'}`, 80)
+}
+
+function distinct(texts: readonly string[]): string[] {
+  return [...new Set(texts)].filter((it) => it !== '').map((it) => clause(it, 40))
+}
+
+/** ` (7 pods, 3 min)`; there may be more objects than items. */
+function extent({ count, items, from, to }: Digest, objects: readonly ObjectOf[]): string {
+  const kind = theOnly(objects.map(({ target }) => target.kind))
+  const noun = /^[A-Za-z]{1,40}$/.test(kind) ? kind.toLowerCase() : 'object'
+  const many = counted(objects.length, noun, plural(noun))
+  const [fromMs, toMs] = [timeMs(from), timeMs(to)]
+  const spanMs = fromMs === undefined || toMs === undefined ? 0 : toMs - fromMs
+  const parts = [count > items.length ? `at least ${many}` : many, spanMs >= 1_000 ? duration(spanMs) : '']
+  return ` (${parts.filter((it) => it !== '').join(', ')})`
+}
+
+function plural(noun: string): string {
+  if (/[^aeiou]y$/.test(noun)) return `${noun.slice(0, -1)}ies`
+  return /(?:s|x|ch|sh)$/.test(noun) ? `${noun}es` : `${noun}s`
+}
+
+const MOST_LINES = 8
+
+function linesOf({ count }: Digest, objects: readonly ObjectOf[], shared: Target): string[] {
+  const shown = objects.slice(0, MOST_LINES)
+  const differs = theOnly(objects.flatMap((it) => it.members.map(({ reason }) => reason))) === ''
+  const lines = shown.map(({ target, members }) => {
+    const kind = shared.kind === '' ? `${target.kind} ` : ''
+    const namespace = shared.namespace || !target.namespace ? '' : `${target.namespace}/`
+    const said = members.at(-1)?.what ?? ''
+    const reason = differs ? listed(distinct(members.map((it) => it.reason)), 3) : ''
+    const what = [reason, said].filter((it) => it !== '').join(', ')
+    return `• ${members.length} × ${kind}${namespace}${target.name}${what && `: ${what}`}`
+  })
+  const others = objects.length - shown.length
+  const events = count - shown.reduce((sum, { members }) => sum + members.length, 0)
+  if (others > 0) lines.push(`… and ${counted(others, 'more object')} (${counted(events, 'event')})`)
+  else if (events > 0) lines.push(`… and ${counted(events, 'more event')}`)
+  return lines
+}
+
+/** What the title says already is no field. */
+const IN_TITLE = ['rule', 'namespace', 'reason', 'kind']
+
+function fieldsOf({ by, from, to }: Digest, reason: string): Field[] {
+  const [first, last] = [clock(from), clock(to)]
+  const sameDay = first.slice(0, 11) === last.slice(0, 11)
+  return [
+    field('Reason', reason),
+    ...by
+      .filter(([name]) => !IN_TITLE.includes(name))
+      .map(([name, value]) => field(oneLine(name, 60), value)),
+    field('Between', `${sameDay ? first.replace(/ UTC$/, '') : first} – ${sameDay ? last.slice(11) : last}`),
+  ]
+}
+
+const RANK: Readonly<Record<Severity, number>> = { resolved: 0, info: 1, warning: 2, error: 3 }
+
+function worst({ event }: Told, items: readonly DigestItem[], first: Severity): Severity {
+  const ofItems = items.map((item): Severity => {
+    const reason = text(item, 'reason')
+    if (reason === '') return 'info'
+    const type = text(item, 'eventType') || (event.event?.type ?? '')
+    const message = text(item, 'message')
+    return severityOfEvent({ type, reason, message, count: 1, regarding: item.regarding ?? {} })
+  })
+  return [first, ...ofItems].reduce((a, b) => (RANK[b] > RANK[a] ? b : a))
+}
+
+/** Of one object its description, of several of a kind their list. */
+function commandFor(target: Target, namespace: string, objects: number): string {
+  const { kind } = target
+  if (kind === '') return ''
+  if (objects === 1 && target.name !== '') return describe({ ...target, namespace })
+  const name = 'any'
+  return kubectl(
+    { ...target, name, namespace },
+    'get',
+    quoted(resourceOf(target)),
+    ...(namespace ? [] : ['-A']),
+  )
+}

@@ -1,0 +1,240 @@
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { startDemoCluster } from '../../src/demo/cluster.ts'
+import type { Desk } from './cli.ts'
+import { runHere } from './here.ts'
+import { BACK_OFF, openProofDesk } from './proof-fixture.ts'
+
+const MAIN = new URL('../../src/main.ts', import.meta.url).pathname
+
+/** Explains a text that lies in a file. */
+function explained(desk: Desk, input: string, ...args: string[]) {
+  desk.write('input', input)
+  return runHere(desk, 'explain', 'input', ...args)
+}
+
+const deployment = (image: string, namespace = 'shop') =>
+  JSON.stringify({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'web', namespace, labels: { team: 'a' } },
+    spec: { template: { spec: { containers: [{ name: 'app', image }] } } },
+  })
+
+test('explain shows each rule, each condition with what was seen, and what sinks are sent', async () => {
+  using desk = openProofDesk()
+  const { code, stdout, stderr } = await runHere(desk, 'explain', 'backoff.yaml')
+  expect(stderr).toBe('')
+  expect(code).toBe(0)
+  await expect(stdout).toMatchFileSnapshot('../golden/explain/crash.txt')
+})
+
+test('explain shows what decided that nobody is told', async () => {
+  using desk = openProofDesk({ 'other.yaml': BACK_OFF.replace('namespace: shop', 'namespace: payments') })
+  const { code, stdout } = await runHere(desk, 'explain', 'other.yaml', '--rule', 'crash-loops')
+  expect(code).toBe(0)
+  await expect(stdout).toMatchFileSnapshot('../golden/explain/other-namespace.txt')
+})
+
+test('explain shows what a change is, and the whole of what one sink is sent', async () => {
+  using desk = openProofDesk({ 'new.json': deployment('nginx:2'), 'old.json': deployment('nginx:1') })
+  const at = ['--at', '2026-11-21T09:14:07Z']
+  const { code, stdout } = await runHere(desk, 'explain', 'new.json', '--old', 'old.json', ...at)
+  expect(code).toBe(0)
+  await expect(stdout).toMatchFileSnapshot('../golden/explain/image.txt')
+  const whole = await runHere(desk, 'explain', 'new.json', '--old', 'old.json', ...at, '--sink', 'audit')
+  expect(whole.stdout).toContain('"image": "nginx:2"')
+  expect(whole.stdout).not.toContain('→ oncall')
+})
+
+test('explain says that nobody watches an object, and of what type it takes it to be', async () => {
+  using desk = openProofDesk({ 'new.json': deployment('nginx:2', 'default') })
+  const { stdout } = await runHere(desk, 'explain', 'new.json', '--at', '2026-11-21T09:14:07Z')
+  await expect(stdout).toMatchFileSnapshot('../golden/explain/unwatched.txt')
+})
+
+test('explain shows that a limit holds the second one back', async () => {
+  using desk = openProofDesk()
+  const { stdout, code } = await explained(desk, `${BACK_OFF}---\n${BACK_OFF}`)
+  expect(code).toBe(0)
+  const [first = '', second = ''] = stdout.split(/^(?=Event shop\/web-1)/m).filter(Boolean)
+  expect(first).toContain('→ is sent to oncall, pager, bus by crash-loops')
+  expect(second).toContain('held back by throttle')
+  expect(second).toContain('⏸ crash-loops matches, and its throttle holds this one back')
+})
+
+test.each([
+  ['a frame of a watch', `{"type":"DELETED","object":${deployment('nginx:1')}}`],
+  ['a List', `{"kind":"List","items":[${deployment('nginx:1')}]}`],
+  [
+    'a list of one kind',
+    `{"kind":"DeploymentList","apiVersion":"apps/v1","items":[${deployment('nginx:1')}]}`,
+  ],
+  [
+    'a CloudEvent',
+    JSON.stringify({
+      specversion: '1.0',
+      type: 'dev.kubeherald.resource.deleted',
+      time: '2026-11-21T09:14:07.000Z',
+      data: { type: 'DELETED', rule: 'x', object: JSON.parse(deployment('nginx:1')) },
+    }),
+  ],
+  [
+    'a dead letter',
+    JSON.stringify({
+      id: '1-0',
+      sink: 'oncall',
+      event: { type: 'DELETED', kind: 'Deployment', time: '2026-11-21T09:14:07.000Z' },
+      object: JSON.parse(deployment('nginx:1')),
+    }),
+  ],
+])('explain reads %s', async (what, input) => {
+  using desk = openProofDesk()
+  const { stdout, stderr, code } = await explained(desk, input)
+  expect(stderr).toBe('')
+  expect(code).toBe(0)
+  expect(stdout).toContain(
+    what.includes('ist') ? 'Deployment shop/web  ADDED' : 'Deployment shop/web  DELETED',
+  )
+})
+
+test('explain reads its standard input, and needs no cluster, Redis or secret for it', () => {
+  using desk = openProofDesk()
+  const cwd = join(desk.dir, 'work')
+  const args = [MAIN, 'explain', '-']
+  const { stdout, stderr, status } = spawnSync(process.execPath, args, {
+    env: desk.env,
+    cwd,
+    input: BACK_OFF,
+  })
+  expect(stderr.toString()).toBe('')
+  expect(stdout.toString()).toContain('→ is sent to oncall, pager, bus by crash-loops')
+  expect(status).toBe(0)
+})
+
+test('many objects get a line each', async () => {
+  using desk = openProofDesk()
+  const events = Array.from({ length: 8 }, (_, i) => BACK_OFF.replace('web-1 }', `web-${i} }`))
+  const { stdout } = await explained(desk, events.join('---\n'))
+  const lines = stdout.trimEnd().split('\n')
+  expect(lines.filter((line) => line.includes('→ oncall'))).toHaveLength(8)
+  expect(lines[0]).toMatch(
+    /^09:14:07 {2}→ oncall {2}Pod shop\/web-0 is crash-looping, 3rd back-off {2}\[crash-loops\]$/,
+  )
+  expect(lines.at(-1)).toBe('(8 objects; --all explains each)')
+})
+
+test('explain --json is plain data', async () => {
+  using desk = openProofDesk()
+  const { stdout } = await runHere(desk, 'explain', 'backoff.yaml', '--json')
+  const { event, watched, counted, rules, sent } = JSON.parse(stdout)
+  expect(event).toMatchObject({ type: 'ADDED', kind: 'Event', time: '2026-11-21T09:14:07.000Z' })
+  expect(watched).toEqual({ entry: 0, place: 'kubeherald.yaml:4:5' })
+  expect(counted).toBe('matched')
+  const crash = rules.find(({ rule }: any) => rule === 'crash-loops')
+  expect(crash).toMatchObject({ verdict: 'matches', fate: { fate: 'sent' }, place: 'kubeherald.yaml:17:11' })
+  expect(crash.conditions).toContainEqual({
+    name: 'regarding.namespace',
+    expected: 'shop',
+    seen: 'shop',
+    holds: true,
+  })
+  expect(crash.limits).toEqual([{ name: 'throttle', words: 'per regarding, every 10m' }])
+  expect(crash.messages[1].body).toContain('"dedup_key"')
+  expect(sent).toContainEqual({ sink: 'pager', rule: 'crash-loops' })
+})
+
+test('what objects say reaches a terminal without moving its cursor', async () => {
+  using desk = openProofDesk()
+  const evil = '\u001b[2J\u001b]0;owned\u0007\u202egnp.exe\r\nA'
+  const object = {
+    kind: 'Event',
+    type: 'Warning',
+    reason: `BackOff${evil}`,
+    message: evil,
+    regarding: { kind: 'Pod', namespace: 'shop', name: evil },
+    metadata: { name: evil, namespace: 'shop', labels: { constructor: evil, [evil]: 'x' } },
+  }
+  for (const more of [[], ['--all'], ['--json'], ['--sink', 'bus']]) {
+    const { stdout, stderr, code } = await explained(desk, JSON.stringify(object), ...more)
+    expect(code, stderr).toBe(0)
+    expect(`${stdout}${stderr}`).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/)
+  }
+})
+
+test('no secret of the configuration is shown', async () => {
+  using desk = openProofDesk()
+  desk.env['PAGERDUTY_KEY_OF_A_POD'] = 'r0utingkeythatissecret0123456789'
+  desk.env['AUDIT_URL_OF_A_POD'] = 'https://audit.example.com/hook/t0kenInThePath'
+  desk.env['AUDIT_SECRET_OF_A_POD'] = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+  desk.write('new.json', deployment('nginx:2'))
+  for (const args of [
+    ['backoff.yaml', '--sink', 'pager'],
+    ['backoff.yaml', '--json'],
+    ['new.json', '--type', 'MODIFIED', '--json'],
+  ]) {
+    const { stdout, code } = await runHere(desk, 'explain', ...args)
+    expect(code).toBe(0)
+    expect(stdout).not.toMatch(/r0utingkey|t0kenInThePath|whsec_/)
+  }
+})
+
+test.each([
+  ['there is no file', ['nowhere.yaml'], /cannot read nowhere\.yaml: there is no such file/],
+  ['there is no cluster', ['pod/shop/web-1'], /there is no file pod\/shop\/web-1, and no kubeconfig/],
+  [
+    'it is no object',
+    ['kubeherald.yaml'],
+    /kubeherald\.yaml is no Kubernetes object: it needs apiVersion and kind/,
+  ],
+  ['it is no YAML', ['broken.yaml'], /broken\.yaml:3:1: a "\]" is missing before this\n {4}3 \| c: d/],
+  ['a label is no text', ['label.yaml'], /"on" must be text, and true is none.*put it into quotes: "true"/],
+  ['a kind is misspelt', ['kind.yaml'], /"Deploymnet" is no built-in kind.*did you mean "Deployment"/],
+  [
+    'a rule is misspelt',
+    ['backoff.yaml', '--rule', 'crash-lops'],
+    /there is no rule "crash-lops"; did you mean "crash-loops"/,
+  ],
+  [
+    'a sink is misspelt',
+    ['backoff.yaml', '--sink', 'onkall'],
+    /there is no sink "onkall"; did you mean "oncall"/,
+  ],
+  [
+    'a type is misspelt',
+    ['backoff.yaml', '--type', 'MODIFED'],
+    /--type takes ADDED, MODIFIED or DELETED.*did you mean MODIFIED/,
+  ],
+  ['a time is none', ['backoff.yaml', '--at', 'noon'], /--at takes a time such as 2026-11-21T22:30:00Z/],
+])('explain says in one go that %s', async (_, args, words) => {
+  using desk = openProofDesk({
+    'broken.yaml': 'kind: Pod\na: [b\nc: d\n',
+    'label.yaml': 'kind: Pod\nmetadata: { labels: { on: true } }\n',
+    'kind.yaml': 'kind: Deploymnet\n',
+  })
+  const { code, stderr } = await runHere(desk, 'explain', ...args)
+  expect(code).toBe(2)
+  expect(stderr).toMatch(words)
+  expect(stderr).not.toContain('    at ')
+})
+
+test('explain asks the cluster for an object, and for what is around it', async () => {
+  using desk = openProofDesk()
+  await using kubernetes = await startDemoCluster({ random: Math.random, clock: Date })
+  desk.env['KUBECONFIG'] = kubernetes.kubeconfig
+  const { code, stdout, stderr } = await runHere(desk, 'explain', 'node/worker-1')
+  expect(stderr).toBe('')
+  expect(code).toBe(0)
+  expect(stdout).toContain('Node worker-1  ADDED')
+  const none = await runHere(desk, 'explain', 'deployment/shop/nowhere')
+  expect(none).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/deployment\/shop\/nowhere cannot be read.*not found/),
+  })
+  const unknown = await runHere(desk, 'explain', 'gadget/shop/x')
+  expect(unknown).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('the cluster has no kind "gadget"'),
+  })
+})

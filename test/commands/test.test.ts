@@ -1,0 +1,266 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { Desk } from './cli.ts'
+import { runHere } from './here.ts'
+import { openProofDesk, RULES } from './proof-fixture.ts'
+
+const EVENT =
+  '{ kind: Event, type: Warning, reason: BackOff, regarding: { kind: Pod, namespace: shop, name: web-1 } }'
+
+/** Runs tests that stand in a file beside the configuration. */
+function tested(desk: Desk, tests: string, ...args: string[]) {
+  desk.write('kubeherald_test.yaml', `x-back-off: &back-off ${EVENT}\ntests:\n${tests}`)
+  return runHere(desk, 'test', ...args)
+}
+
+const GOOD = `
+  - name: a third back-off reaches on-call
+    given: backoff.yaml
+    expect: { rule: crash-loops, to: [pager, oncall, bus], text: "*3rd back-off*", severity: error }
+  - name: noise is dropped
+    given: { kind: Event, reason: Pulled, metadata: { namespace: kube-system } }
+    expect: { rule: noise, dropped: true, none: true }
+  - name: of three back-offs within ten minutes the first and the one after are told
+    given: [*back-off, { <<: *back-off, at: 5m }, { <<: *back-off, at: 11m }]
+    expect:
+      - { rule: crash-loops, messages: 3 }
+      - { rule: crash-loops, suppressed: throttle, to: [] }
+      - { rule: crash-loops, text: "*Held back: 1 *" }
+  - name: failures come as one digest
+    given: { object: { kind: Event, reason: Failed, regarding: { kind: Pod, name: a } }, times: 5, every: 2s }
+    expect:
+      - { rule: failed, suppressed: group }
+      - { at: 40s, rule: failed, notices: digest, to: oncall, messages: 1, text: "*5*" }
+  - name: a node that stays broken is told after two minutes, and its end too
+    given:
+      - &node { kind: Node, metadata: { name: w-1, labels: { broken: "yes" } } }
+      - { <<: *node, at: 1m }
+      - { at: 10m, kind: Node, metadata: { name: w-1 } }
+    expect:
+      - { rule: broken-nodes, suppressed: for, none: true }
+      - { none: true }
+      - { rule: broken-nodes, notices: resolved, messages: 2 }
+  - name: a node that was broken for a moment is not told
+    given: [*node, { at: 1m, kind: Node, metadata: { name: w-1 } }]
+    expect: [{ none: true }, { none: true }, { at: 1h, none: true }]
+  - name: a changed image is told with the old one
+    given:
+      object: &web
+        kind: Deployment
+        metadata: { name: web, namespace: pay-eu, labels: { team: a } }
+        spec: { template: { spec: { containers: [{ name: app, image: "nginx:2" }] } } }
+      old: { spec: { template: { spec: { containers: [{ name: app, image: "nginx:1" }] } } } }
+    expect: { rule: rollouts, to: [oncall, audit], text: "*nginx:1 → nginx:2*" }
+  - name: what comes again is a change of what was there
+    given: [*web, { object: *web, type: DELETED }]
+    expect: [{ none: true }, { rule: rollouts, severity: info }]
+`.replace('to: [] }', 'none: true }')
+
+test('test runs the tests of the configuration and of the files beside it', async () => {
+  using desk = openProofDesk()
+  const own = `${RULES}tests: [{ name: its own, given: backoff.yaml, expect: { to: [oncall, pager, bus] } }]\n`
+  desk.write('kubeherald.yaml', own)
+  const { code, stdout, stderr } = await tested(desk, GOOD, '--coverage')
+  expect(stderr).toBe('')
+  await expect(withoutTimes(stdout)).toMatchFileSnapshot('../golden/test/good.txt')
+  expect(code).toBe(0)
+})
+
+const BAD = `
+  - name: another namespace
+    given: { kind: Event, type: Warning, reason: BackOff, regarding: { kind: Pod, namespace: pay, name: web-1 } }
+    expect: { rule: crash-loops, to: oncall }
+  - name: a limit that nobody thought of
+    given: [*back-off, { <<: *back-off, at: 1m }]
+    expect: [{ rule: crash-loops }, { rule: crash-loops, to: [oncall, pager, bus] }]
+  - name: words
+    given: *back-off
+    expect: { text: ["*OOM*", "!*back-off*"], severity: info }
+  - name: not watched
+    given: { kind: Deployment, metadata: { namespace: default, labels: { team: a } }, status: {} }
+    expect: { to: oncall }
+  - name: dropped above
+    given: { kind: Event, reason: Failed, regarding: { kind: Pod, namespace: kube-system, name: a } }
+    expect: { rule: failed, notices: digest, messages: 2, dropped: false }
+  - name: more than nothing
+    given: *back-off
+    expect: { none: true, suppressed: mute }
+  - name: what passes beside
+    given: *back-off
+    expect: { rule: crash-loops }
+`
+
+test('a test that fails shows what was expected, what came, where, and what decided it', async () => {
+  using desk = openProofDesk()
+  const { code, stdout, stderr } = await tested(desk, BAD)
+  expect(stderr).toBe('')
+  await expect(withoutTimes(stdout)).toMatchFileSnapshot('../golden/test/bad.txt')
+  expect(code).toBe(1)
+})
+
+test('tests that cannot be read are told all at once, with their places', async () => {
+  using desk = openProofDesk()
+  const { code, stderr, stdout } = await tested(
+    desk,
+    `
+  - name: a
+    givne: backoff.yaml
+    expect: { rule: crash-loops }
+  - name: b
+    given: backoff.yaml
+    expect: { rule: crash-lops, to: [oncall, onkall], nones: true }
+  - name: c
+    given: { object: *back-off, at: 5, times: 0, type: CHANGED }
+    expect: { none: true, to: bus }
+  - name: d
+    given: 5
+    expect: []
+  - given: backoff.yaml
+    expect: {}
+  - name: e
+    given: backoff.yaml
+    expect: { text: "/[/", suppressed: throtle }
+  - name: f
+    given: backoff.yaml
+  - name: g
+    given: backoff.yaml
+    expect: [{ none: true }, { at: 5m, none: true }]
+  - name: g
+    given: backoff.yaml
+    expect: { rule: [crash-loops, nois] }
+rules: []
+`,
+  )
+  await expect(stderr).toMatchFileSnapshot('../golden/test/wrong.txt')
+  expect(stdout).toBe('')
+  expect(code).toBe(2)
+})
+
+test.each([
+  [
+    'a file that is not there',
+    '{ name: a, given: nowhere.yaml, expect: { none: true } }',
+    /:3:23: nowhere\.yaml cannot be read: there is no such file/,
+  ],
+  [
+    'a file without an object',
+    '{ name: a, given: kubeherald.yaml, expect: { none: true } }',
+    /:3:23: kubeherald\.yaml holds no Kubernetes object/,
+  ],
+  [
+    'an object without a kind',
+    '{ name: a, given: { object: { metadata: {} } }, expect: { none: true } }',
+    /:3:25: an object needs a kind/,
+  ],
+  [
+    'a label that is no text',
+    '{ name: a, given: { kind: Pod, metadata: { labels: { on: true } } }, expect: { none: true } }',
+    /:3:62: "on" must be text, and true is none[\s\S]*put it into quotes: "true"/,
+  ],
+  [
+    'a kind that does not exist',
+    '{ name: a, given: { kind: Deploymnet }, expect: { none: true } }',
+    /:3:31: "Deploymnet" is no built-in kind[\s\S]*did you mean "Deployment"/,
+  ],
+  [
+    'surroundings without a kind',
+    '{ name: a, given: *back-off, surroundings: [{ a: 1 }], expect: { none: true } }',
+    /:3:49: an object needs a kind/,
+  ],
+  [
+    'times that go back',
+    '{ name: a, given: [{ <<: *back-off, at: 5m }, { <<: *back-off, at: 1m }], expect: { none: true } }',
+    /:3:\d+: is before what stands above it/,
+  ],
+  [
+    'expectations that go back',
+    '{ name: a, given: *back-off, expect: [{ at: 5m, none: true }, { at: 1m, none: true }] }',
+    /:3:73: is before the one above/,
+  ],
+])('test says where it found %s', async (_, entry, words) => {
+  using desk = openProofDesk()
+  const { code, stderr } = await tested(desk, `  - ${entry}\n`)
+  expect(stderr).toMatch(words)
+  expect(stderr).not.toContain('    at ')
+  expect(code).toBe(2)
+})
+
+test('test gives results to machines, too', async () => {
+  using desk = openProofDesk()
+  const evil = '"\\e[2J<&]]>\\0"'
+  const { code, stdout } = await tested(
+    desk,
+    `${BAD}  - { name: ${evil}, given: *back-off, expect: { none: true } }\n`,
+    '--json',
+    '--junit',
+    'out.xml',
+  )
+  expect(code).toBe(1)
+  const { passed, failed, tests } = JSON.parse(stdout)
+  expect([passed, failed]).toEqual([1, 7])
+  expect(tests[0]).toMatchObject({
+    name: 'another namespace',
+    place: 'kubeherald_test.yaml:4:5',
+    passed: false,
+    mismatches: [
+      { key: 'rule', expected: 'crash-loops', place: 'kubeherald_test.yaml:6:21' },
+      { key: 'to', got: 'nothing' },
+    ],
+  })
+  const xml = readFileSync(join(desk.dir, 'work', 'out.xml'), 'utf8')
+  expect(xml).toContain('<testsuites name="kubeherald" tests="8" failures="7" errors="0"')
+  expect(xml).toMatch(
+    /<testcase name="what passes beside" classname="kubeherald_test.yaml" .* line="22" time="[\d.]+"\/>/,
+  )
+  expect(xml).toContain(' [2J&lt;&amp;]]&gt; "')
+  expect(xml).not.toMatch(/[\u0000-\u0009\u000b-\u001f]/)
+})
+
+test('test runs only what is asked for', async () => {
+  using desk = openProofDesk({
+    'more.yaml': `tests: [{ name: other, given: backoff.yaml, expect: { rule: crash-loops } }]\n`,
+  })
+  expect((await tested(desk, GOOD, '--filter', 'NOISE')).stdout).toMatch(
+    /✓ noise is dropped[\s\S]*\n1 passed/,
+  )
+  expect((await tested(desk, GOOD, 'more.yaml')).stdout).toMatch(/^more\.yaml\n {2}✓ other .*\n\n1 passed/)
+  const none = await tested(desk, GOOD, '--filter', 'nothing of this')
+  expect(none).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('no test has "nothing of this" in its name'),
+  })
+})
+
+test('a configuration without tests is told how to write one', async () => {
+  using desk = openProofDesk()
+  const { code, stderr } = await runHere(desk, 'test')
+  expect(code).toBe(2)
+  expect(stderr).toContain(
+    'kubeherald.yaml has no tests: write them under "tests", or into a file such as rules_test.yaml',
+  )
+})
+
+test('tests of another configuration in the same folder are left alone', async () => {
+  using desk = openProofDesk({
+    'staging.yaml': RULES,
+    'staging_test.yaml':
+      'tests: [{ name: of staging, given: backoff.yaml, expect: { rule: crash-loops } }]\n',
+    'all_test.yaml': 'tests: [{ name: of all, given: backoff.yaml, expect: { rule: crash-loops } }]\n',
+  })
+  const own = await runHere(desk, 'test')
+  expect(own.stdout).toContain('of all')
+  expect(own.stdout).not.toContain('of staging')
+  expect((await runHere(desk, 'test', '-c', 'staging.yaml')).stdout).toMatch(/of all[\s\S]*of staging/)
+})
+
+test('test --help shows a test', async () => {
+  using desk = openProofDesk()
+  const { stdout, code } = await desk.run('test', '--help')
+  expect(code).toBe(0)
+  expect(stdout).toContain('expect:\n        - { rule: crash-loops, to: oncall, text: "*crash-looping*" }')
+})
+
+function withoutTimes(text: string): string {
+  return text.replace(/\d+ ms/g, 'N ms')
+}

@@ -1,0 +1,116 @@
+import { expect, test } from 'vitest'
+import { formatMessage } from '../../sinks/slack/format.ts'
+import slack from '../../sinks/slack/index.ts'
+import { groupOf, isOver as isOverInSlack } from '../../sinks/slack/thread.ts'
+import { jsonLine, textLine } from '../../sinks/stdout/format.ts'
+import { messageText } from '../../sinks/stdout/message-text.ts'
+import { fitted } from '../../sinks/webhook/presets/fitted.ts'
+import { PRESET_NAMES, PRESETS } from '../../sinks/webhook/presets/index.ts'
+import { subjectKey } from '../../sinks/webhook/presets/subject.ts'
+import { decodeEntry, encodeEntries } from '../../src/queue/entry.ts'
+import { compileMessage } from '../../src/render/content.ts'
+import { MessageTemplates } from '../../src/render/message-schema.ts'
+import { refusalOf } from '../servers/slack/limits.ts'
+import { listingOf } from '../servers/slack/listing.ts'
+import { NOTICES, noticeMessage } from './notices.ts'
+
+const entries = Object.entries(NOTICES)
+const notice = (name: keyof typeof NOTICES) => NOTICES[name]!
+
+const LOOKS: Readonly<Record<string, () => string[]>> = {
+  slack: () =>
+    entries.map(([name, it]) => {
+      const message = noticeMessage(it, slack)
+      const rendered = formatMessage(message, { over: isOverInSlack(message) })
+      expect(refusalOf(rendered.text, undefined, rendered.attachments)).toBeUndefined()
+      expect(rendered.truncated).toBe(false)
+      return `── ${name}\n${listingOf(rendered)}`
+    }),
+  ...Object.fromEntries(
+    PRESET_NAMES.map((name) => [
+      name,
+      () =>
+        entries.map(([title, it]) => {
+          const { body, maxBytes, markup } = PRESETS[name]
+          const options = { routingKey: 'R0UTINGKEY', labels: { severity: 'page' } }
+          const message = noticeMessage(it, markup)
+          const made = fitted(maxBytes, (cut) => body(message, options, cut))
+          return `── ${title}\n${JSON.stringify(JSON.parse(made.body.toString()), null, 1)}\n`
+        }),
+    ]),
+  ),
+  'stdout-message': () => entries.map(([, it]) => messageText(noticeMessage(it))),
+  'stdout-text': () => entries.map(([, it]) => textLine(noticeMessage(it), false)),
+  cloudevents: () => entries.map(([, it]) => jsonLine(noticeMessage(it))),
+}
+
+test.each(Object.entries(LOOKS))(
+  '%s shows digests, ends and what was held back as in the golden file',
+  async (name, look) => {
+    await expect(look().join('\n')).toMatchFileSnapshot(`../golden/notices/${name}.txt`)
+  },
+)
+
+test('a notice comes out of a lane as it went in', () => {
+  for (const [, it] of entries)
+    expect(encodeEntries([it]).flatMap(({ payload }) => decodeEntry(payload))).toEqual([it])
+})
+
+test('the id of a notice is not that of its event, and the same for each attempt', () => {
+  const it = notice('back-offs that stopped')
+  expect(noticeMessage(it).id).toBe(`${it.event.id}/resolved/trouble`)
+  expect(JSON.parse(noticeMessage(it).cloudEvent.toString()).id).toBe(noticeMessage(it).id)
+  expect(noticeMessage(notice('one after others were held back')).id).toBe(it.event.id)
+})
+
+test('the severity of a rule stands in for that of the words, but what is over is over', () => {
+  const severe = (name: keyof typeof NOTICES) =>
+    noticeMessage(notice(name), {}, { rule: { severity: 'info' } }).content.severity
+  expect(severe('a digest of back-offs')).toBe('info')
+  expect(severe('one after others were held back')).toBe('info')
+  expect(severe('a Node that is ready again')).toBe('resolved')
+})
+
+function templates(message: unknown) {
+  return compileMessage(MessageTemplates.parse(message), undefined)
+}
+
+test('templates see the notice, the digest, what was held back and the labels of the rule', () => {
+  const text = templates(
+    '{{ notice }} {{ digest.count }} {{ digest.by.namespace }} {{ digest.items[1].regarding.name }} {{ message.labels.team }}' +
+      '{% if notice %}{% else %}{{ heldBack.count }}{% endif %} {{ resolved.why }}',
+  )
+  expect(text(noticeMessage(notice('a digest of back-offs'))).title).toBe('digest 12 shop web-2 pay')
+  expect(text(noticeMessage(notice('one after others were held back'))).title).toBe('pay14')
+  expect(text(noticeMessage(notice('back-offs that stopped'))).title).toBe('resolved pay quiet')
+})
+
+test('a template for the severity wins over the rule, and names that do not exist are found', () => {
+  const it = noticeMessage(notice('a digest of back-offs'), {}, { rule: { severity: 'info' } })
+  expect(templates({ severity: '{% if digest.count > 10 %}error{% endif %}' })(it).severity).toBe('error')
+  const wrong = MessageTemplates.safeParse({ title: '{{ digest.cuont }}' })
+  expect(JSON.stringify(wrong.error?.issues)).toContain('count')
+})
+
+test('fields of a rule keep what was held back and its labels beside them; a text alone does not', () => {
+  const it = noticeMessage(notice('one after others were held back'))
+  const titles = (message: object | string) => templates(message)(it).fields.map(({ title }) => title)
+  expect(titles({ fields: { Pod: '{{ about.name }}' } })).toEqual(['Pod', 'Held back', 'team', 'runbook'])
+  expect(titles({ fields: false })).toEqual([])
+  expect(titles('only this')).toEqual([])
+})
+
+test('digests of a group belong together, and their end belongs to the object', () => {
+  const [one, other] = ['a digest of back-offs', 'a digest of more than it lists'].map((name) =>
+    noticeMessage(notice(name)),
+  )
+  expect(subjectKey(one!)).toBe(subjectKey(other!))
+  expect(groupOf(one!, undefined)).toBe(groupOf(other!, undefined))
+  const [told, end] = ['one after others were held back', 'back-offs that stopped'].map((name) =>
+    noticeMessage(notice(name)),
+  )
+  expect(subjectKey(told!)).toBe(subjectKey(end!))
+  expect(groupOf(told!, undefined)).toBe(groupOf(end!, undefined))
+  expect(isOverInSlack(end!)).toBe(true)
+  expect(isOverInSlack(one!)).toBe(false)
+})
