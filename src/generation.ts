@@ -14,6 +14,7 @@ export interface Generation {
   choices: SinkChoices
   match(event: ClusterEvent): MatchResult
   limits: Limits
+  ruleNames: ReadonlySet<string>
   /** `<sink>/<lane>` */
   laneOf(delivery: Delivery): string
   /** Are old objects of this resource worth keeping? */
@@ -43,6 +44,7 @@ export async function createGeneration(
       limitsOf: (name) => limitsByName.get(name),
     }),
     limits: createLimits(config.rules),
+    ruleNames: new Set(config.rules.map(({ name }) => name)),
     laneOf: choices.laneOf,
     keepsOld: keepsOld(config.rules, ({ to = [] }) => to.some(choices.tellsChanges)),
   }

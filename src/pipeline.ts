@@ -1,7 +1,7 @@
 import type { Decide, Decision, PendingLimits, Routing, Source, SourceStore, Transition } from './change.ts'
 import type { Delivery } from './delivery.ts'
 import { type ClusterEvent, headerOf } from './event.ts'
-import type { Limited, Limits } from './limit.ts'
+import type { Limited, Limits, RuleCounts } from './limit.ts'
 import type { MatchResult } from './rules/compile.ts'
 import type { ChangeTrace, LineTracer } from './trace.ts'
 
@@ -12,7 +12,12 @@ export interface Hops<Watches, Lanes extends { wake(lanes: readonly string[]): v
   /** raw object → ClusterEvent */
   normalise(source: Source, transition: Transition): ClusterEvent
   /** ClusterEvent → the sinks that the rules name, and their lanes; a reload gives the commits that follow others */
-  routing(): { match(event: ClusterEvent): MatchResult; limits: Limits; laneOf: Routing['laneOf'] }
+  routing(): {
+    match(event: ClusterEvent): MatchResult
+    limits: Limits
+    laneOf: Routing['laneOf']
+    ruleNames: ReadonlySet<string>
+  }
   /** changes, deliveries, index, position and ledger → durable, in one transaction */
   commit(routing: () => Routing, wake: (lanes: readonly string[]) => void): SourceStore
   /** lane → render → deliver → settle, one worker per lane at a time */
@@ -36,8 +41,9 @@ export function connectHops<Watches, Lanes extends { wake(lanes: readonly string
 ): { watches: Watches; lanes: Lanes } {
   const lanes = hops.deliver()
   const routing = () => {
-    const { match, limits, laneOf } = hops.routing()
-    return { decide: decideWith({ ...hops, match, limits }), expire: limits.expire, laneOf }
+    const { match, limits, laneOf, ruleNames } = hops.routing()
+    const decide = decideWith({ ...hops, match, limits })
+    return { decide, expire: limits.expire, laneOf, rules: ruleNames }
   }
   const store = hops.commit(routing, (touched) => lanes.wake(touched))
   const watches = hops.watch(store)
@@ -52,7 +58,16 @@ export function decideWith(
   },
 ): Decide {
   return (source, transitions) => {
-    const tally: Tally = { deliveries: [], unmatched: 0, dropped: 0, matched: 0, limited: [], counted: [] }
+    const tally: Tally = {
+      deliveries: [],
+      unmatched: 0,
+      dropped: 0,
+      matched: 0,
+      rules: new Map(),
+      limited: [],
+      counted: [],
+      places: new Map(),
+    }
     const trace = transitions.length > 0 ? hops.trace?.(source) : undefined
     for (const transition of transitions) {
       const change = trace?.change(transition)
@@ -64,20 +79,24 @@ export function decideWith(
         hops.onMalformed(source, transition, error)
       }
     }
-    const { limited, counted, ...rest } = tally
+    const { limited, counted, places, ...rest } = tally
     return {
       ...rest,
-      ...(limited.length > 0 && { limits: pending(hops.limits, limited, counted) }),
+      ...(limited.length > 0 && { limits: pending(hops.limits, limited, { counted, places }) }),
       ...(trace && { trace }),
     } satisfies Decision
   }
 }
 
-function pending(limits: Limits, limited: readonly Limited[], counted: readonly boolean[]): PendingLimits {
+function pending(
+  limits: Limits,
+  limited: readonly Limited[],
+  about: Pick<PendingLimits, 'counted' | 'places'>,
+): PendingLimits {
   return {
     keys: limits.keysOf(limited),
     apply: (states, nowMs) => limits.apply(limited, states, nowMs),
-    counted,
+    ...about,
   }
 }
 
@@ -86,9 +105,24 @@ interface Tally {
   unmatched: number
   dropped: number
   matched: number
+  rules: Map<string, RuleCounts>
   limited: Limited[]
   /** For each of `limited`: is it counted already? */
   counted: boolean[]
+  places: Map<string, number>
+}
+
+/** A rule without limits sends what it matches. */
+function countSent(rules: Map<string, RuleCounts>, rule: string): void {
+  const { matched = 0, sent = 0 } = rules.get(rule) ?? {}
+  rules.set(rule, {
+    matched: matched + 1,
+    sent: sent + 1,
+    digested: 0,
+    waiting: 0,
+    suppressed: {},
+    notices: 0,
+  })
 }
 
 function route(
@@ -99,11 +133,13 @@ function route(
 ): void {
   const result = hops.match(event)
   const { sends, dropped } = result
+  for (const rule of new Set(sends.map((send) => send.rule))) countSent(tally.rules, rule)
   const traces = change?.matched(event, result)
   const isOpen = sends.length === 0 && result.limited.some(({ entered }) => entered)
   if (result.limited.length > 0) {
     tally.limited.push({ event, matches: result.limited })
     tally.counted.push(!isOpen)
+    tally.places.set(event.id, tally.deliveries.length + sends.length)
   }
   if (isOpen) return
   if (sends.length === 0) {
