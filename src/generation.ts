@@ -15,6 +15,8 @@ export interface Generation {
   match(event: ClusterEvent): MatchResult
   limits: Limits
   ruleNames: ReadonlySet<string>
+  /** Has one of its rules limits? */
+  hasLimits: boolean
   /** `<sink>/<lane>` */
   laneOf(delivery: Delivery): string
   /** Are old objects of this resource worth keeping? */
@@ -45,6 +47,7 @@ export async function createGeneration(
     }),
     limits: createLimits(config.rules),
     ruleNames: new Set(config.rules.map(({ name }) => name)),
+    hasLimits: [...limitsByName.values()].some((limits) => limits !== undefined),
     laneOf: choices.laneOf,
     keepsOld: keepsOld(config.rules, ({ to = [] }) => to.some(choices.tellsChanges)),
   }

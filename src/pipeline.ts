@@ -6,7 +6,7 @@ import type { MatchResult } from './rules/compile.ts'
 import type { ChangeTrace, LineTracer } from './trace.ts'
 
 /** The hops of the straight line; `src/app.ts` hands them in. */
-export interface Hops<Watches, Lanes extends { wake(lanes: readonly string[]): void }> {
+export interface Hops<Watches, Lanes extends { wake(lanes: readonly string[]): void }, Timers = unknown> {
   /** list and watch → changes and positions */
   watch(store: SourceStore): Watches
   /** raw object → ClusterEvent */
@@ -20,6 +20,11 @@ export interface Hops<Watches, Lanes extends { wake(lanes: readonly string[]): v
   }
   /** changes, deliveries, index, position and ledger → durable, in one transaction */
   commit(routing: () => Routing, wake: (lanes: readonly string[]) => void): SourceStore
+  /** states of limits whose time has come → deliveries and ledger, in one transaction */
+  limit(
+    watches: Watches,
+    parts: { store: SourceStore; routing(): Routing; wake(lanes: readonly string[]): void },
+  ): Timers
   /** lane → render → deliver → settle, one worker per lane at a time */
   deliver(): Lanes
   /** An object that cannot be read: counted and skipped. */
@@ -36,18 +41,19 @@ export interface Hops<Watches, Lanes extends { wake(lanes: readonly string[]): v
  *
  * Everything before the commit can be repeated from the stored position, everything after it from the lane.
  */
-export function connectHops<Watches, Lanes extends { wake(lanes: readonly string[]): void }>(
-  hops: Hops<Watches, Lanes>,
-): { watches: Watches; lanes: Lanes } {
+export function connectHops<Watches, Lanes extends { wake(lanes: readonly string[]): void }, Timers>(
+  hops: Hops<Watches, Lanes, Timers>,
+): { watches: Watches; lanes: Lanes; limits: Timers } {
   const lanes = hops.deliver()
+  const wake = (touched: readonly string[]) => lanes.wake(touched)
   const routing = () => {
     const { match, limits, laneOf, ruleNames } = hops.routing()
     const decide = decideWith({ ...hops, match, limits })
     return { decide, expire: limits.expire, laneOf, rules: ruleNames }
   }
-  const store = hops.commit(routing, (touched) => lanes.wake(touched))
+  const store = hops.commit(routing, wake)
   const watches = hops.watch(store)
-  return { watches, lanes }
+  return { watches, lanes, limits: hops.limit(watches, { store, routing, wake }) }
 }
 
 /** normalise ─▶ match, for the transitions of one commit, and what limits have to decide yet; pure but for what its hops count. */

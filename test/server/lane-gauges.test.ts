@@ -21,7 +21,7 @@ async function bed() {
         keys: store.keys,
         metrics,
         clock: Date,
-        configured: () => ['configured'],
+        configured: () => ['configured'], rules: () => new Set<string>(),
       })
       stack.defer(async () => void (await gauges.close()))
     },
