@@ -39,13 +39,7 @@ class Tally {
 export function smallLimits({ waitMs = 60_000, lastMs = 60_000 }: BedLimits): Limits {
   const letterOf = (name: string) => name[0] ?? ''
 
-  function group(
-    tally: Tally,
-    states: LimitStates,
-    rule: string,
-    delivery: Delivery,
-    nowMs: number,
-  ): void {
+  function group(tally: Tally, states: LimitStates, rule: string, delivery: Delivery, nowMs: number): void {
     const key = `${rule}:${letterOf(delivery.event.name)}`
     const text = states.shared(key)
     const written = tally.writes.shared.get(key)
@@ -119,7 +113,10 @@ export function smallLimits({ waitMs = 60_000, lastMs = 60_000 }: BedLimits): Li
         const [first] = state.deliveries as [Delivery]
         tally.deliveries.push({ ...first, notice: digestOf(state.deliveries) })
         const count = state.deliveries.length
-        Object.assign(tally.of(rule), { digested: count, waiting: -count, notices: 1 })
+        const counts = tally.of(rule)
+        counts.digested += count
+        counts.waiting -= count
+        counts.notices++
         tally.writes.shared.set(key, null)
       }
       for (const key of due.own) {
@@ -156,7 +153,13 @@ function deliveryOf(event: ClusterEvent, rule: string): Delivery {
 
 function digestOf(deliveries: readonly Delivery[]): Digest {
   const times = deliveries.map(({ event }) => event.time)
-  const items = deliveries.map(({ event: { id, type, kind, name, time } }) => ({ id, type, kind, name, time }))
+  const items = deliveries.map(({ event: { id, type, kind, name, time } }) => ({
+    id,
+    type,
+    kind,
+    name,
+    time,
+  }))
   return { kind: 'digest', count: items.length, by: [], from: times[0] ?? '', to: times.at(-1) ?? '', items }
 }
 
@@ -167,14 +170,18 @@ export function limitedRouting(limits: Limits, rules?: ReadonlySet<string>): Rou
     const deliveries: Delivery[] = []
     const limited: Limited[] = []
     const places = new Map<string, number>()
+    let unmatched = 0
     for (const [i, it] of transitions.entries()) {
       const header = headers[i] as (typeof headers)[number]
       const rule = RULES.find((name) => it.name.startsWith(`${name}-`))
-      if (!rule)
+      const follows = rule === 'lasting' || rule === 'slow'
+      if (!follows && it.type === 'DELETED') unmatched++
+      else if (!rule)
         deliveries.push({ sink: 'hook', rule: 'all', event: header, objectJson: Buffer.from('{}') })
       else {
         const name = it.name.slice(rule.length + 1)
         const event = { ...header, name } as unknown as ClusterEvent
+        if (it.type === 'DELETED') unmatched++
         limited.push({ event, matches: [{ rule, sinks: ['hook'], ...entersOf(it) }] })
         places.set(header.id, deliveries.length)
       }
@@ -183,7 +190,7 @@ export function limitedRouting(limits: Limits, rules?: ReadonlySet<string>): Rou
     const sent = { matched, sent: matched, digested: 0, waiting: 0, suppressed: {}, notices: 0 }
     return {
       deliveries,
-      ...{ unmatched: 0, dropped: 0, matched },
+      ...{ unmatched, dropped: 0, matched },
       ...(matched > 0 && { rules: new Map([['all', sent]]) }),
       ...(limited.length > 0 && {
         limits: {

@@ -1,4 +1,4 @@
-import type { Change, Decide, Source, SourceSession } from '../../src/change.ts'
+import type { Change, Decide, Routing, Source, SourceSession } from '../../src/change.ts'
 import type { Delivery } from '../../src/delivery.ts'
 import { silentLog } from '../../src/log.ts'
 import { createMetrics } from '../../src/metrics.ts'
@@ -16,7 +16,14 @@ export const never = new AbortController().signal
 
 /** The write side on a real Redis behind a proxy. Every `newStore` stands for a process of its own. */
 export async function startStoreBed(
-  options: { decide?: Decide; source?: Source; old?: OldObjects; lane?(): string } = {},
+  options: {
+    decide?: Decide
+    source?: Source
+    old?: OldObjects
+    lane?(): string
+    /** Instead of `decide` and `lane`. */
+    routing?(): Routing
+  } = {},
 ) {
   const stack = new AsyncDisposableStack()
   const server = stack.use(await startRedis())
@@ -41,6 +48,7 @@ export async function startStoreBed(
       line,
       keys,
       routing() {
+        if (options.routing) return options.routing()
         const lane = options.lane?.() ?? 'hook/0'
         return { decide: options.decide ?? sendAll, laneOf: () => lane }
       },
@@ -50,7 +58,7 @@ export async function startStoreBed(
       metrics,
       clock: Date,
     })
-    return { ...store, trouble: line.trouble }
+    return { ...store, trouble: line.trouble, line, metrics }
   }
 
   /** A session that watches, with nothing in the index. */

@@ -21,7 +21,8 @@ async function bed() {
         keys: store.keys,
         metrics,
         clock: Date,
-        configured: () => ['configured'], rules: () => new Set<string>(),
+        configured: () => ['configured'],
+        rules: () => new Set<string>(),
       })
       stack.defer(async () => void (await gauges.close()))
     },
