@@ -58,8 +58,8 @@ export const LIMIT_NAMES = ['mute', 'sample', 'count', 'after', 'throttle', 'for
  */
 export type LimitName = (typeof LIMIT_NAMES)[number]
 
-/** Why nothing of a match is told: a limit; or the rule drops; or rules above have taken all of its sinks. */
-export const WAYS_HELD = [...LIMIT_NAMES, 'drop', 'taken'] as const
+/** Why nothing of a match is told: a limit, or the rule drops. */
+export const WAYS_HELD = [...LIMIT_NAMES, 'drop'] as const
 export type HeldBy = (typeof WAYS_HELD)[number]
 
 /** What became of the events that a rule matched: `matched = sent + digested + waiting + all of suppressed`. */

@@ -118,15 +118,16 @@ interface Tally {
   places: Map<string, number>
 }
 
-/** A rule without limits sends what it matches. */
-function countSent(rules: Map<string, RuleCounts>, rule: string): void {
-  const { matched = 0, sent = 0 } = rules.get(rule) ?? {}
+/** A rule without limits sends what it matches, or drops it. */
+function countRule(rules: Map<string, RuleCounts>, rule: string, became: 'sent' | 'drop'): void {
+  const before = rules.get(rule)
+  const drop = (before?.suppressed.drop ?? 0) + (became === 'drop' ? 1 : 0)
   rules.set(rule, {
-    matched: matched + 1,
-    sent: sent + 1,
+    matched: (before?.matched ?? 0) + 1,
+    sent: (before?.sent ?? 0) + (became === 'sent' ? 1 : 0),
     digested: 0,
     waiting: 0,
-    suppressed: {},
+    suppressed: drop > 0 ? { drop } : {},
     notices: 0,
   })
 }
@@ -139,7 +140,8 @@ function route(
 ): void {
   const result = hops.match(event)
   const { sends, dropped } = result
-  for (const rule of new Set(sends.map((send) => send.rule))) countSent(tally.rules, rule)
+  for (const rule of new Set(sends.map((send) => send.rule))) countRule(tally.rules, rule, 'sent')
+  if (result.droppedBy !== undefined) countRule(tally.rules, result.droppedBy, 'drop')
   const traces = change?.matched(event, result)
   const isOpen = sends.length === 0 && result.limited.some(({ entered }) => entered)
   if (result.limited.length > 0) {

@@ -159,9 +159,15 @@ function merge(
   let taken = 0
   for (const delivery of limited) {
     // A digest's event may be one of an earlier commit: it comes with those around it.
-    const place = limits?.places.get(delivery.event.id) ?? taken
+    const place = limits?.places.get(eventIdOf(delivery)) ?? taken
     for (; taken < place; taken++) all.push(deliveries[taken] as Delivery)
     all.push(delivery)
   }
   return [...all, ...deliveries.slice(taken)]
+}
+
+/** A notice's id has its kind and rule behind that of its event. */
+function eventIdOf({ event, notice, rule }: Delivery): string {
+  const suffix = notice && `/${notice.kind}/${rule}`
+  return suffix && event.id.endsWith(suffix) ? event.id.slice(0, -suffix.length) : event.id
 }

@@ -8,7 +8,6 @@ import { isForeign, LayoutChangedError } from './layout.ts'
 import { ruleOfShared } from './limit-state.ts'
 import { scored } from './limit-states.ts'
 import { LimitsTurn } from './limits-turn.ts'
-import { MOST_DUE } from './plan-commit.ts'
 import { valuesOf } from './replies.ts'
 import { writeRules } from './rule-counts.ts'
 import { countSent, writeLanes, writeLimits } from './write-commit.ts'
@@ -24,6 +23,8 @@ export interface FireParts {
   metrics: Metrics
 }
 
+/** How many states one transaction decides: each may hold deliveries. */
+const MOST_DUE = 16
 /** How many timers are looked through for those of rules that this process has. */
 const MOST_SEEN = 1_000
 const FIRED_TTL_MS = 3_600_000

@@ -141,7 +141,7 @@ export function writeStates(
     else multi.set(keys.limit(key), value, 'PX', Math.max(1, Math.ceil(state.expiresAfterMs)))
   }
   if (left.length > 0) multi.unlink(...left)
-  writeTimers(multi, keys.limitTimers, shared)
+  writeTimers(multi, keys.limitTimers, shared, ({ dueMs }) => dueMs)
   if (!source || own.size === 0) return
   const set: (string | Buffer)[] = []
   const gone: string[] = []
@@ -151,18 +151,21 @@ export function writeStates(
   }
   if (set.length > 0) multi.hset(source.limits, ...set)
   if (gone.length > 0) multi.hdel(source.limits, ...gone)
-  writeTimers(multi, source.timers, own)
+  // Fields of a hash do not expire by themselves: their timers take them out.
+  writeTimers(multi, source.timers, own, ({ dueMs, expiresAfterMs }) => dueMs ?? nowMs + expiresAfterMs)
 }
 
 function writeTimers(
   multi: ChainableCommander,
   timers: string,
   states: ReadonlyMap<string, LimitState | null>,
+  timeOf: (state: LimitState) => number | undefined,
 ): void {
   const set: (number | string)[] = []
   const gone: string[] = []
   for (const [key, state] of states) {
-    if (state?.dueMs !== undefined) set.push(Math.ceil(state.dueMs), key)
+    const atMs = state ? timeOf(state) : undefined
+    if (atMs !== undefined) set.push(Math.ceil(atMs), key)
     else gone.push(key)
   }
   if (set.length > 0) multi.zadd(timers, ...set)

@@ -12,8 +12,8 @@ export interface Preparation {
   plan(replies: readonly unknown[], redis: Redis): Plan | Promise<Plan>
 }
 
-/** How many states one transaction decides: each may hold deliveries. */
-export const MOST_DUE = 16
+/** How many own states one transaction decides: each holds one delivery at most. */
+const MOST_DUE = 100
 
 export const NOTHING: Preparation = { read() {}, plan: () => emptyPlan() }
 

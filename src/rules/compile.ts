@@ -12,6 +12,8 @@ export interface MatchResult {
   limited: readonly LimitedMatch[]
   /** A rule dropped it before any sent it. */
   dropped: boolean
+  /** The rule that dropped it, also after others had sent it. */
+  droppedBy?: string
 }
 
 export interface CompileOptions {
@@ -71,7 +73,7 @@ export function compileRules(
       const holds = matches(rule, event)
       if (!holds && rule.limits !== 'states') continue
       if (holds) onMatch?.(rule.name)
-      if (holds && rule.drop) return { ...result, dropped: !matched }
+      if (holds && rule.drop) return { ...result, dropped: !matched, droppedBy: rule.name }
       const sinks = holds ? rule.to.filter((sink) => !isTaken(result, sink)) : []
       if (rule.limits) result.limited.push({ rule: rule.name, sinks, holds, entered: holds })
       else for (const sink of sinks) result.sends.push({ sink, rule: rule.name })

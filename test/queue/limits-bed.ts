@@ -12,6 +12,8 @@ import { headerFor } from './objects.ts'
 export interface BedLimits {
   waitMs?: number
   lastMs?: number
+  /** Takes whatever it is asked for as due. */
+  impatient?: true
 }
 
 const RULES = ['once', 'digest', 'lasting', 'slow'] as const
@@ -36,7 +38,7 @@ class Tally {
   }
 }
 
-export function smallLimits({ waitMs = 60_000, lastMs = 60_000 }: BedLimits): Limits {
+export function smallLimits({ waitMs = 60_000, lastMs = 60_000, impatient }: BedLimits): Limits {
   const letterOf = (name: string) => name[0] ?? ''
 
   function group(tally: Tally, states: LimitStates, rule: string, delivery: Delivery, nowMs: number): void {
@@ -108,7 +110,7 @@ export function smallLimits({ waitMs = 60_000, lastMs = 60_000 }: BedLimits): Li
       const tally = new Tally()
       for (const key of due.shared) {
         const state = parse(states.shared(key))
-        if (!state || state.dueMs > nowMs) continue
+        if (!state || (state.dueMs > nowMs && !impatient)) continue
         const rule = key.slice(0, key.indexOf(':'))
         const [first] = state.deliveries as [Delivery]
         tally.deliveries.push({ ...first, notice: digestOf(state.deliveries) })
@@ -121,7 +123,7 @@ export function smallLimits({ waitMs = 60_000, lastMs = 60_000 }: BedLimits): Li
       }
       for (const key of due.own) {
         const state = parse(states.own(key))
-        if (!state || state.dueMs > nowMs) continue
+        if (!state || (state.dueMs > nowMs && !impatient)) continue
         const rule = key.slice(key.lastIndexOf(':') + 1)
         const [delivery] = state.deliveries as [Delivery]
         tally.writes.own.set(key, null)
