@@ -17,7 +17,7 @@ function slowMatch(rules: readonly Rule[], event: ClusterEvent): MatchResult {
   const sends: { sink: string; rule: string }[] = []
   for (const { name, when = {}, drop, to = [] } of rules) {
     if (!slowWhen(when, event)) continue
-    if (drop) return { sends, limited: [], dropped: sends.length === 0 }
+    if (drop) return { sends, limited: [], dropped: sends.length === 0, droppedBy: name }
     for (const sink of to) if (sends.every((send) => send.sink !== sink)) sends.push({ sink, rule: name })
   }
   return { sends, limited: [], dropped: false }
