@@ -12,6 +12,7 @@ import { createCommitLine } from './queue/commit-line.ts'
 import { keepContact } from './queue/contact.ts'
 import { keysOf } from './queue/keys.ts'
 import type { Lanes } from './queue/lanes.ts'
+import { startLimits } from './queue/limits.ts'
 import { createMemoryGate } from './queue/memory-gate.ts'
 import { type RedisSettings, type RedisTarget, renewCredentials } from './queue/redis-target.ts'
 import { keepSalt, readSalt, storeOf } from './queue/salt.ts'
@@ -20,6 +21,7 @@ import { createSourceStore } from './queue/source-store.ts'
 import { disconnect, openConnections } from './redis-connections.ts'
 import type { Differences } from './reload/differences.ts'
 import { createReloadState, type ReloadState } from './reload/state.ts'
+import { createRuleErrors } from './rule-errors.ts'
 import type { Vitals } from './server/health.ts'
 import { type HealthServer, startServer } from './server/http.ts'
 import { startAtZero } from './server/samples.ts'
@@ -119,11 +121,13 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   opened.defer(() => contact.close())
   const gate = createMemoryGate({ ...common, redis: connections.report })
   opened.defer(() => gate.close())
+  const ruleErrors = createRuleErrors()
   const generationParts = {
     load: sinkLoader(options.sinkTypes),
     onMatch: metrics.ruleMatches.inc,
     onRuleError(rule: string, error: unknown) {
       metrics.ruleErrors.inc({ rule })
+      ruleErrors.note(rule, error)
       log.debug({ rule, error }, 'a rule failed')
     },
   }
@@ -142,13 +146,21 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     log,
   })
 
-  const { watches, lanes } = connectHops({
+  const { watches, lanes, limits } = connectHops({
     watch: (store) => {
       if (role === 'deliver' || !client) return undefined
       const { namespace } = options
       const redis = { store: storeOf(salt), silentMs: contact.silentMs }
       return startWatches({ ...common, config, client, cluster, namespace, redis }, store)
     },
+    limit: (watches, { store, routing, wake }) =>
+      watches &&
+      startLimits({
+        ...{ ...common, line, instance, store, routing, generations },
+        onEnqueued: wake,
+        redis: connections.report,
+        watches: watches.statuses,
+      }),
     normalise: (source, transition) => normalise(source, transition, { cluster, salt }),
     routing: () => generations.current,
     commit: (routing, onEnqueued) =>
@@ -196,6 +208,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     role,
     connections,
     generations,
+    ruleErrors,
     reloads,
     watches,
     lanes,
@@ -226,7 +239,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     renewRedis: (settings) => renewCredentials(options.redis, settings),
     async stop() {
       reporting.stopping()
-      await watches?.close()
+      await Promise.all([watches?.close(), limits?.close()])
       await lanes.close(GRACE_MS)
       const traced = tracing?.close()
       const pending = await reporting.close()

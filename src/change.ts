@@ -1,6 +1,6 @@
 import type { Delivery } from './delivery.ts'
 import type { ChangeType, Resource } from './event.ts'
-import type { LimitKeys, LimitOutcome, LimitStates, Limits } from './limit.ts'
+import type { LimitKeys, LimitOutcome, LimitStates, Limits, RuleCounts } from './limit.ts'
 
 /**
  * An object's identity, read from the bytes of its JSON without parsing them.
@@ -135,6 +135,15 @@ export interface SourceSession {
   commit(changes: readonly Change[], resourceVersion: string, signal: AbortSignal): Promise<void>
   /** The resource is gone for certain (its CRD is): emits DELETED for all of the index, phase `absent`. */
   markAbsent(signal: AbortSignal): Promise<void>
+  /** When `expire` is to be called, Unix time in milliseconds: the time of a limit of its objects is over. */
+  readonly dueMs: number | undefined
+  /**
+   * Decides what limits of its objects have waited for, some of what is due. Only when all that happened before is committed:
+   * a change that was not read yet may be what ends the waiting.
+   */
+  expire(signal: AbortSignal): Promise<void>
+  /** Nobody follows its objects any more: what waits for them is counted as gone. */
+  forgetLimits(signal: AbortSignal): Promise<void>
 }
 
 /** Opens a source's durable state; the newest opener owns it, older sessions are fenced. */
@@ -201,6 +210,8 @@ export interface Decision {
   dropped: number
   /** At least one delivery was made. */
   matched: number
+  /** What rules without limits matched; they send all of it. */
+  rules?: ReadonlyMap<string, RuleCounts>
   /** Events that rules with limits decide once their states are read: neither matched nor `limited` yet. */
   limits?: PendingLimits
   /** Is told when the commit is durable. */
@@ -213,6 +224,8 @@ export interface PendingLimits {
   apply(states: LimitStates, nowMs: number): LimitOutcome
   /** For each event: is it in `matched`, `dropped` or `unmatched` already? The others become `matched` or `limited`. */
   counted: readonly boolean[]
+  /** Id of each event → how many of the decision's deliveries come before what limits make of it. */
+  places: ReadonlyMap<string, number>
 }
 
 /** Turns what happened into deliveries; pure. `src/pipeline.ts` composes it of normalise and match. */
@@ -223,6 +236,8 @@ export interface Routing {
   decide: Decide
   /** Decides states of limits whose time has come. */
   expire?: Limits['expire']
+  /** The rules of the configuration; undefined: whatever there is. */
+  rules?: ReadonlySet<string>
   /** Names the lane of a delivery: `<sink>/<lane>`. */
   laneOf(delivery: Delivery): string
 }

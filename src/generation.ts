@@ -14,6 +14,9 @@ export interface Generation {
   choices: SinkChoices
   match(event: ClusterEvent): MatchResult
   limits: Limits
+  ruleNames: ReadonlySet<string>
+  /** Has one of its rules limits? */
+  hasLimits: boolean
   /** `<sink>/<lane>` */
   laneOf(delivery: Delivery): string
   /** Are old objects of this resource worth keeping? */
@@ -45,6 +48,8 @@ export async function createGeneration(
       limitsOf: (name) => limitsByName.get(name),
     }),
     limits: createLimits(config.rules),
+    ruleNames: new Set(config.rules.map(({ name }) => name)),
+    hasLimits: [...limitsByName.values()].some((limits) => limits !== undefined),
     laneOf: choices.laneOf,
     keepsOld: keepsOld(config.rules, ({ to = [] }) => to.some(choices.tellsChanges)),
   }

@@ -58,6 +58,10 @@ export const LIMIT_NAMES = ['mute', 'sample', 'count', 'after', 'throttle', 'for
  */
 export type LimitName = (typeof LIMIT_NAMES)[number]
 
+/** Why nothing of a match is told: a limit, or the rule drops. */
+export const WAYS_HELD = [...LIMIT_NAMES, 'drop'] as const
+export type HeldBy = (typeof WAYS_HELD)[number]
+
 /** What became of the events that a rule matched: `matched = sent + digested + waiting + all of suppressed`. */
 export interface RuleCounts {
   matched: number
@@ -67,7 +71,7 @@ export interface RuleCounts {
   digested: number
   /** Wait for a digest, or to have lasted. */
   waiting: number
-  suppressed: Readonly<Partial<Record<LimitName, number>>>
+  suppressed: Readonly<Partial<Record<HeldBy, number>>>
   /** Digests and notices that something is over: sent besides. */
   notices: number
 }

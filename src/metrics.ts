@@ -40,7 +40,28 @@ export function createMetrics() {
     unmatched: counter('changes_unmatched_total', 'Changes that no rule matched.', ['watch']),
     dropped: counter('changes_dropped_total', 'Changes that a rule dropped.', ['watch']),
     matched: counter('changes_matched_total', 'Changes that at least one rule sent on.', ['watch']),
+    limited: counter(
+      'changes_limited_total',
+      'Changes of which nothing was sent at once, because limits of rules held them back.',
+      ['watch'],
+    ),
     ruleMatches: tallied(registry),
+    ruleSuppressed: counter('rule_suppressed_total', 'Matches of a rule that were not told, by why.', [
+      'rule',
+      'limit',
+    ]),
+    ruleNotices: counter('rule_notices_total', 'Digests, and notices that something is over.', [
+      'rule',
+      'notice',
+    ]),
+    ruleWaiting: gauge('rule_waiting', 'Changes that wait for a digest of the rule, or to have lasted.', [
+      'rule',
+    ]),
+    ruleLastMatch: gauge(
+      'rule_last_match_timestamp_seconds',
+      'When the rule last matched something, in Unix time; 0 when it never did.',
+      ['rule'],
+    ),
     ruleErrors: counter('rule_errors_total', 'Rules that failed at run time and so did not match.', ['rule']),
     malformed: counter('frames_malformed_total', 'Watch frames that could not be read.', ['watch']),
     relists: counter('watch_relists_total', 'New lists after the first, by cause.', ['watch', 'cause']),

@@ -1,20 +1,30 @@
 import type { Decide, Decision, PendingLimits, Routing, Source, SourceStore, Transition } from './change.ts'
 import type { Delivery } from './delivery.ts'
 import { type ClusterEvent, headerOf } from './event.ts'
-import type { Limited, Limits } from './limit.ts'
+import type { Limited, Limits, RuleCounts } from './limit.ts'
 import type { MatchResult } from './rules/compile.ts'
 import type { ChangeTrace, LineTracer } from './trace.ts'
 
 /** The hops of the straight line; `src/app.ts` hands them in. */
-export interface Hops<Watches, Lanes extends { wake(lanes: readonly string[]): void }> {
+export interface Hops<Watches, Lanes extends { wake(lanes: readonly string[]): void }, Timers = unknown> {
   /** list and watch → changes and positions */
   watch(store: SourceStore): Watches
   /** raw object → ClusterEvent */
   normalise(source: Source, transition: Transition): ClusterEvent
   /** ClusterEvent → the sinks that the rules name, and their lanes; a reload gives the commits that follow others */
-  routing(): { match(event: ClusterEvent): MatchResult; limits: Limits; laneOf: Routing['laneOf'] }
+  routing(): {
+    match(event: ClusterEvent): MatchResult
+    limits: Limits
+    laneOf: Routing['laneOf']
+    ruleNames: ReadonlySet<string>
+  }
   /** changes, deliveries, index, position and ledger → durable, in one transaction */
   commit(routing: () => Routing, wake: (lanes: readonly string[]) => void): SourceStore
+  /** states of limits whose time has come → deliveries and ledger, in one transaction */
+  limit(
+    watches: Watches,
+    parts: { store: SourceStore; routing(): Routing; wake(lanes: readonly string[]): void },
+  ): Timers
   /** lane → render → deliver → settle, one worker per lane at a time */
   deliver(): Lanes
   /** An object that cannot be read: counted and skipped. */
@@ -31,17 +41,19 @@ export interface Hops<Watches, Lanes extends { wake(lanes: readonly string[]): v
  *
  * Everything before the commit can be repeated from the stored position, everything after it from the lane.
  */
-export function connectHops<Watches, Lanes extends { wake(lanes: readonly string[]): void }>(
-  hops: Hops<Watches, Lanes>,
-): { watches: Watches; lanes: Lanes } {
+export function connectHops<Watches, Lanes extends { wake(lanes: readonly string[]): void }, Timers>(
+  hops: Hops<Watches, Lanes, Timers>,
+): { watches: Watches; lanes: Lanes; limits: Timers } {
   const lanes = hops.deliver()
+  const wake = (touched: readonly string[]) => lanes.wake(touched)
   const routing = () => {
-    const { match, limits, laneOf } = hops.routing()
-    return { decide: decideWith({ ...hops, match, limits }), expire: limits.expire, laneOf }
+    const { match, limits, laneOf, ruleNames } = hops.routing()
+    const decide = decideWith({ ...hops, match, limits })
+    return { decide, expire: limits.expire, laneOf, rules: ruleNames }
   }
-  const store = hops.commit(routing, (touched) => lanes.wake(touched))
+  const store = hops.commit(routing, wake)
   const watches = hops.watch(store)
-  return { watches, lanes }
+  return { watches, lanes, limits: hops.limit(watches, { store, routing, wake }) }
 }
 
 /** normalise ─▶ match, for the transitions of one commit, and what limits have to decide yet; pure but for what its hops count. */
@@ -52,7 +64,16 @@ export function decideWith(
   },
 ): Decide {
   return (source, transitions) => {
-    const tally: Tally = { deliveries: [], unmatched: 0, dropped: 0, matched: 0, limited: [], counted: [] }
+    const tally: Tally = {
+      deliveries: [],
+      unmatched: 0,
+      dropped: 0,
+      matched: 0,
+      rules: new Map(),
+      limited: [],
+      counted: [],
+      places: new Map(),
+    }
     const trace = transitions.length > 0 ? hops.trace?.(source) : undefined
     for (const transition of transitions) {
       const change = trace?.change(transition)
@@ -64,20 +85,24 @@ export function decideWith(
         hops.onMalformed(source, transition, error)
       }
     }
-    const { limited, counted, ...rest } = tally
+    const { limited, counted, places, ...rest } = tally
     return {
       ...rest,
-      ...(limited.length > 0 && { limits: pending(hops.limits, limited, counted) }),
+      ...(limited.length > 0 && { limits: pending(hops.limits, limited, { counted, places }) }),
       ...(trace && { trace }),
     } satisfies Decision
   }
 }
 
-function pending(limits: Limits, limited: readonly Limited[], counted: readonly boolean[]): PendingLimits {
+function pending(
+  limits: Limits,
+  limited: readonly Limited[],
+  about: Pick<PendingLimits, 'counted' | 'places'>,
+): PendingLimits {
   return {
     keys: limits.keysOf(limited),
     apply: (states, nowMs) => limits.apply(limited, states, nowMs),
-    counted,
+    ...about,
   }
 }
 
@@ -86,9 +111,25 @@ interface Tally {
   unmatched: number
   dropped: number
   matched: number
+  rules: Map<string, RuleCounts>
   limited: Limited[]
   /** For each of `limited`: is it counted already? */
   counted: boolean[]
+  places: Map<string, number>
+}
+
+/** A rule without limits sends what it matches, or drops it. */
+function countRule(rules: Map<string, RuleCounts>, rule: string, became: 'sent' | 'drop'): void {
+  const before = rules.get(rule)
+  const drop = (before?.suppressed.drop ?? 0) + (became === 'drop' ? 1 : 0)
+  rules.set(rule, {
+    matched: (before?.matched ?? 0) + 1,
+    sent: (before?.sent ?? 0) + (became === 'sent' ? 1 : 0),
+    digested: 0,
+    waiting: 0,
+    suppressed: drop > 0 ? { drop } : {},
+    notices: 0,
+  })
 }
 
 function route(
@@ -99,11 +140,14 @@ function route(
 ): void {
   const result = hops.match(event)
   const { sends, dropped } = result
+  for (const rule of new Set(sends.map((send) => send.rule))) countRule(tally.rules, rule, 'sent')
+  if (result.droppedBy !== undefined) countRule(tally.rules, result.droppedBy, 'drop')
   const traces = change?.matched(event, result)
   const isOpen = sends.length === 0 && result.limited.some(({ entered }) => entered)
   if (result.limited.length > 0) {
     tally.limited.push({ event, matches: result.limited })
     tally.counted.push(!isOpen)
+    tally.places.set(event.id, tally.deliveries.length + sends.length)
   }
   if (isOpen) return
   if (sends.length === 0) {

@@ -10,6 +10,7 @@ import type { MemoryGate } from './queue/memory-gate.ts'
 import { watchPositions } from './queue/position-gauges.ts'
 import type { Connections } from './redis-connections.ts'
 import type { ReloadState } from './reload/state.ts'
+import type { RuleErrors } from './rule-errors.ts'
 import type { Vitals } from './server/health.ts'
 import { type SinkHealth, watchSinkHealth } from './sink-set/health.ts'
 import type { SinkSet } from './sink-set/set.ts'
@@ -24,6 +25,7 @@ export interface StatusReportingParts {
   log: Logger
   clock: { now(): number }
   generations: Generations
+  ruleErrors: RuleErrors
   reloads: ReloadState
   watches: WatchManager | undefined
   lanes: Lanes
@@ -60,12 +62,14 @@ export function startStatusReporting(parts: StatusReportingParts): StatusReporti
   const health = watchSinkHealth(sinkSet.sinks, { log, clock, statuses: lanes.statuses })
   const sinks = () => health.merge(lanes.statuses())
   const configured = () => generations.current.config.sinks.map(({ name }) => name)
-  const laneGauges = watchLanes({ redis, keys, metrics, clock, configured })
+  const rules = () => generations.current.ruleNames
+  const laneGauges = watchLanes({ redis, keys, metrics, clock, configured, rules })
   const positionGauges = watchPositions({ redis, keys, metrics, watches })
   const report = startReporting({ redis, keys, clock, id: parts.instance }, parts.role, () => ({
     config: reloads.status(),
     watches: watches(),
     sinks: sinks(),
+    rules: parts.ruleErrors.statuses(generations.current.config.rules),
     ...(gate.isClosed() && { backPressure: true as const }),
   }))
   return {

@@ -24,6 +24,8 @@ export interface WatchStatus {
   holder?: string
   /** True once a first position is durable. */
   ready: boolean
+  /** True while all is read that happened before the watch was opened; undefined in reports of older versions. */
+  current?: boolean
 }
 
 /** What a sink's lanes do, as one process sees it. */
@@ -39,6 +41,14 @@ export interface SinkStatus {
   lastDeliveredMs?: number
   lastError?: string
   lastErrorMs?: number
+}
+
+/** A rule of the configuration, as one process sees it. */
+export interface RuleStatus {
+  rule: string
+  /** Times that it failed and so did not match, since the process started. */
+  errors?: number
+  lastError?: string
 }
 
 /** Which configuration a process uses. */

@@ -1,5 +1,6 @@
 import { inPlainWords } from '../plain-words.ts'
 import { printable, printableJson } from '../printable.ts'
+import type { RuleLedger, WatchCounts } from '../queue/ledger.ts'
 import type { StatusReport } from '../queue/status-report.ts'
 import { readStatus } from '../queue/status-report.ts'
 import { describeRestart } from '../reload/differences.ts'
@@ -43,6 +44,7 @@ function describe(report: StatusReport, cluster: string, titles: ReadonlyMap<str
     processes(report, cluster),
     watching ? watches(report) : storedWatches(report, titles),
     sinks(report),
+    ...rules(report),
     ledger(report),
   ]
   return parts.join('\n')
@@ -94,13 +96,12 @@ function watches({ instances, ledger, atMs }: StatusReport): string {
     'UNMATCHED',
     'DROPPED',
     'MATCHED',
+    'LIMITED',
     'LAST ERROR',
   ]
   const rows = live.map(({ instance, watch }) => {
     const counts = ledger.watches[watch.key]
-    const numbers = [counts?.observed, counts?.unmatched, counts?.dropped, counts?.matched].map((n) =>
-      String(n ?? 0),
-    )
+    const numbers = countsOf(counts)
     return [
       watch.title,
       watch.phase,
@@ -133,12 +134,16 @@ function isStandby({ phase }: WatchStatus): boolean {
 /** What is known of them while nobody watches. */
 function storedWatches({ instances, ledger }: StatusReport, titles: ReadonlyMap<string, string>): string {
   const rows = Object.entries(ledger.watches).map(([key, counts]) => {
-    const numbers = [counts.observed, counts.unmatched, counts.dropped, counts.matched].map(String)
-    return [titles.get(key) ?? key, 'stopped', ...numbers]
+    return [titles.get(key) ?? key, 'stopped', ...countsOf(counts)]
   })
-  const header = ['WATCH', 'PHASE', 'OBSERVED', 'UNMATCHED', 'DROPPED', 'MATCHED']
+  const header = ['WATCH', 'PHASE', 'OBSERVED', 'UNMATCHED', 'DROPPED', 'MATCHED', 'LIMITED']
   const note = instances.length > 0 ? 'no process watches\n' : ''
   return rows.length === 0 ? 'nothing was watched yet\n' : note + table([header, ...rows])
+}
+
+function countsOf(counts: WatchCounts | undefined): string[] {
+  const { observed = 0, unmatched = 0, dropped = 0, matched = 0, limited = 0 } = counts ?? {}
+  return [observed, unmatched, dropped, matched, limited].map(String)
 }
 
 function contact(watch: WatchStatus, now: number): string {
@@ -164,6 +169,30 @@ function sinks({ instances, ledger, atMs }: StatusReport): string {
   })
   const note = instances.length > 0 && !delivering ? 'no process delivers\n' : ''
   return rows.length === 0 ? 'no deliveries yet\n' : note + table([header, ...rows])
+}
+
+/** In the order of the configuration; those that no process has any more come last. */
+function rules({ instances, ledger, atMs }: StatusReport): string[] {
+  const views = instances.flatMap((it) => it.rules ?? [])
+  const known = new Set(views.map(({ rule }) => rule))
+  const running = instances.some((it) => it.rules !== undefined)
+  const names = new Set([...known, ...Object.keys(ledger.rules).toSorted()])
+  if (names.size === 0) return []
+  const header = ['RULE', 'MATCHED', 'SENT', 'DIGESTED', 'WAITING', 'SUPPRESSED', 'ERRORS', 'LAST MATCHED']
+  const rows = [...names].map((rule) => {
+    const counts = ledger.rules[rule]
+    const { matched = 0, sent = 0, digested = 0, waiting = 0, lastMatchMs = 0 } = counts ?? {}
+    const errors = views.reduce((sum, it) => sum + (it.rule === rule ? (it.errors ?? 0) : 0), 0)
+    const last = lastMatchMs === 0 ? '-' : `${duration(atMs - lastMatchMs)} ago`
+    const name = running && !known.has(rule) ? `${rule} (removed)` : rule
+    return [name, ...[matched, sent, digested, waiting].map(String), held(counts), String(errors), last]
+  })
+  return [table([header, ...rows])]
+}
+
+function held(counts: RuleLedger | undefined): string {
+  const some = Object.entries(counts?.suppressed ?? {}).filter(([, count]) => count !== 0)
+  return some.length === 0 ? '0' : some.map(([by, count]) => `${count} ${by}`).join(', ')
 }
 
 function lastErrorOf(view: SinkStatus | undefined, nowMs: number): string {

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import type { Redis } from 'ioredis'
-import type { ConfigStatus, SinkStatus, WatchStatus } from '../status.ts'
+import type { ConfigStatus, RuleStatus, SinkStatus, WatchStatus } from '../status.ts'
 import { version } from '../version.ts'
 import type { Keys } from './keys.ts'
 import { LAYOUT } from './layout.ts'
@@ -20,6 +20,8 @@ export interface InstanceReport {
   config?: ConfigStatus
   watches: readonly WatchStatus[]
   sinks: readonly SinkStatus[]
+  /** Those of its configuration, from top to bottom; undefined in reports of older versions. */
+  rules?: readonly RuleStatus[]
   /** Set while watches pause because Redis is nearly full. */
   backPressure?: true
 }
@@ -33,7 +35,7 @@ const REPORT_MS = 2_000
 export function startReporting(
   { redis, keys, clock, id }: { redis: Redis; keys: Keys; clock: { now(): number }; id: string },
   role: InstanceReport['role'],
-  view: () => Pick<InstanceReport, 'config' | 'watches' | 'sinks' | 'backPressure'>,
+  view: () => Pick<InstanceReport, 'config' | 'watches' | 'sinks' | 'rules' | 'backPressure'>,
 ) {
   const fixed = {
     id,

@@ -27,7 +27,24 @@ export interface Keys {
   old(source: string): string
   /** Hash: namespace/name → uid, of what a running relist has not seen yet. */
   unseen(source: string): string
-  /** Hash: observed, unmatched, dropped, matched. */
+  /** String, maybe with a TTL: the state of a limit that any source may change. */
+  limit(key: string): string
+  /** Counts the changes of all of them. */
+  limitsMoved: string
+  /** Sorted set: those that have to be decided at some time, by that time. */
+  limitTimers: string
+  /** Hash: uid and rule → the state of a limit of one of the source's own objects; and when they have to be decided. */
+  ownLimits(source: string): string
+  ownLimitTimers(source: string): string
+  /** String with a TTL: the last decision of a process for what was due in `limitTimers`. */
+  limitsFired(instance: string): string
+  /** String with a TTL: who may commit alone where limits are shared. */
+  limitsTurn: string
+  /** Sorted set: rules that matched something, by when they did last. */
+  rules: string
+  /** Hash: matched, sent, digested, waiting, notices, and `suppressed:<why>`. */
+  ruleLedger(rule: string): string
+  /** Hash: observed, unmatched, dropped, matched, limited. */
   watchLedger(source: string): string
   /** Hash: enqueued, delivered, dead, and `discarded` (dead letters dropped by hand). */
   sinkLedger(sink: string): string
@@ -72,6 +89,15 @@ export function keysOf(cluster: string): Keys {
     index: (source) => `${tag}:index:${source}`,
     old: (source) => `${tag}:old:${source}`,
     unseen: (source) => `${tag}:unseen:${source}`,
+    limit: (key) => `${tag}:limit:${key}`,
+    limitsMoved: `${tag}:limits-moved`,
+    limitTimers: `${tag}:limit-timers`,
+    ownLimits: (source) => `${tag}:limits:${source}`,
+    ownLimitTimers: (source) => `${tag}:limit-timers:${source}`,
+    limitsFired: (instance) => `${tag}:limits-fired:${instance}`,
+    limitsTurn: `${tag}:limits-turn`,
+    rules: `${tag}:rules`,
+    ruleLedger: (rule) => `${tag}:ledger:rule:${rule}`,
     watchLedger: (source) => `${tag}:ledger:watch:${source}`,
     sinkLedger: (sink) => `${tag}:ledger:sink:${sink}`,
     lane: (lane) => `${tag}:lane:${lane}`,

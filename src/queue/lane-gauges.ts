@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import type { Metrics } from '../metrics.ts'
 import { readReports } from './instances.ts'
 import type { Keys } from './keys.ts'
-import { oldestInLane, readLedger, sinkOf } from './ledger.ts'
+import { oldestInLane, type RuleLedger, readLedger, sinkOf } from './ledger.ts'
 
 const SAMPLE_MS = 2_000
 const INSTANCES_MS = 5_000
@@ -15,6 +15,8 @@ export interface LaneGauges {
   clock: { now(): number }
   /** The sinks of the configuration; others are told as long as something waits there. */
   configured(): readonly string[]
+  /** The rules of the configuration; others are told as long as something waits for them. */
+  rules(): ReadonlySet<string>
 }
 
 interface Waiting {
@@ -29,7 +31,7 @@ const NOTHING: Waiting = { pending: 0, lanes: 0, oldestMs: Number.POSITIVE_INFIN
  * Keeps the gauges of waiting deliveries, dead letters, the ledger and the processes; gives how many deliveries wait when
  * it is closed.
  */
-export function watchLanes({ redis, keys, metrics, clock, configured }: LaneGauges): {
+export function watchLanes({ redis, keys, metrics, clock, configured, rules }: LaneGauges): {
   close(): Promise<number>
 } {
   let last = 0
@@ -59,7 +61,8 @@ export function watchLanes({ redis, keys, metrics, clock, configured }: LaneGaug
   }
 
   async function sampleLedger(): Promise<void> {
-    const { sinks, balanced } = await readLedger(redis, keys, { verify: false })
+    const { sinks, rules: counts, balanced } = await readLedger(redis, keys, { verify: false })
+    sampleRules(metrics, rules(), counts)
     metrics.ledgerBalanced.set(balanced ? 1 : 0)
     metrics.deadLetters.reset()
     for (const sink of configured()) metrics.deadLetters.set({ sink }, 0)
@@ -85,5 +88,19 @@ export function watchLanes({ redis, keys, metrics, clock, configured }: LaneGaug
       for (const timer of timers) clearInterval(timer)
       return sample().catch(() => last)
     },
+  }
+}
+
+function sampleRules(
+  metrics: Metrics,
+  configured: ReadonlySet<string>,
+  counts: Readonly<Record<string, RuleLedger>>,
+): void {
+  metrics.ruleWaiting.reset()
+  metrics.ruleLastMatch.reset()
+  for (const rule of new Set([...configured, ...Object.keys(counts)])) {
+    const { waiting = 0, lastMatchMs = 0 } = counts[rule] ?? {}
+    if (configured.has(rule) || waiting > 0) metrics.ruleWaiting.set({ rule }, waiting)
+    if (configured.has(rule)) metrics.ruleLastMatch.set({ rule }, lastMatchMs / 1_000)
   }
 }

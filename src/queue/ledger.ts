@@ -1,15 +1,27 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Redis } from 'ioredis'
+import type { RuleCounts } from '../limit.ts'
 import type { Keys } from './keys.ts'
 import { fieldOf } from './lane-batch.ts'
+import { scored } from './limit-states.ts'
 import { valuesOf } from './replies.ts'
+import { parseRule, ruleBalances } from './rule-counts.ts'
+import { countWaiting } from './waiting-states.ts'
 
-/** Per watch: `observed = unmatched + dropped + matched`. */
+/** Per watch: `observed = unmatched + dropped + matched + limited`. */
 export interface WatchCounts {
   observed: number
   unmatched: number
   dropped: number
   matched: number
+  /** Nothing was sent at once: limits held back all that matched, or let it wait. */
+  limited: number
+}
+
+/** Per rule: `matched = sent + digested + waiting + all of suppressed`. */
+export interface RuleLedger extends RuleCounts {
+  /** Unix time in milliseconds. */
+  lastMatchMs: number
 }
 
 /** Per sink: `enqueued = delivered + dead + pending`. */
@@ -27,8 +39,10 @@ export interface SinkCounts {
 export interface Ledger {
   watches: Record<string, WatchCounts>
   sinks: Record<string, SinkCounts>
+  /** Those that ever matched something. */
+  rules: Record<string, RuleLedger>
   balanced: boolean
-  /** True when what lies in the streams was counted, and nothing moved meanwhile. */
+  /** True when what lies in the streams, and waits for limits, was counted, and nothing moved meanwhile. */
   verified: boolean
 }
 
@@ -44,8 +58,8 @@ export async function readLedger(redis: Redis, keys: Keys, { verify }: { verify:
   for (let round = 1; verify && round <= MAX_COUNTS; round++) {
     const lying = await countLying(redis, keys, counters)
     const after = await readCounters(redis, keys)
-    if (isDeepStrictEqual(after.sinks, counters.sinks) && isDeepStrictEqual(after.pending, counters.pending))
-      return ledgerOf(redis, keys, after, lying)
+    const still = (what: 'sinks' | 'pending' | 'rules') => isDeepStrictEqual(after[what], counters[what])
+    if (still('sinks') && still('pending') && still('rules')) return ledgerOf(redis, keys, after, lying)
     counters = after
   }
   return ledgerOf(redis, keys, counters, undefined)
@@ -61,7 +75,7 @@ export function sinkOf(lane: string): string {
   return lane.slice(0, lane.indexOf('/'))
 }
 
-const NO_CHANGES: WatchCounts = { observed: 0, unmatched: 0, dropped: 0, matched: 0 }
+const NO_CHANGES: WatchCounts = { observed: 0, unmatched: 0, dropped: 0, matched: 0, limited: 0 }
 const NO_DELIVERIES = { enqueued: 0, delivered: 0, dead: 0, discarded: 0 }
 
 interface Counters {
@@ -69,43 +83,57 @@ interface Counters {
   sinks: Map<string, Omit<SinkCounts, 'pending'>>
   /** Lane → deliveries waiting in it. */
   pending: Map<string, number>
+  rules: Map<string, RuleLedger>
 }
 
-/** What was counted in the streams. */
+/** What was counted in the streams, and in the states of limits. */
 interface Lying {
   pending: Map<string, number>
   dead: Map<string, number>
+  /** Rule → events. */
+  waiting: Map<string, number>
 }
 
 /** All counters in one transaction: commits and settlements change several of them at once. */
 async function readCounters(redis: Redis, keys: Keys): Promise<Counters> {
-  let [sources, lanes] = await Promise.all([redis.hkeys(keys.sources), redis.hkeys(keys.pending)])
   for (;;) {
-    const counters = await readTogether(redis, keys, sources, lanes)
+    const [sources, lanes, rules] = await Promise.all([
+      redis.hkeys(keys.sources),
+      redis.hkeys(keys.pending),
+      redis.zrange(keys.rules, '0', '-1'),
+    ])
+    const counters = await readTogether(redis, keys, { sources, lanes, rules })
     // A commit may have made the first lane of a sink meanwhile: then its counters were not asked for.
-    const all = [...counters.pending.keys()]
-    if (all.every((lane) => counters.sinks.has(sinkOf(lane)))) return counters
-    sources = await redis.hkeys(keys.sources)
-    lanes = all
+    if (counters) return counters
   }
 }
 
+/** Undefined when there are sinks or rules by now that were not asked for. */
 async function readTogether(
   redis: Redis,
   keys: Keys,
-  sources: readonly string[],
-  lanes: readonly string[],
-): Promise<Counters> {
-  const sinks = [...new Set(lanes.map(sinkOf))]
-  const multi = redis.multi().hgetall(keys.pending)
+  { sources, lanes, rules }: Record<'sources' | 'lanes' | 'rules', readonly string[]>,
+): Promise<Counters | undefined> {
+  const asked = { sinks: new Set(lanes.map(sinkOf)), rules: new Set(rules) }
+  const sinks = [...asked.sinks]
+  const multi = redis.multi().hgetall(keys.pending).zrange(keys.rules, '0', '-1', 'WITHSCORES')
   for (const source of sources) multi.hgetall(keys.watchLedger(source))
   for (const sink of sinks) multi.hgetall(keys.sinkLedger(sink))
-  const [pending, ...hashes] = valuesOf(await multi.exec()) as Record<string, string>[]
-  const hashOf = (i: number) => hashes[i] ?? {}
+  for (const rule of rules) multi.hgetall(keys.ruleLedger(rule))
+  const [pending = {}, matched, ...hashes] = valuesOf(await multi.exec()) as Record<string, string>[]
+  const lastMatches = new Map(scored(matched).map(({ key, score }) => [key, score]))
+  const isMissing =
+    Object.keys(pending).some((lane) => !asked.sinks.has(sinkOf(lane))) ||
+    [...lastMatches.keys()].some((rule) => !asked.rules.has(rule))
+  if (isMissing) return undefined
+  let place = 0
+  const take = <T>(names: readonly string[], parse: (hash: Record<string, string>, name: string) => T) =>
+    new Map(names.map((name) => [name, parse(hashes[place++] ?? {}, name)]))
   return {
-    pending: new Map(Object.entries(pending ?? {}).map(([lane, count]) => [lane, Number(count)])),
-    watches: new Map(sources.map((source, i) => [source, numbers(hashOf(i), NO_CHANGES)])),
-    sinks: new Map(sinks.map((sink, i) => [sink, numbers(hashOf(sources.length + i), NO_DELIVERIES)])),
+    pending: new Map(Object.entries(pending).map(([lane, count]) => [lane, Number(count)])),
+    watches: take(sources, (hash) => numbers(hash, NO_CHANGES)),
+    sinks: take(sinks, (hash) => numbers(hash, NO_DELIVERIES)),
+    rules: take(rules, (hash, rule) => ({ ...parseRule(hash), lastMatchMs: lastMatches.get(rule) ?? 0 })),
   }
 }
 
@@ -126,13 +154,16 @@ async function ledgerOf(
     sinks[sink] = { ...counts, pending: sum, ...(Number.isFinite(oldestMs) && { oldestMs }) }
   }
   const watches = Object.fromEntries(counters.watches)
-  return { watches, sinks, balanced: isBalanced(watches, sinks, lying?.dead), verified: lying !== undefined }
+  const rules = Object.fromEntries(counters.rules)
+  const balanced = isBalanced(watches, sinks, lying?.dead) && rulesBalance(counters.rules, lying?.waiting)
+  return { watches, sinks, rules, balanced, verified: lying !== undefined }
 }
 
-async function countLying(redis: Redis, keys: Keys, { pending }: Counters): Promise<Lying> {
+async function countLying(redis: Redis, keys: Keys, { pending, watches }: Counters): Promise<Lying> {
   const counted = new Map<string, number>()
   for (const lane of pending.keys()) counted.set(lane, await countLane(redis, keys, lane))
-  return { pending: counted, dead: await countDeadLetters(redis, keys) }
+  const waiting = await countWaiting(redis, keys, [...watches.keys()])
+  return { pending: counted, dead: await countDeadLetters(redis, keys), waiting }
 }
 
 /** Counts what really lies in a lane: entries less the deliveries of them that are settled. */
@@ -170,13 +201,28 @@ function isBalanced(
   sinks: Record<string, SinkCounts>,
   lying: Map<string, number> | undefined,
 ): boolean {
-  const watched = Object.values(watches).every((it) => it.observed === it.unmatched + it.dropped + it.matched)
+  const watched = Object.values(watches).every(
+    (it) => it.observed === it.unmatched + it.dropped + it.matched + it.limited,
+  )
   const delivered = Object.entries(sinks).every(
     ([name, it]) =>
       it.enqueued === it.delivered + it.dead + it.pending &&
       (lying === undefined || it.dead === (lying.get(name) ?? 0) + it.discarded),
   )
   return watched && delivered
+}
+
+function rulesBalance(
+  rules: ReadonlyMap<string, RuleLedger>,
+  waiting: ReadonlyMap<string, number> | undefined,
+): boolean {
+  const isCounted = ([rule, counts]: [string, RuleLedger]) =>
+    waiting === undefined || counts.waiting === (waiting.get(rule) ?? 0)
+  const isKnown = (rule: string) => rules.has(rule)
+  return (
+    [...rules].every((it) => ruleBalances(it[1]) && isCounted(it)) &&
+    [...(waiting?.keys() ?? [])].every(isKnown)
+  )
 }
 
 function numbers<T extends { [K in keyof T]: number }>(hash: Record<string, string>, zero: T): T {

@@ -11,6 +11,9 @@ export interface SourceKeys {
   unseen: string
   old: string
   keep: Keep | undefined
+  /** The states of limits of its own objects, and when they are due. */
+  limits: string
+  timers: string
 }
 
 /** What a commit is to write besides the checkpoint. */
@@ -25,6 +28,9 @@ export interface Plan {
   oldDelete: string[]
   /** Forget the whole index first, and with it the old objects; or these alone; or what a list had not seen. */
   forget?: 'all' | 'old' | 'unseen'
+  /** Of limits: own states whose time has come, or that nobody follows any more. */
+  due?: string[]
+  gone?: string[]
 }
 
 export function emptyPlan(): Plan {

@@ -12,6 +12,9 @@ export interface Preparation {
   plan(replies: readonly unknown[], redis: Redis): Plan | Promise<Plan>
 }
 
+/** How many own states one transaction decides: each holds one delivery at most. */
+const MOST_DUE = 100
+
 export const NOTHING: Preparation = { read() {}, plan: () => emptyPlan() }
 
 /** Forgets what the index knows. */
@@ -24,6 +27,19 @@ export const FORGET_OLD: Preparation = { read() {}, plan: () => ({ ...emptyPlan(
 export const FORGET_UNSEEN: Preparation = {
   read() {},
   plan: () => ({ ...emptyPlan(), forget: 'unseen' }),
+}
+
+/** Own states of limits whose time has come. */
+export function prepareExpiry({ timers }: SourceKeys, nowMs: number): Preparation {
+  return {
+    read: (pipeline) => pipeline.zrange(timers, '-inf', String(nowMs), 'BYSCORE', 'LIMIT', 0, MOST_DUE),
+    plan: ([due]) => ({ ...emptyPlan(), due: due as string[] }),
+  }
+}
+
+/** Own states of limits that nobody follows any more. */
+export function prepareGone(fields: readonly string[]): Preparation {
+  return { read() {}, plan: () => ({ ...emptyPlan(), gone: [...fields] }) }
 }
 
 /** Objects that are there at the beginning: known, not told. */

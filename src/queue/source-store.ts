@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { Redis } from 'ioredis'
 import {
   type Change,
   type Checkpoint,
@@ -17,6 +18,8 @@ import {
   NOTHING,
   type Preparation,
   prepareDeletions,
+  prepareExpiry,
+  prepareGone,
   prepareList,
   prepareSeed,
   prepareWatch,
@@ -31,6 +34,9 @@ const MAX_BYTES = 8 * 1024 * 1024
 /** How many deletions that nobody saw one transaction takes; few when each brings the object that was kept. */
 const MANY = 1_000
 const FEW = 32
+
+/** How many states of limits one transaction gives up. */
+const MOST_FORGOTTEN = 200
 
 /** Sources on Redis: position, index, lanes and ledger, each call one transaction. */
 export function createSourceStore(parts: StoreParts): SourceStore {
@@ -101,6 +107,7 @@ class Session implements SourceSession {
   /** The checkpoint as it stands in Redis, as far as this session knows. */
   #stored: string | null = null
   #comparison: Comparison = 'newer'
+  #dueMs: number | undefined
 
   constructor(parts: StoreParts, source: Source) {
     this.#parts = parts
@@ -113,6 +120,8 @@ class Session implements SourceSession {
       // Of this session alone: one that was fenced meanwhile must not spoil another's comparison.
       unseen: `${keys.unseen(source.key)}:${this.#holder}`,
       old: keys.old(source.key),
+      limits: keys.ownLimits(source.key),
+      timers: keys.ownLimitTimers(source.key),
       keep: old?.keeps(resource) ? (object) => old.jsonOf(resource, object) : undefined,
     }
   }
@@ -125,6 +134,10 @@ class Session implements SourceSession {
     return this.#keys.keep !== undefined
   }
 
+  get dueMs(): number | undefined {
+    return this.#dueMs
+  }
+
   /** Reads where the source stands and signs it: older sessions are fenced from here on. */
   async take(signal: AbortSignal, permit = () => {}): Promise<void> {
     for (;;) {
@@ -133,7 +146,7 @@ class Session implements SourceSession {
       if (this.#stored === null) return
       const { holder } = JSON.parse(this.#stored) as Checkpoint
       try {
-        await this.#transact({}, this.keepsOld ? NOTHING : FORGET_OLD, signal)
+        await this.#transact({}, this.keepsOld ? NOTHING : FORGET_OLD, signal, true)
         // What an interrupted list of the session before had not seen: nobody can use it any more.
         const left = `${this.#parts.keys.unseen(this.#source.key)}:${holder}`
         return void (await this.#parts.line.run((redis) => redis.unlink(left), signal))
@@ -146,6 +159,7 @@ class Session implements SourceSession {
   async beginSeed(signal: AbortSignal): Promise<void> {
     await this.#describe(signal)
     await this.#transact({ phase: 'seeding', resourceVersion: '' }, FORGET, signal)
+    await this.forgetLimits(signal)
   }
 
   async seed(page: readonly Change[], signal: AbortSignal): Promise<void> {
@@ -187,8 +201,23 @@ class Session implements SourceSession {
       await this.#transact({}, FORGET_UNSEEN, signal)
       await copyNames(this.#parts.line, this.#keys, this.#stored, signal)
       await this.#deleteUnseen(signal)
+      await this.forgetLimits(signal)
     }
     await this.#transact({ phase: 'absent', resourceVersion: '' }, FORGET_UNSEEN, signal)
+  }
+
+  async expire(signal: AbortSignal): Promise<void> {
+    await this.#transact({}, prepareExpiry(this.#keys, this.#parts.clock.now()), signal)
+  }
+
+  async forgetLimits(signal: AbortSignal): Promise<void> {
+    const { line } = this.#parts
+    for (;;) {
+      const read = (redis: Redis) => redis.hrandfield(this.#keys.limits, MOST_FORGOTTEN) as Promise<string[]>
+      const some = await line.run(read, signal)
+      if (some.length === 0) return
+      await this.#transact({}, prepareGone(some), signal)
+    }
   }
 
   async #describe(signal: AbortSignal): Promise<void> {
@@ -212,11 +241,17 @@ class Session implements SourceSession {
     }
   }
 
-  async #transact(move: Partial<Checkpoint>, preparation: Preparation, signal: AbortSignal): Promise<void> {
+  async #transact(
+    move: Partial<Checkpoint>,
+    preparation: Preparation,
+    signal: AbortSignal,
+    opens = false,
+  ): Promise<void> {
     const next = this.#nextCheckpoint(move)
-    const commit = { source: this.#source, keys: this.#keys, stored: this.#stored, next, preparation }
-    await transact(this.#parts, commit, signal)
+    const known = { source: this.#source, keys: this.#keys, stored: this.#stored }
+    const { timer } = await transact(this.#parts, { ...known, next, preparation, opens }, signal)
     this.#stored = next
+    if (timer) this.#dueMs = timer.dueMs
   }
 
   #nextCheckpoint(move: Partial<Checkpoint>): string {

@@ -1,25 +1,21 @@
 import type { Redis } from 'ioredis'
-import {
-  type Decision,
-  FencedError,
-  PositionLostError,
-  type Routing,
-  type ScannedObject,
-  type Source,
-} from '../change.ts'
+import { FencedError, PositionLostError, type Routing, type ScannedObject, type Source } from '../change.ts'
 import type { Resource } from '../event.ts'
 import type { JournalBounds } from '../journal-record.ts'
 import type { Metrics } from '../metrics.ts'
 import type { CommitLine } from './commit-line.ts'
+import { type Decided, decideCommit } from './decided.ts'
 import { type JournalParts, packJournal, writeJournal } from './journal.ts'
 import { OLD_TTL_MS } from './kept-objects.ts'
 import type { Keys } from './keys.ts'
 import { isForeign, LayoutChangedError } from './layout.ts'
+import { scored } from './limit-states.ts'
+import { LimitsTurn } from './limits-turn.ts'
 import type { Plan, SourceKeys } from './overlay.ts'
 import type { Preparation } from './plan-commit.ts'
 import { valuesOf } from './replies.ts'
 import { UNSEEN_TTL_MS } from './unseen.ts'
-import { count, type PackedLanes, packLanes, writeCommit } from './write-commit.ts'
+import { count, writeCommit } from './write-commit.ts'
 
 export interface StoreParts {
   line: CommitLine
@@ -54,13 +50,20 @@ export interface Commit {
   /** Unique: it holds the session's name and a sequence number. */
   next: string
   preparation: Preparation
+  /** The first of its session: it wants to know of timers. */
+  opens?: boolean
 }
 
 interface Written {
   plan: Plan
-  decision: Decision
-  lanes: PackedLanes
+  decided: Decided
   journal?: { entries: readonly Buffer[]; bounds: JournalBounds }
+}
+
+/** What a session learns of its commit. */
+export interface Committed {
+  /** When the first of the source's own states of limits is due, where that may be another time than before. */
+  timer?: { dueMs: number | undefined }
 }
 
 /**
@@ -69,25 +72,30 @@ interface Written {
  *
  * - the one that was tried: it had succeeded;
  * - the one before: try again, all of it. The lost EXEC may still lie in a socket and run later; but both watch the
- *   checkpoint and both change it, so whichever runs second is discarded, and the loop finds the first one's value;
+ *   checkpoint and both change it, so whichever runs second is discarded, and the loop finds the first one's value. So it is
+ *   when another source changed a state of limits that was read;
  * - any other: somebody else moved it, or Redis lost what it had confirmed. Fenced: the source opens anew from what is stored.
  */
-export async function transact(parts: StoreParts, commit: Commit, signal: AbortSignal): Promise<void> {
-  const { line, metrics, clock, onEnqueued } = parts
+export async function transact(parts: StoreParts, commit: Commit, signal: AbortSignal): Promise<Committed> {
+  const { line, metrics, clock, onEnqueued, keys } = parts
   const startedMs = clock.now()
   const ended = metrics.commitWaits.begin()
+  const turn = new LimitsTurn(keys, commit.next)
   let written: Written | undefined
   // A repeat after a lost reply must decide as the one whose EXEC may still come.
   let routing: Routing | undefined
-  const done = line.commit(async (redis) => {
+  const done = line.commit(async (redis): Promise<Committed> => {
     for (;;) {
-      const [[current, layout], ...replies] = await readUnderWatch(redis, parts.keys, commit)
+      const [[current, layout, whose], ...replies] = await readUnderWatch(redis, keys, commit)
       if (isForeign(layout)) {
         await redis.unwatch()
         throw new LayoutChangedError(layout)
       }
       const { stream } = redis
-      if (written && current === commit.next) return void (await redis.unwatch())
+      if (written && current === commit.next) {
+        await redis.unwatch()
+        return written.decided.limits ? { timer: await readTimer(redis, commit.keys.timers) } : {}
+      }
       if (current !== commit.stored) {
         await redis.unwatch()
         if (current === null) throw new PositionLostError(LOST)
@@ -95,22 +103,29 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
         throw new FencedError(`another process moved the position of ${commit.source.key}`)
       }
       routing ??= parts.routing()
-      written = await prepare(routing, commit, replies, redis)
+      const plan = await commit.preparation.plan(replies, redis)
+      const decideParts = { redis, keys, routing, source: commit.keys, nowMs: startedMs }
+      written = { plan, decided: await decideCommit(decideParts, commit.source, plan) }
       addJournal(written, parts, commit)
       // Watched there, executed here: on another connection nothing is watched.
       if (redis.stream !== stream) continue
-      if (await write(parts, commit, written, redis)) return
+      const isShared = (written.decided.limits?.writes.shared.size ?? 0) > 0
+      if (isShared && (await turn.isAnothers(redis, whose, signal))) continue
+      const timer = await write(parts, commit, written, { redis, turn, nowMs: startedMs })
+      if (timer) return timer
+      if (isShared) await turn.lost(redis)
     }
   }, signal)
-  await done.finally(ended)
+  const committed = await done.finally(ended)
   metrics.commitSeconds.observe((clock.now() - startedMs) / 1_000)
-  if (!written) return
-  const { plan, decision, lanes } = written
-  count(metrics, commit.source.title, plan, decision, lanes)
-  decision.trace?.committed()
+  if (!written) return committed
+  const { plan, decided } = written
+  count(metrics, commit.source.title, plan, decided)
+  decided.trace?.committed()
   const [oldest] = plan.transitions
   if (oldest) metrics.enqueueSeconds.observe(Math.max(0, clock.now() - oldest.observedAtMs) / 1_000)
-  if (lanes.size > 0) onEnqueued([...lanes.keys()])
+  if (decided.lanes.size > 0) onEnqueued([...decided.lanes.keys()])
+  return committed
 }
 
 const LOST =
@@ -119,24 +134,13 @@ const LOST =
 /** The layout is watched, too: a commit fails when a newer version converts the keys meanwhile. */
 async function readUnderWatch(
   redis: Redis,
-  { schema }: Keys,
+  { schema, limitsTurn }: Keys,
   commit: Commit,
 ): Promise<[(string | null)[], ...unknown[]]> {
   const { keys, preparation } = commit
-  const pipeline = redis.pipeline().watch(keys.checkpoint, schema).mget(keys.checkpoint, schema)
+  const pipeline = redis.pipeline().watch(keys.checkpoint, schema).mget(keys.checkpoint, schema, limitsTurn)
   preparation.read(pipeline)
   return valuesOf(await pipeline.exec()).slice(1) as [(string | null)[], ...unknown[]]
-}
-
-async function prepare(
-  { decide, laneOf }: Routing,
-  { source, preparation }: Commit,
-  replies: readonly unknown[],
-  redis: Redis,
-): Promise<Written> {
-  const plan = await preparation.plan(replies, redis)
-  const decision = decide(source, plan.transitions)
-  return { plan, decision, lanes: packLanes(decision.deliveries, laneOf) }
 }
 
 function addJournal(written: Written, { journal }: StoreParts, { source }: Commit): void {
@@ -146,21 +150,32 @@ function addJournal(written: Written, { journal }: StoreParts, { source }: Commi
     written.journal = { bounds, entries: packJournal(source, transitions, journal.objectJsonOf) }
 }
 
-/** False when the checkpoint was touched between read and write. */
+/** Undefined when the checkpoint, or a state of limits, was touched between read and write. */
 async function write(
   { keys, clock }: StoreParts,
-  { source, keys: own, next }: Commit,
-  { plan, decision, lanes, journal }: Written,
-  redis: Redis,
-): Promise<boolean> {
+  { source, keys: own, next, opens }: Commit,
+  { plan, decided, journal }: Written,
+  { redis, turn, nowMs }: { redis: Redis; turn: LimitsTurn; nowMs: number },
+): Promise<Committed | undefined> {
   const multi = redis.multi()
-  writeCommit(multi, keys, { key: source.key, ...own }, plan, decision, lanes)
+  writeCommit(multi, keys, { key: source.key, ...own }, plan, decided, nowMs)
   if (plan.unseenDelete.length > 0) multi.pexpire(own.unseen, UNSEEN_TTL_MS)
   if (own.keep) multi.pexpire(own.old, OLD_TTL_MS)
   if (journal) writeJournal(multi, keys, journal.entries, journal.bounds, clock.now())
+  turn.end(multi)
   multi.set(own.checkpoint, next)
+  const timed = opens || decided.limits !== undefined
+  if (timed) multi.zrange(own.timers, '0', '0', 'WITHSCORES')
   const replies = await multi.exec()
-  if (replies === null) return false
-  valuesOf(replies)
-  return true
+  if (replies === null) return undefined
+  const values = valuesOf(replies)
+  return timed ? { timer: timerOf(values.at(-1)) } : {}
+}
+
+async function readTimer(redis: Redis, timers: string): Promise<{ dueMs: number | undefined }> {
+  return timerOf(await redis.zrange(timers, '0', '0', 'WITHSCORES'))
+}
+
+function timerOf(reply: unknown): { dueMs: number | undefined } {
+  return { dueMs: scored(reply)[0]?.score }
 }

@@ -14,6 +14,8 @@ export interface MatchResult {
   limited: readonly LimitedMatch[]
   /** A rule dropped it before any sent it. */
   dropped: boolean
+  /** The rule that dropped it, also after others had sent it. */
+  droppedBy?: string
 }
 
 export interface CompileOptions {
@@ -79,6 +81,7 @@ export function compileRules(
     let matched = false
     let ended = false
     let dropped = false
+    let droppedBy: string | undefined
     for (const candidate of candidates) {
       const { rule } = candidate
       if (ended && rule.limits !== 'states') continue
@@ -91,11 +94,16 @@ export function compileRules(
       else if (entered) for (const sink of sinks) sends.push({ sink, rule: rule.name })
       if (!entered) continue
       taken.push(...sinks)
-      if (rule.drop) dropped = !matched
+      if (rule.drop) {
+        dropped = !matched
+        droppedBy = rule.name
+      }
       matched = true
       ended = rule.ends
     }
-    return matched || limited.length > 0 ? { sends, limited, dropped } : UNMATCHED
+    return matched || limited.length > 0
+      ? { sends, limited, dropped, ...(droppedBy !== undefined && { droppedBy }) }
+      : UNMATCHED
   }
 }
 

@@ -1,3 +1,4 @@
+import { LIMIT_NAMES } from '../limit.ts'
 import type { Metrics } from '../metrics.ts'
 import { NOTES, REASONS } from '../sink/outcome.ts'
 import type { WatchStatus } from '../status.ts'
@@ -25,9 +26,13 @@ export function startAtZero(
   metrics: Metrics,
   { sinks, rules }: { sinks: readonly Named[]; rules: readonly Named[] },
 ): void {
-  for (const { name: rule } of rules) {
+  for (const configured of rules) {
+    const { name: rule } = configured
+    for (const limit of LIMIT_NAMES) if (limit in configured) metrics.ruleSuppressed.inc({ rule, limit }, 0)
     metrics.ruleErrors.inc({ rule }, 0)
     metrics.ruleMatches.inc(rule, 0)
+    metrics.ruleWaiting.set({ rule }, 0)
+    metrics.ruleLastMatch.set({ rule }, 0)
   }
   for (const { name: sink } of sinks) {
     metrics.enqueued.inc({ sink }, 0)
@@ -75,8 +80,9 @@ function hasSource({ key, title }: WatchStatus): boolean {
 }
 
 function startWatchAtZero(metrics: Metrics, watch: string): void {
-  const { observed, unmatched, dropped, matched, malformed, fenced } = metrics
-  for (const counter of [observed, unmatched, dropped, matched, malformed, fenced]) counter.inc({ watch }, 0)
+  const { observed, unmatched, dropped, matched, limited, malformed, fenced } = metrics
+  const counters = [observed, unmatched, dropped, matched, limited, malformed, fenced]
+  for (const counter of counters) counter.inc({ watch }, 0)
   for (const cause of RELIST_CAUSES) metrics.relists.inc({ watch, cause }, 0)
   for (const cause of RECONNECT_CAUSES) metrics.reconnects.inc({ watch, cause }, 0)
 }

@@ -37,7 +37,7 @@ export class SourceReport {
   }
 
   listing(cause: RelistCause | undefined): void {
-    this.#parts.report({ phase: 'listing' })
+    this.#parts.report({ phase: 'listing', current: false })
     if (!cause) return
     this.#parts.metrics.relists.inc({ watch: this.#watch, cause })
     this.#parts.log.info({ watch: this.#watch, cause }, 'lists anew and compares with what is known')
@@ -50,8 +50,13 @@ export class SourceReport {
 
   /** Another process works on it; ready when that has a position. */
   standby(ready: boolean): void {
-    this.#parts.report({ phase: 'standby', ready })
+    this.#parts.report({ phase: 'standby', ready, current: false })
     this.allow(WAITS_FOR_REDIS_MS)
+  }
+
+  /** Has all been read that happened before the watch was opened? */
+  current(current: boolean): void {
+    this.#parts.report({ current })
   }
 
   moved(resourceVersion: string): void {
@@ -85,6 +90,7 @@ export class SourceReport {
     const failing = step.phase === 'failing'
     report({
       phase: step.phase,
+      current: false,
       lastError: message,
       ...(error instanceof ApiFault && { lastContactMs: clock.now() }),
       ...(failing && { ready: false }),

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Change, FencedError, type SourceSession, type SourceStore } from '../change.ts'
 import { ApiFault } from './api-fault.ts'
+import { CatchUp } from './catch-up.ts'
 import type { ClusterClient } from './cluster-client.ts'
 import { afterEnd, afterFault, type History, NO_HISTORY, type RelistCause, type Step } from './decide.ts'
 import type { Permit } from './leases/hold.ts'
@@ -60,6 +61,8 @@ class SourceRun {
   #verify = true
   /** Another process took the source. */
   #fenced = false
+  /** Where the server stood when it was asked last, before the watch that comes. */
+  #target: string | undefined
 
   constructor(parts: SourceParts, source: PlannedSource, signal: AbortSignal) {
     this.#parts = parts
@@ -117,44 +120,68 @@ class SourceRun {
     if (this.#verify && (await this.#parts.clusterUid(this.#signal)) !== this.#source.clusterUid)
       return 'other-cluster'
     const phase = session.checkpoint?.phase
-    if (phase === undefined || phase === 'seeding') await this.#listed(this.#lists.begin(session))
-    else if (phase === 'listing' || phase === 'absent') await this.#listed(this.#lists.list(session))
-    else if (this.#relist) await this.#listed(this.#lists.list(session, this.#relist))
+    if (phase === undefined || phase === 'seeding') await this.#listed(this.#lists.begin(session), session)
+    else if (phase === 'listing' || phase === 'absent') await this.#listed(this.#lists.list(session), session)
+    else if (this.#relist) await this.#listed(this.#lists.list(session, this.#relist), session)
     else if (this.#verify && (await this.#wentBack(session)))
-      await this.#listed(this.#lists.list(session, 'regression'))
+      await this.#listed(this.#lists.list(session, 'regression'), session)
     this.#verify = false
     return this.#watch(session)
   }
 
-  async #listed(list: Promise<void>): Promise<void> {
+  async #listed(list: Promise<void>, session: SourceSession): Promise<void> {
     await list
     this.#relist = undefined
+    // All that happened before the list is in it.
+    this.#target = session.checkpoint?.resourceVersion
   }
 
   /** An older position than ours: etcd was restored, and a watch from ours would be silent for ever. */
   async #wentBack(session: SourceSession): Promise<boolean> {
     const stored = session.checkpoint?.resourceVersion ?? ''
-    return isOlder(await currentPosition(this.#parts.client, this.#source, this.#signal), stored)
+    this.#target = await currentPosition(this.#parts.client, this.#source, this.#signal)
+    return isOlder(this.#target, stored)
+  }
+
+  /** Up to where a watch must have read before the time of a limit may be over. Asked only when something waits. */
+  async #newest(session: SourceSession): Promise<string | undefined> {
+    const known = this.#target
+    this.#target = undefined
+    if (known !== undefined || session.dueMs === undefined) return known
+    return currentPosition(this.#parts.client, this.#source, this.#signal).catch(() => undefined)
   }
 
   async #watch(session: SourceSession): Promise<{ livedMs: number; silent: boolean }> {
     const { clock, timing, random } = this.#parts
     const [least, most] = timing.watchSeconds
+    const catchUp = new CatchUp(await this.#newest(session), timing.settleMs)
     const resourceVersion = session.checkpoint?.resourceVersion ?? ''
-    const accepted = () => this.#report.watching(session.checkpoint?.resourceVersion ?? '')
+    const accepted = () => {
+      this.#report.watching(session.checkpoint?.resourceVersion ?? '')
+      catchUp.opened(resourceVersion)
+      this.#report.current(catchUp.isCurrent)
+    }
     const request = this.#request(Math.round(least + random() * (most - least)), accepted)
+    const idleMs = () => catchUp.waitMs() ?? untilDue(session, clock.now())
     const startedMs = clock.now()
     let silent = true
     let committedMs = startedMs
     let position: string | undefined
-    for await (const batch of watchStream({ ...request, query: { resourceVersion } }, this.#signal)) {
-      silent = false
-      const changes = inScope(this.#source, batch.changes, this.#report)
-      position = batch.resourceVersion
-      if (changes.length === 0 && clock.now() - committedMs < timing.positionEveryMs) continue
-      await this.#commit(session, changes, position)
-      committedMs = clock.now()
-      position = undefined
+    for await (const batch of watchStream({ ...request, query: { resourceVersion }, idleMs }, this.#signal)) {
+      if (!batch.idle) {
+        silent = false
+        const changes = inScope(this.#source, batch.changes, this.#report)
+        position = batch.resourceVersion
+        if (changes.length > 0 || clock.now() - committedMs >= timing.positionEveryMs) {
+          await this.#commit(session, changes, position)
+          committedMs = clock.now()
+          position = undefined
+        }
+      }
+      catchUp.read(batch)
+      this.#report.current(catchUp.isCurrent)
+      if (catchUp.isCurrent && (session.dueMs ?? Number.POSITIVE_INFINITY) <= clock.now())
+        await session.expire(this.#signal)
     }
     if (position !== undefined) await this.#commit(session, [], position)
     return { livedMs: clock.now() - startedMs, silent }
@@ -200,3 +227,11 @@ class SourceRun {
 }
 
 const LIST_SECONDS = 300
+
+/** The clock may be set: it is looked at again after this long. */
+const MOST_IDLE_MS = 60_000
+
+/** Until the time of a limit is over; undefined when nothing waits. */
+function untilDue({ dueMs }: SourceSession, nowMs: number): number | undefined {
+  return dueMs === undefined ? undefined : Math.min(Math.max(dueMs - nowMs, 0), MOST_IDLE_MS)
+}

@@ -13,6 +13,10 @@ export interface Batch {
   resourceVersion: string
   /** The bookmark that ends the initial events of a WatchList was among them. */
   initialEventsEnd: boolean
+  /** A bookmark was among them: the server had sent all that came before it. */
+  bookmarked: boolean
+  /** Nothing came for as long as `WatchRequest.idleMs` said; there is no position then. */
+  idle?: true
 }
 
 export interface WatchRequest {
@@ -26,6 +30,8 @@ export interface WatchRequest {
   clock: { now(): number }
   /** Called whenever bytes come. */
   onContact(): void
+  /** How long to wait for more, at most, before an idle batch says that nothing came; undefined: as long as it takes. */
+  idleMs?(): number | undefined
 }
 
 /** Unread bytes beyond this stop the reading until a batch is taken. */
@@ -92,10 +98,23 @@ async function* readBatches(body: Readable, request: WatchRequest): AsyncGenerat
       if (ended.error) throw ended.error
       return
     }
-    await new Promise<void>((resolve) => {
-      wakeUp = resolve
+    const idleMs = request.idleMs?.()
+    let timer: NodeJS.Timeout | undefined
+    const isIdle = await new Promise<boolean>((resolve) => {
+      wakeUp = () => resolve(false)
+      if (idleMs !== undefined) timer = setTimeout(resolve, idleMs, true)
     })
+    clearTimeout(timer)
+    if (isIdle && !inbox.hasSome() && !ended) yield IDLE
   }
+}
+
+const IDLE: Batch = {
+  changes: [],
+  resourceVersion: '',
+  initialEventsEnd: false,
+  bookmarked: false,
+  idle: true,
 }
 
 /** Collects frames between two takings. */
@@ -104,6 +123,7 @@ function createInbox({ clock }: WatchRequest) {
   let changes: Change[] = []
   let resourceVersion = ''
   let initialEventsEnd = false
+  let bookmarked = false
   let waitingBytes = 0
   let fault: Error | undefined
 
@@ -117,6 +137,7 @@ function createInbox({ clock }: WatchRequest) {
       case 'bookmark':
         resourceVersion = frame.resourceVersion
         initialEventsEnd ||= frame.initialEventsEnd
+        bookmarked = true
         return
       case 'error':
         fault = new ApiFault(frame.status satisfies ApiStatus)
@@ -140,13 +161,16 @@ function createInbox({ clock }: WatchRequest) {
     },
     take(): Batch | undefined {
       if (resourceVersion === '') return undefined
-      const batch = { changes, resourceVersion, initialEventsEnd }
+      const batch = { changes, resourceVersion, initialEventsEnd, bookmarked }
       changes = []
       resourceVersion = ''
       initialEventsEnd = false
+      bookmarked = false
       waitingBytes = 0
       return batch
     },
+    /** Whole frames, or the beginning of one. */
+    hasSome: () => resourceVersion !== '' || splitter.pendingBytes > 0 || fault !== undefined,
     isFull: () => waitingBytes > MAX_WAITING_BYTES,
     fault: () => fault,
   }

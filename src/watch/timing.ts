@@ -22,6 +22,8 @@ export interface Timing {
   positionEveryMs: number
   /** How long an answer to "which cluster is this?" holds for all sources. */
   identityFreshMs: number
+  /** After so long without a word the server has sent all that happened before the watch was opened. */
+  settleMs: number
   /** Between looks for kinds that are not installed. */
   discoveryMs: number
 }
@@ -39,6 +41,7 @@ export const DEFAULT_TIMING: Timing = {
   standbyPatienceMs: 180_000,
   positionEveryMs: 5_000,
   identityFreshMs: 5_000,
+  settleMs: 3_000,
   discoveryMs: 3_000,
 }
 

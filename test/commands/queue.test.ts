@@ -23,7 +23,10 @@ async function stopped(cluster: string) {
   await redis.hset(keys.pending, 'hook/0', 1)
   await redis.hset(keys.sinkLedger('hook'), { enqueued: 5, delivered: 2, dead: 2 })
   await redis.hset(keys.sources, 'pods#1', JSON.stringify({ title: 'pods in shop' }))
-  await redis.hset(keys.watchLedger('pods#1'), { observed: 9, unmatched: 4, matched: 5 })
+  await redis.hset(keys.watchLedger('pods#1'), { observed: 9, unmatched: 4, matched: 4, limited: 1 })
+  await redis.zadd(keys.rules, Date.now() - 150_000, 'all')
+  const held = { 'suppressed:throttle': 2, 'suppressed:drop': 1 }
+  await redis.hset(keys.ruleLedger('all'), { matched: 9, sent: 5, digested: 1, ...held })
   const ids: string[] = []
   for (const sink of ['hook', 'hook']) {
     const about = ['sink', sink, 'lane', `${sink}/0`, 'rule', 'all', 'reason', 'rejected', 'detail', '400']
@@ -41,8 +44,9 @@ test('status after a stop says so, and shows what waits and what was counted', a
   const { code, stdout } = await desk.run('status')
   expect(code).toBe(0)
   expect(stdout).toContain('no process runs for cluster here')
-  expect(stdout).toMatch(/^pods in shop +stopped +9 +4 +0 +5$/m)
+  expect(stdout).toMatch(/^pods in shop +stopped +9 +4 +0 +4 +1$/m)
   expect(stdout).toMatch(/^hook +stopped +5 +2 +2 +1 /m)
+  expect(stdout).toMatch(/^all +9 +5 +1 +0 +2 throttle, 1 drop +0 +3 min ago$/m)
   expect(stdout).toContain('ledger: balanced')
 })
 

@@ -106,7 +106,7 @@ test('a connection that is another one by the time of the EXEC watches nothing: 
   const { checkpoint, index, unseen, old } = it.keys
   const keys = {
     ...{ checkpoint: checkpoint('pods'), index: index('pods'), unseen: unseen('pods'), old: old('pods') },
-    keep: undefined,
+    ...{ keep: undefined, limits: it.keys.ownLimits('pods'), timers: it.keys.ownLimitTimers('pods') },
   }
   const commit = { source: SOURCE, keys, stored, next: 'mine', preparation }
   await expect(transact(parts, commit, never)).rejects.toThrow(FencedError)

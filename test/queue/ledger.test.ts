@@ -8,7 +8,8 @@ test('the ledger tells what was observed and enqueued, what waits, and since whe
   const session = await it.watching()
   await session.commit([change('ADDED', 'a', 2), change('ADDED', 'b', 3)], '3', never)
   expect(await readLedger(it.reader, it.keys, { verify: true })).toEqual({
-    watches: { [SOURCE.key]: { observed: 2, unmatched: 0, dropped: 0, matched: 2 } },
+    watches: { [SOURCE.key]: { observed: 2, unmatched: 0, dropped: 0, matched: 2, limited: 0 } },
+    rules: {},
     sinks: {
       hook: { enqueued: 2, delivered: 0, dead: 0, discarded: 0, pending: 2, oldestMs: 1_750_000_000_000 },
     },

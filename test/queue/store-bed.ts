@@ -1,4 +1,4 @@
-import type { Change, Decide, Source, SourceSession } from '../../src/change.ts'
+import type { Change, Decide, Routing, Source, SourceSession } from '../../src/change.ts'
 import type { Delivery } from '../../src/delivery.ts'
 import { silentLog } from '../../src/log.ts'
 import { createMetrics } from '../../src/metrics.ts'
@@ -23,6 +23,8 @@ export async function startStoreBed(
     old?: OldObjects
     journal?: JournalParts
     lane?(): string
+    /** Instead of `decide` and `lane`. */
+    routing?(): Routing
   } = {},
 ) {
   const stack = new AsyncDisposableStack()
@@ -48,6 +50,7 @@ export async function startStoreBed(
       line,
       keys,
       routing() {
+        if (options.routing) return options.routing()
         const lane = options.lane?.() ?? 'hook/0'
         return { decide: options.decide ?? sendAll, laneOf: () => lane }
       },
@@ -58,7 +61,7 @@ export async function startStoreBed(
       metrics,
       clock: Date,
     })
-    return { ...store, trouble: line.trouble }
+    return { ...store, trouble: line.trouble, line, metrics }
   }
 
   /** A session that watches, with nothing in the index. */

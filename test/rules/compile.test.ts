@@ -51,12 +51,14 @@ test('drop ends, and keeps what rules above have sent', () => {
     sends: [],
     limited: [],
     dropped: true,
+    droppedBy: 'noise',
   })
   const match = compileRules([rule('above', ['one']), drop('noise'), below], { onError: fail })
   expect(match(clusterEvent())).toEqual({
     limited: [],
     sends: [{ sink: 'one', rule: 'above' }],
     dropped: false,
+    droppedBy: 'noise',
   })
 })
 
@@ -280,6 +282,7 @@ test('a rule that follows states hears of what a rule above dropped, but is not 
     sends: [],
     limited: [{ rule: 'down', sinks: [], holds: true, entered: false }],
     dropped: true,
+    droppedBy: 'noise',
   })
   expect(matched).toEqual(['noise'])
 })

@@ -31,6 +31,7 @@ export function slowMatch(
   }
   const taken = new Set<string>()
   let dropped = false
+  let droppedBy: string | undefined
   let ended = false
   let matched = false
   for (const rule of rules) {
@@ -44,11 +45,14 @@ export function slowMatch(
     else if (entered) for (const sink of sinks) result.sends.push({ sink, rule: name })
     if (!entered) continue
     for (const sink of sinks) taken.add(sink)
-    if (drop) dropped = !matched
+    if (drop) {
+      dropped = !matched
+      droppedBy = name
+    }
     matched = true
     ended = drop === true || rule.continue === false
   }
-  return { ...result, dropped }
+  return { ...result, dropped, ...(droppedBy !== undefined && { droppedBy }) }
 }
 
 /** By the kind alone. */

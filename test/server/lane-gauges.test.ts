@@ -22,6 +22,7 @@ async function bed() {
         metrics,
         clock: Date,
         configured: () => ['configured'],
+        rules: () => new Set<string>(),
       })
       stack.defer(async () => void (await gauges.close()))
     },

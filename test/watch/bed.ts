@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { SourceStore } from '../../src/change.ts'
+import type { Routing, SourceStore } from '../../src/change.ts'
 import type { Delivery } from '../../src/delivery.ts'
 import { type Logger, silentLog } from '../../src/log.ts'
 import { createMetrics } from '../../src/metrics.ts'
@@ -47,6 +47,8 @@ export interface WatchBedOptions {
   idle?: true
   /** Stands between the watch and the store. */
   wrap?(store: SourceStore): SourceStore
+  /** Default: all is sent. */
+  routing?: Routing
 }
 
 /** One of several processes. */
@@ -103,7 +105,7 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
     const store = createSourceStore({
       line,
       keys,
-      routing: () => ({ decide: sendAll, laneOf: () => 'hook/0' }),
+      routing: () => options.routing ?? { decide: sendAll, laneOf: () => 'hook/0' },
       onEnqueued() {},
       metrics,
       clock: Date,
@@ -162,6 +164,7 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
     api,
     server,
     reader,
+    keys,
     metrics,
     start,
     stop,

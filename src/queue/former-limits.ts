@@ -1,0 +1,118 @@
+import type { Redis } from 'ioredis'
+import type { SourceStore } from '../change.ts'
+import type { Logger } from '../log.ts'
+import type { WatchStatus } from '../status.ts'
+import type { CommitLine } from './commit-line.ts'
+import { readReports } from './instances.ts'
+import type { Keys } from './keys.ts'
+import { scored } from './limit-states.ts'
+import { valuesOf } from './replies.ts'
+
+export interface FormerLimitsParts {
+  redis: Redis
+  line: CommitLine
+  keys: Keys
+  store: SourceStore
+  clock: { now(): number }
+  log: Logger
+  watches(): readonly WatchStatus[]
+  rules(): readonly string[]
+  timing?: Partial<FormerLimitsTiming>
+}
+
+export interface FormerLimitsTiming {
+  pollMs: number
+  /** How long no process may have wanted a source: one with another configuration may be restarting. */
+  unwantedMs: number
+  /** How long the counts of a removed rule are kept since it matched something. */
+  rememberedMs: number
+}
+
+const TIMING: FormerLimitsTiming = { pollMs: 60_000, unwantedMs: 300_000, rememberedMs: 86_400_000 }
+
+/**
+ * What limits keep of objects that nobody follows any more, because a watch was removed or selects otherwise: what waits is
+ * counted as gone. And the counts of removed rules, when nothing waits in them.
+ */
+export function startFormerLimits(parts: FormerLimitsParts): { close(): Promise<void> } {
+  const { redis, keys, store, clock, log } = parts
+  const { pollMs, unwantedMs, rememberedMs } = { ...TIMING, ...parts.timing }
+  const stop = new AbortController()
+  const unwantedSinceMs = new Map<string, number>()
+
+  async function look(): Promise<void> {
+    const reports = await readReports(redis, keys)
+    const watches = [...parts.watches(), ...reports.flatMap((it) => it.watches)]
+    // As long as a kind is not resolved, nobody knows which sources are wanted.
+    if (!watches.some(({ phase }) => phase === 'resolving'))
+      await forgetSources(new Set(watches.map(({ key }) => key)))
+    const watching = reports.filter(({ role }) => role !== 'deliver')
+    if (watching.every(({ rules }) => rules !== undefined))
+      await forgetRules(
+        new Set([...parts.rules(), ...watching.flatMap(({ rules = [] }) => rules.map(({ rule }) => rule))]),
+      )
+  }
+
+  async function forgetSources(wanted: ReadonlySet<string>): Promise<void> {
+    const unwanted = (await redis.hkeys(keys.sources)).filter((key) => !wanted.has(key))
+    for (const key of unwantedSinceMs.keys()) if (!unwanted.includes(key)) unwantedSinceMs.delete(key)
+    if (unwanted.length === 0) return
+    const pipeline = redis.pipeline()
+    for (const key of unwanted) pipeline.hlen(keys.ownLimits(key))
+    const sizes = valuesOf(await pipeline.exec()) as number[]
+    for (const [i, key] of unwanted.entries()) {
+      if (sizes[i] === 0) continue
+      const sinceMs = unwantedSinceMs.get(key) ?? performance.now()
+      unwantedSinceMs.set(key, sinceMs)
+      if (performance.now() - sinceMs >= unwantedMs) await forgetSource(key)
+    }
+  }
+
+  async function forgetSource(key: string): Promise<void> {
+    const source = (await store.stored(stop.signal)).find((it) => it.key === key)
+    if (!source) return
+    const session = await store.open(source, stop.signal)
+    // Without a position the source begins anew, should it ever come back.
+    if (session.checkpoint) await session.forgetLimits(stop.signal)
+    else await session.beginSeed(stop.signal)
+    unwantedSinceMs.delete(key)
+    log.info(
+      { watch: source.title },
+      'nobody watches this any more: what waited for limits is counted as gone',
+    )
+  }
+
+  async function forgetRules(wanted: ReadonlySet<string>): Promise<void> {
+    const known = scored(await redis.zrange(keys.rules, '0', '-1', 'WITHSCORES'))
+    for (const { key: rule, score } of known)
+      if (!wanted.has(rule) && score + rememberedMs <= clock.now())
+        await parts.line.run((connection) => forgetRule(connection, keys, rule), stop.signal)
+  }
+
+  // What cannot be done now is done at the next look.
+  const one = () =>
+    look().catch(
+      (error) => void (stop.signal.aborted || log.debug({ error }, 'cannot look for former limits')),
+    )
+  let running: Promise<unknown> | undefined
+  const timer = setInterval(() => {
+    running ??= one().finally(() => {
+      running = undefined
+    })
+  }, pollMs)
+  return {
+    async close() {
+      clearInterval(timer)
+      stop.abort()
+      await running
+    },
+  }
+}
+
+/** Unless something waits in it: that is counted when its time comes. */
+async function forgetRule(redis: Redis, keys: Keys, rule: string): Promise<void> {
+  const key = keys.ruleLedger(rule)
+  const [, waiting] = valuesOf(await redis.pipeline().watch(key).hget(key, 'waiting').exec())
+  if (Number(waiting ?? 0) !== 0) return void (await redis.unwatch())
+  await redis.multi().unlink(key).zrem(keys.rules, rule).exec()
+}

@@ -1,0 +1,92 @@
+import type { ChainableCommander } from 'ioredis'
+import { type HeldBy, type LimitOutcome, type RuleCounts, WAYS_HELD } from '../limit.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Keys } from './keys.ts'
+
+const COUNTS = ['matched', 'sent', 'digested', 'waiting', 'notices'] as const
+const SUPPRESSED = 'suppressed:'
+
+export const NO_RULE_COUNTS: RuleCounts = {
+  matched: 0,
+  sent: 0,
+  digested: 0,
+  waiting: 0,
+  suppressed: {},
+  notices: 0,
+}
+
+/** Both together, by rule. */
+export function joinRules(
+  ...parts: readonly (ReadonlyMap<string, RuleCounts> | undefined)[]
+): ReadonlyMap<string, RuleCounts> {
+  const [first, ...others] = parts.filter((it) => it !== undefined && it.size > 0)
+  if (!first || others.length === 0) return first ?? new Map()
+  const joined = new Map(first)
+  for (const part of others)
+    for (const [rule, counts] of part ?? []) {
+      const before = joined.get(rule)
+      joined.set(rule, before ? sum(before, counts) : counts)
+    }
+  return joined
+}
+
+function sum(a: RuleCounts, b: RuleCounts): RuleCounts {
+  const total = { ...b, suppressed: { ...a.suppressed } as Partial<Record<HeldBy, number>> }
+  for (const name of COUNTS) total[name] += a[name]
+  for (const [by, count = 0] of Object.entries(b.suppressed) as [HeldBy, number][])
+    total.suppressed[by] = (total.suppressed[by] ?? 0) + count
+  return total
+}
+
+/** Queues changes of the rules' counts. */
+export function writeRules(
+  multi: ChainableCommander,
+  keys: Keys,
+  rules: ReadonlyMap<string, RuleCounts>,
+  nowMs: number,
+): void {
+  const matched: (number | string)[] = []
+  for (const [rule, counts] of rules) {
+    const key = keys.ruleLedger(rule)
+    for (const name of COUNTS) if (counts[name] !== 0) multi.hincrby(key, name, counts[name])
+    for (const [by, count] of Object.entries(counts.suppressed))
+      if (count) multi.hincrby(key, `${SUPPRESSED}${by}`, count)
+    if (counts.matched > 0) matched.push(nowMs, rule)
+  }
+  if (matched.length > 0) multi.zadd(keys.rules, ...matched)
+}
+
+/** Counts what is durable. */
+export function countRules(metrics: Metrics, rules: ReadonlyMap<string, RuleCounts>): void {
+  for (const [rule, { suppressed }] of rules)
+    for (const [limit, count] of Object.entries(suppressed))
+      if (count) metrics.ruleSuppressed.inc({ rule, limit }, count)
+}
+
+/** One notice may go to several sinks. */
+export function countNotices(metrics: Metrics, { deliveries }: LimitOutcome): void {
+  const told = new Set<string>()
+  for (const { rule, event, notice } of deliveries) {
+    const one = notice && `${rule} ${notice.kind} ${event.id}`
+    if (one === undefined || told.has(one)) continue
+    told.add(one)
+    metrics.ruleNotices.inc({ rule, notice: notice?.kind ?? '' })
+  }
+}
+
+/** What a rule's hash holds. */
+export function parseRule(hash: Record<string, string>): RuleCounts {
+  const counts = { ...NO_RULE_COUNTS, suppressed: {} as Partial<Record<HeldBy, number>> }
+  for (const name of COUNTS) counts[name] = Number(hash[name] ?? 0)
+  for (const by of WAYS_HELD) {
+    const count = Number(hash[`${SUPPRESSED}${by}`] ?? 0)
+    if (count !== 0) counts.suppressed[by] = count
+  }
+  return counts
+}
+
+/** `matched = sent + digested + waiting + all of suppressed` */
+export function ruleBalances({ matched, sent, digested, waiting, suppressed }: RuleCounts): boolean {
+  const held = Object.values(suppressed).reduce((total, count) => total + count, 0)
+  return matched === sent + digested + waiting + held
+}

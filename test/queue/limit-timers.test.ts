@@ -1,0 +1,177 @@
+import { expect, test } from 'vitest'
+import { silentLog } from '../../src/log.ts'
+import { startFormerLimits } from '../../src/queue/former-limits.ts'
+import { type InstanceReport, publishReport } from '../../src/queue/instances.ts'
+import { readLedger } from '../../src/queue/ledger.ts'
+import { isAllRead, startLimitTimers } from '../../src/queue/limit-timers.ts'
+import type { WatchStatus } from '../../src/status.ts'
+import { waitFor } from '../wait-for.ts'
+import { limitedRouting, smallLimits } from './limits-bed.ts'
+import { change, SOURCE } from './objects.ts'
+import { never, startStoreBed } from './store-bed.ts'
+
+function status(news: Partial<WatchStatus> = {}): WatchStatus {
+  const fixed = { key: SOURCE.key, title: SOURCE.title, resourceVersion: '1', lastContactMs: 0 }
+  return { ...fixed, phase: 'watching', aliveUntilMs: 0, ready: true, current: true, ...news }
+}
+
+const report = (id: string, watches: WatchStatus[], rules: string[] = ['digest']): InstanceReport => ({
+  ...{ id, role: 'all', version: '1', host: 'here', pid: 1, startedMs: 0, atMs: 0, sinks: [] },
+  ...{ watches, rules: rules.map((rule) => ({ rule })) },
+})
+
+/** Something waits for a digest whose time has come. */
+async function startTimersBed() {
+  const routing = limitedRouting(smallLimits({ waitMs: 1 }))
+  const it = await startStoreBed({ routing: () => routing })
+  const stack = new AsyncDisposableStack()
+  stack.use(it)
+  const session = await it.watching()
+  await session.commit([change('ADDED', 'digest-a', 2)], '2', never)
+  const state = { watches: [status()], hasLimits: true }
+  function start(patienceMs = 600_000, idlePollMs = 600_000) {
+    const { line, metrics } = it.newStore()
+    const timers = startLimitTimers({
+      ...{ line, keys: it.keys, instance: 'one', routing: () => routing, metrics, redis: it.reader },
+      ...{ clock: Date, log: silentLog, onEnqueued() {}, watches: () => state.watches },
+      hasLimits: () => state.hasLimits,
+      timing: { pollMs: 20, idlePollMs, patienceMs },
+    })
+    stack.defer(() => timers.close())
+    return timers
+  }
+  const looks = async () => {
+    const stats = await it.reader.info('commandstats')
+    return Number(/cmdstat_zrange:calls=(\d+)/.exec(stats)?.[1] ?? 0)
+  }
+  return {
+    ...it,
+    state,
+    start,
+    looks,
+    session,
+    told: async () => (await it.deliveries()).length,
+    rule: async (name: string) => (await readLedger(it.reader, it.keys, { verify: true })).rules[name],
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
+}
+
+test('what is due is told when all is read', async () => {
+  await using it = await startTimersBed()
+  it.start()
+  await waitFor(async () => (await it.told()) === 1, { what: 'the digest' })
+})
+
+test('it waits while a source is behind, and not any longer', async () => {
+  await using it = await startTimersBed()
+  it.state.watches = [status({ current: false })]
+  it.start()
+  const before = await it.looks()
+  await waitFor(async () => (await it.looks()) > before + 5, { what: 'some looks' })
+  expect(await it.told()).toBe(0)
+  it.state.watches = [status()]
+  await waitFor(async () => (await it.told()) === 1, { what: 'the digest' })
+})
+
+test('it waits for a source that nobody reads, but not for ever', async () => {
+  await using it = await startTimersBed()
+  it.state.watches = [status({ phase: 'standby', current: false })]
+  const startedMs = performance.now()
+  it.start(500)
+  await waitFor(async () => (await it.told()) === 1, { what: 'the digest' })
+  expect(performance.now() - startedMs).toBeGreaterThan(490)
+})
+
+test('a source that another process reads is read', async () => {
+  await using it = await startTimersBed()
+  it.state.watches = [status({ phase: 'standby', current: false })]
+  await publishReport(it.reader, it.keys, report('other', [status()]))
+  it.start()
+  await waitFor(async () => (await it.told()) === 1, { what: 'the digest' })
+})
+
+test('all is read when each source is, here or elsewhere, or has nothing to read', () => {
+  const standby = status({ phase: 'standby', current: false })
+  const { current: _, ...older } = status()
+  expect(isAllRead([], [])).toBe(true)
+  expect(isAllRead([status(), status({ phase: 'waiting-for-kind', current: false })], [])).toBe(true)
+  expect(isAllRead([standby], [])).toBe(false)
+  expect(isAllRead([standby], [report('other', [status({ current: false })])])).toBe(false)
+  expect(isAllRead([standby], [report('older', [older])])).toBe(true)
+  expect(isAllRead([status({ phase: 'resolving', current: false })], [])).toBe(false)
+})
+
+test('where no rule has limits nobody asks for timers, after a first look', async () => {
+  await using it = await startTimersBed()
+  it.state.hasLimits = false
+  it.start()
+  // What another configuration left is told all the same.
+  await waitFor(async () => (await it.told()) === 1, { what: 'the digest' })
+  let last = -1
+  await waitFor(
+    async () => {
+      const before = last
+      last = await it.looks()
+      return before === last
+    },
+    { what: 'no look any more' },
+  )
+  const { limitTimers } = it.keys
+  await it.reader.zadd(limitTimers, 1, 'digest:lost')
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  expect(await it.looks()).toBe(last)
+})
+
+test('what waits for objects of a source that no process wants is given up, and so are counts of removed rules', async () => {
+  await using it = await startTimersBed()
+  const store = it.newStore()
+  const session = await store.open({ ...SOURCE, key: 'former' }, never)
+  await session.beginSeed(never)
+  await session.endList('1', never)
+  await session.commit([change('ADDED', 'lasting-a', 2), change('ADDED', 'x', 3)], '3', never)
+  const other = report('other', [status()], [])
+  await publishReport(it.reader, it.keys, other)
+  const former = startFormerLimits({
+    ...{ redis: it.reader, line: store.line, keys: it.keys, store, clock: Date, log: silentLog },
+    ...{ watches: () => [status({ key: 'ours' })], rules: () => ['digest'] },
+    timing: { pollMs: 20, unwantedMs: 100, rememberedMs: 1 },
+  })
+  await waitFor(async () => (await it.rule('lasting'))?.waiting !== 1, { what: 'it to be given up' })
+  // Nothing waits in them, and nobody has them.
+  await waitFor(async () => (await it.reader.zrange(it.keys.rules, '0', '-1')).join() === 'digest', {
+    what: 'the counts of removed rules to go',
+  })
+  await former.close()
+  expect(await it.reader.exists(it.keys.ruleLedger('lasting'), it.keys.ruleLedger('all'))).toBe(0)
+  expect(await readLedger(it.reader, it.keys, { verify: true })).toMatchObject({
+    balanced: true,
+    verified: true,
+    rules: { digest: { waiting: 1 } },
+  })
+})
+
+test('what waits for objects of a source is kept while a process wants it, or nobody knows which are wanted', async () => {
+  await using it = await startTimersBed()
+  await it.session.commit([change('ADDED', 'lasting-a', 3)], '3', never)
+  const store = it.newStore()
+  let watches = [status({ key: 'kind', phase: 'resolving' })]
+  let looks = 0
+  const former = startFormerLimits({
+    ...{ redis: it.reader, line: store.line, keys: it.keys, store, clock: Date, log: silentLog },
+    watches() {
+      looks++
+      return watches
+    },
+    rules: () => [],
+    timing: { pollMs: 10, unwantedMs: 1, rememberedMs: 1 },
+  })
+  await waitFor(() => looks > 5, { what: 'some looks' })
+  watches = []
+  await publishReport(it.reader, it.keys, report('other', [status()], ['lasting']))
+  await waitFor(() => looks > 10, { what: 'some looks' })
+  expect(await it.rule('lasting')).toMatchObject({ waiting: 1 })
+  // Without the report it is wanted by nobody.
+  await it.reader.del(it.keys.instance('other'))
+  await waitFor(async () => (await it.rule('lasting'))?.waiting === 0, { what: 'it to be given up' })
+  await former.close()
+})

@@ -1,0 +1,126 @@
+import { expect, test } from 'vitest'
+import type { Routing } from '../../src/change.ts'
+import { readLedger } from '../../src/queue/ledger.ts'
+import { limitedRouting, smallLimits } from '../queue/limits-bed.ts'
+import { configMap } from '../servers/scripted-api.ts'
+import { waitFor } from '../wait-for.ts'
+import { startWatchBed, type WatchBedOptions } from './bed.ts'
+
+/** When the time of a limit is over, something may have happened that nobody has read yet. */
+
+const FOR_EVER = 600_000
+const name = (it: string) => `lasting-${it}`
+
+/** A process was stopped while `lasting-a` held; its time is over when the next one starts. */
+async function startOverdue(timing: WatchBedOptions['timing'] = {}) {
+  const routing = limitedRouting(smallLimits({ lastMs: 3_600_000, impatient: true }))
+  const options: WatchBedOptions = { routing, timing: { settleMs: FOR_EVER, ...timing } }
+  const it = await startWatchBed(options)
+  await it.watching('10')
+  it.api.current()?.frame('ADDED', configMap(name('a'), 11))
+  const ledger = () => readLedger(it.reader, it.keys, { verify: true })
+  await waitFor(async () => (await ledger()).rules['lasting']?.waiting === 1, { what: 'it to wait' })
+  await it.stop()
+  const [timers = ''] = await it.reader.keys(it.keys.ownLimitTimers('*'))
+  await it.reader.zadd(timers, 1, `uid-of-${name('a')}:lasting`)
+  // Of all resources: this one's may never get there.
+  it.api.resourceVersion = '90'
+  const seen = it.api.watches().length
+  return {
+    ...it,
+    ledger,
+    use(next: Routing): void {
+      options.routing = next
+    },
+    rule: async () => (await ledger()).rules['lasting'],
+    current: () => it.statuses().every(({ current }) => current === true),
+    reopened: () => waitFor(() => it.api.watches().length > seen, { what: 'the watch of the next process' }),
+  }
+}
+
+test('what ended while nobody watched is read first, and nothing of it is told', async () => {
+  await using it = await startOverdue({ settleMs: 1_000 })
+  it.api.script((watch) => watch.frame('DELETED', configMap(name('a'), 12)))
+  it.start()
+  await waitFor(async () => (await it.rule())?.waiting === 0, { what: 'the end' })
+  await waitFor(it.current, { what: 'all to be read' })
+  expect(await it.enqueued()).toEqual([])
+  expect(await it.rule()).toMatchObject({ matched: 1, sent: 0, suppressed: { for: 1 } })
+  expect(await it.ledger()).toMatchObject({ balanced: true, verified: true })
+})
+
+test('it is told when nothing came for a while', async () => {
+  await using it = await startOverdue({ settleMs: 300 })
+  it.start()
+  await it.reopened()
+  const openedMs = performance.now()
+  await it.arrived(1)
+  expect(performance.now() - openedMs).toBeGreaterThan(200)
+  expect(await it.enqueued()).toEqual(['ADDED a@11'])
+})
+
+test('it is told when a bookmark says that all is read', async () => {
+  await using it = await startOverdue()
+  it.start()
+  await it.reopened()
+  it.api.current()?.frame('ADDED', configMap('x', 12))
+  await waitFor(async () => (await it.position()) === '12', { what: 'the change' })
+  expect(it.current()).toBe(false)
+  expect(await it.rule()).toMatchObject({ waiting: 1 })
+  it.api.current()?.frame('BOOKMARK', configMap('', 13))
+  await it.arrived(2)
+  expect(await it.enqueued()).toEqual(['ADDED x@12', 'ADDED a@11'])
+})
+
+test('it is told when the watch is where the server stood before it was opened', async () => {
+  await using it = await startOverdue()
+  it.api.resourceVersion = '20'
+  it.start()
+  await it.reopened()
+  it.api.current()?.frame('ADDED', configMap('x', 15))
+  await waitFor(async () => (await it.position()) === '15', { what: 'the first change' })
+  expect(it.current()).toBe(false)
+  it.api.current()?.frame('ADDED', configMap('y', 20))
+  await it.arrived(3)
+  expect(await it.enqueued()).toEqual(['ADDED x@15', 'ADDED y@20', 'ADDED a@11'])
+})
+
+test('after a new list all is read that happened before it', async () => {
+  await using it = await startOverdue()
+  const gone = { code: 410, reason: 'Expired', message: 'too old', kind: 'Status' }
+  it.api.script((watch) => watch.frame('ERROR', gone))
+  it.api.objects = [configMap(name('a'), 11)]
+  it.api.resourceVersion = '30'
+  it.start()
+  await it.arrived(1)
+  expect(it.api.lists().length).toBeGreaterThan(1)
+  expect(await it.enqueued()).toEqual(['ADDED a@11'])
+})
+
+test('a watch that breaks is behind until it is open again', async () => {
+  await using it = await startOverdue()
+  it.api.resourceVersion = '11'
+  it.start()
+  await it.arrived(1)
+  await waitFor(it.current, { what: 'all to be read' })
+  it.api.intercept = (_request, response) => {
+    response.destroy()
+    return true
+  }
+  it.api.current()?.reset()
+  await waitFor(() => it.statuses().every(({ current }) => current === false), {
+    what: 'the watch to be behind',
+  })
+})
+
+test('what begins to wait while the watch is open is told in time, without another word of the server', async () => {
+  await using it = await startOverdue()
+  it.api.resourceVersion = '11'
+  it.start()
+  await it.arrived(1)
+  it.use(limitedRouting(smallLimits({ lastMs: 200 })))
+  it.api.current()?.frame('ADDED', configMap(name('b'), 12))
+  await waitFor(async () => (await it.rule())?.waiting === 1, { what: 'the next to wait' })
+  await it.arrived(2)
+  expect(await it.enqueued()).toEqual(['ADDED a@11', 'ADDED b@12'])
+})
