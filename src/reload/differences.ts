@@ -66,6 +66,7 @@ const APPLIED = new Set<string>([
   'watch',
   'sinks',
   'rules',
+  'enrich',
   'routes',
   'placeOf',
   'written',
