@@ -143,10 +143,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     log,
   })
 
-  const enrichment =
-    role === 'deliver' || !client
-      ? undefined
-      : startEnrichment({ ...common, client })
+  const enrichment = role === 'deliver' || !client ? undefined : startEnrichment({ ...common, client })
   opened.defer(() => enrichment?.close())
   enrichment?.use(first.needs, config.enrich?.maxObjects)
 

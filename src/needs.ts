@@ -24,7 +24,7 @@ const KINDS: KindKnowledge = {
 export function needsOfConfig(config: {
   rules: readonly NeedyRule[]
   watch: readonly WatchedEntry[]
-  enrich?: Pick<EnrichSettings, 'owners' | 'regarding'>
+  enrich?: Pick<EnrichSettings, 'owners' | 'regarding'> | undefined
 }): Needs {
   return needsOf(config.rules, config.watch, config.enrich ?? { owners: [] }, KINDS)
 }
