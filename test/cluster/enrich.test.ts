@@ -1,3 +1,4 @@
+import { Transform } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ClusterClient } from '../../src/watch/cluster-client.ts'
 import { type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
@@ -78,8 +79,37 @@ const WATCH = [
   { kind: 'Pod', namespaces: ['default'] },
 ]
 
+/** What it streams comes late: always later than the Event that asks for it. */
+function lagging(client: ClusterClient): ClusterClient {
+  return {
+    ...around(client),
+    async stream(path, ...rest) {
+      const answer = await client.stream(path, ...rest)
+      const late = new Transform({
+        transform: (chunk, _encoding, done) => void setTimeout(() => done(null, chunk), 200),
+      })
+      answer.body.pipe(late)
+      answer.body.on('error', (error) => late.destroy(error))
+      late.on('close', () => answer.body.destroy())
+      return { ...answer, body: late }
+    },
+  }
+}
+
+function around(client: ClusterClient): ClusterClient {
+  return {
+    url: client.url,
+    get: client.get.bind(client),
+    stream: client.stream.bind(client),
+    send: client.send.bind(client),
+    refresh: client.refresh.bind(client),
+    close: client.close.bind(client),
+  }
+}
+
 test('a pod and the Events about it are decided with owners up to the top, and labels, however fast they come', async () => {
   await using bed = await startEnrichBed({
+    client: lagging,
     kubeconfig: kubernetes.kubeconfig,
     rules: [LABELS, OWNERS, NAMESPACES],
     watch: WATCH,
@@ -172,8 +202,7 @@ test('Events wait until what was there before is read, and an Event about nothin
   const pod = await make(CORE, 'pods', 'before', undefined, { team: 'shop' })
   const gate = Promise.withResolvers<void>()
   const held = (client: ClusterClient): ClusterClient => ({
-    ...client,
-    url: client.url,
+    ...around(client),
     get: async (path, ...rest) => {
       if (path.includes('/pods')) await gate.promise
       return client.get(path, ...rest)
@@ -182,9 +211,6 @@ test('Events wait until what was there before is read, and an Event about nothin
       if (path.includes('/pods')) await gate.promise
       return client.stream(path, ...rest)
     },
-    send: client.send.bind(client),
-    refresh: client.refresh.bind(client),
-    close: client.close.bind(client),
   })
   await using bed = await startEnrichBed({
     kubeconfig: kubernetes.kubeconfig,
