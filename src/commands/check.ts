@@ -21,6 +21,7 @@ import { invocation } from './invocation.ts'
 import { neededMetadata } from './needed-metadata.ts'
 import { missingToShare } from './shared.ts'
 import { counted } from './table.ts'
+import type { Unresolved } from './watched-resources.ts'
 
 interface CheckOptions {
   config?: string
@@ -157,9 +158,12 @@ function describeMetadata(config: Config, catalogue: Catalogue): string {
     const where = namespaces ? ` in ${namespaces.join(', ')}` : ''
     return `  reads metadata of ${title}${name === undefined ? '' : ` ${name}`}${where} ${rulesOf(rules.map((it) => it.name))}\n`
   })
+  const problemOf = (kind: string, why: Unresolved) =>
+    typeof why === 'string'
+      ? `the cluster has no kind ${kind} (yet)`
+      : `"${kind}" is ambiguous (write ${why.join(' or ')})`
   const missing = unresolved.map(
-    ({ kind, rules }) =>
-      `  warning: the cluster has no kind ${kind} (yet), whose metadata is asked ${rulesOf(rules)}\n`,
+    ({ kind, rules, why }) => `  warning: ${problemOf(kind, why)}: its metadata is asked ${rulesOf(rules)}\n`,
   )
   return [...lines, ...missing].join('')
 }

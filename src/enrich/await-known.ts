@@ -58,13 +58,13 @@ export class AwaitKnown {
 
   /** Resolves when all is known, or has been waited for long enough. Rejects with the signal. */
   async known(source: Source, changes: readonly Change[], needs: Needs, signal: AbortSignal): Promise<void> {
-    let missing = this.#missingOf(source, changes, needs)
-    if (missing.length === 0) return
     const { cache, clock } = this.#parts
     const startedMs = clock.now()
-    for (;;) {
+    let missing = this.#missingOf(source, changes, needs)
+    for (let waited = false; ; waited = true) {
       missing = missing.filter((it) => this.#isWorthWaiting(it, startedMs))
-      if (missing.length === 0) break
+      if (missing.length === 0 && waited) this.#parts.onWaited(clock.now() - startedMs)
+      if (missing.length === 0) return
       const timer = new AbortController()
       const until = AbortSignal.any([signal, timer.signal])
       const look = pause(LOOK_MS, undefined, { signal: until }).catch(() => {})
@@ -72,7 +72,6 @@ export class AwaitKnown {
       timer.abort()
       signal.throwIfAborted()
     }
-    this.#parts.onWaited(clock.now() - startedMs)
   }
 
   #isWorthWaiting(it: Missing, startedMs: number): boolean {

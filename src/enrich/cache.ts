@@ -57,13 +57,12 @@ export class MetadataCache {
   }
 
   find(ref: ObjectRef): Remembered | undefined {
-    const found = this.tableOf(ref)?.find(keyOf(ref), ref.uid)
-    return found && !this.#isForgotten(found) ? found : undefined
+    return this.tableOf(ref)?.find(keyOf(ref), ref.uid, this.#deletedSinceMs())
   }
 
   /** A page or a batch of a table was taken: forgets what is too old, makes room, and tells who waits. */
   settle(table: Table): void {
-    table.forgetDeletedBefore(this.#options.clock.now() - REMEMBERS_DELETED_MS)
+    table.forgetDeletedBefore(this.#deletedSinceMs())
     this.#makeRoom()
     this.touch()
   }
@@ -84,8 +83,8 @@ export class MetadataCache {
     return [...this.#tables.values()].map(({ resource, size }) => ({ resource, objects: size }))
   }
 
-  #isForgotten({ deletedMs }: Remembered): boolean {
-    return deletedMs > 0 && this.#options.clock.now() - deletedMs > REMEMBERS_DELETED_MS
+  #deletedSinceMs(): number {
+    return this.#options.clock.now() - REMEMBERS_DELETED_MS
   }
 
   #makeRoom(): void {

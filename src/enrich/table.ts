@@ -53,15 +53,12 @@ export class Table {
     return this.#deleted.size
   }
 
-  /** The object with this uid, else the one that has the name, or had it last. */
-  find(key: string, uid: string | undefined): Remembered | undefined {
+  /** The object with this uid, else the one that has the name, or had it last; none that was deleted before a time. */
+  find(key: string, uid: string | undefined, deletedSinceMs: number): Remembered | undefined {
     const named = this.#objects.get(key)
     if (named && (uid === undefined || named.uid === uid)) return named
-    const deleted = uid === undefined ? undefined : this.#deleted.get(uid)?.object
-    if (deleted) return deleted
-    if (named) return named
-    const last = this.#lastUids.get(key)
-    return last === undefined ? undefined : this.#deleted.get(last)?.object
+    const deleted = this.#deletedSince(uid, deletedSinceMs)
+    return deleted ?? named ?? this.#deletedSince(this.#lastUids.get(key), deletedSinceMs)
   }
 
   put(key: string, noted: Noted, part: Part, nowMs: number): void {
@@ -119,6 +116,11 @@ export class Table {
     if (!first) return
     this.#objects.delete(first[0])
     this.#release(first[1])
+  }
+
+  #deletedSince(uid: string | undefined, ms: number): Remembered | undefined {
+    const deleted = uid === undefined ? undefined : this.#deleted.get(uid)?.object
+    return deleted && deleted.deletedMs >= ms ? deleted : undefined
   }
 
   #bury(key: string, object: Remembered, nowMs: number): void {
