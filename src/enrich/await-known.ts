@@ -5,7 +5,7 @@ import { ownerReferencesOf } from '../owner-references.ts'
 import type { MetadataCache } from './cache.ts'
 import type { CacheStore, PartState } from './cache-store.ts'
 import type { Needs } from './needs.ts'
-import { findObject, findOwner } from './surroundings.ts'
+import { findObject, findOwner, MOST_OWNERS } from './surroundings.ts'
 import type { Remembered } from './table.ts'
 
 /** How far a source of metadata is: it follows the cluster, it will, or nobody knows whether it ever will. */
@@ -138,24 +138,17 @@ export class AwaitKnown {
   #lookFor(ref: ObjectRef, namespace: string, chain: boolean): Missing | undefined {
     const { cache, store, progressOf } = this.#parts
     let at: ObjectRef | undefined = ref
-    const steps = new Set<string>()
-    while (at) {
-      const { kind = '', name = '', uid = '' } = at
+    for (let depth = 0; at && depth < MOST_OWNERS; depth++) {
+      const { kind = '', name = '', uid = '' }: ObjectRef = at
       const table = cache.tableOf(at)
-      const isInNone = table?.resource.namespaced === false
-      const state = table && store.stateOf(table, isInNone ? '' : namespace, name)
+      const state = table && store.stateOf(table, table.resource.namespaced ? namespace : '', name)
       if (!state && (table || progressOf(undefined) === 'follows')) return undefined
-      const looked: ObjectRef = at
-      const find = () =>
-        looked === ref ? findObject(cache, { ...ref, namespace }) : findOwner(cache, looked, namespace)
-      const found = state && find()
+      const found = state && (depth === 0 ? findObject : findOwner)(cache, at, namespace)
       if (!found || !isThe(found, at)) {
         const key = `${kind}/${namespace}/${name}/${uid}`
         return { key, state, isKnown: () => this.#lookFor(ref, namespace, chain) === undefined }
       }
-      if (!chain || !found.owner || steps.has(uid)) return undefined
-      steps.add(uid)
-      at = JSON.parse(found.owner.text) as ObjectRef
+      at = chain ? cache.ownerOf(found) : undefined
     }
     return undefined
   }

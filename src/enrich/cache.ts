@@ -1,5 +1,5 @@
 import type { ObjectRef, Resource } from '../event.ts'
-import { SharedTexts } from './shared-texts.ts'
+import { rememberLast, SharedTexts } from './shared-texts.ts'
 import { type Part, type Remembered, Table } from './table.ts'
 
 /** What the labels and owners of objects may be long on average: nobody fills the memory with a few of them. */
@@ -21,7 +21,9 @@ export class MetadataCache {
   readonly #options: CacheOptions
   #maxObjects: number
   readonly #texts = new SharedTexts()
-  readonly #tables = new Map<string, Table>()
+  readonly #tables: Table[] = []
+  readonly #byKind = new Map<string, Table[]>()
+  readonly #referenceIn = rememberLast((json) => JSON.parse(json) as ObjectRef, 2_000)
   #changed = Promise.withResolvers<void>()
 
   constructor(options: CacheOptions) {
@@ -41,23 +43,31 @@ export class MetadataCache {
 
   /** Makes the table at first use. */
   table(resource: Resource): Table {
-    const title = `${resource.kind}.${resource.group}`
-    const known = this.#tables.get(title)
+    const { kind, group } = resource
+    const same = this.#byKind.get(kind) ?? []
+    const known = same.find((it) => it.resource.group === group)
     if (known) return known
     const table = new Table(resource, this.#texts)
-    this.#tables.set(title, table)
+    this.#byKind.set(kind, [...same, table])
+    this.#tables.push(table)
     return table
   }
 
   /** The table of what a reference names; undefined when nobody watches such objects. */
   tableOf({ kind, apiVersion }: ObjectRef): Table | undefined {
-    if (apiVersion !== undefined) return this.#tables.get(`${kind}.${groupOf(apiVersion)}`)
-    for (const table of this.#tables.values()) if (table.resource.kind === kind) return table
-    return undefined
+    const same = kind === undefined ? undefined : this.#byKind.get(kind)
+    if (!same || apiVersion === undefined) return same?.[0]
+    return same.find(({ resource }) => isOfGroup(apiVersion, resource.group))
   }
 
-  find(ref: ObjectRef): Remembered | undefined {
-    return this.tableOf(ref)?.find(keyOf(ref), ref.uid, this.#deletedSinceMs())
+  /** The controller of an object. */
+  ownerOf({ owner }: Remembered): ObjectRef | undefined {
+    return owner && this.#referenceIn(owner.text)
+  }
+
+  /** By its uid, else by its name; also what was deleted a while ago. */
+  find(table: Table, namespace: string, { name, uid }: ObjectRef): Remembered | undefined {
+    return table.find(`${namespace}/${name}`, uid, this.#deletedSinceMs())
   }
 
   /** A page or a batch of a table was taken: forgets what is too old, makes room, and tells who waits. */
@@ -80,7 +90,7 @@ export class MetadataCache {
 
   /** How many objects there are of each resource. */
   sizes(): { resource: Resource; objects: number }[] {
-    return [...this.#tables.values()].map(({ resource, size }) => ({ resource, objects: size }))
+    return this.#tables.map(({ resource, size }) => ({ resource, objects: size }))
   }
 
   #deletedSinceMs(): number {
@@ -88,7 +98,7 @@ export class MetadataCache {
   }
 
   #makeRoom(): void {
-    const tables = [...this.#tables.values()]
+    const tables = this.#tables
     let total = tables.reduce((sum, it) => sum + weightOf(it), 0)
     const evicted = new Map<Table, number>()
     const most = this.#maxObjects
@@ -102,17 +112,12 @@ export class MetadataCache {
   }
 }
 
-/** What an object is called inside its table. */
-export function keyOf({ namespace = '', name = '' }: ObjectRef): string {
-  return `${namespace}/${name}`
-}
-
 function weightOf({ size, deletedSize }: Table): number {
   return size + deletedSize
 }
 
-/** `apps` of `apps/v1`, '' of `v1`. */
-function groupOf(apiVersion: string): string {
-  const slash = apiVersion.indexOf('/')
-  return slash === -1 ? '' : apiVersion.slice(0, slash)
+/** Is `apps` the group of `apps/v1`, or '' that of `v1`? */
+function isOfGroup(apiVersion: string, group: string): boolean {
+  if (group === '') return !apiVersion.includes('/')
+  return apiVersion[group.length] === '/' && apiVersion.startsWith(group)
 }

@@ -5,13 +5,12 @@ import { rememberLast } from './shared-texts.ts'
 import type { Remembered } from './table.ts'
 
 /** A chain of owners that is longer is no chain: references may form a ring. */
-const MOST_OWNERS = 10
+export const MOST_OWNERS = 10
 const NO_LABELS: Readonly<Record<string, string>> = Object.freeze(Object.create(null))
 
 /** The cluster around events, as far as the cache knows it. */
 export function surroundingsOf(cache: MetadataCache): Surroundings {
   const labelsIn = rememberLast(parseLabels, 2_000)
-  const referenceIn = rememberLast((json) => JSON.parse(json) as ObjectRef, 2_000)
   const labelsOf = ({ labels }: Remembered) => (labels ? labelsIn(labels.text) : NO_LABELS)
 
   function ownersOf(references: readonly ObjectRef[], namespace: string): readonly ObjectRef[] {
@@ -21,37 +20,52 @@ export function surroundingsOf(cache: MetadataCache): Surroundings {
       if (owners.some((it) => it.uid === uid)) break
       owners.push(next)
       const known = findOwner(cache, next, namespace)
-      next = known?.owner && referenceIn(known.owner.text)
+      next = known && cache.ownerOf(known)
     }
     return owners
   }
 
+  class Known implements KnownObject {
+    readonly #object: Remembered
+    readonly #namespace: string
+
+    constructor(object: Remembered, namespace: string) {
+      this.#object = object
+      this.#namespace = namespace
+    }
+
+    get labels() {
+      return labelsOf(this.#object)
+    }
+
+    get owners() {
+      const owner = cache.ownerOf(this.#object)
+      return owner ? ownersOf([owner], this.#namespace) : []
+    }
+  }
+
   return {
     namespaceLabels(namespace) {
-      const known = cache.find({ apiVersion: 'v1', kind: 'Namespace', name: namespace })
+      const known = findObject(cache, { apiVersion: 'v1', kind: 'Namespace', name: namespace })
       return known && labelsOf(known)
     },
     object(ref): KnownObject | undefined {
       const known = findObject(cache, ref)
       if (!known) return undefined
-      const owner = known.owner && referenceIn(known.owner.text)
-      const { namespace = '' } = ref
-      return {
-        labels: labelsOf(known),
-        get owners() {
-          return owner ? ownersOf([owner], namespace) : []
-        },
-      }
+      return new Known(known, ref.namespace ?? '')
     },
     ownersOf,
   }
 }
 
 /** Events about what is in no namespace say "default", or nothing. */
-export function findObject(cache: MetadataCache, ref: ObjectRef): Remembered | undefined {
+export function findObject(
+  cache: MetadataCache,
+  ref: ObjectRef,
+  namespace = ref.namespace ?? '',
+): Remembered | undefined {
   const table = cache.tableOf(ref)
-  if (table && !table.resource.namespaced) return cache.find({ ...ref, namespace: '' })
-  return cache.find(ref)
+  return table && cache.find(table, table.resource.namespaced ? namespace : '', ref)
 }
 
 /** References to owners name no namespace: it is the object's own, or none. */
@@ -60,7 +74,7 @@ export function findOwner(
   reference: ObjectRef,
   namespace: string,
 ): Remembered | undefined {
-  const found = findObject(cache, { ...reference, namespace })
+  const found = findObject(cache, reference, namespace)
   // Another one of that name may have another owner.
   return found?.uid === reference.uid ? found : undefined
 }

@@ -58,6 +58,8 @@ class ScannedEvent implements ClusterEvent {
   #annotations: Record<string, string> | undefined
   #event: KubeEvent | undefined
   #owners: readonly ObjectRef[] | undefined
+  /** Null when it is not known. */
+  #regarded: KnownObject | null | undefined
 
   constructor(source: Source, transition: Transition, context: NormaliseContext) {
     this.#source = source
@@ -154,11 +156,11 @@ class ScannedEvent implements ClusterEvent {
   }
 
   get regardingLabels(): Readonly<Record<string, string>> | undefined {
-    return this.#regarding()?.labels
+    return this.#regarding?.labels
   }
 
   get regardingOwners(): readonly ObjectRef[] | undefined {
-    return this.#context.owners === false ? undefined : this.#regarding()?.owners
+    return this.#context.owners === false ? undefined : this.#regarding?.owners
   }
 
   get object(): Readonly<Record<string, unknown>> {
@@ -172,12 +174,15 @@ class ScannedEvent implements ClusterEvent {
   }
 
   /** The object that an Event is about. References from Events may leave the namespace out. */
-  #regarding(): KnownObject | undefined {
+  get #regarding(): KnownObject | null {
+    if (this.#regarded !== undefined) return this.#regarded
     const { surroundings } = this.#context
     const regarding = surroundings && this.event?.regarding
-    if (!regarding) return undefined
-    const { namespace = this.namespace } = regarding
-    return surroundings.object({ ...regarding, ...(namespace !== undefined && { namespace }) })
+    const { namespace } = this
+    const isComplete = regarding?.namespace !== undefined || namespace === undefined
+    const ref = regarding && !isComplete ? { ...regarding, namespace } : regarding
+    this.#regarded = (ref && surroundings?.object(ref)) ?? null
+    return this.#regarded
   }
 
   /** Of a deletion that nobody saw: from the object as it was kept, else from what is remembered of it. */
