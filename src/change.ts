@@ -69,6 +69,8 @@ export interface Source {
   initial: 'now' | 'emit'
   /** Only this part of the objects. */
   shard?: Shard
+  /** Reads metadata alone. */
+  metadataOnly?: true
   clusterUid: string
   /** As the configuration spells its kind. */
   spelling: string

@@ -119,6 +119,7 @@ export interface ClusterEvent
 /** The plain header of an event, ready to be stored. */
 export function headerOf(event: ClusterEvent): EventHeader {
   const { event: kubeEvent, changes } = event
+  const owner = event.owners?.at(-1)
   return {
     id: event.id,
     type: event.type,
@@ -134,6 +135,7 @@ export function headerOf(event: ClusterEvent): EventHeader {
     ...(event.synthesized && { synthesized: true as const }),
     ...(kubeEvent && { event: plainKubeEvent(kubeEvent) }),
     ...(changes && { changes }),
+    ...(owner && { owner }),
   }
 }
 

@@ -1,8 +1,10 @@
 import type { Config } from './config/schema.ts'
 import type { Delivery } from './delivery.ts'
+import type { Needs } from './enrich/needs.ts'
 import type { ClusterEvent, Resource } from './event.ts'
 import type { Limits } from './limit.ts'
 import { createLimits, limitsOf } from './limits/limits.ts'
+import { needsOfConfig } from './needs.ts'
 import { compileRules, type MatchResult } from './rules/compile.ts'
 import { keepsOld } from './rules/keeps-old.ts'
 import type { SinkType } from './sink/index.ts'
@@ -17,6 +19,8 @@ export interface Generation {
   ruleNames: ReadonlySet<string>
   /** Has one of its rules limits? */
   hasLimits: boolean
+  /** What rules ask of the surroundings of events. */
+  needs: Needs
   /** `<sink>/<lane>` */
   laneOf(delivery: Delivery): string
   /** Are old objects of this resource worth keeping? */
@@ -50,6 +54,7 @@ export async function createGeneration(
     limits: createLimits(config.rules),
     ruleNames: new Set(config.rules.map(({ name }) => name)),
     hasLimits: [...limitsByName.values()].some((limits) => limits !== undefined),
+    needs: needsOfConfig(config),
     laneOf: choices.laneOf,
     keepsOld: keepsOld(config.rules, ({ to = [] }) => to.some(choices.tellsChanges)),
   }

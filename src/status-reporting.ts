@@ -1,3 +1,4 @@
+import type { Enrichment } from './enrichment.ts'
 import type { Generations } from './generations.ts'
 import type { Logger } from './log.ts'
 import type { Metrics } from './metrics.ts'
@@ -28,6 +29,7 @@ export interface StatusReportingParts {
   ruleErrors: RuleErrors
   reloads: ReloadState
   watches: WatchManager | undefined
+  enrichment: Pick<Enrichment, 'statuses'> | undefined
   lanes: Lanes
   sinkSet: SinkSet
   line: CommitLine
@@ -59,6 +61,7 @@ export function startStatusReporting(parts: StatusReportingParts): StatusReporti
   const redis = connections.report
   let stopping = false
   const watches = () => parts.watches?.statuses() ?? []
+  const metadata = () => parts.enrichment?.statuses() ?? []
   const health = watchSinkHealth(sinkSet.sinks, { log, clock, statuses: lanes.statuses })
   const sinks = () => health.merge(lanes.statuses())
   const configured = () => generations.current.config.sinks.map(({ name }) => name)
@@ -68,6 +71,7 @@ export function startStatusReporting(parts: StatusReportingParts): StatusReporti
   const report = startReporting({ redis, keys, clock, id: parts.instance }, parts.role, () => ({
     config: reloads.status(),
     watches: watches(),
+    metadata: metadata(),
     sinks: sinks(),
     rules: parts.ruleErrors.statuses(generations.current.config.rules),
     ...(gate.isClosed() && { backPressure: true as const }),
@@ -78,6 +82,7 @@ export function startStatusReporting(parts: StatusReportingParts): StatusReporti
       nowMs: clock.now(),
       config: reloads.status(),
       watches: watches(),
+      metadata: metadata(),
       sinks: sinks(),
       redisTrouble: line.trouble() ?? (connections.commit.status === 'ready' ? undefined : 'no connection'),
       redisFull: gate.isClosed(),

@@ -4,9 +4,10 @@ import { userAgent } from '../version.ts'
 import { ApiFault } from '../watch/api-fault.ts'
 import type { ClusterClient } from '../watch/cluster-client.ts'
 import { connectCluster } from '../watch/connect.ts'
-import { discover } from '../watch/discovery.ts'
+import { type Catalogue, discover } from '../watch/discovery.ts'
 import type { KubeconfigOptions } from '../watch/kubeconfig.ts'
 import { type PlannedSource, planSources, type WatchPlan } from '../watch/plan.ts'
+import { titleOf } from '../watch/resolve.ts'
 import { offersShards } from '../watch/shard-offer.ts'
 import { checkPaths } from './check-paths.ts'
 import type { CheckReport, CheckResult } from './check-report.ts'
@@ -15,6 +16,8 @@ import { loadCluster } from './cluster-access.ts'
 import { clusterName } from './cluster-name.ts'
 import { type Configuration, showProblems } from './configuration.ts'
 import { invocation } from './invocation.ts'
+import { neededMetadata } from './needed-metadata.ts'
+import type { Unresolved } from './watched-resources.ts'
 
 /** Asks the cluster whether the kinds exist, may be read, and have the fields that rules ask for. */
 export async function askCluster(
@@ -33,6 +36,7 @@ export async function askCluster(
     const notSplit = await unsplit(plan, client, signal)
     const paths = await checkPaths(rulePaths(document), { client, catalogue }, document, signal)
     tellPlan(plan, name, report)
+    tellMetadata(config, catalogue, report)
     for (const { title } of notSplit)
       report.tell(
         'warning',
@@ -67,6 +71,25 @@ async function unsplit(
     ),
   )
   return asked.filter((_, i) => !offered[i])
+}
+
+/** What rules ask for besides what is watched. */
+function tellMetadata(config: Configuration['config'], catalogue: Catalogue, report: CheckReport): void {
+  const { metadata, unresolved } = neededMetadata(config, () => undefined, catalogue)
+  const forRules = (rules: readonly string[]) =>
+    `for ${rules.length === 1 ? 'rule' : 'rules'} ${rules.join(', ')}`
+  for (const { group, resource, namespaces, name, rules } of metadata) {
+    const title = titleOf({ plural: resource, group })
+    const where = namespaces ? ` in ${namespaces.join(', ')}` : ''
+    const which = name === undefined ? '' : ` ${name}`
+    report.say(`  reads metadata of ${title}${which}${where} ${forRules(rules.map((it) => it.name))}\n`)
+  }
+  const problemOf = (kind: string, why: Unresolved) =>
+    typeof why === 'string'
+      ? `the cluster has no kind ${kind} (yet)`
+      : `"${kind}" is ambiguous (write ${why.join(' or ')})`
+  for (const { kind, rules, why } of unresolved)
+    report.tell('warning', `${problemOf(kind, why)}: its metadata is asked ${forRules(rules)}`)
 }
 
 function tellRights({ missing, unknown }: RightsAnswer, report: CheckReport): void {

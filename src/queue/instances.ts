@@ -19,6 +19,8 @@ export interface InstanceReport {
   /** Undefined in reports of older versions. */
   config?: ConfigStatus
   watches: readonly WatchStatus[]
+  /** Watches of metadata, where rules ask for it; undefined in reports of older versions. */
+  metadata?: readonly WatchStatus[]
   sinks: readonly SinkStatus[]
   /** Those of its configuration, from top to bottom; undefined in reports of older versions. */
   rules?: readonly RuleStatus[]
@@ -35,7 +37,7 @@ const REPORT_MS = 2_000
 export function startReporting(
   { redis, keys, clock, id }: { redis: Redis; keys: Keys; clock: { now(): number }; id: string },
   role: InstanceReport['role'],
-  view: () => Pick<InstanceReport, 'config' | 'watches' | 'sinks' | 'rules' | 'backPressure'>,
+  view: () => Pick<InstanceReport, 'config' | 'watches' | 'metadata' | 'sinks' | 'rules' | 'backPressure'>,
 ) {
   const fixed = {
     id,
