@@ -1,4 +1,5 @@
 import { Environment, serialize } from '@marcbachmann/cel-js'
+import { conversionFunctions } from './conversions.ts'
 import type { CelFunction, CelType } from './function.ts'
 import { instrument } from './instrument.ts'
 import { listFunctions, regexFunctions } from './lists.ts'
@@ -73,6 +74,7 @@ export interface CelEngine {
 }
 
 const FUNCTIONS = [
+  ...conversionFunctions,
   ...stringFunctions,
   ...listFunctions,
   ...regexFunctions,
