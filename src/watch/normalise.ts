@@ -1,8 +1,9 @@
 import type { ScannedObject, Source, Transition } from '../change.ts'
 import { fieldChanges } from '../changes/field-changes.ts'
-import type { ChangeType, ClusterEvent, FieldChange, KubeEvent, Resource } from '../event.ts'
+import type { ChangeType, ClusterEvent, FieldChange, KubeEventView, ObjectRef, Resource } from '../event.ts'
 import { isEventResource, readKubeEvent } from './kube-event.ts'
-import { walkMembers } from './scan.ts'
+import { readMember, readValue, walkMembers } from './scan.ts'
+import { scanKubeEvent } from './scan-event.ts'
 import { hashSecret, isSecretResource } from './secret.ts'
 
 export interface NormaliseContext {
@@ -50,7 +51,7 @@ class ScannedEvent implements ClusterEvent {
   #json: Buffer | undefined
   #labels: Record<string, string> | undefined
   #annotations: Record<string, string> | undefined
-  #event: KubeEvent | undefined
+  #event: KubeEventView | undefined
 
   constructor(source: Source, transition: Transition, context: NormaliseContext) {
     this.#source = source
@@ -121,10 +122,29 @@ class ScannedEvent implements ClusterEvent {
     return this.#annotations
   }
 
-  get event(): KubeEvent | undefined {
+  get event(): KubeEventView | undefined {
     if (!isEventResource(this.#source.resource)) return undefined
-    this.#event ??= readKubeEvent(this.object)
+    const { object } = this.#transition
+    this.#event ??= (object && scanKubeEvent(object)) ?? readKubeEvent(this.object)
     return this.#event
+  }
+
+  annotation(key: string): string | undefined {
+    const { object } = this.#transition
+    if (this.#annotations || !object) return this.annotations[key]
+    const value = object.annotations && readMember(object.bytes, object.annotations[0], key)
+    return typeof value === 'string' ? value : undefined
+  }
+
+  get created(): string | undefined {
+    const created = this.#metadata('created')
+    return typeof created === 'string' ? created : undefined
+  }
+
+  /** As far as the object says it: the one that controls it. */
+  get owners(): readonly ObjectRef[] {
+    const references = this.#metadata('ownerReferences')
+    return Array.isArray(references) ? references.filter(isController).map(refOf) : []
   }
 
   get changes(): readonly FieldChange[] | undefined {
@@ -141,6 +161,14 @@ class ScannedEvent implements ClusterEvent {
   get objectJson(): Buffer {
     this.#json ??= this.#trim()
     return this.#json
+  }
+
+  #metadata(field: 'created' | 'ownerReferences'): unknown {
+    const { object } = this.#transition
+    const range = object?.[field]
+    if (object) return range && readValue(object.bytes, range[0], range[1])
+    const { metadata } = this.object as { metadata?: Record<string, unknown> }
+    return metadata?.[field === 'created' ? 'creationTimestamp' : field]
   }
 
   /** An event goes on without them rather than not at all. */
@@ -201,6 +229,19 @@ function cut(bytes: Buffer, ranges: readonly (Range | undefined)[]): Buffer {
   }
   kept.push(bytes.subarray(from))
   return Buffer.concat(kept)
+}
+
+function isController(reference: unknown): reference is ObjectRef {
+  return (reference as { controller?: unknown } | null)?.controller === true
+}
+
+function refOf({ apiVersion, kind, name, uid }: ObjectRef): ObjectRef {
+  return {
+    ...(apiVersion && { apiVersion }),
+    ...(kind && { kind }),
+    ...(name && { name }),
+    ...(uid && { uid }),
+  }
 }
 
 /** A map without prototype: a label may be called `constructor`. */

@@ -1,0 +1,5 @@
+import type { PartMaker } from './condition.ts'
+import { whenPart } from './conditions.ts'
+
+/** All that a rule can ask, key by key. A new kind of condition is one more entry. */
+export const partMakers: readonly PartMaker[] = [whenPart]
