@@ -202,5 +202,5 @@ function tooLong(): CelFault {
 
 /** As an expression, on one line. */
 export function celText(tree: CelNode): string {
-  return serialize(tree as never)
+  return serialize(tree as never).replaceAll(/(\w)_\(/g, '$1(')
 }

@@ -1,4 +1,4 @@
-import type { ClusterEvent, KubeEvent, ObjectRef } from '../../event.ts'
+import type { ClusterEvent, KubeEventView, ObjectRef } from '../../event.ts'
 import type { CelType } from './function.ts'
 import { safeObject, safeOld } from './values.ts'
 
@@ -177,7 +177,7 @@ export class EventFields implements Fields {
     if (key === 'owner') return owners?.at(-1) !== undefined
     if (key === 'namespaceLabels') return namespaceLabels !== undefined
     if (!EVENT_ONLY.has(key)) return true
-    return event !== undefined && (key === 'eventType' || event[key as keyof KubeEvent] !== undefined)
+    return event !== undefined && (key === 'eventType' || event[key as keyof KubeEventView] !== undefined)
   }
 }
 

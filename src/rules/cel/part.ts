@@ -1,23 +1,29 @@
 import type { ClusterEvent } from '../../event.ts'
-import { COST, type Condition } from '../conditions.ts'
-import { type Compiled, compiled } from '../fault.ts'
+import { COST, type PartMaker } from '../condition.ts'
+import { compiled, under } from '../fault.ts'
 import { checkedProgram } from './check.ts'
-import { CelError, type CelProgram } from './engine.ts'
+import { CelError, type CelProgram, celText } from './engine.ts'
 import { TooMuchWork } from './meter.ts'
-import { type CelNode, walk } from './syntax-tree.ts'
-import { isHeaderField, variablesOf } from './variables.ts'
+import { type CelNode, childrenOf, pathOf, walk } from './syntax-tree.ts'
+import {
+  EventFields,
+  isHeaderField,
+  OwnerFields,
+  RegardingFields,
+  VARIABLES,
+  variablesOf,
+} from './variables.ts'
 
 /** An `if` whose evaluation failed: its rule does not match. The message says what was missing. */
 export class IfError extends Error {
   override name = 'IfError'
 }
 
-/** Compiles an `if`: an expression in CEL over `object`, `oldObject`, `event`, `cluster` and `now` that gives true or false. */
-export function celConditions({ if: text }: { if?: string | undefined }): Compiled<readonly Condition[]> {
-  if (text === undefined) return compiled([])
+/** An `if`: an expression in CEL over `object`, `oldObject`, `event`, `cluster` and `now` that gives true or false. */
+export const celPart: PartMaker = ({ if: text }) => {
+  if (text === undefined) return compiled({ conditions: [] })
   const result = checkedProgram(text)
-  if (!result.ok)
-    return { ok: false, faults: result.faults.map((it) => ({ ...it, path: ['if', ...it.path] })) }
+  if (!result.ok) return { ok: false, faults: under(['if'], result.faults) }
   const program = result.value
   const accesses = accessesIn(program.tree)
   const test = (event: ClusterEvent) => {
@@ -25,7 +31,8 @@ export function celConditions({ if: text }: { if?: string | undefined }): Compil
     if (typeof value === 'boolean') return value
     throw new IfError(`gives ${kindOf(value)} where true or false is asked for`)
   }
-  return compiled([{ name: 'if', cost: costOf(program.tree), test }])
+  const seen = (event: ClusterEvent) => seenIn(program.tree, event)
+  return compiled({ conditions: [{ name: 'if', path: ['if'], cost: costOf(program.tree), test, seen }] })
 }
 
 /** Does an expression mention the object as it was? Then it must be kept. Of one that is faulty nobody knows. */
@@ -72,10 +79,11 @@ function kindOf(value: unknown): string {
   return Array.isArray(value) ? 'a list' : 'something'
 }
 
-/** What only reads the header is asked before the object is parsed. */
+/** What is read of an event before the object is parsed is asked before. */
 function costOf(tree: CelNode): number {
   const variables = variablesIn(tree)
-  if (variables.has('object') || variables.has('oldObject')) return COST.object + 1
+  if (variables.has('oldObject')) return COST.old
+  if (variables.has('object')) return COST.expression
   let fields = 0
   let events = 0
   walk(tree, ({ op, args }) => {
@@ -84,7 +92,7 @@ function costOf(tree: CelNode): number {
     const [base, key] = args as [CelNode, string]
     if (base.op === 'id' && base.args === 'event' && isHeaderField(key)) fields++
   })
-  return events === fields ? COST.header : COST.object + 1
+  return events === fields ? COST.header : COST.surroundings
 }
 
 function variablesIn(tree: CelNode): Set<string> {
@@ -93,4 +101,37 @@ function variablesIn(tree: CelNode): Set<string> {
     if (op === 'id') names.add(args as string)
   })
   return names
+}
+
+const MAX_SEEN = 8
+
+/** The values that an expression reads, by their paths: `object.spec.replicas`. */
+function seenIn(tree: CelNode, event: ClusterEvent): Readonly<Record<string, unknown>> {
+  const seen: Record<string, unknown> = {}
+  const look = (node: CelNode) => {
+    const path = Object.keys(seen).length < MAX_SEEN ? pathOf(node) : undefined
+    if (path && path.keys.length > 0 && isVariable(path.variable)) {
+      let value: unknown = variablesOf(event)[path.variable]
+      for (const key of path.keys) value = memberAt(value, key)
+      seen[celText(node)] = typeof value === 'bigint' ? Number(value) : value
+    } else for (const child of childrenOf(node)) look(child)
+  }
+  look(tree)
+  return seen
+}
+
+function isVariable(name: string): name is keyof typeof VARIABLES {
+  return Object.hasOwn(VARIABLES, name)
+}
+
+function memberAt(value: unknown, key: string | bigint): unknown {
+  if (typeof value !== 'object' || value === null) return undefined
+  if (value instanceof Map) return value.get(key)
+  if (typeof key === 'bigint') return (value as readonly unknown[])[Number(key)]
+  const isField =
+    Object.hasOwn(value, key) ||
+    value instanceof EventFields ||
+    value instanceof RegardingFields ||
+    value instanceof OwnerFields
+  return isField ? (value as Record<string, unknown>)[key] : undefined
 }
