@@ -27,15 +27,17 @@ export function checkedProgram(text: string): Compiled<CelProgram> {
   return faults.length > 0 ? { ok: false, faults } : compiled(result.program)
 }
 
+const MAX_SIDES = 30
+
 /** The checker stops at its first fault: the sides of `&&` and `||` are looked at one by one, so that all are told at once. */
 function faultsOf(engine: CelEngine, text: string, first: CelFault): Fault[] {
   const known = [first]
-  const seen = new Set([first.start])
-  for (const { start, end } of sidesOf(text)) {
-    const result = engine.compile(' '.repeat(start) + text.slice(start, end))
-    if (result.ok || seen.has(result.fault.start) || isSyntax(result.fault) || isSyntax(first)) continue
-    seen.add(result.fault.start)
-    known.push(result.fault)
+  const sides = isSyntax(first) ? [] : sidesOf(text).slice(0, MAX_SIDES)
+  for (const { start, end } of sides) {
+    const result = engine.compile(text.slice(start, end))
+    if (result.ok || isSyntax(result.fault)) continue
+    const fault = { ...result.fault, start: start + result.fault.start, end: start + result.fault.end }
+    if (fault.start !== first.start) known.push(fault)
   }
   known.sort((a, b) => a.start - b.start)
   return known.map((it) => {

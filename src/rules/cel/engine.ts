@@ -103,8 +103,11 @@ export function createEngine({
     enableOptionalTypes: true,
     limits: LIMITS,
   })
-  for (const { name, ctor, fields } of [quantityType, urlType, ...netTypes, ...types])
+  for (const { name, ctor, fields, equalBy } of [quantityType, urlType, ...netTypes, ...types]) {
     environment.registerType(name, fields ? { ctor, fields: { ...fields } } : { ctor })
+    if (equalBy)
+      environment.registerOperator(`${name} == ${name}`, (a, b) => equalBy(a as never) === equalBy(b as never))
+  }
   for (const it of FUNCTIONS) register(environment, it)
   for (const [name, type] of Object.entries(variables)) environment.registerVariable(name, type)
 

@@ -12,6 +12,8 @@ export interface CelType {
   name: string
   ctor: new (...args: never[]) => object
   fields?: Readonly<Record<string, string>>
+  /** What `==` compares of two of them. */
+  equalBy?(value: never): unknown
 }
 
 /** What a function was given is not what it takes. */

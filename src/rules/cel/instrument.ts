@@ -28,7 +28,8 @@ function instrumentLoop(node: CelNode, use: Use): void {
   instrument(loop.iterable, 'part')
   instrument(loop.step, use)
   const { condition } = loop
-  const units = 1 + walk(loop.step, () => {}) / 2
+  // Three of them are the macro's own.
+  const units = 1 + (walk(loop.step, () => {}) - 3) / 3
   loop.condition = (accumulated) => {
     charge(units)
     return condition ? condition(accumulated) : true

@@ -26,8 +26,8 @@ export class Range {
 const IP = 'net.IP'
 const CIDR = 'net.CIDR'
 export const netTypes: readonly CelType[] = [
-  { name: IP, ctor: Address },
-  { name: CIDR, ctor: Range },
+  { name: IP, ctor: Address, equalBy: addressText },
+  { name: CIDR, ctor: Range, equalBy: (it: Range) => `${addressText(it.address)}/${it.bits}` },
 ]
 
 /** No zone, no leading zeros, no IPv4 inside of IPv6: as Kubernetes takes them. */

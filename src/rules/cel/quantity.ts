@@ -11,7 +11,7 @@ export class Quantity {
 }
 
 const TYPE = 'kubernetes.Quantity'
-export const quantityType: CelType = { name: TYPE, ctor: Quantity }
+export const quantityType: CelType = { name: TYPE, ctor: Quantity, equalBy: (it: Quantity) => it.nanos }
 
 const NANO = 1_000_000_000n
 const SUFFIXES: Readonly<Record<string, bigint>> = {

@@ -2,7 +2,7 @@ import { type CelFunction, type CelType, CelValueError } from './function.ts'
 import { charge } from './meter.ts'
 
 const TYPE = 'kubernetes.URL'
-export const urlType: CelType = { name: TYPE, ctor: URL }
+export const urlType: CelType = { name: TYPE, ctor: URL, equalBy: (it: URL) => it.href }
 
 /** An absolute URL, or an absolute path. */
 const PATH_ONLY = 'path://'
