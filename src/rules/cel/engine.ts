@@ -106,7 +106,10 @@ export function createEngine({
   for (const { name, ctor, fields, equalBy } of [quantityType, urlType, ...netTypes, ...types]) {
     environment.registerType(name, fields ? { ctor, fields: { ...fields } } : { ctor })
     if (equalBy)
-      environment.registerOperator(`${name} == ${name}`, (a, b) => equalBy(a as never) === equalBy(b as never))
+      environment.registerOperator(
+        `${name} == ${name}`,
+        (a, b) => equalBy(a as never) === equalBy(b as never),
+      )
   }
   for (const it of FUNCTIONS) register(environment, it)
   for (const [name, type] of Object.entries(variables)) environment.registerVariable(name, type)

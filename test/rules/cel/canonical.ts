@@ -54,7 +54,8 @@ function mapText(entries: (readonly [string, string])[]): string {
 /** Times and spans of time; other messages are none of our values. */
 function messageText({ typeUrl, value }: { typeUrl: string; value: Uint8Array }): string {
   const [seconds, nanos] = fieldsOf(value)
-  if (typeUrl.endsWith('.Timestamp')) return `time ${Number(seconds) * 1_000 + Math.floor(Number(nanos) / 1e6)}`
+  if (typeUrl.endsWith('.Timestamp'))
+    return `time ${Number(seconds) * 1_000 + Math.floor(Number(nanos) / 1e6)}`
   if (typeUrl.endsWith('.Duration')) return `span ${seconds} ${nanos}`
   return `message ${typeUrl}`
 }

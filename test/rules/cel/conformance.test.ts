@@ -50,13 +50,19 @@ interface Result {
 function resultsOf({ suites, tests }: IncrementalTestSuite, path: string): Result[] {
   const own = tests
     .filter(({ original }) => !original.checkOnly)
-    .map(({ original, name }) => ({ name: `${path}/${name}: ${shown(original.expr)}`, passed: passes(original) }))
+    .map(({ original, name }) => ({
+      name: `${path}/${name}: ${shown(original.expr)}`,
+      passed: passes(original),
+    }))
   return [...own, ...suites.flatMap((suite) => resultsOf(suite, `${path}/${suite.name}`))]
 }
 
 /** Names stand several times. */
 function shown(expression: string): string {
-  return expression.slice(0, 60).replaceAll(/[^!-~]+/g, ' ').trim()
+  return expression
+    .slice(0, 60)
+    .replaceAll(/[^!-~]+/g, ' ')
+    .trim()
 }
 
 const engine = createEngine({ variables: {}, open: true, mixed: true })

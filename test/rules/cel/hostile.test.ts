@@ -7,7 +7,14 @@ const big = 'a'.repeat(400_000)
 const nested = JSON.parse(`${'{"a":['.repeat(400)}1${']}'.repeat(400)}`) as object
 const event = eventOf({
   type: 'MODIFIED',
-  object: { x: numbers, big, half: `b${big.slice(200_000)}`, re: '^(a+)+$', m: Object.fromEntries(numbers.map((i) => [`k${i}`, i])), nested },
+  object: {
+    x: numbers,
+    big,
+    half: `b${big.slice(200_000)}`,
+    re: '^(a+)+$',
+    m: Object.fromEntries(numbers.map((i) => [`k${i}`, i])),
+    nested,
+  },
   old: { x: numbers, big, nested },
 })
 

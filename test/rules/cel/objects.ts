@@ -33,17 +33,29 @@ export const crashingPod = {
     phase: 'Running',
     conditions: [
       { type: 'PodScheduled', status: 'True', lastTransitionTime: '2026-11-21T05:40:01Z' },
-      { type: 'Ready', status: 'False', reason: 'ContainersNotReady', lastTransitionTime: '2026-11-21T05:58:00Z' },
+      {
+        type: 'Ready',
+        status: 'False',
+        reason: 'ContainersNotReady',
+        lastTransitionTime: '2026-11-21T05:58:00Z',
+      },
     ],
     containerStatuses: [
       {
         name: 'app',
         ready: false,
         restartCount: 7,
-        state: { waiting: { reason: 'CrashLoopBackOff', message: 'back-off 5m0s restarting failed container' } },
+        state: {
+          waiting: { reason: 'CrashLoopBackOff', message: 'back-off 5m0s restarting failed container' },
+        },
         lastState: { terminated: { exitCode: 137, reason: 'OOMKilled', finishedAt: '2026-11-21T05:57:59Z' } },
       },
-      { name: 'proxy', ready: true, restartCount: 0, state: { running: { startedAt: '2026-11-21T05:40:03Z' } } },
+      {
+        name: 'proxy',
+        ready: true,
+        restartCount: 0,
+        state: { running: { startedAt: '2026-11-21T05:40:03Z' } },
+      },
     ],
     qosClass: 'Burstable',
   },
@@ -52,14 +64,26 @@ export const crashingPod = {
 export const node = {
   apiVersion: 'v1',
   kind: 'Node',
-  metadata: { name: 'worker-3', labels: { 'topology.kubernetes.io/zone': 'eu-1a', 'node-role.kubernetes.io/worker': '' } },
-  spec: { unschedulable: true, taints: [{ key: 'node.kubernetes.io/unreachable', effect: 'NoExecute' }], podCIDR: '10.244.3.0/24' },
+  metadata: {
+    name: 'worker-3',
+    labels: { 'topology.kubernetes.io/zone': 'eu-1a', 'node-role.kubernetes.io/worker': '' },
+  },
+  spec: {
+    unschedulable: true,
+    taints: [{ key: 'node.kubernetes.io/unreachable', effect: 'NoExecute' }],
+    podCIDR: '10.244.3.0/24',
+  },
   status: {
     capacity: { cpu: '8', memory: '32780440Ki', pods: '110' },
     allocatable: { cpu: '7800m', memory: '31Gi', pods: '110' },
     conditions: [
       { type: 'MemoryPressure', status: 'False', reason: 'KubeletHasSufficientMemory' },
-      { type: 'Ready', status: 'Unknown', reason: 'NodeStatusUnknown', message: 'Kubelet stopped posting node status.' },
+      {
+        type: 'Ready',
+        status: 'Unknown',
+        reason: 'NodeStatusUnknown',
+        message: 'Kubelet stopped posting node status.',
+      },
     ],
     images: [{ names: ['a@sha256:1', 'a:1'], sizeBytes: 7_311_221 }],
   },
@@ -68,7 +92,12 @@ export const node = {
 export const deployment = {
   apiVersion: 'apps/v1',
   kind: 'Deployment',
-  metadata: { name: 'web', namespace: 'shop', generation: 12, annotations: { 'deployment.kubernetes.io/revision': '9' } },
+  metadata: {
+    name: 'web',
+    namespace: 'shop',
+    generation: 12,
+    annotations: { 'deployment.kubernetes.io/revision': '9' },
+  },
   spec: {
     replicas: 5,
     paused: false,
@@ -98,7 +127,12 @@ export const backOff = {
   apiVersion: 'v1',
   kind: 'Event',
   metadata: { name: 'web.17', namespace: 'shop' },
-  involvedObject: { kind: 'Pod', namespace: 'shop', name: 'web-6f7c9d-x2x4q', fieldPath: 'spec.containers{app}' },
+  involvedObject: {
+    kind: 'Pod',
+    namespace: 'shop',
+    name: 'web-6f7c9d-x2x4q',
+    fieldPath: 'spec.containers{app}',
+  },
   reason: 'BackOff',
   message: 'Back-off restarting failed container app in pod web-6f7c9d-x2x4q_shop(5c6a)',
   type: 'Warning',
