@@ -1,9 +1,9 @@
-import type { ClusterEvent, Resource } from '../event.ts'
+import type { ClusterEvent } from '../event.ts'
 import type { LimitedMatch } from '../limit.ts'
 import type { Condition, RulePart } from './condition.ts'
-import type { Compiled, Fault } from './fault.ts'
-import { compiled } from './fault.ts'
+import { type Compiled, compiled, type Fault } from './fault.ts'
 import { partMakers } from './part-makers.ts'
+import { type Candidate, createRuleIndex, type IndexedRule } from './rule-index.ts'
 import type { Rule } from './schema.ts'
 
 /** What the rules make of one event. */
@@ -27,7 +27,7 @@ export interface CompileOptions {
 
 export type LimitsOf = 'events' | 'states'
 
-interface CompiledRule extends Required<RulePart> {
+interface CompiledRule extends IndexedRule {
   name: string
   drop: boolean
   ends: boolean
@@ -47,17 +47,7 @@ export function compileRules(
   rules: readonly Rule[],
   { onError, onMatch, limitsOf = () => undefined }: CompileOptions,
 ): (event: ClusterEvent) => MatchResult {
-  const compiled = rules.map((rule) => compileRule(rule, limitsOf(rule.name)))
-  const index = new WeakMap<Resource, readonly CompiledRule[]>()
-
-  /** The rules that can match a kind, so that many rules for other kinds cost nothing. */
-  function rulesFor(resource: Resource): readonly CompiledRule[] {
-    const known = index.get(resource)
-    if (known) return known
-    const chosen = compiled.filter(({ ofKind }) => ofKind(resource))
-    index.set(resource, chosen)
-    return chosen
-  }
+  const candidatesOf = createRuleIndex(rules.map((rule) => compileRule(rule, limitsOf(rule.name))))
 
   /** A condition that cannot be answered is told, and counts as the rule says. */
   function passes(rule: CompiledRule, condition: Condition, event: ClusterEvent): boolean {
@@ -69,9 +59,9 @@ export function compileRules(
     }
   }
 
-  function standingOf(rule: CompiledRule, event: ClusterEvent): { holds: boolean; entered: boolean } {
+  function standingOf({ rule, conditions }: Candidate<CompiledRule>, event: ClusterEvent): Standing {
     let entered = true
-    for (const condition of rule.conditions) {
+    for (const condition of conditions) {
       if (!entered && condition.edge) continue
       if (passes(rule, condition, event)) continue
       if (!condition.edge || rule.limits !== 'states') return NEITHER
@@ -81,15 +71,18 @@ export function compileRules(
   }
 
   return (event) => {
+    const candidates = candidatesOf(event)
+    if (candidates.length === 0) return UNMATCHED
     const sends: { sink: string; rule: string }[] = []
     const limited: LimitedMatch[] = []
     const taken: string[] = []
     let matched = false
     let ended = false
     let dropped = false
-    for (const rule of rulesFor(event.resource)) {
+    for (const candidate of candidates) {
+      const { rule } = candidate
       if (ended && rule.limits !== 'states') continue
-      const { holds, entered: isEntered } = standingOf(rule, event)
+      const { holds, entered: isEntered } = standingOf(candidate, event)
       const entered = isEntered && !ended
       if (entered) onMatch?.(rule.name)
       const sinks = holds && !ended ? rule.to.filter((sink) => !taken.includes(sink)) : []
@@ -104,6 +97,11 @@ export function compileRules(
     }
     return matched || limited.length > 0 ? { sends, limited, dropped } : UNMATCHED
   }
+}
+
+interface Standing {
+  holds: boolean
+  entered: boolean
 }
 
 const NEITHER = { holds: false, entered: false }
@@ -127,12 +125,13 @@ function compileRule(rule: Rule, limits: LimitsOf | undefined): CompiledRule {
     delivers: onError === 'deliver',
     to: [...new Set(to)],
     limits: drop ? undefined : limits,
+    always: !drop && limits === 'states',
     ...parts.value,
   }
 }
 
 /** All parts of a rule, their conditions with the cheap ones first. */
-function compileParts(rule: Omit<Rule, 'name'>): Compiled<Required<RulePart>> {
+export function compileParts(rule: Omit<Rule, 'name'>): Compiled<Required<RulePart>> {
   const results = partMakers.map((make) => make(rule))
   const faults = results.flatMap((it) => (it.ok ? [] : it.faults))
   if (faults.length > 0) return { ok: false, faults }

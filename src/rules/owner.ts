@@ -68,18 +68,20 @@ function faultIn(text: string, body: string, whole: Pattern): { message: string;
   if (kind === '' || name === '') return { message: `"${body}" is no owner`, hint: EXAMPLES }
   const parsed = parsePattern(kind)
   const isGlob = parsed.ok && parsed.value.form === 'glob'
-  if (name !== undefined && /[A-Z]/.test(name) && /^[a-z0-9.*?-]+$/.test(kind))
+  if (name !== undefined && /[A-Z]/.test(name)) {
+    if (!/^[a-z0-9.*?-]+$/.test(kind))
+      return {
+        message: `no object is called "${name}": names are in lower case`,
+        hint: isKnownWord(name)
+          ? `for any name write ${not}${body}/*`
+          : `write ${not}${kind}/${name.toLowerCase()}`,
+      }
+    const other = isKnownWord(name) ? `, or ${not}${body}/* for any name` : ''
     return {
       message: `"${body}" is no owner: the kind comes first`,
-      hint: `write ${not}${name}/${kind}`,
+      hint: `write ${not}${name}/${kind}${other}`,
     }
-  if (name !== undefined && /[A-Z]/.test(name))
-    return {
-      message: `no object is called "${name}": names are in lower case`,
-      hint: isKnownWord(name)
-        ? `for any name write ${not}${body}/*`
-        : `write ${not}${kind}/${name.toLowerCase()}`,
-    }
+  }
   if (!isGlob && !parseSpelling(kind))
     return { message: `"${kind}" is no kind`, hint: expressionHint(text) ?? EXAMPLES }
   if (name === undefined && !isGlob && kind.includes('-') && !kind.includes('.'))
