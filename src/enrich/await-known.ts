@@ -139,14 +139,16 @@ export class AwaitKnown {
     const { cache, store, progressOf } = this.#parts
     let at: ObjectRef | undefined = ref
     for (let depth = 0; at && depth < MOST_OWNERS; depth++) {
-      const { kind = '', name = '', uid = '' }: ObjectRef = at
+      const next: ObjectRef = at
+      const name: string = next.name ?? ''
       const table = cache.tableOf(at)
-      const state = table && store.stateOf(table, table.resource.namespaced ? namespace : '', name)
+      const state: ReturnType<typeof store.stateOf> =
+        table && store.stateOf(table, table.resource.namespaced ? namespace : '', name)
       if (!state && (table || progressOf(undefined) === 'follows')) return undefined
       const found: Remembered | undefined =
         state && (depth === 0 ? findObject : findOwner)(cache, at, namespace)
       if (!found || !isThe(found, at)) {
-        const key = `${kind}/${namespace}/${name}/${uid}`
+        const key = `${next.kind}/${namespace}/${name}/${next.uid}`
         return { key, state, isKnown: () => this.#lookFor(ref, namespace, chain) === undefined }
       }
       at = chain ? cache.ownerOf(found) : undefined

@@ -57,6 +57,7 @@ class ScannedEvent implements ClusterEvent {
   #json: Buffer | undefined
   #labels: Record<string, string> | undefined
   #annotations: Record<string, string> | undefined
+  #old: Readonly<Record<string, unknown>> | null | undefined
   #event: KubeEventView | undefined
   #owners: readonly ObjectRef[] | undefined
   /** Null when it is not known. */
@@ -151,8 +152,7 @@ class ScannedEvent implements ClusterEvent {
   }
 
   get changes(): readonly FieldChange[] | undefined {
-    const { type, old } = this.#transition
-    const before = type === 'MODIFIED' ? old?.() : undefined
+    const before = this.#transition.type === 'MODIFIED' ? this.oldObject : undefined
     return before && this.#changesSince(before)
   }
 
@@ -176,6 +176,14 @@ class ScannedEvent implements ClusterEvent {
 
   get regardingOwners(): readonly ObjectRef[] | undefined {
     return this.#context.owners === false ? undefined : this.#regarding?.owners
+  }
+
+  get oldObject(): Readonly<Record<string, unknown>> | undefined {
+    const { type } = this.#transition
+    if (type === 'ADDED') return undefined
+    if (type === 'DELETED') return this.object
+    if (this.#old === undefined) this.#old = parsed(this.#transition.old?.()) ?? null
+    return this.#old ?? undefined
   }
 
   get object(): Readonly<Record<string, unknown>> {
@@ -226,9 +234,9 @@ class ScannedEvent implements ClusterEvent {
   }
 
   /** An event goes on without them rather than not at all. */
-  #changesSince(before: Buffer): readonly FieldChange[] | undefined {
+  #changesSince(before: Readonly<Record<string, unknown>>): readonly FieldChange[] | undefined {
     try {
-      return fieldChanges(JSON.parse(before.toString()), this.object, this.#source.resource)
+      return fieldChanges(before, this.object, this.#source.resource)
     } catch {
       return undefined
     }
@@ -254,6 +262,15 @@ class ScannedEvent implements ClusterEvent {
     const { namespace, name, uid, resourceVersion } = this.#transition
     const metadata = { ...(namespace && { namespace }), name, uid, resourceVersion, labels: this.labels }
     return { apiVersion: this.apiVersion, kind: this.kind, metadata }
+  }
+}
+
+/** Undefined when it cannot be read: an event goes on without it. */
+function parsed(json: Buffer | undefined): Readonly<Record<string, unknown>> | undefined {
+  try {
+    return json && (JSON.parse(json.toString()) as Record<string, unknown>)
+  } catch {
+    return undefined
   }
 }
 
