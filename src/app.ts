@@ -3,6 +3,7 @@ import { builtInSinks } from '../sinks/index.ts'
 import { apply, letGo } from './apply.ts'
 import type { Config } from './config/schema.ts'
 import { startDeliveries } from './deliveries.ts'
+import { startEnrichment } from './enrichment.ts'
 import { createGeneration } from './generation.ts'
 import { Generations } from './generations.ts'
 import type { Logger } from './log.ts'
@@ -142,6 +143,10 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     log,
   })
 
+  const enrichment = role === 'deliver' || !client ? undefined : startEnrichment({ ...common, client })
+  opened.defer(() => enrichment?.close())
+  enrichment?.use(first.needs, config.enrich?.maxObjects)
+
   const { watches, lanes } = connectHops({
     watch: (store) => {
       if (role === 'deliver' || !client) return undefined
@@ -149,7 +154,12 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
       const redis = { store: storeOf(salt), silentMs: contact.silentMs }
       return startWatches({ ...common, config, client, cluster, namespace, redis }, store)
     },
-    normalise: (source, transition) => normalise(source, transition, { cluster, salt }),
+    enrich: async (source, changes, signal) => enrichment?.known(source, changes, signal),
+    normalise: (source, transition) => {
+      const { owners, regardingOwners } = generations.current.needs
+      const surroundings = enrichment?.surroundings
+      return normalise(source, transition, { cluster, salt, surroundings, owners: owners || regardingOwners })
+    },
     routing: () => generations.current,
     commit: (routing, onEnqueued) =>
       createSourceStore({
@@ -198,6 +208,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     generations,
     reloads,
     watches,
+    enrichment,
     lanes,
     sinkSet,
     line,
@@ -211,6 +222,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     delivers,
     lanes,
     watches,
+    enrichment,
     health: reporting.health,
     metrics,
     log,
@@ -226,7 +238,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     renewRedis: (settings) => renewCredentials(options.redis, settings),
     async stop() {
       reporting.stopping()
-      await watches?.close()
+      await Promise.all([watches?.close(), enrichment?.close()])
       await lanes.close(GRACE_MS)
       const traced = tracing?.close()
       const pending = await reporting.close()

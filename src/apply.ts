@@ -1,4 +1,5 @@
 import type { Config } from './config/schema.ts'
+import type { Enrichment } from './enrichment.ts'
 import { forgetSeries } from './forget-series.ts'
 import { createGeneration, type GenerationParts } from './generation.ts'
 import type { Generations } from './generations.ts'
@@ -20,6 +21,7 @@ export interface ApplyParts {
   delivers: boolean
   lanes: Pick<Lanes, 'use' | 'tryNow'>
   watches: Pick<WatchManager, 'apply' | 'reopen'> | undefined
+  enrichment: Pick<Enrichment, 'prepare' | 'use'> | undefined
   health: SinkHealth
   metrics: Metrics
   log: Logger
@@ -34,11 +36,13 @@ export async function apply(parts: ApplyParts, config: Config): Promise<Differen
   const next = await createGeneration(config, parts.generation)
   const delivered = parts.delivers ? config.sinks : []
   const prepared = await sinkSet.prepare(delivered, next.choices.typeOf)
+  await parts.enrichment?.prepare(next.needs)
 
   const before = generations.current
   const changes = differences(before.config, config)
   const { anew, types } = otherTypes(generations, delivered)
   generations.exchange(next)
+  parts.enrichment?.use(next.needs, config.enrich?.maxObjects)
   prepared.use()
   lanes.use(
     delivered.map(({ name }) => name),

@@ -16,6 +16,8 @@ export interface ScannedObject {
   /** Raw JSON of metadata.labels; '{}' when there are none. */
   labelsJson: string
   annotations?: readonly [start: number, end: number]
+  /** The value of metadata.ownerReferences. */
+  ownerReferences?: readonly [start: number, end: number]
   /** metadata.managedFields with its key and one adjoining comma: cutting it leaves valid JSON. */
   managedFields?: readonly [start: number, end: number]
 }
@@ -65,6 +67,8 @@ export interface Source {
   initial: 'now' | 'emit'
   /** Only this part of the objects. */
   shard?: Shard
+  /** Reads metadata alone. */
+  metadataOnly?: true
   clusterUid: string
   /** As the configuration spells its kind. */
   spelling: string

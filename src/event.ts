@@ -107,6 +107,7 @@ export interface ClusterEvent
 /** The plain header of an event, ready to be stored. */
 export function headerOf(event: ClusterEvent): EventHeader {
   const { event: kubeEvent, changes } = event
+  const owner = event.owners?.at(-1)
   return {
     id: event.id,
     type: event.type,
@@ -122,5 +123,6 @@ export function headerOf(event: ClusterEvent): EventHeader {
     ...(event.synthesized && { synthesized: true as const }),
     ...(kubeEvent && { event: kubeEvent }),
     ...(changes && { changes }),
+    ...(owner && { owner }),
   }
 }

@@ -1,8 +1,10 @@
 import type { Config } from './config/schema.ts'
 import type { Delivery } from './delivery.ts'
+import type { Needs } from './enrich/needs.ts'
 import type { ClusterEvent, Resource } from './event.ts'
 import type { Limits } from './limit.ts'
 import { createLimits, limitsOf } from './limits/limits.ts'
+import { needsOfConfig } from './needs.ts'
 import { compileRules, type MatchResult } from './rules/compile.ts'
 import { keepsOld } from './rules/keeps-old.ts'
 import type { SinkType } from './sink/index.ts'
@@ -14,6 +16,8 @@ export interface Generation {
   choices: SinkChoices
   match(event: ClusterEvent): MatchResult
   limits: Limits
+  /** What rules ask of the surroundings of events. */
+  needs: Needs
   /** `<sink>/<lane>` */
   laneOf(delivery: Delivery): string
   /** Are old objects of this resource worth keeping? */
@@ -45,6 +49,7 @@ export async function createGeneration(
       limitsOf: (name) => limitsByName.get(name),
     }),
     limits: createLimits(config.rules),
+    needs: needsOfConfig(config),
     laneOf: choices.laneOf,
     keepsOld: keepsOld(config.rules, ({ to = [] }) => to.some(choices.tellsChanges)),
   }

@@ -80,6 +80,23 @@ export function createMetrics() {
       ['verb'],
       BUCKETS,
     ),
+    enrichObjects: counted(registry),
+    enrichMisses: counter(
+      'enrich_misses_total',
+      'Objects around changes that were decided without them, although rules ask for them.',
+      ['resource'],
+    ),
+    enrichEvictions: counter(
+      'enrich_evictions_total',
+      'Objects that were forgotten because there are more than may be remembered.',
+      ['resource'],
+    ),
+    enrichWaitSeconds: histogram(
+      'enrich_wait_duration_seconds',
+      'How long changes waited for objects around them that were not known yet.',
+      [],
+      BUCKETS,
+    ),
     commitSeconds: histogram(
       'commit_duration_seconds',
       'From trying to commit changes to Redis having them, pauses included.',
@@ -197,6 +214,26 @@ function tallied(registry: Registry) {
   counter.remove = (labels: unknown) => void tally.delete((labels as { rule: string }).rule)
   return {
     inc: (rule: string, count = 1): void => void tally.set(rule, (tally.get(rule) ?? 0) + count),
+  }
+}
+
+/** Objects that are remembered; told when somebody asks. */
+function counted(registry: Registry) {
+  let sizes = (): { resource: string; objects: number }[] => []
+  new Gauge({
+    name: 'kubeherald_enrich_objects',
+    help: 'Objects whose metadata is remembered because rules ask for it.',
+    labelNames: ['resource'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const { resource, objects } of sizes()) this.set({ resource }, objects)
+    },
+  })
+  return {
+    collectFrom(source: typeof sizes): void {
+      sizes = source
+    },
   }
 }
 

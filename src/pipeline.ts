@@ -1,5 +1,6 @@
 import type { Decide, Decision, PendingLimits, Routing, Source, SourceStore, Transition } from './change.ts'
 import type { Delivery } from './delivery.ts'
+import { type Enrich, enrichBeforeCommit } from './enriched-store.ts'
 import { type ClusterEvent, headerOf } from './event.ts'
 import type { Limited, Limits } from './limit.ts'
 import type { MatchResult } from './rules/compile.ts'
@@ -9,6 +10,8 @@ import type { ChangeTrace, LineTracer } from './trace.ts'
 export interface Hops<Watches, Lanes extends { wake(lanes: readonly string[]): void }> {
   /** list and watch → changes and positions */
   watch(store: SourceStore): Watches
+  /** changes → the same, once what rules ask of their surroundings is known */
+  enrich: Enrich
   /** raw object → ClusterEvent */
   normalise(source: Source, transition: Transition): ClusterEvent
   /** ClusterEvent → the sinks that the rules name, and their lanes; a reload gives the commits that follow others */
@@ -26,8 +29,8 @@ export interface Hops<Watches, Lanes extends { wake(lanes: readonly string[]): v
 /**
  * The order of the work:
  *
- *   watch ─▶ normalise ─▶ match ─▶ limit ─▶ commit ═══▶ lane ─▶ render ─▶ deliver ─▶ settle
- *                                             Redis
+ *   watch ─▶ enrich ─▶ normalise ─▶ match ─▶ limit ─▶ commit ═══▶ lane ─▶ render ─▶ deliver ─▶ settle
+ *                                                        Redis
  *
  * Everything before the commit can be repeated from the stored position, everything after it from the lane.
  */
@@ -40,7 +43,7 @@ export function connectHops<Watches, Lanes extends { wake(lanes: readonly string
     return { decide: decideWith({ ...hops, match, limits }), expire: limits.expire, laneOf }
   }
   const store = hops.commit(routing, (touched) => lanes.wake(touched))
-  const watches = hops.watch(store)
+  const watches = hops.watch(enrichBeforeCommit(store, hops.enrich))
   return { watches, lanes }
 }
 

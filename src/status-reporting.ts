@@ -1,3 +1,4 @@
+import type { Enrichment } from './enrichment.ts'
 import type { Generations } from './generations.ts'
 import type { Logger } from './log.ts'
 import type { Metrics } from './metrics.ts'
@@ -26,6 +27,7 @@ export interface StatusReportingParts {
   generations: Generations
   reloads: ReloadState
   watches: WatchManager | undefined
+  enrichment: Pick<Enrichment, 'statuses'> | undefined
   lanes: Lanes
   sinkSet: SinkSet
   line: CommitLine
@@ -57,6 +59,7 @@ export function startStatusReporting(parts: StatusReportingParts): StatusReporti
   const redis = connections.report
   let stopping = false
   const watches = () => parts.watches?.statuses() ?? []
+  const metadata = () => parts.enrichment?.statuses() ?? []
   const health = watchSinkHealth(sinkSet.sinks, { log, clock, statuses: lanes.statuses })
   const sinks = () => health.merge(lanes.statuses())
   const configured = () => generations.current.config.sinks.map(({ name }) => name)
@@ -65,6 +68,7 @@ export function startStatusReporting(parts: StatusReportingParts): StatusReporti
   const report = startReporting({ redis, keys, clock, id: parts.instance }, parts.role, () => ({
     config: reloads.status(),
     watches: watches(),
+    metadata: metadata(),
     sinks: sinks(),
     ...(gate.isClosed() && { backPressure: true as const }),
   }))
@@ -74,6 +78,7 @@ export function startStatusReporting(parts: StatusReportingParts): StatusReporti
       nowMs: clock.now(),
       config: reloads.status(),
       watches: watches(),
+      metadata: metadata(),
       sinks: sinks(),
       redisTrouble: line.trouble() ?? (connections.commit.status === 'ready' ? undefined : 'no connection'),
       redisFull: gate.isClosed(),

@@ -5,6 +5,7 @@ import type { Right } from '../rights/right.ts'
 import type { ClusterClient } from '../watch/cluster-client.ts'
 import type { Catalogue } from '../watch/discovery.ts'
 import { leaseNamespace } from '../watch/leases/settings.ts'
+import { neededMetadata } from './needed-metadata.ts'
 import { watchedResources } from './watched-resources.ts'
 
 /** What the API server says of the rights that a configuration needs. */
@@ -28,8 +29,10 @@ export async function checkRights(
   signal: AbortSignal,
 ): Promise<RightsAnswer> {
   const { watches } = watchedResources(config.watch, (index) => config.placeOf?.(['watch', index]), catalogue)
+  const { metadata } = neededMetadata(config, (index) => config.placeOf?.(['rules', index]), catalogue)
   const rights = rightsNeeded({
     watches,
+    metadata,
     ...(config.leases && { leaseNamespace: leaseNamespace(config.leases, process.env, namespace) }),
   })
   const missing: Right[] = []

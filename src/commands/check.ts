@@ -5,9 +5,10 @@ import { userAgent } from '../version.ts'
 import { ApiFault } from '../watch/api-fault.ts'
 import type { ClusterClient } from '../watch/cluster-client.ts'
 import { connectCluster } from '../watch/connect.ts'
-import { discover } from '../watch/discovery.ts'
+import { type Catalogue, discover } from '../watch/discovery.ts'
 import { findKubeconfig, type KubeconfigOptions } from '../watch/kubeconfig.ts'
 import { type PlannedSource, planSources, type WatchPlan } from '../watch/plan.ts'
+import { titleOf } from '../watch/resolve.ts'
 import { offersShards } from '../watch/shard-offer.ts'
 import { checkWithoutAbsent, describeAbsent, STAND_IN } from './check-absent.ts'
 import { checkRedisOf } from './check-redis.ts'
@@ -17,8 +18,10 @@ import { kubeconfigOptions, loadCluster } from './cluster-access.ts'
 import { clusterName } from './cluster-name.ts'
 import { type Configuration, configurationFile, pluginsOff, readConfiguration } from './configuration.ts'
 import { invocation } from './invocation.ts'
+import { neededMetadata } from './needed-metadata.ts'
 import { missingToShare } from './shared.ts'
 import { counted } from './table.ts'
+import type { Unresolved } from './watched-resources.ts'
 
 interface CheckOptions {
   config?: string
@@ -103,7 +106,10 @@ async function askCluster(
     const rights = await checkRights(config, { client, catalogue, namespace }, signal)
     const cluster = clusterName(config, () => context)
     const notSplit = await unsplit(plan, client, signal)
-    process.stdout.write(describe(plan, cluster) + describeUnsplit(notSplit) + describeRights(rights))
+    const metadata = describeMetadata(config, catalogue)
+    process.stdout.write(
+      describe(plan, cluster) + metadata + describeUnsplit(notSplit) + describeRights(rights),
+    )
     return { plan, rights, notSplit: notSplit.length }
   } catch (error) {
     throw new Error(
@@ -140,6 +146,26 @@ function describeUnsplit(sources: readonly PlannedSource[]): string {
         `  warning: the API server does not split ${title} (feature gate ShardedListAndWatch): it is read in one\n`,
     )
     .join('')
+}
+
+/** What rules ask for besides what is watched. */
+function describeMetadata(config: Config, catalogue: Catalogue): string {
+  const { metadata, unresolved } = neededMetadata(config, () => undefined, catalogue)
+  const rulesOf = (rules: readonly string[]) =>
+    `for ${rules.length === 1 ? 'rule' : 'rules'} ${rules.join(', ')}`
+  const lines = metadata.map(({ group, resource, namespaces, name, rules }) => {
+    const title = titleOf({ plural: resource, group })
+    const where = namespaces ? ` in ${namespaces.join(', ')}` : ''
+    return `  reads metadata of ${title}${name === undefined ? '' : ` ${name}`}${where} ${rulesOf(rules.map((it) => it.name))}\n`
+  })
+  const problemOf = (kind: string, why: Unresolved) =>
+    typeof why === 'string'
+      ? `the cluster has no kind ${kind} (yet)`
+      : `"${kind}" is ambiguous (write ${why.join(' or ')})`
+  const missing = unresolved.map(
+    ({ kind, rules, why }) => `  warning: ${problemOf(kind, why)}: its metadata is asked ${rulesOf(rules)}\n`,
+  )
+  return [...lines, ...missing].join('')
 }
 
 function describeRights({ missing, unknown }: RightsAnswer): string {

@@ -1,5 +1,5 @@
 import { toManifests, toValues } from '../rights/manifest.ts'
-import { rightsNeeded } from '../rights/needed.ts'
+import { rightsNeeded, type Wants } from '../rights/needed.ts'
 import { rulesOf } from '../rights/rules.ts'
 import { userAgent } from '../version.ts'
 import { connectCluster } from '../watch/connect.ts'
@@ -7,6 +7,7 @@ import { type Catalogue, discover } from '../watch/discovery.ts'
 import { findKubeconfig, type KubeconfigOptions } from '../watch/kubeconfig.ts'
 import { kubeconfigOptions, loadCluster } from './cluster-access.ts'
 import { configurationFile } from './configuration.ts'
+import { neededMetadata } from './needed-metadata.ts'
 import { accountOf, checkRoleName } from './service-account.ts'
 import { UsageError } from './usage-error.ts'
 import { readWatchSettings, type WatchSettings } from './watch-settings.ts'
@@ -26,10 +27,10 @@ export async function rbac(options: RbacOptions): Promise<number> {
   const serviceAccount = accountOf(options.serviceAccount, process.env)
   const name = checkRoleName(options.name)
   const settings = await readWatchSettings(configurationFile(options.config))
-  const watches = await resolve(settings, options)
+  const wants = await resolve(settings, options)
   const isValues = options.format === 'values'
   const leaseNamespace = isValues ? undefined : leaseNamespaceOf(settings.leases, serviceAccount.namespace)
-  const rules = rulesOf(rightsNeeded({ watches, ...(leaseNamespace !== undefined && { leaseNamespace }) }))
+  const rules = rulesOf(rightsNeeded({ ...wants, ...(leaseNamespace !== undefined && { leaseNamespace }) }))
   const heading = [
     `The rights that ${settings.file} needs: kubeherald rbac printed them.`,
     'Which kinds there are is told to every authenticated user (ClusterRole system:discovery).',
@@ -42,20 +43,34 @@ export async function rbac(options: RbacOptions): Promise<number> {
   return 0
 }
 
-async function resolve(settings: WatchSettings, options: RbacOptions) {
-  const { watch, placeOf } = settings
-  const alone = watchedResources(watch, placeOf)
-  if (alone.unresolved.length === 0) return alone.watches
+async function resolve(settings: WatchSettings, options: RbacOptions): Promise<Wants> {
+  const alone = resourcesOf(settings)
+  if (alone.unresolved.length === 0) return alone
   const kubeconfig = kubeconfigOptions(settings.kubernetes, options.context)
   const hasCluster = !options.offline && (options.context !== undefined || findKubeconfig(kubeconfig))
-  const { watches, unresolved } = hasCluster
-    ? watchedResources(watch, placeOf, await catalogueOf(kubeconfig))
-    : alone
-  if (unresolved.length === 0) return watches
-  const lines = unresolved.map(
-    ({ index, kind, why }) => `${placeOf(index)}: watch[${index}]: ${sentenceOf(kind, why)}`,
-  )
-  throw new UsageError(lines.join('\n'))
+  const all = hasCluster ? resourcesOf(settings, await catalogueOf(kubeconfig)) : alone
+  if (all.unresolved.length > 0) throw new UsageError(all.unresolved.join('\n'))
+  return all
+}
+
+/** What is watched, and what rules ask for besides; of what cannot be resolved, why. */
+function resourcesOf(settings: WatchSettings, catalogue?: Catalogue): Wants & { unresolved: string[] } {
+  const { watch, rules, enrich, placeOf, placeOfRule } = settings
+  const watched = watchedResources(watch, placeOf, catalogue)
+  const needed = neededMetadata({ watch, rules, enrich }, placeOfRule, catalogue)
+  return {
+    watches: watched.watches,
+    metadata: needed.metadata,
+    unresolved: [
+      ...watched.unresolved.map(
+        ({ index, kind, why }) => `${placeOf(index)}: watch[${index}]: ${sentenceOf(kind, why)}`,
+      ),
+      ...needed.unresolved.map(({ kind, rules: asking, why }) => {
+        const first = rules.findIndex(({ name }) => name === asking[0])
+        return `${placeOfRule(first)}: rule "${asking[0]}": ${sentenceOf(kind, why)}`
+      }),
+    ],
+  }
 }
 
 function sentenceOf(kind: string, why: Unresolved): string {

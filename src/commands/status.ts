@@ -42,6 +42,7 @@ function describe(report: StatusReport, cluster: string, titles: ReadonlyMap<str
   const parts = [
     processes(report, cluster),
     watching ? watches(report) : storedWatches(report, titles),
+    ...metadata(report),
     sinks(report),
     ledger(report),
   ]
@@ -112,6 +113,22 @@ function watches({ instances, ledger, atMs }: StatusReport): string {
     ]
   })
   return rows.length === 0 ? 'no watches\n' : table([header, ...rows])
+}
+
+/** Watches of metadata, where rules ask for it: each process has its own. */
+function metadata({ instances, atMs }: StatusReport): string[] {
+  const several = instances.filter(({ metadata }) => metadata && metadata.length > 0).length > 1
+  const rows = instances.flatMap(({ host, pid, metadata = [] }) =>
+    metadata.map((watch) => [
+      watch.title,
+      watch.phase,
+      ...(several ? [`${host} ${pid}`] : []),
+      contact(watch, atMs),
+      short(watch.lastError),
+    ]),
+  )
+  const header = ['METADATA', 'PHASE', ...(several ? ['PROCESS'] : []), 'LAST CONTACT', 'LAST ERROR']
+  return rows.length === 0 ? [] : [table([header, ...rows])]
 }
 
 /** Of several processes that have a watch, those that work on it; when none does, one that stands by. */

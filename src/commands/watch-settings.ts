@@ -7,20 +7,24 @@ import { problemsOf } from '../config/issues.ts'
 import { readJoined } from '../config/joined-document.ts'
 import { type Config, ConfigFile } from '../config/schema.ts'
 import { STARTER } from '../config/starter.ts'
+import type { NeedyRule } from '../enrich/needs.ts'
 import { badConfiguration, readConfigurationText } from './configuration.ts'
 import { FileReads } from './file-reads.ts'
 import { isWithin, unreadable } from './storage-settings.ts'
 
 /** The parts of a configuration that say what is read of the cluster. */
-export interface WatchSettings extends Pick<Config, 'watch' | 'kubernetes' | 'leases'> {
+export interface WatchSettings extends Pick<Config, 'watch' | 'kubernetes' | 'leases' | 'enrich'> {
+  /** As they are written: what they ask of the surroundings of events is read of the cluster, too. */
+  rules: readonly NeedyRule[]
   /** How the file is called. */
   file: string
   /** Where an entry of `watch` stands: `kubeherald.yaml:5:5`. */
   placeOf(index: number): string
+  placeOfRule(index: number): string
 }
 
-const { watch, kubernetes, leases } = ConfigFile.shape
-const PARTS = z.object({ watch, kubernetes, leases })
+const { watch, kubernetes, leases, enrich } = ConfigFile.shape
+const PARTS = z.object({ watch, kubernetes, leases, enrich })
 const MATTERING = { ...PARTS.shape, include: true }
 
 /** Reads those parts alone: whoever gives rights has no need of the secrets. Without a file, those of the starter. */
@@ -50,9 +54,24 @@ export async function readWatchSettings(named: string | undefined): Promise<Watc
     watch: parsed.data.watch,
     kubernetes: kubeconfig === undefined ? rest : { ...rest, kubeconfig: resolve(folder, kubeconfig) },
     leases: parsed.data.leases,
-    placeOf(index) {
-      const at = document.problem(['watch', index], '')
-      return `${at.file}:${at.line}:${at.column}`
-    },
+    enrich: parsed.data.enrich,
+    rules: rulesIn(root.value),
+    placeOf: (index) => placeIn(['watch', index]),
+    placeOfRule: (index) => placeIn(['rules', index]),
   }
+
+  function placeIn(path: readonly PropertyKey[]): string {
+    const at = document.problem(path, '')
+    return `${at.file}:${at.line}:${at.column}`
+  }
+}
+
+/** Rules with faults count as far as they can be read: what else is wrong with them matters elsewhere. */
+function rulesIn(root: unknown): NeedyRule[] {
+  const { rules } = root as { rules?: unknown }
+  if (!Array.isArray(rules)) return []
+  return rules.map((rule: unknown, i) => {
+    const map = typeof rule === 'object' && rule !== null ? (rule as { name?: unknown }) : {}
+    return { ...map, name: typeof map.name === 'string' ? map.name : `rules[${i}]` }
+  })
 }

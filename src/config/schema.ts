@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { EnrichSettings } from '../enrich/schema.ts'
 import { Journal } from '../journal/schema.ts'
 import { LimitKeysShape } from '../limits/schema.ts'
 import { MessageTemplates } from '../render/message-schema.ts'
@@ -98,6 +99,8 @@ export const ConfigFile = z.strictObject({
   watch: z
     .array(WatchEntryInput)
     .min(1, 'is an empty list: name the kinds to watch, such as [Event, Deployment]'),
+  /** What is read of the objects around events, where rules ask for it. */
+  enrich: EnrichSettings.optional(),
   sinks: z
     .record(Name, z.looseObject({ type: z.string(), messages: MessageTemplates.optional() }))
     .refine(

@@ -19,6 +19,8 @@ export interface InstanceReport {
   /** Undefined in reports of older versions. */
   config?: ConfigStatus
   watches: readonly WatchStatus[]
+  /** Watches of metadata, where rules ask for it; undefined in reports of older versions. */
+  metadata?: readonly WatchStatus[]
   sinks: readonly SinkStatus[]
   /** Set while watches pause because Redis is nearly full. */
   backPressure?: true
@@ -33,7 +35,7 @@ const REPORT_MS = 2_000
 export function startReporting(
   { redis, keys, clock, id }: { redis: Redis; keys: Keys; clock: { now(): number }; id: string },
   role: InstanceReport['role'],
-  view: () => Pick<InstanceReport, 'config' | 'watches' | 'sinks' | 'backPressure'>,
+  view: () => Pick<InstanceReport, 'config' | 'watches' | 'metadata' | 'sinks' | 'backPressure'>,
 ) {
   const fixed = {
     id,

@@ -67,6 +67,7 @@ const APPLIED = new Set<string>([
   'sinks',
   'rules',
   'journal',
+  'enrich',
   'routes',
   'placeOf',
   'written',

@@ -18,15 +18,29 @@ export interface ResolvedWatch {
   name?: string
 }
 
+/** Metadata that rules ask for, its kind resolved. */
+export interface ResolvedMetadata {
+  /** The rules that ask for it, and where they stand. */
+  rules: readonly { name: string; place?: string }[]
+  group: string
+  resource: string
+  /** Undefined reads all of them (or objects that are in none). */
+  namespaces: readonly string[] | undefined
+  /** This object alone. */
+  name?: string
+}
+
 /** What of a configuration asks for rights; a feature that needs more gets a field here and a function in FEATURES. */
 export interface Wants {
   watches: readonly ResolvedWatch[]
+  metadata?: readonly ResolvedMetadata[]
   /** Replicas share the watches by Leases in this namespace. */
   leaseNamespace?: string
 }
 
 const FEATURES: readonly ((wants: Wants) => Right[])[] = [
   watchRights,
+  metadataRights,
   identityRights,
   definitionRights,
   leaseRights,
@@ -42,6 +56,21 @@ function watchRights({ watches }: Wants): Right[] {
     const { group, resource, name, namespaces = [undefined] } = watch
     const without = `${nameOf(watch)} cannot run`
     const needs = [needOf(watch, { what: titleOf(watch), without, required: true })]
+    const of = { group, resource, needs, ...(name !== undefined && { name }) }
+    return namespaces.flatMap((namespace) =>
+      (['list', 'watch'] as const).map((verb) => ({ ...of, namespace, verb })),
+    )
+  })
+}
+
+/** RBAC knows no right to metadata alone. */
+function metadataRights({ metadata = [] }: Wants): Right[] {
+  return metadata.flatMap(({ rules, group, resource, namespaces = [undefined], name }) => {
+    const needs = rules.map(({ name: rule, place }): Need => {
+      const what = `rule "${rule}": metadata of objects around events`
+      const without = `rule "${rule}" cannot match`
+      return { what, without, required: true, ...(place !== undefined && { place }) }
+    })
     const of = { group, resource, needs, ...(name !== undefined && { name }) }
     return namespaces.flatMap((namespace) =>
       (['list', 'watch'] as const).map((verb) => ({ ...of, namespace, verb })),

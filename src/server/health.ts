@@ -14,6 +14,8 @@ export interface Vitals {
   nowMs: number
   config?: ConfigStatus
   watches: readonly WatchStatus[]
+  /** Watches of metadata, where rules ask for it. */
+  metadata?: readonly WatchStatus[]
   sinks: readonly SinkStatus[]
   /** Why Redis takes no commits; undefined when it does. */
   redisTrouble: string | undefined
@@ -25,21 +27,30 @@ export interface Vitals {
 const STANDBY: string = 'standby'
 
 /** Live: each watch makes progress, or waits for a known reason. That anybody answers shows that the event loop runs. */
-export function liveness({ nowMs, watches, redisTrouble, redisFull }: Vitals): Check[] {
+export function liveness({ nowMs, watches, metadata = [], redisTrouble, redisFull }: Vitals): Check[] {
   const waits = redisTrouble !== undefined || redisFull
-  return watches.map(({ title, phase, aliveUntilMs }) => {
+  return [...watches, ...metadata].map(({ title, phase, aliveUntilMs }) => {
     const ok = waits || phase === STANDBY || nowMs <= aliveUntilMs
     return { name: `watch ${title}`, ok, ...(!ok && { detail: 'has made no progress for too long' }) }
   })
 }
 
 /** Ready: Redis takes commits, and every watch has a position. Failing sinks are told, and are no reason to stop watching. */
-export function readiness({ config, watches, sinks, redisTrouble, redisFull, stopping }: Vitals): Check[] {
+export function readiness({
+  config,
+  watches,
+  metadata = [],
+  sinks,
+  redisTrouble,
+  redisFull,
+  stopping,
+}: Vitals): Check[] {
   return [
     checkOf('config', true, config && configDetail(config)),
     checkOf('running', !stopping, stopping ? 'it is stopping' : undefined),
     checkOf('redis', redisTrouble === undefined && !redisFull, redisDetail(redisTrouble, redisFull)),
     ...watches.map((watch) => checkOf(`watch ${watch.title}`, isReady(watch), watchDetail(watch))),
+    ...metadata.map((watch) => checkOf(watch.title, !isAwaited(watch), metadataDetail(watch))),
     ...sinks.map((sink) => checkOf(`sink ${sink.sink}`, true, sinkDetail(sink))),
   ]
 }
@@ -88,6 +99,17 @@ function standbyDetail({ holder, ready }: WatchStatus): string {
   if (holder === '') return 'nobody holds its lease yet'
   const who = holder === undefined ? 'another process' : printable(holder)
   return `${who} works on it${ready ? '' : ', and has no position yet'}`
+}
+
+/** What is there at the start is waited for; metadata that cannot be read is no reason to stop watching. */
+function isAwaited({ phase, ready }: WatchStatus): boolean {
+  return phase === 'listing' && !ready
+}
+
+function metadataDetail(watch: WatchStatus): string | undefined {
+  const detail = watchDetail(watch)
+  if (detail === undefined || isAwaited(watch) || isReady(watch)) return detail
+  return `but rules that ask for it do not match: ${detail}`
 }
 
 function sinkDetail({ healthy, removed, aside, failingTargets, lastError }: SinkStatus): string | undefined {

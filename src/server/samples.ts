@@ -51,15 +51,15 @@ export function startAtZero(
 }
 
 /** What is known of watches and sinks at the moment that somebody asks. */
-export function sampleVitals(metrics: Metrics, { watches, sinks }: Vitals): void {
+export function sampleVitals(metrics: Metrics, { watches, metadata = [], sinks }: Vitals): void {
   // Watches come and go: a kind that is resolved gets the title of its source.
   for (const gauge of [metrics.watchReady, metrics.watchPhase, metrics.lastContact]) gauge.reset()
-  for (const status of watches) {
+  for (const status of [...watches, ...metadata]) {
     const { title: watch, phase: current, lastContactMs } = status
     metrics.watchReady.set({ watch }, isReady(status) ? 1 : 0)
     for (const phase of PHASES) metrics.watchPhase.set({ watch, phase }, phase === current ? 1 : 0)
     if (lastContactMs > 0) metrics.lastContact.set({ watch }, lastContactMs / 1_000)
-    if (hasSource(status)) startWatchAtZero(metrics, watch)
+    if (hasSource(status)) startWatchAtZero(metrics, watch, metadata.includes(status))
   }
   for (const { sink, healthy, failingTargets, aside, lastDeliveredMs = 0 } of sinks) {
     metrics.sinkHealthy.set({ sink }, healthy ? 1 : 0)
@@ -74,9 +74,10 @@ function hasSource({ key, title }: WatchStatus): boolean {
   return key !== title
 }
 
-function startWatchAtZero(metrics: Metrics, watch: string): void {
+function startWatchAtZero(metrics: Metrics, watch: string, metadataOnly: boolean): void {
   const { observed, unmatched, dropped, matched, malformed, fenced } = metrics
-  for (const counter of [observed, unmatched, dropped, matched, malformed, fenced]) counter.inc({ watch }, 0)
+  const changes = metadataOnly ? [] : [observed, unmatched, dropped, matched, fenced]
+  for (const counter of [malformed, ...changes]) counter.inc({ watch }, 0)
   for (const cause of RELIST_CAUSES) metrics.relists.inc({ watch, cause }, 0)
   for (const cause of RECONNECT_CAUSES) metrics.reconnects.inc({ watch, cause }, 0)
 }

@@ -13,6 +13,8 @@ import { unresolved } from './statuses.ts'
 import { backoffMs } from './timing.ts'
 
 export interface ManagerParts extends Omit<RunsParts, 'offers' | 'clusterUid' | 'onEnd' | 'onReady'> {
+  /** Turns entries into sources; by default those that tell of events. */
+  plan?: typeof planSources
   /** Makes a predicate of namespace patterns. */
   matcherOf(patterns: readonly string[]): (namespace: string) => boolean
 }
@@ -29,7 +31,7 @@ export interface WatchManager {
 
 /** Runs any number of sources side by side. One that fails never takes others with it. */
 export function createWatchManager(parts: ManagerParts): WatchManager {
-  const { client, store, clock, log, metrics, timing, random } = parts
+  const { client, store, clock, log, metrics, timing, random, plan: planOf = planSources } = parts
   const stop = new AbortController()
   const told = new Set<string>()
   const awaited = new Set<string>()
@@ -99,7 +101,7 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     const catalogue = await discover(client, signal)
     const current = await clusterUid(signal)
     const asked = entries
-    plan = await split(planSources(asked, catalogue, current, parts.matcherOf), signal)
+    plan = await split(planOf(asked, catalogue, current, parts.matcherOf), signal)
     for (const { kind } of plan.waiting) {
       // Only what was never seen: a kind that was watched before keeps its position.
       if (awaited.has(kind)) continue

@@ -1,6 +1,8 @@
 import type { ScannedObject, Source, Transition } from '../change.ts'
 import { fieldChanges } from '../changes/field-changes.ts'
-import type { ChangeType, ClusterEvent, FieldChange, KubeEvent, Resource } from '../event.ts'
+import type { ChangeType, ClusterEvent, FieldChange, KubeEvent, ObjectRef, Resource } from '../event.ts'
+import { ownerReferencesOf } from '../owner-references.ts'
+import type { KnownObject, Surroundings } from '../surroundings.ts'
 import { isEventResource, readKubeEvent } from './kube-event.ts'
 import { walkMembers } from './scan.ts'
 import { hashSecret, isSecretResource } from './secret.ts'
@@ -10,6 +12,10 @@ export interface NormaliseContext {
   cluster: string
   /** Salts the hashes of Secret values. */
   salt: Buffer
+  /** What is known of the cluster around an event; without it nothing is. */
+  surroundings?: Surroundings | undefined
+  /** False where nobody asks for owners: then events say nothing of them. */
+  owners?: boolean
 }
 
 /** Makes an event of a transition. Everything that must be parsed is parsed on first use. */
@@ -51,6 +57,9 @@ class ScannedEvent implements ClusterEvent {
   #labels: Record<string, string> | undefined
   #annotations: Record<string, string> | undefined
   #event: KubeEvent | undefined
+  #owners: readonly ObjectRef[] | undefined
+  /** Null when it is not known. */
+  #regarded: KnownObject | null | undefined
 
   constructor(source: Source, transition: Transition, context: NormaliseContext) {
     this.#source = source
@@ -133,6 +142,27 @@ class ScannedEvent implements ClusterEvent {
     return before && this.#changesSince(before)
   }
 
+  get owners(): readonly ObjectRef[] | undefined {
+    const { surroundings, owners = true } = this.#context
+    if (!surroundings || !owners) return undefined
+    if (isEventResource(this.#source.resource)) return this.regardingOwners
+    this.#owners ??= this.#findOwners(surroundings)
+    return this.#owners
+  }
+
+  get namespaceLabels(): Readonly<Record<string, string>> | undefined {
+    const { namespace } = this
+    return namespace === undefined ? undefined : this.#context.surroundings?.namespaceLabels(namespace)
+  }
+
+  get regardingLabels(): Readonly<Record<string, string>> | undefined {
+    return this.#regarding?.labels
+  }
+
+  get regardingOwners(): readonly ObjectRef[] | undefined {
+    return this.#context.owners === false ? undefined : this.#regarding?.owners
+  }
+
   get object(): Readonly<Record<string, unknown>> {
     this.#object ??= JSON.parse(this.objectJson.toString()) as Record<string, unknown>
     return this.#object
@@ -141,6 +171,29 @@ class ScannedEvent implements ClusterEvent {
   get objectJson(): Buffer {
     this.#json ??= this.#trim()
     return this.#json
+  }
+
+  /** The object that an Event is about. References from Events may leave the namespace out. */
+  get #regarding(): KnownObject | null {
+    if (this.#regarded !== undefined) return this.#regarded
+    const { surroundings } = this.#context
+    const regarding = surroundings && this.event?.regarding
+    const { namespace } = this
+    const isComplete = regarding?.namespace !== undefined || namespace === undefined
+    const ref = regarding && !isComplete ? { ...regarding, namespace } : regarding
+    this.#regarded = (ref && surroundings?.object(ref)) ?? null
+    return this.#regarded
+  }
+
+  /** Of a deletion that nobody saw: from the object as it was kept, else from what is remembered of it. */
+  #findOwners(surroundings: Surroundings): readonly ObjectRef[] {
+    const { object, old, namespace, name, uid } = this.#transition
+    if (object || old) {
+      const references = ownerReferencesOf(object ?? this.object)
+      return surroundings.ownersOf(references, namespace)
+    }
+    const { apiVersion, kind } = this
+    return surroundings.object({ apiVersion, kind, namespace, name, uid })?.owners ?? []
   }
 
   /** An event goes on without them rather than not at all. */

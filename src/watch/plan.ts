@@ -24,7 +24,7 @@ export interface WatchPlan {
 }
 
 /** An entry with its resource, and what it selects. */
-interface Wish {
+export interface Wish {
   entry: WatchEntry
   resource: Resource
   /** Undefined: all. */
@@ -114,7 +114,8 @@ export function isPattern(namespace: string): boolean {
   return /[*?!/]/.test(namespace)
 }
 
-function sourcesOf(
+/** A source for each literal namespace, or one for all. */
+export function sourcesOf(
   { entry, resource, namespaces }: Wish,
   clusterUid: string,
   matcherOf: (patterns: readonly string[]) => (namespace: string) => boolean,

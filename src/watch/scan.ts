@@ -77,6 +77,7 @@ function note(
       return
     case 15:
       if (isKey(bytes, key, keyEnd, RESOURCE_VERSION)) found.resourceVersion = readString(bytes, value, end)
+      else if (isKey(bytes, key, keyEnd, OWNER_REFERENCES)) found.ownerReferences = [value, end]
   }
 }
 
@@ -151,6 +152,7 @@ const NAMESPACE = Buffer.from('namespace')
 const ANNOTATIONS = Buffer.from('annotations')
 const MANAGED_FIELDS = Buffer.from('managedFields')
 const RESOURCE_VERSION = Buffer.from('resourceVersion')
+const OWNER_REFERENCES = Buffer.from('ownerReferences')
 
 function isKey(bytes: Buffer, quote: number, end: number, key: Buffer): boolean {
   if (end - quote - 2 !== key.length) return false

@@ -56,7 +56,8 @@ export class SourceLists {
       await session.beginList('different', this.#signal)
       this.#unreadable = 0
       const take = (page: readonly Change[]) => session.list(page, this.#signal)
-      const position = await this.#eachPage({ metadataOnly: false, whole }, take)
+      const metadataOnly = this.#source.metadataOnly ?? false
+      const position = await this.#eachPage({ metadataOnly, whole }, take)
       await session.endList(position, this.#signal, this.#unreadable === 0)
     })
   }

@@ -33,7 +33,8 @@ export function createSourceRuns(parts: RunsParts) {
   async function start(planned: PlannedSource, stopped: AbortSignal): Promise<void> {
     const { spelling } = planned
     const wasAbsent = await store.absentKinds.has(spelling, stopped)
-    const custom = (await crdStateOf(client, planned, stopped)) === 'there'
+    // Whether metadata is gone for good matters to nobody.
+    const custom = !planned.metadataOnly && (await crdStateOf(client, planned, stopped)) === 'there'
     const source = { ...planned, custom, ...(wasAbsent && { initial: 'emit' as const }) }
     const own = new AbortController()
     const status = initialStatus(source, clock.now())

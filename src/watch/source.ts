@@ -4,7 +4,7 @@ import { ApiFault } from './api-fault.ts'
 import type { ClusterClient } from './cluster-client.ts'
 import { afterEnd, afterFault, type History, NO_HISTORY, type RelistCause, type Step } from './decide.ts'
 import type { Permit } from './leases/hold.ts'
-import { currentPosition } from './list.ts'
+import { currentPosition, METADATA_WATCH } from './list.ts'
 import type { PlannedSource } from './plan.ts'
 import { isOlder } from './position.ts'
 import { inScope, LIST_STEP_MS, SourceLists } from './source-lists.ts'
@@ -176,7 +176,10 @@ class SourceRun {
       if (!accepted) onAccepted()
       accepted = true
     }
-    return { client, source: this.#source, timeoutSeconds, graceMs: timing.graceMs, clock, onContact }
+    const { metadataOnly } = this.#source
+    const accept = metadataOnly ? { accept: METADATA_WATCH } : {}
+    const { graceMs } = timing
+    return { client, source: this.#source, timeoutSeconds, graceMs, clock, onContact, ...accept }
   }
 
   /** Objects are gone only if their definition is: an API that is merely not answering took nothing with it. */

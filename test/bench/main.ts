@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { startRedis } from '../servers/redis.ts'
 import type { Result, Row } from './row.ts'
+import { enrichRow } from './row-enrich.ts'
 import { growthRows } from './row-growth.ts'
 import { kafkaRow } from './row-kafka.ts'
 import { latencyRow } from './row-latency.ts'
@@ -22,6 +23,7 @@ const ROWS: readonly Row[] = [
   slackRow,
   latencyRow,
   memoryRow,
+  enrichRow,
   redisRow,
   startRow,
   ...growthRows,

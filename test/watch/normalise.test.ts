@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Source, Transition } from '../../src/change.ts'
 import { headerOf } from '../../src/event.ts'
+import type { Surroundings } from '../../src/surroundings.ts'
 import { readKubeEvent } from '../../src/watch/kube-event.ts'
 import { normalise } from '../../src/watch/normalise.ts'
 import { scanObject } from '../../src/watch/scan.ts'
@@ -255,4 +256,73 @@ test('a deletion that nobody saw has the object as it was, with its annotations'
     kind: 'Deployment',
     metadata: { name: 'web' },
   })
+})
+
+const OWNER = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web-1', uid: 'set' }
+const TOP = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web', uid: 'top' }
+const OWNED = {
+  ...METADATA,
+  ownerReferences: [
+    { kind: 'Other', name: 'o', uid: 'o' },
+    { ...OWNER, controller: true },
+  ],
+}
+const AROUND: Surroundings = {
+  namespaceLabels: (namespace) => ({ of: namespace }),
+  object: ({ kind, name, namespace, uid }) =>
+    name === 'unknown'
+      ? undefined
+      : { labels: { of: `${kind} ${namespace} ${name} ${uid}` }, owners: [OWNER, TOP] },
+  ownersOf: ([first]) => (first?.uid === 'set' ? [OWNER, TOP] : []),
+}
+
+function around(object: object, resource: object, more: object = {}, context: object = {}) {
+  const scanned = scanObject(Buffer.from(JSON.stringify(object)))!
+  const { uid, resourceVersion, namespace, name, labelsJson } = scanned
+  const base = { uid, resourceVersion, namespace, name, labelsJson, observedAtMs: 0, synthesized: false }
+  const transition = { ...base, type: 'DELETED', object: scanned, ...more } as Transition
+  return normalise(sourceOf(resource), transition, { ...CONTEXT, surroundings: AROUND, ...context })
+}
+const POD = { kind: 'Pod', plural: 'pods' }
+const EVENT = { kind: 'Event', plural: 'events' }
+
+test('an object has the owners above its controller, and its header the top; its namespace has labels', () => {
+  const pod = around({ metadata: OWNED }, POD)
+  expect(pod.owners).toEqual([OWNER, TOP])
+  expect(headerOf(pod).owner).toEqual(TOP)
+  expect(pod.namespaceLabels).toEqual({ of: 'shop' })
+  expect([pod.regardingLabels, pod.regardingOwners]).toEqual([undefined, undefined])
+  const free = around({ metadata: METADATA }, POD)
+  expect([free.owners, headerOf(free).owner]).toEqual([[], undefined])
+  expect(around({ metadata: { ...METADATA, namespace: '' } }, POD).namespaceLabels).toBeUndefined()
+})
+
+test('a deletion that nobody saw has the owners of the object as it was kept, else as it is remembered', () => {
+  const old = () => Buffer.from(JSON.stringify({ metadata: OWNED }))
+  expect(around({ metadata: METADATA }, POD, { object: undefined, old }).owners).toEqual([OWNER, TOP])
+  expect(around({ metadata: METADATA }, POD, { object: undefined }).owners).toEqual([OWNER, TOP])
+  expect(around({ metadata: { ...METADATA, name: 'unknown' } }, POD, { object: undefined }).owners).toEqual(
+    [],
+  )
+})
+
+test('an Event has the labels and owners of what it is about, and these owners are its own', () => {
+  const event = around({ metadata: METADATA, involvedObject: { kind: 'Pod', name: 'web', uid: 'p' } }, EVENT)
+  expect(event.regardingLabels).toEqual({ of: 'Pod shop web p' })
+  expect(event.regardingOwners).toEqual([OWNER, TOP])
+  expect(event.owners).toEqual([OWNER, TOP])
+  expect(headerOf(event).owner).toEqual(TOP)
+  const about = around({ metadata: METADATA, involvedObject: { kind: 'Pod', name: 'unknown' } }, EVENT)
+  expect([about.regardingLabels, about.owners]).toEqual([undefined, undefined])
+})
+
+test('where nobody asks for owners, or nothing is known of the surroundings, an event says nothing of them', () => {
+  const quiet = around({ metadata: OWNED }, POD, {}, { owners: false })
+  expect([quiet.owners, headerOf(quiet).owner]).toEqual([undefined, undefined])
+  const alone = around({ metadata: OWNED }, POD, {}, { surroundings: undefined })
+  expect([alone.owners, alone.namespaceLabels, headerOf(alone).owner]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ])
 })

@@ -1,0 +1,163 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Change, ScannedObject, Source } from '../change.ts'
+import type { ObjectRef } from '../event.ts'
+import { ownerReferencesOf } from '../owner-references.ts'
+import type { MetadataCache } from './cache.ts'
+import type { CacheStore, PartState } from './cache-store.ts'
+import type { Needs } from './needs.ts'
+import { findObject, findOwner, MOST_OWNERS } from './surroundings.ts'
+import type { Remembered } from './table.ts'
+
+/** How far a source of metadata is: it follows the cluster, it will, or nobody knows whether it ever will. */
+export type Progress = 'follows' | 'behind' | 'fails'
+
+export interface AwaitParts {
+  cache: MetadataCache
+  store: Pick<CacheStore, 'stateOf'>
+  clock: { now(): number }
+  /** Of a source. Undefined asks of kinds that the cluster was not asked for yet. */
+  progressOf(source: Source | undefined): Progress
+  /** The object that an Event is about, read from its bytes. */
+  regardingIn(object: ScannedObject): ObjectRef | undefined
+  isEvent(source: Source): boolean
+  /** It is decided without, because its source is behind or fails, or says nothing of it. */
+  onMiss(source: Source | undefined, why: Progress): void
+  onWaited(ms: number): void
+}
+
+/** How long a source that follows the cluster may take to tell of an object that an event knows already. */
+const PATIENCE_MS = 2_000
+/** How long a source may make no progress, at the start or after its connection broke. */
+const STANDSTILL_MS = 30_000
+const LOOK_MS = 100
+/** What was waited for in vain is not waited for again. */
+const FORGOTTEN_AFTER_MS = 600_000
+const MOST_IN_VAIN = 10_000
+
+interface Missing {
+  key: string
+  state: PartState | undefined
+  isKnown(): boolean
+  /** Since when its source follows the cluster, and does not tell of it. */
+  followsSinceMs?: number
+}
+
+/**
+ * Holds the changes of a source back until what rules ask of their surroundings is known: a watch of metadata may lag a
+ * moment behind. Never for long, and never by a request for one object.
+ */
+export class AwaitKnown {
+  readonly #parts: AwaitParts
+  readonly #inVain = new Map<string, number>()
+  /** Sources that were waited for as long as one may. */
+  readonly #givenUp = new Set<string>()
+
+  constructor(parts: AwaitParts) {
+    this.#parts = parts
+  }
+
+  /** Resolves when all is known, or has been waited for long enough. Rejects with the signal. */
+  async known(source: Source, changes: readonly Change[], needs: Needs, signal: AbortSignal): Promise<void> {
+    const { cache, clock } = this.#parts
+    const startedMs = clock.now()
+    let missing = this.#missingOf(source, changes, needs)
+    for (let waited = false; ; waited = true) {
+      missing = missing.filter((it) => this.#isWorthWaiting(it, startedMs))
+      if (missing.length === 0 && waited) this.#parts.onWaited(clock.now() - startedMs)
+      if (missing.length === 0) return
+      const timer = new AbortController()
+      const until = AbortSignal.any([signal, timer.signal])
+      const look = pause(LOOK_MS, undefined, { signal: until }).catch(() => {})
+      await Promise.race([cache.changed, look])
+      timer.abort()
+      signal.throwIfAborted()
+    }
+  }
+
+  #isWorthWaiting(it: Missing, startedMs: number): boolean {
+    if (it.isKnown()) return false
+    const { clock, progressOf, onMiss } = this.#parts
+    const nowMs = clock.now()
+    const source = it.state?.source
+    const name = source?.key ?? ''
+    const progress = progressOf(source)
+    if (progress === 'follows') {
+      this.#givenUp.delete(name)
+      it.followsSinceMs ??= nowMs
+      if (nowMs - it.followsSinceMs < PATIENCE_MS) return true
+      this.#remember(it.key, nowMs)
+    } else if (progress === 'behind' && !this.#givenUp.has(name)) {
+      delete it.followsSinceMs
+      const movedMs = Math.max(startedMs, it.state?.progressMs ?? 0)
+      if (nowMs - movedMs < STANDSTILL_MS) return true
+      this.#givenUp.add(name)
+    }
+    onMiss(source, progress)
+    return false
+  }
+
+  #remember(key: string, nowMs: number): void {
+    const [oldest] = this.#inVain.keys()
+    if (oldest !== undefined && this.#inVain.size >= MOST_IN_VAIN) this.#inVain.delete(oldest)
+    this.#inVain.set(key, nowMs)
+  }
+
+  #missingOf(source: Source, changes: readonly Change[], needs: Needs): Missing[] {
+    const isEvent = this.#parts.isEvent(source)
+    const chains = isEvent ? needs.regardingOwners : needs.owners
+    const regards = isEvent && (needs.regardingLabels || needs.regardingOwners)
+    if (!chains && !regards && !needs.namespaceLabels) return []
+    const missing = new Map<string, Missing>()
+    const add = (it: Missing | undefined) => {
+      if (it && !missing.has(it.key) && !this.#wasInVain(it.key)) missing.set(it.key, it)
+    }
+    for (const { object } of changes) {
+      const { namespace } = object
+      if (needs.namespaceLabels && namespace !== '')
+        add(this.#lookFor({ apiVersion: 'v1', kind: 'Namespace', name: namespace }, '', false))
+      if (regards) {
+        const ref = this.#parts.regardingIn(object)
+        if (ref) add(this.#lookFor(ref, ref.namespace ?? namespace, chains))
+      } else if (chains) {
+        const [owner] = ownerReferencesOf(object)
+        if (owner) add(this.#lookFor(owner, namespace, true))
+      }
+    }
+    return [...missing.values()]
+  }
+
+  #wasInVain(key: string): boolean {
+    const sinceMs = this.#inVain.get(key)
+    if (sinceMs === undefined) return false
+    if (this.#parts.clock.now() - sinceMs < FORGOTTEN_AFTER_MS) return true
+    this.#inVain.delete(key)
+    return false
+  }
+
+  /** What is not known of an object, or of the chain above it; undefined when all is, or nobody will ever tell. */
+  #lookFor(ref: ObjectRef, namespace: string, chain: boolean): Missing | undefined {
+    const { cache, store, progressOf } = this.#parts
+    let at: ObjectRef | undefined = ref
+    for (let depth = 0; at && depth < MOST_OWNERS; depth++) {
+      const { kind = '', name = '', uid = '' }: ObjectRef = at
+      const table = cache.tableOf(at)
+      const state = table && store.stateOf(table, table.resource.namespaced ? namespace : '', name)
+      if (!state && (table || progressOf(undefined) === 'follows')) return undefined
+      const found = state && (depth === 0 ? findObject : findOwner)(cache, at, namespace)
+      if (!found || !isThe(found, at)) {
+        const key = `${kind}/${namespace}/${name}/${uid}`
+        return { key, state, isKnown: () => this.#lookFor(ref, namespace, chain) === undefined }
+      }
+      at = chain ? cache.ownerOf(found) : undefined
+    }
+    return undefined
+  }
+}
+
+/** Is it what the reference means? Kubelets make up uids for nodes and for pods of their own, where the name has to do. */
+function isThe({ uid, owner }: Remembered, ref: ObjectRef): boolean {
+  if (uid === ref.uid || ref.uid === undefined || !UUID.test(ref.uid)) return true
+  return owner?.text.includes('"kind":"Node"') ?? false
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/

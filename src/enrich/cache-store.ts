@@ -1,0 +1,170 @@
+import type { Change, Checkpoint, ClusterIdentity, Source, SourceSession, SourceStore } from '../change.ts'
+import type { Resource } from '../event.ts'
+import { ownerReferencesOf } from '../owner-references.ts'
+import type { MetadataCache } from './cache.ts'
+import type { Part, Table } from './table.ts'
+
+/** A source of metadata; it may read fewer namespaces than the API server sends. */
+export type MetadataSource = Source & { namespaceFilter?: (namespace: string) => boolean }
+
+/** How far the watch of a part of a table is. */
+export interface PartState {
+  readonly source: MetadataSource
+  readonly part: Part
+  checkpoint: Checkpoint | undefined
+  /** When a page or a batch was taken last. */
+  progressMs: number
+  /** Nobody needs it any more. */
+  dropped: boolean
+}
+
+export interface CacheStore extends SourceStore {
+  /** There will be these sources. */
+  expect(sources: readonly MetadataSource[]): void
+  /** Of the source that tells of a table's objects of this name; undefined when none does. */
+  stateOf(table: Table, namespace: string, name: string): PartState | undefined
+  /** Forgets what sources told that are no more. */
+  retain(wanted: (source: Source) => boolean): void
+}
+
+/**
+ * What a watch asks of durable storage, in memory: sources that commit here fill the cache, with the same state machine as
+ * those that tell of events. Nothing is fenced, for every process has its own.
+ */
+export function createCacheStore(cache: MetadataCache, clock: { now(): number }): CacheStore {
+  const states = new Map<string, PartState>()
+  const identities = new Map<string, ClusterIdentity>()
+  const absent = new Set<string>()
+
+  function open(source: MetadataSource): PartState {
+    const known = states.get(source.key)
+    if (known) return known
+    const part = { namespace: source.namespace, list: 0 }
+    const fresh = { source, part, checkpoint: undefined, progressMs: clock.now(), dropped: false }
+    states.set(source.key, fresh)
+    cache.table(source.resource)
+    return fresh
+  }
+
+  return {
+    open: async (source) => new CacheSession(cache, clock, open(source)),
+    peek: async () => undefined,
+    stored: async () => [],
+    absentKinds: {
+      add: async (kind) => void absent.add(kind),
+      has: async (kind) => absent.has(kind),
+      remove: async (kind) => void absent.delete(kind),
+    },
+    identities: {
+      get: async (address) => identities.get(address),
+      set: async (address, identity) => void identities.set(address, identity),
+      ofUid: async (uid) => [...identities.values()].find((it) => it.uid === uid),
+    },
+    splits: { get: async () => 'whole', settle: async () => 'whole' },
+    expect: (sources) => sources.forEach(open),
+    stateOf({ resource }, namespace, name) {
+      for (const state of states.values())
+        if (isSame(state.source.resource, resource) && tellsOf(state.source, namespace, name)) return state
+      return undefined
+    },
+    retain(wanted) {
+      for (const [key, state] of states) {
+        if (wanted(state.source)) continue
+        state.dropped = true
+        states.delete(key)
+        cache.drop(state.source.resource, state.part)
+      }
+    },
+  }
+}
+
+function isSame(a: Resource, b: Resource): boolean {
+  return a.kind === b.kind && a.group === b.group
+}
+
+function tellsOf(source: MetadataSource, namespace: string, name: string): boolean {
+  const { namespace: own, fieldSelector, namespaceFilter } = source
+  if (own !== '' && own !== namespace) return false
+  if (fieldSelector !== '' && fieldSelector !== `metadata.name=${name}`) return false
+  return namespaceFilter?.(namespace) ?? true
+}
+
+/** Labels that are longer are an attack, or a mistake: their object stays unknown. */
+const MOST_LABELS = 65_536
+
+class CacheSession implements SourceSession {
+  readonly keepsOld = false
+  readonly #cache: MetadataCache
+  readonly #clock: { now(): number }
+  readonly #state: PartState
+  readonly #table: Table
+
+  constructor(cache: MetadataCache, clock: { now(): number }, state: PartState) {
+    this.#cache = cache
+    this.#clock = clock
+    this.#state = state
+    this.#table = cache.table(state.source.resource)
+  }
+
+  get checkpoint(): Checkpoint | undefined {
+    return this.#state.checkpoint
+  }
+
+  async beginSeed(): Promise<void> {
+    this.#state.part.list++
+    this.#move('seeding', '')
+  }
+
+  async beginList(): Promise<void> {
+    this.#state.part.list++
+    this.#move('listing', this.#state.checkpoint?.resourceVersion ?? '')
+  }
+
+  async seed(page: readonly Change[]): Promise<void> {
+    this.#take(page)
+  }
+
+  async list(page: readonly Change[]): Promise<void> {
+    this.#take(page)
+  }
+
+  async endList(resourceVersion: string, _signal: AbortSignal, complete = true): Promise<void> {
+    if (complete) this.#table.sweep(this.#state.part, this.#clock.now())
+    this.#move('watching', resourceVersion)
+  }
+
+  async commit(changes: readonly Change[], resourceVersion: string): Promise<void> {
+    this.#take(changes)
+    this.#move('watching', resourceVersion)
+  }
+
+  async markAbsent(): Promise<void> {
+    this.#state.part.list++
+    this.#table.sweep(this.#state.part, this.#clock.now())
+    this.#move('absent', '')
+  }
+
+  #take(changes: readonly Change[]): void {
+    const { part, dropped } = this.#state
+    if (dropped) return
+    const nowMs = this.#clock.now()
+    for (const { type, object } of changes) {
+      const { uid, labelsJson, namespace, name } = object
+      const key = `${namespace}/${name}`
+      if (labelsJson.length > MOST_LABELS) continue
+      if (type === 'DELETED') this.#table.delete(key, uid, nowMs)
+      else {
+        const [owner] = ownerReferencesOf(object)
+        this.#table.put(key, { uid, labelsJson, ownerJson: owner ? JSON.stringify(owner) : '' }, part, nowMs)
+      }
+    }
+    this.#state.progressMs = nowMs
+    this.#cache.settle(this.#table)
+  }
+
+  #move(phase: Checkpoint['phase'], resourceVersion: string): void {
+    const sequence = (this.#state.checkpoint?.sequence ?? 0) + 1
+    this.#state.checkpoint = { phase, resourceVersion, sequence, holder: '', atMs: this.#clock.now() }
+    this.#cache.touch()
+  }
+}

@@ -1,0 +1,62 @@
+/** What one rule asks of the surroundings of an event. */
+export interface Mentions {
+  namespaceLabels: boolean
+  /** Controllers above the object; of an Event, above the object that it is about. */
+  owner: boolean
+  regardingLabels: boolean
+  regardingOwner: boolean
+}
+
+/**
+ * Reads a rule as it is written, so that keys of any room count: conditions, what limits count by, CEL, templates. A text
+ * in CEL that looks like a question is taken for one.
+ */
+export function mentionsOf(rule: object): Mentions {
+  const { when = {}, if: condition, message } = rule as { when?: object; if?: unknown; message?: unknown }
+  const { regarding = {}, owner, namespaceLabels } = mapOf(when)
+  const asked = mapOf(regarding)
+  const counted = countedBy(rule)
+  const cel = typeof condition === 'string' ? condition : ''
+  return {
+    namespaceLabels:
+      namespaceLabels !== undefined ||
+      counted.some((it) => it.startsWith('namespaceLabels.')) ||
+      /\bnamespaceLabels\b/.test(cel),
+    owner:
+      owner !== undefined ||
+      counted.includes('owner') ||
+      EVENT_OWNER.test(cel) ||
+      textsIn(message).some((text) => /\{[{%][^}]*\bevent\.owner\b/.test(text)),
+    regardingLabels:
+      asked['labels'] !== undefined ||
+      counted.some((it) => it.startsWith('regarding.labels.')) ||
+      REGARDING_LABELS.test(cel),
+    regardingOwner:
+      asked['owner'] !== undefined || counted.includes('regarding.owner') || REGARDING_OWNER.test(cel),
+  }
+}
+
+/** `.name`, `.?name`, `["name"]` behind a variable. */
+const MEMBER = String.raw`\s*(?:\.\s*\??|\[\s*\??\s*["'])\s*`
+const EVENT_OWNER = new RegExp(String.raw`\bevent${MEMBER}owner`)
+const REGARDING_LABELS = new RegExp(String.raw`\bregarding\b["'\]]*${MEMBER}labels`)
+const REGARDING_OWNER = new RegExp(String.raw`\bregarding\b["'\]]*${MEMBER}owner`)
+
+/** All that limits of the rule count by: `per` and `by`, whatever the limit is called. */
+function countedBy(rule: object): string[] {
+  return Object.values(rule).flatMap((limit) => {
+    const { per, by } = mapOf(limit)
+    return [per, by].flat().filter((it) => typeof it === 'string')
+  })
+}
+
+function mapOf(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : {}
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : []
+}

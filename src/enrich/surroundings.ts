@@ -1,0 +1,91 @@
+import type { ObjectRef } from '../event.ts'
+import type { KnownObject, Surroundings } from '../surroundings.ts'
+import type { MetadataCache } from './cache.ts'
+import { rememberLast } from './shared-texts.ts'
+import type { Remembered } from './table.ts'
+
+/** A chain of owners that is longer is no chain: references may form a ring. */
+export const MOST_OWNERS = 10
+const NO_LABELS: Readonly<Record<string, string>> = Object.freeze(Object.create(null))
+
+/** The cluster around events, as far as the cache knows it. */
+export function surroundingsOf(cache: MetadataCache): Surroundings {
+  const labelsIn = rememberLast(parseLabels, 2_000)
+  const labelsOf = ({ labels }: Remembered) => (labels ? labelsIn(labels.text) : NO_LABELS)
+
+  function ownersOf(references: readonly ObjectRef[], namespace: string): readonly ObjectRef[] {
+    const owners: ObjectRef[] = []
+    for (let next = references[0]; next && owners.length < MOST_OWNERS; ) {
+      const { uid } = next
+      if (owners.some((it) => it.uid === uid)) break
+      owners.push(next)
+      const known = findOwner(cache, next, namespace)
+      next = known && cache.ownerOf(known)
+    }
+    return owners
+  }
+
+  class Known implements KnownObject {
+    readonly #object: Remembered
+    readonly #namespace: string
+
+    constructor(object: Remembered, namespace: string) {
+      this.#object = object
+      this.#namespace = namespace
+    }
+
+    get labels() {
+      return labelsOf(this.#object)
+    }
+
+    get owners() {
+      const owner = cache.ownerOf(this.#object)
+      return owner ? ownersOf([owner], this.#namespace) : []
+    }
+  }
+
+  return {
+    namespaceLabels(namespace) {
+      const known = findObject(cache, { apiVersion: 'v1', kind: 'Namespace', name: namespace })
+      return known && labelsOf(known)
+    },
+    object(ref): KnownObject | undefined {
+      const known = findObject(cache, ref)
+      if (!known) return undefined
+      return new Known(known, ref.namespace ?? '')
+    },
+    ownersOf,
+  }
+}
+
+/** Events about what is in no namespace say "default", or nothing. */
+export function findObject(
+  cache: MetadataCache,
+  ref: ObjectRef,
+  namespace = ref.namespace ?? '',
+): Remembered | undefined {
+  const table = cache.tableOf(ref)
+  return table && cache.find(table, table.resource.namespaced ? namespace : '', ref)
+}
+
+/** References to owners name no namespace: it is the object's own, or none. */
+export function findOwner(
+  cache: MetadataCache,
+  reference: ObjectRef,
+  namespace: string,
+): Remembered | undefined {
+  const found = findObject(cache, reference, namespace)
+  // Another one of that name may have another owner.
+  return found?.uid === reference.uid ? found : undefined
+}
+
+function parseLabels(json: string): Readonly<Record<string, string>> {
+  const labels: Record<string, string> = Object.create(null)
+  try {
+    for (const [key, value] of Object.entries(JSON.parse(json) as object))
+      if (typeof value === 'string') labels[key] = value
+  } catch {
+    return NO_LABELS
+  }
+  return Object.freeze(labels)
+}

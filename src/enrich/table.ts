@@ -1,0 +1,145 @@
+import type { Resource } from '../event.ts'
+import type { SharedText, SharedTexts } from './shared-texts.ts'
+
+/** What is remembered of one object; as small as can be, for there are many. */
+export interface Remembered {
+  uid: string
+  /** JSON of its labels; undefined without. */
+  labels: SharedText | undefined
+  /** JSON of the reference to its controller; undefined without. */
+  owner: SharedText | undefined
+  /** Which watch told of it, and in which of its lists it was last. */
+  part: Part
+  seen: number
+  /** 0 while it is there. */
+  deletedMs: number
+}
+
+/** The objects of a table that one watch tells of. */
+export interface Part {
+  namespace: string
+  /** Counts its lists. */
+  list: number
+}
+
+export interface Noted {
+  uid: string
+  labelsJson: string
+  /** '' without. */
+  ownerJson: string
+}
+
+/** The objects of one resource, by `namespace/name`; of one name also those that had it before, by uid. */
+export class Table {
+  readonly resource: Resource
+  readonly #texts: SharedTexts
+  readonly #objects = new Map<string, Remembered>()
+  /** Oldest first. */
+  readonly #deleted = new Map<string, { key: string; object: Remembered }>()
+  /** `namespace/name` → the uid that had it last. */
+  readonly #lastUids = new Map<string, string>()
+
+  constructor(resource: Resource, texts: SharedTexts) {
+    this.resource = resource
+    this.#texts = texts
+  }
+
+  /** Without those that are deleted. */
+  get size(): number {
+    return this.#objects.size
+  }
+
+  get deletedSize(): number {
+    return this.#deleted.size
+  }
+
+  /** The object with this uid, else the one that has the name, or had it last; none that was deleted before a time. */
+  find(key: string, uid: string | undefined, deletedSinceMs: number): Remembered | undefined {
+    const named = this.#objects.get(key)
+    if (named && (uid === undefined || named.uid === uid)) return named
+    const deleted = this.#deletedSince(uid, deletedSinceMs)
+    return deleted ?? named ?? this.#deletedSince(this.#lastUids.get(key), deletedSinceMs)
+  }
+
+  put(key: string, noted: Noted, part: Part, nowMs: number): void {
+    const known = this.#objects.get(key)
+    if (known && known.uid !== noted.uid) this.#bury(key, known, nowMs)
+    const { labelsJson, ownerJson } = noted
+    const same = known?.uid === noted.uid ? known : undefined
+    if (same) {
+      same.seen = part.list
+      same.part = part
+      if ((same.labels?.text ?? '{}') === labelsJson && (same.owner?.text ?? '') === ownerJson) return
+      this.#release(same)
+    } else this.#forget(noted.uid)
+    const labels = labelsJson === '{}' ? undefined : this.#texts.take(labelsJson)
+    const owner = ownerJson === '' ? undefined : this.#texts.take(ownerJson)
+    if (same) {
+      same.labels = labels
+      same.owner = owner
+    } else this.#objects.set(key, { uid: noted.uid, labels, owner, part, seen: part.list, deletedMs: 0 })
+  }
+
+  delete(key: string, uid: string, nowMs: number): void {
+    const known = this.#objects.get(key)
+    if (known?.uid === uid) this.#bury(key, known, nowMs)
+  }
+
+  /** What was not in the last list of a part is deleted. */
+  sweep(part: Part, nowMs: number): void {
+    for (const [key, object] of this.#objects)
+      if (object.part === part && object.seen !== part.list) this.#bury(key, object, nowMs)
+  }
+
+  /** Nobody tells of a part any more. */
+  drop(part: Part): void {
+    for (const [key, object] of this.#objects) {
+      if (object.part !== part) continue
+      this.#objects.delete(key)
+      this.#release(object)
+    }
+  }
+
+  /** Forgets what was deleted before. */
+  forgetDeletedBefore(ms: number): void {
+    for (const [uid, { object }] of this.#deleted) {
+      if (object.deletedMs >= ms) return
+      this.#forget(uid)
+    }
+  }
+
+  /** Makes room: what was deleted first, then what was noted first. */
+  evict(): void {
+    const [uid] = this.#deleted.keys()
+    if (uid !== undefined) return this.#forget(uid)
+    const [first] = this.#objects
+    if (!first) return
+    this.#objects.delete(first[0])
+    this.#release(first[1])
+  }
+
+  #deletedSince(uid: string | undefined, ms: number): Remembered | undefined {
+    const deleted = uid === undefined ? undefined : this.#deleted.get(uid)?.object
+    return deleted && deleted.deletedMs >= ms ? deleted : undefined
+  }
+
+  #bury(key: string, object: Remembered, nowMs: number): void {
+    this.#objects.delete(key)
+    object.deletedMs = nowMs
+    this.#deleted.set(object.uid, { key, object })
+    this.#lastUids.set(key, object.uid)
+  }
+
+  #forget(uid: string): void {
+    const it = this.#deleted.get(uid)
+    if (!it) return
+    this.#deleted.delete(uid)
+    if (this.#lastUids.get(it.key) === uid) this.#lastUids.delete(it.key)
+    this.#release(it.object)
+  }
+
+  #release({ labels, owner }: Remembered): void {
+    if (labels) this.#texts.release(labels)
+    if (owner) this.#texts.release(owner)
+  }
+}

@@ -1,0 +1,170 @@
+import { expect, test } from 'vitest'
+import type { Change, Source } from '../../src/change.ts'
+import { AwaitKnown, type Progress } from '../../src/enrich/await-known.ts'
+import { MetadataCache } from '../../src/enrich/cache.ts'
+import { createCacheStore } from '../../src/enrich/cache-store.ts'
+import { NO_NEEDS } from '../../src/enrich/needs.ts'
+import type { Resource } from '../../src/event.ts'
+import { regardingIn } from '../../src/watch/references.ts'
+import { scanObject } from '../../src/watch/scan.ts'
+
+const NEVER = new AbortController().signal
+/** Time passes so much faster than it does. */
+const HASTE = 50
+const UID = '0b1c2d3e-0000-4000-8000-000000000001'
+const REGARDING = { ...NO_NEEDS, regardingLabels: true, regardingOwners: true }
+
+const kindOf = (group: string, kind: string): Resource => ({
+  ...{ group, version: 'v1', kind, plural: `${kind.toLowerCase()}s`, namespaced: true },
+})
+
+function sourceOf(resource: Resource): Source {
+  return {
+    ...{
+      key: resource.plural,
+      title: resource.plural,
+      resource,
+      namespace: '',
+      labelSelector: '',
+      fieldSelector: '',
+    },
+    ...{ initial: 'now', clusterUid: 'c', spelling: resource.kind, custom: false },
+  }
+}
+const EVENTS = sourceOf(kindOf('', 'Event'))
+const PODS = sourceOf(kindOf('', 'Pod'))
+const SETS = sourceOf(kindOf('apps', 'ReplicaSet'))
+
+function change(object: object): Change {
+  return { type: 'ADDED', object: scanObject(Buffer.from(JSON.stringify(object)))!, observedAtMs: 0 }
+}
+
+const meta = (name: string, uid = UID, more: object = {}) => ({
+  metadata: { name, namespace: 'shop', uid, resourceVersion: '1', ...more },
+})
+
+function eventAbout(name: string, uid: string | undefined = UID, kind = 'Pod'): Change {
+  const involvedObject = { apiVersion: 'v1', kind, namespace: 'shop', name, uid }
+  return change({ ...meta('event', 'uid-of-event'), involvedObject })
+}
+
+async function start(...sources: Source[]) {
+  const clock = { now: () => performance.now() * HASTE }
+  const cache = new MetadataCache({ maxObjects: 1_000, clock, onEvict() {} })
+  const store = createCacheStore(cache, clock)
+  store.expect(sources)
+  const progress = new Map<string, Progress>()
+  const misses: string[] = []
+  const waits: number[] = []
+  const it = new AwaitKnown({
+    ...{ cache, store, clock, regardingIn },
+    isEvent: (source) => source.key === 'events',
+    progressOf: (source) => progress.get(source?.key ?? '') ?? 'follows',
+    onMiss: (source, why) => void misses.push(`${source?.key} ${why}`),
+    onWaited: (ms) => void waits.push(ms),
+  })
+  async function tell(source: Source, ...changes: Change[]) {
+    const session = await store.open(source, NEVER)
+    await session.commit(changes, '5', NEVER)
+  }
+  const known = (...changes: Change[]) => it.known(EVENTS, changes, REGARDING, NEVER)
+  return { it, cache, progress, misses, waits, tell, known }
+}
+
+test('what is known is not waited for, nor what nobody ever tells of', async () => {
+  const { known, tell, waits, misses, it } = await start(PODS)
+  await tell(PODS, change(meta('web')))
+  await known(eventAbout('web'), eventAbout('x', UID, 'Node'), change(meta('an-event-about-nothing')))
+  await it.known(
+    PODS,
+    [change(meta('p', UID, { ownerReferences: [{ kind: 'Node', name: 'n', uid: 'n' }] }))],
+    REGARDING,
+    NEVER,
+  )
+  await it.known(EVENTS, [eventAbout('unknown')], NO_NEEDS, NEVER)
+  expect([waits, misses]).toEqual([[], []])
+})
+
+test('what comes in time is waited for: the object, and each step of the chain above it', async () => {
+  const { known, tell, misses } = await start(PODS, SETS)
+  const owned = {
+    ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web-1', uid: 'set' }],
+  }
+  const steps: string[] = []
+  const waiting = known(eventAbout('web')).then(() => steps.push('decided'))
+  await new Promise(setImmediate)
+  steps.push('pod')
+  await tell(PODS, change(meta('web', UID, owned)))
+  await new Promise(setImmediate)
+  steps.push('set')
+  await tell(SETS, change(meta('web-1', 'set')))
+  await waiting
+  expect([steps, misses]).toEqual([['pod', 'set', 'decided'], []])
+})
+
+test('what never comes is waited for once, and counted', async () => {
+  const { known, tell, waits, misses } = await start(PODS)
+  await tell(PODS)
+  await known(eventAbout('ghost'), eventAbout('ghost'))
+  expect(misses).toEqual(['pods follows'])
+  expect(waits[0]).toBeGreaterThanOrEqual(2_000)
+  await known(eventAbout('ghost'))
+  expect(waits.length).toBe(1)
+})
+
+test('the successor of an object is no answer for it, but where a kubelet made the uid up', async () => {
+  const { known, tell, misses, waits } = await start(PODS)
+  const mirror = { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'n' }] }
+  await tell(PODS, change(meta('db-0')), change(meta('etcd-n1', UID.replace('1', '2'), mirror)))
+  await known(
+    eventAbout('db-0', 'abcdef0123456789abcdef0123456789'),
+    eventAbout('etcd-n1', UID.replace('1', '3')),
+  )
+  expect([waits, misses]).toEqual([[], []])
+  await known(eventAbout('db-0', UID.replace('1', '4')))
+  expect(misses).toEqual(['pods follows'])
+})
+
+test('a source that is behind is waited for as long as it gets on, and then for no event until it follows again', async () => {
+  const { known, tell, progress, misses, waits } = await start(PODS)
+  progress.set('pods', 'behind')
+  const waiting = known(eventAbout('web'))
+  await tell(PODS, change(meta('web')))
+  await waiting
+  expect(misses).toEqual([])
+  await known(eventAbout('later'))
+  expect(misses).toEqual(['pods behind'])
+  expect(waits[1]).toBeGreaterThanOrEqual(30_000)
+  await known(eventAbout('later-still'))
+  expect(waits.length).toBe(2)
+  progress.set('pods', 'follows')
+  await known(eventAbout('later'))
+  expect(misses).toEqual(['pods behind', 'pods behind', 'pods follows'])
+})
+
+test('a source that fails is not waited for', async () => {
+  const { known, progress, misses, waits } = await start(PODS)
+  progress.set('pods', 'fails')
+  await known(eventAbout('web'))
+  expect(misses).toEqual(['pods fails'])
+  expect(waits).toEqual([])
+})
+
+test('as long as nobody knows which kinds there are, all is waited for', async () => {
+  const bed = await start()
+  bed.progress.set('', 'behind')
+  const waiting = bed.known(eventAbout('web'))
+  bed.progress.set('', 'follows')
+  bed.cache.touch()
+  await waiting
+  expect(bed.misses).toEqual([])
+})
+
+test('who is asked to stop does not wait', async () => {
+  const { it, progress } = await start(PODS)
+  progress.set('pods', 'behind')
+  const stop = new AbortController()
+  const waiting = it.known(EVENTS, [eventAbout('web')], REGARDING, stop.signal)
+  stop.abort(new Error('stopped'))
+  await expect(waiting).rejects.toThrow('stopped')
+})

@@ -1,0 +1,205 @@
+import { expect, test } from 'vitest'
+import type { Source } from '../../src/change.ts'
+import { MetadataCache } from '../../src/enrich/cache.ts'
+import { createCacheStore } from '../../src/enrich/cache-store.ts'
+import { surroundingsOf } from '../../src/enrich/surroundings.ts'
+import type { Resource } from '../../src/event.ts'
+import { scanObject } from '../../src/watch/scan.ts'
+
+const signal = new AbortController().signal
+const kindOf = (group: string, kind: string, namespaced = true): Resource => ({
+  group,
+  version: 'v1',
+  kind,
+  plural: `${kind.toLowerCase()}s`,
+  namespaced,
+})
+const POD = kindOf('', 'Pod')
+const NODE = kindOf('', 'Node', false)
+const SET = kindOf('apps', 'ReplicaSet')
+const NAMESPACE = kindOf('', 'Namespace', false)
+
+function sourceOf(resource: Resource, key = resource.plural, namespace = ''): Source {
+  return {
+    ...{ key, title: `metadata of ${key}`, resource, namespace, labelSelector: '', fieldSelector: '' },
+    ...{ initial: 'now', clusterUid: 'c', spelling: resource.kind, custom: false },
+  }
+}
+
+interface Parts {
+  uid?: string
+  namespace?: string
+  labels?: object
+  owners?: object[]
+}
+
+function change(
+  name: string,
+  { uid = `uid-${name}`, namespace = 'shop', labels, owners }: Parts = {},
+  type = 'ADDED',
+) {
+  const metadata = {
+    ...{ name, uid, resourceVersion: '1' },
+    ...(namespace && { namespace }),
+    ...(labels && { labels }),
+    ...(owners && { ownerReferences: owners }),
+  }
+  return { type, object: scanObject(Buffer.from(JSON.stringify({ metadata })))!, observedAtMs: 0 } as never
+}
+
+function ref(
+  kind: string,
+  name: string,
+  uid = `uid-${name}`,
+  apiVersion = kind === 'Pod' ? 'v1' : 'apps/v1',
+) {
+  return { apiVersion, kind, name, uid, namespace: 'shop' }
+}
+
+const owner = (kind: string, name: string, apiVersion = 'apps/v1') => ({
+  ...{ apiVersion, kind, name, uid: `uid-${name}`, controller: true, blockOwnerDeletion: true },
+})
+
+function start(maxObjects = 1_000) {
+  const clock = { ms: 1_000_000, now: () => clock.ms }
+  const evicted: string[] = []
+  const cache = new MetadataCache({
+    maxObjects,
+    clock,
+    onEvict: ({ kind }, count) => void evicted.push(`${kind} ${count}`),
+  })
+  const store = createCacheStore(cache, clock)
+  async function seeded(source: Source, ...page: never[]) {
+    const session = await store.open(source, signal)
+    await session.beginSeed(signal)
+    await session.seed(page, signal)
+    await session.endList('5', signal)
+    return session
+  }
+  return { clock, cache, store, evicted, seeded, ...surroundingsOf(cache) }
+}
+
+test('an object is known by its uid, with its labels and its owners up to the top', async () => {
+  const it = start()
+  await it.seeded(
+    sourceOf(POD),
+    change('web', { labels: { app: 'a' }, owners: [owner('ReplicaSet', 'web-1')] }),
+  )
+  await it.seeded(sourceOf(SET), change('web-1', { owners: [owner('Deployment', 'web')] }))
+  const known = it.object(ref('Pod', 'web'))
+  expect({ ...known?.labels }).toEqual({ app: 'a' })
+  const { controller: _c, blockOwnerDeletion: _b, ...set } = owner('ReplicaSet', 'web-1')
+  const { controller: _d, blockOwnerDeletion: _e, ...top } = owner('Deployment', 'web')
+  expect(known?.owners).toEqual([set, top])
+  expect(it.ownersOf([set], 'shop')).toEqual([set, top])
+  // The same name in another namespace is another one.
+  expect(it.ownersOf([set], 'pay')).toEqual([set, top].slice(0, 1))
+  expect(it.object({ ...ref('Pod', 'web'), namespace: 'pay' })).toBeUndefined()
+})
+
+test('without a uid, or with one that nobody knows, the name counts; for a step of a chain it does not', async () => {
+  const it = start()
+  await it.seeded(sourceOf(NODE), change('n1', { namespace: '', labels: { pool: 'gpu' } }))
+  // A kubelet takes the name for the uid, and its Events are in "default".
+  expect({ ...it.object({ kind: 'Node', name: 'n1', uid: 'n1', namespace: 'default' })?.labels }).toEqual({
+    pool: 'gpu',
+  })
+  expect({ ...it.object({ kind: 'Node', name: 'n1' })?.labels }).toEqual({ pool: 'gpu' })
+  await it.seeded(sourceOf(SET), change('web-1', { owners: [owner('Deployment', 'web')] }))
+  const other = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web-1', uid: 'another' }
+  expect(it.ownersOf([other], 'shop')).toEqual([other])
+})
+
+test('what was deleted is known for ten minutes, also beside its successor', async () => {
+  const it = start()
+  const pods = await it.seeded(sourceOf(POD), change('db-0', { uid: 'one', labels: { v: '1' } }))
+  await pods.commit([change('db-0', { uid: 'one', labels: { v: '1' } }, 'DELETED')], '6', signal)
+  expect({ ...it.object(ref('Pod', 'db-0', 'none'))?.labels }).toEqual({ v: '1' })
+  await pods.commit([change('db-0', { uid: 'two', labels: { v: '2' } })], '7', signal)
+  const labels = (uid: string) => it.object(ref('Pod', 'db-0', uid))?.labels['v']
+  expect([labels('one'), labels('two'), labels('none')]).toEqual(['1', '2', '2'])
+  it.clock.ms += 600_001
+  expect([labels('one'), labels('two')]).toEqual(['2', '2'])
+  await pods.commit([change('other')], '8', signal)
+  await pods.commit([change('db-0', { uid: 'two' }, 'DELETED')], '9', signal)
+  it.clock.ms += 600_001
+  expect(it.object(ref('Pod', 'db-0', 'two'))).toBeUndefined()
+})
+
+test('a list takes away what is not in it, of its own part alone', async () => {
+  const it = start()
+  const shop = await it.seeded(sourceOf(POD, 'a', 'shop'), change('web'), change('db'))
+  await it.seeded(sourceOf(POD, 'b', 'pay'), change('pay', { namespace: 'pay' }))
+  await shop.beginList('different', signal)
+  await shop.list([change('web')], signal)
+  await shop.endList('9', signal)
+  expect(it.cache.sizes()).toMatchObject([{ objects: 2 }])
+  expect(it.object(ref('Pod', 'db'))).toBeDefined()
+  it.clock.ms += 600_001
+  expect(it.object(ref('Pod', 'db'))).toBeUndefined()
+  // One of which items could not be read takes nothing away.
+  await shop.beginList('different', signal)
+  await shop.endList('10', signal, false)
+  expect(it.object(ref('Pod', 'web'))).toBeDefined()
+  expect(shop.checkpoint).toMatchObject({ phase: 'watching', resourceVersion: '10' })
+})
+
+test('when there is no room the deleted and the oldest of the largest kind go, and it is told', async () => {
+  const it = start(100)
+  await it.seeded(sourceOf(NAMESPACE), change('shop', { namespace: '', labels: { team: 'a' } }))
+  const pods = await it.seeded(sourceOf(POD), ...Array.from({ length: 99 }, (_, i) => change(`p${i}`)))
+  await pods.commit([change('p50', {}, 'DELETED'), change('q0')], '6', signal)
+  expect(it.evicted).toEqual([])
+  expect(it.object(ref('Pod', 'p50'))).toBeUndefined()
+  await pods.commit([change('q1'), change('q2')], '7', signal)
+  expect(it.evicted).toEqual(['Pod 2'])
+  expect(['p0', 'p1', 'p2', 'q2'].map((name) => it.object(ref('Pod', name)) !== undefined)).toEqual([
+    ...[false, false, true, true],
+  ])
+  expect({ ...it.namespaceLabels('shop') }).toEqual({ team: 'a' })
+  it.cache.maxObjects = 10
+  expect(it.cache.sizes().map(({ objects }) => objects)).toEqual([1, 9])
+})
+
+test('labels beyond all measure are not kept, and many long ones make room', async () => {
+  const it = start(100)
+  const long = (length: number) => ({ long: 'x'.repeat(length) })
+  const pods = await it.seeded(sourceOf(POD), change('huge', { labels: long(1_000_000) }))
+  expect(it.object(ref('Pod', 'huge'))).toBeUndefined()
+  for (let i = 0; i < 50; i++)
+    await pods.commit([change(`p${i}`, { labels: { i, ...long(60_000 + i) } })], '6', signal)
+  expect(it.cache.sizes()[0]?.objects).toBeLessThan(5)
+  expect(it.object(ref('Pod', 'p49'))).toBeDefined()
+})
+
+test('hostile metadata is no harm: rings of owners, labels called constructor, references that are none', async () => {
+  const it = start()
+  const ring = [
+    change('a', { owners: [owner('ReplicaSet', 'b')] }),
+    change('b', { owners: [owner('ReplicaSet', 'a')] }),
+  ]
+  await it.seeded(sourceOf(SET), ...ring)
+  expect(it.object(ref('ReplicaSet', 'a'))?.owners.map(({ name }) => name)).toEqual(['b', 'a'])
+  const labels = JSON.parse('{"__proto__":"p","constructor":"c","n":5}') as object
+  const owners = [null, 5, 'x', {}, { kind: 'Pod' }] as object[]
+  await it.seeded(sourceOf(POD), change('web', { labels, owners }))
+  const known = it.object(ref('Pod', 'web'))
+  expect(known?.owners).toEqual([])
+  expect(Object.entries(known?.labels ?? {})).toEqual([
+    ['__proto__', 'p'],
+    ['constructor', 'c'],
+  ])
+  expect(known?.labels['toString']).toBeUndefined()
+})
+
+test('labels that change are forgotten when nobody has them any more', async () => {
+  const it = start()
+  const pods = await it.seeded(sourceOf(POD), change('web', { labels: { v: '0' } }))
+  for (let i = 1; i < 5_000; i++)
+    await pods.commit([change('web', { labels: { v: String(i) } })], '6', signal)
+  expect({ ...it.object(ref('Pod', 'web'))?.labels }).toEqual({ v: '4999' })
+  it.store.retain(() => false)
+  expect(it.cache.sizes()).toMatchObject([{ objects: 0 }])
+  await pods.commit([change('late')], '7', signal)
+  expect(it.cache.sizes()).toMatchObject([{ objects: 0 }])
+})

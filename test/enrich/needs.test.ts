@@ -1,0 +1,149 @@
+import { expect, test } from 'vitest'
+import type { Needs, NeedyRule, WatchedEntry } from '../../src/enrich/needs.ts'
+import { needsOfConfig } from '../../src/needs.ts'
+
+const USUAL = [
+  ...['Pod', 'Node', 'PersistentVolumeClaim', 'HorizontalPodAutoscaler', 'Deployment'],
+  ...['ReplicaSet', 'StatefulSet', 'DaemonSet', 'Job', 'CronJob'],
+]
+
+/** `Pod`, `Pod in a,b`, `Namespace shop` for each, sorted. */
+function needed(
+  rules: readonly object[],
+  watch: readonly WatchedEntry[] = [{ kind: 'Event' }, { kind: 'Pod' }],
+  enrich?: { owners?: string[]; regarding?: string[] },
+): string[] {
+  return titles(needsFor(rules, watch, enrich))
+}
+
+function needsFor(
+  rules: readonly object[],
+  watch: readonly WatchedEntry[] = [{ kind: 'Event' }, { kind: 'Pod' }],
+  enrich: { owners?: string[]; regarding?: string[] } = {},
+): Needs {
+  const named = rules.map((rule, i) => ({ name: `r${i}`, ...rule }) as NeedyRule)
+  return needsOfConfig({ rules: named, watch, enrich: { owners: [], ...enrich } })
+}
+
+function titles({ metadata }: Needs): string[] {
+  return metadata
+    .map(
+      ({ kind, namespaces, name }) =>
+        `${kind}${namespaces ? ` in ${namespaces}` : ''}${name ? ` ${name}` : ''}`,
+    )
+    .toSorted()
+}
+
+test('rules that ask for nothing around an event need nothing', () => {
+  const rule = { when: { kind: 'Pod', labels: { app: 'x' }, regarding: { kind: 'Pod', name: 'a' } } }
+  const limits = { throttle: { per: ['object', 'labels.team'], every: '1m' }, if: 'object.spec.owner == "a"' }
+  expect(needsFor([rule, limits])).toEqual({
+    namespaceLabels: false,
+    owners: false,
+    regardingLabels: false,
+    regardingOwners: false,
+    metadata: [],
+  })
+})
+
+test.each([
+  ['a condition', { when: { namespaceLabels: { team: 'a' } } }],
+  ['what a limit counts by', { group: { by: ['namespaceLabels.team'] } }],
+  ['an expression', { if: 'event.namespaceLabels["team"] == "a"' }],
+])('labels of namespaces are needed by %s', (_what, rule) => {
+  expect(needed([rule])).toEqual(['Namespace'])
+  expect(needed([rule], [{ kind: 'Pod', namespaces: ['shop', 'pay'] }])).toEqual([
+    'Namespace pay',
+    'Namespace shop',
+  ])
+  expect(needed([rule], [{ kind: 'Pod', namespaces: ['shop', 'pay-*'] }])).toEqual(['Namespace'])
+})
+
+test.each([
+  ['a condition', { when: { owner: 'Deployment/web' } }],
+  ['what a limit counts by', { throttle: { per: 'owner', every: '1m' } }],
+  ['an expression', { if: 'event.?owner.orValue({}).name == "a"' }],
+  ['a message', { message: { title: '{{ event.owner.name }} fails' } }],
+])('what stands between a pod and its top controller is needed by %s', (_what, rule) => {
+  const pods = { ...rule, when: { ...(rule as NeedyRule).when, kind: 'Pod' } }
+  expect(needed([pods])).toEqual(['Job', 'ReplicaSet'])
+  expect(needsFor([pods])).toMatchObject({ owners: true, regardingOwners: false })
+})
+
+test('an owner is asked of the object that an Event is about', () => {
+  const rule = { when: { kind: 'Event', owner: 'Deployment/web' } }
+  expect(needed([rule])).toEqual(['Job', 'Pod', 'ReplicaSet'])
+  expect(needsFor([rule])).toMatchObject({ owners: false, regardingOwners: true })
+})
+
+test.each([
+  [{ when: { regarding: { labels: { team: 'a' } } } }],
+  [{ after: { count: 3, within: '5m', per: 'regarding.labels.team' } }],
+  [{ if: "event.regarding.labels['team'] == 'a'" }],
+  [{ if: 'event["regarding"].?labels.team.orValue("") == "a"' }],
+])('labels of regarded objects are needed by %j, of the usual kinds', (rule) => {
+  expect(needed([rule])).toEqual(USUAL.toSorted())
+  expect(needed([rule], undefined, { regarding: ['Widget', 'Pod'] })).toEqual(['Pod', 'Widget'])
+  // No Event is watched: there is nothing that is about something.
+  expect(needed([rule], [{ kind: 'Pod' }])).toEqual([])
+})
+
+test('kinds that a rule or a selector names are read alone', () => {
+  const labels = { team: 'a' }
+  expect(needed([{ when: { regarding: { kind: ['Pod', 'Node'], labels } } }])).toEqual(['Node', 'Pod'])
+  expect(needed([{ when: { regarding: { kind: 'Po*', labels } } }])).toEqual(USUAL.toSorted())
+  const selected = [{ kind: 'events', fields: 'type=Warning,involvedObject.kind=Pod' }]
+  expect(needed([{ when: { regarding: { labels } } }], selected)).toEqual(['Pod'])
+  expect(needed([{ when: { regarding: { owner: 'StatefulSet/db' } } }])).toEqual(['Job', 'Pod', 'ReplicaSet'])
+})
+
+test('controllers that operators own are read where something may own them', () => {
+  const upper = ['CronJob', 'DaemonSet', 'Deployment', 'StatefulSet']
+  const rule = { when: { kind: 'Pod', owner: 'Prometheus/main' } }
+  expect(needed([rule])).toEqual([...upper, 'Job', 'ReplicaSet'].toSorted())
+  const top = { when: { kind: 'Pod', owner: ['Deployment/web', '!*/canary'] } }
+  expect(needed([top])).toEqual(['Job', 'ReplicaSet'])
+  expect(needed([top], undefined, { owners: ['statefulsets.apps'] })).toEqual([
+    'Job',
+    'ReplicaSet',
+    'statefulsets.apps',
+  ])
+  expect(needed([top], undefined, { owners: ['rollouts.argoproj.io'] })).toEqual(
+    [...upper, 'Job', 'ReplicaSet', 'rollouts.argoproj.io'].toSorted(),
+  )
+})
+
+test('metadata is read where the watches are, and the rules', () => {
+  const rule = { when: { kind: 'Pod', owner: 'Deployment/web' } }
+  const inShop = { when: { ...rule.when, namespace: 'shop' } }
+  const of = (namespaces?: string[]) => [{ kind: 'Pod', ...(namespaces && { namespaces }) }]
+  expect(needed([rule], of(['shop', 'pay']))).toEqual(['Job in shop,pay', 'ReplicaSet in shop,pay'])
+  expect(needed([inShop], of(['shop', 'pay']))).toEqual(['Job in shop', 'ReplicaSet in shop'])
+  expect(needed([inShop], of())).toEqual(['Job in shop', 'ReplicaSet in shop'])
+  expect(needed([inShop, rule], of())).toEqual(['Job', 'ReplicaSet'])
+  expect(needed([inShop], of(['pay']))).toEqual([])
+  expect(needed([rule], [...of(['a']), ...of(['!kube-*'])])).toEqual(['Job', 'ReplicaSet'])
+  expect(needed([rule], [...of(['a']), ...of(['pay-*'])])).toEqual([
+    'Job in a,pay-*',
+    'ReplicaSet in a,pay-*',
+  ])
+})
+
+test('nodes are read only where Events about nodes are', () => {
+  const rule = { when: { regarding: { kind: 'Node', labels: { pool: 'gpu' } } } }
+  expect(needed([rule], [{ kind: 'Event', namespaces: ['shop'] }])).toEqual([])
+  expect(needed([rule], [{ kind: 'Event', namespaces: ['default'] }])).toEqual(['Node'])
+})
+
+test('each need names the rules that have it', () => {
+  const { metadata } = needsFor([
+    { name: 'a', when: { kind: 'Pod', owner: 'Deployment/web' } },
+    { name: 'b', when: { namespaceLabels: { team: 'a' } } },
+    { name: 'c', when: { kind: '!Event', owner: 'Job/x' } },
+  ])
+  expect(metadata).toEqual([
+    { kind: 'Namespace', rules: ['b'] },
+    { kind: 'ReplicaSet', rules: ['a', 'c'] },
+    { kind: 'Job', rules: ['a', 'c'] },
+  ])
+})
