@@ -143,7 +143,7 @@ function addJournal(written: Written, { journal }: StoreParts, { source }: Commi
   const { transitions } = written.plan
   const bounds = transitions.length > 0 ? journal?.bounds() : undefined
   if (journal && bounds)
-    written.journal = { bounds, entries: packJournal(source, transitions, journal.objectJsonOf) }
+    written.journal = { bounds, entries: packJournal(source, transitions, journal.contentsOf) }
 }
 
 /** False when the checkpoint was touched between read and write. */
