@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { builtInSinks } from '../sinks/index.ts'
 import { apply, letGo } from './apply.ts'
+import type { Source, Transition } from './change.ts'
 import type { Config } from './config/schema.ts'
 import { startDeliveries } from './deliveries.ts'
 import { startEnrichment } from './enrichment.ts'
 import { createGeneration } from './generation.ts'
 import { Generations } from './generations.ts'
+import { journalContents } from './journal-record.ts'
 import type { Logger } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { connectHops } from './pipeline.ts'
@@ -151,6 +153,12 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   opened.defer(() => enrichment?.close())
   enrichment?.use(first.needs, config.enrich?.maxObjects)
 
+  const toEvent = (source: Source, transition: Transition) => {
+    const { owners, regardingOwners } = generations.current.needs
+    const surroundings = enrichment?.surroundings
+    return normalise(source, transition, { cluster, salt, surroundings, owners: owners || regardingOwners })
+  }
+
   const { watches, lanes, limits } = connectHops({
     watch: (store) => {
       if (role === 'deliver' || !client) return undefined
@@ -167,11 +175,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
         watches: watches.statuses,
       }),
     enrich: async (source, changes, signal) => enrichment?.known(source, changes, signal),
-    normalise: (source, transition) => {
-      const { owners, regardingOwners } = generations.current.needs
-      const surroundings = enrichment?.surroundings
-      return normalise(source, transition, { cluster, salt, surroundings, owners: owners || regardingOwners })
-    },
+    normalise: toEvent,
     routing: () => generations.current,
     commit: (routing, onEnqueued) =>
       createSourceStore({
@@ -189,7 +193,12 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
             const { journal } = generations.current.config
             return journal && { keepMs: journal.keep, maxBytes: journal.max }
           },
-          objectJsonOf: (source, transition) => normalise(source, transition, { cluster, salt }).objectJson,
+          contentsOf(source, transition) {
+            const event = toEvent(source, transition)
+            // Where no rule asks for surroundings, none are looked for.
+            const isAlone = generations.current.needs.metadata.length === 0
+            return isAlone ? { objectJson: event.objectJson } : journalContents(event)
+          },
         },
       }),
     deliver: () =>

@@ -1,4 +1,4 @@
-import type { Content, Message, Severity } from '../../src/sink/index.ts'
+import { type Content, type Message, type Severity, timeOf } from '../../src/sink/index.ts'
 import { type Block, charactersOf, type Mrkdwn, mrkdwn, type Rendered } from './blocks.ts'
 import { changesBlock, commandBlock, quoteBlock } from './format-plain.ts'
 import { bold, cutMarkup, dateOf, grouped, inMrkdwn, link, oneLine, severalLines } from './markup.ts'
@@ -95,7 +95,7 @@ function contextBlock(message: Message, content: Content, began: Surroundings['b
     room -= it.length
     return room >= 0
   })
-  const atMs = Date.parse(message.event.time)
+  const atMs = Date.parse(timeOf(message))
   const facts = [
     `rule ${inMrkdwn(cutMarkup(oneLine(message.rule), 100))}`,
     ...(Number.isFinite(atMs) ? [dateOf(atMs)] : []),

@@ -1,4 +1,4 @@
-import type { Message } from '../../src/sink/index.ts'
+import { type Message, timeOf } from '../../src/sink/index.ts'
 import type { Mode, SlackRoute } from './config.ts'
 
 /** A message, its place in the batch, and how it is told. */
@@ -52,6 +52,6 @@ export function isDigestDue(
 ): boolean {
   if (rule === false || units.length < 2 || units.length <= free) return false
   if (units.length > rule.waiting) return true
-  const oldestMs = Math.min(...units.flat().map(({ message }) => Date.parse(message.event.time) || nowMs))
+  const oldestMs = Math.min(...units.flat().map(({ message }) => Date.parse(timeOf(message)) || nowMs))
   return nowMs - oldestMs > rule.after
 }

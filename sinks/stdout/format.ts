@@ -1,11 +1,12 @@
-import { type Content, type Message, printable, type Severity } from '../../src/sink/index.ts'
+import { type Content, type Message, printable, type Severity, timeOf } from '../../src/sink/index.ts'
 
 const COLOURS: Readonly<Record<Severity, number>> = { error: 31, warning: 33, info: 36, resolved: 32 }
 const MAX_TITLE = 240
 const MAX_QUOTE = 160
 
 /** A line for people: when, how bad, what happened, why or what was said, and by which rule. Throws a TemplateFault. */
-export function textLine({ event, rule, content, heldBack }: Message, colour: boolean): string {
+export function textLine(message: Message, colour: boolean): string {
+  const { event, rule, content, heldBack } = message
   const { severity, title } = content
   const word = paint(severity.padEnd(8), COLOURS[severity], colour)
   const said = afterTitle(content)
@@ -13,7 +14,7 @@ export function textLine({ event, rule, content, heldBack }: Message, colour: bo
   const what = printable(shorten(title, MAX_TITLE))
   const before = heldBack ? `, ${heldBack.count} held back before` : ''
   const origin = printable(`[${rule}${event.synthesized ? ', synthesized' : ''}${before}]`)
-  return `${printable(event.time.slice(11, 19))}  ${word}  ${what}${more}  ${paint(origin, 90, colour)}\n`
+  return `${printable(timeOf(message).slice(11, 19))}  ${word}  ${what}${more}  ${paint(origin, 90, colour)}\n`
 }
 
 /** In JSON they stand within texts only, as they are: C1 controls, line separators, marks that turn the direction. */

@@ -1,4 +1,4 @@
-import { type Content, type FieldChange, type Message, printable } from '../../src/sink/index.ts'
+import { type Content, type FieldChange, type Message, printable, timeOf } from '../../src/sink/index.ts'
 
 const SIGNS: Readonly<Record<Content['severity'], string>> = {
   error: '🔴',
@@ -10,7 +10,8 @@ const MAX_CHANGES = 8
 const MAX_VALUE = 100
 
 /** What chats show of a message, as lines of text with an empty one behind them. */
-export function messageText({ content, event, rule }: Message): string {
+export function messageText(message: Message): string {
+  const { content, event, rule } = message
   const fields = content.fields.map(({ title, value }) => `${title}: ${value}`)
   const lines = [
     `${SIGNS[content.severity]} [${event.cluster}] ${content.title}`,
@@ -20,7 +21,7 @@ export function messageText({ content, event, rule }: Message): string {
     ...content.changes.slice(0, MAX_CHANGES).map((it) => `   ${changeLine(it)}`),
     ...(content.command === '' ? [] : [`   $ ${content.command}`]),
     ...content.links.map(({ title, url }) => `   ${title}: ${url}`),
-    `   ${rule} · ${event.time}`,
+    `   ${rule} · ${timeOf(message)}`,
     '',
   ]
   return lines.map((line) => `${printable(line)}\n`).join('')

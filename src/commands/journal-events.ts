@@ -20,6 +20,7 @@ export function replayOf(
 ): AsyncGenerator<ClusterEvent> {
   return replay(readJournal(redis, keys, { sinceMs, ...(signal && { signal }) }), {
     scan: scanObject,
-    normalise: (source, transition) => normalise(source, transition, { cluster, salt }),
+    normalise: (source, transition, surroundings) =>
+      normalise(source, transition, { cluster, salt, surroundings }),
   })
 }

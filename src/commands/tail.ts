@@ -3,6 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Source, Transition } from '../change.ts'
 import { createDryRun, type DryRun } from '../dry-run/dry-run.ts'
 import { createPaint, wantsColour } from '../dry-run/paint.ts'
+import { enrichBeforeCommit } from '../enriched-store.ts'
+import { startEnrichment } from '../enrichment.ts'
 import type { ClusterEvent } from '../event.ts'
 import { createMetrics } from '../metrics.ts'
 import { createMemorySourceStore } from '../queue/memory-source-store.ts'
@@ -78,12 +80,24 @@ async function follow(parts: Tailing, signal: AbortSignal): Promise<string> {
   const cluster = clusterName(config, () => access.context)
   const journal = sinceMs === undefined ? undefined : stack.use(await openQueue(journalOptions(options)))
   const salt = randomBytes(16)
-  const context = { cluster, salt }
   // What happens while the journal is read comes behind it, and none of it twice.
   let waiting: ClusterEvent[] | undefined = journal && []
   const feed = (event: ClusterEvent, atMs: number) => {
     for (const later of run.advance(atMs)) lines.later(later)
     lines.fate(run.feed(event, atMs))
+  }
+  const client = connectCluster({ ...kubeconfig, userAgent })
+  stack.defer(() => client.close())
+  const common = { client, metrics: createMetrics(), log: commandLog('warn', true).log, clock: Date }
+  const enrichment = startEnrichment(common)
+  stack.defer(() => enrichment.close())
+  const { needs } = run.generation
+  enrichment.use(needs, config.enrich?.maxObjects)
+  const context = {
+    cluster,
+    salt,
+    surroundings: enrichment.surroundings,
+    owners: needs.owners || needs.regardingOwners,
   }
   const onTransitions = (source: Source, transitions: readonly Transition[]) => {
     for (const transition of transitions) {
@@ -92,9 +106,6 @@ async function follow(parts: Tailing, signal: AbortSignal): Promise<string> {
       else attempt(lines, () => feed(event, Date.now()))
     }
   }
-  const { log } = commandLog('warn', true)
-  const client = connectCluster({ ...kubeconfig, userAgent })
-  stack.defer(() => client.close())
   const store = createMemorySourceStore({
     onTransitions,
     old: {
@@ -104,11 +115,8 @@ async function follow(parts: Tailing, signal: AbortSignal): Promise<string> {
     clock: Date,
   })
   const watches = createWatchManager({
-    client,
-    store,
-    metrics: createMetrics(),
-    log,
-    clock: Date,
+    ...common,
+    store: enrichBeforeCommit(store, enrichment.known),
     random: Math.random,
     timing: DEFAULT_TIMING,
     matcherOf: compilePattern,

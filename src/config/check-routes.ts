@@ -18,6 +18,7 @@ export async function checkRoutes(
   for (const [index] of (document.at(['rules'])?.items ?? []).entries()) {
     const name = String(document.at(['rules', index, 'name'])?.value)
     const options = new Map<string, unknown>()
+    const facts = { digests: (document.at(['rules', index, 'group'])?.value ?? undefined) !== undefined }
     for (const target of targetsOf(document, index)) {
       const type = types.get(target.sink)
       if (!type || options.has(target.sink)) continue
@@ -27,7 +28,7 @@ export async function checkRoutes(
       else {
         options.set(target.sink, checked.value)
         const lacking = sections.has(target.sink)
-          ? (type.checkRoute?.(checked.value, sections.get(target.sink)) ?? [])
+          ? (type.checkRoute?.(checked.value, sections.get(target.sink), facts) ?? [])
           : []
         problems.push(...problemsOf(subject, lacking.filter(isInside)))
         problems.push(...lacking.filter((it) => !isInside(it)).map((it) => atSink(document, target, it)))

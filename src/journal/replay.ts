@@ -1,11 +1,12 @@
 import type { ScannedObject, Source, Transition } from '../change.ts'
 import type { ClusterEvent } from '../event.ts'
-import type { JournalRecord } from '../journal-record.ts'
+import type { JournalRecord, JournalSurroundings } from '../journal-record.ts'
+import type { Surroundings } from '../surroundings.ts'
 
 export interface ReplayParts {
   /** Reads an object's identity. */
   scan(bytes: Buffer): ScannedObject | undefined
-  normalise(source: Source, transition: Transition): ClusterEvent
+  normalise(source: Source, transition: Transition, surroundings: Surroundings): ClusterEvent
   /** Of states before, at most so many bytes are held. */
   maxBytes?: number
 }
@@ -18,7 +19,7 @@ export async function* replay(
   { scan, normalise, maxBytes = MAX_BYTES }: ReplayParts,
 ): AsyncGenerator<ClusterEvent> {
   const before = new States(maxBytes)
-  for await (const { source, objectJson, ...record } of records) {
+  for await (const { source, objectJson, around, ...record } of records) {
     const object = scan(objectJson)
     const old = before.of(record.uid)
     const transition: Transition = {
@@ -29,7 +30,19 @@ export async function* replay(
     }
     if (record.type === 'DELETED') before.forget(record.uid)
     else before.keep(record.uid, objectJson)
-    if (object) yield normalise({ ...UNSELECTED, ...source }, transition)
+    if (object) yield normalise({ ...UNSELECTED, ...source }, transition, surroundingsOf(record.uid, around))
+  }
+}
+
+/** The surroundings of one record, as they were known then. */
+function surroundingsOf(
+  own: string,
+  { namespaceLabels, owners = [], regarding }: JournalSurroundings = {},
+): Surroundings {
+  return {
+    namespaceLabels: () => namespaceLabels,
+    object: ({ uid }) => (uid === own ? { labels: {}, owners } : regarding),
+    ownersOf: () => owners,
   }
 }
 

@@ -1,10 +1,11 @@
 import type { Delivery } from '../delivery.ts'
+import { timeOf } from '../sink/notice.ts'
 import { compress, decompress, ZSTD_DICTIONARY_1 } from './packing.ts'
 
 /** One entry of a lane's stream: some deliveries, compressed together. Its fields in Redis: `n`, `t`, `z`. */
 export interface LaneEntry {
   count: number
-  /** When the oldest of them was observed. */
+  /** When the oldest of them was observed, of a digest the last event of it. */
   observedAtMs: number
   payload: Buffer
 }
@@ -45,7 +46,7 @@ function encodeEntry(deliveries: readonly Delivery[]): LaneEntry {
   let observedAtMs = Number.POSITIVE_INFINITY
   for (const { objectJson, ...header } of deliveries) {
     lines.push(Buffer.from(JSON.stringify(header)), NEWLINE, oneLine(objectJson), NEWLINE)
-    observedAtMs = Math.min(observedAtMs, Date.parse(header.event.time))
+    observedAtMs = Math.min(observedAtMs, Date.parse(timeOf(header)))
   }
   const packed = compress(Buffer.concat(lines))
   return {

@@ -1,14 +1,14 @@
 import type { ChainableCommander, Redis } from 'ioredis'
 import type { Source, Transition } from '../change.ts'
-import type { JournalBounds, JournalRecord, JournalSource } from '../journal-record.ts'
+import type { JournalBounds, JournalContents, JournalRecord, JournalSource } from '../journal-record.ts'
 import type { Keys } from './keys.ts'
 import { compress, decompress, ZSTD_DICTIONARY_1 } from './packing.ts'
 
 export interface JournalParts {
   /** How much is kept now; undefined while nothing is. Asked once for each commit. */
   bounds(): JournalBounds | undefined
-  /** The object as it may leave: trimmed, Secret values hashed; of a deletion that nobody saw what is known of it. */
-  objectJsonOf(source: Source, transition: Transition): Buffer
+  /** The object as it may leave (trimmed, Secret values hashed), and what is known around it. */
+  contentsOf(source: Source, transition: Transition): JournalContents
 }
 
 const MAX_RECORDS = 60
@@ -24,7 +24,7 @@ const NEWLINE = Buffer.from('\n')
 export function packJournal(
   source: Source,
   transitions: readonly Transition[],
-  objectJsonOf: JournalParts['objectJsonOf'],
+  contentsOf: JournalParts['contentsOf'],
 ): Buffer[] {
   const { key, title, resource, clusterUid, spelling, custom } = source
   const first = Buffer.from(`${JSON.stringify({ key, title, resource, clusterUid, spelling, custom })}\n`)
@@ -37,10 +37,11 @@ export function packJournal(
     bytes = 0
   }
   for (const transition of transitions) {
-    const objectJson = readable(() => objectJsonOf(source, transition))
-    if (!objectJson) continue
+    const contents = readable(() => contentsOf(source, transition))
+    if (!contents) continue
+    const { objectJson, around } = contents
     if (bytes + objectJson.length > MAX_RAW_BYTES || lines.length > 4 * MAX_RECORDS) end()
-    const { object: _, old: __, ...record } = transition
+    const { object: _, old: __, ...record } = { ...transition, ...(around && { around }) }
     lines.push(Buffer.from(JSON.stringify(record)), NEWLINE, oneLine(objectJson), NEWLINE)
     bytes += objectJson.length + 400
   }
@@ -52,7 +53,7 @@ function packed(lines: readonly Buffer[]): Buffer {
   return Buffer.concat([Buffer.of(ZSTD_DICTIONARY_1), compress(Buffer.concat(lines))])
 }
 
-function readable(make: () => Buffer): Buffer | undefined {
+function readable<T>(make: () => T): T | undefined {
   try {
     return make()
   } catch {

@@ -147,7 +147,7 @@ function addJournal(written: Written, { journal }: StoreParts, { source }: Commi
   const { transitions } = written.plan
   const bounds = transitions.length > 0 ? journal?.bounds() : undefined
   if (journal && bounds)
-    written.journal = { bounds, entries: packJournal(source, transitions, journal.objectJsonOf) }
+    written.journal = { bounds, entries: packJournal(source, transitions, journal.contentsOf) }
 }
 
 /** Undefined when the checkpoint, or a state of limits, was touched between read and write. */

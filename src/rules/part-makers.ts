@@ -7,10 +7,10 @@ import { changedPart, conditionPart, statePart } from './paths/part.ts'
 /** All that a rule can ask, key by key. A new kind of condition is one more entry. */
 export const partMakers: readonly PartMaker[] = [
   whenPart,
+  celPart,
   changedPart,
   statePart,
   conditionPart,
-  celPart,
   effectPart,
 ]
 

@@ -1,6 +1,6 @@
 import type { EventHeader } from '../event.ts'
 import type { Subject } from './message.ts'
-import { messageId } from './notice.ts'
+import { messageId, timeOf } from './notice.ts'
 
 /** What of a message its CloudEvent tells. */
 export type CloudEventSubject = Pick<Subject, 'rule' | 'severity' | 'notice' | 'heldBack'> & {
@@ -38,11 +38,6 @@ export function cloudEventAttributes(
     ...(event.synthesized && { synthesized: true }),
     ...(severity && { severity }),
   }
-}
-
-function timeOf({ event, notice }: Pick<CloudEventSubject, 'event' | 'notice'>): string {
-  if (!notice) return event.time
-  return notice.kind === 'digest' ? notice.to : notice.at
 }
 
 /** The data of a message's CloudEvent as JSON, the object in it as the bytes that the API server sent; between `before` and `after`. */

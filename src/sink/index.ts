@@ -23,6 +23,7 @@ export type {
   Subject,
   Words,
 } from './message.ts'
+export { timeOf } from './notice.ts'
 export type { Note, Outcome, Reason, Scope } from './outcome.ts'
 export type { ProxySetting } from './proxy.ts'
 export {
@@ -30,6 +31,7 @@ export {
   defineSink,
   type Health,
   type Preview,
+  type RuleFacts,
   type SchemaIssue,
   type Sink,
   type SinkType,

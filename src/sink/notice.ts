@@ -10,6 +10,15 @@ export function messageId({
   return notice ? `${event.id}/${notice.kind}/${rule}` : event.id
 }
 
+/** When it was so: of a digest the last, of what is over its end. RFC 3339. */
+export function timeOf({
+  event,
+  notice,
+}: Pick<Subject, 'notice'> & { readonly event: Pick<EventHeader, 'time'> }): string {
+  if (!notice) return event.time
+  return notice.kind === 'digest' ? notice.to : notice.at
+}
+
 /** Whatever was said: what was held back before, and the labels of the rule. */
 export function fieldsBeside({ heldBack, labels }: Pick<Subject, 'heldBack' | 'labels'>): Field[] {
   const before = heldBack && {

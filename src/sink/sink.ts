@@ -52,6 +52,12 @@ export interface Preview {
   body?: string
 }
 
+/** What of a rule matters to what it says for a sink. */
+export interface RuleFacts {
+  /** It sends digests: it has `group`. */
+  readonly digests: boolean
+}
+
 /** A kind of sink: its markup, what its configuration may say, and how to open one. */
 export interface SinkType<C = unknown, R = unknown> extends Markup {
   /** Of this contract. */
@@ -63,7 +69,7 @@ export interface SinkType<C = unknown, R = unknown> extends Markup {
   /** What a rule may say for this sink (`to: [{ oncall: { channel: "#shop" } }]`); it must accept `{}`. Default: nothing. */
   route?: ConfigSchema<R>
   /** What a rule's options lack beside this section, such as a topic that neither names; told when the file is checked. */
-  checkRoute?(route: R, config: C): readonly SchemaIssue[]
+  checkRoute?(route: R, config: C, rule?: RuleFacts): readonly SchemaIssue[]
   /** Where it depends on the section: what a sink with this configuration has in place of `escape` and `code`. */
   markup?(config: C): Markup
   /**

@@ -3,8 +3,9 @@ import { expect, test } from 'vitest'
 import type { Change } from '../../src/change.ts'
 import type { ClusterEvent } from '../../src/event.ts'
 import { replay } from '../../src/journal/replay.ts'
-import type { JournalBounds, JournalRecord } from '../../src/journal-record.ts'
+import { type JournalBounds, type JournalRecord, journalContents } from '../../src/journal-record.ts'
 import { type JournalParts, journalExtent, readJournal } from '../../src/queue/journal.ts'
+import type { Surroundings } from '../../src/surroundings.ts'
 import { normalise } from '../../src/watch/normalise.ts'
 import { scanObject } from '../../src/watch/scan.ts'
 import { waitFor } from '../wait-for.ts'
@@ -17,7 +18,7 @@ const DAY_MS = 86_400_000
 function journal(bounds: Partial<JournalBounds> = {}): JournalParts {
   return {
     bounds: () => ({ keepMs: DAY_MS, maxBytes: 1e6, ...bounds }),
-    objectJsonOf: (source, transition) => normalise(source, transition, CONTEXT).objectJson,
+    contentsOf: (source, transition) => journalContents(normalise(source, transition, CONTEXT)),
   }
 }
 
@@ -38,7 +39,8 @@ const events = (records: AsyncIterable<JournalRecord>, maxBytes?: number) =>
   all(
     replay(records, {
       scan: scanObject,
-      normalise: (source, transition) => normalise(source, transition, CONTEXT),
+      normalise: (source, transition, surroundings) =>
+        normalise(source, transition, { ...CONTEXT, surroundings }),
       ...(maxBytes !== undefined && { maxBytes }),
     }),
   )
@@ -76,6 +78,26 @@ test('a replay knows what an object was before', async () => {
 })
 
 const pathsOf = (event: ClusterEvent | undefined) => (event?.changes ?? []).map(({ path }) => path).join(' ')
+
+test('what was known around a change is known in its replay', async () => {
+  const owners = [{ kind: 'Deployment', name: 'web' }]
+  const surroundings: Surroundings = {
+    namespaceLabels: () => ({ team: 'pay' }),
+    object: () => ({ labels: { app: 'web' }, owners }),
+    ownersOf: () => owners,
+  }
+  await using it = await startStoreBed({
+    journal: {
+      ...journal(),
+      contentsOf: (source, transition) =>
+        journalContents(normalise(source, transition, { ...CONTEXT, surroundings })),
+    },
+  })
+  const session = await it.watching()
+  await session.commit([change('ADDED', 'a', 2)], '2', never)
+  const [event] = await events(readJournal(it.reader, it.keys))
+  expect(event).toMatchObject({ namespaceLabels: { team: 'pay' }, owners })
+})
 
 test('what a relist found missing is in the journal, too', async () => {
   await using it = await startStoreBed({ journal: journal() })
@@ -148,9 +170,9 @@ test('an object that cannot be read is left out of it, and its commit is done', 
   await using it = await startStoreBed({
     journal: {
       ...parts,
-      objectJsonOf(source, transition) {
+      contentsOf(source, transition) {
         if (transition.name === 'bad') throw new Error('cannot be read')
-        return parts.objectJsonOf(source, transition)
+        return parts.contentsOf(source, transition)
       },
     },
   })

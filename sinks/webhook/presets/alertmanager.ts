@@ -1,4 +1,4 @@
-import type { Message } from '../../../src/sink/index.ts'
+import { type Message, timeOf } from '../../../src/sink/index.ts'
 import { partsOf } from './parts.ts'
 import type { Preset } from './preset.ts'
 import { isOver } from './subject.ts'
@@ -18,9 +18,8 @@ export const alertmanager: Preset = {
     const { about } = message.words
     const parts = partsOf(message)
     const over = isOver(message)
-    const timeMs = Date.parse(event.time)
-    const endedAt = message.notice?.kind === 'resolved' ? message.notice.at : event.time
-    const endsAt = over ? endedAt : new Date(timeMs + resolveAfterMs).toISOString()
+    const timeMs = Date.parse(timeOf(message))
+    const endsAt = over ? timeOf(message) : new Date(timeMs + resolveAfterMs).toISOString()
     const told = {
       summary: cut(parts.headline, 1_000),
       severity: parts.severity,

@@ -1,4 +1,11 @@
-import type { Content, FieldChange, Link, Message, Severity } from '../../../src/sink/index.ts'
+import {
+  type Content,
+  type FieldChange,
+  type Link,
+  type Message,
+  type Severity,
+  timeOf,
+} from '../../../src/sink/index.ts'
 
 /** What chat messages show: title, text, fields and the titles of links in the preset's markup, the others plain. */
 export interface Parts {
@@ -31,7 +38,8 @@ const MAX_CHANGES = 8
 const MAX_VALUE = 100
 
 /** A message in parts; what is empty is left out by whoever shows it. */
-export function partsOf({ content, event, rule }: Pick<Message, 'content' | 'event' | 'rule'>): Parts {
+export function partsOf(message: Pick<Message, 'content' | 'event' | 'rule' | 'notice'>): Parts {
+  const { content, event, rule } = message
   const headline = oneLine(content.title)
   return {
     severity: content.severity,
@@ -43,7 +51,7 @@ export function partsOf({ content, event, rule }: Pick<Message, 'content' | 'eve
     changes: content.changes.slice(0, MAX_CHANGES).map(changeLine).join('\n'),
     command: oneLine(content.command),
     links: shownLinks(content.links),
-    source: oneLine(`${event.cluster} · ${rule} · ${event.time}`),
+    source: oneLine(`${event.cluster} · ${rule} · ${timeOf(message)}`),
   }
 }
 
