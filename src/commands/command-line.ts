@@ -104,6 +104,14 @@ function describeProgram(exit: (code: number) => void): Command {
     .addHelpText('after', RBAC_HELP)
     .action(async (options) => exit(await (await import('./rbac.ts')).rbac(options)))
 
+  program
+    .command('import <tool> [file]')
+    .description('make a configuration of one of kubernetes-event-exporter, kubewatch or botkube')
+    .addHelpText('after', IMPORT_HELP)
+    .action(async (tool, file = '-') =>
+      exit(await (await import('./import.ts')).importConfiguration(tool, file)),
+    )
+
   ofQueue(program.command('status'))
     .description('show watches, sinks and the ledger')
     .option('--json', 'as JSON')
@@ -204,6 +212,16 @@ Examples:
   kubeherald rbac | kubectl apply -f -                give them to the service account kubeherald in kubeherald
   kubeherald rbac --service-account ops/herald        to another one
   kubeherald rbac --format values > rights.yaml       for helm install -f rights.yaml
+`
+
+const IMPORT_HELP = `
+Prints it; what could not be carried over stands in comments. A ConfigMap around the file is taken off, and a secret in it
+is not written: \${env:NAME} stands for it. Without a file it reads standard input.
+
+Examples:
+  kubeherald import kubernetes-event-exporter config.yaml > kubeherald.yaml
+  kubectl get configmap event-exporter-cfg -o yaml | kubeherald import kubernetes-event-exporter
+  kubeherald import botkube values.yaml > kubeherald.yaml
 `
 
 const DEAD_LETTERS_HELP = `
