@@ -105,6 +105,21 @@ function describeProgram(exit: (code: number) => void): Command {
     .action(async (options) => exit(await (await import('./rbac.ts')).rbac(options)))
 
   program
+    .command('init')
+    .description('look at the cluster and write a configuration to begin with, and the rights that it needs')
+    .option('-o, --output <file>', 'where to; "-" prints it', 'kubeherald.yaml')
+    .addOption(
+      new Option('--sink <type>', 'where it sends to')
+        .choices(['stdout', 'slack', 'webhook', 'kafka'])
+        .default('stdout'),
+    )
+    .option('--force', 'write over files that are there')
+    .option('--context <name>', 'context of the kubeconfig')
+    .option('--offline', "don't look at a cluster")
+    .addHelpText('after', INIT_HELP)
+    .action(async (options) => exit(await (await import('./init.ts')).init(options)))
+
+  program
     .command('import <tool> [file]')
     .description('make a configuration of one of kubernetes-event-exporter, kubewatch or botkube')
     .addHelpText('after', IMPORT_HELP)
@@ -212,6 +227,15 @@ Examples:
   kubeherald rbac | kubectl apply -f -                give them to the service account kubeherald in kubeherald
   kubeherald rbac --service-account ops/herald        to another one
   kubeherald rbac --format values > rights.yaml       for helm install -f rights.yaml
+`
+
+const INIT_HELP = `
+It reads which kinds there are, how many nodes, pods and namespaces, and how namespaces are labelled: five small requests.
+
+Examples:
+  kubeherald init                       kubeherald.yaml and kubeherald-rbac.yaml, for the current cluster
+  kubeherald init --sink slack          to a channel: SLACK_TOKEN holds the token
+  kubeherald init --output -            only look at it
 `
 
 const IMPORT_HELP = `
