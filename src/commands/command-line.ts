@@ -140,6 +140,29 @@ function describeProgram(exit: (code: number) => void): Command {
     .addHelpText('after', RBAC_HELP)
     .action(async (options) => exit(await (await import('./rbac.ts')).rbac(options)))
 
+  program
+    .command('init')
+    .description('look at the cluster and write a configuration to begin with, and the rights that it needs')
+    .option('-o, --output <file>', 'where to; "-" prints it', 'kubeherald.yaml')
+    .addOption(
+      new Option('--sink <type>', 'where it sends to')
+        .choices(['stdout', 'slack', 'webhook', 'kafka'])
+        .default('stdout'),
+    )
+    .option('--force', 'write over files that are there')
+    .option('--context <name>', 'context of the kubeconfig')
+    .option('--offline', "don't look at a cluster")
+    .addHelpText('after', INIT_HELP)
+    .action(async (options) => exit(await (await import('./init.ts')).init(options)))
+
+  program
+    .command('import <tool> [file]')
+    .description('make a configuration of one of kubernetes-event-exporter, kubewatch or botkube')
+    .addHelpText('after', IMPORT_HELP)
+    .action(async (tool, file = '-') =>
+      exit(await (await import('./import.ts')).importConfiguration(tool, file)),
+    )
+
   ofQueue(program.command('status'))
     .description('show watches, sinks and the ledger')
     .option('--json', 'as JSON')
@@ -270,6 +293,25 @@ Examples:
   kubeherald rbac | kubectl apply -f -                give them to the service account kubeherald in kubeherald
   kubeherald rbac --service-account ops/herald        to another one
   kubeherald rbac --format values > rights.yaml       for helm install -f rights.yaml
+`
+
+const INIT_HELP = `
+It reads which kinds there are, how many nodes, pods and namespaces, and how namespaces are labelled: five small requests.
+
+Examples:
+  kubeherald init                       kubeherald.yaml and kubeherald-rbac.yaml, for the current cluster
+  kubeherald init --sink slack          to a channel: SLACK_TOKEN holds the token
+  kubeherald init --output -            only look at it
+`
+
+const IMPORT_HELP = `
+Prints it; what could not be carried over stands in comments. A ConfigMap around the file is taken off, and a secret in it
+is not written: \${env:NAME} stands for it. Without a file it reads standard input.
+
+Examples:
+  kubeherald import kubernetes-event-exporter config.yaml > kubeherald.yaml
+  kubectl get configmap event-exporter-cfg -o yaml | kubeherald import kubernetes-event-exporter
+  kubeherald import botkube values.yaml > kubeherald.yaml
 `
 
 const DEAD_LETTERS_HELP = `

@@ -24,6 +24,12 @@ interface RbacOptions {
 
 /** Prints the rights that a configuration needs, and no others. */
 export async function rbac(options: RbacOptions): Promise<number> {
+  process.stdout.write(await rightsOf(options))
+  return 0
+}
+
+/** The same as text: manifests, or values for the chart. */
+export async function rightsOf(options: RbacOptions): Promise<string> {
   const serviceAccount = accountOf(options.serviceAccount, process.env)
   const name = checkRoleName(options.name)
   const settings = await readWatchSettings(configurationFile(options.config))
@@ -35,12 +41,9 @@ export async function rbac(options: RbacOptions): Promise<number> {
     `The rights that ${settings.file} needs: kubeherald rbac printed them.`,
     'Which kinds there are is told to every authenticated user (ClusterRole system:discovery).',
   ]
-  process.stdout.write(
-    isValues
-      ? toValues(rules, [...heading, 'The chart adds those for leases itself.'])
-      : toManifests(rules, { name, serviceAccount, heading }),
-  )
-  return 0
+  return isValues
+    ? toValues(rules, [...heading, 'The chart adds those for leases itself.'])
+    : toManifests(rules, { name, serviceAccount, heading })
 }
 
 async function resolve(settings: WatchSettings, options: RbacOptions): Promise<Wants> {

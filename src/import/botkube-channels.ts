@@ -1,0 +1,87 @@
+import { channelOf } from './channel.ts'
+import type { Noted } from './imported.ts'
+import { environmentName, namer, secretOf } from './names.ts'
+import { mapOf, type Raw, textOf, textsOf } from './read.ts'
+
+export interface Channels {
+  sinks: Record<string, Noted<Record<string, unknown>>>
+  /** Source → sinks. */
+  bound: Map<string, string[]>
+}
+
+/** A sink for each channel of each communication group. */
+export function communicationSinks(communications: Raw): Channels {
+  const name = namer()
+  const channels: Channels = { sinks: {}, bound: new Map() }
+  for (const [group, value] of Object.entries(communications)) {
+    for (const [platform, options] of Object.entries(mapOf(value))) {
+      const settings = mapOf(options)
+      if (settings['enabled'] === false) continue
+      const places = Object.entries(mapOf(settings['channels'] ?? settings['indices']))
+      const all = places.length > 0 ? places : [[platform, settings] as const]
+      for (const [alias, channel] of all)
+        add(
+          channels,
+          name(places.length > 0 && alias !== 'default' ? alias : platform),
+          platform,
+          settings,
+          mapOf(channel),
+          group,
+        )
+    }
+  }
+  if (Object.keys(channels.sinks).length === 0)
+    channels.sinks['screen'] = {
+      value: { type: 'stdout' },
+      notes: ['the file has no channel that is enabled'],
+    }
+  return channels
+}
+
+function add(
+  { sinks, bound }: Channels,
+  name: string,
+  platform: string,
+  settings: Raw,
+  channel: Raw,
+  group: string,
+): void {
+  const notes: string[] = []
+  sinks[name] = { value: sinkOf(platform, settings, channel, group, notes), notes }
+  for (const source of textsOf(mapOf(channel['bindings'])['sources']))
+    bound.set(source, [...(bound.get(source) ?? []), name])
+}
+
+function sinkOf(
+  platform: string,
+  settings: Raw,
+  channel: Raw,
+  group: string,
+  notes: string[],
+): Record<string, unknown> {
+  switch (platform) {
+    case 'slack':
+    case 'socketSlack':
+      return {
+        type: 'slack',
+        token: secretOf(settings['botToken'] ?? settings['token'], 'SLACK_TOKEN', notes),
+        channel: channelOf(channel['name'], notes),
+      }
+    case 'cloudSlack':
+      notes.push('cloudSlack needs an app of your own: sinks/slack/README.md')
+      return { type: 'slack', token: `\${env:SLACK_TOKEN}`, channel: channelOf(channel['name'], notes) }
+    case 'webhook':
+      return { type: 'webhook', url: secretOf(settings['url'], environmentName(group, 'webhook_url'), notes) }
+    case 'mattermost':
+    case 'discord':
+    case 'teams':
+    case 'cloudTeams': {
+      const preset = platform === 'cloudTeams' ? 'teams' : platform
+      notes.push(`make an incoming webhook for ${textOf(channel['name']) || preset}: a bot is not needed`)
+      return { type: 'webhook', preset, url: `\${env:${environmentName(group, preset, 'url')}}` }
+    }
+    default:
+      notes.push(`${platform.replace(/[^\w-]/g, '')} has no counterpart here: this prints instead`)
+      return { type: 'stdout' }
+  }
+}

@@ -1,0 +1,117 @@
+import { channelOf } from './channel.ts'
+import { liquidOf } from './go-template.ts'
+import type { Noted } from './imported.ts'
+import { environmentName, secretOf, withVariables } from './names.ts'
+import { listOf, mapOf, type Raw, textOf } from './read.ts'
+
+/** What stands for one of its receivers. */
+export function receiverSink(name: string, receiver: Raw): { sink: Noted<Record<string, unknown>> } {
+  const notes: string[] = []
+  const [type = 'nothing'] = Object.keys(receiver).filter((key) => key !== 'name')
+  const options = mapOf(receiver[type])
+  const make = Object.hasOwn(MAKERS, type) ? MAKERS[type] : undefined
+  const value = make ? make(options, name, notes) : { type: 'stdout' }
+  if (!make)
+    notes.push(`${type} has no counterpart here: this prints instead; a webhook or a topic may lead there`)
+  return { sink: { value, notes } }
+}
+
+type Maker = (options: Raw, name: string, notes: string[]) => Record<string, unknown>
+
+const MAKERS: Readonly<Record<string, Maker>> = {
+  slack(options, name, notes) {
+    const message = textOf(options['message'])
+    const title = message === '' ? undefined : liquidOf(message)
+    if (message !== '' && title === undefined)
+      notes.push(`the message is a Go template that was not carried over: ${message}`)
+    for (const key of ['color', 'footer', 'author_name'])
+      if (options[key]) notes.push(`${key} was not carried over`)
+    return {
+      type: 'slack',
+      token: secretOf(options['token'], environmentName(name, 'token'), notes),
+      channel: channelOf(options['channel'], notes),
+      ...(title !== undefined && { messages: { title } }),
+    }
+  },
+  webhook(options, name, notes) {
+    if (options['layout'])
+      notes.push(
+        'layout was not carried over: what is sent is a CloudEvent; "body" and "format: template" make another',
+      )
+    return {
+      type: 'webhook',
+      url: withVariables(options['endpoint']),
+      ...headersOf(options['headers'], name, notes),
+    }
+  },
+  teams(options, name, notes) {
+    return {
+      type: 'webhook',
+      preset: 'teams',
+      url: secretOf(options['endpoint'], environmentName(name, 'url'), notes),
+    }
+  },
+  kafka(options, name, notes) {
+    if (options['layout']) notes.push('layout was not carried over: what is sent is a CloudEvent')
+    if (options['avro']) notes.push('avro was not carried over: what is sent is JSON')
+    const tls = mapOf(options['tls'])
+    const sasl = mapOf(options['sasl'])
+    return {
+      type: 'kafka',
+      brokers: listOf(options['brokers']).map(withVariables),
+      topic: withVariables(options['topic']),
+      ...(tls['enable'] === true && { tls: tlsOf(tls) }),
+      ...(sasl['enable'] === true && {
+        sasl: {
+          mechanism: mechanismOf(textOf(sasl['mechanism'])),
+          username: withVariables(sasl['username']),
+          password: secretOf(sasl['password'], environmentName(name, 'password'), notes),
+        },
+      }),
+    }
+  },
+  file(options, _name, notes) {
+    const path = textOf(options['path'])
+    if (!path.startsWith('/')) notes.push('the path must be absolute')
+    if (options['layout']) notes.push('layout was not carried over: each line is a CloudEvent')
+    return {
+      type: 'file',
+      path: path.startsWith('/') ? path : `/var/log/kubeherald/${path.replace(/^\.\//, '')}`,
+    }
+  },
+  pipe: (_options, _name, notes) => {
+    notes.push('a pipe becomes standard output')
+    return { type: 'stdout', format: 'json' }
+  },
+  stdout: () => ({ type: 'stdout', format: 'json' }),
+  inMemory: () => ({ type: 'stdout', format: 'json' }),
+}
+
+function tlsOf(tls: Raw): Record<string, unknown> | true {
+  const files = Object.entries({ ca: 'caFile', cert: 'certFile', key: 'keyFile' }).flatMap(
+    ([ours, theirs]) => (textOf(tls[theirs]) === '' ? [] : [[ours, `\${file:${textOf(tls[theirs])}}`]]),
+  )
+  const options = {
+    ...Object.fromEntries(files),
+    ...(tls['insecureSkipVerify'] === true && { insecureSkipVerify: true }),
+  }
+  return Object.keys(options).length === 0 ? true : options
+}
+
+function mechanismOf(text: string): string {
+  const [, bits] = /sha-?(256|512)/i.exec(text) ?? []
+  return bits ? `scram-sha-${bits}` : 'plain'
+}
+
+/** Headers may be credentials: their values go into the environment. */
+function headersOf(headers: unknown, name: string, notes: string[]): { headers?: Record<string, string> } {
+  const entries = Object.entries(mapOf(headers)).filter(
+    ([header]) => !/^(user-agent|content-type)$/i.test(header),
+  )
+  if (entries.length === 0) return {}
+  return {
+    headers: Object.fromEntries(
+      entries.map(([header, value]) => [header, secretOf(value, environmentName(name, header), notes)]),
+    ),
+  }
+}

@@ -1,0 +1,78 @@
+/** Custom resources that many clusters have, and what about them is worth a message. */
+export interface KnownResource {
+  /** `plural.group` */
+  resource: string
+  kind: string
+  /** What it is called in a comment. */
+  title: string
+  rule: string
+  /** Lines of the rule between its name and `to`. */
+  conditions: readonly string[]
+}
+
+function notReady(
+  resource: string,
+  kind: string,
+  title: string,
+  rule: string,
+  afterwards = '5m',
+): KnownResource {
+  return {
+    resource,
+    kind,
+    title,
+    rule,
+    conditions: [`condition: { type: Ready, becomes: "False", for: ${afterwards} }`, 'resolve: true'],
+  }
+}
+
+function stateOf(
+  resource: string,
+  kind: string,
+  title: string,
+  rule: string,
+  path: string,
+  states: string,
+): KnownResource {
+  return {
+    resource,
+    kind,
+    title,
+    rule,
+    conditions: [`to-state: { ${path}: ${states} }`, 'for: 1m', 'resolve: true'],
+  }
+}
+
+export const KNOWN_RESOURCES: readonly KnownResource[] = [
+  notReady('certificates.cert-manager.io', 'Certificate', 'cert-manager', 'certificate-not-ready', '10m'),
+  notReady('externalsecrets.external-secrets.io', 'ExternalSecret', 'External Secrets', 'secret-not-synced'),
+  notReady('kustomizations.kustomize.toolkit.fluxcd.io', 'Kustomization', 'Flux', 'kustomization-not-ready'),
+  notReady('helmreleases.helm.toolkit.fluxcd.io', 'HelmRelease', 'Flux', 'helm-release-not-ready'),
+  stateOf(
+    'applications.argoproj.io',
+    'Application',
+    'Argo CD',
+    'application-degraded',
+    'status.health.status',
+    'Degraded',
+  ),
+  stateOf('rollouts.argoproj.io', 'Rollout', 'Argo Rollouts', 'rollout-degraded', 'status.phase', 'Degraded'),
+  stateOf(
+    'workflows.argoproj.io',
+    'Workflow',
+    'Argo Workflows',
+    'workflow-failed',
+    'status.phase',
+    '[Failed, Error]',
+  ),
+  stateOf(
+    'clusters.postgresql.cnpg.io',
+    'Cluster',
+    'CloudNativePG',
+    'database-not-ready',
+    'status.phase',
+    '"!Cluster in healthy state"',
+  ),
+  notReady('kafkas.kafka.strimzi.io', 'Kafka', 'Strimzi', 'kafka-not-ready'),
+  notReady('scaledobjects.keda.sh', 'ScaledObject', 'KEDA', 'scaler-not-ready'),
+]

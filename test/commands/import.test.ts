@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import { openDesk } from './cli.ts'
+
+const KUBEWATCH = 'handler: { slack: { token: xoxb-1, channel: k8s } }\nresource: { pod: true }\n'
+
+test('import prints the configuration, and what to do next on stderr', async () => {
+  using desk = openDesk()
+  const file = desk.write('kubewatch.yaml', KUBEWATCH)
+  const { code, stdout, stderr } = await desk.run('import', 'kubewatch', file)
+  expect(stdout).toContain('watch: [ Pod ]')
+  expect(stderr).toBe('Write it to kubeherald.yaml, read its comments, then: kubeherald check\n')
+  expect(code).toBe(0)
+})
+
+test.each([
+  ['kubwatch', KUBEWATCH, 'nothing is known of "kubwatch"; did you mean kubewatch?'],
+  ['botkube', KUBEWATCH, 'it has no sources and no communications; it looks like one of kubewatch'],
+  ['kubewatch', 'handler: [', 'foreign.yaml:1:11: '],
+])('import %s refuses what it cannot read, with a reason', async (tool, text, message) => {
+  using desk = openDesk()
+  const { code, stderr } = await desk.run('import', tool, desk.write('foreign.yaml', text))
+  expect(stderr).toContain(message)
+  expect(stderr).not.toMatch(/\n\s+at /)
+  expect(code).toBe(2)
+})
+
+test('a file that is not there is told', async () => {
+  using desk = openDesk()
+  const { code, stderr } = await desk.run('import', 'kubewatch', 'nowhere.yaml')
+  expect(stderr).toContain('nowhere.yaml')
+  expect(stderr).toContain('there is no such file')
+  expect(code).toBe(2)
+})

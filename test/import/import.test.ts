@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { builtInSinks } from '../../src/app.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { formatProblems } from '../../src/config/problem.ts'
+import { importFrom, recognise, TOOLS } from '../../src/import/index.ts'
+import { readForeign } from '../../src/import/text.ts'
+
+const fileOf = (tool: string) => readFileSync(new URL(`files/${tool}.yaml`, import.meta.url), 'utf8')
+
+function rawOf(text: string) {
+  const read = readForeign(text)
+  if (!read.ok) throw new Error(read.fault)
+  return read.raw
+}
+
+for (const tool of TOOLS) {
+  test(`a configuration of ${tool} becomes a good one, with comments where something is lost`, async () => {
+    const text = importFrom(tool, rawOf(fileOf(tool)))
+    await expect(text).toMatchFileSnapshot(`files/${tool}.out.yaml`)
+    const loaded = await loadConfig({
+      file: 'kubeherald.yaml',
+      text,
+      env: {},
+      readFile() {
+        throw Object.assign(new Error(), { code: 'ENOENT' })
+      },
+      standIn: 'stand-in',
+      sinkTypes: builtInSinks,
+    })
+    const problems = (loaded.ok ? loaded.warnings : loaded.problems).filter(({ absent }) => !absent)
+    expect(formatProblems(problems, text)).toBe('')
+  })
+
+  test(`a secret of ${tool} is not written`, () => {
+    const text = importFrom(tool, rawOf(fileOf(tool)))
+    expect(text).not.toMatch(/hunter2|xoxb-1|abcdef|token=secret|xapp/)
+  })
+
+  test(`a configuration of ${tool} is recognised`, () => {
+    expect(recognise(rawOf(fileOf(tool)))).toBe(tool)
+  })
+}
+
+test('whatever a file holds, what comes out of it is YAML, and no comment ends before its line', () => {
+  const hostile = {
+    route: { match: [{ receiver: 'a\nrules: []' }], routes: 'no list', drop: { type: 3 } },
+    receivers: [{ name: 'a\nrules: []', 'x\ny: {}': {} }, 7, null],
+    handler: {
+      __proto__: null,
+      constructor: { url: 'x' },
+      slack: { token: ['x'], channel: '{{ .x }}\nsinks: {}' },
+    },
+    resource: 'none',
+    sources: { a: { 'botkube/kubernetes': { config: { resources: [{ type: '\n' }, 3] } } }, b: [] },
+    communications: {
+      g: { 'evil\nkey': { channels: { c: { name: '\n- x', bindings: { sources: ['a'] } } } } },
+    },
+  }
+  for (const tool of TOOLS) {
+    const read = readForeign(importFrom(tool, hostile))
+    expect(read, tool).toMatchObject({ ok: true })
+    if (read.ok) expect(Object.keys(read.raw).sort()).toEqual(['rules', 'sinks', 'watch'])
+  }
+})
+
+test('a ConfigMap around the file is taken off', () => {
+  const inner = fileOf('kubewatch')
+  const manifest = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', data: { '.kubewatch.yaml': inner } })
+  expect(rawOf(manifest)).toEqual(rawOf(inner))
+})
+
+test('a file that is no YAML is told with its place', () => {
+  expect(readForeign('route:\n  - [')).toMatchObject({ ok: false, line: 2 })
+  expect(readForeign('')).toEqual({ ok: false, fault: 'the file is empty' })
+  expect(readForeign('- a')).toEqual({ ok: false, fault: 'it is no map of keys and values' })
+})
