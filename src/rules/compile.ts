@@ -51,13 +51,13 @@ export function compileRules(
 ): (event: ClusterEvent) => MatchResult {
   const candidatesOf = createRuleIndex(rules.map((rule) => compileRule(rule, limitsOf(rule.name))))
 
-  /** A condition that cannot be answered is told, and counts as the rule says. */
-  function passes(rule: CompiledRule, condition: Condition, event: ClusterEvent): boolean {
+  /** A condition that cannot be answered is told, and counts as the rule says: undefined where nothing is known then. */
+  function passes(rule: CompiledRule, condition: Condition, event: ClusterEvent): boolean | undefined {
     try {
       return condition.test(event)
     } catch (error) {
       onError(rule.name, error)
-      return rule.delivers
+      return rule.delivers || undefined
     }
   }
 
@@ -65,7 +65,9 @@ export function compileRules(
     let entered = true
     for (const condition of conditions) {
       if (!entered && condition.edge) continue
-      if (passes(rule, condition, event)) continue
+      const passed = passes(rule, condition, event)
+      if (passed) continue
+      if (passed === undefined) return UNKNOWN
       if (!condition.edge || rule.limits !== 'states') return NEITHER
       entered = false
     }
@@ -85,7 +87,10 @@ export function compileRules(
     for (const candidate of candidates) {
       const { rule } = candidate
       if (ended && rule.limits !== 'states') continue
-      const { holds, entered: isEntered } = standingOf(candidate, event)
+      const standing = standingOf(candidate, event)
+      // Of a state that nobody could tell, nobody says that it is over.
+      if (standing === UNKNOWN) continue
+      const { holds, entered: isEntered } = standing
       const entered = isEntered && !ended
       if (entered) onMatch?.(rule.name)
       const sinks = holds && !ended ? rule.to.filter((sink) => !taken.includes(sink)) : []
@@ -112,6 +117,7 @@ interface Standing {
   entered: boolean
 }
 
+const UNKNOWN = { holds: false, entered: false }
 const NEITHER = { holds: false, entered: false }
 const HOLDS = { holds: true, entered: false }
 const BOTH = { holds: true, entered: true }

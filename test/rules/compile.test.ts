@@ -348,3 +348,18 @@ test.each([[['ADDED', '!ADDED']], [['!ADDED', '!MODIFIED', '!DELETED']], [['!Nor
     expect(checkRule({ when: { type } })).toHaveLength(1)
   },
 )
+
+test('a rule that follows states says nothing of an object that it cannot read', () => {
+  const faults: string[] = []
+  const match = compileRules([rule('down', ['one'], { labels: 'app=web' })], {
+    onError: (name) => faults.push(name),
+    limitsOf: () => 'states',
+  })
+  const unreadable = Object.defineProperty({ ...clusterEvent() }, 'labels', {
+    get() {
+      throw new Error('no labels')
+    },
+  })
+  expect(match(unreadable)).toEqual({ sends: [], limited: [], dropped: false })
+  expect(faults).toEqual(['down'])
+})
