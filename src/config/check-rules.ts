@@ -1,6 +1,7 @@
 import { listHint } from '../rules/comma.ts'
 import { checkRule } from '../rules/compile.ts'
-import { listOf, Rule } from '../rules/schema.ts'
+import { ownerKindOf } from '../rules/owner.ts'
+import { listOf, type Patterns, Rule } from '../rules/schema.ts'
 import { dropsAll } from './check-shadow.ts'
 import type { ConfigDocument, Path } from './document.ts'
 import type { Draft, RuleDraft } from './draft.ts'
@@ -17,31 +18,46 @@ export function checkRules(draft: Draft, document: ConfigDocument): Problem[] {
   return draft.rules.flatMap((rule) => [
     ...checkConditions(rule, document),
     ...checkEffect(rule, document),
-    ...checkRegarding(rule, document),
+    ...checkOtherKinds(rule, document),
     ...checkTargets(rule, draft, document),
     ...checkOrder(rule, draft, document),
   ])
 }
 
-function checkConditions({ index, when }: RuleDraft, document: ConfigDocument): Problem[] {
+function checkConditions(rule: RuleDraft, document: ConfigDocument): Problem[] {
+  const { index, when } = rule
   const path = ['rules', index]
   const namespaces = when.namespace === undefined ? [] : namespaceFaults(when.namespace)
   const regarding = when.regarding?.namespace === undefined ? [] : namespaceFaults(when.regarding.namespace)
   return [
-    ...faultProblems(checkRule({ when }), path, document),
+    ...faultProblems(checkRule(rule), path, document),
     ...faultProblems(namespaces, [...path, 'when', 'namespace'], document),
     ...faultProblems(regarding, [...path, 'when', 'regarding', 'namespace'], document),
   ]
 }
 
-/** Events may be about objects of any kind, watched or not, so a kind can only be a likely slip. */
-function checkRegarding({ index, sound }: RuleDraft, document: ConfigDocument): Problem[] {
-  const path = ['rules', index, 'when', 'regarding', 'kind']
-  const kinds = sound.regarding?.kind ?? []
-  return listOf(kinds).flatMap((text, at) => {
-    const place = typeof kinds === 'string' ? path : [...path, at]
-    const bare = text.replace(/^!/, '')
-    const kind = watchedKindOf(bare)
+/** Events may be about objects of any kind, and anything may own them, watched or not, so a kind can only be a likely slip. */
+function checkOtherKinds({ index, sound }: RuleDraft, document: ConfigDocument): Problem[] {
+  const path = ['rules', index, 'when']
+  return [
+    ...kindSlips(sound.regarding?.kind, [...path, 'regarding', 'kind'], document, (text) =>
+      text.replace(/^!/, ''),
+    ),
+    ...kindSlips(sound.owner, [...path, 'owner'], document, ownerKindOf),
+    ...kindSlips(sound.regarding?.owner, [...path, 'regarding', 'owner'], document, ownerKindOf),
+  ]
+}
+
+function kindSlips(
+  patterns: Patterns = [],
+  path: Path,
+  document: ConfigDocument,
+  kindIn: (text: string) => string | undefined,
+): Problem[] {
+  return listOf(patterns).flatMap((text, at) => {
+    const place = typeof patterns === 'string' ? path : [...path, at]
+    const bare = kindIn(text)
+    const kind = bare === undefined ? undefined : watchedKindOf(bare)
     const meant = kind && likelyTypo(kind)
     if (meant === undefined || document.at(place)?.written !== undefined) return []
     const hint = `did you mean "${meant}"?`
