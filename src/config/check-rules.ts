@@ -1,7 +1,8 @@
 import { SET } from '../rule-sets/rule-sets.ts'
 import { listHint } from '../rules/comma.ts'
 import { checkRule } from '../rules/compile.ts'
-import { listOf, Rule } from '../rules/schema.ts'
+import { ownerKindOf } from '../rules/owner.ts'
+import { listOf, type Patterns, Rule } from '../rules/schema.ts'
 import { dropsAll } from './check-shadow.ts'
 import type { ConfigDocument, Path } from './document.ts'
 import type { Draft, RuleDraft } from './draft.ts'
@@ -18,7 +19,7 @@ export function checkRules(draft: Draft, document: ConfigDocument): Problem[] {
   return draft.rules.flatMap((rule) => [
     ...checkConditions(rule, document),
     ...checkEffect(rule, document),
-    ...checkRegarding(rule, document),
+    ...checkOtherKinds(rule, document),
     ...checkTargets(rule, draft, document),
     ...checkOrder(rule, draft, document),
   ])
@@ -36,14 +37,28 @@ function checkConditions({ index, ...rule }: RuleDraft, document: ConfigDocument
   ]
 }
 
-/** Events may be about objects of any kind, watched or not, so a kind can only be a likely slip. */
-function checkRegarding({ index, sound }: RuleDraft, document: ConfigDocument): Problem[] {
-  const path = ['rules', index, 'when', 'regarding', 'kind']
-  const kinds = sound.regarding?.kind ?? []
-  return listOf(kinds).flatMap((text, at) => {
-    const place = typeof kinds === 'string' ? path : [...path, at]
-    const bare = text.replace(/^!/, '')
-    const kind = watchedKindOf(bare)
+/** Events may be about objects of any kind, and anything may own them, watched or not, so a kind can only be a likely slip. */
+function checkOtherKinds({ index, sound }: RuleDraft, document: ConfigDocument): Problem[] {
+  const path = ['rules', index, 'when']
+  return [
+    ...kindSlips(sound.regarding?.kind, [...path, 'regarding', 'kind'], document, (text) =>
+      text.replace(/^!/, ''),
+    ),
+    ...kindSlips(sound.owner, [...path, 'owner'], document, ownerKindOf),
+    ...kindSlips(sound.regarding?.owner, [...path, 'regarding', 'owner'], document, ownerKindOf),
+  ]
+}
+
+function kindSlips(
+  patterns: Patterns = [],
+  path: Path,
+  document: ConfigDocument,
+  kindIn: (text: string) => string | undefined,
+): Problem[] {
+  return listOf(patterns).flatMap((text, at) => {
+    const place = typeof patterns === 'string' ? path : [...path, at]
+    const bare = kindIn(text)
+    const kind = bare === undefined ? undefined : watchedKindOf(bare)
     const meant = kind && likelyTypo(kind)
     if (meant === undefined || document.at(place)?.written !== undefined) return []
     const hint = `did you mean "${meant}"?`

@@ -102,6 +102,11 @@ export function isKnownWord(text: string): boolean {
   )
 }
 
+/** Is this a group of built-in kinds? */
+export function isGroup(text: string): boolean {
+  return builtInKinds.some(({ group }) => group === text)
+}
+
 /** What one pattern means, apart from its `!`. */
 export function kindTest(pattern: Pattern): KindTest {
   if (pattern.form === 'literal') return spellingTest(parseSpelling(pattern.text) as Spelling)

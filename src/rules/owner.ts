@@ -1,7 +1,7 @@
 import type { ObjectRef } from '../event.ts'
 import { isJoined, listHint } from './comma.ts'
 import { type Compiled, compiled, type Fault, faulty, under } from './fault.ts'
-import { isKnownWord, type KindTest, kindOf, kindTest, parseSpelling } from './kind.ts'
+import { isGroup, isKnownWord, type KindTest, kindOf, kindTest, parseSpelling } from './kind.ts'
 import { expressionHint } from './likely-expression.ts'
 import { type Pattern, parsePattern } from './pattern.ts'
 import { listOf, type Patterns } from './schema.ts'
@@ -58,6 +58,15 @@ function testOfKind(text: string): KindTest {
 
 const EXAMPLES = 'write Deployment, Deployment/web, Deployment/pay-* or */web'
 
+/** The kind that a pattern of `owner` names, where it names one; without its `!`. */
+export function ownerKindOf(text: string): string | undefined {
+  const body = text.replace(/^!/, '')
+  const slash = body.lastIndexOf('/')
+  const kind = slash === -1 ? body : body.slice(0, slash)
+  const parsed = parsePattern(kind)
+  return parsed.ok && parsed.value.form === 'literal' && !body.startsWith('/') ? kind : undefined
+}
+
 /** What is wrong with `Kind/name`, and what was probably meant. */
 function faultIn(text: string, body: string, whole: Pattern): { message: string; hint: string } | undefined {
   if (body === '') return { message: 'is empty: name a kind', hint: EXAMPLES }
@@ -76,7 +85,7 @@ function faultIn(text: string, body: string, whole: Pattern): { message: string;
           ? `for any name write ${not}${body}/*`
           : `write ${not}${kind}/${name.toLowerCase()}`,
       }
-    const other = isKnownWord(name) ? `, or ${not}${body}/* for any name` : ''
+    const other = isKnownWord(name) && isGroup(kind) ? `, or ${not}${body}/* for any name` : ''
     return {
       message: `"${body}" is no owner: the kind comes first`,
       hint: `write ${not}${name}/${kind}${other}`,

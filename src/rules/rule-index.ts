@@ -17,13 +17,15 @@ export interface Candidate<Rule> {
   /** Its place among all rules. */
   at: number
   conditions: readonly Condition[]
+  /** What it is found by; without, it is tried. */
+  needs?: Needs
 }
 
 /** The rules that an event may match, in their order. */
 export type RuleIndex<Rule> = (event: ClusterEvent) => readonly Candidate<Rule>[]
 
-/** Plans that are kept for one resource: one for each namespace and type of change. A cluster has hardly more. */
-const MOST_PLANS = 10_000
+/** Places of rules in all plans of one resource that are kept: some 10 MB at most, whatever namespaces come and go. */
+const MOST_PLACES = 500_000
 
 /**
  * Finds rules by the kind of an object, by its namespace and the type of the change, and then by a value that a rule cannot
@@ -45,40 +47,43 @@ function indexOfResource<Rule extends IndexedRule>(
   rules: readonly Rule[],
   resource: Resource,
 ): RuleIndex<Rule> {
-  const ofKind = rules
-    .map((rule, at) => ({ rule, at, conditions: rule.conditions }))
-    .filter(({ rule }) => rule.ofKind(resource))
+  const ofKind = rules.flatMap((rule, at) => (rule.ofKind(resource) ? [planned(rule, at)] : []))
   if (ofKind.length === 0) return () => []
   const plans = new Map<string, RuleIndex<Rule>>()
+  let places = 0
   return (event) => {
     const key = `${event.type}/${event.namespace ?? ''}`
-    let plan = plans.get(key)
-    if (!plan) {
-      if (plans.size >= MOST_PLANS) plans.clear()
-      plan = planOf(ofKind, event)
-      plans.set(key, plan)
+    const known = plans.get(key)
+    if (known) return known(event)
+    const open = ofKind.flatMap(({ fixed, left }) => (fixed.every((it) => it.test(event)) ? [left] : []))
+    const size = open.reduce((sum, { needs }) => sum + (needs?.values.length ?? 1), 1)
+    if (places + size > MOST_PLACES) {
+      plans.clear()
+      places = 0
     }
+    places += size
+    const plan = planOf(open)
+    plans.set(key, plan)
     return plan(event)
   }
 }
 
-/** Events of one namespace and type: what that decides is decided. */
-function planOf<Rule extends IndexedRule>(
-  ofKind: readonly Candidate<Rule>[],
-  event: ClusterEvent,
-): RuleIndex<Rule> {
-  const open = ofKind.flatMap((candidate) => {
-    if (candidate.rule.always) return [candidate]
-    const isPossible = candidate.conditions.every(({ fixed, test }) => !fixed || test(event))
-    return isPossible
-      ? [{ ...candidate, conditions: candidate.conditions.filter(({ fixed }) => !fixed) }]
-      : []
-  })
+/** What namespace and type decide of a rule, and what is left to ask then; one object for all plans. */
+function planned<Rule extends IndexedRule>(rule: Rule, at: number) {
+  const { always, conditions } = rule
+  const fixed = always ? [] : conditions.filter((it) => it.fixed)
+  const rest = conditions.filter((it) => !fixed.includes(it))
+  const needs = always ? undefined : mostSelective(rest)
+  const left: Candidate<Rule> = { rule, at, conditions: rest, ...(needs && { needs }) }
+  return { fixed, left }
+}
+
+/** Finds among the rules that are open in one namespace. */
+function planOf<Rule extends IndexedRule>(open: readonly Candidate<Rule>[]): RuleIndex<Rule> {
   const tables = new Map<string, Table<Rule>>()
   const rest: Candidate<Rule>[] = []
   for (const candidate of open) {
-    const needs = candidate.rule.always ? undefined : mostSelective(candidate.conditions)
-    if (needs) addTo(tables, needs, candidate)
+    if (candidate.needs) addTo(tables, candidate.needs, candidate)
     else rest.push(candidate)
   }
   if (tables.size === 0) return () => rest
@@ -108,8 +113,11 @@ const SELECTIVE: readonly Needs['of'][] = [
   'type',
 ]
 
+/** With more values a rule is tried instead: its own test is a look-up, too. */
+const MOST_VALUES = 100
+
 function mostSelective(conditions: readonly Condition[]): Needs | undefined {
-  const all = conditions.flatMap(({ needs }) => needs ?? [])
+  const all = conditions.flatMap(({ needs }) => (needs && needs.values.length <= MOST_VALUES ? needs : []))
   const rank = ({ of, values }: Needs) => SELECTIVE.indexOf(of) * 1_000 + Math.min(values.length, 999)
   return all.sort((a, b) => rank(a) - rank(b))[0]
 }
@@ -118,7 +126,11 @@ function addTo<Rule>(tables: Map<string, Table<Rule>>, needs: Needs, candidate: 
   const name = `${needs.of}/${needs.key ?? ''}`
   const table = tables.get(name) ?? { read: readerOf(needs), rules: new Map() }
   tables.set(name, table)
-  for (const value of needs.values) table.rules.set(value, [...(table.rules.get(value) ?? []), candidate])
+  for (const value of needs.values) {
+    const same = table.rules.get(value)
+    if (same) same.push(candidate)
+    else table.rules.set(value, [candidate])
+  }
 }
 
 function readerOf({ of, key = '' }: Needs): Table<never>['read'] {

@@ -7,7 +7,7 @@ const MEASURE_LIMIT_MS = 180_000
 const here = (file: string) => new URL(file, import.meta.url).pathname
 
 /** Runs a file of this folder, which prints JSON at its end; gives that. Its yardstick of time is its own. */
-export async function measure(file: string, ...args: string[]): Promise<{ seconds: number }> {
+export async function measure(file: string, ...args: string[]): Promise<{ seconds: number; cpu?: number }> {
   const child = spawn(process.execPath, [here(file), ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
     timeout: MEASURE_LIMIT_MS,

@@ -309,6 +309,20 @@ test('an index by exact values keeps the order of rules, whatever they are found
   expect(sent({ namespace: 'web', name: 'x' })).toEqual(['any'])
 })
 
+test('more namespaces than are remembered, and lists longer than an index takes, change nothing', () => {
+  const many = Array.from({ length: 200 }, (_, i) => `web-${i}`)
+  const rules = [
+    ...many.map((name) => rule(name, ['one'], { name, namespace: 'shop-*' })),
+    rule('any', ['two'], { name: many }),
+  ]
+  const match = compileRules(rules, { onError: fail })
+  for (let i = 0; i < 3_000; i++) {
+    const event = clusterEvent({ namespace: `shop-${i}`, name: `web-${i % 250}` })
+    const expected = i % 250 < 200 ? [`web-${i % 250}`, 'any'] : []
+    expect(match(event).sends.map(({ rule }) => rule)).toEqual(expected)
+  }
+})
+
 test('rules that drop cannot go on or deliver, and an Event has no owner', () => {
   const faults = (it: Omit<Rule, 'name'>) =>
     checkRule(it).map(({ path, message }) => `${path.join('.')}: ${message}`)
