@@ -40,7 +40,8 @@ export interface DigestItem {
   namespace?: string
   name: string
   time: string
-  /** Of an Event. */
+  /** Of an Event: `Normal` or `Warning`, and its reason. */
+  eventType?: string
   reason?: string
   /** At most 200 characters. */
   message?: string

@@ -38,8 +38,10 @@ export interface LimitState {
   text: string
   /** It is of no use after so long without being touched. */
   expiresAfterMs: number
-  /** When `expire` is to be asked for it. */
+  /** When `expire` is to be asked for it. A state in which events wait has one. */
   dueMs?: number
+  /** How many events of its rule wait in it; default 0. */
+  waiting?: number
 }
 
 export interface LimitWrites {
@@ -47,8 +49,14 @@ export interface LimitWrites {
   own: ReadonlyMap<string, LimitState | null>
 }
 
-/** Which limit held an event back. `for`: it did not last; `gone`: the rule, or the watch, is not there any more. */
-export type LimitName = 'mute' | 'sample' | 'count' | 'after' | 'throttle' | 'for' | 'gone'
+/** All of them. */
+export const LIMIT_NAMES = ['mute', 'sample', 'count', 'after', 'throttle', 'for', 'resolve', 'gone'] as const
+
+/**
+ * Which limit held an event back. `for`: it did not last, or a newer event of the object took its place; `resolve`: what it tells
+ * was told, and is not over yet; `gone`: the rule, or the watch, is not there any more.
+ */
+export type LimitName = (typeof LIMIT_NAMES)[number]
 
 /** What became of the events that a rule matched: `matched = sent + digested + waiting + all of suppressed`. */
 export interface RuleCounts {
@@ -73,7 +81,10 @@ export interface LimitOutcome {
   writes: LimitWrites
 }
 
-/** The limits of a configuration's rules: pure, all state goes in and comes out. */
+/**
+ * The limits of a configuration's rules: pure, all state goes in and comes out. A key that was not named before may be asked
+ * of the states, too: `apply` or `expire` is then called once more, when it is read.
+ */
 export interface Limits {
   /** What must be read before these can be decided. */
   keysOf(events: readonly Limited[]): LimitKeys

@@ -1,35 +1,59 @@
 import * as z from 'zod'
 import { durationText } from '../sink/duration.ts'
-
-/** What limits count by: `rule` (all of its events together), or one or several properties of the event. */
-const By = z.union([z.string(), z.array(z.string()).min(1, 'is an empty list')])
+import { By } from './by.ts'
+import { Mute } from './mute-schema.ts'
 
 const Span = durationText({ least: '1s', most: '7d', example: '10m' })
+const Wait = durationText({ least: '0s', most: '7d', example: '30s' })
 
-const COUNT_RULE = 'must be a whole number from 1'
-const Count = z.int(COUNT_RULE).min(1, COUNT_RULE)
+/** States hold as many times of events. */
+const MOST = 1_000
 
-/** What a rule may say beside its conditions so that people are told less, and once. */
+const count = (least: number) => {
+  const rule = `must be a whole number from ${least} to ${MOST.toLocaleString('en')}`
+  return z.int(rule).min(least, rule).max(MOST, rule)
+}
+
+const OCCURRENCE_RULE = 'must be a whole number from 1'
+const Occurrence = z.int(OCCURRENCE_RULE).min(1, OCCURRENCE_RULE)
+const Occurrences = z
+  .array(Occurrence)
+  .min(1, 'is an empty list: write counts, such as [1, 10, 100]')
+  .max(100, 'has more than 100 entries: for every 10th write { every: 10 }')
+
+const Count = z
+  .union([
+    Occurrences,
+    z
+      .strictObject({ at: Occurrences.optional(), every: Occurrence.optional() })
+      .refine(({ at, every }) => at !== undefined || every !== undefined, {
+        message: 'has no count in it',
+        params: { hint: 'such as [1, 10, 100], or { at: [1], every: 10 }' },
+      }),
+  ])
+  .transform((it): { at: readonly number[]; every?: number | undefined } =>
+    Array.isArray(it) ? { at: it } : { at: [], ...(it as { at?: number[]; every?: number }) },
+  )
+
+const SAMPLE_RULE = 'must be a part from 0 to 1, such as 0.1 for one event in ten'
+
+/** What a rule may say beside its conditions so that people are told less, and once. In the order in which they are asked. */
 export const LimitKeysShape = {
-  throttle: z.strictObject({ per: By.optional(), every: Span, burst: Count.optional() }).optional(),
+  mute: Mute.optional(),
+  sample: z.number(SAMPLE_RULE).gt(0, SAMPLE_RULE).lte(1, SAMPLE_RULE).optional(),
+  for: Span.optional(),
+  count: Count.optional(),
+  after: z.strictObject({ count: count(2), within: Span, per: By.optional() }).optional(),
+  throttle: z.strictObject({ per: By.optional(), every: Span, burst: count(1).optional() }).optional(),
   group: z
     .strictObject({
       by: By.optional(),
-      wait: Span.optional(),
+      wait: Wait.optional(),
       interval: Span.optional(),
-      max: Count.optional(),
+      max: count(2).optional(),
     })
     .optional(),
-  after: z.strictObject({ count: Count, within: Span, per: By.optional() }).optional(),
-  count: z
-    .union([
-      z.array(Count).min(1),
-      z.strictObject({ at: z.array(Count).optional(), every: Count.optional() }),
-    ])
-    .optional(),
-  for: Span.optional(),
-  resolve: z.union([z.boolean(), z.strictObject({ after: Span.optional() })]).optional(),
-  sample: z.number().gt(0).lte(1).optional(),
+  resolve: z.union([z.boolean(), z.strictObject({ after: Span, per: By.optional() })]).optional(),
 } satisfies Record<string, z.ZodType>
 
 const Shape = z.strictObject(LimitKeysShape)

@@ -1,0 +1,102 @@
+import * as z from 'zod'
+import { nearest } from '../nearest.ts'
+
+const WORDS = [
+  'rule',
+  'object',
+  'namespace',
+  'name',
+  'kind',
+  'reason',
+  'message',
+  'owner',
+  'regarding',
+  'node',
+  'regarding.owner',
+] as const
+const MAPS = ['labels', 'annotations', 'namespaceLabels', 'regarding.labels'] as const
+
+/** A property of an event that limits count by. */
+export type Property =
+  | { word: (typeof WORDS)[number] }
+  | { word: (typeof MAPS)[number] /** Of the label or annotation. */; key: string }
+
+/** Words of other tools. */
+const MEANT: Readonly<Record<string, string>> = {
+  all: 'rule',
+  uid: 'object',
+  resource: 'object',
+  ns: 'namespace',
+  involvedobject: 'regarding',
+  pod: 'regarding',
+  deployment: 'owner',
+  controller: 'owner',
+}
+
+const KEY = /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/
+
+/** What limits count by: `rule` (all of its events together), or one or several properties of the event. */
+export const By = z
+  .union([
+    z.string(),
+    z.array(z.string()).min(1, 'is an empty list: to count all events together write rule'),
+  ])
+  .superRefine((by, context) => {
+    const words = [by].flat()
+    for (const [at, word] of words.entries()) {
+      const path = typeof by === 'string' ? [] : [at]
+      const wrong =
+        words.indexOf(word) < at ? { message: `"${shown(word)}" stands here twice` } : faultOf(word)
+      if (wrong) {
+        const { message, ...params } = wrong
+        context.addIssue({ code: 'custom', message, path, params })
+      }
+    }
+  })
+  .transform((by): readonly string[] => [by].flat())
+
+/** Reads a word of a list that was checked. */
+export function propertyOf(text: string): Property {
+  const word = MAPS.find((map) => text.startsWith(`${map}.`))
+  if (word) return { word, key: text.slice(word.length + 1) }
+  return { word: WORDS.find((it) => it === text) ?? 'rule' }
+}
+
+interface ByFault {
+  message: string
+  hint?: string
+  offset?: number
+  length?: number
+}
+
+function faultOf(text: string): ByFault | undefined {
+  if (WORDS.some((word) => word === text)) return undefined
+  const map = MAPS.find((it) => text.startsWith(`${it}.`))
+  if (map) return keyFault(text, map.length + 1)
+  const whole = { offset: 0, length: Math.max(text.length, 1) }
+  return { message: `"${shown(text)}" is nothing to count by`, hint: hintFor(text), ...whole }
+}
+
+function keyFault(text: string, offset: number): ByFault | undefined {
+  const key = text.slice(offset)
+  if (KEY.test(key)) return undefined
+  const kind = text.startsWith('annotations') ? 'annotation' : 'label'
+  if (key === '') return { message: `needs the key of a ${kind}`, hint: `such as ${text}team` }
+  return { message: `"${shown(key)}" is no key of a ${kind}`, offset, length: key.length }
+}
+
+function hintFor(text: string): string {
+  if (text.includes(',')) return `write a list: [${text.split(/\s*,\s*/).join(', ')}]`
+  const bracket = /^(regarding\.labels|\w+)\[["']?([^\]"']+)["']?\]$/.exec(text)
+  if (bracket && MAPS.some((map) => map === bracket[1])) return `write ${bracket[1]}.${bracket[2]}`
+  const [root = '', ...rest] = text.split('.')
+  const map = rest.length > 0 || MAPS.some((it) => it === text) ? nearest(root, MAPS) : undefined
+  if (map !== undefined) return `write ${map}.${rest.length > 0 ? rest.join('.') : 'KEY'}`
+  const near = MEANT[text.toLowerCase()] ?? nearest(text, WORDS)
+  if (near !== undefined) return `did you mean "${near}"?`
+  return `there are ${WORDS.join(', ')}, and ${MAPS.map((it) => `${it}.KEY`).join(', ')}`
+}
+
+function shown(text: string): string {
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text
+}

@@ -1,0 +1,96 @@
+import type {
+  Limited,
+  LimitKeys,
+  LimitName,
+  LimitOutcome,
+  LimitState,
+  LimitStates,
+  Limits,
+  RuleCounts,
+} from '../limit.ts'
+
+/** Limits with their states in this process, which do what they do with Redis. */
+export interface MemoryLimits {
+  apply(events: readonly Limited[], nowMs: number): LimitOutcome
+  /** When the next state is due; undefined when none is. */
+  nextDueMs(): number | undefined
+  /** Decides what is due by then, at that time. */
+  expire(nowMs: number): LimitOutcome
+  /** Lets time pass: decides what is due by then, each at its own time, in that order. */
+  advance(toMs: number): readonly { atMs: number; outcome: LimitOutcome }[]
+  /** Of each rule, since the beginning. */
+  counts(): ReadonlyMap<string, RuleCounts>
+  /** How many states there are. */
+  readonly size: number
+}
+
+type Scope = 'shared' | 'own'
+const SCOPES: readonly Scope[] = ['shared', 'own']
+type Kept = LimitState & { endsMs: number }
+
+export function createMemoryLimits(limits: Limits): MemoryLimits {
+  const kept = { shared: new Map<string, Kept>(), own: new Map<string, Kept>() }
+  const counts = new Map<string, RuleCounts>()
+
+  function statesAt(nowMs: number): LimitStates {
+    for (const scope of SCOPES)
+      for (const [key, { endsMs }] of kept[scope]) if (endsMs <= nowMs) kept[scope].delete(key)
+    return { shared: (key) => kept.shared.get(key)?.text, own: (key) => kept.own.get(key)?.text }
+  }
+
+  function decided(outcome: LimitOutcome, nowMs: number): LimitOutcome {
+    for (const scope of SCOPES)
+      for (const [key, state] of outcome.writes[scope]) {
+        if (state === null) kept[scope].delete(key)
+        else kept[scope].set(key, { ...state, endsMs: nowMs + state.expiresAfterMs })
+      }
+    for (const [rule, more] of outcome.rules) counts.set(rule, sumOf(counts.get(rule), more))
+    return outcome
+  }
+
+  function nextDueMs(): number | undefined {
+    let next: number | undefined
+    for (const scope of SCOPES)
+      for (const { dueMs } of kept[scope].values())
+        if (dueMs !== undefined && (next === undefined || dueMs < next)) next = dueMs
+    return next
+  }
+
+  function expire(nowMs: number): LimitOutcome {
+    const dueIn = (scope: Scope) =>
+      [...kept[scope]].filter(([, { dueMs }]) => dueMs !== undefined && dueMs <= nowMs).map(([key]) => key)
+    const due: LimitKeys = { shared: dueIn('shared'), own: dueIn('own') }
+    return decided(limits.expire(due, statesAt(nowMs), nowMs), nowMs)
+  }
+
+  return {
+    apply: (events, nowMs) => decided(limits.apply(events, statesAt(nowMs), nowMs), nowMs),
+    nextDueMs,
+    expire,
+    advance(toMs) {
+      const steps: { atMs: number; outcome: LimitOutcome }[] = []
+      for (let dueMs = nextDueMs(); dueMs !== undefined && dueMs <= toMs; dueMs = nextDueMs())
+        steps.push({ atMs: dueMs, outcome: expire(dueMs) })
+      return steps
+    },
+    counts: () => counts,
+    get size() {
+      return kept.shared.size + kept.own.size
+    },
+  }
+}
+
+function sumOf(a: RuleCounts | undefined, b: RuleCounts): RuleCounts {
+  if (!a) return { ...b, suppressed: { ...b.suppressed } }
+  const suppressed = { ...a.suppressed }
+  for (const [limit, count] of Object.entries(b.suppressed) as [LimitName, number][])
+    suppressed[limit] = (suppressed[limit] ?? 0) + count
+  return {
+    matched: a.matched + b.matched,
+    sent: a.sent + b.sent,
+    digested: a.digested + b.digested,
+    waiting: a.waiting + b.waiting,
+    suppressed,
+    notices: a.notices + b.notices,
+  }
+}
