@@ -1,0 +1,114 @@
+import { expect, test } from 'vitest'
+import { checkedProgram } from '../../../src/rules/cel/check.ts'
+
+/** Each fault as `what is underlined: message (hint)`. */
+function faultsOf(text: string): string[] {
+  const result = checkedProgram(text)
+  if (result.ok) return []
+  return result.faults.map(({ message, hint, offset = 0, length = 0 }) => {
+    return `${text.slice(offset, offset + length)} | ${message} | ${hint ?? ''}`
+  })
+}
+
+const ROWS: [text: string, ...faults: string[]][] = [
+  [
+    'event.count == "3"',
+    'event.count == "3" | an int and a string cannot be compared with "==" | write 3 without quotes',
+  ],
+  ['event.reson == "BackOff"', 'reson | event has no field "reson" | did you mean "reason"?'],
+  ['objct.spec.x > 1', 'objct | there is no variable "objct" | did you mean "object"?'],
+  ['spec.replicas > 3', 'spec | there is no variable "spec" | write object.spec'],
+  ['reason == "x"', 'reason | there is no variable "reason" | write event.reason'],
+  ['event.type == ADDED', 'ADDED | there is no variable "ADDED" | a text stands in quotes: "ADDED"'],
+  [
+    'type == "ADDED"',
+    'type | "type" is the function type() here | the change is event.type, Normal or Warning is event.eventType',
+  ],
+  ['event.type = "ADDED"', '= | "=" does not belong here | write "==" to compare, "!=" for not'],
+  ['event.count === 3', '=== | "===" is no operator | write "=="'],
+  ['event.count > 3 & event.count < 9', '& | "&" does not belong here | write "&&"'],
+  ['event.count > 3 and true', 'and | "and" does not belong here | write "&&"'],
+  ['not has(object.x)', 'not | "not" is no operator | write "!"'],
+  ['object.x not in ["a"]', 'not | "not" does not belong here | write !(x in list)'],
+  ['object?.x == 1', '?. | "?." is no operator | write x.?field, with .orValue(…) behind it'],
+  ['object.list.some(c, c.x)', 'some | there is no method "some" | write list.exists(it, …)'],
+  ['len(object.x) > 3', 'len | there is no function "len" | write size(x)'],
+  [
+    'event.reason.startswith("x")',
+    'startswith | there is no method "startswith" | did you mean "startsWith"?',
+  ],
+  [
+    'contains(event.reason, "x")',
+    'contains | there is no function "contains" | write it as string.contains(string)',
+  ],
+  [
+    'event.reason.matches(3)',
+    'matches | there is no matches(int) of a string | there is string.matches(string)',
+  ],
+  [
+    'event.message.matches("^(?!x)")',
+    '(?! | has a look-around, "(?!": RE2 has none, so that no text can stall it | ',
+  ],
+  [
+    'object.name.matches("a(b") && matches(event.reason, "[")',
+    '( | has an expression that RE2 cannot read: missing closing ) | ',
+    '[ | has an expression that RE2 cannot read: missing closing ] | ',
+  ],
+  ['event.count', 'event.count | gives int, and a condition is true or false | compare it: event.count == …'],
+  [
+    'has(object)',
+    'object | has() takes a field | write has(object.spec.replicas); for a key: "key" in object.metadata.labels',
+  ],
+  ['object.x[', '[ | ends too early | a "]" is missing'],
+  ['(event.count > 3', '3 | ends too early | a ")" is missing'],
+  ['event.count > 3)', ') | ")" does not belong here | it closes nothing'],
+  ['event.reason == "x', '" | has a text without its closing quote | '],
+  [
+    'event.count + 1.5 > 2.0',
+    'event.count + 1.5 | an int and a double cannot be used with "+" | double(x) makes a double of an int',
+  ],
+  [
+    'now > "2026"',
+    'now > "2026" | a timestamp and a string cannot be compared with ">" | timestamp("2026-01-01T00:00:00Z") makes a time of a text',
+  ],
+  [
+    'quantity("1") > quantity("2")',
+    'quantity("1") > quantity("2") | a Quantity and a Quantity cannot be compared with ">" | write a.isGreaterThan(b), a.isLessThan(b) or a.compareTo(b) == 0',
+  ],
+  ['namespace == "x"', 'namespace | "namespace" is a reserved word | write event.namespace'],
+  ['', ' | is empty | write a condition, such as object.spec.replicas > 3'],
+  [
+    'event.count == "3" && event.reson == "x" && (foo == 1 || size(3) > 2)',
+    'event.count == "3" | an int and a string cannot be compared with "==" | write 3 without quotes',
+    'reson | event has no field "reson" | did you mean "reason"?',
+    'foo | there is no variable "foo" | there are object, oldObject, event, cluster, now; a text stands in quotes: "foo"',
+    'size | there is no size(int) | there is size(string), size(bytes), size(list<dyn>), size(map<dyn, dyn>)',
+  ],
+]
+
+test.each(ROWS)('%s', (text, ...faults) => {
+  expect(faultsOf(text)).toEqual(faults)
+})
+
+test.each([
+  ['too many brackets', '('.repeat(60) + 'true' + ')'.repeat(60), 'is nested too deeply'],
+  ['too long a chain', `object${'.a'.repeat(80)} == 1`, 'is nested too deeply'],
+  ['too many operators', `true${' || true'.repeat(2_200)}`, 'is too long'],
+  ['too many characters', `"${'x'.repeat(21_000)}" == ""`, 'is too long: at most 20,000 characters'],
+  ['too many signs', `${'!'.repeat(19_000)}true`, 'is '],
+  ['a huge list', `1 in [${'1,'.repeat(600)}1]`, 'has a list or map of more than 500 members'],
+  [
+    'a huge map',
+    `size({${Array.from({ length: 600 }, (_, i) => `"${i}": 1`).join(',')}}) > 3`,
+    'has a list or map of more than 500',
+  ],
+  ['an expression that repeats too much', `event.reason.matches("${'[a-z]{900}'.repeat(9)}")`, 'expression'],
+  [
+    'an expression that is too long',
+    `event.reason.matches("${'a'.repeat(1_001)}")`,
+    'more than 1000 characters',
+  ],
+])('is refused: %s', (_what, text, message) => {
+  const result = checkedProgram(text)
+  expect(result.ok ? '' : result.faults[0]?.message).toContain(message)
+})

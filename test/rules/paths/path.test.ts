@@ -1,0 +1,114 @@
+import { describe, expect, it, test } from 'vitest'
+import { parsePath } from '../../../src/rules/paths/path.ts'
+import { differs, valuesAt } from '../../../src/rules/paths/read.ts'
+
+function read(text: string, object: unknown): unknown[] {
+  const path = parsePath(text)
+  if (!path.ok) throw new Error(path.faults[0]?.message)
+  return [...valuesAt(path.value, object).values()]
+}
+
+function changed(text: string, old: unknown, next: unknown): boolean {
+  const path = parsePath(text)
+  return path.ok && differs(path.value, old, next)
+}
+
+const OBJECT = {
+  metadata: { labels: { app: 'web', 'a/b.c': 'x', 'it"s': 'q' } },
+  spec: {
+    containers: [
+      { name: 'app', image: 'nginx:1', ports: [80] },
+      { name: 'proxy', image: 'envoy:1' },
+    ],
+  },
+  status: {
+    conditions: [
+      { type: 'Ready', status: 'True' },
+      { type: 'a b', status: 'no' },
+    ],
+  },
+}
+
+describe('a path reads', () => {
+  it.each([
+    ['spec.containers.*.image', ['nginx:1', 'envoy:1']],
+    ['spec.containers[*].image', ['nginx:1', 'envoy:1']],
+    ['spec.containers[name=app].image', ['nginx:1']],
+    ['spec.containers[name="app"].image', ['nginx:1']],
+    ['spec.containers[1].name', ['proxy']],
+    ['spec.containers[0].ports[0]', [80]],
+    ['metadata.labels["a/b.c"]', ['x']],
+    ["metadata.labels['a/b.c']", ['x']],
+    ['metadata.labels[a/b.c]', ['x']],
+    ['metadata.labels["it\\"s"]', ['q']],
+    ['metadata.labels.*', ['web', 'x', 'q']],
+    ['status.conditions[type=Ready].status', ['True']],
+    ['status.conditions[type=a b].status', ['no']],
+    ["status.conditions[?(@.type=='Ready')].status", undefined],
+    ['spec.nope.image', []],
+    ['spec.containers.name', []],
+    ['spec.containers[7]', []],
+    ['metadata.constructor', []],
+    ['metadata.labels.toString', []],
+  ])('%s', (text, values) => {
+    if (values === undefined) expect(parsePath(text).ok).toBe(false)
+    else expect(read(text, OBJECT)).toEqual(values)
+  })
+})
+
+test.each([
+  ['', 'is empty', 'write a path, such as spec.replicas'],
+  ['spec.**.image', '**', 'write each step: "*" is any key or item'],
+  ['/spec/replicas', '/', 'write spec.replicas'],
+  ['.spec.replicas', '.', 'write spec.replicas'],
+  ['$.spec.replicas', '$', 'write spec.replicas'],
+  ['{.spec.replicas}', '{', 'write spec.replicas'],
+  ['object.spec.replicas', 'object', 'write spec.replicas: paths begin in the object'],
+  ['sepc.replicas', 'sepc', 'did you mean "spec"?'],
+  ['labels.app', 'labels', 'write metadata.labels.app'],
+  ['conditions[type=Ready]', 'conditions', 'write status.conditions[type=Ready]'],
+  ['spec..image', '.', 'a name is missing between two dots, or at an end'],
+  ['spec.image.', '.', 'a name is missing between two dots, or at an end'],
+  ['spec.con*.image', 'con', '"*" stands alone: containers.*.image'],
+  ['spec.containers[name=app', '[', undefined],
+  ['spec.containers[name=]', '[name=]', 'write [name=app]'],
+  ['spec.containers[?(@.x)]', '[?(@.x)]', 'write [name=app], ["a/b"], [0] or [*]'],
+  ['spec.containers[0]image', 'i', 'steps stand between dots: spec.replicas'],
+])('"%s" is refused at "%s"', (text, place, hint) => {
+  const result = parsePath(text)
+  const fault = result.ok ? undefined : result.faults[0]
+  const { offset, length = 0 } = fault ?? {}
+  expect(offset === undefined ? fault?.message : text.slice(offset, offset + length)).toBe(place)
+  expect(fault?.hint).toBe(hint)
+})
+
+describe('what differs', () => {
+  const images = (...list: [name: string, image: string][]) => ({
+    spec: { containers: list.map(([name, image]) => ({ name, image })) },
+  })
+  const IMAGE = 'spec.containers.*.image'
+
+  it('is a value', () => expect(changed(IMAGE, images(['a', '1']), images(['a', '2']))).toBe(true))
+  it('is an item that came', () =>
+    expect(changed(IMAGE, images(['a', '1']), images(['a', '1'], ['b', '1']))).toBe(true))
+  it('is an item that went', () =>
+    expect(changed(IMAGE, images(['a', '1'], ['b', '1']), images(['a', '1']))).toBe(true))
+  it('is not the order of items', () =>
+    expect(changed(IMAGE, images(['a', '1'], ['b', '2']), images(['b', '2'], ['a', '1']))).toBe(false))
+  it('is two values exchanged', () =>
+    expect(changed(IMAGE, images(['a', '1'], ['b', '2']), images(['a', '2'], ['b', '1']))).toBe(true))
+  it('is not the order of keys', () =>
+    expect(changed('spec', { spec: { a: 1, b: [2] } }, { spec: { b: [2], a: 1 } })).toBe(false))
+  it('is what is deep inside', () =>
+    expect(changed('spec', { spec: { a: [{ b: 1 }] } }, { spec: { a: [{ b: 2 }] } })).toBe(true))
+  it('is a key called as others are inherited', () =>
+    expect(
+      changed(
+        'metadata.labels',
+        { metadata: { labels: {} } },
+        { metadata: { labels: JSON.parse('{"__proto__":"x"}') as object } },
+      ),
+    ).toBe(true))
+  it('is what was not there', () =>
+    expect(changed('spec.paused', { spec: {} }, { spec: { paused: false } })).toBe(true))
+})
