@@ -1,15 +1,23 @@
 import { parsePatterns } from '../rules/pattern.ts'
 import { rulesByWatch } from './check-reach.ts'
 import type { ConfigDocument } from './document.ts'
-import type { Draft, RuleDraft, WatchDraft } from './draft.ts'
+import { type Draft, draftOf, type RuleDraft, type WatchDraft } from './draft.ts'
 import type { Problem } from './problem.ts'
 import { titleOf, watchedKindOf } from './watched-kind.ts'
 
 /** Kinds of which a cluster has many, or that change all the time. */
 const MANY = new Set(['Pod', 'Event', 'EndpointSlice', 'Endpoints', 'Lease', 'ReplicaSet', 'Job'])
 
-/** Watches that read a whole cluster for rules that want a part of it, which the API server could pick. */
-export function checkWidth(draft: Draft, document: ConfigDocument): Problem[] {
+/**
+ * Watches that read a whole cluster for rules that want a part of it, which the API server could pick. Advice, and no mistake:
+ * only `check` gives it.
+ */
+export function checkWidth(document: ConfigDocument): Problem[] {
+  const root = document.at([])
+  return root?.entries ? checkDraft(draftOf(root), document) : []
+}
+
+function checkDraft(draft: Draft, document: ConfigDocument): Problem[] {
   const byWatch = rulesByWatch(draft)
   if (!byWatch || draft.rules.some(({ complete }) => !complete)) return []
   return draft.watch.flatMap((entry) => {

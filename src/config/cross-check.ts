@@ -7,7 +7,6 @@ import { checkSelectors } from './check-selectors.ts'
 import { checkShadow } from './check-shadow.ts'
 import { checkStates } from './check-states.ts'
 import { checkWatch } from './check-watch.ts'
-import { checkWidth } from './check-width.ts'
 import type { ConfigDocument } from './document.ts'
 import type { Draft } from './draft.ts'
 import type { Problem } from './problem.ts'
@@ -22,7 +21,6 @@ export function crossCheck(draft: Draft, document: ConfigDocument): Problem[] {
     ...checkSelectors(draft, document),
     ...checkShadow(draft, document),
     ...checkReach(draft, document),
-    ...checkWidth(draft, document),
     ...checkStates(draft, document),
     ...checkLimitKeys(draft, document),
     ...checkUnusedSinks(draft, document),

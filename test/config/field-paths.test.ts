@@ -69,7 +69,10 @@ test.each([
   ['spec.containers[nam=app].image', '[nam=app]: spec.containers has no field "nam" = did you mean "name"?'],
   ['spec.replicas.min', 'min: spec.replicas is a plain value, and has no field "min"'],
   ['constructor', 'constructor: a Web has no field "constructor" = there are: metadata, spec, status'],
-  ['spec.__proto__', '__proto__: spec has no field "__proto__" = there are: replicas, containers, values, raw, port'],
+  [
+    'spec.__proto__',
+    '__proto__: spec has no field "__proto__" = there are: replicas, containers, values, raw, port',
+  ],
 ])('%s cannot be there', (path, expected) => {
   expect(tell(path)).toBe(expected)
 })
