@@ -1,4 +1,5 @@
 import { rulePaths } from '../config/rule-paths.ts'
+import { pathsInExpression } from '../rules/cel/paths-in.ts'
 import { compilePattern } from '../rules/pattern.ts'
 import { userAgent } from '../version.ts'
 import { ApiFault } from '../watch/api-fault.ts'
@@ -34,7 +35,12 @@ export async function askCluster(
     const rights = await checkRights(config, { client, catalogue, namespace }, signal)
     const name = clusterName(config, () => context)
     const notSplit = await unsplit(plan, client, signal)
-    const paths = await checkPaths(rulePaths(document), { client, catalogue }, document, signal)
+    const paths = await checkPaths(
+      rulePaths(document, pathsInExpression),
+      { client, catalogue },
+      document,
+      signal,
+    )
     tellPlan(plan, name, report)
     tellMetadata(config, catalogue, report)
     for (const { title } of notSplit)

@@ -1,4 +1,5 @@
 import { builtInSinks, sinkLoader } from '../app.ts'
+import { checkWidth } from '../config/check-width.ts'
 import { STANDARD_INPUT } from '../config/read-text.ts'
 import type { Config } from '../config/schema.ts'
 import { findKubeconfig, type KubeconfigOptions } from '../watch/kubeconfig.ts'
@@ -8,7 +9,13 @@ import { checkRedisOf } from './check-redis.ts'
 import { CheckReport, withoutAbsent } from './check-report.ts'
 import { checkSinks } from './check-sinks.ts'
 import { kubeconfigOptions } from './cluster-access.ts'
-import { type Configuration, configurationFile, pluginsOff, readConfiguration } from './configuration.ts'
+import {
+  type Configuration,
+  configurationFile,
+  pluginsOff,
+  readConfiguration,
+  showProblems,
+} from './configuration.ts'
 import { missingToShare } from './shared.ts'
 import { counted } from './table.ts'
 import { BadConfiguration, UsageError } from './usage-error.ts'
@@ -59,6 +66,8 @@ async function checkRead(
 ): Promise<number> {
   const { config, warnings } = configuration
   report.tellProblems(warnings, configuration.shownWarnings)
+  const wide = checkWidth(configuration.document)
+  report.tellProblems(wide, showProblems(wide, configuration.texts))
   const kubeconfig = kubeconfigOptions(config.kubernetes, options.context)
   if (!options.offline) {
     const cluster = config.cluster ?? 'check'

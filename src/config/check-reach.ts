@@ -2,7 +2,7 @@ import { eventKeysOf } from '../rules/conditions.ts'
 import { type Pattern, parsePatterns } from '../rules/pattern.ts'
 import type { When } from '../rules/schema.ts'
 import type { ConfigDocument, Path } from './document.ts'
-import type { Draft } from './draft.ts'
+import type { Draft, RuleDraft } from './draft.ts'
 import { namespacesMeet, passesNoNamespace } from './namespaces.ts'
 import type { Problem } from './problem.ts'
 import { suggest } from './suggest.ts'
@@ -42,6 +42,19 @@ export function checkReach(draft: Draft, document: ConfigDocument): Problem[] {
   )
 }
 
+/** The entries of `watch`, each with the rules that can match what it reads; undefined while that is open. */
+export function rulesByWatch(draft: Draft): ReadonlyMap<number, readonly RuleDraft[]> | undefined {
+  const watched = watchedBy(draft)
+  if (!watched) return undefined
+  const reach = draft.rules.map((rule) => ({ rule, entries: new Set(reachOf(rule.sound, watched).entries) }))
+  return new Map(
+    watched.map((entry) => [
+      entry.index,
+      reach.flatMap(({ rule, entries }) => (entries.has(entry) ? [rule] : [])),
+    ]),
+  )
+}
+
 /** The watched kinds that a rule can match; undefined while that is open. */
 export function kindsReached(when: When, draft: Draft): readonly WatchedKind[] | undefined {
   const watched = watchedBy(draft)
@@ -75,8 +88,16 @@ function reachOf(
   return { entries, blocked }
 }
 
+const known = new WeakMap<Draft, { watched: Watched[] | undefined }>()
+
 /** Undefined when the kind of an entry was not understood: nobody knows what it would have been. */
-function watchedBy({ watch }: Draft): Watched[] | undefined {
+function watchedBy(draft: Draft): Watched[] | undefined {
+  const found = known.get(draft) ?? { watched: readWatched(draft) }
+  known.set(draft, found)
+  return found.watched
+}
+
+function readWatched({ watch }: Draft): Watched[] | undefined {
   if (watch.length === 0) return undefined
   const watched = watch.map(({ index, kind: text, namespaces, complete }) => {
     const kind = text === undefined ? undefined : watchedKindOf(text)

@@ -16,12 +16,13 @@ import { likelyTypo, watchedKindOf } from './watched-kind.ts'
 
 /** What no schema sees in `rules`: conditions that cannot be read, names that lead nowhere, rules without effect. */
 export function checkRules(draft: Draft, document: ConfigDocument): Problem[] {
+  const above: Above = { names: new Map(), wall: undefined }
   return draft.rules.flatMap((rule) => [
     ...checkConditions(rule, document),
     ...checkEffect(rule, document),
     ...checkOtherKinds(rule, document),
     ...checkTargets(rule, draft, document),
-    ...checkOrder(rule, draft, document),
+    ...checkOrder(rule, above, document),
   ])
 }
 
@@ -82,10 +83,11 @@ function checkEffect({ index, drop, to }: RuleDraft, document: ConfigDocument): 
     ]
   }
   const doesNothing = !has('to') && (!has('drop') || drop === false)
+  if (!doesNothing) return []
   const known = Object.keys(Rule.shape)
   const unknown = [...(document.at(path)?.entries?.keys() ?? [])].filter((key) => !known.includes(key))
   const isMisspelt = unknown.some((key) => /^(to|drop)$/.test(ruleKeyFor(key) ?? nearest(key, known) ?? ''))
-  if (!doesNothing || isMisspelt) return []
+  if (isMisspelt) return []
   return [
     document.problem(path, 'this rule does nothing', {
       hint: 'say where it sends to ("to: [sink]"), or "drop: true"',
@@ -128,16 +130,24 @@ function namedTwice(sink: string, place: Path, atKey: boolean, document: ConfigD
   })
 }
 
-function checkOrder({ index, name }: RuleDraft, { rules }: Draft, document: ConfigDocument): Problem[] {
+/** What rules above a rule are to it. */
+interface Above {
+  names: Map<string, RuleDraft>
+  /** The first that drops everything. */
+  wall: RuleDraft | undefined
+}
+
+function checkOrder(rule: RuleDraft, above: Above, document: ConfigDocument): Problem[] {
+  const { index, name } = rule
   const problems: Problem[] = []
-  const above = rules.slice(0, index)
-  const line = (rule: RuleDraft) => document.lineWords(['rules', rule.index], ['rules', index])
-  const same = name === undefined ? undefined : above.find((rule) => rule.name === name)
+  const line = (it: RuleDraft) => document.lineWords(['rules', it.index], ['rules', index])
+  const same = name === undefined ? undefined : above.names.get(name)
   if (same) {
     const hint = `the first one is in ${line(same)}`
     problems.push(document.problem(['rules', index, 'name'], `two rules are called "${name}"`, { hint }))
-  }
-  const wall = above.find(dropsAll)
+  } else if (name !== undefined) above.names.set(name, rule)
+  const { wall } = above
+  if (!wall && dropsAll(rule)) above.wall = rule
   if (wall) {
     const hint = `move it above, or give the rule in ${line(wall)} a "when"`
     const message = `no event comes here: the rule in ${line(wall)} drops everything`

@@ -5,6 +5,7 @@ import { checkReach } from './check-reach.ts'
 import { checkRules, checkUnusedSinks } from './check-rules.ts'
 import { checkSelectors } from './check-selectors.ts'
 import { checkShadow } from './check-shadow.ts'
+import { checkStates } from './check-states.ts'
 import { checkWatch } from './check-watch.ts'
 import type { ConfigDocument } from './document.ts'
 import type { Draft } from './draft.ts'
@@ -20,6 +21,7 @@ export function crossCheck(draft: Draft, document: ConfigDocument): Problem[] {
     ...checkSelectors(draft, document),
     ...checkShadow(draft, document),
     ...checkReach(draft, document),
+    ...checkStates(draft, document),
     ...checkLimitKeys(draft, document),
     ...checkUnusedSinks(draft, document),
   ]

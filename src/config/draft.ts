@@ -1,7 +1,8 @@
 import type { z } from 'zod'
 import { checkRule } from '../rules/compile.ts'
-import { Rule, When } from '../rules/schema.ts'
+import { type Rule, When } from '../rules/schema.ts'
 import { WatchEntry } from '../watch/schema.ts'
+import { RuleWithMessage } from './schema.ts'
 import type { Located } from './yaml-tree.ts'
 
 /** An entry of `watch` as far as it can be understood. */
@@ -29,6 +30,8 @@ export interface Draft {
   rules: readonly RuleDraft[]
 }
 
+const SHAPE = RuleWithMessage.shape
+
 export function draftOf(root: Located): Draft {
   const sinks = root.entries?.get('sinks')?.value.entries
   return {
@@ -38,15 +41,12 @@ export function draftOf(root: Located): Draft {
     }),
     sinks: sinks && [...sinks.keys()],
     rules: itemsOf(root, 'rules').map(({ value }, index) => {
-      const { when: _, ...shape } = Rule.shape
-      const when = understood(When.shape, isMap(value) ? value['when'] : undefined)
-      return {
-        index,
-        complete: Rule.safeParse(value).success,
-        ...understood(shape, value),
-        when,
-        sound: soundOf(when),
-      }
+      const whole = RuleWithMessage.safeParse(value)
+      const { when: written, ...rest } = whole.success ? whole.data : understood(SHAPE, value)
+      const when = whole.success
+        ? (written ?? {})
+        : understood(When.shape, isMap(value) ? value['when'] : undefined)
+      return { index, complete: whole.success, ...rest, when, sound: soundOf(when) }
     }),
   }
 }

@@ -199,6 +199,7 @@ function unusedVars(document: FileDocument, given: IncludeEntry | undefined): Pr
   return document
     .unusedVars()
     .filter((name) => !given?.vars.has(name) && document.at(['vars', name]))
+    .slice(0, 50)
     .map((name) => notUsed(document, ['vars', name]))
 }
 

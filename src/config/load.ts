@@ -2,6 +2,7 @@ import { dirname, resolve } from 'node:path'
 import type { SinkType } from '../sink/index.ts'
 import { checkMessages } from './check-messages.ts'
 import { checkRoutes } from './check-routes.ts'
+import { checkRules } from './check-rules.ts'
 import { checkSinks, loadTypes, type SinkTypes } from './check-sinks.ts'
 import { crossCheck } from './cross-check.ts'
 import type { ConfigDocument, Path } from './document.ts'
@@ -81,7 +82,7 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
     ...sinkProblems,
     ...routeProblems,
     // What a file that is missing would have said, nobody knows.
-    ...(complete ? crossCheck(draftOf(root), document) : []),
+    ...(complete ? crossCheck : checkRules)(draftOf(root), document),
   ].filter((it) => complete || !/^"(rules|watch)" (is missing|has no)/.test(it.message))
   const isSound =
     parsed.success && [...document.problems, ...found].every(({ severity }) => severity !== 'error')

@@ -6,6 +6,9 @@ const MAX_DEPTH = 100
 /** Words, marks and blanks; a thousand rules have 90,000. */
 const MAX_LEXEMES = 200_000
 
+/** Where so many may stand that they are counted before anything is made of them. */
+const COUNTED_FIRST = 400_000
+
 /** That of a ConfigMap. */
 export const MAX_FILE_CHARACTERS = 1_048_576
 
@@ -18,23 +21,31 @@ export interface TooMuch {
 /** What no configuration needs, and would cost seconds or the process; undefined when the text may be parsed. */
 export function tooMuch(text: string): TooMuch | undefined {
   if (text.length > MAX_FILE_CHARACTERS)
-    return { start: 0, message: 'the file is larger than 1 MiB', hint: SPLIT }
-  if (text.length <= MAX_LEXEMES) return undefined
+    return { start: 0, message: 'the file is larger than 1 MiB', hint: TOO_MANY.hint }
+  if (text.length <= COUNTED_FIRST) return undefined
   let lexemes = 0
   for (const _ of new Lexer().lex(text)) {
-    if (++lexemes > MAX_LEXEMES)
-      return { start: 0, message: `the file has more than ${MAX_LEXEMES} words and marks`, hint: SPLIT }
+    if (++lexemes > MAX_LEXEMES) return TOO_MANY
   }
   return undefined
 }
 
-const SPLIT = 'split it, and name the parts under "include"'
+const TOO_MANY: TooMuch = {
+  start: 0,
+  message: `the file has more than ${MAX_LEXEMES} words and marks`,
+  hint: 'split it, and name the parts under "include"',
+}
 
-class TooDeep extends Error {
-  readonly offset: number
-  constructor(offset: number) {
+function tooDeep(start: number): TooMuch {
+  const message = `this stands deeper than ${MAX_DEPTH} levels`
+  return { start, message, hint: 'a configuration needs hardly ten: is a bracket missing?' }
+}
+
+class Refused extends Error {
+  readonly tooMuch: TooMuch
+  constructor(tooMuch: TooMuch) {
     super()
-    this.offset = offset
+    this.tooMuch = tooMuch
   }
 }
 
@@ -46,12 +57,8 @@ export function parseYaml(text: string): Document.Parsed | TooMuch {
   try {
     return compose(text)
   } catch (error) {
-    if (!(error instanceof TooDeep)) throw error
-    return {
-      start: error.offset,
-      message: `this stands deeper than ${MAX_DEPTH} levels`,
-      hint: 'a configuration needs hardly ten: is a bracket missing?',
-    }
+    if (!(error instanceof Refused)) throw error
+    return error.tooMuch
   } finally {
     Error.stackTraceLimit = limit
   }
@@ -78,9 +85,11 @@ function compose(text: string): Document.Parsed {
 
 function* tokensOf(text: string) {
   const parser = new Parser()
+  let lexemes = 0
   for (const lexeme of new Lexer().lex(text)) {
     yield* parser.next(lexeme)
-    if (parser.stack.length > MAX_DEPTH) throw new TooDeep(parser.offset)
+    if (parser.stack.length > MAX_DEPTH) throw new Refused(tooDeep(parser.offset))
+    if (++lexemes > MAX_LEXEMES) throw new Refused(TOO_MANY)
   }
   yield* parser.end()
 }

@@ -18,6 +18,9 @@ export interface Problem {
 
 const MAX_WIDTH = 120
 
+/** Nobody writes longer lines; to look for secrets in them takes its time. */
+const MAX_LINE = 20_000
+
 /** For each problem, in the order of the files in `text`, `file:line:column: message`, the line with carets under the place, and what to write instead. */
 export function formatProblems(
   problems: readonly Problem[],
@@ -33,7 +36,9 @@ export function formatProblems(
   const masked = new Map<string, string>()
   const lineOf = ({ file, line }: Problem) => {
     const key = `${line} ${file}`
-    const found = masked.get(key) ?? printable(maskLine(linesOf(file), line - 1))
+    const lines = linesOf(file)
+    const isEndless = (lines[line - 1] ?? '').length > MAX_LINE
+    const found = masked.get(key) ?? (isEndless ? '…' : printable(maskLine(lines, line - 1)))
     masked.set(key, found)
     return found
   }

@@ -58,5 +58,7 @@ function keyOf({ form, text }: Pattern): string {
 /** Kinds that are spelled as CamelCase words, each of which stands for itself alone; undefined for other spellings. */
 function plainKinds({ kind }: When): ReadonlySet<string> | undefined {
   const kinds = kind === undefined ? [] : listOf(kind)
-  return kinds.length > 0 && kinds.every((it) => /^[A-Z][A-Za-z]*$/.test(it)) ? new Set(kinds) : undefined
+  return kinds.length > 0 && kinds.every((it) => /^[A-Z][A-Za-z]*$/.test(it))
+    ? new Set(kinds.map((it) => it.toLowerCase()))
+    : undefined
 }

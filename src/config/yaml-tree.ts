@@ -124,7 +124,7 @@ export function buildTree(document: Document.Parsed, file: SourceFile, options: 
   const at: Building = {
     ...options,
     file,
-    targets: file.text.includes('*') ? targetsIn(document) : new Map(),
+    targets: file.text.includes('&') ? targetsIn(document) : new Map(),
     own,
     used: new Set(),
     faults: [],
@@ -353,7 +353,7 @@ function fault({ faults }: Building, { file, start, end }: Span, message: string
 }
 
 function leaf({ file, start, end }: Span, value: unknown): Located {
-  return { file, start, end, value, secrets: [], size: 1 }
+  return { file, start, end, value, secrets: NONE, size: 1 }
 }
 
 /** A list of such values. */
@@ -370,9 +370,12 @@ export function mapOf(span: Span, entries: ReadonlyMap<string, Entry>): Located 
   return { file, start, end, entries, value, ...sumOf([...entries.values()].map((entry) => entry.value)) }
 }
 
-function sumOf(parts: readonly Located[]): { size: number; secrets: string[] } {
+const NONE: readonly string[] = []
+
+function sumOf(parts: readonly Located[]): { size: number; secrets: readonly string[] } {
   const size = parts.reduce((sum, part) => sum + part.size, 1)
-  return { size, secrets: size > MAX_SIZE ? [] : parts.flatMap((part) => part.secrets) }
+  const isOpen = size > MAX_SIZE || parts.every((part) => part.secrets.length === 0)
+  return { size, secrets: isOpen ? NONE : parts.flatMap((part) => part.secrets) }
 }
 
 function spanOf({ file }: Building, node: Node): Span {

@@ -10,6 +10,17 @@ const MOST_INSTRUCTIONS = 2_000
  * so an object's author cannot stall us; a value that would take too long even so makes the test throw. Syntax: https://github.com/google/re2/wiki/Syntax
  */
 export function compileRegex(source: string): Compiled<(value: string) => boolean> {
+  const found = compiledBefore.get(source) ?? compileNew(source)
+  if (compiledBefore.size >= MOST_KEPT) compiledBefore.clear()
+  compiledBefore.set(source, found)
+  return found
+}
+
+/** A configuration is looked at from several sides, and each wants the same expressions. */
+const compiledBefore = new Map<string, Compiled<(value: string) => boolean>>()
+const MOST_KEPT = 2_000
+
+function compileNew(source: string): Compiled<(value: string) => boolean> {
   try {
     const regex = RE2JS.compile(source)
     const size = regex.programSize()

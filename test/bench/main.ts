@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { startRedis } from '../servers/redis.ts'
 import type { Result, Row } from './row.ts'
+import { checkRow } from './row-check.ts'
 import { enrichRow } from './row-enrich.ts'
 import { growthRows } from './row-growth.ts'
 import { kafkaRow } from './row-kafka.ts'
@@ -28,6 +29,7 @@ const ROWS: readonly Row[] = [
   redisRow,
   startRow,
   ...rulesRows,
+  checkRow,
   ...growthRows,
 ]
 const NAMES = ROWS.map(({ name }) => name).join(', ')

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkPaths } from '../../src/commands/check-paths.ts'
 import { readDocument } from '../../src/config/document.ts'
 import { rulePaths } from '../../src/config/rule-paths.ts'
+import { pathsInExpression } from '../../src/rules/cel/paths-in.ts'
 import type { ClusterClient } from '../../src/watch/cluster-client.ts'
 import { connectCluster } from '../../src/watch/connect.ts'
 import { discover } from '../../src/watch/discovery.ts'
@@ -22,12 +23,7 @@ afterAll(async () => {
 async function tell(rules: string): Promise<string[]> {
   const document = readDocument('f.yaml', `rules:\n${rules}`, { env: {}, readFile: () => '' })
   const catalogue = await discover(client, SIGNAL)
-  const paths = rulePaths(document, (expression) =>
-    [...expression.matchAll(/object\.([\w.]+)/g)].map(({ 1: path = '', index }) => ({
-      path,
-      offset: index + 7,
-    })),
-  )
+  const paths = rulePaths(document, pathsInExpression)
   const problems = await checkPaths(paths, { client, catalogue }, document, SIGNAL)
   return problems.map(({ line, column, message, hint }) => `${line}:${column} ${message} = ${hint}`)
 }
@@ -41,6 +37,7 @@ test('paths that the real API server does not know are told, each at its place',
   - { when: { kind: [Deployment, DaemonSet] }, unchanged: [spec.replicas, spec.replicaz] }
   - { when: { kind: ConfigMap }, changed: [data.any, "data[a.yaml]", metadata.annotations] }
   - { when: { kind: Event }, if: "object.involvedObject.kind == 'Pod'" }
+  - { when: { kind: Pod }, if: "object.spec.containers.exists(c, c.imag == 'x') && has(object.spec.nodName) && object.metadata.labels['a/b'] == 'c'" }
 `),
   ).toEqual([
     '3:65 spec has no field "replica" = did you mean "replicas"?',
@@ -48,6 +45,7 @@ test('paths that the real API server does not know are told, each at its place',
     '4:79 status has no field "phas" = did you mean "phase"?',
     '5:41 spec has no field "unschedulabel" = did you mean "unschedulable"?',
     '6:80 spec has no field "replicaz" = did you mean "replicas"?',
+    '9:100 spec has no field "nodName" = did you mean "nodeName"?',
   ])
 })
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { formatProblems } from '../../src/config/problem.ts'
 import { loadFiles } from './include-text.ts'
 
-/** Far more than any of them takes, and far less than what they would take unguarded. */
+/** Of the processor. Far more than any of them takes, and far less than what they would take unguarded. */
 const LIMIT_MS = 5_000
 
 const row = (count: number, line: (i: number) => string) =>
@@ -52,12 +52,12 @@ test.each([
     'all files together stand for more than 250000 values',
   ],
 ])('%s end in a clear answer, soon', async (_, main, expected) => {
-  const start = performance.now()
+  const start = process.cpuUsage()
   const loaded = await loadFiles(main)
   if (loaded.ok) throw new Error('it is good')
   expect(loaded.problems.map(({ message }) => message).join('\n')).toContain(expected)
   expect(formatProblems(loaded.problems, loaded.texts).length).toBeLessThan(200_000)
-  expect(performance.now() - start).toBeLessThan(LIMIT_MS)
+  expect(process.cpuUsage(start).user / 1_000).toBeLessThan(LIMIT_MS)
 })
 
 test.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(

@@ -1,0 +1,61 @@
+import { parsePatterns } from '../rules/pattern.ts'
+import { rulesByWatch } from './check-reach.ts'
+import type { ConfigDocument } from './document.ts'
+import { type Draft, draftOf, type RuleDraft, type WatchDraft } from './draft.ts'
+import type { Problem } from './problem.ts'
+import { titleOf, watchedKindOf } from './watched-kind.ts'
+
+/** Kinds of which a cluster has many, or that change all the time. */
+const MANY = new Set(['Pod', 'Event', 'EndpointSlice', 'Endpoints', 'Lease', 'ReplicaSet', 'Job'])
+
+/**
+ * Watches that read a whole cluster for rules that want a part of it, which the API server could pick. Advice, and no mistake:
+ * only `check` gives it.
+ */
+export function checkWidth(document: ConfigDocument): Problem[] {
+  const root = document.at([])
+  return root?.entries ? checkDraft(draftOf(root), document) : []
+}
+
+function checkDraft(draft: Draft, document: ConfigDocument): Problem[] {
+  const byWatch = rulesByWatch(draft)
+  if (!byWatch || draft.rules.some(({ complete }) => !complete)) return []
+  return draft.watch.flatMap((entry) => {
+    const kind = watchedKindOf(entry.kind ?? '')
+    const title = kind && titleOf(kind)
+    if (!title || !MANY.has(title)) return []
+    const rules = (byWatch.get(entry.index) ?? []).filter(({ drop }) => drop !== true)
+    const narrower = rules.length === 0 ? undefined : selectionFor(entry, rules)
+    if (narrower === undefined) return []
+    const message = `all ${title} objects of the cluster are read, and the rules ask for a part of them`
+    const hint = `write { kind: ${entry.kind}, ${narrower} }`
+    return [document.problem(['watch', entry.index], message, { hint, severity: 'warning' })]
+  })
+}
+
+/** What to select by; undefined when the entry does, or a rule wants more. */
+function selectionFor(
+  { namespaces, labels, fields }: WatchDraft,
+  rules: readonly RuleDraft[],
+): string | undefined {
+  if (namespaces || labels !== undefined || fields !== undefined) return undefined
+  const names = rules.map(({ sound }) => exactNames(sound.namespace))
+  if (names.every((it) => it !== undefined)) {
+    const all = [...new Set(names.flat())].toSorted()
+    if (all.length <= MOST_NAMES) return `namespaces: [${all.join(', ')}]`
+  }
+  const [first, ...rest] = rules.map(({ sound }) => sound.labels)
+  const isSame = typeof first === 'string' && rest.every((it) => it === first)
+  return isSame ? `labels: "${first}"` : undefined
+}
+
+/** Each is a watch of its own. */
+const MOST_NAMES = 20
+
+/** Names that the API server can pick: a glob, or a "!", is looked for here. */
+function exactNames(patterns: RuleDraft['when']['namespace']): string[] | undefined {
+  const parsed = patterns === undefined ? undefined : parsePatterns(patterns)
+  if (!parsed?.ok || !parsed.value.every(({ form, negated }) => form === 'literal' && !negated))
+    return undefined
+  return parsed.value.map(({ text }) => text)
+}
