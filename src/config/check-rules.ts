@@ -24,12 +24,13 @@ export function checkRules(draft: Draft, document: ConfigDocument): Problem[] {
   ])
 }
 
-function checkConditions({ index, when }: RuleDraft, document: ConfigDocument): Problem[] {
+function checkConditions({ index, ...rule }: RuleDraft, document: ConfigDocument): Problem[] {
   const path = ['rules', index]
+  const { when } = rule
   const namespaces = when.namespace === undefined ? [] : namespaceFaults(when.namespace)
   const regarding = when.regarding?.namespace === undefined ? [] : namespaceFaults(when.regarding.namespace)
   return [
-    ...faultProblems(checkRule({ when }), path, document),
+    ...faultProblems(checkRule(rule), path, document),
     ...faultProblems(namespaces, [...path, 'when', 'namespace'], document),
     ...faultProblems(regarding, [...path, 'when', 'regarding', 'namespace'], document),
   ]

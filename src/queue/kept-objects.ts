@@ -1,9 +1,8 @@
 import type { ScannedObject, Transition } from '../change.ts'
-import { compress, decompress, ZSTD_DICTIONARY_1 } from './packing.ts'
+import { packObject, unpackObject } from './packed-object.ts'
 
 /** Larger ones are not kept: their changes are told without old values. */
 const MAX_PACKED_BYTES = 256 * 1024
-const MAX_VERSION_BYTES = 255
 
 /** A watch that is no longer configured leaves its old objects behind; each commit of one that is sets this anew. */
 export const OLD_TTL_MS = 7 * 86_400_000
@@ -33,8 +32,8 @@ export class KeptObjects {
 
   read(uids: readonly string[], values: readonly (Buffer | null)[]): void {
     for (const [i, uid] of uids.entries()) {
-      const kept = values[i] ? unpackObject(values[i]) : undefined
-      if (kept) this.#kept.set(uid, kept)
+      const packed = values[i] ? unpackObject(values[i], uid) : undefined
+      if (packed) this.#kept.set(uid, { ...packed, json: onceOrNot(packed.json) })
     }
   }
 
@@ -61,7 +60,7 @@ export class KeptObjects {
     const oldDelete: string[] = []
     for (const uid of this.#touched) {
       const kept = this.#kept.get(uid)
-      const packed = kept && packObject(kept)
+      const packed = kept && packKept(uid, kept)
       if (packed) oldSet.push(uid, packed)
       else oldDelete.push(uid)
     }
@@ -69,22 +68,11 @@ export class KeptObjects {
   }
 }
 
-/** Format, length of the version, version, compressed JSON; undefined when it is too large. */
-function packObject({ resourceVersion, json }: Kept): Buffer | undefined {
-  const version = Buffer.from(resourceVersion)
+/** Undefined when it is too large. */
+function packKept(uid: string, { resourceVersion, json }: Kept): Buffer | undefined {
   const raw = json()
-  if (!raw || version.length > MAX_VERSION_BYTES) return undefined
-  const packed = compress(raw)
-  if (packed.length > MAX_PACKED_BYTES) return undefined
-  return Buffer.concat([Buffer.of(ZSTD_DICTIONARY_1, version.length), version, packed])
-}
-
-/** Undefined when it is of another format. */
-function unpackObject(value: Buffer): Kept | undefined {
-  const [format, length = 0] = value
-  if (format !== ZSTD_DICTIONARY_1) return undefined
-  const resourceVersion = value.toString('utf8', 2, 2 + length)
-  return { resourceVersion, json: onceOrNot(() => decompress(value.subarray(2 + length))) }
+  const packed = raw && packObject(uid, resourceVersion, raw)
+  return packed && packed.length <= MAX_PACKED_BYTES ? packed : undefined
 }
 
 /** Made on first use; undefined instead of an error. */

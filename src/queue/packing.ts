@@ -25,6 +25,6 @@ export function decompress(packed: Buffer): Buffer {
 }
 
 /** The output comes in chunks that stay in memory until the next collection: they are as large as what goes in needs. */
-function chunkSize(expectedBytes: number): number {
+export function chunkSize(expectedBytes: number): number {
   return Math.min(Math.max(Math.ceil(expectedBytes), 1_024), 128 * 1_024)
 }

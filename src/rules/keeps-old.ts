@@ -1,19 +1,21 @@
 import type { Resource } from '../event.ts'
+import { asksOld } from './asks-old.ts'
 import { compileWhen } from './conditions.ts'
 import { isEventKind, type KindTest } from './kind.ts'
 import type { Rule } from './schema.ts'
 import { compileTypes } from './types.ts'
 
 /**
- * Of which resources old objects are worth keeping: those of which a rule may send a change or a deletion to a sink that tells
- * people what changed. Never of Events, which say themselves what happened. The rules were checked before.
+ * Of which resources old objects are worth keeping: those of which a rule asks what was before a change, or may send a change
+ * or a deletion to a sink that tells people what changed. Never of Events, which say themselves what happened. The rules were
+ * checked before.
  */
-export function keepsOld<R extends Pick<Rule, 'when' | 'drop'>>(
+export function keepsOld<R extends Omit<Rule, 'name'>>(
   rules: readonly R[],
   tellsChanges: (rule: R) => boolean,
 ): (resource: Resource) => boolean {
   const tests = rules
-    .filter((rule) => !rule.drop && tellsChanges(rule))
+    .filter((rule) => asksOld(rule) || (!rule.drop && tellsChanges(rule)))
     .map(({ when = {} }) => kindsThatChange(when))
   return (resource) => !isEventKind(resource) && tests.some((ofKind) => ofKind(resource))
 }

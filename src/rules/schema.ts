@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { TransitionKeysShape } from './transition-schema.ts'
 
 /** A name of the configuration: a DNS label, so that it fits into metrics, keys and URLs. */
 export const Name = z
@@ -83,6 +84,7 @@ export const Rule = z.strictObject({
   name: Name,
   /** Without it every event matches. */
   when: When.optional(),
+  ...TransitionKeysShape,
   drop: z.boolean().optional(),
   to: To.optional(),
   /** False: no rule below sees an event that this one matches. */

@@ -51,6 +51,7 @@ class ScannedEvent implements ClusterEvent {
   #json: Buffer | undefined
   #labels: Record<string, string> | undefined
   #annotations: Record<string, string> | undefined
+  #old: Readonly<Record<string, unknown>> | null | undefined
   #event: KubeEventView | undefined
 
   constructor(source: Source, transition: Transition, context: NormaliseContext) {
@@ -148,9 +149,16 @@ class ScannedEvent implements ClusterEvent {
   }
 
   get changes(): readonly FieldChange[] | undefined {
-    const { type, old } = this.#transition
-    const before = type === 'MODIFIED' ? old?.() : undefined
+    const before = this.#transition.type === 'MODIFIED' ? this.oldObject : undefined
     return before && this.#changesSince(before)
+  }
+
+  get oldObject(): Readonly<Record<string, unknown>> | undefined {
+    const { type } = this.#transition
+    if (type === 'ADDED') return undefined
+    if (type === 'DELETED') return this.object
+    if (this.#old === undefined) this.#old = parsed(this.#transition.old?.()) ?? null
+    return this.#old ?? undefined
   }
 
   get object(): Readonly<Record<string, unknown>> {
@@ -172,9 +180,9 @@ class ScannedEvent implements ClusterEvent {
   }
 
   /** An event goes on without them rather than not at all. */
-  #changesSince(before: Buffer): readonly FieldChange[] | undefined {
+  #changesSince(before: Readonly<Record<string, unknown>>): readonly FieldChange[] | undefined {
     try {
-      return fieldChanges(JSON.parse(before.toString()), this.object, this.#source.resource)
+      return fieldChanges(before, this.object, this.#source.resource)
     } catch {
       return undefined
     }
@@ -200,6 +208,15 @@ class ScannedEvent implements ClusterEvent {
     const { namespace, name, uid, resourceVersion } = this.#transition
     const metadata = { ...(namespace && { namespace }), name, uid, resourceVersion, labels: this.labels }
     return { apiVersion: this.apiVersion, kind: this.kind, metadata }
+  }
+}
+
+/** Undefined when it cannot be read: an event goes on without it. */
+function parsed(json: Buffer | undefined): Readonly<Record<string, unknown>> | undefined {
+  try {
+    return json && (JSON.parse(json.toString()) as Record<string, unknown>)
+  } catch {
+    return undefined
   }
 }
 

@@ -1,0 +1,137 @@
+import { type Compiled, compiled, type Fault } from '../fault.ts'
+import { type CelEngine, type CelFault, type CelProgram, createEngine } from './engine.ts'
+import { faultWords } from './fault-words.ts'
+import { patternFault } from './regex.ts'
+import { type CelCall, type CelMethodCall, type CelNode, walk } from './syntax-tree.ts'
+import { VARIABLE_TYPES, VARIABLES } from './variables.ts'
+
+let made: CelEngine | undefined
+
+/** The engine of `if`. */
+export function ifEngine(): CelEngine {
+  made ??= createEngine({ variables: VARIABLES, types: VARIABLE_TYPES })
+  return made
+}
+
+/** Reads and checks an `if`, or says all that is wrong with it; offsets count from the begin of the text. */
+export function checkedProgram(text: string): Compiled<CelProgram> {
+  if (text.trim() === '')
+    return {
+      ok: false,
+      faults: [fault('is empty', 0, 1, 'write a condition, such as object.spec.replicas > 3')],
+    }
+  const engine = ifEngine()
+  const result = engine.compile(text)
+  if (!result.ok) return { ok: false, faults: faultsOf(engine, text, result.fault) }
+  const faults = [...patternFaults(result.program.tree), ...resultFaults(result.program, text)]
+  return faults.length > 0 ? { ok: false, faults } : compiled(result.program)
+}
+
+/** The checker stops at its first fault: the sides of `&&` and `||` are looked at one by one, so that all are told at once. */
+function faultsOf(engine: CelEngine, text: string, first: CelFault): Fault[] {
+  const known = [first]
+  const seen = new Set([first.start])
+  for (const { start, end } of sidesOf(text)) {
+    const result = engine.compile(' '.repeat(start) + text.slice(start, end))
+    if (result.ok || seen.has(result.fault.start) || isSyntax(result.fault) || isSyntax(first)) continue
+    seen.add(result.fault.start)
+    known.push(result.fault)
+  }
+  known.sort((a, b) => a.start - b.start)
+  return known.map((it) => {
+    const { message, hint, start = it.start, end = it.end } = faultWords(it, text, engine.functions)
+    return fault(message, start, end - start, hint)
+  })
+}
+
+function isSyntax({ code }: CelFault): boolean {
+  return !/^(unknown_variable|no_such_key|no_such_overload|no_matching_overload|heterogeneous_|invalid_(condition|logical|index|comp)|cannot_index|incompatible_|optional_)/.test(
+    code,
+  )
+}
+
+/** What stands between `&&` and `||` outside of brackets and texts; of parentheses, what is in them. */
+function sidesOf(text: string, offset = 0): { start: number; end: number }[] {
+  const sides: { start: number; end: number }[] = []
+  let depth = 0
+  let start = 0
+  const add = (end: number) => {
+    const side = text.slice(start, end)
+    const lead = side.length - side.trimStart().length
+    const core = side.trim()
+    const at = offset + start + lead
+    if (core.startsWith('(') && closes(core) === core.length - 1)
+      sides.push(...sidesOf(core.slice(1, -1), at + 1))
+    else if (core !== '') sides.push({ start: at, end: at + core.length })
+  }
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i] as string
+    if (char === '"' || char === "'") i = endOfText(text, i)
+    else if ('([{'.includes(char)) depth++
+    else if (')]}'.includes(char)) depth--
+    else if (depth === 0 && /^(&&|\|\|)/.test(text.slice(i, i + 2))) {
+      add(i)
+      start = i + 2
+      i++
+    }
+  }
+  add(text.length)
+  return sides
+}
+
+function endOfText(text: string, start: number): number {
+  const quote = text[start]
+  for (let i = start + 1; i < text.length; i++) {
+    if (text[i] === '\\') i++
+    else if (text[i] === quote) return i
+  }
+  return text.length
+}
+
+function closes(text: string): number {
+  let depth = 0
+  for (let i = 0; i < text.length; i++) {
+    if (text[i] === '"' || text[i] === "'") i = endOfText(text, i)
+    else if (text[i] === '(') depth++
+    else if (text[i] === ')' && --depth === 0) return i
+  }
+  return -1
+}
+
+/** Regular expressions that stand in the text itself. */
+function patternFaults(tree: CelNode): Fault[] {
+  const faults: Fault[] = []
+  walk(tree, (node) => {
+    const source = patternIn(node)
+    const found = source && typeof source.args === 'string' ? patternFault(source.args) : undefined
+    if (!source || !found) return
+    const isVerbatim = source.end - source.start === (source.args as string).length + 2
+    const start = source.start + (isVerbatim ? 1 + (found.offset ?? 0) : 0)
+    const length = isVerbatim && found.length !== undefined ? found.length : source.end - source.start
+    faults.push(fault(found.message, start, length))
+  })
+  return faults
+}
+
+function patternIn({ op, args }: CelNode): CelNode | undefined {
+  if (op === 'rcall') {
+    const [name, , parameters] = args as CelMethodCall
+    return /^(matches_|find|findAll)$/.test(name) && parameters[0]?.op === 'value' ? parameters[0] : undefined
+  }
+  const [name, parameters] = op === 'call' ? (args as CelCall) : ['', []]
+  return name === 'matches' && parameters[1]?.op === 'value' ? parameters[1] : undefined
+}
+
+function resultFaults({ type, tree }: CelProgram, text: string): Fault[] {
+  if (type === 'bool' || type === 'dyn') return []
+  const written = text.trim()
+  const hint =
+    type === 'optional' || type.startsWith('optional<')
+      ? 'end it with .orValue(…)'
+      : `compare it: ${written.length < 40 ? written : '…'} == …`
+  return [fault(`gives ${type}, and a condition is true or false`, tree.start, tree.end - tree.start, hint)]
+}
+
+function fault(message: string, offset: number, length: number, hint?: string): Fault {
+  return { path: [], message, offset, length: Math.max(length, 1), ...(hint !== undefined && { hint }) }
+}

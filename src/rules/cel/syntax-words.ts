@@ -1,0 +1,103 @@
+import type { CelFault } from './engine.ts'
+import type { FaultWords } from './fault-words.ts'
+
+/** Habits of other languages, at the place of the fault or just before it: pattern, what to write. */
+const HABITS: readonly { pattern: RegExp; hint: string }[] = [
+  { pattern: /^[=!]==|^=/, hint: 'write "==" to compare, "!=" for not' },
+  { pattern: /^&/, hint: 'write "&&"' },
+  { pattern: /^\|/, hint: 'write "||"' },
+  { pattern: /^and\b/i, hint: 'write "&&"' },
+  { pattern: /^or\b/i, hint: 'write "||"' },
+  { pattern: /^not\s+in\b/i, hint: 'write !(x in list)' },
+  { pattern: /^not\b/i, hint: 'write "!"' },
+  { pattern: /^is\b/i, hint: 'write "=="' },
+  { pattern: /^(contains|matches|startsWith|endsWith)\b/i, hint: 'write x.contains("…")' },
+  { pattern: /^[~]/, hint: 'write x.matches("…")' },
+  { pattern: /^[“”‘’„]/, hint: 'write plain quotes: "…"' },
+  { pattern: /^\$/, hint: 'variables have no "$": write object, event' },
+  { pattern: /^`/, hint: 'write a key with special characters as x["a/b"]' },
+  { pattern: /^[)\]}](?!\})/, hint: 'it closes nothing' },
+  { pattern: /^;/, hint: 'an expression has no ";"' },
+  { pattern: /^%\}|^\}\}/, hint: 'an expression stands without {{ }}' },
+]
+
+/** What is wrong with how an expression is written. */
+export function syntaxWords({ code, message, start, end }: CelFault, text: string): FaultWords {
+  const rest = text.slice(start)
+  const before = text.slice(0, start)
+  if (code === 'reserved_identifier') return reserved(message)
+  if (/^(unterminated_string|unterminated_triple)/.test(code))
+    return { message: 'has a text without its closing quote', end: start + 1 }
+  if (code === 'newline_in_string')
+    return {
+      message: 'has a text that goes over the end of its line',
+      hint: 'close the quote, or join texts with "+"',
+    }
+  if (/escape|surrogate/.test(code))
+    return {
+      message: lowerFirst(message),
+      hint: 'write "\\\\" for a backslash, or r"…" for a text without escapes',
+    }
+  if (/[=!]=$/.test(before) && rest.startsWith('=')) {
+    const first = start - 2
+    return {
+      message: `"${text.slice(first, start + 1)}" is no operator`,
+      hint: `write "${text.slice(first, start)}"`,
+      start: first,
+      end: start + 1,
+    }
+  }
+  if (rest.startsWith('=>'))
+    return { message: '"=>" is no operator', hint: 'write list.exists(it, it.name == "…")', end: start + 2 }
+  if (/\bnot\s*$/i.test(before))
+    return {
+      message: '"not" is no operator',
+      hint: 'write "!"',
+      start: before.search(/not\s*$/i),
+      end: before.trimEnd().length,
+    }
+  if (/[=]$/.test(before) && rest.startsWith('~'))
+    return { message: '"=~" is no operator', hint: 'write x.matches("…")', start: start - 1, end: start + 1 }
+  if (/\?\s*$/.test(before) && rest.startsWith('.'))
+    return {
+      message: '"?." is no operator',
+      hint: 'write x.?field, with .orValue(…) behind it',
+      start: start - 1,
+      end: start + 1,
+    }
+  const habit = HABITS.find(({ pattern }) => pattern.test(rest))
+  if (start >= text.trimEnd().length)
+    return {
+      message: 'ends too early',
+      hint: missing(text),
+      start: Math.max(text.trimEnd().length - 1, 0),
+      end: text.trimEnd().length,
+    }
+  const word = /^(?:[\w.]+|["'][^"']{0,40}["']?|.)/su.exec(rest)?.[0] ?? ''
+  return {
+    message: `${JSON.stringify(word).replaceAll('\\"', "'")} does not belong here`,
+    hint:
+      habit?.hint ??
+      (/^[A-Za-z_"'\d]/.test(word) ? 'is an operator missing before it, such as "&&" or "=="?' : undefined),
+    start,
+    end: Math.max(start + word.length, Math.min(end, start + word.length)),
+  }
+}
+
+function reserved(message: string): FaultWords {
+  const name = /: (.*)$/.exec(message)?.[1] ?? ''
+  const hint = name === 'namespace' ? 'write event.namespace' : undefined
+  return { message: `"${name}" is a reserved word`, hint }
+}
+
+function missing(text: string): string | undefined {
+  for (const [open, close] of ['()', '[]', '{}'] as const) {
+    const count = (char: string | undefined) => text.split(char ?? '').length
+    if (count(open) > count(close)) return `a "${close}" is missing`
+  }
+  return 'what follows is missing'
+}
+
+function lowerFirst(message: string): string {
+  return message.charAt(0).toLowerCase() + message.slice(1)
+}

@@ -1,0 +1,93 @@
+const MIN_INT = -(2 ** 63)
+const MAX_INT = 2 ** 63
+
+/** A number of JSON as CEL has it: whole ones are ints. */
+export function celNumber(value: number): bigint | number {
+  return Number.isInteger(value) && value >= MIN_INT && value < MAX_INT ? BigInt(value) : value
+}
+
+const wholes = new WeakMap<object, object>()
+
+/**
+ * A value of JSON as CEL has it, with all that is in it. What holds nothing to be changed stays as it is; lists and maps are
+ * looked through once, whoever asks.
+ */
+export function celValue(value: unknown): unknown {
+  if (typeof value === 'number') return celNumber(value)
+  if (typeof value !== 'object' || value === null || !isPlain(value)) return value
+  const known = wholes.get(value)
+  if (known) return known
+  const made = Array.isArray(value) ? listOf(value) : mapOf(value as Record<string, unknown>)
+  wholes.set(value, made)
+  if (made !== value) wholes.set(made, made)
+  return made
+}
+
+/** Of JSON, and not of a type of ours; a `Map` was made of it before. */
+function isPlain(value: object): boolean {
+  if (Array.isArray(value) || Object.hasOwn(value, 'constructor')) return true
+  const prototype = Object.getPrototypeOf(value) as unknown
+  return prototype === Object.prototype || prototype === null
+}
+
+function listOf(list: readonly unknown[]): readonly unknown[] {
+  let copy: unknown[] | undefined
+  for (let i = 0; i < list.length; i++) {
+    const item = celValue(list[i])
+    if (item !== list[i]) copy ??= [...list]
+    if (copy) copy[i] = item
+  }
+  return copy ?? list
+}
+
+/** A map with a key of its own called `constructor` would be taken for a value of an unknown type: it becomes a `Map`. */
+function mapOf(map: Record<string, unknown>): object {
+  if (Object.hasOwn(map, 'constructor'))
+    return new Map(Object.entries(map).map(([key, value]) => [key, celValue(value)]))
+  let copy: Record<string, unknown> | undefined
+  for (const key of Object.keys(map)) {
+    const value = celValue(map[key])
+    if (value !== map[key]) copy ??= copyOf(map)
+    if (copy) define(copy, key, value)
+  }
+  return copy ?? map
+}
+
+function copyOf(map: Record<string, unknown>): Record<string, unknown> {
+  const copy: Record<string, unknown> = {}
+  for (const key of Object.keys(map)) define(copy, key, map[key])
+  return copy
+}
+
+/** `__proto__` is a key like others. */
+function define(map: Record<string, unknown>, key: string, value: unknown): void {
+  if (key === '__proto__')
+    Object.defineProperty(map, key, { value, enumerable: true, writable: true, configurable: true })
+  else map[key] = value
+}
+
+/** Texts of bytes in which a key `constructor` may be hidden: itself, or some of its letters escaped. */
+const CONSTRUCTOR = Buffer.from('constructor')
+const ESCAPE = Buffer.from('\\u00')
+const ESCAPED_LETTERS = ['\\u006', '\\u007'].map((text) => Buffer.from(text))
+
+/** An object as expressions may see it, by its JSON: one with keys that would mislead them is made anew. */
+export function safeObject(object: unknown, json: Buffer): unknown {
+  const isSuspect =
+    json.includes(CONSTRUCTOR) ||
+    (json.includes(ESCAPE) && ESCAPED_LETTERS.some((letter) => json.includes(letter)))
+  return isSuspect ? celValue(object) : object
+}
+
+/** The same where the JSON is not at hand. */
+export function safeOld(object: unknown): unknown {
+  return hidesConstructor(object) ? celValue(object) : object
+}
+
+function hidesConstructor(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (Array.isArray(value)) return value.some(hidesConstructor)
+  if (Object.hasOwn(value, 'constructor')) return true
+  for (const key in value) if (hidesConstructor((value as Record<string, unknown>)[key])) return true
+  return false
+}
