@@ -2,12 +2,18 @@ import { implies } from '../rules/implies.ts'
 import type { ConfigDocument } from './document.ts'
 import type { Draft, RuleDraft } from './draft.ts'
 import type { Problem } from './problem.ts'
+import { mayImply, sketchOf } from './shadow-sketch.ts'
 
 /** Rules that rules above leave nothing to send. Only what is certain: other rules may overlap without harm. */
 export function checkShadow({ rules }: Draft, document: ConfigDocument): Problem[] {
-  const readable = rules.filter(isReadable)
-  return readable.flatMap((rule, at) => {
-    const above = readable.slice(0, at).filter((it) => asksOnlyWhen(it) && implies(rule.when, it.when))
+  const readable = rules.filter(isReadable).map((rule) => ({ rule, sketch: sketchOf(rule.when) }))
+  const walls: typeof readable = []
+  return readable.flatMap((it) => {
+    const { rule, sketch } = it
+    const above = walls
+      .filter((wide) => mayImply(sketch, wide.sketch) && implies(rule.when, wide.rule.when))
+      .map((wide) => wide.rule)
+    if (asksOnlyWhen(rule)) walls.push(it)
     if (above.some(dropsAll)) return []
     const wall = above.find((it) => it.drop === true || it.continue === false)
     if (wall) return [unreached(rule, wall, document)]

@@ -19,6 +19,7 @@ export interface TooMuch {
 export function tooMuch(text: string): TooMuch | undefined {
   if (text.length > MAX_FILE_CHARACTERS)
     return { start: 0, message: 'the file is larger than 1 MiB', hint: SPLIT }
+  if (text.length <= MAX_LEXEMES) return undefined
   let lexemes = 0
   for (const _ of new Lexer().lex(text)) {
     if (++lexemes > MAX_LEXEMES)

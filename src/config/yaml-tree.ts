@@ -124,7 +124,7 @@ export function buildTree(document: Document.Parsed, file: SourceFile, options: 
   const at: Building = {
     ...options,
     file,
-    targets: targetsIn(document),
+    targets: file.text.includes('*') ? targetsIn(document) : new Map(),
     own,
     used: new Set(),
     faults: [],
