@@ -108,6 +108,27 @@ test('tail shows what was, of the journal, and then what comes, none of it twice
   expect(new Set(lines().map(({ sink }) => sink))).toEqual(new Set(['hook']))
 })
 
+test('tail shows what limits hold back, and tells digests when their time has come', {
+  timeout: 60_000,
+}, async () => {
+  const rules = `
+  - { name: seldom, when: { name: often-* }, to: hook, throttle: { per: rule, every: 1h } }
+  - { name: together, when: { name: often-* }, to: oncall, group: { by: namespace, wait: 1s } }
+`
+  const yaml = NEW(bed.redis.url)
+  desk.write('limits.yaml', `${yaml.slice(0, yaml.indexOf('rules:'))}rules:${rules}`)
+  const program = await tailing('--rules', 'limits.yaml', '--all')
+  for (const name of ['often-1', 'often-2', 'often-3']) await create(name)
+  await waitFor(() => /, digest\]/.test(program.output()), { what: () => program.output() })
+  const output = program.output()
+  expect(output.match(/→ hook/g)).toHaveLength(1)
+  expect(output.match(/held back by throttle of seldom/g)).toHaveLength(2)
+  expect(output).toMatch(
+    /→ oncall {2}3 × ConfigMap created in default \(3 configmaps.*\) {2}\[together, digest\]/,
+  )
+  await program.end('SIGINT')
+})
+
 test('tail ends by itself, and names what it does not know', { timeout: 60_000 }, async () => {
   expect(await desk.run('tail', '--rules', 'new.yaml', '--for', '1s')).toMatchObject({ code: 0 })
   const { code, stderr } = await desk.run('tail', '--rules', 'new.yaml', '--sink', 'oncal')

@@ -44,6 +44,8 @@ const ELSEWHERE: Elsewhere[] = [
     by: '.github/workflows/image.yml',
     as: 'docker compose --profile cluster --profile demo --profile kafka config',
   },
+  // Needs a journal in which something has happened.
+  { command: /^kubeherald backtest/, by: 'test/cluster/tail.test.ts', as: "desk.run('backtest'" },
   { command: /check\.sh$/, by: '.github/workflows/image.yml' },
   {
     command: /^docker run --rm/,
@@ -89,12 +91,15 @@ beforeAll(async () => {
 }, 90_000)
 afterAll(() => stage?.[Symbol.asyncDispose]())
 
+/** Stays until somebody ends it: here it ends by itself. */
+const TAIL = /^kubeherald tail\b(?!.*--(?:for|help))/
 const STAYS = /^kubeherald (run|demo)\b(?!.*--help)/
 /** Of pages: an id of the stage stands in for it. */
 const SAMPLE_ID = '1763712000000-0'
 
 test.each(onStage.map(({ place, text }) => [place, text]))('%s: %s', { timeout: 60_000 }, async (_, text) => {
   if (STAYS.test(text)) return void (await stage.stay(text))
+  if (TAIL.test(text)) return void expect(await stage.run(`${text} --for 1s`)).toMatchObject({ code: 0 })
   const command = text.includes(SAMPLE_ID) ? text.replace(SAMPLE_ID, await stage.deadLetter()) : text
   const { code, output } = await stage.run(command)
   expect(code, output).toBe(0)

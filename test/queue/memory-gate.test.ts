@@ -51,6 +51,16 @@ test('it closes when Redis is 80 % full, and opens when there is room again', as
   expect(getEventListeners(signal, 'abort')).toEqual([])
 })
 
+test('the journal makes room first', async () => {
+  await using it = await bed()
+  for (let i = 0; i < 30; i++) await it.redis.xadd(it.keys.journal, '*', 'z', 'x'.repeat(MB))
+  await it.redis.set(it.keys.journalBytes, 30 * MB)
+  await it.fill(22 * MB)
+  const gone = async () => (await it.redis.exists(it.keys.journal, it.keys.journalBytes)) === 0
+  await waitFor(gone, { what: 'the journal to go' })
+  await waitFor(() => !it.gate.isClosed(), { what: 'the gate to open' })
+})
+
 test('whoever waits at it gives up with its signal', async () => {
   await using it = await bed()
   await it.fill(56 * MB)
