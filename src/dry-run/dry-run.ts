@@ -9,6 +9,7 @@ import { decideWith } from '../pipeline.ts'
 import type { Message, SinkType } from '../sink/index.ts'
 import { sourceOf } from './event-of.ts'
 import { type AskedRule, askRules } from './explain-rule.ts'
+import { lastingMs } from './limit-words.ts'
 
 /** What would be sent, and when. */
 export interface Sent {
@@ -84,7 +85,7 @@ export async function createDryRun({ config, load }: DryRunOptions): Promise<Dry
   const limits = createMemoryLimits(generation.limits)
   const drops = new Set(config.rules.filter(({ drop }) => drop).map(({ name }) => name))
   const order = new Map(config.rules.map(({ name }, index) => [name, index]))
-  const fors = new Set(config.rules.filter((rule) => rule.for !== undefined).map(({ name }) => name))
+  const fors = new Set(config.rules.filter((rule) => lastingMs(rule) !== undefined).map(({ name }) => name))
 
   function sentOf(deliveries: readonly Delivery[], atMs: number): Sent[] {
     return deliveries.map((delivery) => {

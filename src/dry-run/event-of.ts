@@ -1,5 +1,6 @@
 import type { Source, Transition } from '../change.ts'
 import type { ChangeType, ClusterEvent, Resource } from '../event.ts'
+import type { Surroundings } from '../surroundings.ts'
 import { readFrame } from '../watch/frame.ts'
 import { type NormaliseContext, normalise, objectJsonOf } from '../watch/normalise.ts'
 import { titleOf } from '../watch/resolve.ts'
@@ -18,6 +19,7 @@ export interface Happening {
 export interface EventContext extends NormaliseContext {
   /** Are old objects of this resource kept? */
   keepsOld(resource: Resource): boolean
+  surroundings: Surroundings
 }
 
 /** Makes the event of it by what reads the frames of a watch. Undefined where a watch could not read it either. */

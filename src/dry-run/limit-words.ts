@@ -8,11 +8,18 @@ const SPANS = new Set(['every', 'wait', 'interval', 'within', 'after', 'for'])
 export function limitWords(
   rule: Readonly<Record<string, unknown>> | RuleLimits,
 ): { name: string; words: string }[] {
-  const limits = rule as Readonly<Record<string, unknown>>
+  const limits: Readonly<Record<string, unknown>> = { ...rule, for: lastingMs(rule) }
   return ORDER.flatMap((name) => {
     const value = limits[name]
     return value === undefined || value === false ? [] : [{ name, words: wordsOf(name, value) }]
   })
+}
+
+/** How long something must have lasted before it is told, in milliseconds. */
+export function lastingMs(rule: Readonly<Record<string, unknown>> | RuleLimits): number | undefined {
+  const { for: own, condition } = rule as Readonly<Record<string, unknown>>
+  const lasting = own ?? (isPlainMap(condition) ? condition['for'] : undefined)
+  return typeof lasting === 'number' ? lasting : undefined
 }
 
 function wordsOf(name: string, value: unknown): string {

@@ -61,6 +61,7 @@ function yamlValues(file: string, text: string): ReadObjects {
     const parsed = parseAllDocuments(text, { prettyErrors: false, logLevel: 'error' })
     const documents = ('empty' in parsed ? [] : parsed) as Document.Parsed[]
     const faults = documents.flatMap((it) => syntaxFaults(it, text))
+    if (faults.some(({ message }) => /call stack/.test(message))) return whole('it nests too deep')
     if (faults.length > 0)
       return {
         ok: false,

@@ -37,7 +37,7 @@ export function createStage({ run, cluster, salt }: StageOptions): Stage {
       const told = story.tell(change)
       if (!told.ok) return told
       surroundings.add(told.happening.object)
-      const event = eventOf(told.happening, { cluster, salt, keepsOld })
+      const event = eventOf(told.happening, { cluster, salt, keepsOld, surroundings })
       if (event) return { ok: true, event }
       return {
         ok: false,

@@ -67,6 +67,41 @@ test('test runs the tests of the configuration and of the files beside it', asyn
   expect(code).toBe(0)
 })
 
+test('expressions, changes and conditions that last are tested over time', async () => {
+  using desk = openProofDesk()
+  desk.write('language.yaml', LANGUAGE)
+  const { code, stdout, stderr } = await runHere(desk, 'test', '-c', 'language.yaml')
+  expect(stderr).toBe('')
+  expect(stdout).toMatch(/\n4 passed/)
+  expect(code).toBe(0)
+})
+
+const LANGUAGE = `
+watch: [Event, Deployment, Node]
+sinks: { people: { type: stdout, format: message }, bus: { type: stdout, format: json } }
+rules:
+  - { name: often, when: { kind: Event }, if: "event.count >= 3 && object.metadata.namespace == 'shop'", to: people }
+  - { name: images, when: { kind: Deployment }, changed: [spec.template.spec.containers.*.image], to: bus }
+  - { name: ready, when: { kind: Node }, condition: { type: Ready, becomes: "False", for: 2m }, resolve: true, to: people }
+x-node: &node { kind: Node, metadata: { name: n-1 }, status: { conditions: [{ type: Ready, status: "True" }] } }
+x-web: &web { kind: Deployment, spec: { template: { spec: { containers: [{ name: a, image: "x:1" }] } } } }
+tests:
+  - { name: three times, given: { kind: Event, count: 3, regarding: { kind: Pod, namespace: shop } }, expect: { rule: often } }
+  - { name: twice, given: { kind: Event, count: 2, regarding: { kind: Pod, namespace: shop } }, expect: { none: true } }
+  - name: another image, also where nobody is told the old one
+    given: [*web, { kind: Deployment, spec: { template: { spec: { containers: [{ name: a, image: "x:2" }] } } } }, *web]
+    expect: [{ none: true }, { rule: images, to: bus }, { rule: images }]
+  - name: not ready for long enough, and ready again
+    given:
+      - *node
+      - { <<: *node, at: 1m, status: { conditions: [{ type: Ready, status: "False" }] } }
+      - { <<: *node, at: 20m }
+    expect:
+      - none: true
+      - { rule: ready, suppressed: for, none: true }
+      - { notices: resolved, to: people, messages: 2, text: "*not ready*" }
+`
+
 const BAD = `
   - name: another namespace
     given: { kind: Event, type: Warning, reason: BackOff, regarding: { kind: Pod, namespace: pay, name: web-1 } }

@@ -1,10 +1,12 @@
 import * as z from 'zod'
+import { Tests } from '../../dry-run/test-schema.ts'
 import type { SinkType } from '../../sink/index.ts'
 import { TURNED_OFF_BY_FALSE } from '../rule-defaults.ts'
 import { ConfigFile, IncludedFile, RuleDefaults, RuleWithMessage } from '../schema.ts'
 import { FILE } from './explain-file.ts'
 import { RULE } from './explain-rules.ts'
 import { SINKS } from './explain-sinks.ts'
+import { TESTS } from './explain-tests.ts'
 import { type Explanations, explained } from './explained.ts'
 
 /** A part of a JSON Schema, draft 7: what the YAML language server knows best. */
@@ -45,6 +47,7 @@ export async function jsonSchemaOf({ sinkTypes, included = false }: SchemaOption
   properties['rules'] = { type: 'array', items: rule }
   properties['watch'] = plain(ConfigFile).properties?.['watch'] ?? {}
   if (included) delete properties['watch']['minItems']
+  properties['tests'] = explain(plain(Tests), TESTS, () => false, 'tests')
   explain(root, FILE, (path) => /^(rules|defaults)/.test(path))
   if (properties['sinks']) properties['sinks'] = { ...properties['sinks'], ...sinks(types) }
   const open = openForReferences(root, true)

@@ -1,0 +1,74 @@
+import { expect, test } from 'vitest'
+import { Story } from '../../src/dry-run/story.ts'
+
+const AT = Date.parse('2026-11-21T09:00:00Z')
+const event = (more: object = {}) => ({
+  kind: 'Event',
+  reason: 'BackOff',
+  regarding: { kind: 'Pod', namespace: 'shop', name: 'web-1' },
+  ...more,
+})
+
+function told(story: Story, object: unknown, more: Partial<Parameters<Story['tell']>[0]> = {}) {
+  const result = story.tell({ object, atMs: AT, ...more })
+  if (!result.ok) throw new Error(JSON.stringify(result.faults))
+  return result.happening
+}
+
+test('an Event with next to nothing becomes one as a core/v1 watch has it', () => {
+  const { resource, object, type } = told(new Story(), event())
+  expect(resource).toMatchObject({ group: '', version: 'v1', plural: 'events', namespaced: true })
+  expect(type).toBe('ADDED')
+  expect(object).toMatchObject({
+    apiVersion: 'v1',
+    type: 'Normal',
+    count: 1,
+    firstTimestamp: '2026-11-21T09:00:00Z',
+    involvedObject: { apiVersion: 'v1', kind: 'Pod', namespace: 'shop', name: 'web-1' },
+    metadata: { namespace: 'shop', creationTimestamp: '2026-11-21T09:00:00Z' },
+  })
+  expect(object).not.toHaveProperty('regarding')
+})
+
+test('what says the same of the same object is one Event that counts, as in Kubernetes', () => {
+  const story = new Story()
+  const first = told(story, event())
+  const second = told(story, event(), { atMs: AT + 60_000 })
+  const other = told(story, event({ message: 'something else' }))
+  expect(second.type).toBe('MODIFIED')
+  expect(second.object).toMatchObject({ count: 2, firstTimestamp: '2026-11-21T09:00:00Z' })
+  const metadata = (it: typeof first) => it.object['metadata'] as { uid: string; resourceVersion: string }
+  expect(metadata(second).uid).toBe(metadata(first).uid)
+  expect(metadata(other).uid).not.toBe(metadata(first).uid)
+  expect(metadata(second).resourceVersion).not.toBe(metadata(first).resourceVersion)
+})
+
+test('an object that comes again is a change of what was there, until it is deleted', () => {
+  const story = new Story()
+  const web = (replicas: number) => ({ kind: 'Deployment', metadata: { name: 'web' }, spec: { replicas } })
+  expect(told(story, web(1))).toMatchObject({ type: 'ADDED', old: undefined })
+  expect(told(story, web(2))).toMatchObject({ type: 'MODIFIED', old: { spec: { replicas: 1 } } })
+  expect(told(story, web(2), { type: 'DELETED' })).toMatchObject({ old: { spec: { replicas: 2 } } })
+  expect(told(story, web(3))).toMatchObject({ type: 'ADDED', old: undefined })
+})
+
+test('the old state may leave out who it is of', () => {
+  const metadata = { name: 'a', namespace: 'b' }
+  const object = { apiVersion: 'stable.example.com/v1', kind: 'Database', metadata }
+  const { type, old, resource } = told(new Story(), object, { old: { status: { phase: 'Pending' } } })
+  expect(type).toBe('MODIFIED')
+  expect(old).toMatchObject({ kind: 'Database', metadata, status: { phase: 'Pending' } })
+  expect(resource).toMatchObject({ group: 'stable.example.com', plural: 'databases', namespaced: true })
+})
+
+test('what is given stays as it is', () => {
+  const metadata = {
+    name: 'a',
+    namespace: 'b',
+    uid: 'u',
+    resourceVersion: '7',
+    creationTimestamp: '2020-01-01T00:00:00Z',
+  }
+  const whole = { apiVersion: 'v1', kind: 'Pod', metadata }
+  expect(told(new Story(), whole).object).toEqual(whole)
+})
