@@ -5,7 +5,14 @@ import { compiled, type Fault } from './fault.ts'
 import { changedPart, conditionPart, statePart } from './paths/part.ts'
 
 /** All that a rule can ask, key by key. A new kind of condition is one more entry. */
-export const partMakers: readonly PartMaker[] = [whenPart, effectPart]
+export const partMakers: readonly PartMaker[] = [
+  whenPart,
+  celPart,
+  changedPart,
+  statePart,
+  conditionPart,
+  effectPart,
+]
 
 /** Keys of a rule that contradict each other. */
 function effectPart({ drop, continue: goesOn, onError }: Parameters<PartMaker>[0]): ReturnType<PartMaker> {

@@ -2,10 +2,12 @@ import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { startRedis } from '../servers/redis.ts'
 import type { Result, Row } from './row.ts'
+import { celRow } from './row-cel.ts'
 import { growthRows } from './row-growth.ts'
 import { kafkaRow } from './row-kafka.ts'
 import { latencyRow } from './row-latency.ts'
 import { memoryRow } from './row-memory.ts'
+import { oldValuesRow } from './row-old-values.ts'
 import { redisRow } from './row-redis.ts'
 import { rulesRows } from './row-rules.ts'
 import { slackRow } from './row-slack.ts'
@@ -24,6 +26,8 @@ const ROWS: readonly Row[] = [
   latencyRow,
   memoryRow,
   redisRow,
+  oldValuesRow,
+  celRow,
   startRow,
   ...rulesRows,
   ...growthRows,
