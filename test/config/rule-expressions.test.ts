@@ -4,7 +4,7 @@ import { tellings, told, withRules } from './load-text.ts'
 test.each([
   ['plain', '  - name: r\n    to: screen\n    if: event.reson == "x"\n', '5:15'],
   ['in double quotes', '  - name: r\n    to: screen\n    if: "true && event.reson == \\"x\\""\n', '5:24'],
-  ['in single quotes', "  - name: r\n    to: screen\n    if: 'true && event.reson == \"x\"'\n", '5:24'],
+  ['in single quotes', '  - name: r\n    to: screen\n    if: \'true && event.reson == "x"\'\n', '5:24'],
   ['folded', '  - name: r\n    to: screen\n    if: >-\n      true &&\n      event.reson == "x"\n', '7:13'],
   ['literal', '  - name: r\n    to: screen\n    if: |\n      true\n        && event.reson == "x"\n', '7:18'],
   ['within braces', '  - { name: r, to: screen, if: \'event.reson == "x"\' }\n', '3:39'],
@@ -27,7 +27,7 @@ test('all faults of a rule are told at once', async () => {
   ]
   expect(await told(withRules(`${rules.join('\n')}\n`, '[Pod]'))).toEqual([
     'error 7:23 "=" does not belong here = write "==" to compare, "!=" for not',
-    'error 8:27 "changed" begins with "sepc" = did you mean "spec"?',
+    'error 8:27 "changed", entry 2 begins with "sepc" = did you mean "spec"?',
     expect.stringContaining('error 9:17 the path "status..phase" has "."'),
     expect.stringContaining('error 10:42 "becomes" has an expression that RE2 cannot read'),
   ])

@@ -158,7 +158,9 @@ function readPart(inner: Handle): Handle {
 function memberIn(left: unknown, right: unknown): unknown {
   if (!isObject(left)) return undefined
   if (left.constructor === Object)
-    return typeof right === 'string' && Object.hasOwn(left, right) ? (left as Record<string, unknown>)[right] : undefined
+    return typeof right === 'string' && Object.hasOwn(left, right)
+      ? (left as Record<string, unknown>)[right]
+      : undefined
   return Array.isArray(left) && typeof right === 'bigint' ? left[Number(right)] : undefined
 }
 
@@ -183,7 +185,12 @@ function readOptional(inner: Handle, use: Use): Handle {
     const base = isOptionalValue(left) ? (left.hasValue() ? left.value() : undefined) : left
     const value = memberIn(safe(base), right)
     const from = isObject(value) && safe(value) !== value ? { [String(right)]: celValue(value) } : left
-    const optional = inner(from, typeof right === 'bigint' && from !== left ? String(right) : right, node, evaluator) as OptionalValue
+    const optional = inner(
+      from,
+      typeof right === 'bigint' && from !== left ? String(right) : right,
+      node,
+      evaluator,
+    ) as OptionalValue
     if (use === 'part' || !optional.hasValue()) return optional
     const whole = celValue(optional.value())
     return whole === optional.value() ? optional : optional.constructor.of?.(whole)
