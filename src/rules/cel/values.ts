@@ -69,8 +69,8 @@ function define(map: Record<string, unknown>, key: string, value: unknown): void
 /** A value of JSON of which parts will be read: with an own key `constructor` it is made anew, all others stay as they are. */
 export function safe(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
-  const { constructor } = value
-  if (constructor === Object || constructor === Array || typeof constructor === 'function') return value
+  const made = value.constructor
+  if (made === Object || made === Array || typeof made === 'function') return value
   return Object.hasOwn(value, 'constructor') ? celValue(value) : value
 }
 
