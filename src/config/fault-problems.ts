@@ -12,7 +12,9 @@ export function faultProblems(faults: readonly Fault[], prefix: Path, document: 
       return document.problem(full, `what ${located.written} stands for is not valid for ${nameOf(full)}`)
     }
     const placing = { ...(offset !== undefined && { offset, length: length ?? 1 }), ...(atKey && { atKey }) }
-    const sentence = /^(is|has|matches)\b/.test(message) ? `${nameOf(full)} ${message}` : message
+    const sentence = /^(is|has|matches|begins|ends|gives|must)\b/.test(message)
+      ? `${nameOf(full)} ${message}`
+      : message
     const better = message.includes('")" is missing') ? missingBracketHint(document, full) : undefined
     return document.problem(full, sentence, { ...placing, hint: better ?? hint })
   })

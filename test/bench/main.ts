@@ -2,12 +2,14 @@ import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { startRedis } from '../servers/redis.ts'
 import type { Result, Row } from './row.ts'
+import { celRow } from './row-cel.ts'
 import { checkRow } from './row-check.ts'
 import { enrichRow } from './row-enrich.ts'
 import { growthRows } from './row-growth.ts'
 import { kafkaRow } from './row-kafka.ts'
 import { latencyRow } from './row-latency.ts'
 import { memoryRow } from './row-memory.ts'
+import { oldValuesRow } from './row-old-values.ts'
 import { redisRow } from './row-redis.ts'
 import { rulesRows } from './row-rules.ts'
 import { slackRow } from './row-slack.ts'
@@ -27,6 +29,8 @@ const ROWS: readonly Row[] = [
   memoryRow,
   enrichRow,
   redisRow,
+  oldValuesRow,
+  celRow,
   startRow,
   ...rulesRows,
   checkRow,

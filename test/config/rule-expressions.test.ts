@@ -7,9 +7,9 @@ test.each([
   ['in single quotes', '  - name: r\n    to: screen\n    if: \'true && event.reson == "x"\'\n', '5:24'],
   ['folded', '  - name: r\n    to: screen\n    if: >-\n      true &&\n      event.reson == "x"\n', '7:13'],
   ['literal', '  - name: r\n    to: screen\n    if: |\n      true\n        && event.reson == "x"\n', '7:18'],
-  ['within braces', '  - { name: r, to: screen, if: \'event.reson == "x"\' }\n', '3:37'],
+  ['within braces', '  - { name: r, to: screen, if: \'event.reson == "x"\' }\n', '3:39'],
 ])('a fault of an expression is shown where it stands: %s', async (_what, rules, place) => {
-  const [first] = await tellings(withRules(rules).replace('rules:\n', 'rules:\n').replace(/^/, ''))
+  const [first] = await tellings(withRules(rules))
   expect(first).toContain('event has no field "reson"')
   const [line, column] = place.split(':').map(Number)
   expect(first?.split(' ')[0]).toBe(`${(line ?? 0) + 1}:${column}`)
@@ -27,9 +27,9 @@ test('all faults of a rule are told at once', async () => {
   ]
   expect(await told(withRules(`${rules.join('\n')}\n`, '[Pod]'))).toEqual([
     'error 7:23 "=" does not belong here = write "==" to compare, "!=" for not',
-    'error 8:27 "changed" begins with "sepc" = did you mean "spec"?',
+    'error 8:27 "changed", entry 2 begins with "sepc" = did you mean "spec"?',
     expect.stringContaining('error 9:17 the path "status..phase" has "."'),
-    expect.stringContaining('error 10:41 "becomes" has an expression that RE2 cannot read'),
+    expect.stringContaining('error 10:42 "becomes" has an expression that RE2 cannot read'),
   ])
 })
 

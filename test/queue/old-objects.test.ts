@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { decompress } from '../../src/queue/packing.ts'
+import { unpackObject } from '../../src/queue/packed-object.ts'
 import { SOURCE } from './objects.ts'
 import { came, FORGETS, image, noise, startOldBed } from './old-bed.ts'
 import { never } from './store-bed.ts'
@@ -181,8 +181,8 @@ test('of a Secret neither its values nor what was applied last get into Redis', 
   const first = await it.reader.hgetallBuffer(it.hash)
   await session.commit([came('MODIFIED', 'a', 2, secret('hunter2'))], '2', never)
   expect(await it.told()).toEqual(['MODIFIED a@2: data.password *** → ***, stringData.plain *** → ***'])
-  const stored = [...Object.values(first), ...Object.values(await it.reader.hgetallBuffer(it.hash))]
-  const texts = stored.map((value) => decompress(value.subarray(3)).toString())
+  const stored = [...Object.entries(first), ...Object.entries(await it.reader.hgetallBuffer(it.hash))]
+  const texts = stored.map(([uid, value]) => unpackObject(value, uid)?.json().toString())
   expect(texts).toHaveLength(2)
   const everything = JSON.stringify([texts, await it.deliveries()])
   for (const value of ['hunter', Buffer.from('hunter1').toString('base64').slice(0, 7)])

@@ -326,3 +326,25 @@ test('where nobody asks for owners, or nothing is known of the surroundings, an 
     undefined,
   ])
 })
+
+test('the old object is that before a MODIFIED, and the last state of a DELETED', () => {
+  const before = { spec: { replicas: 1 } }
+  const object = now({ spec: { replicas: 2 } })
+  expect(eventWithOld({ object }, asJson(before)).oldObject).toEqual(before)
+  expect(eventWithOld({ object }, undefined).oldObject).toBeUndefined()
+  expect(eventWithOld({ object, type: 'ADDED' }, asJson(before)).oldObject).toBeUndefined()
+  expect(eventWithOld({ object, type: 'DELETED' }, asJson(before)).oldObject).toMatchObject({
+    spec: { replicas: 2 },
+  })
+})
+
+test('the old object is unpacked and parsed once, whoever asks', () => {
+  let asked = 0
+  const event = eventWithOld({ object: now({ spec: { n: 2 } }) }, () => {
+    asked++
+    return Buffer.from('{"spec":{"n":1}}')
+  })
+  expect(event.oldObject).toBe(event.oldObject)
+  expect(event.changes?.length).toBeGreaterThan(0)
+  expect(asked).toBe(1)
+})

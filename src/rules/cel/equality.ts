@@ -5,10 +5,11 @@ import { charge } from './meter.ts'
  * for values of other kinds. What is compared is counted.
  */
 export function equals(a: unknown, b: unknown): boolean | undefined {
-  if (a === b) {
-    if (typeof a === 'string') charge(a.length / 256)
-    return true
+  if (typeof a === 'string' && typeof b === 'string') {
+    if (a.length > 256) charge(a.length / 256)
+    return a === b
   }
+  if (a === b) return true
   if (typeof a !== 'object' || a === null || typeof b !== 'object' || b === null) return scalarsEqual(a, b)
   charge(2)
   if (Array.isArray(a) && Array.isArray(b)) return listsEqual(a, b)
@@ -19,7 +20,6 @@ export function equals(a: unknown, b: unknown): boolean | undefined {
 
 function scalarsEqual(a: unknown, b: unknown): boolean | undefined {
   if (isNumber(a) && isNumber(b)) return typeof a === typeof b ? a === b : a >= b && a <= b
-  if (typeof a === 'string' && typeof b === 'string') charge(Math.min(a.length, b.length) / 256)
   return false
 }
 

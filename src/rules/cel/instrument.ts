@@ -2,7 +2,7 @@ import { equals, keysOf, memberOf } from './equality.ts'
 import { CelValueError } from './function.ts'
 import { charge, chargeText, chargeValue } from './meter.ts'
 import { type CelCall, type CelLoop, type CelMethodCall, type CelNode, walk } from './syntax-tree.ts'
-import { celNumber, celValue } from './values.ts'
+import { celNumber, celValue, safe, safeItems } from './values.ts'
 
 /**
  * How a value is used. As `part`, only something in it or its size is wanted, so it may stay as JSON has it; as `whole`, all of
@@ -23,7 +23,7 @@ function instrumentLoop(node: CelNode, use: Use): void {
   const inner = node.handle as Handle
   node.handle = (items, ...rest) => {
     charge(4)
-    return inner(isPlainMap(items) ? keysOf(items) : items, ...rest)
+    return inner(Array.isArray(items) ? safeItems(items) : isPlainMap(items) ? keysOf(items) : items, ...rest)
   }
   instrument(loop.iterable, 'part')
   instrument(loop.step, use)
@@ -43,38 +43,50 @@ function instrumentMacro(node: CelNode, use: Use): void {
   if (exp) instrument(exp, use)
 }
 
-/** Of a value with declared fields it asks the value itself: all of them can be read. */
+/** The library would take a key `constructor` for a type; and of values with declared fields all can be read. */
 function instrumentHas({ meta }: CelNode, steps: readonly CelNode[]): void {
-  instrument(steps.at(-1) as CelNode, 'part')
-  const [last] = steps
-  if (!isDeclared(steps)) return
-  ;(meta.macro as { evaluate: unknown }).evaluate = (
-    evaluator: { run(node: CelNode, context: unknown): unknown },
-    _macro: unknown,
-    context: unknown,
-  ) => {
-    let value = evaluator.run(steps.at(-1) as CelNode, context)
-    for (const step of steps.slice(1, -1).reverse()) value = read(value, keyOf(step))
-    const key = keyOf(last as CelNode)
-    return hasFields(value) ? value.has(key) : read(value, key) !== undefined
+  const root = steps.at(-1) as CelNode
+  const way = steps.slice(0, -1).reverse()
+  instrument(root, 'part')
+  ;(meta.macro as { evaluate: unknown }).evaluate = (evaluator: Evaluator, _: unknown, context: unknown) => {
+    let value = safe(evaluator.run(root, context))
+    let isOptional = false
+    for (const [place, step] of way.entries()) {
+      const key = (step.args as [CelNode, string])[1]
+      const isLast = place === way.length - 1
+      if (isLast && hasFields(value)) return value.has(key)
+      const next = read(value, key)
+      isOptional ||= step.op === '.?'
+      if (isLast || (next === undefined && isOptional)) return next !== undefined
+      if (next === undefined) throw missing(key, step)
+      value = safe(next)
+    }
+    return true
   }
 }
 
-function isDeclared(steps: readonly CelNode[]): boolean {
-  return steps.at(-1)?.checkedType?.kind === 'message'
+interface Evaluator {
+  run(node: CelNode, context: unknown): unknown
 }
 
-function keyOf(step: CelNode): string {
-  return (step.args as [CelNode, string])[1]
+function missing(key: string, { end }: CelNode): Error {
+  const range = { start: end - key.length, end }
+  return Object.assign(new CelValueError(`No such key: ${key}`), { code: 'no_such_key', range })
 }
 
+/** A value of a type of ours. */
 function hasFields(value: unknown): value is { has(key: string): boolean } {
-  return typeof value === 'object' && value !== null && 'has' in value && typeof value.has === 'function'
+  return isObject(value) && !isPlainMap(value) && 'has' in value && typeof value.has === 'function'
 }
 
 function read(value: unknown, key: string): unknown {
-  if (value instanceof Map) return value.get(key)
-  return (value as Record<string, unknown> | null | undefined)?.[key]
+  if (!isObject(value) || Array.isArray(value)) return undefined
+  if (hasFields(value) && !(value instanceof Map)) return (value as unknown as Record<string, unknown>)[key]
+  return memberOf(value, key)
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
 }
 
 function instrumentPlain(node: CelNode, use: Use): void {
@@ -129,38 +141,35 @@ function instrumentAccess(node: CelNode, use: Use): void {
   if (typeof key !== 'string') instrument(key)
   const inner = node.handle as Handle
   const isOptional = node.op === '.?' || node.op === '[?]' || base.checkedType?.kind === 'optional'
-  if (isOptional) {
-    if (use === 'whole')
-      node.handle = (left, right, it, evaluator) =>
-        wholeOptional(inner(left, right, it, evaluator) as OptionalValue)
-  } else if (base.checkedType?.name === 'dyn')
-    node.handle = use === 'whole' ? readAll(inner) : readPart(inner)
+  if (isOptional) node.handle = readOptional(inner, use)
+  else if (base.checkedType?.name === 'dyn') node.handle = use === 'whole' ? readAll(inner) : readPart(inner)
   else if (use === 'whole' && node.checkedType?.hasDynType)
     node.handle = (left, right, it, evaluator) => celValue(inner(left, right, it, evaluator))
 }
 
-/** A member of a map that came from JSON; the library reads all others, and tells what is not there. */
+/** What came from JSON; the library reads all else, and tells what is not there. */
 function readPart(inner: Handle): Handle {
   return (left, right, node, evaluator) => {
-    if (
-      typeof right === 'string' &&
-      typeof left === 'object' &&
-      left !== null &&
-      left.constructor === Object
-    ) {
-      const value = Object.hasOwn(left, right) ? (left as Record<string, unknown>)[right] : undefined
-      if (value !== undefined) return value
-    }
-    return inner(left, right, node, evaluator)
+    const value = memberIn(left, right)
+    return value === undefined ? inner(left, right, node, evaluator) : safe(value)
   }
 }
 
+function memberIn(left: unknown, right: unknown): unknown {
+  if (!isObject(left)) return undefined
+  if (left.constructor === Object)
+    return typeof right === 'string' && Object.hasOwn(left, right)
+      ? (left as Record<string, unknown>)[right]
+      : undefined
+  return Array.isArray(left) && typeof right === 'bigint' ? left[Number(right)] : undefined
+}
+
 function readAll(inner: Handle): Handle {
-  const read = readPart(inner)
   return (left, right, node, evaluator) => {
-    const value = read(left, right, node, evaluator)
-    if (typeof value === 'string') return value
-    return typeof value === 'number' ? celNumber(value) : celValue(value)
+    const value = memberIn(left, right)
+    if (typeof value === 'string' || typeof value === 'boolean') return value
+    if (typeof value === 'number') return celNumber(value)
+    return celValue(value === undefined ? inner(left, right, node, evaluator) : value)
   }
 }
 
@@ -170,11 +179,26 @@ interface OptionalValue {
   constructor: { of?(value: unknown): unknown }
 }
 
-function wholeOptional(optional: OptionalValue): unknown {
-  if (!optional.hasValue()) return optional
-  const value = optional.value()
-  const whole = celValue(value)
-  return whole === value ? optional : optional.constructor.of?.(whole)
+/** The library takes what it cannot type for missing, so it is given maps that it can. */
+function readOptional(inner: Handle, use: Use): Handle {
+  return (left, right, node, evaluator) => {
+    const base = isOptionalValue(left) ? (left.hasValue() ? left.value() : undefined) : left
+    const value = memberIn(safe(base), right)
+    const from = isObject(value) && safe(value) !== value ? { [String(right)]: celValue(value) } : left
+    const optional = inner(
+      from,
+      typeof right === 'bigint' && from !== left ? String(right) : right,
+      node,
+      evaluator,
+    ) as OptionalValue
+    if (use === 'part' || !optional.hasValue()) return optional
+    const whole = celValue(optional.value())
+    return whole === optional.value() ? optional : optional.constructor.of?.(whole)
+  }
+}
+
+function isOptionalValue(value: unknown): value is OptionalValue {
+  return isObject(value) && 'hasValue' in value && typeof value.hasValue === 'function'
 }
 
 /** Functions that look at nothing but the size of a list or map. */
@@ -189,6 +213,10 @@ function checkNesting(value: unknown): void {
     if (depth > MAX_NESTING) throw new CelValueError('this value is nested too deeply to be handed on')
     inner = firstOf(inner)
   }
+}
+
+function checkAll(values: readonly unknown[]): void {
+  for (let i = 0; i < values.length; i++) if (typeof values[i] === 'object') checkNesting(values[i])
 }
 
 function firstOf(value: object): unknown {
@@ -224,9 +252,11 @@ function instrumentMethod(node: CelNode): void {
   const isSize = SIZES.has(name) && args.length === 0
   node.handle = (values: unknown[], evaluator, it) => {
     charge(cost)
-    const size = isSize ? sizeIn(values[0]) : undefined
-    if (size !== undefined) return size
-    for (const value of values) checkNesting(value)
+    if (isSize) {
+      const size = sizeIn(values[0])
+      if (size !== undefined) return size
+    }
+    checkAll(values)
     return inner(values, evaluator, it)
   }
   if (name === 'value')
@@ -248,7 +278,7 @@ function instrumentCall(node: CelNode): void {
     const size = isSize ? sizeIn(values[0]) : undefined
     if (size !== undefined) return size
     if (isLinear) chargeValue(values[0])
-    for (const value of values) checkNesting(value)
+    checkAll(values)
     return inner(values, it, evaluator)
   }
 }
@@ -268,7 +298,8 @@ function instrumentBinary(node: CelNode): void {
   const inner = node.handle as Handle
   const isTyped = !left.checkedType?.hasDynType && !right.checkedType?.hasDynType
   if (node.op === '==' || node.op === '!=') {
-    if (!isTyped) node.handle = comparedBy(node.op === '==', inner)
+    if (isText(left) || isText(right)) node.handle = node.op === '==' ? (a, b) => a === b : (a, b) => a !== b
+    else if (!isTyped) node.handle = comparedBy(node.op === '==', inner)
     else if (!isScalar(left) && !isScalar(right)) node.handle = counted(inner)
   } else if (node.op === 'in') node.handle = isTyped ? counted(inner) : soughtBy(inner)
   else if (node.op === '+') node.handle = joinedBy(inner)
@@ -278,7 +309,6 @@ function instrumentBinary(node: CelNode): void {
 
 function comparedBy(wanted: boolean, inner: Handle): Handle {
   return (a, b, it, evaluator) => {
-    if (a === b && typeof a !== 'object') return wanted
     const same = equals(a, b)
     return same === undefined ? inner(a, b, it, evaluator) : same === wanted
   }
@@ -326,6 +356,11 @@ function counted(inner: Handle): Handle {
 }
 
 const COMPARISONS = new Set(['<', '<=', '>', '>='])
+
+/** A text that stands in the expression: nothing but a text equals it. */
+function isText({ op, args }: CelNode): boolean {
+  return op === 'value' && typeof args === 'string' && args.length < 1_000
+}
 
 function isScalar({ op, args }: CelNode): boolean {
   return op === 'value' && (typeof args !== 'string' || args.length < 1_000)

@@ -66,28 +66,16 @@ function define(map: Record<string, unknown>, key: string, value: unknown): void
   else map[key] = value
 }
 
-/** Texts of bytes in which a key `constructor` may be hidden: itself, or some of its letters escaped. */
-const CONSTRUCTOR = Buffer.from('constructor')
-const ESCAPE = Buffer.from('\\u00')
-const ESCAPED_LETTERS = ['\\u006', '\\u007'].map((text) => Buffer.from(text))
-
-/** An object as expressions may see it, by its JSON: one with keys that would mislead them is made anew. */
-export function safeObject(object: unknown, json: Buffer): unknown {
-  const isSuspect =
-    json.includes(CONSTRUCTOR) ||
-    (json.includes(ESCAPE) && ESCAPED_LETTERS.some((letter) => json.includes(letter)))
-  return isSuspect ? celValue(object) : object
+/** A value of JSON of which parts will be read: with an own key `constructor` it is made anew, all others stay as they are. */
+export function safe(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  const made = value.constructor
+  if (made === Object || made === Array || typeof made === 'function') return value
+  return Object.hasOwn(value, 'constructor') ? celValue(value) : value
 }
 
-/** The same where the JSON is not at hand. */
-export function safeOld(object: unknown): unknown {
-  return hidesConstructor(object) ? celValue(object) : object
-}
-
-function hidesConstructor(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  if (Array.isArray(value)) return value.some(hidesConstructor)
-  if (Object.hasOwn(value, 'constructor')) return true
-  for (const key in value) if (hidesConstructor((value as Record<string, unknown>)[key])) return true
-  return false
+/** The same of all items of a list. */
+export function safeItems(list: readonly unknown[]): readonly unknown[] {
+  for (const item of list) if (safe(item) !== item) return list.map(safe)
+  return list
 }

@@ -1,6 +1,6 @@
 import type { ClusterEvent, KubeEventView, ObjectRef } from '../../event.ts'
 import type { CelType } from './function.ts'
-import { safeObject, safeOld } from './values.ts'
+import { safe } from './values.ts'
 
 const TIME = 'google.protobuf.Timestamp'
 const OWNER = 'kubeherald.Owner'
@@ -234,28 +234,26 @@ export function isHeaderField(field: string): boolean {
 /** What expressions see of one event, each made on first use, once for all rules. */
 export class Variables {
   readonly #event: ClusterEvent
-  #object: unknown
-  #oldObject: unknown
+  #fields: EventFields | undefined
   #now: Date | undefined
-  readonly event: EventFields
 
   constructor(event: ClusterEvent) {
     this.#event = event
-    this.event = new EventFields(event)
+  }
+
+  get event(): EventFields {
+    this.#fields ??= new EventFields(this.#event)
+    return this.#fields
   }
 
   get object(): unknown {
-    this.#object ??= safeObject(this.#event.object, this.#event.objectJson)
-    return this.#object
+    return safe(this.#event.object)
   }
 
   get oldObject(): unknown {
-    if (this.#oldObject === undefined) {
-      const { type, object, oldObject } = this.#event
-      if (type === 'DELETED' && (oldObject === undefined || oldObject === object)) return this.object
-      this.#oldObject = oldObject === undefined ? null : safeOld(oldObject)
-    }
-    return this.#oldObject
+    const { type, oldObject } = this.#event
+    if (oldObject === undefined) return type === 'DELETED' ? this.object : null
+    return safe(oldObject)
   }
 
   get cluster(): string {
