@@ -42,6 +42,12 @@ export function checkReach(draft: Draft, document: ConfigDocument): Problem[] {
   )
 }
 
+/** The watched kinds that a rule can match; undefined while that is open. */
+export function kindsReached(when: When, draft: Draft): readonly WatchedKind[] | undefined {
+  const watched = watchedBy(draft)
+  return watched && reachOf(when, watched).entries.map(({ kind }) => kind)
+}
+
 type Blocked = (document: ConfigDocument, path: Path) => Problem[]
 
 /** The entries whose objects a rule can match, and why it cannot match others that it names. */

@@ -1,5 +1,6 @@
 import { checkCommas } from './check-commas.ts'
 import { checkExpressions } from './check-expressions.ts'
+import { checkLimitKeys } from './check-limits.ts'
 import { checkReach } from './check-reach.ts'
 import { checkRules, checkUnusedSinks } from './check-rules.ts'
 import { checkSelectors } from './check-selectors.ts'
@@ -19,6 +20,7 @@ export function crossCheck(draft: Draft, document: ConfigDocument): Problem[] {
     ...checkSelectors(draft, document),
     ...checkShadow(draft, document),
     ...checkReach(draft, document),
+    ...checkLimitKeys(draft, document),
     ...checkUnusedSinks(draft, document),
   ]
 }

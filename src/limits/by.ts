@@ -45,7 +45,8 @@ export const By = z
     const words = [by].flat()
     for (const [at, word] of words.entries()) {
       const path = typeof by === 'string' ? [] : [at]
-      const wrong = words.indexOf(word) < at ? { message: 'stands here twice' } : faultOf(word)
+      const wrong =
+        words.indexOf(word) < at ? { message: `"${shown(word)}" stands here twice` } : faultOf(word)
       if (wrong) {
         const { message, ...params } = wrong
         context.addIssue({ code: 'custom', message, path, params })

@@ -26,12 +26,12 @@ export function follow(
   if (isMatch) work.book.count(plan.name, 'matched')
   const state = settleOver(work, plan, key, atMs)
   if (!match.holds || event.type === 'DELETED') {
-    if (isMatch) work.book.suppress(plan.name, toldLimit(plan))
+    if (isMatch) work.book.suppress(plan.name, heldLimit(plan, state, atMs))
     if (state) end(work, plan, key, state, event, atMs)
     return false
   }
   if (!state) return isMatch && begin(work, plan, key, match, event, atMs)
-  if (isMatch) work.book.suppress(plan.name, state.pending ? waitingFor(plan, state, atMs) : toldLimit(plan))
+  if (isMatch) work.book.suppress(plan.name, heldLimit(plan, state, atMs))
   goOn(work, plan, key, state, match, event, atMs)
   return false
 }
@@ -177,8 +177,10 @@ function waitingFor({ forMs, muted }: RulePlan, { sinceMs }: FollowState, atMs: 
   return forMs !== undefined && (!muted || atMs < sinceMs + forMs) ? 'for' : 'mute'
 }
 
-function toldLimit({ resolves }: RulePlan): LimitName {
-  return resolves ? 'resolve' : 'for'
+/** Why a match is not told: others wait in its place, it was told, or it is over as it comes. */
+function heldLimit(plan: RulePlan, state: FollowState | undefined, atMs: number): LimitName {
+  if (state?.pending) return waitingFor(plan, state, atMs)
+  return state ? (plan.resolves ? 'resolve' : 'for') : plan.forMs === undefined ? 'resolve' : 'for'
 }
 
 function keep(work: Work, plan: RulePlan, key: string, state: FollowState): void {

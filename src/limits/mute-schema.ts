@@ -60,7 +60,7 @@ const Window = z
       context.addIssue({ code: 'custom', message, path, params: { hint } })
     if (from === undefined && to === undefined && days === undefined)
       refuse(
-        'says no time',
+        'has no time in it',
         `write when, such as: { from: "22:00", to: "07:00"${timezone ? `, timezone: ${timezone}` : ''} }`,
       )
     if (from !== undefined && to === undefined)

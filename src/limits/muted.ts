@@ -40,6 +40,15 @@ export function createMuted(windows: readonly MuteWindow[]): Muted {
   }
 }
 
+/** Is there no minute of the week that is left? By the clocks on the wall, as if all were in one timezone. */
+export function mutesAlways(windows: readonly MuteWindow[]): boolean {
+  if (new Set(windows.map(({ timezone }) => timezone)).size > 1) return false
+  const tests = windows.map((window) => windowTest({ ...window, timezone: 'UTC' }))
+  for (let minute = 0; minute < 7 * DAY_MINUTES; minute++)
+    if (!tests.some((test) => test(minute * MINUTE_MS))) return false
+  return true
+}
+
 function windowTest({ from, to, days, timezone }: MuteWindow): (ms: number) => boolean {
   const localTime = clockOf(timezone)
   return (ms) => {

@@ -27,7 +27,7 @@ const Count = z
     z
       .strictObject({ at: Occurrences.optional(), every: Occurrence.optional() })
       .refine(({ at, every }) => at !== undefined || every !== undefined, {
-        message: 'says no count',
+        message: 'has no count in it',
         params: { hint: 'such as [1, 10, 100], or { at: [1], every: 10 }' },
       }),
   ])

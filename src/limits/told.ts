@@ -72,6 +72,7 @@ export function timeOf({ time }: { time: string }, nowMs: number): number {
 
 function boundedHeader(header: EventHeader): EventHeader {
   const { event } = header
-  if (!event || event.message.length <= MAX_MESSAGE) return header
-  return { ...header, event: { ...event, message: shorten(event.message, MAX_MESSAGE) } }
+  if (!event || event.message.length + event.reason.length <= MAX_MESSAGE) return header
+  const [message, reason] = [event.message, event.reason].map((text) => shorten(text, MAX_MESSAGE / 2))
+  return { ...header, event: { ...event, message: message ?? '', reason: reason ?? '' } }
 }

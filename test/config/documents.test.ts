@@ -7,6 +7,7 @@ import { StdoutConfig } from '../../sinks/stdout/config.ts'
 import { WebhookConfig } from '../../sinks/webhook/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { ConfigFile } from '../../src/config/schema.ts'
+import { LimitKeysShape } from '../../src/limits/schema.ts'
 import { MessageParts } from '../../src/render/message-schema.ts'
 import { Regarding, Rule, When } from '../../src/rules/schema.ts'
 import { LeaseSettings } from '../../src/watch/leases/settings.ts'
@@ -87,6 +88,7 @@ test.each([
   ['leases', LeaseSettings],
   ['watch', WatchEntry],
   ['a rule', Rule],
+  ['limits', { shape: LimitKeysShape }],
   ['when', When],
   ['regarding', Regarding],
   ['a message', MessageParts],

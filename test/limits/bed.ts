@@ -1,0 +1,149 @@
+import * as z from 'zod'
+import type { Delivery } from '../../src/delivery.ts'
+import type { ChangeType, ClusterEvent } from '../../src/event.ts'
+import type { Limited, LimitName, RuleCounts } from '../../src/limit.ts'
+import { createLimits } from '../../src/limits/limits.ts'
+import { createMemoryLimits, type MemoryLimits } from '../../src/limits/memory.ts'
+import { LimitKeysShape, type RuleLimits } from '../../src/limits/schema.ts'
+import { clusterEvent, EVENT, POD } from '../rules/events.ts'
+
+/** 10:00 UTC of a Saturday. */
+export const START_MS = Date.parse('2026-11-21T10:00:00.000Z')
+const Keys = z.strictObject(LimitKeysShape)
+
+/** The keys of a rule as they stand in the file. */
+export type Written = z.input<typeof Keys>
+
+export function limitsIn(written: Written): RuleLimits {
+  return Keys.parse(written)
+}
+
+export interface Happening {
+  /** Seconds after the start. */
+  at: number
+  /** Of the object; for Events what it is about, too. */
+  name?: string
+  namespace?: string
+  type?: ChangeType
+  /** Makes it an Event. */
+  reason?: string
+  count?: number
+  uid?: string
+  id?: string
+  sinks?: readonly string[]
+  holds?: boolean
+  entered?: boolean
+  rule?: string
+  synthesized?: boolean
+  labels?: Record<string, string>
+  object?: object
+}
+
+let ids = 0
+
+export function eventOf(it: Happening): ClusterEvent {
+  const { at, name = 'web', namespace = 'shop', type = 'MODIFIED', reason, uid = `u-${name}` } = it
+  const isEvent = reason !== undefined
+  const base = clusterEvent({
+    resource: isEvent ? EVENT : POD,
+    type,
+    namespace,
+    name,
+    labels: it.labels ?? {},
+    ...(isEvent && {
+      event: {
+        type: 'Warning',
+        reason,
+        message: 'Back-off',
+        count: it.count ?? 1,
+        regarding: { kind: 'Pod', namespace, name },
+      },
+    }),
+  })
+  const object = it.object ?? { metadata: { name }, at }
+  const whole: unknown = Object.defineProperties(
+    {},
+    {
+      ...Object.getOwnPropertyDescriptors(base),
+      id: { value: it.id ?? `c/${uid}/${++ids}/${type}`, enumerable: true },
+      uid: { value: uid, enumerable: true },
+      time: { value: new Date(START_MS + at * 1000).toISOString(), enumerable: true },
+      synthesized: { value: it.synthesized ?? false, enumerable: true },
+      object: { value: object, enumerable: true },
+      objectJson: { value: Buffer.from(JSON.stringify(object)), enumerable: true },
+    },
+  )
+  return whole as ClusterEvent
+}
+
+export function limitedOf(it: Happening): Limited {
+  const { holds = true, entered = holds, sinks = holds ? ['s'] : [], rule = 'r' } = it
+  return { event: eventOf(it), matches: [{ rule, sinks, holds, entered }] }
+}
+
+export interface Bed {
+  memory: MemoryLimits
+  /** Lets time pass up to each, then lets it happen. Gives what was told so far, in short. */
+  run(...happenings: Happening[]): string[]
+  /** Lets time pass. */
+  until(at: number): string[]
+  deliveries: Delivery[]
+  counts(rule?: string): Partial<Record<LimitName, number>> & Partial<RuleCounts>
+}
+
+/** A rule `r` at work. */
+export function openBed(written: Written, more: Written & { name?: string } = {}): Bed {
+  const { name = 'other', ...other } = more
+  const memory = createMemoryLimits(
+    createLimits([
+      { name: 'r', ...limitsIn(written) },
+      { name, ...limitsIn(other) },
+    ]),
+  )
+  const deliveries: Delivery[] = []
+  const told: string[] = []
+  const note = (atMs: number, some: readonly Delivery[]) => {
+    deliveries.push(...some)
+    for (const delivery of some) told.push(`${(atMs - START_MS) / 1000} ${inShort(delivery)}`)
+  }
+  const pass = (at: number) => {
+    for (const { atMs, outcome } of memory.advance(START_MS + at * 1000)) note(atMs, outcome.deliveries)
+  }
+  return {
+    memory,
+    deliveries,
+    run(...happenings) {
+      for (const happening of happenings) {
+        pass(happening.at)
+        const nowMs = START_MS + happening.at * 1000
+        note(nowMs, memory.apply([limitedOf(happening)], nowMs).deliveries)
+      }
+      return told
+    },
+    until(at) {
+      pass(at)
+      return told
+    },
+    counts(rule = 'r') {
+      const { suppressed = {}, ...counts } = memory.counts().get(rule) ?? {}
+      const all = { ...counts, ...suppressed }
+      return Object.fromEntries(Object.entries(all).filter(([, count]) => count !== 0))
+    },
+  }
+}
+
+/** `web`, `web +2`, `digest of 3`, `web resolved`. */
+export function inShort({ sink, event, notice, heldBack }: Delivery): string {
+  const to = sink === 's' ? '' : `${sink}: `
+  const what =
+    notice?.kind === 'digest'
+      ? `digest of ${notice.count}`
+      : event.name + (notice?.kind === 'resolved' ? ` ${notice.why}` : '')
+  return to + what + (heldBack ? ` +${heldBack.count}` : '')
+}
+
+/** The law of the ledger. */
+export function balances({ matched, sent, digested, waiting, suppressed }: RuleCounts): boolean {
+  const held = Object.values(suppressed).reduce((sum, count) => sum + count, 0)
+  return matched === sent + digested + waiting + held && waiting >= 0
+}

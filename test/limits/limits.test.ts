@@ -1,0 +1,348 @@
+import { expect, test } from 'vitest'
+import { createLimits, limitsOf } from '../../src/limits/limits.ts'
+import { eventOf, limitedOf, limitsIn, openBed, START_MS } from './bed.ts'
+
+test('throttle sends at most burst in any window, and the next one says how many were held back', () => {
+  const bed = openBed({ throttle: { every: '10m', burst: 2 } })
+  const told = bed.run(
+    { at: 0 },
+    { at: 300 },
+    { at: 400 },
+    { at: 599 },
+    { at: 600 },
+    { at: 601 },
+    { at: 899 },
+    { at: 900 },
+  )
+  expect(told).toEqual(['0 web', '300 web', '600 web +2', '900 web +2'])
+  expect(bed.deliveries[2]?.heldBack).toEqual({ count: 2, since: '2026-11-21T10:06:40.000Z' })
+  expect(bed.counts()).toEqual({ matched: 8, sent: 4, throttle: 4 })
+})
+
+test('throttle counts for each object that Events are about, or for what it is told', () => {
+  const perPod = openBed({ throttle: { every: '10m' } })
+  expect(
+    perPod.run(
+      { at: 0, reason: 'BackOff', name: 'a' },
+      { at: 1, reason: 'BackOff', name: 'b' },
+      { at: 2, reason: 'Killing', name: 'a', uid: 'another-event' },
+    ),
+  ).toEqual(['0 a', '1 b'])
+  const perRule = openBed({ throttle: { every: '10m', per: 'rule' } })
+  expect(perRule.run({ at: 0, name: 'a' }, { at: 1, name: 'b' })).toEqual(['0 a'])
+  const perLabel = openBed({ throttle: { every: '10m', per: ['namespace', 'labels.constructor'] } })
+  expect(
+    perLabel.run(
+      { at: 0, name: 'a' },
+      { at: 1, name: 'b', labels: { constructor: 'x' } },
+      { at: 2, name: 'c' },
+    ),
+  ).toEqual(['0 a', '1 b'])
+})
+
+test('after sends the event that makes up the number, and counts anew', () => {
+  const bed = openBed({ after: { count: 3, within: '10m' } })
+  expect(
+    bed.run({ at: 0 }, { at: 500 }, { at: 600 }, { at: 601 }, { at: 602 }, { at: 700 }, { at: 701 }),
+  ).toEqual(['601 web +2', '701 web +2'])
+  expect(bed.counts()).toEqual({ matched: 7, sent: 2, after: 5 })
+})
+
+test('throttle behind after says all that was held back', () => {
+  const bed = openBed({ after: { count: 2, within: '1h' }, throttle: { every: '1m' } })
+  const told = bed.run(...[0, 1, 2, 3, 70, 71].map((at) => ({ at })))
+  expect(told).toEqual(['1 web +1', '71 web +3'])
+  expect(bed.counts()).toEqual({ matched: 6, sent: 2, after: 3, throttle: 1 })
+})
+
+test('count sends an Event when its own count reaches or passes one of them', () => {
+  const bed = openBed({ count: [1, 10, 100] })
+  const event = { reason: 'BackOff', uid: 'e' }
+  const counts = [1, 2, 9, 12, 13, 250, 251]
+  expect(bed.run(...counts.map((count, at) => ({ ...event, at, count })))).toEqual([
+    '0 web',
+    '3 web',
+    '5 web',
+  ])
+  expect(bed.run({ ...event, at: 10, count: 251, type: 'DELETED' }).length).toBe(3)
+  expect(bed.memory.size).toBe(0)
+  const often = openBed({ count: { at: [1], every: 10 } })
+  expect(often.run(...[1, 5, 10, 11, 19, 35].map((count, at) => ({ ...event, at, count })))).toEqual([
+    '0 web',
+    '2 web',
+    '5 web',
+  ])
+})
+
+test('sample decides by the id alone', () => {
+  const bed = openBed({ sample: 0.25 })
+  bed.run(...Array.from({ length: 400 }, (_, at) => ({ at, id: `c/u/${at}/ADDED` })))
+  const { sent = 0, sample } = bed.counts()
+  expect(sent).toBeGreaterThan(60)
+  expect(sent).toBeLessThan(140)
+  expect(sample).toBe(400 - sent)
+  const again = openBed({ sample: 0.25 })
+  again.run(...Array.from({ length: 400 }, (_, at) => ({ at, id: `c/u/${at}/ADDED` })))
+  expect(again.deliveries.map(({ event }) => event.id)).toEqual(bed.deliveries.map(({ event }) => event.id))
+})
+
+test('mute says nothing inside its window', () => {
+  const bed = openBed({ mute: { from: '12:00', to: '13:00', timezone: 'Europe/Berlin' } })
+  expect(bed.run({ at: 0 }, { at: 3599 }, { at: 3600 }, { at: 7199 }, { at: 7200 })).toEqual([
+    '0 web',
+    '3599 web',
+    '7200 web',
+  ])
+  expect(bed.counts()).toEqual({ matched: 5, sent: 3, mute: 2 })
+})
+
+test('group tells the first ones after wait, those that follow when the interval is over', () => {
+  const bed = openBed({ group: { by: 'namespace', wait: '30s', interval: '5m' } })
+  const told = bed.run(
+    { at: 0, name: 'a' },
+    { at: 10, name: 'b' },
+    { at: 40, name: 'c' },
+    { at: 329, name: 'd' },
+    { at: 331, name: 'e' },
+    { at: 5000, name: 'f' },
+  )
+  expect(bed.until(9000)).toBe(told)
+  expect(told).toEqual(['30 digest of 2', '330 digest of 2', '630 e', '5030 f'])
+  expect(bed.counts()).toEqual({ matched: 6, digested: 4, sent: 2, notices: 2 })
+  const { event, notice } = bed.deliveries[0]!
+  expect(event).toMatchObject({ name: 'a', id: expect.stringMatching(/^c\/u-a\/\d+\/MODIFIED\/digest\/r$/) })
+  expect(notice).toMatchObject({
+    kind: 'digest',
+    by: [['namespace', 'shop']],
+    from: '2026-11-21T10:00:00.000Z',
+    to: '2026-11-21T10:00:10.000Z',
+    items: [{ name: 'a' }, { name: 'b' }],
+  })
+  expect(bed.deliveries[2]?.event.id).not.toContain('digest')
+})
+
+test('a group that is full is told at once', () => {
+  const bed = openBed({ group: { by: 'rule', max: 3 } })
+  expect(bed.run(...Array.from({ length: 7 }, (_, at) => ({ at })))).toEqual([
+    '2 digest of 3',
+    '5 digest of 3',
+  ])
+  expect(bed.until(1000)).toEqual(['2 digest of 3', '5 digest of 3', '305 web'])
+})
+
+test('wait: 0s tells the first one at once', () => {
+  const bed = openBed({ group: { by: 'rule', wait: '0s' } })
+  bed.run({ at: 0 }, { at: 0 }, { at: 1 })
+  expect(bed.until(300)).toEqual(['0 web', '300 digest of 2'])
+})
+
+test('Events are grouped by namespace and reason, unless the rule says otherwise', () => {
+  const bed = openBed({ group: {} })
+  bed.run(
+    { at: 0, reason: 'BackOff', name: 'a' },
+    { at: 1, reason: 'BackOff', name: 'b' },
+    { at: 2, reason: 'Failed', name: 'c' },
+    { at: 3, reason: 'BackOff', name: 'd', namespace: 'pay' },
+  )
+  expect(bed.until(60)).toEqual(['30 digest of 2', '32 c', '33 d'])
+  expect(bed.deliveries[0]?.notice).toMatchObject({
+    by: [
+      ['namespace', 'shop'],
+      ['reason', 'BackOff'],
+    ],
+    items: [
+      { reason: 'BackOff', eventType: 'Warning', regarding: { kind: 'Pod', name: 'a' } },
+      { name: 'b' },
+    ],
+  })
+})
+
+test('what a sink does not get stands in no digest for it', () => {
+  const bed = openBed({ group: { by: 'rule' } })
+  bed.run({ at: 0, sinks: ['s', 't'] }, { at: 1, sinks: ['s'] }, { at: 2, sinks: ['t', 's'] })
+  expect(bed.until(60)).toEqual(['30 digest of 2', '30 t: digest of 2', '31 web'])
+  expect(bed.counts()).toEqual({ matched: 3, digested: 2, sent: 1, notices: 1 })
+})
+
+test('what rules above have sent to all of its sinks is no match for the limits of a rule', () => {
+  const bed = openBed({ throttle: { every: '10m' } })
+  expect(bed.run({ at: 0, sinks: [] }, { at: 1 })).toEqual(['1 web'])
+  expect(bed.counts()).toEqual({ matched: 1, sent: 1 })
+})
+
+test('for tells what has held for so long, with its newest event', () => {
+  const bed = openBed({ for: '2m' })
+  bed.run({ at: 0, id: 'first' }, { at: 60, id: 'second' }, { at: 110, id: 'third', entered: false })
+  expect(bed.counts()).toEqual({ matched: 2, waiting: 1, for: 1 })
+  expect(bed.until(119)).toEqual([])
+  expect(bed.until(120)).toEqual(['120 web'])
+  expect(bed.deliveries[0]?.event.id).toBe('third')
+  expect(bed.deliveries[0]?.objectJson.toString()).toContain('110')
+  bed.run({ at: 130 }, { at: 140, holds: false }, { at: 150 }, { at: 200, holds: false })
+  expect(bed.until(900)).toEqual(['120 web'])
+  expect(bed.counts()).toEqual({ matched: 4, sent: 1, for: 3 })
+  expect(bed.memory.size).toBe(0)
+})
+
+test('what leaves, or is deleted, before it has lasted is not told', () => {
+  const bed = openBed({ for: '2m', resolve: true })
+  bed.run({ at: 0, name: 'a' }, { at: 0, name: 'b' }, { at: 100, name: 'a', holds: false })
+  bed.run({ at: 100, name: 'b', type: 'DELETED' })
+  expect(bed.until(900)).toEqual([])
+  expect(bed.counts()).toEqual({ matched: 3, for: 3 })
+})
+
+test('resolve: true tells when it holds no longer, and that an object is deleted', () => {
+  const bed = openBed({ resolve: true })
+  expect(
+    bed.run(
+      { at: 0, name: 'a' },
+      { at: 5, name: 'a' },
+      { at: 10, name: 'a', holds: false, id: 'end' },
+      { at: 11, name: 'a', holds: false },
+      { at: 20, name: 'b' },
+      { at: 30, name: 'b', type: 'DELETED', holds: false },
+      { at: 40, name: 'c', type: 'DELETED' },
+    ),
+  ).toEqual(['0 a', '10 a ended', '20 b', '30 b deleted'])
+  expect(bed.deliveries[1]).toMatchObject({
+    event: { id: 'end/resolved/r' },
+    notice: {
+      kind: 'resolved',
+      since: '2026-11-21T10:00:00.000Z',
+      at: '2026-11-21T10:00:10.000Z',
+      why: 'ended',
+    },
+  })
+  expect(bed.counts()).toEqual({ matched: 4, sent: 2, resolve: 2, notices: 2 })
+  expect(bed.memory.size).toBe(0)
+})
+
+test('a notice that it is over goes to those who were told, and to nobody who was not', () => {
+  const bed = openBed({ resolve: true, throttle: { every: '10m', per: 'rule' } })
+  expect(
+    bed.run(
+      { at: 0, name: 'a', sinks: ['s', 't'] },
+      { at: 1, name: 'b' },
+      { at: 10, name: 'a', holds: false },
+      { at: 11, name: 'b', holds: false },
+    ),
+  ).toEqual(['0 a', '0 t: a', '10 a ended', '10 t: a ended'])
+  expect(bed.counts()).toEqual({ matched: 2, sent: 1, throttle: 1, notices: 1 })
+})
+
+test('a notice that it is over never comes before the digest that told of it', () => {
+  const bed = openBed({ resolve: true, group: { by: 'rule' } })
+  bed.run(
+    { at: 0, name: 'a' },
+    { at: 1, name: 'b' },
+    { at: 2, name: 'a', holds: false },
+    { at: 3, name: 'b', holds: false },
+    { at: 4, name: 'b' },
+  )
+  expect(bed.until(29)).toEqual([])
+  expect(bed.until(60)).toEqual(['30 digest of 2', '31 a ended'])
+  bed.run({ at: 61, name: 'b', type: 'DELETED', holds: false })
+  expect(bed.until(999)).toEqual(['30 digest of 2', '31 a ended', '61 b deleted'])
+  expect(bed.counts()).toEqual({ matched: 3, digested: 2, resolve: 1, notices: 3 })
+})
+
+test('what a rule follows and mute keeps quiet is told when the window ends, if it still holds', () => {
+  // Until 11:00.
+  const bed = openBed({ for: '2m', resolve: true, mute: { from: '10:01', to: '11:00' } })
+  bed.run({ at: 0, name: 'a' }, { at: 0, name: 'b' }, { at: 600, name: 'b', holds: false })
+  expect(bed.until(3599)).toEqual([])
+  expect(bed.counts()).toEqual({ matched: 2, waiting: 1, mute: 1 })
+  expect(bed.until(3600)).toEqual(['3600 a'])
+  bed.run({ at: 86_400 + 120, name: 'a', holds: false })
+  expect(bed.until(90_000)).toEqual(['3600 a', '86520 a ended'])
+})
+
+test('what lasts is then subject to after, throttle and group', () => {
+  const bed = openBed({ for: '1m', group: { by: 'rule', wait: '10s' } })
+  bed.run({ at: 0, name: 'a' }, { at: 5, name: 'b' }, { at: 30, name: 'c' })
+  expect(bed.until(80)).toEqual(['70 digest of 2'])
+  const quiet = openBed({ for: '1m', throttle: { every: '10m', per: 'rule' } })
+  quiet.run({ at: 0, name: 'a' }, { at: 5, name: 'b' })
+  expect(quiet.until(900)).toEqual(['60 a'])
+  expect(quiet.counts()).toEqual({ matched: 2, sent: 1, throttle: 1 })
+})
+
+test('resolve: {after} tells once that nothing came for so long after something was told', () => {
+  const bed = openBed({ throttle: { every: '5m' }, resolve: { after: '15m' } })
+  bed.run({ at: 0, reason: 'BackOff' }, { at: 60, reason: 'BackOff' }, { at: 800, reason: 'BackOff' })
+  expect(bed.until(1699)).toEqual(['0 web', '800 web +1'])
+  expect(bed.until(9000)).toEqual(['0 web', '800 web +1', '1700 web quiet'])
+  expect(bed.deliveries[2]).toMatchObject({
+    event: { id: expect.stringMatching(/\/resolved\/r$/) },
+    notice: { since: '2026-11-21T10:00:00.000Z', at: '2026-11-21T10:28:20.000Z', why: 'quiet' },
+  })
+  expect(bed.counts()).toEqual({ matched: 3, sent: 2, throttle: 1, notices: 1 })
+})
+
+test('what limits held back is not told to be over', () => {
+  const bed = openBed({ after: { count: 3, within: '1h' }, resolve: { after: '15m' } })
+  bed.run({ at: 0, reason: 'BackOff' }, { at: 1, reason: 'BackOff' })
+  expect(bed.until(9000)).toEqual([])
+})
+
+test('limits are asked in their order: what one holds back the next does not count', () => {
+  const bed = openBed({ count: [2], after: { count: 2, within: '1h' } })
+  expect(
+    bed.run(
+      ...['a', 'b', 'a', 'b'].map((uid, at) => ({ at, uid, reason: 'BackOff', count: at < 2 ? 1 : 2 })),
+    ),
+  ).toEqual(['3 web +1'])
+  expect(bed.counts()).toEqual({ matched: 4, sent: 1, count: 2, after: 1 })
+})
+
+test('events of one call see what those before them did', () => {
+  const limits = createLimits([{ name: 'r', ...limitsIn({ throttle: { every: '1m' } }) }])
+  const outcome = limits.apply(
+    [limitedOf({ at: 0 }), limitedOf({ at: 0 }), limitedOf({ at: 61 })],
+    { shared: () => undefined, own: () => undefined },
+    START_MS + 100_000,
+  )
+  expect(outcome.told).toEqual([true, false, true])
+  expect(outcome.deliveries.map(({ heldBack }) => heldBack?.count)).toEqual([undefined, 1])
+  expect(outcome.writes.shared.size).toBe(1)
+})
+
+test('all that is read is named before', () => {
+  const rule = {
+    name: 'r',
+    ...limitsIn({
+      count: [1],
+      after: { count: 2, within: '1m' },
+      throttle: { every: '1m' },
+      group: {},
+      resolve: { after: '10m' },
+    }),
+  }
+  const limits = createLimits([rule])
+  const events = [
+    limitedOf({ at: 0, reason: 'x', uid: 'e' }),
+    limitedOf({ at: 0, reason: 'x', uid: 'e', count: 2 }),
+  ]
+  const keys = limits.keysOf(events)
+  expect(keys.own).toEqual(['e:r'])
+  expect(keys.shared).toHaveLength(4)
+  const asked = new Set<string>()
+  const note = (key: string) => void asked.add(key)
+  limits.apply(events, { shared: note, own: note }, START_MS)
+  for (const key of asked) expect([...keys.own, ...keys.shared]).toContain(key)
+})
+
+test('a rule without limits has none', () => {
+  const kind = (written: Parameters<typeof limitsIn>[0]) => limitsOf({ name: 'r', ...limitsIn(written) })
+  expect(kind({})).toBeUndefined()
+  expect(kind({ resolve: false })).toBeUndefined()
+  expect(kind({ group: {} })).toBe('events')
+  expect(kind({ resolve: { after: '1m' } })).toBe('events')
+  expect(kind({ resolve: true })).toBe('states')
+  expect(kind({ for: '1m', throttle: { every: '1m' } })).toBe('states')
+  expect(limitsOf({ name: 'r', condition: { for: 60_000 } })).toBe('states')
+  const bed = createLimits([{ name: 'r', condition: { for: 60_000 } }])
+  expect(bed.keysOf([{ event: eventOf({ at: 0, uid: 'u' }), matches: [] }]).own).toEqual([])
+  expect(bed.keysOf([limitedOf({ at: 0, uid: 'u', holds: false })]).own).toEqual(['u:r'])
+})

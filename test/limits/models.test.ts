@@ -1,0 +1,134 @@
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { balances, type Happening, openBed, type Written } from './bed.ts'
+import {
+  afterModel,
+  countModel,
+  followModel,
+  groupModel,
+  type Model,
+  quietModel,
+  throttleModel,
+} from './models.ts'
+
+const UNTIL = 400
+const second = fc.nat({ max: 200 })
+const name = fc.constantFrom('a', 'b', 'c')
+
+function inOrder(one: fc.Arbitrary<Happening>): fc.Arbitrary<Happening[]> {
+  return fc.array(one, { maxLength: 40, size: 'max' }).map((some) => some.toSorted((a, b) => a.at - b.at))
+}
+
+/** They agree on what is told, and the ledger balances after every step. */
+function agree(written: Written, model: Model, happenings: readonly Happening[]): void {
+  const bed = openBed(written)
+  const told: string[] = []
+  for (const happening of happenings) {
+    told.push(...bed.run(happening).splice(0))
+    for (const counts of bed.memory.counts().values()) expect(counts).toSatisfy(balances)
+  }
+  told.push(...bed.until(UNTIL))
+  expect(told.toSorted()).toEqual(model(happenings, UNTIL).toSorted())
+  const counts = bed.counts()
+  expect(counts.waiting).toBeUndefined()
+}
+
+const plain = inOrder(fc.record({ at: second, name }))
+const runs = { numRuns: 300 }
+
+test('throttle does what a model does that looks at all that was ever sent', () => {
+  void fc.assert(
+    fc.property(
+      plain,
+      fc.integer({ min: 1, max: 60 }),
+      fc.integer({ min: 1, max: 4 }),
+      (some, every, burst) =>
+        agree({ throttle: { every: `${every}s`, burst } }, throttleModel(every, burst), some),
+    ),
+    runs,
+  )
+})
+
+test('after does what a model does that looks at all that came', () => {
+  void fc.assert(
+    fc.property(
+      plain,
+      fc.integer({ min: 2, max: 5 }),
+      fc.integer({ min: 1, max: 60 }),
+      (some, count, within) =>
+        agree({ after: { count, within: `${within}s` } }, afterModel(count, within), some),
+    ),
+    runs,
+  )
+})
+
+test('count does what a model does that goes through all counts', () => {
+  const counts = inOrder(
+    fc.record({
+      at: second,
+      reason: fc.constant('BackOff'),
+      uid: fc.constantFrom('e', 'f'),
+      count: fc.integer({ min: 1, max: 60 }),
+    }),
+  )
+  const at = fc.uniqueArray(fc.integer({ min: 1, max: 60 }), { minLength: 1, maxLength: 5 })
+  void fc.assert(
+    fc.property(
+      counts,
+      at,
+      fc.option(fc.integer({ min: 1, max: 20 }), { nil: undefined }),
+      (some, list, every) =>
+        agree({ count: { at: list, ...(every !== undefined && { every }) } }, countModel(list, every), some),
+    ),
+    runs,
+  )
+})
+
+test('group does what a model does that lets each second pass', () => {
+  const grouped = inOrder(fc.record({ at: second, name, namespace: fc.constantFrom('shop', 'pay') }))
+  const spans = fc.tuple(fc.nat({ max: 40 }), fc.integer({ min: 1, max: 80 }), fc.integer({ min: 2, max: 6 }))
+  void fc.assert(
+    fc.property(grouped, spans, (some, [wait, interval, max]) =>
+      agree(
+        { group: { by: 'namespace', wait: `${wait}s`, interval: `${interval}s`, max } },
+        groupModel(wait, interval, max),
+        some,
+      ),
+    ),
+    runs,
+  )
+})
+
+test('for and resolve do what a model does that looks at each object each second', () => {
+  const states = inOrder(
+    fc
+      .record({
+        at: second,
+        name,
+        type: fc.constantFrom<'MODIFIED' | 'DELETED'>('MODIFIED', 'MODIFIED', 'DELETED'),
+        holds: fc.boolean(),
+        enters: fc.boolean(),
+      })
+      .map(({ enters, ...it }) => ({ ...it, entered: it.holds && enters })),
+  )
+  void fc.assert(
+    fc.property(states, fc.nat({ max: 60 }), fc.boolean(), (some, seconds, resolves) => {
+      const resolve = seconds === 0 || resolves
+      agree(
+        { ...(seconds > 0 && { for: `${seconds}s` as const }), resolve },
+        followModel(seconds, resolve),
+        some,
+      )
+    }),
+    runs,
+  )
+})
+
+test('resolve: {after} does what a model does that lets each second pass', () => {
+  void fc.assert(
+    fc.property(plain, fc.integer({ min: 1, max: 90 }), (some, after) =>
+      agree({ resolve: { after: `${after}s` } }, quietModel(after), some),
+    ),
+    runs,
+  )
+})

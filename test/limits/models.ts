@@ -1,0 +1,136 @@
+import type { Happening } from './bed.ts'
+
+/** Slow and obvious: what is told of happenings that are in order, as `inShort` says it, each with its second. */
+export type Model = (happenings: readonly Happening[], untilS: number) => string[]
+
+const nameOf = ({ name = 'web' }: Happening) => name
+
+/** Looks at all that was ever sent. */
+export function throttleModel(everyS: number, burst: number): Model {
+  return (happenings) => {
+    const sent: { name: string; at: number }[] = []
+    const held = new Map<string, number>()
+    return happenings.flatMap((it) => {
+      const name = nameOf(it)
+      const recent = sent.filter((one) => one.name === name && it.at - one.at < everyS)
+      if (recent.length >= burst) {
+        held.set(name, (held.get(name) ?? 0) + 1)
+        return []
+      }
+      sent.push({ name, at: it.at })
+      const before = held.get(name) ?? 0
+      held.delete(name)
+      return [`${it.at} ${name}${before > 0 ? ` +${before}` : ''}`]
+    })
+  }
+}
+
+/** Looks at all that came since the last one told. */
+export function afterModel(count: number, withinS: number): Model {
+  return (happenings) => {
+    const came = new Map<string, number[]>()
+    return happenings.flatMap((it) => {
+      const name = nameOf(it)
+      const times = [...(came.get(name) ?? []), it.at]
+      const recent = times.filter((at) => it.at - at < withinS)
+      came.set(name, recent.length >= count ? [] : times)
+      return recent.length >= count ? [`${it.at} ${name} +${count - 1}`] : []
+    })
+  }
+}
+
+/** Goes through all counts between. */
+export function countModel(at: readonly number[], every: number | undefined): Model {
+  return (happenings) => {
+    const seen = new Map<string, number>()
+    return happenings.flatMap((it) => {
+      const { uid = '', count = 1 } = it
+      const before = seen.get(uid) ?? 0
+      seen.set(uid, count)
+      let reached = false
+      for (let n = count < before ? 1 : before + 1; n <= count; n++)
+        if (at.includes(n) || (every !== undefined && n % every === 0)) reached = true
+      return reached ? [`${it.at} ${nameOf(it)}`] : []
+    })
+  }
+}
+
+/** Lets each second pass. */
+export function groupModel(waitS: number, intervalS: number, max: number): Model {
+  return (happenings, untilS) => {
+    const told: string[] = []
+    const groups = new Map<string, { names: string[]; due: number }>()
+    const tell = (now: number, names: readonly string[]) =>
+      void told.push(names.length === 1 ? `${now} ${names[0]}` : `${now} digest of ${names.length}`)
+    for (let now = 0; now <= untilS; now++) {
+      for (const [key, group] of groups) {
+        if (group.due !== now) continue
+        if (group.names.length === 0) groups.delete(key)
+        else {
+          tell(now, group.names)
+          groups.set(key, { names: [], due: now + intervalS })
+        }
+      }
+      for (const it of happenings.filter(({ at }) => at === now)) {
+        const key = it.namespace ?? 'shop'
+        const group = groups.get(key) ?? { names: [], due: now + waitS }
+        group.names.push(nameOf(it))
+        groups.set(key, group)
+        if (group.names.length < max && group.due > now) continue
+        tell(now, group.names)
+        groups.set(key, { names: [], due: now + intervalS })
+      }
+    }
+    return told
+  }
+}
+
+/** Lets each second pass, and looks at each object. */
+export function followModel(forS: number, resolves: boolean): Model {
+  return (happenings, untilS) => {
+    const told: string[] = []
+    const objects = new Map<string, { since: number; told: boolean }>()
+    for (let now = 0; now <= untilS; now++) {
+      const lasted = [...objects].filter(
+        ([, object]) => !object.told && object.since + forS === now && forS > 0,
+      )
+      for (const [name, object] of lasted) {
+        told.push(`${now} ${name}`)
+        object.told = true
+      }
+      for (const it of happenings.filter(({ at }) => at === now)) {
+        const name = nameOf(it)
+        const object = objects.get(name)
+        const isDeleted = it.type === 'DELETED'
+        if (isDeleted || it.holds === false) {
+          if (object?.told && resolves) told.push(`${now} ${name} ${isDeleted ? 'deleted' : 'ended'}`)
+          objects.delete(name)
+        } else if (!object && it.entered !== false) {
+          objects.set(name, { since: now, told: forS === 0 })
+          if (forS === 0) told.push(`${now} ${name}`)
+        }
+      }
+    }
+    return told
+  }
+}
+
+/** Lets each second pass. */
+export function quietModel(afterS: number): Model {
+  return (happenings, untilS) => {
+    const told: string[] = []
+    const last = new Map<string, number>()
+    for (let now = 0; now <= untilS; now++) {
+      for (const [name, at] of last) {
+        if (at + afterS !== now) continue
+        told.push(`${now} ${name} quiet`)
+        last.delete(name)
+      }
+      for (const it of happenings.filter(({ at }) => at === now)) {
+        told.push(`${now} ${nameOf(it)}`)
+        last.set(nameOf(it), now)
+      }
+    }
+    return told
+  }
+}

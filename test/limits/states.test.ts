@@ -1,0 +1,230 @@
+import { expect, test } from 'vitest'
+import type { LimitOutcome, LimitStates, Limits } from '../../src/limit.ts'
+import { createLimits } from '../../src/limits/limits.ts'
+import { createMemoryLimits } from '../../src/limits/memory.ts'
+import { balances, inShort, limitedOf, limitsIn, openBed, START_MS, type Written } from './bed.ts'
+
+const MINUTE_MS = 60_000
+
+/** Configurations one after the other, over the same states. */
+function openReloads(first: Record<string, Written>) {
+  const limitsOf = (rules: Record<string, Written>) =>
+    createLimits(Object.entries(rules).map(([name, rule]) => ({ name, ...limitsIn(rule) })))
+  let current = limitsOf(first)
+  const memory = createMemoryLimits({
+    keysOf: (events) => current.keysOf(events),
+    apply: (...given) => current.apply(...given),
+    expire: (...given) => current.expire(...given),
+  })
+  return {
+    memory,
+    reload(rules: Record<string, Written>) {
+      current = limitsOf(rules)
+    },
+    apply: (it: Parameters<typeof limitedOf>[0]) =>
+      memory.apply([limitedOf(it)], START_MS + it.at * 1000).deliveries.map(inShort),
+    until: (at: number) =>
+      memory
+        .advance(START_MS + at * 1000)
+        .flatMap(({ atMs, outcome }) =>
+          outcome.deliveries.map((it) => `${(atMs - START_MS) / 1000} ${inShort(it)}`),
+        ),
+  }
+}
+
+test('what a group collected is told, also when its rule is gone', () => {
+  const bed = openReloads({ r: { group: { by: 'rule' } } })
+  bed.apply({ at: 0 })
+  bed.apply({ at: 1 })
+  bed.reload({})
+  expect(bed.until(999)).toEqual(['30 digest of 2'])
+  expect(bed.memory.counts().get('r')).toMatchObject({ matched: 2, digested: 2, waiting: 0 })
+  expect(bed.memory.size).toBe(0)
+})
+
+test('what has not lasted yet is gone with its rule', () => {
+  const bed = openReloads({ r: { for: '2m' } })
+  bed.apply({ at: 0 })
+  bed.reload({ r: { throttle: { every: '1m' } } })
+  expect(bed.until(999)).toEqual([])
+  expect(bed.memory.counts().get('r')).toMatchObject({ matched: 1, suppressed: { gone: 1 }, waiting: 0 })
+  expect(bed.memory.size).toBe(0)
+})
+
+test('what waits goes by the new times of its rule', () => {
+  const bed = openReloads({ r: { for: '2m', resolve: true } })
+  bed.apply({ at: 0 })
+  bed.reload({ r: { for: '5m', throttle: { every: '1m' }, group: {} } })
+  expect(bed.until(299)).toEqual([])
+  expect(bed.until(999)).toEqual(['300 web'])
+  const quiet = openReloads({ r: { resolve: { after: '1m' } } })
+  quiet.apply({ at: 0 })
+  quiet.reload({ r: { resolve: { after: '2m' } } })
+  expect(quiet.until(999)).toEqual(['120 web quiet'])
+})
+
+test('a rule that no longer tells the end forgets what it followed', () => {
+  const bed = openReloads({ r: { resolve: true } })
+  bed.apply({ at: 0 })
+  bed.reload({ r: { for: '1m' } })
+  expect(bed.apply({ at: 5, holds: false })).toEqual([])
+  expect(bed.memory.size).toBe(0)
+})
+
+test('what waits in a state of another version, or in none that can be read, is counted as gone', () => {
+  const limits = createLimits([{ name: 'r', ...limitsIn({ group: { by: 'rule' } }) }])
+  const [key = ''] = limits.keysOf([limitedOf({ at: 0 })]).shared
+  const stored = (text: string): LimitStates => ({
+    shared: (it) => (it === key ? text : undefined),
+    own: () => undefined,
+  })
+  const apply = (text: string) => limits.apply([limitedOf({ at: 0 })], stored(text), START_MS)
+  for (const v of [2, 'x']) {
+    const counts = apply(JSON.stringify({ v, rule: 'r', waiting: 3 })).rules.get('r')
+    expect(counts).toMatchObject({ matched: 1, waiting: -2, suppressed: { gone: 3 } })
+  }
+  for (const text of ['', '{', 'null', '[]', '7', '{"v":1,"limit":"constructor","rule":"r","waiting":0}'])
+    expect(apply(text).rules.get('r')).toMatchObject({ matched: 1, waiting: 1, suppressed: {} })
+  const expired = limits.expire(
+    { shared: [key], own: [] },
+    stored('{"v":2,"rule":"r","waiting":3}'),
+    START_MS,
+  )
+  expect(expired.rules.get('r')).toMatchObject({ waiting: -3, suppressed: { gone: 3 } })
+  expect(expired.writes.shared.get(key)).toBeNull()
+})
+
+test('what is not due is left as it is', () => {
+  const bed = openBed({ group: { by: 'rule' }, throttle: { every: '1m' } })
+  bed.run({ at: 0 })
+  const limits = createLimits([{ name: 'r', ...limitsIn({ group: { by: 'rule' } }) }])
+  const nothing: LimitStates = { shared: () => undefined, own: () => undefined }
+  const outcome = limits.expire({ shared: ['r:x'], own: ['u:r'] }, nothing, START_MS)
+  expect(outcome).toMatchObject({ deliveries: [], rules: new Map() })
+  expect(bed.memory.expire(START_MS + 29_000).deliveries).toEqual([])
+  expect(bed.until(30)).toEqual(['30 web'])
+})
+
+test('a clock that goes back lets nobody wait longer than a rule says', () => {
+  const hour = 3600
+  const told = (written: Written, happenings: Parameters<typeof limitedOf>[0][], until: number) => {
+    const bed = openReloads({ r: written })
+    // An hour ahead, then right.
+    bed.apply({ at: hour })
+    const now = happenings.flatMap((it) => bed.apply(it))
+    return [...now, ...bed.until(until)]
+  }
+  expect(told({ throttle: { every: '10m' } }, [{ at: 0 }, { at: 601 }], 700)).toEqual(['web +1'])
+  expect(told({ group: {} }, [{ at: 0 }], 300)).toEqual(['300 digest of 2'])
+  expect(told({ for: '2m' }, [{ at: 0 }], 120)).toEqual(['120 web'])
+  expect(told({ resolve: { after: '2m' } }, [{ at: 0 }], 120)).toEqual(['web', '120 web quiet'])
+  expect(told({ after: { count: 3, within: '10m' } }, [{ at: 0 }, { at: 1 }], 9)).toEqual(['web +2'])
+})
+
+test('states stay small whatever comes', () => {
+  const big = 'x'.repeat(1_000_000)
+  const written: Written = {
+    after: { count: 2, within: '1h', per: ['annotations.big', 'labels.a'] },
+    throttle: { every: '1s', burst: 1000, per: 'rule' },
+    group: { by: ['labels.a', 'namespace'], max: 1000 },
+    resolve: { after: '1h', per: 'labels.a' },
+  }
+  const bed = openBed(written)
+  const largest = { key: 0, text: 0 }
+  const limits = createLimits([{ name: 'r', ...limitsIn(written) }])
+  const states = new Map<string, string>()
+  for (let n = 0; n < 6; n++) {
+    const outcome = limits.apply(
+      [limitedOf({ at: n, labels: { a: big }, object: { data: { [big]: [big] }, n: Array(n).fill(big) } })],
+      { shared: (key) => states.get(key), own: () => undefined },
+      START_MS + n * 1000,
+    )
+    for (const [key, state] of outcome.writes.shared) {
+      if (state === null) states.delete(key)
+      else states.set(key, state.text)
+      largest.key = Math.max(largest.key, key.length)
+      largest.text = Math.max(largest.text, state?.text.length ?? 0)
+    }
+  }
+  for (let n = 0; n < 900; n++)
+    bed.run({ at: 0, name: `pod-${n}`, reason: 'x'.repeat(5_000), labels: { a: 'x' } })
+  expect(largest.key).toBeLessThan(90)
+  expect(largest.text).toBeLessThan(300_000)
+  const [digest] = bed.memory.advance(START_MS + MINUTE_MS).flatMap(({ outcome }) => outcome.deliveries)
+  expect(digest?.notice).toMatchObject({ kind: 'digest', count: 450 })
+  expect(digest?.notice?.kind === 'digest' && digest.notice.items.length).toBe(100)
+  expect(JSON.stringify(digest?.notice).length).toBeLessThan(100_000)
+})
+
+test('large objects that wait keep their form', () => {
+  const bed = openBed({ for: '1m' })
+  const text = 'ä"'.repeat(200_000)
+  bed.run({ at: 0, object: { kind: 'Pod', metadata: { name: 'web' }, status: { phase: 'Failed', text } } })
+  bed.until(60)
+  const object = JSON.parse(bed.deliveries[0]?.objectJson.toString() ?? '')
+  expect(object).toMatchObject({ kind: 'Pod', metadata: { name: 'web' }, status: { phase: 'Failed' } })
+  expect(object.status.text.length).toBeLessThanOrEqual(4000)
+  const small = openBed({ for: '1m' })
+  small.run({ at: 0, object: { n: 'ünicode', big: 'x'.repeat(1000) } })
+  small.until(60)
+  expect(small.deliveries[0]?.objectJson.toString()).toBe(`{"n":"ünicode","big":"${'x'.repeat(1000)}"}`)
+})
+
+test('an object deep as a well does not stop what waits', () => {
+  const bed = openBed({ for: '1m' })
+  let deep: object = { big: 'x'.repeat(300_000) }
+  for (let n = 0; n < 1000; n++) deep = { deep }
+  bed.run({ at: 0, object: deep })
+  bed.until(60)
+  expect(bed.deliveries).toHaveLength(1)
+})
+
+test('a throttle remembers for a day what it held back', () => {
+  const DAY = 86_400
+  const bed = openBed({ throttle: { every: '10m' } })
+  bed.run({ at: 0 }, { at: 1 }, { at: DAY })
+  expect(bed.run({ at: DAY + 700 })).toEqual(['0 web', `${DAY} web +1`, `${DAY + 700} web`])
+  const long = openBed({ throttle: { every: '10m' } })
+  expect(long.run({ at: 0 }, { at: 1 }, { at: DAY + 1 })).toEqual(['0 web', `${DAY + 1} web`])
+})
+
+test('what is over before it is decided, as while kubeherald was down, is not told', () => {
+  const bed = openReloads({ r: { for: '2m', resolve: true } })
+  bed.apply({ at: 0 })
+  expect(bed.apply({ at: 300, holds: false, synthesized: true })).toEqual([])
+  expect(bed.until(999)).toEqual([])
+  expect(bed.memory.counts().get('r')).toSatisfy(balances)
+})
+
+test('states that are read only when they are asked for lead to the same', () => {
+  const rule = { name: 'r', ...limitsIn({ for: '1m', throttle: { every: '10m', per: 'rule' } }) }
+  const limits: Limits = createLimits([rule])
+  const all = { shared: new Map<string, string>(), own: new Map<string, string>() }
+  /** As a store that learns by asking which keys it has to read. */
+  function decide(decideWith: (states: LimitStates) => LimitOutcome): LimitOutcome {
+    const known = new Set<string>()
+    for (;;) {
+      let isNew = false
+      const read = (scope: 'shared' | 'own') => (key: string) => {
+        if (known.has(scope + key)) return all[scope].get(key)
+        known.add(scope + key)
+        isNew = true
+        return undefined
+      }
+      const outcome = decideWith({ shared: read('shared'), own: read('own') })
+      if (isNew) continue
+      for (const scope of ['shared', 'own'] as const)
+        for (const [key, state] of outcome.writes[scope]) {
+          if (state) all[scope].set(key, state.text)
+          else all[scope].delete(key)
+        }
+      return outcome
+    }
+  }
+  decide((states) => limits.apply([limitedOf({ at: 0, name: 'a' })], states, START_MS))
+  decide((states) => limits.apply([limitedOf({ at: 1, name: 'b' })], states, START_MS + 1000))
+  const due = { shared: [], own: ['u-b:r', 'u-a:r'] }
+  const outcome = decide((states) => limits.expire(due, states, START_MS + 2 * MINUTE_MS))
+  expect(outcome.deliveries.map(inShort)).toEqual(['a'])
+  expect(outcome.rules.get('r')).toMatchObject({ sent: 1, waiting: -2, suppressed: { throttle: 1 } })
+})
