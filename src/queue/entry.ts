@@ -4,7 +4,7 @@ import { compress, decompress, ZSTD_DICTIONARY_1 } from './packing.ts'
 /** One entry of a lane's stream: some deliveries, compressed together. Its fields in Redis: `n`, `t`, `z`. */
 export interface LaneEntry {
   count: number
-  /** When the oldest of them was observed. */
+  /** When the oldest of them was observed, or let go by limits. */
   observedAtMs: number
   payload: Buffer
 }
@@ -44,7 +44,7 @@ function encodeEntry(deliveries: readonly Delivery[]): LaneEntry {
   let observedAtMs = Number.POSITIVE_INFINITY
   for (const { objectJson, ...header } of deliveries) {
     lines.push(Buffer.from(JSON.stringify(header)), NEWLINE, oneLine(objectJson), NEWLINE)
-    observedAtMs = Math.min(observedAtMs, Date.parse(header.event.time))
+    observedAtMs = Math.min(observedAtMs, readyMs(header))
   }
   const packed = compress(Buffer.concat(lines))
   return {
@@ -52,6 +52,11 @@ function encodeEntry(deliveries: readonly Delivery[]): LaneEntry {
     observedAtMs,
     payload: Buffer.concat([Buffer.of(ZSTD_DICTIONARY_1), packed]),
   }
+}
+
+/** Since when a delivery could be made. */
+export function readyMs({ releasedAt, event }: Pick<Delivery, 'releasedAt' | 'event'>): number {
+  return Date.parse(releasedAt ?? event.time)
 }
 
 /** An exotic server may pretty-print; raw line breaks stand only between the tokens of JSON, where a space does as well. */

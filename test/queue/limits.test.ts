@@ -197,6 +197,17 @@ test('a digest is told once when its time has come, by one of several processes,
   expect(await it.reader.exists(it.keys.limitTimers)).toBe(0)
 })
 
+test('what limits kept for long waits for its sink only since it was let go', async () => {
+  await using it = await startLimitsBed()
+  const session = await it.watch()
+  // Observed long ago, as the tests' objects are.
+  await session.commit([change('ADDED', 'digest-a', 2)], '2', never)
+  const nowMs = Date.now() + LATER_MS
+  await it.fire(nowMs)
+  expect((await it.ledger()).sinks['hook']?.oldestMs).toBe(nowMs)
+  expect((await it.deliveries())[0]?.releasedAt).toBe(new Date(nowMs).toISOString())
+})
+
 test('many digests are told in several transactions', async () => {
   await using it = await startLimitsBed()
   const session = await it.watch()
