@@ -12,8 +12,8 @@ import { type Kubeherald, startKubeherald } from './kubeherald.ts'
 import { CONFIG_MAPS } from './workload.ts'
 
 /** Longer than it takes to come to the point where nobody watches; nothing else depends on how long. */
-const LASTS_SECONDS = 15
-const WAIT_SECONDS = 12
+const LASTS_SECONDS = 8
+const WAIT_SECONDS = 6
 
 /** One process of two that share the watch. */
 function startOne(bed: { kubernetes: Kubernetes; redis: RedisServer; hook: Receiver }, pod: string) {
@@ -22,7 +22,7 @@ function startOne(bed: { kubernetes: Kubernetes; redis: RedisServer; hook: Recei
     env: { POD_NAME: pod },
     config: `
 cluster: drill
-leases: { namespace: default }
+leases: { namespace: default, durationSeconds: 6, renewDeadlineSeconds: 4, retryPeriodSeconds: 1 }
 redis: { url: "${bed.redis.url}" }
 watch: [{ kind: ConfigMap, namespaces: default }]
 sinks: { hook: { type: webhook, url: "${bed.hook.url}" } }

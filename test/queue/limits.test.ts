@@ -3,6 +3,7 @@ import type { Routing, Source } from '../../src/change.ts'
 import { createMetrics } from '../../src/metrics.ts'
 import { GONE_AFTER_MS } from '../../src/queue/decided.ts'
 import { fireTimers } from '../../src/queue/fire-timers.ts'
+import { keysOf } from '../../src/queue/keys.ts'
 import { readLedger } from '../../src/queue/ledger.ts'
 import { waitFor } from '../wait-for.ts'
 import { type BedLimits, limitedRouting, smallLimits } from './limits-bed.ts'
@@ -450,3 +451,13 @@ test('queue.md: Redis is killed again and again while two sources share a state 
   expect(told.filter((it) => it.startsWith('once'))).toHaveLength(1)
   expect(await it.ledger()).toMatchObject(balanced)
 }, 60_000)
+
+test('all keys of limits lie on the node of the others', () => {
+  const keys = keysOf('test')
+  const all = [
+    ...[keys.limit('a'), keys.limitsMoved, keys.limitTimers, keys.ownLimits('a'), keys.ownLimitTimers('a')],
+    ...[keys.limitsFired('a'), keys.limitsTurn, keys.rules, keys.ruleLedger('a')],
+  ]
+  expect(all.every((key) => key.startsWith('{kubeherald:test}:'))).toBe(true)
+  expect(new Set(all).size).toBe(all.length)
+})
