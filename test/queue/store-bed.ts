@@ -23,6 +23,7 @@ export async function startStoreBed(
     lane?(): string
     /** Instead of `decide` and `lane`. */
     routing?(): Routing
+    clock?: { now(): number }
   } = {},
 ) {
   const stack = new AsyncDisposableStack()
@@ -56,7 +57,7 @@ export async function startStoreBed(
       ...(old && { old }),
       ...(instance !== undefined && { instance }),
       metrics,
-      clock: Date,
+      clock: options.clock ?? Date,
     })
     return { ...store, trouble: line.trouble, line, metrics }
   }
