@@ -14,16 +14,19 @@ export const KEEP_MS = 30 * DAY_MS
 
 type Scope = 'shared' | 'own'
 
+interface Write {
+  state: State
+  useful: number
+  dueMs: number | undefined
+}
+
 /** One decision: the states as they are by now, and what comes of it. */
 export class Work {
   readonly book = new Book()
   readonly nowMs: number
   readonly #states: LimitStates
   readonly #read = { shared: new Map<string, State | undefined>(), own: new Map<string, State | undefined>() }
-  readonly #writes = {
-    shared: new Map<string, LimitState | null>(),
-    own: new Map<string, LimitState | null>(),
-  }
+  readonly #writes = { shared: new Map<string, Write | null>(), own: new Map<string, Write | null>() }
   readonly #deliveries: Delivery[] = []
 
   constructor(states: LimitStates, nowMs: number) {
@@ -46,12 +49,7 @@ export class Work {
   /** `useful` is how long it is of use from now on, in milliseconds; `dueMs` when `expire` is to be asked. */
   write(scope: Scope, key: string, state: State, useful: number, dueMs?: number): void {
     this.#read[scope].set(key, state)
-    this.#writes[scope].set(key, {
-      text: JSON.stringify(state),
-      expiresAfterMs: Math.max(1, Math.ceil(useful)),
-      ...(dueMs !== undefined && { dueMs }),
-      ...(state.waiting > 0 && { waiting: state.waiting }),
-    })
+    this.#writes[scope].set(key, { state, useful, dueMs })
   }
 
   forget(scope: Scope, key: string): void {
@@ -71,7 +69,9 @@ export class Work {
   }
 
   outcome(told: readonly boolean[]): LimitOutcome {
-    return { deliveries: this.#deliveries, told, rules: this.book.rules, writes: this.#writes }
+    const { shared, own } = this.#writes
+    const writes = { shared: written(shared), own: written(own) }
+    return { deliveries: this.#deliveries, told, rules: this.book.rules, writes }
   }
 
   #load(scope: Scope, key: string): State | undefined {
@@ -86,6 +86,20 @@ export class Work {
     }
     this.#writes[scope].set(key, null)
     return undefined
+  }
+}
+
+/** Once for each state, however many events changed it. */
+function written(writes: ReadonlyMap<string, Write | null>): Map<string, LimitState | null> {
+  return new Map([...writes].map(([key, write]) => [key, write && stateOf(write)]))
+}
+
+function stateOf({ state, useful, dueMs }: Write): LimitState {
+  return {
+    text: JSON.stringify(state),
+    expiresAfterMs: Math.max(1, Math.ceil(useful)),
+    ...(dueMs !== undefined && { dueMs }),
+    ...(state.waiting > 0 && { waiting: state.waiting }),
   }
 }
 

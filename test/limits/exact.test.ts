@@ -153,7 +153,7 @@ test.each(cases)(
         const inTurn = run(createMemoryLimits(processes(rules, order)), rules, bySecond(happenings))
         expect(inTurn).toEqual(alone)
       }),
-      { numRuns: 200 },
+      { numRuns: 80 },
     )
   },
 )
@@ -184,7 +184,7 @@ test('what comes late and all at once, as after an outage of Redis, is told as i
         expect(late).toEqual(live)
       },
     ),
-    { numRuns: 300 },
+    { numRuns: 100 },
   )
 })
 
@@ -203,7 +203,7 @@ test.each(cases)(
         memory.expire(START_MS + 200 * 24 * HOUR_S * 1000)
         expect(memory.size).toBe(0)
       }),
-      { numRuns: 150 },
+      { numRuns: 100 },
     )
   },
 )

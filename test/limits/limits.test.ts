@@ -346,3 +346,29 @@ test('a rule without limits has none', () => {
   expect(bed.keysOf([{ event: eventOf({ at: 0, uid: 'u' }), matches: [] }]).own).toEqual([])
   expect(bed.keysOf([limitedOf({ at: 0, uid: 'u', holds: false })]).own).toEqual(['u:r'])
 })
+
+test('what rules above have sent is not told once more when it has lasted', () => {
+  const bed = openBed({ for: '2m' })
+  bed.run({ at: 0, id: 'first' }, { at: 60, id: 'second', sinks: [] })
+  bed.until(120)
+  expect(bed.deliveries.map(({ event }) => event.id)).toEqual(['first'])
+})
+
+test('what goes on for months is told to be over, if it is heard of meanwhile', () => {
+  const DAY = 86_400
+  const bed = openBed({ resolve: true })
+  bed.run({ at: 0 }, { at: 60 * DAY, entered: false }, { at: 120 * DAY, holds: false })
+  expect(bed.deliveries.map(({ notice }) => notice?.kind)).toEqual([undefined, 'resolved'])
+})
+
+test('mute asks when it happened, not when it is decided', () => {
+  const limits = createLimits([{ name: 'r', ...limitsIn({ mute: { from: '10:20', to: '11:00' } }) }])
+  const nothing = { shared: () => undefined, own: () => undefined }
+  expect(limits.apply([limitedOf({ at: 0 })], nothing, START_MS + 1_800_000).told).toEqual([true])
+})
+
+test('a match that is held back puts off what would be over', () => {
+  const bed = openBed({ throttle: { every: '5m' }, resolve: { after: '15m' } })
+  bed.run({ at: 0, reason: 'BackOff' }, { at: 200, reason: 'BackOff' })
+  expect(bed.until(9000)).toEqual(['0 web', '1100 web quiet'])
+})

@@ -34,7 +34,7 @@ function agree(written: Written, model: Model, happenings: readonly Happening[])
 }
 
 const plain = inOrder(fc.record({ at: second, name }))
-const runs = { numRuns: 300 }
+const runs = { numRuns: 100 }
 
 test('throttle does what a model does that looks at all that was ever sent', () => {
   void fc.assert(

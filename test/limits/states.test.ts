@@ -133,7 +133,7 @@ test('states stay small whatever comes', () => {
   const largest = { key: 0, text: 0 }
   const limits = createLimits([{ name: 'r', ...limitsIn(written) }])
   const states = new Map<string, string>()
-  for (let n = 0; n < 6; n++) {
+  for (let n = 0; n < 4; n++) {
     const outcome = limits.apply(
       [limitedOf({ at: n, labels: { a: big }, object: { data: { [big]: [big] }, n: Array(n).fill(big) } })],
       { shared: (key) => states.get(key), own: () => undefined },
