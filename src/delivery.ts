@@ -13,6 +13,8 @@ export interface Delivery {
   notice?: Digest | Resolved
   /** How many events the rule's limits held back before this one, and since when (RFC 3339). */
   heldBack?: { count: number; since: string }
+  /** When limits let it go, RFC 3339, where that was long after it was observed: it has waited for nobody else. */
+  releasedAt?: string
   /** Put back from the dead letters by hand; may arrive after newer ones of its object. */
   replay?: true
   /** Where its trace goes on, when it is sampled. */

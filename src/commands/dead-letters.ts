@@ -1,4 +1,5 @@
 import { suggest } from '../config/suggest.ts'
+import type { Digest, Resolved } from '../delivery.ts'
 import { printableJson } from '../printable.ts'
 import {
   dropDeadLetter,
@@ -38,8 +39,9 @@ export async function list(options: ListOptions): Promise<number> {
 function asTable(letters: readonly StoredDeadLetter[], more: number): string {
   if (letters.length === 0) return 'no dead letters\n'
   const rows = letters.map((it) => {
-    const { event } = it.delivery
-    const object = `${event.kind} ${event.namespace ? `${event.namespace}/` : ''}${event.name}`
+    const { event, notice } = it.delivery
+    const named = `${event.kind} ${event.namespace ? `${event.namespace}/` : ''}${event.name}`
+    const object = notice ? `${describeNotice(notice)}: ${named}` : named
     return [
       it.id,
       `${duration(Date.now() - it.atMs)} ago`,
@@ -59,9 +61,10 @@ export async function show(id: string, options: QueueOptions & { json?: boolean 
   await using queue = await openQueue(options)
   const letter = await find(queue, id)
   const object: unknown = JSON.parse(letter.delivery.objectJson.toString())
-  const { event } = letter.delivery
+  const { event, notice, heldBack } = letter.delivery
   if (options.json) {
-    process.stdout.write(`${printableJson({ ...summaryOf(letter), event, object }, 2)}\n`)
+    const all = { ...summaryOf(letter), event, notice, heldBack, object }
+    process.stdout.write(`${printableJson(all, 2)}\n`)
     return 0
   }
   const { sink, rule, reason, detail, atMs } = letter
@@ -74,6 +77,8 @@ export async function show(id: string, options: QueueOptions & { json?: boolean 
     ['detail', detail],
     ['event', event.id],
     ['object', event.path],
+    ...(notice ? [['notice', describeNotice(notice)]] : []),
+    ...(heldBack ? [['held back before', `${heldBack.count} since ${heldBack.since}`]] : []),
   ]
   process.stdout.write(`${table(rows)}\n${printableJson(object, 2)}\n`)
   return 0
@@ -156,6 +161,10 @@ function compareIds(a: string, b: string): number {
   return aMs - bMs || aSequence - bSequence
 }
 
+function describeNotice(notice: Digest | Resolved): string {
+  return notice.kind === 'digest' ? `digest of ${notice.count}` : `resolved (${notice.why})`
+}
+
 function summaryOf({ id, sink, rule, reason, detail, atMs, delivery }: StoredDeadLetter) {
   const { kind, namespace, name, id: eventId } = delivery.event
   return {
@@ -169,5 +178,6 @@ function summaryOf({ id, sink, rule, reason, detail, atMs, delivery }: StoredDea
     namespace,
     name,
     event: eventId,
+    ...(delivery.notice && { notice: delivery.notice.kind }),
   }
 }

@@ -37,6 +37,9 @@ export interface Expired {
 /** States whose rule no configuration has are given up so long after their time: a process with another one may still know it. */
 export const GONE_AFTER_MS = 300_000
 
+/** From an event to its commit it takes no longer, as a rule. */
+const LATE_MS = 1_000
+
 /** When a timer that was left as it is comes again. */
 const AGAIN_MS = 30_000
 
@@ -54,14 +57,14 @@ export async function decideCommit(parts: DecideParts, source: Source, plan: Pla
   const { routing, nowMs } = parts
   if (plan.due) {
     const { outcome, postponed } = await expire(parts, { shared: [], own: plan.due })
-    return { ...decided(routing, NOTHING, outcome), postponed }
+    return { ...decided(routing, NOTHING, outcome, nowMs), postponed }
   }
-  if (plan.gone) return decided(routing, NOTHING, await forget(parts, { shared: [], own: plan.gone }))
+  if (plan.gone) return decided(routing, NOTHING, await forget(parts, { shared: [], own: plan.gone }), nowMs)
   const decision = routing.decide(source, plan.transitions)
   const { limits } = decision
-  if (!limits) return decided(routing, decision, undefined)
+  if (!limits) return decided(routing, decision, undefined, nowMs)
   const outcome = await statesOf(parts).decide(limits.keys, (states) => limits.apply(states, nowMs))
-  return decided(routing, decision, outcome)
+  return decided(routing, decision, outcome, nowMs)
 }
 
 /** What became of states whose time has come; those of a rule that is unknown here are left to who knows it, for a while. */
@@ -127,7 +130,12 @@ function together(a: LimitOutcome | undefined, b: LimitOutcome): LimitOutcome {
 
 export const NOTHING: Decision = { deliveries: [], unmatched: 0, dropped: 0, matched: 0 }
 
-export function decided(routing: Routing, decision: Decision, limits: LimitOutcome | undefined): Decided {
+export function decided(
+  routing: Routing,
+  decision: Decision,
+  limits: LimitOutcome | undefined,
+  nowMs: number,
+): Decided {
   const { unmatched, dropped, matched, trace } = decision
   const open = decision.limits?.counted.flatMap((counted, i) => (counted ? [] : [limits?.told[i] ?? false]))
   const told = open?.filter(Boolean).length ?? 0
@@ -138,16 +146,26 @@ export function decided(routing: Routing, decision: Decision, limits: LimitOutco
     limited: (open?.length ?? 0) - told,
     rules: joinRules(decision.rules, limits?.rules),
     limits,
-    lanes: packLanes(inOrder(decision, limits), routing.laneOf),
+    lanes: packLanes(inOrder(decision, limits, nowMs), routing.laneOf),
     trace,
   }
 }
 
 /** All deliveries in the order of their events: two of one object must not overtake each other. */
-function inOrder({ deliveries, limits }: Decision, outcome: LimitOutcome | undefined): readonly Delivery[] {
+function inOrder(
+  { deliveries, limits }: Decision,
+  outcome: LimitOutcome | undefined,
+  nowMs: number,
+): readonly Delivery[] {
   if (!outcome || outcome.deliveries.length === 0) return deliveries
-  if (deliveries.length === 0) return outcome.deliveries
-  return merge(deliveries, outcome.deliveries, limits)
+  const released = outcome.deliveries.map((delivery) => release(delivery, nowMs))
+  return deliveries.length === 0 ? released : merge(deliveries, released, limits)
+}
+
+/** What limits kept for long counts as waiting for its sink only from now on. */
+function release(delivery: Delivery, nowMs: number): Delivery {
+  const isLate = Date.parse(delivery.event.time) + LATE_MS < nowMs
+  return isLate ? { ...delivery, releasedAt: new Date(nowMs).toISOString() } : delivery
 }
 
 function merge(

@@ -1,11 +1,10 @@
 import type { Delivery } from '../delivery.ts'
-import { timeOf } from '../sink/notice.ts'
 import { compress, decompress, ZSTD_DICTIONARY_1 } from './packing.ts'
 
 /** One entry of a lane's stream: some deliveries, compressed together. Its fields in Redis: `n`, `t`, `z`. */
 export interface LaneEntry {
   count: number
-  /** When the oldest of them was observed, of a digest the last event of it. */
+  /** When the oldest of them was observed, or let go by limits. */
   observedAtMs: number
   payload: Buffer
 }
@@ -46,7 +45,7 @@ function encodeEntry(deliveries: readonly Delivery[]): LaneEntry {
   let observedAtMs = Number.POSITIVE_INFINITY
   for (const { objectJson, ...header } of deliveries) {
     lines.push(Buffer.from(JSON.stringify(header)), NEWLINE, oneLine(objectJson), NEWLINE)
-    observedAtMs = Math.min(observedAtMs, Date.parse(timeOf(header)))
+    observedAtMs = Math.min(observedAtMs, readyMs(header))
   }
   const packed = compress(Buffer.concat(lines))
   return {
@@ -54,6 +53,11 @@ function encodeEntry(deliveries: readonly Delivery[]): LaneEntry {
     observedAtMs,
     payload: Buffer.concat([Buffer.of(ZSTD_DICTIONARY_1), packed]),
   }
+}
+
+/** Since when a delivery could be made. */
+export function readyMs({ releasedAt, event }: Pick<Delivery, 'releasedAt' | 'event'>): number {
+  return Date.parse(releasedAt ?? event.time)
 }
 
 /** An exotic server may pretty-print; raw line breaks stand only between the tokens of JSON, where a space does as well. */

@@ -66,7 +66,7 @@ export async function fireTimers(
       }
       const parts = { redis, keys, routing, source: undefined, nowMs }
       const { outcome, postponed } = await expire(parts, { shared: due, own: [] })
-      result = { ...decided(routing, NOTHING, outcome), postponed }
+      result = { ...decided(routing, NOTHING, outcome, nowMs), postponed }
       if (redis.stream !== stream) continue
       const multi = redis.multi()
       writeLanes(multi, keys, result.lanes)

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { Delivery } from '../delivery.ts'
-import { decodeEntry } from './entry.ts'
+import { decodeEntry, readyMs } from './entry.ts'
 import type { Keys } from './keys.ts'
 import { valuesOf } from './replies.ts'
 
@@ -83,11 +83,11 @@ function addEntry(head: Head, entryId: string, payload: Buffer, progress: Record
   head.entries.set(entryId, { count: deliveries.length, settled })
   for (const [place, delivery] of deliveries.entries()) {
     if (settled.has(place)) continue
-    const { kind, namespace, name, time } = delivery.event
+    const { kind, namespace, name } = delivery.event
     const uid = [kind, namespace, name].join('/')
     const tries = Number(progress[triesField({ entryId, place })] ?? 0)
     head.bytes += delivery.objectJson.length
-    head.items.push({ delivery, uid, observedAtMs: Date.parse(time), entryId, place, tries })
+    head.items.push({ delivery, uid, observedAtMs: readyMs(delivery), entryId, place, tries })
   }
 }
 

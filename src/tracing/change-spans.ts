@@ -64,9 +64,13 @@ class ChangeSpans implements ChangeTrace {
     this.decidedMs = watch.startedMs
   }
 
-  matched(event: ClusterEvent, { sends, dropped }: Matched): TraceContext[] {
+  matched(event: ClusterEvent, { sends, dropped, limited }: Matched): TraceContext[] {
     this.decidedMs = this.#watch.nowMs()
-    const result = sends.length > 0 ? 'matched' : dropped ? 'dropped' : 'unmatched'
+    const result = resultOf(
+      sends.length > 0,
+      limited.some(({ entered }) => entered),
+      dropped,
+    )
     const about = attributesOf(event)
     const decision = {
       'kubeherald.result': result,
@@ -106,4 +110,11 @@ class ChangeSpans implements ChangeTrace {
     for (const send of this.#sends) send.end(endTime)
     this.root.end(endTime)
   }
+}
+
+/** What limits make of it is known only later. */
+function resultOf(sent: boolean, limited: boolean, dropped: boolean): string {
+  if (sent) return 'matched'
+  if (limited) return 'limited'
+  return dropped ? 'dropped' : 'unmatched'
 }

@@ -41,3 +41,30 @@ test('neither names of objects nor answers of receivers move the cursor or begin
   expect(JSON.parse(listJson.stdout)).toMatchObject({ name: HOSTILE, detail: HOSTILE })
   expect(JSON.parse(showJson.stdout)).toMatchObject({ object })
 })
+
+test('a digest, and what was held back before a delivery, are told', async () => {
+  using desk = openDesk()
+  await using server = await startRedis()
+  const redis = openRedis(server.url, 'work', silentLog)
+  await using _ = { [Symbol.asyncDispose]: async () => redis.disconnect() }
+  const keys = keysOf('here')
+  await checkRedis({ redis, keys })
+  const event = headerFor('web', '7', 'MODIFIED', 'u')
+  const { id, type, kind, name, time } = event
+  const items = [{ id, type, kind, name, time }]
+  const notice = { kind: 'digest' as const, count: 12, by: [], from: time, to: time, items }
+  const heldBack = { count: 3, since: time }
+  const [entry] = encodeEntries([
+    { sink: 'hook', rule: 'all', event, notice, heldBack, objectJson: Buffer.from('{}') },
+  ])
+  const about = ['sink', 'hook', 'lane', 'hook/0', 'rule', 'all', 'reason', 'rejected', 'detail', '400']
+  const payload = entry?.payload ?? Buffer.alloc(0)
+  const letter = String(await redis.xadd(keys.deadLetters, '*', ...about, 'at', Date.now(), 'z', payload))
+  desk.write('kubeherald.yaml', configuration(`cluster: here\nredis: { url: "${server.url}" }`))
+  expect((await desk.run('dead-letters', 'list')).stdout).toContain('digest of 12: ConfigMap default/web')
+  const { stdout } = await desk.run('dead-letters', 'show', letter)
+  expect(stdout).toMatch(/^notice +digest of 12$/m)
+  expect(stdout).toMatch(/^held back before +3 since 2025-/m)
+  const json = await desk.run('dead-letters', 'show', letter, '--json')
+  expect(JSON.parse(json.stdout)).toMatchObject({ notice: { kind: 'digest', count: 12 }, heldBack })
+})

@@ -3,6 +3,7 @@ import type { Routing, Source } from '../../src/change.ts'
 import { createMetrics } from '../../src/metrics.ts'
 import { GONE_AFTER_MS } from '../../src/queue/decided.ts'
 import { fireTimers } from '../../src/queue/fire-timers.ts'
+import { keysOf } from '../../src/queue/keys.ts'
 import { readLedger } from '../../src/queue/ledger.ts'
 import { waitFor } from '../wait-for.ts'
 import { type BedLimits, limitedRouting, smallLimits } from './limits-bed.ts'
@@ -126,27 +127,32 @@ test('two sources on one shared state: every event is counted once, and one of t
   ).toBe('120')
 })
 
-test('a large commit comes through beside many small ones that change the same state', async () => {
+test('a commit that loses again and again gets a turn of its own', async () => {
   await using it = await startLimitsBed()
   const [large, small] = [await it.watch(), await it.watch(OTHER)]
-  const many = Array.from({ length: 900 }, (_, i) =>
-    change('ADDED', `once-${String.fromCharCode(97 + (i % 26))}${i}`, i + 2),
-  )
-  let done = false
-  const commit = large.commit(many, '1000', never).finally(() => {
-    done = true
-  })
-  let others = 0
-  while (!done) {
-    await small.commit([change('ADDED', `once-a-${others}`, others + 2)], String(others + 2), never)
-    others++
+  const order: string[] = []
+  let held = it.proxy.hold('exec')
+  const commit = large.commit([change('ADDED', 'once-a', 2)], '2', never).then(() => order.push('large'))
+  for (let loss = 1; loss <= 3; loss++) {
+    await held.seen
+    await small.commit([change('ADDED', `once-a${loss}`, loss + 1)], String(loss + 1), never)
+    expect(await it.reader.exists(it.keys.limitsTurn)).toBe(0)
+    const next = it.proxy.hold('exec')
+    held.release()
+    held = next
   }
-  await commit
-  expect((await it.ledger()).rules['once']?.matched).toBe(900 + others)
-  // It has not had to wait until the others had nothing more.
-  expect(others).toBeLessThan(1_000)
-  expect(await it.ledger()).toMatchObject(balanced)
-}, 30_000)
+  await held.seen
+  expect(await it.reader.exists(it.keys.limitsTurn)).toBe(1)
+  const other = small.commit([change('ADDED', 'once-a9', 9)], '9', never).then(() => order.push('small'))
+  const looks = async () => /cmdstat_get:calls=(\d+)/.exec(await it.reader.info('commandstats'))?.[1]
+  const before = await looks()
+  await waitFor(async () => (await looks()) !== before, { what: 'the other one to wait' })
+  held.release()
+  await Promise.all([commit, other])
+  expect(order).toEqual(['large', 'small'])
+  expect(await it.reader.exists(it.keys.limitsTurn)).toBe(0)
+  expect(await it.rule('once')).toMatchObject({ matched: 5, sent: 1 })
+})
 
 test('so many states in one commit that they cannot all be watched are guarded all the same', async () => {
   await using it = await startLimitsBed({ waitMs: 60_000 })
@@ -190,6 +196,17 @@ test('a digest is told once when its time has come, by one of several processes,
   expect(await it.rule('digest')).toMatchObject({ matched: 3, digested: 3, waiting: 0, notices: 1 })
   expect(await it.ledger()).toMatchObject(balanced)
   expect(await it.reader.exists(it.keys.limitTimers)).toBe(0)
+})
+
+test('what limits kept for long waits for its sink only since it was let go', async () => {
+  await using it = await startLimitsBed()
+  const session = await it.watch()
+  // Observed long ago, as the tests' objects are.
+  await session.commit([change('ADDED', 'digest-a', 2)], '2', never)
+  const nowMs = Date.now() + LATER_MS
+  await it.fire(nowMs)
+  expect((await it.ledger()).sinks['hook']?.oldestMs).toBe(nowMs)
+  expect((await it.deliveries())[0]?.releasedAt).toBe(new Date(nowMs).toISOString())
 })
 
 test('many digests are told in several transactions', async () => {
@@ -260,6 +277,7 @@ test('a session that opens knows what is due, and one that was fenced tells noth
   const second = await it.newStore().open(SOURCE, never)
   expect(second.dueMs).toBe(first.dueMs)
   await expect(first.expire(never)).rejects.toThrow('another process moved the position')
+  await waitFor(() => (second.dueMs ?? 0) <= Date.now(), { what: 'the time' })
   await second.expire(never)
   expect(await it.told()).toEqual(['lasting a'])
 })
@@ -282,10 +300,11 @@ test('queue.md: what lasted is told once when EXECs are cut before or after they
 test('states that a decision asks for only then are read, and guarded, too: what lasted goes on into a digest', async () => {
   await using it = await startLimitsBed({ lastMs: 1 })
   const session = await it.watch()
-  await session.commit([change('ADDED', 'slow-a1', 2)], '2', never)
-  await session.expire(never)
-  await session.commit([change('ADDED', 'slow-a2', 3)], '3', never)
-  await session.expire(never)
+  for (const [i, name] of ['slow-a1', 'slow-a2'].entries()) {
+    await session.commit([change('ADDED', name, i + 2)], String(i + 2), never)
+    await waitFor(() => (session.dueMs ?? 0) <= Date.now(), { what: 'the time' })
+    await session.expire(never)
+  }
   expect(await it.told()).toEqual([])
   await it.fire()
   expect(await it.told()).toEqual(['slow of 2'])
@@ -351,6 +370,7 @@ test('own states of a rule that is gone are given up in the end, and ask for not
   const session = await it.watch()
   await session.commit([change('ADDED', 'lasting-a', 2)], '2', never)
   it.use({ rules: new Set(['all']) })
+  await waitFor(() => (session.dueMs ?? 0) <= Date.now(), { what: 'the time' })
   await session.expire(never)
   // It does not come again at once.
   expect(session.dueMs).toBeGreaterThan(Date.now() + 20_000)
@@ -431,3 +451,13 @@ test('queue.md: Redis is killed again and again while two sources share a state 
   expect(told.filter((it) => it.startsWith('once'))).toHaveLength(1)
   expect(await it.ledger()).toMatchObject(balanced)
 }, 60_000)
+
+test('all keys of limits lie on the node of the others', () => {
+  const keys = keysOf('test')
+  const all = [
+    ...[keys.limit('a'), keys.limitsMoved, keys.limitTimers, keys.ownLimits('a'), keys.ownLimitTimers('a')],
+    ...[keys.limitsFired('a'), keys.limitsTurn, keys.rules, keys.ruleLedger('a')],
+  ]
+  expect(all.every((key) => key.startsWith('{kubeherald:test}:'))).toBe(true)
+  expect(new Set(all).size).toBe(all.length)
+})

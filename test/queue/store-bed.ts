@@ -25,6 +25,7 @@ export async function startStoreBed(
     lane?(): string
     /** Instead of `decide` and `lane`. */
     routing?(): Routing
+    clock?: { now(): number }
   } = {},
 ) {
   const stack = new AsyncDisposableStack()
@@ -59,7 +60,7 @@ export async function startStoreBed(
       ...(options.journal && { journal: options.journal }),
       ...(instance !== undefined && { instance }),
       metrics,
-      clock: Date,
+      clock: options.clock ?? Date,
     })
     return { ...store, trouble: line.trouble, line, metrics }
   }

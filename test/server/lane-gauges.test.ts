@@ -22,7 +22,7 @@ async function bed() {
         metrics,
         clock: Date,
         configured: () => ['configured'],
-        rules: () => new Set<string>(),
+        rules: () => new Set(['all']),
       })
       stack.defer(async () => void (await gauges.close()))
     },
@@ -105,4 +105,19 @@ test('a commit is told: how long it waits, how much it takes, how late it is', a
   expect(await sum('commit_changes')).toBe(2)
   expect(Number(await sum('enqueue_latency_seconds'))).toBeGreaterThanOrEqual(60)
   expect((await metrics.enqueuedBytes.get()).values[0]?.value).toBeGreaterThan(50)
+})
+
+test('rules are told with what waits for them and when they matched last, removed ones as long as something waits', async () => {
+  await using it = await bed()
+  const { reader, keys } = it
+  await reader.zadd(keys.rules, 5_000, 'all', 6_000, 'removed', 7_000, 'forgotten')
+  await reader.hset(keys.ruleLedger('all'), { matched: 5, sent: 2, waiting: 3 })
+  await reader.hset(keys.ruleLedger('removed'), { matched: 1, waiting: 1 })
+  await reader.hset(keys.ruleLedger('forgotten'), { matched: 1, sent: 1 })
+  it.watch()
+  const valuesOf = async (gauge: 'ruleWaiting' | 'ruleLastMatch') =>
+    (await it.metrics[gauge].get()).values.map(({ labels, value }) => `${labels.rule} ${value}`)
+  await waitFor(async () => (await valuesOf('ruleWaiting')).length > 0, { what: 'the gauges' })
+  expect(await valuesOf('ruleWaiting')).toEqual(['all 3', 'removed 1'])
+  expect(await valuesOf('ruleLastMatch')).toEqual(['all 5'])
 })

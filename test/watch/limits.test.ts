@@ -40,7 +40,8 @@ async function startOverdue(timing: WatchBedOptions['timing'] = {}) {
 
 test('what ended while nobody watched is read first, and nothing of it is told', async () => {
   await using it = await startOverdue({ settleMs: 1_000 })
-  it.api.script((watch) => watch.frame('DELETED', configMap(name('a'), 12)))
+  // The server takes its time.
+  it.api.script((watch) => void setTimeout(() => watch.frame('DELETED', configMap(name('a'), 12)), 200))
   it.start()
   await waitFor(async () => (await it.rule())?.waiting === 0, { what: 'the end' })
   await waitFor(it.current, { what: 'all to be read' })
