@@ -6,7 +6,7 @@ import type { MetadataCache } from './cache.ts'
 import type { CacheStore, PartState } from './cache-store.ts'
 import type { Needs } from './needs.ts'
 import { findObject, findOwner, MOST_OWNERS } from './surroundings.ts'
-import type { Remembered } from './table.ts'
+import type { Remembered, Table } from './table.ts'
 
 /** How far a source of metadata is: it follows the cluster, it will, or nobody knows whether it ever will. */
 export type Progress = 'follows' | 'behind' | 'fails'
@@ -139,12 +139,15 @@ export class AwaitKnown {
     const { cache, store, progressOf } = this.#parts
     let at: ObjectRef | undefined = ref
     for (let depth = 0; at && depth < MOST_OWNERS; depth++) {
-      const { kind = '', name = '', uid = '' }: ObjectRef = at
-      const table = cache.tableOf(at)
-      const state = table && store.stateOf(table, table.resource.namespaced ? namespace : '', name)
+      const named: ObjectRef = at
+      const table: Table | undefined = cache.tableOf(at)
+      const state: PartState | undefined =
+        table && store.stateOf(table, table.resource.namespaced ? namespace : '', named.name ?? '')
       if (!state && (table || progressOf(undefined) === 'follows')) return undefined
-      const found = state && (depth === 0 ? findObject : findOwner)(cache, at, namespace)
+      const found: Remembered | undefined =
+        state && (depth === 0 ? findObject : findOwner)(cache, at, namespace)
       if (!found || !isThe(found, at)) {
+        const { kind, name, uid } = named
         const key = `${kind}/${namespace}/${name}/${uid}`
         return { key, state, isKnown: () => this.#lookFor(ref, namespace, chain) === undefined }
       }
