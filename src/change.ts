@@ -16,7 +16,9 @@ export interface ScannedObject {
   /** Raw JSON of metadata.labels; '{}' when there are none. */
   labelsJson: string
   annotations?: readonly [start: number, end: number]
-  /** The value of metadata.ownerReferences. */
+  /** The values of metadata, metadata.creationTimestamp and metadata.ownerReferences. */
+  metadata?: readonly [start: number, end: number]
+  created?: readonly [start: number, end: number]
   ownerReferences?: readonly [start: number, end: number]
   /** metadata.managedFields with its key and one adjoining comma: cutting it leaves valid JSON. */
   managedFields?: readonly [start: number, end: number]

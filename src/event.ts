@@ -35,6 +35,14 @@ export interface KubeEvent {
   reportingComponent?: string
 }
 
+/** An Event as rules see it: fields may be read on first use, and are none of its own (`plainKubeEvent` copies them). */
+export interface KubeEventView extends Readonly<Omit<KubeEvent, OptionalOfEvent>> {
+  readonly firstSeen?: string | undefined
+  readonly lastSeen?: string | undefined
+  readonly reportingComponent?: string | undefined
+}
+type OptionalOfEvent = 'firstSeen' | 'lastSeen' | 'reportingComponent'
+
 /**
  * A value of the object that changed. Paths are dots and keys: `spec.template.spec.containers[name=web].image`,
  * `metadata.labels["app.kubernetes.io/name"]`, `spec.rules[0].host`; at most 300 characters.
@@ -83,12 +91,16 @@ export interface ClusterEvent
   readonly namespace: string | undefined
   readonly synthesized: boolean
   /** The normalised Event, when the object is one. */
-  readonly event: KubeEvent | undefined
+  readonly event: KubeEventView | undefined
   /** What a MODIFIED changed; undefined when the old object is not known. Made on first use. */
   readonly changes?: readonly FieldChange[] | undefined
   readonly resource: Resource
   readonly labels: Readonly<Record<string, string>>
   readonly annotations: Readonly<Record<string, string>>
+  /** One annotation, without reading the others. */
+  annotation?(key: string): string | undefined
+  /** metadata.creationTimestamp; undefined when it is not known. */
+  readonly created?: string | undefined
   /** The object without managedFields and last-applied-configuration; Secret values are hashed. */
   readonly object: Readonly<Record<string, unknown>>
   /** The same object as JSON bytes, ready to be embedded in a message. */
@@ -107,7 +119,7 @@ export interface ClusterEvent
 /** The plain header of an event, ready to be stored. */
 export function headerOf(event: ClusterEvent): EventHeader {
   const { event: kubeEvent, changes } = event
-  const owner = event.owners?.at(-1)
+  const owner = (kubeEvent ? event.regardingOwners : event.owners)?.at(-1)
   return {
     id: event.id,
     type: event.type,
@@ -121,8 +133,22 @@ export function headerOf(event: ClusterEvent): EventHeader {
     resourceVersion: event.resourceVersion,
     time: event.time,
     ...(event.synthesized && { synthesized: true as const }),
-    ...(kubeEvent && { event: kubeEvent }),
+    ...(kubeEvent && { event: plainKubeEvent(kubeEvent) }),
     ...(changes && { changes }),
     ...(owner && { owner }),
+  }
+}
+
+export function plainKubeEvent(event: KubeEventView): KubeEvent {
+  const { type, reason, message, count, regarding, firstSeen, lastSeen, reportingComponent } = event
+  return {
+    type,
+    reason,
+    message,
+    count,
+    regarding,
+    ...(firstSeen && { firstSeen }),
+    ...(lastSeen && { lastSeen }),
+    ...(reportingComponent && { reportingComponent }),
   }
 }

@@ -8,9 +8,11 @@ import type { Problem } from './problem.ts'
 export function checkSelectors({ watch, rules }: Draft, document: ConfigDocument): Problem[] {
   return [
     ...watch.flatMap(({ index, labels }) => check(labels, ['watch', index, 'labels'], document)),
-    ...rules.flatMap(({ index, sound: { labels, annotations } }) => [
+    ...rules.flatMap(({ index, sound: { labels, annotations, namespaceLabels, regarding } }) => [
       ...check(labels, ['rules', index, 'when', 'labels'], document),
       ...check(annotations, ['rules', index, 'when', 'annotations'], document),
+      ...check(namespaceLabels, ['rules', index, 'when', 'namespaceLabels'], document),
+      ...check(regarding?.labels, ['rules', index, 'when', 'regarding', 'labels'], document),
     ]),
   ]
 }

@@ -7,9 +7,9 @@ import type { Problem } from './problem.ts'
 export function checkShadow({ rules }: Draft, document: ConfigDocument): Problem[] {
   const readable = rules.filter(isReadable)
   return readable.flatMap((rule, at) => {
-    const above = readable.slice(0, at).filter(({ when }) => implies(rule.when, when))
+    const above = readable.slice(0, at).filter((it) => asksOnlyWhen(it) && implies(rule.when, it.when))
     if (above.some(dropsAll)) return []
-    const wall = above.find(({ drop }) => drop === true)
+    const wall = above.find((it) => it.drop === true || it.continue === false)
     if (wall) return [unreached(rule, wall, document)]
     const winners = (rule.to ?? []).map((sink) => above.find(({ to }) => to?.includes(sink)))
     const known = winners.filter((it) => it !== undefined)
@@ -19,8 +19,32 @@ export function checkShadow({ rules }: Draft, document: ConfigDocument): Problem
 }
 
 /** Does this rule, which has no conditions, end the list? */
-export function dropsAll({ complete, drop, when }: RuleDraft): boolean {
-  return complete && drop === true && Object.keys(when).length === 0
+export function dropsAll(rule: RuleDraft): boolean {
+  const { complete, drop, when } = rule
+  return complete && drop === true && asksOnlyWhen(rule) && Object.keys(when).length === 0
+}
+
+/** What of a rule decides nothing about which events it takes; its limits hold back what it has taken. */
+const NO_CONDITIONS: ReadonlySet<string> = new Set([
+  ...[
+    'index',
+    'complete',
+    'sound',
+    'name',
+    'when',
+    'drop',
+    'to',
+    'continue',
+    'message',
+    'severity',
+    'labels',
+  ],
+  ...['throttle', 'group', 'after', 'count', 'for', 'resolve', 'sample', 'mute'],
+])
+
+/** Is all that it asks in `when`? With other conditions, nothing is certain. */
+function asksOnlyWhen(rule: RuleDraft): boolean {
+  return Object.keys(rule).every((key) => NO_CONDITIONS.has(key))
 }
 
 function isReadable({ complete, when, sound, drop, to }: RuleDraft): boolean {
@@ -29,7 +53,8 @@ function isReadable({ complete, when, sound, drop, to }: RuleDraft): boolean {
 }
 
 function unreached({ index }: RuleDraft, wall: RuleDraft, document: ConfigDocument): Problem {
-  const message = `no event comes here: ${titleOf(wall, document)} drops all that this rule matches`
+  const does = wall.drop === true ? 'drops' : 'ends with'
+  const message = `no event comes here: ${titleOf(wall, document)} ${does} all that this rule matches`
   return document.problem(['rules', index], message, {
     hint: 'move this rule above it, or leave it out',
     severity: 'warning',

@@ -12,13 +12,15 @@ export interface PatternPlace {
 /** The patterns of a rule as they stand in the file, without those that `${…}` is part of; kinds and namespaces have checks of their own. */
 export function patternPlaces({ index, sound }: RuleDraft, document: ConfigDocument): PatternPlace[] {
   const path = ['rules', index, 'when']
-  const { name, reason, message, regarding, labels } = sound
+  const { name, reason, message, regarding, labels, namespaceLabels } = sound
   return [
     ...each([...path, 'name'], 'a name', name),
     ...each([...path, 'regarding', 'name'], 'a name', regarding?.name),
     ...each([...path, 'reason'], 'a reason', reason),
     ...each([...path, 'message'], 'a message', message),
     ...labelPlaces(labels, [...path, 'labels']),
+    ...labelPlaces(namespaceLabels, [...path, 'namespaceLabels']),
+    ...labelPlaces(regarding?.labels, [...path, 'regarding', 'labels']),
   ].filter((place) => document.at(place.path)?.written === undefined)
 }
 

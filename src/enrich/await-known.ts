@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Change, ScannedObject, Source } from '../change.ts'
+import { controllersOf } from '../controllers.ts'
 import type { ObjectRef } from '../event.ts'
-import { ownerReferencesOf } from '../owner-references.ts'
 import type { MetadataCache } from './cache.ts'
 import type { CacheStore, PartState } from './cache-store.ts'
 import type { Needs } from './needs.ts'
@@ -119,7 +119,7 @@ export class AwaitKnown {
         const ref = this.#parts.regardingIn(object)
         if (ref) add(this.#lookFor(ref, ref.namespace ?? namespace, chains))
       } else if (chains) {
-        const [owner] = ownerReferencesOf(object)
+        const [owner] = controllersOf(object)
         if (owner) add(this.#lookFor(owner, namespace, true))
       }
     }

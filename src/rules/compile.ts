@@ -1,7 +1,9 @@
-import type { ClusterEvent, Resource } from '../event.ts'
+import type { ClusterEvent } from '../event.ts'
 import type { LimitedMatch } from '../limit.ts'
-import { type Conditions, compileWhen } from './conditions.ts'
-import { type Fault, under } from './fault.ts'
+import type { Condition, RulePart } from './condition.ts'
+import { type Compiled, compiled, type Fault } from './fault.ts'
+import { partMakers } from './part-makers.ts'
+import { type Candidate, createRuleIndex, type IndexedRule } from './rule-index.ts'
 import type { Rule } from './schema.ts'
 
 /** What the rules make of one event. */
@@ -15,9 +17,9 @@ export interface MatchResult {
 }
 
 export interface CompileOptions {
-  /** A rule that fails at run time does not match; the others go on. */
+  /** A condition that fails at run time: its rule does not match, unless it says `onError: deliver`; the others go on. */
   onError(rule: string, error: unknown): void
-  /** The conditions of a rule hold. */
+  /** All that the rule asks is so. */
   onMatch?(rule: string): void
   /** Has this rule limits, and do they follow the state of objects? Then each event of its kinds is told. */
   limitsOf?(rule: string): LimitsOf | undefined
@@ -25,9 +27,11 @@ export interface CompileOptions {
 
 export type LimitsOf = 'events' | 'states'
 
-interface CompiledRule extends Conditions {
+interface CompiledRule extends IndexedRule {
   name: string
   drop: boolean
+  ends: boolean
+  delivers: boolean
   to: readonly string[]
   limits: LimitsOf | undefined
 }
@@ -35,67 +39,104 @@ interface CompiledRule extends Conditions {
 const UNMATCHED: MatchResult = { sends: [], limited: [], dropped: false }
 
 /**
- * Compiles rules into one function. They are read from top to bottom; every matching rule sends, `drop` ends, and a
- * sink gets an event once. Throws when a rule has faults: the configuration has checked them (`checkRule`).
+ * Compiles rules into one function. They are read from top to bottom; every matching rule sends, `drop` and
+ * `continue: false` end, and a sink gets an event once. Throws when a rule has faults: the configuration has checked them
+ * (`checkRule`).
  */
 export function compileRules(
   rules: readonly Rule[],
   { onError, onMatch, limitsOf = () => undefined }: CompileOptions,
 ): (event: ClusterEvent) => MatchResult {
-  const compiled = rules.map((rule) => compileRule(rule, limitsOf(rule.name)))
-  const index = new WeakMap<Resource, readonly CompiledRule[]>()
+  const candidatesOf = createRuleIndex(rules.map((rule) => compileRule(rule, limitsOf(rule.name))))
 
-  /** The rules that can match a kind, so that many rules for other kinds cost nothing. */
-  function rulesFor(resource: Resource): readonly CompiledRule[] {
-    const known = index.get(resource)
-    if (known) return known
-    const chosen = compiled.filter(({ ofKind }) => ofKind(resource))
-    index.set(resource, chosen)
-    return chosen
+  /** A condition that cannot be answered is told, and counts as the rule says. */
+  function passes(rule: CompiledRule, condition: Condition, event: ClusterEvent): boolean {
+    try {
+      return condition.test(event)
+    } catch (error) {
+      onError(rule.name, error)
+      return rule.delivers
+    }
   }
 
-  function matches({ name, conditions }: CompiledRule, event: ClusterEvent): boolean {
-    try {
-      for (const condition of conditions) if (!condition.test(event)) return false
-      return true
-    } catch (error) {
-      onError(name, error)
-      return false
+  function standingOf({ rule, conditions }: Candidate<CompiledRule>, event: ClusterEvent): Standing {
+    let entered = true
+    for (const condition of conditions) {
+      if (!entered && condition.edge) continue
+      if (passes(rule, condition, event)) continue
+      if (!condition.edge || rule.limits !== 'states') return NEITHER
+      entered = false
     }
+    return entered ? BOTH : HOLDS
   }
 
   return (event) => {
-    const result = { sends: [] as { sink: string; rule: string }[], limited: [] as LimitedMatch[] }
+    const candidates = candidatesOf(event)
+    if (candidates.length === 0) return UNMATCHED
+    const sends: { sink: string; rule: string }[] = []
+    const limited: LimitedMatch[] = []
+    const taken: string[] = []
     let matched = false
-    for (const rule of rulesFor(event.resource)) {
-      const holds = matches(rule, event)
-      if (!holds && rule.limits !== 'states') continue
-      if (holds) onMatch?.(rule.name)
-      if (holds && rule.drop) return { ...result, dropped: !matched }
-      const sinks = holds ? rule.to.filter((sink) => !isTaken(result, sink)) : []
-      if (rule.limits) result.limited.push({ rule: rule.name, sinks, holds, entered: holds })
-      else for (const sink of sinks) result.sends.push({ sink, rule: rule.name })
-      matched ||= holds
+    let ended = false
+    let dropped = false
+    for (const candidate of candidates) {
+      const { rule } = candidate
+      if (ended && rule.limits !== 'states') continue
+      const { holds, entered: isEntered } = standingOf(candidate, event)
+      const entered = isEntered && !ended
+      if (entered) onMatch?.(rule.name)
+      const sinks = holds && !ended ? rule.to.filter((sink) => !taken.includes(sink)) : []
+      if (rule.limits === 'states' || (rule.limits && entered))
+        limited.push({ rule: rule.name, sinks, holds, entered })
+      else if (entered) for (const sink of sinks) sends.push({ sink, rule: rule.name })
+      if (!entered) continue
+      taken.push(...sinks)
+      if (rule.drop) dropped = !matched
+      matched = true
+      ended = rule.ends
     }
-    return matched || result.limited.length > 0 ? { ...result, dropped: false } : UNMATCHED
+    return matched || limited.length > 0 ? { sends, limited, dropped } : UNMATCHED
   }
 }
 
+interface Standing {
+  holds: boolean
+  entered: boolean
+}
+
+const NEITHER = { holds: false, entered: false }
+const HOLDS = { holds: true, entered: false }
+const BOTH = { holds: true, entered: true }
+
 /** Everything that is wrong with the conditions of a rule; nothing when it compiles. */
-export function checkRule({ when = {} }: Pick<Rule, 'when'>): readonly Fault[] {
-  const result = compileWhen(when)
-  return result.ok ? [] : under(['when'], result.faults)
+export function checkRule(rule: Omit<Rule, 'name'>): readonly Fault[] {
+  const result = compileParts(rule)
+  return result.ok ? [] : result.faults
 }
 
-function compileRule(
-  { name, drop = false, to = [], when = {} }: Rule,
-  limits: LimitsOf | undefined,
-): CompiledRule {
-  const result = compileWhen(when)
-  if (!result.ok) throw new Error(`rule "${name}" was not checked: ${result.faults[0]?.message}`)
-  return { name, drop, to: [...new Set(to)], limits, ...result.value }
+function compileRule(rule: Rule, limits: LimitsOf | undefined): CompiledRule {
+  const { name, drop = false, to = [], onError } = rule
+  const parts = compileParts(rule)
+  if (!parts.ok) throw new Error(`rule "${name}" was not checked: ${parts.faults[0]?.message}`)
+  return {
+    name,
+    drop,
+    ends: drop || rule.continue === false,
+    delivers: onError === 'deliver',
+    to: [...new Set(to)],
+    limits: drop ? undefined : limits,
+    always: !drop && limits === 'states',
+    ...parts.value,
+  }
 }
 
-function isTaken({ sends, limited }: Omit<MatchResult, 'dropped'>, sink: string): boolean {
-  return sends.some((send) => send.sink === sink) || limited.some(({ sinks }) => sinks.includes(sink))
+/** All parts of a rule, their conditions with the cheap ones first. */
+export function compileParts(rule: Omit<Rule, 'name'>): Compiled<Required<RulePart>> {
+  const results = partMakers.map((make) => make(rule))
+  const faults = results.flatMap((it) => (it.ok ? [] : it.faults))
+  if (faults.length > 0) return { ok: false, faults }
+  const parts = results.flatMap((it) => (it.ok ? it.value : []))
+  const conditions = parts.flatMap((it) => it.conditions).sort((a, b) => a.cost - b.cost)
+  const kinds = parts.flatMap(({ ofKind }) => ofKind ?? [])
+  return compiled({ ofKind: (names) => kinds.every((test) => test(names)), conditions })
 }

@@ -1,5 +1,10 @@
+import { tooLong } from './regex.ts'
+
 /** A part of a glob: a character, any one character, or any run of them. */
 type Token = { char: string } | '?' | '*'
+
+/** Characters of the glob times characters of the value that may be compared: some 20 ms at worst. */
+const MOST_STEPS = 5_000_000
 
 /** Does the text have an unescaped `*` or `?`? */
 export function hasWildcard(text: string): boolean {
@@ -13,13 +18,17 @@ export function unescapeGlob(text: string): string {
     .join('')
 }
 
-/** Compiles a glob that must match the whole value; time grows with text × value at worst, never more. */
+/** Compiles a glob that must match the whole value; time grows with text × value at worst, and what is too long throws. */
 export function compileGlob(glob: string): (value: string) => boolean {
   const tokens = tokensOf(glob)
   const stars = tokens.filter((token) => token === '*').length
   const rest = tokens.filter((token) => token !== '*')
   if (stars === 1 && !rest.includes('?')) return betweenTest(tokens)
-  return (value) => matches(tokens, isAstral(value) ? Array.from(value) : value)
+  const longest = Math.floor(MOST_STEPS / tokens.length)
+  return (value) => {
+    if (value.length > longest) throw new RangeError(tooLong(value, glob))
+    return matches(tokens, isAstral(value) ? Array.from(value) : value)
+  }
 }
 
 /** `\` makes the next `*`, `?`, `!`, `/` or `\` an ordinary character; before others it is one itself. */

@@ -2,7 +2,7 @@ import { builtInKinds } from './built-in-kinds.ts'
 import { eventKeysOf } from './conditions.ts'
 import { parseSpelling } from './kind.ts'
 import { compilePatterns, type Pattern, parsePattern, parsePatterns } from './pattern.ts'
-import type { KeyValues, Patterns, Regarding, When } from './schema.ts'
+import { type KeyValues, listOf, type Patterns, type Regarding, type When } from './schema.ts'
 import { requirementsOf } from './selector.ts'
 import { changeTypes, compileTypes } from './types.ts'
 
@@ -11,13 +11,53 @@ export function implies(narrow: When, wide: When): boolean {
   const texts = ['namespace', 'name', 'reason', 'message'] as const
   const isAboutEvents = eventKeysOf(narrow).length > 0
   return (
+    Object.keys(wide).every((key) => UNDERSTOOD.has(key)) &&
     (kindsImply(narrow.kind, wide.kind) || (isAboutEvents && kindsImply('Event', wide.kind))) &&
     texts.every((key) => patternsImply(narrow[key], wide[key])) &&
     typesImply(narrow.type, wide.type) &&
     keyValuesImply(narrow.labels, wide.labels) &&
     keyValuesImply(narrow.annotations, wide.annotations) &&
-    regardingImplies(narrow.regarding, wide.regarding)
+    keyValuesImply(narrow.namespaceLabels, wide.namespaceLabels) &&
+    ownersImply(narrow.owner, wide.owner) &&
+    regardingImplies(narrow.regarding, wide.regarding) &&
+    (wide.synthesized === undefined || wide.synthesized === narrow.synthesized) &&
+    agesImply(narrow.age, wide.age)
   )
+}
+
+/** Of a condition that is not among them nothing can be proved. */
+const UNDERSTOOD: ReadonlySet<string> = new Set<keyof When>([
+  'kind',
+  'namespace',
+  'namespaceLabels',
+  'name',
+  'labels',
+  'annotations',
+  'type',
+  'reason',
+  'message',
+  'owner',
+  'regarding',
+  'synthesized',
+  'age',
+])
+
+/** A chain has several controllers, so that only the same words count. */
+function ownersImply(narrow: Patterns | undefined, wide: Patterns | undefined): boolean {
+  if (wide === undefined) return true
+  if (narrow === undefined) return false
+  const isNegative = (text: string) => text.startsWith('!')
+  const [few, many] = [listOf(narrow), listOf(wide)]
+  if (!many.filter(isNegative).every((text) => few.includes(text))) return false
+  const positive = few.filter((text) => !isNegative(text))
+  const covering = many.filter((text) => !isNegative(text))
+  if (covering.length === 0) return true
+  return positive.length > 0 && positive.every((text) => covering.includes(text) || covering.includes('*'))
+}
+
+function agesImply(narrow: Patterns | undefined, wide: Patterns | undefined): boolean {
+  const known = listOf(narrow ?? [])
+  return listOf(wide ?? []).every((bound) => known.includes(bound))
 }
 
 function patternsImply(narrow: Patterns | undefined, wide: Patterns | undefined): boolean {
@@ -108,7 +148,9 @@ function regardingImplies(narrow: Regarding | undefined, wide: Regarding | undef
   return (
     kindsImply(narrow.kind, wide.kind) &&
     patternsImply(narrow.namespace, wide.namespace) &&
-    patternsImply(narrow.name, wide.name)
+    patternsImply(narrow.name, wide.name) &&
+    keyValuesImply(narrow.labels, wide.labels) &&
+    ownersImply(narrow.owner, wide.owner)
   )
 }
 

@@ -1,3 +1,4 @@
+import type { ObjectRef } from '../event.ts'
 import { builtInKinds } from './built-in-kinds.ts'
 import { isJoined, listHint } from './comma.ts'
 import { type Compiled, compiled, type Fault, faulty, under } from './fault.ts'
@@ -83,6 +84,22 @@ function spellingFaults(text: string): Fault[] {
     offset: text.startsWith('!') ? 1 : 0,
   })
   return fault.faults
+}
+
+/** The names of a reference's kind. */
+export function kindOf({ apiVersion = '', kind = '' }: ObjectRef): KindNames {
+  const slash = apiVersion.indexOf('/')
+  const group = slash === -1 ? '' : apiVersion.slice(0, slash)
+  return { group, version: apiVersion.slice(slash + 1), kind, plural: pluralOf(kind) }
+}
+
+/** Is this the kind, plural or short name of a built-in kind? */
+export function isKnownWord(text: string): boolean {
+  const word = text.toLowerCase()
+  return builtInKinds.some(
+    ({ kind, plural, shortNames }) =>
+      kind.toLowerCase() === word || plural === word || shortNames.includes(word),
+  )
 }
 
 /** What one pattern means, apart from its `!`. */

@@ -3,6 +3,8 @@ import { compileGlob, hasWildcard, unescapeGlob } from './glob.ts'
 import { compileRegex } from './regex.ts'
 import { listOf, type Patterns } from './schema.ts'
 
+const LONGEST = 1_000
+
 /** One pattern, without its `!`. */
 export interface Pattern {
   negated: boolean
@@ -22,6 +24,8 @@ export function parsePattern(text: string): Compiled<Pattern> {
   const start = negated ? 1 : 0
   const body = text.slice(start)
   if (negated && body === '') return faulty('nothing follows the "!"', { hint: 'write "!*" for "has none"' })
+  if (text.length > LONGEST)
+    return faulty(`is longer than ${LONGEST} characters`, { hint: 'write a list of shorter ones' })
   if (isRegex(body)) return parseRegex(body, negated)
   if (/^\/.+\/[gimsuy]{1,3}$/.test(body)) {
     return faulty('an expression ends with its "/"', {

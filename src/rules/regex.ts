@@ -1,18 +1,39 @@
 import { RE2JS } from 're2js'
 import { type Compiled, compiled, faulty } from './fault.ts'
 
+/** Instructions times characters that an expression may take: some 30 ms at worst. */
+const MOST_STEPS = 600_000
+const MOST_INSTRUCTIONS = 2_000
+
 /**
  * Compiles an RE2 expression that may match anywhere in the value. RE2 runs in linear time whatever the value is,
- * so an object's author cannot stall us. Syntax: https://github.com/google/re2/wiki/Syntax
+ * so an object's author cannot stall us; a value that would take too long even so makes the test throw. Syntax: https://github.com/google/re2/wiki/Syntax
  */
 export function compileRegex(source: string): Compiled<(value: string) => boolean> {
   try {
     const regex = RE2JS.compile(source)
-    return compiled((value) => regex.test(value))
+    const size = regex.programSize()
+    if (size > MOST_INSTRUCTIONS)
+      return faulty('is too large an expression', {
+        hint: 'repeat less, such as {1,100}, or use a list of patterns',
+        offset: 0,
+        length: source.length,
+      })
+    const longest = Math.floor(MOST_STEPS / size)
+    return compiled((value) => {
+      if (value.length > longest) throw new RangeError(tooLong(value, `/${source}/`))
+      return regex.test(value)
+    })
   } catch (error) {
     const { error: reason = '', input = '' } = error as { error?: string; input?: string }
     return faulty(sentenceOf(reason, input ?? ''), placeOf(source, reason, input ?? ''))
   }
+}
+
+/** For a value that a pattern could only be compared with in more time than there is. */
+export function tooLong(value: string, pattern: string): string {
+  const shown = pattern.length > 60 ? `${pattern.slice(0, 60)}…` : pattern
+  return `a value of ${value.length.toLocaleString('en-US')} characters is too long to be compared with ${shown}`
 }
 
 function sentenceOf(reason: string, input: string): string {

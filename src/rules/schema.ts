@@ -20,10 +20,14 @@ export type Patterns = z.infer<typeof Patterns>
 export const KeyValues = z.union([z.string(), z.record(z.string(), Patterns)])
 export type KeyValues = z.infer<typeof KeyValues>
 
+const Ages = z.union([z.string(), z.array(z.string()).min(1, 'is an empty list: write "<5m" or ">=1h"')])
+
 export const Regarding = z.strictObject({
   kind: Patterns.optional(),
   namespace: Patterns.optional(),
   name: Patterns.optional(),
+  labels: KeyValues.optional(),
+  owner: Patterns.optional(),
 })
 export type Regarding = z.infer<typeof Regarding>
 
@@ -31,13 +35,20 @@ export type Regarding = z.infer<typeof Regarding>
 export const When = z.strictObject({
   kind: Patterns.optional(),
   namespace: Patterns.optional(),
+  /** Labels of the object's namespace. */
+  namespaceLabels: KeyValues.optional(),
   name: Patterns.optional(),
   labels: KeyValues.optional(),
   annotations: KeyValues.optional(),
   type: Patterns.optional(),
   reason: Patterns.optional(),
   message: Patterns.optional(),
+  /** `Kind/name` of any of its controllers. */
+  owner: Patterns.optional(),
   regarding: Regarding.optional(),
+  synthesized: z.boolean().optional(),
+  /** `<5m`, `>=1h`, or several of them. */
+  age: Ages.optional(),
 })
 export type When = z.infer<typeof When>
 
@@ -53,6 +64,20 @@ const To = z
   ])
   .transform((to) => [to].flat().flatMap((it) => (typeof it === 'string' ? [it] : Object.keys(it))))
 
+export const Severity = z.enum(['error', 'warning', 'info'])
+export type Severity = z.infer<typeof Severity>
+
+/** Texts that go with what a rule sends: `{ team: shop }`. */
+export const StaticLabels = z.record(
+  z
+    .string()
+    .regex(
+      /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/,
+      'is no label: use up to 63 letters, digits, "-", "_" and ".", beginning and ending with a letter or digit',
+    ),
+  z.string().max(200, 'is longer than 200 characters'),
+)
+
 /** One entry of `rules:`. */
 export const Rule = z.strictObject({
   name: Name,
@@ -60,6 +85,14 @@ export const Rule = z.strictObject({
   when: When.optional(),
   drop: z.boolean().optional(),
   to: To.optional(),
+  /** False: no rule below sees an event that this one matches. */
+  continue: z.boolean().optional(),
+  /** Of the notification; a template of `message` goes before it. */
+  severity: Severity.optional(),
+  /** Stand in the notification. */
+  labels: StaticLabels.optional(),
+  /** What an error at run time counts as. */
+  onError: z.enum(['skip', 'deliver']).optional(),
 })
 export type Rule = z.infer<typeof Rule>
 

@@ -1,4 +1,4 @@
-import type { KubeEvent } from '../event.ts'
+import type { KubeEventView } from '../event.ts'
 
 /** What of a change, or of its header, spans may tell: names, never what is in the object. */
 export interface Described {
@@ -11,7 +11,7 @@ export interface Described {
   readonly name: string
   readonly uid: string
   readonly synthesized?: boolean | undefined
-  readonly event?: KubeEvent | undefined
+  readonly event?: KubeEventView | undefined
 }
 
 export type SpanAttributes = Record<string, string | number | boolean | string[]>

@@ -1,10 +1,11 @@
 import type { ScannedObject, Source, Transition } from '../change.ts'
 import { fieldChanges } from '../changes/field-changes.ts'
-import type { ChangeType, ClusterEvent, FieldChange, KubeEvent, ObjectRef, Resource } from '../event.ts'
-import { ownerReferencesOf } from '../owner-references.ts'
-import type { KnownObject, Surroundings } from '../surroundings.ts'
+import { controllersOf } from '../controllers.ts'
+import type { ChangeType, ClusterEvent, FieldChange, KubeEventView, ObjectRef, Resource } from '../event.ts'
+import { type KnownObject, NO_SURROUNDINGS, type Surroundings } from '../surroundings.ts'
 import { isEventResource, readKubeEvent } from './kube-event.ts'
-import { walkMembers } from './scan.ts'
+import { readMember, readValue, walkMembers } from './scan.ts'
+import { scanKubeEvent } from './scan-event.ts'
 import { hashSecret, isSecretResource } from './secret.ts'
 
 export interface NormaliseContext {
@@ -12,7 +13,7 @@ export interface NormaliseContext {
   cluster: string
   /** Salts the hashes of Secret values. */
   salt: Buffer
-  /** What is known of the cluster around an event; without it nothing is. */
+  /** What is known of the cluster around an event; without it nothing but what the object says. */
   surroundings?: Surroundings | undefined
   /** False where nobody asks for owners: then events say nothing of them. */
   owners?: boolean
@@ -56,7 +57,7 @@ class ScannedEvent implements ClusterEvent {
   #json: Buffer | undefined
   #labels: Record<string, string> | undefined
   #annotations: Record<string, string> | undefined
-  #event: KubeEvent | undefined
+  #event: KubeEventView | undefined
   #owners: readonly ObjectRef[] | undefined
   /** Null when it is not known. */
   #regarded: KnownObject | null | undefined
@@ -130,10 +131,26 @@ class ScannedEvent implements ClusterEvent {
     return this.#annotations
   }
 
-  get event(): KubeEvent | undefined {
+  get event(): KubeEventView | undefined {
     if (!isEventResource(this.#source.resource)) return undefined
-    this.#event ??= readKubeEvent(this.object)
+    const { object } = this.#transition
+    this.#event ??= (object && scanKubeEvent(object)) ?? readKubeEvent(this.object)
     return this.#event
+  }
+
+  annotation(key: string): string | undefined {
+    const { object } = this.#transition
+    if (this.#annotations || !object) return this.annotations[key]
+    const value = object.annotations && readMember(object.bytes, object.annotations[0], key)
+    return typeof value === 'string' ? value : undefined
+  }
+
+  get created(): string | undefined {
+    const { object } = this.#transition
+    const range = object?.created
+    const { metadata } = object ? {} : (this.object as { metadata?: { creationTimestamp?: unknown } })
+    const created = object ? range && readValue(object.bytes, ...range) : metadata?.creationTimestamp
+    return typeof created === 'string' ? created : undefined
   }
 
   get changes(): readonly FieldChange[] | undefined {
@@ -143,9 +160,8 @@ class ScannedEvent implements ClusterEvent {
   }
 
   get owners(): readonly ObjectRef[] | undefined {
-    const { surroundings, owners = true } = this.#context
-    if (!surroundings || !owners) return undefined
-    if (isEventResource(this.#source.resource)) return this.regardingOwners
+    const { surroundings = NO_SURROUNDINGS, owners = true } = this.#context
+    if (!owners) return undefined
     this.#owners ??= this.#findOwners(surroundings)
     return this.#owners
   }
@@ -189,7 +205,7 @@ class ScannedEvent implements ClusterEvent {
   #findOwners(surroundings: Surroundings): readonly ObjectRef[] {
     const { object, old, namespace, name, uid } = this.#transition
     if (object || old) {
-      const references = ownerReferencesOf(object ?? this.object)
+      const references = controllersOf(object ?? this.object)
       return surroundings.ownersOf(references, namespace)
     }
     const { apiVersion, kind } = this

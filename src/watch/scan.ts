@@ -1,4 +1,5 @@
 import type { ScannedObject } from '../change.ts'
+import { internedText } from './interned.ts'
 
 /**
  * Reads an object's identity from its JSON bytes, without parsing them: walks the top-level keys up to `metadata`, notes
@@ -9,7 +10,7 @@ export function scanObject(bytes: Buffer): ScannedObject | undefined {
   if (bytes[at] !== OPEN_BRACE) return undefined
   at = skipSpace(bytes, at + 1)
   while (bytes[at] === QUOTE) {
-    const keyEnd = skipString(bytes, at)
+    const keyEnd = skipKey(bytes, at)
     const value = valueAfter(bytes, keyEnd)
     if (value === -1) return undefined
     if (isKey(bytes, at, keyEnd, METADATA)) return scanMetadata(bytes, value)
@@ -31,7 +32,7 @@ function scanMetadata(bytes: Buffer, start: number): ScannedObject | undefined {
   let comma = -1
   let at = skipSpace(bytes, start + 1)
   while (bytes[at] === QUOTE) {
-    const keyEnd = skipString(bytes, at)
+    const keyEnd = skipKey(bytes, at)
     const value = valueAfter(bytes, keyEnd)
     if (value === -1) return undefined
     const end = skipValue(bytes, value)
@@ -40,7 +41,9 @@ function scanMetadata(bytes: Buffer, start: number): ScannedObject | undefined {
     comma = skipSpace(bytes, end)
     at = nextKey(bytes, end)
   }
-  return bytes[at] === CLOSE_BRACE && found.uid !== '' && found.name !== '' ? found : undefined
+  if (bytes[at] !== CLOSE_BRACE || found.uid === '' || found.name === '') return undefined
+  found.metadata = [start, at + 1]
+  return found
 }
 
 /** Keeps one field of metadata. Keys are told apart by their length first. */
@@ -61,15 +64,16 @@ function note(
       if (isKey(bytes, key, keyEnd, NAME)) found.name = readString(bytes, value, end)
       return
     case 6:
-      if (isKey(bytes, key, keyEnd, LABELS) && bytes[value] === OPEN_BRACE)
-        found.labelsJson = bytes.toString('utf8', value, end)
+      if (isKey(bytes, key, keyEnd, LABELS))
+        found.labelsJson = bytes[value] === OPEN_BRACE ? bytes.toString('utf8', value, end) : '{}'
       return
     case 9:
-      if (isKey(bytes, key, keyEnd, NAMESPACE)) found.namespace = readString(bytes, value, end)
+      if (isKey(bytes, key, keyEnd, NAMESPACE)) found.namespace = readCommon(bytes, value, end)
       return
     case 11:
-      if (isKey(bytes, key, keyEnd, ANNOTATIONS) && bytes[value] === OPEN_BRACE)
-        found.annotations = [value, end]
+      if (!isKey(bytes, key, keyEnd, ANNOTATIONS)) return
+      if (bytes[value] === OPEN_BRACE) found.annotations = [value, end]
+      else delete found.annotations
       return
     case 13:
       if (isKey(bytes, key, keyEnd, MANAGED_FIELDS))
@@ -78,6 +82,9 @@ function note(
     case 15:
       if (isKey(bytes, key, keyEnd, RESOURCE_VERSION)) found.resourceVersion = readString(bytes, value, end)
       else if (isKey(bytes, key, keyEnd, OWNER_REFERENCES)) found.ownerReferences = [value, end]
+      return
+    case 17:
+      if (isKey(bytes, key, keyEnd, CREATION_TIMESTAMP)) found.created = [value, end]
   }
 }
 
@@ -153,29 +160,42 @@ const ANNOTATIONS = Buffer.from('annotations')
 const MANAGED_FIELDS = Buffer.from('managedFields')
 const RESOURCE_VERSION = Buffer.from('resourceVersion')
 const OWNER_REFERENCES = Buffer.from('ownerReferences')
+const CREATION_TIMESTAMP = Buffer.from('creationTimestamp')
 
-function isKey(bytes: Buffer, quote: number, end: number, key: Buffer): boolean {
+/** Is this the key between the quotes? */
+export function isKey(bytes: Buffer, quote: number, end: number, key: Buffer): boolean {
   if (end - quote - 2 !== key.length) return false
   for (let i = 0; i < key.length; i++) if (bytes[quote + 1 + i] !== key[i]) return false
   return true
 }
 
 /** From the end of a key over the colon to its value; -1 when there is no colon. */
-function valueAfter(bytes: Buffer, keyEnd: number): number {
+export function valueAfter(bytes: Buffer, keyEnd: number): number {
   const colon = skipSpace(bytes, keyEnd)
   return bytes[colon] === COLON ? skipSpace(bytes, colon + 1) : -1
 }
 
 /** From the end of a value to the next key's quote, or to whatever ends the object. */
-function nextKey(bytes: Buffer, end: number): number {
+export function nextKey(bytes: Buffer, end: number): number {
   const at = skipSpace(bytes, end)
   return bytes[at] === COMMA ? skipSpace(bytes, at + 1) : at
 }
 
-function skipSpace(bytes: Buffer, at: number): number {
+export function skipSpace(bytes: Buffer, at: number): number {
   let byte = bytes[at]
   while (byte === 32 || byte === 10 || byte === 13 || byte === 9) byte = bytes[++at]
   return at
+}
+
+/** From the opening quote of a key to behind the closing one; beyond the end when it has escapes, so that nothing is found. */
+export function skipKey(bytes: Buffer, quote: number): number {
+  const { length } = bytes
+  for (let at = quote + 1; at < length; at++) {
+    const byte = bytes[at]
+    if (byte === QUOTE) return at + 1
+    if (byte === BACKSLASH) break
+  }
+  return length + 1
 }
 
 /** From an opening quote to behind the closing one. */
@@ -190,7 +210,7 @@ function skipString(bytes: Buffer, quote: number): number {
 }
 
 /** From the first byte of a value to behind its last. Beyond the end when it is cut off. */
-function skipValue(bytes: Buffer, start: number): number {
+export function skipValue(bytes: Buffer, start: number): number {
   const first = bytes[start]
   if (first === QUOTE) return skipString(bytes, start)
   if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return skipLiteral(bytes, start)
@@ -220,8 +240,30 @@ function skipLiteral(bytes: Buffer, start: number): number {
 }
 
 /** The string between two offsets, quotes included; '' for null and other non-strings. */
-function readString(bytes: Buffer, start: number, end: number): string {
+export function readString(bytes: Buffer, start: number, end: number): string {
   if (bytes[start] !== QUOTE) return ''
   const text = bytes.toString('utf8', start + 1, end - 1)
   return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
+}
+
+/** A string that is likely to come again. */
+function readCommon(bytes: Buffer, start: number, end: number): string {
+  const isString = bytes[start] === QUOTE
+  return (isString ? internedText(bytes, start + 1, end - 1) : undefined) ?? readString(bytes, start, end)
+}
+
+/** Any value between two offsets. */
+export function readValue(bytes: Buffer, start: number, end: number): unknown {
+  if (bytes[start] === QUOTE) return readCommon(bytes, start, end)
+  return JSON.parse(bytes.toString('utf8', start, end))
+}
+
+/** The value of a key of the object that begins at `start`, undefined when it has none; only that value is read. */
+export function readMember(bytes: Buffer, start: number, key: string): unknown {
+  let found: readonly [number, number] | undefined
+  walkMembers(bytes, start, (name, value, end) => {
+    if (name === key) found = [value, end]
+    return false
+  })
+  return found && readValue(bytes, ...found)
 }

@@ -8,6 +8,7 @@ import { kafkaRow } from './row-kafka.ts'
 import { latencyRow } from './row-latency.ts'
 import { memoryRow } from './row-memory.ts'
 import { redisRow } from './row-redis.ts'
+import { rulesRows } from './row-rules.ts'
 import { slackRow } from './row-slack.ts'
 import { startRow } from './row-start.ts'
 import { nullSinkRow, slowWebhookRow, unmatchedRow, webhookRow } from './row-throughput.ts'
@@ -26,6 +27,7 @@ const ROWS: readonly Row[] = [
   enrichRow,
   redisRow,
   startRow,
+  ...rulesRows,
   ...growthRows,
 ]
 const NAMES = ROWS.map(({ name }) => name).join(', ')

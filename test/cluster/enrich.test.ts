@@ -72,7 +72,7 @@ function tellOf({ apiVersion, kind, metadata }: Made, name: string): Promise<unk
 }
 
 const LABELS = { when: { kind: 'Event', regarding: { kind: ['Pod', 'Node'], labels: { team: 'shop' } } } }
-const OWNERS = { when: { owner: 'Deployment/web' } }
+const OWNERS = { when: { owner: 'Deployment/web', regarding: { owner: 'Deployment/web' } } }
 const NAMESPACES = { when: { namespaceLabels: { team: 'shop' } } }
 const WATCH = [
   { kind: 'Event', namespaces: ['default'] },

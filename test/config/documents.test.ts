@@ -7,6 +7,7 @@ import { StdoutConfig } from '../../sinks/stdout/config.ts'
 import { WebhookConfig } from '../../sinks/webhook/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { ConfigFile } from '../../src/config/schema.ts'
+import { EnrichSettings } from '../../src/enrich/schema.ts'
 import { MessageParts } from '../../src/render/message-schema.ts'
 import { Regarding, Rule, When } from '../../src/rules/schema.ts'
 import { LeaseSettings } from '../../src/watch/leases/settings.ts'
@@ -85,6 +86,7 @@ test.each(examplesIn(REFERENCE).map((yaml) => [yaml.split('\n')[0], yaml] as con
 test.each([
   ['the file', ConfigFile],
   ['leases', LeaseSettings],
+  ['enrich', EnrichSettings],
   ['watch', WatchEntry],
   ['a rule', Rule],
   ['when', When],

@@ -77,7 +77,7 @@ test('what is known is not waited for, nor what nobody ever tells of', async () 
   await known(eventAbout('web'), eventAbout('x', UID, 'Node'), change(meta('an-event-about-nothing')))
   await it.known(
     PODS,
-    [change(meta('p', UID, { ownerReferences: [{ kind: 'Node', name: 'n', uid: 'n' }] }))],
+    [change(meta('p', UID, { ownerReferences: [{ kind: 'Node', name: 'n', uid: 'n', controller: true }] }))],
     REGARDING,
     NEVER,
   )
@@ -88,7 +88,9 @@ test('what is known is not waited for, nor what nobody ever tells of', async () 
 test('what comes in time is waited for: the object, and each step of the chain above it', async () => {
   const { known, tell, misses } = await start(PODS, SETS)
   const owned = {
-    ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web-1', uid: 'set' }],
+    ownerReferences: [
+      { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web-1', uid: 'set', controller: true },
+    ],
   }
   const steps: string[] = []
   const waiting = known(eventAbout('web')).then(() => steps.push('decided'))
@@ -114,7 +116,9 @@ test('what never comes is waited for once, and counted', async () => {
 
 test('the successor of an object is no answer for it, but where a kubelet made the uid up', async () => {
   const { known, tell, misses, waits } = await start(PODS)
-  const mirror = { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'n' }] }
+  const mirror = {
+    ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'n', controller: true }],
+  }
   await tell(PODS, change(meta('db-0')), change(meta('etcd-n1', UID.replace('1', '2'), mirror)))
   await known(
     eventAbout('db-0', 'abcdef0123456789abcdef0123456789'),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { checkRule, compileRules } from '../../src/rules/compile.ts'
+import { checkRule, compileRules, type LimitsOf } from '../../src/rules/compile.ts'
 import type { Rule, When } from '../../src/rules/schema.ts'
 import { clusterEvent, DEPLOYMENT, EVENT, type EventParts, NODE, POD } from './events.ts'
 
@@ -127,6 +127,44 @@ test.each<[string, When, EventParts, boolean]>([
     { resource: EVENT, event: { regarding: { kind: 'Node', name: 'n' } } },
     true,
   ],
+  [
+    'owner',
+    { owner: 'Deployment/web' },
+    { owners: [{ kind: 'Deployment', name: 'web', apiVersion: 'apps/v1' }] },
+    true,
+  ],
+  ['an owner that is not known', { owner: '*' }, {}, false],
+  ['"no owner" where it is not known', { owner: '!*' }, {}, true],
+  ['labels of the namespace', { namespaceLabels: 'env=prod' }, { namespaceLabels: { env: 'prod' } }, true],
+  ['labels of a namespace that is not known', { namespaceLabels: 'env' }, {}, false],
+  ['"not these labels" of a namespace that is not known', { namespaceLabels: 'env!=prod' }, {}, true],
+  ['a label pattern of a namespace that is not known', { namespaceLabels: { env: '!prod' } }, {}, true],
+  [
+    'labels of what an Event is about',
+    { regarding: { labels: { team: 'shop' } } },
+    { resource: EVENT, regardingLabels: { team: 'shop' } },
+    true,
+  ],
+  [
+    'labels of what an Event is about, not known',
+    { regarding: { labels: 'team' } },
+    { resource: EVENT },
+    false,
+  ],
+  ['"not these" of what an Event is about', { regarding: { labels: '!team' } }, { resource: EVENT }, true],
+  ['"not these" of what is no Event', { regarding: { labels: '!team' } }, { resource: POD }, false],
+  [
+    'the owner of what an Event is about',
+    { regarding: { owner: 'Job/*' } },
+    { resource: EVENT, regardingOwners: [{ kind: 'Job', name: 'nightly' }] },
+    true,
+  ],
+  ['synthesized', { synthesized: true }, { synthesized: true }, true],
+  ['not synthesized', { synthesized: false }, { synthesized: true }, false],
+  ['a young object', { age: '<5m' }, { created: '2026-11-21T05:57:00Z' }, true],
+  ['an object that is too old', { age: '<5m' }, { created: '2026-11-21T05:50:00Z' }, false],
+  ['an object from the future, by its clock', { age: '<5m' }, { created: '2026-11-21T06:10:00Z' }, true],
+  ['an age that nobody knows', { age: '>=0s' }, {}, false],
   ['regarding of what is no Event', { regarding: { kind: '!Node' } }, { resource: POD }, false],
 ])('asks for %s', (_, when, parts, expected) => {
   expect(matches(when, parts)).toBe(expected)
@@ -153,7 +191,7 @@ test('the object of an Event is parsed only when header, labels and annotations 
   expect(asked).toEqual(['labels'])
   asked.length = 0
   match(clusterEvent({ resource: EVENT, labels: { app: 'x' }, annotations: { owner: 'y' } }, asked))
-  expect(asked.slice(0, 3)).toEqual(['labels', 'annotations', 'event'])
+  expect([...new Set(asked)]).toEqual(['labels', 'annotations', 'event'])
 })
 
 test('a rule that fails does not match, is told, and stops no other', () => {
@@ -169,6 +207,114 @@ test('a rule that fails does not match, is told, and stops no other', () => {
   })
   expect(match(broken).sends).toEqual([{ sink: 'two', rule: 'good' }])
   expect(failed).toEqual(['bad'])
+})
+
+test('continue: false ends behind a rule that matched, and keeps what it sent', () => {
+  const last: Rule = { ...rule('last', ['one'], { kind: 'Pod' }), continue: false }
+  const match = compileRules([last, rule('below', ['two'])], { onError: fail })
+  expect(match(clusterEvent())).toEqual({
+    sends: [{ sink: 'one', rule: 'last' }],
+    limited: [],
+    dropped: false,
+  })
+  expect(match(clusterEvent({ resource: NODE })).sends).toEqual([{ sink: 'two', rule: 'below' }])
+})
+
+test('onError: deliver takes a condition that fails for one that holds, and asks the others', () => {
+  const failed: string[] = []
+  const broken = Object.defineProperty(clusterEvent(), 'labels', {
+    get: () => {
+      throw new Error('no JSON')
+    },
+  })
+  const careful = (name: string, when: When): Rule => ({ ...rule(name, [name], when), onError: 'deliver' })
+  const match = compileRules(
+    [careful('here', { labels: 'app=web' }), careful('elsewhere', { labels: 'app=web', annotations: 'x' })],
+    { onError: (name) => failed.push(name) },
+  )
+  expect(match(broken).sends).toEqual([{ sink: 'here', rule: 'here' }])
+  expect(failed).toEqual(['here', 'elsewhere'])
+})
+
+test('a rule with limits takes its sinks; one that follows states hears of all events of its kinds', () => {
+  const limits: Record<string, LimitsOf> = { states: 'states', events: 'events' }
+  const rules = [
+    rule('states', ['one'], { kind: 'Pod', namespace: 'shop', type: 'MODIFIED' }),
+    rule('events', ['one', 'two'], { kind: 'Pod', namespace: 'shop' }),
+    rule('plain', ['two', 'three']),
+  ]
+  const match = compileRules(rules, { onError: fail, limitsOf: (name) => limits[name] })
+  const states = (holds: boolean, entered: boolean) => ({
+    rule: 'states',
+    sinks: holds ? ['one'] : [],
+    holds,
+    entered,
+  })
+  const plain = (...sinks: string[]) => sinks.map((sink) => ({ sink, rule: 'plain' }))
+  expect(match(clusterEvent({ type: 'MODIFIED' }))).toEqual({
+    limited: [states(true, true), { rule: 'events', sinks: ['two'], holds: true, entered: true }],
+    sends: plain('three'),
+    dropped: false,
+  })
+  expect(match(clusterEvent({ type: 'ADDED' })).limited).toEqual([
+    states(true, false),
+    { rule: 'events', sinks: ['one', 'two'], holds: true, entered: true },
+  ])
+  expect(match(clusterEvent({ namespace: 'web' }))).toEqual({
+    limited: [states(false, false)],
+    sends: plain('two', 'three'),
+    dropped: false,
+  })
+  expect(match(clusterEvent({ resource: NODE })).limited).toEqual([])
+})
+
+test('a rule that follows states hears of what a rule above dropped, but is not entered by it', () => {
+  const rules = [drop('noise', { type: 'DELETED' }), rule('down', ['one'], { kind: 'Pod' })]
+  const matched: string[] = []
+  const match = compileRules(rules, {
+    onError: fail,
+    onMatch: (name) => matched.push(name),
+    limitsOf: (name) => (name === 'down' ? 'states' : undefined),
+  })
+  expect(match(clusterEvent({ type: 'DELETED' }))).toEqual({
+    sends: [],
+    limited: [{ rule: 'down', sinks: [], holds: true, entered: false }],
+    dropped: true,
+  })
+  expect(matched).toEqual(['noise'])
+})
+
+test('an index by exact values keeps the order of rules, whatever they are found by', () => {
+  const rules = [
+    rule('name', ['a'], { name: 'web' }),
+    rule('any', ['b']),
+    rule('label', ['c'], { labels: 'team in (shop, pay)' }),
+    rule('pattern', ['d'], { labels: { tier: ['gold', 'silver', '!silver'] } }),
+    rule('namespace', ['e'], { namespace: 'sh*' }),
+    rule('other', ['f'], { name: 'api' }),
+  ]
+  const match = compileRules(rules, { onError: fail })
+  const sent = (parts: EventParts) => match(clusterEvent(parts)).sends.map(({ rule }) => rule)
+  expect(sent({ labels: { team: 'pay', tier: 'gold' } })).toEqual([
+    'name',
+    'any',
+    'label',
+    'pattern',
+    'namespace',
+  ])
+  expect(sent({ labels: { tier: 'silver' }, name: 'api' })).toEqual(['any', 'namespace', 'other'])
+  expect(sent({ namespace: 'web', name: 'x' })).toEqual(['any'])
+})
+
+test('rules that drop cannot go on or deliver, and an Event has no owner', () => {
+  const faults = (it: Omit<Rule, 'name'>) =>
+    checkRule(it).map(({ path, message }) => `${path.join('.')}: ${message}`)
+  expect(faults({ drop: true, onError: 'deliver' })).toEqual(['onError: a rule that drops delivers nothing'])
+  expect(faults({ drop: true, continue: true })).toEqual(['continue: a rule that drops always ends'])
+  expect(faults({ when: { kind: 'Event', owner: 'Job' }, to: ['a'] })).toEqual([
+    'when.owner: an Event has no owner',
+  ])
+  expect(faults({ drop: true, continue: false, onError: 'skip' })).toEqual([])
 })
 
 test('all faults of a rule are told at once, each with its path', () => {

@@ -1,4 +1,4 @@
-import type { ChangeType, ClusterEvent, KubeEvent, Resource } from '../../src/event.ts'
+import type { ChangeType, ClusterEvent, KubeEvent, ObjectRef, Resource } from '../../src/event.ts'
 
 export const POD: Resource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }
 export const NODE: Resource = { group: '', version: 'v1', kind: 'Node', plural: 'nodes', namespaced: false }
@@ -27,6 +27,13 @@ export interface EventParts {
   labels?: Record<string, string>
   annotations?: Record<string, string>
   event?: Partial<KubeEvent>
+  synthesized?: boolean
+  /** RFC 3339; events are observed on 2026-11-21 at 06:00. */
+  created?: string
+  namespaceLabels?: Record<string, string>
+  owners?: readonly ObjectRef[]
+  regardingLabels?: Record<string, string>
+  regardingOwners?: readonly ObjectRef[]
 }
 
 /** An event that notes which of its expensive getters were asked. */
@@ -49,8 +56,13 @@ export function clusterEvent(parts: EventParts = {}, asked: string[] = []): Clus
     uid: 'u',
     resourceVersion: '1',
     time: '2026-11-21T06:00:00.000Z',
-    synthesized: false,
+    synthesized: parts.synthesized ?? false,
     resource,
+    created: parts.created,
+    namespaceLabels: parts.namespaceLabels,
+    owners: parts.owners,
+    regardingLabels: parts.regardingLabels,
+    regardingOwners: parts.regardingOwners,
     get labels() {
       return note('labels', labels)
     },

@@ -21,6 +21,12 @@ test.each<[When, When]>([
   [{ type: ['ADDED', 'Warning'] }, { type: 'Warning' }],
   [{ labels: 'team in (b, a), tier=x' }, { labels: 'team in (a,b)' }],
   [{ labels: { team: 'shop', tier: '*' } }, { labels: { team: ['shop', 'pay'] } }],
+  [{ owner: ['Deployment/web', '!Job'] }, { owner: ['Deployment/web', 'StatefulSet'] }],
+  [{ owner: 'Deployment/web' }, { owner: '*' }],
+  [{ synthesized: true, kind: 'Pod' }, { synthesized: true }],
+  [{ age: ['<5m', '>1m'] }, { age: '<5m' }],
+  [{ namespaceLabels: 'env=prod,team=a' }, { namespaceLabels: 'team=a' }],
+  [{ regarding: { labels: 'a', owner: 'Job' } }, { regarding: { labels: 'a' } }],
   [{ regarding: { kind: 'Pod', name: 'web-1' } }, { regarding: { kind: 'Pod', name: 'web-*' } }],
 ])('%j is part of %j, and not the other way round unless they say the same', (narrow, wide) => {
   expect(implies(narrow, wide)).toBe(true)
@@ -39,6 +45,11 @@ test.each<[When, When]>([
   [{ type: 'ADDED' }, { type: '!Normal' }],
   [{ type: '!Normal' }, { type: 'Warning' }],
   [{ labels: 'team=a' }, { labels: { team: 'a' } }],
+  [{ owner: 'Deployment/web' }, { owner: 'Deployment' }],
+  [{ owner: 'Deployment' }, { owner: ['Deployment', '!Job'] }],
+  [{ synthesized: true }, { synthesized: false }],
+  [{ age: '<5m' }, { age: '<10m' }],
+  [{ kind: 'Pod' }, { kind: 'Pod', somethingNew: 'x' } as When],
 ])('%j is not certain to be part of %j', (narrow, wide) => {
   expect(implies(narrow, wide)).toBe(false)
 })

@@ -79,7 +79,25 @@ test('a list that excludes all that it names is refused', () => {
 })
 
 test('hostile values cannot stall a glob or an expression', () => {
-  const value = 'a'.repeat(100_000)
+  const value = 'a'.repeat(50_000)
   expect(compilePattern('*a*a*a*a*b')(value.slice(0, 20_000))).toBe(false)
   expect(compilePattern('/^(a+)+$/')(`${value}!`)).toBe(false)
+})
+
+test('a value that would take a pattern too long is refused, and only that', () => {
+  const large = 'ab'.repeat(500_000)
+  expect(() => compilePattern('/a[ab]{500}c/')(large)).toThrow('1,000,000 characters is too long')
+  expect(() => compilePattern('*a*?b*')(large)).toThrow('is too long to be compared with *a*?b*')
+  expect(compilePattern('a*b')(large)).toBe(true)
+  expect(compilePattern('/ab/')(large.slice(0, 60_000))).toBe(true)
+})
+
+test.each([
+  ['x'.repeat(1_001), 'is longer than 1000 characters'],
+  ['/(a{1,900}|b{1,900}|c{1,900})/', 'is too large an expression'],
+])('a pattern of hostile size is refused', (pattern, message) => {
+  expect(compilePatterns(pattern)).toMatchObject({
+    ok: false,
+    faults: [{ message: expect.stringContaining(message) }],
+  })
 })

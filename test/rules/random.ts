@@ -1,5 +1,5 @@
 import type { ChangeType, ClusterEvent } from '../../src/event.ts'
-import type { Patterns, When } from '../../src/rules/schema.ts'
+import type { KeyValues, Patterns, Regarding, When } from '../../src/rules/schema.ts'
 import { clusterEvent, DEPLOYMENT, EVENT, NODE, POD } from './events.ts'
 
 /** Small and seeded: a failure can be repeated. */
@@ -14,7 +14,7 @@ export function createRandom(seed: number) {
 }
 export type Random = ReturnType<typeof createRandom>
 
-const WORDS = ['a', 'b', 'ab', 'ba', 'aab', 'abb', '']
+export const WORDS = ['a', 'b', 'ab', 'ba', 'aab', 'abb', '']
 const GLOBS = ['a*', '*b', '?b', 'a*b', '*', '?']
 const REGEXES = ['/^a/', '/b$/', '/ab/', '/^a+b?$/']
 
@@ -23,8 +23,26 @@ function randomPatterns({ next, pick }: Random, words: readonly string[]): Patte
   return next() < 0.6 ? one() : Array.from({ length: 1 + Math.floor(next() * 3) }, one)
 }
 
+export const OWNERS = [
+  'Deployment',
+  'deploy/a',
+  'Deployment/a*',
+  'deployments.apps/ab',
+  '*/a',
+  '*/*b',
+  '*',
+  'Job/?b',
+  'rollouts.example.com',
+  '/^Job.a/',
+  '!Deployment',
+  '!*/a',
+  '!*',
+  '!Job/b',
+]
+
 export function randomWhen(random: Random): When {
-  const { maybe, pick } = random
+  const { maybe, next, pick } = random
+  const owner = () => (next() < 0.7 ? pick(OWNERS) : [pick(OWNERS), pick(OWNERS)])
   const text = () => randomPatterns(random, WORDS.slice(0, -1))
   const when = {
     kind: maybe(() =>
@@ -36,29 +54,84 @@ export function randomWhen(random: Random): When {
       pick(['ADDED', '!DELETED', ['ADDED', 'MODIFIED'], 'Warning', '!Normal', ['ADDED', 'Warning']]),
     ),
     labels: maybe(() =>
-      pick(['x', '!x', 'x=a', 'x!=a', 'x in (a, ab)', { x: text() }, { x: text(), y: text() }]),
+      pick<KeyValues>([
+        'x',
+        '!x',
+        'x=a',
+        'x!=a',
+        'x in (a, ab)',
+        { x: text() },
+        { x: text(), y: text() },
+        { constructor: text() },
+      ]),
     ),
     reason: maybe(() => randomPatterns(random, WORDS.slice(0, -1))),
-    regarding: maybe(() => ({ name: text() })),
+    regarding: maybe(() =>
+      pick<Regarding>([
+        { name: text() },
+        { kind: pick(['Pod', 'pods', '!Pod']), name: text() },
+        { namespace: text(), labels: { x: text() } },
+        { owner: owner() },
+      ]),
+    ),
+    ...(next() < 0.25 && {
+      namespaceLabels: maybe(() => pick(['x', '!x', 'x=a', { x: text() }])),
+      annotations: maybe(() => pick(['x', '!x', 'x=a', { x: text(), constructor: text() }])),
+      owner: maybe(owner),
+      synthesized: maybe(() => next() < 0.5),
+      age: maybe(() => pick(['<5m', '>=5m', ['>1m', '<=1h'], '>1h'])),
+      message: maybe(() => randomPatterns(random, WORDS)),
+    }),
   }
   return Object.fromEntries(Object.entries(when).filter(([, value]) => value !== undefined))
 }
 
-export function randomEvent({ next, pick }: Random): ClusterEvent {
+const REFS = [
+  { apiVersion: 'apps/v1', kind: 'Deployment' },
+  { apiVersion: 'apps/v1', kind: 'ReplicaSet' },
+  { apiVersion: 'batch/v1', kind: 'Job' },
+  { apiVersion: 'example.com/v1', kind: 'Rollout' },
+]
+
+export function randomLabels({ next, pick }: Random): Record<string, string> {
+  const keys = ['x', 'y', 'constructor'].filter(() => next() < 0.5)
+  return Object.fromEntries(keys.map((key) => [key, pick(WORDS)]))
+}
+
+/** What is known around an object; often nothing. */
+export function randomSurroundings(random: Random) {
+  const { maybe, next, pick } = random
+  const owners = () =>
+    Array.from({ length: Math.floor(next() * 3) }, () => ({ ...pick(REFS), name: pick(['a', 'b', 'ab']) }))
+  return {
+    namespaceLabels: maybe(() => randomLabels(random)),
+    owners: maybe(owners),
+    regardingLabels: maybe(() => randomLabels(random)),
+    regardingOwners: maybe(owners),
+  }
+}
+
+export function randomEvent(random: Random): ClusterEvent {
+  const { next, pick, maybe } = random
   const resource = pick([POD, DEPLOYMENT, EVENT, NODE])
-  const labels = Object.fromEntries(['x', 'y'].flatMap((key) => (next() < 0.5 ? [[key, pick(WORDS)]] : [])))
   const event = {
     type: pick(['Normal', 'Warning']),
     reason: pick(WORDS),
-    regarding: next() < 0.8 ? { name: pick(WORDS) } : {},
+    message: pick(WORDS),
+    regarding: next() < 0.8 ? { kind: pick(['Pod', 'Node']), namespace: pick(WORDS), name: pick(WORDS) } : {},
   }
-  const namespace = resource.namespaced ? pick(WORDS) : undefined
+  const created = maybe(() => pick(['2026-11-21T05:58:00Z', '2026-11-21T05:00:00Z', '2026-11-20T05:00:00Z']))
+  const around = Object.entries(randomSurroundings(random)).filter(([, value]) => value !== undefined)
   return clusterEvent({
     resource,
     type: pick<ChangeType>(['ADDED', 'MODIFIED', 'DELETED']),
-    namespace,
+    namespace: resource.namespaced ? pick(WORDS) : undefined,
     name: pick(WORDS),
-    labels,
+    labels: randomLabels(random),
+    annotations: randomLabels(random),
     event,
+    synthesized: next() < 0.2,
+    ...(created !== undefined && { created }),
+    ...Object.fromEntries(around),
   })
 }
