@@ -204,7 +204,7 @@ sinks: { hook: { type: webhook, url: "${hook.url}" } }`,
     /error: cannot list and watch secrets "app" in namespace pay: needed by watch\[5\] at .*kubeherald.yaml:\d+:5; without it watch\[5\] cannot run/,
   )
   expect(stdout).toContain('rbac" prints the rights that are needed')
-  expect(stdout).toMatch(/has 2 problems\n$/)
+  expect(stdout).toMatch(/has 4 problems\n$/)
 }, 120_000)
 
 interface Role {
