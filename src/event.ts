@@ -119,7 +119,7 @@ export interface ClusterEvent
 /** The plain header of an event, ready to be stored. */
 export function headerOf(event: ClusterEvent): EventHeader {
   const { event: kubeEvent, changes } = event
-  const owner = event.owners?.at(-1)
+  const owner = (kubeEvent ? event.regardingOwners : event.owners)?.at(-1)
   return {
     id: event.id,
     type: event.type,

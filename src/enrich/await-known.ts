@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Change, ScannedObject, Source } from '../change.ts'
+import { controllersOf } from '../controllers.ts'
 import type { ObjectRef } from '../event.ts'
-import { ownerReferencesOf } from '../owner-references.ts'
 import type { MetadataCache } from './cache.ts'
 import type { CacheStore, PartState } from './cache-store.ts'
 import type { Needs } from './needs.ts'
 import { findObject, findOwner, MOST_OWNERS } from './surroundings.ts'
-import type { Remembered } from './table.ts'
+import type { Remembered, Table } from './table.ts'
 
 /** How far a source of metadata is: it follows the cluster, it will, or nobody knows whether it ever will. */
 export type Progress = 'follows' | 'behind' | 'fails'
@@ -119,7 +119,7 @@ export class AwaitKnown {
         const ref = this.#parts.regardingIn(object)
         if (ref) add(this.#lookFor(ref, ref.namespace ?? namespace, chains))
       } else if (chains) {
-        const [owner] = ownerReferencesOf(object)
+        const [owner] = controllersOf(object)
         if (owner) add(this.#lookFor(owner, namespace, true))
       }
     }
@@ -139,16 +139,16 @@ export class AwaitKnown {
     const { cache, store, progressOf } = this.#parts
     let at: ObjectRef | undefined = ref
     for (let depth = 0; at && depth < MOST_OWNERS; depth++) {
-      const next: ObjectRef = at
-      const name: string = next.name ?? ''
-      const table = cache.tableOf(at)
-      const state: ReturnType<typeof store.stateOf> =
-        table && store.stateOf(table, table.resource.namespaced ? namespace : '', name)
+      const named: ObjectRef = at
+      const table: Table | undefined = cache.tableOf(at)
+      const state: PartState | undefined =
+        table && store.stateOf(table, table.resource.namespaced ? namespace : '', named.name ?? '')
       if (!state && (table || progressOf(undefined) === 'follows')) return undefined
       const found: Remembered | undefined =
         state && (depth === 0 ? findObject : findOwner)(cache, at, namespace)
       if (!found || !isThe(found, at)) {
-        const key = `${next.kind}/${namespace}/${name}/${next.uid}`
+        const { kind, name, uid } = named
+        const key = `${kind}/${namespace}/${name}/${uid}`
         return { key, state, isKnown: () => this.#lookFor(ref, namespace, chain) === undefined }
       }
       at = chain ? cache.ownerOf(found) : undefined

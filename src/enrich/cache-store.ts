@@ -1,6 +1,6 @@
 import type { Change, Checkpoint, ClusterIdentity, Source, SourceSession, SourceStore } from '../change.ts'
+import { controllersOf } from '../controllers.ts'
 import type { Resource } from '../event.ts'
-import { ownerReferencesOf } from '../owner-references.ts'
 import type { MetadataCache } from './cache.ts'
 import type { Part, Table } from './table.ts'
 
@@ -160,7 +160,7 @@ class CacheSession implements SourceSession {
       if (labelsJson.length > MOST_LABELS) continue
       if (type === 'DELETED') this.#table.delete(key, uid, nowMs)
       else {
-        const [owner] = ownerReferencesOf(object)
+        const [owner] = controllersOf(object)
         this.#table.put(key, { uid, labelsJson, ownerJson: owner ? JSON.stringify(owner) : '' }, part, nowMs)
       }
     }

@@ -1,8 +1,10 @@
 /** What one rule asks of the surroundings of an event. */
 export interface Mentions {
   namespaceLabels: boolean
-  /** Controllers above the object; of an Event, above the object that it is about. */
+  /** Controllers above the object. */
   owner: boolean
+  /** The top controller, of an Event that above the object which it is about. */
+  topOwner: boolean
   regardingLabels: boolean
   regardingOwner: boolean
 }
@@ -22,11 +24,9 @@ export function mentionsOf(rule: object): Mentions {
       namespaceLabels !== undefined ||
       counted.some((it) => it.startsWith('namespaceLabels.')) ||
       /\bnamespaceLabels\b/.test(cel),
-    owner:
-      owner !== undefined ||
-      counted.includes('owner') ||
-      EVENT_OWNER.test(cel) ||
-      textsIn(message).some((text) => /\{[{%][^}]*\bevent\.owner\b/.test(text)),
+    owner: owner !== undefined || EVENT_OWNER.test(cel),
+    topOwner:
+      counted.includes('owner') || textsIn(message).some((text) => /\{[{%][^}]*\bevent\.owner\b/.test(text)),
     regardingLabels:
       asked['labels'] !== undefined ||
       counted.some((it) => it.startsWith('regarding.labels.')) ||

@@ -93,12 +93,12 @@ export function needsOf(
       }
       const kinds = isEvent
         ? regardedKinds(rule, entry, mentions, upper, settings)
-        : mentions.owner
+        : mentions.owner || mentions.topOwner
           ? [...BETWEEN, ...upper]
           : []
-      needs.owners ||= mentions.owner && !isEvent
+      needs.owners ||= (mentions.owner || mentions.topOwner) && !isEvent
       needs.regardingLabels ||= isEvent && mentions.regardingLabels
-      needs.regardingOwners ||= isEvent && (mentions.owner || mentions.regardingOwner)
+      needs.regardingOwners ||= isEvent && (mentions.topOwner || mentions.regardingOwner)
       for (const kind of kinds) wanted.kind(kind, namespaces, isEvent, rule.name)
     }
   }
@@ -108,11 +108,11 @@ export function needsOf(
 function regardedKinds(
   rule: NeedyRule,
   entry: WatchedEntry,
-  { owner, regardingOwner, regardingLabels }: Mentions,
+  { topOwner, regardingOwner, regardingLabels }: Mentions,
   upper: readonly string[],
   settings: Pick<EnrichSettings, 'regarding'>,
 ): readonly string[] {
-  const byOwner = owner || regardingOwner
+  const byOwner = topOwner || regardingOwner
   if (!byOwner && !regardingLabels) return []
   const { regarding = {} } = (rule.when ?? {}) as { regarding?: { kind?: unknown } }
   const usual = regardingLabels ? USUAL : [...OWNED, ...upper]

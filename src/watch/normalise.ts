@@ -1,8 +1,8 @@
 import type { ScannedObject, Source, Transition } from '../change.ts'
 import { fieldChanges } from '../changes/field-changes.ts'
+import { controllersOf } from '../controllers.ts'
 import type { ChangeType, ClusterEvent, FieldChange, KubeEventView, ObjectRef, Resource } from '../event.ts'
-import { ownerReferencesOf } from '../owner-references.ts'
-import type { KnownObject, Surroundings } from '../surroundings.ts'
+import { type KnownObject, NO_SURROUNDINGS, type Surroundings } from '../surroundings.ts'
 import { isEventResource, readKubeEvent } from './kube-event.ts'
 import { readMember, readValue, walkMembers } from './scan.ts'
 import { scanKubeEvent } from './scan-event.ts'
@@ -13,7 +13,7 @@ export interface NormaliseContext {
   cluster: string
   /** Salts the hashes of Secret values. */
   salt: Buffer
-  /** What is known of the cluster around an event; without it nothing is. */
+  /** What is known of the cluster around an event; without it nothing but what the object says. */
   surroundings?: Surroundings | undefined
   /** False where nobody asks for owners: then events say nothing of them. */
   owners?: boolean
@@ -147,7 +147,10 @@ class ScannedEvent implements ClusterEvent {
   }
 
   get created(): string | undefined {
-    const created = this.#metadata('created')
+    const { object } = this.#transition
+    const range = object?.created
+    const { metadata } = object ? {} : (this.object as { metadata?: { creationTimestamp?: unknown } })
+    const created = object ? range && readValue(object.bytes, ...range) : metadata?.creationTimestamp
     return typeof created === 'string' ? created : undefined
   }
 
@@ -157,10 +160,8 @@ class ScannedEvent implements ClusterEvent {
   }
 
   get owners(): readonly ObjectRef[] | undefined {
-    const { surroundings, owners = true } = this.#context
+    const { surroundings = NO_SURROUNDINGS, owners = true } = this.#context
     if (!owners) return undefined
-    if (!surroundings) return this.#ownController()
-    if (isEventResource(this.#source.resource)) return this.regardingOwners
     this.#owners ??= this.#findOwners(surroundings)
     return this.#owners
   }
@@ -196,20 +197,6 @@ class ScannedEvent implements ClusterEvent {
     return this.#json
   }
 
-  /** As far as the object says it: the one that controls it. */
-  #ownController(): readonly ObjectRef[] {
-    const references = this.#metadata('ownerReferences')
-    return Array.isArray(references) ? references.filter(isController).map(refOf) : []
-  }
-
-  #metadata(field: 'created' | 'ownerReferences'): unknown {
-    const { object } = this.#transition
-    const range = object?.[field]
-    if (object) return range && readValue(object.bytes, range[0], range[1])
-    const { metadata } = this.object as { metadata?: Record<string, unknown> }
-    return metadata?.[field === 'created' ? 'creationTimestamp' : field]
-  }
-
   /** The object that an Event is about. References from Events may leave the namespace out. */
   get #regarding(): KnownObject | null {
     if (this.#regarded !== undefined) return this.#regarded
@@ -226,7 +213,7 @@ class ScannedEvent implements ClusterEvent {
   #findOwners(surroundings: Surroundings): readonly ObjectRef[] {
     const { object, old, namespace, name, uid } = this.#transition
     if (object || old) {
-      const references = ownerReferencesOf(object ?? this.object)
+      const references = controllersOf(object ?? this.object)
       return surroundings.ownersOf(references, namespace)
     }
     const { apiVersion, kind } = this
@@ -301,19 +288,6 @@ function cut(bytes: Buffer, ranges: readonly (Range | undefined)[]): Buffer {
   }
   kept.push(bytes.subarray(from))
   return Buffer.concat(kept)
-}
-
-function isController(reference: unknown): reference is ObjectRef {
-  return (reference as { controller?: unknown } | null)?.controller === true
-}
-
-function refOf({ apiVersion, kind, name, uid }: ObjectRef): ObjectRef {
-  return {
-    ...(apiVersion && { apiVersion }),
-    ...(kind && { kind }),
-    ...(name && { name }),
-    ...(uid && { uid }),
-  }
 }
 
 /** A map without prototype: a label may be called `constructor`. */

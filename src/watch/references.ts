@@ -2,32 +2,30 @@ import type { ScannedObject } from '../change.ts'
 import type { ObjectRef } from '../event.ts'
 import { walkMembers } from './scan.ts'
 
-/** The object that an Event is about, read from its bytes without parsing all of them; undefined when it names none. */
+// With its quotes and brace no text inside a string can be it, and no other field of an Event holds an object of that name.
+const KEYS = [Buffer.from('"involvedObject":{'), Buffer.from('"regarding":{')] as const
+const FIELDS = new Set(['apiVersion', 'kind', 'namespace', 'name', 'uid'])
+const QUOTE = 34
+
+/** The object that an Event is about, read from its bytes without parsing them; undefined when it names none. */
 export function regardingIn({ bytes }: ScannedObject): ObjectRef | undefined {
-  let json: string | undefined
-  walkMembers(bytes, bytes.indexOf('{'), (key, value, end) => {
-    if (key === 'involvedObject' || key === 'regarding') json = bytes.toString('utf8', value, end)
-    return json !== undefined
-  })
-  return json === undefined ? undefined : readReference(json)
+  for (const key of KEYS) {
+    const at = bytes.indexOf(key)
+    if (at !== -1) return readReference(bytes, at + key.length - 1)
+  }
+  return undefined
 }
 
-function readReference(json: string): ObjectRef | undefined {
-  try {
-    const ref = JSON.parse(json) as Record<string, unknown> | null
-    const text = (key: string) => (typeof ref?.[key] === 'string' && ref[key] !== '' ? ref[key] : undefined)
-    const [apiVersion, kind, namespace, name, uid] = ['apiVersion', 'kind', 'namespace', 'name', 'uid'].map(
-      text,
-    )
-    if (kind === undefined || name === undefined) return undefined
-    return {
-      ...(apiVersion && { apiVersion }),
-      kind,
-      ...(namespace && { namespace }),
-      name,
-      ...(uid && { uid }),
-    }
-  } catch {
-    return undefined
-  }
+function readReference(bytes: Buffer, start: number): ObjectRef | undefined {
+  const ref: Record<string, string> = {}
+  const isWhole = walkMembers(bytes, start, (key, value, end) => {
+    if (FIELDS.has(key) && bytes[value] === QUOTE && end > value + 2) ref[key] = textOf(bytes, value, end)
+    return false
+  })
+  return isWhole && ref['kind'] !== undefined && ref['name'] !== undefined ? ref : undefined
+}
+
+function textOf(bytes: Buffer, start: number, end: number): string {
+  const text = bytes.toString('utf8', start + 1, end - 1)
+  return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
 }

@@ -17,6 +17,8 @@ import { benchPod } from './pod.ts'
 const [url = '', countText = '0'] = process.argv.slice(2)
 const count = Number(countText)
 const EVENTS = 40_000
+/** Most Events are about few pods, again and again. */
+const TROUBLED = 1_000
 const BATCH = 100
 const SALT = Buffer.from('salt')
 const signal = new AbortController().signal
@@ -96,7 +98,7 @@ async function read(enriched: boolean): Promise<number> {
 }
 
 function frameOf(i: number): Buffer {
-  const { metadata } = benchPod((i * 7) % count)
+  const { metadata } = benchPod(((i % TROUBLED) * 47) % count)
   const { name, namespace, uid } = metadata
   const object = {
     kind: 'Event',

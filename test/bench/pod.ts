@@ -57,7 +57,13 @@ export function trimmedPod(i: number): BenchPod {
       },
       annotations: { 'bench/sent-at': SENT_AT, 'checksum/config': hex(i % 160, 'config', 64) },
       ownerReferences: [
-        { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: `${app}-${template}`, uid: uuid(i % 160, 'set') },
+        {
+          apiVersion: 'apps/v1',
+          kind: 'ReplicaSet',
+          name: `${app}-${template}`,
+          uid: uuid(i % 160, 'set'),
+          controller: true,
+        },
       ],
     },
     spec: {

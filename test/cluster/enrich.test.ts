@@ -72,12 +72,14 @@ function tellOf({ apiVersion, kind, metadata }: Made, name: string): Promise<unk
 }
 
 const LABELS = { when: { kind: 'Event', regarding: { kind: ['Pod', 'Node'], labels: { team: 'shop' } } } }
-const OWNERS = { when: { owner: 'Deployment/web' } }
+const OWNERS = { when: { owner: 'Deployment/web', regarding: { owner: 'Deployment/web' } } }
 const NAMESPACES = { when: { namespaceLabels: { team: 'shop' } } }
 const WATCH = [
   { kind: 'Event', namespaces: ['default'] },
   { kind: 'Pod', namespaces: ['default'] },
 ]
+
+const LAG_MS = 200
 
 /** What it streams comes late: always later than the Event that asks for it. */
 function lagging(client: ClusterClient): ClusterClient {
@@ -86,7 +88,11 @@ function lagging(client: ClusterClient): ClusterClient {
     async stream(path, ...rest) {
       const answer = await client.stream(path, ...rest)
       const late = new Transform({
-        transform: (chunk, _encoding, done) => void setTimeout(() => done(null, chunk), 200),
+        transform(chunk, _encoding, done) {
+          setTimeout(() => late.destroyed || late.push(chunk), LAG_MS)
+          done()
+        },
+        flush: (done) => void setTimeout(done, 2 * LAG_MS),
       })
       answer.body.pipe(late)
       answer.body.on('error', (error) => late.destroy(error))

@@ -25,6 +25,10 @@ watch:
   - { kind: ConfigMap, namespaces: shop, labels: "app" }
   - { kind: Secret, namespaces: pay, fields: "metadata.name=app" }
 leases: true
+rules:
+  - { name: teams, when: { kind: Deployment, namespaceLabels: team, owner: Deployment/web }, to: hook }
+  - { name: of-pods, when: { kind: Event, regarding: { kind: Pod, labels: team } }, to: hook }
+  - { name: all, to: hook }
 `
 const NAMESPACES = ['default', 'shop', 'pay', 'kubeherald', 'kube-system']
 /** What WATCH needs, said again by hand: `resource`, `resource in namespace`. */
@@ -32,6 +36,9 @@ const LISTS = [
   'events',
   ...NAMESPACES.map((namespace) => `events in ${namespace}`),
   'nodes',
+  'pods',
+  ...NAMESPACES.map((namespace) => `pods in ${namespace}`),
+  ...['shop', 'pay'].flatMap((it) => [`replicasets.apps in ${it}`, `jobs.batch in ${it}`]),
   'deployments.apps in shop',
   'deployments.apps in pay',
   'widgets.stable.example.com',
@@ -67,9 +74,7 @@ afterAll(async () => {
 })
 
 test('with the printed rights and no others, each without that right alone is named by check', async () => {
-  const { config } = (await loadText(
-    `${WATCH}\nsinks: { out: { type: stdout } }\nrules: [{ name: all, to: out }]`,
-  )) as { config: Config }
+  const { config } = (await loadText(`${WATCH}\nsinks: { hook: { type: stdout } }`)) as { config: Config }
   const client = connectCluster({ kubeconfig, env: {}, userAgent: 'test' })
   const catalogue = await discover(client, signal)
   const ask = async () =>
@@ -149,8 +154,7 @@ test('with the printed rights kubeherald does its whole job as that service acco
     kubeconfig,
     env,
     config: `cluster: test\nredis: { url: "${redis.url}" }\n${WATCH}
-sinks: { hook: { type: webhook, url: "${hook.url}" } }
-rules: [{ name: all, to: [hook] }]`,
+sinks: { hook: { type: webhook, url: "${hook.url}" } }`,
   })
   // A process that waits for its leases is ready, and does not watch yet.
   const phases = async () =>
@@ -200,7 +204,7 @@ rules: [{ name: all, to: [hook] }]`,
     /error: cannot list and watch secrets "app" in namespace pay: needed by watch\[5\] at .*kubeherald.yaml:\d+:5; without it watch\[5\] cannot run/,
   )
   expect(stdout).toContain('rbac" prints the rights that are needed')
-  expect(stdout).toMatch(/has 2 problems\n$/)
+  expect(stdout).toMatch(/has 4 problems\n$/)
 }, 120_000)
 
 interface Role {
@@ -228,7 +232,7 @@ function* withoutEach(yaml: string) {
           const plain = group === '' ? resource : `${resource}.${group}`
           const object = name === undefined ? plain : `${plain} "${name}"`
           const where = namespace === undefined ? 'in the cluster' : `in namespace ${namespace}`
-          const title = resource === 'namespaces' ? `get namespace ${name}` : `${verb} ${object} ${where}`
+          const title = resource === 'namespaces' ? `${verb} namespace ${name}` : `${verb} ${object} ${where}`
           yield { path: pathOf(role), role, rest, title }
         }
   }

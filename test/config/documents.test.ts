@@ -7,6 +7,7 @@ import { StdoutConfig } from '../../sinks/stdout/config.ts'
 import { WebhookConfig } from '../../sinks/webhook/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { ConfigFile } from '../../src/config/schema.ts'
+import { EnrichSettings } from '../../src/enrich/schema.ts'
 import { Journal } from '../../src/journal/schema.ts'
 import { LimitKeysShape } from '../../src/limits/schema.ts'
 import { MessageParts } from '../../src/render/message-schema.ts'
@@ -88,6 +89,7 @@ test.each([
   ['the file', ConfigFile],
   ['the journal', Journal],
   ['leases', LeaseSettings],
+  ['enrich', EnrichSettings],
   ['watch', WatchEntry],
   ['a rule', Rule],
   ['limits', { shape: LimitKeysShape }],

@@ -9,7 +9,7 @@ import { regardingIn } from '../../src/watch/references.ts'
 import { scanObject } from '../../src/watch/scan.ts'
 
 const NEVER = new AbortController().signal
-/** Time passes so much faster than it does. */
+/** For what is waited for in vain, time passes so much faster. */
 const HASTE = 50
 const UID = '0b1c2d3e-0000-4000-8000-000000000001'
 const REGARDING = { ...NO_NEEDS, regardingLabels: true, regardingOwners: true }
@@ -49,7 +49,10 @@ function eventAbout(name: string, uid: string | undefined = UID, kind = 'Pod'): 
 }
 
 async function start(...sources: Source[]) {
-  const clock = { now: () => performance.now() * HASTE }
+  const clock = { haste: 1, now: () => performance.now() * clock.haste }
+  const hurry = () => {
+    clock.haste = HASTE
+  }
   const cache = new MetadataCache({ maxObjects: 1_000, clock, onEvict() {} })
   const store = createCacheStore(cache, clock)
   store.expect(sources)
@@ -68,7 +71,7 @@ async function start(...sources: Source[]) {
     await session.commit(changes, '5', NEVER)
   }
   const known = (...changes: Change[]) => it.known(EVENTS, changes, REGARDING, NEVER)
-  return { it, cache, progress, misses, waits, tell, known }
+  return { it, cache, progress, misses, waits, tell, known, hurry }
 }
 
 test('what is known is not waited for, nor what nobody ever tells of', async () => {
@@ -77,7 +80,7 @@ test('what is known is not waited for, nor what nobody ever tells of', async () 
   await known(eventAbout('web'), eventAbout('x', UID, 'Node'), change(meta('an-event-about-nothing')))
   await it.known(
     PODS,
-    [change(meta('p', UID, { ownerReferences: [{ kind: 'Node', name: 'n', uid: 'n' }] }))],
+    [change(meta('p', UID, { ownerReferences: [{ kind: 'Node', name: 'n', uid: 'n', controller: true }] }))],
     REGARDING,
     NEVER,
   )
@@ -88,7 +91,9 @@ test('what is known is not waited for, nor what nobody ever tells of', async () 
 test('what comes in time is waited for: the object, and each step of the chain above it', async () => {
   const { known, tell, misses } = await start(PODS, SETS)
   const owned = {
-    ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web-1', uid: 'set' }],
+    ownerReferences: [
+      { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web-1', uid: 'set', controller: true },
+    ],
   }
   const steps: string[] = []
   const waiting = known(eventAbout('web')).then(() => steps.push('decided'))
@@ -103,8 +108,9 @@ test('what comes in time is waited for: the object, and each step of the chain a
 })
 
 test('what never comes is waited for once, and counted', async () => {
-  const { known, tell, waits, misses } = await start(PODS)
+  const { known, tell, waits, misses, hurry } = await start(PODS)
   await tell(PODS)
+  hurry()
   await known(eventAbout('ghost'), eventAbout('ghost'))
   expect(misses).toEqual(['pods follows'])
   expect(waits[0]).toBeGreaterThanOrEqual(2_000)
@@ -113,25 +119,29 @@ test('what never comes is waited for once, and counted', async () => {
 })
 
 test('the successor of an object is no answer for it, but where a kubelet made the uid up', async () => {
-  const { known, tell, misses, waits } = await start(PODS)
-  const mirror = { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'n' }] }
+  const { known, tell, misses, waits, hurry } = await start(PODS)
+  const mirror = {
+    ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'n', controller: true }],
+  }
   await tell(PODS, change(meta('db-0')), change(meta('etcd-n1', UID.replace('1', '2'), mirror)))
   await known(
     eventAbout('db-0', 'abcdef0123456789abcdef0123456789'),
     eventAbout('etcd-n1', UID.replace('1', '3')),
   )
   expect([waits, misses]).toEqual([[], []])
+  hurry()
   await known(eventAbout('db-0', UID.replace('1', '4')))
   expect(misses).toEqual(['pods follows'])
 })
 
 test('a source that is behind is waited for as long as it gets on, and then for no event until it follows again', async () => {
-  const { known, tell, progress, misses, waits } = await start(PODS)
+  const { known, tell, progress, misses, waits, hurry } = await start(PODS)
   progress.set('pods', 'behind')
   const waiting = known(eventAbout('web'))
   await tell(PODS, change(meta('web')))
   await waiting
   expect(misses).toEqual([])
+  hurry()
   await known(eventAbout('later'))
   expect(misses).toEqual(['pods behind'])
   expect(waits[1]).toBeGreaterThanOrEqual(30_000)

@@ -70,8 +70,10 @@ test.each([
   expect(needsFor([pods])).toMatchObject({ owners: true, regardingOwners: false })
 })
 
-test('an owner is asked of the object that an Event is about', () => {
-  const rule = { when: { kind: 'Event', owner: 'Deployment/web' } }
+test.each([
+  [{ when: { kind: 'Event', regarding: { owner: 'Deployment/web' } } }],
+  [{ when: { kind: 'Event' }, group: { by: ['owner', 'reason'] } }],
+])('an owner is asked of the object that an Event is about: %j', (rule) => {
   expect(needed([rule])).toEqual(['Job', 'Pod', 'ReplicaSet'])
   expect(needsFor([rule])).toMatchObject({ owners: false, regardingOwners: true })
 })

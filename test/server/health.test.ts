@@ -22,12 +22,15 @@ const VITALS: Vitals = {
   redisFull: false,
   stopping: false,
 }
+const METADATA: WatchStatus = { ...WATCH, title: 'metadata of pods' }
+const FORBIDDEN: WatchStatus = { ...METADATA, ready: false, phase: 'failing', lastError: '403 Forbidden' }
 const STANDBY = { ...WATCH, phase: 'standby', aliveUntilMs: 0 } as unknown as WatchStatus
 const isOk = (checks: readonly { ok: boolean }[]) => checks.every(({ ok }) => ok)
 
 test.each<[string, Partial<Vitals>, boolean]>([
   ['all is well', {}, true],
   ['a watch made no progress for too long', { watches: [{ ...WATCH, aliveUntilMs: 99 }] }, false],
+  ['metadata made no progress for too long', { metadata: [{ ...METADATA, aliveUntilMs: 99 }] }, false],
   ['a watch waits for Redis', { watches: [{ ...WATCH, aliveUntilMs: 99 }], redisTrouble: 'gone' }, true],
   ['another process works on a watch', { watches: [STANDBY] }, true],
 ])('live: %s', (_name, change, live) => {
@@ -47,6 +50,12 @@ test.each<[string, Partial<Vitals>, boolean]>([
   ['a kind is not installed yet', { watches: [{ ...WATCH, phase: 'waiting-for-kind' }] }, true],
   ['another process works on a watch', { watches: [STANDBY] }, true],
   ['a sink fails', { sinks: [{ sink: 's', healthy: false, aside: 0, failingTargets: 0 }] }, true],
+  [
+    'metadata is read for the first time',
+    { metadata: [{ ...METADATA, ready: false, phase: 'listing' }] },
+    false,
+  ],
+  ['metadata must not be read', { metadata: [FORBIDDEN] }, true],
   ['it stops', { stopping: true }, false],
 ])('ready: %s', (_name, change, ready) => {
   expect(isOk(readiness({ ...VITALS, ...change }))).toBe(ready)
@@ -56,6 +65,10 @@ test.each<[Partial<Vitals>, string]>([
   [
     { redisTrouble: "Stream isn't writeable and enableOfflineQueue options is false" },
     '[-]redis failed: no connection',
+  ],
+  [
+    { metadata: [FORBIDDEN] },
+    '[+]metadata of pods ok, but rules that ask for it do not match: 403 Forbidden',
   ],
   [{ redisFull: true }, '[-]redis failed: nearly full; watches pause until deliveries make room'],
   [{ watches: [STANDBY] }, '[+]watch pods ok, another process works on it'],

@@ -306,22 +306,22 @@ test('a deletion that nobody saw has the owners of the object as it was kept, el
   )
 })
 
-test('an Event has the labels and owners of what it is about, and these owners are its own', () => {
+test('an Event has the labels and owners of what it is about, and its header the top of these', () => {
   const event = around({ metadata: METADATA, involvedObject: { kind: 'Pod', name: 'web', uid: 'p' } }, EVENT)
   expect(event.regardingLabels).toEqual({ of: 'Pod shop web p' })
   expect(event.regardingOwners).toEqual([OWNER, TOP])
-  expect(event.owners).toEqual([OWNER, TOP])
+  expect(event.owners).toEqual([])
   expect(headerOf(event).owner).toEqual(TOP)
   const about = around({ metadata: METADATA, involvedObject: { kind: 'Pod', name: 'unknown' } }, EVENT)
-  expect([about.regardingLabels, about.owners]).toEqual([undefined, undefined])
+  expect([about.regardingLabels, about.owners]).toEqual([undefined, []])
 })
 
-test('where nobody asks for owners, or nothing is known of the surroundings, an event says nothing of them', () => {
+test('where nobody asks for owners an event says nothing of them; where nothing is known, what the object says', () => {
   const quiet = around({ metadata: OWNED }, POD, {}, { owners: false })
   expect([quiet.owners, headerOf(quiet).owner]).toEqual([undefined, undefined])
   const alone = around({ metadata: OWNED }, POD, {}, { surroundings: undefined })
-  expect([alone.owners, alone.namespaceLabels, headerOf(alone).owner]).toEqual([
-    undefined,
+  expect([alone.owners, alone.namespaceLabels, alone.regardingLabels]).toEqual([
+    [OWNER],
     undefined,
     undefined,
   ])
