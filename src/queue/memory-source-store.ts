@@ -63,6 +63,8 @@ export function createMemorySourceStore(parts: MemoryStoreParts): SourceStore {
 class MemorySession implements SourceSession {
   checkpoint: Checkpoint | undefined
   readonly keepsOld: boolean
+  /** Limits are whoever's who looks. */
+  readonly dueMs = undefined
   readonly #parts: MemoryStoreParts
   readonly #source: Source
   readonly #index = new Map<string, IndexEntry>()
@@ -126,6 +128,10 @@ class MemorySession implements SourceSession {
     this.#removeUnseen()
     this.#move('absent', '')
   }
+
+  async expire(): Promise<void> {}
+
+  async forgetLimits(): Promise<void> {}
 
   #removeUnseen(): void {
     for (const uid of this.#unseen.values()) this.#remove(uid, this.#parts.clock.now())
