@@ -46,7 +46,7 @@ function describe(report: StatusReport, cluster: string, titles: ReadonlyMap<str
     ...metadata(report),
     sinks(report),
     ...rules(report),
-    ledger(report),
+    ledger(report) + journal(report),
   ]
   return parts.join('\n')
 }
@@ -221,6 +221,11 @@ function ledger({ ledger }: StatusReport): string {
   return ledger.balanced
     ? 'ledger: balanced\n'
     : 'ledger: NOT BALANCED; please report this with the output of `kubeherald status --json --verify`\n'
+}
+
+function journal({ journal, atMs }: StatusReport): string {
+  if (!journal) return ''
+  return `journal: ${(journal.bytes / 1e6).toFixed(1)} MB of the last ${duration(atMs - journal.oldestMs)}\n`
 }
 
 function short(text: string | undefined, most = 100): string {

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import { type InstanceReport, readReports } from './instances.ts'
+import { journalExtent } from './journal.ts'
 import type { Keys } from './keys.ts'
 import { type Ledger, readLedger } from './ledger.ts'
 
@@ -9,6 +10,8 @@ export interface StatusReport {
   instances: InstanceReport[]
   ledger: Ledger
   deadLetters: number
+  /** Where one is kept. */
+  journal?: { bytes: number; oldestMs: number }
 }
 
 export async function readStatus(
@@ -16,10 +19,12 @@ export async function readStatus(
   keys: Keys,
   options: { verify: boolean; now: number },
 ): Promise<StatusReport> {
+  const { bytes, oldestMs } = await journalExtent(redis, keys)
   return {
     atMs: options.now,
     instances: await readReports(redis, keys),
     ledger: await readLedger(redis, keys, options),
     deadLetters: await redis.xlen(keys.deadLetters),
+    ...(oldestMs !== undefined && { journal: { bytes, oldestMs } }),
   }
 }

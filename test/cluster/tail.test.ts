@@ -141,6 +141,7 @@ test('tail ends by itself, and names what it does not know', { timeout: 60_000 }
 
 test('backtest tells what other rules would have sent of what happened', { timeout: 60_000 }, async () => {
   await create('noise-2')
+  await create('kept-1')
   await bed.allArrived()
   const hook = `{ type: webhook, url: "${bed.hook.url}" }`
   const file = (rules: string, sinks = `{ hook: ${hook} }`) => `
@@ -167,9 +168,21 @@ rules: ${rules}`
   expect(other.stdout).toMatch(/^hook +all +\d+ +\d+ +-\d+$/m)
   expect(other.stdout).toMatch(/^screen +all +0 +\d+ +\+\d+$/m)
   expect(other.stdout).toMatch(/^ {2}- .*ConfigMap default\/noise-2 was created$/m)
-  expect(other.stdout).toMatch(/^ {2}\+ .*ConfigMap default\/earlier-1 was created$/m)
-  const words = await desk.run('backtest', '-c', 'now.yaml', '--rules', 'now.yaml', '--json')
-  expect(JSON.parse(words.stdout)).toMatchObject({ total: { more: 0, less: 0, other: 0 } })
+  expect(other.stdout).toMatch(/^ {2}\+ .*ConfigMap default\/kept-1 was created$/m)
+  expect((await desk.run('status', '-c', 'now.yaml')).stdout).toMatch(/^journal: \d+\.\d MB of the last \d/m)
+  const words = await desk.run(
+    'backtest',
+    '-c',
+    'now.yaml',
+    '--rules',
+    'other.yaml',
+    '--json',
+    '--examples',
+    '9',
+  )
+  expect(JSON.parse(words.stdout).examples).toContainEqual(
+    expect.objectContaining({ kind: 'less', sink: 'hook', title: 'ConfigMap default/noise-2 was created' }),
+  )
 })
 
 test('backtest says what to do without a journal', async () => {

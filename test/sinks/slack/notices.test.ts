@@ -4,10 +4,10 @@ import { NOTICES, noticeMessage } from '../../render/notices.ts'
 import { startSlack } from '../../servers/slack.ts'
 import { deliverAll, openSlack } from './bed.ts'
 
-const told = (name: keyof typeof NOTICES, version = '7') => {
+const told = (name: keyof typeof NOTICES, version = '7', rule = 'trouble') => {
   const it = NOTICES[name]!
   const event = { ...it.event, id: it.event.id.replace('/7/', `/${version}/`) }
-  return noticeMessage({ ...it, event }, slack)
+  return noticeMessage({ ...it, event, rule }, slack)
 }
 
 test('what is over is told in the thread of what began, and closes it', async () => {
@@ -34,9 +34,10 @@ test('the digests of a group share a thread of their own', async () => {
     told('a digest of back-offs', '8'),
     told('a digest of more than it lists', '9'),
     told('a digest of mixed things', '10'),
+    told('a digest of back-offs', '11', 'others'),
   ])
   const roots = fake.messages.filter((it) => it.threadTs === undefined)
-  expect(roots.map(({ ts }) => fake.repliesTo(ts).length)).toEqual([0, 1, 0])
+  expect(roots.map(({ ts }) => fake.repliesTo(ts).length)).toEqual([0, 1, 0, 0])
   expect(fake.repliesTo(roots[1]!.ts)[0]?.text).toContain('340 × BackOff in shop')
 })
 

@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest'
+import { sinkLoader } from '../../src/app.ts'
+import { comparisonLines } from '../../src/dry-run/compare-lines.ts'
+import { compareTexts } from '../../src/dry-run/compare-texts.ts'
+import { createDryRun } from '../../src/dry-run/dry-run.ts'
+import { createPaint } from '../../src/dry-run/paint.ts'
+import type { ClusterEvent } from '../../src/event.ts'
+import { normalise } from '../../src/watch/normalise.ts'
+import { loadText } from '../config/load-text.ts'
+import { SOURCE, scanned } from '../queue/objects.ts'
+
+const START_MS = Date.parse('2026-11-21T09:00:00Z')
+
+/** One ConfigMap after the other, a second apart. */
+async function* happened(...names: string[]): AsyncGenerator<ClusterEvent> {
+  for (const [i, name] of names.entries()) {
+    const object = scanned(name, 100 + i)
+    const identity = { uid: object.uid, resourceVersion: object.resourceVersion, labelsJson: '{}' }
+    const at = { observedAtMs: START_MS + i * 1_000, synthesized: false }
+    const transition = { type: 'ADDED' as const, namespace: 'default', name, ...identity, ...at, object }
+    yield normalise(SOURCE, transition, { cluster: 'test', salt: Buffer.from('salt') })
+  }
+}
+
+async function run(rules: string) {
+  const loaded = await loadText(`
+watch: [ConfigMap]
+sinks: { chat: { type: stdout, format: message } }
+rules: ${rules}`)
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
+  return createDryRun({ config: loaded.config, load: sinkLoader() })
+}
+
+async function compared(before: string, after: string, ...names: string[]) {
+  const options = { examples: 2, untilMs: START_MS + 3_600_000 }
+  return compareTexts(await run(before), await run(after), happened(...names), options)
+}
+
+test('the same rules in another form differ in nothing', async () => {
+  const result = await compared(
+    '[{ name: all, to: chat }]',
+    '[{ name: all, when: { kind: cm }, to: [chat] }]',
+    'a',
+    'b',
+  )
+  expect(result).toMatchObject({ events: 2, total: { more: 0, less: 0, other: 0 }, examples: [] })
+  expect(comparisonLines(result, createPaint(false)).at(-1)).toBe('Nothing that is sent differs.')
+})
+
+test('what comes, goes and reads otherwise is counted whole, and shown by examples', async () => {
+  const result = await compared(
+    '[{ name: some, when: { name: "!b*" }, to: chat }]',
+    '[{ name: some, when: { name: "!a*" }, to: chat, message: "{{ name }}!" }]',
+    ...['a1', 'b1', 'b2', 'b3', 'c1'],
+  )
+  expect(result.total).toEqual({ more: 3, less: 1, other: 1 })
+  expect(result.counts).toEqual([{ sink: 'chat', rule: 'some', before: 2, after: 4 }])
+  const lines = comparisonLines(result, createPaint(false))
+  expect(lines).toContain('  + 2026-11-21 09:00:01  b1!')
+  expect(lines.filter((line) => line.startsWith('  +'))).toHaveLength(2)
+  expect(lines).toContain('  ~ 2026-11-21 09:00:04  c1!')
+  expect(lines).toContain('    was: ConfigMap default/c1 was created')
+})
+
+test('limits count: digests of the new rules stand for what came one by one', async () => {
+  const result = await compared(
+    '[{ name: all, to: chat }]',
+    '[{ name: all, to: chat, group: { by: namespace, wait: 10s } }]',
+    ...['a', 'b', 'c'],
+  )
+  expect(result.total).toEqual({ more: 1, less: 3, other: 0 })
+  expect(result.examples.find(({ kind }) => kind === 'more')?.title).toMatch(
+    /^3 × ConfigMap created in default/,
+  )
+})
+
+test('hostile texts are safe on a terminal', async () => {
+  const hostile = 'x\u001b[2J\u202e'
+  const result = await compared(
+    '[{ name: none, when: { name: nobody }, to: chat }]',
+    `[{ name: all, to: chat, message: ${JSON.stringify(hostile)} }]`,
+    'a',
+  )
+  expect(comparisonLines(result, createPaint(false)).join('')).not.toMatch(/[\u001b\u202e]/)
+})
