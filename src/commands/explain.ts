@@ -36,6 +36,8 @@ const MOST_EXPLAINED = 5
 
 /** Says what the rules make of an object, and why; nothing is sent. */
 export async function explain(target: string, options: ExplainOptions): Promise<number> {
+  if (target === '-' && options.config === '-')
+    throw new UsageError('the standard input can be the configuration or the object, not both')
   const type = changeTypeOf(options.type)
   const atMs = timeOf(options.at)
   const configuration = await readDryConfiguration(options.config, options)
