@@ -52,7 +52,7 @@ export function complete(short: unknown, atMs: number): Completed {
       ...rest,
       apiVersion,
       kind,
-      metadata: { name, ...place, uid, creationTimestamp: time, ...withOwners(metadata, place.namespace) },
+      metadata: { name, ...place, uid, creationTimestamp: time, ...withWriters(withOwners(metadata, place.namespace), time) },
     },
   }
 }
@@ -123,6 +123,13 @@ function withOwners(metadata: PlainMap, namespace: string | undefined): PlainMap
     return reference
   })
   return { ...metadata, ownerReferences: whole }
+}
+
+/** Who wrote a part of it did so now. */
+function withWriters(metadata: PlainMap, time: string): PlainMap {
+  const { managedFields } = metadata
+  if (!Array.isArray(managedFields)) return metadata
+  return { ...metadata, managedFields: managedFields.map((it: unknown) => (isPlainMap(it) ? { time, ...it } : it)) }
 }
 
 function completeReference(about: PlainMap, ofEvent: string | undefined): PlainMap {
