@@ -52,7 +52,13 @@ export function complete(short: unknown, atMs: number): Completed {
       ...rest,
       apiVersion,
       kind,
-      metadata: { name, ...place, uid, creationTimestamp: time, ...withWriters(withOwners(metadata, place.namespace), time) },
+      metadata: {
+        name,
+        ...place,
+        uid,
+        creationTimestamp: time,
+        ...withWriters(withOwners(metadata, place.namespace), time),
+      },
     },
   }
 }
@@ -129,7 +135,10 @@ function withOwners(metadata: PlainMap, namespace: string | undefined): PlainMap
 function withWriters(metadata: PlainMap, time: string): PlainMap {
   const { managedFields } = metadata
   if (!Array.isArray(managedFields)) return metadata
-  return { ...metadata, managedFields: managedFields.map((it: unknown) => (isPlainMap(it) ? { time, ...it } : it)) }
+  return {
+    ...metadata,
+    managedFields: managedFields.map((it: unknown) => (isPlainMap(it) ? { time, ...it } : it)),
+  }
 }
 
 function completeReference(about: PlainMap, ofEvent: string | undefined): PlainMap {

@@ -37,7 +37,9 @@ describe.each(EXAMPLES)('%s', (file) => {
   })
 
   test('it is short', () => {
-    const lines = read(file).split('\n').filter((line) => /^\s*[^#\s]/.test(line))
+    const lines = read(file)
+      .split('\n')
+      .filter((line) => /^\s*[^#\s]/.test(line))
     expect(lines.length).toBeLessThanOrEqual(12)
   })
 
@@ -82,7 +84,8 @@ function keysOfRules(): string[] {
     const target = it?.$ref ? schema.definitions?.[it.$ref.split('/').at(-1) ?? ''] : it
     return target ? [target, ...(target.anyOf ?? []).flatMap(whole)] : []
   }
-  const inside = (it: Schema | undefined) => whole(it).flatMap(({ properties = {} }) => Object.entries(properties))
+  const inside = (it: Schema | undefined) =>
+    whole(it).flatMap(({ properties = {} }) => Object.entries(properties))
   const rule = whole(schema.properties?.['rules']).flatMap(({ items }) => inside(items))
   const when = rule.filter(([key]) => key === 'when').flatMap(([, it]) => inside(it))
   return [...new Set([...rule, ...when].map(([key]) => key))]

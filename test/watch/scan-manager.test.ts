@@ -89,7 +89,9 @@ const usual = (manager: string, time: string, subresource?: string) => ({
   apiVersion: 'v1',
   time,
   fieldsType: 'FieldsV1',
-  fieldsV1: { 'f:spec': { 'k:{"manager":"x","time":"9","fieldsV1":"y","subresource":"status"}': { '.': {} } } },
+  fieldsV1: {
+    'f:spec': { 'k:{"manager":"x","time":"9","fieldsV1":"y","subresource":"status"}': { '.': {} } },
+  },
   ...(subresource && { subresource }),
 })
 
