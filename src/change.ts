@@ -45,6 +45,8 @@ export interface Transition {
   object?: ScannedObject
   /** The object is as it may leave already: of a journal. */
   isTrimmed?: true
+  /** Who wrote it last, where the object does not say it any more: of a journal. */
+  manager?: string
   /**
    * Where old objects are kept: the object as it was told before, as JSON (trimmed, Secret values hashed). Unpacked when
    * called; undefined when it cannot be.

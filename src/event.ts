@@ -79,6 +79,8 @@ export interface EventHeader {
   changes?: readonly FieldChange[]
   /** The top of the chain of controllers above the object, or above the one that an Event is about; where rules ask for it. */
   owner?: ObjectRef
+  /** Who wrote the object last: the field manager by `time` in metadata.managedFields; see `managerToTell`. */
+  manager?: string
 }
 
 /**
@@ -86,7 +88,9 @@ export interface EventHeader {
  * looks into costs no JSON parse.
  */
 export interface ClusterEvent
-  extends Readonly<Omit<EventHeader, 'namespace' | 'synthesized' | 'event' | 'changes' | 'owner'>> {
+  extends Readonly<
+    Omit<EventHeader, 'namespace' | 'synthesized' | 'event' | 'changes' | 'owner' | 'manager'>
+  > {
   /** Undefined for cluster-scoped objects. */
   readonly namespace: string | undefined
   readonly synthesized: boolean
@@ -114,11 +118,14 @@ export interface ClusterEvent
   /** Of the object that an Event is about, as far as it is known. */
   readonly regardingLabels?: Readonly<Record<string, string>> | undefined
   readonly regardingOwners?: readonly ObjectRef[] | undefined
+  /** Who wrote the object last; undefined for Events and a DELETED. Read on first use. */
+  readonly manager?: string | undefined
 }
 
 /** The plain header of an event, ready to be stored. */
 export function headerOf(event: ClusterEvent): EventHeader {
   const { event: kubeEvent, changes } = event
+  const manager = managerToTell(event)
   const owner = (kubeEvent ? event.regardingOwners : event.owners)?.at(-1)
   return {
     id: event.id,
@@ -136,7 +143,16 @@ export function headerOf(event: ClusterEvent): EventHeader {
     ...(kubeEvent && { event: plainKubeEvent(kubeEvent) }),
     ...(changes && { changes }),
     ...(owner && { owner }),
+    ...(manager && { manager }),
   }
+}
+
+/** Kinds that come in masses and that programs write. */
+const WRITTEN_BY_PROGRAMS = ['Pod', 'ReplicaSet', 'Node', 'Lease', 'Endpoints', 'EndpointSlice']
+
+/** Who wrote an object last, where it is worth a look into its managedFields each time and some bytes of the queue. */
+export function managerToTell(event: ClusterEvent): string | undefined {
+  return WRITTEN_BY_PROGRAMS.includes(event.kind) ? undefined : event.manager
 }
 
 export function plainKubeEvent(event: KubeEventView): KubeEvent {

@@ -1,5 +1,5 @@
 import type { Source, Transition } from './change.ts'
-import type { ClusterEvent, ObjectRef } from './event.ts'
+import { type ClusterEvent, managerToTell, type ObjectRef } from './event.ts'
 import type { KnownObject } from './surroundings.ts'
 
 /** What happened to one object, before rules, as the journal keeps it. */
@@ -16,6 +16,8 @@ export interface JournalSurroundings {
   owners?: readonly ObjectRef[]
   /** Of an Event: the object that it is about. */
   regarding?: KnownObject
+  /** Who wrote the object last. */
+  manager?: string
 }
 
 /** What a record is made of besides its transition. */
@@ -24,11 +26,13 @@ export type JournalContents = Pick<JournalRecord, 'objectJson' | 'around'>
 /** Reads them of an event. */
 export function journalContents(event: ClusterEvent): JournalContents {
   const { objectJson, namespaceLabels, owners, regardingLabels, regardingOwners } = event
+  const manager = managerToTell(event)
   const isRegarding = regardingLabels !== undefined || regardingOwners !== undefined
   const around: JournalSurroundings = {
     ...(namespaceLabels && { namespaceLabels }),
     ...(owners && { owners }),
     ...(isRegarding && { regarding: { labels: regardingLabels ?? {}, owners: regardingOwners ?? [] } }),
+    ...(manager && { manager }),
   }
   return { objectJson, ...(Object.keys(around).length > 0 && { around }) }
 }

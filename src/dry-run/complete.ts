@@ -3,6 +3,7 @@ import type { Resource } from '../event.ts'
 import { isEventKind } from '../rules/kind.ts'
 import { isPlainMap, type PlainMap, textIn } from './plain.ts'
 import { resourceOf } from './resource.ts'
+import { pathAsGiven, unshortened } from './short-object.ts'
 
 /** A whole object, as an API server would send it. */
 export interface WholeObject {
@@ -23,8 +24,9 @@ export type Completed = ({ ok: true } & WholeObject) | { ok: false; faults: read
  * Fills in what an API server would have filled in: apiVersion of built-in kinds, namespace, name and uid, times; of an
  * Event all but what it says. What is given stays as it is.
  */
-export function complete(given: unknown, atMs: number): Completed {
-  const faults = faultsOf(given)
+export function complete(short: unknown, atMs: number): Completed {
+  const given = unshortened(short)
+  const faults = faultsOf(given).map((it) => ({ ...it, path: pathAsGiven(it.path, short) }))
   if (faults.length > 0) return { ok: false, faults }
   const written = asWatched(given as PlainMap)
   const kind = textIn(written, 'kind') as string
@@ -50,7 +52,13 @@ export function complete(given: unknown, atMs: number): Completed {
       ...rest,
       apiVersion,
       kind,
-      metadata: { name, ...place, uid, creationTimestamp: time, ...metadata },
+      metadata: {
+        name,
+        ...place,
+        uid,
+        creationTimestamp: time,
+        ...withWriters(withOwners(metadata, place.namespace), time),
+      },
     },
   }
 }
@@ -108,6 +116,28 @@ function completeEvent(event: PlainMap, namespace: string | undefined, time: str
     ...(isNew ? {} : { firstTimestamp: time, lastTimestamp: time, count: 1 }),
     ...event,
     ...(isPlainMap(about) && { [key]: completeReference(about, namespace) }),
+  }
+}
+
+/** As a test writes them, owners have a kind and a name. */
+function withOwners(metadata: PlainMap, namespace: string | undefined): PlainMap {
+  const { ownerReferences } = metadata
+  if (!Array.isArray(ownerReferences)) return metadata
+  const whole = ownerReferences.map((it: unknown) => {
+    if (!isPlainMap(it)) return it
+    const { namespace: _, ...reference } = completeReference(it, namespace)
+    return reference
+  })
+  return { ...metadata, ownerReferences: whole }
+}
+
+/** Who wrote a part of it did so now. */
+function withWriters(metadata: PlainMap, time: string): PlainMap {
+  const { managedFields } = metadata
+  if (!Array.isArray(managedFields)) return metadata
+  return {
+    ...metadata,
+    managedFields: managedFields.map((it: unknown) => (isPlainMap(it) ? { time, ...it } : it)),
   }
 }
 

@@ -5,6 +5,7 @@ import type { DryRun } from './dry-run.ts'
 import { type Mismatch, mismatchesOf } from './expectations.ts'
 import { isPlainMap, textIn } from './plain.ts'
 import { changesIn } from './read-changes.ts'
+import { unshortened } from './short-object.ts'
 import { createStage, type Stage } from './stage.ts'
 import type { GivenStep, TestCase } from './test-case.ts'
 import type { Moment } from './test-schema.ts'
@@ -57,6 +58,12 @@ export async function runTest(test: TestCase, options: RunTestOptions): Promise<
   if (problems.length > 0) return done()
   for (const [index, change] of timed.entries()) {
     windows.pass(change.atMs)
+    if (change.object === undefined) {
+      windows.endOf(change.step)
+      continue
+    }
+    if (timed[index - 1]?.step !== change.step) knowAt(change, stage, test, problems)
+    if (problems.length > 0) return done()
     const staged = stage.tell(change)
     if (!staged.ok) {
       const { step } = change
@@ -105,7 +112,8 @@ function toldBy(test: TestCase, { readFile }: RunTestOptions, problems: Problem[
     problems.push(test.problem(path, `${value} holds no Kubernetes object: it needs apiVersion and kind`))
     return []
   }
-  return test.given.flatMap((step) => {
+  return test.given.flatMap((step): ToldChange[] => {
+    if (step.object === undefined) return [{ step, object: undefined, ownMs: undefined }]
     const [old, ...more] = step.old === undefined ? [] : load(step.old, step.oldPath)
     if (more.length > 0) problems.push(test.problem(step.oldPath, 'holds several objects'))
     return load(step.object, step.objectPath).map(({ object, type }) => ({
@@ -154,13 +162,24 @@ function know(test: TestCase, stage: Stage, timed: readonly TimedChange[], probl
   for (const { object, path } of test.surroundings)
     for (const { path: inner, message, hint } of stage.know(object, atMs))
       problems.push(test.problem([...path, ...inner], message, hint))
-  for (const { step, object } of timed) {
-    const { namespaceLabels: labels } = step
-    if (labels) stage.know({ kind: 'Namespace', metadata: { name: namespaceOf(object), labels } }, atMs)
-  }
 }
 
-function namespaceOf(object: unknown): string {
+/** What one step says of the surroundings, which holds from then on. */
+function knowAt(
+  { step, object, atMs }: TimedChange,
+  stage: Stage,
+  test: TestCase,
+  problems: Problem[],
+): void {
+  const { namespaceLabels: labels, surroundings = [], path } = step
+  for (const [index, known] of surroundings.entries())
+    for (const { path: inner, message, hint } of stage.know(known, atMs))
+      problems.push(test.problem([...path, 'surroundings', index, ...inner], message, hint))
+  if (labels) stage.know({ kind: 'Namespace', metadata: { name: namespaceOf(object), labels } }, atMs)
+}
+
+function namespaceOf(short: unknown): string {
+  const object = unshortened(short)
   if (!isPlainMap(object)) return 'default'
   const about = object['involvedObject'] ?? object['regarding']
   return textIn(object['metadata'], 'namespace') ?? textIn(about, 'namespace') ?? 'default'

@@ -3,6 +3,7 @@ import { isEventKind } from '../rules/kind.ts'
 import { type Completed, complete, type ObjectFault, type WholeObject } from './complete.ts'
 import type { Happening } from './event-of.ts'
 import { isPlainMap, type PlainMap, textIn } from './plain.ts'
+import { unshortened } from './short-object.ts'
 
 /** A change as it is written: objects may lack what an API server fills in. */
 export interface Written {
@@ -68,7 +69,8 @@ function faultsOf(completed: Completed, of: StoryFault['of']): StoryFault[] {
 }
 
 /** The old state may leave out what it has in common with the new one: what kind it is, and who. */
-function likeNew(old: unknown, given: unknown): unknown {
+function likeNew(shortOld: unknown, short: unknown): unknown {
+  const [old, given] = [unshortened(shortOld), unshortened(short)]
   if (!isPlainMap(old) || !isPlainMap(given)) return old
   const { kind, apiVersion, involvedObject, regarding, metadata } = given
   const identity: Record<string, unknown> = {}

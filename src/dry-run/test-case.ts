@@ -3,14 +3,15 @@ import type { ConfigDocument, Path } from '../config/document.ts'
 import { problemsOf } from '../config/issues.ts'
 import type { Problem } from '../config/problem.ts'
 import { isPlainMap } from './plain.ts'
-import { Expectation, GivenChange, GivenObject, type Moment, Test } from './test-schema.ts'
+import { Expectation, GivenChange, GivenObject, GivenPause, type Moment, Test } from './test-schema.ts'
 
 /** Something that is given, with where it stands. */
-export interface GivenStep extends Omit<GivenChange, 'object' | 'old' | 'at'> {
-  /** A file's name, or an object. */
+export interface GivenStep extends Omit<GivenChange, 'object' | 'old' | 'at' | 'surroundings'> {
+  /** A file's name, or an object; undefined where only time passes. */
   object: unknown
   old?: unknown
   at?: Moment | undefined
+  surroundings?: readonly unknown[] | undefined
   path: Path
   objectPath: Path
   oldPath: Path
@@ -128,6 +129,10 @@ function givenAt(
     const time = at === undefined ? {} : parse(AtOnly, path)
     const whole = parse(GivenObject, path)
     return whole && time && { object, at: time.at, path, objectPath: path, oldPath: path }
+  }
+  if ('at' in value && Object.keys(value).length === 1) {
+    const pause = parse(GivenPause, path)
+    return pause && { ...pause, object: undefined, path, objectPath: path, oldPath: path }
   }
   const change = parse(GivenChange, path)
   return change && { ...change, path, objectPath: [...path, 'object'], oldPath: [...path, 'old'] }

@@ -43,13 +43,18 @@ export const GivenChange = z.strictObject({
   every: durationText({ least: '1ms', most: '7d', example: '10s' }).optional(),
   /** Of the object's namespace: short for a Namespace among `surroundings`. */
   namespaceLabels: z.record(z.string(), z.string()).optional(),
+  /** What is known besides from then on. */
+  surroundings: Surroundings.optional(),
 })
 export type GivenChange = z.output<typeof GivenChange>
+
+/** Nothing happens: time passes up to then. */
+export const GivenPause = z.strictObject({ at: Moment })
 
 /** An object among others may say when it happens. */
 export const GivenObject = z.looseObject({ kind: z.string() })
 
-const Given = z.union([z.string().min(1), GivenChange, GivenObject])
+const Given = z.union([z.string().min(1), GivenPause, GivenChange, GivenObject])
 
 const names = (what: string) => {
   const Name = z.string().min(1, `is empty: name a ${what}`)

@@ -26,6 +26,7 @@ export async function* replay(
       ...record,
       ...(object && { object }),
       isTrimmed: true,
+      ...(around?.manager && { manager: around.manager }),
       ...(old && { old: () => old }),
     }
     if (record.type === 'DELETED') before.forget(record.uid)

@@ -6,6 +6,7 @@ import { type KnownObject, NO_SURROUNDINGS, type Surroundings } from '../surroun
 import { isEventResource, readKubeEvent } from './kube-event.ts'
 import { readMember, readValue, walkMembers } from './scan.ts'
 import { scanKubeEvent } from './scan-event.ts'
+import { scanManager } from './scan-manager.ts'
 import { hashSecret, isSecretResource } from './secret.ts'
 
 export interface NormaliseContext {
@@ -60,6 +61,8 @@ class ScannedEvent implements ClusterEvent {
   #old: Readonly<Record<string, unknown>> | null | undefined
   #event: KubeEventView | undefined
   #owners: readonly ObjectRef[] | undefined
+  /** '' when nothing says it. */
+  #manager: string | undefined
   /** Null when it is not known. */
   #regarded: KnownObject | null | undefined
 
@@ -164,6 +167,13 @@ class ScannedEvent implements ClusterEvent {
     if (!owners) return undefined
     this.#owners ??= this.#findOwners(surroundings)
     return this.#owners
+  }
+
+  get manager(): string | undefined {
+    const { type, object, manager } = this.#transition
+    if (type === 'DELETED' || isEventResource(this.#source.resource)) return undefined
+    this.#manager ??= manager ?? (object && scanManager(object)) ?? ''
+    return this.#manager || undefined
   }
 
   get namespaceLabels(): Readonly<Record<string, string>> | undefined {

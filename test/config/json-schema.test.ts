@@ -36,10 +36,12 @@ beforeAll(async () => {
 
 const EXAMPLES = [
   'examples/*/kubeherald.yaml',
+  'examples/rules/*.yaml',
   'deploy/compose/*.yaml',
   'deploy/kustomize/overlays/*/kubeherald.yaml',
 ]
   .flatMap((pattern) => globSync(pattern, { cwd: ROOT.pathname }))
+  .filter((file) => !file.endsWith('_test.yaml'))
   .concat('deploy/helm/kubeherald/files/starter.yaml')
   .toSorted()
 

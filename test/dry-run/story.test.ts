@@ -72,3 +72,36 @@ test('what is given stays as it is', () => {
   const whole = { apiVersion: 'v1', kind: 'Pod', metadata }
   expect(told(new Story(), whole).object).toEqual(whole)
 })
+
+test('without metadata, what stands there may stand at the top', () => {
+  const story = new Story()
+  const owner = { kind: 'ReplicaSet', name: 'web-7d', controller: true }
+  const short = { kind: 'Pod', name: 'web', namespace: 'shop', labels: { a: 'b' }, ownerReferences: [owner] }
+  const { object } = told(story, short)
+  expect(object).toMatchObject({
+    metadata: {
+      name: 'web',
+      namespace: 'shop',
+      labels: { a: 'b' },
+      ownerReferences: [{ apiVersion: 'apps/v1', uid: expect.any(String), ...owner }],
+    },
+  })
+  expect(object).not.toHaveProperty('name')
+  expect(object).not.toHaveProperty('metadata.ownerReferences.0.namespace')
+  expect(told(story, { ...short, labels: {} })).toMatchObject({ type: 'MODIFIED', old: object })
+})
+
+test('a whole object keeps what it has at the top', () => {
+  const custom = {
+    apiVersion: 'a.example.com/v1',
+    kind: 'A',
+    metadata: { name: 'm', namespace: 'n' },
+    name: 'top',
+  }
+  expect(told(new Story(), custom).object).toMatchObject({ name: 'top', metadata: { name: 'm' } })
+})
+
+test('what is wrong with a short object is told where it stands', () => {
+  const result = new Story().tell({ object: { kind: 'Pod', labels: { a: 1 } }, atMs: AT })
+  expect(result).toMatchObject({ ok: false, faults: [{ path: ['labels', 'a'] }] })
+})

@@ -42,3 +42,34 @@ test('rules see the surroundings that a test gives', async () => {
   expect(stderr).toBe('')
   expect(stdout).toMatch(/\n4 passed/)
 })
+
+const STEPS = `
+watch: [Pod]
+sinks: { screen: { type: stdout, format: message } }
+rules:
+  - { name: prod, when: { kind: Pod, namespaceLabels: env=prod }, to: screen }
+x-pod: &pod { kind: Pod, namespace: shop, name: web }
+tests:
+  - name: what a step says of the surroundings holds from then on
+    given:
+      - { object: *pod, surroundings: [{ kind: Namespace, name: shop, labels: { env: test } }] }
+      - { object: *pod, surroundings: [{ kind: Namespace, name: shop, labels: { env: prod } }] }
+      - { object: *pod }
+      - { object: *pod, namespaceLabels: { env: test } }
+    expect: [{ none: true }, { rule: prod }, { rule: prod }, { none: true }]
+`
+
+test('each step may say what is around it', async () => {
+  using desk = openDesk()
+  desk.write('kubeherald.yaml', STEPS)
+  const { stdout, stderr } = await runHere(desk, 'test')
+  expect({ stderr, stdout }).toMatchObject({ stderr: '', stdout: expect.stringMatching(/\n1 passed/) })
+})
+
+test('what is wrong with the surroundings of a step is told at its place', async () => {
+  using desk = openDesk()
+  desk.write('kubeherald.yaml', STEPS.replace('env: test } }] }', 'env: 1 } }] }'))
+  const { code, stderr } = await runHere(desk, 'test')
+  expect(code).toBe(2)
+  expect(stderr).toMatch(/kubeherald\.yaml:10:\d+: "env" must be text/)
+})

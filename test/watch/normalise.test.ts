@@ -348,3 +348,16 @@ test('the old object is unpacked and parsed once, whoever asks', () => {
   expect(event.changes?.length).toBeGreaterThan(0)
   expect(asked).toBe(1)
 })
+
+test('who wrote an object last is told, but not who deleted it', () => {
+  const managedFields = [{ manager: 'kubectl-edit', time: '2026-11-21T09:00:00Z' }]
+  const object = { metadata: { ...METADATA, managedFields } }
+  expect(headerOf(eventOf(object))).toMatchObject({ manager: 'kubectl-edit' })
+  expect(eventOf(object, {}, 'MODIFIED').manager).toBe('kubectl-edit')
+  expect(headerOf(eventOf(object, {}, 'DELETED'))).not.toHaveProperty('manager')
+  expect(headerOf(eventOf(object, { kind: 'Event', plural: 'events' }))).not.toHaveProperty('manager')
+  expect(headerOf(eventOf({ metadata: METADATA }))).not.toHaveProperty('manager')
+  const pod = eventOf(object, { kind: 'Pod', plural: 'pods' })
+  expect(pod.manager).toBe('kubectl-edit')
+  expect(headerOf(pod)).not.toHaveProperty('manager')
+})

@@ -10,6 +10,11 @@ const GIVEN: Explanations = {
   every: ['With so much time in between.', '10s'],
   namespaceLabels: ["Labels of the object's namespace.", { env: 'prod' }],
   'namespaceLabels.*': 'A text.',
+  surroundings: [
+    'What is known besides from then on: namespaces, owners, objects that Events are about.',
+    [{ kind: 'Namespace', name: 'shop', labels: { env: 'prod' } }],
+  ],
+  'surroundings.*.kind': ['A kind.', 'Namespace'],
   kind: ['Of the object.', 'Event'],
 }
 

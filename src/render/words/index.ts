@@ -5,8 +5,8 @@ import { wordsOfDigest } from './digest.ts'
 import { wordsOfEvent } from './events.ts'
 import { finish } from './finish.ts'
 import { generic } from './generic.ts'
-import { agoMs, field, isEnding, ownerOf } from './meta.ts'
-import { text, texts } from './read.ts'
+import { agoMs, field, isEnding, ownerOf, writerOf } from './meta.ts'
+import { at, text, texts } from './read.ts'
 import { wordsOfResolved } from './resolved.ts'
 import { tellerOf } from './tellers.ts'
 import type { Draft, Teller, Told } from './told.ts'
@@ -57,9 +57,9 @@ function deleted(told: Told, teller: Teller): Draft {
 function created(told: Told, teller: Teller): Draft {
   const trouble = teller.trouble?.(told)
   if (trouble) return trouble
-  const at = text(told.object, 'metadata', 'creationTimestamp')
-  const earlier = (agoMs(told, at) ?? 0) > 60_000
-  const fields = earlier ? [field('Created', at)] : []
+  const since = text(told.object, 'metadata', 'creationTimestamp')
+  const earlier = (agoMs(told, since) ?? 0) > 60_000
+  const fields = earlier ? [field('Created', since)] : []
   return { severity: 'info', says: ' was created', text: teller.created?.(told) ?? '', fields }
 }
 
@@ -83,8 +83,15 @@ function changed(told: Told, teller: Teller): Draft {
 function common(told: Told) {
   return [
     field('Owner', ownerOf(told)),
+    field('By', isWritten(told) ? writerOf(told) : ''),
     field('Noticed', told.event.synthesized ? 'by comparison after a gap' : ''),
   ]
+}
+
+/** Did somebody want something of it? A status is written by whoever looks after it. */
+function isWritten(told: Told): boolean {
+  if (told.event.type !== 'MODIFIED') return told.event.type === 'ADDED'
+  return isKnown(told) ? wantedOf(told).length > 0 : at(told.object, 'status') === undefined
 }
 
 /** What everybody wants to know stands before what one kind has; `Noticed` is not pushed out by the rest. */

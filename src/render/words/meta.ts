@@ -50,3 +50,12 @@ export function ownerOf({ object }: Told): string {
   const made = kind === 'ReplicaSet' && hash !== '' && name.endsWith(`-${hash}`)
   return made ? `Deployment ${name.slice(0, -hash.length - 1)}` : `${kind} ${name}`
 }
+
+/** Parts of Kubernetes that answer to what others wrote. */
+const PARTS =
+  /^(?:kube-(?:controller-manager|scheduler|apiserver|proxy)|kubelet|cloud-controller-manager|k3s|Go-http-client)$/
+
+/** Who wrote it, where that is somebody whom it helps to know. */
+export function writerOf({ event: { manager = '' } }: Told): string {
+  return PARTS.test(manager) ? '' : manager
+}

@@ -171,11 +171,16 @@ export class EventFields implements Fields {
     return mapOf(this.#event.namespaceLabels)
   }
 
+  get manager(): string {
+    return this.#event.manager ?? ''
+  }
+
   has(key: string): boolean {
     const { namespace, event, owners, namespaceLabels } = this.#event
     if (key === 'namespace') return namespace !== undefined
     if (key === 'owner') return owners?.at(-1) !== undefined
     if (key === 'namespaceLabels') return namespaceLabels !== undefined
+    if (key === 'manager') return this.#event.manager !== undefined
     if (!EVENT_ONLY.has(key)) return true
     return event !== undefined && (key === 'eventType' || event[key as keyof KubeEventView] !== undefined)
   }
@@ -218,7 +223,7 @@ export const VARIABLE_TYPES: readonly CelType[] = [
   {
     name: EVENT,
     ctor: EventFields,
-    fields: { ...HEADER_FIELDS, ...EVENT_FIELDS, owner: OWNER, namespaceLabels: LABELS },
+    fields: { ...HEADER_FIELDS, ...EVENT_FIELDS, owner: OWNER, namespaceLabels: LABELS, manager: 'string' },
   },
 ]
 
