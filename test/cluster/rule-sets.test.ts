@@ -44,7 +44,7 @@ interface RuleStatus {
 }
 
 const bodiesFor = (set: string): { data: { rule: string } }[] =>
-  hook.requests.filter(({ path }) => path === `/${set}`).map(({ body }) => JSON.parse(body))
+  hook.requests.filter(({ path }) => path === `/hook/${set}`).map(({ body }) => JSON.parse(body))
 
 async function rulesNow(): Promise<Record<string, RuleStatus>> {
   return (await kubeherald.status()).ledger.rules
