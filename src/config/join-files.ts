@@ -25,6 +25,7 @@ export interface Joined {
   documents: readonly FileDocument[]
   rules: readonly Located[]
   watch: readonly Located[]
+  /** Not those of rule sets: what these send is proven before they are published. */
   tests: readonly Located[]
   /** What is wrong with `include`, and with the shape of included files. */
   problems: Problem[]
@@ -100,7 +101,7 @@ function joinFrom(
     documents: [document, ...files.flatMap(({ documents }) => documents)],
     rules: [...all('rules'), ...own('rules')].map((rule) => withDefaults(rule, defaults)),
     watch: [...own('watch'), ...all('watch')],
-    tests: [...all('tests'), ...own('tests')],
+    tests: [...all('tests'), ...(folder === undefined ? [] : own('tests'))],
     problems: [
       ...checkSharedKeys(document),
       ...(isIncluded ? checkIncludedFile(document) : []),

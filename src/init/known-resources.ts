@@ -26,20 +26,13 @@ function notReady(
   }
 }
 
-function stateOf(
-  resource: string,
-  kind: string,
-  title: string,
-  rule: string,
-  path: string,
-  states: string,
-): KnownResource {
+function degraded(resource: string, kind: string, title: string, rule: string, path: string): KnownResource {
   return {
     resource,
     kind,
     title,
     rule,
-    conditions: [`to-state: { ${path}: ${states} }`, 'for: 1m', 'resolve: true'],
+    conditions: [`to-state: { ${path}: Degraded }`, 'for: 1m', 'resolve: true'],
   }
 }
 
@@ -48,31 +41,29 @@ export const KNOWN_RESOURCES: readonly KnownResource[] = [
   notReady('externalsecrets.external-secrets.io', 'ExternalSecret', 'External Secrets', 'secret-not-synced'),
   notReady('kustomizations.kustomize.toolkit.fluxcd.io', 'Kustomization', 'Flux', 'kustomization-not-ready'),
   notReady('helmreleases.helm.toolkit.fluxcd.io', 'HelmRelease', 'Flux', 'helm-release-not-ready'),
-  stateOf(
+  degraded(
     'applications.argoproj.io',
     'Application',
     'Argo CD',
     'application-degraded',
     'status.health.status',
-    'Degraded',
   ),
-  stateOf('rollouts.argoproj.io', 'Rollout', 'Argo Rollouts', 'rollout-degraded', 'status.phase', 'Degraded'),
-  stateOf(
-    'workflows.argoproj.io',
-    'Workflow',
-    'Argo Workflows',
-    'workflow-failed',
-    'status.phase',
-    '[Failed, Error]',
-  ),
-  stateOf(
-    'clusters.postgresql.cnpg.io',
-    'Cluster',
-    'CloudNativePG',
-    'database-not-ready',
-    'status.phase',
-    '"!Cluster in healthy state"',
-  ),
-  notReady('kafkas.kafka.strimzi.io', 'Kafka', 'Strimzi', 'kafka-not-ready'),
+  degraded('rollouts.argoproj.io', 'Rollout', 'Argo Rollouts', 'rollout-degraded', 'status.phase'),
+  {
+    resource: 'workflows.argoproj.io',
+    kind: 'Workflow',
+    title: 'Argo Workflows',
+    rule: 'workflow-failed',
+    conditions: ['to-state: { status.phase: [Failed, Error] }'],
+  },
+  notReady('clusters.postgresql.cnpg.io', 'Cluster', 'CloudNativePG', 'database-not-ready'),
+  {
+    resource: 'kafkas.kafka.strimzi.io',
+    kind: 'Kafka',
+    title: 'Strimzi',
+    rule: 'kafka-not-ready',
+    // Strimzi has no Ready that is False: it has another condition instead.
+    conditions: ['condition: { type: NotReady, becomes: "True", for: 5m }', 'resolve: true'],
+  },
   notReady('scaledobjects.keda.sh', 'ScaledObject', 'KEDA', 'scaler-not-ready'),
 ]

@@ -46,7 +46,13 @@ export function starterFile({ facts, sink, rightsFile }: StarterOptions): string
     '# Read from top to bottom; every rule that matches sends, "drop: true" ends.',
     'rules:',
     '  - name: warnings',
-    `    when: { kind: Event, type: Warning${system.length > 0 ? `, namespace: [${system.join(', ')}]` : ''} }`,
+    '    when:',
+    '      kind: Event',
+    '      type: Warning',
+    ...(system.length > 0 ? [`      namespace: [${system.join(', ')}]`] : []),
+    ...(only === undefined
+      ? ['      # What the sets above tell in their own way, and probes.', TOLD_BY_SETS]
+      : []),
     '    throttle: { per: [regarding, reason], every: 1h }',
     '    to: [chat]',
     ...known.flatMap(ruleOf),
@@ -73,11 +79,16 @@ function headingOf(facts: ClusterFacts | undefined, rightsFile: string | undefin
     '#   kubeherald test      the tests at the end of this file',
     '#   kubeherald           do it',
     ...(rightsFile
-      ? [`# The rights that it needs: kubectl apply -f ${rightsFile}`]
+      ? [
+          `# The rights that it needs, in a namespace of its own: kubectl create namespace kubeherald; kubectl apply -f ${rightsFile}`,
+        ]
       : ['# The rights that it needs: kubeherald rbac']),
     '',
   ]
 }
+
+const TOLD_BY_SETS =
+  '      reason: ["!BackOff", "!Failed", "!FailedScheduling", "!NodeNotReady", "!Unhealthy"]'
 
 const SETS = [
   '# Rules that come with kubeherald; each set says what it needs to watch.',
@@ -110,7 +121,7 @@ function examplesOf(facts: ClusterFacts | undefined): string[] {
   ]
   const byTeam = team && [
     '  # A team of its own, by the label of its namespaces:',
-    `  # - name: ${nameOf(team.values[0] ?? 'team')}`,
+    `  # - name: team-${nameOf(team.values[0] ?? '')}`,
     `  #   when: { kind: Event, type: Warning, namespaceLabels: { ${text(team.key)}: ${text(team.values[0] ?? '')} } }`,
     '  #   to: [{ chat: { channel: "#their-channel" } }]',
   ]
@@ -123,8 +134,8 @@ const TESTS = [
   'tests:',
   '  - name: a warning is told once an hour',
   '    given:',
-  '      - object: { kind: Event, type: Warning, reason: FailedMount, involvedObject: { kind: Pod, name: web-1 } }',
-  '      - { at: 5m, object: { kind: Event, type: Warning, reason: FailedMount, involvedObject: { kind: Pod, name: web-1 } } }',
+  '      - object: { kind: Event, type: Warning, reason: FailedCreate, involvedObject: { kind: ReplicaSet, name: web-1 } }',
+  '      - { at: 5m, object: { kind: Event, type: Warning, reason: FailedCreate, involvedObject: { kind: ReplicaSet, name: web-1 } } }',
   '    expect: [{ rule: warnings, to: [chat] }, { suppressed: throttle }]',
 ]
 
@@ -145,6 +156,6 @@ function nameOf(value: string): string {
       .toLowerCase()
       .replace(/[^a-z0-9]+/g, '-')
       .replace(/^-+|-+$/g, '')
-      .slice(0, 50) || 'team'
+      .slice(0, 50) || 'one'
   )
 }

@@ -8,7 +8,7 @@ export interface Step {
 export interface Trigger {
   steps: readonly Step[]
   /** `held`: by `for` or `group`, until its time comes. */
-  outcome: 'sent' | 'held' | 'either'
+  outcome: 'sent' | 'held'
 }
 
 const IN_SHOP = '/api/v1/namespaces/shop'
@@ -40,8 +40,10 @@ const event = (reason: string, message: string, involvedObject: object, count = 
   path: `${namespaceOf(involvedObject)}/events`,
   body: { metadata: { name: `event-${++events}` }, type: 'Warning', reason, message, involvedObject, count },
 })
+const times = (count: number, step: () => Step): Step[] => Array.from({ length: count }, step)
 const namespaceOf = (ref: { namespace?: string }) => (ref.namespace ? IN_SHOP : '/api/v1/namespaces/default')
 const aPod = { kind: 'Pod', namespace: 'shop', name: 'web' }
+const aClaim = { kind: 'PersistentVolumeClaim', namespace: 'shop', name: 'data' }
 const aNode = { kind: 'Node', name: 'worker-1' }
 
 const template = (image: string) => ({
@@ -61,6 +63,21 @@ const claim = (name: string) =>
   create(`${IN_SHOP}/persistentvolumeclaims`, name, {
     spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
   })
+const enforce = (namespace: string, level: string) =>
+  patch(`/api/v1/namespaces/${namespace}`, {
+    metadata: { labels: { 'pod-security.kubernetes.io/enforce': level } },
+  })
+/** Asked about nothing that there is. */
+const webhook = (failurePolicy: string) => ({
+  name: 'guard.example.com',
+  failurePolicy,
+  sideEffects: 'None',
+  admissionReviewVersions: ['v1'],
+  clientConfig: { url: 'https://guard.example.com/' },
+  rules: [
+    { apiGroups: ['none.example.com'], apiVersions: ['v1'], operations: ['CREATE'], resources: ['nothings'] },
+  ],
+})
 const JOB = {
   spec: { template: { spec: { restartPolicy: 'Never', containers: [container()] } } },
 }
@@ -74,7 +91,9 @@ export const TRIGGERS: Readonly<Record<string, Readonly<Record<string, Trigger>>
     },
     'image-cannot-be-pulled': {
       outcome: 'sent',
-      steps: [event('Failed', 'Failed to pull image "registry.invalid/app:1"', aPod)],
+      steps: times(2, () =>
+        event('Failed', 'Failed to pull image "registry.invalid/app:1": not found', aPod),
+      ),
     },
     'oom-killed': {
       outcome: 'sent',
@@ -82,7 +101,11 @@ export const TRIGGERS: Readonly<Record<string, Readonly<Record<string, Trigger>>
         pod('oom'),
         podStatus(
           'oom',
-          containerStatus({ lastState: { terminated: { exitCode: 137, reason: 'OOMKilled' } } }),
+          containerStatus({
+            lastState: {
+              terminated: { exitCode: 137, reason: 'OOMKilled', finishedAt: '2026-01-01T00:00:00Z' },
+            },
+          }),
         ),
       ],
     },
@@ -94,6 +117,15 @@ export const TRIGGERS: Readonly<Record<string, Readonly<Record<string, Trigger>>
           'misconfigured',
           containerStatus({ state: { waiting: { reason: 'CreateContainerConfigError' } } }),
         ),
+      ],
+    },
+    'pod-without-node': {
+      outcome: 'held',
+      steps: [
+        pod('large'),
+        podStatus('large', {
+          conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }],
+        }),
       ],
     },
     evicted: {
@@ -126,6 +158,14 @@ export const TRIGGERS: Readonly<Record<string, Readonly<Record<string, Trigger>>
         status(`${APPS}/deployments/away`, 'Available', 'False'),
       ],
     },
+    'replicas-not-ready': { outcome: 'held', steps: [workload('database', 'statefulsets')] },
+    'daemons-not-available': {
+      outcome: 'held',
+      steps: [
+        workload('agent', 'daemonsets'),
+        patch(`${APPS}/daemonsets/agent/status`, { status: { numberUnavailable: 1 } }),
+      ],
+    },
     'job-failed': {
       outcome: 'sent',
       steps: [
@@ -156,15 +196,36 @@ export const TRIGGERS: Readonly<Record<string, Readonly<Record<string, Trigger>>
       outcome: 'held',
       steps: [node('disk'), nodeStatus('disk', 'DiskPressure', 'True')],
     },
+    'node-out-of-pids': {
+      outcome: 'held',
+      steps: [node('busy'), nodeStatus('busy', 'PIDPressure', 'True')],
+    },
     'node-cordoned': {
-      outcome: 'sent',
+      outcome: 'held',
       steps: [node('cordoned'), patch('/api/v1/nodes/cordoned', { spec: { unschedulable: true } })],
     },
-    'node-added-or-gone': { outcome: 'held', steps: [node('new'), remove('/api/v1/nodes/new')] },
+    'node-added': { outcome: 'held', steps: [node('new'), nodeStatus('new', 'Ready', 'True')] },
+    'node-gone': { outcome: 'held', steps: [node('old'), remove('/api/v1/nodes/old')] },
     'node-fault': { outcome: 'sent', steps: [event('SystemOOM', 'System OOM encountered', aNode)] },
+    'node-rebooted': {
+      outcome: 'held',
+      steps: [event('Rebooted', 'Node worker-1 has been rebooted', aNode)],
+    },
   },
   storage: {
-    'claim-pending': { outcome: 'held', steps: [claim('pending')] },
+    'claim-pending': {
+      outcome: 'held',
+      steps: [
+        claim('pending'),
+        patch(`${IN_SHOP}/persistentvolumeclaims/pending`, {
+          metadata: { annotations: { 'volume.kubernetes.io/storage-provisioner': 'ebs.csi.aws.com' } },
+        }),
+      ],
+    },
+    'claim-without-volume': {
+      outcome: 'sent',
+      steps: [event('FailedBinding', 'no persistent volumes available for this claim', aClaim, 20)],
+    },
     'claim-lost': {
       outcome: 'sent',
       steps: [
@@ -187,17 +248,15 @@ export const TRIGGERS: Readonly<Record<string, Readonly<Record<string, Trigger>>
     },
     'volume-not-mounted': {
       outcome: 'sent',
-      steps: [1, 2, 3].map(() => event('FailedMount', 'MountVolume.SetUp failed', aPod)),
+      steps: times(6, () => event('FailedMount', 'MountVolume.SetUp failed', aPod)),
     },
     'volume-not-provisioned': {
       outcome: 'sent',
-      steps: [
-        event('ProvisioningFailed', 'no storage class', {
-          kind: 'PersistentVolumeClaim',
-          namespace: 'shop',
-          name: 'data',
-        }),
-      ],
+      steps: times(3, () => event('ProvisioningFailed', 'quota exceeded', aClaim)),
+    },
+    'volume-not-resized': {
+      outcome: 'sent',
+      steps: [event('VolumeResizeFailed', 'resize volume failed', aClaim)],
     },
   },
   security: {
@@ -222,21 +281,38 @@ export const TRIGGERS: Readonly<Record<string, Readonly<Record<string, Trigger>>
       outcome: 'sent',
       steps: [pod('privileged', { containers: [container({ securityContext: { privileged: true } })] })],
     },
-    'pod-security-relaxed': {
+    'privileged-daemon': {
       outcome: 'sent',
       steps: [
-        patch('/api/v1/namespaces/shop', {
-          metadata: { labels: { 'pod-security.kubernetes.io/enforce': 'privileged' } },
+        create(`${APPS}/daemonsets`, 'network', {
+          spec: {
+            selector: { matchLabels: { app: 'x' } },
+            template: {
+              metadata: { labels: { app: 'x' } },
+              spec: { hostNetwork: true, containers: [container()] },
+            },
+          },
         }),
       ],
+    },
+    'pod-security-relaxed': {
+      outcome: 'sent',
+      steps: [enforce('shop', 'restricted'), enforce('shop', 'privileged')],
     },
     'service-opened': {
       outcome: 'sent',
       steps: [create(`${IN_SHOP}/services`, 'open', { spec: { type: 'NodePort', ports: [{ port: 80 }] } })],
     },
+    'admission-added-or-gone': {
+      outcome: 'sent',
+      steps: [create(`${ADMISSION}/validatingwebhookconfigurations`, 'empty', { webhooks: [] })],
+    },
     'admission-changed': {
       outcome: 'sent',
-      steps: [create(`${ADMISSION}/validatingwebhookconfigurations`, 'guard', { webhooks: [] })],
+      steps: [
+        create(`${ADMISSION}/validatingwebhookconfigurations`, 'guard', { webhooks: [webhook('Fail')] }),
+        patch(`${ADMISSION}/validatingwebhookconfigurations/guard`, { webhooks: [webhook('Ignore')] }),
+      ],
     },
   },
   audit: {
