@@ -23,6 +23,8 @@ const MISSING_IN_REDIS: Readonly<Record<string, string>> = {
 export function missingHint(path: Path): string | undefined {
   const needed = neededHint(path)
   if (needed !== undefined) return needed
+  if (path[0] === 'tests' && path.at(-1) === 'object')
+    return 'say what happens; to let time pass only, write under expect: { at: 10m, … }'
   const hints = path[0] === 'redis' ? MISSING_IN_REDIS : path[0] === 'include' ? MISSING_IN_INCLUDE : MISSING
   return hints[String(path.at(-1))]
 }
@@ -81,6 +83,8 @@ export function misplacedHint(path: Path): string | undefined {
   const key = String(path.at(-1))
   if (path[0] === 'redis' && path.length === 2 && REDIS_URL_PARTS.includes(key))
     return 'host, port and database stand in the URL: url: redis://HOST:6379/0'
+  if (path[0] === 'include' && path.length === 3 && /^(when|if|drop)$/.test(key))
+    return 'it is for one rule: write it into the rules of that file'
   if (path[0] !== 'rules') return undefined
   if (path.length === 3 && Object.hasOwn(When.shape, key)) return `"${key}" belongs under "when"`
   if (path.length === 3 && SINK_OPTIONS.includes(key)) return optionPlace(key, 'NAME')

@@ -81,8 +81,11 @@ const WITHIN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   resolve: { by: 'per', within: 'after', for: 'after', every: 'after' },
 }
 
+const FROM = ['file', 'files', 'path', 'paths', 'glob', 'set', 'source', 'name']
+
 /** The key within a key of a rule that another word for it means. */
 export function innerKeyFor(path: Path): string | undefined {
+  if (path[0] === 'include' && path.length === 3 && FROM.includes(String(path[2]))) return 'from'
   const inner = withinRule(path)?.filter((step) => typeof step === 'string')
   if (inner?.length !== 2) return undefined
   const [key = '', word = ''] = inner

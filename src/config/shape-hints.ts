@@ -28,6 +28,8 @@ function rootHint(key: string, found: Located): string | undefined {
         : 'write a list, each rule with "- " in front: - { name: all, to: [screen] }'
     case 'sinks':
       return found.entries ? undefined : 'give each sink a name: sinks: { screen: { type: stdout } }'
+    case 'include':
+      return 'write a list: include: [{ from: …, to: … }]'
     case 'redis':
       return 'write redis: { url: … }'
     case 'kubernetes':

@@ -98,6 +98,8 @@ function caseAt(document: ConfigDocument, path: Path, problems: Problem[]): Test
   }
 }
 
+const CHANGE_KEYS = Object.keys(GivenChange.shape)
+
 const HINTS: Readonly<Record<string, string>> = {
   given: 'a file with an object, or the object: given: { kind: Event, reason: BackOff }',
   expect: 'such as expect: { rule: crash-loops, to: [oncall] }',
@@ -128,6 +130,14 @@ function givenAt(
     const time = at === undefined ? {} : parse(AtOnly, path)
     const whole = parse(GivenObject, path)
     return whole && time && { object, at: time.at, path, objectPath: path, oldPath: path }
+  }
+  const isObject =
+    value['object'] === undefined && Object.keys(value).some((key) => !CHANGE_KEYS.includes(key))
+  if (isObject) {
+    const hint =
+      'write { kind: Event, … }; with an old state or a time: { object: { kind: … }, old: …, at: … }'
+    problems.push(document.problem(path, 'this object has no kind', { hint }))
+    return undefined
   }
   const change = parse(GivenChange, path)
   return change && { ...change, path, objectPath: [...path, 'object'], oldPath: [...path, 'old'] }
