@@ -1,7 +1,10 @@
 import { builtInSinks, sinkLoader } from '../app.ts'
 import { checkWidth } from '../config/check-width.ts'
+import type { Problem } from '../config/problem.ts'
 import { STANDARD_INPUT } from '../config/read-text.ts'
 import type { Config } from '../config/schema.ts'
+import { testsIn } from '../dry-run/test-case.ts'
+import { unknownNames } from '../dry-run/test-file.ts'
 import { findKubeconfig, type KubeconfigOptions } from '../watch/kubeconfig.ts'
 import { checkWithoutAbsent, describeAbsent, STAND_IN } from './check-absent.ts'
 import { askCluster } from './check-cluster.ts'
@@ -68,6 +71,8 @@ async function checkRead(
   report.tellProblems(warnings, configuration.shownWarnings)
   const wide = checkWidth(configuration.document)
   report.tellProblems(wide, showProblems(wide, configuration.texts))
+  const tests = testProblems(configuration)
+  report.tellProblems(tests, showProblems(tests, configuration.texts))
   const kubeconfig = kubeconfigOptions(config.kubernetes, options.context)
   if (!options.offline) {
     const cluster = config.cluster ?? 'check'
@@ -114,6 +119,12 @@ function unread(error: unknown, file: string, { strict }: CheckOptions, report: 
   const isOnlyAbsent = absent.length > 0 && report.errors === 0
   const exitCode = isOnlyAbsent ? (strict && report.warnings > 0 ? 1 : 0) : 2
   return report.end({ file, exitCode, absent })
+}
+
+/** What is wrong with the tests under `tests:`; whether they hold, `kubeherald test` says. */
+function testProblems({ document, config }: Configuration): readonly Problem[] {
+  const { cases, problems } = testsIn(document)
+  return [...problems, ...unknownNames(cases, config)]
 }
 
 function verdict(name: string, warnings: number): string {

@@ -1,6 +1,7 @@
 import { checkCommas } from './check-commas.ts'
 import { checkExpressions } from './check-expressions.ts'
 import { checkLimitKeys } from './check-limits.ts'
+import { checkMissingFields } from './check-missing-fields.ts'
 import { checkReach } from './check-reach.ts'
 import { checkRules, checkUnusedSinks } from './check-rules.ts'
 import { checkSelectors } from './check-selectors.ts'
@@ -21,6 +22,7 @@ export function crossCheck(draft: Draft, document: ConfigDocument): Problem[] {
     ...checkSelectors(draft, document),
     ...checkShadow(draft, document),
     ...checkReach(draft, document),
+    ...checkMissingFields(draft, document),
     ...checkStates(draft, document),
     ...checkLimitKeys(draft, document),
     ...checkUnusedSinks(draft, document),

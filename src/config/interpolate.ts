@@ -120,7 +120,7 @@ function resolveVar(name: string, found: VarText): Resolved {
   if ('shape' in found)
     return {
       fault: `the variable ${name} is ${found.shape}, and cannot be part of a text`,
-      hint: `let \${var:${name}} be all of the value`,
+      hint: `it can be all of a value only, such as namespace: \${var:${name}}`,
     }
   if ('circle' in found) return { fault: `the variable ${name} is part of itself` }
   const hint = suggest(name, found.known, 'there are') ?? 'name it under "vars"'

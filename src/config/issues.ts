@@ -3,6 +3,8 @@ import type { ConfigDocument, Path, Placing } from './document.ts'
 import { misplacedHint, missingHint, ruleKeyFor } from './key-hints.ts'
 import { knownKeysAt } from './known-keys.ts'
 import type { Problem } from './problem.ts'
+import { ruleShapeHint } from './rule-shape-hints.ts'
+import { innerKeyFor } from './rule-words.ts'
 import { type Issue, ownMessage, sentenceOf } from './sentences.ts'
 import { nameHint, shapeHint } from './shape-hints.ts'
 import { nearest, suggest } from './suggest.ts'
@@ -55,7 +57,8 @@ function findingsOf(subject: Subject, raw: Issue, steps: Path): Finding[] {
   const shown = isSecret(path) && found.source !== undefined ? { ...found, source: '***' } : found
   const message = sentenceOf(issue, shown)
   const { hint: own, ...place } = placeOf(issue)
-  const hint = own ?? shapeHint(path, found) ?? valueHint(issue, shown)
+  const ofRule = ownMessage(issue) === undefined ? ruleShapeHint(path, found) : undefined
+  const hint = own ?? ofRule ?? shapeHint(path, found) ?? valueHint(issue, shown)
   return [{ problem: document.problem(path, joined(name, message), { ...place, hint }) }]
 }
 
@@ -106,11 +109,11 @@ function unknownKeys(
     const path = [...prefix, ...steps, key]
     const isRest = document.at(path)?.value === null && key.includes(')')
     const better = isRest ? COMMA_HINT : misplacedHint(path)
-    const foreign = path.length === 3 && path[0] === 'rules' ? ruleKeyFor(key) : undefined
+    const foreign = path.length === 3 && path[0] === 'rules' ? ruleKeyFor(key) : innerKeyFor(path)
     const hint =
       better ?? (foreign === undefined ? suggest(key, [...new Set(known)]) : `here it is called "${foreign}"`)
     const problem = document.problem(path, `unknown key "${key}"`, { atKey: true, hint })
-    const meant = better === undefined ? nearest(key, new Set(known)) : undefined
+    const meant = better === undefined ? (foreign ?? nearest(key, new Set(known))) : undefined
     return { problem, ...(meant !== undefined && { meant: keyOf([...prefix, ...steps, meant]) }) }
   })
 }

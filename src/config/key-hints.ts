@@ -1,5 +1,6 @@
-import { When } from '../rules/schema.ts'
+import { Rule, When } from '../rules/schema.ts'
 import type { Path } from './document.ts'
+import { neededHint } from './rule-words.ts'
 
 const MISSING: Readonly<Record<string, string>> = {
   watch: 'name the kinds to watch, such as: watch: [Event, Deployment]',
@@ -20,6 +21,10 @@ const MISSING_IN_REDIS: Readonly<Record<string, string>> = {
 
 /** What to write for a key that is missing. */
 export function missingHint(path: Path): string | undefined {
+  const needed = neededHint(path)
+  if (needed !== undefined) return needed
+  if (path[0] === 'tests' && path.at(-1) === 'object')
+    return 'say what happens; to let time pass only, write under expect: { at: 10m, … }'
   const hints = path[0] === 'redis' ? MISSING_IN_REDIS : path[0] === 'include' ? MISSING_IN_INCLUDE : MISSING
   return hints[String(path.at(-1))]
 }
@@ -40,7 +45,6 @@ const RULE_KEYS: Readonly<Record<string, string>> = {
   cel: 'if',
   expr: 'if',
   expression: 'if',
-  group_by: 'group',
   rateLimit: 'throttle',
   cooldown: 'throttle',
   debounce: 'throttle',
@@ -62,6 +66,15 @@ export function optionPlace(key: string, sink: string): string {
   return `options stand under the sink's name: to: [{ ${sink}: { ${key}: … } }]`
 }
 
+/** Keys of Alertmanager, as parts of one here. */
+const GROUPING: Readonly<Record<string, string>> = {
+  group_by: 'write group: { by: [namespace, reason] }',
+  groupBy: 'write group: { by: [namespace, reason] }',
+  group_wait: 'write group: { wait: 30s }',
+  group_interval: 'write group: { interval: 5m }',
+  repeat_interval: 'write throttle: { every: 1h }',
+}
+
 /** Words of other tools for what stands in the URL of Redis. */
 const REDIS_URL_PARTS = ['host', 'hostname', 'address', 'addr', 'port', 'db', 'database']
 
@@ -70,10 +83,15 @@ export function misplacedHint(path: Path): string | undefined {
   const key = String(path.at(-1))
   if (path[0] === 'redis' && path.length === 2 && REDIS_URL_PARTS.includes(key))
     return 'host, port and database stand in the URL: url: redis://HOST:6379/0'
+  if (path[0] === 'include' && path.length === 3 && /^(when|if|drop)$/.test(key))
+    return 'it is for one rule: write it into the rules of that file'
   if (path[0] !== 'rules') return undefined
   if (path.length === 3 && Object.hasOwn(When.shape, key)) return `"${key}" belongs under "when"`
   if (path.length === 3 && SINK_OPTIONS.includes(key)) return optionPlace(key, 'NAME')
-  if (path.length === 4 && path[2] === 'when' && (key === 'to' || key === 'drop'))
-    return `"${key}" belongs beside "when"`
+  if (path.length === 3 && Object.hasOwn(GROUPING, key)) return GROUPING[key]
+  if (path.length === 4 && path[2] === 'when' && Object.hasOwn(Rule.shape, key))
+    return `"${key}" belongs beside "when", not in it`
+  if (path.length === 5 && path[3] === 'regarding' && Object.hasOwn(When.shape, key))
+    return `"${key}" belongs beside "regarding", not in it`
   return undefined
 }

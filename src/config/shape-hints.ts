@@ -8,15 +8,15 @@ export function shapeHint(path: Path, found: Located): string | undefined {
   if (path.length === 1) return rootHint(String(root), found)
   if (root === 'sinks' && path.length === 2) return sinkHint(String(name), found)
   if (root === 'rules' && path.length === 3) return ruleHint(String(key), found)
-  if (root === 'rules' && path.length === 4 && key === 'when' && condition === 'regarding')
-    return found.entries ? undefined : `write regarding: { kind: ${plainText(found) ?? 'Pod'} }`
   if (root === 'watch' && path.length === 3 && (key === 'labels' || key === 'fields') && found.entries)
     return mapHint(String(key), found)
   const isSelector =
     (root === 'watch' && (key === 'labels' || key === 'fields')) ||
-    (root === 'rules' && key === 'when' && (condition === 'labels' || condition === 'annotations'))
+    (root === 'rules' && key === 'when' && SELECTORS.includes(String(condition)))
   return isSelector && path.length <= 4 && found.items ? selectorHint(String(name), found) : undefined
 }
+
+const SELECTORS = ['labels', 'annotations', 'namespaceLabels']
 
 function rootHint(key: string, found: Located): string | undefined {
   switch (key) {
@@ -28,6 +28,8 @@ function rootHint(key: string, found: Located): string | undefined {
         : 'write a list, each rule with "- " in front: - { name: all, to: [screen] }'
     case 'sinks':
       return found.entries ? undefined : 'give each sink a name: sinks: { screen: { type: stdout } }'
+    case 'include':
+      return 'write a list: include: [{ from: …, to: … }]'
     case 'redis':
       return 'write redis: { url: … }'
     case 'kubernetes':

@@ -43,6 +43,16 @@ function faultOf(error: YAMLError, text: string, document: Document.Parsed): Syn
     return { ...quote, message: 'this quote is never closed', hint: `end the text with ${text[quote.start]}` }
   const [start, end] = error.pos
   const line = text.slice(text.lastIndexOf('\n', start - 1) + 1, text.indexOf('\n', start) + 1 || undefined)
+  const block = /^Block scalar header includes extra characters: ([>|])/.exec(message)?.[1]
+  if (block !== undefined) {
+    const at = text.lastIndexOf(block, start)
+    return {
+      start: at,
+      end: at + 1,
+      message: `"${block}" begins a text of several lines here, and what follows it is not in the next line`,
+      hint: `text that begins with "${block}" needs quotes`,
+    }
+  }
   const hint = hintOf(error, line, text)
   const sentence = isBracketInText(error, text)
     ? `"${text[start]}" ends the text before it: inside { } and [ ] it is part of YAML`
@@ -61,11 +71,16 @@ function sentenceOf(code: YAMLError['code'], message: string): string {
 }
 
 function hintOf(error: YAMLError, line: string, text: string): string | undefined {
-  const { code, pos } = error
+  const { code, message, pos } = error
   const place = text.slice(...pos)
   if (code === 'TAG_RESOLVE_FAILED') return `text that begins with "!" needs quotes: "${place}"`
   if (code === 'TAB_AS_INDENT') return 'indent with spaces'
   if (code === 'BAD_SCALAR_START') return `text that begins with "${place}" needs quotes`
+  if (message.startsWith('Tags and anchors must be separated') && /[:,[{-] *!/.test(line))
+    return 'text that begins with "!" needs quotes'
+  if (code === 'BLOCK_IN_FLOW') return 'a map inside { } and [ ] has braces of its own: { key: value }'
+  if (message === 'Unexpected scalar at node end' && isBehindQuote(text, pos[0]))
+    return 'the text ended at its second quote: put all of it in quotes of the other kind, or below "|"'
   if (/(?:[:,[{]|- ) *\{\{/.test(line)) return 'text that begins with "{{" needs quotes'
   if (code === 'BAD_DQ_ESCAPE') return 'write \\\\ for a backslash, or use single quotes'
   if (line.includes('${') && /[[{]/.test(line)) return `inside { } and [ ], text with \${…} needs quotes`
@@ -75,6 +90,10 @@ function hintOf(error: YAMLError, line: string, text: string): string | undefine
     return 'if this is part of a text: text with [ ] { } , needs quotes'
   if (code === 'BAD_INDENT') return 'is a bracket, quote or indentation missing in a line above?'
   return undefined
+}
+
+function isBehindQuote(text: string, at: number): boolean {
+  return /["']\s*$/.test(text.slice(0, at))
 }
 
 /** A bracket that opens right behind text, as in `{ name: /web-[0-9]/ }`. */

@@ -99,6 +99,8 @@ function caseAt(document: ConfigDocument, path: Path, problems: Problem[]): Test
   }
 }
 
+const CHANGE_KEYS = Object.keys(GivenChange.shape)
+
 const HINTS: Readonly<Record<string, string>> = {
   given: 'a file with an object, or the object: given: { kind: Event, reason: BackOff }',
   expect: 'such as expect: { rule: crash-loops, to: [oncall] }',
@@ -133,6 +135,14 @@ function givenAt(
   if ('at' in value && Object.keys(value).length === 1) {
     const pause = parse(GivenPause, path)
     return pause && { ...pause, object: undefined, path, objectPath: path, oldPath: path }
+  }
+  const isObject =
+    value['object'] === undefined && Object.keys(value).some((key) => !CHANGE_KEYS.includes(key))
+  if (isObject) {
+    const hint =
+      'write { kind: Event, … }; with an old state or a time: { object: { kind: … }, old: …, at: … }'
+    problems.push(document.problem(path, 'this object has no kind', { hint }))
+    return undefined
   }
   const change = parse(GivenChange, path)
   return change && { ...change, path, objectPath: [...path, 'object'], oldPath: [...path, 'old'] }

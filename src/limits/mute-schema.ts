@@ -16,8 +16,8 @@ const DAY_MINUTES = 24 * 60
 const TIME_RULE = 'must be a time of day, such as "22:00"'
 
 const Time = z
-  .string({ error: ({ input }) => (isHour(input) ? `${TIME_RULE}: write "${input}:00"` : TIME_RULE) })
-  .regex(/^(([01]?\d|2[0-3]):[0-5]\d|24:00)$/, TIME_RULE)
+  .string({ error: ({ input }) => timeRule(input) })
+  .regex(/^(([01]?\d|2[0-3]):[0-5]\d|24:00)$/, { error: ({ input }) => timeRule(input) })
   .transform((text) => {
     const [hours = 0, minutes = 0] = text.split(':').map(Number)
     return hours * 60 + minutes
@@ -43,7 +43,7 @@ const Days = z
 
 const Timezone = z.string().superRefine((name, context) => {
   if (isTimezone(name)) return
-  const near = nearest(name, Intl.supportedValuesOf('timeZone'))
+  const near = timezoneLike(name)
   const hint = near === undefined ? 'such as Europe/Berlin or UTC' : `did you mean "${near}"?`
   context.addIssue({ code: 'custom', message: 'is no timezone', params: { hint } })
 })
@@ -85,6 +85,12 @@ export const Mute = z
   .union([Window, z.array(Window).min(1, 'is an empty list: leave it out, or write a window')])
   .transform((windows): readonly MuteWindow[] => [windows].flat())
 
+function timezoneLike(name: string): string | undefined {
+  const names = Intl.supportedValuesOf('timeZone')
+  const place = name.trim().replaceAll(' ', '_').toLowerCase()
+  return nearest(name, names) ?? names.find((it) => it.toLowerCase().endsWith(`/${place}`))
+}
+
 /** `Mon`, `monday`, `mon-fri`, `sat-mon`. */
 function daysOf(text: string): number[] | { message: string; hint: string } {
   const ends = text.split('-', 3).map((part) => dayOf(part.trim()))
@@ -102,6 +108,9 @@ function daysOf(text: string): number[] | { message: string; hint: string } {
 }
 
 function nearestDays(text: string): string {
+  if (/^weekends?$/i.test(text)) return 'write sat-sun'
+  if (/^(weekdays?|work(ing)? ?days?)$/i.test(text)) return 'write mon-fri'
+  if (/^(daily|every ?day|all|\*)$/i.test(text)) return 'leave "days" out for every day'
   const parts = text.split('-').map((part) => nearest(part.trim(), [...DAYS, ...DAYS.map(short)], 2))
   const isClear = parts.length <= 2 && parts.every((part) => part !== undefined)
   return isClear ? `did you mean "${parts.join('-')}"?` : 'such as mon, tuesday or mon-fri'
@@ -116,8 +125,17 @@ function short(day: string): string {
   return day.slice(0, 3)
 }
 
-function isHour(input: unknown): boolean {
-  return typeof input === 'number' && Number.isInteger(input) && input >= 0 && input < 24
+/** Also for `22`, `7am`, `10:30 pm`. */
+function timeRule(input: unknown): string {
+  const text = typeof input === 'string' || typeof input === 'number' ? String(input) : ''
+  const [, hour, minutes = '00', half] =
+    /^(\d{1,2})(?:[:.h](\d\d))?(?::\d\d)? ?([ap])?\.?(?:m\.?)?$/i.exec(text) ?? []
+  if (hour === undefined) return TIME_RULE
+  const isFit = half === undefined ? Number(hour) < 24 : Number(hour) >= 1 && Number(hour) <= 12
+  if (!isFit || Number(minutes) > 59) return TIME_RULE
+  const hours =
+    half === undefined ? Number(hour) : (Number(hour) % 12) + (half.toLowerCase() === 'p' ? 12 : 0)
+  return `${TIME_RULE}: write "${String(hours).padStart(2, '0')}:${minutes}"`
 }
 
 /** Offsets such as +02:00 know no summer time: names only. */

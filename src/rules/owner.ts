@@ -75,6 +75,17 @@ function faultIn(text: string, body: string, whole: Pattern): { message: string;
   const [kind, name] = slash === -1 ? [body, undefined] : [body.slice(0, slash), body.slice(slash + 1)]
   const not = text === body ? '' : '!'
   if (kind === '' || name === '') return { message: `"${body}" is no owner`, hint: EXAMPLES }
+  const [first = ''] = kind.split('/')
+  if (name !== undefined && kind.includes('/') && isKnownWord(first))
+    return {
+      message: `"${body}" is no owner: it has no namespace, for it is in the same one`,
+      hint: `write ${not}${first}/${name}`,
+    }
+  if (name !== undefined && /\^|\$$|[|+[\]]|\.\*|\\[dwsb]/.test(name))
+    return {
+      message: `"${body}" is no owner: an expression stands between slashes, and is about Kind/name`,
+      hint: `write ${not}${kind}/… with * and ?, or "${not}/^${kind}.${name.replace(/^\^/, '')}/"`,
+    }
   const parsed = parsePattern(kind)
   const isGlob = parsed.ok && parsed.value.form === 'glob'
   if (name !== undefined && /[A-Z]/.test(name)) {

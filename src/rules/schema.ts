@@ -76,7 +76,13 @@ export const StaticLabels = z.record(
       /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/,
       'is no label: use up to 63 letters, digits, "-", "_" and ".", beginning and ending with a letter or digit',
     ),
-  z.string().max(200, 'is longer than 200 characters'),
+  z
+    .string()
+    .max(200, 'is longer than 200 characters')
+    .refine((text) => !/\{[{%]/.test(text), {
+      message: 'is a fixed text: a template would be sent as it stands',
+      params: { hint: 'templates stand in message: { fields: { … } }' },
+    }),
 )
 
 /** One entry of `rules:`. */

@@ -55,6 +55,10 @@ function parseKey(reader: TokenReader): string {
     reader.fail(`expected a key, found ${titleOf(token)}`, token)
     return ''
   }
+  if (token.text.endsWith(':')) {
+    reader.fail(`"${token.text}": a selector has "=" and not ":"`, token)
+    return token.text
+  }
   const fault = keyFault(token.text)
   if (fault) reader.fail(`"${token.text}": ${fault}`, token)
   return token.text

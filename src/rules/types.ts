@@ -30,11 +30,22 @@ export function compileTypes(patterns: Patterns): Compiled<TypeTests> {
   })
 }
 
+/** What other tools, and audit logs, call the changes. */
+const ELSEWHERE: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    ADDED: ['add', 'create', 'created', 'new'],
+    MODIFIED: ['update', 'updated', 'modify', 'change', 'changed', 'patch'],
+    DELETED: ['delete', 'remove', 'removed'],
+    Warning: ['warn', 'error', 'warnings'],
+  }).flatMap(([type, words]) => words.map((word) => [word, type] as const)),
+)
+
 function wordFaults(word: string, path: Fault['path']): Fault[] {
   const bare = bareOf(word)
   const known = [...changeTypes, ...eventTypes]
   if (known.some((it) => it === bare)) return []
-  const meant = known.find((it) => it.toLowerCase() === bare.toLowerCase())
+  const lower = bare.toLowerCase()
+  const meant = known.find((it) => it.toLowerCase() === lower) ?? ELSEWHERE.get(lower)
   const offset = word.length - bare.length
   if (bare.includes(',')) return faulty(`"${bare}" is no type`, { path, hint: listHint(word) }).faults
   const hint = meant ? `did you mean "${meant}"?` : `there are ${known.join(', ')}, each with "!" for not`

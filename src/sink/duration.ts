@@ -19,7 +19,10 @@ export interface DurationTextOptions {
 export function durationText({ least, most, example = least, mostBecause }: DurationTextOptions) {
   const [leastMs, mostMs] = [milliseconds(least), milliseconds(most)]
   const rule = `must be a duration from ${least} to ${most}, such as ${example}`
-  const error = ({ input }: { input?: unknown }) => unitMissing(input, leastMs, mostMs) ?? rule
+  const error = ({ input }: { input?: unknown }) => {
+    if (typeof input !== 'string' && typeof input !== 'number') return rule
+    return unitMissing(String(input), leastMs, mostMs) ?? otherForm(String(input), leastMs, mostMs) ?? rule
+  }
   return z
     .string({ error })
     .regex(/^\d{1,9}(ms|s|m|h|d)$/, { error })
@@ -31,8 +34,8 @@ export function durationText({ least, most, example = least, mostBecause }: Dura
 const ASKED_FOR: readonly Unit[] = ['s', 'm', 'h', 'd', 'ms']
 
 /** What a bare number may have meant; undefined when it is none, or none that fits. */
-function unitMissing(input: unknown, leastMs: number, mostMs: number): string | undefined {
-  const bare = /^\d{1,9}$/.exec(String(input))?.[0]
+function unitMissing(text: string, leastMs: number, mostMs: number): string | undefined {
+  const bare = /^\d{1,9}$/.exec(text)?.[0]
   if (bare === undefined) return undefined
   const fitting = ASKED_FOR.map((unit): Duration => `${Number(bare)}${unit}`).filter((it) => {
     const ms = milliseconds(it)
@@ -40,6 +43,36 @@ function unitMissing(input: unknown, leastMs: number, mostMs: number): string | 
   })
   return fitting.length === 0 ? undefined : `needs a unit: ${ALTERNATIVES.format(fitting)}`
 }
+
+const SPELLED: Readonly<Record<string, number>> = {
+  ...{ ms: 1, millisecond: 1, s: 1_000, sec: 1_000, second: 1_000, m: 60_000, min: 60_000, minute: 60_000 },
+  ...{
+    h: 3_600_000,
+    hr: 3_600_000,
+    hour: 3_600_000,
+    d: 86_400_000,
+    day: 86_400_000,
+    w: 604_800_000,
+    week: 604_800_000,
+  },
+}
+const PART = /(\d{1,6}(?:\.\d{1,3})?)\s*([a-z]{1,12})\s*/gi
+
+/** How `2 minutes`, `1h30m` or `1.5h` is written here; undefined for what is no time, or none that fits. */
+function otherForm(text: string, leastMs: number, mostMs: number): string | undefined {
+  if (text.length > 60 || text.replace(PART, '').trim() !== '') return undefined
+  let ms = 0
+  for (const [, number, word = ''] of text.matchAll(PART)) {
+    const unit = word.toLowerCase()
+    const factor = Object.hasOwn(SPELLED, unit) ? SPELLED[unit] : SPELLED[unit.replace(/s$/, '')]
+    ms += Number(number) * (factor ?? Number.NaN)
+  }
+  if (!(Number.isInteger(ms) && ms >= leastMs && ms <= mostMs)) return undefined
+  const unit = LARGEST_FIRST.find((it) => ms % UNITS[it] === 0) ?? 'ms'
+  return `is a whole number and one of the units s, m, h and d: write ${ms / UNITS[unit]}${unit}`
+}
+
+const LARGEST_FIRST: readonly Unit[] = ['d', 'h', 'm', 's', 'ms']
 
 const ALTERNATIVES = new Intl.ListFormat('en-GB', { type: 'disjunction' })
 

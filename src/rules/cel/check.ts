@@ -23,7 +23,8 @@ export function checkedProgram(text: string): Compiled<CelProgram> {
   const engine = ifEngine()
   const result = engine.compile(text)
   if (!result.ok) return { ok: false, faults: faultsOf(engine, text, result.fault) }
-  const faults = [...patternFaults(result.program.tree), ...resultFaults(result.program, text)]
+  const { tree } = result.program
+  const faults = [...patternFaults(tree), ...timeFaults(tree), ...resultFaults(result.program, text)]
   return faults.length > 0 ? { ok: false, faults } : compiled(result.program)
 }
 
@@ -113,6 +114,34 @@ function patternFaults(tree: CelNode): Fault[] {
     faults.push(fault(found.message, start, length))
   })
   return faults
+}
+
+const SPAN = /^[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+)$/
+
+/** Times and spans of time that stand in the text itself. */
+function timeFaults(tree: CelNode): Fault[] {
+  const faults: Fault[] = []
+  walk(tree, ({ op, args }) => {
+    const [name, [written]] = op === 'call' ? (args as CelCall) : ['', []]
+    if (written?.op !== 'value' || typeof written.args !== 'string') return
+    const length = written.end - written.start
+    if (name === 'duration' && !SPAN.test(written.args))
+      faults.push(
+        fault(`"${written.args}" is no span of time`, written.start, length, spanHint(written.args)),
+      )
+    if (name === 'timestamp' && Number.isNaN(Date.parse(written.args)))
+      faults.push(
+        fault(`"${written.args}" is no time`, written.start, length, 'such as "2026-01-01T00:00:00Z"'),
+      )
+  })
+  return faults
+}
+
+function spanHint(text: string): string {
+  const [, number, unit = ''] = /^\s*(\d{1,6})\s*([a-z]+)\s*$/i.exec(text) ?? []
+  if (number !== undefined && /^d/i.test(unit)) return `write "${Number(number) * 24}h"`
+  const known = /^(h|m|s)(r|our|in|inute|ec|econd)?s?$/i.exec(unit)?.[1]
+  return known ? `write "${number}${known.toLowerCase()}"` : 'such as "90s", "5m" or "1h30m"'
 }
 
 function patternIn({ op, args }: CelNode): CelNode | undefined {

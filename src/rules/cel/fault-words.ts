@@ -23,7 +23,10 @@ export function faultWords(fault: CelFault, text: string, functions: CelEngine['
     case 'no_such_overload':
       return wrongTypes(fault, text)
     case 'cannot_index_type':
-      return { message: `${writtenAt(fault, text)}: ${typeIn(fault)} has no fields` }
+      return {
+        message: `${writtenAt(fault, text)}: ${typeIn(fault)} has no fields`,
+        hint: /^(length|size|count|len)$/.test(writtenAt(fault, text)) ? 'write size(x)' : undefined,
+      }
     case 'invalid_logical_operand':
       return {
         message: `"&&" and "||" take true or false, and one side is ${typeIn(fault)}`,
@@ -51,7 +54,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   oldSelf: 'oldObject',
   None: 'null',
   nil: 'null',
-  undefined: 'null',
+  undefined: '!has(object.field), or has(object.field)',
   True: 'true',
   False: 'false',
   namespaceObject: 'event.namespaceLabels',
@@ -216,7 +219,8 @@ function conversionHint(left: string, right: string, written: string): string | 
       ? 'string(x) or int(x) makes one of the other'
       : `write "${plain}" in quotes, or int(x) before it`
   }
-  if (left === 'string' && right === 'string') return 'write x.contains("…")'
+  if (left === 'string' && right === 'string')
+    return 'write x in ["a", "b"] for one of several, x.contains("…") for a part of a text'
   if (types.includes('int') && types.includes('double')) return 'double(x) makes a double of an int'
   if (types.includes(TIMESTAMP) && types.includes('string'))
     return 'timestamp("2026-01-01T00:00:00Z") makes a time of a text'
@@ -241,7 +245,7 @@ function macroArgument(fault: CelFault, text: string): FaultWords {
   if (fault.message.startsWith('has()'))
     return {
       message: 'has() takes a field',
-      hint: 'write has(object.spec.replicas); for a key: "key" in object.metadata.labels',
+      hint: 'write has(object.spec.replicas); for a key: object.metadata.?labels[?"a/b"].hasValue()',
     }
   return {
     message: 'begins with no name for the items',

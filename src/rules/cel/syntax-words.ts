@@ -58,6 +58,27 @@ export function syntaxWords({ code, message, start, end }: CelFault, text: strin
     }
   if (/[=]$/.test(before) && rest.startsWith('~'))
     return { message: '"=~" is no operator', hint: 'write x.matches("…")', start: start - 1, end: start + 1 }
+  if (rest.startsWith('=~'))
+    return { message: '"=~" is no operator', hint: 'write x.matches("…")', end: start + 2 }
+  const unit = /^(ms|s|m|h|d)\b/.exec(rest)?.[0]
+  const digits = /(?<![\w.])\d+$/.exec(before)
+  if (unit && digits) {
+    const span = `${digits[0]}${unit}`
+    const hours = unit === 'd' ? `${Number(digits[0]) * 24}h` : span
+    return {
+      message: `"${span}" is no number`,
+      hint: `a span of time is duration("${hours}")`,
+      start: digits.index,
+      end: start + unit.length,
+    }
+  }
+  if (/\?\s*$/.test(before) && rest.startsWith('?'))
+    return {
+      message: '"??" is no operator',
+      hint: 'for a field that may be missing: object.spec.?replicas.orValue(1)',
+      start: before.trimEnd().length - 1,
+      end: start + 1,
+    }
   if (/\?\s*$/.test(before) && rest.startsWith('.'))
     return {
       message: '"?." is no operator',

@@ -34,7 +34,21 @@ export function parsePath(text: string): Compiled<ValuePath> {
     at = read.end
   }
   if (steps.length > MAX_STEPS) return faulty(`has more than ${MAX_STEPS} steps`)
-  return unknownTop(text, steps) ?? compiled({ text, steps })
+  return splitKey(text, steps) ?? unknownTop(text, steps) ?? compiled({ text, steps })
+}
+
+/** Labels and annotations are flat, and their keys have dots. */
+function splitKey(text: string, steps: readonly Step[]): ReturnType<typeof faulty> | undefined {
+  const keys = steps.map((step) => (step.is === 'member' ? step.key : ''))
+  const [top, map = '', ...rest] = keys
+  if (top !== 'metadata' || !/^(labels|annotations)$/.test(map) || rest.length < 2 || rest.includes(''))
+    return undefined
+  const offset = `metadata.${map}.`.length
+  return faulty('has a key with dots, which needs brackets', {
+    offset,
+    length: Math.max(text.length - offset, 1),
+    hint: `write metadata.${map}["${rest.join('.')}"]`,
+  })
 }
 
 type Read = { step: Step; end: number } | { ok: false; faults: Fault[] }
@@ -42,10 +56,17 @@ type Read = { step: Step; end: number } | { ok: false; faults: Fault[] }
 function habitIn(text: string): ReturnType<typeof faulty> | undefined {
   if (text === '') return faulty('is empty', { hint: 'write a path, such as spec.replicas' })
   if (text.includes('**'))
-    return faulty('has "**", which paths have not', {
+    return faulty('has "**", and a path has no such step', {
       offset: text.indexOf('**'),
       length: 2,
       hint: 'write each step: "*" is any key or item',
+    })
+  const parts = text.split(/\s*,\s*/)
+  if (parts.length > 1 && parts.every((part) => /^[A-Za-z][\w.*-]*$/.test(part)))
+    return faulty('has a ","', {
+      offset: text.indexOf(','),
+      length: 1,
+      hint: `write a list: [${parts.join(', ')}]`,
     })
   const bare = text.replace(/^\{\s*|\s*\}$/g, '').replace(/^\$?\.|^\//, '')
   const dotted = bare.replaceAll('/', '.')

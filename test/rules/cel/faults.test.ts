@@ -57,7 +57,7 @@ const ROWS: [text: string, ...faults: string[]][] = [
   ['event.count', 'event.count | gives int, and a condition is true or false | compare it: event.count == …'],
   [
     'has(object)',
-    'object | has() takes a field | write has(object.spec.replicas); for a key: "key" in object.metadata.labels',
+    'object | has() takes a field | write has(object.spec.replicas); for a key: object.metadata.?labels[?"a/b"].hasValue()',
   ],
   ['object.x[', '[ | ends too early | a "]" is missing'],
   ['(event.count > 3', '3 | ends too early | a ")" is missing'],
