@@ -172,6 +172,6 @@ test('what waits for objects of a source is kept while a process wants it, or no
   expect(await it.rule('lasting')).toMatchObject({ waiting: 1 })
   // Without the report it is wanted by nobody.
   await it.reader.del(it.keys.instance('other'))
-  await waitFor(async () => (await it.rule('lasting'))?.waiting === 0, { what: 'it to be given up' })
+  await waitFor(async () => (await it.rule('lasting'))?.waiting !== 1, { what: 'it to be given up' })
   await former.close()
 })
