@@ -1,5 +1,6 @@
 import type { ClusterEvent } from '../event.ts'
 import type { LimitedMatch, LimitName } from '../limit.ts'
+import { settleGroup } from './group.ts'
 import { onward } from './onward.ts'
 import { placesOf } from './places.ts'
 import type { RulePlan } from './rule-plan.ts'
@@ -128,7 +129,9 @@ function settleOver(
 ): FollowState | undefined {
   const state = readFollow(work, key)
   if (!state?.over || !state.open || state.open.fromMs > toMs) return state
-  const { over, rule } = state
+  const { over, open, rule } = state
+  // Its digest may be due and not told yet: timers of shared states have turns of their own.
+  if (open.group !== undefined) settleGroup(work, open.group, toMs, plan?.group)
   const [since, at] = [state.sinceMs, over.atMs].map((ms) => new Date(ms).toISOString()) as [string, string]
   work.forget('own', key)
   work.book.count(plan?.name ?? rule, 'notices')
@@ -152,11 +155,13 @@ function fire(work: Work, plan: RulePlan, key: string, state: FollowState, atMs:
   work.book.count(plan.name, 'waiting', -1)
   const fate = onward(work, plan, pending.places, unpacked(pending.told), atMs)
   const isOpen = !('held' in fate)
-  const fromMs = isOpen && !fate.isTold ? fate.fromMs + AFTER_DIGEST_MS : atMs
+  const waits = isOpen && !fate.isTold
+  const fromMs = waits ? fate.fromMs + AFTER_DIGEST_MS : atMs
+  const group = waits ? pending.places.group?.key : undefined
   keep(work, plan, key, {
     ...rest,
     waiting: 0,
-    ...(isOpen && { open: { sinks: pending.told.sinks, fromMs } }),
+    ...(isOpen && { open: { sinks: pending.told.sinks, fromMs, ...(group !== undefined && { group }) } }),
   })
   return isOpen && fate.isTold
 }

@@ -50,8 +50,8 @@ export interface FollowState extends StateHead {
   atMs: number
   /** Not told yet: waits to have lasted, and for `mute` to end. */
   pending?: { told: Held; places: Places }
-  /** Told, to these sinks; before `fromMs` it may wait in a group. Without it a limit held it back. */
-  open?: { sinks: readonly string[]; fromMs: number }
+  /** Told, to these sinks; before `fromMs` it waits in a group, whose key this is. Without it a limit held it back. */
+  open?: { sinks: readonly string[]; fromMs: number; group?: string }
   /** It is over, which is told when `open.fromMs` has come. */
   over?: { told: Held; atMs: number; why: 'ended' | 'deleted' }
 }

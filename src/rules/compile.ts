@@ -63,14 +63,21 @@ export function compileRules(
 
   function standingOf({ rule, conditions }: Candidate<CompiledRule>, event: ClusterEvent): Standing {
     let entered = true
+    let unknown = false
     for (const condition of conditions) {
       if (!entered && condition.edge) continue
       const passed = passes(rule, condition, event)
       if (passed) continue
-      if (passed === undefined) return UNKNOWN
+      if (passed === undefined || (rule.limits === 'states' && condition.isUnknown?.(event))) {
+        unknown = true
+        if (rule.limits === 'states') continue
+        return UNKNOWN
+      }
       if (!condition.edge || rule.limits !== 'states') return NEITHER
       entered = false
     }
+    // Whatever was asked: what is deleted is over.
+    if (unknown) return event.type === 'DELETED' ? NEITHER : UNKNOWN
     return entered ? BOTH : HOLDS
   }
 

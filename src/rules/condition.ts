@@ -16,6 +16,8 @@ export interface Condition {
   test(event: ClusterEvent): boolean
   /** What it looked at, to be shown to people; undefined when that is not there, or not known. */
   seen?(event: ClusterEvent): unknown
+  /** Where it does not hold: nobody knows whether it does, as what is around the object is not known. */
+  isUnknown?(event: ClusterEvent): boolean
   /** The namespace and the type of the change decide it, whatever the object is. */
   fixed?: true
   /** It fails unless this text of the event is one of these. */

@@ -93,7 +93,12 @@ function partsOf(when: When): Part[] {
       : [ofEvent('message', compilePatterns(message), (event) => event.message)]),
     ...(namespaceLabels === undefined
       ? []
-      : [labelsOf(['namespaceLabels'], namespaceLabels, (event) => event.namespaceLabels)]),
+      : [
+          {
+            ...labelsOf(['namespaceLabels'], namespaceLabels, (event) => event.namespaceLabels),
+            isUnknown: (event: ClusterEvent) => event.namespace !== undefined && !event.namespaceLabels,
+          },
+        ]),
     ...(owner === undefined ? [] : [ownerPart(['owner'], owner, (event) => event.owners)]),
     ...(regarding === undefined ? [] : regardingParts(regarding)),
   ]

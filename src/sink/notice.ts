@@ -7,7 +7,9 @@ export function messageId({
   rule,
   notice,
 }: Pick<Subject, 'rule' | 'notice'> & { readonly event: Pick<EventHeader, 'id'> }): string {
-  return notice ? `${event.id}/${notice.kind}/${rule}` : event.id
+  const own = notice ? `/${notice.kind}/${rule}` : ''
+  // Out of limits its event has it already.
+  return event.id.endsWith(own) ? event.id : event.id + own
 }
 
 /** When it was so: of a digest the last, of what is over its end. RFC 3339. */

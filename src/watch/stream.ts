@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import { setImmediate as socketsRead } from 'node:timers/promises'
 import type { Change, Source } from '../change.ts'
 import { ApiFault, BrokenStream, faultOf } from './api-fault.ts'
 import type { ClusterClient } from './cluster-client.ts'
@@ -105,6 +106,8 @@ async function* readBatches(body: Readable, request: WatchRequest): AsyncGenerat
       if (idleMs !== undefined) timer = setTimeout(resolve, idleMs, true)
     })
     clearTimeout(timer)
+    // Timers come before sockets: what came while this process stood still is not read yet.
+    if (isIdle) await socketsRead()
     if (isIdle && !inbox.hasSome() && !ended) yield IDLE
   }
 }

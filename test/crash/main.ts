@@ -1,8 +1,10 @@
 import { parseArgs } from 'node:util'
 import { startBed } from '../cluster/bed.ts'
+import { arrivalOf } from '../cluster/compare.ts'
 import { CONFIG_MAPS, churn, DEPLOYMENTS, WIDGETS } from '../cluster/workload.ts'
 import { waitFor } from '../wait-for.ts'
 import { createFaults } from './faults.ts'
+import { faultsOfLimits, LIMITED_RULES, limitedSinks } from './limits.ts'
 import { verdictOf } from './verdict.ts'
 
 /**
@@ -33,7 +35,14 @@ await using bed = await startBed({
   crd: true,
   watch: '[{ kind: ConfigMap, namespaces: default }, Deployment, widgets.stable.example.com]',
   prefixes: ['configmaps', 'deployments', 'stable.example.com/widgets'],
+  sinks: ({ url }) => `{ hook: { type: webhook, url: "${url}" }, ${limitedSinks(url)} }`,
+  rules: `
+  - { name: all, when: { namespace: default }, to: hook }${LIMITED_RULES}`,
 })
+const arrivals = () =>
+  bed.hook.requests
+    .filter(({ status, path }) => status === 200 && path === '/hook')
+    .map(({ body }) => arrivalOf(body))
 const faults = createFaults(bed, random)
 
 const load = (async () => {
@@ -60,20 +69,34 @@ await waitFor(async () => (await bed.kubeherald.status()).ledger.sinks.hook?.pen
   what: 'empty lanes after the last fault',
 })
 const gaps = await faults.gaps.close()
-const current = async () => verdictOf(await bed.history(), bed.arrivals(), gaps)
+const current = async () => verdictOf(await bed.history(), arrivals(), gaps)
 await waitFor(async () => (await current()).lost.length === 0, {
   timeoutMs: 120_000,
   what: 'everything to arrive',
 }).catch(console.error)
 const verdict = await current()
 
+// Timers decide what still waits, and lanes bring it.
+const settled = async () => {
+  const { ledger } = await bed.kubeherald.status()
+  const rules = Object.values(ledger.rules as Record<string, { waiting: number }>)
+  const sinks = Object.values(ledger.sinks as Record<string, { pending: number }>)
+  return rules.every(({ waiting }) => waiting === 0) && sinks.every(({ pending }) => pending === 0)
+    ? ledger
+    : undefined
+}
+await waitFor(settled, { timeoutMs: 120_000, what: 'nothing to wait for limits' }).catch(console.error)
 const { ledger } = await bed.kubeherald.status()
+const limitFaults = faultsOfLimits(bed.hook.requests, ledger.rules)
+console.log(`rules: ${JSON.stringify(ledger.rules, null, 1)}`)
+console.log(limitFaults.join('\n'))
 console.log(`\n${verdict.summary}`)
 console.log(`ledger: ${JSON.stringify(ledger.sinks.hook)} balanced ${ledger.balanced}`)
 const good =
   verdict.lost.length === 0 &&
   verdict.outOfOrder.length === 0 &&
   verdict.unexpected.length === 0 &&
+  limitFaults.length === 0 &&
   ledger.balanced
 console.log(
   good ? 'crash test: passed' : `crash test: FAILED\n${JSON.stringify(verdict, null, 2).slice(0, 5_000)}`,

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
+import type { LimitOutcome } from '../../src/limit.ts'
 import { createLimits, limitsOf } from '../../src/limits/limits.ts'
-import { eventOf, limitedOf, limitsIn, openBed, START_MS } from './bed.ts'
+import { eventOf, inShort, limitedOf, limitsIn, openBed, START_MS } from './bed.ts'
 
 test('throttle sends at most burst in any window, and the next one says how many were held back', () => {
   const bed = openBed({ throttle: { every: '10m', burst: 2 } })
@@ -245,6 +246,36 @@ test('a notice that it is over never comes before the digest that told of it', (
   bed.run({ at: 61, name: 'b', type: 'DELETED', holds: false })
   expect(bed.until(999)).toEqual(['30 digest of 2', '31 a ended', '61 b deleted'])
   expect(bed.counts()).toEqual({ matched: 3, digested: 2, resolve: 1, notices: 3 })
+})
+
+test('the digest comes first, too, where the timer of the object has its turn before that of the group', () => {
+  const limits = createLimits([
+    { name: 'r', ...limitsIn({ resolve: true, group: { by: 'rule', wait: '30s', interval: '60s' } }) },
+  ])
+  const kept = { shared: new Map<string, string>(), own: new Map<string, string>() }
+  const states = {
+    shared: (key: string) => kept.shared.get(key),
+    own: (key: string) => kept.own.get(key),
+  }
+  const note = ({ deliveries, writes }: LimitOutcome) => {
+    for (const scope of ['shared', 'own'] as const)
+      for (const [key, state] of writes[scope]) {
+        if (state) kept[scope].set(key, state.text)
+        else kept[scope].delete(key)
+      }
+    return deliveries.map(inShort)
+  }
+  const at = (seconds: number) => START_MS + seconds * 1000
+  for (const it of [
+    { at: 0, name: 'a' },
+    { at: 1, name: 'b' },
+    { at: 2, name: 'a', holds: false },
+  ])
+    expect(note(limits.apply([limitedOf(it)], states, at(it.at)))).toEqual([])
+  const own = { shared: [], own: ['u-a:r'] }
+  expect(note(limits.expire(own, states, at(31)))).toEqual(['digest of 2', 'a ended'])
+  const shared = { shared: [...kept.shared.keys()], own: [] }
+  expect(note(limits.expire(shared, states, at(32)))).toEqual([])
 })
 
 test('what a rule follows and mute keeps quiet is told when the window ends, if it still holds', () => {

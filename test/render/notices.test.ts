@@ -61,6 +61,8 @@ test('the id of a notice is not that of its event, and the same for each attempt
   expect(noticeMessage(it).id).toBe(`${it.event.id}/resolved/trouble`)
   expect(JSON.parse(noticeMessage(it).cloudEvent.toString()).id).toBe(noticeMessage(it).id)
   expect(noticeMessage(notice('one after others were held back')).id).toBe(it.event.id)
+  const told = { ...it, event: { ...it.event, id: `${it.event.id}/resolved/trouble` } }
+  expect(noticeMessage(told).id).toBe(told.event.id)
 })
 
 test('the severity of a rule stands in for that of the words, but what is over is over', () => {

@@ -377,3 +377,31 @@ test('a rule that follows states says nothing of an object that it cannot read',
   expect(match(unreadable)).toEqual({ sends: [], limited: [], dropped: false })
   expect(faults).toEqual(['down'])
 })
+
+test('a rule that follows states knows that what is deleted is over, whatever it cannot read', () => {
+  const match = compileRules([rule('down', ['one'], { labels: 'app=web' })], {
+    onError: () => {},
+    limitsOf: () => 'states',
+  })
+  const unreadable = Object.defineProperty({ ...clusterEvent(), type: 'DELETED' as const }, 'labels', {
+    get() {
+      throw new Error('no labels')
+    },
+  })
+  const over = { rule: 'down', sinks: [], holds: false, entered: false }
+  expect(match(unreadable).limited).toEqual([over])
+})
+
+test('labels of a namespace that are not known end no state; what fails besides does, and what is deleted', () => {
+  const match = compileRules([rule('down', ['one'], { name: 'web', namespaceLabels: 'env=prod' })], {
+    onError: () => {},
+    limitsOf: () => 'states',
+  })
+  const limited = (over: Parameters<typeof clusterEvent>[0]) =>
+    match(clusterEvent({ name: 'web', namespace: 'shop', ...over })).limited.map(({ holds }) => holds)
+  expect(limited({ namespaceLabels: { env: 'prod' } })).toEqual([true])
+  expect(limited({ namespaceLabels: { env: 'test' } })).toEqual([false])
+  expect(limited({})).toEqual([])
+  expect(limited({ name: 'other' })).toEqual([false])
+  expect(limited({ type: 'DELETED' })).toEqual([false])
+})

@@ -39,6 +39,7 @@ export function slowMatch(
     const limits = drop ? undefined : limitsOf(name)
     if (!canMatch(when, event)) continue
     const holds = slowState(when, event)
+    if (limits === 'states' && !holds && event.type !== 'DELETED' && isUnknown(when, event)) continue
     const entered = holds && slowEdges(when, event) && !ended
     const sinks = holds && !ended ? (rule.to ?? []).filter((sink) => !taken.has(sink)) : []
     if (limits === 'states' || (limits && entered)) result.limited.push({ rule: name, sinks, holds, entered })
@@ -73,6 +74,12 @@ function slowEdges(when: When, event: PlainEvent): boolean {
     (when.synthesized === undefined || when.synthesized === event.synthesized) &&
     (when.age === undefined || listOf(when.age).every((bound) => slowAge(bound, event.ageMs)))
   )
+}
+
+/** Only labels of the namespace are in the way, which are not known. */
+function isUnknown({ namespaceLabels, ...others }: When, event: PlainEvent): boolean {
+  const isKnown = event.namespace === undefined || event.namespaceLabels !== undefined
+  return namespaceLabels !== undefined && !isKnown && slowState(others, event)
 }
 
 /** What is asked of the object. */
