@@ -4,24 +4,43 @@ import type { Draft, RuleDraft } from './draft.ts'
 import type { Problem } from './problem.ts'
 import { mayImply, sketchOf } from './shadow-sketch.ts'
 
-/** Rules that rules above leave nothing to send. Only what is certain: other rules may overlap without harm. */
+/** Pairs of rules that are looked at, and those that are compared: what lies behind is not told. */
+const MOST_PAIRS = 2_000_000
+const MOST_COMPARED = 30_000
+
+/**
+ * Rules that rules above leave nothing to send. Only what is certain: other rules may overlap without harm. The work is counted,
+ * for it grows with the square of the rules.
+ */
 export function checkShadow({ rules }: Draft, document: ConfigDocument): Problem[] {
   const readable = rules.filter(isReadable).map((rule) => ({ rule, sketch: sketchOf(rule.when) }))
   const walls: typeof readable = []
+  let pairs = MOST_PAIRS
+  let compared = MOST_COMPARED
+  const isWider = ({ rule, sketch }: (typeof readable)[number], wide: (typeof readable)[number]) =>
+    compared > 0 && mayImply(sketch, wide.sketch) && compared-- > 0 && implies(rule.when, wide.rule.when)
+
   return readable.flatMap((it) => {
-    const { rule, sketch } = it
-    const above = walls
-      .filter((wide) => mayImply(sketch, wide.sketch) && implies(rule.when, wide.rule.when))
-      .map((wide) => wide.rule)
-    if (asksOnlyWhen(rule)) walls.push(it)
-    if (above.some(dropsAll)) return []
-    const wall = above.find((it) => it.drop === true || it.continue === false)
-    if (wall) return [unreached(rule, wall, document)]
-    const winners = (rule.to ?? []).map((sink) => above.find(({ to }) => to?.includes(sink)))
-    const known = winners.filter((it) => it !== undefined)
-    if (known.length === 0 || known.length < winners.length) return []
-    return [silent(rule, [...new Set(known)], document)]
+    const { rule } = it
+    pairs -= walls.length
+    if (pairs < 0) return []
+    const above = walls.filter((wide) => isWider(it, wide)).map((wide) => wide.rule)
+    const told = problemsOf(rule, above, document)
+    // What is left nothing leaves no more to others than the rules above it do.
+    const adds = told.length === 0 || rule.drop === true || rule.continue === false
+    if (adds && asksOnlyWhen(rule)) walls.push(it)
+    return told
   })
+}
+
+function problemsOf(rule: RuleDraft, above: readonly RuleDraft[], document: ConfigDocument): Problem[] {
+  if (above.some(dropsAll)) return []
+  const wall = above.find((it) => it.drop === true || it.continue === false)
+  if (wall) return [unreached(rule, wall, document)]
+  const winners = (rule.to ?? []).map((sink) => above.find(({ to }) => to?.includes(sink)))
+  const known = winners.filter((it) => it !== undefined)
+  if (known.length === 0 || known.length < winners.length) return []
+  return [silent(rule, [...new Set(known)], document)]
 }
 
 /** Does this rule, which has no conditions, end the list? */

@@ -37,22 +37,23 @@ export class RawEventView implements KubeEventView {
   }
 
   get type(): string {
-    this.#type ??= this.#read('type') ?? ''
+    this.#type ??= textOf(this.#read('type')) ?? ''
     return this.#type
   }
 
   get reason(): string {
-    this.#reason ??= this.#read('reason') ?? ''
+    this.#reason ??= textOf(this.#read('reason')) ?? ''
     return this.#reason
   }
 
   get message(): string {
-    this.#message ??= this.#read('message') ?? this.#read('note') ?? ''
+    this.#message ??= textOf(this.#read('message')) ?? textOf(this.#read('note')) ?? ''
     return this.#message
   }
 
   get count(): number {
-    return this.#seriesOf()?.count || this.#read('count') || this.#read('deprecatedCount') || 1
+    const counts = [this.#seriesOf()?.count, this.#read('count'), this.#read('deprecatedCount')]
+    return counts.find((it) => typeof it === 'number' && it !== 0) || 1
   }
 
   get regarding(): ObjectRef {
@@ -63,27 +64,31 @@ export class RawEventView implements KubeEventView {
   get firstSeen(): string | undefined {
     const read = this.#read
     return (
-      read('firstTimestamp') ??
-      read('deprecatedFirstTimestamp') ??
-      read('eventTime') ??
-      read('metadata')?.creationTimestamp ??
-      undefined
+      textOf(read('firstTimestamp')) ??
+      textOf(read('deprecatedFirstTimestamp')) ??
+      textOf(read('eventTime')) ??
+      textOf(read('metadata')?.creationTimestamp)
     )
   }
 
   get lastSeen(): string | undefined {
     const read = this.#read
-    const last = read('lastTimestamp') ?? read('deprecatedLastTimestamp') ?? read('eventTime')
-    return this.#seriesOf()?.lastObservedTime ?? last ?? this.firstSeen
+    return (
+      textOf(this.#seriesOf()?.lastObservedTime) ??
+      textOf(read('lastTimestamp')) ??
+      textOf(read('deprecatedLastTimestamp')) ??
+      textOf(read('eventTime')) ??
+      this.firstSeen
+    )
   }
 
   get reportingComponent(): string | undefined {
     const read = this.#read
     return (
-      read('reportingController') ||
-      read('reportingComponent') ||
-      read('source')?.component ||
-      read('deprecatedSource')?.component
+      textOf(read('reportingController')) ||
+      textOf(read('reportingComponent')) ||
+      textOf(read('source')?.component) ||
+      textOf(read('deprecatedSource')?.component)
     )
   }
 
@@ -93,16 +98,20 @@ export class RawEventView implements KubeEventView {
   }
 }
 
+/** Files that people try rules on hold anything; an API server sends nothing but text here. */
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+const REF = ['apiVersion', 'kind', 'namespace', 'name', 'uid', 'fieldPath'] as const
+
 function readRef(ref: ObjectRef | null | undefined): ObjectRef {
-  const { apiVersion, kind, namespace, name, uid, fieldPath } = ref ?? {}
-  return {
-    ...(apiVersion && { apiVersion }),
-    ...(kind && { kind }),
-    ...(namespace && { namespace }),
-    ...(name && { name }),
-    ...(uid && { uid }),
-    ...(fieldPath && { fieldPath }),
+  const read: ObjectRef = {}
+  for (const field of REF) {
+    const text = textOf(ref?.[field])
+    if (text) read[field] = text
   }
+  return read
 }
 
 type Time = string | null | undefined

@@ -75,3 +75,14 @@ test.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(
     )
   },
 )
+
+test.each([
+  ['the same', () => 'a in (b, c)'],
+  ['others', (i: number) => `a in (b${i}, c)`],
+])('2,000 rules by labels, all %s, are compared soon', async (_, labels) => {
+  const rules = row(2_000, (i) => `  - { name: r${i}, when: { labels: "${labels(i)}" }, to: a }`)
+  const start = process.cpuUsage()
+  const loaded = await loadFiles(`watch: [Pod]\nsinks: { a: { type: stdout } }\nrules:\n${rules}`)
+  expect(loaded.ok).toBe(true)
+  expect(process.cpuUsage(start).user / 1_000).toBeLessThan(LIMIT_MS)
+})

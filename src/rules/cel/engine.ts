@@ -162,12 +162,17 @@ function plainName(name: string): string {
 function evaluate(parsed: (context: object) => unknown, context: object): unknown {
   refill()
   let value: unknown
+  let spent = false
   try {
     value = parsed(context)
   } catch (error) {
     throw isSpent() ? new TooMuchWork('takes too many steps') : celErrorOf(error)
+  } finally {
+    spent = isSpent()
+    // What is shown of an event is read without a count.
+    refill()
   }
-  if (isSpent()) throw new TooMuchWork('takes too many steps')
+  if (spent) throw new TooMuchWork('takes too many steps')
   return value
 }
 

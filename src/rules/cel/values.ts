@@ -1,3 +1,5 @@
+import { charge } from './meter.ts'
+
 const MIN_INT = -(2 ** 63)
 const MAX_INT = 2 ** 63
 
@@ -6,21 +8,47 @@ export function celNumber(value: number): bigint | number {
   return Number.isInteger(value) && value >= MIN_INT && value < MAX_INT ? BigInt(value) : value
 }
 
-const wholes = new WeakMap<object, object>()
+interface Whole {
+  made: object
+  /** How many values are in it. */
+  size: number
+}
+
+const wholes = new WeakMap<object, Whole>()
+/** Larger ones are charged to all who ask, so that no rule works only because of another one. */
+const FREE = 1_000
+
+/** All values that were looked through so far. */
+let looked = 0
 
 /**
  * A value of JSON as CEL has it, with all that is in it. What holds nothing to be changed stays as it is; lists and maps are
- * looked through once, whoever asks.
+ * looked through once, whoever asks. Large ones are counted.
  */
 export function celValue(value: unknown): unknown {
+  return wholeOf(value, FREE)
+}
+
+function wholeOf(value: unknown, free: number): unknown {
   if (typeof value === 'number') return celNumber(value)
   if (typeof value !== 'object' || value === null || !isPlain(value)) return value
   const known = wholes.get(value)
-  if (known) return known
+  if (known) {
+    looked += known.size
+    if (known.size > free) charge(known.size)
+    return known.made
+  }
+  const before = looked
   const made = Array.isArray(value) ? listOf(value) : mapOf(value as Record<string, unknown>)
-  wholes.set(value, made)
-  if (made !== value) wholes.set(made, made)
+  const whole = { made, size: looked - before }
+  wholes.set(value, whole)
+  if (made !== value) wholes.set(made, whole)
   return made
+}
+
+function count(members: number): void {
+  looked += members
+  charge(members)
 }
 
 /** Of JSON, and not of a type of ours; a `Map` was made of it before. */
@@ -31,9 +59,10 @@ function isPlain(value: object): boolean {
 }
 
 function listOf(list: readonly unknown[]): readonly unknown[] {
+  count(list.length)
   let copy: unknown[] | undefined
   for (let i = 0; i < list.length; i++) {
-    const item = celValue(list[i])
+    const item = wholeOf(list[i], 0)
     if (item !== list[i]) copy ??= [...list]
     if (copy) copy[i] = item
   }
@@ -42,11 +71,12 @@ function listOf(list: readonly unknown[]): readonly unknown[] {
 
 /** A map with a key of its own called `constructor` would be taken for a value of an unknown type: it becomes a `Map`. */
 function mapOf(map: Record<string, unknown>): object {
-  if (Object.hasOwn(map, 'constructor'))
-    return new Map(Object.entries(map).map(([key, value]) => [key, celValue(value)]))
+  const keys = Object.keys(map)
+  count(keys.length)
+  if (Object.hasOwn(map, 'constructor')) return new Map(keys.map((key) => [key, wholeOf(map[key], 0)]))
   let copy: Record<string, unknown> | undefined
-  for (const key of Object.keys(map)) {
-    const value = celValue(map[key])
+  for (const key of keys) {
+    const value = wholeOf(map[key], 0)
     if (value !== map[key]) copy ??= copyOf(map)
     if (copy) define(copy, key, value)
   }

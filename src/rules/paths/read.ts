@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Step, ValuePath } from './path.ts'
 
 /** The values at a path, each by the way that led to it: two states of an object are compared way by way. */
@@ -5,6 +6,9 @@ export type Values = ReadonlyMap<string, unknown>
 
 /** A hostile object may have a hundred thousand: what lies behind these is not looked at. */
 const MAX_VALUES = 10_000
+/** Of a way each value has its own copy, so that a long key counts by its hash. */
+const MAX_KEY = 100
+const MAX_DEPTH = 500
 
 /** What is at a path of an object; nothing where a step leads nowhere. */
 export function valuesAt({ steps }: ValuePath, object: unknown): Values {
@@ -46,7 +50,10 @@ function followMap(
   values: Map<string, unknown>,
 ): void {
   if (step.is === 'any') {
-    for (const key of Object.keys(map)) follow(steps, at + 1, map[key], `${way}\0${key}`, values)
+    for (const key of Object.keys(map)) {
+      if (values.size >= MAX_VALUES) return
+      follow(steps, at + 1, map[key], `${way}\0${shortKey(key)}`, values)
+    }
     return
   }
   const key = step.is === 'member' ? step.key : step.is === 'place' ? String(step.place) : undefined
@@ -68,15 +75,16 @@ function followList(
       if (textOf(memberOf(item, step.key)) === step.value) follow(steps, at + 1, item, way, values)
   } else if (step.is === 'any') {
     const name = nameOf(list)
-    for (const [place, item] of list.entries())
-      follow(
-        steps,
-        at + 1,
-        item,
-        `${way}\0${name === undefined ? place : textOf(memberOf(item, name))}`,
-        values,
-      )
+    for (const [place, item] of list.entries()) {
+      if (values.size >= MAX_VALUES) return
+      const key = name === undefined ? String(place) : String(memberOf(item, name))
+      follow(steps, at + 1, item, `${way}\0${shortKey(key)}`, values)
+    }
   }
+}
+
+function shortKey(key: string): string {
+  return key.length <= MAX_KEY ? key : createHash('sha256').update(key).digest('base64')
 }
 
 /** What identifies the items of lists in Kubernetes' objects. */
@@ -86,8 +94,10 @@ function nameOf(list: readonly unknown[]): string | undefined {
   return NAMES.find((name) => {
     const seen = new Set<string>()
     for (const item of list) {
-      const text = textOf(memberOf(item, name))
-      if (text === undefined || seen.has(text)) return false
+      const value = memberOf(item, name)
+      if (typeof value !== 'string' && typeof value !== 'number') return false
+      const text = String(value)
+      if (seen.has(text)) return false
       seen.add(text)
     }
     return true
@@ -103,22 +113,35 @@ function memberOf(value: unknown, key: string): unknown {
 export function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   if (value === undefined || value === null) return undefined
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+  return typeof value === 'object' ? jsonOf(value) : String(value)
 }
 
-function isSame(a: unknown, b: unknown): boolean {
+function jsonOf(value: object): string {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    throw tooDeep()
+  }
+}
+
+function tooDeep(): RangeError {
+  return new RangeError('a value is nested too deeply to be compared')
+}
+
+function isSame(a: unknown, b: unknown, depth = 0): boolean {
   if (a === b) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
+  if (depth >= MAX_DEPTH) throw tooDeep()
   if (Array.isArray(a) || Array.isArray(b))
     return (
       Array.isArray(a) &&
       Array.isArray(b) &&
       a.length === b.length &&
-      a.every((item, i) => isSame(item, b[i]))
+      a.every((item, i) => isSame(item, b[i], depth + 1))
     )
   const keys = Object.keys(a)
   return (
     keys.length === Object.keys(b).length &&
-    keys.every((key) => Object.hasOwn(b, key) && isSame(memberOf(a, key), memberOf(b, key)))
+    keys.every((key) => Object.hasOwn(b, key) && isSame(memberOf(a, key), memberOf(b, key), depth + 1))
   )
 }

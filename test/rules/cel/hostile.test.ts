@@ -12,10 +12,12 @@ const event = eventOf({
     big,
     half: `b${big.slice(200_000)}`,
     re: '^(a+)+$',
+    many: numbers.map((i) => [i, i, i, i, i, i, i, i]),
+    maps: numbers.map((i) => ({ constructor: i, a: i, b: [i, i] })),
     m: Object.fromEntries(numbers.map((i) => [`k${i}`, i])),
     nested,
   },
-  old: { x: numbers, big, nested },
+  old: { x: numbers, big, nested, many: numbers.map((i) => [i, i, i, i, i, i, i, i]) },
 })
 
 /** The library and the machine warm up with something else. */
@@ -44,6 +46,9 @@ test.each([
   'object.x.all(a, "%s".format([object.big]) != "")',
   'object.x.all(a, object.x.indexOf(9999) == 9999)',
   'object.x.all(a, string(a).matches(string(a)))',
+  'object.many == oldObject.many',
+  'object.many == [[1]] || true',
+  'object.maps == 1 || true',
 ])('ends soon, as an error: %s', (text) => {
   attempt(WARM)
   expect(() => evaluate(text, event)).toThrow('it was stopped')
@@ -84,3 +89,8 @@ function attempt(text: string): string {
     return 'error'
   }
 }
+
+test('a large value is counted for every rule that reads it whole, and not for the first alone', () => {
+  const large = eventOf({ type: 'ADDED', object: { many: numbers.map((i) => [i, i, i, i, i, i, i, i]) } })
+  for (let i = 0; i < 9; i++) expect(() => evaluate('object.many == 1', large)).toThrow('it was stopped')
+})

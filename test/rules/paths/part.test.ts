@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { checkRule, compileRules, type LimitsOf } from '../../../src/rules/compile.ts'
 import { keepsOld } from '../../../src/rules/keeps-old.ts'
 import { Rule } from '../../../src/rules/schema.ts'
-import { eventOf, type Given } from '../cel/evaluate.ts'
+import { cpuMs, eventOf, type Given } from '../cel/evaluate.ts'
 import { DEPLOYMENT, EVENT, NODE, POD } from '../events.ts'
 
 /** Reads a rule as the file has it. */
@@ -297,4 +297,47 @@ test('old objects are not kept for rules that ask of the object alone', () => {
     () => false,
   )
   expect(keeps(DEPLOYMENT)).toBe(false)
+})
+
+/** As an object of 1 MB may have it: one key that is most of it, with many values below. */
+const longKey = (value: number) => ({
+  spec: {
+    ['k'.repeat(500_000)]: Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`v${i}`, value])),
+  },
+})
+
+test('values below a very long key are compared without a copy of the key for each', () => {
+  const given = change(longKey(1), longKey(2))
+  expect(matches({ changed: ['spec.*.*'] }, given)).toBe(true)
+  expect(matches({ unchanged: ['spec.*.*'] }, change(longKey(1), longKey(1)))).toBe(true)
+  expect(Math.min(...[1, 2].map(() => cpuMs(() => matches({ changed: ['spec.*.*'] }, given))))).toBeLessThan(
+    500,
+  )
+})
+
+test('two long keys that differ at their end are two', () => {
+  const [a, b] = [`${'k'.repeat(500)}a`, `${'k'.repeat(500)}b`]
+  expect(
+    matches({ changed: ['spec.*'] }, change({ spec: { [a]: 1, [b]: 2 } }, { spec: { [a]: 2, [b]: 1 } })),
+  ).toBe(true)
+  expect(
+    matches({ changed: ['spec.*'] }, change({ spec: { [a]: 1, [b]: 2 } }, { spec: { [b]: 2, [a]: 1 } })),
+  ).toBe(false)
+})
+
+test('what is nested too deeply to be compared says so', () => {
+  const deep = (inner: number) => JSON.parse(`${'{"a":'.repeat(9_000)}${inner}${'}'.repeat(9_000)}`) as object
+  const objects = change({ spec: deep(1) }, { spec: deep(2) })
+  const event = Object.defineProperties(eventOf({ resource: NODE, type: 'MODIFIED' }), {
+    object: { value: objects.object },
+    oldObject: { value: objects.old },
+  })
+  for (const keys of [{ changed: ['spec'] }, { from: { spec: '*a*' } }, { 'to-state': { spec: '*a*' } }]) {
+    const errors: string[] = []
+    const match = compileRules([rule(keys), rule({ to: 'other' })], {
+      onError: (_, error) => void errors.push((error as Error).message),
+    })
+    expect(match(event).sends).toEqual([{ sink: 'other', rule: 'r' }])
+    expect(errors).toEqual(['a value is nested too deeply to be compared'])
+  }
 })
