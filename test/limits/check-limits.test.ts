@@ -4,7 +4,7 @@ import { loadText } from '../config/load-text.ts'
 
 /** What is told of a rule with these keys, which begin in column 29 of line 4. */
 async function told(keys: string, watch = '[Event, Pod]'): Promise<string[]> {
-  const head = `watch: ${watch}\nsinks: { s: { type: stdout } }\nrules:\n  - { name: rest, to: s }\n`
+  const head = `watch: ${watch}\nsinks: { s: { type: stdout }, r: { type: stdout } }\nrules:\n  - { name: rest, to: r }\n`
   const loaded = await loadText(`${head}  - { name: named, to: s, ${keys} }\n`)
   return (loaded.ok ? loaded.warnings : loaded.problems).map(
     ({ severity, line, column, message, hint }) =>

@@ -73,6 +73,19 @@ export const FILE: Explanations = {
   'server.host': '127.0.0.1 for this machine (default), 0.0.0.0 for all interfaces.',
   'server.port': '1 to 65535, or 0 for any free one; default: 9464.',
   plugins: ['Packages and files with sink types.', ['./sinks/tickets.mts']],
+  enrich: [
+    'What is read of the objects around an event, where rules ask for it.',
+    { owners: ['rollouts.argoproj.io'] },
+  ],
+  'enrich.owners': [
+    'Kinds between an object and the top of its owners, besides ReplicaSet and Job.',
+    ['rollouts.argoproj.io'],
+  ],
+  'enrich.regarding': [
+    'Kinds of objects that Events are about, for rules that name none in regarding.kind.',
+    ['Pod', 'Node'],
+  ],
+  'enrich.maxObjects': ['How many objects are remembered; default: 200000.', 200_000],
   journal: ['Keeps what happened, for kubeherald backtest.', { keep: '24h', max: '64MB' }],
   'journal.keep': ['How long.', '24h'],
   'journal.max': ['How much: the oldest goes when there is more; default: 64MB.', '64MB'],

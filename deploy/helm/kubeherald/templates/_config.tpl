@@ -43,7 +43,7 @@
 {{/* The whole kubeherald.yaml. */}}
 {{- define "kubeherald.config" -}}
 {{- $config := deepCopy .Values.config }}
-{{- if not $config.watch }}{{ $config = merge $config (.Files.Get "files/starter.yaml" | fromYaml) }}{{ end }}
+{{- if not (or $config.watch $config.include) }}{{ $config = merge $config (.Files.Get "files/starter.yaml" | fromYaml) }}{{ end }}
 {{- $_ := set $config "cluster" (default (default "kubernetes" $config.cluster) .Values.cluster) }}
 {{- $_ := set $config "redis" (include "kubeherald.redis" . | fromYaml) }}
 {{- $_ := set $config "server" (mergeOverwrite (dict "host" "0.0.0.0" "port" 9464) (default dict $config.server)) }}
@@ -61,7 +61,7 @@
 {{- if and $values.config $values.existingConfigMap }}
 {{- fail "config and existingConfigMap are both given: leave one of them out" }}
 {{- end }}
-{{- if and $values.config (not (and $values.config.watch $values.config.sinks $values.config.rules)) }}
+{{- if and $values.config (not $values.config.include) (not (and $values.config.watch $values.config.sinks $values.config.rules)) }}
 {{- if or $values.config.watch $values.config.sinks $values.config.rules }}
 {{- fail "config has some of watch, sinks and rules, but not all of them: what is watched, where it can go, and what goes where" }}
 {{- end }}
