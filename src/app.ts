@@ -2,26 +2,23 @@ import { randomBytes } from 'node:crypto'
 import { builtInSinks } from '../sinks/index.ts'
 import { apply, letGo } from './apply.ts'
 import type { Source, Transition } from './change.ts'
+import { startCommits } from './commits.ts'
 import type { Config } from './config/schema.ts'
 import { startDeliveries } from './deliveries.ts'
 import { startEnrichment } from './enrichment.ts'
 import { createGeneration } from './generation.ts'
 import { Generations } from './generations.ts'
-import { journalContents } from './journal-record.ts'
 import type { Logger } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { connectHops } from './pipeline.ts'
 import { createCommitLine } from './queue/commit-line.ts'
-import { keepContact } from './queue/contact.ts'
 import { keysOf } from './queue/keys.ts'
 import type { Lanes } from './queue/lanes.ts'
 import { startLimits } from './queue/limits.ts'
-import { createMemoryGate } from './queue/memory-gate.ts'
 import { type RedisSettings, type RedisTarget, renewCredentials } from './queue/redis-target.ts'
-import { keepSalt, readSalt, storeOf } from './queue/salt.ts'
-import { watchSchema } from './queue/schema-watch.ts'
-import { createSourceStore } from './queue/source-store.ts'
+import { storeOf } from './queue/salt.ts'
 import { disconnect, openConnections } from './redis-connections.ts'
+import { startRedisUpkeep } from './redis-upkeep.ts'
 import type { Differences } from './reload/differences.ts'
 import { createReloadState, type ReloadState } from './reload/state.ts'
 import { createRuleErrors } from './rule-errors.ts'
@@ -36,7 +33,7 @@ import { startTracing } from './tracing/tracing.ts'
 import { version } from './version.ts'
 import type { ClusterClient } from './watch/cluster-client.ts'
 import type { WatchManager } from './watch/manager.ts'
-import { normalise, objectJsonOf } from './watch/normalise.ts'
+import { normalise } from './watch/normalise.ts'
 import { startWatches } from './watches.ts'
 
 export type Role = 'all' | 'watch' | 'deliver'
@@ -109,21 +106,10 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   opened.defer(() => disconnect(connections))
   const tracing = await startTracing({ env: process.env, version, instance, log })
   opened.defer(() => tracing?.close())
-  const schema = watchSchema({ redis: connections.report, keys }, (error) => {
-    log.error(
-      { error: error.message },
-      'the keys in Redis are of another version; nothing is written any more',
-    )
-    options.onLayoutChanged?.(error)
-  })
-  opened.defer(() => schema.close())
-  const salt = await readSalt(connections.lanes, keys)
-  const kept = keepSalt(connections.report, keys, salt)
-  opened.defer(() => kept.close())
-  const contact = keepContact(connections.report, keys)
-  opened.defer(() => contact.close())
-  const gate = createMemoryGate({ ...common, redis: connections.report })
-  opened.defer(() => gate.close())
+  const { onLayoutChanged } = options
+  const upkeep = await startRedisUpkeep({ ...common, connections, onLayoutChanged })
+  opened.defer(() => upkeep.close())
+  const { salt, silentMs, gate } = upkeep
   const ruleErrors = createRuleErrors()
   const generationParts = {
     load: sinkLoader(options.sinkTypes),
@@ -163,7 +149,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     watch: (store) => {
       if (role === 'deliver' || !client) return undefined
       const { namespace } = options
-      const redis = { store: storeOf(salt), silentMs: contact.silentMs }
+      const redis = { store: storeOf(salt), silentMs }
       return startWatches({ ...common, config, client, cluster, namespace, redis }, store)
     },
     limit: (watches, { store, routing, wake }) =>
@@ -178,29 +164,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     normalise: toEvent,
     routing: () => generations.current,
     commit: (routing, onEnqueued) =>
-      createSourceStore({
-        ...common,
-        line,
-        instance,
-        routing,
-        onEnqueued,
-        old: {
-          keeps: (resource) => generations.current.keepsOld(resource),
-          jsonOf: (resource, object) => objectJsonOf(resource, object, salt),
-        },
-        journal: {
-          bounds() {
-            const { journal } = generations.current.config
-            return journal && { keepMs: journal.keep, maxBytes: journal.max }
-          },
-          contentsOf(source, transition) {
-            const event = toEvent(source, transition)
-            // Where no rule asks for surroundings, none are looked for.
-            const isAlone = generations.current.needs.metadata.length === 0
-            return isAlone ? { objectJson: event.objectJson } : journalContents(event)
-          },
-        },
-      }),
+      startCommits({ ...common, line, instance, generations, normalise: toEvent, salt }, routing, onEnqueued),
     deliver: () =>
       startDeliveries({
         ...common,
@@ -264,10 +228,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
       await lanes.close(GRACE_MS)
       const traced = tracing?.close()
       const pending = await reporting.close()
-      schema.close()
-      kept.close()
-      contact.close()
-      gate.close()
+      upkeep.close()
       await sinkSet.close()
       await traced
       await client?.close()

@@ -232,7 +232,7 @@ export interface PendingLimits {
   places: ReadonlyMap<string, number>
 }
 
-/** Turns what happened into deliveries; pure. `src/pipeline.ts` composes it of normalise and match. */
+/** Turns what happened into deliveries; pure. `src/decision.ts` composes it of normalise and match. */
 export type Decide = (source: Source, transitions: readonly Transition[]) => Decision
 
 /** What becomes of the transitions of one commit: from its beginning to its end the same. */

@@ -1,10 +1,6 @@
-import type { Decide, Decision, PendingLimits, Routing, Source, SourceStore, Transition } from './change.ts'
-import type { Delivery } from './delivery.ts'
+import type { Routing, SourceStore } from './change.ts'
+import { type DecidingHops, decideWith } from './decision.ts'
 import { type Enrich, enrichBeforeCommit } from './enriched-store.ts'
-import { type ClusterEvent, headerOf } from './event.ts'
-import type { Limited, Limits, RuleCounts } from './limit.ts'
-import type { MatchResult } from './rules/compile.ts'
-import type { ChangeTrace, LineTracer } from './trace.ts'
 
 /** The hops of the straight line; `src/app.ts` hands them in. */
 export interface Hops<Watches, Lanes extends { wake(lanes: readonly string[]): void }, Timers = unknown> {
@@ -13,14 +9,10 @@ export interface Hops<Watches, Lanes extends { wake(lanes: readonly string[]): v
   /** changes → the same, once what rules ask of their surroundings is known */
   enrich: Enrich
   /** raw object → ClusterEvent */
-  normalise(source: Source, transition: Transition): ClusterEvent
+  normalise: DecidingHops['normalise']
   /** ClusterEvent → the sinks that the rules name, and their lanes; a reload gives the commits that follow others */
-  routing(): {
-    match(event: ClusterEvent): MatchResult
-    limits: Limits
-    laneOf: Routing['laneOf']
-    ruleNames: ReadonlySet<string>
-  }
+  routing(): Pick<DecidingHops, 'match' | 'limits'> &
+    Pick<Routing, 'laneOf'> & { ruleNames: ReadonlySet<string> }
   /** changes, deliveries, index, position and ledger → durable, in one transaction */
   commit(routing: () => Routing, wake: (lanes: readonly string[]) => void): SourceStore
   /** states of limits whose time has come → deliveries and ledger, in one transaction */
@@ -30,10 +22,8 @@ export interface Hops<Watches, Lanes extends { wake(lanes: readonly string[]): v
   ): Timers
   /** lane → render → deliver → settle, one worker per lane at a time */
   deliver(): Lanes
-  /** An object that cannot be read: counted and skipped. */
-  onMalformed(source: Source, transition: Transition, error: unknown): void
-  /** Undefined where traces are off. */
-  trace?: LineTracer['commit'] | undefined
+  onMalformed: DecidingHops['onMalformed']
+  trace?: DecidingHops['trace']
 }
 
 /**
@@ -57,115 +47,4 @@ export function connectHops<Watches, Lanes extends { wake(lanes: readonly string
   const store = hops.commit(routing, wake)
   const watches = hops.watch(enrichBeforeCommit(store, hops.enrich))
   return { watches, lanes, limits: hops.limit(watches, { store, routing, wake }) }
-}
-
-/** normalise ─▶ match, for the transitions of one commit, and what limits have to decide yet; pure but for what its hops count. */
-export function decideWith(
-  hops: Pick<Hops<never, never>, 'normalise' | 'onMalformed' | 'trace'> & {
-    match(event: ClusterEvent): MatchResult
-    limits: Limits
-  },
-): Decide {
-  return (source, transitions) => {
-    const tally: Tally = {
-      deliveries: [],
-      unmatched: 0,
-      dropped: 0,
-      matched: 0,
-      rules: new Map(),
-      limited: [],
-      counted: [],
-      places: new Map(),
-    }
-    const trace = transitions.length > 0 ? hops.trace?.(source) : undefined
-    for (const transition of transitions) {
-      const change = trace?.change(transition)
-      try {
-        route(tally, hops, hops.normalise(source, transition), change)
-      } catch (error) {
-        tally.unmatched++
-        change?.malformed()
-        hops.onMalformed(source, transition, error)
-      }
-    }
-    const { limited, counted, places, ...rest } = tally
-    return {
-      ...rest,
-      ...(limited.length > 0 && { limits: pending(hops.limits, limited, { counted, places }) }),
-      ...(trace && { trace }),
-    } satisfies Decision
-  }
-}
-
-function pending(
-  limits: Limits,
-  limited: readonly Limited[],
-  about: Pick<PendingLimits, 'counted' | 'places'>,
-): PendingLimits {
-  return {
-    keys: limits.keysOf(limited),
-    apply: (states, nowMs) => limits.apply(limited, states, nowMs),
-    ...about,
-  }
-}
-
-interface Tally {
-  deliveries: Delivery[]
-  unmatched: number
-  dropped: number
-  matched: number
-  rules: Map<string, RuleCounts>
-  limited: Limited[]
-  /** For each of `limited`: is it counted already? */
-  counted: boolean[]
-  places: Map<string, number>
-}
-
-/** A rule without limits sends what it matches, or drops it. */
-function countRule(rules: Map<string, RuleCounts>, rule: string, became: 'sent' | 'drop'): void {
-  const before = rules.get(rule)
-  const drop = (before?.suppressed.drop ?? 0) + (became === 'drop' ? 1 : 0)
-  rules.set(rule, {
-    matched: (before?.matched ?? 0) + 1,
-    sent: (before?.sent ?? 0) + (became === 'sent' ? 1 : 0),
-    digested: 0,
-    waiting: 0,
-    suppressed: drop > 0 ? { drop } : {},
-    notices: 0,
-  })
-}
-
-function route(
-  tally: Tally,
-  hops: { match(event: ClusterEvent): MatchResult },
-  event: ClusterEvent,
-  change: ChangeTrace | undefined,
-): void {
-  const result = hops.match(event)
-  const { sends, dropped } = result
-  for (const rule of new Set(sends.map((send) => send.rule))) countRule(tally.rules, rule, 'sent')
-  if (result.droppedBy !== undefined) countRule(tally.rules, result.droppedBy, 'drop')
-  const traces = change?.matched(event, result)
-  const isOpen = sends.length === 0 && result.limited.some(({ entered }) => entered)
-  if (result.limited.length > 0) {
-    tally.limited.push({ event, matches: result.limited })
-    tally.counted.push(!isOpen)
-    tally.places.set(event.id, tally.deliveries.length + sends.length)
-  }
-  if (isOpen) return
-  if (sends.length === 0) {
-    if (dropped) tally.dropped++
-    else tally.unmatched++
-    return
-  }
-  const header = headerOf(event)
-  const objectJson = event.objectJson
-  let place = 0
-  for (const { sink, rule } of sends) {
-    const delivery: Delivery = { sink, rule, event: header, objectJson }
-    const trace = traces?.[place++]
-    if (trace) delivery.trace = trace
-    tally.deliveries.push(delivery)
-  }
-  tally.matched++
 }

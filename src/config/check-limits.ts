@@ -5,6 +5,7 @@ import { kindsReached } from './check-reach.ts'
 import type { ConfigDocument } from './document.ts'
 import type { Draft, RuleDraft } from './draft.ts'
 import { nameOf } from './issues.ts'
+import { isMap } from './plain-data.ts'
 import type { Problem } from './problem.ts'
 import { mayBeEvent } from './watched-kind.ts'
 
@@ -33,10 +34,6 @@ function limitsIn(written: Readonly<Record<string, unknown>>): CheckedRule {
   }
   for (const [key, schema] of Object.entries(LimitKeysShape)) found[key] = schema.safeParse(written[key]).data
   return found as CheckedRule
-}
-
-function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Undefined when the rule is known to match nothing, or nobody knows what: then that is told. */

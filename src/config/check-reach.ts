@@ -1,4 +1,4 @@
-import { eventKeysOf } from '../rules/conditions.ts'
+import { eventKeysOf } from '../rules/event-conditions.ts'
 import { type Pattern, parsePatterns } from '../rules/pattern.ts'
 import type { When } from '../rules/schema.ts'
 import type { ConfigDocument, Path } from './document.ts'

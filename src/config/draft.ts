@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import { checkRule } from '../rules/compile.ts'
 import { type Rule, When } from '../rules/schema.ts'
 import { WatchEntry } from '../watch/schema.ts'
+import { isMap } from './plain-data.ts'
 import { RuleWithMessage } from './schema.ts'
 import type { Located } from './yaml-tree.ts'
 
@@ -76,8 +77,4 @@ function understood<Shape extends Record<string, z.ZodType>>(
     if (parsed?.success) result[key] = parsed.data
   }
   return result as Understood<Shape>
-}
-
-function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,4 +1,5 @@
 import type { SinkType } from '../sink/index.ts'
+import { isMap } from './plain-data.ts'
 import type { PluginFault } from './plugin-module.ts'
 
 const API_VERSION = 1
@@ -71,8 +72,4 @@ function isSchema(value: unknown): boolean {
     value as { '~standard'?: { version?: unknown; validate?: unknown } } | null | undefined
   )?.['~standard']
   return standard?.version === 1 && typeof standard.validate === 'function'
-}
-
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

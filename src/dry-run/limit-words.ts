@@ -1,4 +1,5 @@
 import type { RuleLimits } from '../limits/schema.ts'
+import { writtenDuration } from '../sink/duration.ts'
 import { isPlainMap } from './plain.ts'
 
 const ORDER = ['mute', 'sample', 'for', 'count', 'after', 'throttle', 'group', 'resolve'] as const
@@ -32,18 +33,5 @@ function wordsOf(name: string, value: unknown): string {
 }
 
 function textOf(key: string, value: unknown): string {
-  return typeof value === 'number' && SPANS.has(key) ? span(value) : String(value)
-}
-
-const UNITS = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['m', 60_000],
-  ['s', 1_000],
-] as const
-
-/** Milliseconds as the configuration writes them: `90s`, `10m`. */
-export function span(ms: number): string {
-  const [unit, size] = UNITS.find(([, it]) => ms >= it && ms % it === 0) ?? ['ms', 1]
-  return `${ms / size}${unit}`
+  return typeof value === 'number' && SPANS.has(key) ? writtenDuration(value) : String(value)
 }

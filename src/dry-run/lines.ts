@@ -32,7 +32,7 @@ export function unsentLine({ event, atMs, rules, sent }: Fate, paint: Paint): st
 }
 
 /** `Event shop/web-1.17c ADDED Warning BackOff`. */
-export function eventTitle({ kind, namespace, name, type, event }: Fate['event']): string {
+function eventTitle({ kind, namespace, name, type, event }: Fate['event']): string {
   const place = namespace === undefined ? '' : `${namespace}/`
   const said = event ? ` ${event.type} ${event.reason}` : ''
   return shownValue(`${kind} ${place}${name} ${type}${said}`, 200)

@@ -2,8 +2,15 @@ import * as z from 'zod'
 import type { ConfigDocument, Path } from '../config/document.ts'
 import { problemsOf } from '../config/issues.ts'
 import type { Problem } from '../config/problem.ts'
+import {
+  Expectation,
+  GivenChange,
+  GivenObject,
+  GivenPause,
+  type Moment,
+  Test,
+} from '../config/test-schema.ts'
 import { isPlainMap } from './plain.ts'
-import { Expectation, GivenChange, GivenObject, GivenPause, type Moment, Test } from './test-schema.ts'
 
 /** Something that is given, with where it stands. */
 export interface GivenStep extends Omit<GivenChange, 'object' | 'old' | 'at' | 'surroundings'> {

@@ -2,10 +2,10 @@ import { problemsOf } from '../config/issues.ts'
 import type { Problem } from '../config/problem.ts'
 import type { Config } from '../config/schema.ts'
 import { suggest } from '../config/suggest.ts'
+import { TestFile } from '../config/test-schema.ts'
 import { isPlainMap } from './plain.ts'
 import { readRawDocument } from './raw-document.ts'
 import { type TestCase, testsIn } from './test-case.ts'
-import { TestFile } from './test-schema.ts'
 
 export interface ReadTests {
   cases: readonly TestCase[]

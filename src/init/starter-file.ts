@@ -10,7 +10,7 @@ export interface StarterOptions {
 }
 
 export type SinkChoice = keyof typeof SINKS
-export const SINK_CHOICES = ['stdout', 'slack', 'webhook', 'kafka'] as const
+const SINK_CHOICES = ['stdout', 'slack', 'webhook', 'kafka'] as const
 
 const SINKS = {
   stdout: '{ type: stdout }',

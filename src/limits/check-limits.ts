@@ -1,3 +1,4 @@
+import { writtenDuration } from '../sink/duration.ts'
 import { mutesAlways } from './muted.ts'
 import { DEFAULT_INTERVAL_MS, DEFAULT_WAIT_MS, forOf, type LimitedRule } from './rule-plan.ts'
 import { LimitKeysShape } from './schema.ts'
@@ -96,7 +97,7 @@ function checkQuiet(rule: CheckedRule, kinds: MatchedKinds | undefined): LimitFa
       : [warning(path, 'this rule matches objects, which have a state that can be over', hint)]
   const longest = group && Math.max(group.wait ?? DEFAULT_WAIT_MS, group.interval ?? DEFAULT_INTERVAL_MS)
   if (longest !== undefined && resolve.after <= longest) {
-    const message = `"after" must be longer than what "group" waits, ${durationOf(longest)}: else it is over before it is told`
+    const message = `"after" must be longer than what "group" waits, ${writtenDuration(longest)}: else it is over before it is told`
     faults.push(error(path, message))
   }
   return faults
@@ -116,7 +117,7 @@ function checkGroup({ throttle, group }: CheckedRule): LimitFault[] {
   return [
     warning(
       ['throttle'],
-      `of what "group" collects "throttle" lets ${count} pass in ${durationOf(every)}`,
+      `of what "group" collects "throttle" lets ${count} pass in ${writtenDuration(every)}`,
       hint,
     ),
   ]
@@ -134,18 +135,6 @@ function forPath({ for: own, condition }: CheckedRule): string[] | undefined {
 
 function isSaid(value: unknown): boolean {
   return value !== undefined && value !== false
-}
-
-const UNITS = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['m', 60_000],
-  ['s', 1_000],
-] as const
-
-function durationOf(ms: number): string {
-  const [unit, of] = UNITS.find(([, each]) => ms >= each && ms % each === 0) ?? ['ms', 1]
-  return `${ms / of}${unit}`
 }
 
 function error(path: LimitFault['path'], message: string, hint?: string): LimitFault {

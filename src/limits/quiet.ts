@@ -36,7 +36,7 @@ export function openQuiet(
 }
 
 /** Tells that nothing has come for so long; without a plan, which is gone, nobody can tell. */
-export function settleQuiet(
+function settleQuiet(
   work: Work,
   key: string,
   toMs: number,

@@ -31,7 +31,7 @@ export interface RulePlan {
 
 export const DEFAULT_WAIT_MS = 30_000
 export const DEFAULT_INTERVAL_MS = 300_000
-export const DEFAULT_MAX = 100
+const DEFAULT_MAX = 100
 
 /** How long a rule must hold. */
 export function forOf({ for: own, condition }: LimitedRule): number | undefined {

@@ -6,6 +6,7 @@ import type { CommitLine } from './commit-line.ts'
 import { readReports } from './instances.ts'
 import type { Keys } from './keys.ts'
 import { scored } from './limit-states.ts'
+import { repeat } from './repeat.ts'
 import { valuesOf } from './replies.ts'
 
 export interface FormerLimitsParts {
@@ -37,23 +38,23 @@ const TIMING: FormerLimitsTiming = { pollMs: 60_000, unwantedMs: 300_000, rememb
 export function startFormerLimits(parts: FormerLimitsParts): { close(): Promise<void> } {
   const { redis, keys, store, clock, log } = parts
   const { pollMs, unwantedMs, rememberedMs } = { ...TIMING, ...parts.timing }
-  const stop = new AbortController()
   const unwantedSinceMs = new Map<string, number>()
 
-  async function look(): Promise<void> {
+  async function look(signal: AbortSignal): Promise<void> {
     const reports = await readReports(redis, keys)
     const watches = [...parts.watches(), ...reports.flatMap((it) => it.watches)]
     // As long as a kind is not resolved, nobody knows which sources are wanted.
     if (!watches.some(({ phase }) => phase === 'resolving'))
-      await forgetSources(new Set(watches.map(({ key }) => key)))
+      await forgetSources(new Set(watches.map(({ key }) => key)), signal)
     const watching = reports.filter(({ role }) => role !== 'deliver')
     if (watching.every(({ rules }) => rules !== undefined))
       await forgetRules(
         new Set([...parts.rules(), ...watching.flatMap(({ rules = [] }) => rules.map(({ rule }) => rule))]),
+        signal,
       )
   }
 
-  async function forgetSources(wanted: ReadonlySet<string>): Promise<void> {
+  async function forgetSources(wanted: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
     const unwanted = (await redis.hkeys(keys.sources)).filter((key) => !wanted.has(key))
     for (const key of unwantedSinceMs.keys()) if (!unwanted.includes(key)) unwantedSinceMs.delete(key)
     if (unwanted.length === 0) return
@@ -64,17 +65,17 @@ export function startFormerLimits(parts: FormerLimitsParts): { close(): Promise<
       if (sizes[i] === 0) continue
       const sinceMs = unwantedSinceMs.get(key) ?? performance.now()
       unwantedSinceMs.set(key, sinceMs)
-      if (performance.now() - sinceMs >= unwantedMs) await forgetSource(key)
+      if (performance.now() - sinceMs >= unwantedMs) await forgetSource(key, signal)
     }
   }
 
-  async function forgetSource(key: string): Promise<void> {
-    const source = (await store.stored(stop.signal)).find((it) => it.key === key)
+  async function forgetSource(key: string, signal: AbortSignal): Promise<void> {
+    const source = (await store.stored(signal)).find((it) => it.key === key)
     if (!source) return
-    const session = await store.open(source, stop.signal)
+    const session = await store.open(source, signal)
     // Without a position the source begins anew, should it ever come back.
-    if (session.checkpoint) await session.forgetLimits(stop.signal)
-    else await session.beginSeed(stop.signal)
+    if (session.checkpoint) await session.forgetLimits(signal)
+    else await session.beginSeed(signal)
     unwantedSinceMs.delete(key)
     log.info(
       { watch: source.title },
@@ -82,31 +83,15 @@ export function startFormerLimits(parts: FormerLimitsParts): { close(): Promise<
     )
   }
 
-  async function forgetRules(wanted: ReadonlySet<string>): Promise<void> {
+  async function forgetRules(wanted: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
     const known = scored(await redis.zrange(keys.rules, '0', '-1', 'WITHSCORES'))
     for (const { key: rule, score } of known)
       if (!wanted.has(rule) && score + rememberedMs <= clock.now())
-        await parts.line.run((connection) => forgetRule(connection, keys, rule), stop.signal)
+        await parts.line.run((connection) => forgetRule(connection, keys, rule), signal)
   }
 
   // What cannot be done now is done at the next look.
-  const one = () =>
-    look().catch(
-      (error) => void (stop.signal.aborted || log.debug({ error }, 'cannot look for former limits')),
-    )
-  let running: Promise<unknown> | undefined
-  const timer = setInterval(() => {
-    running ??= one().finally(() => {
-      running = undefined
-    })
-  }, pollMs)
-  return {
-    async close() {
-      clearInterval(timer)
-      stop.abort()
-      await running
-    },
-  }
+  return repeat(pollMs, look, (error) => log.debug({ error }, 'cannot look for former limits'))
 }
 
 /** Unless something waits in it: that is counted when its time comes. */

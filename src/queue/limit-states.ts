@@ -10,8 +10,6 @@ export interface OwnLimits {
   timers: string
 }
 
-export const NO_KEYS: LimitKeys = { shared: [], own: [] }
-
 /**
  * WATCH compares each key with all that are watched: 100 cost 0.2 ms, 1,000 some 4 ms, 5,000 almost 90 ms, in which Redis
  * does nothing else. Beyond this many one key stands for all shared states.

@@ -4,6 +4,7 @@ import type { WatchStatus } from '../status.ts'
 import { type FireParts, fireTimers } from './fire-timers.ts'
 import { type InstanceReport, readReports } from './instances.ts'
 import { scored } from './limit-states.ts'
+import { repeat } from './repeat.ts'
 
 export interface LimitTimersParts extends FireParts {
   redis: Redis
@@ -33,7 +34,6 @@ const TIMING: LimitTimersTiming = { pollMs: 1_000, idlePollMs: 60_000, patienceM
 export function startLimitTimers(parts: LimitTimersParts): { close(): Promise<void> } {
   const { redis, keys, clock, log, instance, hasLimits, watches } = parts
   const { pollMs, idlePollMs, patienceMs } = { ...TIMING, ...parts.timing }
-  const stop = new AbortController()
   let attempts = 0
   let hasTimers = false
   let lookedMs = Number.NEGATIVE_INFINITY
@@ -49,7 +49,7 @@ export function startLimitTimers(parts: LimitTimersParts): { close(): Promise<vo
     return first !== undefined && first.score <= clock.now()
   }
 
-  async function look(): Promise<void> {
+  async function look(signal: AbortSignal): Promise<void> {
     const ours = watches()
     if (isAllRead(ours, [])) behindSinceMs = undefined
     else if (ours.some(isBehind)) behindSinceMs ??= performance.now()
@@ -59,25 +59,11 @@ export function startLimitTimers(parts: LimitTimersParts): { close(): Promise<vo
       behindSinceMs ??= performance.now()
       if (performance.now() - behindSinceMs < patienceMs) return
     } else behindSinceMs = undefined
-    while (await fireTimers(parts, `${instance}/${++attempts}`, clock.now(), stop.signal));
+    while (await fireTimers(parts, `${instance}/${++attempts}`, clock.now(), signal));
   }
 
   // Redis being away is told by its own gauge, and by the watches.
-  const one = () =>
-    look().catch((error) => void (stop.signal.aborted || log.debug({ error }, 'limits could not be decided')))
-  let running: Promise<unknown> | undefined
-  const timer = setInterval(() => {
-    running ??= one().finally(() => {
-      running = undefined
-    })
-  }, pollMs)
-  return {
-    async close() {
-      clearInterval(timer)
-      stop.abort()
-      await running
-    },
-  }
+  return repeat(pollMs, look, (error) => log.debug({ error }, 'limits could not be decided'))
 }
 
 /** Is all read that happened, by this process or by another one? */

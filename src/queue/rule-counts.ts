@@ -6,7 +6,7 @@ import type { Keys } from './keys.ts'
 const COUNTS = ['matched', 'sent', 'digested', 'waiting', 'notices'] as const
 const SUPPRESSED = 'suppressed:'
 
-export const NO_RULE_COUNTS: RuleCounts = {
+const NO_RULE_COUNTS: RuleCounts = {
   matched: 0,
   sent: 0,
   digested: 0,

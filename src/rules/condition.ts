@@ -52,3 +52,9 @@ export interface RulePart {
 
 /** Compiles some keys of a rule; faults have paths from the rule on. */
 export type PartMaker = (rule: Omit<Rule, 'name'>) => Compiled<RulePart>
+
+/** A condition as compiled from one key of `when`; `path` leads to what was wrong. */
+export type WhenCondition = Omit<Condition, 'name' | 'path' | 'test'> & {
+  path: readonly string[]
+  test: Compiled<Condition['test']>
+}

@@ -2,7 +2,7 @@ import type { ClusterEvent } from '../event.ts'
 import { printable } from '../printable.ts'
 import { compileParts } from './compile.ts'
 import type { Condition } from './condition.ts'
-import { eventKeysOf } from './conditions.ts'
+import { eventKeysOf } from './event-conditions.ts'
 import { isEventKind } from './kind.ts'
 import type { Rule } from './schema.ts'
 

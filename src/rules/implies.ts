@@ -1,5 +1,5 @@
 import { builtInKinds } from './built-in-kinds.ts'
-import { eventKeysOf } from './conditions.ts'
+import { eventKeysOf } from './event-conditions.ts'
 import { parseSpelling } from './kind.ts'
 import { compilePatterns, type Pattern, parsePattern, parsePatterns } from './pattern.ts'
 import { type KeyValues, listOf, type Patterns, type Regarding, type When } from './schema.ts'

@@ -38,9 +38,6 @@ export const TransitionKeysShape = {
     .optional(),
 } satisfies Record<string, z.ZodType>
 
-const Shape = z.strictObject(TransitionKeysShape)
-export type TransitionKeys = z.output<typeof Shape>
-
 /** `becomes: False` is meant as the word that the API has. */
 function ConditionStatus() {
   return Status.transform((status) => (Array.isArray(status) ? status.map(capitalised) : capitalised(status)))

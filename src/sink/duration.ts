@@ -79,3 +79,9 @@ const ALTERNATIVES = new Intl.ListFormat('en-GB', { type: 'disjunction' })
 function milliseconds(text: Duration): number {
   return Number.parseInt(text, 10) * UNITS[text.replace(/^\d+/, '') as Unit]
 }
+
+/** Milliseconds as the configuration writes them, in the largest unit that is exact: `90s`, `10m`. */
+export function writtenDuration(ms: number): Duration {
+  const unit = LARGEST_FIRST.find((it) => ms >= UNITS[it] && ms % UNITS[it] === 0) ?? 'ms'
+  return `${ms / UNITS[unit]}${unit}`
+}

@@ -1,6 +1,13 @@
 import type { Catalogue } from './discovery.ts'
-import { isPattern, type PlannedSource, sourcesOf, type WatchPlan, type Wish } from './plan.ts'
-import { resolveKind, titleOf } from './resolve.ts'
+import {
+  isPattern,
+  type PlannedSource,
+  resolveEntries,
+  sourcesOf,
+  type WatchPlan,
+  type Wish,
+} from './plan.ts'
+import { titleOf } from './resolve.ts'
 import type { WatchEntry } from './schema.ts'
 
 /**
@@ -13,20 +20,10 @@ export function planMetadata(
   clusterUid: string,
   matcherOf: (patterns: readonly string[]) => (namespace: string) => boolean,
 ): WatchPlan {
-  const plan: WatchPlan = { sources: [], waiting: [], unsure: [], undecided: [], problems: [] }
+  const { plan, resolved } = resolveEntries(entries, catalogue)
   const wishes: Wish[] = []
-  for (const entry of entries) {
-    const resolution = resolveKind(entry.kind, catalogue)
-    if (resolution.kind === 'absent') plan.waiting.push(entry)
-    else if (resolution.kind === 'unsure') plan.unsure.push(entry)
-    else if (resolution.kind === 'ambiguous') {
-      const message = `"${entry.kind}" is ambiguous: write ${resolution.candidates.join(' or ')}`
-      plan.problems.push({ entry, message })
-    } else {
-      const { resource } = resolution
-      join(wishes, { entry, resource, namespaces: resource.namespaced ? entry.namespaces : undefined })
-    }
-  }
+  for (const { entry, resource } of resolved)
+    join(wishes, { entry, resource, namespaces: resource.namespaced ? entry.namespaces : undefined })
   plan.sources = wishes.flatMap((wish) => sourcesOf(wish, clusterUid, matcherOf).map(asMetadata))
   return plan
 }

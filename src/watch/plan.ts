@@ -41,27 +41,36 @@ export function planSources(
   clusterUid: string,
   matcherOf: (patterns: readonly string[]) => (namespace: string) => boolean,
 ): WatchPlan {
-  const plan: WatchPlan = { sources: [], waiting: [], unsure: [], undecided: [], problems: [] }
+  const { plan, resolved } = resolveEntries(entries, catalogue)
   const wishes: Wish[] = []
+  for (const { entry, resource } of resolved) {
+    if (!resource.namespaced && entry.namespaces) {
+      const message = `${resource.kind} is not namespaced: leave "namespaces" out`
+      plan.problems.push({ entry, message })
+    } else wishes.push({ entry, resource, namespaces: entry.namespaces })
+  }
+  for (const wish of mergeWishes(wishes, plan.problems))
+    plan.sources.push(...sourcesOf(wish, clusterUid, matcherOf))
+  return plan
+}
+
+/** Entries with their resources; the plan has those without one, and nothing else yet. */
+export function resolveEntries(
+  entries: readonly WatchEntry[],
+  catalogue: Catalogue,
+): { plan: WatchPlan; resolved: { entry: WatchEntry; resource: Resource }[] } {
+  const plan: WatchPlan = { sources: [], waiting: [], unsure: [], undecided: [], problems: [] }
+  const resolved: { entry: WatchEntry; resource: Resource }[] = []
   for (const entry of entries) {
     const resolution = resolveKind(entry.kind, catalogue)
     if (resolution.kind === 'absent') plan.waiting.push(entry)
     else if (resolution.kind === 'unsure') plan.unsure.push(entry)
     else if (resolution.kind === 'ambiguous') {
-      plan.problems.push({
-        entry,
-        message: `"${entry.kind}" is ambiguous: write ${resolution.candidates.join(' or ')}`,
-      })
-    } else if (!resolution.resource.namespaced && entry.namespaces) {
-      plan.problems.push({
-        entry,
-        message: `${resolution.resource.kind} is not namespaced: leave "namespaces" out`,
-      })
-    } else wishes.push({ entry, resource: resolution.resource, namespaces: entry.namespaces })
+      const message = `"${entry.kind}" is ambiguous: write ${resolution.candidates.join(' or ')}`
+      plan.problems.push({ entry, message })
+    } else resolved.push({ entry, resource: resolution.resource })
   }
-  for (const wish of mergeWishes(wishes, plan.problems))
-    plan.sources.push(...sourcesOf(wish, clusterUid, matcherOf))
-  return plan
+  return { plan, resolved }
 }
 
 /** core/v1 and events.k8s.io Events are the same objects. */

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { writtenDuration } from '../../src/sink/duration.ts'
 import { durationText } from '../../src/sink/index.ts'
 
 const schema = durationText({
@@ -43,4 +44,16 @@ test.each<[unknown, string]>([
   [600, 'needs a unit: 600s or 600ms'],
 ])('%j is told what is wrong, once', (value, problem) => {
   expect(schema.safeParse(value).error?.issues.map(({ message }) => message)).toEqual([problem])
+})
+
+test.each([
+  [0, '0ms'],
+  [250, '250ms'],
+  [90_000, '90s'],
+  [600_000, '10m'],
+  [5_400_000, '90m'],
+  [86_400_000, '1d'],
+])('%i ms are written as %s, which means the same', (ms, text) => {
+  expect(writtenDuration(ms)).toBe(text)
+  expect(durationText({ least: '0s', most: '7d' }).parse(text)).toBe(ms)
 })

@@ -19,7 +19,7 @@ export const LIMITS = {
   maxCallArguments: 16,
 }
 /** In characters. */
-export const MAX_EXPRESSION = 20_000
+const MAX_EXPRESSION = 20_000
 
 /** What is wrong with an expression, at a range of its text; `code` is the library's. */
 export interface CelFault {

@@ -62,7 +62,7 @@ function widthOf({ family }: Address): number {
 }
 
 /** RFC 5952. */
-export function addressText({ value, family }: Address): string {
+function addressText({ value, family }: Address): string {
   if (family === 4) return [24n, 16n, 8n, 0n].map((shift) => (value >> shift) & 255n).join('.')
   const groups = Array.from({ length: 8 }, (_, i) => ((value >> BigInt(112 - 16 * i)) & 0xffffn).toString(16))
   let best = { start: 0, length: 1 }

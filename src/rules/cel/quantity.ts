@@ -37,7 +37,7 @@ const SUFFIXES: Readonly<Record<string, bigint>> = {
 const FORM = /^([+-]?)(\d{1,30})?(?:\.(\d{0,30}))?(?:(n|u|m|k|M|G|T|P|E|[KMGTPE]i)|[eE]([+-]?\d{1,2}))?$/
 
 /** Undefined when it is none. */
-export function parseQuantity(text: string): Quantity | undefined {
+function parseQuantity(text: string): Quantity | undefined {
   const found = text.length <= 70 ? FORM.exec(text) : null
   if (!found) return undefined
   const [, sign, whole = '', fraction = '', suffix = '', exponent = '0'] = found

@@ -1,0 +1,4 @@
+/** A map of YAML or JSON. */
+export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
