@@ -99,6 +99,19 @@ test('what was known around a change is known in its replay', async () => {
   expect(event).toMatchObject({ namespaceLabels: { team: 'pay' }, owners })
 })
 
+test('who wrote an object is known in its replay, though its managedFields are gone', async () => {
+  await using it = await startStoreBed({ journal: journal() })
+  const made = change('MODIFIED', 'a', 2)
+  const object = JSON.parse(made.object.bytes.toString()) as { metadata: object }
+  const managedFields = [{ manager: 'kubectl-edit', time: '2026-11-21T09:00:00Z' }]
+  const bytes = Buffer.from(JSON.stringify({ ...object, metadata: { ...object.metadata, managedFields } }))
+  const session = await it.watching()
+  await session.commit([{ ...made, object: scanObject(bytes) ?? made.object }], '2', never)
+  const [event] = await events(readJournal(it.reader, it.keys))
+  expect(event?.manager).toBe('kubectl-edit')
+  expect(event?.object).not.toHaveProperty('metadata.managedFields')
+})
+
 test('what a relist found missing is in the journal, too', async () => {
   await using it = await startStoreBed({ journal: journal() })
   const session = await it.seeded([change('ADDED', 'gone', 1)])

@@ -14,7 +14,7 @@ const GIVEN: Explanations = {
     'What is known besides from then on: namespaces, owners, objects that Events are about.',
     [{ kind: 'Namespace', name: 'shop', labels: { env: 'prod' } }],
   ],
-  'surroundings.*.kind': ['A kind.', 'Namespace'],
+  'surroundings.kind': ['A kind.', 'Namespace'],
   kind: ['Of the object.', 'Event'],
 }
 

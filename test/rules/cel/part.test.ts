@@ -22,6 +22,7 @@ const POD = {
 
 describe('an if sees', () => {
   it.each<[what: string, text: string, given?: Given]>([
+    ['nobody as the writer where none is known', 'event.manager == "" && !has(event.manager)'],
     ['whole numbers as ints', 'object.metadata.generation + 1 == 4 && object.metadata.generation % 2 == 1'],
     ['others as doubles', 'object.spec.ratio * 2.0 == 1.0'],
     [
