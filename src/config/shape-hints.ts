@@ -29,7 +29,7 @@ function rootHint(key: string, found: Located): string | undefined {
     case 'sinks':
       return found.entries ? undefined : 'give each sink a name: sinks: { screen: { type: stdout } }'
     case 'include':
-      return 'write a list: include: [{ from: …, to: … }]'
+      return found.entries ? 'write a list: include: [{ from: …, to: … }]' : undefined
     case 'redis':
       return 'write redis: { url: … }'
     case 'kubernetes':

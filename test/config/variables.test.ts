@@ -50,7 +50,7 @@ test.each([
     '{ p: [x] }',
     'name: "a-${var:p}"',
     [
-      'kubeherald.yaml:4:37 the variable p is a list, and cannot be part of a text = let ${var:p} be all of the value',
+      'kubeherald.yaml:4:37 the variable p is a list, and cannot be part of a text = it can be all of a value only, such as namespace: ${var:p}',
     ],
   ],
   [
