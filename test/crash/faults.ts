@@ -1,6 +1,10 @@
+import { readFileSync, writeFileSync } from 'node:fs'
 import type { Bed } from '../cluster/bed.ts'
 import { waitFor } from '../wait-for.ts'
 import { createGapLog, type GapLog } from './gaps.ts'
+
+const JOURNAL = 'journal: { keep: 1h, max: 1MB }\n'
+const ASKS = '  - { name: asks, when: { namespaceLabels: "no=such" }, to: hook }'
 
 export interface Fault {
   name: string
@@ -23,6 +27,7 @@ export function createFaults(bed: Bed, random: () => number): Faults {
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
   const settle = () => pause(between(500, 3_000))
 
+  const before = readFileSync(bed.kubeherald.configFile, 'utf8')
   const strikes: Fault[] = [
     {
       name: 'kill -9 kubeherald',
@@ -78,6 +83,18 @@ export function createFaults(bed: Bed, random: () => number): Faults {
         await pause(between(0, 2_000))
         await bed.kubernetes.startApiServer()
         await gaps.restarted()
+        await settle()
+      },
+    },
+    {
+      name: 'reload: a journal, and a rule that asks for metadata, and back',
+      async strike() {
+        writeFileSync(
+          bed.kubeherald.configFile,
+          before.replace('\n  - { name: all', `\n${ASKS}\n  - { name: all`) + JOURNAL,
+        )
+        await settle()
+        writeFileSync(bed.kubeherald.configFile, before)
         await settle()
       },
     },
