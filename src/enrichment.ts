@@ -85,6 +85,11 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
     plan(asked, catalogue, clusterUid, matcherOf) {
       const plan = planMetadata(asked, catalogue, clusterUid, matcherOf)
       store.expect(plan.sources)
+      for (const { resource: it } of plan.sources) {
+        const resource = titleOf(it)
+        metrics.enrichMisses.inc({ resource }, 0)
+        metrics.enrichEvictions.inc({ resource }, 0)
+      }
       const keys = new Set(plan.sources.map(({ key }) => key))
       const found = new Set(plan.sources.map(({ spelling }) => spelling))
       const spelled = new Set(asked.map(({ kind }) => kind))

@@ -68,9 +68,15 @@ sinks:
   bus: { type: kafka, brokers: ${brokers}, topic: events, compression: none, sasl: { mechanism: plain, username: herald, password: ${PASSWORD} } }
   log: { type: file, path: "${path}.ndjson" }
   screen: { type: stdout }
+  quiet: { type: stdout }
 rules:
   - { name: noise, when: { namespace: kube-system }, drop: true }
   - { name: all, when: { kind: ConfigMap, name: "it-*" }, to: [well, refusing, chat, bus, log, screen] }
+  - name: told-less
+    when: { kind: ConfigMap, name: "it-*", namespaceLabels: "kubernetes.io/metadata.name" }
+    throttle: { per: rule, every: 1s, burst: 3 }
+    group: { by: rule, wait: 1s }
+    to: [quiet]
   - { name: late, when: { kind: ConfigMap, namespace: "*-late-*" }, to: [down] }`
 }
 
@@ -110,11 +116,19 @@ async function alerts(): Promise<Record<string, string>> {
   return Object.fromEntries(all.map(({ labels, state }) => [labels['alertname'] ?? '', state]))
 }
 
+/** Of both processes: a digest is told by whichever looks first. */
+async function told(): Promise<string> {
+  return (await Promise.all([kubeherald.metrics(), second.metrics()])).join('')
+}
+
 const finite = ({ value }: Sample) => Number.isFinite(Number(value[1]))
 
 test('what a run with all types of sinks tells is as Prometheus wants it, and no metric is empty', async () => {
   await churn('a', { namespaces: 2, each: 5 })
   await allDelivered()
+  await waitFor(async () => /^kubeherald_rule_notices_total\{.*\} [1-9]/m.test(await told()), {
+    what: 'a digest',
+  })
   // Some gauges are read from Redis every few seconds.
   await waitFor(async () => /^kubeherald_watch_objects\{/m.test(await kubeherald.metrics()), {
     what: 'where the watches stand',
@@ -125,7 +139,8 @@ test('what a run with all types of sinks tells is as Prometheus wants it, and no
   expect(types).toEqual(
     expect.arrayContaining(['kubeherald_slack_digests_total', 'kubeherald_file_rotations_total']),
   )
-  const sampled = (name: string) => new RegExp(`^${name}(_count)?[ {]`, 'm').test(text)
+  const both = await told()
+  const sampled = (name: string) => new RegExp(`^${name}(_count)?[ {]`, 'm').test(both)
   expect(types.filter((name) => !sampled(name))).toEqual([])
 }, 60_000)
 
