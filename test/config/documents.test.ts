@@ -106,3 +106,10 @@ test.each([
   const text = readFileSync(new URL(REFERENCE, ROOT), 'utf8')
   for (const key of Object.keys(shape)) expect(text).toContain(`\`${key}\``)
 })
+
+test('each chapter of the reference stands there once', () => {
+  const text = readFileSync(new URL('docs/configuration.md', ROOT), 'utf8')
+  const headings = [...text.matchAll(/^## .*$/gm)].map(([line]) => line)
+  expect(headings.length).toBeGreaterThan(10)
+  expect(headings.filter((it, i) => headings.indexOf(it) !== i)).toEqual([])
+})
