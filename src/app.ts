@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { builtInSinks } from '../sinks/index.ts'
 import { apply, letGo } from './apply.ts'
 import type { Source, Transition } from './change.ts'
 import { startCommits } from './commits.ts'
@@ -28,6 +27,7 @@ import { startAtZero } from './server/samples.ts'
 import type { SinkType } from './sink/index.ts'
 import { sinkContexts } from './sink-contexts.ts'
 import { createSinkSet } from './sink-set/set.ts'
+import { sinkLoader } from './sink-types.ts'
 import { STARTING, startStatusReporting } from './status-reporting.ts'
 import { startTracing } from './tracing/tracing.ts'
 import { version } from './version.ts'
@@ -239,13 +239,6 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   }
 }
 
-/** Loads a sink type: one of the plug-ins, else a built-in one. */
-export function sinkLoader(
-  sinkTypes: Readonly<Record<string, SinkType>> = {},
-): (type: string) => Promise<SinkType> {
-  return async (type) => sinkTypes[type] ?? builtInSinks[type as keyof typeof builtInSinks]()
-}
-
 async function serve(
   { config }: AppOptions,
   metrics: Metrics,
@@ -254,5 +247,3 @@ async function serve(
   if (config.server === false) return undefined
   return startServer({ ...config.server, metrics, vitals })
 }
-
-export { builtInSinks }

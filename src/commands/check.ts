@@ -1,17 +1,13 @@
-import { builtInSinks, sinkLoader } from '../app.ts'
 import { checkWidth } from '../config/check-width.ts'
 import type { Problem } from '../config/problem.ts'
 import { STANDARD_INPUT } from '../config/read-text.ts'
 import type { Config } from '../config/schema.ts'
 import { testsIn } from '../dry-run/test-case.ts'
 import { unknownNames } from '../dry-run/test-file.ts'
-import { findKubeconfig, type KubeconfigOptions } from '../watch/kubeconfig.ts'
+import { builtInSinks } from '../sink-types.ts'
 import { checkWithoutAbsent, describeAbsent, STAND_IN } from './check-absent.ts'
-import { askCluster } from './check-cluster.ts'
-import { checkRedisOf } from './check-redis.ts'
+import type { Asked } from './check-outside.ts'
 import { CheckReport, withoutAbsent } from './check-report.ts'
-import { checkSinks } from './check-sinks.ts'
-import { kubeconfigOptions } from './cluster-access.ts'
 import {
   type Configuration,
   configurationFile,
@@ -23,7 +19,7 @@ import { missingToShare } from './shared.ts'
 import { counted } from './table.ts'
 import { BadConfiguration, UsageError } from './usage-error.ts'
 
-interface CheckOptions {
+export interface CheckOptions {
   config?: string
   context?: string
   offline?: boolean
@@ -73,16 +69,11 @@ async function checkRead(
   report.tellProblems(wide, showProblems(wide, configuration.texts))
   const tests = testProblems(configuration)
   report.tellProblems(tests, showProblems(tests, configuration.texts))
-  const kubeconfig = kubeconfigOptions(config.kubernetes, options.context)
-  if (!options.offline) {
-    const cluster = config.cluster ?? 'check'
-    // First: a cluster that cannot be asked ends the check.
-    for (const it of await checkSinks(config, sinkLoader(configuration.sinkTypes), cluster))
-      report.tell('warning', it)
-    for (const it of await checkRedisOf(config, cluster)) report.tell('warning', it)
-  }
-  const notAsked = reasonNotToAsk(options, kubeconfig)
-  const cluster = notAsked === undefined ? await askCluster(configuration, kubeconfig, report) : undefined
+  // Only now: what asks is most of the program, and CI does without.
+  const asked = options.offline
+    ? NOT_ASKED
+    : await (await import('./check-outside.ts')).ask(configuration, options, report)
+  const { cluster, notAsked } = asked
   const counts = {
     watch: config.watch.length,
     sinks: Object.keys(config.written?.['sinks'] ?? {}).length,
@@ -127,6 +118,8 @@ function testProblems({ document, config }: Configuration): readonly Problem[] {
   return [...problems, ...unknownNames(cases, config)]
 }
 
+const NOT_ASKED: Asked = { notAsked: '--offline' }
+
 function verdict(name: string, warnings: number): string {
   return warnings === 0 ? `${name} is good` : `${name} is good, with ${counted(warnings, 'warning')}`
 }
@@ -141,10 +134,4 @@ function describeMissing(config: Config): string {
   const missing = config.leases ? missingToShare(config) : []
   if (missing.length === 0) return ''
   return `(a start needs more, for "leases" shares its work with other processes: ${missing.join(', ')})\n`
-}
-
-function reasonNotToAsk({ offline, context }: CheckOptions, kubeconfig: KubeconfigOptions) {
-  if (offline) return '--offline'
-  if (context || findKubeconfig(kubeconfig)) return undefined
-  return 'there is no kubeconfig ($KUBECONFIG, ~/.kube/config), and this is no pod'
 }

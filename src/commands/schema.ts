@@ -1,5 +1,5 @@
-import { builtInSinks } from '../app.ts'
 import { jsonSchemaOf } from '../config/json-schema/json-schema.ts'
+import { builtInSinks } from '../sink-types.ts'
 
 /** Prints the JSON Schema of a configuration, or of a file that one includes. */
 export async function printSchema({ included = false }: { included?: boolean }): Promise<number> {

@@ -37,8 +37,8 @@ function limitsIn(written: Readonly<Record<string, unknown>>): CheckedRule {
 }
 
 /** Undefined when the rule is known to match nothing, or nobody knows what: then that is told. */
-function matchedKinds({ sound }: RuleDraft, draft: Draft): MatchedKinds | undefined {
-  const kinds = kindsReached(sound, draft)
+function matchedKinds(rule: RuleDraft, draft: Draft): MatchedKinds | undefined {
+  const kinds = kindsReached(rule, draft)
   if (!kinds || kinds.length === 0) return undefined
   return {
     events: kinds.some((kind) => kind.builtIn.length > 0 && mayBeEvent(kind)),

@@ -25,11 +25,12 @@ interface Watched {
 
 /** Rules that can never match because of what is watched, and what is watched for no rule. Sure cases only. */
 export function checkReach(draft: Draft, document: ConfigDocument): Problem[] {
-  const watched = watchedBy(draft)
-  if (!watched) return []
+  const reaches = reachesOf(draft)
+  if (!reaches) return []
+  const { watched, byRule } = reaches
   const reached = new Set<Watched>()
   const problems = draft.rules.flatMap((rule) => {
-    const reach = reachOf(rule.sound, watched)
+    const reach = byRule.get(rule) as Reach
     for (const entry of reach.entries) if (rule.drop !== true) reached.add(entry)
     return reach.blocked.flatMap((tell) => tell(document, ['rules', rule.index, 'when']))
   })
@@ -44,30 +45,49 @@ export function checkReach(draft: Draft, document: ConfigDocument): Problem[] {
 
 /** The entries of `watch`, each with the rules that can match what it reads; undefined while that is open. */
 export function rulesByWatch(draft: Draft): ReadonlyMap<number, readonly RuleDraft[]> | undefined {
-  const watched = watchedBy(draft)
-  if (!watched) return undefined
-  const reach = draft.rules.map((rule) => ({ rule, entries: new Set(reachOf(rule.sound, watched).entries) }))
-  return new Map(
-    watched.map((entry) => [
-      entry.index,
-      reach.flatMap(({ rule, entries }) => (entries.has(entry) ? [rule] : [])),
-    ]),
-  )
+  const reaches = reachesOf(draft)
+  if (!reaches) return undefined
+  const rules = new Map(reaches.watched.map(({ index }): [number, RuleDraft[]] => [index, []]))
+  for (const [rule, { entries }] of reaches.byRule)
+    for (const { index } of entries) rules.get(index)?.push(rule)
+  return rules
 }
 
 /** The watched kinds that a rule can match; undefined while that is open. */
-export function kindsReached(when: When, draft: Draft): readonly WatchedKind[] | undefined {
-  const watched = watchedBy(draft)
-  return watched && reachOf(when, watched).entries.map(({ kind }) => kind)
+export function kindsReached(rule: RuleDraft, draft: Draft): readonly WatchedKind[] | undefined {
+  return reachesOf(draft)
+    ?.byRule.get(rule)
+    ?.entries.map(({ kind }) => kind)
 }
 
 type Blocked = (document: ConfigDocument, path: Path) => Problem[]
 
 /** The entries whose objects a rule can match, and why it cannot match others that it names. */
-function reachOf(
-  when: When,
-  watched: readonly Watched[],
-): { entries: readonly Watched[]; blocked: readonly Blocked[] } {
+interface Reach {
+  entries: readonly Watched[]
+  blocked: readonly Blocked[]
+}
+
+interface Reaches {
+  watched: readonly Watched[]
+  byRule: ReadonlyMap<RuleDraft, Reach>
+}
+
+const known = new WeakMap<Draft, { reaches: Reaches | undefined }>()
+
+/** Undefined when the kind of an entry was not understood: nobody knows what it would have been. */
+function reachesOf(draft: Draft): Reaches | undefined {
+  const found = known.get(draft) ?? { reaches: readReaches(draft) }
+  known.set(draft, found)
+  return found.reaches
+}
+
+function readReaches(draft: Draft): Reaches | undefined {
+  const watched = readWatched(draft)
+  return watched && { watched, byRule: new Map(draft.rules.map((it) => [it, reachOf(it.sound, watched)])) }
+}
+
+function reachOf(when: When, watched: readonly Watched[]): Reach {
   const kinds = patternsOf(when)
   const ofKind = watched.filter(({ kind }) => meansKind(kinds, kind))
   const unwatched = unwatchedKinds(kinds, watched)
@@ -86,15 +106,6 @@ function reachOf(
   const entries = answering.filter((entry) => reachesNamespace(when, entry))
   if (entries.length === 0) blocked.push((document, path) => [noNamespace(document, path, answering)])
   return { entries, blocked }
-}
-
-const known = new WeakMap<Draft, { watched: Watched[] | undefined }>()
-
-/** Undefined when the kind of an entry was not understood: nobody knows what it would have been. */
-function watchedBy(draft: Draft): Watched[] | undefined {
-  const found = known.get(draft) ?? { watched: readWatched(draft) }
-  known.set(draft, found)
-  return found.watched
 }
 
 function readWatched({ watch }: Draft): Watched[] | undefined {

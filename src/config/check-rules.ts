@@ -1,6 +1,5 @@
 import { SET } from '../rule-sets/rule-sets.ts'
 import { listHint } from '../rules/comma.ts'
-import { checkRule } from '../rules/compile.ts'
 import { ownerKindOf } from '../rules/owner.ts'
 import { listOf, type Patterns, Rule } from '../rules/schema.ts'
 import { dropsAll } from './check-shadow.ts'
@@ -26,13 +25,12 @@ export function checkRules(draft: Draft, document: ConfigDocument): Problem[] {
   ])
 }
 
-function checkConditions({ index, ...rule }: RuleDraft, document: ConfigDocument): Problem[] {
+function checkConditions({ index, when, faults }: RuleDraft, document: ConfigDocument): Problem[] {
   const path = ['rules', index]
-  const { when } = rule
   const namespaces = when.namespace === undefined ? [] : namespaceFaults(when.namespace)
   const regarding = when.regarding?.namespace === undefined ? [] : namespaceFaults(when.regarding.namespace)
   return [
-    ...faultProblems(checkRule(rule), path, document),
+    ...faultProblems(faults, path, document),
     ...faultProblems(namespaces, [...path, 'when', 'namespace'], document),
     ...faultProblems(regarding, [...path, 'when', 'regarding', 'namespace'], document),
   ]

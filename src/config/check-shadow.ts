@@ -55,6 +55,7 @@ const NO_CONDITIONS: ReadonlySet<string> = new Set([
     'index',
     'complete',
     'sound',
+    'faults',
     'name',
     'when',
     'drop',

@@ -124,8 +124,9 @@ function checkComparisons({ index, ...rule }: RuleDraft, document: ConfigDocumen
 }
 
 /** Conditions that no object of the rule's kinds has. */
-function checkKinds({ index, sound, condition }: RuleDraft, draft: Draft, document: ConfigDocument) {
-  const kinds = kindsReached(sound, draft) ?? []
+function checkKinds(rule: RuleDraft, draft: Draft, document: ConfigDocument) {
+  const { index, sound, condition } = rule
+  const kinds = kindsReached(rule, draft) ?? []
   if (kinds.length === 0) return []
   const problems: Problem[] = []
   const tell = (path: Path, message: string, hint: string) =>

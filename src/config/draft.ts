@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { checkRule } from '../rules/compile.ts'
+import type { Fault } from '../rules/fault.ts'
 import { type Rule, When } from '../rules/schema.ts'
 import { WatchEntry } from '../watch/schema.ts'
 import { isMap } from './plain-data.ts'
@@ -21,6 +22,8 @@ export interface RuleDraft extends Omit<Partial<Rule>, 'when'> {
   /** Those of them that can be tested: a rule asks at least this. */
   sound: When
   complete: boolean
+  /** What is wrong with what it asks, as `checkRule` tells it. */
+  faults: readonly Fault[]
 }
 
 /** What a file says as far as it can be understood, so that one mistake does not hide the others. */
@@ -33,7 +36,16 @@ export interface Draft {
 
 const SHAPE = RuleWithMessage.shape
 
+const drafts = new WeakMap<Located, Draft>()
+
+/** A file is looked at from several sides; its rules are compiled once. */
 export function draftOf(root: Located): Draft {
+  const draft = drafts.get(root) ?? readDraft(root)
+  drafts.set(root, draft)
+  return draft
+}
+
+function readDraft(root: Located): Draft {
   const sinks = root.entries?.get('sinks')?.value.entries
   return {
     watch: itemsOf(root, 'watch').map(({ value }, index) => {
@@ -47,13 +59,15 @@ export function draftOf(root: Located): Draft {
       const when = whole.success
         ? (written ?? {})
         : understood(When.shape, isMap(value) ? value['when'] : undefined)
-      return { index, complete: whole.success, ...rest, when, sound: soundOf(when) }
+      const faults = checkRule({ ...rest, when })
+      return { index, complete: whole.success, ...rest, when, sound: soundOf(when, faults), faults }
     }),
   }
 }
 
-function soundOf(when: When): When {
-  const faulty = new Set(checkRule({ when }).map(({ path }) => path[1]))
+function soundOf(when: When, faults: readonly Fault[]): When {
+  if (faults.length === 0) return when
+  const faulty = new Set(faults.flatMap(({ path: [part, key] }) => (part === 'when' ? [key] : [])))
   return Object.fromEntries(Object.entries(when).filter(([key]) => !faulty.has(key)))
 }
 

@@ -72,11 +72,19 @@ function mayBeSame(spelling: Spelling | undefined, watched: WatchedKind): boolea
   return formsOf(spelling.word).some((word) => words.includes(word))
 }
 
-function builtInsOf({ word, qualifier }: Spelling): BuiltInKind[] {
-  return builtInKinds.filter(({ kind, plural, group, shortNames }) => {
-    const isNamed = word === kind.toLowerCase() || word === plural || shortNames.includes(word)
-    return isNamed && (qualifier === undefined || groupOf(qualifier) === group)
-  })
+function builtInsOf({ word, qualifier }: Spelling): readonly BuiltInKind[] {
+  const named = BY_WORD.get(word) ?? []
+  return qualifier === undefined ? named : named.filter(({ group }) => groupOf(qualifier) === group)
+}
+
+const BY_WORD: ReadonlyMap<string, readonly BuiltInKind[]> = byWord()
+
+function byWord(): Map<string, BuiltInKind[]> {
+  const kinds = new Map<string, BuiltInKind[]>()
+  for (const it of builtInKinds)
+    for (const word of new Set([it.kind.toLowerCase(), it.plural, ...it.shortNames]))
+      kinds.set(word, [...(kinds.get(word) ?? []), it])
+  return kinds
 }
 
 /** The forms of one kind that cannot be told apart without a cluster: as it is, and its singular or plural. */

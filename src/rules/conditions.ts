@@ -1,3 +1,4 @@
+import type { ClusterEvent } from '../event.ts'
 import type { Condition, PartMaker, WhenCondition } from './condition.ts'
 import { eventKeysOf, messagePart, reasonPart, regardingParts, typeParts } from './event-conditions.ts'
 import { type Compiled, compiled, type Fault, faulty, under } from './fault.ts'

@@ -8,11 +8,12 @@ const MOST_STEPS = 5_000_000
 
 /** Does the text have an unescaped `*` or `?`? */
 export function hasWildcard(text: string): boolean {
-  return tokensOf(text).some((token) => typeof token === 'string')
+  return /[*?]/.test(text) && tokensOf(text).some((token) => typeof token === 'string')
 }
 
 /** The text that a glob without wildcards stands for: `\*` is a `*`. */
 export function unescapeGlob(text: string): string {
+  if (!text.includes('\\')) return text
   return tokensOf(text)
     .map((token) => (typeof token === 'string' ? token : token.char))
     .join('')

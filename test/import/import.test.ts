@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { builtInSinks } from '../../src/app.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { formatProblems } from '../../src/config/problem.ts'
 import { importFrom, recognise, TOOLS } from '../../src/import/index.ts'
 import { readForeign } from '../../src/import/text.ts'
+import { builtInSinks } from '../../src/sink-types.ts'
 
 const fileOf = (tool: string) => readFileSync(new URL(`files/${tool}.yaml`, import.meta.url), 'utf8')
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { sinkLoader } from '../../src/app.ts'
 import { createGeneration } from '../../src/generation.ts'
+import { sinkLoader } from '../../src/sink-types.ts'
 import { loadText } from '../config/load-text.ts'
 import { NOTICES } from './notices.ts'
 
