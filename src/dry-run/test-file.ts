@@ -34,8 +34,13 @@ export function readTestFile(name: string, text: string): ReadTests {
 }
 
 /** What tests name and the configuration does not have. */
-export function unknownNames(cases: readonly TestCase[], { rules, sinks }: Config): Problem[] {
-  const known = { rule: rules.map(({ name }) => name), to: sinks.map(({ name }) => name) }
+export function unknownNames(cases: readonly TestCase[], { rules, sinks, written }: Config): Problem[] {
+  // Also sinks that need secrets which are not here.
+  const sinkNames = Object.keys((written?.['sinks'] as object | undefined) ?? {})
+  const known = {
+    rule: rules.map(({ name }) => name),
+    to: sinkNames.length > 0 ? sinkNames : sinks.map(({ name }) => name),
+  }
   return cases.flatMap((test) =>
     test.expect.flatMap((expect) =>
       (['rule', 'to'] as const).flatMap((key) =>

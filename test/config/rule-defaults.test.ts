@@ -70,7 +70,7 @@ test('a fault in what include says for a file is told at include', async () => {
   const texts = { 'x.yaml': 'rules: [{ name: r }]' }
   expect(await toldOf(`include: [{ from: x.yaml, to: c, when: {} }]\n${HEAD}`, texts)).toMatchInlineSnapshot(`
     [
-      "kubeherald.yaml:1:34 unknown key "when"",
+      "kubeherald.yaml:1:34 unknown key "when" = it is for one rule: write it into the rules of that file",
       "kubeherald.yaml:1:31 there is no sink "c" = did you mean "a"?",
     ]
   `)
