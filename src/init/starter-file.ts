@@ -57,7 +57,7 @@ export function starterFile({ facts, sink, rightsFile }: StarterOptions): string
     '    to: [chat]',
     ...known.flatMap(ruleOf),
     ...examplesOf(facts),
-    ...TESTS,
+    ...testsFor(only ?? 'default'),
   ]
   return `${lines.join('\n')}\n`
 }
@@ -128,16 +128,20 @@ function examplesOf(facts: ClusterFacts | undefined): string[] {
   return [...(byStage ?? []), ...(byTeam ?? [])]
 }
 
-const TESTS = [
-  '',
-  '# What is expected of them: kubeherald test',
-  'tests:',
-  '  - name: a warning is told once an hour',
-  '    given:',
-  '      - object: { kind: Event, type: Warning, reason: FailedCreate, involvedObject: { kind: ReplicaSet, name: web-1 } }',
-  '      - { at: 5m, object: { kind: Event, type: Warning, reason: FailedCreate, involvedObject: { kind: ReplicaSet, name: web-1 } } }',
-  '    expect: [{ rule: warnings, to: [chat] }, { suppressed: throttle }]',
-]
+function testsFor(namespace: string): string[] {
+  const about = `{ kind: ReplicaSet, namespace: ${text(namespace)}, name: web-1 }`
+  const object = `{ kind: Event, type: Warning, reason: FailedCreate, involvedObject: ${about} }`
+  return [
+    '',
+    '# What is expected of them: kubeherald test',
+    'tests:',
+    '  - name: a warning is told once an hour',
+    '    given:',
+    `      - object: ${object}`,
+    `      - { at: 5m, object: ${object} }`,
+    '    expect: [{ rule: warnings, to: [chat] }, { suppressed: throttle }]',
+  ]
+}
 
 /** As a YAML scalar in one line, whatever it holds. */
 function text(value: string): string {
