@@ -5,8 +5,8 @@ const FEW_VERSIONS = [3, 103, 203, 303, 403].map((i) => `${i % 30}.${i % 7}.${i 
 
 /**
  * Rules as a large team has them: for each of its teams some about Pods, Deployments, Jobs, configuration, ingresses and Events,
- * by namespace, label, name and annotation, and some for all of them. Of the feed's pods `few` match one of a hundred,
- * `all` match one rule each.
+ * by namespace, label, name and annotation, and some for all of them; a few ask in CEL or for what a change did. Of the feed's pods
+ * `few` match one of a hundred, `all` match one rule each.
  */
 export function typicalRules(count: 100 | 1_000, matched: 'few' | 'all'): Rule[] {
   const teams = count === 100 ? 9 : 45
@@ -46,6 +46,9 @@ function teamRules(team: number, service: number): Rule[] {
   ]
 }
 
+const RESTARTS = 'object.status.containerStatuses.exists(c, c.restartCount > 20)'
+const IMAGES = 'spec.template.spec.containers.*.image'
+
 function platformRules(): Rule[] {
   return [
     { name: 'noise', when: { kind: 'Event', namespace: 'kube-*', type: 'Normal' }, drop: true },
@@ -54,6 +57,11 @@ function platformRules(): Rule[] {
     rule('system-pods', { kind: 'Pod', namespace: ['kube-system', '/^istio-/'] }),
     rule('volumes', { kind: ['PersistentVolume', 'PersistentVolumeClaim'], type: '!ADDED' }),
     rule('orphans', { kind: 'Pod', labels: '!team' }),
+    { ...rule('back-off-of-many', { kind: 'Event', reason: 'BackOff' }), if: 'event.count > 100' },
+    { ...rule('restarts', { kind: 'Pod', labels: 'app.kubernetes.io/name=service-4' }), if: RESTARTS },
+    { ...rule('flaky', { kind: 'Pod', namespace: 'team-3' }), if: 'event.name.startsWith("batch-")' },
+    { ...rule('new-images', { kind: ['Deployment', 'StatefulSet'] }), changed: [IMAGES] },
+    { ...rule('moved', { kind: 'Pod', namespace: 'team-5' }), changed: ['spec.nodeName'] },
   ]
 }
 

@@ -1,4 +1,4 @@
-import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net'
+import { isIP, isIPv4 } from 'node:net'
 import { type CelFunction, type CelType, CelValueError } from './function.ts'
 
 /** An IP address as a number. */
@@ -89,29 +89,26 @@ function containsRange(outer: Range, inner: Range): boolean {
   return outer.bits <= inner.bits && containsAddress(outer, inner.address)
 }
 
-const lists = {
-  loopback: blocks('127.0.0.0/8', '::1/128'),
-  linkLocalUnicast: blocks('169.254.0.0/16', 'fe80::/10'),
-  linkLocalMulticast: blocks('224.0.0.0/24', 'ff02::/16'),
-  multicast: blocks('224.0.0.0/4', 'ff00::/8'),
-  others: blocks('0.0.0.0/32', '255.255.255.255/32', '::/128'),
+const RANGES = {
+  loopback: ['127.0.0.0/8', '::1/128'],
+  linkLocalUnicast: ['169.254.0.0/16', 'fe80::/10'],
+  linkLocalMulticast: ['224.0.0.0/24', 'ff02::/16'],
+  multicast: ['224.0.0.0/4', 'ff00::/8'],
+  others: ['0.0.0.0/32', '255.255.255.255/32', '::/128'],
 }
 
-function blocks(...ranges: readonly string[]): BlockList {
-  const list = new BlockList()
-  for (const range of ranges) {
-    const [address = '', bits] = range.split('/')
-    list.addSubnet(address, Number(bits), isIPv6(address) ? 'ipv6' : 'ipv4')
+function isIn(list: keyof typeof RANGES): (it: Address) => boolean {
+  let ranges: readonly Range[] | undefined
+  return (it) => {
+    ranges ??= RANGES[list].map((text) => parseRange(text) as Range)
+    return ranges.some((range) => containsAddress(range, it))
   }
-  return list
 }
 
-function isIn(list: keyof typeof lists): (it: Address) => boolean {
-  return (it) => lists[list].check(addressText(it), it.family === 4 ? 'ipv4' : 'ipv6')
-}
+const SPECIAL = (['loopback', 'linkLocalUnicast', 'multicast', 'others'] as const).map(isIn)
 
 function isGlobalUnicast(it: Address): boolean {
-  return !(['loopback', 'linkLocalUnicast', 'multicast', 'others'] as const).some((list) => isIn(list)(it))
+  return !SPECIAL.some((test) => test(it))
 }
 
 function known<T>(parsed: T | undefined, text: string, what: string): T {

@@ -109,6 +109,14 @@ describe('an if sees', () => {
       'ip("10.1.2.3").family() == 4 && isIP("::1") && !isIP("10.1.2") && ip("fe80::1").isLinkLocalUnicast() && string(ip("2001:db8:0:0::1")) == "2001:db8::1"',
     ],
     [
+      'addresses for special use',
+      'ip("127.1.2.3").isLoopback() && ip("::1").isLoopback() && !ip("128.0.0.1").isLoopback() && !ip("::2").isLoopback() && ip("169.254.9.9").isLinkLocalUnicast() && ip("febf::1").isLinkLocalUnicast() && !ip("fec0::1").isLinkLocalUnicast() && ip("224.0.0.5").isLinkLocalMulticast() && !ip("224.0.1.5").isLinkLocalMulticast() && ip("ff02::1").isLinkLocalMulticast()',
+    ],
+    [
+      'addresses that all may reach',
+      '["10.1.2.3", "8.8.8.8", "2001:db8::1"].all(it, ip(it).isGlobalUnicast()) && !["127.0.0.1", "239.1.1.1", "255.255.255.255", "0.0.0.0", "::", "ff0e::1", "fe80::1"].exists(it, ip(it).isGlobalUnicast())',
+    ],
+    [
       'ranges of addresses',
       'cidr("10.0.0.0/8").containsIP("10.1.2.3") && cidr("10.1.2.3/8").masked() == cidr("10.1.2.3/8").masked() && cidr("10.0.0.0/8").containsCIDR("10.3.0.0/16") && !isCIDR("10.0.0.0/33")',
     ],
