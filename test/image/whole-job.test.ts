@@ -54,11 +54,16 @@ test('its files are the bundle, its licences and its manifest, and nobody may wr
       'liquid.js',
       'main.js',
       'package.json',
+      'rule-sets',
       'sink.js',
     ]),
   )
-  const other = /^(LICENSE|THIRD_PARTY_LICENSES\.txt|package\.json|[\w-]+\.js(\.LEGAL\.txt)?)$/
-  expect(names.filter((name) => !other.test(name))).toEqual([])
+  const other =
+    /^(kubeherald(-included)?\.schema\.json|LICENSE|THIRD_PARTY_LICENSES\.txt|package\.json|[\w-]+\.js(\.LEGAL\.txt)?)$/
+  const isSet = (name: string) => name === 'rule-sets' || /^rule-sets\/[\w-]+\.yaml$/.test(name)
+  const sets = readdirSync(join(app, 'rule-sets')).map((name) => `rule-sets/${name}`)
+  expect([...names, ...sets].filter((name) => !other.test(name) && !isSet(name))).toEqual([])
+  expect(sets.length).toBeGreaterThan(5)
   expect(existsSync(join(app, 'node_modules'))).toBe(false)
 })
 
