@@ -46,9 +46,9 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => stack?.[Symbol.asyncDispose]())
 
-/** As it is written, but for where it is sent to: sinks of the same names, and a Redis of this machine. */
+/** As it is written, but for how long it waits and where it is sent to: sinks of the same names, and a Redis of this machine. */
 function runnable(text: string, index: number): string {
-  const example = parse(text) as Example
+  const example = parse(text.replaceAll('for: 2m', 'for: 1s')) as Example
   const sinks = Object.keys(example.sinks).map((name) => [
     name,
     { type: 'webhook', url: `${hook.url}/${index}/${name}` },
@@ -74,6 +74,10 @@ async function happen(name: string): Promise<void> {
     apiVersion: 'stable.example.com/v1',
     kind: 'Database',
     metadata: { name, labels: { tier: 'gold' } },
+  })
+  await kubernetes.request('POST', '/api/v1/nodes', { metadata: { name } })
+  await kubernetes.request('PATCH', `/api/v1/nodes/${name}/status`, {
+    status: { conditions: [{ type: 'Ready', status: 'False' }] },
   })
   const template = {
     metadata: { labels: { app: name } },
