@@ -223,7 +223,7 @@ test('a watch that selects otherwise than before says that it begins anew', asyn
 test('a watch that a reload adds is not ready before it has a position, from the moment of the reload on', async () => {
   await using it = await startWatchBed()
   await it.watching('10')
-  expect(it.statuses().map(({ ready }) => ready)).toEqual([true])
+  await waitFor(() => it.statuses().every(({ ready }) => ready), { what: 'the watch to be ready' })
   const listed = Promise.withResolvers<void>()
   const goOn = Promise.withResolvers<void>()
   it.api.intercept = ({ path, isWatch }, response) => {
