@@ -132,16 +132,24 @@ function metadata({ instances, atMs }: StatusReport): string[] {
   return rows.length === 0 ? [] : [table([header, ...rows])]
 }
 
-/** Of several processes that have a watch, those that work on it; when none does, one that stands by. */
-function atWork<View extends { watch: WatchStatus }>(views: readonly View[]): readonly View[] {
-  const busy = new Set(views.filter(({ watch }) => !isStandby(watch)).map(({ watch }) => watch.key))
-  const idle = new Set<string>()
-  return views.filter(({ watch }) => {
-    if (!isStandby(watch)) return true
-    const first = !idle.has(watch.key)
-    idle.add(watch.key)
-    return first && !busy.has(watch.key)
-  })
+/**
+ * One view of each watch: of the process that works on it, or of one that stands by when none does. Just after it
+ * moved, the last report of the former holder still claims it: the newest report is right.
+ */
+function atWork<View extends { instance: { atMs: number }; watch: WatchStatus }>(
+  views: readonly View[],
+): readonly View[] {
+  const chosen = new Map<string, View>()
+  for (const view of views) {
+    const known = chosen.get(view.watch.key)
+    if (!known || isRather(view, known)) chosen.set(view.watch.key, view)
+  }
+  return [...chosen.values()]
+}
+
+function isRather<View extends { instance: { atMs: number }; watch: WatchStatus }>(view: View, known: View) {
+  if (isStandby(view.watch) !== isStandby(known.watch)) return isStandby(known.watch)
+  return !isStandby(view.watch) && view.instance.atMs > known.instance.atMs
 }
 
 function isStandby({ phase }: WatchStatus): boolean {

@@ -75,7 +75,7 @@ export async function withdrawReport(redis: Redis, keys: Keys, id: string): Prom
 
 /** The reports of the processes that are alive; forgets the others. */
 export async function readReports(redis: Redis, keys: Keys): Promise<InstanceReport[]> {
-  const ids = await redis.smembers(keys.instances)
+  const ids = (await redis.smembers(keys.instances)).toSorted()
   if (ids.length === 0) return []
   const values = await redis.mget(ids.map(keys.instance))
   const gone = ids.filter((_, i) => values[i] === null)

@@ -2,8 +2,10 @@ import { expect, test } from 'vitest'
 import { silentLog } from '../../src/log.ts'
 import { openRedis } from '../../src/queue/connection.ts'
 import { encodeEntries } from '../../src/queue/entry.ts'
+import { publishReport } from '../../src/queue/instances.ts'
 import { keysOf } from '../../src/queue/keys.ts'
 import { checkRedis } from '../../src/queue/requirements.ts'
+import type { WatchStatus } from '../../src/status.ts'
 import { headerFor } from '../queue/objects.ts'
 import { startRedis } from '../servers/redis.ts'
 import { configuration, type Desk, openDesk } from './cli.ts'
@@ -48,6 +50,40 @@ test('status after a stop says so, and shows what waits and what was counted', a
   expect(stdout).toMatch(/^hook +stopped +5 +2 +2 +1 /m)
   expect(stdout).toMatch(/^all +9 +5 +1 +0 +2 throttle, 1 drop +0 +3 min ago$/m)
   expect(stdout).toContain('ledger: balanced')
+})
+
+test('status shows a watch once, by the newest report of a process that works on it', async () => {
+  using desk = openDesk()
+  await using left = await stopped('here')
+  desk.write('kubeherald.yaml', configuration(`cluster: here\n${redisAt(left.url)}`))
+  const redis = openRedis(left.url, 'work', silentLog)
+  const report = async (host: string, atMs: number, watches: Record<string, WatchStatus['phase']>) =>
+    publishReport(redis, keysOf('here'), {
+      ...{ id: host, host, role: 'all', version: '1.0.0', pid: 1, startedMs: 1, atMs, sinks: [] },
+      watches: Object.entries(watches).map(([key, phase]) => ({
+        ...{ key, title: key, phase, holder: `${host}_1` },
+        ...{ resourceVersion: '7', lastContactMs: atMs, aliveUntilMs: atMs, ready: true },
+      })),
+    })
+  try {
+    const now = Date.now()
+    await report('former', now - 1_000, { moved: 'watching', stays: 'watching', free: 'standby' })
+    await report('holder', now, { moved: 'watching', stays: 'standby', free: 'standby' })
+    const { stdout } = await desk.run('status')
+    const [, shown = ''] = /^WATCH.*\n((?:.+\n)+)/m.exec(stdout) ?? []
+    expect(
+      shown
+        .trim()
+        .split('\n')
+        .map((row) => row.split(/ +/).slice(0, 3)),
+    ).toEqual([
+      ['moved', 'watching', 'holder_1'],
+      ['stays', 'watching', 'former_1'],
+      ['free', 'standby', 'former_1'],
+    ])
+  } finally {
+    redis.disconnect()
+  }
 })
 
 test('a cluster name under which nothing is stored is told, with those that there are', async () => {
