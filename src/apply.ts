@@ -58,8 +58,11 @@ export async function apply(parts: ApplyParts, config: Config): Promise<Differen
   for (const [sink, prefix] of types) await forgetSeries(metrics.registry, 'sink', sink, prefix)
   if (!parts.delivers)
     for (const sink of changes.sinks.removed) await forgetSeries(metrics.registry, 'sink', sink)
-  const named = (names: readonly string[]) => names.map((name) => ({ name }))
-  startAtZero(metrics, { sinks: named(changes.sinks.added), rules: named(changes.rules.added) })
+  const newRules = new Set([...changes.rules.added, ...changes.rules.changed])
+  startAtZero(metrics, {
+    sinks: config.sinks.filter(({ name }) => changes.sinks.added.includes(name)),
+    rules: config.rules.filter(({ name }) => newRules.has(name)),
+  })
   return changes
 }
 
