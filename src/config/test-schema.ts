@@ -67,7 +67,7 @@ const Text = z.union([z.string(), z.array(z.string()).min(1)]).superRefine((patt
     context.addIssue({ code: 'custom', message, path: [...path], params: { hint, offset, length } })
 })
 
-const SUPPRESSED_BY = ['mute', 'sample', 'for', 'count', 'after', 'throttle', 'group'] as const
+const SUPPRESSED_BY = ['mute', 'sample', 'for', 'count', 'after', 'throttle', 'group', 'resolve'] as const
 
 /** What must come of what is given. All that is said must be so. */
 export const Expectation = z
