@@ -74,13 +74,14 @@ export function countNotices(metrics: Metrics, { deliveries }: LimitOutcome): vo
   }
 }
 
-/** What a rule's hash holds. */
+/** What a rule's hash holds; also what limits held back that only a newer version knows. */
 export function parseRule(hash: Record<string, string>): RuleCounts {
   const counts = { ...NO_RULE_COUNTS, suppressed: {} as Partial<Record<HeldBy, number>> }
   for (const name of COUNTS) counts[name] = Number(hash[name] ?? 0)
-  for (const by of WAYS_HELD) {
+  const stored = Object.keys(hash).filter((field) => field.startsWith(SUPPRESSED))
+  for (const by of new Set([...WAYS_HELD, ...stored.map((field) => field.slice(SUPPRESSED.length))])) {
     const count = Number(hash[`${SUPPRESSED}${by}`] ?? 0)
-    if (count !== 0) counts.suppressed[by] = count
+    if (count !== 0) counts.suppressed[by as HeldBy] = count
   }
   return counts
 }

@@ -406,6 +406,16 @@ test('only a count of the states finds what waited and is gone', async () => {
   expect(await it.ledger()).toMatchObject({ balanced: false, verified: true })
 })
 
+test('a ledger that a newer version wrote, with a limit that is not known here, balances all the same', async () => {
+  await using it = await startLimitsBed()
+  const session = await it.watch()
+  await session.commit([change('ADDED', 'once-a1', 2)], '2', never)
+  await it.reader.hincrby(it.keys.ruleLedger('once'), 'matched', 3)
+  await it.reader.hincrby(it.keys.ruleLedger('once'), 'suppressed:hysteresis', 3)
+  expect(await it.ledger()).toMatchObject(balanced)
+  expect(await it.rule('once')).toMatchObject({ matched: 4, sent: 1, suppressed: { hysteresis: 3 } })
+})
+
 test('metrics count what was held back, and notices', async () => {
   await using it = await startLimitsBed()
   const metrics = createMetrics()
