@@ -76,6 +76,30 @@ export interface RuleCounts {
   notices: number
 }
 
+export const NO_RULE_COUNTS: RuleCounts = {
+  matched: 0,
+  sent: 0,
+  digested: 0,
+  waiting: 0,
+  suppressed: {},
+  notices: 0,
+}
+
+/** Both together. */
+export function sumOfCounts(a: RuleCounts, b: RuleCounts): RuleCounts {
+  const suppressed: Partial<Record<HeldBy, number>> = { ...a.suppressed }
+  for (const [by, count = 0] of Object.entries(b.suppressed) as [HeldBy, number][])
+    suppressed[by] = (suppressed[by] ?? 0) + count
+  return {
+    matched: a.matched + b.matched,
+    sent: a.sent + b.sent,
+    digested: a.digested + b.digested,
+    waiting: a.waiting + b.waiting,
+    suppressed,
+    notices: a.notices + b.notices,
+  }
+}
+
 /** What limits decide; changes of counts, not sums. */
 export interface LimitOutcome {
   deliveries: readonly Delivery[]

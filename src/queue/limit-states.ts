@@ -1,5 +1,12 @@
 import type { ChainableCommander, Redis } from 'ioredis'
-import type { LimitKeys, LimitOutcome, LimitState, LimitStates, LimitWrites } from '../limit.ts'
+import {
+  type LimitKeys,
+  type LimitOutcome,
+  type LimitState,
+  type LimitStates,
+  type LimitWrites,
+  NO_RULE_COUNTS,
+} from '../limit.ts'
 import type { Keys } from './keys.ts'
 import { decodeState, encodeState, ruleOfOwn, ruleOfShared, type StoredState } from './limit-state.ts'
 import { valuesOf } from './replies.ts'
@@ -94,21 +101,19 @@ export class ReadStates implements LimitStates {
 
 /** What is left of these states when nobody can decide them any more: what waited is counted as gone. */
 export function gone(keys: LimitKeys, states: ReadStates): LimitOutcome {
-  const rules = new Map<string, { waiting: number }>()
+  const waited = new Map<string, number>()
   const count = (rule: string, stored: StoredState | undefined) => {
-    if (stored && stored.waiting > 0)
-      rules.set(rule, { waiting: (rules.get(rule)?.waiting ?? 0) + stored.waiting })
+    if (stored && stored.waiting > 0) waited.set(rule, (waited.get(rule) ?? 0) + stored.waiting)
   }
   for (const key of keys.shared) count(ruleOfShared(key), states.storedShared(key))
   for (const key of keys.own) count(ruleOfOwn(key), states.storedOwn(key))
-  const counts = { matched: 0, sent: 0, digested: 0, notices: 0 }
   return {
     deliveries: [],
     told: [],
     rules: new Map(
-      [...rules].map(([rule, { waiting }]) => [
+      [...waited].map(([rule, waiting]) => [
         rule,
-        { ...counts, waiting: -waiting, suppressed: { gone: waiting } },
+        { ...NO_RULE_COUNTS, waiting: -waiting, suppressed: { gone: waiting } },
       ]),
     ),
     writes: {
