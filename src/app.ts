@@ -80,8 +80,7 @@ const CLOCK = { now: () => Date.now() }
 const GRACE_MS = 5_000
 
 /**
- * Builds the parts of the configuration and joins them; the only file that knows the built-in sinks. What was opened is
- * closed again when the start fails.
+ * Builds the parts of the configuration and joins them. What was opened is closed again when the start fails.
  */
 export async function startApp(options: AppOptions): Promise<App> {
   await using opened = new AsyncDisposableStack()

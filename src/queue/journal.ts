@@ -1,6 +1,7 @@
 import type { ChainableCommander, Redis } from 'ioredis'
 import type { Source, Transition } from '../change.ts'
 import type { JournalBounds, JournalContents, JournalRecord, JournalSource } from '../journal-record.ts'
+import { oneLine } from './entry.ts'
 import type { Keys } from './keys.ts'
 import { compress, decompress, ZSTD_DICTIONARY_1 } from './packing.ts'
 
@@ -19,7 +20,6 @@ const ENTRY_BYTES = 64
 export const MOST_TRIMMED = 500
 
 const LINE_BREAK = 10
-const SPACE = 32
 const NEWLINE = Buffer.from('\n')
 
 /** Packs what happened: a line for the watch, then two for each change. An object that cannot be read is left out. */
@@ -61,11 +61,6 @@ function readable<T>(make: () => T): T | undefined {
   } catch {
     return undefined
   }
-}
-
-function oneLine(json: Buffer): Buffer {
-  if (!json.includes(LINE_BREAK)) return json
-  return Buffer.from(json.map((byte) => (byte === LINE_BREAK ? SPACE : byte)))
 }
 
 /**
