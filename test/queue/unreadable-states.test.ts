@@ -1,61 +1,24 @@
 import { expect, test } from 'vitest'
-import type { Limited } from '../../src/limit.ts'
-import { createLimits } from '../../src/limits/limits.ts'
-import { fireTimers } from '../../src/queue/fire-timers.ts'
-import { readLedger } from '../../src/queue/ledger.ts'
-import { limitedOf, limitsIn, START_MS } from '../limits/bed.ts'
-import { change, SOURCE } from './objects.ts'
-import { never, startStoreBed } from './store-bed.ts'
+import { limitsIn, START_MS } from '../limits/bed.ts'
+import { SOURCE } from './objects.ts'
+import { startRealLimits } from './real-limits-bed.ts'
+import { never } from './store-bed.ts'
 
 const DAY_MS = 86_400_000
+const RULES = [
+  { name: 'grouped', ...limitsIn({ group: { by: 'rule' } }) },
+  { name: 'lasting', ...limitsIn({ for: '1h' }) },
+]
 
-/** Real limits on a real Redis: `grouped` gathers whatever comes, `lasting` waits for each object. */
+/** With a state that is large enough to be packed. */
 async function startBed() {
-  const limits = createLimits([
-    { name: 'grouped', ...limitsIn({ group: { by: 'rule' } }) },
-    { name: 'lasting', ...limitsIn({ for: '1h' }) },
-  ])
-  const clock = { ms: START_MS, now: () => clock.ms }
-  let next: readonly Limited[] = []
-  const routing = () => ({
-    decide: () => ({
-      ...{ deliveries: [], dropped: 0, matched: 0, unmatched: 0 },
-      ...(next.length > 0 && {
-        limits: {
-          keys: limits.keysOf(next),
-          apply: (states: Parameters<typeof limits.apply>[1], nowMs: number) =>
-            limits.apply(next, states, nowMs),
-          counted: next.map(() => false),
-          places: new Map(),
-        },
-      }),
-    }),
-    expire: limits.expire,
-    laneOf: () => 'hook/0',
-  })
-  const it = await startStoreBed({ routing, clock })
-  const session = await it.watching()
-  const { line, metrics } = it.newStore()
-  let version = 1
+  const it = await startRealLimits(RULES)
+  const { session, happen } = await it.watch()
   return {
     ...it,
     session,
-    clock,
-    /** Commits an event that a rule matches. */
-    async happen(rule: string): Promise<void> {
-      next = [limitedOf({ at: 0, rule, uid: 'one', name: 'a'.repeat(400), sinks: ['hook'] })]
-      const changes = [change('ADDED', `a-${++version}`, version)]
-      await session.commit(changes, String(version), never)
-      next = []
-    },
-    fire: () =>
-      fireTimers(
-        { line, keys: it.keys, instance: 'one', routing, onEnqueued() {}, metrics },
-        `one/${++version}`,
-        START_MS + DAY_MS,
-        never,
-      ),
-    ledger: () => readLedger(it.reader, it.keys, { verify: true }),
+    happen: (rule: string) => happen({ at: 0, rule, uid: 'one', name: 'a'.repeat(400) }),
+    fire: () => it.fire(START_MS + DAY_MS),
   }
 }
 
