@@ -43,10 +43,11 @@ export const By = z
   ])
   .superRefine((by, context) => {
     const words = [by].flat()
+    const said = new Set<string>()
     for (const [at, word] of words.entries()) {
       const path = typeof by === 'string' ? [] : [at]
-      const wrong =
-        words.indexOf(word) < at ? { message: `"${shown(word)}" stands here twice` } : faultOf(word)
+      const wrong = said.has(word) ? { message: `"${shown(word)}" stands here twice` } : faultOf(word)
+      said.add(word)
       if (wrong) {
         const { message, ...params } = wrong
         context.addIssue({ code: 'custom', message, path, params })
