@@ -27,12 +27,20 @@ function editDistance(a: string, b: string, enough: number): number {
   let last = Array.from({ length: b.length + 1 }, (_, column) => column)
   for (let i = 1; i <= a.length; i++) {
     const row = [i]
+    let least = i
     for (let j = 1; j <= b.length; j++) {
       const change = last[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
       const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
-      row.push(Math.min(last[j]! + 1, row[j - 1]! + 1, change, isSwap ? previous[j - 2]! + 1 : Infinity))
+      const letters = Math.min(
+        last[j]! + 1,
+        row[j - 1]! + 1,
+        change,
+        isSwap ? previous[j - 2]! + 1 : Infinity,
+      )
+      row.push(letters)
+      if (letters < least) least = letters
     }
-    if (Math.min(...last, ...row) >= enough) return enough
+    if (least > enough) return enough
     previous = last
     last = row
   }

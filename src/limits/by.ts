@@ -39,7 +39,10 @@ const KEY = /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Z
 export const By = z
   .union([
     z.string(),
-    z.array(z.string()).min(1, 'is an empty list: to count all events together write rule'),
+    z
+      .array(z.string())
+      .min(1, 'is an empty list: to count all events together write rule')
+      .max(20, 'has more than 20 entries'),
   ])
   .superRefine((by, context) => {
     const words = [by].flat()
