@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { readdirSync } from 'node:fs'
 import { expandGlob } from '../config/expand-glob.ts'
-import { FileTooLarge, type IncludeFiles, NoPlainFile } from '../config/include-files.ts'
-import { MAX_FILE_CHARACTERS } from '../config/parse-yaml.ts'
+import type { IncludeFiles } from '../config/include-files.ts'
+import { isHandedOver, MAX_FILE_BYTES, readPlainFile, readPlainFileLater } from './plain-file.ts'
 
 /** Files with what they held when they were read. */
 export class FileReads {
@@ -17,9 +16,6 @@ export class FileReads {
   readonly included: IncludeFiles = {
     read: (path) => {
       this.#digests.set(path, undefined)
-      const stats = statSync(path)
-      if (!stats.isFile() && !stats.isDirectory()) throw new NoPlainFile(path)
-      if (stats.size > MAX_FILE_CHARACTERS && stats.isFile()) throw new FileTooLarge(path)
       const bytes = this.read(path)
       this.#included.push(path)
       return bytes
@@ -32,11 +28,12 @@ export class FileReads {
     },
   }
 
-  /** Reads a file and notes what it held; throws when it cannot be read. */
+  /** Reads a file and notes what it held; throws when it cannot be read, as `readPlainFile`. */
   read(path: string): Buffer {
-    this.#digests.set(path, undefined)
-    const bytes = readFileSync(path)
-    this.#digests.set(path, digestOf(bytes))
+    const isKept = !isHandedOver(path)
+    if (isKept) this.#digests.set(path, undefined)
+    const bytes = readPlainFile(path, MAX_FILE_BYTES)
+    if (isKept) this.#digests.set(path, digestOf(bytes))
     return bytes
   }
 
@@ -51,7 +48,7 @@ export class FileReads {
   async changed(): Promise<string | undefined> {
     const now = await Promise.all(
       [...this.#digests].map(async ([path, before]) => {
-        const digest = await readFile(path).then(digestOf, () => undefined)
+        const digest = await readPlainFileLater(path, MAX_FILE_BYTES).then(digestOf, () => undefined)
         return digest === before ? [] : [`${path} ${digest}`]
       }),
     )

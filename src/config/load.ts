@@ -13,7 +13,7 @@ import { problemsOf } from './issues.ts'
 import { once, readJoined } from './joined-document.ts'
 import { manifestProblem } from './manifest.ts'
 import { loadPlugins } from './plugins.ts'
-import type { Problem } from './problem.ts'
+import { type Problem, withShortWords } from './problem.ts'
 import { type Config, ConfigFile, type SinkConfig } from './schema.ts'
 
 export interface LoadOptions extends Interpolation {
@@ -137,7 +137,11 @@ function withoutSecrets(problem: Problem, secrets: readonly string[]): Problem {
   const hide = (text: string) =>
     secrets.reduce((hidden, secret) => (secret.length < 3 ? hidden : hidden.replaceAll(secret, '***')), text)
   const { message, hint } = problem
-  return { ...problem, message: hide(message), ...(hint !== undefined && { hint: hide(hint) }) }
+  return withShortWords({
+    ...problem,
+    message: hide(message),
+    ...(hint !== undefined && { hint: hide(hint) }),
+  })
 }
 
 function notAMap(document: ConfigDocument): Problem {

@@ -144,7 +144,7 @@ class ScannedEvent implements ClusterEvent {
 
   annotation(key: string): string | undefined {
     const { object } = this.#transition
-    if (this.#annotations || !object) return this.annotations[key]
+    if (this.#annotations || !object || isSecretResource(this.#source.resource)) return this.annotations[key]
     const value = object.annotations && readMember(object.bytes, object.annotations[0], key)
     return typeof value === 'string' ? value : undefined
   }
@@ -241,7 +241,7 @@ class ScannedEvent implements ClusterEvent {
 
   #readAnnotations(): Record<string, string> {
     const { object, old } = this.#transition
-    if (!object && old)
+    if ((!object && old) || isSecretResource(this.#source.resource))
       return strings((this.object as { metadata?: { annotations?: unknown } }).metadata?.annotations)
     if (!object?.annotations) return {}
     return strings(JSON.parse(object.bytes.toString('utf8', ...object.annotations)))
