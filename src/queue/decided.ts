@@ -132,6 +132,7 @@ function together(a: LimitOutcome | undefined, b: LimitOutcome): LimitOutcome {
   return {
     deliveries: a.deliveries,
     told: a.told,
+    ...(a.crowded && { crowded: a.crowded }),
     rules: joinRules(a.rules, b.rules),
     writes: {
       shared: new Map([...b.writes.shared, ...a.writes.shared]),

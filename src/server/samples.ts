@@ -16,6 +16,8 @@ const PHASES: readonly WatchStatus['phase'][] = [
 ]
 const RELIST_CAUSES = ['expired', 'regression', 'quick-end', 'unreadable']
 const RECONNECT_CAUSES = ['end', 'network', 'expired', 'unreadable', 'fenced', 'position-lost']
+/** Limits that have states by what they count by. */
+const SHARED = ['after', 'throttle', 'group']
 
 interface Named {
   name: string
@@ -29,6 +31,7 @@ export function startAtZero(
   for (const configured of rules) {
     const { name: rule } = configured
     for (const limit of LIMIT_NAMES) if (limit in configured) metrics.ruleSuppressed.inc({ rule, limit }, 0)
+    if (SHARED.some((limit) => limit in configured)) metrics.ruleCrowded.inc({ rule }, 0)
     metrics.ruleErrors.inc({ rule }, 0)
     metrics.ruleMatches.inc(rule, 0)
     metrics.ruleWaiting.set({ rule }, 0)
