@@ -157,7 +157,7 @@ function fire(work: Work, plan: RulePlan, key: string, state: FollowState, atMs:
   const isOpen = !('held' in fate)
   const waits = isOpen && !fate.isTold
   const fromMs = waits ? fate.fromMs + AFTER_DIGEST_MS : atMs
-  const group = waits ? pending.places.group?.key : undefined
+  const group = waits ? fate.group : undefined
   keep(work, plan, key, {
     ...rest,
     waiting: 0,

@@ -13,7 +13,7 @@ export function joinGroup(
   { key, by }: NonNullable<Places['group']>,
   told: Told,
   atMs: number,
-): { isTold: boolean; fromMs: number } {
+): { isTold: boolean; fromMs: number; group: string } {
   const before = settleGroup(work, key, atMs, group)
   const dueMs = Math.min(
     before?.dueMs ?? atMs + group.waitMs,
@@ -32,10 +32,10 @@ export function joinGroup(
   const isFull = state.waiting >= group.max
   if (isFull || dueMs <= atMs) {
     keep(work, key, flush(work, state, Math.min(atMs, dueMs), group))
-    return { isTold: true, fromMs: atMs }
+    return { isTold: true, fromMs: atMs, group: key }
   }
   keep(work, key, state)
-  return { isTold: false, fromMs: dueMs }
+  return { isTold: false, fromMs: dueMs, group: key }
 }
 
 /** Tells what is due by then. Without a plan, which is gone, the group ends with that. */

@@ -8,29 +8,41 @@ import { throttled } from './throttle.ts'
 import type { Told } from './told.ts'
 import type { Work } from './work.ts'
 
-/** What became of an event: held back, told at once, or to be told with its group at `fromMs`. */
-export type Fate = { held: LimitName } | { isTold: boolean; fromMs: number }
+type GroupPlace = NonNullable<Places['group']>
 
-/** after ─▶ throttle ─▶ group ─▶ sinks. A limit that the rule did not have when the event came lets it pass. */
+/** What became of an event: held back, told at once, or to be told at `fromMs` with the group of this key. */
+export type Fate = { held: LimitName } | { isTold: boolean; fromMs: number; group?: string }
+
+/**
+ * after ─▶ throttle ─▶ group ─▶ sinks. A limit that the rule did not have when the event came lets it pass, and so does one
+ * that has no room for its state: rather too much is told than too little.
+ */
 export function onward(work: Work, plan: RulePlan, places: Places, event: Told, atMs: number): Fate {
   const { name, after, throttle, group, quiet } = plan
   let told = event
-  if (after && places.after !== undefined) {
+  if (after && places.after !== undefined && work.hasRoom(name, places.after)) {
     const last = afterSome(work, { ...plan, after }, places.after, told, atMs)
     if (!last) return held(work, name, 'after')
     told = last
   }
-  if (throttle && places.throttle !== undefined) {
+  if (throttle && places.throttle !== undefined && work.hasRoom(name, places.throttle)) {
     const passed = throttled(work, { ...plan, throttle }, places.throttle, told, atMs)
     if (!passed) return held(work, name, 'throttle')
     told = passed
   }
   const fate =
     group && places.group
-      ? joinGroup(work, { ...plan, group }, places.group, told, atMs)
+      ? joinGroup(work, { ...plan, group }, roomFor(work, name, places.group), told, atMs)
       : send(work, name, told, atMs)
-  if (quiet && places.quiet !== undefined) openQuiet(work, { ...plan, quiet }, places.quiet, told, atMs)
+  if (quiet && places.quiet !== undefined && work.hasRoom(name, places.quiet))
+    openQuiet(work, { ...plan, quiet }, places.quiet, told, atMs)
   return fate
+}
+
+/** Groups that have no room for themselves are one. */
+function roomFor(work: Work, rule: string, place: GroupPlace): GroupPlace {
+  const { key, rest } = place
+  return rest === undefined || work.hasRoom(rule, key) ? place : { key: rest, by: [] }
 }
 
 function held(work: Work, rule: string, limit: LimitName): Fate {

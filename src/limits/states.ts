@@ -37,7 +37,8 @@ export type Common = readonly (readonly [name: string, value: string])[]
 export interface Places {
   after?: string
   throttle?: string
-  group?: { key: string; by: Common }
+  /** Where all that have no room for themselves are collected: `rest`. */
+  group?: { key: string; by: Common; rest?: string }
   quiet?: string
 }
 

@@ -3,6 +3,7 @@ import type { SourceStore } from '../change.ts'
 import type { Logger } from '../log.ts'
 import type { WatchStatus } from '../status.ts'
 import type { CommitLine } from './commit-line.ts'
+import { CrowdedRules } from './crowded-rules.ts'
 import { readReports } from './instances.ts'
 import type { Keys } from './keys.ts'
 import { scored } from './limit-states.ts'
@@ -33,14 +34,16 @@ const TIMING: FormerLimitsTiming = { pollMs: 60_000, unwantedMs: 300_000, rememb
 
 /**
  * What limits keep of objects that nobody follows any more, because a watch was removed or selects otherwise: what waits is
- * counted as gone. And the counts of removed rules, when nothing waits in them.
+ * counted as gone. And the counts of removed rules, when nothing waits in them. And rules whose limits are full.
  */
 export function startFormerLimits(parts: FormerLimitsParts): { close(): Promise<void> } {
   const { redis, keys, store, clock, log } = parts
   const { pollMs, unwantedMs, rememberedMs } = { ...TIMING, ...parts.timing }
   const unwantedSinceMs = new Map<string, number>()
+  const crowded = new CrowdedRules(parts)
 
   async function look(signal: AbortSignal): Promise<void> {
+    await crowded.look(parts.rules(), clock.now())
     const reports = await readReports(redis, keys)
     const watches = [...parts.watches(), ...reports.flatMap((it) => it.watches)]
     // As long as a kind is not resolved, nobody knows which sources are wanted.
@@ -99,5 +102,5 @@ async function forgetRule(redis: Redis, keys: Keys, rule: string): Promise<void>
   const key = keys.ruleLedger(rule)
   const [, waiting] = valuesOf(await redis.pipeline().watch(key).hget(key, 'waiting').exec())
   if (Number(waiting ?? 0) !== 0) return void (await redis.unwatch())
-  await redis.multi().unlink(key).zrem(keys.rules, rule).exec()
+  await redis.multi().unlink(key, keys.limitKeys(rule)).zrem(keys.rules, rule).exec()
 }

@@ -117,12 +117,18 @@ export function ownerPart(
   patterns: Patterns,
   read: (event: ClusterEvent) => readonly ObjectRef[] | undefined,
 ): WhenCondition {
+  const test = compileOwners(patterns)
   return {
     path,
     cost: COST.surroundings,
-    test: mapped(compileOwners(patterns), (test) => (event) => test(read(event))),
+    test: mapped(test, (passes) => (event) => passes(read(event))),
+    isUnknown: (event) => isCut(event, read(event)) && test.ok && !test.value.excludes(read(event)),
     seen: (event) => read(event)?.map(({ kind = '', name = '' }) => `${kind}/${name}`),
   }
+}
+
+function isCut({ lacksOwners }: ClusterEvent, owners: readonly ObjectRef[] | undefined): boolean {
+  return owners === undefined || lacksOwners === true
 }
 
 /** What an index may find the rule by; nothing where patterns are not exact. */

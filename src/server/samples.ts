@@ -16,6 +16,8 @@ const PHASES: readonly WatchStatus['phase'][] = [
 ]
 const RELIST_CAUSES = ['expired', 'regression', 'quick-end', 'unreadable']
 const RECONNECT_CAUSES = ['end', 'network', 'expired', 'unreadable', 'fenced', 'position-lost']
+/** Limits that have states by what they count by. */
+const SHARED = ['after', 'throttle', 'group']
 
 interface Named {
   name: string
@@ -42,6 +44,7 @@ export function startAtZero(
     for (const limit of waysHeld(configured)) metrics.ruleSuppressed.inc({ rule, limit }, 0)
     if (group) metrics.ruleNotices.inc({ rule, notice: 'digest' }, 0)
     if (resolve) metrics.ruleNotices.inc({ rule, notice: 'resolved' }, 0)
+    if (SHARED.some((limit) => limit in configured)) metrics.ruleCrowded.inc({ rule }, 0)
     metrics.ruleErrors.inc({ rule }, 0)
     metrics.ruleMatches.inc(rule, 0)
     metrics.ruleWaiting.inc({ rule }, 0)

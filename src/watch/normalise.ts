@@ -189,6 +189,13 @@ class ScannedEvent implements ClusterEvent {
     return this.#context.owners === false ? undefined : this.#regarding?.owners
   }
 
+  get lacksOwners(): boolean {
+    if (this.#context.owners === false) return false
+    if (isEventResource(this.#source.resource)) return this.#regarding?.lacksOwners ?? false
+    const { owners = [] } = this
+    return this.#context.surroundings?.lacksOwners?.(owners, this.#transition.namespace) ?? false
+  }
+
   get oldObject(): Readonly<Record<string, unknown>> | undefined {
     const { type } = this.#transition
     if (type === 'ADDED') return undefined
