@@ -238,3 +238,40 @@ test('explain asks the cluster for an object, and for what is around it', async 
     stderr: expect.stringContaining('the cluster has no kind "gadget"'),
   })
 })
+
+test('explain tells of a state whether it is there, what was before, and of what is no change that it is none', async () => {
+  using desk = openProofDesk({
+    'states.yaml': `cluster: test
+watch: [Node]
+sinks: { screen: { type: stdout } }
+rules:
+  - { name: down, condition: { type: Ready, becomes: "False" }, to: screen }
+  - { name: held, to-state: { spec.held: "true" }, to: screen }
+  - { name: moved, changed: spec.zone, to: screen }
+`,
+  })
+  const node = (ready: string, spec: object) =>
+    JSON.stringify({
+      kind: 'Node',
+      name: 'w',
+      spec,
+      status: { conditions: [{ type: 'Ready', status: ready }] },
+    })
+  const asked = async (...args: string[]) => {
+    const { stdout } = await runHere(desk, 'explain', 'new.json', '-c', 'states.yaml', ...args)
+    return stdout.match(/^ {2}[✓✗] .*$/gm)?.map((line) => line.trim().replace(/ {2,}/g, ' '))
+  }
+  desk.write('old.json', node('False', { held: true }))
+  desk.write('new.json', node('False', { held: true }))
+  expect(await asked('--old', 'old.json')).toEqual([
+    '✗ condition type: Ready, becomes: False seen: {"before":{"status":"False"}}',
+    '✗ to-state spec.held: true seen: {"before":{"spec.held":true}}',
+    '✗ changed spec.zone seen: the same as before',
+  ])
+  desk.write('new.json', node('True', {}))
+  expect(await asked()).toEqual([
+    '✗ condition type: Ready, becomes: False seen: {"status":"True"}',
+    '✗ to-state spec.held: true seen: {"spec.held":null}',
+    '✗ changed spec.zone seen: ADDED, and no change',
+  ])
+})
