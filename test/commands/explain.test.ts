@@ -232,6 +232,16 @@ test('explain asks the cluster for an object, and for what is around it', async 
     code: 1,
     stderr: expect.stringMatching(/deployment\/shop\/nowhere cannot be read.*not found/),
   })
+  const elsewhere = await runHere(desk, 'explain', 'secret/shop-database')
+  expect(elsewhere.stderr).toBe(
+    'kubeherald: there is no Secret "shop-database" in the namespace default: write secret/shop/shop-database\n',
+  )
+  const nowhere = await runHere(desk, 'explain', 'deploy/nowhere')
+  expect(nowhere.stderr).toContain('no Deployment "nowhere" in the namespace default, and in no other')
+  const word = await runHere(desk, 'explain', 'Deployment')
+  expect(word.stderr).toContain(
+    'no file "Deployment"; an object of the cluster is written kind/namespace/name',
+  )
   const unknown = await runHere(desk, 'explain', 'gadget/shop/x')
   expect(unknown).toMatchObject({
     code: 2,
