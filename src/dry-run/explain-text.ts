@@ -78,15 +78,13 @@ function askedLines(asked: readonly Asked[], { paint }: ExplainTextOptions): str
   const names = Math.max(...asked.map(({ name }) => name.length))
   const shown = asked.map((it) => shownValue(it.expected, 60))
   const wide = Math.min(40, Math.max(...shown.map((it) => it.length)))
-  const lines = asked.map(({ name, seen, holds, error }, i) => {
+  return asked.map(({ name, seen, holds, error }, i) => {
     const expected = (shown[i] as string).padEnd(wide)
     const saw = error === undefined ? `seen: ${shownValue(seen, 80)}` : `failed: ${shownValue(error, 200)}`
     if (holds)
       return `  ${paint('good', '✓')} ${name.padEnd(names)}  ${expected}  ${paint('dim', saw)}`.trimEnd()
     return `  ${paint('deciding', `✗ ${name.padEnd(names)}  ${expected}  ${saw}`)}`
   })
-  // A key may stand for several conditions that look at the same.
-  return [...new Set(lines)]
 }
 
 function fateLines(

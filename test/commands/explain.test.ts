@@ -232,9 +232,56 @@ test('explain asks the cluster for an object, and for what is around it', async 
     code: 1,
     stderr: expect.stringMatching(/deployment\/shop\/nowhere cannot be read.*not found/),
   })
+  const elsewhere = await runHere(desk, 'explain', 'secret/shop-database')
+  expect(elsewhere.stderr).toBe(
+    'kubeherald: there is no Secret "shop-database" in the namespace default: write secret/shop/shop-database\n',
+  )
+  const nowhere = await runHere(desk, 'explain', 'deploy/nowhere')
+  expect(nowhere.stderr).toContain('no Deployment "nowhere" in the namespace default, and in no other')
+  const word = await runHere(desk, 'explain', 'Deployment')
+  expect(word.stderr).toContain(
+    'no file "Deployment"; an object of the cluster is written kind/namespace/name',
+  )
   const unknown = await runHere(desk, 'explain', 'gadget/shop/x')
   expect(unknown).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('the cluster has no kind "gadget"'),
   })
+})
+
+test('explain tells of a state whether it is there, what was before, and of what is no change that it is none', async () => {
+  using desk = openProofDesk({
+    'states.yaml': `cluster: test
+watch: [Node]
+sinks: { screen: { type: stdout } }
+rules:
+  - { name: down, condition: { type: Ready, becomes: "False" }, to: screen }
+  - { name: held, to-state: { spec.held: "true" }, to: screen }
+  - { name: moved, changed: spec.zone, to: screen }
+`,
+  })
+  const node = (ready: string, spec: object) =>
+    JSON.stringify({
+      kind: 'Node',
+      name: 'w',
+      spec,
+      status: { conditions: [{ type: 'Ready', status: ready }] },
+    })
+  const asked = async (...args: string[]) => {
+    const { stdout } = await runHere(desk, 'explain', 'new.json', '-c', 'states.yaml', ...args)
+    return stdout.match(/^ {2}[✓✗] .*$/gm)?.map((line) => line.trim().replace(/ {2,}/g, ' '))
+  }
+  desk.write('old.json', node('False', { held: true }))
+  desk.write('new.json', node('False', { held: true }))
+  expect(await asked('--old', 'old.json')).toEqual([
+    '✗ condition type: Ready, becomes: False seen: {"before":{"status":"False"}}',
+    '✗ to-state spec.held: true seen: {"before":{"spec.held":true}}',
+    '✗ changed spec.zone seen: the same as before',
+  ])
+  desk.write('new.json', node('True', {}))
+  expect(await asked()).toEqual([
+    '✗ condition type: Ready, becomes: False seen: {"status":"True"}',
+    '✗ to-state spec.held: true seen: {"spec.held":null}',
+    '✗ changed spec.zone seen: ADDED, and no change',
+  ])
 })
