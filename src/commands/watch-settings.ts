@@ -13,7 +13,8 @@ import { MAX_FILE_BYTES, readPlainFile } from './plain-file.ts'
 import { isWithin, unreadable } from './storage-settings.ts'
 
 /** The parts of a configuration that say what is read of the cluster. */
-export interface WatchSettings extends Pick<Config, 'watch' | 'kubernetes' | 'leases' | 'enrich'> {
+export interface WatchSettings
+  extends Pick<Config, 'watch' | 'kubernetes' | 'leases' | 'enrich' | 'written'> {
   /** As they are written: what they ask of the surroundings of events is read of the cluster, too. */
   rules: readonly NeedyRule[]
   /** How the file is called. */
@@ -56,6 +57,7 @@ export async function readWatchSettings(named: string | undefined): Promise<Watc
     leases: parsed.data.leases,
     enrich: parsed.data.enrich,
     rules: rulesIn(root.value),
+    written: root.value as NonNullable<Config['written']>,
     placeOf: (index) => placeIn(['watch', index]),
     placeOfRule: (index) => placeIn(['rules', index]),
   }

@@ -8,6 +8,9 @@ export interface NeedyRule {
   when?: object | undefined
 }
 
+/** Texts of any depth, in which templates may stand that a rule uses and that do not stand in it. */
+export type TemplatesBeside = (rule: number) => unknown
+
 /** An entry of `watch`. */
 export interface WatchedEntry {
   kind: string
@@ -75,12 +78,13 @@ export function needsOf(
   watch: readonly WatchedEntry[],
   settings: Pick<EnrichSettings, 'owners' | 'regarding'>,
   knowledge: KindKnowledge,
+  beside: TemplatesBeside = () => undefined,
 ): Needs {
   const needs = { ...NO_NEEDS }
   const wanted = new Wanted()
   const upper = upperKinds(rules, settings)
-  for (const rule of rules) {
-    const mentions = mentionsOf(rule)
+  for (const [i, rule] of rules.entries()) {
+    const mentions = mentionsOf(rule, beside(i))
     if (!Object.values(mentions).includes(true)) continue
     for (const entry of watch) {
       const { kind: patterns, namespace } = (rule.when ?? {}) as { kind?: unknown; namespace?: unknown }
