@@ -42,6 +42,30 @@ for (const tool of TOOLS) {
   })
 }
 
+test.each([
+  ['https://user:hunter2@hooks.example.com/x', true],
+  ['https://hooks.example.com/x?key=hunter2', true],
+  ['https://hooks.example.com/services/T0001/hunter2hunter2', true],
+  ['https://${HOST}/hooks/events', false],
+  ['https://hooks.example.com:8443/hooks/events', false],
+  ['https://a-long-name-of-a-host-1.example.com', false],
+])('a webhook at %s: does an environment variable stand for it? %s', (endpoint, isSecret) => {
+  const receivers = [{ name: 'a', webhook: { endpoint } }]
+  const text = importFrom('kubernetes-event-exporter', {
+    route: { routes: [{ match: [{ receiver: 'a' }] }] },
+    receivers,
+  })
+  expect(text).not.toContain('hunter2')
+  expect(text.includes('${env:A_URL}')).toBe(isSecret)
+})
+
+test('a file that nests too deep is told in one line', () => {
+  expect(readForeign('['.repeat(100_000))).toEqual({
+    ok: false,
+    fault: 'it nests too deep: is a bracket missing?',
+  })
+})
+
 test('whatever a file holds, what comes out of it is YAML, and no comment ends before its line', () => {
   const hostile = {
     route: { match: [{ receiver: 'a\nrules: []' }], routes: 'no list', drop: { type: 3 } },
