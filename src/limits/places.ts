@@ -22,7 +22,8 @@ export function placesOf(rule: RulePlan, event: ClusterEvent, match: LimitedMatc
   if (group) {
     const sinks = match.sinks.toSorted()
     const rest = `${rule.name}:${hashOf(['rest', sinks])}`
-    places.group = { ...place(rule, 'group', group.by, event, sinks), rest }
+    const order = place(rule, 'group', group.by, event).key
+    places.group = { ...place(rule, 'group', group.by, event, sinks), rest, order }
   }
   if (quiet) places.quiet = place(rule, 'quiet', quiet.per, event).key
   known.set(match, places)

@@ -72,12 +72,17 @@ export class Work {
     this.#writes[scope].set(key, null)
   }
 
-  tell(rule: string, { content, sinks, heldBack }: Told, notice?: Digest | Resolved): void {
+  tell(
+    rule: string,
+    { content, sinks, heldBack }: Told,
+    { notice, order }: { notice?: Digest | Resolved | undefined; order?: string | undefined } = {},
+  ): void {
     const { header, objectJson } = content
     const event = notice ? { ...header, id: `${header.id}/${notice.kind}/${rule}` } : header
     for (const sink of sinks) {
       const delivery: Delivery = { sink, rule, event, objectJson }
       if (notice) delivery.notice = notice
+      if (order !== undefined) delivery.order = order
       if (heldBack) delivery.heldBack = shownHeldBack(heldBack)
       this.#deliveries.push(delivery)
     }
