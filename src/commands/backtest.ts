@@ -38,6 +38,10 @@ export async function backtest(options: BacktestOptions): Promise<number> {
     sinceMs,
     cluster: queue.cluster,
     salt: randomBytes(16),
+    named: (resource) => {
+      const tests = runs.flatMap(({ generation }) => generation.named(resource) ?? [])
+      return (way) => tests.some((test) => test(way))
+    },
     onUnknown(resource) {
       if (runs.some(({ generation }) => generation.keepsOld(resource))) unknown++
     },

@@ -3,13 +3,14 @@ import type { ClusterEvent, Resource } from '../event.ts'
 import { replay } from '../journal/replay.ts'
 import { journalExtent, readJournal } from '../queue/journal.ts'
 import type { Keys } from '../queue/keys.ts'
-import { normalise } from '../watch/normalise.ts'
+import { type NormaliseContext, normalise } from '../watch/normalise.ts'
 import { scanObject } from '../watch/scan.ts'
 
 export interface ReplayOptions {
   sinceMs: number
   cluster: string
   salt: Buffer
+  named?: NormaliseContext['named']
   /** An object changed, and what it was before is not known. */
   onUnknown?(resource: Resource): void
 }
@@ -20,7 +21,7 @@ const MAX_LOOK_BACK_BYTES = 256 * 1024 * 1024
 /** The events of the journal from a time on. */
 export async function* replayOf(
   { redis, keys }: { redis: Redis; keys: Keys },
-  { sinceMs, cluster, salt, onUnknown }: ReplayOptions,
+  { sinceMs, cluster, salt, named, onUnknown }: ReplayOptions,
 ): AsyncGenerator<ClusterEvent> {
   const { bytes } = await journalExtent(redis, keys)
   const records = readJournal(redis, keys, { sinceMs: bytes > MAX_LOOK_BACK_BYTES ? sinceMs : 0 })
@@ -29,6 +30,6 @@ export async function* replayOf(
     ...(onUnknown && { onUnknown }),
     scan: scanObject,
     normalise: (source, transition, surroundings) =>
-      normalise(source, transition, { cluster, salt, surroundings }),
+      normalise(source, transition, { cluster, salt, surroundings, named }),
   })
 }

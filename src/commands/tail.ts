@@ -104,6 +104,7 @@ async function follow(parts: Tailing, signal: AbortSignal): Promise<{ cluster: s
     salt,
     surroundings: enrichment.surroundings,
     owners: needs.owners || needs.regardingOwners,
+    named: run.generation.named,
   }
   const onTransitions = (source: Source, transitions: readonly Transition[]) => {
     for (const transition of transitions) {
@@ -134,7 +135,12 @@ async function follow(parts: Tailing, signal: AbortSignal): Promise<{ cluster: s
   if (journal && waiting && !signal.aborted) {
     const seen = new Set<string>()
     let atMs = 0
-    for await (const event of replayOf(journal, { sinceMs: sinceMs ?? 0, cluster, salt })) {
+    for await (const event of replayOf(journal, {
+      sinceMs: sinceMs ?? 0,
+      cluster,
+      salt,
+      named: context.named,
+    })) {
       if (signal.aborted) break
       seen.add(event.id)
       atMs = Math.max(atMs, Date.parse(event.time))
