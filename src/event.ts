@@ -54,6 +54,13 @@ export interface FieldChange {
   new?: unknown
 }
 
+/** A step on the way to a changed value: a member's name, or what identifies an item of a list. */
+export interface WayStep {
+  /** Of an item: which of its members `key` is the value of; '' when `key` is its place. */
+  label: string | undefined
+  key: string
+}
+
 /** Everything about a change except the object itself: small, plain JSON; crosses the queue. */
 export interface EventHeader {
   /** Deterministic: `<cluster uid>/<object uid>/<resourceVersion>/<type>`. */

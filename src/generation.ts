@@ -1,12 +1,13 @@
 import type { Config } from './config/schema.ts'
 import type { Delivery } from './delivery.ts'
 import type { Needs } from './enrich/needs.ts'
-import type { ClusterEvent, Resource } from './event.ts'
+import type { ClusterEvent, Resource, WayStep } from './event.ts'
 import type { Limits } from './limit.ts'
 import { createLimits, limitsOf } from './limits/limits.ts'
 import { needsOfConfig } from './needs.ts'
 import { compileRules, type MatchResult } from './rules/compile.ts'
 import { keepsOld } from './rules/keeps-old.ts'
+import { namedPaths } from './rules/paths/named.ts'
 import type { SinkType } from './sink/index.ts'
 import { chooseSinks, type SinkChoices } from './sink-set/choices.ts'
 
@@ -25,6 +26,8 @@ export interface Generation {
   laneOf(delivery: Delivery): string
   /** Are old objects of this resource worth keeping? */
   keepsOld(resource: Resource): boolean
+  /** Do rules name the path of a changed value of such objects? */
+  named(resource: Resource): ((way: readonly WayStep[]) => boolean) | undefined
 }
 
 export interface GenerationParts {
@@ -57,5 +60,6 @@ export async function createGeneration(
     needs: needsOfConfig(config),
     laneOf: choices.laneOf,
     keepsOld: keepsOld(config.rules, ({ to = [] }) => to.some(choices.tellsChanges)),
+    named: namedPaths(config.rules),
   }
 }

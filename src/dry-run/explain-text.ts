@@ -152,12 +152,16 @@ function verdictLines({ event, watched, rules, fate }: Explanation, { paint }: E
   for (const [rule, sinks] of sent) lines.push(paint('good', `→ ${would} to ${sinks.join(', ')} by ${rule}`))
   for (const { rule, limit, fate: it } of fate.rules) {
     if (it === 'held') lines.push(paint('warn', `⏸ ${rule} matches, and its ${limit} holds this one back`))
-    if (it === 'waits') lines.push(paint('warn', `⏸ ${rule} matches, and waits: ${limit}`))
+    if (it === 'waits') lines.push(paint('warn', `⏸ ${rule} matches, and waits ${waitsFor(limit)}`))
     if (it === 'dropped') lines.push(paint('warn', `■ dropped by ${rule}`))
   }
   if (lines.length > 0) return lines
   const matches = rules.some(({ verdict }) => verdict === 'matches')
   return [paint('warn', matches ? '∅ is sent nowhere' : '∅ is sent nowhere: no rule matches')]
+}
+
+function waitsFor(limit: string | undefined): string {
+  return limit === 'for' ? 'if it lasts' : `for its ${limit}`
 }
 
 function unwatched(kind: string, misses: readonly { key: string; expected: string; seen: string }[]): string {

@@ -25,7 +25,7 @@ export interface StageOptions {
 export function createStage({ run, cluster, salt }: StageOptions): Stage {
   const story = new Story()
   const surroundings = createKnownObjects()
-  const { keepsOld } = run.generation
+  const { keepsOld, named } = run.generation
   return {
     know: (object, atMs) => unlessTooDeep(() => know(object, atMs), [TOO_DEEP]),
     tell: (change) => unlessTooDeep(() => tell(change), { ok: false, faults: [TOO_DEEP] }),
@@ -42,7 +42,7 @@ export function createStage({ run, cluster, salt }: StageOptions): Stage {
     const told = story.tell(change)
     if (!told.ok) return told
     surroundings.add(told.happening.object)
-    const event = eventOf(told.happening, { cluster, salt, keepsOld, surroundings })
+    const event = eventOf(told.happening, { cluster, salt, keepsOld, surroundings, named })
     if (event) return { ok: true, event }
     return {
       ok: false,

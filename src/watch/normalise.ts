@@ -1,7 +1,15 @@
 import type { ScannedObject, Source, Transition } from '../change.ts'
 import { fieldChanges } from '../changes/field-changes.ts'
 import { controllersOf } from '../controllers.ts'
-import type { ChangeType, ClusterEvent, FieldChange, KubeEventView, ObjectRef, Resource } from '../event.ts'
+import type {
+  ChangeType,
+  ClusterEvent,
+  FieldChange,
+  KubeEventView,
+  ObjectRef,
+  Resource,
+  WayStep,
+} from '../event.ts'
 import { type KnownObject, NO_SURROUNDINGS, type Surroundings } from '../surroundings.ts'
 import { isEventResource, readKubeEvent } from './kube-event.ts'
 import { readMember, readValue, walkMembers } from './scan.ts'
@@ -18,6 +26,8 @@ export interface NormaliseContext {
   surroundings?: Surroundings | undefined
   /** False where nobody asks for owners: then events say nothing of them. */
   owners?: boolean
+  /** Which changes of such objects rules ask for: they are told first. */
+  named?: ((resource: Resource) => ((way: readonly WayStep[]) => boolean) | undefined) | undefined
 }
 
 /** Makes an event of a transition. Everything that must be parsed is parsed on first use. */
@@ -240,7 +250,8 @@ class ScannedEvent implements ClusterEvent {
   /** An event goes on without them rather than not at all. */
   #changesSince(before: Readonly<Record<string, unknown>>): readonly FieldChange[] | undefined {
     try {
-      return fieldChanges(before, this.object, this.#source.resource)
+      const { resource } = this.#source
+      return fieldChanges(before, this.object, resource, this.#context.named?.(resource))
     } catch {
       return undefined
     }

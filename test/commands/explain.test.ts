@@ -296,3 +296,24 @@ rules:
     '✗ changed spec.zone seen: ADDED, and no change',
   ])
 })
+
+test('a message begins its changes with those that a rule asks for', async () => {
+  using desk = openProofDesk({
+    'release.yaml': `cluster: test
+watch: [Deployment]
+sinks: { oncall: { type: slack, token: "\${env:NO_TOKEN}", channel: "#oncall" } }
+rules: [{ name: release, changed: 'metadata.annotations["example.com/release"]', to: oncall }]
+`,
+  })
+  const release = (value: string) =>
+    JSON.stringify({
+      kind: 'Deployment',
+      metadata: { name: 'web', annotations: { 'example.com/release': value, z: value } },
+      spec: Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`field${i}`, value])),
+    })
+  desk.write('old.json', release('41'))
+  desk.write('new.json', release('42'))
+  const { stdout } = await runHere(desk, 'explain', 'new.json', '--old', 'old.json', '-c', 'release.yaml')
+  const changes = stdout.match(/^ {6}\S+ {2}41 → 42$/gm)
+  expect(changes?.[0]?.trim()).toBe('metadata.annotations["example.com/release"]  41 → 42')
+})
