@@ -43,19 +43,40 @@ export async function createGeneration(
 ): Promise<Generation> {
   const choices = await chooseSinks(config, load, clock)
   const limitsByName = new Map(config.rules.map((rule) => [rule.name, limitsOf(rule)]))
+  const limits = createLimits(config.rules)
+  const match = compileRules(config.rules, {
+    onMatch,
+    onError: onRuleError,
+    limitsOf: (name) => limitsByName.get(name),
+  })
   return {
     config,
     choices,
-    match: compileRules(config.rules, {
-      onMatch,
-      onError: onRuleError,
-      limitsOf: (name) => limitsByName.get(name),
-    }),
-    limits: createLimits(config.rules),
+    match: (event) => withCountable(match(event), event, { limits, onRuleError }),
+    limits,
     ruleNames: new Set(config.rules.map(({ name }) => name)),
     hasLimits: [...limitsByName.values()].some((limits) => limits !== undefined),
     needs: needsOfConfig(config),
     laneOf: choices.laneOf,
     keepsOld: keepsOld(config.rules, ({ to = [] }) => to.some(choices.tellsChanges)),
   }
+}
+
+/** Without the rules whose limits cannot tell by what to count this event: an error of theirs, and of no other rule. */
+function withCountable(
+  result: MatchResult,
+  event: ClusterEvent,
+  { limits, onRuleError }: { limits: Limits } & Pick<GenerationParts, 'onRuleError'>,
+): MatchResult {
+  if (result.limited.length === 0) return result
+  const limited = result.limited.filter((match) => {
+    try {
+      limits.keysOf([{ event, matches: [match] }])
+      return true
+    } catch (error) {
+      onRuleError(match.rule, error)
+      return false
+    }
+  })
+  return limited.length === result.limited.length ? result : { ...result, limited }
 }
