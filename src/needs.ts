@@ -4,6 +4,7 @@ import type { EnrichSettings } from './enrich/schema.ts'
 import { isEventKind } from './rules/kind.ts'
 import { parsePatterns } from './rules/pattern.ts'
 import type { Patterns } from './rules/schema.ts'
+import { runAtOnce } from './slices.ts'
 
 /** What is known of kinds without a cluster. */
 const KINDS: KindKnowledge = {
@@ -20,11 +21,19 @@ const KINDS: KindKnowledge = {
   },
 }
 
-/** What the rules of a configuration need to know of the surroundings of events. */
-export function needsOfConfig(config: {
+/** What of a configuration says what its rules need. */
+export interface NeedyConfig {
   rules: readonly NeedyRule[]
   watch: readonly WatchedEntry[]
   enrich?: Pick<EnrichSettings, 'owners' | 'regarding'> | undefined
-}): Needs {
+}
+
+/** What the rules of a configuration need to know of the surroundings of events. */
+export function needsOfConfig(config: NeedyConfig): Needs {
+  return runAtOnce(stepsToNeeds(config))
+}
+
+/** The same in steps, which may be left. */
+export function stepsToNeeds(config: NeedyConfig): Generator<void, Needs> {
   return needsOf(config.rules, config.watch, config.enrich ?? { owners: [] }, KINDS)
 }

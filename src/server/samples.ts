@@ -1,6 +1,7 @@
 import { LIMIT_NAMES } from '../limit.ts'
 import type { Metrics } from '../metrics.ts'
 import { NOTES, REASONS } from '../sink/outcome.ts'
+import { mapInSlices } from '../slices.ts'
 import type { WatchStatus } from '../status.ts'
 import { isReady, type Vitals } from './health.ts'
 
@@ -22,18 +23,18 @@ interface Named {
 }
 
 /** Gives every counter of the configuration its first sample, so that `increase()` sees the first event too. */
-export function startAtZero(
+export async function startAtZero(
   metrics: Metrics,
   { sinks, rules }: { sinks: readonly Named[]; rules: readonly Named[] },
-): void {
-  for (const configured of rules) {
+): Promise<void> {
+  await mapInSlices(rules, (configured) => {
     const { name: rule } = configured
     for (const limit of LIMIT_NAMES) if (limit in configured) metrics.ruleSuppressed.inc({ rule, limit }, 0)
     metrics.ruleErrors.inc({ rule }, 0)
     metrics.ruleMatches.inc(rule, 0)
     metrics.ruleWaiting.set({ rule }, 0)
     metrics.ruleLastMatch.set({ rule }, 0)
-  }
+  })
   for (const { name: sink } of sinks) {
     metrics.enqueued.inc({ sink }, 0)
     metrics.enqueuedBytes.inc({ sink }, 0)
