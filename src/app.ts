@@ -95,7 +95,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const instance = randomBytes(6).toString('hex')
   const metrics = createMetrics()
   const common = { keys, metrics, log, clock: CLOCK }
-  startAtZero(metrics, config)
+  await startAtZero(metrics, config)
   const reloads = createReloadState(common, options.digest)
   let vitals = (): Vitals => STARTING
   // First, because it can fail: a taken port ends the start before anything else has begun.

@@ -5,6 +5,7 @@ import type { EnrichSettings } from './enrich/schema.ts'
 import { isEventKind } from './rules/kind.ts'
 import { parsePatterns } from './rules/pattern.ts'
 import type { Patterns } from './rules/schema.ts'
+import { runAtOnce } from './slices.ts'
 
 /** What is known of kinds without a cluster. */
 const KINDS: KindKnowledge = {
@@ -21,14 +22,22 @@ const KINDS: KindKnowledge = {
   },
 }
 
-/** What the rules of a configuration need to know of the surroundings of events. */
-export function needsOfConfig(config: {
+/** What of a configuration says what its rules need. */
+export interface NeedyConfig {
   rules: readonly NeedyRule[]
   watch: readonly WatchedEntry[]
   enrich?: Pick<EnrichSettings, 'owners' | 'regarding'> | undefined
   /** The whole file as it was read: templates stand in it outside of rules, too. */
   written?: Config['written']
-}): Needs {
+}
+
+/** What the rules of a configuration need to know of the surroundings of events. */
+export function needsOfConfig(config: NeedyConfig): Needs {
+  return runAtOnce(stepsToNeeds(config))
+}
+
+/** The same in steps, which may be left. */
+export function stepsToNeeds(config: NeedyConfig): Generator<void, Needs> {
   const { rules, watch, enrich = { owners: [] }, written } = config
   return needsOf(rules, watch, enrich, KINDS, (i) => templatesBeside(i, written))
 }

@@ -21,6 +21,8 @@ const banner =
 const { metafile } = await build({
   entryPoints: {
     main: 'src/main.ts',
+    // A thread's own file, found by its name.
+    'reading-thread': 'src/commands/reading-thread.ts',
     sink: 'src/sink/index.ts',
     liquid: LIQUID,
     'sink/testkit': 'src/sink/testkit/index.ts',

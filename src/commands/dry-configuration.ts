@@ -7,9 +7,10 @@ import { STARTER } from '../config/starter.ts'
 import type { DryRunOptions } from '../dry-run/dry-run.ts'
 import { builtInSinks, sinkLoader } from '../sink-types.ts'
 import { STAND_IN } from './check-absent.ts'
-import { badConfiguration, configurationFile, pluginsOff, readConfigurationText } from './configuration.ts'
+import { badConfiguration, configurationFile, pluginsOff } from './configuration.ts'
 import { FileReads } from './file-reads.ts'
 import { MAX_FILE_BYTES, readPlainFile } from './plain-file.ts'
+import { readConfigurationText } from './read-once.ts'
 import { standIns } from './stand-ins.ts'
 
 export interface DryConfiguration extends DryRunOptions {

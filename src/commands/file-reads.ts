@@ -4,6 +4,13 @@ import { expandGlob } from '../config/expand-glob.ts'
 import type { IncludeFiles } from '../config/include-files.ts'
 import { isHandedOver, MAX_FILE_BYTES, readPlainFile, readPlainFileLater } from './plain-file.ts'
 
+/** The same as plain data. */
+export interface ReadsNoted {
+  digests: ReadonlyMap<string, string | undefined>
+  lists: ReadonlyMap<string, string>
+  included: readonly string[]
+}
+
 /** Files with what they held when they were read. */
 export class FileReads {
   /** Undefined: it could not be read. */
@@ -28,6 +35,19 @@ export class FileReads {
     },
   }
 
+  /** What another thread read. */
+  static from({ digests, lists, included }: ReadsNoted): FileReads {
+    const reads = new FileReads()
+    for (const [path, digest] of digests) reads.#digests.set(path, digest)
+    for (const [pattern, list] of lists) reads.#lists.set(pattern, list)
+    reads.#included.push(...included)
+    return reads
+  }
+
+  noted(): ReadsNoted {
+    return { digests: this.#digests, lists: this.#lists, included: this.#included }
+  }
+
   /** Reads a file and notes what it held; throws when it cannot be read, as `readPlainFile`. */
   read(path: string): Buffer {
     const isKept = !isHandedOver(path)
@@ -42,6 +62,19 @@ export class FileReads {
     if (this.#included.length === 0) return main
     const parts = this.#included.map((path) => this.#digests.get(path))
     return digestOf(Buffer.from([main, ...parts].join('\n')))
+  }
+
+  /** The same files with what they hold now, for who could make nothing of it. */
+  async again(): Promise<FileReads> {
+    const paths = [...this.#digests.keys()]
+    const digests = await Promise.all(
+      paths.map(
+        async (path) =>
+          [path, await readPlainFileLater(path, MAX_FILE_BYTES).then(digestOf, () => undefined)] as const,
+      ),
+    )
+    const lists = [...this.#lists.keys()].map((pattern) => [pattern, listAgain(pattern)] as const)
+    return FileReads.from({ digests: new Map(digests), lists: new Map(lists), included: this.#included })
   }
 
   /** What of them is otherwise now: equal texts mean equal states. Undefined when all are as they were read. */

@@ -4,8 +4,9 @@ import { type ConfigDocument, readDocument } from '../config/document.ts'
 import { problemsOf } from '../config/issues.ts'
 import type { Problem } from '../config/problem.ts'
 import { type Config, ConfigFile } from '../config/schema.ts'
-import { badConfiguration, readConfigurationText } from './configuration.ts'
+import { badConfiguration } from './configuration.ts'
 import { MAX_FILE_BYTES, readPlainFile } from './plain-file.ts'
+import { readConfigurationText } from './read-once.ts'
 
 /** The parts of a configuration that say where its data lies. */
 export interface StorageSettings extends Pick<Config, 'cluster' | 'redis' | 'kubernetes'> {

@@ -7,9 +7,10 @@ import { readJoined } from '../config/joined-document.ts'
 import { type Config, ConfigFile } from '../config/schema.ts'
 import { STARTER } from '../config/starter.ts'
 import type { NeedyRule } from '../enrich/needs.ts'
-import { badConfiguration, readConfigurationText } from './configuration.ts'
+import { badConfiguration } from './configuration.ts'
 import { FileReads } from './file-reads.ts'
 import { MAX_FILE_BYTES, readPlainFile } from './plain-file.ts'
+import { readConfigurationText } from './read-once.ts'
 import { isWithin, unreadable } from './storage-settings.ts'
 
 /** The parts of a configuration that say what is read of the cluster. */

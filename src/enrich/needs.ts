@@ -72,18 +72,22 @@ const CONTROLLERS = new Set(
 )
 const CLUSTER_SCOPED = new Set(['Node', 'Namespace', 'PersistentVolume'])
 
-/** Which metadata the rules need, in the namespaces that the watches cover: pure, and without a cluster. */
-export function needsOf(
+/**
+ * Which metadata the rules need, in the namespaces that the watches cover: pure, and without a cluster. May be left before each
+ * rule.
+ */
+export function* needsOf(
   rules: readonly NeedyRule[],
   watch: readonly WatchedEntry[],
   settings: Pick<EnrichSettings, 'owners' | 'regarding'>,
   knowledge: KindKnowledge,
   beside: TemplatesBeside = () => undefined,
-): Needs {
+): Generator<void, Needs> {
   const needs = { ...NO_NEEDS }
   const wanted = new Wanted()
   const upper = upperKinds(rules, settings)
   for (const [i, rule] of rules.entries()) {
+    yield
     const mentions = mentionsOf(rule, beside(i))
     if (!Object.values(mentions).includes(true)) continue
     for (const entry of watch) {

@@ -29,7 +29,8 @@ export interface CompileOptions {
 
 export type LimitsOf = 'events' | 'states'
 
-interface CompiledRule extends IndexedRule {
+/** Opaque: for `joinRules`. */
+export interface CompiledRule extends IndexedRule {
   name: string
   drop: boolean
   ends: boolean
@@ -47,9 +48,20 @@ const UNMATCHED: MatchResult = { sends: [], limited: [], dropped: false }
  */
 export function compileRules(
   rules: readonly Rule[],
-  { onError, onMatch, limitsOf = () => undefined }: CompileOptions,
+  { limitsOf = () => undefined, ...options }: CompileOptions,
 ): (event: ClusterEvent) => MatchResult {
-  const candidatesOf = createRuleIndex(rules.map((rule) => compileRule(rule, limitsOf(rule.name))))
+  return joinRules(
+    rules.map((rule) => compileRule(rule, limitsOf(rule.name))),
+    options,
+  )
+}
+
+/** The one function of rules that were compiled one by one. */
+export function joinRules(
+  rules: readonly CompiledRule[],
+  { onError, onMatch }: Omit<CompileOptions, 'limitsOf'>,
+): (event: ClusterEvent) => MatchResult {
+  const candidatesOf = createRuleIndex(rules)
 
   /** A condition that cannot be answered is told, and counts as the rule says: undefined where nothing is known then. */
   function passes(rule: CompiledRule, condition: Condition, event: ClusterEvent): boolean | undefined {
@@ -135,7 +147,8 @@ export function checkRule(rule: Omit<Rule, 'name'>): readonly Fault[] {
   return result.ok ? [] : result.faults
 }
 
-function compileRule(rule: Rule, limits: LimitsOf | undefined): CompiledRule {
+/** One rule. Throws when it has faults. */
+export function compileRule(rule: Rule, limits: LimitsOf | undefined): CompiledRule {
   const { name, drop = false, to = [], onError } = rule
   const parts = compileParts(rule)
   if (!parts.ok) throw new Error(`rule "${name}" was not checked: ${parts.faults[0]?.message}`)

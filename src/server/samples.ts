@@ -1,6 +1,7 @@
 import { type HeldBy, LIMIT_NAMES } from '../limit.ts'
 import type { Metrics } from '../metrics.ts'
 import { NOTES, REASONS } from '../sink/outcome.ts'
+import { mapInSlices } from '../slices.ts'
 import type { WatchStatus } from '../status.ts'
 import { isReady, type Vitals } from './health.ts'
 
@@ -35,11 +36,11 @@ interface ConfiguredRule extends Named {
  * Gives every counter of the configuration its first sample, so that `increase()` sees the first event too. What has one keeps
  * its value.
  */
-export function startAtZero(
+export async function startAtZero(
   metrics: Metrics,
   { sinks, rules }: { sinks: readonly Named[]; rules: readonly ConfiguredRule[] },
-): void {
-  for (const configured of rules) {
+): Promise<void> {
+  await mapInSlices(rules, (configured) => {
     const { name: rule, group, resolve } = configured
     for (const limit of waysHeld(configured)) metrics.ruleSuppressed.inc({ rule, limit }, 0)
     if (group) metrics.ruleNotices.inc({ rule, notice: 'digest' }, 0)
@@ -49,7 +50,7 @@ export function startAtZero(
     metrics.ruleMatches.inc(rule, 0)
     metrics.ruleWaiting.inc({ rule }, 0)
     metrics.ruleLastMatch.inc({ rule }, 0)
-  }
+  })
   for (const { name: sink } of sinks) {
     metrics.enqueued.inc({ sink }, 0)
     metrics.enqueuedBytes.inc({ sink }, 0)
