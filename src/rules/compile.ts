@@ -96,25 +96,27 @@ export function joinRules(
   return (event) => {
     const candidates = candidatesOf(event)
     if (candidates.length === 0) return UNMATCHED
-    const sends: { sink: string; rule: string }[] = []
-    const limited: LimitedMatch[] = []
-    const taken: string[] = []
+    let made:
+      | { sends: { sink: string; rule: string }[]; limited: LimitedMatch[]; taken: string[] }
+      | undefined
     let matched = false
     let ended = false
     let dropped = false
     let droppedBy: string | undefined
     for (const candidate of candidates) {
       const { rule } = candidate
-      if (ended && rule.limits !== 'states') continue
+      const ofStates = rule.limits === 'states'
+      if (ended && !ofStates) continue
       const standing = standingOf(candidate, event)
       // Of a state that nobody could tell, nobody says that it is over.
-      if (standing === UNKNOWN) continue
+      if (standing === UNKNOWN || (standing === NEITHER && !ofStates)) continue
+      made ??= { sends: [], limited: [], taken: [] }
+      const { sends, limited, taken } = made
       const { holds, entered: isEntered } = standing
       const entered = isEntered && !ended
       if (entered) onMatch?.(rule.name)
       const sinks = holds && !ended ? rule.to.filter((sink) => !taken.includes(sink)) : []
-      if (rule.limits === 'states' || (rule.limits && entered))
-        limited.push({ rule: rule.name, sinks, holds, entered })
+      if (ofStates || (rule.limits && entered)) limited.push({ rule: rule.name, sinks, holds, entered })
       else if (entered) for (const sink of sinks) sends.push({ sink, rule: rule.name })
       if (!entered) continue
       taken.push(...sinks)
@@ -125,6 +127,8 @@ export function joinRules(
       matched = true
       ended = rule.ends
     }
+    if (!made) return UNMATCHED
+    const { sends, limited } = made
     return matched || limited.length > 0
       ? { sends, limited, dropped, ...(droppedBy !== undefined && { droppedBy }) }
       : UNMATCHED

@@ -71,12 +71,16 @@ export function labelsOf(
 export function annotationsPart(wanted: KeyValues): WhenCondition {
   const test = compileKeyValues(wanted, { anyValue: true })
   const keys = test.ok ? keysOf(wanted) : []
-  const read = (event: ClusterEvent) => chosen(keys, (key) => annotationOf(event, key))
+  // Filled anew for each test: most events have none of these, and a map for each would cost more than to look.
+  const asked = Object.create(null) as Record<string, string | undefined>
   return {
     path: ['annotations'],
     cost: COST.annotations,
-    test: mapped(test, (passes) => (event) => passes(read(event))),
-    seen: read,
+    test: mapped(test, (passes) => (event) => {
+      for (const key of keys) asked[key] = annotationOf(event, key)
+      return passes(asked)
+    }),
+    seen: (event) => chosen(keys, (key) => annotationOf(event, key)),
   }
 }
 

@@ -12,6 +12,7 @@ import type {
 } from '../event.ts'
 import { type KnownObject, NO_SURROUNDINGS, type Surroundings } from '../surroundings.ts'
 import { isEventResource, readKubeEvent } from './kube-event.ts'
+import { readLabels, strings } from './labels.ts'
 import { readMember, readValue, walkMembers } from './scan.ts'
 import { scanKubeEvent } from './scan-event.ts'
 import { scanManager } from './scan-manager.ts'
@@ -136,7 +137,7 @@ class ScannedEvent implements ClusterEvent {
   }
 
   get labels(): Readonly<Record<string, string>> {
-    this.#labels ??= strings(JSON.parse(this.#transition.labelsJson))
+    this.#labels ??= readLabels(this.#transition.labelsJson)
     return this.#labels
   }
 
@@ -316,11 +317,4 @@ function cut(bytes: Buffer, ranges: readonly (Range | undefined)[]): Buffer {
   }
   kept.push(bytes.subarray(from))
   return Buffer.concat(kept)
-}
-
-/** A map without prototype: a label may be called `constructor`. */
-function strings(value: unknown): Record<string, string> {
-  const map = Object.create(null) as Record<string, string>
-  for (const [key, text] of Object.entries(value ?? {})) if (typeof text === 'string') map[key] = text
-  return map
 }

@@ -172,6 +172,17 @@ test.each<[string, When, EventParts, boolean]>([
   expect(matches(when, parts)).toBe(expected)
 })
 
+test.each<[string, When]>([
+  ['a pattern', { annotations: { page: 'true' } }],
+  ['a selector', { annotations: 'page=true' }],
+])('an annotation of one object is none of the next, asked by %s', (_, when) => {
+  const match = compileRules([rule('paged', ['one'], when)], { onError: fail })
+  const sends = (annotations: Record<string, string>) => match(clusterEvent({ annotations })).sends.length
+  expect([sends({ page: 'true' }), sends({}), sends({ other: 'true' }), sends({ page: 'true' })]).toEqual([
+    1, 0, 0, 1,
+  ])
+})
+
 test('nothing is parsed for rules that the header rules out', () => {
   const asked: string[] = []
   const when = { labels: 'app', annotations: 'owner', message: '*' }
