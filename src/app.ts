@@ -95,7 +95,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const instance = randomBytes(6).toString('hex')
   const metrics = createMetrics()
   const common = { keys, metrics, log, clock: CLOCK }
-  startAtZero(metrics, config)
+  await startAtZero(metrics, config)
   const reloads = createReloadState(common, options.digest)
   let vitals = (): Vitals => STARTING
   // First, because it can fail: a taken port ends the start before anything else has begun.
@@ -139,9 +139,10 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   enrichment?.use(first.needs, config.enrich?.maxObjects)
 
   const toEvent = (source: Source, transition: Transition) => {
-    const { owners, regardingOwners } = generations.current.needs
+    const { needs, named } = generations.current
     const surroundings = enrichment?.surroundings
-    return normalise(source, transition, { cluster, salt, surroundings, owners: owners || regardingOwners })
+    const owners = needs.owners || needs.regardingOwners
+    return normalise(source, transition, { cluster, salt, surroundings, owners, named })
   }
 
   const { watches, lanes, limits } = connectHops({

@@ -54,6 +54,13 @@ export interface FieldChange {
   new?: unknown
 }
 
+/** A step on the way to a changed value: a member's name, or what identifies an item of a list. */
+export interface WayStep {
+  /** Of an item: which of its members `key` is the value of; '' when `key` is its place. */
+  label: string | undefined
+  key: string
+}
+
 /** Everything about a change except the object itself: small, plain JSON; crosses the queue. */
 export interface EventHeader {
   /** Deterministic: `<cluster uid>/<object uid>/<resourceVersion>/<type>`. */
@@ -118,6 +125,8 @@ export interface ClusterEvent
   /** Of the object that an Event is about, as far as it is known. */
   readonly regardingLabels?: Readonly<Record<string, string>> | undefined
   readonly regardingOwners?: readonly ObjectRef[] | undefined
+  /** Above the last of `owners`, of an Event of `regardingOwners`, is a controller that is not known (yet, or any more). */
+  readonly lacksOwners?: boolean | undefined
   /** Who wrote the object last; undefined for Events and a DELETED. Read on first use. */
   readonly manager?: string | undefined
 }

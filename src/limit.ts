@@ -30,7 +30,12 @@ export interface LimitKeys {
 export interface LimitStates {
   shared(key: string): string | undefined
   own(key: string): string | undefined
+  /** How many shared states a rule has; without it nothing bounds them. */
+  size?(rule: string): number
 }
+
+/** So many shared states a rule may have; what it counts by is written by strangers. */
+export const MOST_STATES = 10_000
 
 /** A state as it will be; null forgets it, and its timer. */
 export interface LimitState {
@@ -107,6 +112,8 @@ export interface LimitOutcome {
   told: readonly boolean[]
   rules: ReadonlyMap<string, RuleCounts>
   writes: LimitWrites
+  /** Rule → limits that had no room for a state of their own. */
+  crowded?: ReadonlyMap<string, number>
 }
 
 /**

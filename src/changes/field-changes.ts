@@ -1,10 +1,12 @@
-import type { FieldChange, Resource } from '../event.ts'
+import type { FieldChange, Resource, WayStep } from '../event.ts'
 import { type Json, mapsOf, memberOf } from './json.ts'
 import { pairItems } from './list-items.ts'
 import { isNoise, rankOf } from './rank.ts'
 import { shownPair } from './shown.ts'
 import { Trail } from './trail.ts'
 
+/** Before all other ranks. */
+const NAMED = -1
 /** How many changes a message can do with. */
 const MAX_CHANGES = 40
 /** A hostile object may have a hundred thousand fields: what lies behind these is not told. */
@@ -18,8 +20,8 @@ interface Found {
 }
 
 /**
- * What differs between two states of one object, the most telling first: images, the rest of spec and data, status,
- * metadata, times. Left out is what changes all the time (resourceVersion, heartbeats). Items of lists are matched by
+ * What differs between two states of one object, the most telling first: what `isNamed` says, images, the rest of spec and
+ * data, status, metadata, times. Left out is what changes all the time (resourceVersion, heartbeats). Items of lists are matched by
  * their natural key (`containers[name=web]`, `conditions[type=Ready]`); a list of scalars is one value. Values of Secrets,
  * and texts whose name says that they are secret, are `***`. Linear in the objects' size.
  */
@@ -27,11 +29,12 @@ export function fieldChanges(
   old: Json,
   next: Json,
   resource: Pick<Resource, 'group' | 'kind'>,
+  isNamed: (way: readonly WayStep[]) => boolean = () => false,
 ): FieldChange[] {
   const found: Found[] = []
   compare(new Trail(resource), old, next, found)
   return found
-    .map((it) => ({ ...it, rank: rankOf(it.trail) }))
+    .map((it) => ({ ...it, rank: isNamed(it.trail.way()) ? NAMED : rankOf(it.trail) }))
     .sort((a, b) => a.rank - b.rank)
     .slice(0, MAX_CHANGES)
     .map(({ trail, old, next }) => ({ path: trail.text(), ...shownPair(trail, old, next) }))

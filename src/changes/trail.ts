@@ -1,4 +1,4 @@
-import type { Resource } from '../event.ts'
+import type { Resource, WayStep } from '../event.ts'
 
 const MAX_PATH = 300
 const MAX_KEY = 100
@@ -37,6 +37,14 @@ export class Trail {
     const steps: string[] = []
     for (let at: Trail | undefined = this; at?.parent; at = at.parent) steps.push(at.#step())
     return cut(steps.reverse().join('').replace(/^\./, ''), MAX_PATH)
+  }
+
+  /** From the object to the value. */
+  way(): WayStep[] {
+    const steps: WayStep[] = []
+    for (let at: Trail | undefined = this; at?.parent; at = at.parent)
+      steps.push({ label: at.#label, key: at.key })
+    return steps.reverse()
   }
 
   #step(): string {

@@ -32,16 +32,35 @@ export async function backtest(options: BacktestOptions): Promise<number> {
   const { oldestMs } = await journalExtent(queue.redis, queue.keys)
   if (oldestMs === undefined) throw new Error(EMPTY)
   const progress = createProgress()
-  const events = replayOf(queue, { sinceMs, cluster: queue.cluster, salt: randomBytes(16) })
+  const runs = [await createDryRun(now), await createDryRun(next)] as const
+  let unknown = 0
+  const events = replayOf(queue, {
+    sinceMs,
+    cluster: queue.cluster,
+    salt: randomBytes(16),
+    named: (resource) => {
+      const tests = runs.flatMap(({ generation }) => generation.named(resource) ?? [])
+      return (way) => tests.some((test) => test(way))
+    },
+    onUnknown(resource) {
+      if (runs.some(({ generation }) => generation.keepsOld(resource))) unknown++
+    },
+  })
   const { examples = EXAMPLES } = options
-  const result = await compareTexts(await createDryRun(now), await createDryRun(next), events, {
+  const result = await compareTexts(...runs, events, {
     examples,
     untilMs: Date.now(),
     onProgress: progress.at,
   })
   progress.end()
   const { events: count, firstMs, lastMs, total } = result
-  if (options.json) process.stdout.write(`${printableJson({ since: timeOf(firstMs), ...result }, 2)}\n`)
+  if (count === 0)
+    process.stderr.write(`note: the journal has nothing since then; it begins at ${timeOf(oldestMs)}\n`)
+  if (unknown > 0) process.stderr.write(`note: ${unknownWords(unknown)}\n`)
+  if (options.json)
+    process.stdout.write(
+      `${printableJson({ since: timeOf(firstMs), unknownBefore: unknown, ...result }, 2)}\n`,
+    )
   else {
     const span = count === 0 ? '' : ` from ${timeOf(firstMs)} to ${timeOf(lastMs)}`
     const head = `${count.toLocaleString('en-US')} ${count === 1 ? 'event' : 'events'}${span}: ${now.file} → ${next.file}`
@@ -54,6 +73,15 @@ export async function backtest(options: BacktestOptions): Promise<number> {
 
 const EMPTY =
   'there is no journal: write "journal: { keep: 24h }" into the configuration of the kubeherald that runs, and come back when it has seen something'
+
+/** Of the first change of each object in the journal nobody knows what was before. */
+function unknownWords(n: number): string {
+  const changes =
+    n === 1
+      ? '1 change is the first of its object'
+      : `${n.toLocaleString('en-US')} changes are the first of their objects`
+  return `${changes} in the journal, so what was before is not known: rules that ask for it (changed, from, to-state, condition, oldObject) may have sent more than is told here`
+}
 
 function timeOf(ms: number | undefined): string {
   return ms === undefined ? '' : `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`

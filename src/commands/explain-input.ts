@@ -30,8 +30,10 @@ export async function readExplainInput(
   context: string | undefined,
 ): Promise<ExplainInput> {
   const live = target === '-' || existsSync(target) ? undefined : liveTarget(target)
-  if (!live || /\.(ya?ml|json)$/.test(target))
-    return { ...(await readFromFile(target)), around: [], notes: [] }
+  const isFile = /\.(ya?ml|json)$/.test(target)
+  if (!live && !isFile && target !== '-' && !existsSync(target))
+    throw new UsageError(`there is no file "${target}"; an object of the cluster is ${WRITTEN}`)
+  if (!live || isFile) return { ...(await readFromFile(target)), around: [], notes: [] }
   const kubeconfig = kubeconfigOptions(config.kubernetes, context)
   if (context === undefined && !findKubeconfig(kubeconfig))
     throw new UsageError(
@@ -80,5 +82,6 @@ export async function readOneObject(file: string): Promise<unknown> {
   return only.object
 }
 
+const WRITTEN = 'written kind/namespace/name or kind/name: pod/shop/web-1, node/worker-1'
 const WANTED =
   'it needs apiVersion and kind. A List, a frame of a watch, a CloudEvent or a dead letter of kubeherald will do, too'

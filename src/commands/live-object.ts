@@ -31,7 +31,9 @@ export function liveTarget(text: string): LiveTarget | undefined {
 }
 
 const METADATA_ONLY = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json'
+const LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json'
 const MOST_OWNERS = 10
+const MOST_PLACES = 5
 
 /** Reads an object from the cluster, and what is known around it: each by one GET. */
 export async function readLive(
@@ -45,7 +47,7 @@ export async function readLive(
   if (!resource.namespaced && target.namespace !== undefined)
     throw new UsageError(`${resource.kind} is not namespaced: write ${target.kind}/${target.name}`)
   const namespace = resource.namespaced ? (target.namespace ?? ownNamespace) : ''
-  const object = await get(resource, namespace, target.name)
+  const object = await get(resource, namespace, target.name).catch(elsewhere)
   const around: Json[] = []
   const notes: string[] = []
 
@@ -57,6 +59,19 @@ export async function readLive(
     )
     if (answer.status !== 200) throw faultOf(answer)
     return JSON.parse(answer.body.toString()) as Json
+  }
+
+  /** Whoever names no namespace is told where objects of that name are. */
+  async function elsewhere(fault: unknown): Promise<never> {
+    const isAsked = resource.namespaced && target.namespace === undefined
+    if (!isAsked || !(fault instanceof ApiFault) || fault.status.code !== 404) throw fault
+    const query = `fieldSelector=${encodeURIComponent(`metadata.name=${target.name}`)}&limit=${MOST_PLACES}`
+    const answer = await client.get(`${pathOf(resource, '', '')}?${query}`, { accept: LIST }, signal)
+    if (answer.status !== 200) throw fault
+    const { items } = JSON.parse(answer.body.toString()) as { items: Json[] | null }
+    const places = (items ?? []).map((it) => `${target.kind}/${metadataOf(it).namespace}/${target.name}`)
+    const hint = places.length > 0 ? `: write ${places.join(' or ')}` : ', and in no other'
+    throw new UsageError(`there is no ${resource.kind} "${target.name}" in the namespace ${namespace}${hint}`)
   }
 
   async function look(of: Resource, inNamespace: string, name: string): Promise<Json | undefined> {

@@ -6,7 +6,7 @@ import type { Paint } from '../dry-run/paint.ts'
 import { type EventHeader, headerOf } from '../event.ts'
 import { printable, printableJson } from '../printable.ts'
 import { compileKinds } from '../rules/kind.ts'
-import { compilePattern } from '../rules/pattern.ts'
+import { compilePatterns } from '../rules/pattern.ts'
 import { UsageError } from './usage-error.ts'
 
 export interface TailFilter {
@@ -78,12 +78,16 @@ export function requireKnownNames({ rules, sinks }: Config, { rule, sink }: Tail
 function wantedBy({ rule, sink, kind, namespace }: TailFilter) {
   const kinds = kind === undefined ? undefined : compileKinds(kind)
   if (kinds && !kinds.ok) throw new UsageError(`--kind ${kind}: ${kinds.faults[0]?.message ?? 'is no kind'}`)
-  const isNamespace = namespace === undefined ? () => true : compilePattern([namespace])
+  const namespaces = namespace === undefined ? undefined : compilePatterns([namespace])
+  if (namespaces && !namespaces.ok) {
+    const [fault] = namespaces.faults
+    throw new UsageError(`--namespace ${namespace}: ${fault?.message}${fault?.hint ? `; ${fault.hint}` : ''}`)
+  }
   return {
     rule: (name: string) => rule === undefined || name === rule,
     sink: (name: string) => sink === undefined || name === sink,
     event(event: Pick<EventHeader, 'kind' | 'apiVersion' | 'path'> & { namespace?: string | undefined }) {
-      return (kinds?.value(namesOf(event)) ?? true) && isNamespace(event.namespace ?? '')
+      return (kinds?.value(namesOf(event)) ?? true) && (namespaces?.value(event.namespace ?? '') ?? true)
     },
     fate(fate: Fate) {
       const ofRule = rule === undefined || fate.rules.some((it) => it.rule === rule)

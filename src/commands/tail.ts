@@ -23,6 +23,7 @@ import { openQueue } from './open-queue.ts'
 import { firstSignal, outputClosed } from './signals.ts'
 import { spanOf } from './span.ts'
 import { createTailLines, requireKnownNames, type TailFilter, type TailLines } from './tail-lines.ts'
+import { createRecoveryNote, neverBegan, requireWatchedKind } from './tail-watching.ts'
 
 export interface TailOptions extends TailFilter {
   config?: string
@@ -46,6 +47,7 @@ export async function tail(options: TailOptions): Promise<number> {
   const configuration = await readDryConfiguration(options.rules ?? options.config, options)
   const { config } = configuration
   requireKnownNames(config, options)
+  requireWatchedKind(config, options.kind)
   const paint = createPaint(!options.json && wantsColour(process.stdout, process.env))
   const lines = createTailLines({ ...options, paint, print: (line) => process.stdout.write(line) })
   const ended = new AbortController()
@@ -54,7 +56,11 @@ export async function tail(options: TailOptions): Promise<number> {
   if (forMs !== undefined) setTimeout(() => ended.abort(), forMs).unref()
   await using stack = new AsyncDisposableStack()
   const run = await createDryRun(configuration)
-  const cluster = await follow({ options, configuration, run, lines, sinceMs, stack }, ended.signal)
+  const { cluster, fault } = await follow(
+    { options, configuration, run, lines, sinceMs, stack },
+    ended.signal,
+  )
+  if (forMs !== undefined && fault !== undefined) throw new Error(fault)
   const { events, sent } = lines.counts()
   process.stderr.write(
     `${count(events, 'event')} of ${cluster}, ${count(sent, 'message')} would have been sent; nothing was\n`,
@@ -71,8 +77,8 @@ interface Tailing {
   stack: AsyncDisposableStack
 }
 
-/** Until the signal; gives the cluster's name. */
-async function follow(parts: Tailing, signal: AbortSignal): Promise<string> {
+/** Until the signal; gives the cluster's name, and why nothing of it could be seen. */
+async function follow(parts: Tailing, signal: AbortSignal): Promise<{ cluster: string; fault?: string }> {
   const { options, configuration, run, lines, sinceMs, stack } = parts
   const { config } = configuration
   const kubeconfig = kubeconfigOptions(config.kubernetes, options.context)
@@ -98,6 +104,7 @@ async function follow(parts: Tailing, signal: AbortSignal): Promise<string> {
     salt,
     surroundings: enrichment.surroundings,
     owners: needs.owners || needs.regardingOwners,
+    named: run.generation.named,
   }
   const onTransitions = (source: Source, transitions: readonly Transition[]) => {
     for (const transition of transitions) {
@@ -128,7 +135,13 @@ async function follow(parts: Tailing, signal: AbortSignal): Promise<string> {
   if (journal && waiting && !signal.aborted) {
     const seen = new Set<string>()
     let atMs = 0
-    for await (const event of replayOf(journal, { sinceMs: sinceMs ?? 0, cluster, salt, signal })) {
+    for await (const event of replayOf(journal, {
+      sinceMs: sinceMs ?? 0,
+      cluster,
+      salt,
+      named: context.named,
+    })) {
+      if (signal.aborted) break
       seen.add(event.id)
       atMs = Math.max(atMs, Date.parse(event.time))
       attempt(lines, () => feed(event, atMs))
@@ -138,11 +151,14 @@ async function follow(parts: Tailing, signal: AbortSignal): Promise<string> {
     waiting = undefined
     for (const event of missed) attempt(lines, () => feed(event, Math.max(atMs, Date.parse(event.time))))
   }
+  const note = createRecoveryNote((line) => process.stderr.write(`${line}\n`))
   while (!signal.aborted) {
     for (const later of run.advance(Date.now())) lines.later(later)
+    note(watches.statuses())
     await pause(TIMERS_MS, undefined, { signal }).catch(() => {})
   }
-  return cluster
+  const fault = neverBegan(watches.statuses())
+  return { cluster, ...(fault !== undefined && { fault }) }
 }
 
 /** One object that cannot be read is no reason to end. */

@@ -1,6 +1,6 @@
 import type { Config } from '../config/schema.ts'
 import type { ClusterEvent } from '../event.ts'
-import { explainRules } from '../rules/explain.ts'
+import { type ConditionReport, explainRules } from '../rules/explain.ts'
 import { isPlainMap } from './plain.ts'
 
 /** One thing that a rule asks, and what it found. */
@@ -41,7 +41,7 @@ export function askRules({ rules, written }: Config): (rule: string, event: Clus
     if (!report) return { ofKind: false, asked: [] }
     return {
       ofKind: report.outcome !== 'for other kinds',
-      asked: report.conditions.map(({ path, expected, seen, holds, error }) => ({
+      asked: oneOfEach(report.conditions).map(({ path, expected, seen, holds, error }) => ({
         name: path.slice(path[0] === 'when' ? 1 : 0).join('.'),
         expected: valueAt(source, path) ?? expected,
         seen,
@@ -50,6 +50,17 @@ export function askRules({ rules, written }: Config): (rule: string, event: Clus
       })),
     }
   }
+}
+
+/** A key may stand for several conditions: of one that does not hold, the first that does not is told. */
+function oneOfEach(reports: readonly ConditionReport[]): readonly ConditionReport[] {
+  const known = new Map<string, ConditionReport>()
+  for (const report of reports) {
+    const key = JSON.stringify(report.path)
+    const other = known.get(key)
+    if (!other || (other.holds && !report.holds)) known.set(key, report)
+  }
+  return [...known.values()]
 }
 
 function valueAt(source: unknown, path: readonly (string | number)[]): unknown {

@@ -78,15 +78,13 @@ function askedLines(asked: readonly Asked[], { paint }: ExplainTextOptions): str
   const names = Math.max(...asked.map(({ name }) => name.length))
   const shown = asked.map((it) => shownValue(it.expected, 60))
   const wide = Math.min(40, Math.max(...shown.map((it) => it.length)))
-  const lines = asked.map(({ name, seen, holds, error }, i) => {
+  return asked.map(({ name, seen, holds, error }, i) => {
     const expected = (shown[i] as string).padEnd(wide)
     const saw = error === undefined ? `seen: ${shownValue(seen, 80)}` : `failed: ${shownValue(error, 200)}`
     if (holds)
       return `  ${paint('good', '✓')} ${name.padEnd(names)}  ${expected}  ${paint('dim', saw)}`.trimEnd()
     return `  ${paint('deciding', `✗ ${name.padEnd(names)}  ${expected}  ${saw}`)}`
   })
-  // A key may stand for several conditions that look at the same.
-  return [...new Set(lines)]
 }
 
 function fateLines(
@@ -154,12 +152,16 @@ function verdictLines({ event, watched, rules, fate }: Explanation, { paint }: E
   for (const [rule, sinks] of sent) lines.push(paint('good', `→ ${would} to ${sinks.join(', ')} by ${rule}`))
   for (const { rule, limit, fate: it } of fate.rules) {
     if (it === 'held') lines.push(paint('warn', `⏸ ${rule} matches, and its ${limit} holds this one back`))
-    if (it === 'waits') lines.push(paint('warn', `⏸ ${rule} matches, and waits: ${limit}`))
+    if (it === 'waits') lines.push(paint('warn', `⏸ ${rule} matches, and waits ${waitsFor(limit)}`))
     if (it === 'dropped') lines.push(paint('warn', `■ dropped by ${rule}`))
   }
   if (lines.length > 0) return lines
   const matches = rules.some(({ verdict }) => verdict === 'matches')
   return [paint('warn', matches ? '∅ is sent nowhere' : '∅ is sent nowhere: no rule matches')]
+}
+
+function waitsFor(limit: string | undefined): string {
+  return limit === 'for' ? 'if it lasts' : `for its ${limit}`
 }
 
 function unwatched(kind: string, misses: readonly { key: string; expected: string; seen: string }[]): string {

@@ -27,10 +27,12 @@ function wordsOf(name: string, value: unknown): string {
   if (!isPlainMap(value)) return textOf(name, value)
   return Object.entries(value)
     .filter(([, it]) => it !== undefined)
-    .map(([key, it]) => `${key} ${Array.isArray(it) ? it.join('+') : textOf(key, it)}`)
+    .map(([key, it]) => `${key} ${Array.isArray(it) ? it.join('+') : textOf(key, it, name)}`)
     .join(', ')
 }
 
-function textOf(key: string, value: unknown): string {
-  return typeof value === 'number' && SPANS.has(key) ? writtenDuration(value) : String(value)
+/** `every` of `count` is a number of times. */
+function textOf(key: string, value: unknown, limit = key): string {
+  const isSpan = typeof value === 'number' && SPANS.has(key) && limit !== 'count'
+  return isSpan ? writtenDuration(value) : String(value)
 }

@@ -22,7 +22,8 @@ export function sentLine({ atMs, delivery, message }: Sent, paint: Paint): strin
 export function unsentLine({ event, atMs, rules, sent }: Fate, paint: Paint): string {
   const held = rules.flatMap(({ rule, fate, limit }) => {
     if (fate === 'held') return `held back by ${limit} of ${rule}`
-    if (fate === 'waits') return `waits for ${limit} of ${rule}`
+    if (fate === 'waits')
+      return limit === 'for' ? `${rule} waits if it lasts` : `waits for ${limit} of ${rule}`
     if (fate === 'dropped') return `dropped by ${rule}`
     return fate === 'failed' ? `${rule} failed` : []
   })

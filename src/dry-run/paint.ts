@@ -17,7 +17,10 @@ export function createPaint(colour: boolean): Paint {
   return (style, text) => (colour && text !== '' ? `\u001b[${CODES[style]}m${text}\u001b[0m` : text)
 }
 
-/** Does a person look at it, who wants colours? */
+/** Does a person look at it, who wants colours? FORCE_COLOR is for logs of CI, which show them. */
 export function wantsColour(output: { isTTY?: boolean }, env: NodeJS.ProcessEnv): boolean {
-  return output.isTTY === true && !env['NO_COLOR']
+  const forced = env['FORCE_COLOR']
+  if (env['NO_COLOR']) return false
+  if (forced !== undefined && forced !== '') return forced !== '0' && forced !== 'false'
+  return output.isTTY === true && env['TERM'] !== 'dumb'
 }

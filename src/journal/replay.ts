@@ -1,5 +1,5 @@
 import type { ScannedObject, Source, Transition } from '../change.ts'
-import type { ClusterEvent } from '../event.ts'
+import type { ClusterEvent, Resource } from '../event.ts'
 import type { JournalRecord, JournalSurroundings } from '../journal-record.ts'
 import type { Surroundings } from '../surroundings.ts'
 
@@ -9,6 +9,10 @@ export interface ReplayParts {
   normalise(source: Source, transition: Transition, surroundings: Surroundings): ClusterEvent
   /** Of states before, at most so many bytes are held. */
   maxBytes?: number
+  /** What is older tells no more than what objects were before. */
+  sinceMs?: number
+  /** An object changed, and what it was before is not known. */
+  onUnknown?(resource: Resource): void
 }
 
 const MAX_BYTES = 64 * 1024 * 1024
@@ -16,12 +20,14 @@ const MAX_BYTES = 64 * 1024 * 1024
 /** Makes events of records, each with the state that its object had before. What cannot be read is passed over. */
 export async function* replay(
   records: AsyncIterable<JournalRecord>,
-  { scan, normalise, maxBytes = MAX_BYTES }: ReplayParts,
+  { scan, normalise, maxBytes = MAX_BYTES, sinceMs = 0, onUnknown }: ReplayParts,
 ): AsyncGenerator<ClusterEvent> {
   const before = new States(maxBytes)
   for await (const { source, objectJson, around, ...record } of records) {
-    const object = scan(objectJson)
+    const isTold = record.observedAtMs >= sinceMs
+    const object = isTold ? scan(objectJson) : undefined
     const old = before.of(record.uid)
+    if (object && !old && record.type === 'MODIFIED') onUnknown?.(source.resource)
     const transition: Transition = {
       ...record,
       ...(object && { object }),

@@ -36,7 +36,11 @@ export function createMemoryLimits(limits: Limits): MemoryLimits {
   function statesAt(nowMs: number): LimitStates {
     for (const scope of SCOPES)
       for (const [key, { endsMs }] of kept[scope]) if (endsMs <= nowMs) kept[scope].delete(key)
-    return { shared: (key) => kept.shared.get(key)?.text, own: (key) => kept.own.get(key)?.text }
+    return {
+      shared: (key) => kept.shared.get(key)?.text,
+      own: (key) => kept.own.get(key)?.text,
+      size: (rule) => [...kept.shared.keys()].filter((key) => key.startsWith(`${rule}:`)).length,
+    }
   }
 
   function decided(outcome: LimitOutcome, nowMs: number): LimitOutcome {

@@ -31,6 +31,7 @@ export class ReadStates implements LimitStates {
   readonly #nowMs: number
   readonly #shared = new Map<string, StoredState | undefined>()
   readonly #own = new Map<string, StoredState | undefined>()
+  readonly #sizes = new Map<string, number>()
   #missed: { shared: Set<string>; own: Set<string> } = { shared: new Set(), own: new Set() }
   #watched = 0
 
@@ -49,6 +50,10 @@ export class ReadStates implements LimitStates {
   own(key: string): string | undefined {
     if (this.#source && !this.#own.has(key)) this.#missed.own.add(key)
     return this.#own.get(key)?.text()
+  }
+
+  size(rule: string): number {
+    return this.#sizes.get(rule) ?? 0
   }
 
   storedShared(key: string): StoredState | undefined {
@@ -83,9 +88,16 @@ export class ReadStates implements LimitStates {
       else pipeline.watch(...names)
       pipeline.mgetBuffer(...names)
     }
+    const rules = [...new Set(shared.map(ruleOfShared))].filter((rule) => !this.#sizes.has(rule))
     if (this.#source && own.length > 0) pipeline.hmgetBuffer(this.#source.limits, ...own)
-    const replies = valuesOf(await pipeline.exec()) as (Buffer | null)[][]
-    const values = replies.slice(shared.length > 0 ? 1 : 0)
+    for (const rule of rules) {
+      const places = this.#keys.limitKeys(rule)
+      pipeline.zremrangebyscore(places, '-inf', this.#nowMs).zcard(places)
+    }
+    const replies = valuesOf(await pipeline.exec())
+    const sizes = replies.splice(replies.length - 2 * rules.length)
+    for (const [i, rule] of rules.entries()) this.#sizes.set(rule, Number(sizes[2 * i + 1]))
+    const values = replies.slice(shared.length > 0 ? 1 : 0) as (Buffer | null)[][]
     if (shared.length > 0) this.#take(this.#shared, shared, values.shift() ?? [])
     if (own.length > 0) this.#take(this.#own, own, values.shift() ?? [])
   }
@@ -144,6 +156,7 @@ export function writeStates(
     else multi.set(keys.limit(key), value, 'PX', Math.max(1, Math.ceil(state.expiresAfterMs)))
   }
   if (left.length > 0) multi.unlink(...left)
+  writePlaces(multi, keys, shared, nowMs)
   writeTimers(multi, keys.limitTimers, shared, ({ dueMs }) => dueMs)
   if (!source || own.size === 0) return
   const set: (string | Buffer)[] = []
@@ -156,6 +169,25 @@ export function writeStates(
   if (gone.length > 0) multi.hdel(source.limits, ...gone)
   // Fields of a hash do not expire by themselves: their timers take them out.
   writeTimers(multi, source.timers, own, ({ dueMs, expiresAfterMs }) => dueMs ?? nowMs + expiresAfterMs)
+}
+
+/** One that waits never goes by itself; it gives its place back when it should have been decided long ago. */
+function writePlaces(
+  multi: ChainableCommander,
+  keys: Keys,
+  shared: ReadonlyMap<string, LimitState | null>,
+  nowMs: number,
+): void {
+  const hashOf = (key: string) => key.slice(key.indexOf(':') + 1)
+  for (const [rule, states] of Map.groupBy(shared, ([key]) => ruleOfShared(key))) {
+    const name = keys.limitKeys(rule)
+    const set = states.flatMap(([key, state]) =>
+      state ? [Math.ceil(nowMs + state.expiresAfterMs), hashOf(key)] : [],
+    )
+    const gone = states.flatMap(([key, state]) => (state ? [] : [hashOf(key)]))
+    if (set.length > 0) multi.zadd(name, ...set)
+    if (gone.length > 0) multi.zrem(name, ...gone)
+  }
 }
 
 function writeTimers(

@@ -47,12 +47,34 @@ function thingOf({ namespace, group, resource, name }: Right): string {
   return namespace === undefined ? `${object} in the cluster` : `${object} in namespace ${namespace}`
 }
 
-function reasonOf(needs: readonly Need[]): string {
+const MOST_NAMED = 3
+
+/** What cannot run at all comes first; of many a few are named. */
+function reasonOf(all: readonly Need[]): string {
+  const needs = [...all].sort((a, b) => Number(b.required) - Number(a.required))
   const places = needs.flatMap(({ what, place }) => (place ? [`${headOf(what)} at ${place}`] : []))
-  const without = [...new Set(needs.map((need) => need.without))].join('; ')
-  return [...(places.length > 0 ? [`needed by ${places.join(', ')}`] : []), `without it ${without}`].join(
-    '; ',
+  const without = consequences(needs.map((need) => need.without)).join('; ')
+  return [
+    ...(places.length > 0 ? [`needed by ${few(places).join(', ')}`] : []),
+    `without it ${without}`,
+  ].join('; ')
+}
+
+/** `rule "a" cannot match`, `rule "b" cannot match` → `rule "a", rule "b" cannot match`. */
+function consequences(sentences: readonly string[]): string[] {
+  const split = [...new Set(sentences)].map(
+    (it) => /^(\S+(?: "[^"]*")?) (cannot \w+)$/.exec(it) ?? [it, '', it],
   )
+  const byPredicate = Map.groupBy(split, ([, , predicate]) => predicate)
+  return [...byPredicate].map(([predicate, some]) => {
+    const subjects = some.map(([, subject]) => subject).filter(Boolean)
+    return [few(subjects).join(', '), predicate].filter(Boolean).join(' ')
+  })
+}
+
+function few(names: readonly (string | undefined)[]): (string | undefined)[] {
+  const more = names.length - MOST_NAMED
+  return more <= 1 ? [...names] : [...names.slice(0, MOST_NAMED), `${more} more`]
 }
 
 /** `watch[0]` of `watch[0]: Deployment`. */

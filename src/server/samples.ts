@@ -1,6 +1,7 @@
 import { type HeldBy, LIMIT_NAMES } from '../limit.ts'
 import type { Metrics } from '../metrics.ts'
 import { NOTES, REASONS } from '../sink/outcome.ts'
+import { mapInSlices } from '../slices.ts'
 import type { WatchStatus } from '../status.ts'
 import { isReady, type Vitals } from './health.ts'
 
@@ -16,6 +17,8 @@ const PHASES: readonly WatchStatus['phase'][] = [
 ]
 const RELIST_CAUSES = ['expired', 'regression', 'quick-end', 'unreadable']
 const RECONNECT_CAUSES = ['end', 'network', 'expired', 'unreadable', 'fenced', 'position-lost']
+/** Limits that have states by what they count by. */
+const SHARED = ['after', 'throttle', 'group']
 
 interface Named {
   name: string
@@ -33,20 +36,21 @@ interface ConfiguredRule extends Named {
  * Gives every counter of the configuration its first sample, so that `increase()` sees the first event too. What has one keeps
  * its value.
  */
-export function startAtZero(
+export async function startAtZero(
   metrics: Metrics,
   { sinks, rules }: { sinks: readonly Named[]; rules: readonly ConfiguredRule[] },
-): void {
-  for (const configured of rules) {
+): Promise<void> {
+  await mapInSlices(rules, (configured) => {
     const { name: rule, group, resolve } = configured
     for (const limit of waysHeld(configured)) metrics.ruleSuppressed.inc({ rule, limit }, 0)
     if (group) metrics.ruleNotices.inc({ rule, notice: 'digest' }, 0)
     if (resolve) metrics.ruleNotices.inc({ rule, notice: 'resolved' }, 0)
+    if (SHARED.some((limit) => limit in configured)) metrics.ruleCrowded.inc({ rule }, 0)
     metrics.ruleErrors.inc({ rule }, 0)
     metrics.ruleMatches.inc(rule, 0)
     metrics.ruleWaiting.inc({ rule }, 0)
     metrics.ruleLastMatch.inc({ rule }, 0)
-  }
+  })
   for (const { name: sink } of sinks) {
     metrics.enqueued.inc({ sink }, 0)
     metrics.enqueuedBytes.inc({ sink }, 0)

@@ -305,3 +305,15 @@ test('the API conventions are kept over many other fields: spec is told although
     told({ status: status(1), spec: { replicas: 1 } }, { status: status(2), spec: { replicas: 2 } })[0],
   ).toBe('spec.replicas: 1 → 2')
 })
+
+test('what is named comes first, also when there are more changes than are told', () => {
+  const spec = (value: number) =>
+    Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`field${i}`, value]))
+  const at = (value: number) => ({ spec: spec(value), metadata: { labels: { release: value } } })
+  const named = fieldChanges(at(1), at(2), DEPLOYMENT, (way) => way.at(-1)?.key === 'release')
+  expect(named[0]).toEqual({ path: 'metadata.labels.release', old: 1, new: 2 })
+  expect(named).toHaveLength(40)
+  expect(fieldChanges(at(1), at(2), DEPLOYMENT).map(({ path }) => path)).not.toContain(
+    'metadata.labels.release',
+  )
+})

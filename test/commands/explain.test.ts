@@ -37,6 +37,17 @@ test('explain shows what decided that nobody is told', async () => {
   await expect(stdout).toMatchFileSnapshot('../golden/explain/other-namespace.txt')
 })
 
+test('an object that nests too deep is told, and is no failure of the program', async () => {
+  using desk = openProofDesk()
+  const deep = deployment('a:1').replace(
+    '"spec":{',
+    `"spec":{"deep":${'['.repeat(9_000)}${']'.repeat(9_000)},`,
+  )
+  const { code, stderr } = await explained(desk, deep)
+  expect(stderr).toBe('kubeherald: input: it nests too deep\n')
+  expect(code).toBe(2)
+})
+
 test('explain shows what a change is, and the whole of what one sink is sent', async () => {
   using desk = openProofDesk({ 'new.json': deployment('nginx:2'), 'old.json': deployment('nginx:1') })
   const at = ['--at', '2026-11-21T09:14:07Z']
@@ -232,9 +243,77 @@ test('explain asks the cluster for an object, and for what is around it', async 
     code: 1,
     stderr: expect.stringMatching(/deployment\/shop\/nowhere cannot be read.*not found/),
   })
+  const elsewhere = await runHere(desk, 'explain', 'secret/shop-database')
+  expect(elsewhere.stderr).toBe(
+    'kubeherald: there is no Secret "shop-database" in the namespace default: write secret/shop/shop-database\n',
+  )
+  const nowhere = await runHere(desk, 'explain', 'deploy/nowhere')
+  expect(nowhere.stderr).toContain('no Deployment "nowhere" in the namespace default, and in no other')
+  const word = await runHere(desk, 'explain', 'Deployment')
+  expect(word.stderr).toContain(
+    'no file "Deployment"; an object of the cluster is written kind/namespace/name',
+  )
   const unknown = await runHere(desk, 'explain', 'gadget/shop/x')
   expect(unknown).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('the cluster has no kind "gadget"'),
   })
+})
+
+test('explain tells of a state whether it is there, what was before, and of what is no change that it is none', async () => {
+  using desk = openProofDesk({
+    'states.yaml': `cluster: test
+watch: [Node]
+sinks: { screen: { type: stdout } }
+rules:
+  - { name: down, condition: { type: Ready, becomes: "False" }, to: screen }
+  - { name: held, to-state: { spec.held: "true" }, to: screen }
+  - { name: moved, changed: spec.zone, to: screen }
+`,
+  })
+  const node = (ready: string, spec: object) =>
+    JSON.stringify({
+      kind: 'Node',
+      name: 'w',
+      spec,
+      status: { conditions: [{ type: 'Ready', status: ready }] },
+    })
+  const asked = async (...args: string[]) => {
+    const { stdout } = await runHere(desk, 'explain', 'new.json', '-c', 'states.yaml', ...args)
+    return stdout.match(/^ {2}[✓✗] .*$/gm)?.map((line) => line.trim().replace(/ {2,}/g, ' '))
+  }
+  desk.write('old.json', node('False', { held: true }))
+  desk.write('new.json', node('False', { held: true }))
+  expect(await asked('--old', 'old.json')).toEqual([
+    '✗ condition type: Ready, becomes: False seen: {"before":{"status":"False"}}',
+    '✗ to-state spec.held: true seen: {"before":{"spec.held":true}}',
+    '✗ changed spec.zone seen: the same as before',
+  ])
+  desk.write('new.json', node('True', {}))
+  expect(await asked()).toEqual([
+    '✗ condition type: Ready, becomes: False seen: {"status":"True"}',
+    '✗ to-state spec.held: true seen: {"spec.held":null}',
+    '✗ changed spec.zone seen: ADDED, and no change',
+  ])
+})
+
+test('a message begins its changes with those that a rule asks for', async () => {
+  using desk = openProofDesk({
+    'release.yaml': `cluster: test
+watch: [Deployment]
+sinks: { oncall: { type: slack, token: "\${env:NO_TOKEN}", channel: "#oncall" } }
+rules: [{ name: release, changed: 'metadata.annotations["example.com/release"]', to: oncall }]
+`,
+  })
+  const release = (value: string) =>
+    JSON.stringify({
+      kind: 'Deployment',
+      metadata: { name: 'web', annotations: { 'example.com/release': value, z: value } },
+      spec: Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`field${i}`, value])),
+    })
+  desk.write('old.json', release('41'))
+  desk.write('new.json', release('42'))
+  const { stdout } = await runHere(desk, 'explain', 'new.json', '--old', 'old.json', '-c', 'release.yaml')
+  const changes = stdout.match(/^ {6}\S+ {2}41 → 42$/gm)
+  expect(changes?.[0]?.trim()).toBe('metadata.annotations["example.com/release"]  41 → 42')
 })

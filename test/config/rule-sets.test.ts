@@ -44,6 +44,26 @@ test('whoever includes all sets hears of no problem, and runs tests of their own
   expect((await desk.run('test', '--config', file)).stdout).toMatch(/✓ own[^✓]*\n1 passed/)
 })
 
+test('no rule of a set fails on what has just been made', async () => {
+  const include = `include: [{ from: [${ruleSetNames().map((set) => `kubeherald:${set}`)}], to: [screen] }]\n`
+  desk.write('kubeherald.yaml', SINKS + include)
+  const watched = SETS.flatMap(([, { watch }]) => watch.map((it) => (typeof it === 'string' ? it : it.kind)))
+  const young = [...new Set(watched)].filter((kind) => kind !== 'Event').map(justMade)
+  for (const type of ['ADDED', 'MODIFIED']) {
+    desk.write('young.json', JSON.stringify({ kind: 'List', items: young }))
+    const { code, stdout, stderr } = await desk.run('explain', 'young.json', '--all', '--type', type)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout.match(/^.*it failed, and so.*$/gm)).toBeNull()
+  }
+})
+
+/** No more than what the API server asks of such objects. */
+function justMade(kind: string): object {
+  const spec = { containers: [{ name: 'app' }], template: { spec: { containers: [{ name: 'app' }] } } }
+  const roleRef = { kind: 'ClusterRole', name: 'view' }
+  return { kind, metadata: { name: 'young' }, spec, roleRef, status: { phase: 'Pending' } }
+}
+
 test.for(SETS)('%s never ends the rules of whoever includes it', ([, { rules }]) => {
   expect(rules.filter((rule) => 'drop' in rule || 'continue' in rule)).toEqual([])
 })

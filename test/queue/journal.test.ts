@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import type { Change } from '../../src/change.ts'
 import type { ClusterEvent } from '../../src/event.ts'
-import { replay } from '../../src/journal/replay.ts'
+import { type ReplayParts, replay } from '../../src/journal/replay.ts'
 import { type JournalBounds, type JournalRecord, journalContents } from '../../src/journal-record.ts'
 import { type JournalParts, journalExtent, MOST_TRIMMED, readJournal } from '../../src/queue/journal.ts'
 import type { Surroundings } from '../../src/surroundings.ts'
@@ -35,13 +35,13 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
 }
 
 const shown = (it: JournalRecord) => `${it.type} ${it.name}@${it.resourceVersion}`
-const events = (records: AsyncIterable<JournalRecord>, maxBytes?: number) =>
+const events = (records: AsyncIterable<JournalRecord>, more: Partial<ReplayParts> = {}) =>
   all(
     replay(records, {
       scan: scanObject,
       normalise: (source, transition, surroundings) =>
         normalise(source, transition, { ...CONTEXT, surroundings }),
-      ...(maxBytes !== undefined && { maxBytes }),
+      ...more,
     }),
   )
 
@@ -73,9 +73,37 @@ test('a replay knows what an object was before', async () => {
   expect(added?.changes).toBeUndefined()
   expect(pathsOf(first)).toContain('data.data')
   expect(second?.changes).toMatchObject([{ path: 'data.data', old: 'one', new: 'two' }])
-  const forgetful = await events(readJournal(it.reader, it.keys), 10)
+  const forgetful = await events(readJournal(it.reader, it.keys), { maxBytes: 10 })
   expect(forgetful.at(-1)?.changes).toBeUndefined()
 })
+
+test('a replay from a time on knows what objects were before that time, and tells of what it does not know', async () => {
+  await using it = await startStoreBed({ journal: journal() })
+  const session = await it.watching()
+  const at = (atMs: number, it: ReturnType<typeof filled>) => ({ ...it, observedAtMs: atMs })
+  const commits = [
+    at(1_000, filled('b', 2, 'trimmed away')),
+    at(1_000, filled('a', 3, 'one')),
+    at(2_000, filled('a', 4, 'two')),
+    at(2_000, filled('b', 5, 'x')),
+  ]
+  await session.commit(commits, '5', never)
+  const unknown: string[] = []
+  const [, ...records] = await all(readJournal(it.reader, it.keys))
+  const replayed = await events(listed(records), {
+    sinceMs: 2_000,
+    onUnknown: ({ kind }) => unknown.push(kind),
+  })
+  expect(replayed.map(({ name, changes }) => [name, changes?.[0]?.old])).toEqual([
+    ['a', 'one'],
+    ['b', undefined],
+  ])
+  expect(unknown).toEqual(['ConfigMap'])
+})
+
+async function* listed<T>(items: readonly T[]): AsyncGenerator<T> {
+  yield* items
+}
 
 const pathsOf = (event: ClusterEvent | undefined) => (event?.changes ?? []).map(({ path }) => path).join(' ')
 

@@ -117,3 +117,23 @@ test('what is missing is one sentence for each thing, errors first', () => {
     },
   })
 })
+
+test('of many that need one thing, a few are named, first what cannot run at all', () => {
+  const rule = (name: string, place: string) => {
+    const what = `rule "${name}"`
+    return { what, place, without: `${what} cannot match`, required: false }
+  }
+  const rules = ['a', 'b', 'c', 'd'].map((name, i) => rule(name, `k.yaml:${i + 2}:5`))
+  const watch = { what: 'watch[0]: Pod', place: 'k.yaml:1:3', without: 'watch[0] cannot run', required: true }
+  const right = {
+    namespace: undefined,
+    group: '',
+    resource: 'pods',
+    verb: 'list',
+    needs: [...rules, watch],
+  } as const
+  expect(tellMissing([right]).map(({ sentence }) => sentence)).toEqual([
+    'cannot list pods in the cluster: needed by watch[0] at k.yaml:1:3, rule "a" at k.yaml:2:5, rule "b" at k.yaml:3:5, 2 more; ' +
+      'without it watch[0] cannot run; rule "a", rule "b", rule "c", rule "d" cannot match',
+  ])
+})

@@ -35,7 +35,7 @@ const VITALS: Vitals = {
 
 async function bed() {
   const metrics = createMetrics()
-  startAtZero(metrics, CONFIG)
+  await startAtZero(metrics, CONFIG)
   let vitals = VITALS
   const server = await startServer({ host: '127.0.0.1', port: 0, metrics, vitals: () => vitals })
   return {

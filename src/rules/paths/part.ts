@@ -21,7 +21,7 @@ export const changedPart: PartMaker = ({ changed, unchanged }) => {
     const result = compilePaths(paths)
     if (!result.ok) faults.push(...under([name], result.faults))
     else
-      conditions.push({
+      conditions.push(isModified(name), {
         name,
         path: [name],
         cost: COST.old,
@@ -29,7 +29,7 @@ export const changedPart: PartMaker = ({ changed, unchanged }) => {
         test: modified(
           (event, old) => result.value.some((path) => differs(path, old, event.object)) === wanted,
         ),
-        seen: (event) => seenChanges(result.value, event),
+        seen: (event) => before(event, () => seenChanges(result.value, event) ?? NOTHING_CHANGED),
       })
   }
   return faults.length > 0 ? { ok: false, faults } : compiled({ conditions })
@@ -47,7 +47,10 @@ export const statePart: PartMaker = (rule) => {
   const was = from?.ok ? from.value : undefined
   const is = to?.ok ? to.value : undefined
   return compiled({
-    conditions: [...(is ? [level(is), entered(is)] : []), ...(was ? [left(was, is !== undefined)] : [])],
+    conditions: [
+      ...(is ? [level(is), entered(is)] : []),
+      ...(was ? [isModified('from'), left(was, is !== undefined)] : []),
+    ],
   })
 }
 
@@ -73,7 +76,7 @@ function entered(state: StateTest): Condition {
       const old = event.type === 'MODIFIED' ? event.oldObject : undefined
       return old !== undefined && state.entered(old, event.object)
     },
-    seen: (event) => event.oldObject && state.seen(event.oldObject),
+    seen: (event) => before(event, (old) => ({ before: state.seen(old) })),
   }
 }
 
@@ -84,8 +87,29 @@ function left(state: StateTest, hasTarget: boolean): Condition {
     cost: COST.old,
     edge: true,
     test: modified((event, old) => state.holds(old) && (hasTarget || state.entered(event.object, old))),
-    seen: (event) => event.oldObject && state.seen(event.oldObject),
+    seen: (event) => before(event, (old) => state.seen(old)),
   }
+}
+
+/** Asked first, so that a new object costs no expression, which may look at a former state that it has not. */
+function isModified(name: string): Condition {
+  return {
+    name,
+    path: [name],
+    cost: COST.header,
+    edge: true,
+    test: (event) => event.type === 'MODIFIED',
+    seen: (event) => before(event, () => event.type),
+  }
+}
+
+const NOTHING_CHANGED = 'the same as before'
+
+/** What a condition saw that looks at the state before; where there is none, why. */
+function before(event: ClusterEvent, seen: (old: OldObject) => unknown): unknown {
+  if (event.type !== 'MODIFIED') return `${event.type}, and no change`
+  const old = event.oldObject
+  return old ? seen(old) : 'the object before is not known'
 }
 
 function modified(test: (event: ClusterEvent, old: OldObject) => boolean): Condition['test'] {
@@ -107,7 +131,7 @@ export const conditionPart: PartMaker = ({ condition }) => {
     return { ok: false, faults }
   const {
     becomes: wanted,
-    from: before,
+    from: former,
     reason: because,
   } = { becomes: results.becomes.value, from: results.from.value, reason: results.reason.value }
   const holds = (object: unknown) => {
@@ -122,7 +146,8 @@ export const conditionPart: PartMaker = ({ condition }) => {
     test: (event) => event.type !== 'DELETED' && holds(event.object),
   }
   const change: Condition = {
-    ...common,
+    path: common.path,
+    seen: (event) => before(event, (old) => ({ before: conditionOf(old, type) ?? null })),
     name: 'condition',
     cost: COST.old,
     edge: true,
@@ -131,7 +156,7 @@ export const conditionPart: PartMaker = ({ condition }) => {
       if (event.type !== 'MODIFIED') return false
       const old = event.oldObject
       if (!old) return from === undefined && isFresh(conditionOf(event.object, type), event.time)
-      return !holds(old) && before(conditionOf(old, type)?.status)
+      return !holds(old) && former(conditionOf(old, type)?.status)
     },
   }
   return compiled({ conditions: [now, change] })
@@ -195,6 +220,7 @@ function seenChanges(paths: readonly ValuePath[], event: ClusterEvent): unknown 
   const old = event.type === 'MODIFIED' ? event.oldObject : undefined
   if (!old) return undefined
   const changed = paths.filter((path) => differs(path, old, event.object))
+  if (changed.length === 0) return undefined
   const shown = (path: ValuePath, object: unknown) => [...valuesAt(path, object).values()].slice(0, 5)
   return Object.fromEntries(
     changed.map((path) => [path.text, { old: shown(path, old), new: shown(path, event.object) }]),

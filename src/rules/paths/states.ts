@@ -59,5 +59,6 @@ function keyFault(key: string, { message, hint }: Fault): Fault {
 }
 
 function shown(values: readonly unknown[]): unknown {
+  if (values.length === 0) return null
   return values.length === 1 ? values[0] : values.slice(0, 8)
 }

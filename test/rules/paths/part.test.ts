@@ -341,3 +341,12 @@ test('what is nested too deeply to be compared says so', () => {
     expect(errors).toEqual(['a value is nested too deeply to be compared'])
   }
 })
+
+test.each([{ changed: 'spec.n' }, { unchanged: 'spec.n' }, { from: { 'spec.n': '1' } }])(
+  'an expression beside %j is not asked of what is no change',
+  (keys) => {
+    const fails = { ...keys, if: 'oldObject.spec.n == 1' }
+    expect(matches(fails, { type: 'ADDED', object: { spec: { n: 1 } } })).toBe(false)
+    expect(() => matches(fails, change({}, { spec: { n: 1 } }))).toThrow('spec')
+  },
+)
