@@ -382,6 +382,38 @@ test('own states of a rule that is gone are given up in the end, and ask for not
   expect(await it.ledger()).toMatchObject(balanced)
 })
 
+test('the clock of the process that looks decides: one an hour behind leaves what waits, one an hour ahead tells it, once', async () => {
+  await using it = await startLimitsBed({ waitMs: 30_000 })
+  const session = await it.watch()
+  await session.commit([change('ADDED', 'digest-a', 2)], '2', never)
+  const nowMs = Date.now()
+  expect(await it.fire(nowMs - LATER_MS, 'behind')).toBe(false)
+  expect(await it.told()).toEqual([])
+  expect(await it.fire(nowMs + LATER_MS, 'ahead')).toBe(true)
+  expect(await it.told()).toEqual(['digest of 1'])
+  for (const process of ['right', 'behind', 'ahead'])
+    expect(await it.fire(nowMs + 31_000, process)).toBe(false)
+  expect(await it.told()).toEqual(['digest of 1'])
+  expect(await it.rule('digest')).toMatchObject({ matched: 1, digested: 1, waiting: 0 })
+  expect(await it.ledger()).toMatchObject(balanced)
+})
+
+test('what waits when a clock is set back is told when the clock comes to its time again, if not before', async () => {
+  await using it = await startLimitsBed({ waitMs: 30_000, lastMs: 1 })
+  const session = await it.watch()
+  await session.commit([change('ADDED', 'digest-a', 2), change('ADDED', 'lasting-a', 3)], '3', never)
+  const dueMs = session.dueMs ?? 0
+  // An hour back: nothing is due, nothing is given up.
+  for (const agoMs of [LATER_MS, LATER_MS / 2]) expect(await it.fire(Date.now() - agoMs)).toBe(false)
+  expect(session.dueMs).toBe(dueMs)
+  expect(await it.ledger()).toMatchObject(balanced)
+  expect(await it.fire(Date.now() + 30_000)).toBe(true)
+  await waitFor(() => dueMs <= Date.now(), { what: 'the time' })
+  await session.expire(never)
+  expect((await it.told()).toSorted()).toEqual(['digest of 1', 'lasting a'])
+  expect(await it.ledger()).toMatchObject(balanced)
+})
+
 test('a timer whose state is not there any more goes', async () => {
   await using it = await startLimitsBed()
   await it.watch()
