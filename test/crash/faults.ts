@@ -161,12 +161,23 @@ export function createFaults(bed: Bed, processes: readonly Kubeherald[], random:
     },
     async mendAll() {
       bed.hook.answer(() => ({ status: 200 }))
-      for (const it of processes)
+      for (const it of processes) {
+        // One that found no Redis as it started ended, and is started again by whoever looks after it.
+        if (!isRunning(it.pid)) await it.start({ unready: true })
         await waitFor(() => it.ready(), {
           timeoutMs: 90_000,
-          what: 'kubeherald to be ready after the last fault',
+          what: () => `kubeherald to be ready after the last fault; it said:\n${it.log().slice(-3_000)}`,
         })
+      }
     },
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
   }
 }
 
