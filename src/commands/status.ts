@@ -198,18 +198,19 @@ function sinks({ instances, ledger, atMs }: StatusReport): string {
 
 /** In the order of the configuration; those that no process has any more come last. */
 function rules({ instances, ledger, atMs }: StatusReport): string[] {
-  const views = instances.flatMap((it) => it.rules ?? [])
-  const known = new Set(views.map(({ rule }) => rule))
+  const errorsOf = new Map<string, number>()
+  for (const { rule, errors = 0 } of instances.flatMap((it) => it.rules ?? []))
+    errorsOf.set(rule, (errorsOf.get(rule) ?? 0) + errors)
   const running = instances.some((it) => it.rules !== undefined)
-  const names = new Set([...known, ...Object.keys(ledger.rules).toSorted()])
+  const names = new Set([...errorsOf.keys(), ...Object.keys(ledger.rules).toSorted()])
   if (names.size === 0) return []
   const header = ['RULE', 'MATCHED', 'SENT', 'DIGESTED', 'WAITING', 'SUPPRESSED', 'ERRORS', 'LAST MATCHED']
   const rows = [...names].map((rule) => {
     const counts = ledger.rules[rule]
     const { matched = 0, sent = 0, digested = 0, waiting = 0, lastMatchMs = 0 } = counts ?? {}
-    const errors = views.reduce((sum, it) => sum + (it.rule === rule ? (it.errors ?? 0) : 0), 0)
+    const errors = errorsOf.get(rule) ?? 0
     const last = lastMatchMs === 0 ? '-' : `${duration(atMs - lastMatchMs)} ago`
-    const name = running && !known.has(rule) ? `${rule} (removed)` : rule
+    const name = running && !errorsOf.has(rule) ? `${rule} (removed)` : rule
     return [name, ...[matched, sent, digested, waiting].map(String), held(counts), String(errors), last]
   })
   return [table([header, ...rows])]

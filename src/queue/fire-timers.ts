@@ -25,8 +25,9 @@ export interface FireParts {
 
 /** How many states one transaction decides: each may hold deliveries. */
 const MOST_DUE = 16
-/** How many timers are looked through for those of rules that this process has. */
-const MOST_SEEN = 1_000
+/** How many timers are read at once, and how often, to find those of rules that this process has behind those of others. */
+const PAGE_TIMERS = 1_000
+const MOST_PAGES = 50
 const FIRED_TTL_MS = 3_600_000
 
 /**
@@ -47,7 +48,7 @@ export async function fireTimers(
   const done = await line.commit(async (redis) => {
     for (;;) {
       const { stream } = redis
-      const [[layout, last, whose] = [], timers] = await readTimers(redis, keys, fired, nowMs)
+      const [layout, last, whose] = await readNames(redis, keys, fired)
       if (isForeign(layout)) {
         await redis.unwatch()
         throw new LayoutChangedError(layout)
@@ -58,7 +59,7 @@ export async function fireTimers(
       }
       if (await turn.isAnothers(redis, whose, signal)) continue
       routing ??= current()
-      const due = dueOf(timers, routing, nowMs)
+      const due = await dueOf(redis, keys, routing, nowMs)
       if (due.length === 0) {
         result = undefined
         await redis.unwatch()
@@ -88,32 +89,29 @@ export async function fireTimers(
   return done
 }
 
-async function readTimers(
-  redis: Redis,
-  keys: Keys,
-  fired: string,
-  nowMs: number,
-): Promise<[names: (string | null)[], timers: { key: string; score: number }[]]> {
-  const pipeline = redis
-    .pipeline()
-    .watch(fired, keys.schema)
-    .mget(keys.schema, fired, keys.limitsTurn)
-    .zrange(keys.limitTimers, '-inf', String(nowMs), 'BYSCORE', 'LIMIT', 0, MOST_SEEN, 'WITHSCORES')
-  const [, names, timers] = valuesOf(await pipeline.exec())
-  return [names as (string | null)[], scored(timers)]
+async function readNames(redis: Redis, keys: Keys, fired: string): Promise<(string | null)[]> {
+  const pipeline = redis.pipeline().watch(fired, keys.schema).mget(keys.schema, fired, keys.limitsTurn)
+  const [, names] = valuesOf(await pipeline.exec())
+  return names as (string | null)[]
 }
 
-/** Those of rules that are known here, and those that nobody took care of for long. */
-function dueOf(
-  timers: readonly { key: string; score: number }[],
+/** Some of the states of rules that are known here, and of those that nobody took care of for long. */
+async function dueOf(
+  redis: Redis,
+  { limitTimers }: Keys,
   { expire, rules }: Routing,
   nowMs: number,
-): string[] {
-  return timers
-    .filter(
-      ({ key, score }) =>
-        (expire !== undefined && rules?.has(ruleOfShared(key)) !== false) || score + GONE_AFTER_MS <= nowMs,
-    )
-    .slice(0, MOST_DUE)
-    .map(({ key }) => key)
+): Promise<string[]> {
+  const due: string[] = []
+  for (let page = 0; page < MOST_PAGES; page++) {
+    const window = ['LIMIT', page * PAGE_TIMERS, PAGE_TIMERS, 'WITHSCORES'] as const
+    const timers = scored(await redis.zrange(limitTimers, '-inf', String(nowMs), 'BYSCORE', ...window))
+    for (const { key, score } of timers) {
+      const isKnown = expire !== undefined && rules?.has(ruleOfShared(key)) !== false
+      if (isKnown || score + GONE_AFTER_MS <= nowMs) due.push(key)
+      if (due.length === MOST_DUE) return due
+    }
+    if (timers.length < PAGE_TIMERS) break
+  }
+  return due
 }

@@ -5,7 +5,7 @@ import type { WatchStatus } from '../status.ts'
 import type { CommitLine } from './commit-line.ts'
 import { CrowdedRules } from './crowded-rules.ts'
 import { forgetOwnStates } from './forget-states.ts'
-import { readReports } from './instances.ts'
+import { readReportsWithRules } from './instances.ts'
 import type { Keys } from './keys.ts'
 import { scored } from './limit-states.ts'
 import { repeat } from './repeat.ts'
@@ -50,7 +50,7 @@ export function startFormerLimits(parts: FormerLimitsParts): { close(): Promise<
 
   async function look(signal: AbortSignal): Promise<void> {
     await crowded.look(parts.rules(), clock.now())
-    const reports = await readReports(redis, keys)
+    const reports = await readReportsWithRules(redis, keys)
     const watches = [...parts.watches(), ...reports.flatMap((it) => it.watches)]
     // As long as a kind is not resolved, nobody knows which sources are wanted.
     if (!watches.some(({ phase }) => phase === 'resolving'))

@@ -22,7 +22,7 @@ export interface InstanceReport {
   /** Watches of metadata, where rules ask for it; undefined in reports of older versions. */
   metadata?: readonly WatchStatus[]
   sinks: readonly SinkStatus[]
-  /** Those of its configuration, from top to bottom; undefined in reports of older versions. */
+  /** Those of its configuration, from top to bottom; undefined in reports of older versions, and where nobody asked for them. */
   rules?: readonly RuleStatus[]
   /** Set while watches pause because Redis is nearly full. */
   backPressure?: true
@@ -59,26 +59,37 @@ export function startReporting(
   }
 }
 
-/** Stores a report; renew it every few seconds. */
-export async function publishReport(redis: Redis, keys: Keys, report: InstanceReport): Promise<void> {
-  await redis
-    .multi()
-    .set(keys.instance(report.id), JSON.stringify(report), 'PX', REPORT_TTL_MS)
-    .sadd(keys.instances, report.id)
-    .exec()
+/** Stores a report; renew it every few seconds. Rules lie apart: there may be many, and few readers want them. */
+export async function publishReport(
+  redis: Redis,
+  keys: Keys,
+  { rules, ...report }: InstanceReport,
+): Promise<void> {
+  const multi = redis.multi()
+  if (rules) multi.set(keys.instanceRules(report.id), JSON.stringify(rules), 'PX', REPORT_TTL_MS)
+  multi.set(keys.instance(report.id), JSON.stringify(report), 'PX', REPORT_TTL_MS)
+  await multi.sadd(keys.instances, report.id).exec()
 }
 
 /** Takes a report back at a clean stop. */
 export async function withdrawReport(redis: Redis, keys: Keys, id: string): Promise<void> {
-  await redis.multi().del(keys.instance(id)).srem(keys.instances, id).exec()
+  await redis.multi().del(keys.instance(id), keys.instanceRules(id)).srem(keys.instances, id).exec()
 }
 
-/** The reports of the processes that are alive; forgets the others. */
-export async function readReports(redis: Redis, keys: Keys): Promise<InstanceReport[]> {
+/** The reports of the processes that are alive, in a lasting order; forgets the others. */
+export async function readReports(redis: Redis, keys: Keys): Promise<Omit<InstanceReport, 'rules'>[]> {
   const ids = (await redis.smembers(keys.instances)).toSorted()
   if (ids.length === 0) return []
   const values = await redis.mget(ids.map(keys.instance))
   const gone = ids.filter((_, i) => values[i] === null)
   if (gone.length > 0) await redis.srem(keys.instances, ...gone)
   return values.flatMap((value) => (value === null ? [] : [JSON.parse(value) as InstanceReport]))
+}
+
+/** The same with their rules. */
+export async function readReportsWithRules(redis: Redis, keys: Keys): Promise<InstanceReport[]> {
+  const reports = await readReports(redis, keys)
+  if (reports.length === 0) return []
+  const rules = await redis.mget(reports.map(({ id }) => keys.instanceRules(id)))
+  return reports.map((report, i) => ({ ...report, ...(rules[i] && { rules: JSON.parse(rules[i]) }) }))
 }

@@ -70,6 +70,8 @@ export interface Keys {
   deadLetters: string
   /** String with a TTL, JSON: what a running process says of its watches and sinks. */
   instance(id: string): string
+  /** The rules of its configuration. */
+  instanceRules(id: string): string
   /** Set of instance ids. */
   instances: string
   /** Filler that is deleted when Redis is full, so that workers can go on. */
@@ -113,6 +115,7 @@ export function keysOf(cluster: string): Keys {
     journalBytes: `${tag}:journal-bytes`,
     deadLetters: `${tag}:dead-letters`,
     instance: (id) => `${tag}:instance:${id}`,
+    instanceRules: (id) => `${tag}:instance:${id}:rules`,
     instances: `${tag}:instances`,
     ballast: `${tag}:ballast`,
   }

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { type InstanceReport, readReports } from './instances.ts'
+import { type InstanceReport, readReportsWithRules } from './instances.ts'
 import { journalExtent } from './journal.ts'
 import type { Keys } from './keys.ts'
 import { type Ledger, readLedger } from './ledger.ts'
@@ -22,7 +22,7 @@ export async function readStatus(
   const { bytes, oldestMs } = await journalExtent(redis, keys)
   return {
     atMs: options.now,
-    instances: await readReports(redis, keys),
+    instances: await readReportsWithRules(redis, keys),
     ledger: await readLedger(redis, keys, options),
     deadLetters: await redis.xlen(keys.deadLetters),
     ...(oldestMs !== undefined && { journal: { bytes, oldestMs } }),

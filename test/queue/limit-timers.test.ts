@@ -22,8 +22,8 @@ const report = (id: string, watches: WatchStatus[], rules: string[] = ['digest']
 })
 
 /** Something waits for a digest whose time has come. */
-async function startTimersBed() {
-  const routing = limitedRouting(smallLimits({ waitMs: 1 }))
+async function startTimersBed(rules?: ReadonlySet<string>) {
+  const routing = limitedRouting(smallLimits({ waitMs: 1 }), rules)
   const it = await startStoreBed({ routing: () => routing })
   const stack = new AsyncDisposableStack()
   stack.use(it)
@@ -64,6 +64,16 @@ test('what is due is told when all is read', async () => {
   await using it = await startTimersBed()
   it.start()
   await waitFor(async () => (await it.told()) === 1, { what: 'the digest' })
+})
+
+test('what is due is found behind thousands of timers of a rule that only others have', async () => {
+  await using it = await startTimersBed(new Set(['digest']))
+  const sinceMs = Date.now() - 60_000
+  const others = Array.from({ length: 2_500 }, (_, i) => [sinceMs, `elsewhere:${i}`])
+  await it.reader.zadd(it.keys.limitTimers, ...others.flat())
+  it.start()
+  await waitFor(async () => (await it.told()) === 1, { what: 'the digest' })
+  expect(await it.reader.zcard(it.keys.limitTimers)).toBe(2_500)
 })
 
 test('it waits while a source is behind, and not any longer', async () => {
