@@ -45,8 +45,22 @@ function checkOtherKinds({ index, sound }: RuleDraft, document: ConfigDocument):
       text.replace(/^!/, ''),
     ),
     ...kindSlips(sound.owner, [...path, 'owner'], document, ownerKindOf),
+    ...ownerNames(sound.owner, [...path, 'owner'], document),
+    ...ownerNames(sound.regarding?.owner, [...path, 'regarding', 'owner'], document),
     ...kindSlips(sound.regarding?.owner, [...path, 'regarding', 'owner'], document, ownerKindOf),
   ]
+}
+
+/** A word alone is a kind, and those of owners are mostly written in capitals: a likely name. */
+function ownerNames(patterns: Patterns = [], path: Path, document: ConfigDocument): Problem[] {
+  return listOf(patterns).flatMap((text, at) => {
+    const place = typeof patterns === 'string' ? path : [...path, at]
+    const [, not = '', word = ''] = /^(!?)([a-z][a-z0-9]*)$/.exec(text) ?? []
+    const kind = word === '' ? undefined : watchedKindOf(word)
+    if (!kind || kind.builtIn.length > 0 || likelyTypo(kind) !== undefined) return []
+    const hint = `for an owner of any kind that is called so, write "${not}*/${word}"`
+    return [document.problem(place, `"${word}" is a kind here`, { hint, severity: 'warning' })]
+  })
 }
 
 function kindSlips(

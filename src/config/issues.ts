@@ -111,11 +111,21 @@ function unknownKeys(
     const better = isRest ? COMMA_HINT : misplacedHint(path)
     const foreign = path.length === 3 && path[0] === 'rules' ? ruleKeyFor(key) : innerKeyFor(path)
     const hint =
-      better ?? (foreign === undefined ? suggest(key, [...new Set(known)]) : `here it is called "${foreign}"`)
+      better ??
+      stopHint(key, path) ??
+      (foreign === undefined ? suggest(key, [...new Set(known)]) : `here it is called "${foreign}"`)
     const problem = document.problem(path, `unknown key "${key}"`, { atKey: true, hint })
     const meant = better === undefined ? (foreign ?? nearest(key, new Set(known))) : undefined
     return { problem, ...(meant !== undefined && { meant: keyOf([...prefix, ...steps, meant]) }) }
   })
+}
+
+/** What other tools call the end of the list. */
+function stopHint(key: string, path: Path): string | undefined {
+  const isOfRule = path.length === 3 && path[0] === 'rules'
+  return isOfRule && /^(stop|final|last|break|terminal|halt)$/i.test(key)
+    ? 'for no rule below to see it: continue: false'
+    : undefined
 }
 
 /** `{ labels: a in (x, y) }` ends at the comma, for YAML. */
@@ -144,8 +154,14 @@ function emptyValue(document: ConfigDocument, path: Path, name: string): Problem
   const isComment = document.textAfterKey(path).startsWith('#')
   const hint = isComment
     ? 'what follows "#" is a comment: text that begins with it needs quotes'
-    : 'give it one, or leave it out'
+    : comparisonHint(String(path.at(-1)))
   return document.problem(path, `${name} has no value`, { hint })
+}
+
+/** `{ status.phase == Failed }` is a key alone. */
+function comparisonHint(key: string): string {
+  const [, left, right] = /^([\w.[\]"/-]+)\s*={1,2}\s*(\S+)$/.exec(key) ?? []
+  return left === undefined ? 'give it one, or leave it out' : `write ${left}: ${right}`
 }
 
 function valueHint(issue: Issue, { value, written, source }: Located): string | undefined {

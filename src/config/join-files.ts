@@ -153,7 +153,7 @@ function joinEntry(at: Joining, including: Including): Part[] {
     if (before !== undefined)
       return isGlob(from) ? [] : fail(`${called} is included twice`, `the first time by ${before}`)
     const found = readIncluded(at.files, id)
-    if ('fault' in found) return fail(`${called} ${found.fault}`, found.hint)
+    if ('fault' in found) return fail(`${called} ${found.fault}`, found.hint ?? setHint(called))
     return joinSource(at, including, { id, name, folder: dirname(id), text: found.text })
   })
 }
@@ -247,4 +247,10 @@ function shown(shownFolder: string, folder: string, path: string): string {
 function through(chain: readonly string[], id: string): string {
   const between = chain.slice(chain.indexOf(id) + 1).map((it) => it.split('/').at(-1))
   return between.length === 0 ? '' : `, by way of ${between.join(', ')}`
+}
+
+/** The name of a set, where a file was looked for. */
+function setHint(called: string): string | undefined {
+  const name = called.replace(/^.*\//, '').replace(/\.ya?ml$/, '')
+  return ruleSetNames().includes(name) ? `the set that comes with kubeherald is ${SET}${name}` : undefined
 }

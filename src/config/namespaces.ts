@@ -27,6 +27,8 @@ const FORMS = { literal: /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, glob: /^[-a-z0-
 function namespaceHint(written: string, text: string): string | undefined {
   const expression = expressionHint(written)
   if (expression !== undefined) return expression
+  const variable = /^\$\{?(?:var[.:])?([A-Za-z][\w.-]*)\}?$/.exec(written)?.[1]
+  if (variable !== undefined) return `write "\${var:${variable}}"`
   if (/\.[*+]/.test(written)) return `write ${written.replaceAll(/\.[*+]/g, '*')}, or an expression: /…/`
   const lower = text.toLowerCase()
   return lower === text ? undefined : `did you mean "${lower}"?`

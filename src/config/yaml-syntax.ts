@@ -82,14 +82,28 @@ function hintOf(error: YAMLError, line: string, text: string): string | undefine
   if (message === 'Unexpected scalar at node end' && isBehindQuote(text, pos[0]))
     return 'the text ended at its second quote: put all of it in quotes of the other kind, or below "|"'
   if (/(?:[:,[{]|- ) *\{\{/.test(line)) return 'text that begins with "{{" needs quotes'
+  if (message.startsWith('Alias cannot be an empty string'))
+    return 'text that begins with "*" needs quotes: "*"'
+  if (message.startsWith('Sequence item without - indicator'))
+    return 'the keys of one entry begin in the same column: below the first letter behind its "- "'
   if (code === 'BAD_DQ_ESCAPE') return 'write \\\\ for a backslash, or use single quotes'
   if (line.includes('${') && /[[{]/.test(line)) return `inside { } and [ ], text with \${…} needs quotes`
   if (isBracketInText(error, text)) return 'text with [ ] { } , needs quotes'
-  if (code === 'BLOCK_AS_IMPLICIT_KEY' && /:.*: /.test(line)) return 'text with ": " in it needs quotes'
+  if (code === 'BLOCK_AS_IMPLICIT_KEY' && /:.*: /.test(line)) return colonHint(line)
   if (code === 'BAD_INDENT' && /[\]}]/.test(place))
     return 'if this is part of a text: text with [ ] { } , needs quotes'
   if (code === 'BAD_INDENT') return 'is a bracket, quote or indentation missing in a line above?'
   return undefined
+}
+
+/** `to: screen: { … }` was meant as a map, `if: x.contains("a: b")` as a text. */
+function colonHint(line: string): string {
+  const [, key, inner] = /^\s*(?:- )?([\w-]+): +([a-z][\w.-]*): /.exec(line) ?? []
+  if (/^\s*(?:- )?if:/.test(line))
+    return 'text with ": " in it needs quotes: put all of the expression below "|"'
+  return inner === undefined || key === 'name'
+    ? 'text with ": " in it needs quotes'
+    : `text with ": " in it needs quotes; a map has braces: ${key}: { ${inner}: … }`
 }
 
 function isBehindQuote(text: string, at: number): boolean {

@@ -37,7 +37,13 @@ function compileNew(source: string): Compiled<(value: string) => boolean> {
     })
   } catch (error) {
     const { error: reason = '', input = '' } = error as { error?: string; input?: string }
-    return faulty(sentenceOf(reason, input ?? ''), placeOf(source, reason, input ?? ''))
+    const hint = /^\(\?<?!/.test(input ?? '')
+      ? 'what it must not be is a pattern of its own: ["web-*", "!web-test"]'
+      : undefined
+    return faulty(sentenceOf(reason, input ?? ''), {
+      ...placeOf(source, reason, input ?? ''),
+      ...(hint !== undefined && { hint }),
+    })
   }
 }
 

@@ -28,7 +28,11 @@ export function syntaxWords({ code, message, start, end }: CelFault, text: strin
   const before = text.slice(0, start)
   if (code === 'reserved_identifier') return reserved(message)
   if (/^(unterminated_string|unterminated_triple)/.test(code))
-    return { message: 'has a text without its closing quote', end: start + 1 }
+    return {
+      message: 'has a text without its closing quote',
+      hint: 'close it; in YAML " #" begins a comment: an expression with it stands below "|"',
+      end: start + 1,
+    }
   if (code === 'newline_in_string')
     return {
       message: 'has a text that goes over the end of its line',

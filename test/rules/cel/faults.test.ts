@@ -62,7 +62,10 @@ const ROWS: [text: string, ...faults: string[]][] = [
   ['object.x[', '[ | ends too early | a "]" is missing'],
   ['(event.count > 3', '3 | ends too early | a ")" is missing'],
   ['event.count > 3)', ') | ")" does not belong here | it closes nothing'],
-  ['event.reason == "x', '" | has a text without its closing quote | '],
+  [
+    'event.reason == "x',
+    '" | has a text without its closing quote | close it; in YAML " #" begins a comment: an expression with it stands below "|"',
+  ],
   [
     'event.count + 1.5 > 2.0',
     'event.count + 1.5 | an int and a double cannot be used with "+" | double(x) makes a double of an int',
