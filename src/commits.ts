@@ -7,7 +7,7 @@ import type { Metrics } from './metrics.ts'
 import type { CommitLine } from './queue/commit-line.ts'
 import type { Keys } from './queue/keys.ts'
 import { createSourceStore } from './queue/source-store.ts'
-import { objectJsonOf } from './watch/normalise.ts'
+import { objectJsonOf } from './watch/trim.ts'
 
 export interface CommitsParts {
   line: CommitLine

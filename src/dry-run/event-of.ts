@@ -2,8 +2,9 @@ import type { Source, Transition } from '../change.ts'
 import type { ChangeType, ClusterEvent, Resource } from '../event.ts'
 import type { Surroundings } from '../surroundings.ts'
 import { readFrame } from '../watch/frame.ts'
-import { type NormaliseContext, normalise, objectJsonOf } from '../watch/normalise.ts'
+import { type NormaliseContext, normalise } from '../watch/normalise.ts'
 import { titleOf } from '../watch/resolve.ts'
+import { objectJsonOf } from '../watch/trim.ts'
 
 /** One change of one object, whole: what a watch would say of it. */
 export interface Happening {

@@ -1,4 +1,4 @@
-import type { ScannedObject, Source, Transition } from '../change.ts'
+import type { Source, Transition } from '../change.ts'
 import { fieldChanges } from '../changes/field-changes.ts'
 import { controllersOf } from '../controllers.ts'
 import type {
@@ -13,10 +13,10 @@ import type {
 import { type KnownObject, NO_SURROUNDINGS, type Surroundings } from '../surroundings.ts'
 import { isEventResource, readKubeEvent } from './kube-event.ts'
 import { readLabels, strings } from './labels.ts'
-import { readMember, readValue, walkMembers } from './scan.ts'
+import { readMember, readValue } from './scan.ts'
 import { scanKubeEvent } from './scan-event.ts'
 import { scanManager } from './scan-manager.ts'
-import { hashSecret, isSecretResource } from './secret.ts'
+import { objectJsonOf } from './trim.ts'
 
 export interface NormaliseContext {
   /** The cluster's name in the configuration. */
@@ -34,18 +34,6 @@ export interface NormaliseContext {
 /** Makes an event of a transition. Everything that must be parsed is parsed on first use. */
 export function normalise(source: Source, transition: Transition, context: NormaliseContext): ClusterEvent {
   return new ScannedEvent(source, transition, context)
-}
-
-/** An object as JSON that may leave: without managedFields and last-applied-configuration, Secret values hashed. */
-export function objectJsonOf(
-  resource: Resource,
-  { bytes, managedFields, annotations }: ScannedObject,
-  salt: Buffer,
-): Buffer {
-  const trimmed = cut(bytes, [managedFields, lastApplied(bytes, annotations)])
-  if (!isSecretResource(resource)) return trimmed
-  const parsed = JSON.parse(trimmed.toString()) as Record<string, unknown>
-  return Buffer.from(JSON.stringify(hashSecret(parsed, salt)))
 }
 
 /** `v1`, `apps/v1`. */
@@ -288,33 +276,4 @@ function parsed(json: Buffer | undefined): Readonly<Record<string, unknown>> | u
   } catch {
     return undefined
   }
-}
-
-type Range = readonly [start: number, end: number]
-
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
-
-/** It repeats the whole object, and for a Secret its values. */
-function lastApplied(bytes: Buffer, annotations: Range | undefined): Range | undefined {
-  if (!annotations || bytes.indexOf(LAST_APPLIED, annotations[0]) === -1) return undefined
-  let found: Range | undefined
-  walkMembers(bytes, annotations[0], (key, _value, _end, range) => {
-    if (key === LAST_APPLIED) found = range
-    return found !== undefined
-  })
-  return found
-}
-
-/** Leaves ranges of JSON bytes out. */
-function cut(bytes: Buffer, ranges: readonly (Range | undefined)[]): Buffer {
-  const sorted = ranges.filter((range) => range !== undefined).sort((a, b) => a[0] - b[0])
-  if (sorted.length === 0) return bytes
-  const kept: Buffer[] = []
-  let from = 0
-  for (const [start, end] of sorted) {
-    kept.push(bytes.subarray(from, start))
-    from = end
-  }
-  kept.push(bytes.subarray(from))
-  return Buffer.concat(kept)
 }

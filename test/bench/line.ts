@@ -3,14 +3,15 @@ import { WebhookConfig } from '../../sinks/webhook/config.ts'
 import { startApp } from '../../src/app.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { createLog } from '../../src/log.ts'
+import type { Rule } from '../../src/rules/schema.ts'
 import { defineSink, type SinkType } from '../../src/sink/index.ts'
 import { userAgent } from '../../src/version.ts'
 import type { ClusterClient } from '../../src/watch/cluster-client.ts'
 import { connectCluster } from '../../src/watch/connect.ts'
 
 // The whole line in one process: watches a feed, and ends when all of its events are through. Arguments: a kubeconfig, the
-// URL of Redis, how many events, `null`, `unmatched` or `webhook`, and the webhook's URL. Prints the seconds from the opening
-// of the watch to the last delivery (or commit, when no rule matches).
+// URL of Redis, how many events, `null`, `unmatched`, `webhook`, `limits`, `no-limits` or `journal`, and the webhook's URL. Prints
+// the seconds from the opening of the watch to the last delivery (or commit, when no rule matches).
 const [kubeconfig = '', redisUrl = '', countText = '0', mode = 'null', hook = ''] = process.argv.slice(2)
 const count = Number(countText)
 let delivered = 0
@@ -32,6 +33,18 @@ const nullSink = defineSink({
 const webhook = WebhookConfig.parse({ url: hook || 'http://127.0.0.1:1' })
 const sink = mode === 'webhook' ? { type: 'webhook', options: webhook } : { type: 'null', options: {} }
 const namespace = mode === 'unmatched' ? 'nowhere' : 'team-*'
+/** One event of ten is of a rule of its own; with `limits` that rule counts, throttles and gathers them by namespace. */
+const NAMES = ['service-1-*', 'service-11-*', 'service-21-*', 'service-31-*']
+const LIMITS = {
+  after: { count: 2, within: 60_000, per: ['namespace'] },
+  throttle: { every: 1_000, per: ['namespace'] },
+  group: { by: ['namespace'], wait: 1_000, interval: 1_000 },
+}
+const tenth: Rule = { name: 'tenth', when: { kind: 'Pod', name: NAMES }, to: ['out'], continue: false }
+const rules: Rule[] = [
+  ...(mode === 'limits' || mode === 'no-limits' ? [{ ...tenth, ...(mode === 'limits' && LIMITS) }] : []),
+  { name: 'all', when: { kind: 'Pod', namespace }, to: ['out'] },
+]
 const config: Config = {
   kubernetes: {},
   leases: false,
@@ -39,7 +52,8 @@ const config: Config = {
   server: false,
   watch: [{ kind: 'Pod' }],
   sinks: [{ name: 'out', source: '', ...sink }],
-  rules: [{ name: 'all', when: { kind: 'Pod', namespace }, to: ['out'] }],
+  rules,
+  ...(mode === 'journal' && { journal: { keep: 86_400_000, max: 2 ** 30 } }),
   routes: new Map(),
 }
 
@@ -73,7 +87,9 @@ async function total(name: string): Promise<number> {
 }
 
 async function done(): Promise<number> {
-  if (mode === 'null') return delivered
+  // Digests are few.
+  if (mode === 'limits') return delivered + (await total('changes_limited_total'))
+  if (mode === 'null' || mode === 'no-limits' || mode === 'journal') return delivered
   return total(mode === 'unmatched' ? 'changes_unmatched_total' : 'deliveries_delivered_total')
 }
 

@@ -6,8 +6,10 @@ import { celRow } from './row-cel.ts'
 import { checkRow } from './row-check.ts'
 import { enrichRow } from './row-enrich.ts'
 import { growthRows } from './row-growth.ts'
+import { journalRow } from './row-journal.ts'
 import { kafkaRow } from './row-kafka.ts'
 import { latencyRow } from './row-latency.ts'
+import { limitsRow } from './row-limits.ts'
 import { memoryRow } from './row-memory.ts'
 import { oldValuesRow } from './row-old-values.ts'
 import { redisRow } from './row-redis.ts'
@@ -20,6 +22,8 @@ import { webhookSinkRow } from './row-webhook-sink.ts'
 const ROWS: readonly Row[] = [
   nullSinkRow,
   unmatchedRow,
+  limitsRow,
+  journalRow,
   webhookRow,
   webhookSinkRow,
   slowWebhookRow,

@@ -1,3 +1,4 @@
+import type { RedisServer } from '../servers/redis.ts'
 import { writeFiles } from './bundle.ts'
 import { median, pairs, perSecond } from './pairs.ts'
 import { measure, serve } from './processes.ts'
@@ -69,18 +70,22 @@ async function againstParseLoop(
   return compare(rates, least)
 }
 
-/** Events a second through the whole line, from a Redis of its own. */
+export type LineMode = 'null' | 'unmatched' | 'webhook' | 'limits' | 'no-limits' | 'journal'
+
+/** Events a second through the whole line, from a Redis of its own; `after` may look at that before it ends. */
 export async function lineRate(
   context: BenchContext,
   feed: string,
-  mode: 'null' | 'unmatched' | 'webhook',
+  mode: LineMode,
   count: number,
   hook = '',
+  after?: (redis: RedisServer) => Promise<void>,
 ): Promise<number> {
   await using redis = await context.startRedis()
   const files = writeFiles(feed, redis.url, '{ type: stdout }')
   const { seconds } = await measure('./line.ts', files.kubeconfig, redis.url, String(count), mode, hook)
   files.remove()
+  await after?.(redis)
   return count / seconds
 }
 
