@@ -171,7 +171,7 @@ const EVERYWHERE = ['size', 'first', 'last']
 
 /** What lies in a name, where that is known. */
 function checkInner(at: Checking, name: string, [step]: readonly Token[]): void {
-  const known = NAMES[name]
+  const known = Object.hasOwn(NAMES, name) ? NAMES[name] : undefined
   if (!known || typeof step?.content !== 'string') return
   const inner = step.content
   if (known.includes(inner) || EVERYWHERE.includes(inner)) return
