@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import { printable } from './printable.ts'
+import { printable, safeJson } from './printable.ts'
 import { redactFields, redactText } from './redact.ts'
 import type { Logger } from './sink/index.ts'
 
@@ -47,7 +47,7 @@ export function createLog({ level, format, colour, output }: LogOptions): Log {
   // A reader that has gone must not take the program with it, and there is nobody left to tell.
   output.on('error', () => {})
   const write = (line: string) => {
-    output.write(format === 'json' ? line : readable(JSON.parse(line), colour))
+    output.write(format === 'json' ? safeJson(line) : readable(JSON.parse(line), colour))
   }
   const log = pino(
     {

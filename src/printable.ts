@@ -6,9 +6,29 @@ export function printable(text: string): string {
   return text.replace(CONTROLS, ' ')
 }
 
-/** JSON that is safe on a terminal: JSON.stringify escapes the C0 controls only. Parses to the same value. */
+/** Blanks of deeper levels would be more than the value. */
+const MAX_INDENTED_DEPTH = 100
+
+/** JSON that is safe on a terminal. */
 export function printableJson(value: unknown, indent = 0): string {
-  return JSON.stringify(value, null, indent).replace(CONTROLS, (it) =>
+  const compact = JSON.stringify(value)
+  const isIndented = indent > 0 && !isDeeper(compact, MAX_INDENTED_DEPTH)
+  return safeJson(isIndented ? JSON.stringify(value, null, indent) : compact)
+}
+
+/** JSON of which no text moves a cursor: JSON.stringify escapes the C0 controls only. It parses to the same value. */
+export function safeJson(json: string): string {
+  return json.replace(CONTROLS, (it) =>
     it === '\n' ? it : `\\u${it.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
+}
+
+function isDeeper(json: string, most: number): boolean {
+  let depth = 0
+  for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\]]/g)) {
+    if (token === '{' || token === '[') depth++
+    else if (token === '}' || token === ']') depth--
+    if (depth > most) return true
+  }
+  return false
 }

@@ -16,6 +16,14 @@ function capture(options: Partial<LogOptions> = {}) {
 }
 
 describe('JSON', () => {
+  test('no text moves a cursor or turns the direction of text, and all of it is there', () => {
+    const { log, json, text } = capture()
+    const detail = 'a\u001b[31m\u009b31m\u202e\u2066\u2028b'
+    log.warn({ detail }, detail)
+    expect(text()).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/)
+    expect(json()[0]).toMatchObject({ detail, msg: detail })
+  })
+
   test('is an object a line: time, level as a word, fields, message', () => {
     const { log, json } = capture()
     log.warn({ watch: 'pods', retryInMs: 800 }, 'the watch was interrupted')

@@ -105,7 +105,10 @@ function asWatched(given: PlainMap): PlainMap {
   }
 }
 
-const API_VERSIONS: Readonly<Record<string, string>> = { Pod: 'v1', Node: 'v1' }
+const API_VERSIONS: ReadonlyMap<string, string> = new Map([
+  ['Pod', 'v1'],
+  ['Node', 'v1'],
+])
 
 function completeEvent(event: PlainMap, namespace: string | undefined, time: string): PlainMap {
   const key = event['regarding'] === undefined ? 'involvedObject' : 'regarding'
@@ -144,7 +147,7 @@ function withWriters(metadata: PlainMap, time: string): PlainMap {
 function completeReference(about: PlainMap, ofEvent: string | undefined): PlainMap {
   const kind = textIn(about, 'kind') ?? ''
   const name = textIn(about, 'name')
-  const found = resourceOf(textIn(about, 'apiVersion') ?? API_VERSIONS[kind], kind, ofEvent)
+  const found = resourceOf(textIn(about, 'apiVersion') ?? API_VERSIONS.get(kind), kind, ofEvent)
   if ('fault' in found) return about
   const { resource } = found
   const namespace = resource.namespaced ? (textIn(about, 'namespace') ?? ofEvent) : undefined

@@ -22,16 +22,16 @@ export type Property =
   | { word: (typeof MAPS)[number] /** Of the label or annotation. */; key: string }
 
 /** Words of other tools. */
-const MEANT: Readonly<Record<string, string>> = {
-  all: 'rule',
-  uid: 'object',
-  resource: 'object',
-  ns: 'namespace',
-  involvedobject: 'regarding',
-  pod: 'regarding',
-  deployment: 'owner',
-  controller: 'owner',
-}
+const MEANT: ReadonlyMap<string, string> = new Map([
+  ['all', 'rule'],
+  ['uid', 'object'],
+  ['resource', 'object'],
+  ['ns', 'namespace'],
+  ['involvedobject', 'regarding'],
+  ['pod', 'regarding'],
+  ['deployment', 'owner'],
+  ['controller', 'owner'],
+])
 
 const KEY = /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/
 
@@ -96,7 +96,7 @@ function hintFor(text: string): string {
   const [root = '', ...rest] = text.split('.')
   const map = rest.length > 0 || MAPS.some((it) => it === text) ? nearest(root, MAPS) : undefined
   if (map !== undefined) return `write ${map}.${rest.length > 0 ? rest.join('.') : 'KEY'}`
-  const near = MEANT[text.toLowerCase()] ?? nearest(text, WORDS)
+  const near = MEANT.get(text.toLowerCase()) ?? nearest(text, WORDS)
   if (near !== undefined) return `did you mean "${near}"?`
   return `there are ${WORDS.join(', ')}, and ${MAPS.map((it) => `${it}.KEY`).join(', ')}`
 }

@@ -48,6 +48,18 @@ test('an object that nests too deep is told, and is no failure of the program', 
   expect(code).toBe(2)
 })
 
+test.each(['__proto__', 'constructor', 'toString'])('an Event may be about a %s', async (kind) => {
+  using desk = openProofDesk()
+  const event = JSON.stringify({ apiVersion: 'v1', kind: 'Event', metadata: { name: 'a' }, reason: 'R' })
+  const about = `{"kind":"${kind}","namespace":"shop","name":"web"}`
+  const { code, stderr } = await explained(
+    desk,
+    event.replace('"reason"', `"involvedObject":${about},"reason"`),
+  )
+  expect(stderr).toBe('')
+  expect(code).toBe(0)
+})
+
 test('explain shows what a change is, and the whole of what one sink is sent', async () => {
   using desk = openProofDesk({ 'new.json': deployment('nginx:2'), 'old.json': deployment('nginx:1') })
   const at = ['--at', '2026-11-21T09:14:07Z']

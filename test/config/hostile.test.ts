@@ -96,6 +96,27 @@ test.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(
   },
 )
 
+test.each(['__proto__', 'constructor', 'toString', 'valueOf'])(
+  'any word of a rule may be %s: it is told as any other word that is wrong',
+  async (word) => {
+    const main = `watch: [Pod, Event, ${word}]
+sinks: { a: { type: stdout, format: ${word} }, b: { type: ${word} } }
+rules:
+  - { name: r1, ${word}: 1, to: ${word}, when: { ${word}: 1, kind: ${word}, type: ${word}, regarding: { ${word}: x } } }
+  - { name: r2, if: "event.${word} && ${word}(1) && object.${word}.${word}()", to: a, throttle: { every: 1m, per: ${word} } }
+  - { name: r3, to: a, message: "{% ${word} %}" }
+  - { name: r4, to: a, message: "{% assign ${word} = name %}{{ ${word}.x }} {{ x | ${word} }} {{ event.${word} }}" }
+  - { name: r5, to: a, severity: ${word}, onError: ${word}, for: ${word}, mute: { days: ${word}, timezone: ${word} } }
+  - { name: r6, to: a, changed: [${word}.x, "metadata[${word}]"], group: { by: ${word}, ${word}: 2 }, condition: { ${word}: x } }
+`
+    const loaded = await loadFiles(main)
+    if (loaded.ok) throw new Error('it is good')
+    const told = loaded.problems.map(({ line, message, hint }) => `${line}: ${message} = ${hint}`)
+    expect(told.join('\n')).not.toMatch(/native code|\[object|is not a function|undefined is/)
+    for (const line of [2, 4, 5, 6, 7, 8, 9]) expect(told.some((it) => it.startsWith(`${line}:`))).toBe(true)
+  },
+)
+
 test.each([
   ['the same', () => 'a in (b, c)'],
   ['others', (i: number) => `a in (b${i}, c)`],

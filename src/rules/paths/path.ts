@@ -175,7 +175,7 @@ function unknownTop(text: string, [first]: readonly Step[]): ReturnType<typeof f
       length: first.key.length,
       hint: `did you mean "${near}"?`,
     })
-  const place = WELL_KNOWN[first.key]
+  const place = Object.hasOwn(WELL_KNOWN, first.key) ? WELL_KNOWN[first.key] : undefined
   return place === undefined
     ? undefined
     : faulty(`begins with "${first.key}", which no object has at its top`, {

@@ -16,7 +16,7 @@ export function checkBlocks(at: Checking, tags: readonly TagToken[]): void {
   const spanIn = ({ contentRange: [begin], name }: TagToken) => spanOf({ begin, end: begin + name.length })
   for (const tag of tags) {
     const last = open.at(-1)
-    const owners = MIDDLES[tag.name]
+    const owners = Object.hasOwn(MIDDLES, tag.name) ? MIDDLES[tag.name] : undefined
     if (ENDS.includes(tag.name)) open.push(tag)
     else if (owners && !owners.includes(last?.name ?? ''))
       at.report({ ...spanIn(tag), message: `"${tag.name}" stands in no ${owners.join(' or ')}` })

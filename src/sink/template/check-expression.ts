@@ -172,7 +172,7 @@ const EVERYWHERE = ['size', 'first', 'last']
 
 /** What lies in a name, where that is known. */
 function checkInner(at: Checking, name: string, steps: readonly Token[]): void {
-  const known = NAMES[name]
+  const known = Object.hasOwn(NAMES, name) ? NAMES[name] : undefined
   const [step] = steps
   if (!known || typeof step?.content !== 'string') return
   const inner = step.content
