@@ -80,8 +80,7 @@ const CLOCK = { now: () => Date.now() }
 const GRACE_MS = 5_000
 
 /**
- * Builds the parts of the configuration and joins them; the only file that knows the built-in sinks. What was opened is
- * closed again when the start fails.
+ * Builds the parts of the configuration and joins them. What was opened is closed again when the start fails.
  */
 export async function startApp(options: AppOptions): Promise<App> {
   await using opened = new AsyncDisposableStack()
@@ -96,7 +95,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const instance = randomBytes(6).toString('hex')
   const metrics = createMetrics()
   const common = { keys, metrics, log, clock: CLOCK }
-  startAtZero(metrics, config)
+  await startAtZero(metrics, config)
   const reloads = createReloadState(common, options.digest)
   let vitals = (): Vitals => STARTING
   // First, because it can fail: a taken port ends the start before anything else has begun.

@@ -39,7 +39,12 @@ export async function apply(parts: ApplyParts, config: Config): Promise<Differen
   await parts.enrichment?.prepare(next.needs)
 
   const before = generations.current
-  const changes = differences(before.config, config)
+  const changes = await differences(before.config, config)
+  const newRules = new Set([...changes.rules.added, ...changes.rules.changed])
+  await startAtZero(metrics, {
+    sinks: config.sinks.filter(({ name }) => changes.sinks.added.includes(name)),
+    rules: config.rules.filter(({ name }) => newRules.has(name)),
+  })
   const { anew, types } = otherTypes(generations, delivered)
   generations.exchange(next)
   parts.enrichment?.use(next.needs, config.enrich?.maxObjects)
@@ -54,12 +59,9 @@ export async function apply(parts: ApplyParts, config: Config): Promise<Differen
 
   lanes.tryNow(prepared.opened)
   health.ask(prepared.opened)
-  for (const rule of changes.rules.removed) await forgetSeries(metrics.registry, 'rule', rule)
-  for (const [sink, prefix] of types) await forgetSeries(metrics.registry, 'sink', sink, prefix)
-  if (!parts.delivers)
-    for (const sink of changes.sinks.removed) await forgetSeries(metrics.registry, 'sink', sink)
-  const named = (names: readonly string[]) => names.map((name) => ({ name }))
-  startAtZero(metrics, { sinks: named(changes.sinks.added), rules: named(changes.rules.added) })
+  await forgetSeries(metrics.registry, 'rule', changes.rules.removed)
+  for (const [sink, prefix] of types) await forgetSeries(metrics.registry, 'sink', [sink], prefix)
+  if (!parts.delivers) await forgetSeries(metrics.registry, 'sink', changes.sinks.removed)
   return changes
 }
 
@@ -71,7 +73,7 @@ export async function letGo(
   log.info({ sink }, 'nothing waits for the removed sink any more: it is closed')
   generations.forget(sink)
   health.forget(sink)
-  await Promise.all([sinkSet.drop(sink), forgetSeries(metrics.registry, 'sink', sink)])
+  await Promise.all([sinkSet.drop(sink), forgetSeries(metrics.registry, 'sink', [sink])])
 }
 
 /** Sinks of which another type has the name now, and how the metrics of their old types begin. */

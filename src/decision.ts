@@ -27,6 +27,7 @@ export function decideWith(hops: DecidingHops): Decide {
       matched: 0,
       rules: new Map(),
       limited: [],
+      transitions: [],
       counted: [],
       places: new Map(),
     }
@@ -34,32 +35,70 @@ export function decideWith(hops: DecidingHops): Decide {
     for (const transition of transitions) {
       const change = trace?.change(transition)
       try {
-        route(tally, hops, hops.normalise(source, transition), change)
+        if (route(tally, hops, hops.normalise(source, transition), change)) tally.transitions.push(transition)
       } catch (error) {
         tally.unmatched++
         change?.malformed()
         hops.onMalformed(source, transition, error)
       }
     }
-    const { limited, counted, places, ...rest } = tally
+    const { limited, transitions: limitedOnes, counted, places, ...rest } = tally
+    const onMalformed = (place: number, error: unknown) =>
+      hops.onMalformed(source, limitedOnes[place] as Transition, error)
     return {
       ...rest,
-      ...(limited.length > 0 && { limits: pending(hops.limits, limited, { counted, places }) }),
+      ...(limited.length > 0 && {
+        limits: { ...pending(hops.limits, limited, onMalformed), counted, places },
+      }),
       ...(trace && { trace }),
     } satisfies Decision
   }
 }
 
+/** Limits read an event when they tell it, or keep it: one that cannot be read is passed over then, as if no rule had matched. */
 function pending(
   limits: Limits,
   limited: readonly Limited[],
-  about: Pick<PendingLimits, 'counted' | 'places'>,
-): PendingLimits {
+  onMalformed: (place: number, error: unknown) => void,
+): Pick<PendingLimits, 'keys' | 'apply'> {
+  const passedOver = new Set<number>()
   return {
     keys: limits.keysOf(limited),
-    apply: (states, nowMs) => limits.apply(limited, states, nowMs),
-    ...about,
+    apply(states, nowMs) {
+      try {
+        return limits.apply(limited, states, nowMs)
+      } catch (error) {
+        const faults = limited.map(({ event }) => faultOf(event))
+        if (faults.every((fault) => fault === undefined)) throw error
+        for (const [place, fault] of faults.entries()) {
+          if (fault === undefined || passedOver.has(place)) continue
+          passedOver.add(place)
+          onMalformed(place, fault.error)
+        }
+        const outcome = limits.apply(
+          limited.filter((_, place) => !faults[place]),
+          states,
+          nowMs,
+        )
+        const told = outcome.told[Symbol.iterator]()
+        return { ...outcome, told: faults.map((fault) => !fault && told.next().value === true) }
+      }
+    },
   }
+}
+
+/** Why an event cannot be told. */
+function faultOf(event: ClusterEvent): { error: unknown } | undefined {
+  try {
+    contentsOf(event)
+    return undefined
+  } catch (error) {
+    return { error }
+  }
+}
+
+function contentsOf(event: ClusterEvent): Pick<Delivery, 'event' | 'objectJson'> {
+  return { event: headerOf(event), objectJson: event.objectJson }
 }
 
 interface Tally {
@@ -69,6 +108,8 @@ interface Tally {
   matched: number
   rules: Map<string, RuleCounts>
   limited: Limited[]
+  /** For each of `limited`: what it was made of. */
+  transitions: Transition[]
   /** For each of `limited`: is it counted already? */
   counted: boolean[]
   places: Map<string, number>
@@ -88,37 +129,40 @@ function countRule(rules: Map<string, RuleCounts>, rule: string, became: 'sent' 
   })
 }
 
+/** Gives whether limits have to decide about it, too. */
 function route(
   tally: Tally,
   hops: { match(event: ClusterEvent): MatchResult },
   event: ClusterEvent,
   change: ChangeTrace | undefined,
-): void {
+): boolean {
   const result = hops.match(event)
   const { sends, dropped } = result
+  // Before anything is counted: one that cannot be read is sent by no rule.
+  const contents = sends.length > 0 ? contentsOf(event) : undefined
   for (const rule of new Set(sends.map((send) => send.rule))) countRule(tally.rules, rule, 'sent')
   if (result.droppedBy !== undefined) countRule(tally.rules, result.droppedBy, 'drop')
   const traces = change?.matched(event, result)
+  const isLimited = result.limited.length > 0
   const isOpen = sends.length === 0 && result.limited.some(({ entered }) => entered)
-  if (result.limited.length > 0) {
+  if (isLimited) {
     tally.limited.push({ event, matches: result.limited })
     tally.counted.push(!isOpen)
     tally.places.set(event.id, tally.deliveries.length + sends.length)
   }
-  if (isOpen) return
-  if (sends.length === 0) {
+  if (isOpen) return true
+  if (!contents) {
     if (dropped) tally.dropped++
     else tally.unmatched++
-    return
+    return isLimited
   }
-  const header = headerOf(event)
-  const objectJson = event.objectJson
   let place = 0
   for (const { sink, rule } of sends) {
-    const delivery: Delivery = { sink, rule, event: header, objectJson }
+    const delivery: Delivery = { sink, rule, event: contents.event, objectJson: contents.objectJson }
     const trace = traces?.[place++]
     if (trace) delivery.trace = trace
     tally.deliveries.push(delivery)
   }
   tally.matched++
+  return isLimited
 }

@@ -13,6 +13,8 @@ export interface Delivery {
   notice?: Digest | Resolved
   /** How many events the rule's limits held back before this one, and since when (RFC 3339). */
   heldBack?: { count: number; since: string }
+  /** It is kept in order with all of its rule that have the same, instead of with those of its object: a group's. */
+  order?: string
   /** When limits let it go, RFC 3339, where that was long after it was observed: it has waited for nobody else. */
   releasedAt?: string
   /** Put back from the dead letters by hand; may arrive after newer ones of its object. */

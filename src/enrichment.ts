@@ -6,6 +6,7 @@ import { createCacheStore } from './enrich/cache-store.ts'
 import { type Needs, NO_NEEDS } from './enrich/needs.ts'
 import { MAX_OBJECTS } from './enrich/schema.ts'
 import { surroundingsOf } from './enrich/surroundings.ts'
+import type { ObjectRef } from './event.ts'
 import type { Logger } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import { compilePattern } from './rules/pattern.ts'
@@ -118,6 +119,13 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
     return 'follows'
   }
 
+  /** Of kinds that the cluster was not asked for yet it may be. */
+  function isTold(ref: ObjectRef, namespace: string): boolean {
+    const table = cache.tableOf(ref)
+    if (!table) return progressOf(undefined) !== 'follows'
+    return store.stateOf(table, table.resource.namespaced ? namespace : '', ref.name ?? '') !== undefined
+  }
+
   function tell(key: string, say: () => void): void {
     if (told.has(key)) return
     told.add(key)
@@ -174,7 +182,7 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
   }
 
   return {
-    surroundings: surroundingsOf(cache),
+    surroundings: surroundingsOf(cache, isTold),
     known: (source, changes, signal) => awaiting.known(source, changes, needs, signal),
     async prepare(next) {
       const added = entriesOf(next).filter((it) => !entries.some((known) => isSame(known, it)))

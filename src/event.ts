@@ -125,6 +125,8 @@ export interface ClusterEvent
   /** Of the object that an Event is about, as far as it is known. */
   readonly regardingLabels?: Readonly<Record<string, string>> | undefined
   readonly regardingOwners?: readonly ObjectRef[] | undefined
+  /** Above the last of `owners`, of an Event of `regardingOwners`, is a controller that is not known (yet, or any more). */
+  readonly lacksOwners?: boolean | undefined
   /** Who wrote the object last; undefined for Events and a DELETED. Read on first use. */
   readonly manager?: string | undefined
 }

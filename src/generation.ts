@@ -3,13 +3,14 @@ import type { Delivery } from './delivery.ts'
 import type { Needs } from './enrich/needs.ts'
 import type { ClusterEvent, Resource, WayStep } from './event.ts'
 import type { Limits } from './limit.ts'
-import { createLimits, limitsOf } from './limits/limits.ts'
-import { needsOfConfig } from './needs.ts'
-import { compileRules, type MatchResult } from './rules/compile.ts'
-import { keepsOld } from './rules/keeps-old.ts'
-import { namedPaths } from './rules/paths/named.ts'
+import { joinLimits, limitPlan, limitsOf } from './limits/limits.ts'
+import { stepsToNeeds } from './needs.ts'
+import { compileRule, joinRules, type MatchResult } from './rules/compile.ts'
+import { keptByRule, keptFor } from './rules/keeps-old.ts'
+import { namedByRule, namedFor } from './rules/paths/named.ts'
 import type { SinkType } from './sink/index.ts'
 import { chooseSinks, type SinkChoices } from './sink-set/choices.ts'
+import { mapInSlices, runInSlices } from './slices.ts'
 
 /** All that follows from one configuration. It never changes: a reload makes another, and exchanges them between two commits. */
 export interface Generation {
@@ -39,27 +40,49 @@ export interface GenerationParts {
   clock?: { now(): number }
 }
 
-/** Derives it from a checked configuration. */
+/** Derives it from a checked configuration, in slices that give the event loop back: another one may be at work. */
 export async function createGeneration(
   config: Config,
   { load, onMatch, onRuleError, clock }: GenerationParts,
 ): Promise<Generation> {
   const choices = await chooseSinks(config, load, clock)
-  const limitsByName = new Map(config.rules.map((rule) => [rule.name, limitsOf(rule)]))
+  const { rules } = config
+  const limits = joinLimits(await mapInSlices(rules, limitPlan))
+  const compiled = await mapInSlices(rules, (rule) => compileRule(rule, limitsOf(rule)))
+  const match = joinRules(compiled, { onMatch, onError: onRuleError })
+  const kept = await mapInSlices(rules, (rule) =>
+    keptByRule(rule, ({ to = [] }) => to.some(choices.tellsChanges)),
+  )
+  const named = await mapInSlices(rules, namedByRule)
   return {
     config,
     choices,
-    match: compileRules(config.rules, {
-      onMatch,
-      onError: onRuleError,
-      limitsOf: (name) => limitsByName.get(name),
-    }),
-    limits: createLimits(config.rules),
-    ruleNames: new Set(config.rules.map(({ name }) => name)),
-    hasLimits: [...limitsByName.values()].some((limits) => limits !== undefined),
-    needs: needsOfConfig(config),
+    match: (event) => withCountable(match(event), event, { limits, onRuleError }),
+    limits,
+    ruleNames: new Set(rules.map(({ name }) => name)),
+    hasLimits: rules.some((rule) => limitsOf(rule) !== undefined),
+    needs: await runInSlices(stepsToNeeds(config)),
     laneOf: choices.laneOf,
-    keepsOld: keepsOld(config.rules, ({ to = [] }) => to.some(choices.tellsChanges)),
-    named: namedPaths(config.rules),
+    keepsOld: keptFor(kept),
+    named: namedFor(named.flat()),
   }
+}
+
+/** Without the rules whose limits cannot tell by what to count this event: an error of theirs, and of no other rule. */
+function withCountable(
+  result: MatchResult,
+  event: ClusterEvent,
+  { limits, onRuleError }: { limits: Limits } & Pick<GenerationParts, 'onRuleError'>,
+): MatchResult {
+  if (result.limited.length === 0) return result
+  const limited = result.limited.filter((match) => {
+    try {
+      limits.keysOf([{ event, matches: [match] }])
+      return true
+    } catch (error) {
+      onRuleError(match.rule, error)
+      return false
+    }
+  })
+  return limited.length === result.limited.length ? result : { ...result, limited }
 }

@@ -30,7 +30,12 @@ export interface LimitKeys {
 export interface LimitStates {
   shared(key: string): string | undefined
   own(key: string): string | undefined
+  /** How many shared states a rule has; without it nothing bounds them. */
+  size?(rule: string): number
 }
+
+/** So many shared states a rule may have; what it counts by is written by strangers. */
+export const MOST_STATES = 10_000
 
 /** A state as it will be; null forgets it, and its timer. */
 export interface LimitState {
@@ -76,6 +81,30 @@ export interface RuleCounts {
   notices: number
 }
 
+export const NO_RULE_COUNTS: RuleCounts = {
+  matched: 0,
+  sent: 0,
+  digested: 0,
+  waiting: 0,
+  suppressed: {},
+  notices: 0,
+}
+
+/** Both together. */
+export function sumOfCounts(a: RuleCounts, b: RuleCounts): RuleCounts {
+  const suppressed: Partial<Record<HeldBy, number>> = { ...a.suppressed }
+  for (const [by, count = 0] of Object.entries(b.suppressed) as [HeldBy, number][])
+    suppressed[by] = (suppressed[by] ?? 0) + count
+  return {
+    matched: a.matched + b.matched,
+    sent: a.sent + b.sent,
+    digested: a.digested + b.digested,
+    waiting: a.waiting + b.waiting,
+    suppressed,
+    notices: a.notices + b.notices,
+  }
+}
+
 /** What limits decide; changes of counts, not sums. */
 export interface LimitOutcome {
   deliveries: readonly Delivery[]
@@ -83,6 +112,8 @@ export interface LimitOutcome {
   told: readonly boolean[]
   rules: ReadonlyMap<string, RuleCounts>
   writes: LimitWrites
+  /** Rule → limits that had no room for a state of their own. */
+  crowded?: ReadonlyMap<string, number>
 }
 
 /**

@@ -50,6 +50,11 @@ export function createMetrics() {
       'rule',
       'limit',
     ]),
+    ruleCrowded: counter(
+      'rule_limits_full_total',
+      'Times that a limit of the rule had no room for what it counts by, and let it pass.',
+      ['rule'],
+    ),
     ruleNotices: counter('rule_notices_total', 'Digests, and notices that something is over.', [
       'rule',
       'notice',

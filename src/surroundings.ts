@@ -5,6 +5,8 @@ export interface KnownObject {
   labels: Readonly<Record<string, string>>
   /** Its controllers, the nearest first, up to the top. */
   owners: readonly ObjectRef[]
+  /** As of `Surroundings`, of the owners here. */
+  lacksOwners?: boolean
 }
 
 /** The cluster around an event. */
@@ -15,6 +17,8 @@ export interface Surroundings {
   object(ref: ObjectRef): KnownObject | undefined
   /** The controllers above these owner references. */
   ownersOf(references: readonly ObjectRef[], namespace: string): readonly ObjectRef[]
+  /** Is the last of a chain of controllers one of which somebody tells, and nothing is known? Then there may be more above it. */
+  lacksOwners?(owners: readonly ObjectRef[], namespace: string): boolean
 }
 
 export const NO_SURROUNDINGS: Surroundings = {

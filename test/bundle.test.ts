@@ -56,10 +56,14 @@ function loadedFor(config: string): string[] {
 }
 
 function librariesLoaded(output: string): string[] {
+  return librariesIn(filesLoaded(output))
+}
+
+function filesLoaded(output: string): string[] {
   const dist = /\/dist\/(\S+\.js)$/gm
   const files = [...output.matchAll(dist)].map((it) => it[1] as string)
   expect(files).toContain('main.js')
-  return librariesIn(files)
+  return files
 }
 
 const configOf = (sink: string, message = '') =>
@@ -113,9 +117,48 @@ test.each([
     })
     await program.end('SIGTERM')
     expect(librariesLoaded(program.output())).toEqual(libraries)
+    // To find, read and join files takes a good part of a start.
+    if (libraries.length === 0) expect(filesLoaded(program.output()).length).toBeLessThan(20)
   },
   120_000,
 )
+
+test('what ships reads its file again in a thread of its own', async () => {
+  await using redis = await startRedis()
+  const file = join(elsewhere.folder, 'followed.yaml')
+  const write = (name: string) =>
+    writeFileSync(
+      file,
+      `cluster: test
+server: false
+redis: { url: "${redis.url}" }
+include: [kubeherald:nodes]
+watch: [Pod, Node]
+sinks: { out: { type: webhook, preset: mattermost, url: "http://127.0.0.1:9/" } }
+defaults: { to: out }
+rules: [{ name: ${name}, message: "{{ name }}" }]
+`,
+    )
+  write('one')
+  const args = [elsewhere.main, 'run', '--role', 'deliver', '-c', file]
+  const program = startProgram(process.execPath, args, { cwd: elsewhere.folder })
+  const said = (text: string) =>
+    waitFor(() => program.output().includes(text) || program.ended(), {
+      timeoutMs: 60_000,
+      what: () => `${text}; it said ${program.output()}`,
+    })
+  await said('started')
+  expect(program.ended(), program.output()).toBe(false)
+  write('two')
+  process.kill(program.pid, 'SIGHUP')
+  await said('configuration reloaded')
+  expect(program.output()).toMatch(/configuration reloaded: rules changed/)
+  write('Three')
+  process.kill(program.pid, 'SIGHUP')
+  await said('is not good')
+  expect(program.output()).toContain('followed.yaml:8:17:')
+  await program.end('SIGTERM')
+}, 120_000)
 
 test('what ships exports traces', async () => {
   await using otlp = await startOtlpReceiver()

@@ -5,7 +5,14 @@ import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { licencesOf } from './licences.mjs'
-import { builtinsByRequire, loadedLater, withoutSideEffects } from './plugins.mjs'
+import { onDemand, requiresOnDemand } from './on-demand.mjs'
+import {
+  builtinsByName,
+  builtinsByRequire,
+  loadedLater,
+  loadedTogether,
+  withoutSideEffects,
+} from './plugins.mjs'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const OUT = resolve(ROOT, process.argv[2] ?? 'dist')
@@ -14,6 +21,25 @@ rmSync(OUT, { recursive: true, force: true })
 
 // With its exports by name: the package's own entry is CommonJS.
 const LIQUID = 'node_modules/liquidjs/dist/liquid.node.mjs'
+/** What `run` needs of them is little, or nothing. */
+const ON_DEMAND = [
+  { name: '@marcbachmann/cel-js' },
+  { name: 're2js' },
+  { name: './postgres', within: 'bullmq' },
+  { name: 'cron-parser', within: 'bullmq' },
+  { name: 'semver', within: 'bullmq' },
+  { name: '@opentelemetry/api', within: 'prom-client' },
+  { name: 'js-yaml', within: '@kubernetes/client-node' },
+  { name: 'jsonpath-plus', within: '@kubernetes/client-node' },
+  { name: 'openid-client', within: '@kubernetes/client-node' },
+  { name: 'hpagent', within: '@kubernetes/client-node' },
+  { name: 'socks', within: '@kubernetes/client-node' },
+  { name: 'socks-proxy-agent', within: '@kubernetes/client-node' },
+]
+/** Commands that ask the cluster or Redis, and those that need not. */
+const WITH_OTHERS = ['status', 'dead-letters', 'tail', 'backtest', 'check-outside', 'explain', 'init', 'rbac']
+const ALONE = ['check', 'test', 'schema', 'import']
+const commands = (names) => names.map((name) => resolve(ROOT, `src/commands/${name}.ts`))
 // Dependencies in CommonJS call require() for what Node brings along.
 const banner =
   "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);"
@@ -21,6 +47,8 @@ const banner =
 const { metafile } = await build({
   entryPoints: {
     main: 'src/main.ts',
+    // A thread's own file, found by its name.
+    'reading-thread': 'src/commands/reading-thread.ts',
     sink: 'src/sink/index.ts',
     liquid: LIQUID,
     'sink/testkit': 'src/sink/testkit/index.ts',
@@ -34,9 +62,15 @@ const { metafile } = await build({
   minifySyntax: true,
   minifyWhitespace: true,
   plugins: [
+    onDemand(ROOT, ON_DEMAND),
     builtinsByRequire,
+    loadedTogether('commands-with-others', commands(WITH_OTHERS)),
+    loadedTogether('commands-alone', commands(ALONE)),
     withoutSideEffects('@kubernetes/client-node'),
+    requiresOnDemand(/node_modules\/undici\/index\.js$/),
+    requiresOnDemand(/node_modules\/undici\/lib\/dispatcher\/client\.js$/, ['connectH2']),
     loadedLater('liquidjs', /src\/sink\/template\/liquid\.ts$/, 'liquid'),
+    builtinsByName,
   ],
   legalComments: 'external',
   banner: { js: banner },

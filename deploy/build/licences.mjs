@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-const PACKAGE = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//
+const PACKAGE = /^([^:]*node_modules\/(?:@[^/]+\/)?[^/]+)\//
 const LICENCE_FILE = /^(licen[cs]e|copying|notice)([.-].*)?$/i
 
 /** One text: each package with its version, SPDX expression and licence file. `inputs` as in a metafile of esbuild. */

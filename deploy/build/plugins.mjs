@@ -1,6 +1,7 @@
 // What makes the bundle start fast.
 import { readFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
+import { join } from 'node:path'
 
 /**
  * Node's own modules by require(). An import of `node:http` reads all of its exports at once, and one of them is the
@@ -20,6 +21,40 @@ export const builtinsByRequire = {
       contents: `module.exports = require(${JSON.stringify(path)})`,
     }))
   },
+}
+
+/**
+ * Files of ours take what they name out of Node's modules, and nothing else: for an import of CommonJS a bundle copies all
+ * names of the module, once for each file that imports it.
+ */
+export const builtinsByName = {
+  name: 'builtins-by-name',
+  setup(build) {
+    build.onLoad({ filter: /\/(src|sinks)\/.*\.ts$/ }, ({ path }) => ({
+      contents: takeBuiltins(readFileSync(path, 'utf8')),
+      loader: 'ts',
+    }))
+  },
+}
+
+const IMPORT = /^import (?!type )(?:\{([^}]*)\}|(\w+)) from '(node:[a-z_0-9/]+)'/gm
+
+function takeBuiltins(text) {
+  return text.replaceAll(IMPORT, (_, names, whole, module) => {
+    const from = `process.getBuiltinModule('${module}')`
+    if (whole) return `const ${whole} = /* @__PURE__ */ ${from}`
+    const taken = names
+      .split(',')
+      .map((it) => it.trim())
+      .filter((it) => it && !it.startsWith('type '))
+    return taken.map((it) => takeOne(it, from)).join('; ')
+  })
+}
+
+/** Pure, so that who does not need it does not get it. */
+function takeOne(name, from) {
+  const [theirs, ours = theirs] = name.split(' as ')
+  return `const ${ours} = /* @__PURE__ */ (() => ${from}.${theirs})()`
 }
 
 /** Packages whose modules do nothing when they are loaded, though they don't say so: what nobody uses of them is left out. */
@@ -45,6 +80,27 @@ export function withoutSideEffects(...packages) {
           return found.external || found.errors.length > 0 ? found : { path: found.path, sideEffects: false }
         },
       )
+    },
+  }
+}
+
+/**
+ * Files that import() loads become one: each kind of way to load makes chunks of its own out of what the ways share, and a
+ * start has to find and read them all.
+ */
+export function loadedTogether(name, files) {
+  return {
+    name: `loaded-together-${name}`,
+    setup(build) {
+      build.onResolve({ filter: /^\.\/[\w-]+\.ts$/ }, ({ path, resolveDir, kind }) =>
+        kind === 'dynamic-import' && files.includes(join(resolveDir, path))
+          ? { path: name, namespace: 'together' }
+          : undefined,
+      )
+      build.onLoad({ filter: new RegExp(`^${name}$`), namespace: 'together' }, () => ({
+        contents: files.map((file) => `export * from ${JSON.stringify(file)}`).join('\n'),
+        resolveDir: '/',
+      }))
     },
   }
 }

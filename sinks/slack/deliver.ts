@@ -1,4 +1,4 @@
-import { type Message, type Outcome, TemplateFault } from '../../src/sink/index.ts'
+import { type Message, type Outcome, orderOf, TemplateFault } from '../../src/sink/index.ts'
 import type { Bucket } from './bucket.ts'
 import { targetOf } from './channel.ts'
 import type { SlackConfig, SlackRoute } from './config.ts'
@@ -53,7 +53,7 @@ export function createDelivery(
     let stopped: Outcome | undefined
     const blocked = new Map<string, Outcome>()
     for (const unit of units) {
-      const uids = unit.map(({ message }) => message.event.uid)
+      const uids = unit.map(({ message }) => orderOf(message))
       const held = uids.map((uid) => blocked.get(uid)).find((it) => it !== undefined)
       const outcome = stopped ?? held ?? (await orFault(() => telling.tell(channel, unit, turn)))
       settle(unit, outcome)

@@ -1,4 +1,4 @@
-import { type Message, timeOf } from '../../src/sink/index.ts'
+import { type Message, orderOf, timeOf } from '../../src/sink/index.ts'
 import type { Mode, SlackRoute } from './config.ts'
 
 /** A message, its place in the batch, and how it is told. */
@@ -23,7 +23,7 @@ export function unitsOf(items: readonly Item[]): Unit[] {
   const openOf = new Map<string, number>()
   const lastOf = new Map<string, number>()
   for (const item of items) {
-    const { uid } = item.message.event
+    const uid = orderOf(item.message)
     const open = item.mode === 'update' && item.key !== undefined ? openOf.get(item.key) : undefined
     const fits = open !== undefined && (lastOf.get(uid) ?? -1) <= open
     const at = fits ? open : units.length

@@ -1,4 +1,4 @@
-import type { Message, Outcome } from '../../src/sink/index.ts'
+import { type Message, type Outcome, orderOf } from '../../src/sink/index.ts'
 
 export interface BatchLimits {
   max: number
@@ -31,7 +31,7 @@ export async function deliverInBatches(
   async function deliver(group: readonly Message[]): Promise<void> {
     if (signal.aborted) stopped ??= STOPPED
     const free = group.filter((it) => {
-      const outcome = stopped ?? held.get(it.event.uid)
+      const outcome = stopped ?? held.get(orderOf(it))
       if (outcome) outcomes.set(it, outcome)
       return outcome === undefined
     })
@@ -44,7 +44,7 @@ export async function deliverInBatches(
     }
     for (const it of free) {
       outcomes.set(it, outcome)
-      if (outcome.kind === 'retry' || outcome.kind === 'later') held.set(it.event.uid, outcome)
+      if (outcome.kind === 'retry' || outcome.kind === 'later') held.set(orderOf(it), outcome)
     }
     if (outcome.kind === 'retry' && outcome.scope === 'sink') stopped ??= outcome
   }

@@ -15,9 +15,10 @@ import type { CheckReport, CheckResult } from './check-report.ts'
 import { checkRights, type RightsAnswer } from './check-rights.ts'
 import { loadCluster } from './cluster-access.ts'
 import { clusterName } from './cluster-name.ts'
-import { type Configuration, showProblems } from './configuration.ts'
+import type { Configuration } from './configuration.ts'
 import { invocation } from './invocation.ts'
 import { neededMetadata } from './needed-metadata.ts'
+import { showProblems } from './shown-problems.ts'
 import type { Unresolved } from './watched-resources.ts'
 
 /** Asks the cluster whether the kinds exist, may be read, and have the fields that rules ask for. */

@@ -1,4 +1,5 @@
-import type { Problem } from '../config/problem.ts'
+import { type Problem, withShortWords } from '../config/problem.ts'
+import { printableJson } from '../printable.ts'
 
 /** What a check found outside of the file: of the cluster, of Redis, of a sink. */
 export interface Finding {
@@ -13,6 +14,8 @@ export interface CheckResult {
   good: boolean
   exitCode: number
   problems: readonly (Omit<Problem, 'absent'> | Finding)[]
+  /** How many more problems there are, where there are very many. */
+  more?: number
   /** What the file refers to and is not here. */
   absent: readonly Omit<Problem, 'absent'>[]
   cluster?: { name: string; watches: readonly WatchedSource[] }
@@ -27,6 +30,8 @@ export interface WatchedSource {
   fields?: string
   shards?: number
 }
+
+const MAX_PROBLEMS = 1_000
 
 /** Gathers what a check finds: as it goes for people, at the end for machines. */
 export class CheckReport {
@@ -58,15 +63,19 @@ export class CheckReport {
 
   /** Problems with places, in the words that people see. */
   tellProblems(problems: readonly Problem[], shown: string): void {
-    this.#problems.push(...problems.filter(({ absent }) => !absent))
+    for (const it of problems) if (!it.absent) this.#problems.push(withShortWords(it))
     this.say(shown)
   }
 
   /** The end; gives the exit code. */
   end(result: Omit<CheckResult, 'problems' | 'good'>): number {
-    const problems = this.#problems.map(withoutAbsent)
-    const good = this.errors === 0
-    if (this.isJson) process.stdout.write(`${JSON.stringify({ ...result, good, problems }, null, 2)}\n`)
+    const warnsOnly = ({ severity }: { severity: string }) => Number(severity === 'warning')
+    const more = this.#problems.length - MAX_PROBLEMS
+    const all = this.#problems.map(withoutAbsent)
+    const problems =
+      more > 0 ? all.toSorted((a, b) => warnsOnly(a) - warnsOnly(b)).slice(0, MAX_PROBLEMS) : all
+    const told = { ...result, good: this.errors === 0, problems, ...(more > 0 && { more }) }
+    if (this.isJson) process.stdout.write(`${printableJson(told, 2)}\n`)
     return result.exitCode
   }
 }

@@ -8,14 +8,9 @@ import { builtInSinks } from '../sink-types.ts'
 import { checkWithoutAbsent, describeAbsent, STAND_IN } from './check-absent.ts'
 import type { Asked } from './check-outside.ts'
 import { CheckReport, withoutAbsent } from './check-report.ts'
-import {
-  type Configuration,
-  configurationFile,
-  pluginsOff,
-  readConfiguration,
-  showProblems,
-} from './configuration.ts'
+import { type Configuration, configurationFile, pluginsOff, readConfiguration } from './configuration.ts'
 import { missingToShare } from './shared.ts'
+import { showProblems } from './shown-problems.ts'
 import { counted } from './table.ts'
 import { BadConfiguration, UsageError } from './usage-error.ts'
 

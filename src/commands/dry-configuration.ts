@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import type { ConfigDocument } from '../config/document.ts'
 import { readDocument } from '../config/document.ts'
 import { type LoadOptions, loadConfig } from '../config/load.ts'
@@ -8,8 +7,10 @@ import { STARTER } from '../config/starter.ts'
 import type { DryRunOptions } from '../dry-run/dry-run.ts'
 import { builtInSinks, sinkLoader } from '../sink-types.ts'
 import { STAND_IN } from './check-absent.ts'
-import { badConfiguration, configurationFile, pluginsOff, readConfigurationText } from './configuration.ts'
+import { badConfiguration, configurationFile, pluginsOff } from './configuration.ts'
 import { FileReads } from './file-reads.ts'
+import { MAX_FILE_BYTES, readPlainFile } from './plain-file.ts'
+import { readConfigurationText } from './read-once.ts'
 import { standIns } from './stand-ins.ts'
 
 export interface DryConfiguration extends DryRunOptions {
@@ -36,7 +37,7 @@ export async function readDryConfiguration(
     file,
     text,
     env: process.env,
-    readFile: (path) => readFileSync(path, 'utf8'),
+    readFile: (path) => readPlainFile(path, MAX_FILE_BYTES).toString('utf8'),
     files: new FileReads().included,
     sinkTypes: builtInSinks,
     pluginsOff: pluginsOff(plugins ?? {}),

@@ -1,9 +1,15 @@
 import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { readdirSync } from 'node:fs'
 import { expandGlob } from '../config/expand-glob.ts'
-import { FileTooLarge, type IncludeFiles, NoPlainFile } from '../config/include-files.ts'
-import { MAX_FILE_CHARACTERS } from '../config/parse-yaml.ts'
+import type { IncludeFiles } from '../config/include-files.ts'
+import { isHandedOver, MAX_FILE_BYTES, readPlainFile, readPlainFileLater } from './plain-file.ts'
+
+/** The same as plain data. */
+export interface ReadsNoted {
+  digests: ReadonlyMap<string, string | undefined>
+  lists: ReadonlyMap<string, string>
+  included: readonly string[]
+}
 
 /** Files with what they held when they were read. */
 export class FileReads {
@@ -17,9 +23,6 @@ export class FileReads {
   readonly included: IncludeFiles = {
     read: (path) => {
       this.#digests.set(path, undefined)
-      const stats = statSync(path)
-      if (!stats.isFile() && !stats.isDirectory()) throw new NoPlainFile(path)
-      if (stats.size > MAX_FILE_CHARACTERS && stats.isFile()) throw new FileTooLarge(path)
       const bytes = this.read(path)
       this.#included.push(path)
       return bytes
@@ -32,11 +35,25 @@ export class FileReads {
     },
   }
 
-  /** Reads a file and notes what it held; throws when it cannot be read. */
+  /** What another thread read. */
+  static from({ digests, lists, included }: ReadsNoted): FileReads {
+    const reads = new FileReads()
+    for (const [path, digest] of digests) reads.#digests.set(path, digest)
+    for (const [pattern, list] of lists) reads.#lists.set(pattern, list)
+    reads.#included.push(...included)
+    return reads
+  }
+
+  noted(): ReadsNoted {
+    return { digests: this.#digests, lists: this.#lists, included: this.#included }
+  }
+
+  /** Reads a file and notes what it held; throws when it cannot be read, as `readPlainFile`. */
   read(path: string): Buffer {
-    this.#digests.set(path, undefined)
-    const bytes = readFileSync(path)
-    this.#digests.set(path, digestOf(bytes))
+    const isKept = !isHandedOver(path)
+    if (isKept) this.#digests.set(path, undefined)
+    const bytes = readPlainFile(path, MAX_FILE_BYTES)
+    if (isKept) this.#digests.set(path, digestOf(bytes))
     return bytes
   }
 
@@ -47,11 +64,24 @@ export class FileReads {
     return digestOf(Buffer.from([main, ...parts].join('\n')))
   }
 
+  /** The same files with what they hold now, for who could make nothing of it. */
+  async again(): Promise<FileReads> {
+    const paths = [...this.#digests.keys()]
+    const digests = await Promise.all(
+      paths.map(
+        async (path) =>
+          [path, await readPlainFileLater(path, MAX_FILE_BYTES).then(digestOf, () => undefined)] as const,
+      ),
+    )
+    const lists = [...this.#lists.keys()].map((pattern) => [pattern, listAgain(pattern)] as const)
+    return FileReads.from({ digests: new Map(digests), lists: new Map(lists), included: this.#included })
+  }
+
   /** What of them is otherwise now: equal texts mean equal states. Undefined when all are as they were read. */
   async changed(): Promise<string | undefined> {
     const now = await Promise.all(
       [...this.#digests].map(async ([path, before]) => {
-        const digest = await readFile(path).then(digestOf, () => undefined)
+        const digest = await readPlainFileLater(path, MAX_FILE_BYTES).then(digestOf, () => undefined)
         return digest === before ? [] : [`${path} ${digest}`]
       }),
     )

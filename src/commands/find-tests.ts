@@ -1,10 +1,11 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { Problem } from '../config/problem.ts'
 import { reasonOf, textOf } from '../config/read-text.ts'
 import { type TestCase, testsIn } from '../dry-run/test-case.ts'
 import { readTestFile, unknownNames } from '../dry-run/test-file.ts'
 import type { DryConfiguration } from './dry-configuration.ts'
+import { MAX_FILE_BYTES, readPlainFile } from './plain-file.ts'
 import { UsageError } from './usage-error.ts'
 
 export interface FoundTests {
@@ -69,7 +70,7 @@ function namesIn(folder: string): string[] {
 
 function textIn(file: string): string {
   try {
-    const result = textOf(readFileSync(file))
+    const result = textOf(readPlainFile(file, MAX_FILE_BYTES))
     if ('text' in result) return result.text
     throw new UsageError(`cannot read the tests ${file}: ${result.fault}`)
   } catch (error) {

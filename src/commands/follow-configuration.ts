@@ -1,9 +1,10 @@
 import type { App } from '../app.ts'
 import type { Config } from '../config/schema.ts'
 import { redactText } from '../redact.ts'
-import { type Differences, describeDifferences, describeRestart, differences } from '../reload/differences.ts'
+import { type Differences, describeDifferences, describeRestart, restartKeys } from '../reload/differences.ts'
 import { type CommandLog, tellWarnings } from './command-log.ts'
-import type { Configuration, Reread } from './configuration.ts'
+import type { Configuration } from './configuration.ts'
+import type { Reread } from './reread.ts'
 import { watchFiles } from './watch-files.ts'
 
 export interface Following {
@@ -52,7 +53,7 @@ export function followConfiguration(configuration: Configuration, options: Follo
     const changes = await app.apply(again.config)
     app.renewRedis(again.config.redis)
     told = undefined
-    const { restart } = differences(configuration.config, again.config)
+    const restart = restartKeys(configuration.config, again.config)
     app.reloads.applied(again.digest, restart)
     options.onApplied?.(again.config)
     if (again.shownWarnings !== shownWarnings) tellWarnings(again, output)
@@ -64,6 +65,7 @@ export function followConfiguration(configuration: Configuration, options: Follo
 
   async function reloadOnce(): Promise<void> {
     clearTimeout(retry)
+    const before = reads
     try {
       const again = await configuration.reread()
       reads = again.reads
@@ -72,6 +74,7 @@ export function followConfiguration(configuration: Configuration, options: Follo
     } catch (error) {
       if (closed) return
       reject(redactText((error as Error).message))
+      if (reads === before) reads = await before.again()
       retry = setTimeout(() => void reload(), AGAIN_MS)
     }
   }

@@ -58,9 +58,9 @@ async function resolve(settings: WatchSettings, options: RbacOptions): Promise<W
 
 /** What is watched, and what rules ask for besides; of what cannot be resolved, why. */
 function resourcesOf(settings: WatchSettings, catalogue?: Catalogue): Wants & { unresolved: string[] } {
-  const { watch, rules, enrich, placeOf, placeOfRule } = settings
+  const { watch, rules, placeOf, placeOfRule } = settings
   const watched = watchedResources(watch, placeOf, catalogue)
-  const needed = neededMetadata({ watch, rules, enrich }, placeOfRule, catalogue)
+  const needed = neededMetadata(settings, placeOfRule, catalogue)
   return {
     watches: watched.watches,
     metadata: needed.metadata,

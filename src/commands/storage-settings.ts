@@ -1,11 +1,12 @@
-import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import * as z from 'zod'
 import { type ConfigDocument, readDocument } from '../config/document.ts'
 import { problemsOf } from '../config/issues.ts'
 import type { Problem } from '../config/problem.ts'
 import { type Config, ConfigFile } from '../config/schema.ts'
-import { badConfiguration, readConfigurationText } from './configuration.ts'
+import { badConfiguration } from './configuration.ts'
+import { MAX_FILE_BYTES, readPlainFile } from './plain-file.ts'
+import { readConfigurationText } from './read-once.ts'
 
 /** The parts of a configuration that say where its data lies. */
 export interface StorageSettings extends Pick<Config, 'cluster' | 'redis' | 'kubernetes'> {
@@ -22,7 +23,7 @@ const PARTS = z.object({ cluster, redis, kubernetes })
 export async function readStorageSettings(file: string): Promise<StorageSettings> {
   const text = await readConfigurationText(file)
   const folder = dirname(resolve(file))
-  const readFile = (path: string) => readFileSync(resolve(folder, path), 'utf8')
+  const readFile = (path: string) => readPlainFile(resolve(folder, path), MAX_FILE_BYTES).toString('utf8')
   const document = readDocument(file, text, { env: process.env, readFile })
   const root = document.at([])
   if (!document.readable || (root && !root.entries && root.value !== null))

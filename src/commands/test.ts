@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Problem } from '../config/problem.ts'
 import { reasonOf, textOf } from '../config/read-text.ts'
@@ -15,6 +15,7 @@ import { badConfiguration } from './configuration.ts'
 import { type DryConfiguration, readDryConfiguration } from './dry-configuration.ts'
 import { fileFault } from './file-fault.ts'
 import { findTests } from './find-tests.ts'
+import { MAX_FILE_BYTES, readPlainFile } from './plain-file.ts'
 import { UsageError } from './usage-error.ts'
 
 export interface TestOptions {
@@ -88,7 +89,7 @@ function runOptions(configuration: DryConfiguration): RunTestOptions {
     readFile(name, { file }) {
       const path = resolve(dirname(file), name)
       try {
-        const decoded = textOf(readFileSync(path))
+        const decoded = textOf(readPlainFile(path, MAX_FILE_BYTES))
         if ('fault' in decoded) return { fault: `${name} cannot be read: ${decoded.fault}` }
         const read = readObjects(name, decoded.text)
         if (read.ok) return { values: read.values }

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import * as z from 'zod'
 import { checkWatch } from '../config/check-watch.ts'
@@ -8,12 +7,15 @@ import { readJoined } from '../config/joined-document.ts'
 import { type Config, ConfigFile } from '../config/schema.ts'
 import { STARTER } from '../config/starter.ts'
 import type { NeedyRule } from '../enrich/needs.ts'
-import { badConfiguration, readConfigurationText } from './configuration.ts'
+import { badConfiguration } from './configuration.ts'
 import { FileReads } from './file-reads.ts'
+import { MAX_FILE_BYTES, readPlainFile } from './plain-file.ts'
+import { readConfigurationText } from './read-once.ts'
 import { isWithin, unreadable } from './storage-settings.ts'
 
 /** The parts of a configuration that say what is read of the cluster. */
-export interface WatchSettings extends Pick<Config, 'watch' | 'kubernetes' | 'leases' | 'enrich'> {
+export interface WatchSettings
+  extends Pick<Config, 'watch' | 'kubernetes' | 'leases' | 'enrich' | 'written'> {
   /** As they are written: what they ask of the surroundings of events is read of the cluster, too. */
   rules: readonly NeedyRule[]
   /** How the file is called. */
@@ -32,7 +34,7 @@ export async function readWatchSettings(named: string | undefined): Promise<Watc
   const file = named ?? 'the built-in starter'
   const text = named === undefined ? STARTER : await readConfigurationText(named)
   const folder = dirname(resolve(file))
-  const readFile = (path: string) => readFileSync(resolve(folder, path), 'utf8')
+  const readFile = (path: string) => readPlainFile(resolve(folder, path), MAX_FILE_BYTES).toString('utf8')
   const files = new FileReads().included
   const document = readJoined({ file, text, env: process.env, readFile, files })
   const { complete, texts } = document
@@ -56,6 +58,7 @@ export async function readWatchSettings(named: string | undefined): Promise<Watc
     leases: parsed.data.leases,
     enrich: parsed.data.enrich,
     rules: rulesIn(root.value),
+    written: root.value as NonNullable<Config['written']>,
     placeOf: (index) => placeIn(['watch', index]),
     placeOfRule: (index) => placeIn(['rules', index]),
   }

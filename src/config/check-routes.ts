@@ -22,7 +22,7 @@ export async function checkRoutes(
     for (const target of targetsOf(document, index)) {
       const type = types.get(target.sink)
       if (!type || options.has(target.sink)) continue
-      const checked = await checkRoute(type, target.options)
+      const checked = await readRoute(type, target.options)
       const subject = { document, schema: type.route, prefix: target.path }
       if ('issues' in checked) problems.push(...problemsOf(subject, checked.issues))
       else {
@@ -47,10 +47,11 @@ function atSink(document: ConfigDocument, { sink, path, atKey }: Target, { messa
   return document.problem(path, `"${sink}" ${message}`, { atKey })
 }
 
-async function defaultsOf(types: ReadonlyMap<string, SinkType>): Promise<Map<string, unknown>> {
+/** What a rule that says nothing more means, by the sinks' names. */
+export async function defaultsOf(types: ReadonlyMap<string, SinkType>): Promise<Map<string, unknown>> {
   const defaults = new Map<string, unknown>()
   for (const [sink, type] of types) {
-    const checked = await checkRoute(type, {})
+    const checked = await readRoute(type, {})
     if ('value' in checked) defaults.set(sink, checked.value)
   }
   return defaults
@@ -58,8 +59,8 @@ async function defaultsOf(types: ReadonlyMap<string, SinkType>): Promise<Map<str
 
 type Checked = { value: unknown } | { issues: readonly SchemaIssue[] }
 
-/** A type without a schema of its own takes nothing. */
-async function checkRoute({ type, route }: SinkType, options: unknown): Promise<Checked> {
+/** What a rule says for a sink, as its type reads it. A type without a schema of its own takes nothing. */
+export async function readRoute({ type, route }: SinkType, options: unknown): Promise<Checked> {
   if (route) {
     const result = (await route['~standard'].validate(options)) as Partial<Record<'value' | 'issues', never>>
     return result.issues ? { issues: result.issues } : { value: result.value }

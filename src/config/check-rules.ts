@@ -9,18 +9,19 @@ import { faultProblems } from './fault-problems.ts'
 import { optionPlace, ruleKeyFor, SINK_OPTIONS } from './key-hints.ts'
 import { namespaceFaults } from './namespaces.ts'
 import type { Problem } from './problem.ts'
-import { nearest, suggest } from './suggest.ts'
+import { nearest, suggester } from './suggest.ts'
 import { targetsOf } from './targets.ts'
 import { likelyTypo, watchedKindOf } from './watched-kind.ts'
 
 /** What no schema sees in `rules`: conditions that cannot be read, names that lead nowhere, rules without effect. */
 export function checkRules(draft: Draft, document: ConfigDocument): Problem[] {
   const above: Above = { names: new Map(), wall: undefined }
+  const sinks = draft.sinks && { names: draft.sinks, known: new Set(draft.sinks), suggest: suggester() }
   return draft.rules.flatMap((rule) => [
     ...checkConditions(rule, document),
     ...checkEffect(rule, document),
     ...checkOtherKinds(rule, document),
-    ...checkTargets(rule, draft, document),
+    ...checkTargets(rule, sinks, document),
     ...checkOrder(rule, above, document),
   ])
 }
@@ -93,12 +94,23 @@ function checkEffect({ index, drop, to }: RuleDraft, document: ConfigDocument): 
   ]
 }
 
-function checkTargets({ index, to = [] }: RuleDraft, { sinks }: Draft, document: ConfigDocument): Problem[] {
+interface Sinks {
+  names: readonly string[]
+  known: ReadonlySet<string>
+  suggest: ReturnType<typeof suggester>
+}
+
+function checkTargets(
+  { index, to = [] }: RuleDraft,
+  sinks: Sinks | undefined,
+  document: ConfigDocument,
+): Problem[] {
   if (!sinks || to.length === 0) return []
-  const targets = targetsOf(document, index)
-  return targets.flatMap(({ sink, path, atKey }, at) => {
-    const isFirst = targets.findIndex((it) => it.sink === sink) === at
-    if (sinks.includes(sink)) return isFirst ? [] : [namedTwice(sink, path, atKey, document)]
+  const named = new Set<string>()
+  return targetsOf(document, index).flatMap(({ sink, path, atKey }) => {
+    const isFirst = !named.has(sink)
+    named.add(sink)
+    if (sinks.known.has(sink)) return isFirst ? [] : [namedTwice(sink, path, atKey, document)]
     const written = atKey ? undefined : document.at(path)?.written
     if (written !== undefined) return [document.problem(path, `what ${written} stands for is no sink`)]
     return [
@@ -106,7 +118,7 @@ function checkTargets({ index, to = [] }: RuleDraft, { sinks }: Draft, document:
         atKey,
         hint: sink.includes(',')
           ? listHint(sink)
-          : (optionHint(sink, atKey, sinks) ?? suggest(sink, sinks, 'there are')),
+          : (optionHint(sink, atKey, sinks.names) ?? sinks.suggest(sink, sinks.names, 'there are')),
       }),
     ]
   })
@@ -156,7 +168,8 @@ function checkOrder(rule: RuleDraft, above: Above, document: ConfigDocument): Pr
 
 /** The sinks that no rule names: perhaps a rule is missing. Nothing while it is open where a rule sends to. */
 export function checkUnusedSinks({ sinks = [], rules }: Draft, document: ConfigDocument): Problem[] {
-  const isOpen = ({ to, drop }: RuleDraft) => (to ? to.some((name) => !sinks.includes(name)) : drop !== true)
+  const known = new Set(sinks)
+  const isOpen = ({ to, drop }: RuleDraft) => (to ? to.some((name) => !known.has(name)) : drop !== true)
   if (rules.length === 0 || rules.some(isOpen)) return []
   const used = new Set(rules.flatMap(({ to = [] }) => to))
   return sinks

@@ -1,3 +1,4 @@
+import { LIMIT_KEYS } from '../limits/schema.ts'
 import { implies } from '../rules/implies.ts'
 import type { ConfigDocument } from './document.ts'
 import type { Draft, RuleDraft } from './draft.ts'
@@ -65,7 +66,7 @@ const NO_CONDITIONS: ReadonlySet<string> = new Set([
     'severity',
     'labels',
   ],
-  ...['throttle', 'group', 'after', 'count', 'for', 'resolve', 'sample', 'mute'],
+  ...LIMIT_KEYS,
 ])
 
 /** Is all that it asks in `when`? With other conditions, nothing is certain. */

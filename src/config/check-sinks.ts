@@ -32,33 +32,39 @@ export async function checkSinks(
   for (const [name, { value }] of document.at(['sinks'])?.entries ?? []) {
     const section = value.value as Record<string, unknown> | null
     if (!value.entries || typeof section?.['type'] !== 'string') continue
-    const { type, messages: _, ...options } = section as { type: string; messages?: unknown }
+    const { type } = section as { type: string }
     const sinkType = types.get(name)
     if (!sinkType) {
       // It may be that of a plug-in that could not be loaded, which is told already.
       if (!pluginsFailed || nearest(type, known)) problems.push(unknownType(document, name, type, known))
       continue
     }
-    const result = await checkSink(name, sinkType, options, document)
-    if ('problems' in result) problems.push(...result.problems)
-    else sinks.push({ name, type, options: result.value, source: JSON.stringify({ type, ...options }) })
+    const result = await readSink(name, sinkType, section)
+    const subject = {
+      document,
+      schema: sinkType.config,
+      prefix: ['sinks', name],
+      alsoKnown: ['type', 'messages'],
+    }
+    if ('issues' in result) problems.push(...problemsOf(subject, result.issues))
+    else sinks.push(result.sink)
   }
   return { sinks, problems }
 }
 
-async function checkSink(
+/** A sink's section as its type reads it. */
+export async function readSink(
   name: string,
   { config }: SinkType,
-  options: object,
-  document: ConfigDocument,
-): Promise<{ value: unknown } | { problems: Problem[] }> {
+  section: Readonly<Record<string, unknown>>,
+): Promise<{ sink: SinkConfig } | { issues: readonly SchemaIssue[] }> {
+  const { type, messages: _, ...options } = section as { type: string; messages?: unknown }
   const result = (await config['~standard'].validate(options)) as {
     value?: unknown
     issues?: readonly SchemaIssue[]
   }
-  if (!result.issues) return { value: result.value }
-  const subject = { document, schema: config, prefix: ['sinks', name], alsoKnown: ['type', 'messages'] }
-  return { problems: problemsOf(subject, result.issues) }
+  if (result.issues) return { issues: result.issues }
+  return { sink: { name, type, options: result.value, source: JSON.stringify({ type, ...options }) } }
 }
 
 function unknownType(

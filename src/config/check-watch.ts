@@ -4,7 +4,7 @@ import type { ConfigDocument, Path } from './document.ts'
 import type { Draft, WatchDraft } from './draft.ts'
 import { faultProblems } from './fault-problems.ts'
 import { fieldSelectorFault } from './field-selector.ts'
-import { namespaceFaults } from './namespaces.ts'
+import { namespaceFaults, namespacesMeet } from './namespaces.ts'
 import type { Problem } from './problem.ts'
 import { isClusterScoped, likelyTypo, titleOf, versionOf, watchedKindOf } from './watched-kind.ts'
 
@@ -15,6 +15,7 @@ export function checkWatch({ watch }: Draft, document: ConfigDocument): Problem[
     ...checkKind(entry, document),
     ...checkSelection(entry, document),
     ...checkRepeat(entry, first, document),
+    ...checkOverlap(entry, watch, document),
   ])
 }
 
@@ -60,6 +61,43 @@ function checkRepeat(entry: WatchDraft, first: Map<string, number>, document: Co
   }
   const hint = `also in ${document.lineWords(['watch', same], ['watch', entry.index])}: leave one out`
   return [document.problem(['watch', entry.index], `${entry.kind} is watched twice`, { hint })]
+}
+
+/** One object is seen once: entries of one kind that select differently must not meet; those that select alike are one. */
+function checkOverlap(entry: WatchDraft, watch: readonly WatchDraft[], document: ConfigDocument): Problem[] {
+  const { index, kind = '', namespaces, complete } = entry
+  const earlier = watch
+    .slice(0, watch.indexOf(entry))
+    .filter((it) => it.complete && identityOf(it) !== identityOf(entry))
+  const other = complete
+    ? earlier.find((it) => storageOf(it) === storageOf(entry) && namespacesMeet(it.namespaces, namespaces))
+    : undefined
+  if (!other) return []
+  const line = document.lineWords(['watch', other.index], ['watch', index])
+  if (selectorsOf(other) !== selectorsOf(entry)) {
+    const hint = `also in ${line}: make them one, and select by "when" of rules`
+    const message = `${kind} is watched twice, with other selectors: an object would be seen twice`
+    return [document.problem(['watch', index], message, { hint })]
+  }
+  if ((other.namespaces === undefined) === (namespaces === undefined)) return []
+  const [wide, narrow] = other.namespaces ? ['this', line] : [line, 'this']
+  return [
+    document.problem(['watch', index], `${kind} is watched twice: all namespaces, and some of them again`, {
+      hint: `${wide} is enough: leave ${narrow} out`,
+      severity: 'warning',
+    }),
+  ]
+}
+
+function selectorsOf({ labels = '', fields = '' }: WatchDraft): string {
+  return JSON.stringify([labels.trim(), fields.trim()])
+}
+
+/** The same for all spellings of a kind, as far as it is known without a cluster. Events have two groups, and are the same ones. */
+function storageOf({ kind = '' }: WatchDraft): string {
+  const builtIn = watchedKindOf(kind)?.builtIn[0]
+  if (!builtIn) return kind.toLowerCase()
+  return builtIn.plural === 'events' ? builtIn.plural : `${builtIn.plural}.${builtIn.group}`
 }
 
 function noKind(kind: string, path: Path, document: ConfigDocument): Problem {

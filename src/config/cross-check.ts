@@ -1,4 +1,5 @@
 import { checkCommas } from './check-commas.ts'
+import { checkDoubtfulIfs } from './check-doubtful-ifs.ts'
 import { checkExpressions } from './check-expressions.ts'
 import { checkLimitKeys } from './check-limits.ts'
 import { checkMissingFields } from './check-missing-fields.ts'
@@ -23,6 +24,7 @@ export function crossCheck(draft: Draft, document: ConfigDocument): Problem[] {
     ...checkShadow(draft, document),
     ...checkReach(draft, document),
     ...checkMissingFields(draft, document),
+    ...checkDoubtfulIfs(draft, document),
     ...checkStates(draft, document),
     ...checkLimitKeys(draft, document),
     ...checkUnusedSinks(draft, document),

@@ -9,9 +9,13 @@ export interface IncludeFiles {
 }
 
 /** A device, a socket or a pipe: reading it may never end. */
-export class NoPlainFile extends Error {}
+export class NoPlainFile extends Error {
+  readonly code = 'NO_PLAIN_FILE'
+}
 
-export class FileTooLarge extends Error {}
+export class FileTooLarge extends Error {
+  readonly code = 'FILE_TOO_LARGE'
+}
 
 export const NO_FILES: IncludeFiles = {
   read: (path) => {

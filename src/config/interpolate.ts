@@ -131,6 +131,8 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'it does not exist',
   EACCES: 'permission denied',
   EISDIR: 'it is a folder',
+  NO_PLAIN_FILE: 'it is no plain file',
+  FILE_TOO_LARGE: 'it is larger than 1 MiB',
 }
 
 function readSecret(path: string, readFile: Interpolation['readFile']): Resolved {

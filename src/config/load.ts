@@ -4,6 +4,7 @@ import { checkMessages } from './check-messages.ts'
 import { checkRoutes } from './check-routes.ts'
 import { checkRules } from './check-rules.ts'
 import { checkSinks, loadTypes, type SinkTypes } from './check-sinks.ts'
+import { checkable, configOf } from './config-of.ts'
 import { crossCheck } from './cross-check.ts'
 import type { ConfigDocument, Path } from './document.ts'
 import { draftOf } from './draft.ts'
@@ -13,8 +14,8 @@ import { problemsOf } from './issues.ts'
 import { once, readJoined } from './joined-document.ts'
 import { manifestProblem } from './manifest.ts'
 import { loadPlugins } from './plugins.ts'
-import type { Problem } from './problem.ts'
-import { type Config, ConfigFile, type SinkConfig } from './schema.ts'
+import { type Problem, withShortWords } from './problem.ts'
+import { type Config, ConfigFile } from './schema.ts'
 
 export interface LoadOptions extends Interpolation {
   /** How the file is called in problems; `${file:PATH}` is relative to its folder. */
@@ -92,16 +93,13 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   const problems = told.map((problem) => withoutSecrets(problem, document.secrets))
   const errors = problems.filter(({ severity }) => severity === 'error')
   if (!parsed.success || errors.length > 0) return { ok: false, texts, problems }
-  const { include: _i, vars: _v, defaults: _d, tests: _t, ...data } = parsed.data
-  const kubernetes = resolvePath(parsed.data.kubernetes, folder)
-  const config: Config = {
-    ...data,
-    kubernetes,
-    sinks: sinks.map((sink) => withMessages(sink, parsed.data)),
+  const config = configOf(parsed.data, {
+    folder,
+    sinks,
     routes,
     written: root.value as Record<string, unknown>,
-    placeOf: (path, offset) => placeIn(document, path, offset),
-  }
+    placeOf: (path, offset) => placeOf(document, path, offset),
+  })
   return { ok: true, texts, config, warnings: problems, document, sinkTypes: plugins.types }
 }
 
@@ -109,27 +107,9 @@ function loaders(types: Readonly<Record<string, SinkType>>): SinkTypes {
   return Object.fromEntries(Object.entries(types).map(([name, type]) => [name, async () => type]))
 }
 
-function withMessages(sink: SinkConfig, { sinks }: ConfigFile): SinkConfig {
-  const messages = sinks[sink.name]?.messages
-  return messages === undefined ? sink : { ...sink, messages }
-}
-
-function placeIn(document: ConfigDocument, path: Path, offset?: number): string {
+function placeOf(document: ConfigDocument, path: Path, offset?: number): string {
   const { file, line, column } = document.problem(path, '', { ...(offset !== undefined && { offset }) })
   return `${file}:${line}:${column}`
-}
-
-/** Without keys such as `x-ours`, which hold what anchors share, and those that were checked file by file. */
-function checkable(value: unknown): unknown {
-  const rest = Object.entries(value as object).filter(
-    ([key]) => !key.startsWith('x-') && key !== 'include' && key !== 'defaults',
-  )
-  return Object.fromEntries(rest)
-}
-
-/** A kubeconfig is found from the configuration, wherever the program was started. */
-function resolvePath({ kubeconfig, ...rest }: Config['kubernetes'], folder: string): Config['kubernetes'] {
-  return kubeconfig === undefined ? rest : { ...rest, kubeconfig: resolve(folder, kubeconfig) }
 }
 
 /** Whatever a message says, of a sink package too: what `${…}` stood for is not shown. */
@@ -137,7 +117,11 @@ function withoutSecrets(problem: Problem, secrets: readonly string[]): Problem {
   const hide = (text: string) =>
     secrets.reduce((hidden, secret) => (secret.length < 3 ? hidden : hidden.replaceAll(secret, '***')), text)
   const { message, hint } = problem
-  return { ...problem, message: hide(message), ...(hint !== undefined && { hint: hide(hint) }) }
+  return withShortWords({
+    ...problem,
+    message: hide(message),
+    ...(hint !== undefined && { hint: hide(hint) }),
+  })
 }
 
 function notAMap(document: ConfigDocument): Problem {

@@ -21,7 +21,22 @@ const MAX_WIDTH = 120
 /** Nobody writes longer lines; to look for secrets in them takes its time. */
 const MAX_LINE = 20_000
 
-/** For each problem, in the order of the files in `text`, `file:line:column: message`, the line with carets under the place, and what to write instead. */
+/** Who mends so many asks again. */
+const MAX_SHOWN = 100
+
+const MAX_MESSAGE = 1_000
+
+/** What a problem says may quote the file, in which a word can be as long as the file. */
+export function withShortWords<It extends Problem>(problem: It): It {
+  const { message, hint } = problem
+  return { ...problem, message: shortened(message), ...(hint !== undefined && { hint: shortened(hint) }) }
+}
+
+function shortened(text: string): string {
+  return text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE).toWellFormed()}…` : text
+}
+
+/** For each problem, in the order of the files in `text`, `file:line:column: message`, the line with carets under the place, and what to write instead. Of very many the first errors. */
 export function formatProblems(
   problems: readonly Problem[],
   text: string | ReadonlyMap<string, string>,
@@ -45,9 +60,16 @@ export function formatProblems(
   const order = typeof text === 'string' ? [] : [...text.keys()]
   const place = ({ file }: Problem) => order.indexOf(file)
   const paint = (code: number, it: string) => (colour ? `\u001b[${code}m${it}\u001b[0m` : it)
-  return [...problems]
-    .sort((a, b) => place(a) - place(b) || a.line - b.line || a.column - b.column)
-    .map((problem) => {
+  const byPlace = (a: Problem, b: Problem) => place(a) - place(b) || a.line - b.line || a.column - b.column
+  const sorted = problems.toSorted(byPlace)
+  const errors = sorted.filter(({ severity }) => severity === 'error')
+  const warnings = sorted.filter(({ severity }) => severity === 'warning')
+  const first = new Set([...errors, ...warnings].slice(0, MAX_SHOWN))
+  const left = sorted.length - first.size
+  const shown = sorted
+    .filter((it) => first.has(it))
+    .map((it) => {
+      const problem = withShortWords(it)
       const { line, column, hint, severity } = problem
       const [file, message] = [problem.file, problem.message].map(printable)
       const word = severity === 'warning' ? paint(33, 'warning: ') : ''
@@ -60,7 +82,7 @@ export function formatProblems(
         '',
       ].join('\n')
     })
-    .join('\n')
+  return [...shown, ...(left > 0 ? [`… and ${left} more\n`] : [])].join('\n')
 }
 
 /** The part of a line around the place: it is not endless. */

@@ -18,6 +18,8 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOTDIR: 'there is no such file',
   EACCES: 'permission denied',
   EISDIR: 'it is a directory: name the file in it',
+  NO_PLAIN_FILE: 'it is no plain file',
+  FILE_TOO_LARGE: 'it is larger than 1 MiB',
 }
 
 /** Why a file could not be read, in words. */

@@ -1,3 +1,4 @@
+import { LIMIT_KEYS } from '../limits/schema.ts'
 import { type Entry, type Located, mapOf } from './yaml-tree.ts'
 
 /** Keys of rules by name. */
@@ -9,15 +10,9 @@ export const NEVER_DEFAULT = ['name', 'when', 'if', 'drop'] as const
 /** What a rule that drops takes over: conditions; it sends nothing. */
 const FOR_DROP = new Set(['changed', 'unchanged', 'from', 'to-state', 'condition', 'onError'])
 
-/** Keys that `false` turns off, in a rule whose file has them among its defaults. */
+/** Keys that `false` turns off, in a rule whose file has them among its defaults; of `resolve` it is a value. */
 export const TURNED_OFF_BY_FALSE: readonly string[] = [
-  'mute',
-  'sample',
-  'for',
-  'count',
-  'after',
-  'throttle',
-  'group',
+  ...LIMIT_KEYS.filter((key) => key !== 'resolve'),
   'severity',
   'labels',
   'message',

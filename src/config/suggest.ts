@@ -2,6 +2,17 @@ import { nearest } from '../nearest.ts'
 
 export { nearest }
 
+/** A file may have as many names as mistakes: so many of these are compared with so many names. */
+const MAX_SUGGESTED = 100
+const MAX_NAMES = 5_000
+
+/** `suggest` for a list of names that the file gives itself: the first mistakes get a hint. */
+export function suggester(): typeof suggest {
+  let left = MAX_SUGGESTED
+  return (word, known, what) =>
+    left-- > 0 && known.length <= MAX_NAMES ? suggest(word, known, what) : undefined
+}
+
 /** `did you mean "x"?`, or what there is to choose from; undefined when that would be no help. */
 export function suggest(word: string, known: readonly string[], what = 'known'): string | undefined {
   const near = nearest(word, known)

@@ -29,3 +29,11 @@ function namesIn({ value, entries }: Located, path: Path): Target[] {
     options: entry.value.value ?? {},
   }))
 }
+
+/** The same of plain data: sinks with their options. */
+export function namedSinks(to: unknown): [sink: string, options: unknown][] {
+  return [to].flat().flatMap((it): [string, unknown][] => {
+    if (typeof it === 'string') return [[it, {}]]
+    return Object.entries(it ?? {}).map(([sink, options]) => [sink, options ?? {}])
+  })
+}

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { LIMIT_KEYS } from '../limits/schema.ts'
 import { compilePatterns } from '../rules/pattern.ts'
 import { durationText } from '../sink/duration.ts'
 
@@ -67,8 +68,6 @@ const Text = z.union([z.string(), z.array(z.string()).min(1)]).superRefine((patt
     context.addIssue({ code: 'custom', message, path: [...path], params: { hint, offset, length } })
 })
 
-const SUPPRESSED_BY = ['mute', 'sample', 'for', 'count', 'after', 'throttle', 'group'] as const
-
 /** What must come of what is given. All that is said must be so. */
 export const Expectation = z
   .strictObject({
@@ -82,7 +81,7 @@ export const Expectation = z
     text: Text.optional(),
     severity: z.enum(['error', 'warning', 'info', 'resolved']).optional(),
     /** A limit holds it back, for now or for good. */
-    suppressed: z.enum(SUPPRESSED_BY).optional(),
+    suppressed: z.enum(LIMIT_KEYS).optional(),
     dropped: z.boolean().optional(),
     /** Nothing is sent. */
     none: z.literal(true, 'must be true, or be left out').optional(),

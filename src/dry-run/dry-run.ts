@@ -4,7 +4,7 @@ import { decideWith } from '../decision.ts'
 import type { Delivery } from '../delivery.ts'
 import type { ClusterEvent } from '../event.ts'
 import { createGeneration, type Generation } from '../generation.ts'
-import type { LimitName, LimitOutcome, RuleCounts } from '../limit.ts'
+import { LIMIT_NAMES, type LimitName, type LimitOutcome, type RuleCounts } from '../limit.ts'
 import { createMemoryLimits } from '../limits/memory.ts'
 import type { Message, SinkType } from '../sink/index.ts'
 import { sourceOf } from './event-of.ts'
@@ -192,14 +192,18 @@ function limitedFate(
   const own = outcome?.deliveries.filter((it) => it.rule === rule && it.notice?.kind !== 'resolved') ?? []
   if (own.some((it) => it.notice === undefined && it.event.id === id)) return { fate: 'sent' }
   if (own.some((it) => it.notice?.kind === 'digest')) return { fate: 'digested', limit: 'group' }
-  const { suppressed = {}, waiting = 0 } = outcome?.rules.get(rule) ?? {}
-  for (const limit of HOLDING) if ((suppressed[limit] ?? 0) > 0) return { fate: 'held', limit }
-  return waiting > 0 || own.length > 0 || outcome
-    ? { fate: 'waits', limit: lasts ? 'for' : 'group' }
-    : { fate: 'sent' }
+  if (!outcome) return { fate: 'sent' }
+  const suppressed = outcome.rules.get(rule)?.suppressed ?? {}
+  const limit = LIMIT_NAMES.find((name) => (suppressed[name] ?? 0) > 0)
+  return limit ? { fate: 'held', limit } : { fate: 'waits', limit: waitsFor(rule, outcome, lasts) }
 }
 
-const HOLDING: readonly LimitName[] = ['mute', 'sample', 'for', 'count', 'after', 'throttle', 'gone']
+/** What has lasted, and what need not last, waits for its group, or for the end of `mute`. */
+function waitsFor(rule: string, { writes }: LimitOutcome, lasts: boolean): LimitName | 'group' {
+  if (lasts) return 'for'
+  const own = [...writes.own].some(([key, state]) => key.endsWith(`:${rule}`) && state?.waiting)
+  return own ? 'mute' : 'group'
+}
 
 function transitionOf(event: ClusterEvent): Transition {
   return {

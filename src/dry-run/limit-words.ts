@@ -1,8 +1,7 @@
-import type { RuleLimits } from '../limits/schema.ts'
+import { LIMIT_KEYS, type RuleLimits } from '../limits/schema.ts'
 import { writtenDuration } from '../sink/duration.ts'
 import { isPlainMap } from './plain.ts'
 
-const ORDER = ['mute', 'sample', 'for', 'count', 'after', 'throttle', 'group', 'resolve'] as const
 const SPANS = new Set(['every', 'wait', 'interval', 'within', 'after', 'for'])
 
 /** The limits of a rule in the order in which they apply: `throttle: per regarding, every 10m`. */
@@ -10,7 +9,7 @@ export function limitWords(
   rule: Readonly<Record<string, unknown>> | RuleLimits,
 ): { name: string; words: string }[] {
   const limits: Readonly<Record<string, unknown>> = { ...rule, for: lastingMs(rule) }
-  return ORDER.flatMap((name) => {
+  return LIMIT_KEYS.flatMap((name) => {
     const value = limits[name]
     return value === undefined || value === false ? [] : [{ name, words: wordsOf(name, value) }]
   })

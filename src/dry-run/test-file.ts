@@ -1,7 +1,7 @@
 import { problemsOf } from '../config/issues.ts'
 import type { Problem } from '../config/problem.ts'
 import type { Config } from '../config/schema.ts'
-import { suggest } from '../config/suggest.ts'
+import { suggester } from '../config/suggest.ts'
 import { TestFile } from '../config/test-schema.ts'
 import { isPlainMap } from './plain.ts'
 import { readRawDocument } from './raw-document.ts'
@@ -41,11 +41,13 @@ export function unknownNames(cases: readonly TestCase[], { rules, sinks, written
     rule: rules.map(({ name }) => name),
     to: sinkNames.length > 0 ? sinkNames : sinks.map(({ name }) => name),
   }
+  const sets = { rule: new Set(known.rule), to: new Set(known.to) }
+  const suggest = suggester()
   return cases.flatMap((test) =>
     test.expect.flatMap((expect) =>
       (['rule', 'to'] as const).flatMap((key) =>
         (expect[key] ?? []).flatMap((name, index) => {
-          if (known[key].includes(name)) return []
+          if (sets[key].has(name)) return []
           const word = key === 'rule' ? 'rule' : 'sink'
           const names = expect[key] ?? []
           const path = [...expect.path, key, ...(names.length > 1 ? [index] : [])]

@@ -5,6 +5,7 @@ import type { ObjectRef } from '../event.ts'
 import type { MetadataCache } from './cache.ts'
 import type { CacheStore, PartState } from './cache-store.ts'
 import type { Needs } from './needs.ts'
+import { Patience } from './patience.ts'
 import { findObject, findOwner, MOST_OWNERS } from './surroundings.ts'
 import type { Remembered, Table } from './table.ts'
 
@@ -25,8 +26,6 @@ export interface AwaitParts {
   onWaited(ms: number): void
 }
 
-/** How long a source that follows the cluster may take to tell of an object that an event knows already. */
-const PATIENCE_MS = 2_000
 /** How long a source may make no progress, at the start or after its connection broke. */
 const STANDSTILL_MS = 30_000
 const LOOK_MS = 100
@@ -38,6 +37,10 @@ interface Missing {
   key: string
   state: PartState | undefined
   isKnown(): boolean
+  /** Of the changes that ask for it. */
+  namespaces: Set<string>
+  /** How long its source may take to tell of it, when it follows the cluster. */
+  patienceMs: number
   /** Since when its source follows the cluster, and does not tell of it. */
   followsSinceMs?: number
 }
@@ -49,6 +52,7 @@ interface Missing {
 export class AwaitKnown {
   readonly #parts: AwaitParts
   readonly #inVain = new Map<string, number>()
+  readonly #patience = new Patience()
   /** Sources that were waited for as long as one may. */
   readonly #givenUp = new Set<string>()
 
@@ -61,13 +65,31 @@ export class AwaitKnown {
     const { cache, clock } = this.#parts
     const startedMs = clock.now()
     let missing = this.#missingOf(source, changes, needs)
+    for (const it of missing) {
+      const left = [...it.namespaces].map((namespace) =>
+        this.#patience.leftMs(source.key, namespace, startedMs),
+      )
+      it.patienceMs = Math.max(...left)
+    }
+    const inVain = new Set<string>()
+    let inVainMs = 0
     for (let waited = false; ; waited = true) {
-      missing = missing.filter((it) => this.#isWorthWaiting(it, startedMs))
+      missing = missing.filter((it) => {
+        if (this.#isWorthWaiting(it, startedMs)) return true
+        const { followsSinceMs } = it
+        if (it.isKnown() || followsSinceMs === undefined) return false
+        for (const namespace of it.namespaces) inVain.add(namespace)
+        inVainMs = Math.max(inVainMs, clock.now() - followsSinceMs)
+        return false
+      })
+      if (missing.length === 0 && inVain.size > 0)
+        this.#patience.spend(source.key, inVain, inVainMs, clock.now())
       if (missing.length === 0 && waited) this.#parts.onWaited(clock.now() - startedMs)
       if (missing.length === 0) return
       const timer = new AbortController()
       const until = AbortSignal.any([signal, timer.signal])
-      const look = pause(LOOK_MS, undefined, { signal: until }).catch(() => {})
+      const lookMs = Math.min(LOOK_MS, ...missing.map(({ patienceMs }) => patienceMs))
+      const look = pause(lookMs, undefined, { signal: until }).catch(() => {})
       await Promise.race([cache.changed, look])
       timer.abort()
       signal.throwIfAborted()
@@ -84,7 +106,7 @@ export class AwaitKnown {
     if (progress === 'follows') {
       this.#givenUp.delete(name)
       it.followsSinceMs ??= nowMs
-      if (nowMs - it.followsSinceMs < PATIENCE_MS) return true
+      if (nowMs - it.followsSinceMs < it.patienceMs) return true
       this.#remember(it.key, nowMs)
     } else if (progress === 'behind' && !this.#givenUp.has(name)) {
       delete it.followsSinceMs
@@ -108,11 +130,14 @@ export class AwaitKnown {
     const regards = isEvent && (needs.regardingLabels || needs.regardingOwners)
     if (!chains && !regards && !needs.namespaceLabels) return []
     const missing = new Map<string, Missing>()
-    const add = (it: Missing | undefined) => {
-      if (it && !missing.has(it.key) && !this.#wasInVain(it.key)) missing.set(it.key, it)
-    }
     for (const { object } of changes) {
       const { namespace } = object
+      const add = (it: Missing | undefined) => {
+        if (!it || this.#wasInVain(it.key)) return
+        const same = missing.get(it.key) ?? it
+        same.namespaces.add(namespace)
+        missing.set(it.key, same)
+      }
       if (needs.namespaceLabels && namespace !== '')
         add(this.#lookFor({ apiVersion: 'v1', kind: 'Namespace', name: namespace }, '', false))
       if (regards) {
@@ -149,7 +174,8 @@ export class AwaitKnown {
       if (!found || !isThe(found, at)) {
         const { kind, name, uid } = named
         const key = `${kind}/${namespace}/${name}/${uid}`
-        return { key, state, isKnown: () => this.#lookFor(ref, namespace, chain) === undefined }
+        const isKnown = () => this.#lookFor(ref, namespace, chain) === undefined
+        return { key, state, isKnown, namespaces: new Set(), patienceMs: 0 }
       }
       at = chain ? cache.ownerOf(found) : undefined
     }

@@ -10,32 +10,36 @@ export interface Mentions {
 }
 
 /**
- * Reads a rule as it is written, so that keys of any room count: conditions, what limits count by, CEL, templates. A text
- * in CEL that looks like a question is taken for one.
+ * Reads a rule as it is written, so that keys of any room count: conditions, what limits count by, CEL, templates, of which
+ * `beside` holds those that do not stand in the rule. A text in CEL that looks like a question is taken for one.
  */
-export function mentionsOf(rule: object): Mentions {
+export function mentionsOf(rule: object, beside?: unknown): Mentions {
   const { when = {}, if: condition, message } = rule as { when?: object; if?: unknown; message?: unknown }
   const { regarding = {}, owner, namespaceLabels } = mapOf(when)
   const asked = mapOf(regarding)
   const counted = countedBy(rule)
   const cel = typeof condition === 'string' ? condition : ''
+  const templates = [message, beside].flatMap(textsIn).flatMap((text) => text.match(TAG) ?? [])
   return {
     namespaceLabels:
       namespaceLabels !== undefined ||
       counted.some((it) => it.startsWith('namespaceLabels.')) ||
       /\bnamespaceLabels\b/.test(cel),
-    owner: owner !== undefined || EVENT_OWNER.test(cel),
-    topOwner:
-      counted.includes('owner') || textsIn(message).some((text) => /\{[{%][^}]*\bevent\.owner\b/.test(text)),
+    owner: owner !== undefined,
+    topOwner: counted.includes('owner') || [cel, ...templates].some((it) => EVENT_OWNER.test(it)),
     regardingLabels:
       asked['labels'] !== undefined ||
       counted.some((it) => it.startsWith('regarding.labels.')) ||
       REGARDING_LABELS.test(cel),
     regardingOwner:
-      asked['owner'] !== undefined || counted.includes('regarding.owner') || REGARDING_OWNER.test(cel),
+      asked['owner'] !== undefined ||
+      counted.includes('regarding.owner') ||
+      [cel, ...templates].some((it) => REGARDING_OWNER.test(it)),
   }
 }
 
+/** What a template fills in or decides. */
+const TAG = /\{\{[^}]*\}\}|\{%[^}]*%\}/g
 /** `.name`, `.?name`, `["name"]` behind a variable. */
 const MEMBER = String.raw`\s*(?:\.\s*\??|\[\s*\??\s*["'])\s*`
 const EVENT_OWNER = new RegExp(String.raw`\bevent${MEMBER}owner`)

@@ -8,6 +8,9 @@ export interface NeedyRule {
   when?: object | undefined
 }
 
+/** Texts of any depth, in which templates may stand that a rule uses and that do not stand in it. */
+export type TemplatesBeside = (rule: number) => unknown
+
 /** An entry of `watch`. */
 export interface WatchedEntry {
   kind: string
@@ -69,18 +72,23 @@ const CONTROLLERS = new Set(
 )
 const CLUSTER_SCOPED = new Set(['Node', 'Namespace', 'PersistentVolume'])
 
-/** Which metadata the rules need, in the namespaces that the watches cover: pure, and without a cluster. */
-export function needsOf(
+/**
+ * Which metadata the rules need, in the namespaces that the watches cover: pure, and without a cluster. May be left before each
+ * rule.
+ */
+export function* needsOf(
   rules: readonly NeedyRule[],
   watch: readonly WatchedEntry[],
   settings: Pick<EnrichSettings, 'owners' | 'regarding'>,
   knowledge: KindKnowledge,
-): Needs {
+  beside: TemplatesBeside = () => undefined,
+): Generator<void, Needs> {
   const needs = { ...NO_NEEDS }
   const wanted = new Wanted()
   const upper = upperKinds(rules, settings)
-  for (const rule of rules) {
-    const mentions = mentionsOf(rule)
+  for (const [i, rule] of rules.entries()) {
+    yield
+    const mentions = mentionsOf(rule, beside(i))
     if (!Object.values(mentions).includes(true)) continue
     for (const entry of watch) {
       const { kind: patterns, namespace } = (rule.when ?? {}) as { kind?: unknown; namespace?: unknown }

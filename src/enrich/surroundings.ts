@@ -8,8 +8,11 @@ import type { Remembered } from './table.ts'
 export const MOST_OWNERS = 10
 const NO_LABELS: Readonly<Record<string, string>> = Object.freeze(Object.create(null))
 
-/** The cluster around events, as far as the cache knows it. */
-export function surroundingsOf(cache: MetadataCache): Surroundings {
+/** The cluster around events, as far as the cache knows it; `isTold` says whether a watch tells of such an object. */
+export function surroundingsOf(
+  cache: MetadataCache,
+  isTold: (ref: ObjectRef, namespace: string) => boolean,
+): Surroundings {
   const labelsIn = rememberLast(parseLabels, 2_000)
   const labelsOf = ({ labels }: Remembered) => (labels ? labelsIn(labels.text) : NO_LABELS)
 
@@ -23,6 +26,12 @@ export function surroundingsOf(cache: MetadataCache): Surroundings {
       next = known && cache.ownerOf(known)
     }
     return owners
+  }
+
+  function lacksOwners(owners: readonly ObjectRef[], namespace: string): boolean {
+    const last = owners.at(-1)
+    if (!last || owners.length >= MOST_OWNERS) return false
+    return !findOwner(cache, last, namespace) && isTold(last, namespace)
   }
 
   class Known implements KnownObject {
@@ -42,6 +51,10 @@ export function surroundingsOf(cache: MetadataCache): Surroundings {
       const owner = cache.ownerOf(this.#object)
       return owner ? ownersOf([owner], this.#namespace) : []
     }
+
+    get lacksOwners() {
+      return lacksOwners(this.owners, this.#namespace)
+    }
   }
 
   return {
@@ -55,6 +68,7 @@ export function surroundingsOf(cache: MetadataCache): Surroundings {
       return new Known(known, ref.namespace ?? '')
     },
     ownersOf,
+    lacksOwners,
   }
 }
 

@@ -1,10 +1,13 @@
 import { communicationSinks } from './botkube-channels.ts'
+import { patternsOf } from './expression.ts'
 import type { Imported, ImportedRule, Noted, WatchEntry } from './imported.ts'
 import { namer } from './names.ts'
 import { listOf, mapOf, type Raw, textOf, textsOf } from './read.ts'
 
 const HEADING = [
   'Made of a configuration of Botkube: sources became rules, channels became sinks.',
+  'Names and expressions were searched for anywhere in a text there, so they stand between slashes here: /web/ means web-2, too; write web for',
+  'that one alone.',
   'Executors, actions, aliases and recommendations have no counterpart: kubeherald tells, it runs no commands.',
 ]
 
@@ -99,8 +102,8 @@ function rulesOf(resource: Raw, source: Raw): Made[] {
   const event = mapOf(source['event'])
   const types = textsOf(own['types'] ?? event['types']).map((it) => it.toLowerCase())
   const wants = (type: string) => types.includes(type) || types.includes('all')
-  const namespaces = patternsOf(mapOf(resource['namespaces'] ?? source['namespaces']))
-  const names = patternsOf(mapOf(resource['name']))
+  const namespaces = constraintsOf(mapOf(resource['namespaces'] ?? source['namespaces']))
+  const names = constraintsOf(mapOf(resource['name']))
   const labels = mapOf(resource['labels'] ?? source['labels'])
   const notes =
     Object.keys(mapOf(resource['annotations'])).length > 0
@@ -126,8 +129,8 @@ function rulesOf(resource: Raw, source: Raw): Made[] {
     ...(wants('normal') || wants('info') ? ['Normal'] : []),
   ]
   if (eventTypes.length === 0) return made
-  const reason = patternsOf(mapOf(own['reason'] ?? event['reason']))
-  const message = patternsOf(mapOf(own['message'] ?? event['message']))
+  const reason = constraintsOf(mapOf(own['reason'] ?? event['reason']))
+  const message = constraintsOf(mapOf(own['message'] ?? event['message']))
   const when = {
     ...(eventTypes.length === 1 && { type: eventTypes[0] }),
     ...where,
@@ -151,17 +154,11 @@ function pathOf(field: string): string {
   return field.replace(/\[\*\]/g, '.*').replace(/^\./, '')
 }
 
-/** Its expressions match anywhere; undefined when all is allowed. */
-function patternsOf(constraints: Raw): string | string[] | undefined {
+/** Its expressions match anywhere, plain words, too; undefined when all is allowed. */
+function constraintsOf(constraints: Raw): string | string[] | undefined {
   const include = textsOf(constraints['include']).filter((it) => !/^\^?\.\*\$?$/.test(it))
   const exclude = textsOf(constraints['exclude']).filter((it) => it.trim() !== '')
-  const patterns = [...include.map(patternOf), ...exclude.map((it) => `!${patternOf(it)}`)]
+  const patterns = [...include.flatMap(patternsOf), ...exclude.flatMap(patternsOf).map((it) => `!${it}`)]
   if (patterns.length === 0) return undefined
   return patterns.length === 1 ? patterns[0] : patterns
-}
-
-function patternOf(expression: string): string {
-  if (/^[a-z0-9][a-z0-9-]*$/i.test(expression)) return expression
-  const [, prefix] = /^\^?([a-z0-9-]+)\.\*\$?$/i.exec(expression) ?? []
-  return prefix ? `${prefix}*` : `/${expression.replaceAll('/', '\\/')}/`
 }

@@ -1,7 +1,7 @@
 import { channelOf } from './channel.ts'
 import { liquidOf } from './go-template.ts'
 import type { Noted } from './imported.ts'
-import { environmentName, secretOf, withVariables } from './names.ts'
+import { environmentName, secretOf, urlOf, withVariables } from './names.ts'
 import { listOf, mapOf, type Raw, textOf } from './read.ts'
 
 /** What stands for one of its receivers. */
@@ -52,7 +52,7 @@ const MAKERS: Readonly<Record<string, Maker>> = {
       )
     return {
       type: 'webhook',
-      url: withVariables(options['endpoint']),
+      url: urlOf(options['endpoint'], environmentName(name, 'url'), notes),
       ...headersOf(options['headers'], name, notes),
     }
   },

@@ -6,8 +6,8 @@ import { listOf, mapOf, type Raw, textOf } from './read.ts'
 
 const HEADING = [
   'Made of a configuration of kubernetes-event-exporter.',
-  'Expressions were searched for anywhere in a text there, so they stand between slashes here; plain words for kinds,',
-  'reasons and labels are exact. An event reaches one sink once. Recurring Events arrive, too: throttle and count make them fewer.',
+  'Words and expressions were searched for anywhere in a text there, so they stand between slashes here: /Failed/ means FailedMount, too;',
+  'write Failed for that one alone. An event reaches one sink once. Recurring Events arrive, too: throttle and count make them fewer.',
 ]
 
 const DROPPED: Readonly<Record<string, string>> = {

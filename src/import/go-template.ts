@@ -2,7 +2,7 @@
 const PATHS: Readonly<Record<string, string>> = {
   Message: 'event.message',
   Reason: 'event.reason',
-  Type: 'event.type',
+  Type: 'event.eventType',
   Count: 'event.count',
   Namespace: 'namespace',
   Name: 'name',

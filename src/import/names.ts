@@ -29,6 +29,18 @@ export function withVariables(value: unknown): string {
   return String(value ?? '').replace(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, name) => `\${env:${name}}`)
 }
 
+/** A user, a query, or a part of the path that is no word. */
+const SECRET_IN_URL = /\/\/[^/]*@|\?|\/[^/]{16,}|\/(?=[^/]*\d)(?=[^/]*[a-z])[^/]{8,}/i
+
+/** Of a webhook: where its URL is the secret, `${env:…}` stands for all of it. */
+export function urlOf(value: unknown, variable: string, notes: string[]): string {
+  const text = withVariables(value)
+  const literal = text.replace(/\$\{[^}]*\}/g, '')
+  return SECRET_IN_URL.test(literal.replace(/^\w+:\/\/[^/@?]*(?=[/?]|$)/, ''))
+    ? secretOf(value, variable, notes)
+    : text
+}
+
 export function environmentName(...parts: readonly string[]): string {
   return parts
     .join('_')

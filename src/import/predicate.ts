@@ -1,4 +1,5 @@
 import { RE2JS } from 're2js'
+import { patternsOf } from './expression.ts'
 import type { ImportedRule } from './imported.ts'
 
 /** A condition on one property of an Event, as a regular expression that may match anywhere in it (RE2). */
@@ -66,10 +67,8 @@ function patternOf({ key, expression, not }: Predicate): string | string[] | und
     return types.length === 1 ? `${bang}${types[0]}` : undefined
   }
   if (!isExpression(expression)) return `${bang}${expression}`
-  const words = expression.replace(/^\^\(?([^()]*)\)?\$$/, '$1').split('|')
-  if (key !== 'message' && key !== 'namespace' && words.every((word) => /^[A-Za-z][\w.-]*$/.test(word)))
-    return words.length === 1 ? `${bang}${words[0]}` : words.map((word) => `${bang}${word}`)
-  return `${bang}/${expression.replaceAll('/', '\\/')}/`
+  const patterns = patternsOf(expression).map((it) => `${bang}${it}`)
+  return patterns.length === 1 ? patterns[0] : patterns
 }
 
 /** A text such as `*test*` is none: it was meant as a glob, and matched nothing. */

@@ -16,6 +16,7 @@ export function readForeign(text: string): ReadText {
   if (error) {
     const [at] = error.linePos ?? []
     const fault = error.message.split('\n')[0]?.replace(/ at line \d+.*$/, '') ?? 'is no YAML'
+    if (/call stack/.test(fault)) return { ok: false, fault: 'it nests too deep: is a bracket missing?' }
     return { ok: false, fault, ...(at && { line: at.line, column: at.col }) }
   }
   if (more.length > 0)

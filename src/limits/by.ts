@@ -39,14 +39,18 @@ const KEY = /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Z
 export const By = z
   .union([
     z.string(),
-    z.array(z.string()).min(1, 'is an empty list: to count all events together write rule'),
+    z
+      .array(z.string())
+      .min(1, 'is an empty list: to count all events together write rule')
+      .max(20, 'has more than 20 entries'),
   ])
   .superRefine((by, context) => {
     const words = [by].flat()
+    const said = new Set<string>()
     for (const [at, word] of words.entries()) {
       const path = typeof by === 'string' ? [] : [at]
-      const wrong =
-        words.indexOf(word) < at ? { message: `"${shown(word)}" stands here twice` } : faultOf(word)
+      const wrong = said.has(word) ? { message: `"${shown(word)}" stands here twice` } : faultOf(word)
+      said.add(word)
       if (wrong) {
         const { message, ...params } = wrong
         context.addIssue({ code: 'custom', message, path, params })

@@ -135,7 +135,8 @@ function settleOver(
   const [since, at] = [state.sinceMs, over.atMs].map((ms) => new Date(ms).toISOString()) as [string, string]
   work.forget('own', key)
   work.book.count(plan?.name ?? rule, 'notices')
-  work.tell(rule, unpacked(over.told), { kind: 'resolved', since, at, why: over.why })
+  const notice = { kind: 'resolved', since, at, why: over.why } as const
+  work.tell(rule, unpacked(over.told), { notice, order: open.order })
   return undefined
 }
 
@@ -157,11 +158,19 @@ function fire(work: Work, plan: RulePlan, key: string, state: FollowState, atMs:
   const isOpen = !('held' in fate)
   const waits = isOpen && !fate.isTold
   const fromMs = waits ? fate.fromMs + AFTER_DIGEST_MS : atMs
-  const group = waits ? pending.places.group?.key : undefined
+  const group = waits ? fate.group?.key : undefined
+  const order = isOpen ? fate.group?.order : undefined
   keep(work, plan, key, {
     ...rest,
     waiting: 0,
-    ...(isOpen && { open: { sinks: pending.told.sinks, fromMs, ...(group !== undefined && { group }) } }),
+    ...(isOpen && {
+      open: {
+        sinks: pending.told.sinks,
+        fromMs,
+        ...(group !== undefined && { group }),
+        ...(order !== undefined && { order }),
+      },
+    }),
   })
   return isOpen && fate.isTold
 }

@@ -1,6 +1,6 @@
 import { digestOf, itemOf, MAX_ITEMS } from './digest.ts'
 import type { RulePlan } from './rule-plan.ts'
-import type { GroupBatch, GroupState, Places } from './states.ts'
+import type { GroupBatch, GroupPlace, GroupState } from './states.ts'
 import { heldBackTogether, packed, type Told, unpacked } from './told.ts'
 import { KEEP_MS, LATE_MS, type Work } from './work.ts'
 
@@ -10,10 +10,11 @@ type GroupPlan = NonNullable<RulePlan['group']>
 export function joinGroup(
   work: Work,
   { name, group }: RulePlan & { group: GroupPlan },
-  { key, by }: NonNullable<Places['group']>,
+  place: GroupPlace,
   told: Told,
   atMs: number,
-): { isTold: boolean; fromMs: number } {
+): { isTold: boolean; fromMs: number; group: GroupPlace } {
+  const { key, by, order } = place
   const before = settleGroup(work, key, atMs, group)
   const dueMs = Math.min(
     before?.dueMs ?? atMs + group.waitMs,
@@ -25,6 +26,7 @@ export function joinGroup(
     rule: name,
     waiting: (before?.waiting ?? 0) + 1,
     by,
+    ...(order !== undefined && { order }),
     dueMs,
     batch: withEvent(before?.batch, told, atMs),
   }
@@ -32,10 +34,10 @@ export function joinGroup(
   const isFull = state.waiting >= group.max
   if (isFull || dueMs <= atMs) {
     keep(work, key, flush(work, state, Math.min(atMs, dueMs), group))
-    return { isTold: true, fromMs: atMs }
+    return { isTold: true, fromMs: atMs, group: place }
   }
   keep(work, key, state)
-  return { isTold: false, fromMs: dueMs }
+  return { isTold: false, fromMs: dueMs, group: place }
 }
 
 /** Tells what is due by then. Without a plan, which is gone, the group ends with that. */
@@ -55,7 +57,7 @@ export function settleGroup(
 /** One event is told as it is, several as a digest; then the interval begins. */
 function flush(
   work: Work,
-  { rule, waiting, by, batch }: GroupState,
+  { rule, waiting, by, order, batch }: GroupState,
   atMs: number,
   plan: GroupPlan | undefined,
 ): GroupState | undefined {
@@ -64,7 +66,8 @@ function flush(
     work.book.count(rule, 'waiting', -waiting)
     work.book.count(rule, waiting === 1 ? 'sent' : 'digested', waiting)
     if (waiting > 1) work.book.count(rule, 'notices')
-    work.tell(rule, first, waiting === 1 ? undefined : digestOf(batch, waiting, by))
+    const notice = waiting === 1 ? undefined : digestOf(batch, waiting, by)
+    work.tell(rule, first, { notice, order })
   }
   return plan && { v: 1, limit: 'group', rule, waiting: 0, by, dueMs: atMs + plan.intervalMs }
 }

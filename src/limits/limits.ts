@@ -6,7 +6,7 @@ import { settleGroup } from './group.ts'
 import { onward } from './onward.ts'
 import { placesOf } from './places.ts'
 import { expireQuiet, renewQuiet } from './quiet.ts'
-import { type LimitedRule, planOf, type RulePlan } from './rule-plan.ts'
+import { followsStates, type LimitedRule, planOf, type RulePlan } from './rule-plan.ts'
 import { isSampled } from './sample.ts'
 import type { State } from './states.ts'
 import { timeOf, toldOf } from './told.ts'
@@ -16,9 +16,17 @@ export type { LimitedRule } from './rule-plan.ts'
 
 /** The limits of a configuration's rules. */
 export function createLimits(rules: readonly LimitedRule[]): Limits {
-  const plans = new Map(
-    rules.filter((rule) => limitsOf(rule) !== undefined).map((rule) => [rule.name, planOf(rule)]),
-  )
+  return joinLimits(rules.map(limitPlan))
+}
+
+/** Of one rule, for `joinLimits`; undefined when it has no limits. */
+export function limitPlan(rule: LimitedRule): RulePlan | undefined {
+  return limitsOf(rule) === undefined ? undefined : planOf(rule)
+}
+
+/** The limits of rules that were planned one by one. */
+export function joinLimits(all: readonly (RulePlan | undefined)[]): Limits {
+  const plans: Plans = new Map(all.flatMap((plan) => (plan ? [[plan.name, plan]] : [])))
   return {
     keysOf: (events) => keysOf(plans, events),
     apply(events, states, nowMs) {
@@ -42,7 +50,7 @@ export function createLimits(rules: readonly LimitedRule[]): Limits {
 /** Has a rule limits, and do they follow the state of objects? */
 export function limitsOf(rule: LimitedRule): 'events' | 'states' | undefined {
   const { mute, sample, count, after, throttle, group, resolve } = rule
-  if (planOf(rule).follows) return 'states'
+  if (followsStates(rule)) return 'states'
   const some = [mute, sample, count, after, throttle, group].some((it) => it !== undefined)
   return some || typeof resolve === 'object' ? 'events' : undefined
 }

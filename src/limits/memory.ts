@@ -1,12 +1,13 @@
-import type {
-  Limited,
-  LimitKeys,
-  LimitName,
-  LimitOutcome,
-  LimitState,
-  LimitStates,
-  Limits,
-  RuleCounts,
+import {
+  type Limited,
+  type LimitKeys,
+  type LimitOutcome,
+  type LimitState,
+  type LimitStates,
+  type Limits,
+  NO_RULE_COUNTS,
+  type RuleCounts,
+  sumOfCounts,
 } from '../limit.ts'
 
 /** Limits with their states in this process, which do what they do with Redis. */
@@ -35,7 +36,11 @@ export function createMemoryLimits(limits: Limits): MemoryLimits {
   function statesAt(nowMs: number): LimitStates {
     for (const scope of SCOPES)
       for (const [key, { endsMs }] of kept[scope]) if (endsMs <= nowMs) kept[scope].delete(key)
-    return { shared: (key) => kept.shared.get(key)?.text, own: (key) => kept.own.get(key)?.text }
+    return {
+      shared: (key) => kept.shared.get(key)?.text,
+      own: (key) => kept.own.get(key)?.text,
+      size: (rule) => [...kept.shared.keys()].filter((key) => key.startsWith(`${rule}:`)).length,
+    }
   }
 
   function decided(outcome: LimitOutcome, nowMs: number): LimitOutcome {
@@ -44,7 +49,8 @@ export function createMemoryLimits(limits: Limits): MemoryLimits {
         if (state === null) kept[scope].delete(key)
         else kept[scope].set(key, { ...state, endsMs: nowMs + state.expiresAfterMs })
       }
-    for (const [rule, more] of outcome.rules) counts.set(rule, sumOf(counts.get(rule), more))
+    for (const [rule, more] of outcome.rules)
+      counts.set(rule, sumOfCounts(counts.get(rule) ?? NO_RULE_COUNTS, more))
     return outcome
   }
 
@@ -81,20 +87,5 @@ export function createMemoryLimits(limits: Limits): MemoryLimits {
     get size() {
       return kept.shared.size + kept.own.size
     },
-  }
-}
-
-function sumOf(a: RuleCounts | undefined, b: RuleCounts): RuleCounts {
-  if (!a) return { ...b, suppressed: { ...b.suppressed } }
-  const suppressed = { ...a.suppressed }
-  for (const [limit, count] of Object.entries(b.suppressed) as [LimitName, number][])
-    suppressed[limit] = (suppressed[limit] ?? 0) + count
-  return {
-    matched: a.matched + b.matched,
-    sent: a.sent + b.sent,
-    digested: a.digested + b.digested,
-    waiting: a.waiting + b.waiting,
-    suppressed,
-    notices: a.notices + b.notices,
   }
 }

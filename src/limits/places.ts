@@ -19,7 +19,12 @@ export function placesOf(rule: RulePlan, event: ClusterEvent, match: LimitedMatc
   if (after) places.after = place(rule, 'after', after.per, event).key
   if (throttle) places.throttle = place(rule, 'throttle', throttle.per, event).key
   // What some sinks do not get must not be in their digest: one group for each set of sinks.
-  if (group) places.group = place(rule, 'group', group.by, event, match.sinks.toSorted())
+  if (group) {
+    const sinks = match.sinks.toSorted()
+    const rest = `${rule.name}:${hashOf(['rest', sinks])}`
+    const order = place(rule, 'group', group.by, event).key
+    places.group = { ...place(rule, 'group', group.by, event, sinks), rest, order }
+  }
   if (quiet) places.quiet = place(rule, 'quiet', quiet.per, event).key
   known.set(match, places)
   return places
@@ -35,12 +40,13 @@ function place(
 ): { key: string; by: Common } {
   const words = per ?? defaults(limit, event.event !== undefined)
   const values = words.map((word) => [word, readValue(propertyOf(word), event)] as const)
-  const hash = createHash('sha256')
-    .update(JSON.stringify([limit, values.map(([word, { key }]) => [word, key]), sinks]))
-    .digest('base64url')
-    .slice(0, 22)
+  const hash = hashOf([limit, values.map(([word, { key }]) => [word, key]), sinks])
   const by = values
     .filter(([word, { shown }]) => word !== 'rule' && shown !== '')
     .map(([word, { shown }]) => [word, shorten(shown, MAX_SHOWN)] as const)
   return { key: `${name}:${hash}`, by }
+}
+
+function hashOf(values: unknown): string {
+  return createHash('sha256').update(JSON.stringify(values)).digest('base64url').slice(0, 22)
 }

@@ -18,8 +18,7 @@ export function openQuiet(
   work: Work,
   { name, quiet }: RulePlan & { quiet: QuietPlan },
   key: string,
-  told: Told,
-  atMs: number,
+  { told, atMs, order }: { told: Told; atMs: number; order: string | undefined },
 ): void {
   const state = settleQuiet(work, key, atMs, quiet)
   const sinks = [...new Set([...(state?.last.sinks ?? []), ...told.sinks])]
@@ -32,6 +31,7 @@ export function openQuiet(
     sinceMs: state?.sinceMs ?? atMs,
     lastMs: Math.max(atMs, state?.lastMs ?? atMs),
     last: { ...last, sinks },
+    ...(order !== undefined && { order }),
   })
 }
 
@@ -51,7 +51,8 @@ function settleQuiet(
   if (!plan) return undefined
   const [since, at] = [state.sinceMs, atMs].map((ms) => new Date(ms).toISOString()) as [string, string]
   work.book.count(state.rule, 'notices')
-  work.tell(state.rule, unpacked(state.last), { kind: 'resolved', since, at, why: 'quiet' })
+  const notice = { kind: 'resolved', since, at, why: 'quiet' } as const
+  work.tell(state.rule, unpacked(state.last), { notice, order: state.order })
   return undefined
 }
 

@@ -38,6 +38,11 @@ export function forOf({ for: own, condition }: LimitedRule): number | undefined 
   return own ?? condition?.for
 }
 
+/** Does it follow the state of objects, and not single events? */
+export function followsStates(rule: LimitedRule): boolean {
+  return forOf(rule) !== undefined || rule.resolve === true
+}
+
 export function planOf(rule: LimitedRule): RulePlan {
   const { name, mute, sample, count, after, throttle, group, resolve } = rule
   const forMs = forOf(rule)
@@ -45,7 +50,7 @@ export function planOf(rule: LimitedRule): RulePlan {
   const quiet = typeof resolve === 'object' ? resolve : undefined
   return {
     name,
-    follows: forMs !== undefined || resolves,
+    follows: followsStates(rule),
     resolves,
     ...(mute && { muted: createMuted(mute) }),
     ...(sample !== undefined && { sample }),

@@ -56,5 +56,8 @@ export const LimitKeysShape = {
   resolve: z.union([z.boolean(), z.strictObject({ after: Span, per: By.optional() })]).optional(),
 } satisfies Record<string, z.ZodType>
 
+/** In the order in which they are asked. */
+export const LIMIT_KEYS = Object.keys(LimitKeysShape) as (keyof typeof LimitKeysShape)[]
+
 const Shape = z.strictObject(LimitKeysShape)
 export type RuleLimits = z.output<typeof Shape>

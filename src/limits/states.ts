@@ -37,8 +37,17 @@ export type Common = readonly (readonly [name: string, value: string])[]
 export interface Places {
   after?: string
   throttle?: string
-  group?: { key: string; by: Common }
+  group?: GroupPlace
   quiet?: string
+}
+
+export interface GroupPlace {
+  key: string
+  by: Common
+  /** Where all that have no room for themselves are collected. */
+  rest?: string
+  /** What a delivery's `order` is, whatever its sinks. */
+  order?: string
 }
 
 /** `for`, `resolve: true`: of one object, while the rule holds for it. */
@@ -51,7 +60,7 @@ export interface FollowState extends StateHead {
   /** Not told yet: waits to have lasted, and for `mute` to end. */
   pending?: { told: Held; places: Places }
   /** Told, to these sinks; before `fromMs` it waits in a group, whose key this is. Without it a limit held it back. */
-  open?: { sinks: readonly string[]; fromMs: number; group?: string }
+  open?: { sinks: readonly string[]; fromMs: number; group?: string; order?: string }
   /** It is over, which is told when `open.fromMs` has come. */
   over?: { told: Held; atMs: number; why: 'ended' | 'deleted' }
 }
@@ -63,6 +72,8 @@ export interface QuietState extends StateHead {
   lastMs: number
   /** Its sinks are all that were told. */
   last: Held
+  /** Of the group that it is of, too. */
+  order?: string
 }
 
 /** `count`: of one Event. */
@@ -88,6 +99,7 @@ export interface ThrottleState extends StateHead {
 export interface GroupState extends StateHead {
   limit: 'group'
   by: Common
+  order?: string
   /** When what waits is told; with nothing waiting, when the group ends. */
   dueMs: number
   batch?: GroupBatch

@@ -1,6 +1,7 @@
-import { type ClusterEvent, type EventHeader, headerOf } from '../event.ts'
+import { type ClusterEvent, type EventHeader, headerOf, type KubeEvent } from '../event.ts'
 import { shorten } from '../sink/template/filters/shorten.ts'
 import { boundedJson } from './bounded-json.ts'
+import { boundedText, boundedTexts } from './bounded-texts.ts'
 import type { Held, HeldBack } from './states.ts'
 
 /** An event on its way to sinks. */
@@ -70,9 +71,26 @@ export function timeOf({ time }: { time: string }, nowMs: number): number {
   return Number.isFinite(ms) ? Math.min(ms, nowMs) : nowMs
 }
 
+/**
+ * Without what tenants write as long as they like: of an Event every text, of any object the owner that it names. What the API
+ * server bounds or makes itself, as uid and path, stays.
+ */
 function boundedHeader(header: EventHeader): EventHeader {
-  const { event } = header
-  if (!event || event.message.length + event.reason.length <= MAX_MESSAGE) return header
-  const [message, reason] = [event.message, event.reason].map((text) => shorten(text, MAX_MESSAGE / 2))
-  return { ...header, event: { ...event, message: message ?? '', reason: reason ?? '' } }
+  const { event, owner, manager } = header
+  return {
+    ...header,
+    ...(event && { event: boundedEvent(event) }),
+    ...(owner && { owner: boundedTexts(owner) }),
+    ...(manager !== undefined && { manager: boundedText(manager) }),
+  }
+}
+
+function boundedEvent(event: KubeEvent): KubeEvent {
+  const { message, regarding, count, ...texts } = event
+  return {
+    ...boundedTexts(texts),
+    message: shorten(message, MAX_MESSAGE),
+    count,
+    regarding: boundedTexts(regarding),
+  }
 }

@@ -1,5 +1,5 @@
 import type { Delivery, Digest, Resolved } from '../delivery.ts'
-import type { LimitOutcome, LimitState, LimitStates } from '../limit.ts'
+import { type LimitOutcome, type LimitState, type LimitStates, MOST_STATES } from '../limit.ts'
 import { Book } from './book.ts'
 import type { HeldBack, LimitKind, State, StateOf } from './states.ts'
 import { readState } from './states.ts'
@@ -28,6 +28,9 @@ export class Work {
   readonly #read = { shared: new Map<string, State | undefined>(), own: new Map<string, State | undefined>() }
   readonly #writes = { shared: new Map<string, Write | null>(), own: new Map<string, Write | null>() }
   readonly #deliveries: Delivery[] = []
+  /** Rule → shared states that came and went since they were read. */
+  readonly #grown = new Map<string, number>()
+  readonly #crowded = new Map<string, number>()
 
   constructor(states: LimitStates, nowMs: number) {
     this.#states = states
@@ -46,23 +49,40 @@ export class Work {
     return state?.limit === kind ? (state as StateOf<Kind>) : undefined
   }
 
+  /** Has a limit of the rule its state, or may it begin one? What has no room is counted. */
+  hasRoom(rule: string, key: string): boolean {
+    if (this.any('shared', key)) return true
+    const size = this.#states.size?.(rule) ?? 0
+    if (size + (this.#grown.get(rule) ?? 0) < MOST_STATES) return true
+    this.#crowded.set(rule, (this.#crowded.get(rule) ?? 0) + 1)
+    return false
+  }
+
   /** `useful` is how long it is of use from now on, in milliseconds; `dueMs` when `expire` is to be asked. */
   write(scope: Scope, key: string, state: State, useful: number, dueMs?: number): void {
+    if (scope === 'shared' && !this.any(scope, key)) this.#grow(state.rule, 1)
     this.#read[scope].set(key, state)
     this.#writes[scope].set(key, { state, useful, dueMs })
   }
 
   forget(scope: Scope, key: string): void {
+    const state = scope === 'shared' ? this.any(scope, key) : undefined
+    if (state) this.#grow(state.rule, -1)
     this.#read[scope].set(key, undefined)
     this.#writes[scope].set(key, null)
   }
 
-  tell(rule: string, { content, sinks, heldBack }: Told, notice?: Digest | Resolved): void {
+  tell(
+    rule: string,
+    { content, sinks, heldBack }: Told,
+    { notice, order }: { notice?: Digest | Resolved | undefined; order?: string | undefined } = {},
+  ): void {
     const { header, objectJson } = content
     const event = notice ? { ...header, id: `${header.id}/${notice.kind}/${rule}` } : header
     for (const sink of sinks) {
       const delivery: Delivery = { sink, rule, event, objectJson }
       if (notice) delivery.notice = notice
+      if (order !== undefined) delivery.order = order
       if (heldBack) delivery.heldBack = shownHeldBack(heldBack)
       this.#deliveries.push(delivery)
     }
@@ -71,7 +91,14 @@ export class Work {
   outcome(told: readonly boolean[]): LimitOutcome {
     const { shared, own } = this.#writes
     const writes = { shared: written(shared), own: written(own) }
-    return { deliveries: this.#deliveries, told, rules: this.book.rules, writes }
+    return {
+      ...{ deliveries: this.#deliveries, told, rules: this.book.rules, writes },
+      ...(this.#crowded.size > 0 && { crowded: this.#crowded }),
+    }
+  }
+
+  #grow(rule: string, by: number): void {
+    this.#grown.set(rule, (this.#grown.get(rule) ?? 0) + by)
   }
 
   #load(scope: Scope, key: string): State | undefined {

@@ -34,7 +34,7 @@ export interface Expired {
   postponed: Postponed
 }
 
-/** States whose rule no configuration has are given up so long after their time: a process with another one may still know it. */
+/** States whose rule no configuration has are decided without it so long after their time: a process with another one may still know it. */
 export const GONE_AFTER_MS = 300_000
 
 /** From an event to its commit it takes no longer, as a rule. */
@@ -67,7 +67,10 @@ export async function decideCommit(parts: DecideParts, source: Source, plan: Pla
   return decided(routing, decision, outcome, nowMs)
 }
 
-/** What became of states whose time has come; those of a rule that is unknown here are left to who knows it, for a while. */
+/**
+ * What became of states whose time has come; those of a rule that is unknown here are left to who knows it, for a while. Then
+ * limits decide them without it: what can be told by itself is, and what they leave as it is counts as gone.
+ */
 export async function expire(parts: DecideParts, due: LimitKeys): Promise<Expired> {
   const { routing, nowMs } = parts
   const { expire, rules } = routing
@@ -82,7 +85,16 @@ export async function expire(parts: DecideParts, due: LimitKeys): Promise<Expire
       shared: due.shared.filter((key) => isOver(read.storedShared(key), known.shared.includes(key), nowMs)),
       own: due.own.filter((key) => isOver(read.storedOwn(key), known.own.includes(key), nowMs)),
     }
-    return together(expire?.(known, read, nowMs), gone(over, read))
+    const ready = {
+      shared: [...new Set([...known.shared, ...over.shared])],
+      own: [...new Set([...known.own, ...over.own])],
+    }
+    const decided = expire?.(ready, read, nowMs)
+    const left = {
+      shared: over.shared.filter((key) => !decided?.writes.shared.has(key)),
+      own: over.own.filter((key) => !decided?.writes.own.has(key)),
+    }
+    return together(decided, gone(left, read))
   })
   const { writes } = outcome
   const later = (key: string, stored: StoredState | undefined): [string, number] => [
@@ -120,6 +132,7 @@ function together(a: LimitOutcome | undefined, b: LimitOutcome): LimitOutcome {
   return {
     deliveries: a.deliveries,
     told: a.told,
+    ...(a.crowded && { crowded: a.crowded }),
     rules: joinRules(a.rules, b.rules),
     writes: {
       shared: new Map([...b.writes.shared, ...a.writes.shared]),

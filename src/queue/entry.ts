@@ -60,8 +60,8 @@ export function readyMs({ releasedAt, event }: Pick<Delivery, 'releasedAt' | 'ev
   return Date.parse(releasedAt ?? event.time)
 }
 
-/** An exotic server may pretty-print; raw line breaks stand only between the tokens of JSON, where a space does as well. */
-function oneLine(json: Buffer): Buffer {
+/** JSON without line breaks. An exotic server may pretty-print; raw line breaks stand only between the tokens of JSON, where a space does as well. */
+export function oneLine(json: Buffer): Buffer {
   if (!json.includes(LINE_BREAK)) return json
   const line = Buffer.from(json)
   for (let at = line.indexOf(LINE_BREAK); at !== -1; at = line.indexOf(LINE_BREAK, at)) line[at] = SPACE

@@ -3,6 +3,8 @@ import type { SourceStore } from '../change.ts'
 import type { Logger } from '../log.ts'
 import type { WatchStatus } from '../status.ts'
 import type { CommitLine } from './commit-line.ts'
+import { CrowdedRules } from './crowded-rules.ts'
+import { forgetOwnStates } from './forget-states.ts'
 import { readReports } from './instances.ts'
 import type { Keys } from './keys.ts'
 import { scored } from './limit-states.ts'
@@ -23,7 +25,7 @@ export interface FormerLimitsParts {
 
 export interface FormerLimitsTiming {
   pollMs: number
-  /** How long no process may have wanted a source: one with another configuration may be restarting. */
+  /** How long no process may have wanted a source, or had a rule: one with another configuration may be restarting. */
   unwantedMs: number
   /** How long the counts of a removed rule are kept since it matched something. */
   rememberedMs: number
@@ -31,16 +33,23 @@ export interface FormerLimitsTiming {
 
 const TIMING: FormerLimitsTiming = { pollMs: 60_000, unwantedMs: 300_000, rememberedMs: 86_400_000 }
 
+const FORGOTTEN = Number.NEGATIVE_INFINITY
+
 /**
  * What limits keep of objects that nobody follows any more, because a watch was removed or selects otherwise: what waits is
- * counted as gone. And the counts of removed rules, when nothing waits in them.
+ * counted as gone. And what is known of objects by rules that were removed, and their counts, when nothing waits in them. And
+ * rules whose limits are full.
  */
 export function startFormerLimits(parts: FormerLimitsParts): { close(): Promise<void> } {
   const { redis, keys, store, clock, log } = parts
   const { pollMs, unwantedMs, rememberedMs } = { ...TIMING, ...parts.timing }
   const unwantedSinceMs = new Map<string, number>()
+  const crowded = new CrowdedRules(parts)
+  /** Rule that nobody has → since when. Its states are forgotten once. */
+  const removedSinceMs = new Map<string, number>()
 
   async function look(signal: AbortSignal): Promise<void> {
+    await crowded.look(parts.rules(), clock.now())
     const reports = await readReports(redis, keys)
     const watches = [...parts.watches(), ...reports.flatMap((it) => it.watches)]
     // As long as a kind is not resolved, nobody knows which sources are wanted.
@@ -85,9 +94,18 @@ export function startFormerLimits(parts: FormerLimitsParts): { close(): Promise<
 
   async function forgetRules(wanted: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
     const known = scored(await redis.zrange(keys.rules, '0', '-1', 'WITHSCORES'))
-    for (const { key: rule, score } of known)
-      if (!wanted.has(rule) && score + rememberedMs <= clock.now())
+    const removed = known.filter(({ key }) => !wanted.has(key))
+    for (const rule of removedSinceMs.keys())
+      if (!removed.some(({ key }) => key === rule)) removedSinceMs.delete(rule)
+    for (const { key: rule, score } of removed) {
+      const sinceMs = removedSinceMs.get(rule) ?? performance.now()
+      removedSinceMs.set(rule, sinceMs)
+      if (performance.now() - sinceMs < unwantedMs) continue
+      if (sinceMs !== FORGOTTEN) await forgetOwnStates(redis, keys, rule)
+      removedSinceMs.set(rule, FORGOTTEN)
+      if (score + rememberedMs <= clock.now())
         await parts.line.run((connection) => forgetRule(connection, keys, rule), signal)
+    }
   }
 
   // What cannot be done now is done at the next look.
@@ -99,5 +117,5 @@ async function forgetRule(redis: Redis, keys: Keys, rule: string): Promise<void>
   const key = keys.ruleLedger(rule)
   const [, waiting] = valuesOf(await redis.pipeline().watch(key).hget(key, 'waiting').exec())
   if (Number(waiting ?? 0) !== 0) return void (await redis.unwatch())
-  await redis.multi().unlink(key).zrem(keys.rules, rule).exec()
+  await redis.multi().unlink(key, keys.limitKeys(rule)).zrem(keys.rules, rule).exec()
 }

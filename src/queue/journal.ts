@@ -1,6 +1,7 @@
 import type { ChainableCommander, Redis } from 'ioredis'
 import type { Source, Transition } from '../change.ts'
 import type { JournalBounds, JournalContents, JournalRecord, JournalSource } from '../journal-record.ts'
+import { oneLine } from './entry.ts'
 import type { Keys } from './keys.ts'
 import { compress, decompress, ZSTD_DICTIONARY_1 } from './packing.ts'
 
@@ -15,9 +16,10 @@ const MAX_RECORDS = 60
 const MAX_RAW_BYTES = 128 * 1024
 /** What a stream needs for an entry besides its payload, about. */
 const ENTRY_BYTES = 64
+/** How many entries one commit trims: some ms, in which Redis does nothing else. */
+export const MOST_TRIMMED = 500
 
 const LINE_BREAK = 10
-const SPACE = 32
 const NEWLINE = Buffer.from('\n')
 
 /** Packs what happened: a line for the watch, then two for each change. An object that cannot be read is left out. */
@@ -61,12 +63,10 @@ function readable<T>(make: () => T): T | undefined {
   }
 }
 
-function oneLine(json: Buffer): Buffer {
-  if (!json.includes(LINE_BREAK)) return json
-  return Buffer.from(json.map((byte) => (byte === LINE_BREAK ? SPACE : byte)))
-}
-
-/** Appends, and trims what is too old or too much: both bounds hold when the transaction is done. */
+/**
+ * Appends, and trims what is too old or too much: both bounds hold when the transaction is done. Where there is very much of
+ * it, after a long pause or under a new bound, the commits that follow trim the rest.
+ */
 export function writeJournal(
   multi: ChainableCommander,
   keys: Keys,
@@ -84,19 +84,21 @@ export function writeJournal(
     nowMs - keepMs,
     keepMs,
     ENTRY_BYTES,
+    MOST_TRIMMED,
     ...entries,
   )
 }
 
 const APPEND = `
-local max, since, keep, each = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+local max, since, keep = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
+local each, most = tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes = tonumber(redis.call('GET', KEYS[2]) or '0')
 if redis.call('EXISTS', KEYS[1]) == 0 then bytes = 0 end
-for i = 5, #ARGV do
+for i = 6, #ARGV do
   redis.call('XADD', KEYS[1], '*', 'z', ARGV[i])
   bytes = bytes + #ARGV[i] + each
 end
-while true do
+for _ = 1, most + #ARGV do
   local first = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
   if not first then break end
   local ms = tonumber(string.match(first[1], '^(%d+)'))

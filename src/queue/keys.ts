@@ -29,6 +29,8 @@ export interface Keys {
   unseen(source: string): string
   /** String, maybe with a TTL: the state of a limit that any source may change. */
   limit(key: string): string
+  /** Sorted set: those of a rule, by when they are of no use any more. */
+  limitKeys(rule: string): string
   /** Counts the changes of all of them. */
   limitsMoved: string
   /** Sorted set: those that have to be decided at some time, by that time. */
@@ -90,6 +92,7 @@ export function keysOf(cluster: string): Keys {
     old: (source) => `${tag}:old:${source}`,
     unseen: (source) => `${tag}:unseen:${source}`,
     limit: (key) => `${tag}:limit:${key}`,
+    limitKeys: (rule) => `${tag}:limit-keys:${rule}`,
     limitsMoved: `${tag}:limits-moved`,
     limitTimers: `${tag}:limit-timers`,
     ownLimits: (source) => `${tag}:limits:${source}`,

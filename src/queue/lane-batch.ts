@@ -84,7 +84,7 @@ function addEntry(head: Head, entryId: string, payload: Buffer, progress: Record
   for (const [place, delivery] of deliveries.entries()) {
     if (settled.has(place)) continue
     const { kind, namespace, name } = delivery.event
-    const uid = [kind, namespace, name].join('/')
+    const uid = delivery.order ?? [kind, namespace, name].join('/')
     const tries = Number(progress[triesField({ entryId, place })] ?? 0)
     head.bytes += delivery.objectJson.length
     head.items.push({ delivery, uid, observedAtMs: readyMs(delivery), entryId, place, tries })

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import type { Delivery } from '../delivery.ts'
 import type { Logger } from '../log.ts'
@@ -10,7 +11,8 @@ import type { Keys } from './keys.ts'
 import { type Head, type Item, readHead, readOn } from './lane-batch.ts'
 import { expired, isExpired, judge, type LaneState, type Policy, type Verdict } from './outcomes.ts'
 import { adaptBatchSize, delayMs, note, type Outlet, setAside } from './outlet.ts'
-import { claim, settle } from './settle.ts'
+import { isRefusal } from './redis-fault.ts'
+import { claim, type Settlement, settle } from './settle.ts'
 import { settlementOf } from './settlement.ts'
 
 /** delivery → message for its sink */
@@ -99,7 +101,7 @@ export async function takeTurn(
       if (!single && !wasAside) adaptBatchSize(outlet, performance.now() - startedMs)
       const next = newToken()
       const settlement = settlementOf(outlet.name, lane, head, verdict, signal, askedAtMs)
-      const settled = await settle(redis, keys, settlement, token, next)
+      const settled = await settleOnceTaken(parts, settlement, token, next, signal)
       if (settled === 'fenced') return { kind: 'delayed', detail: 'another worker took this lane over' }
       token = next
       trace?.settled(verdict)
@@ -135,6 +137,26 @@ export async function takeTurn(
 function forget({ targets }: Outlet, lane: string, memory: LaneMemory): void {
   memory.delete(lane)
   targets.passed(lane)
+}
+
+const SETTLE_AGAIN_MS = 100
+
+/** What is delivered and not settled is delivered again: so a Redis that refuses, as slots move or it loads, is asked until it takes it. */
+async function settleOnceTaken(
+  { redis, keys }: TurnParts,
+  settlement: Settlement,
+  token: string,
+  next: string,
+  signal: AbortSignal,
+): Promise<'settled' | 'fenced'> {
+  for (;;) {
+    try {
+      return await settle(redis, keys, settlement, token, next)
+    } catch (error) {
+      if (!isRefusal(error) || signal.aborted) throw error
+      await pause(SETTLE_AGAIN_MS, undefined, { signal }).catch(() => {})
+    }
+  }
 }
 
 const PROBE_GRACE_MS = 1_000

@@ -9,10 +9,11 @@ const PLAIN_BYTES = 256
 const HEAD_BYTES = 1 + 6 + 6 + 4
 const MAX_TIME_MS = 2 ** 48 - 1
 
-/** A state as it is stored; its text is unpacked when called. */
+/** A state as it is stored. What stands before its text is the same in all formats. */
 export interface StoredState {
   dueMs: number | undefined
   waiting: number
+  /** Unpacks it; of one that cannot be unpacked no more than how many wait in it. */
   text(): string
 }
 
@@ -28,15 +29,25 @@ export function encodeState({ text, expiresAfterMs, dueMs, waiting = 0 }: LimitS
   return Buffer.concat([head, plain ? raw : compress(raw)])
 }
 
-/** Undefined for what is over, or of another format. What waits is never over by itself. */
+/** Undefined for what is over. What waits is never over by itself. */
 export function decodeState(value: Buffer | null | undefined, nowMs: number): StoredState | undefined {
-  if (!value || value.length < HEAD_BYTES || !(value[0] === PLAIN || value[0] === ZSTD_DICTIONARY_1))
-    return undefined
+  if (!value || value.length < HEAD_BYTES) return undefined
   const dueMs = value.readUIntBE(1, 6) || undefined
   const waiting = value.readUInt32BE(13)
   if (dueMs === undefined && waiting === 0 && value.readUIntBE(7, 6) <= nowMs) return undefined
+  return { dueMs, waiting, text: () => unpacked(value) ?? JSON.stringify({ waiting }) }
+}
+
+/** Undefined when it is of another format, or damaged: a commit must not fail for that. */
+function unpacked(value: Buffer): string | undefined {
   const body = value.subarray(HEAD_BYTES)
-  return { dueMs, waiting, text: () => (value[0] === PLAIN ? body : decompress(body)).toString() }
+  if (value[0] === PLAIN) return body.toString()
+  if (value[0] !== ZSTD_DICTIONARY_1) return undefined
+  try {
+    return decompress(body).toString()
+  } catch {
+    return undefined
+  }
 }
 
 function timeOf(ms: number): number {

@@ -1,5 +1,12 @@
 import type { ChainableCommander, Redis } from 'ioredis'
-import type { LimitKeys, LimitOutcome, LimitState, LimitStates, LimitWrites } from '../limit.ts'
+import {
+  type LimitKeys,
+  type LimitOutcome,
+  type LimitState,
+  type LimitStates,
+  type LimitWrites,
+  NO_RULE_COUNTS,
+} from '../limit.ts'
 import type { Keys } from './keys.ts'
 import { decodeState, encodeState, ruleOfOwn, ruleOfShared, type StoredState } from './limit-state.ts'
 import { valuesOf } from './replies.ts'
@@ -24,6 +31,7 @@ export class ReadStates implements LimitStates {
   readonly #nowMs: number
   readonly #shared = new Map<string, StoredState | undefined>()
   readonly #own = new Map<string, StoredState | undefined>()
+  readonly #sizes = new Map<string, number>()
   #missed: { shared: Set<string>; own: Set<string> } = { shared: new Set(), own: new Set() }
   #watched = 0
 
@@ -42,6 +50,10 @@ export class ReadStates implements LimitStates {
   own(key: string): string | undefined {
     if (this.#source && !this.#own.has(key)) this.#missed.own.add(key)
     return this.#own.get(key)?.text()
+  }
+
+  size(rule: string): number {
+    return this.#sizes.get(rule) ?? 0
   }
 
   storedShared(key: string): StoredState | undefined {
@@ -76,9 +88,16 @@ export class ReadStates implements LimitStates {
       else pipeline.watch(...names)
       pipeline.mgetBuffer(...names)
     }
+    const rules = [...new Set(shared.map(ruleOfShared))].filter((rule) => !this.#sizes.has(rule))
     if (this.#source && own.length > 0) pipeline.hmgetBuffer(this.#source.limits, ...own)
-    const replies = valuesOf(await pipeline.exec()) as (Buffer | null)[][]
-    const values = replies.slice(shared.length > 0 ? 1 : 0)
+    for (const rule of rules) {
+      const places = this.#keys.limitKeys(rule)
+      pipeline.zremrangebyscore(places, '-inf', this.#nowMs).zcard(places)
+    }
+    const replies = valuesOf(await pipeline.exec())
+    const sizes = replies.splice(replies.length - 2 * rules.length)
+    for (const [i, rule] of rules.entries()) this.#sizes.set(rule, Number(sizes[2 * i + 1]))
+    const values = replies.slice(shared.length > 0 ? 1 : 0) as (Buffer | null)[][]
     if (shared.length > 0) this.#take(this.#shared, shared, values.shift() ?? [])
     if (own.length > 0) this.#take(this.#own, own, values.shift() ?? [])
   }
@@ -94,21 +113,19 @@ export class ReadStates implements LimitStates {
 
 /** What is left of these states when nobody can decide them any more: what waited is counted as gone. */
 export function gone(keys: LimitKeys, states: ReadStates): LimitOutcome {
-  const rules = new Map<string, { waiting: number }>()
+  const waited = new Map<string, number>()
   const count = (rule: string, stored: StoredState | undefined) => {
-    if (stored && stored.waiting > 0)
-      rules.set(rule, { waiting: (rules.get(rule)?.waiting ?? 0) + stored.waiting })
+    if (stored && stored.waiting > 0) waited.set(rule, (waited.get(rule) ?? 0) + stored.waiting)
   }
   for (const key of keys.shared) count(ruleOfShared(key), states.storedShared(key))
   for (const key of keys.own) count(ruleOfOwn(key), states.storedOwn(key))
-  const counts = { matched: 0, sent: 0, digested: 0, notices: 0 }
   return {
     deliveries: [],
     told: [],
     rules: new Map(
-      [...rules].map(([rule, { waiting }]) => [
+      [...waited].map(([rule, waiting]) => [
         rule,
-        { ...counts, waiting: -waiting, suppressed: { gone: waiting } },
+        { ...NO_RULE_COUNTS, waiting: -waiting, suppressed: { gone: waiting } },
       ]),
     ),
     writes: {
@@ -139,6 +156,7 @@ export function writeStates(
     else multi.set(keys.limit(key), value, 'PX', Math.max(1, Math.ceil(state.expiresAfterMs)))
   }
   if (left.length > 0) multi.unlink(...left)
+  writePlaces(multi, keys, shared, nowMs)
   writeTimers(multi, keys.limitTimers, shared, ({ dueMs }) => dueMs)
   if (!source || own.size === 0) return
   const set: (string | Buffer)[] = []
@@ -151,6 +169,25 @@ export function writeStates(
   if (gone.length > 0) multi.hdel(source.limits, ...gone)
   // Fields of a hash do not expire by themselves: their timers take them out.
   writeTimers(multi, source.timers, own, ({ dueMs, expiresAfterMs }) => dueMs ?? nowMs + expiresAfterMs)
+}
+
+/** One that waits never goes by itself; it gives its place back when it should have been decided long ago. */
+function writePlaces(
+  multi: ChainableCommander,
+  keys: Keys,
+  shared: ReadonlyMap<string, LimitState | null>,
+  nowMs: number,
+): void {
+  const hashOf = (key: string) => key.slice(key.indexOf(':') + 1)
+  for (const [rule, states] of Map.groupBy(shared, ([key]) => ruleOfShared(key))) {
+    const name = keys.limitKeys(rule)
+    const set = states.flatMap(([key, state]) =>
+      state ? [Math.ceil(nowMs + state.expiresAfterMs), hashOf(key)] : [],
+    )
+    const gone = states.flatMap(([key, state]) => (state ? [] : [hashOf(key)]))
+    if (set.length > 0) multi.zadd(name, ...set)
+    if (gone.length > 0) multi.zrem(name, ...gone)
+  }
 }
 
 function writeTimers(

@@ -39,7 +39,7 @@ export function packObject(uid: string, resourceVersion: string, json: Buffer): 
   return Buffer.concat([Buffer.of(ZSTD_OBJECT_2), version, lengthBytes(digits.length), digits, packed])
 }
 
-/** Undefined when it is of another format. */
+/** Undefined when it is of another format, or cut off before its version. */
 export function unpackObject(value: Buffer, uid: string): PackedObject | undefined {
   const [format, first = 0] = value
   const end = 2 + (first & 0x7f)
@@ -50,7 +50,7 @@ export function unpackObject(value: Buffer, uid: string): PackedObject | undefin
       json: () => decompress(value.subarray(after)),
     }
   }
-  if (format !== ZSTD_OBJECT_2) return undefined
+  if (format !== ZSTD_OBJECT_2 || value.length < end || first === NUMERIC) return undefined
   const resourceVersion =
     first & NUMERIC ? BigInt(`0x${value.toString('hex', 2, end)}`).toString() : value.toString('utf8', 2, end)
   return { resourceVersion, json: () => unpackText(value.subarray(end), uid, resourceVersion) }

@@ -10,6 +10,11 @@ export function isTransient(error: unknown): boolean {
   return root.name === 'MaxRetriesPerRequestError' || 'syscall' in root || CONNECTION_LOST.test(root.message)
 }
 
+/** True when Redis answered that it did not do it, and may do it later. */
+export function isRefusal(error: unknown): boolean {
+  return rootOf(error).name === 'ReplyError' && isTransient(error)
+}
+
 /** Why a transaction was not executed: EXECABORT only says that one of its commands was refused. */
 export function rootOf(error: unknown): Error {
   if (!(error instanceof Error)) return new Error(String(error))

@@ -1,19 +1,17 @@
 import type { ChainableCommander } from 'ioredis'
-import { type HeldBy, type LimitOutcome, type RuleCounts, WAYS_HELD } from '../limit.ts'
+import {
+  type HeldBy,
+  type LimitOutcome,
+  NO_RULE_COUNTS,
+  type RuleCounts,
+  sumOfCounts,
+  WAYS_HELD,
+} from '../limit.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Keys } from './keys.ts'
 
 const COUNTS = ['matched', 'sent', 'digested', 'waiting', 'notices'] as const
 const SUPPRESSED = 'suppressed:'
-
-const NO_RULE_COUNTS: RuleCounts = {
-  matched: 0,
-  sent: 0,
-  digested: 0,
-  waiting: 0,
-  suppressed: {},
-  notices: 0,
-}
 
 /** Both together, by rule. */
 export function joinRules(
@@ -25,17 +23,9 @@ export function joinRules(
   for (const part of others)
     for (const [rule, counts] of part ?? []) {
       const before = joined.get(rule)
-      joined.set(rule, before ? sum(before, counts) : counts)
+      joined.set(rule, before ? sumOfCounts(before, counts) : counts)
     }
   return joined
-}
-
-function sum(a: RuleCounts, b: RuleCounts): RuleCounts {
-  const total = { ...b, suppressed: { ...a.suppressed } as Partial<Record<HeldBy, number>> }
-  for (const name of COUNTS) total[name] += a[name]
-  for (const [by, count = 0] of Object.entries(b.suppressed) as [HeldBy, number][])
-    total.suppressed[by] = (total.suppressed[by] ?? 0) + count
-  return total
 }
 
 /** Queues changes of the rules' counts. */
@@ -74,13 +64,14 @@ export function countNotices(metrics: Metrics, { deliveries }: LimitOutcome): vo
   }
 }
 
-/** What a rule's hash holds. */
+/** What a rule's hash holds; also what limits held back that only a newer version knows. */
 export function parseRule(hash: Record<string, string>): RuleCounts {
   const counts = { ...NO_RULE_COUNTS, suppressed: {} as Partial<Record<HeldBy, number>> }
   for (const name of COUNTS) counts[name] = Number(hash[name] ?? 0)
-  for (const by of WAYS_HELD) {
+  const stored = Object.keys(hash).filter((field) => field.startsWith(SUPPRESSED))
+  for (const by of new Set([...WAYS_HELD, ...stored.map((field) => field.slice(SUPPRESSED.length))])) {
     const count = Number(hash[`${SUPPRESSED}${by}`] ?? 0)
-    if (count !== 0) counts.suppressed[by] = count
+    if (count !== 0) counts.suppressed[by as HeldBy] = count
   }
   return counts
 }

@@ -82,8 +82,9 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
   const ended = metrics.commitWaits.begin()
   const turn = new LimitsTurn(keys, commit.next)
   let written: Written | undefined
-  // A repeat after a lost reply must decide as the one whose EXEC may still come.
+  // A repeat after a lost reply must decide as the one whose EXEC may still come: by the same rules, as of the same time.
   let routing: Routing | undefined
+  let nowMs: number | undefined
   const done = line.commit(async (redis): Promise<Committed> => {
     for (;;) {
       const [[current, layout, whose], ...replies] = await readUnderWatch(redis, keys, commit)
@@ -103,16 +104,22 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
         throw new FencedError(`another process moved the position of ${commit.source.key}`)
       }
       routing ??= parts.routing()
+      nowMs ??= clock.now()
       const plan = await commit.preparation.plan(replies, redis)
-      const decideParts = { redis, keys, routing, source: commit.keys, nowMs: startedMs }
+      const decideParts = { redis, keys, routing, source: commit.keys, nowMs }
       written = { plan, decided: await decideCommit(decideParts, commit.source, plan) }
       addJournal(written, parts, commit)
       // Watched there, executed here: on another connection nothing is watched.
       if (redis.stream !== stream) continue
       const isShared = (written.decided.limits?.writes.shared.size ?? 0) > 0
-      if (isShared && (await turn.isAnothers(redis, whose, signal))) continue
-      const timer = await write(parts, commit, written, { redis, turn, nowMs: startedMs })
+      if (isShared && (await turn.isAnothers(redis, whose, signal))) {
+        nowMs = undefined
+        continue
+      }
+      const timer = await write(parts, commit, written, { redis, turn, nowMs })
       if (timer) return timer
+      // It was discarded for certain, and what others wrote meanwhile is of a later time.
+      nowMs = undefined
       if (isShared) await turn.lost(redis)
     }
   }, signal)

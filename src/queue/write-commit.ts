@@ -92,6 +92,7 @@ export function count(metrics: Metrics, watch: string, plan: Plan, decided: Deci
 export function countSent(metrics: Metrics, { lanes, rules, limits }: Decided): void {
   countRules(metrics, rules)
   if (limits) countNotices(metrics, limits)
+  for (const [rule, count] of limits?.crowded ?? []) metrics.ruleCrowded.inc({ rule }, count)
   for (const { sink, count, entries } of lanes.values()) {
     metrics.enqueued.inc({ sink }, count)
     metrics.enqueuedBytes.inc(

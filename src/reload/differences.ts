@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../config/schema.ts'
+import { mapInSlices } from '../slices.ts'
 
 /** Names that came, went, or stand for something else now. */
 export interface Changed {
@@ -20,9 +21,12 @@ export interface Differences {
   restart: readonly string[]
 }
 
-/** Compares what was read, not what was made of it: templates and options are not comparable. */
-export function differences(before: Config, after: Config): Differences {
-  const [rulesBefore, rulesAfter] = [rulesOf(before), rulesOf(after)]
+/**
+ * Compares what was read, not what was made of it: templates and options are not comparable. In slices, for there may be
+ * thousands of rules.
+ */
+export async function differences(before: Config, after: Config): Promise<Differences> {
+  const [rulesBefore, rulesAfter] = [await rulesOf(before), await rulesOf(after)]
   const stay = (rules: ReadonlyMap<string, string>, others: ReadonlyMap<string, string>) =>
     [...rules.keys()].filter((name) => others.has(name))
   return {
@@ -73,7 +77,8 @@ const APPLIED = new Set<string>([
   'written',
 ] satisfies (keyof Config)[])
 
-function restartKeys(before: Config, after: Config): string[] {
+/** Keys that are not as they were, and are only read at the start. */
+export function restartKeys(before: Config, after: Config): string[] {
   const keys = new Set([...Object.keys(before), ...Object.keys(after)])
   const under = (config: Config, key: string) =>
     key === 'redis' ? addressed(config.redis) : (config as unknown as Record<string, unknown>)[key]
@@ -92,9 +97,9 @@ function addressed({ url, sentinel, cluster }: Config['redis']): unknown {
   }
 }
 
-function rulesOf({ written, rules }: Config): Map<string, string> {
+async function rulesOf({ written, rules }: Config): Promise<Map<string, string>> {
   const list = (written?.['rules'] ?? rules) as readonly { name: string }[]
-  return new Map(list.map((rule) => [rule.name, JSON.stringify(rule)]))
+  return new Map(await mapInSlices(list, (rule) => [rule.name, JSON.stringify(rule)]))
 }
 
 function sinksOf({ written, sinks }: Config): Map<string, string> {
@@ -113,7 +118,14 @@ function compare(before: ReadonlyMap<string, string>, after: ReadonlyMap<string,
 }
 
 function compareEntries(before: Config['watch'], after: Config['watch']): Changed {
-  const without = (entries: Config['watch'], others: Config['watch']) =>
-    entries.filter((entry) => !others.some((it) => isDeepStrictEqual(it, entry))).map(({ kind }) => kind)
+  const without = (entries: Config['watch'], others: Config['watch']) => {
+    const known = new Set(others.map(identityOf))
+    return entries.filter((entry) => !known.has(identityOf(entry))).map(({ kind }) => kind)
+  }
   return { added: without(after, before), removed: without(before, after), changed: [] }
+}
+
+/** In whatever order its keys are written. */
+function identityOf(entry: Config['watch'][number]): string {
+  return JSON.stringify(Object.entries(entry).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }

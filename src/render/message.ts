@@ -34,6 +34,7 @@ class LazyMessage implements Message {
   readonly labels: Readonly<Record<string, string>>
   declare readonly severity?: RuleSeverity
   declare readonly notice?: NonNullable<Message['notice']>
+  declare readonly order?: string
   declare readonly heldBack?: NonNullable<Message['heldBack']>
   readonly #delivery: Delivery
   readonly #options: RenderOptions
@@ -50,6 +51,7 @@ class LazyMessage implements Message {
     this.labels = labels
     if (severity) this.severity = severity
     if (delivery.notice) this.notice = delivery.notice
+    if (delivery.order !== undefined) this.order = delivery.order
     if (delivery.heldBack) this.heldBack = delivery.heldBack
   }
 

@@ -29,7 +29,8 @@ export interface CompileOptions {
 
 export type LimitsOf = 'events' | 'states'
 
-interface CompiledRule extends IndexedRule {
+/** Opaque: for `joinRules`. */
+export interface CompiledRule extends IndexedRule {
   name: string
   drop: boolean
   ends: boolean
@@ -47,9 +48,20 @@ const UNMATCHED: MatchResult = { sends: [], limited: [], dropped: false }
  */
 export function compileRules(
   rules: readonly Rule[],
-  { onError, onMatch, limitsOf = () => undefined }: CompileOptions,
+  { limitsOf = () => undefined, ...options }: CompileOptions,
 ): (event: ClusterEvent) => MatchResult {
-  const candidatesOf = createRuleIndex(rules.map((rule) => compileRule(rule, limitsOf(rule.name))))
+  return joinRules(
+    rules.map((rule) => compileRule(rule, limitsOf(rule.name))),
+    options,
+  )
+}
+
+/** The one function of rules that were compiled one by one. */
+export function joinRules(
+  rules: readonly CompiledRule[],
+  { onError, onMatch }: Omit<CompileOptions, 'limitsOf'>,
+): (event: ClusterEvent) => MatchResult {
+  const candidatesOf = createRuleIndex(rules)
 
   /** A condition that cannot be answered is told, and counts as the rule says: undefined where nothing is known then. */
   function passes(rule: CompiledRule, condition: Condition, event: ClusterEvent): boolean | undefined {
@@ -84,25 +96,27 @@ export function compileRules(
   return (event) => {
     const candidates = candidatesOf(event)
     if (candidates.length === 0) return UNMATCHED
-    const sends: { sink: string; rule: string }[] = []
-    const limited: LimitedMatch[] = []
-    const taken: string[] = []
+    let made:
+      | { sends: { sink: string; rule: string }[]; limited: LimitedMatch[]; taken: string[] }
+      | undefined
     let matched = false
     let ended = false
     let dropped = false
     let droppedBy: string | undefined
     for (const candidate of candidates) {
       const { rule } = candidate
-      if (ended && rule.limits !== 'states') continue
+      const ofStates = rule.limits === 'states'
+      if (ended && !ofStates) continue
       const standing = standingOf(candidate, event)
       // Of a state that nobody could tell, nobody says that it is over.
-      if (standing === UNKNOWN) continue
+      if (standing === UNKNOWN || (standing === NEITHER && !ofStates)) continue
+      made ??= { sends: [], limited: [], taken: [] }
+      const { sends, limited, taken } = made
       const { holds, entered: isEntered } = standing
       const entered = isEntered && !ended
       if (entered) onMatch?.(rule.name)
       const sinks = holds && !ended ? rule.to.filter((sink) => !taken.includes(sink)) : []
-      if (rule.limits === 'states' || (rule.limits && entered))
-        limited.push({ rule: rule.name, sinks, holds, entered })
+      if (ofStates || (rule.limits && entered)) limited.push({ rule: rule.name, sinks, holds, entered })
       else if (entered) for (const sink of sinks) sends.push({ sink, rule: rule.name })
       if (!entered) continue
       taken.push(...sinks)
@@ -113,6 +127,8 @@ export function compileRules(
       matched = true
       ended = rule.ends
     }
+    if (!made) return UNMATCHED
+    const { sends, limited } = made
     return matched || limited.length > 0
       ? { sends, limited, dropped, ...(droppedBy !== undefined && { droppedBy }) }
       : UNMATCHED
@@ -135,7 +151,8 @@ export function checkRule(rule: Omit<Rule, 'name'>): readonly Fault[] {
   return result.ok ? [] : result.faults
 }
 
-function compileRule(rule: Rule, limits: LimitsOf | undefined): CompiledRule {
+/** One rule. Throws when it has faults. */
+export function compileRule(rule: Rule, limits: LimitsOf | undefined): CompiledRule {
   const { name, drop = false, to = [], onError } = rule
   const parts = compileParts(rule)
   if (!parts.ok) throw new Error(`rule "${name}" was not checked: ${parts.faults[0]?.message}`)

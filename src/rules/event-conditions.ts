@@ -91,7 +91,10 @@ export function regardingParts({ kind, namespace, name, labels, owner }: Regardi
       ),
     namespace !== undefined && text('namespace', namespace),
     name !== undefined && text('name', name),
-    labels !== undefined && labelsOf(['regarding', 'labels'], labels, (event) => event.regardingLabels),
+    labels !== undefined && {
+      ...labelsOf(['regarding', 'labels'], labels, (event) => event.regardingLabels),
+      isUnknown: (event: ClusterEvent) => !event.regardingLabels,
+    },
     owner !== undefined && ownerPart(['regarding', 'owner'], owner, (event) => event.regardingOwners),
   ]
   return parts.filter((part) => part !== undefined && part !== false)

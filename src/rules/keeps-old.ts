@@ -14,9 +14,20 @@ export function keepsOld<R extends Omit<Rule, 'name'>>(
   rules: readonly R[],
   tellsChanges: (rule: R) => boolean,
 ): (resource: Resource) => boolean {
-  const tests = rules
-    .filter((rule) => asksOld(rule) || (!rule.drop && tellsChanges(rule)))
-    .map(({ when = {} }) => kindsThatChange(when))
+  return keptFor(rules.map((rule) => keptByRule(rule, tellsChanges)))
+}
+
+/** The objects that one rule wants to have kept. */
+export function keptByRule<R extends Omit<Rule, 'name'>>(
+  rule: R,
+  tellsChanges: (rule: R) => boolean,
+): KindTest {
+  return asksOld(rule) || (!rule.drop && tellsChanges(rule)) ? kindsThatChange(rule.when ?? {}) : NONE
+}
+
+/** Those that one of the rules wants. */
+export function keptFor(wanted: readonly KindTest[]): (resource: Resource) => boolean {
+  const tests = wanted.filter((it) => it !== NONE)
   return (resource) => !isEventKind(resource) && tests.some((ofKind) => ofKind(resource))
 }
 

@@ -71,12 +71,16 @@ export function labelsOf(
 export function annotationsPart(wanted: KeyValues): WhenCondition {
   const test = compileKeyValues(wanted, { anyValue: true })
   const keys = test.ok ? keysOf(wanted) : []
-  const read = (event: ClusterEvent) => chosen(keys, (key) => annotationOf(event, key))
+  // Filled anew for each test: most events have none of these, and a map for each would cost more than to look.
+  const asked = Object.create(null) as Record<string, string | undefined>
   return {
     path: ['annotations'],
     cost: COST.annotations,
-    test: mapped(test, (passes) => (event) => passes(read(event))),
-    seen: read,
+    test: mapped(test, (passes) => (event) => {
+      for (const key of keys) asked[key] = annotationOf(event, key)
+      return passes(asked)
+    }),
+    seen: (event) => chosen(keys, (key) => annotationOf(event, key)),
   }
 }
 
@@ -117,12 +121,18 @@ export function ownerPart(
   patterns: Patterns,
   read: (event: ClusterEvent) => readonly ObjectRef[] | undefined,
 ): WhenCondition {
+  const test = compileOwners(patterns)
   return {
     path,
     cost: COST.surroundings,
-    test: mapped(compileOwners(patterns), (test) => (event) => test(read(event))),
+    test: mapped(test, (passes) => (event) => passes(read(event))),
+    isUnknown: (event) => isCut(event, read(event)) && test.ok && !test.value.excludes(read(event)),
     seen: (event) => read(event)?.map(({ kind = '', name = '' }) => `${kind}/${name}`),
   }
+}
+
+function isCut({ lacksOwners }: ClusterEvent, owners: readonly ObjectRef[] | undefined): boolean {
+  return owners === undefined || lacksOwners === true
 }
 
 /** What an index may find the rule by; nothing where patterns are not exact. */

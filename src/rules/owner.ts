@@ -7,7 +7,11 @@ import { type Pattern, parsePattern } from './pattern.ts'
 import { listOf, type Patterns } from './schema.ts'
 
 /** Tests the controllers of an object; undefined when they are not known, which only `!` patterns let pass. */
-export type OwnerTest = (owners: readonly ObjectRef[] | undefined) => boolean
+export interface OwnerTest {
+  (owners: readonly ObjectRef[] | undefined): boolean
+  /** Does a `!` pattern mean one of them? Then it fails, whatever else may be above. */
+  excludes(owners: readonly ObjectRef[] | undefined): boolean
+}
 
 /**
  * Compiles `owner`: `Kind`, `Kind/name` with globs in both, or an expression over `Kind/name`. Passes when no `!` pattern
@@ -23,10 +27,10 @@ export function compileOwners(patterns: Patterns): Compiled<OwnerTest> {
     else faults.push(...under(typeof patterns === 'string' ? [] : [index], result.faults))
   }
   if (faults.length > 0) return { ok: false, faults }
-  return compiled((owners = []) => {
-    if (negative.some((test) => owners.some(test))) return false
-    return positive.length === 0 || positive.some((test) => owners.some(test))
-  })
+  const excludes: OwnerTest['excludes'] = (owners = []) => negative.some((test) => owners.some(test))
+  const test = (owners: readonly ObjectRef[] = []) =>
+    !excludes(owners) && (positive.length === 0 || positive.some((test) => owners.some(test)))
+  return compiled(Object.assign(test, { excludes }))
 }
 
 type RefTest = (owner: ObjectRef) => boolean

@@ -49,24 +49,27 @@ function indexOfResource<Rule extends IndexedRule>(
 ): RuleIndex<Rule> {
   const ofKind = rules.flatMap((rule, at) => (rule.ofKind(resource) ? [planned(rule, at)] : []))
   if (ofKind.length === 0) return () => []
-  const plans = new Map<string, RuleIndex<Rule>>()
+  const plans = { ADDED: planMap<Rule>(), MODIFIED: planMap<Rule>(), DELETED: planMap<Rule>() }
   let places = 0
   return (event) => {
-    const key = `${event.type}/${event.namespace ?? ''}`
-    const known = plans.get(key)
+    const { type, namespace = '' } = event
+    const known = plans[type].get(namespace)
     if (known) return known(event)
     const open = ofKind.flatMap(({ fixed, left }) => (fixed.every((it) => it.test(event)) ? [left] : []))
     const size = open.reduce((sum, { needs }) => sum + (needs?.values.length ?? 1), 1)
     if (places + size > MOST_PLACES) {
-      plans.clear()
+      for (const ofType of Object.values(plans)) ofType.clear()
       places = 0
     }
     places += size
     const plan = planOf(open)
-    plans.set(key, plan)
+    plans[type].set(namespace, plan)
     return plan(event)
   }
 }
+
+/** By namespace. */
+const planMap = <Rule>() => new Map<string, RuleIndex<Rule>>()
 
 /** What namespace and type decide of a rule, and what is left to ask then; one object for all plans. */
 function planned<Rule extends IndexedRule>(rule: Rule, at: number) {
@@ -157,13 +160,25 @@ function found<Rule>(
   event: ClusterEvent,
 ): readonly Candidate<Rule>[] {
   let all = rest
-  let isSorted = true
   for (const { read, rules } of tables) {
     const value = read(event)
     const more = value === undefined ? undefined : rules.get(value)
-    if (!more) continue
-    isSorted = all.length === 0
-    all = isSorted ? more : all.concat(more)
+    if (more) all = all.length === 0 ? more : merged(all, more)
   }
-  return isSorted ? all : [...all].sort((a, b) => a.at - b.at)
+  return all
+}
+
+/** Two lists, each in its order, as one. */
+function merged<Rule>(
+  some: readonly Candidate<Rule>[],
+  others: readonly Candidate<Rule>[],
+): readonly Candidate<Rule>[] {
+  const all: Candidate<Rule>[] = []
+  let next = 0
+  for (const candidate of some) {
+    for (let other = others[next]; other && other.at < candidate.at; other = others[++next]) all.push(other)
+    all.push(candidate)
+  }
+  for (let other = others[next]; other; other = others[++next]) all.push(other)
+  return all
 }

@@ -2,7 +2,7 @@ import { type Compiled, compiled } from './fault.ts'
 import { keyFault, labelValueFault } from './label-syntax.ts'
 import { readTokens, type Token, type TokenReader, titleOf } from './selector-lexer.ts'
 
-export type Values = Readonly<Record<string, string>>
+export type Values = Readonly<Record<string, string | undefined>>
 
 const EXAMPLE = 'a selector looks like this: team in (shop, pay), tier!=test, !legacy'
 

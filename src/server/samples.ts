@@ -1,6 +1,7 @@
-import { LIMIT_NAMES } from '../limit.ts'
+import { type HeldBy, LIMIT_NAMES } from '../limit.ts'
 import type { Metrics } from '../metrics.ts'
 import { NOTES, REASONS } from '../sink/outcome.ts'
+import { mapInSlices } from '../slices.ts'
 import type { WatchStatus } from '../status.ts'
 import { isReady, type Vitals } from './health.ts'
 
@@ -16,24 +17,40 @@ const PHASES: readonly WatchStatus['phase'][] = [
 ]
 const RELIST_CAUSES = ['expired', 'regression', 'quick-end', 'unreadable']
 const RECONNECT_CAUSES = ['end', 'network', 'expired', 'unreadable', 'fenced', 'position-lost']
+/** Limits that have states by what they count by. */
+const SHARED = ['after', 'throttle', 'group']
 
 interface Named {
   name: string
 }
 
-/** Gives every counter of the configuration its first sample, so that `increase()` sees the first event too. */
-export function startAtZero(
+/** What of a rule says how its matches may be held back, and what it tells besides. */
+interface ConfiguredRule extends Named {
+  drop?: boolean | undefined
+  condition?: { for?: number | undefined } | undefined
+  group?: unknown
+  resolve?: unknown
+}
+
+/**
+ * Gives every counter of the configuration its first sample, so that `increase()` sees the first event too. What has one keeps
+ * its value.
+ */
+export async function startAtZero(
   metrics: Metrics,
-  { sinks, rules }: { sinks: readonly Named[]; rules: readonly Named[] },
-): void {
-  for (const configured of rules) {
-    const { name: rule } = configured
-    for (const limit of LIMIT_NAMES) if (limit in configured) metrics.ruleSuppressed.inc({ rule, limit }, 0)
+  { sinks, rules }: { sinks: readonly Named[]; rules: readonly ConfiguredRule[] },
+): Promise<void> {
+  await mapInSlices(rules, (configured) => {
+    const { name: rule, group, resolve } = configured
+    for (const limit of waysHeld(configured)) metrics.ruleSuppressed.inc({ rule, limit }, 0)
+    if (group) metrics.ruleNotices.inc({ rule, notice: 'digest' }, 0)
+    if (resolve) metrics.ruleNotices.inc({ rule, notice: 'resolved' }, 0)
+    if (SHARED.some((limit) => limit in configured)) metrics.ruleCrowded.inc({ rule }, 0)
     metrics.ruleErrors.inc({ rule }, 0)
     metrics.ruleMatches.inc(rule, 0)
-    metrics.ruleWaiting.set({ rule }, 0)
-    metrics.ruleLastMatch.set({ rule }, 0)
-  }
+    metrics.ruleWaiting.inc({ rule }, 0)
+    metrics.ruleLastMatch.inc({ rule }, 0)
+  })
   for (const { name: sink } of sinks) {
     metrics.enqueued.inc({ sink }, 0)
     metrics.enqueuedBytes.inc({ sink }, 0)
@@ -53,6 +70,15 @@ export function startAtZero(
       metrics.dead.inc({ sink, reason }, 0)
     }
   }
+}
+
+/** Why matches of a rule may not be told. What waits for a group, or to have lasted, may be gone with the rule or the watch. */
+function waysHeld(rule: ConfiguredRule): readonly HeldBy[] {
+  if (rule.drop) return ['drop']
+  const limits = LIMIT_NAMES.filter((name) => (rule as unknown as Record<string, unknown>)[name])
+  const lasts = limits.includes('for') || rule.condition?.for !== undefined
+  const own = lasts ? [...new Set<HeldBy>([...limits, 'for'])] : limits
+  return lasts || rule.group ? [...own, 'gone'] : own
 }
 
 /** What is known of watches and sinks at the moment that somebody asks. */

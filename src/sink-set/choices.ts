@@ -3,7 +3,14 @@ import type { Config } from '../config/schema.ts'
 import type { Delivery } from '../delivery.ts'
 import { createContents } from '../render/contents.ts'
 import { createRender, type Render, type RuleSays } from '../render/message.ts'
-import { laneByObject, type Markup, type Message, type Preview, type SinkType } from '../sink/index.ts'
+import {
+  laneByObject,
+  type Markup,
+  type Message,
+  orderOf,
+  type Preview,
+  type SinkType,
+} from '../sink/index.ts'
 import { laneName } from '../sink/lane.ts'
 
 /** What the types of the configured sinks say, asked by a sink's name. */
@@ -11,7 +18,7 @@ export interface SinkChoices {
   typeOf(sink: string): SinkType
   /** delivery → message, with the rule's options and templates */
   render: Render
-  /** `<sink>/<lane>`: the sink's own choice, or one of a few by the object's uid. */
+  /** `<sink>/<lane>`: the sink's own choice, or one of a few by the object's uid, or by the group it was told in. */
   laneOf(delivery: Delivery): string
   /** Where a message for a sink goes, and what is sent, as far as its type can say. May throw a TemplateFault. */
   preview(message: Message, sink: string): Preview
@@ -43,10 +50,10 @@ export async function chooseSinks(
     typeOf,
     render,
     laneOf(delivery) {
-      const { sink, event } = delivery
+      const { sink } = delivery
       const lane = types.get(sink)?.lane
       const chosen = lane && laneName(() => lane(render(delivery, 0), options.get(sink)))
-      return `${sink}/${chosen ?? laneByObject(event)}`
+      return `${sink}/${chosen ?? laneByObject({ uid: orderOf(delivery) })}`
     },
     preview: (message, sink) => types.get(sink)?.preview?.(message, options.get(sink)) ?? {},
     tellsChanges: (sink) => types.get(sink)?.tellsChanges?.(options.get(sink)) ?? false,

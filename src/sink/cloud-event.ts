@@ -51,6 +51,7 @@ export function cloudEventData(
     rule,
     ...(event.event && { event: event.event }),
     ...(event.changes && { changes: event.changes }),
+    ...(event.manager && { manager: event.manager }),
     ...(Object.keys(labels).length > 0 && { labels }),
     ...(heldBack && { heldBack }),
     ...(notice && noticeData(notice)),

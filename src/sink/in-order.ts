@@ -1,4 +1,5 @@
 import { detailOf } from './detail.ts'
+import { orderOf } from './lane.ts'
 import type { Message } from './message.ts'
 import type { Outcome } from './outcome.ts'
 
@@ -8,7 +9,7 @@ export interface InOrderOptions {
 }
 
 /**
- * Delivers a batch message by message: those of one object one after the other, different objects side by side. After a
+ * Delivers a batch message by message: those of one object (or `order`) one after the other, different ones side by side. After a
  * `retry` or `later` the later ones of that object are not sent; after a `retry` of the whole sink nothing more is. Never
  * throws: a template that fails is a `rejected`, anything else that is thrown a `retry`.
  */
@@ -19,7 +20,7 @@ export async function deliverInOrder<R>(
   signal: AbortSignal,
 ): Promise<Outcome[]> {
   const outcomes = new Array<Outcome>(batch.length)
-  const chains = [...Map.groupBy(batch.keys(), (i) => (batch[i] as Message<R>).event.uid).values()]
+  const chains = [...Map.groupBy(batch.keys(), (i) => orderOf(batch[i] as Message<R>)).values()]
   let next = 0
   let stopped: Outcome | undefined
 

@@ -9,7 +9,7 @@ export { type Duration, type DurationTextOptions, durationText } from './duratio
 export { healthOf } from './health.ts'
 export { createHttpClient, type HttpClient, type HttpOptions, type HttpRequest, type Reply } from './http.ts'
 export { deliverInOrder, type InOrderOptions, renderFault } from './in-order.ts'
-export { LANES, laneByObject } from './lane.ts'
+export { LANES, laneByObject, orderOf } from './lane.ts'
 export { isForbiddenHost } from './link-local.ts'
 export { createMask, type Mask, secretsOfHeaders, secretsOfUrl } from './mask.ts'
 export type {

@@ -11,6 +11,11 @@ export function laneByObject({ uid }: Pick<EventHeader, 'uid'>, lanes = LANES): 
   return String((hash >>> 0) % lanes)
 }
 
+/** What a message is kept in order with: its group, else its object. */
+export function orderOf({ order, event }: { order?: string; event: Pick<EventHeader, 'uid'> }): string {
+  return order ?? event.uid
+}
+
 const LANE_NAME = /^[\w.#@-]{1,100}$/
 
 /**

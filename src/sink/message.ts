@@ -34,6 +34,8 @@ export interface Routed<R = unknown> extends Subject {
 export interface Message<R = unknown> extends Routed<R> {
   /** How many times it was tried before; 0 on the first try. */
   readonly attempt: number
+  /** Kept in order with all that have the same, instead of with those of its object: what was told of one group. */
+  readonly order?: string
   /** The CloudEvents 1.0 envelope in structured JSON: UTF-8 bytes, one line, made on first use. */
   readonly cloudEvent: Buffer
   /** The object as JSON bytes, as the API server sent it (trimmed, Secret values hashed). */

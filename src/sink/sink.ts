@@ -9,8 +9,8 @@ import type { Markup } from './template/markup.ts'
  */
 export interface Sink<R = unknown> {
   /**
-   * Answers with one outcome for each message, in the same order. Messages of one object (`event.uid`) must reach the target
-   * in the order of the batch: after a `retry` or `later`, later ones of that object are not sent but answered with the same
+   * Answers with one outcome for each message, in the same order. Messages of one object (`orderOf`: `order`, else
+   * `event.uid`) must reach the target in the order of the batch: after a `retry` or `later`, later ones of that object are not sent but answered with the same
    * (`deliverInOrder` does all that). Must end soon after `signal` aborts; what was not sent then is a `retry`. What it throws
    * counts as `retry`. Several batches, of different lanes, may be under way at once.
    */

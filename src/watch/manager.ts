@@ -138,7 +138,7 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
       await it.done
       const { title } = it.source
       const titles = [...runs.entries()].map(([, { source }]) => source.title)
-      if (!titles.includes(title)) await forgetSeries(metrics.registry, 'watch', title)
+      if (!titles.includes(title)) await forgetSeries(metrics.registry, 'watch', [title])
     }
   }
 

@@ -12,6 +12,7 @@ import type {
 } from '../event.ts'
 import { type KnownObject, NO_SURROUNDINGS, type Surroundings } from '../surroundings.ts'
 import { isEventResource, readKubeEvent } from './kube-event.ts'
+import { readLabels, strings } from './labels.ts'
 import { readMember, readValue, walkMembers } from './scan.ts'
 import { scanKubeEvent } from './scan-event.ts'
 import { scanManager } from './scan-manager.ts'
@@ -136,7 +137,7 @@ class ScannedEvent implements ClusterEvent {
   }
 
   get labels(): Readonly<Record<string, string>> {
-    this.#labels ??= strings(JSON.parse(this.#transition.labelsJson))
+    this.#labels ??= readLabels(this.#transition.labelsJson)
     return this.#labels
   }
 
@@ -154,7 +155,7 @@ class ScannedEvent implements ClusterEvent {
 
   annotation(key: string): string | undefined {
     const { object } = this.#transition
-    if (this.#annotations || !object) return this.annotations[key]
+    if (this.#annotations || !object || isSecretResource(this.#source.resource)) return this.annotations[key]
     const value = object.annotations && readMember(object.bytes, object.annotations[0], key)
     return typeof value === 'string' ? value : undefined
   }
@@ -197,6 +198,13 @@ class ScannedEvent implements ClusterEvent {
 
   get regardingOwners(): readonly ObjectRef[] | undefined {
     return this.#context.owners === false ? undefined : this.#regarding?.owners
+  }
+
+  get lacksOwners(): boolean {
+    if (this.#context.owners === false) return false
+    if (isEventResource(this.#source.resource)) return this.#regarding?.lacksOwners ?? false
+    const { owners = [] } = this
+    return this.#context.surroundings?.lacksOwners?.(owners, this.#transition.namespace) ?? false
   }
 
   get oldObject(): Readonly<Record<string, unknown>> | undefined {
@@ -252,7 +260,7 @@ class ScannedEvent implements ClusterEvent {
 
   #readAnnotations(): Record<string, string> {
     const { object, old } = this.#transition
-    if (!object && old)
+    if ((!object && old) || isSecretResource(this.#source.resource))
       return strings((this.object as { metadata?: { annotations?: unknown } }).metadata?.annotations)
     if (!object?.annotations) return {}
     return strings(JSON.parse(object.bytes.toString('utf8', ...object.annotations)))
@@ -309,11 +317,4 @@ function cut(bytes: Buffer, ranges: readonly (Range | undefined)[]): Buffer {
   }
   kept.push(bytes.subarray(from))
   return Buffer.concat(kept)
-}
-
-/** A map without prototype: a label may be called `constructor`. */
-function strings(value: unknown): Record<string, string> {
-  const map = Object.create(null) as Record<string, string>
-  for (const [key, text] of Object.entries(value ?? {})) if (typeof text === 'string') map[key] = text
-  return map
 }

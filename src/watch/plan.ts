@@ -29,6 +29,8 @@ export interface Wish {
   resource: Resource
   /** Undefined: all. */
   namespaces: string[] | undefined
+  /** Namespaces of entries that were joined, where a "!" of one of them means nothing for the others. */
+  either?: readonly (readonly string[])[]
 }
 
 /**
@@ -49,7 +51,7 @@ export function planSources(
       plan.problems.push({ entry, message })
     } else wishes.push({ entry, resource, namespaces: entry.namespaces })
   }
-  for (const wish of mergeWishes(wishes, plan.problems))
+  for (const wish of mergeWishes(wishes, plan.problems, matcherOf))
     plan.sources.push(...sourcesOf(wish, clusterUid, matcherOf))
   return plan
 }
@@ -78,13 +80,15 @@ function storageOf({ group, plural }: Resource): string {
   return plural === 'events' && group === 'events.k8s.io' ? 'events.' : `${plural}.${group}`
 }
 
+type MatcherOf = (patterns: readonly string[]) => (namespace: string) => boolean
+
 /** One object must be seen once: entries with the same selectors are merged, others must not overlap. */
-function mergeWishes(wishes: readonly Wish[], problems: WatchPlan['problems']): Wish[] {
+function mergeWishes(wishes: readonly Wish[], problems: WatchPlan['problems'], matcherOf: MatcherOf): Wish[] {
   const merged: Wish[] = []
   for (const wish of wishes) {
     const rivals = merged.filter((it) => storageOf(it.resource) === storageOf(wish.resource))
     const same = rivals.find(({ entry }) => selectorsOf(entry) === selectorsOf(wish.entry))
-    const overlapping = rivals.find((it) => it !== same && overlap(it.namespaces, wish.namespaces))
+    const overlapping = rivals.find((it) => it !== same && overlap(it, wish, matcherOf))
     if (overlapping) problems.push({ entry: wish.entry, message: overlapMessage(wish, overlapping) })
     else if (same) join(same, wish)
     else merged.push({ ...wish })
@@ -93,16 +97,32 @@ function mergeWishes(wishes: readonly Wish[], problems: WatchPlan['problems']): 
 }
 
 function join(into: Wish, wish: Wish): void {
-  const all = into.namespaces === undefined || wish.namespaces === undefined
-  into.namespaces = all ? undefined : [...new Set([...(into.namespaces ?? []), ...(wish.namespaces ?? [])])]
+  const lists = [...(into.either ?? [into.namespaces]), wish.namespaces]
+  const all = lists.some((it) => it === undefined)
+  into.namespaces = all ? undefined : [...new Set(lists.flatMap((it) => it ?? []))]
+  const isMixed = into.namespaces?.some((it) => it.startsWith('!')) === true
+  if (isMixed) into.either = lists as string[][]
+  else delete into.either
   if (wish.entry.initial === 'emit') into.entry = { ...into.entry, initial: 'emit' }
   const shards = Math.max(into.entry.shards ?? 1, wish.entry.shards ?? 1)
   if (shards > 1) into.entry = { ...into.entry, shards }
 }
 
-function overlap(a: readonly string[] | undefined, b: readonly string[] | undefined): boolean {
-  if (!a || !b || a.some(isPattern) || b.some(isPattern)) return true
-  return a.some((namespace) => b.includes(namespace))
+/** Can a namespace be in both? True when in doubt. */
+function overlap(a: Wish, b: Wish, matcherOf: MatcherOf): boolean {
+  for (const [one, other] of [
+    [a, b],
+    [b, a],
+  ] as const)
+    if (one.namespaces && !one.namespaces.some(isPattern))
+      return one.namespaces.some(testOf(other, matcherOf))
+  return true
+}
+
+function testOf({ namespaces, either }: Wish, matcherOf: MatcherOf): (namespace: string) => boolean {
+  if (!namespaces) return () => true
+  const tests = (either ?? [namespaces]).map(matcherOf)
+  return (namespace) => tests.some((test) => test(namespace))
 }
 
 function overlapMessage({ entry, resource }: Wish, other: Wish): string {
@@ -125,10 +145,11 @@ export function isPattern(namespace: string): boolean {
 
 /** A source for each literal namespace, or one for all. */
 export function sourcesOf(
-  { entry, resource, namespaces }: Wish,
+  wish: Wish,
   clusterUid: string,
   matcherOf: (patterns: readonly string[]) => (namespace: string) => boolean,
 ): PlannedSource[] {
+  const { entry, resource, namespaces, either } = wish
   const base = {
     resource,
     labelSelector: entry.labels?.trim() ?? '',
@@ -149,14 +170,14 @@ export function sourcesOf(
       key: keyOf(base, namespace, ''),
     }))
   }
-  const filter = [...namespaces].sort().join(',')
+  const filter = (either ?? [namespaces]).map((it) => [...it].sort().join(',')).join(' or ')
   return [
     {
       ...base,
       namespace: '',
       title: `${title} in ${filter}`,
       key: keyOf(base, '', filter),
-      namespaceFilter: matcherOf(namespaces),
+      namespaceFilter: testOf(wish, matcherOf),
     },
   ]
 }

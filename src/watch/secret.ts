@@ -6,21 +6,38 @@ export function isSecretResource({ group, plural }: Resource): boolean {
 }
 
 /**
- * A Secret that may leave: keys stay, values become salted hashes, so that a change shows and a value does not. The salt
- * belongs to one installation: without it short values could be guessed from their hashes.
+ * A Secret that may leave: keys stay, values become salted hashes, so that a change shows and a value does not; so do
+ * annotations that may hold a copy. The salt belongs to one installation: without it short values could be guessed from
+ * their hashes.
  */
 export function hashSecret(object: Record<string, unknown>, salt: Buffer): Record<string, unknown> {
   const hashed = { ...object }
+  const hashOf = hasher(salt)
   for (const field of ['data', 'stringData']) {
-    if (field in hashed) hashed[field] = hashValues(hashed[field], salt)
+    if (field in hashed) hashed[field] = hashValues(hashed[field], hashOf)
   }
+  const { metadata } = object as { metadata?: { annotations?: unknown } }
+  if (metadata?.annotations)
+    hashed['metadata'] = { ...metadata, annotations: hashValues(metadata.annotations, hashOf, mayBeCopy) }
   return hashed
 }
 
-function hashValues(values: unknown, salt: Buffer): Record<string, string> {
+/** Tools keep what they applied in annotations: as JSON, or packed. Words for people and programs are shorter. */
+function mayBeCopy(key: string, value: unknown): boolean {
+  if (typeof value !== 'string') return true
+  return value.length > 256 || /^\s*[{[]/.test(value) || /(applied|original|configuration)$/i.test(key)
+}
+
+function hashValues(
+  values: unknown,
+  hashOf: (value: unknown) => string,
+  isSecret: (key: string, value: unknown) => boolean = () => true,
+): Record<string, unknown> {
   if (typeof values !== 'object' || values === null) return {}
-  const hashOf = hasher(salt)
-  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, hashOf(value)]))
+  const entries = Object.entries(values)
+  return Object.fromEntries(
+    entries.map(([key, value]) => [key, isSecret(key, value) ? hashOf(value) : value]),
+  )
 }
 
 const BLOCK_BYTES = 64

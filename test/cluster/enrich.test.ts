@@ -249,6 +249,34 @@ test('Events wait until what was there before is read, and an Event about nothin
   expect(await misses(bed)).toMatchObject([{ labels: { resource: 'pods' }, value: 1 }])
 }, 30_000)
 
+test('a hundred Events about what somebody made up delay another by less than one wait', async () => {
+  const pod = await make(CORE, 'pods', 'honest', undefined, { team: 'shop' })
+  await using bed = await startEnrichBed({
+    kubeconfig: kubernetes.kubeconfig,
+    rules: [LABELS],
+    watch: WATCH,
+  })
+  const madeUp = (i: number) => {
+    const metadata = { ...pod.metadata, name: `made-up-${i}`, uid: crypto.randomUUID() }
+    return tellOf({ ...pod, metadata }, `about-made-up-${i}`)
+  }
+  await madeUp(0)
+  /** How many commits waited for longer than a second. */
+  const longWaits = async () => {
+    const some = await bed.metric('enrich_wait_duration_seconds')
+    const bucket = (le: unknown) => some.find(({ labels }) => labels['le'] === le)?.value ?? 0
+    return bucket('+Inf') - bucket(1)
+  }
+  await bed.of('about-made-up-0')
+  expect(await longWaits()).toBe(1)
+  // One after another: each may be decided by itself.
+  for (let i = 1; i < 100; i++) await madeUp(i)
+  await tellOf(pod, 'about-honest')
+  expect((await bed.of('about-honest')).regardingLabels).toEqual({ team: 'shop' })
+  expect(bed.decided.filter(({ name }) => name.startsWith('about-made-up'))).toHaveLength(100)
+  expect(await longWaits()).toBe(1)
+}, 60_000)
+
 test('metadata that must not be read is told, events are decided without it, and with it once it may be read', async () => {
   const grant = (name: string, rules: object[]) => {
     const group = '/apis/rbac.authorization.k8s.io/v1'

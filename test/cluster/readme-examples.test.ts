@@ -1,6 +1,8 @@
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
+import { DEMO_STARTER, STARTER } from '../../src/config/starter.ts'
 import { type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
 import { type Receiver, startReceiver } from '../servers/receiver.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
@@ -8,12 +10,34 @@ import { waitFor } from '../wait-for.ts'
 import { startKubeherald } from './kubeherald.ts'
 
 interface Example {
+  kubernetes?: object
+  server?: object
+  include?: { from: string; to: string }[]
   sinks: Record<string, unknown>
   rules: { name: string; to?: string | (string | Record<string, unknown>)[] }[]
 }
 
-const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
-const EXAMPLES = [...README.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, text = '']) => text)
+const ROOT = new URL('../../', import.meta.url)
+const read = (file: string) => readFileSync(new URL(file, ROOT), 'utf8')
+const blocksOf = (file: string) =>
+  [...read(file).matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, text = '']) => text)
+const ofChart = (text: string) => stringify((parse(text) as { config?: object }).config)
+
+/** By what they are in: the README, all that deploy/ ships or shows with rules in it, and what runs without a configuration. */
+const EXAMPLES: [where: string, text: string][] = [
+  ...blocksOf('README.md').map((text, i): [string, string] => [`README.md, ${i + 1}`, text]),
+  ...globSync('deploy/{compose,kustomize/overlays/*,helm/*/files}/*.yaml', { cwd: fileURLToPath(ROOT) })
+    .toSorted()
+    .map((file): [string, string] => [file, read(file)])
+    .filter(([, text]) => /^watch:/m.test(text)),
+  ...globSync('deploy/**/*.md', { cwd: fileURLToPath(ROOT) }).flatMap((file) =>
+    blocksOf(file).flatMap((text): [string, string][] =>
+      /^ {2}rules:/m.test(text) ? [[file, ofChart(text)]] : [],
+    ),
+  ),
+  ['the starter', STARTER],
+  ['the starter of the demo', DEMO_STARTER],
+]
 const DATABASES = '/apis/stable.example.com/v1/namespaces/shop/databases'
 const DEPLOYMENTS = '/apis/apps/v1/namespaces/shop/deployments'
 
@@ -48,7 +72,7 @@ afterAll(() => stack?.[Symbol.asyncDispose]())
 
 /** As it is written, but for how long it waits and where it is sent to: sinks of the same names, and a Redis of this machine. */
 function runnable(text: string, index: number): string {
-  const example = parse(text.replaceAll('for: 2m', 'for: 1s')) as Example
+  const { kubernetes: _k, server: _s, ...example } = parse(text.replaceAll('for: 2m', 'for: 1s')) as Example
   const sinks = Object.keys(example.sinks).map((name) => [
     name,
     { type: 'webhook', url: `${hook.url}/${index}/${name}` },
@@ -63,13 +87,17 @@ function runnable(text: string, index: number): string {
 
 /** Something for each rule of the examples. */
 async function happen(name: string): Promise<void> {
-  await kubernetes.request('POST', '/api/v1/namespaces/shop/events', {
-    metadata: { name },
-    type: 'Warning',
-    reason: 'BackOff',
-    message: 'Back-off restarting failed container app in pod web-1',
-    involvedObject: { kind: 'Pod', namespace: 'shop', name: 'web-1' },
-  })
+  const events = [
+    { type: 'Warning', reason: 'BackOff', message: 'Back-off restarting failed container app in pod web-1' },
+    { type: 'Warning', reason: 'Unhealthy', message: 'Readiness probe failed', count: 5 },
+    { type: 'Normal', reason: 'Pulled', message: 'Container image is there' },
+  ]
+  for (const [i, event] of events.entries())
+    await kubernetes.request('POST', '/api/v1/namespaces/shop/events', {
+      metadata: { name: `${name}-${i}` },
+      involvedObject: { kind: 'Pod', namespace: 'shop', name: 'web-1' },
+      ...event,
+    })
   await kubernetes.request('POST', DATABASES, {
     apiVersion: 'stable.example.com/v1',
     kind: 'Database',
@@ -87,12 +115,17 @@ async function happen(name: string): Promise<void> {
     metadata: { name, labels: { team: 'shop' } },
     spec: { selector: { matchLabels: { app: name } }, template },
   })
-  await kubernetes.request('PATCH', `${DEPLOYMENTS}/${name}`, { spec: { replicas: 2 } })
+  const changes = [
+    { spec: { replicas: 2 } },
+    { spec: { template: { spec: { containers: [{ name: 'app', image: 'web:2' }] } } } },
+    { metadata: { labels: { tier: 'web' } } },
+  ]
+  for (const change of changes) await kubernetes.request('PATCH', `${DEPLOYMENTS}/${name}`, change)
 }
 
-test.each(EXAMPLES.map((text, index) => [index, text] as const))(
-  'example %i of the README tells what its rules say',
-  async (index, text) => {
+test.each(EXAMPLES.map(([where, text], index) => [where, text, index] as const))(
+  'the example of %s tells what its rules say',
+  async (_where, text, index) => {
     const { rules } = parse(text) as Example
     await using kubeherald = await startKubeherald({
       kubeconfig: kubernetes.kubeconfig,

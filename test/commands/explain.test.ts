@@ -37,6 +37,17 @@ test('explain shows what decided that nobody is told', async () => {
   await expect(stdout).toMatchFileSnapshot('../golden/explain/other-namespace.txt')
 })
 
+test('an object that nests too deep is told, and is no failure of the program', async () => {
+  using desk = openProofDesk()
+  const deep = deployment('a:1').replace(
+    '"spec":{',
+    `"spec":{"deep":${'['.repeat(9_000)}${']'.repeat(9_000)},`,
+  )
+  const { code, stderr } = await explained(desk, deep)
+  expect(stderr).toBe('kubeherald: input: it nests too deep\n')
+  expect(code).toBe(2)
+})
+
 test('explain shows what a change is, and the whole of what one sink is sent', async () => {
   using desk = openProofDesk({ 'new.json': deployment('nginx:2'), 'old.json': deployment('nginx:1') })
   const at = ['--at', '2026-11-21T09:14:07Z']

@@ -35,7 +35,7 @@ function follow(configuration: Configuration) {
   const output = { log, format: 'json', say() {} } as unknown as CommandLog
   const app = {
     async apply(next: Config) {
-      const changes = differences(config, next)
+      const changes = await differences(config, next)
       config = next
       return changes
     },
@@ -146,4 +146,23 @@ test.each([
   using folder = openFolder()
   await folder.write('kubeherald.yaml', main(`[${path}]`))
   await expect(folder.read()).rejects.toThrow(`${path} ${why}`)
+})
+
+test('a thread that cannot read keeps what runs, and the next change is read', async () => {
+  using folder = openFolder()
+  await folder.write('kubeherald.yaml', main('[]'))
+  const configuration = await folder.read()
+  let fails = true
+  const reread: Configuration['reread'] = async () => {
+    if (fails) throw new Error('there is no room for a thread')
+    return configuration.reread()
+  }
+  using running = follow({ ...configuration, reread })
+  await folder.write('kubeherald.yaml', main('[]').replace('own', 'next'))
+  await waitFor(() => running.rejected.length > 0, { what: 'a rejection' })
+  expect(running.rejected).toEqual(['there is no room for a thread'])
+  expect(running.names()).toBe('own')
+  fails = false
+  await folder.write('kubeherald.yaml', main('[]').replaceAll('own', 'last'))
+  await running.until('last')
 })

@@ -102,6 +102,35 @@ tests:
       - { notices: resolved, to: people, messages: 2, text: "*not ready*" }
 `
 
+test('what was told and is not over yet, and what waits for the end of quiet hours, is told by its limit', async () => {
+  using desk = openProofDesk()
+  desk.write('states.yaml', STATES)
+  const { stdout, stderr } = await runHere(desk, 'test', '-c', 'states.yaml')
+  expect(stderr).toBe('')
+  expect(withoutTimes(stdout)).toContain('\n2 passed')
+})
+
+const STATES = `
+watch: [Node, Pod]
+sinks: { people: { type: stdout, format: message } }
+rules:
+  - { name: broken, when: { kind: Node, labels: broken }, resolve: true, to: people }
+  - name: by-day
+    when: { kind: Pod, labels: broken }
+    mute: { from: "00:00", to: "23:59", timezone: UTC }
+    group: { by: rule }
+    resolve: true
+    to: people
+x-node: &node { kind: Node, metadata: { name: n-1, labels: { broken: "yes" } } }
+tests:
+  - name: still broken
+    given: [*node, { <<: *node, at: 1m }, { <<: *node, at: 2m }]
+    expect: [{ rule: broken }, { rule: broken, suppressed: resolve }, { rule: broken, suppressed: resolve, none: true }]
+  - name: at night
+    given: { kind: Pod, metadata: { name: p-1, labels: { broken: "yes" } } }
+    expect: { rule: by-day, suppressed: mute, none: true }
+`
+
 const BAD = `
   - name: another namespace
     given: { kind: Event, type: Warning, reason: BackOff, regarding: { kind: Pod, namespace: pay, name: web-1 } }

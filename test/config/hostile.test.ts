@@ -51,6 +51,26 @@ test.each([
     `defaults: { to: [${text('a,', 20_000)}] }\nwatch: [Pod]\nsinks: { a: { type: stdout } }\nrules:\n${row(1_000, (i) => `  - name: r${i}`)}`,
     'all files together stand for more than 250000 values',
   ],
+  [
+    'thousands of sinks that are nearly those that there are',
+    `watch: [Pod]\nsinks:\n${row(3_000, (i) => `  sink-number-${i}: { type: stdout }`)}\nrules:\n${row(5_000, (i) => `  - { name: r${i}, to: [snik-nubmer-${i}x] }`)}`,
+    'there is no sink "snik-nubmer-7x"',
+  ],
+  [
+    'a word as long as a file',
+    `watch: [Pod]\nsinks: { a: { type: stdout } }\nrules: [{ name: r, to: ${text('n', 900_000)}, ${text('k', 90_000)}: 1 }]`,
+    'there is no sink "nnn',
+  ],
+  [
+    'labels to count by',
+    `watch: [Pod]\nsinks: { a: { type: stdout } }\nrules: [{ name: r, to: a, throttle: { every: 1m, per: [${text('labels.a, ', 40_000)}] } }]`,
+    '"per" has more than 20 entries',
+  ],
+  [
+    'a time zone as long as a file',
+    `watch: [Pod]\nsinks: { a: { type: stdout } }\nrules: [{ name: r, to: a, mute: { timezone: ${text('k', 900_000)} } }]`,
+    '"timezone"',
+  ],
 ])('%s end in a clear answer, soon', async (_, main, expected) => {
   const start = process.cpuUsage()
   const loaded = await loadFiles(main)

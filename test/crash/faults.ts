@@ -1,7 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import type { Bed } from '../cluster/bed.ts'
+import type { Kubeherald } from '../cluster/kubeherald.ts'
 import { waitFor } from '../wait-for.ts'
 import { createGapLog, type GapLog } from './gaps.ts'
+import { OTHER_GROUPS, usualGroups } from './limits.ts'
+import { redisFaults } from './redis-faults.ts'
 
 const JOURNAL = 'journal: { keep: 1h, max: 1MB }\n'
 const ASKS = '  - { name: asks, when: { namespaceLabels: "no=such" }, to: hook }'
@@ -21,48 +24,63 @@ export interface Faults {
 }
 
 /** All the ways in which a part can die, chosen by `random`. */
-export function createFaults(bed: Bed, random: () => number): Faults {
+export function createFaults(bed: Bed, processes: readonly Kubeherald[], random: () => number): Faults {
   const gaps = createGapLog(bed)
   const between = (low: number, high: number) => low + random() * (high - low)
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
   const settle = () => pause(between(500, 3_000))
 
-  const before = readFileSync(bed.kubeherald.configFile, 'utf8')
+  const one = () => processes[Math.floor(random() * processes.length)] as Kubeherald
+  const before = new Map(processes.map((it) => [it, readFileSync(it.configFile, 'utf8')]))
+  /** One of them, or all, one after the other. */
+  function reload(change: (config: string) => string): void {
+    const first = one()
+    for (const it of random() < 0.5 ? [first] : processes)
+      writeFileSync(it.configFile, change(before.get(it) as string))
+  }
+  function reloadBack(): void {
+    for (const [it, config] of before) writeFileSync(it.configFile, config)
+  }
+
   const strikes: Fault[] = [
     {
       name: 'kill -9 kubeherald',
       async strike() {
-        await bed.kubeherald.kill()
+        const it = one()
+        await it.kill()
         await pause(between(0, 2_000))
-        await bed.kubeherald.start({ unready: true })
+        await it.start({ unready: true })
         await settle()
       },
     },
     {
       name: 'kill -9 kubeherald twice in a row',
       async strike() {
-        await bed.kubeherald.kill()
-        await bed.kubeherald.start({ unready: true })
+        const it = one()
+        await it.kill()
+        await it.start({ unready: true })
         await pause(between(200, 900))
-        await bed.kubeherald.kill()
-        await bed.kubeherald.start({ unready: true })
+        await it.kill()
+        await it.start({ unready: true })
         await settle()
       },
     },
     {
       name: 'SIGTERM kubeherald',
       async strike() {
-        await bed.kubeherald.stop()
-        await bed.kubeherald.start({ unready: true })
+        const it = one()
+        await it.stop()
+        await it.start({ unready: true })
         await settle()
       },
     },
     {
       name: 'freeze kubeherald for some seconds',
       async strike() {
-        bed.kubeherald.signal('SIGSTOP')
+        const it = one()
+        it.signal('SIGSTOP')
         await pause(between(1_000, 12_000))
-        bed.kubeherald.signal('SIGCONT')
+        it.signal('SIGCONT')
         await settle()
       },
     },
@@ -89,15 +107,23 @@ export function createFaults(bed: Bed, random: () => number): Faults {
     {
       name: 'reload: a journal, and a rule that asks for metadata, and back',
       async strike() {
-        writeFileSync(
-          bed.kubeherald.configFile,
-          before.replace('\n  - { name: all', `\n${ASKS}\n  - { name: all`) + JOURNAL,
-        )
+        reload((config) => config.replace('\n  - { name: all', `\n${ASKS}\n  - { name: all`) + JOURNAL)
         await settle()
-        writeFileSync(bed.kubeherald.configFile, before)
+        reloadBack()
         await settle()
       },
     },
+    {
+      name: 'reload: other groups, and back',
+      async strike() {
+        const other = OTHER_GROUPS[Math.floor(random() * OTHER_GROUPS.length)] as string
+        reload((config) => config.replaceAll(usualGroups, (text) => (random() < 0.7 ? other : text)))
+        await settle()
+        reloadBack()
+        await settle()
+      },
+    },
+    ...redisFaults(bed.redis, { pause, between, settle }),
     ...['503', '500', 'hang', 'reset'].map((kind) => ({
       name: `webhook: ${kind}`,
       async strike() {
@@ -135,10 +161,11 @@ export function createFaults(bed: Bed, random: () => number): Faults {
     },
     async mendAll() {
       bed.hook.answer(() => ({ status: 200 }))
-      await waitFor(() => bed.kubeherald.ready(), {
-        timeoutMs: 90_000,
-        what: 'kubeherald to be ready after the last fault',
-      })
+      for (const it of processes)
+        await waitFor(() => it.ready(), {
+          timeoutMs: 90_000,
+          what: 'kubeherald to be ready after the last fault',
+        })
     },
   }
 }

@@ -11,6 +11,14 @@ export const LIMITED_RULES = `
   - { name: told, to-state: { metadata.labels.step: "1" }, group: { by: kind, wait: 1s, interval: 2s }, resolve: true, to: told }
   - { name: quiet, when: { type: DELETED }, throttle: { per: rule, every: 3s }, resolve: { after: 2s }, to: quiet }`
 
+/** Groups as a reload may make them of others: whatever they are, each event is told once, in digests of no more than 20. */
+export const usualGroups = /group: \{ by: kind, [^}]*\}/g
+export const OTHER_GROUPS = [
+  'group: { by: name, wait: 5s, interval: 1s, max: 7 }',
+  'group: { by: [namespace, name], wait: 1s, interval: 8s, max: 3 }',
+  'group: { by: rule, wait: 3s, interval: 2s, max: 20 }',
+]
+
 const NAMES = ['throttled', 'counted', 'grouped', 'sampled', 'lasting', 'told', 'quiet'] as const
 
 export const limitedSinks = (url: string) =>

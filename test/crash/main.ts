@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { startBed } from '../cluster/bed.ts'
 import { arrivalOf } from '../cluster/compare.ts'
+import { startKubeherald } from '../cluster/kubeherald.ts'
 import { CONFIG_MAPS, churn, DEPLOYMENTS, WIDGETS } from '../cluster/workload.ts'
 import { waitFor } from '../wait-for.ts'
 import { createFaults } from './faults.ts'
@@ -14,6 +16,8 @@ import { verdictOf } from './verdict.ts'
 const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '1' },
+    processes: { type: 'string', default: '2' },
+    leases: { type: 'boolean', default: false },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     help: { type: 'boolean', short: 'h' },
   },
@@ -21,7 +25,7 @@ const { values } = parseArgs({
 
 if (values.help) {
   console.log(
-    'npm run test:crash -- [--minutes 1] [--seed N]\n\nThe same seed gives the same sequence of faults.',
+    'npm run test:crash -- [--minutes 1] [--seed N] [--processes 2] [--leases]\n\nThe same seed gives the same sequence of faults.',
   )
   process.exit(0)
 }
@@ -29,7 +33,9 @@ if (values.help) {
 const minutes = Number(values.minutes)
 const random = seeded(Number(values.seed))
 const until = Date.now() + minutes * 60_000
-console.log(`crash test: ${minutes} min, seed ${values.seed}`)
+console.log(`crash test: ${minutes} min, seed ${values.seed}, ${values.processes} processes`)
+const LEASES =
+  'leases: { namespace: default, durationSeconds: 6, renewDeadlineSeconds: 4, retryPeriodSeconds: 1 }'
 
 await using bed = await startBed({
   crd: true,
@@ -37,13 +43,20 @@ await using bed = await startBed({
   prefixes: ['configmaps', 'deployments', 'stable.example.com/widgets'],
   sinks: ({ url }) => `{ hook: { type: webhook, url: "${url}" }, ${limitedSinks(url)} }`,
   rules: `
-  - { name: all, when: { namespace: default }, to: hook }${LIMITED_RULES}`,
+  - { name: all, when: { namespace: default }, to: hook }${LIMITED_RULES}${values.leases ? `\n${LEASES}` : ''}`,
 })
+const { configFile } = bed.kubeherald
+const config = readFileSync(configFile, 'utf8').replace(/^server:.*$/m, '')
+const { kubeconfig } = bed.kubernetes
+await using others = new AsyncDisposableStack()
+const processes = [bed.kubeherald]
+while (processes.length < Number(values.processes))
+  processes.push(others.use(await startKubeherald({ kubeconfig, config, unready: true })))
 const arrivals = () =>
   bed.hook.requests
     .filter(({ status, path }) => status === 200 && path === '/hook')
     .map(({ body }) => arrivalOf(body))
-const faults = createFaults(bed, random)
+const faults = createFaults(bed, processes, random)
 
 const load = (async () => {
   for (let round = 0; Date.now() < until; round++) {

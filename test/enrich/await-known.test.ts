@@ -43,13 +43,19 @@ const meta = (name: string, uid = UID, more: object = {}) => ({
   metadata: { name, namespace: 'shop', uid, resourceVersion: '1', ...more },
 })
 
+const ABOUT = { apiVersion: 'v1', kind: 'Pod', uid: UID }
+
 function eventAbout(name: string, uid: string | undefined = UID, kind = 'Pod'): Change {
   const involvedObject = { apiVersion: 'v1', kind, namespace: 'shop', name, uid }
   return change({ ...meta('event', 'uid-of-event'), involvedObject })
 }
 
 async function start(...sources: Source[]) {
-  const clock = { haste: 1, now: () => performance.now() * clock.haste }
+  const clock = {
+    haste: 1,
+    at: undefined as number | undefined,
+    now: () => clock.at ?? performance.now() * clock.haste,
+  }
   const hurry = () => {
     clock.haste = HASTE
   }
@@ -71,7 +77,7 @@ async function start(...sources: Source[]) {
     await session.commit(changes, '5', NEVER)
   }
   const known = (...changes: Change[]) => it.known(EVENTS, changes, REGARDING, NEVER)
-  return { it, cache, progress, misses, waits, tell, known, hurry }
+  return { it, clock, cache, progress, misses, waits, tell, known, hurry }
 }
 
 test('what is known is not waited for, nor what nobody ever tells of', async () => {
@@ -116,6 +122,40 @@ test('what never comes is waited for once, and counted', async () => {
   expect(waits[0]).toBeGreaterThanOrEqual(2_000)
   await known(eventAbout('ghost'))
   expect(waits.length).toBe(1)
+})
+
+test('what is made up in a namespace costs it one wait, however much there is; other namespaces are waited for as before', async () => {
+  const { known, tell, misses, hurry, clock } = await start(PODS)
+  await tell(PODS)
+  hurry()
+  await known(...Array.from({ length: 50 }, (_, i) => eventAbout(`ghost-${i}`)))
+  // From now on time passes by these steps alone: much less than one wait.
+  clock.at = clock.now()
+  for (let i = 50; i < 60; i++) {
+    const waiting = known(eventAbout(`ghost-${i}`))
+    clock.at += 60
+    await waiting
+  }
+  expect(misses.length).toBe(60)
+  const pay = { metadata: { name: 'event', namespace: 'pay', uid: 'pay-event', resourceVersion: '1' } }
+  const waiting = known(change({ ...pay, involvedObject: { ...ABOUT, namespace: 'pay', name: 'web' } }))
+  const object = meta('web')
+  clock.at += 1_000
+  await tell(PODS, change({ metadata: { ...object.metadata, namespace: 'pay' } }))
+  await waiting
+  expect(misses.length).toBe(60)
+})
+
+test('what comes while it is waited for costs nothing', async () => {
+  const { known, tell, misses } = await start(PODS)
+  for (let i = 0; i < 5; i++) {
+    const uid = UID.replace(/1$/, String(i))
+    const waiting = known(eventAbout(`web-${i}`, uid))
+    await new Promise(setImmediate)
+    await tell(PODS, change(meta(`web-${i}`, uid)))
+    await waiting
+  }
+  expect(misses).toEqual([])
 })
 
 test('the successor of an object is no answer for it, but where a kubelet made the uid up', async () => {

@@ -3,7 +3,7 @@ import type { Source } from '../../src/change.ts'
 import { MetadataCache } from '../../src/enrich/cache.ts'
 import { createCacheStore } from '../../src/enrich/cache-store.ts'
 import { surroundingsOf } from '../../src/enrich/surroundings.ts'
-import type { Resource } from '../../src/event.ts'
+import type { ObjectRef, Resource } from '../../src/event.ts'
 import { scanObject } from '../../src/watch/scan.ts'
 
 const signal = new AbortController().signal
@@ -76,7 +76,8 @@ function start(maxObjects = 1_000) {
     await session.endList('5', signal)
     return session
   }
-  return { clock, cache, store, evicted, seeded, ...surroundingsOf(cache) }
+  const isTold = ({ kind = '' }: ObjectRef) => [POD, SET].some((it) => it.kind === kind)
+  return { clock, cache, store, evicted, seeded, ...surroundingsOf(cache, isTold) }
 }
 
 test('an object is known by its uid, with its labels and its owners up to the top', async () => {
@@ -95,6 +96,19 @@ test('an object is known by its uid, with its labels and its owners up to the to
   // The same name in another namespace is another one.
   expect(it.ownersOf([set], 'pay')).toEqual([set, top].slice(0, 1))
   expect(it.object({ ...ref('Pod', 'web'), namespace: 'pay' })).toBeUndefined()
+})
+
+test('a chain lacks owners where a watch should tell of its last one, and does not', async () => {
+  const it = start()
+  await it.seeded(sourceOf(POD), change('web', { owners: [owner('ReplicaSet', 'web-1')] }))
+  const pod = () => it.object(ref('Pod', 'web'))
+  const [set] = pod()?.owners ?? []
+  expect(pod()).toMatchObject({ owners: [{ name: 'web-1' }], lacksOwners: true })
+  expect(it.lacksOwners?.([set!], 'shop')).toBe(true)
+  // A Deployment is told of by nobody here: it is the top.
+  await it.seeded(sourceOf(SET), change('web-1', { owners: [owner('Deployment', 'web')] }))
+  expect(pod()).toMatchObject({ owners: [{ name: 'web-1' }, { name: 'web' }], lacksOwners: false })
+  expect(it.lacksOwners?.([], 'shop')).toBe(false)
 })
 
 test('without a uid, or with one that nobody knows, the name counts; for a step of a chain it does not', async () => {

@@ -71,6 +71,44 @@ test.each([
 })
 
 test.each([
+  [{ to: [{ chat: { channel: '#{{ event.owner.name }}' } }] }],
+  [{ to: { queue: { body: { top: ['{% if event["owner"].kind == "Job" %}job{% endif %}'] } } } }],
+  [{ to: ['queue', 'told'] }],
+])('a template that stands beside the rule asks for owners, too: %j', (rule) => {
+  const config = {
+    rules: [{ name: 'other' }, { name: 'a', when: { kind: 'Pod' }, ...rule }],
+    watch: [{ kind: 'Pod' }],
+    written: {
+      rules: [{}, rule],
+      sinks: {
+        told: { messages: { fields: { Owner: '{{ event.owner.name }}' } } },
+        chat: { token: 'event.owner' },
+        queue: { topic: '{{ event.name }}' },
+        unused: { topic: '{{ event.owner.name }}' },
+      },
+    },
+  }
+  const { owners, metadata } = needsOfConfig(config)
+  expect(owners).toBe(true)
+  expect(metadata.flatMap((it) => it.rules)).toEqual(['a', 'a'])
+  const without = {
+    ...config,
+    written: { ...config.written, rules: [{}, { to: ['chat', 'queue', 'gone'] }] },
+  }
+  expect(needsOfConfig(without).owners).toBe(false)
+})
+
+test.each([
+  [{ if: 'event.owner.name == "web"' }],
+  [{ message: '{{ event.owner.name }}' }],
+  [{ message: { fields: { Owner: '{{ event.regarding.owner.name }}' } } }],
+])('who asks for the owner of an Event is told that of what it is about: %j', (rule) => {
+  const events = { ...rule, when: { kind: 'Event' } }
+  expect(needed([events])).toEqual(['Job', 'Pod', 'ReplicaSet'])
+  expect(needsFor([events])).toMatchObject({ owners: false, regardingOwners: true })
+})
+
+test.each([
   [{ when: { kind: 'Event', regarding: { owner: 'Deployment/web' } } }],
   [{ when: { kind: 'Event' }, group: { by: ['owner', 'reason'] } }],
 ])('an owner is asked of the object that an Event is about: %j', (rule) => {

@@ -2,8 +2,10 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
 import { formatProblems } from '../../src/config/problem.ts'
+import { patternsOf } from '../../src/import/expression.ts'
 import { importFrom, recognise, TOOLS } from '../../src/import/index.ts'
 import { readForeign } from '../../src/import/text.ts'
+import { compilePatterns } from '../../src/rules/pattern.ts'
 import { builtInSinks } from '../../src/sink-types.ts'
 
 const fileOf = (tool: string) => readFileSync(new URL(`files/${tool}.yaml`, import.meta.url), 'utf8')
@@ -42,6 +44,30 @@ for (const tool of TOOLS) {
   })
 }
 
+test.each([
+  ['https://user:hunter2@hooks.example.com/x', true],
+  ['https://hooks.example.com/x?key=hunter2', true],
+  ['https://hooks.example.com/services/T0001/hunter2hunter2', true],
+  ['https://${HOST}/hooks/events', false],
+  ['https://hooks.example.com:8443/hooks/events', false],
+  ['https://a-long-name-of-a-host-1.example.com', false],
+])('a webhook at %s: does an environment variable stand for it? %s', (endpoint, isSecret) => {
+  const receivers = [{ name: 'a', webhook: { endpoint } }]
+  const text = importFrom('kubernetes-event-exporter', {
+    route: { routes: [{ match: [{ receiver: 'a' }] }] },
+    receivers,
+  })
+  expect(text).not.toContain('hunter2')
+  expect(text.includes('${env:A_URL}')).toBe(isSecret)
+})
+
+test('a file that nests too deep is told in one line', () => {
+  expect(readForeign('['.repeat(100_000))).toEqual({
+    ok: false,
+    fault: 'it nests too deep: is a bracket missing?',
+  })
+})
+
 test('whatever a file holds, what comes out of it is YAML, and no comment ends before its line', () => {
   const hostile = {
     route: { match: [{ receiver: 'a\nrules: []' }], routes: 'no list', drop: { type: 3 } },
@@ -74,4 +100,39 @@ test('a file that is no YAML is told with its place', () => {
   expect(readForeign('route:\n  - [')).toMatchObject({ ok: false, line: 2 })
   expect(readForeign('')).toEqual({ ok: false, fault: 'the file is empty' })
   expect(readForeign('- a')).toEqual({ ok: false, fault: 'it is no map of keys and values' })
+})
+
+test.each([
+  ['Failed', ['/Failed/']],
+  ['^Failed$', ['Failed']],
+  ['Pulled|Created', ['/Pulled|Created/']],
+  ['^(Pulled|Created)$', ['Pulled', 'Created']],
+  ['^(?:a|b)$', ['a', 'b']],
+  ['^a|b$', ['/^a|b$/']],
+  ['^(a|)$', ['/^(a|)$/']],
+  ['^prod-', ['prod-*']],
+  ['^prod-.*$', ['prod-*']],
+  ['prod-.*', ['/prod-.*/']],
+  ['a.b', ['/a.b/']],
+  ['a/b\\/c', ['/a\\/b\\/c/']],
+])('%s means here what it meant there: %j', (expression, patterns) => {
+  expect(patternsOf(expression)).toEqual(patterns)
+  const values = [
+    'Failed',
+    'FailedMount',
+    'Pulled',
+    'NotCreated',
+    'a',
+    'ab',
+    'b',
+    '',
+    'prod-1',
+    'x-prod-1',
+    'axb',
+    'a/b/c',
+  ]
+  const matches = compilePatterns(patterns)
+  if (!matches.ok) throw new Error(JSON.stringify(matches.faults))
+  for (const value of values)
+    expect([value, matches.value(value)]).toEqual([value, new RegExp(expression).test(value)])
 })

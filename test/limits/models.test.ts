@@ -10,6 +10,7 @@ import {
   quietModel,
   throttleModel,
 } from './models.ts'
+import { numRuns } from './seed.ts'
 
 const UNTIL = 400
 const second = fc.nat({ max: 200 })
@@ -34,7 +35,7 @@ function agree(written: Written, model: Model, happenings: readonly Happening[])
 }
 
 const plain = inOrder(fc.record({ at: second, name }))
-const runs = { numRuns: 100 }
+const runs = () => numRuns(100)
 
 test('throttle does what a model does that looks at all that was ever sent', () => {
   void fc.assert(
@@ -45,7 +46,7 @@ test('throttle does what a model does that looks at all that was ever sent', () 
       (some, every, burst) =>
         agree({ throttle: { every: `${every}s`, burst } }, throttleModel(every, burst), some),
     ),
-    runs,
+    runs(),
   )
 })
 
@@ -58,7 +59,7 @@ test('after does what a model does that looks at all that came', () => {
       (some, count, within) =>
         agree({ after: { count, within: `${within}s` } }, afterModel(count, within), some),
     ),
-    runs,
+    runs(),
   )
 })
 
@@ -80,7 +81,7 @@ test('count does what a model does that goes through all counts', () => {
       (some, list, every) =>
         agree({ count: { at: list, ...(every !== undefined && { every }) } }, countModel(list, every), some),
     ),
-    runs,
+    runs(),
   )
 })
 
@@ -95,7 +96,7 @@ test('group does what a model does that lets each second pass', () => {
         some,
       ),
     ),
-    runs,
+    runs(),
   )
 })
 
@@ -120,7 +121,7 @@ test('for and resolve do what a model does that looks at each object each second
         some,
       )
     }),
-    runs,
+    runs(),
   )
 })
 
@@ -129,6 +130,6 @@ test('resolve: {after} does what a model does that lets each second pass', () =>
     fc.property(plain, fc.integer({ min: 1, max: 90 }), (some, after) =>
       agree({ resolve: { after: `${after}s` } }, quietModel(after), some),
     ),
-    runs,
+    runs(),
   )
 })

@@ -156,6 +156,32 @@ test('states stay small whatever comes', () => {
   expect(JSON.stringify(digest?.notice).length).toBeLessThan(100_000)
 })
 
+test.each<[string, Written]>([
+  ['a digest', { group: {} }],
+  ['resolve: {after}', { resolve: { after: '1h' } }],
+  ['for', { for: '1m' }],
+])('no text of an Event fills the state of %s', (_, written) => {
+  const big = 'x'.repeat(1_000_000)
+  const ref = { apiVersion: big, kind: big, namespace: big, name: big, uid: big, fieldPath: big }
+  const limited = limitedOf({ at: 0, reason: big })
+  Object.defineProperties(limited.event, {
+    event: {
+      value: {
+        ...{ type: big, reason: big, message: big, count: 3, regarding: ref },
+        ...{ firstSeen: big, lastSeen: big, reportingComponent: big },
+      },
+    },
+    regardingOwners: { value: [ref] },
+    manager: { value: big },
+  })
+  const limits = createLimits([{ name: 'r', ...limitsIn(written) }])
+  const nothing = { shared: () => undefined, own: () => undefined }
+  const { writes } = limits.apply([limited], nothing, START_MS)
+  const texts = [...writes.shared.values(), ...writes.own.values()].map((it) => it?.text ?? '')
+  expect(texts).toHaveLength(1)
+  expect(texts[0]?.length).toBeLessThan(30_000)
+})
+
 test('large objects that wait keep their form', () => {
   const bed = openBed({ for: '1m' })
   const text = 'ä"'.repeat(200_000)

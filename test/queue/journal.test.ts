@@ -4,7 +4,7 @@ import type { Change } from '../../src/change.ts'
 import type { ClusterEvent } from '../../src/event.ts'
 import { type ReplayParts, replay } from '../../src/journal/replay.ts'
 import { type JournalBounds, type JournalRecord, journalContents } from '../../src/journal-record.ts'
-import { type JournalParts, journalExtent, readJournal } from '../../src/queue/journal.ts'
+import { type JournalParts, journalExtent, MOST_TRIMMED, readJournal } from '../../src/queue/journal.ts'
 import type { Surroundings } from '../../src/surroundings.ts'
 import { normalise } from '../../src/watch/normalise.ts'
 import { scanObject } from '../../src/watch/scan.ts'
@@ -183,6 +183,23 @@ test('what is older than it keeps goes with the next commit, and all of it when 
   await it.reader.xadd(it.keys.journal, `${Date.now() - 2 * DAY_MS}-0`, 'z', 'old')
   await session.commit([change('ADDED', 'c', 4)], '4', never)
   expect((await all(readJournal(it.reader, it.keys))).map(shown)).toEqual(['ADDED c@4'])
+})
+
+test('what has become very much too old, or too much, goes over several commits: none of them holds Redis up for long', async () => {
+  await using it = await startStoreBed({ journal: journal() })
+  const session = await it.watching()
+  const pipeline = it.reader.pipeline()
+  const oldMs = Date.now() - 2 * DAY_MS
+  for (let i = 0; i < 2.5 * MOST_TRIMMED; i++) pipeline.xadd(it.keys.journal, `${oldMs + i}-0`, 'z', 'old')
+  await pipeline.exec()
+  const left: number[] = []
+  for (let version = 2; version < 5; version++) {
+    await session.commit([change('ADDED', 'a', version)], String(version), never)
+    left.push((await journalExtent(it.reader, it.keys)).entries)
+  }
+  expect(left[0]).toBeGreaterThan(1.4 * MOST_TRIMMED)
+  expect(left[1]).toBeGreaterThan(0.4 * MOST_TRIMMED)
+  expect(left[2]).toBe(3)
 })
 
 test('it is read from a time on', async () => {

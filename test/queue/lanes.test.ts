@@ -25,6 +25,24 @@ test('a lost wake-up is made up for by the sweeper', async () => {
   expect(sink.took).toEqual(['a@1'])
 })
 
+test('what was delivered is settled as soon as Redis takes writes again, and not delivered twice', async () => {
+  await using it = await startLaneBed()
+  await it.put('hook/0', ...numbered('a', 50))
+  const refuse = (yes: boolean) => it.redis.config('SET', 'min-replicas-to-write', yes ? '1' : '0')
+  const sink = scriptedSink(async ({ event }) => {
+    if (event.name === 'a' && event.resourceVersion === '1') await refuse(true)
+    return DELIVERED
+  })
+  it.work({ hook: sink }).wake(['hook/0'])
+  await waitFor(async () => /errorstat_NOREPLICAS:count=[1-9]/.test(await it.redis.info('errorstats')), {
+    what: 'Redis to refuse the settlement',
+  })
+  await refuse(false)
+  await it.drained('hook')
+  expect(sink.took).toEqual(numbered('a', 50))
+  expect((await it.ledger()).sinks['hook']).toMatchObject({ delivered: 50, dead: 0 })
+})
+
 test('an outage burns no attempts: everything waits and then arrives in order', async () => {
   await using it = await startLaneBed()
   await it.put('hook/0', ...numbered('a', 20), ...numbered('b', 20))

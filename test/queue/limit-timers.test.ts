@@ -3,6 +3,7 @@ import { silentLog } from '../../src/log.ts'
 import { startFormerLimits } from '../../src/queue/former-limits.ts'
 import { type InstanceReport, publishReport } from '../../src/queue/instances.ts'
 import { readLedger } from '../../src/queue/ledger.ts'
+import { encodeState } from '../../src/queue/limit-state.ts'
 import { isAllRead, startLimitTimers } from '../../src/queue/limit-timers.ts'
 import type { WatchStatus } from '../../src/status.ts'
 import { waitFor } from '../wait-for.ts'
@@ -154,6 +155,37 @@ test('what waits for objects of a source that no process wants is given up, and 
     verified: true,
     rules: { digest: { waiting: 1 } },
   })
+})
+
+test('what a removed rule knew of objects is forgotten: should it come back, who is in trouble then is in trouble anew', async () => {
+  await using it = await startTimersBed()
+  await it.session.commit([change('ADDED', 'lasting-a', 3), change('ADDED', 'slow-b', 4)], '4', never)
+  const own = it.keys.ownLimits(SOURCE.key)
+  const idle = encodeState({ text: '{}', expiresAfterMs: 60_000 }, Date.now())
+  for (const field of ['u:lasting', 'u:not-lasting', 'u:slow']) await it.reader.hset(own, field, idle)
+  await it.reader.zadd(it.keys.ownLimitTimers(SOURCE.key), Date.now() + 60_000, 'u:lasting')
+  const store = it.newStore()
+  let rules = ['digest', 'slow', 'lasting']
+  let looks = 0
+  const former = startFormerLimits({
+    ...{ redis: it.reader, line: store.line, keys: it.keys, store, clock: Date, log: silentLog },
+    watches: () => [status()],
+    rules() {
+      looks++
+      return rules
+    },
+    timing: { pollMs: 10, unwantedMs: 50 },
+  })
+  await waitFor(() => looks > 10, { what: 'some looks' })
+  expect(await it.reader.hexists(own, 'u:lasting')).toBe(1)
+  rules = ['digest', 'slow']
+  await waitFor(async () => (await it.reader.hexists(own, 'u:lasting')) === 0, { what: 'it to be forgotten' })
+  await former.close()
+  // What waits is decided when its time comes.
+  const left = ['u:not-lasting', 'u:slow', 'uid-of-lasting-a:lasting', 'uid-of-slow-b:slow']
+  expect((await it.reader.hkeys(own)).toSorted()).toEqual(left)
+  expect(await it.reader.zscore(it.keys.ownLimitTimers(SOURCE.key), 'u:lasting')).toBeNull()
+  expect(await it.rule('lasting')).toMatchObject({ waiting: 1 })
 })
 
 test('what waits for objects of a source is kept while a process wants it, or nobody knows which are wanted', async () => {

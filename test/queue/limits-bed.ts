@@ -14,6 +14,8 @@ export interface BedLimits {
   lastMs?: number
   /** Takes whatever it is asked for as due. */
   impatient?: true
+  /** Those that there are: what another one wants to have lasted is gone. */
+  rules?: ReadonlySet<string>
 }
 
 const RULES = ['once', 'digest', 'lasting', 'slow'] as const
@@ -38,7 +40,7 @@ class Tally {
   }
 }
 
-export function smallLimits({ waitMs = 60_000, lastMs = 60_000, impatient }: BedLimits): Limits {
+export function smallLimits({ waitMs = 60_000, lastMs = 60_000, impatient, rules }: BedLimits): Limits {
   const letterOf = (name: string) => name[0] ?? ''
 
   function group(tally: Tally, states: LimitStates, rule: string, delivery: Delivery, nowMs: number): void {
@@ -127,7 +129,11 @@ export function smallLimits({ waitMs = 60_000, lastMs = 60_000, impatient }: Bed
         const rule = key.slice(key.lastIndexOf(':') + 1)
         const [delivery] = state.deliveries as [Delivery]
         tally.writes.own.set(key, null)
-        if (rule === 'slow') group(tally, states, rule, delivery, nowMs)
+        if (rules && !rules.has(rule)) {
+          const counts = tally.of(rule)
+          counts.waiting--
+          counts.suppressed['gone'] = (counts.suppressed['gone'] ?? 0) + 1
+        } else if (rule === 'slow') group(tally, states, rule, delivery, nowMs)
         else {
           tally.deliveries.push(delivery)
           const counts = tally.of(rule)

@@ -144,6 +144,7 @@ test('an old object of another version than the index knows is not taken for the
 test.each([
   ['of another format', Buffer.of(9, 1, 49, 0)],
   ['cut off', Buffer.of(1, 1, 49, 40, 181)],
+  ['cut off before its version', Buffer.of(2, 0x81)],
   ['empty', Buffer.alloc(0)],
 ])('an old object that is %s stops nothing', async (_what, value) => {
   await using it = await startOldBed()

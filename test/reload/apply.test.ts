@@ -28,6 +28,21 @@ test('another type under the same name begins with metrics of its own, and takes
   await waitFor(() => one.open() === 0 && two.open() === 1, { what: 'the old sink to be closed' })
 })
 
+test('a limit that comes with a reload begins at zero, and what its rule has counted stays', async () => {
+  await using redis = await startRedis()
+  await using app = await start(redis, await configOf('{ x: { type: one } }', A))
+  app.metrics.ruleErrors.inc({ rule: 'a' }, 3)
+  app.metrics.ruleWaiting.set({ rule: 'a' }, 2)
+  await app.apply(await configOf('{ x: { type: one } }', '[{ name: a, to: [x], throttle: { every: 1m } }]'))
+  expect(await seriesOf(app)).toEqual(
+    expect.arrayContaining([
+      'kubeherald_rule_suppressed_total{rule="a",limit="throttle"} 0',
+      'kubeherald_rule_errors_total{rule="a"} 3',
+      'kubeherald_rule_waiting{rule="a"} 2',
+    ]),
+  )
+})
+
 test('a thousand reloads leave nothing behind', async () => {
   const program = new URL('thousand.ts', import.meta.url).pathname
   const child = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'inherit'] })

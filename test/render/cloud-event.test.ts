@@ -45,6 +45,11 @@ test('what changed is in the data, where it is known', () => {
   expect(envelope(delivery()).data).not.toHaveProperty('changes')
 })
 
+test('who wrote the object last is in the data, where it is known', () => {
+  expect(envelope(delivery({ manager: 'kubectl-edit "ü"' })).data.manager).toBe('kubectl-edit "ü"')
+  expect(envelope(delivery()).data).not.toHaveProperty('manager')
+})
+
 test('names of attributes are lower-case letters and digits, as CloudEvents wants', () => {
   const names = Object.keys(envelope(delivery({ synthesized: true })))
   expect(names.filter((name) => !/^[a-z0-9]+$/.test(name))).toEqual([])

@@ -172,6 +172,17 @@ test.each<[string, When, EventParts, boolean]>([
   expect(matches(when, parts)).toBe(expected)
 })
 
+test.each<[string, When]>([
+  ['a pattern', { annotations: { page: 'true' } }],
+  ['a selector', { annotations: 'page=true' }],
+])('an annotation of one object is none of the next, asked by %s', (_, when) => {
+  const match = compileRules([rule('paged', ['one'], when)], { onError: fail })
+  const sends = (annotations: Record<string, string>) => match(clusterEvent({ annotations })).sends.length
+  expect([sends({ page: 'true' }), sends({}), sends({ other: 'true' }), sends({ page: 'true' })]).toEqual([
+    1, 0, 0, 1,
+  ])
+})
+
 test('nothing is parsed for rules that the header rules out', () => {
   const asked: string[] = []
   const when = { labels: 'app', annotations: 'owner', message: '*' }
@@ -404,4 +415,40 @@ test('labels of a namespace that are not known end no state; what fails besides 
   expect(limited({})).toEqual([])
   expect(limited({ name: 'other' })).toEqual([false])
   expect(limited({ type: 'DELETED' })).toEqual([false])
+})
+
+const POD_OF = { kind: 'ReplicaSet', name: 'web-1' }
+const WEB = { kind: 'Deployment', name: 'web' }
+
+test.each<[string, Partial<Rule>]>([
+  ['owner', { when: { kind: 'Pod', owner: 'Deployment/web' } }],
+  [
+    'event.owner in CEL',
+    { when: { kind: 'Pod' }, if: 'event.owner.kind == "Deployment" && event.owner.name == "web"' },
+  ],
+])('%s: owners that are not known end no state; others do, and what is deleted', (_, of) => {
+  const match = compileRules([{ name: 'down', to: ['one'], ...of }], {
+    onError: () => {},
+    limitsOf: () => 'states',
+  })
+  const limited = (over: Parameters<typeof clusterEvent>[0]) =>
+    match(clusterEvent(over)).limited.map(({ holds }) => holds)
+  expect(limited({ owners: [POD_OF, WEB] })).toEqual([true])
+  expect(limited({ owners: [POD_OF], lacksOwners: true })).toEqual([])
+  expect(limited({})).toEqual([])
+  expect(limited({ owners: [POD_OF, { ...WEB, name: 'other' }] })).toEqual([false])
+  expect(limited({ owners: [POD_OF] })).toEqual([false])
+  expect(limited({ owners: [] })).toEqual([false])
+  expect(limited({ type: 'DELETED', owners: [POD_OF], lacksOwners: true })).toEqual([false])
+})
+
+test('an owner that a "!" means ends a state, whatever may stand above it; what nobody excludes is waited for', () => {
+  const match = compileRules([rule('down', ['one'], { owner: ['*/web', '!ReplicaSet/web-1'] })], {
+    onError: () => {},
+    limitsOf: () => 'states',
+  })
+  const limited = (owner: object) =>
+    match(clusterEvent({ owners: [owner], lacksOwners: true })).limited.map(({ holds }) => holds)
+  expect(limited(POD_OF)).toEqual([false])
+  expect(limited({ ...POD_OF, name: 'web-2' })).toEqual([])
 })

@@ -34,6 +34,7 @@ export interface EventParts {
   owners?: readonly ObjectRef[]
   regardingLabels?: Record<string, string>
   regardingOwners?: readonly ObjectRef[]
+  lacksOwners?: boolean
 }
 
 /** An event that notes which of its expensive getters were asked. */
@@ -63,6 +64,7 @@ export function clusterEvent(parts: EventParts = {}, asked: string[] = []): Clus
     owners: parts.owners,
     regardingLabels: parts.regardingLabels,
     regardingOwners: parts.regardingOwners,
+    lacksOwners: parts.lacksOwners,
     get labels() {
       return note('labels', labels)
     },

@@ -76,10 +76,30 @@ function slowEdges(when: When, event: PlainEvent): boolean {
   )
 }
 
-/** Only labels of the namespace are in the way, which are not known. */
-function isUnknown({ namespaceLabels, ...others }: When, event: PlainEvent): boolean {
-  const isKnown = event.namespace === undefined || event.namespaceLabels !== undefined
-  return namespaceLabels !== undefined && !isKnown && slowState(others, event)
+/** Only what is around the object is in the way, which is not known. */
+function isUnknown({ namespaceLabels, owner, regarding, ...others }: When, event: PlainEvent): boolean {
+  const { labels, owner: regardingOwner, ...ref } = regarding ?? {}
+  const { namespace } = event
+  const isLabelsUnknown = namespace !== undefined && event.namespaceLabels === undefined
+  const unknown = {
+    namespaceLabels: namespaceLabels !== undefined && isLabelsUnknown,
+    owner: owner !== undefined && event.owners === undefined,
+    labels: labels !== undefined && event.regardingLabels === undefined,
+    regardingOwner: regardingOwner !== undefined && event.regardingOwners === undefined,
+  }
+  const rest: When = {
+    ...others,
+    ...(!unknown.namespaceLabels && { namespaceLabels }),
+    ...(!unknown.owner && { owner }),
+    ...(regarding && {
+      regarding: {
+        ...ref,
+        ...(!unknown.labels && { labels }),
+        ...(!unknown.regardingOwner && { owner: regardingOwner }),
+      },
+    }),
+  }
+  return Object.values(unknown).includes(true) && slowState(rest, event)
 }
 
 /** What is asked of the object. */

@@ -19,7 +19,7 @@ test.each(['watch', 'sink', 'rule'])(
   async (label) => {
     const metrics = createMetrics()
     const names = ['stays', 'goes'].map((name) => ({ name }))
-    startAtZero(metrics, { sinks: names, rules: names })
+    await startAtZero(metrics, { sinks: names, rules: names })
     for (const { name } of names) {
       metrics.ruleMatches.inc(name, 3)
       createSinkMetrics(metrics.registry, 'slack', name).counter('digests_total', 'Digests.')()
@@ -40,7 +40,7 @@ test.each(['watch', 'sink', 'rule'])(
     const before = await told('goes')
     expect(before).toBeGreaterThan(1)
     expect(await told('stays')).toBe(before)
-    await forgetSeries(metrics.registry, label, 'goes')
+    await forgetSeries(metrics.registry, label, ['goes'])
     expect(await told('goes')).toBe(0)
     expect(await told('stays')).toBe(before)
   },

@@ -6,7 +6,15 @@ import { startServer } from '../../src/server/http.ts'
 import { startAtZero } from '../../src/server/samples.ts'
 import { version } from '../../src/version.ts'
 
-const CONFIG = { sinks: [{ name: 'hook' }], rules: [{ name: 'all' }] }
+const CONFIG = {
+  sinks: [{ name: 'hook' }],
+  rules: [
+    { name: 'all' },
+    { name: 'noise', drop: true },
+    { name: 'storm', group: { waitMs: 1_000 } },
+    { name: 'down', condition: { for: 120_000 }, resolve: true },
+  ],
+}
 const WATCH: Vitals['watches'][number] = {
   key: 'pods#1',
   title: 'pods',
@@ -27,7 +35,7 @@ const VITALS: Vitals = {
 
 async function bed() {
   const metrics = createMetrics()
-  startAtZero(metrics, CONFIG)
+  await startAtZero(metrics, CONFIG)
   let vitals = VITALS
   const server = await startServer({ host: '127.0.0.1', port: 0, metrics, vitals: () => vitals })
   return {
@@ -97,6 +105,12 @@ test.each([
   'kubeherald_delivery_latency_seconds_count{sink="hook"} 0',
   'kubeherald_dead_letters{sink="hook"} 0',
   'kubeherald_rule_errors_total{rule="all"} 0',
+  'kubeherald_rule_suppressed_total{rule="noise",limit="drop"} 0',
+  'kubeherald_rule_suppressed_total{rule="storm",limit="gone"} 0',
+  'kubeherald_rule_suppressed_total{rule="down",limit="for"} 0',
+  'kubeherald_rule_suppressed_total{rule="down",limit="gone"} 0',
+  'kubeherald_rule_notices_total{rule="storm",notice="digest"} 0',
+  'kubeherald_rule_notices_total{rule="down",notice="resolved"} 0',
   'kubeherald_changes_observed_total{watch="pods"} 0',
   'kubeherald_frames_malformed_total{watch="pods"} 0',
   'kubeherald_commits_fenced_total{watch="pods"} 0',

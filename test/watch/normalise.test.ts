@@ -94,6 +94,31 @@ test.each([
   expect((event.object as any).data.password).toMatch(/^sha256:[0-9a-f]{16}$/)
 })
 
+test('no copy of a Secret that a tool keeps in its annotations leaves, and what is no copy stays', () => {
+  const value = 'aHVudGVyMg=='
+  const copies = {
+    'kubectl.kubernetes.io/last-applied-configuration': `{"data":{"password":"${value}"}}`,
+    'kapp.k14s.io/original': `{"data":{"password":"${value}"}}`,
+    'objectset.rio.cattle.io/applied': value,
+    'example.com/backup': value.repeat(30),
+  }
+  const others = { team: 'shop', 'cert-manager.io/issuer-name': 'letsencrypt' }
+  const event = () =>
+    eventOf(
+      {
+        kind: 'Secret',
+        metadata: { ...METADATA, annotations: { ...copies, ...others } },
+        data: { password: value },
+      },
+      { kind: 'Secret', plural: 'secrets' },
+    )
+  expect(event().objectJson.toString()).not.toContain(value)
+  expect(event().object['metadata']).toMatchObject({ ...METADATA, annotations: others })
+  expect(JSON.stringify(event().annotations)).not.toContain(value)
+  for (const key of Object.keys(copies)) expect(event().annotation?.(key) ?? '').not.toContain(value)
+  expect(event().annotation?.('team')).toBe('shop')
+})
+
 test('the hash of a Secret value depends on the salt, and is the same for the same value', () => {
   const secret = { kind: 'Secret', metadata: METADATA, data: { a: 'x', b: 'x', c: 'y' } }
   const { a, b, c } = (eventOf(secret, { kind: 'Secret', plural: 'secrets' }).object as any).data

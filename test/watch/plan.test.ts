@@ -99,6 +99,31 @@ test('overlapping entries with different selectors are refused: an object would 
   ).toEqual([])
 })
 
+test('a namespace that can only be in one of two entries is no overlap', () => {
+  const ours = { kind: 'Pod', labels: 'a=b', namespaces: ['shop', 'pay'] }
+  expect(plan(ours, { kind: 'Pod', namespaces: ['kube-*'] }).problems).toEqual([])
+  expect(plan({ kind: 'Pod', namespaces: ['!shop', '!pay'] }, ours).problems).toEqual([])
+  expect(plan(ours, { kind: 'Pod', namespaces: ['p*'] }).problems).toHaveLength(1)
+  expect(plan({ ...ours, namespaces: ['p*'] }, { kind: 'Pod', namespaces: ['s*'] }).problems).toHaveLength(1)
+})
+
+test('a "!" of one entry takes nothing from another one', () => {
+  const apart = { kind: 'Pod', namespaces: ['!kube-*'] }
+  const [source, ...more] = plan(apart, { kind: 'po', namespaces: ['kube-system'] }).sources
+  expect(more).toEqual([])
+  expect(source?.title).toBe('pods in !kube-* or kube-system')
+  const names = ['shop', 'kube-system', 'kube-public']
+  expect(names.map((it) => source?.namespaceFilter?.(it))).toEqual([true, true, false])
+  const third = plan(
+    apart,
+    { kind: 'Pod', namespaces: ['kube-system'] },
+    { kind: 'Pod', namespaces: ['kube-p*'] },
+  )
+  expect(names.map((it) => third.sources[0]?.namespaceFilter?.(it))).toEqual([true, true, true])
+  const all = plan(apart, { kind: 'Pod', namespaces: ['kube-system'] }, { kind: 'Pod' }).sources[0]
+  expect([all?.title, all?.namespaceFilter]).toEqual(['pods', undefined])
+})
+
 test('a cluster-scoped kind cannot have namespaces', () => {
   expect(plan({ kind: 'Node', namespaces: ['a'] }).problems[0]?.message).toContain('not namespaced')
 })

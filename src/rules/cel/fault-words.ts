@@ -1,5 +1,6 @@
 import { nearest } from '../../nearest.ts'
 import type { CelEngine, CelFault } from './engine.ts'
+import { optionalArgumentHint, optionalConditionHint, optionalHint } from './optional-words.ts'
 import { syntaxWords } from './syntax-words.ts'
 import { fieldsOf, VARIABLES } from './variables.ts'
 
@@ -30,10 +31,13 @@ export function faultWords(fault: CelFault, text: string, functions: CelEngine['
     case 'invalid_logical_operand':
       return {
         message: `"&&" and "||" take true or false, and one side is ${typeIn(fault)}`,
-        hint: 'compare it with something',
+        hint: logicalHint(fault, text),
       }
     case 'invalid_condition_type':
-      return { message: `must be true or false, and is ${typeIn(fault)}: ${writtenAt(fault, text)}` }
+      return {
+        message: `must be true or false, and is ${typeIn(fault)}: ${writtenAt(fault, text)}`,
+        hint: optionalConditionHint(rawTypeIn(fault), text.slice(0, fault.end)),
+      }
     case 'heterogeneous_list_element':
       return { message: lowerFirst(fault.message), hint: 'write texts in quotes, all of them, or none' }
     case 'invalid_macro_argument':
@@ -43,6 +47,13 @@ export function faultWords(fault: CelFault, text: string, functions: CelEngine['
     default:
       return syntaxWords(fault, text)
   }
+}
+
+function logicalHint(fault: CelFault, text: string): string {
+  const type = rawTypeIn(fault)
+  if (type === 'string' && /==/.test(text))
+    return 'compare each side: x == "a" || x == "b"; or one with several: x in ["a", "b"]'
+  return optionalConditionHint(type, writtenAt(fault, text)) ?? 'compare it with something'
 }
 
 const OF_OBJECT = ['metadata', 'spec', 'status', 'data']
@@ -75,6 +86,16 @@ function unknownVariable(fault: CelFault, text: string): FaultWords {
   const name = /: (.*)$/.exec(fault.message)?.[1] ?? ''
   const message = `there is no variable "${name}"`
   const end = fault.start + name.length
+  const key = keyBefore(text, fault.start)
+  if (key)
+    return {
+      message: 'a key with "-", "." or "/" stands in brackets and quotes',
+      hint: `write ${key.map}["${key.name}"]`,
+      ...key.range,
+    }
+  const dashed = /^[\w.]+(?:-[\w.]+)+/.exec(text.slice(fault.start))?.[0]
+  if (dashed !== undefined && /[=!]=\s*$/.test(text.slice(0, fault.start)))
+    return { message, hint: `a text stands in quotes: "${dashed}"`, end: fault.start + dashed.length }
   const field = fieldsOf(VARIABLES.event).find((it) => it === name)
   if (Object.hasOwn(ELSEWHERE, name)) return { message, hint: `write ${ELSEWHERE[name]}`, end }
   if (OF_OBJECT.includes(name)) return { message, hint: `write object.${name}`, end }
@@ -88,6 +109,19 @@ function unknownVariable(fault: CelFault, text: string): FaultWords {
     hint: `there are ${Object.keys(VARIABLES).join(', ')}; a text stands in quotes: "${name}"`,
     end,
   }
+}
+
+const MAX_KEY = 400
+
+/** `labels.app.kubernetes.io/name`, `labels.my-app`: what stands behind the "/" or "-" was taken for a variable. */
+function keyBefore(text: string, start: number) {
+  const before = /([\w.?]*(?:[lL]abels|annotations|data|matchLabels))\.([A-Za-z_][\w./-]*[/-])$/.exec(
+    text.slice(Math.max(0, start - MAX_KEY), start),
+  )
+  const after = /^[\w./-]*/.exec(text.slice(start))?.[0] ?? ''
+  if (!before) return undefined
+  const [whole, map, name] = before as unknown as [string, string, string]
+  return { map, name: name + after, range: { start: start - whole.length, end: start + after.length } }
 }
 
 function unknownField(fault: CelFault, text: string): FaultWords {
@@ -142,6 +176,8 @@ function unknownFunction(fault: CelFault, text: string, functions: CelEngine['fu
     const given = isMethod
       ? `${name}(${plainTypes(args)}) of ${typeName(receiver)}`
       : `${name}(${plainTypes(args)})`
+    const hint = optionalArgumentHint(receiver, args, writtenAt(fault, text)) ?? quantityHint(args, same)
+    if (hint !== undefined) return { message: `there is no ${given}`, hint, ...at }
     return {
       message: `there is no ${given}`,
       hint: `there is ${forms.slice(0, 4).map(form).join(', ')}`,
@@ -163,6 +199,12 @@ function unknownFunction(fault: CelFault, text: string, functions: CelEngine['fu
         ? `there is ${form(functions.find((it) => it.name === all)?.signature ?? all)}`
         : undefined
   return { message, hint, ...at }
+}
+
+/** A text where a quantity is taken. */
+function quantityHint(args: string, forms: readonly { signature: string }[]): string | undefined {
+  const takes = forms.some(({ signature }) => /\([^)]*Quantity/.test(signature))
+  return takes && args === 'string' ? 'quantity("1Gi") makes a quantity of a text' : undefined
 }
 
 function nameAt(
@@ -199,7 +241,9 @@ function wrongTypes(fault: CelFault, text: string): FaultWords {
     const type = /: [!-](.*)$/.exec(fault.message)?.[1] ?? ''
     return {
       message: `"${written[0]}" does not work on ${typeName(type)}`,
-      hint: written.startsWith('!') ? 'compare it, such as x == "" or !has(x)' : undefined,
+      hint:
+        optionalConditionHint(type, written) ??
+        (written.startsWith('!') ? 'compare it, such as x == "" or !has(x)' : undefined),
     }
   }
   const verb = COMPARING.has(operator) ? 'be compared' : 'be used'
@@ -210,7 +254,12 @@ function wrongTypes(fault: CelFault, text: string): FaultWords {
 const COMPARING = new Set(['==', '!=', '<', '<=', '>', '>='])
 
 function conversionHint(left: string, right: string, written: string): string | undefined {
+  const optional = optionalHint(left, right, written)
+  if (optional) return optional
   const types = [left, right]
+  for (const [type, name] of REFERENCES)
+    if (types.includes(type)) return `write event.${name}.kind == "…" && event.${name}.name == "…"`
+  if (left === 'string' && /^list</.test(right)) return 'write x in ["a", "b"] for one of several'
   const number = /["'](-?\d+)["']/.exec(written)?.[1]
   if (types.includes('int') && types.includes('string')) {
     if (number !== undefined) return `write ${number} without quotes`
@@ -231,6 +280,10 @@ function conversionHint(left: string, right: string, written: string): string | 
   return undefined
 }
 
+const REFERENCES = [
+  ['kubeherald.Owner', 'owner'],
+  ['kubeherald.Regarding', 'regarding'],
+] as const
 const TIMESTAMP = 'google.protobuf.Timestamp'
 const DURATION = 'google.protobuf.Duration'
 
@@ -261,8 +314,12 @@ function limitWords(message: string): string {
   return 'has a list or map of more than 500 members'
 }
 
-function typeIn({ message }: CelFault): string {
-  return typeName(/'(.*)'/.exec(message)?.[1] ?? 'none')
+function typeIn(fault: CelFault): string {
+  return typeName(rawTypeIn(fault))
+}
+
+function rawTypeIn({ message }: CelFault): string {
+  return /'(.*)'/.exec(message)?.[1] ?? 'none'
 }
 
 function writtenAt({ start, end }: CelFault, text: string): string {

@@ -32,7 +32,30 @@ export const celPart: PartMaker = ({ if: text }) => {
     throw new IfError(`gives ${kindOf(value)} where true or false is asked for`)
   }
   const seen = (event: ClusterEvent) => seenIn(program.tree, event)
-  return compiled({ conditions: [{ name: 'if', path: ['if'], cost: costOf(program.tree), test, seen }] })
+  const asked = aroundIn(program.tree)
+  const isUnknown = (event: ClusterEvent) => asked.some((field) => UNKNOWN[field](event))
+  return compiled({
+    conditions: [{ name: 'if', path: ['if'], cost: costOf(program.tree), test, seen, isUnknown }],
+  })
+}
+
+/** What is around an object reads as empty while it is not known. */
+const UNKNOWN = {
+  owner: ({ owners, lacksOwners }: ClusterEvent) => owners === undefined || lacksOwners === true,
+  namespaceLabels: ({ namespace, namespaceLabels }: ClusterEvent) =>
+    namespace !== undefined && namespaceLabels === undefined,
+}
+
+/** Which of it an expression reads. */
+function aroundIn(tree: CelNode): (keyof typeof UNKNOWN)[] {
+  const fields = new Set<keyof typeof UNKNOWN>()
+  walk(tree, ({ op, args }) => {
+    if (!op.startsWith('.')) return
+    const [base, key] = args as [CelNode, unknown]
+    if (base?.op === 'id' && base.args === 'event' && (key === 'owner' || key === 'namespaceLabels'))
+      fields.add(key)
+  })
+  return [...fields]
 }
 
 /** Does an expression mention the object as it was? Then it must be kept. Of one that is faulty nobody knows. */

@@ -36,6 +36,11 @@ const SUFFIXES: Readonly<Record<string, bigint>> = {
 /** `500m`, `1.5Gi`, `2e3`: see https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/ */
 const FORM = /^([+-]?)(\d{1,30})?(?:\.(\d{0,30}))?(?:(n|u|m|k|M|G|T|P|E|[KMGTPE]i)|[eE]([+-]?\d{1,2}))?$/
 
+/** Does a text have a unit of quantities, such as "1Gi"? */
+export function hasQuantityUnit(text: string): boolean {
+  return /^\d.*[A-Za-z]$/.test(text) && parseQuantity(text) !== undefined
+}
+
 /** Undefined when it is none. */
 function parseQuantity(text: string): Quantity | undefined {
   const found = text.length <= 70 ? FORM.exec(text) : null

@@ -14,6 +14,9 @@ export interface CelNode {
   meta: { alternate?: CelNode; macro?: CelMacro }
 }
 
+/** What evaluates an operator or a function, once its operands are. */
+export type Handle = NonNullable<CelNode['handle']>
+
 export interface CelMacro {
   macroHasProps?: readonly CelNode[]
   receiver?: CelNode

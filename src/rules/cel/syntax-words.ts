@@ -17,6 +17,7 @@ const HABITS: readonly { pattern: RegExp; hint: string }[] = [
   { pattern: /^\$/, hint: 'variables have no "$": write object, event' },
   { pattern: /^`/, hint: 'write a key with special characters as x["a/b"]' },
   { pattern: /^[)\]}](?!\})/, hint: 'it closes nothing' },
+  { pattern: /^\//, hint: 'an expression is a text: x.matches("…")' },
   { pattern: /^;/, hint: 'an expression has no ";"' },
   { pattern: /^%\}|^\}\}/, hint: 'an expression stands without {{ }}' },
 ]
@@ -67,11 +68,28 @@ export function syntaxWords({ code, message, start, end }: CelFault, text: strin
     const hours = unit === 'd' ? `${Number(digits[0]) * 24}h` : span
     return {
       message: `"${span}" is no number`,
-      hint: `a span of time is duration("${hours}")`,
+      hint: isOfResources(before)
+        ? `write quantity(x).isGreaterThan(quantity("${span}"))`
+        : `a span of time is duration("${hours}")`,
       start: digits.index,
       end: start + unit.length,
     }
   }
+  const size = /^([KMGTPE]i?|k)\b/.exec(rest)?.[0]
+  if (size && digits)
+    return {
+      message: `"${digits[0]}${size}" is no number`,
+      hint: `write quantity(x).isGreaterThan(quantity("${digits[0]}${size}"))`,
+      start: digits.index,
+      end: start + size.length,
+    }
+  const macro = /^\w+\s*\.\s*(exists|exists_one|all|map|filter)\s*\(/.exec(rest)
+  if (macro && /\.\s*\?\s*$/.test(before))
+    return {
+      message: `"${macro[1]}" works on lists, and this may be none`,
+      hint: `write .orValue([]) before .${macro[1]}(…)`,
+      end: start + (macro[0] as string).length - 1,
+    }
   if (/\?\s*$/.test(before) && rest.startsWith('?'))
     return {
       message: '"??" is no operator',
@@ -103,6 +121,11 @@ export function syntaxWords({ code, message, start, end }: CelFault, text: strin
     start,
     end: Math.max(start + word.length, Math.min(end, start + word.length)),
   }
+}
+
+/** What was compared with a number and its unit. */
+function isOfResources(before: string): boolean {
+  return /\b(cpu|memory|storage|limits|requests|capacity|allocatable)\b[^&|]*$/.test(before)
 }
 
 function reserved(message: string): FaultWords {

@@ -164,7 +164,7 @@ export class EventFields implements Fields {
   }
 
   get owner(): OwnerFields {
-    return new OwnerFields(this.#event.owners?.at(-1))
+    return new OwnerFields(topOf(this.#event))
   }
 
   get namespaceLabels(): ReadonlyMap<string, string> {
@@ -176,9 +176,9 @@ export class EventFields implements Fields {
   }
 
   has(key: string): boolean {
-    const { namespace, event, owners, namespaceLabels } = this.#event
+    const { namespace, event, namespaceLabels } = this.#event
     if (key === 'namespace') return namespace !== undefined
-    if (key === 'owner') return owners?.at(-1) !== undefined
+    if (key === 'owner') return topOf(this.#event) !== undefined
     if (key === 'namespaceLabels') return namespaceLabels !== undefined
     if (key === 'manager') return this.#event.manager !== undefined
     if (!EVENT_ONLY.has(key)) return true
@@ -277,6 +277,11 @@ let last: { event: ClusterEvent; variables: Variables } | undefined
 export function variablesOf(event: ClusterEvent): Variables {
   if (last?.event !== event) last = { event, variables: new Variables(event) }
   return last.variables
+}
+
+/** The top controller; Events have none of their own: what they are about has. */
+function topOf({ event, owners, regardingOwners }: ClusterEvent): ObjectRef | undefined {
+  return (event ? regardingOwners : owners)?.at(-1)
 }
 
 function timeOf(text: string | undefined): Date {

@@ -4,23 +4,32 @@ import type { KindTest } from '../kind.ts'
 import { listOf, type Patterns, type Rule } from '../schema.ts'
 import { parsePath, type Step } from './path.ts'
 
+/** Paths that one rule names, of the kinds that it is for. */
+export interface NamedPaths {
+  ofKind: KindTest
+  paths: readonly Path[]
+}
+
+/** The paths that a rule names by `changed`, `from`, `to-state`, `condition`; none or one of them. The rule was checked before. */
+export function namedByRule(rule: Omit<Rule, 'name'>): readonly NamedPaths[] {
+  const paths = pathsOf(rule)
+  if (paths.length === 0) return []
+  const when = compileWhen(rule.when ?? {})
+  return when.ok ? [{ ofKind: when.value.ofKind, paths }] : []
+}
+
 /**
- * Is a changed value at, above or below a path that a rule for this resource names (`changed`, `from`, `to-state`,
- * `condition`)? People who wrote the rule want to read of that first. The rules were checked before.
+ * Is a changed value of this resource at, above or below a path that a rule names? People who wrote the rule want to read of
+ * that first.
  */
-export function namedPaths(
-  rules: readonly Omit<Rule, 'name'>[],
+export function namedFor(
+  named: readonly NamedPaths[],
 ): (resource: Resource) => ((way: readonly WayStep[]) => boolean) | undefined {
-  const named = rules.flatMap((rule) => {
-    const paths = pathsOf(rule)
-    const when = compileWhen(rule.when ?? {})
-    return paths.length > 0 && when.ok ? [{ ofKind: when.value.ofKind, paths }] : []
-  })
   const known = new WeakMap<Resource, ((way: readonly WayStep[]) => boolean) | null>()
   return (resource) => {
     const cached = known.get(resource)
     if (cached !== undefined) return cached ?? undefined
-    const paths = pathsFor(named, resource)
+    const paths = named.flatMap(({ ofKind, paths }) => (ofKind(resource) ? paths : []))
     const test =
       paths.length === 0 ? null : (way: readonly WayStep[]) => paths.some((steps) => isOnWay(steps, way))
     known.set(resource, test)
@@ -29,10 +38,6 @@ export function namedPaths(
 }
 
 type Path = readonly Step[]
-
-function pathsFor(named: readonly { ofKind: KindTest; paths: readonly Path[] }[], of: Resource): Path[] {
-  return named.flatMap(({ ofKind, paths }) => (ofKind(of) ? paths : []))
-}
 
 function pathsOf({ changed, from, 'to-state': state, condition }: Omit<Rule, 'name'>): Path[] {
   const texts = [

@@ -1,5 +1,6 @@
 import type { Token as AnyToken, Tokenizer } from 'liquidjs'
 import { nearest } from '../../nearest.ts'
+import { isNotCarried } from './event-view.ts'
 import type { TemplateProblem } from './fault.ts'
 import { FILTERS } from './filters.ts'
 import { dottedHint, filterHint, operatorHint, placeHint } from './foreign.ts'
@@ -170,10 +171,18 @@ export function checkValue(at: Checking, token: Token): void {
 const EVERYWHERE = ['size', 'first', 'last']
 
 /** What lies in a name, where that is known. */
-function checkInner(at: Checking, name: string, [step]: readonly Token[]): void {
+function checkInner(at: Checking, name: string, steps: readonly Token[]): void {
   const known = NAMES[name]
+  const [step] = steps
   if (!known || typeof step?.content !== 'string') return
   const inner = step.content
+  const path = steps.map(({ content }) => String(content))
+  if (name === 'event' && isNotCarried(path))
+    return at.report({
+      ...spanOf(step),
+      message: `messages do not carry event.${path.slice(0, inner === 'regarding' ? 2 : 1).join('.')}`,
+      hint: 'ask for them by "when" or "if", and let the rule say what it found: labels: { team: shop }',
+    })
   if (known.includes(inner) || EVERYWHERE.includes(inner)) return
   const near = nearest(inner, known)
   const hint = near === undefined ? undefined : `did you mean "${near}"?`

@@ -1,7 +1,8 @@
 import type { TagToken, Tokenizer, TopLevelToken } from 'liquidjs'
 import { nearest } from '../../nearest.ts'
+import { checkArguments } from './check-arguments.ts'
 import { checkBlocks, ENDS, MIDDLES } from './check-blocks.ts'
-import { type Checking, checkExpression, checkValue, spanOf, syntaxProblem } from './check-expression.ts'
+import { type Checking, checkExpression, spanOf, syntaxProblem } from './check-expression.ts'
 import { type Engine, TAGS } from './engine.ts'
 import type { TemplateProblem } from './fault.ts'
 import { foreignHint, tagHint } from './foreign.ts'
@@ -152,91 +153,11 @@ function checkTag(at: Checking, token: TagToken, options: Options): void {
     return at.report({ ...span, message: `there is no tag "${name}"`, hint })
   }
   try {
-    checkArguments(at, name, tokenizer, options)
+    if (name === 'liquid') checkLines(at, tokenizer, options)
+    else checkArguments(at, name, tokenizer)
   } catch (error) {
     at.report(syntaxProblem(at, error, tokenizer.N))
   }
-}
-
-function checkArguments(at: Checking, name: string, tokenizer: Tokenizer, options: Options): void {
-  switch (name) {
-    case 'if':
-    case 'elsif':
-    case 'unless':
-    case 'case':
-      checkExpression(at, tokenizer)
-      return
-    case 'echo':
-      if (!tokenizer.end()) checkExpression(at, tokenizer)
-      return
-    case 'assign':
-      if (tokenizer.readIdentifier().size() === 0) return missing(at, tokenizer, 'the name is missing')
-      tokenizer.skipBlank()
-      if (tokenizer.peek() !== '=')
-        return missing(at, tokenizer, 'the "=" is missing', '{% assign word = name | upcase %}')
-      tokenizer.advance()
-      checkExpression(at, tokenizer)
-      return
-    case 'capture':
-    case 'increment':
-    case 'decrement':
-      if (!tokenizer.readNonEmptyIdentifier() && !tokenizer.readQuoted())
-        missing(at, tokenizer, 'the name is missing')
-      return
-    case 'when':
-      return checkWhen(at, tokenizer)
-    case 'for':
-      return checkFor(at, tokenizer)
-    case 'liquid':
-      return checkLines(at, tokenizer, options)
-    case 'else':
-      if (/^if\b/.test(tokenizer.remaining()))
-        missing(at, tokenizer, '"else if" is one word', '{% elsif … %}')
-      return
-  }
-}
-
-function missing(at: Checking, tokenizer: Tokenizer, message: string, example?: string): void {
-  const length = Math.max(1, tokenizer.N - tokenizer.p)
-  at.report({ message, offset: tokenizer.p, length, ...(example && { hint: `write ${example}` }) })
-}
-
-function checkWhen(at: Checking, tokenizer: Tokenizer): void {
-  while (!tokenizer.end()) {
-    checkValue(at, tokenizer.readValueOrThrow())
-    const [joint] = /^\s*(,|or\b)?/.exec(tokenizer.remaining()) as RegExpExecArray
-    tokenizer.advance(joint.length)
-    if (joint.trim() === '' && !tokenizer.end())
-      return missing(at, tokenizer, 'values are separated by commas')
-  }
-}
-
-const FOR = '{% for it in object.spec.containers %}'
-
-function checkFor(at: Checking, tokenizer: Tokenizer): void {
-  const variable = tokenizer.readIdentifier()
-  const begin = tokenizer.p
-  const word = tokenizer.readIdentifier()
-  if (variable.size() === 0 || word.getText() !== 'in') {
-    tokenizer.p = begin
-    return missing(at, tokenizer, '"in" is missing', FOR)
-  }
-  const value = tokenizer.readValue()
-  if (!value) return missing(at, tokenizer, 'the list is missing', FOR)
-  checkValue(at, value)
-  for (const hash of tokenizer.readHashes()) {
-    const name = hash.name.getText()
-    if (!['limit', 'offset', 'reversed'].includes(name))
-      at.report({
-        ...spanOf(hash),
-        message: `"for" knows no "${name}"`,
-        hint: 'it takes limit: 5, offset: 2 and reversed',
-      })
-    else if (hash.value) checkValue(at, hash.value)
-  }
-  tokenizer.skipBlank()
-  if (!tokenizer.end())
-    missing(at, tokenizer, 'this cannot stand here', '{% assign list = … | sort %} in front of it')
 }
 
 /** The lines of `{% liquid %}` are tags of their own. */

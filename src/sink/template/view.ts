@@ -1,4 +1,5 @@
 import type { Subject } from '../message.ts'
+import { EVENT_FIELDS, eventView } from './event-view.ts'
 
 /** What templates see, made anew for each rendering: each part when it is looked at; nothing is inherited. */
 export function viewOf(subject: Subject): object {
@@ -7,7 +8,6 @@ export function viewOf(subject: Subject): object {
     __proto__: null,
     id,
     rule,
-    event: event.event,
     type: event.type,
     kind: event.kind,
     apiVersion: event.apiVersion,
@@ -22,6 +22,9 @@ export function viewOf(subject: Subject): object {
     digest: notice?.kind === 'digest' ? { ...notice, by: Object.fromEntries(notice.by) } : undefined,
     resolved: notice?.kind === 'resolved' ? notice : undefined,
     heldBack,
+    get event() {
+      return eventView(event)
+    },
     get object() {
       return subject.object
     },
@@ -49,7 +52,7 @@ export function viewOf(subject: Subject): object {
 /** The names that templates know, with the names in them where these are few. */
 export const NAMES: Readonly<Record<string, readonly string[] | undefined>> = {
   object: undefined,
-  event: ['type', 'reason', 'message', 'count', 'regarding', 'firstSeen', 'lastSeen', 'reportingComponent'],
+  event: EVENT_FIELDS,
   type: [],
   kind: [],
   apiVersion: [],

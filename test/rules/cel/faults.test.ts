@@ -76,6 +76,60 @@ const ROWS: [text: string, ...faults: string[]][] = [
     'quantity("1") > quantity("2") | a Quantity and a Quantity cannot be compared with ">" | write a.isGreaterThan(b), a.isLessThan(b) or a.compareTo(b) == 0',
   ],
   ['namespace == "x"', 'namespace | "namespace" is a reserved word | write event.namespace'],
+  [
+    'object.metadata.?labels.?app == "x"',
+    'object.metadata.?labels.?app == "x" | an optional<dyn> and a string cannot be compared with "==" | write object.metadata.?labels.?app.orValue(""), or another value for what is not there',
+  ],
+  [
+    '3 < object.spec.?replicas',
+    '3 < object.spec.?replicas | an int and an optional<dyn> cannot be compared with "<" | write object.spec.?replicas.orValue(0), or another value for what is not there',
+  ],
+  [
+    'object.spec.?a != null',
+    'object.spec.?a != null | an optional<dyn> and a null cannot be compared with "!=" | write object.spec.?a.hasValue(), with "!" before it for not',
+  ],
+  [
+    'object.spec.?paused && true',
+    'object.spec.?paused && true | "&&" and "||" take true or false, and one side is an optional<dyn> | write object.spec.?paused.orValue(false); object.spec.?paused.hasValue() tells whether it is there',
+  ],
+  [
+    'object.spec.?a.startsWith("x")',
+    'startsWith | there is no startsWith(string) of an optional | write object.spec.?a.orValue("") instead of object.spec.?a; of a list orValue([])',
+  ],
+  [
+    'object.?status.?conditions.exists(c, c.type == "Ready")',
+    'conditions.exists | "exists" works on lists, and this may be none | write .orValue([]) before .exists(…)',
+  ],
+  [
+    'object.metadata.labels.app.kubernetes.io/name == "x"',
+    'object.metadata.labels.app.kubernetes.io/name | a key with "-", "." or "/" stands in brackets and quotes | write object.metadata.labels["app.kubernetes.io/name"]',
+  ],
+  [
+    'object.metadata.labels.my-app == "x"',
+    'object.metadata.labels.my-app | a key with "-", "." or "/" stands in brackets and quotes | write object.metadata.labels["my-app"]',
+  ],
+  ['cluster == prod-eu', 'prod-eu | there is no variable "prod" | a text stands in quotes: "prod-eu"'],
+  [
+    'event.owner == "Deployment/web"',
+    'event.owner == "Deployment/web" | an Owner and a string cannot be compared with "==" | write event.owner.kind == "…" && event.owner.name == "…"',
+  ],
+  [
+    'event.reason == ["a", "b"]',
+    'event.reason == ["a", "b"] | a string and a list<string> cannot be compared with "==" | write x in ["a", "b"] for one of several',
+  ],
+  [
+    'event.reason == "a" || "b"',
+    'event.reason == "a" || "b" | "&&" and "||" take true or false, and one side is a string | compare each side: x == "a" || x == "b"; or one with several: x in ["a", "b"]',
+  ],
+  ['object.spec.memory > 1Gi', '1Gi | "1Gi" is no number | write quantity(x).isGreaterThan(quantity("1Gi"))'],
+  [
+    'object.spec.cpu > 500m',
+    '500m | "500m" is no number | write quantity(x).isGreaterThan(quantity("500m"))',
+  ],
+  [
+    'quantity(object.x).isLessThan("1Gi")',
+    'isLessThan | there is no isLessThan(string) of a Quantity | quantity("1Gi") makes a quantity of a text',
+  ],
   ['', ' | is empty | write a condition, such as object.spec.replicas > 3'],
   [
     'event.count == "3" && event.reson == "x" && (foo == 1 || size(3) > 2)',

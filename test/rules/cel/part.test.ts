@@ -85,6 +85,21 @@ describe('an if sees', () => {
       },
     ],
     [
+      'the controller above what an Event is about, as limits and templates do',
+      'event.owner.kind == "Job" && has(event.owner) && event.owner.name == event.regarding.owner.name',
+      { resource: EVENT, regardingOwners: [{ kind: 'Job', name: 'nightly' }], owners: [] },
+    ],
+    [
+      'the top of the controllers above an object',
+      'event.owner.kind == "Deployment" && event.owner.name == "web"',
+      {
+        owners: [
+          { kind: 'ReplicaSet', name: 'web-5d4f' },
+          { kind: 'Deployment', name: 'web' },
+        ],
+      },
+    ],
+    [
       'quantities',
       'quantity("1k") == quantity("1000") && quantity(object.spec.limit).isGreaterThan(quantity("1Gi")) && quantity("1.5Gi").compareTo(quantity("1536Mi")) == 0',
     ],

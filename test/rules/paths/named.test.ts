@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { WayStep } from '../../../src/event.ts'
-import { namedPaths } from '../../../src/rules/paths/named.ts'
+import { namedByRule, namedFor } from '../../../src/rules/paths/named.ts'
 import { Rule } from '../../../src/rules/schema.ts'
 import { DEPLOYMENT, NODE } from '../events.ts'
 
@@ -12,7 +12,7 @@ function way(text: string): WayStep[] {
 }
 
 const isNamed = (keys: object, text: string, resource = DEPLOYMENT) =>
-  namedPaths([Rule.parse({ name: 'r', to: 'chat', ...keys })])(resource)?.(way(text)) ?? false
+  namedFor(namedByRule(Rule.parse({ name: 'r', to: 'chat', ...keys })))(resource)?.(way(text)) ?? false
 
 const IMAGE = 'spec.template.spec.containers[name=web].image'
 
@@ -36,7 +36,7 @@ test.each<[expected: boolean, keys: object, text: string]>([
 })
 
 test('where no rule names a path of a kind, nothing is asked', () => {
-  const named = namedPaths([Rule.parse({ name: 'r', to: 'chat', when: { kind: 'Node' }, changed: 'spec.x' })])
+  const named = namedFor(namedByRule(Rule.parse({ name: 'r', to: 'chat', when: { kind: 'Node' }, changed: 'spec.x' })))
   expect(named(DEPLOYMENT)).toBeUndefined()
   expect(named(NODE)).toBeDefined()
 })

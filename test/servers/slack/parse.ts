@@ -20,8 +20,3 @@ export function meaningOf(texts: readonly string[]): Meaning {
   }
   return meaning
 }
-
-/** As a reader sees it. */
-export function unescaped(text: string): string {
-  return text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&')
-}

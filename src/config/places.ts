@@ -1,0 +1,65 @@
+import type { ConfigDocument, Path } from './document.ts'
+
+/** Where texts stand that are read only when something happens, as plain data: it outlives the tree that knows all places. */
+export type Places = Readonly<Record<string, Place>>
+
+interface Place {
+  file: string
+  line: number
+  column: number
+  /** Of a template: where the text goes on otherwise than by one more column, as [offset, line, column]. */
+  bends?: readonly Bend[] | undefined
+}
+
+type Bend = readonly [offset: number, line: number, column: number]
+
+/** The places of all that rules and sinks say to people. */
+export function placesIn(document: ConfigDocument): Places {
+  const places: Record<string, Place> = {}
+  const rules = document.at(['rules'])?.items ?? []
+  const sinks = document.at(['sinks'])?.entries ?? new Map()
+  for (const index of rules.keys()) note(places, document, ['rules', index, 'message'])
+  for (const name of sinks.keys()) note(places, document, ['sinks', name, 'messages'])
+  return places
+}
+
+/** `kubeherald.yaml:12:15`; of what has no place of its own, that of what it is in. */
+export function placeIn(places: Places, path: Path, offset?: number): string {
+  for (let length = path.length; length > 0; length--) {
+    const found = places[keyOf(path.slice(0, length))]
+    if (!found) continue
+    const bend = length === path.length && offset !== undefined && bendAt(found, offset)
+    return `${found.file}:${bend ? bend.join(':') : `${found.line}:${found.column}`}`
+  }
+  return 'the configuration'
+}
+
+function bendAt({ bends }: Place, offset: number): [line: number, column: number] | undefined {
+  const bend = bends?.findLast(([from]) => from <= offset)
+  return bend && [bend[1], bend[2] + offset - bend[0]]
+}
+
+function note(places: Record<string, Place>, document: ConfigDocument, path: Path): void {
+  const found = document.at(path)
+  if (!found) return
+  const { file, line, column } = document.problem(path, '')
+  const { value, entries, placeOf } = found
+  const isTemplate = typeof value === 'string' && placeOf !== undefined && /\{[{%]/.test(value)
+  places[keyOf(path)] = { file, line, column, ...(isTemplate && { bends: bendsOf(document, path, value) }) }
+  for (const key of entries?.keys() ?? []) note(places, document, [...path, key])
+}
+
+function bendsOf(document: ConfigDocument, path: Path, text: string): Bend[] {
+  const bends: Bend[] = []
+  for (let offset = 0; offset <= text.length; offset++) {
+    const { line, column } = document.problem(path, '', { offset })
+    const last = bends.at(-1)
+    if (last && last[1] === line && last[2] + offset - last[0] === column) continue
+    bends.push([offset, line, column])
+  }
+  return bends
+}
+
+function keyOf(path: Path): string {
+  return JSON.stringify(path)
+}

@@ -1,0 +1,107 @@
+import { expect, test } from 'vitest'
+import { loadText, withRules } from './load-text.ts'
+
+/** Each as `what is underlined: message = hint`. */
+async function doubts(text: string, when = '{ kind: [Event, Pod, Deployment] }'): Promise<string[]> {
+  const rules = `  - name: a\n    when: ${when}\n    if: |\n      ${text}\n    to: screen\n`
+  const loaded = await loadText(withRules(rules))
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
+  return loaded.warnings.map(({ severity, line, column, length = 0, message, hint }) => {
+    expect([severity, line]).toEqual(['warning', 7])
+    return `${text.slice(column - 7, column - 7 + length)}: ${message} = ${hint}`
+  })
+}
+
+const A_LABEL = 'not all have this label, and without it the rule ends in an error'
+const A_TIME = 'times in objects are texts, and a text and a timestamp end in an error'
+const A_DOUBLE = 'a whole number is an int here, and an int with a double ends in an error'
+
+test.each([
+  [
+    'event.type == "Warning"',
+    '"Warning": event.type is never "Warning" = Normal and Warning are event.eventType',
+  ],
+  [
+    'event.type in ["ADDED", "added"]',
+    '"added": event.type is never "added" = it is ADDED, MODIFIED, DELETED',
+  ],
+  [
+    '"ADDED" != event.eventType',
+    '"ADDED": event.eventType is never "ADDED" = ADDED, MODIFIED, DELETED are event.type',
+  ],
+  ['event.kind == "pods"', '"pods": no built-in kind is called "pods" = write "Pod"'],
+  ['object.spec.replicas == "3"', '"3": "3" is a text, and the field a number = write 3 without quotes'],
+  [
+    'object.spec.rank > "3"',
+    '"3": "3" is a text: texts are compared letter by letter, and a number with a text ends in an error = write 3 without quotes; where the field is a text, too, int(object.spec.rank)',
+  ],
+  [
+    'object.spec.replicas * 1.5 > 3.0',
+    `object.spec.replicas: ${A_DOUBLE} = write double(object.spec.replicas)`,
+  ],
+  [
+    'object.spec.limits.memory > "1Gi"',
+    'object.spec.limits.memory > "1Gi": "1Gi" is compared as a text, letter by letter = write quantity(object.spec.limits.memory).isGreaterThan(quantity("1Gi"))',
+  ],
+  [
+    '"500m" >= object.spec.cpu',
+    '"500m" >= object.spec.cpu: "500m" is compared as a text, letter by letter = write quantity(object.spec.cpu).isLessThan(quantity("500m"))',
+  ],
+  [
+    'object.status.conditions.exists(c, c.type == "Ready" && c.status == true)',
+    'true: the status of a condition is a text, and never equal to true or false = write "True", "False" or "Unknown" in quotes',
+  ],
+  [
+    'now - object.metadata.creationTimestamp > duration("1h")',
+    `object.metadata.creationTimestamp: ${A_TIME} = write timestamp(object.metadata.creationTimestamp)`,
+  ],
+  [
+    'object.spec.containers.image == "nginx"',
+    'object.spec.containers.image: containers is a list, and has no field "image" = write object.spec.containers.exists(it, it.image == …), or object.spec.containers[0].image',
+  ],
+  [
+    'object.metadata.name != "web-*"',
+    '"web-*": "web-*" is compared as it stands: "!=" knows no globs = write !object.metadata.name.startsWith("web-")',
+  ],
+  [
+    'object.spec.nodeName == null',
+    'object.spec.nodeName == null: a field that is not there is no null: the rule ends in an error = write !has(object.spec.nodeName)',
+  ],
+  [
+    'event.namespaceLabels.env == "prod" || event.namespaceLabels.env == "live"',
+    `event.namespaceLabels.env: ${A_LABEL} = write event.namespaceLabels.?env.orValue("")`,
+  ],
+  [
+    'event.regarding.labels["a/b"] == "x"',
+    `event.regarding.labels["a/b"]: ${A_LABEL} = write event.regarding.labels[?"a/b"].orValue("")`,
+  ],
+])('%s is doubted', async (text, said) => {
+  expect(await doubts(text)).toEqual([said])
+})
+
+test('what is written instead is not doubted', async () => {
+  const texts = [
+    'event.type != "ADDED" && event.eventType == "Warning" && event.kind in ["Pod", "Widget"]',
+    'object.spec.replicas == 3 && double(object.spec.replicas) * 1.5 > 3.0 && object.spec.replicas > 2.5',
+    'quantity(object.spec.limits.memory).isGreaterThan(quantity("1Gi"))',
+    'object.status.conditions.exists(c, c.status == "True") && object.spec.containers.size() > 1',
+    'now - timestamp(object.metadata.creationTimestamp) > duration("1h")',
+    'object.metadata.name.startsWith("web-") && object.spec.schedule == "*/5 * * * *"',
+    '!has(object.spec.nodeName) || has(object.spec.x) && object.spec.x == null',
+    'event.namespaceLabels.?env.orValue("") == "prod" || "env" in event.namespaceLabels && event.namespaceLabels.env == "a"',
+    'has(event.regarding.labels.team) && event.regarding.labels.team == "x"',
+    'oldObject == null || oldObject.spec.replicas != object.spec.replicas',
+  ]
+  for (const text of texts) expect(await doubts(text)).toEqual([])
+})
+
+test('the object before is doubted where there may be none', async () => {
+  const text = 'oldObject.spec.replicas != object.spec.replicas'
+  const said = [
+    'oldObject: an ADDED has no oldObject, and the rule ends in an error = write oldObject != null && …, or when: { type: MODIFIED }',
+  ]
+  expect(await doubts(text)).toEqual(said)
+  expect(await doubts(text, '{ kind: [Event, Pod, Deployment], type: [ADDED, MODIFIED] }')).toEqual(said)
+  for (const type of ['MODIFIED', '[MODIFIED, DELETED]', '"!ADDED"'])
+    expect(await doubts(text, `{ kind: [Event, Pod, Deployment], type: ${type} }`)).toEqual([])
+})

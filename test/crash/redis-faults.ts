@@ -1,0 +1,56 @@
+import type { RedisServer } from '../servers/redis.ts'
+import type { Fault } from './faults.ts'
+
+/** Longer than a silence that is taken for a dead Redis. */
+const LONG_MS = 17_000
+
+interface Times {
+  pause(ms: number): Promise<unknown>
+  between(low: number, high: number): number
+  settle(): Promise<unknown>
+}
+
+/** What Redis does besides dying: it answers late or not at all, refuses, or is full. */
+export function redisFaults(redis: RedisServer, { pause, between, settle }: Times): Fault[] {
+  const set = (name: string, value: string) => redis.command('CONFIG', 'SET', name, value)
+  return [
+    {
+      name: 'cut the connections to Redis, again and again',
+      async strike() {
+        for (let i = 0; i < 40; i++) {
+          await redis.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+          await pause(between(5, 120))
+        }
+        await settle()
+      },
+    },
+    {
+      name: 'freeze redis-server until nobody waits for its answer any more',
+      async strike() {
+        process.kill(redis.pid, 'SIGSTOP')
+        await pause(between(1_000, LONG_MS))
+        process.kill(redis.pid, 'SIGCONT')
+        await settle()
+      },
+    },
+    {
+      name: 'Redis refuses to write',
+      async strike() {
+        await set('min-replicas-to-write', '1')
+        await pause(between(100, 4_000))
+        await set('min-replicas-to-write', '0')
+        await settle()
+      },
+    },
+    {
+      name: 'Redis is full',
+      async strike() {
+        const [, used] = /used_memory:(\d+)/.exec(String(await redis.command('INFO', 'memory'))) ?? []
+        await set('maxmemory', String(Math.floor(Number(used) * between(0.8, 1.02))))
+        await pause(between(500, 5_000))
+        await set('maxmemory', '0')
+        await settle()
+      },
+    },
+  ]
+}

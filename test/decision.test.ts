@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest'
+import type { Source, Transition } from '../src/change.ts'
+import { decideWith } from '../src/decision.ts'
+import { createLimits, limitsOf } from '../src/limits/limits.ts'
+import { compileRules } from '../src/rules/compile.ts'
+import { normalise } from '../src/watch/normalise.ts'
+import { scanObject } from '../src/watch/scan.ts'
+import { limitsIn } from './limits/bed.ts'
+
+const SECRETS: Source = {
+  key: 'secrets',
+  title: 'secrets',
+  resource: { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true },
+  namespace: '',
+  labelSelector: '',
+  fieldSelector: '',
+  initial: 'now',
+  clusterUid: 'c',
+  spelling: 'Secret',
+  custom: false,
+}
+const CONTEXT = { cluster: 'test', salt: Buffer.from('salt') }
+const UNKNOWN = { shared: () => undefined, own: () => undefined }
+const NOW_MS = Date.parse('2026-11-21T10:00:00Z')
+
+/** A Secret; what comes behind its metadata must be parsed before it may leave. */
+function secret(name: string, data: string): Transition {
+  const metadata = JSON.stringify({ name, namespace: 'shop', uid: `uid-of-${name}`, resourceVersion: '2' })
+  const object = scanObject(Buffer.from(`{"metadata":${metadata},"data":${data}}`))
+  if (!object) throw new Error('an object that cannot be scanned')
+  const { uid, resourceVersion, namespace, labelsJson } = object
+  const identity = { uid, resourceVersion, namespace, name, labelsJson }
+  return { type: 'MODIFIED', ...identity, observedAtMs: NOW_MS, synthesized: false, object }
+}
+
+/** A rule with limits, below one without that sends to another sink where `audited`. */
+function decide(rule: Parameters<typeof limitsIn>[0], transitions: readonly Transition[], audited = false) {
+  const limited = { name: 'touched', ...limitsIn(rule), to: ['oncall'] }
+  const rules = [...(audited ? [{ name: 'all', to: ['audit'] }] : []), limited]
+  const malformed: string[] = []
+  const { limits, ...decision } = decideWith({
+    normalise: (source, transition) => normalise(source, transition, CONTEXT),
+    match: compileRules(rules, {
+      onError(_, error) {
+        throw error
+      },
+      limitsOf: (name) => (name === 'touched' ? limitsOf(limited) : undefined),
+    }),
+    limits: createLimits(rules),
+    onMalformed: (_source, { name }) => void malformed.push(name),
+  })(SECRETS, transitions)
+  return { decision, outcome: limits?.apply(UNKNOWN, NOW_MS), malformed }
+}
+
+test.each([
+  ['is told at once', { throttle: { every: '10m', per: 'object' } } as const],
+  ['waits for a digest', { group: { by: 'object' } } as const],
+  ['has to last', { for: '2m' } as const],
+])('an object that cannot be read is passed over where it %s, and the others go on', (_, limit) => {
+  const some = [secret('good', '{"a":"eA=="}'), secret('torn', '{"a":'), secret('fine', '{}')]
+  const { outcome, malformed } = decide(limit, some)
+  expect(malformed).toEqual(['torn'])
+  expect(outcome?.rules.get('touched')?.matched).toBe(2)
+  expect(outcome?.told).toHaveLength(3)
+  expect(outcome?.told[1]).toBe(false)
+  const told = outcome?.deliveries.map(({ event }) => event.name) ?? []
+  expect(told).toEqual('throttle' in limit ? ['good', 'fine'] : [])
+})
+
+test('an object that cannot be read is counted once, and sent by no rule', () => {
+  const some = [secret('torn', '{"a":'), secret('good', '{}')]
+  const { decision, outcome, malformed } = decide({ throttle: { every: '10m' } }, some, true)
+  expect(malformed).toEqual(['torn'])
+  expect(decision).toMatchObject({ matched: 1, unmatched: 1, dropped: 0 })
+  expect(decision.rules?.get('all')).toMatchObject({ matched: 1, sent: 1 })
+  expect(outcome?.rules.get('touched')).toMatchObject({ matched: 1, sent: 1 })
+})
+
+test('what is held back is not read at all', () => {
+  const [first, torn] = [secret('good', '{}'), secret('torn', '{"a":')]
+  const { outcome, malformed } = decide({ throttle: { every: '10m', per: 'rule' } }, [first, torn])
+  expect(malformed).toEqual([])
+  expect(outcome?.rules.get('touched')).toMatchObject({ matched: 2, sent: 1, suppressed: { throttle: 1 } })
+})

@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import type { Source } from '../../src/change.ts'
+import { limitsIn, START_MS } from '../limits/bed.ts'
+import { SOURCE } from './objects.ts'
+import { startRealLimits } from './real-limits-bed.ts'
+
+const OTHER: Source = { ...SOURCE, key: 'others', title: 'others' }
+const MINUTE_MS = 60_000
+const THROTTLED = [{ name: 'r', ...limitsIn({ throttle: { per: 'rule', every: '10m' } }) }]
+
+test('a commit that comes late, behind those of another process, does not turn the clock of a limit back', async () => {
+  await using it = await startRealLimits(THROTTLED)
+  const [late, other] = [await it.watch(), await it.watch(OTHER)]
+  const held = it.proxy.hold('exec')
+  const commit = late.happen({ at: 0 })
+  await held.seen
+  it.clock.ms = START_MS + 9 * MINUTE_MS
+  await other.happen({ at: 9 * 60, id: 'told' })
+  held.release()
+  await commit
+  it.clock.ms = START_MS + 11 * MINUTE_MS
+  await other.happen({ at: 11 * 60 })
+  expect((await it.deliveries()).map(({ event }) => event.id)).toEqual(['told'])
+  expect((await it.ledger()).rules['r']).toMatchObject({ matched: 3, sent: 1, suppressed: { throttle: 2 } })
+})

@@ -1,0 +1,63 @@
+import type { Decide, Source } from '../../src/change.ts'
+import type { Limited } from '../../src/limit.ts'
+import { createLimits } from '../../src/limits/limits.ts'
+import type { LimitedRule } from '../../src/limits/rule-plan.ts'
+import { fireTimers } from '../../src/queue/fire-timers.ts'
+import { readLedger } from '../../src/queue/ledger.ts'
+import { type Happening, limitedOf, START_MS } from '../limits/bed.ts'
+import { change, SOURCE } from './objects.ts'
+import { never, startStoreBed } from './store-bed.ts'
+
+/** Real limits on a real Redis, at a time that the test sets. */
+export async function startRealLimits(rules: readonly LimitedRule[]) {
+  const limits = createLimits(rules)
+  const clock = { ms: START_MS, now: () => clock.ms }
+  const happening = new Map<string, Limited>()
+  let version = 1
+
+  const decide: Decide = ({ key }, transitions) => {
+    const limited = transitions.length > 0 ? happening.get(key) : undefined
+    return {
+      ...{ deliveries: [], dropped: 0, matched: 0, unmatched: 0 },
+      ...(limited && {
+        limits: {
+          keys: limits.keysOf([limited]),
+          apply: (states, nowMs) => limits.apply([limited], states, nowMs),
+          counted: [false],
+          places: new Map(),
+        },
+      }),
+    }
+  }
+  const routing = () => ({ decide, expire: limits.expire, laneOf: () => 'hook/0' })
+  const it = await startStoreBed({ routing, clock })
+
+  /** A process of its own that watches a source, from an empty index on. */
+  async function watch(source: Source = SOURCE) {
+    const session = await it.newStore().open(source, never)
+    await session.beginSeed(never)
+    await session.endList('1', never)
+    return {
+      session,
+      /** Commits an event that a rule matches. */
+      async happen(what: Happening): Promise<void> {
+        happening.set(source.key, limitedOf({ sinks: ['hook'], ...what }))
+        const changes = [change('ADDED', `a-${++version}`, version)]
+        await session.commit(changes, String(version), never)
+      },
+    }
+  }
+
+  return {
+    ...it,
+    clock,
+    watch,
+    /** Decides what is due in shared states, at some time. */
+    fire(nowMs: number): Promise<boolean> {
+      const { line, metrics } = it.newStore()
+      const parts = { line, keys: it.keys, instance: 'one', routing, onEnqueued() {}, metrics }
+      return fireTimers(parts, `one/${++version}`, nowMs, never)
+    },
+    ledger: () => readLedger(it.reader, it.keys, { verify: true }),
+  }
+}
