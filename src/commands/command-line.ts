@@ -96,6 +96,7 @@ function describeProgram(exit: (code: number) => void): Command {
     .command('schema')
     .description('print the JSON Schema of the configuration, for editors')
     .option('--included', 'of files that a configuration includes')
+    .addHelpText('after', SCHEMA_HELP)
     .action(async (options) => exit(await (await import('./schema.ts')).printSchema(options)))
 
   withoutPlugins(stateful(configurable(program.command('tail'))))
@@ -167,6 +168,7 @@ function describeProgram(exit: (code: number) => void): Command {
     .description('show watches, sinks and the ledger')
     .option('--json', 'as JSON')
     .option('--verify', 'count what really lies in the lanes instead of trusting the counters')
+    .addHelpText('after', STATUS_HELP)
     .action(async (options) => exit(await (await import('./status.ts')).status(options)))
 
   describeDeadLetters(program, exit)
@@ -236,6 +238,25 @@ function wholeNumber(text: string): number {
   if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('Give a whole number from 1.')
   return value
 }
+
+const SCHEMA_HELP = `
+Editors with the YAML language server complete and explain by it, when the first line of a configuration is
+# yaml-language-server: $schema=PATH-OR-URL
+
+Examples:
+  kubeherald schema > kubeherald.schema.json
+  kubeherald schema --included > included.schema.json
+`
+
+const STATUS_HELP = `
+It reads Redis alone, so that it works while nothing runs. Each change that was observed is counted once: as unmatched, dropped,
+matched, or limited (held back, or waiting). Of a rule, matched = sent + digested + waiting + suppressed.
+
+Examples:
+  kubeherald status --config prod.yaml
+  kubeherald status --json | jq .ledger.rules          how often each rule matched, sent, and was held back
+  kubeherald status --verify                           after a doubt: does the ledger agree with what lies in the lanes?
+`
 
 const RUN_HELP = `
 Without a configuration it prints a selection of events; without redis.url it starts a private redis-server.

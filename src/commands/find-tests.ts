@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { Problem } from '../config/problem.ts'
 import { reasonOf, textOf } from '../config/read-text.ts'
@@ -19,7 +19,7 @@ export interface FoundTests {
 export function findTests(files: readonly string[], configuration: DryConfiguration): FoundTests {
   const texts = new Map(configuration.texts)
   const own = files.length > 0 ? { cases: [], problems: [] } : testsIn(configuration.document)
-  const read = (files.length > 0 ? files : besides([...texts.keys()])).map((file) => {
+  const read = (files.length > 0 ? files.flatMap(testFilesOf) : besides([...texts.keys()])).map((file) => {
     const text = textIn(file)
     texts.set(file, text)
     return readTestFile(file, text)
@@ -49,6 +49,14 @@ function besides(files: readonly string[]): string[] {
       .map((name) => join(folder, name))
       .filter((file) => !known.has(resolve(file)))
   })
+}
+
+/** Of a folder all that it has. */
+function testFilesOf(file: string): string[] {
+  if (!statSync(file, { throwIfNoEntry: false })?.isDirectory()) return [file]
+  const names = namesIn(file).filter((name) => /_test\.ya?ml$/.test(name))
+  if (names.length === 0) throw new UsageError(`there is no file *_test.yaml in ${file}`)
+  return names.toSorted().map((name) => join(file, name))
 }
 
 /** A set that comes with the program has no folder. */

@@ -51,8 +51,8 @@ Examples:
 `
 
 const TEST_HELP = `
-Without files it runs those under "tests" of the configuration, and those of the files *_test.yaml beside it. A test gives an
-object, or several with times, and says what must come of it:
+Without files it runs those under "tests" of the configuration, and those of the files *_test.yaml beside it; of a
+folder it runs all *_test.yaml in it. A test gives an object, or several with times, and says what must come of it:
 
   tests:
     - name: a back-off in shop reaches on-call, and the next one within ten minutes does not

@@ -78,6 +78,18 @@ const GROUPING: Readonly<Record<string, string>> = {
 /** Words of other tools for what stands in the URL of Redis. */
 const REDIS_URL_PARTS = ['host', 'hostname', 'address', 'addr', 'port', 'db', 'database']
 
+/** What "when" has no key for, and "if" can ask. */
+const ASKED_BY_IF: Readonly<Record<string, string>> = {
+  manager:
+    'who wrote the object last is asked by an expression beside "when": if: event.manager.startsWith("kubectl")',
+  user: 'who it was is asked by an expression beside "when", as far as it is known: if: event.manager.startsWith("kubectl")',
+  uid: 'write an expression beside "when": if: event.uid == "…"',
+  node: 'write an expression beside "when": if: object.spec.?nodeName.orValue("") == "worker-1"',
+  phase:
+    'write an expression beside "when": if: object.status.phase == "Failed"; or to-state: { status.phase: Failed }',
+  replicas: 'write an expression beside "when": if: object.spec.replicas > 1; or changed: spec.replicas',
+}
+
 /** Where a key belongs that stands in the wrong place. */
 export function misplacedHint(path: Path): string | undefined {
   const key = String(path.at(-1))
@@ -91,6 +103,7 @@ export function misplacedHint(path: Path): string | undefined {
   if (path.length === 3 && Object.hasOwn(GROUPING, key)) return GROUPING[key]
   if (path.length === 4 && path[2] === 'when' && Object.hasOwn(Rule.shape, key))
     return `"${key}" belongs beside "when", not in it`
+  if (path.length === 4 && path[2] === 'when' && Object.hasOwn(ASKED_BY_IF, key)) return ASKED_BY_IF[key]
   if (path.length === 5 && path[3] === 'regarding' && Object.hasOwn(When.shape, key))
     return `"${key}" belongs beside "regarding", not in it`
   return undefined

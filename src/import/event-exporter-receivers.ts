@@ -16,6 +16,15 @@ export function receiverSink(name: string, receiver: Raw): { sink: Noted<Record<
   return { sink: { value, notes } }
 }
 
+function fieldsOf(fields: Raw, notes: string[]): Record<string, string> | undefined {
+  const known = Object.entries(fields).flatMap(([name, template]): [string, string][] => {
+    const liquid = liquidOf(textOf(template))
+    if (liquid === undefined) notes.push(`the field "${name}" is a Go template that was not carried over`)
+    return liquid === undefined ? [] : [[name, liquid]]
+  })
+  return known.length === 0 ? undefined : Object.fromEntries(known)
+}
+
 type Maker = (options: Raw, name: string, notes: string[]) => Record<string, unknown>
 
 const MAKERS: Readonly<Record<string, Maker>> = {
@@ -24,13 +33,16 @@ const MAKERS: Readonly<Record<string, Maker>> = {
     const title = message === '' ? undefined : liquidOf(message)
     if (message !== '' && title === undefined)
       notes.push(`the message is a Go template that was not carried over: ${message}`)
-    for (const key of ['color', 'footer', 'author_name'])
+    for (const key of ['color', 'footer', 'title', 'author_name'])
       if (options[key]) notes.push(`${key} was not carried over`)
+    const fields = fieldsOf(mapOf(options['fields']), notes)
     return {
       type: 'slack',
       token: secretOf(options['token'], environmentName(name, 'token'), notes),
       channel: channelOf(options['channel'], notes),
-      ...(title !== undefined && { messages: { title } }),
+      ...((title !== undefined || fields) && {
+        messages: { ...(title !== undefined && { title }), ...(fields && { fields }) },
+      }),
     }
   },
   webhook(options, name, notes) {

@@ -59,7 +59,9 @@ export async function useEmbedded(dir: string): Promise<EmbeddedRedis> {
 }
 
 function nothingIn(dir: string): EmbeddedError {
-  return new EmbeddedError(`there is nothing in ${dir}: kubeherald has not run with it`)
+  return new EmbeddedError(
+    `there is nothing in ${dir}: kubeherald has not run with it (-c names the configuration that it runs with, --state-dir the place of its private Redis)`,
+  )
 }
 
 async function lock(dir: string, socket: string): Promise<() => void> {

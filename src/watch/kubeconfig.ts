@@ -91,8 +91,9 @@ function loadFiles(config: KubeConfig, files: readonly string[]): void {
 function noContext(config: KubeConfig, context: string, files: readonly string[]): ClusterError {
   const names = config.getContexts().map(({ name }) => name)
   const known = names.length > 0 ? `; it has ${names.join(', ')}` : ''
+  const missing = context ? `no context "${context}" with a cluster` : 'no current context'
   return new ClusterError(
-    `the kubeconfig ${files.join(delimiter)} has no context "${context ?? ''}" with a cluster${known}`,
+    `the kubeconfig ${files.join(delimiter)} has ${missing}${known || ', and no context at all'}`,
   )
 }
 

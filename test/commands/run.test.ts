@@ -229,6 +229,9 @@ test('bad kubeconfigs and contexts are told in words, with exit code 2', async (
     expect(code).toBe(2)
     expect(stderr).toContain('has no context "nope" with a cluster; it has demo')
   }
+  desk.write('empty', 'apiVersion: v1\nkind: Config\n')
+  desk.write('kubeherald.yaml', configuration('kubernetes: { kubeconfig: empty }'))
+  expect((await desk.run()).stderr).toMatch(/empty has no current context, and no context at all\n$/)
 })
 
 test.each([

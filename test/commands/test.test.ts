@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Desk } from './cli.ts'
@@ -316,6 +316,26 @@ test('tests of another configuration in the same folder are left alone', async (
   expect(own.stdout).toContain('of all')
   expect(own.stdout).not.toContain('of staging')
   expect((await runHere(desk, 'test', '-c', 'staging.yaml')).stdout).toMatch(/of all[\s\S]*of staging/)
+})
+
+test('test runs all files of tests in a folder', async () => {
+  using desk = openProofDesk()
+  mkdirSync(join(desk.dir, 'work', 'more'))
+  const tests = (name: string) =>
+    `tests: [{ name: ${name}, given: { kind: Event, type: Normal, namespace: kube-system }, expect: { dropped: true } }]\n`
+  desk.write('more/a_test.yaml', tests('first'))
+  desk.write('more/b_test.yaml', tests('second'))
+  desk.write('more/c.yaml', 'no: tests\n')
+  const { stdout, code } = await runHere(desk, 'test', 'more')
+  expect({ code, stdout: withoutTimes(stdout) }).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/✓ first[^✓]*✓ second[^✓]*\n2 passed/),
+  })
+  mkdirSync(join(desk.dir, 'work', 'empty'))
+  expect(await runHere(desk, 'test', 'empty')).toMatchObject({
+    code: 2,
+    stderr: 'kubeherald: there is no file *_test.yaml in empty\n',
+  })
 })
 
 test('test --help shows a test', async () => {
