@@ -16,6 +16,7 @@ import { readLabels, strings } from './labels.ts'
 import { readMember, readValue } from './scan.ts'
 import { scanKubeEvent } from './scan-event.ts'
 import { scanManager } from './scan-manager.ts'
+import { isSecretResource } from './secret.ts'
 import { objectJsonOf } from './trim.ts'
 
 export interface NormaliseContext {

@@ -36,7 +36,9 @@ test.each<[expected: boolean, keys: object, text: string]>([
 })
 
 test('where no rule names a path of a kind, nothing is asked', () => {
-  const named = namedFor(namedByRule(Rule.parse({ name: 'r', to: 'chat', when: { kind: 'Node' }, changed: 'spec.x' })))
+  const named = namedFor(
+    namedByRule(Rule.parse({ name: 'r', to: 'chat', when: { kind: 'Node' }, changed: 'spec.x' })),
+  )
   expect(named(DEPLOYMENT)).toBeUndefined()
   expect(named(NODE)).toBeDefined()
 })
