@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { MOST_WORDS, tooMany } from '../bounds.ts'
 import { nearest } from '../nearest.ts'
 
 const WORDS = [
@@ -39,7 +40,10 @@ const KEY = /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Z
 export const By = z
   .union([
     z.string(),
-    z.array(z.string()).min(1, 'is an empty list: to count all events together write rule'),
+    z
+      .array(z.string())
+      .min(1, 'is an empty list: to count all events together write rule')
+      .max(MOST_WORDS, tooMany(MOST_WORDS, 'properties')),
   ])
   .superRefine((by, context) => {
     const words = [by].flat()
