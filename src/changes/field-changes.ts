@@ -59,13 +59,19 @@ function compare(trail: Trail, left: Json, right: Json, found: Found[]): void {
 
 /** The bulk of an object comes before its status and metadata: a limit cuts these off first. */
 function compareMembers(trail: Trail, old: Members, next: Members, found: Found[]): void {
-  const keys = new Set([...Object.keys(old), ...Object.keys(next)])
-  if (trail.depth === 0) for (const last of ['status', 'metadata']) if (keys.delete(last)) keys.add(last)
-  for (const key of keys) {
+  for (const key of keysOf(old, next, trail.depth === 0)) {
+    if (found.length >= MAX_FOUND) return
     const [before, after] = [memberOf(old, key), memberOf(next, key)]
     if (before !== after) compare(trail.member(key), before, after, found)
   }
 }
+
+function keysOf(old: Members, next: Members, isObject: boolean): Iterable<string> {
+  const keys = [...Object.keys(old), ...Object.keys(next).filter((key) => !Object.hasOwn(old, key))]
+  return isObject ? keys.toSorted((a, b) => LAST.indexOf(a) - LAST.indexOf(b)) : keys
+}
+
+const LAST = ['status', 'metadata']
 
 /** An item that came or went is told as a whole. */
 function compareItem(trail: Trail, old: Json, next: Json, found: Found[]): void {
@@ -78,9 +84,15 @@ type Members = Readonly<Record<string, Json>>
 /** For scalars, lists of them, and what lies too deep. */
 function isSame(old: Json, next: Json): boolean {
   if (typeof old !== 'object' || typeof next !== 'object') return old === next
+  if (Array.isArray(old) && Array.isArray(next) && differAtOnce(old, next)) return false
   try {
     return JSON.stringify(old) === JSON.stringify(next)
   } catch {
     return false // nested beyond what the stack holds
   }
+}
+
+/** Do two lists differ in length, or in a scalar? Most that differ do, and need not be written out. */
+function differAtOnce(old: readonly Json[], next: readonly Json[]): boolean {
+  return old.length !== next.length || old.some((it, place) => typeof it !== 'object' && it !== next[place])
 }

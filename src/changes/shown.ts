@@ -16,7 +16,8 @@ const SECRET_NAME =
 const URL_LOGIN = /\/\/[^\s/?#@"'<>:]*:[^\s/?#@"'<>]*@/g
 
 /** The two values as people are shown them: scalars and short JSON as they are, the rest as shortened text. */
-export function shownPair(trail: Trail, old: Json, next: Json): Pick<FieldChange, 'old' | 'new'> {
+export function shownPair(trail: Trail, whole: Json, wholeNext: Json): Pick<FieldChange, 'old' | 'new'> {
+  const [old, next] = aroundDifference(whole, wholeNext)
   const show = isOfSecret(trail) ? hide : (value: Json) => maskIn(trail, value)
   const [left, right] = [show(old), show(next)]
   const [before, after] = [textOf(left), textOf(right)]
@@ -25,6 +26,34 @@ export function shownPair(trail: Trail, old: Json, next: Json): Pick<FieldChange
     ...(left !== undefined && { old: shorten(left, before, start) }),
     ...(right !== undefined && { new: shorten(right, after, start) }),
   }
+}
+
+/**
+ * Of two long lists of scalars what can be seen of them in the end: some items before the first that differs, and some behind.
+ * Each has at least two characters.
+ */
+function aroundDifference(old: Json, next: Json): [Json, Json] {
+  if (!isLongList(old) && !isLongList(next)) return [old, next]
+  const lists = [old ?? [], next ?? []]
+  if (!lists.every(isListOfScalars)) return [old, next]
+  const [before, after] = lists as [Json[], Json[]]
+  let first = 0
+  while (first < before.length && isSeenSame(before[first], after[first])) first++
+  const [from, to] = [Math.max(0, first - MAX_TEXT), first + MAX_TEXT]
+  const cut = (list: Json) => (Array.isArray(list) ? list.slice(from, to) : list)
+  return [cut(old), cut(next)]
+}
+
+function isSeenSame(a: Json, b: Json): boolean {
+  return a === b || (typeof a === 'string' && maskPart(a) === maskPart(b))
+}
+
+function isLongList(value: Json): boolean {
+  return Array.isArray(value) && value.length > 2 * MAX_TEXT
+}
+
+function isListOfScalars(value: Json): boolean {
+  return Array.isArray(value) && value.every((it) => typeof it !== 'object' || it === null)
 }
 
 /** What a Secret holds are hashes; nobody is told even these. */

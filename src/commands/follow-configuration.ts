@@ -96,7 +96,12 @@ export function followConfiguration(configuration: Configuration, options: Follo
     return running
   }
 
-  const watching = watchFiles(() => reads, reload, options)
+  // What is being read need not be read again; a change that came too late for that is seen by the next look.
+  const watching = watchFiles(
+    () => reads,
+    () => running ?? reload(),
+    options,
+  )
   return {
     reload() {
       told = undefined

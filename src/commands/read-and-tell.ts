@@ -3,7 +3,7 @@ import { checkedValueOf } from '../config/checked-value.ts'
 import type { SinkType } from '../sink/index.ts'
 import { builtInSinks } from '../sink-types.ts'
 import { FileReads } from './file-reads.ts'
-import type { ApartRead, ApartRequest } from './read-apart.ts'
+import { type ApartRead, type ApartRequest, MORE } from './read-apart.ts'
 import { readOnce } from './read-once.ts'
 import { inOneLine, showProblems } from './shown-problems.ts'
 import { UsageError } from './usage-error.ts'
@@ -11,8 +11,17 @@ import { UsageError } from './usage-error.ts'
 /** So many rules at a time: to take over all at once would hold whoever gets them. */
 const CHUNK = 100
 
+/** Those of the last configuration that are not asked for yet. */
+let toHandOver: readonly unknown[] = []
+
+/** A request, or that the next piece is wanted. */
+parentPort?.on('message', (asked: ApartRequest | typeof MORE) => {
+  if (asked === MORE) tellMore()
+  else void readAndTell(asked)
+})
+
 /** Reads and checks a configuration, and hands it over as plain data, its rules piece by piece. */
-export async function readAndTell({ source, colour, pluginTypes }: ApartRequest): Promise<void> {
+async function readAndTell({ source, colour, pluginTypes }: ApartRequest): Promise<void> {
   const reads = new FileReads()
   try {
     const stubs = Object.fromEntries(pluginTypes.map((type) => [type, unknownType(type)]))
@@ -27,20 +36,16 @@ export async function readAndTell({ source, colour, pluginTypes }: ApartRequest)
     const { rules, ...value } = checkedValueOf(document)
     const shownWarnings = showProblems(warnings, texts, colour)
     tell({ ok: true, reads: reads.noted(), digest, warnings, shownWarnings, ...value, count: rules.length })
-    handOver(rules)
+    toHandOver = rules
   } catch (error) {
     if (!(error instanceof UsageError)) throw error
     tell({ ok: false, reads: reads.noted(), problem: error.message, shown: '' })
   }
 }
 
-/** Each message asks for the next piece. */
-function handOver(rules: readonly unknown[]): void {
-  let from = 0
-  parentPort?.on('message', () => {
-    parentPort?.postMessage(rules.slice(from, from + CHUNK))
-    from += CHUNK
-  })
+function tellMore(): void {
+  parentPort?.postMessage(toHandOver.slice(0, CHUNK))
+  toHandOver = toHandOver.slice(CHUNK)
 }
 
 function tell(read: ApartRead): void {

@@ -47,41 +47,82 @@ const ENTRY = new URL(
   import.meta.url,
 )
 
-/** Reads and checks a configuration in a thread of its own, which is gone afterwards with all its memory. Throws when it cannot. */
+/** Asks for the next rules. */
+export const MORE = 'more'
+
+/** Who reloads once often does so again, and a thread takes its time to start. */
+const REST_MS = 30_000
+
+let resting: { thread: Worker; timer: NodeJS.Timeout } | undefined
+
+/**
+ * Reads and checks a configuration in a thread of its own, which ends half a minute after the last reading, with all its memory.
+ * Throws when it cannot.
+ */
 export async function readApart(request: ApartRequest, limits: ApartLimits = {}): Promise<Whole> {
   const { timeoutMs = TIMEOUT_MS, heapMb = HEAP_MB, entry = ENTRY } = limits
-  const resourceLimits = { maxOldGenerationSizeMb: heapMb }
-  const worker = new Worker(entry, { workerData: request, execArgv: [], resourceLimits })
-  worker.unref()
+  const isUsual = entry === ENTRY && heapMb === HEAP_MB
+  const thread = (isUsual && wake()) || start(entry, heapMb)
   const ended = Promise.withResolvers<never>()
   ended.promise.catch(() => {})
-  worker.once('error', (error) => ended.reject(faultOf(error, heapMb)))
-  worker.once('exit', () => ended.reject(new Error('the thread that read the configuration ended too early')))
+  const onError = (error: unknown) => ended.reject(faultOf(error, heapMb))
+  const onExit = () => ended.reject(new Error('the thread that read the configuration ended too early'))
+  thread.once('error', onError).once('exit', onExit)
   const timer = setTimeout(
     () => ended.reject(new Error(`the configuration could not be read within ${timeoutMs / 1_000} seconds`)),
     timeoutMs,
   )
   try {
-    return await Promise.race([readFrom(worker), ended.promise])
+    thread.postMessage(request)
+    const read = await Promise.race([readFrom(thread), ended.promise])
+    if (isUsual) rest(thread)
+    return read
   } finally {
     clearTimeout(timer)
-    await worker.terminate()
+    thread.off('error', onError).off('exit', onExit)
+    if (resting?.thread !== thread) await thread.terminate()
   }
 }
 
-async function readFrom(worker: Worker): Promise<Whole> {
-  const first = (await nextOf(worker)) as ApartRead
+function start(entry: URL, heapMb: number): Worker {
+  const resourceLimits = { maxOldGenerationSizeMb: heapMb }
+  const thread = new Worker(entry, { execArgv: [], resourceLimits })
+  thread.unref()
+  thread.on('error', () => {})
+  thread.on('exit', () => {
+    if (resting?.thread === thread) wake()
+  })
+  return thread
+}
+
+function rest(thread: Worker): void {
+  const timer = setTimeout(() => void wake()?.terminate(), REST_MS)
+  timer.unref()
+  if (resting) void wake()?.terminate()
+  resting = { thread, timer }
+}
+
+/** The thread that rests, which then does so no longer. */
+function wake(): Worker | undefined {
+  const thread = resting?.thread
+  clearTimeout(resting?.timer)
+  resting = undefined
+  return thread
+}
+
+async function readFrom(thread: Worker): Promise<Whole> {
+  const first = (await nextOf(thread)) as ApartRead
   if (!first.ok) return first
   const rules: unknown[] = []
   while (rules.length < first.count) {
-    worker.postMessage('more')
-    rules.push(...((await nextOf(worker)) as unknown[]))
+    thread.postMessage(MORE)
+    rules.push(...((await nextOf(thread)) as unknown[]))
   }
   return { ...first, rules }
 }
 
-function nextOf(worker: Worker): Promise<unknown> {
-  return new Promise((resolve) => worker.once('message', resolve))
+function nextOf(thread: Worker): Promise<unknown> {
+  return new Promise((resolve) => thread.once('message', resolve))
 }
 
 function faultOf(error: unknown, heapMb: number): Error {

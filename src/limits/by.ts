@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { MOST_WORDS, tooMany } from '../bounds.ts'
 import { nearest } from '../nearest.ts'
 
 const WORDS = [
@@ -42,7 +43,7 @@ export const By = z
     z
       .array(z.string())
       .min(1, 'is an empty list: to count all events together write rule')
-      .max(20, 'has more than 20 entries'),
+      .max(MOST_WORDS, tooMany(MOST_WORDS, 'properties')),
   ])
   .superRefine((by, context) => {
     const words = [by].flat()

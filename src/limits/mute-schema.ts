@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { MOST_WINDOWS, MOST_WORDS, tooMany } from '../bounds.ts'
 import { nearest } from '../nearest.ts'
 
 /** A stretch of the week, by the clock of a timezone. */
@@ -24,7 +25,13 @@ const Time = z
   })
 
 const Days = z
-  .union([z.string(), z.array(z.string()).min(1, 'is an empty list: leave it out for every day')])
+  .union([
+    z.string(),
+    z
+      .array(z.string())
+      .min(1, 'is an empty list: leave it out for every day')
+      .max(MOST_WORDS, `has more than ${MOST_WORDS} entries: a week has seven days`),
+  ])
   .transform((days, context): readonly number[] => {
     const found = new Set<number>()
     for (const [at, text] of [days].flat().entries()) {
@@ -82,7 +89,13 @@ const Window = z
 
 /** When a rule says nothing: a window, or several. */
 export const Mute = z
-  .union([Window, z.array(Window).min(1, 'is an empty list: leave it out, or write a window')])
+  .union([
+    Window,
+    z
+      .array(Window)
+      .min(1, 'is an empty list: leave it out, or write a window')
+      .max(MOST_WINDOWS, tooMany(MOST_WINDOWS, 'windows')),
+  ])
   .transform((windows): readonly MuteWindow[] => [windows].flat())
 
 function timezoneLike(name: string): string | undefined {

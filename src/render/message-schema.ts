@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { hasAtMost, MOST_KEYS, tooMany } from '../bounds.ts'
 import type { Severity } from '../sink/index.ts'
 import { compileProgram, type Program } from '../sink/template/program.ts'
 import { refuse } from '../sink/template/schema.ts'
@@ -26,8 +27,13 @@ const Parts = z.strictObject({
   title: Text.optional(),
   text: Text.optional(),
   severity: SeverityText.optional(),
-  fields: z.union([z.literal(false), z.record(z.string(), Text)]).optional(),
-  links: z.record(z.string(), LinkText).optional(),
+  fields: z
+    .union([
+      z.literal(false),
+      z.record(z.string(), Text).refine(hasAtMost(MOST_KEYS), tooMany(MOST_KEYS, 'fields')),
+    ])
+    .optional(),
+  links: z.record(z.string(), LinkText).refine(hasAtMost(MOST_KEYS), tooMany(MOST_KEYS, 'links')).optional(),
   quote: z.boolean().optional(),
   changes: z.boolean().optional(),
   command: z.boolean().optional(),

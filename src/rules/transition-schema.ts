@@ -1,18 +1,22 @@
 import * as z from 'zod'
+import { hasAtMost, MOST_PATHS, MOST_PATTERNS, tooMany } from '../bounds.ts'
 import { durationText } from '../sink/duration.ts'
 
-const Texts = z.union([z.string(), z.array(z.string()).min(1, 'is an empty list, which matches nothing')])
+const NOTHING = 'is an empty list, which matches nothing'
+const TOO_MANY = tooMany(MOST_PATTERNS, 'patterns')
+
+const Texts = z.union([z.string(), z.array(z.string()).min(1, NOTHING).max(MOST_PATTERNS, TOO_MANY)])
 
 /** Paths into the object. */
-const Paths = z.union([z.string(), z.array(z.string()).min(1, 'is an empty list: name a path')])
+const Paths = z.union([
+  z.string(),
+  z.array(z.string()).min(1, 'is an empty list: name a path').max(MOST_PATHS, tooMany(MOST_PATHS, 'paths')),
+])
 
 /** YAML reads some words and numbers as values of their own. */
 const Scalar = z.union([z.string(), z.number(), z.boolean()]).transform(String)
-const States = z.record(
-  z.string(),
-  z.union([Scalar, z.array(Scalar).min(1, 'is an empty list, which matches nothing')]),
-)
-const Status = z.union([Scalar, z.array(Scalar).min(1, 'is an empty list, which matches nothing')])
+const Status = z.union([Scalar, z.array(Scalar).min(1, NOTHING).max(MOST_PATTERNS, TOO_MANY)])
+const States = z.record(z.string(), Status).refine(hasAtMost(MOST_PATHS), tooMany(MOST_PATHS, 'paths'))
 
 /** What a rule may ask of an object's change. */
 export const TransitionKeysShape = {

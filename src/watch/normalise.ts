@@ -59,6 +59,8 @@ class ScannedEvent implements ClusterEvent {
   #labels: Record<string, string> | undefined
   #annotations: Record<string, string> | undefined
   #old: Readonly<Record<string, unknown>> | null | undefined
+  /** Null when they are not known. */
+  #changes: readonly FieldChange[] | null | undefined
   #event: KubeEventView | undefined
   #owners: readonly ObjectRef[] | undefined
   /** '' when nothing says it. */
@@ -158,8 +160,11 @@ class ScannedEvent implements ClusterEvent {
   }
 
   get changes(): readonly FieldChange[] | undefined {
-    const before = this.#transition.type === 'MODIFIED' ? this.oldObject : undefined
-    return before && this.#changesSince(before)
+    if (this.#changes === undefined) {
+      const before = this.#transition.type === 'MODIFIED' ? this.oldObject : undefined
+      this.#changes = (before && this.#changesSince(before)) ?? null
+    }
+    return this.#changes ?? undefined
   }
 
   get owners(): readonly ObjectRef[] | undefined {

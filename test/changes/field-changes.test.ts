@@ -262,6 +262,28 @@ test('long texts are shortened to 200 characters, around the first difference', 
   ])
 })
 
+test.each([
+  ['one item', (i: number) => `--flag-${i}`, [700]],
+  ['many', (i: number) => i, [650, 651, 999]],
+  ['what is secret, and an item', (i: number) => `https://me:word-${i}@host`, [640, 700]],
+])(
+  'a long list is told as a shorter one would be, around its first visible difference: %s',
+  (_, itemOf, at) => {
+    const old = Array.from({ length: 1_000 }, (_, i) => itemOf(i))
+    const next = old.map((it, i) =>
+      at.includes(i) ? `${String(it).replace('word', 'other')}${i === 640 ? '' : '-x'}` : it,
+    )
+    const shown = (from: number) =>
+      fieldChanges({ spec: { a: old.slice(from) } }, { spec: { a: next.slice(from) } }, DEPLOYMENT)
+    const [whole] = shown(0)
+    expect(shown(600)).toEqual([whole])
+    expect([whole?.old, whole?.new]).toEqual([
+      expect.stringMatching(/^….*…$/),
+      expect.stringMatching(/^….*-x.*…$/),
+    ])
+  },
+)
+
 test('what is cut stays well-formed text', () => {
   const smile = '😀'.repeat(5_000)
   const old = { data: { a: smile, [`${smile}1`]: '1' } }

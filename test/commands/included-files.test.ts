@@ -2,14 +2,17 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { builtInSinks } from '../../sinks/index.ts'
 import type { CommandLog } from '../../src/commands/command-log.ts'
 import { type Configuration, readConfiguration } from '../../src/commands/configuration.ts'
+import { FileReads } from '../../src/commands/file-reads.ts'
 import { followConfiguration } from '../../src/commands/follow-configuration.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { differences } from '../../src/reload/differences.ts'
 import { waitFor } from '../wait-for.ts'
+
+afterEach(() => vi.restoreAllMocks())
 
 const rule = (name: string, to = 'a') => `rules: [{ name: ${name}, when: { name: ${name} }, to: ${to} }]\n`
 const main = (include: string) =>
@@ -165,4 +168,34 @@ test('a thread that cannot read keeps what runs, and the next change is read', a
   fails = false
   await folder.write('kubeherald.yaml', main('[]').replaceAll('own', 'last'))
   await running.until('last')
+})
+
+test('a change that is read already, for a hang-up asked for that, is not read again', async () => {
+  using folder = openFolder()
+  await folder.write('kubeherald.yaml', main('[]'))
+  const configuration = await folder.read()
+  const gate = Promise.withResolvers<void>()
+  let reads = 0
+  const reread: Configuration['reread'] = async () => {
+    reads++
+    await gate.promise
+    return configuration.reread()
+  }
+  let looks = 0
+  const { changed } = FileReads.prototype
+  vi.spyOn(FileReads.prototype, 'changed').mockImplementation(async function (this: FileReads) {
+    const state = await changed.call(this)
+    if (state !== undefined) looks++
+    return state
+  })
+  using running = follow({ ...configuration, reread })
+  const asked = running.reload()
+  await folder.write('kubeherald.yaml', main('[]').replaceAll('own', 'next'))
+  await waitFor(() => looks >= 2, { what: 'the change to be seen, and to have settled' })
+  gate.resolve()
+  await asked
+  expect(running.names()).toBe('next')
+  await folder.write('kubeherald.yaml', main('[]').replaceAll('own', 'last'))
+  await running.until('last')
+  expect(reads).toBe(2)
 })

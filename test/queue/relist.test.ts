@@ -158,7 +158,24 @@ test('changes of more bytes than one transaction takes are split, and the positi
   const before = session.checkpoint?.sequence ?? 0
   await session.commit([large(0), large(1), large(2), large(3)], '5', never)
   expect(await it.enqueued()).toHaveLength(4)
-  expect(session.checkpoint).toMatchObject({ resourceVersion: '5', sequence: before + 2 })
+  expect(session.checkpoint).toMatchObject({ resourceVersion: '5', sequence: before + 4 })
+})
+
+test('a transaction takes a thousand small changes, and of large ones a megabyte', async () => {
+  await using it = await startStoreBed()
+  const session = await it.watching()
+  const sized = (name: string, version: number, bytes: number): Change => {
+    const it = change('ADDED', name, version)
+    return { ...it, object: { ...it.object, bytes: Buffer.from(`{"data":"${'x'.repeat(bytes)}"}`) } }
+  }
+  const before = session.checkpoint?.sequence ?? 0
+  const small = Array.from({ length: 400 }, (_, i) => sized(`s${i}`, i + 2, 6_000))
+  await session.commit(small, '402', never)
+  expect(session.checkpoint?.sequence).toBe(before + 1)
+  const large = Array.from({ length: 6 }, (_, i) => sized(`l${i}`, i + 403, 500_000))
+  await session.commit(large, '409', never)
+  expect(session.checkpoint).toMatchObject({ resourceVersion: '409', sequence: before + 4 })
+  expect(await it.enqueued()).toHaveLength(406)
 })
 
 test('names that were lost on their way and arrive late make no object a deleted one', async () => {

@@ -266,6 +266,13 @@ test('a change says what was before; what is new, gone or unknown says nothing',
   expect(headerOf(eventWithOld({ object, type: 'DELETED' }, old))).not.toHaveProperty('changes')
 })
 
+test('what changed is looked for once, whoever asks', () => {
+  const object = now({ spec: { replicas: 2 } })
+  const event = eventWithOld({ object }, asJson({ metadata: METADATA, spec: { replicas: 1 } }))
+  expect(event.changes).toHaveLength(1)
+  expect(headerOf(event).changes).toBe(event.changes)
+})
+
 test('an old object that is no JSON costs an event its changes only', () => {
   const event = eventWithOld({ object: now({ spec: {} }) }, () => Buffer.from('{"spec":'))
   expect(headerOf(event)).toMatchObject({ name: 'web', type: 'MODIFIED' })
