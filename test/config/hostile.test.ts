@@ -64,7 +64,7 @@ test.each([
   [
     'labels to count by',
     `watch: [Pod]\nsinks: { a: { type: stdout } }\nrules: [{ name: r, to: a, throttle: { every: 1m, per: [${text('labels.a, ', 40_000)}] } }]`,
-    '"per" has more than 20 entries',
+    '"per" has more than 20 properties',
   ],
   [
     'a time zone as long as a file',
