@@ -37,8 +37,11 @@ const ON_DEMAND = [
   { name: 'socks-proxy-agent', within: '@kubernetes/client-node' },
 ]
 /** Commands that ask the cluster or Redis, and those that need not. */
-const WITH_OTHERS = ['status', 'dead-letters', 'tail', 'backtest', 'check-outside', 'explain', 'init', 'rbac']
-const ALONE = ['check', 'test', 'schema', 'import']
+const WITH_OTHERS = [
+  ...['queue/status', 'queue/dead-letters', 'proof/tail', 'proof/backtest', 'proof/explain'],
+  ...['check/check-outside', 'init', 'rights/rbac'],
+]
+const ALONE = ['check/check', 'proof/test', 'schema', 'import']
 const commands = (names) => names.map((name) => resolve(ROOT, `src/commands/${name}.ts`))
 // Dependencies in CommonJS call require() for what Node brings along.
 const banner =
@@ -48,7 +51,7 @@ const { metafile } = await build({
   entryPoints: {
     main: 'src/main.ts',
     // A thread's own file, found by its name.
-    'reading-thread': 'src/commands/reading-thread.ts',
+    'reading-thread': 'src/commands/reading/reading-thread.ts',
     sink: 'src/sink/index.ts',
     liquid: LIQUID,
     'sink/testkit': 'src/sink/testkit/index.ts',

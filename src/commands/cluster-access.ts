@@ -6,7 +6,7 @@ import {
   type KubeconfigOptions,
   loadAccess,
 } from '../watch/kubeconfig.ts'
-import { fileFault } from './file-fault.ts'
+import { fileFault } from './reading/file-fault.ts'
 import { UsageError } from './usage-error.ts'
 
 /** Which cluster a configuration and the arguments mean. */

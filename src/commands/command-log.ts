@@ -1,5 +1,5 @@
 import { createLog, isLogLevel, LOG_LEVELS, type Logger } from '../log.ts'
-import type { Configuration } from './configuration.ts'
+import type { Configuration } from './reading/configuration.ts'
 import { UsageError } from './usage-error.ts'
 
 export interface CommandLog {

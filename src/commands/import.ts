@@ -4,8 +4,8 @@ import { importFrom, keysOf, recognise, TOOLS, type Tool } from '../import/index
 import { readForeign } from '../import/text.ts'
 import { nearest } from '../nearest.ts'
 import { builtInSinks } from '../sink-types.ts'
-import { STAND_IN } from './check-absent.ts'
-import { readConfigurationText } from './read-once.ts'
+import { STAND_IN } from './check/check-absent.ts'
+import { readConfigurationText } from './reading/read-once.ts'
 import { UsageError } from './usage-error.ts'
 
 /** Prints another tool's configuration as one of kubeherald, and says on stderr what is to be done by hand. */

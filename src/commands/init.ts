@@ -7,8 +7,8 @@ import { connectCluster } from '../watch/connect.ts'
 import { findKubeconfig } from '../watch/kubeconfig.ts'
 import { kubeconfigOptions, loadCluster } from './cluster-access.ts'
 import { clusterName } from './cluster-name.ts'
-import { fileFault } from './file-fault.ts'
-import { rightsOf } from './rbac.ts'
+import { fileFault } from './reading/file-fault.ts'
+import { rightsOf } from './rights/rbac.ts'
 import { UsageError } from './usage-error.ts'
 
 interface InitOptions {

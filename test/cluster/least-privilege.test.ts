@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import { checkRights } from '../../src/commands/check-rights.ts'
+import { checkRights } from '../../src/commands/check/check-rights.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { connectCluster } from '../../src/watch/connect.ts'
 import { discover } from '../../src/watch/discovery.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { checkPaths } from '../../src/commands/check-paths.ts'
+import { checkPaths } from '../../src/commands/check/check-paths.ts'
 import { readDocument } from '../../src/config/document.ts'
 import { rulePaths } from '../../src/config/rule-paths.ts'
 import { pathsInExpression } from '../../src/rules/cel/paths-in.ts'

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { FileReads } from '../../src/commands/file-reads.ts'
+import { FileReads } from '../../src/commands/reading/file-reads.ts'
 import { openDesk } from './cli.ts'
 
 function openFolder() {

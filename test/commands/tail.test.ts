@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createRecoveryNote, neverBegan } from '../../src/commands/tail-watching.ts'
+import { createRecoveryNote, neverBegan } from '../../src/commands/proof/tail-watching.ts'
 import type { WatchStatus } from '../../src/status.ts'
 import { configuration, openDesk } from './cli.ts'
 import { runHere } from './here.ts'

@@ -47,7 +47,7 @@ test('every value is in the schema, and every key of the configuration', () => {
 })
 
 test('a pod has longer to stop than kubeherald takes', async () => {
-  const [, limit = ''] = /STOP_LIMIT_MS = ([\d_]+)/.exec(read('src/commands/run.ts')) ?? []
+  const [, limit = ''] = /STOP_LIMIT_MS = ([\d_]+)/.exec(read('src/commands/run/run.ts')) ?? []
   const limitSeconds = Number(limit.replace('_', '')) / 1_000
   const pods = [
     ...podsOf(await renderChart(BUNDLED)),

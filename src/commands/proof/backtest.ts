@@ -1,0 +1,107 @@
+import { randomBytes } from 'node:crypto'
+import { comparisonLines } from '../../dry-run/compare-lines.ts'
+import { compareTexts } from '../../dry-run/compare-texts.ts'
+import { createDryRun } from '../../dry-run/dry-run.ts'
+import { createPaint, wantsColour } from '../../dry-run/paint.ts'
+import { printableJson } from '../../printable.ts'
+import { journalExtent } from '../../queue/journal.ts'
+import { openQueue, type QueueOptions } from '../queue/open-queue.ts'
+import { readDryConfiguration } from '../reading/dry-configuration.ts'
+import { spanOf } from '../span.ts'
+import { replayOf } from './journal-events.ts'
+
+export interface BacktestOptions extends QueueOptions {
+  rules: string
+  since?: string
+  examples?: number
+  failOnDifference?: boolean
+  json?: boolean
+  /** False with --no-plugins. */
+  plugins?: boolean
+}
+
+const EXAMPLES = 5
+const PROGRESS_MS = 500
+
+/** Replays the journal through two configurations and tells what would have been sent otherwise. */
+export async function backtest(options: BacktestOptions): Promise<number> {
+  const sinceMs = options.since === undefined ? 0 : Date.now() - spanOf('--since', options.since)
+  const now = await readDryConfiguration(options.config, options)
+  const next = await readDryConfiguration(options.rules, options)
+  await using queue = await openQueue(options)
+  const { oldestMs } = await journalExtent(queue.redis, queue.keys)
+  if (oldestMs === undefined) throw new Error(EMPTY)
+  const progress = createProgress()
+  const runs = [await createDryRun(now), await createDryRun(next)] as const
+  let unknown = 0
+  const events = replayOf(queue, {
+    sinceMs,
+    cluster: queue.cluster,
+    salt: randomBytes(16),
+    named: (resource) => {
+      const tests = runs.flatMap(({ generation }) => generation.named(resource) ?? [])
+      return (way) => tests.some((test) => test(way))
+    },
+    onUnknown(resource) {
+      if (runs.some(({ generation }) => generation.keepsOld(resource))) unknown++
+    },
+  })
+  const { examples = EXAMPLES } = options
+  const result = await compareTexts(...runs, events, {
+    examples,
+    untilMs: Date.now(),
+    onProgress: progress.at,
+  })
+  progress.end()
+  const { events: count, firstMs, lastMs, total } = result
+  if (count === 0)
+    process.stderr.write(`note: the journal has nothing since then; it begins at ${timeOf(oldestMs)}\n`)
+  if (unknown > 0) process.stderr.write(`note: ${unknownWords(unknown)}\n`)
+  if (options.json)
+    process.stdout.write(
+      `${printableJson({ since: timeOf(firstMs), unknownBefore: unknown, ...result }, 2)}\n`,
+    )
+  else {
+    const span = count === 0 ? '' : ` from ${timeOf(firstMs)} to ${timeOf(lastMs)}`
+    const head = `${count.toLocaleString('en-US')} ${count === 1 ? 'event' : 'events'}${span}: ${now.file} → ${next.file}`
+    const paint = createPaint(wantsColour(process.stdout, process.env))
+    process.stdout.write(`${[head, '', ...comparisonLines(result, paint)].join('\n')}\n`)
+  }
+  const differs = Object.values(total).some((it) => it > 0)
+  return differs && options.failOnDifference ? 1 : 0
+}
+
+const EMPTY =
+  'there is no journal: write "journal: { keep: 24h }" into the configuration of the kubeherald that runs, and come back when it has seen something'
+
+/** Of the first change of each object in the journal nobody knows what was before. */
+function unknownWords(n: number): string {
+  const changes =
+    n === 1
+      ? '1 change is the first of its object'
+      : `${n.toLocaleString('en-US')} changes are the first of their objects`
+  return `${changes} in the journal, so what was before is not known: rules that ask for it (changed, from, to-state, condition, oldObject) may have sent more than is told here`
+}
+
+function timeOf(ms: number | undefined): string {
+  return ms === undefined ? '' : `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`
+}
+
+/** On a terminal: how far it is, while it takes long. */
+function createProgress() {
+  const output = process.stderr
+  const isShown = output.isTTY === true
+  let shownMs = performance.now()
+  let wasShown = false
+  return {
+    at(events: number, atMs: number): void {
+      if (!isShown || performance.now() - shownMs < PROGRESS_MS) return
+      shownMs = performance.now()
+      wasShown = true
+      output.write(`\r${events.toLocaleString('en-US')} events, at ${timeOf(atMs)}\u001b[K`)
+    },
+    end(): void {
+      if (wasShown) output.write('\r\u001b[K')
+    },
+  }
+}

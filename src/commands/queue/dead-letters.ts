@@ -1,0 +1,183 @@
+import { suggest } from '../../config/suggest.ts'
+import type { Digest, Resolved } from '../../delivery.ts'
+import { printableJson } from '../../printable.ts'
+import {
+  dropDeadLetter,
+  findDeadLetter,
+  listDeadLetters,
+  retryDeadLetter,
+  type StoredDeadLetter,
+} from '../../queue/dead-letters.ts'
+import { readLedger } from '../../queue/ledger.ts'
+import { invocation } from '../invocation.ts'
+import { counted, duration, table } from '../table.ts'
+import { UsageError } from '../usage-error.ts'
+import { type OpenQueue, openQueue, type QueueOptions } from './open-queue.ts'
+
+interface ListOptions extends QueueOptions {
+  sink?: string
+  limit: number
+  json?: boolean
+}
+
+/** Newest first. */
+export async function list(options: ListOptions): Promise<number> {
+  await using queue = await openQueue(options)
+  await requireSink(queue, options.sink)
+  const letters: StoredDeadLetter[] = []
+  let more = 0
+  for await (const letter of listDeadLetters(queue.redis, queue.keys, options.sink)) {
+    if (letters.length < options.limit) letters.push(letter)
+    else more++
+  }
+  process.stdout.write(
+    options.json ? letters.map((it) => `${printableJson(summaryOf(it))}\n`).join('') : asTable(letters, more),
+  )
+  return 0
+}
+
+function asTable(letters: readonly StoredDeadLetter[], more: number): string {
+  if (letters.length === 0) return 'no dead letters\n'
+  const rows = letters.map((it) => {
+    const { event, notice } = it.delivery
+    const named = `${event.kind} ${event.namespace ? `${event.namespace}/` : ''}${event.name}`
+    const object = notice ? `${describeNotice(notice)}: ${named}` : named
+    return [
+      it.id,
+      `${duration(Date.now() - it.atMs)} ago`,
+      it.sink,
+      it.rule,
+      object,
+      it.reason,
+      it.detail.slice(0, 80),
+    ]
+  })
+  const hint = more > 0 ? `and ${more} older ones (--limit)\n` : ''
+  return table([['ID', 'WHEN', 'SINK', 'RULE', 'OBJECT', 'REASON', 'DETAIL'], ...rows]) + hint
+}
+
+/** Everything that is known of one. */
+export async function show(id: string, options: QueueOptions & { json?: boolean }): Promise<number> {
+  await using queue = await openQueue(options)
+  const letter = await find(queue, id)
+  const object: unknown = JSON.parse(letter.delivery.objectJson.toString())
+  const { event, notice, heldBack } = letter.delivery
+  if (options.json) {
+    const all = { ...summaryOf(letter), event, notice, heldBack, object }
+    process.stdout.write(`${printableJson(all, 2)}\n`)
+    return 0
+  }
+  const { sink, rule, reason, detail, atMs } = letter
+  const rows = [
+    ['id', id],
+    ['sink', sink],
+    ['rule', rule],
+    ['given up', new Date(atMs).toISOString()],
+    ['reason', reason],
+    ['detail', detail],
+    ['event', event.id],
+    ['object', event.path],
+    ...(notice ? [['notice', describeNotice(notice)]] : []),
+    ...(heldBack ? [['held back before', `${heldBack.count} since ${heldBack.since}`]] : []),
+  ]
+  process.stdout.write(`${table(rows)}\n${printableJson(object, 2)}\n`)
+  return 0
+}
+
+/** Puts dead letters back into their lanes; a process that delivers takes them up within seconds. */
+export async function retry(
+  ids: readonly string[],
+  options: QueueOptions & { all?: boolean; sink?: string },
+): Promise<number> {
+  requireOneChoice(ids, options)
+  await using queue = await openQueue(options)
+  await requireSink(queue, options.sink)
+  const letters = options.all
+    ? await Array.fromAsync(listDeadLetters(queue.redis, queue.keys, options.sink))
+    : await findAll(queue, ids)
+  let count = 0
+  // The oldest first: those of one object keep their order.
+  for (const letter of letters.toSorted((a, b) => compareIds(a.id, b.id))) {
+    if (await retryDeadLetter(queue.redis, queue.keys, letter)) count++
+  }
+  process.stdout.write(
+    `${count} ${count === 1 ? 'dead letter goes on its' : 'dead letters go on their'} way again\n`,
+  )
+  const gone = new Set(
+    letters.map(({ sink: name }) => name).filter((name) => !queue.configuredSinks.includes(name)),
+  )
+  if (count > 0 && queue.configuredSinks.length > 0 && gone.size > 0)
+    process.stderr.write(
+      `warning: the configuration has no sink ${[...gone].join(', ')} (any more): what goes there waits until it has\n`,
+    )
+  return 0
+}
+
+function requireOneChoice(ids: readonly string[], { all, sink }: { all?: boolean; sink?: string }): void {
+  if (ids.length === 0 && !all) throw new UsageError('say which: dead-letters retry ID…, or --all')
+  if (ids.length > 0 && all) throw new UsageError('retry takes IDs or --all, not both')
+  if (sink !== undefined && !all)
+    throw new UsageError('--sink goes with --all; an ID says by itself which one')
+}
+
+/** Deletes dead letters for good. */
+export async function drop(ids: readonly string[], options: QueueOptions): Promise<number> {
+  await using queue = await openQueue(options)
+  let count = 0
+  for (const letter of await findAll(queue, ids))
+    if (await dropDeadLetter(queue.redis, queue.keys, letter)) count++
+  process.stdout.write(`${counted(count, 'dead letter')} dropped\n`)
+  return 0
+}
+
+/** Of the configuration, or one that something was ever sent to. */
+async function requireSink({ redis, keys, configuredSinks }: OpenQueue, sink?: string): Promise<void> {
+  if (sink === undefined) return
+  const { sinks } = await readLedger(redis, keys, { verify: false })
+  const known = [...new Set([...configuredSinks, ...Object.keys(sinks)])]
+  if (known.includes(sink)) return
+  const hint = suggest(sink, known, 'there are')
+  throw new UsageError(`there is no sink "${sink}"${hint ? `; ${hint}` : ''}`)
+}
+
+async function findAll(queue: OpenQueue, ids: readonly string[]): Promise<StoredDeadLetter[]> {
+  const letters: StoredDeadLetter[] = []
+  for (const id of ids) letters.push(await find(queue, id))
+  return letters
+}
+
+async function find({ redis, keys }: OpenQueue, id: string): Promise<StoredDeadLetter> {
+  const letter = /^\d+-\d+$/.test(id) ? await findDeadLetter(redis, keys, id) : undefined
+  if (!letter)
+    throw new UsageError(
+      `there is no dead letter ${id}; "${invocation(process.env)} dead-letters list" shows them`,
+    )
+  return letter
+}
+
+function compareIds(a: string, b: string): number {
+  const [aMs = 0, aSequence = 0] = a.split('-').map(Number)
+  const [bMs = 0, bSequence = 0] = b.split('-').map(Number)
+  return aMs - bMs || aSequence - bSequence
+}
+
+function describeNotice(notice: Digest | Resolved): string {
+  return notice.kind === 'digest' ? `digest of ${notice.count}` : `resolved (${notice.why})`
+}
+
+function summaryOf({ id, sink, rule, reason, detail, atMs, delivery }: StoredDeadLetter) {
+  const { kind, namespace, name, id: eventId } = delivery.event
+  return {
+    id,
+    at: new Date(atMs).toISOString(),
+    sink,
+    rule,
+    reason,
+    detail,
+    kind,
+    namespace,
+    name,
+    event: eventId,
+    ...(delivery.notice && { notice: delivery.notice.kind }),
+  }
+}

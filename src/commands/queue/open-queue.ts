@@ -1,0 +1,149 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import type { Redis } from 'ioredis'
+import { reachRedis } from '../../queue/connection.ts'
+import { type EmbeddedRedis, useEmbedded } from '../../queue/embedded.ts'
+import { type Keys, keysOf } from '../../queue/keys.ts'
+import { addressOf, type RedisTarget, targetOf } from '../../queue/redis-target.ts'
+import { foreignLayout } from '../../queue/schema.ts'
+import { stateDir } from '../../state-dir.ts'
+import { findKubeconfig } from '../../watch/kubeconfig.ts'
+import { kubeconfigOptions, loadCluster } from '../cluster-access.ts'
+import { clusterName } from '../cluster-name.ts'
+import { invocation } from '../invocation.ts'
+import { configurationFile } from '../reading/configuration.ts'
+import { readStorageSettings, type StorageSettings } from '../reading/storage-settings.ts'
+
+/** The queue of a configuration, for commands beside `run`. */
+export interface OpenQueue extends AsyncDisposable {
+  redis: Redis
+  keys: Keys
+  cluster: string
+  /** Nothing is stored under this name (it was told). */
+  isNew: boolean
+  /** Names in the configuration; those that Redis knows may be others. */
+  configuredSinks: readonly string[]
+}
+
+export interface QueueOptions {
+  config?: string
+  context?: string
+  stateDir?: string
+  /** Of the demo that runs, whatever the configuration says. */
+  demo?: boolean
+}
+
+const NO_FILE: StorageSettings = { redis: {}, kubernetes: {}, sinks: [], otherProblems: [] }
+
+/** Opens the Redis that `run` uses with the same arguments. */
+export async function openQueue(options: QueueOptions): Promise<OpenQueue> {
+  const file = options.demo ? undefined : configurationFile(options.config)
+  const settings = file === undefined ? NO_FILE : await readStorageSettings(file)
+  if (file !== undefined) tellOtherProblems(file, settings)
+  await using stack = new AsyncDisposableStack()
+  const isShared = targetOf(settings.redis, '') !== undefined
+  const place = isShared ? undefined : await openPrivate(options, file)
+  if (place) stack.defer(() => place.redis.stop())
+  const cluster = clusterOf(settings, options, place)
+  const keys = keysOf(cluster)
+  const target = targetOf(settings.redis, keys.bullmq) ?? { url: (place as PrivateRedis).redis.url }
+  const redis = await reachRedis(target)
+  stack.defer(() => redis.disconnect())
+  const layout = await redis.get(keys.schema)
+  const foreign = foreignLayout(layout)
+  if (foreign !== undefined) throw new Error(foreign)
+  const isNew = layout === null
+  if (isNew) process.stderr.write(`warning: ${await nothingStored(redis, cluster, target)}\n`)
+  const opened = stack.move()
+  return {
+    redis,
+    keys,
+    cluster,
+    isNew,
+    configuredSinks: settings.sinks,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+function tellOtherProblems(file: string, { otherProblems }: StorageSettings): void {
+  const count = otherProblems.filter(({ severity }) => severity === 'error').length
+  if (count === 0) return
+  process.stderr.write(
+    `warning: ${file} has ${count} ${count === 1 ? 'problem' : 'problems'} that ${count === 1 ? 'does' : 'do'} not matter here; ` +
+      `"${invocation(process.env)} check" shows more\n`,
+  )
+}
+
+interface PrivateRedis {
+  redis: EmbeddedRedis
+  demo: boolean
+  /** The name under which the last process ran; undefined when it is not known. */
+  cluster: string | undefined
+}
+
+/** The private Redis of the state directory, or that of a demo that runs. */
+async function openPrivate({ stateDir: option, demo }: QueueOptions, file?: string): Promise<PrivateRedis> {
+  const own = stateDir(option, process.env)
+  const ofDemo = join(own, 'demo')
+  if (demo && !isHeld(ofDemo)) throw new Error(`no demo runs with ${own}`)
+  const useDemo = demo || (file === undefined && !isHeld(own) && isHeld(ofDemo))
+  const dir = useDemo ? ofDemo : own
+  const redis = await useEmbedded(dir)
+  const note = join(dir, 'cluster')
+  return {
+    redis,
+    demo: useDemo,
+    cluster: existsSync(note) ? readFileSync(note, 'utf8') : undefined,
+  }
+}
+
+/** Does a process run with the directory? One on another host counts as running. */
+function isHeld(dir: string): boolean {
+  const lock = join(dir, 'kubeherald.pid')
+  if (!existsSync(lock)) return false
+  const [host, pid] = readFileSync(lock, 'utf8').split(' ')
+  if (host !== hostname()) return true
+  try {
+    return process.kill(Number(pid), 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+function clusterOf(settings: StorageSettings, { context }: QueueOptions, place?: PrivateRedis): string {
+  if (place?.demo) return place.cluster ?? 'demo'
+  if (!settings.cluster && !context && place?.cluster) return place.cluster
+  return clusterName(settings, () => {
+    const options = kubeconfigOptions(settings.kubernetes, context)
+    return context || findKubeconfig(options) ? loadCluster(options).context : undefined
+  })
+}
+
+/** How many keys are looked at for other names: a shared Redis may hold millions. */
+const SCANNED_PAGES = 20
+
+async function nothingStored(redis: Redis, cluster: string, target: RedisTarget): Promise<string> {
+  const names = await storedNames(redis)
+  const others =
+    names.size === 0
+      ? 'kubeherald has not run with it'
+      : `there is ${[...names].toSorted().join(', ')}: choose with cluster: in the configuration, or --context`
+  return `nothing is stored under the cluster name "${cluster}" in Redis at ${addressOf(target)}; ${others}`
+}
+
+/** Also none where the user of Redis may not look. */
+async function storedNames(redis: Redis): Promise<ReadonlySet<string>> {
+  const names = new Set<string>()
+  let cursor = '0'
+  for (let page = 0; page < SCANNED_PAGES; page++) {
+    const scanned = await redis
+      .scan(cursor, 'MATCH', '{kubeherald:*}:schema', 'COUNT', 1_000)
+      .catch(() => undefined)
+    if (!scanned) break
+    for (const key of scanned[1]) names.add(key.slice('{kubeherald:'.length, -'}:schema'.length))
+    cursor = scanned[0]
+    if (cursor === '0') break
+  }
+  return names
+}

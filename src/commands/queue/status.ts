@@ -1,0 +1,244 @@
+import { inPlainWords } from '../../plain-words.ts'
+import { printable, printableJson } from '../../printable.ts'
+import type { RuleLedger, WatchCounts } from '../../queue/ledger.ts'
+import type { StatusReport } from '../../queue/status-report.ts'
+import { readStatus } from '../../queue/status-report.ts'
+import { describeRestart } from '../../reload/differences.ts'
+import type { SinkStatus, WatchStatus } from '../../status.ts'
+import { duration, table } from '../table.ts'
+import { type OpenQueue, openQueue, type QueueOptions } from './open-queue.ts'
+
+interface StatusOptions extends QueueOptions {
+  json?: boolean
+  verify?: boolean
+}
+
+/** Prints watches, sinks and the ledger, as JSON or as tables. */
+export async function status(options: StatusOptions): Promise<number> {
+  await using queue = await openQueue(options)
+  if (queue.isNew && !options.json) return 0
+  const report = await readStatus(queue.redis, queue.keys, {
+    verify: options.verify ?? false,
+    now: Date.now(),
+  })
+  process.stdout.write(
+    options.json
+      ? `${printableJson(report, 2)}\n`
+      : describe(report, queue.cluster, await storedTitles(queue)),
+  )
+  return 0
+}
+
+/** How people call the sources that were ever watched, by their keys. */
+async function storedTitles({ redis, keys }: OpenQueue): Promise<Map<string, string>> {
+  const sources = await redis.hgetall(keys.sources)
+  return new Map(
+    Object.entries(sources).map(([key, text]) => [key, (JSON.parse(text) as { title: string }).title]),
+  )
+}
+
+function describe(report: StatusReport, cluster: string, titles: ReadonlyMap<string, string>): string {
+  const { instances } = report
+  const watching = instances.some(({ role }) => role !== 'deliver')
+  const parts = [
+    processes(report, cluster),
+    watching ? watches(report) : storedWatches(report, titles),
+    ...metadata(report),
+    sinks(report),
+    ...rules(report),
+    ledger(report) + journal(report),
+  ]
+  return parts.join('\n')
+}
+
+function processes({ instances, atMs }: StatusReport, cluster: string): string {
+  if (instances.length === 0)
+    return `no process runs for cluster ${cluster}; this is what is stored, and the next start goes on from it\n`
+  const rows = instances.map((it) => [
+    it.host,
+    String(it.pid),
+    it.role,
+    it.version,
+    duration(atMs - it.startedMs),
+    it.config?.digest ?? '-',
+  ])
+  return table([['HOST', 'PID', 'ROLE', 'VERSION', 'UP', 'CONFIG'], ...rows]) + configurations(instances)
+}
+
+/** What is to be known of the configurations: that one is not good, that another waits for a restart, that they differ. */
+function configurations(instances: StatusReport['instances']): string {
+  const lines = instances.flatMap(({ host, pid, config }) => {
+    const whose = instances.length > 1 ? ` of ${host} ${pid}` : ''
+    const { rejected, restart = [] } = config ?? {}
+    const since = rejected && new Date(rejected.sinceMs).toISOString()
+    return [
+      ...(rejected
+        ? [`configuration${whose}: rejected since ${since}: ${short(rejected.problem, 300)}`]
+        : []),
+      ...(restart.length > 0 ? [`configuration${whose}: ${describeRestart(restart)}`] : []),
+    ]
+  })
+  const digests = new Set(instances.flatMap(({ config }) => config?.digest ?? []))
+  if (digests.size > 1) lines.push('configuration: the processes do not all use the same one')
+  return lines.map((line) => `${line}\n`).join('')
+}
+
+function watches({ instances, ledger, atMs }: StatusReport): string {
+  const watching = instances.filter(({ role }) => role !== 'deliver')
+  const live = atWork(watching.flatMap((instance) => instance.watches.map((watch) => ({ instance, watch }))))
+  const several = watching.length > 1
+  const header = [
+    'WATCH',
+    'PHASE',
+    ...(several ? ['PROCESS'] : []),
+    'POSITION',
+    'LAST CONTACT',
+    'OBSERVED',
+    'UNMATCHED',
+    'DROPPED',
+    'MATCHED',
+    'LIMITED',
+    'LAST ERROR',
+  ]
+  const rows = live.map(({ instance, watch }) => {
+    const counts = ledger.watches[watch.key]
+    const numbers = countsOf(counts)
+    return [
+      watch.title,
+      watch.phase,
+      ...(several ? [watch.holder ? printable(watch.holder) : `${instance.host} ${instance.pid}`] : []),
+      watch.resourceVersion,
+      contact(watch, atMs),
+      ...numbers,
+      short(watch.lastError),
+    ]
+  })
+  return rows.length === 0 ? 'no watches\n' : table([header, ...rows])
+}
+
+/** Watches of metadata, where rules ask for it: each process has its own. */
+function metadata({ instances, atMs }: StatusReport): string[] {
+  const several = instances.filter(({ metadata }) => metadata && metadata.length > 0).length > 1
+  const rows = instances.flatMap(({ host, pid, metadata = [] }) =>
+    metadata.map((watch) => [
+      watch.title,
+      watch.phase,
+      ...(several ? [`${host} ${pid}`] : []),
+      contact(watch, atMs),
+      short(watch.lastError),
+    ]),
+  )
+  const header = ['METADATA', 'PHASE', ...(several ? ['PROCESS'] : []), 'LAST CONTACT', 'LAST ERROR']
+  return rows.length === 0 ? [] : [table([header, ...rows])]
+}
+
+/**
+ * One view of each watch: of the process that works on it, or of one that stands by when none does. Just after it
+ * moved, the last report of the former holder still claims it: the newest report is right.
+ */
+function atWork<View extends { instance: { atMs: number }; watch: WatchStatus }>(
+  views: readonly View[],
+): readonly View[] {
+  const chosen = new Map<string, View>()
+  for (const view of views) {
+    const known = chosen.get(view.watch.key)
+    if (!known || isRather(view, known)) chosen.set(view.watch.key, view)
+  }
+  return [...chosen.values()]
+}
+
+function isRather<View extends { instance: { atMs: number }; watch: WatchStatus }>(view: View, known: View) {
+  if (isStandby(view.watch) !== isStandby(known.watch)) return isStandby(known.watch)
+  return !isStandby(view.watch) && view.instance.atMs > known.instance.atMs
+}
+
+function isStandby({ phase }: WatchStatus): boolean {
+  return phase === 'standby'
+}
+
+/** What is known of them while nobody watches. */
+function storedWatches({ instances, ledger }: StatusReport, titles: ReadonlyMap<string, string>): string {
+  const rows = Object.entries(ledger.watches).map(([key, counts]) => {
+    return [titles.get(key) ?? key, 'stopped', ...countsOf(counts)]
+  })
+  const header = ['WATCH', 'PHASE', 'OBSERVED', 'UNMATCHED', 'DROPPED', 'MATCHED', 'LIMITED']
+  const note = instances.length > 0 ? 'no process watches\n' : ''
+  return rows.length === 0 ? 'nothing was watched yet\n' : note + table([header, ...rows])
+}
+
+function countsOf(counts: WatchCounts | undefined): string[] {
+  const { observed = 0, unmatched = 0, dropped = 0, matched = 0, limited = 0 } = counts ?? {}
+  return [observed, unmatched, dropped, matched, limited].map(String)
+}
+
+function contact(watch: WatchStatus, now: number): string {
+  return watch.lastContactMs === 0 ? '-' : `${duration(now - watch.lastContactMs)} ago`
+}
+
+function sinks({ instances, ledger, atMs }: StatusReport): string {
+  const header = ['SINK', 'HEALTH', 'ENQUEUED', 'DELIVERED', 'DEAD', 'PENDING', 'OLDEST', 'LAST ERROR']
+  const delivering = instances.some(({ role }) => role !== 'watch')
+  const rows = Object.entries(ledger.sinks).map(([name, counts]) => {
+    const views = instances.flatMap((instance) => instance.sinks.filter(({ sink }) => sink === name))
+    const failing = views.find(({ healthy }) => !healthy)
+    const unseen = delivering ? 'not in use' : 'stopped'
+    const aside = views.reduce((sum, view) => sum + view.aside, 0)
+    const partly = aside + Math.max(0, ...views.map((view) => view.failingTargets ?? 0))
+    const well = partly === 0 ? 'ok' : `ok but ${partly}`
+    const removed = views.length > 0 && views.every((view) => view.removed)
+    const health = views.length === 0 ? unseen : failing ? 'failing' : removed ? 'draining' : well
+    const latest = views.toSorted((a, b) => (b.lastErrorMs ?? 0) - (a.lastErrorMs ?? 0))[0]
+    const oldest = counts.oldestMs === undefined ? '-' : duration(atMs - counts.oldestMs)
+    const numbers = [counts.enqueued, counts.delivered, counts.dead, counts.pending].map(String)
+    return [name, health, ...numbers, oldest, lastErrorOf(failing ?? latest, atMs)]
+  })
+  const note = instances.length > 0 && !delivering ? 'no process delivers\n' : ''
+  return rows.length === 0 ? 'no deliveries yet\n' : note + table([header, ...rows])
+}
+
+/** In the order of the configuration; those that no process has any more come last. */
+function rules({ instances, ledger, atMs }: StatusReport): string[] {
+  const errorsOf = new Map<string, number>()
+  for (const { rule, errors = 0 } of instances.flatMap((it) => it.rules ?? []))
+    errorsOf.set(rule, (errorsOf.get(rule) ?? 0) + errors)
+  const running = instances.some((it) => it.rules !== undefined)
+  const names = new Set([...errorsOf.keys(), ...Object.keys(ledger.rules).toSorted()])
+  if (names.size === 0) return []
+  const header = ['RULE', 'MATCHED', 'SENT', 'DIGESTED', 'WAITING', 'SUPPRESSED', 'ERRORS', 'LAST MATCHED']
+  const rows = [...names].map((rule) => {
+    const counts = ledger.rules[rule]
+    const { matched = 0, sent = 0, digested = 0, waiting = 0, lastMatchMs = 0 } = counts ?? {}
+    const errors = errorsOf.get(rule) ?? 0
+    const last = lastMatchMs === 0 ? '-' : `${duration(atMs - lastMatchMs)} ago`
+    const name = running && !errorsOf.has(rule) ? `${rule} (removed)` : rule
+    return [name, ...[matched, sent, digested, waiting].map(String), held(counts), String(errors), last]
+  })
+  return [table([header, ...rows])]
+}
+
+function held(counts: RuleLedger | undefined): string {
+  const some = Object.entries(counts?.suppressed ?? {}).filter(([, count]) => count !== 0)
+  return some.length === 0 ? '0' : some.map(([by, count]) => `${count} ${by}`).join(', ')
+}
+
+function lastErrorOf(view: SinkStatus | undefined, nowMs: number): string {
+  if (view?.lastError === undefined) return ''
+  return `${duration(nowMs - (view.lastErrorMs ?? nowMs))} ago ${short(inPlainWords(view.lastError))}`
+}
+
+function ledger({ ledger }: StatusReport): string {
+  return ledger.balanced
+    ? 'ledger: balanced\n'
+    : 'ledger: NOT BALANCED; please report this with the output of `kubeherald status --json --verify`\n'
+}
+
+function journal({ journal, atMs }: StatusReport): string {
+  if (!journal) return ''
+  return `journal: ${(journal.bytes / 1e6).toFixed(1)} MB of the last ${duration(atMs - journal.oldestMs)}\n`
+}
+
+function short(text: string | undefined, most = 100): string {
+  if (!text) return ''
+  const line = printable(text)
+  return line.length > most ? `${line.slice(0, most - 1)}…` : line
+}

@@ -1,0 +1,51 @@
+import type { ConfigDocument } from '../../config/document.ts'
+import { readDocument } from '../../config/document.ts'
+import { type LoadOptions, loadConfig } from '../../config/load.ts'
+import { STANDARD_INPUT } from '../../config/read-text.ts'
+import type { Config } from '../../config/schema.ts'
+import { STARTER } from '../../config/starter.ts'
+import type { DryRunOptions } from '../../dry-run/dry-run.ts'
+import { builtInSinks, sinkLoader } from '../../sink-types.ts'
+import { STAND_IN } from '../check/check-absent.ts'
+import { badConfiguration, configurationFile, pluginsOff } from './configuration.ts'
+import { FileReads } from './file-reads.ts'
+import { MAX_FILE_BYTES, readPlainFile } from './plain-file.ts'
+import { readConfigurationText } from './read-once.ts'
+import { standIns } from './stand-ins.ts'
+
+export interface DryConfiguration extends DryRunOptions {
+  config: Config
+  /** As problems call it. */
+  file: string
+  /** Of all its files, by the names that problems have. */
+  texts: ReadonlyMap<string, string>
+  document: ConfigDocument
+}
+
+/**
+ * Reads a configuration that nothing is sent by: secrets that are not here are stood in for. A bad one is told whole, and
+ * ends the command with 2.
+ */
+export async function readDryConfiguration(
+  option: string | undefined,
+  plugins?: { plugins?: boolean },
+): Promise<DryConfiguration> {
+  const named = configurationFile(option)
+  const file = named === '-' ? STANDARD_INPUT : (named ?? 'built-in starter')
+  const text = named === undefined ? STARTER : await readConfigurationText(named)
+  const source: LoadOptions = {
+    file,
+    text,
+    env: process.env,
+    readFile: (path) => readPlainFile(path, MAX_FILE_BYTES).toString('utf8'),
+    files: new FileReads().included,
+    sinkTypes: builtInSinks,
+    pluginsOff: pluginsOff(plugins ?? {}),
+    standIn: STAND_IN,
+  }
+  const { root } = readDocument(file, text, source)
+  const loaded = await loadConfig({ ...source, ...standIns(root, source) })
+  if (!loaded.ok) throw badConfiguration(file, loaded.problems, loaded.texts)
+  const { config, document, texts, sinkTypes } = loaded
+  return { config, document, file, texts, load: sinkLoader(sinkTypes) }
+}

@@ -1,0 +1,26 @@
+import { formatProblems, type Problem } from '../../config/problem.ts'
+
+/** The problems with their lines, for people; `colour` where they read a terminal. */
+export function showProblems(
+  problems: readonly Problem[],
+  text: string | ReadonlyMap<string, string>,
+  colour = isColoured(),
+): string {
+  return formatProblems(problems, text, { colour })
+}
+
+export function isColoured(): boolean {
+  return process.stderr.isTTY === true && !process.env['NO_COLOR']
+}
+
+/** `kubeherald.yaml:3:5: there is no sink "oncal" (and 2 more problems)`. */
+export function inOneLine(problems: readonly Problem[], texts: ReadonlyMap<string, string>): string {
+  const errors = problems.filter(({ severity }) => severity === 'error')
+  const files = [...texts.keys()]
+  const place = ({ file }: Problem) => files.indexOf(file)
+  const [first] = errors.toSorted((a, b) => place(a) - place(b) || a.line - b.line || a.column - b.column)
+  if (!first) return ''
+  const more = errors.length - 1
+  const rest = more === 0 ? '' : ` (and ${more} more problem${more === 1 ? '' : 's'})`
+  return `${first.file}:${first.line}:${first.column}: ${first.message}${rest}`
+}

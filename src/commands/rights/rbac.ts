@@ -1,0 +1,104 @@
+import { toManifests, toValues } from '../../rights/manifest.ts'
+import { rightsNeeded, type Wants } from '../../rights/needed.ts'
+import { rulesOf } from '../../rights/rules.ts'
+import { userAgent } from '../../version.ts'
+import { connectCluster } from '../../watch/connect.ts'
+import { type Catalogue, discover } from '../../watch/discovery.ts'
+import { findKubeconfig, type KubeconfigOptions } from '../../watch/kubeconfig.ts'
+import { kubeconfigOptions, loadCluster } from '../cluster-access.ts'
+import { configurationFile } from '../reading/configuration.ts'
+import { readWatchSettings, type WatchSettings } from '../reading/watch-settings.ts'
+import { UsageError } from '../usage-error.ts'
+import { neededMetadata } from './needed-metadata.ts'
+import { accountOf, checkRoleName } from './service-account.ts'
+import { type Unresolved, watchedResources } from './watched-resources.ts'
+
+interface RbacOptions {
+  config?: string
+  context?: string
+  offline?: boolean
+  serviceAccount?: string
+  name: string
+  format: 'yaml' | 'values'
+}
+
+/** Prints the rights that a configuration needs, and no others. */
+export async function rbac(options: RbacOptions): Promise<number> {
+  process.stdout.write(await rightsOf(options))
+  return 0
+}
+
+/** The same as text: manifests, or values for the chart. */
+export async function rightsOf(options: RbacOptions): Promise<string> {
+  const serviceAccount = accountOf(options.serviceAccount, process.env)
+  const name = checkRoleName(options.name)
+  const settings = await readWatchSettings(configurationFile(options.config))
+  const wants = await resolve(settings, options)
+  const isValues = options.format === 'values'
+  const leaseNamespace = isValues ? undefined : leaseNamespaceOf(settings.leases, serviceAccount.namespace)
+  const rules = rulesOf(rightsNeeded({ ...wants, ...(leaseNamespace !== undefined && { leaseNamespace }) }))
+  const heading = [
+    `The rights that ${settings.file} needs: kubeherald rbac printed them.`,
+    'Which kinds there are is told to every authenticated user (ClusterRole system:discovery).',
+  ]
+  return isValues
+    ? toValues(rules, [...heading, 'The chart adds those for leases itself.'])
+    : toManifests(rules, { name, serviceAccount, heading })
+}
+
+async function resolve(settings: WatchSettings, options: RbacOptions): Promise<Wants> {
+  const alone = resourcesOf(settings)
+  if (alone.unresolved.length === 0) return alone
+  const kubeconfig = kubeconfigOptions(settings.kubernetes, options.context)
+  const hasCluster = !options.offline && (options.context !== undefined || findKubeconfig(kubeconfig))
+  const all = hasCluster ? resourcesOf(settings, await catalogueOf(kubeconfig)) : alone
+  if (all.unresolved.length > 0) throw new UsageError(all.unresolved.join('\n'))
+  return all
+}
+
+/** What is watched, and what rules ask for besides; of what cannot be resolved, why. */
+function resourcesOf(settings: WatchSettings, catalogue?: Catalogue): Wants & { unresolved: string[] } {
+  const { watch, rules, placeOf, placeOfRule } = settings
+  const watched = watchedResources(watch, placeOf, catalogue)
+  const needed = neededMetadata(settings, placeOfRule, catalogue)
+  return {
+    watches: watched.watches,
+    metadata: needed.metadata,
+    unresolved: [
+      ...watched.unresolved.map(
+        ({ index, kind, why }) => `${placeOf(index)}: watch[${index}]: ${sentenceOf(kind, why)}`,
+      ),
+      ...needed.unresolved.map(({ kind, rules: asking, why }) => {
+        const first = rules.findIndex(({ name }) => name === asking[0])
+        return `${placeOfRule(first)}: rule "${asking[0]}": ${sentenceOf(kind, why)}`
+      }),
+    ],
+  }
+}
+
+function sentenceOf(kind: string, why: Unresolved): string {
+  const plural = 'write its plural and its group, such as databases.stable.example.com'
+  if (why === 'needs-cluster')
+    return `only a cluster can tell which resource "${kind}" is: ${plural}, or run this where there is a kubeconfig`
+  if (why === 'unknown') return `the cluster has no kind "${kind}" (yet): ${plural}`
+  return `"${kind}" is ambiguous: write ${why.join(' or ')}`
+}
+
+async function catalogueOf(kubeconfig: KubeconfigOptions): Promise<Catalogue> {
+  loadCluster(kubeconfig)
+  const client = connectCluster({ ...kubeconfig, userAgent })
+  try {
+    return await discover(client, AbortSignal.timeout(15_000))
+  } catch (error) {
+    throw new Error(`the cluster at ${client.url} cannot be asked: ${(error as Error).message}`, {
+      cause: error,
+    })
+  } finally {
+    await client.close()
+  }
+}
+
+/** Where Leases lie when the process runs as the service account; undefined without Leases. */
+function leaseNamespaceOf(leases: WatchSettings['leases'], own: string): string | undefined {
+  return leases ? (leases.namespace ?? own) : undefined
+}
