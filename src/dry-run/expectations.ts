@@ -1,17 +1,11 @@
 import type { Path } from '../config/document.ts'
-import type { ClusterEvent } from '../event.ts'
 import { compilePatterns, parsePatterns } from '../rules/pattern.ts'
 import { contentLines } from './content-lines.ts'
-import type { DryRun, Fate, Later, RuleFate, Sent } from './dry-run.ts'
+import type { DryRun, Later, RuleFate, Sent } from './dry-run.ts'
 import { shownValue } from './shown-value.ts'
+import type { Step } from './step.ts'
 import type { ExpectedStep } from './test-case.ts'
-import type { Watched } from './watched.ts'
 import { whyNot, whyUnwatched } from './why.ts'
-
-/** Something that came to pass in a test: an event, or what a timer brought about. `fate` is undefined when nobody watches it. */
-export type Step =
-  | { kind: 'event'; event: ClusterEvent; watched: Watched; fate: Fate | undefined }
-  | { kind: 'later'; later: Later }
 
 /** An expectation that is not met. */
 export interface Mismatch {

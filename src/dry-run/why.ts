@@ -1,7 +1,7 @@
 import type { ClusterEvent } from '../event.ts'
 import type { DryRun } from './dry-run.ts'
-import type { Step } from './expectations.ts'
 import { shownValue } from './shown-value.ts'
+import type { Step } from './step.ts'
 import type { Watched } from './watched.ts'
 
 /** What kept a rule from matching the events of a test: each condition that did not hold, once. */

@@ -1,7 +1,7 @@
 import type { Problem } from '../config/problem.ts'
 import type { Moment } from '../config/test-schema.ts'
 import type { DryRun } from './dry-run.ts'
-import type { Step } from './expectations.ts'
+import type { Step } from './step.ts'
 import type { GivenStep, TestCase } from './test-case.ts'
 
 /** What comes to pass in a test, and which part of it each expectation is about: all since the one before. */

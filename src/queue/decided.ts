@@ -6,8 +6,8 @@ import type { Keys } from './keys.ts'
 import { ruleOfOwn, ruleOfShared, type StoredState } from './limit-state.ts'
 import { gone, type OwnLimits, ReadStates } from './limit-states.ts'
 import type { Plan } from './overlay.ts'
+import { type PackedLanes, packLanes } from './pack-lanes.ts'
 import { joinRules } from './rule-counts.ts'
-import { type PackedLanes, packLanes } from './write-commit.ts'
 
 /** A decision with what limits made of it: all that one transaction writes. */
 export interface Decided {

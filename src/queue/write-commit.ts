@@ -1,26 +1,11 @@
 import type { ChainableCommander } from 'ioredis'
-import type { Delivery } from '../delivery.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Decided } from './decided.ts'
-import { encodeEntries, type LaneEntry } from './entry.ts'
 import type { Keys } from './keys.ts'
 import { type OwnLimits, writeStates } from './limit-states.ts'
 import type { Plan, SourceKeys } from './overlay.ts'
+import type { PackedLanes } from './pack-lanes.ts'
 import { countNotices, countRules, writeRules } from './rule-counts.ts'
-
-/** The deliveries of one commit, packed per lane, in order. */
-export type PackedLanes = ReadonlyMap<string, { sink: string; count: number; entries: LaneEntry[] }>
-
-export function packLanes(
-  deliveries: readonly Delivery[],
-  laneOf: (delivery: Delivery) => string,
-): PackedLanes {
-  const packed = new Map<string, { sink: string; count: number; entries: LaneEntry[] }>()
-  for (const [lane, some] of Map.groupBy(deliveries, laneOf)) {
-    packed.set(lane, { sink: (some[0] as Delivery).sink, count: some.length, entries: encodeEntries(some) })
-  }
-  return packed
-}
 
 /** Queues the deliveries: lanes, pending, the sinks' ledgers. */
 export function writeLanes(multi: ChainableCommander, keys: Keys, lanes: PackedLanes): void {

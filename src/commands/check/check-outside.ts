@@ -2,22 +2,15 @@ import { sinkLoader } from '../../sink-types.ts'
 import { findKubeconfig } from '../../watch/kubeconfig.ts'
 import { kubeconfigOptions } from '../cluster-access.ts'
 import type { Configuration } from '../reading/configuration.ts'
-import type { CheckOptions } from './check.ts'
 import { askCluster } from './check-cluster.ts'
 import { checkRedisOf } from './check-redis.ts'
-import type { CheckReport, CheckResult } from './check-report.ts'
+import type { Asked, CheckReport } from './check-report.ts'
 import { checkSinks } from './check-sinks.ts'
-
-/** What the cluster said, or why it was not asked. */
-export interface Asked {
-  cluster?: CheckResult['cluster']
-  notAsked?: string
-}
 
 /** Asks sinks, Redis and the cluster, and tells what is wrong with them. */
 export async function ask(
   configuration: Configuration,
-  { context }: CheckOptions,
+  { context }: { context?: string },
   report: CheckReport,
 ): Promise<Asked> {
   const { config } = configuration

@@ -24,6 +24,12 @@ export interface CheckResult {
   counts?: { watch: number; sinks: number; rules: number }
 }
 
+/** What the cluster said, or why it was not asked. */
+export interface Asked {
+  cluster?: CheckResult['cluster']
+  notAsked?: string
+}
+
 export interface WatchedSource {
   title: string
   labels?: string

@@ -16,8 +16,7 @@ import { missingToShare } from '../sharing.ts'
 import { counted } from '../table.ts'
 import { BadConfiguration, UsageError } from '../usage-error.ts'
 import { checkWithoutAbsent, describeAbsent, STAND_IN } from './check-absent.ts'
-import type { Asked } from './check-outside.ts'
-import { CheckReport, withoutAbsent } from './check-report.ts'
+import { type Asked, CheckReport, withoutAbsent } from './check-report.ts'
 
 export interface CheckOptions {
   config?: string

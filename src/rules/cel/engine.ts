@@ -29,6 +29,14 @@ export interface CelFault {
   end: number
 }
 
+/** A fault in words for people; its range where that is better than the library's. */
+export interface FaultWords {
+  message: string
+  hint?: string | undefined
+  start?: number
+  end?: number
+}
+
 /** An expression that was read and checked. */
 export interface CelProgram {
   /** The type of its value, as `bool` or `dyn`. */

@@ -1,5 +1,4 @@
-import type { CelFault } from './engine.ts'
-import type { FaultWords } from './fault-words.ts'
+import type { CelFault, FaultWords } from './engine.ts'
 
 /** Habits of other languages, at the place of the fault or just before it: pattern, what to write. */
 const HABITS: readonly { pattern: RegExp; hint: string }[] = [

@@ -1,0 +1,70 @@
+import type { CelFault, FaultWords } from './engine.ts'
+import { optionalConditionHint, optionalHint } from './optional-words.ts'
+
+/** An operator between values that it does not take. */
+export function wrongTypes(fault: CelFault, text: string): FaultWords {
+  const [, left = '', operator = '', right = ''] = /: (.*?) (\S+) (.*)$/.exec(fault.message) ?? []
+  const written = text.slice(fault.start, fault.end)
+  if (left === 'type' && /^type\b/.test(written))
+    return {
+      message: '"type" is the function type() here',
+      hint: 'the change is event.type, Normal or Warning is event.eventType',
+      end: fault.start + 4,
+    }
+  if (operator === '') {
+    const type = /: [!-](.*)$/.exec(fault.message)?.[1] ?? ''
+    return {
+      message: `"${written[0]}" does not work on ${typeName(type)}`,
+      hint:
+        optionalConditionHint(type, written) ??
+        (written.startsWith('!') ? 'compare it, such as x == "" or !has(x)' : undefined),
+    }
+  }
+  const verb = COMPARING.has(operator) ? 'be compared' : 'be used'
+  const message = `${typeName(left)} and ${typeName(right)} cannot ${verb} with "${operator}"`
+  return { message, hint: conversionHint(left, right, written) }
+}
+
+const COMPARING = new Set(['==', '!=', '<', '<=', '>', '>='])
+
+function conversionHint(left: string, right: string, written: string): string | undefined {
+  const optional = optionalHint(left, right, written)
+  if (optional) return optional
+  const types = [left, right]
+  for (const [type, name] of REFERENCES)
+    if (types.includes(type)) return `write event.${name}.kind == "…" && event.${name}.name == "…"`
+  if (left === 'string' && /^list</.test(right)) return 'write x in ["a", "b"] for one of several'
+  const number = /["'](-?\d+)["']/.exec(written)?.[1]
+  if (types.includes('int') && types.includes('string')) {
+    if (number !== undefined) return `write ${number} without quotes`
+    const plain = /[=<>+]\s*(\d+)\s*$/.exec(written)?.[1]
+    return plain === undefined
+      ? 'string(x) or int(x) makes one of the other'
+      : `write "${plain}" in quotes, or int(x) before it`
+  }
+  if (left === 'string' && right === 'string')
+    return 'write x in ["a", "b"] for one of several, x.contains("…") for a part of a text'
+  if (types.includes('int') && types.includes('double')) return 'double(x) makes a double of an int'
+  if (types.includes(TIMESTAMP) && types.includes('string'))
+    return 'timestamp("2026-01-01T00:00:00Z") makes a time of a text'
+  if (types.includes(DURATION))
+    return 'duration("5m") is a span of time; a difference of two times is one, too'
+  if (types.includes('kubernetes.Quantity'))
+    return 'write a.isGreaterThan(b), a.isLessThan(b) or a.compareTo(b) == 0'
+  return undefined
+}
+
+const REFERENCES = [
+  ['kubeherald.Owner', 'owner'],
+  ['kubeherald.Regarding', 'regarding'],
+] as const
+const TIMESTAMP = 'google.protobuf.Timestamp'
+const DURATION = 'google.protobuf.Duration'
+
+/** `a timestamp`, `an int`. */
+export function typeName(type: string): string {
+  if (type === TIMESTAMP) return 'a timestamp'
+  if (type === DURATION) return 'a duration'
+  const plain = type.replace(/^dyn<(.*)>$/, '$1').replace(/^(kubernetes|net|kubeherald)\./, '')
+  return `${/^[aeiouAEIOU]/.test(plain) ? 'an' : 'a'} ${plain}`
+}
