@@ -36,12 +36,12 @@ const ON_DEMAND = [
   { name: 'socks', within: '@kubernetes/client-node' },
   { name: 'socks-proxy-agent', within: '@kubernetes/client-node' },
 ]
-/** Commands that ask the cluster or Redis, and those that need not. */
+/** Commands that ask the cluster or Redis, and those that need not; the thread of a reload needs what these have. */
 const WITH_OTHERS = [
   ...['queue/status', 'queue/dead-letters', 'proof/tail', 'proof/backtest', 'proof/explain'],
   ...['check/check-outside', 'init', 'rights/rbac'],
 ]
-const ALONE = ['check/check', 'proof/test', 'schema', 'import']
+const ALONE = ['check/check', 'proof/test', 'schema', 'import', 'reading/read-and-tell']
 const commands = (names) => names.map((name) => resolve(ROOT, `src/commands/${name}.ts`))
 // Dependencies in CommonJS call require() for what Node brings along.
 const banner =

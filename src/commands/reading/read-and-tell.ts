@@ -14,11 +14,13 @@ const CHUNK = 100
 /** Those of the last configuration that are not asked for yet. */
 let toHandOver: readonly unknown[] = []
 
-/** A request, or that the next piece is wanted. */
-parentPort?.on('message', (asked: ApartRequest | typeof MORE) => {
-  if (asked === MORE) tellMore()
-  else void readAndTell(asked)
-})
+/** Answers whoever started this thread: a request, or that the next piece is wanted. */
+export function answerRequests(): void {
+  parentPort?.on('message', (asked: ApartRequest | typeof MORE) => {
+    if (asked === MORE) tellMore()
+    else void readAndTell(asked)
+  })
+}
 
 /** Reads and checks a configuration, and hands it over as plain data, its rules piece by piece. */
 async function readAndTell({ source, colour, pluginTypes }: ApartRequest): Promise<void> {

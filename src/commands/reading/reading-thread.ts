@@ -2,4 +2,5 @@ import { startCompileCache } from '../../compile-cache.ts'
 
 // What it needs was compiled by whoever starts it.
 startCompileCache()
-await import('./read-and-tell.ts')
+const { answerRequests } = await import('./read-and-tell.ts')
+answerRequests()
