@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { fieldsOf, VARIABLES } from '../../src/rules/cel/variables.ts'
+import { fieldsOf } from '../../src/rules/cel/event-fields.ts'
+import { VARIABLES } from '../../src/rules/cel/variables.ts'
 import { EVENT_FIELDS } from '../../src/sink/template/event-view.ts'
 import { markup, problemsIn, rendered } from './subject.ts'
 

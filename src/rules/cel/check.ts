@@ -1,9 +1,10 @@
 import { type Compiled, compiled, type Fault } from '../fault.ts'
 import { type CelEngine, type CelFault, type CelProgram, createEngine } from './engine.ts'
+import { VARIABLE_TYPES } from './event-fields.ts'
 import { faultWords } from './fault-words.ts'
 import { patternFault } from './regex.ts'
 import { type CelCall, type CelMethodCall, type CelNode, walk } from './syntax-tree.ts'
-import { VARIABLE_TYPES, VARIABLES } from './variables.ts'
+import { VARIABLES } from './variables.ts'
 
 let made: CelEngine | undefined
 

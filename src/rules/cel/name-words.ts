@@ -1,7 +1,8 @@
 import { nearest } from '../../nearest.ts'
 import type { CelFault, FaultWords } from './engine.ts'
+import { fieldsOf } from './event-fields.ts'
 import { SYNONYMS } from './function-words.ts'
-import { fieldsOf, VARIABLES } from './variables.ts'
+import { VARIABLES } from './variables.ts'
 
 const OF_OBJECT = ['metadata', 'spec', 'status', 'data']
 const OF_METADATA = ['labels', 'annotations', 'ownerReferences', 'finalizers']

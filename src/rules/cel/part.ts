@@ -3,16 +3,10 @@ import { COST, type PartMaker } from '../condition.ts'
 import { compiled, under } from '../fault.ts'
 import { checkedProgram } from './check.ts'
 import { CelError, type CelProgram, celText } from './engine.ts'
+import { EventFields, isHeaderField, OwnerFields, RegardingFields } from './event-fields.ts'
 import { TooMuchWork } from './meter.ts'
 import { type CelNode, childrenOf, pathOf, walk } from './syntax-tree.ts'
-import {
-  EventFields,
-  isHeaderField,
-  OwnerFields,
-  RegardingFields,
-  VARIABLES,
-  variablesOf,
-} from './variables.ts'
+import { VARIABLES, variablesOf } from './variables.ts'
 
 /** An `if` whose evaluation failed: its rule does not match. The message says what was missing. */
 export class IfError extends Error {
