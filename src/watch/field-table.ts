@@ -1,4 +1,4 @@
-import { isKey, nextKey, readValue, skipKey, skipSpace, skipValue, valueAfter } from './scan.ts'
+import { isKey, nextKey, readValue, skipKey, skipSpace, skipValue, valueAfter } from './json-bytes.ts'
 
 /** Where fields stand in some bytes: for each its number in the table, its start and its end. */
 export type Places = readonly number[]

@@ -1,7 +1,8 @@
 import type { Change, Source } from '../change.ts'
 import { BrokenStream } from './api-fault.ts'
+import { walkElements, walkMembers } from './json-bytes.ts'
 import { apiVersionOf } from './normalise.ts'
-import { scanObject, walkElements, walkMembers } from './scan.ts'
+import { scanObject } from './scan.ts'
 
 export interface PageOptions {
   clock: { now(): number }

@@ -11,9 +11,9 @@ import type {
   WayStep,
 } from '../event.ts'
 import { type KnownObject, NO_SURROUNDINGS, type Surroundings } from '../surroundings.ts'
+import { readMember, readValue } from './json-bytes.ts'
 import { isEventResource, readKubeEvent } from './kube-event.ts'
 import { readLabels, strings } from './labels.ts'
-import { readMember, readValue } from './scan.ts'
 import { scanKubeEvent } from './scan-event.ts'
 import { scanManager } from './scan-manager.ts'
 import { isSecretResource } from './secret.ts'

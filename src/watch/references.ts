@@ -1,6 +1,6 @@
 import type { ScannedObject } from '../change.ts'
 import type { ObjectRef } from '../event.ts'
-import { walkMembers } from './scan.ts'
+import { walkMembers } from './json-bytes.ts'
 
 // With its quotes and brace no text inside a string can be it, and no other field of an Event holds an object of that name.
 const KEYS = [Buffer.from('"involvedObject":{'), Buffer.from('"regarding":{')] as const

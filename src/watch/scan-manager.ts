@@ -1,5 +1,5 @@
 import type { ScannedObject } from '../change.ts'
-import { readString, walkElements, walkMembers } from './scan.ts'
+import { readString, walkElements, walkMembers } from './json-bytes.ts'
 
 const OPEN_BRACKET = 91
 

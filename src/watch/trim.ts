@@ -1,6 +1,6 @@
 import type { ScannedObject } from '../change.ts'
 import type { Resource } from '../event.ts'
-import { walkMembers } from './scan.ts'
+import { walkMembers } from './json-bytes.ts'
 import { hashSecret, isSecretResource } from './secret.ts'
 
 /** An object as JSON that may leave: without managedFields and last-applied-configuration, Secret values hashed. */
