@@ -1,7 +1,7 @@
 import type { Change, Source } from '../change.ts'
 import { BrokenStream } from './api-fault.ts'
+import { apiVersionOf } from './api-path.ts'
 import { walkElements, walkMembers } from './json-bytes.ts'
-import { apiVersionOf } from './normalise.ts'
 import { scanObject } from './scan.ts'
 
 export interface PageOptions {

@@ -1,8 +1,8 @@
 import type { Change, Source } from '../change.ts'
 import { faultOf, isExpired } from './api-fault.ts'
+import { pathOf } from './api-path.ts'
 import type { ClusterClient, ClusterResponse } from './cluster-client.ts'
 import { type PageOptions, readPage } from './list-page.ts'
-import { pathOf } from './normalise.ts'
 import { shardSelectorOf } from './shards.ts'
 
 /** What is there now, page by page; ends with the position that a watch goes on from. */

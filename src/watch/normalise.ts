@@ -11,6 +11,7 @@ import type {
   WayStep,
 } from '../event.ts'
 import { type KnownObject, NO_SURROUNDINGS, type Surroundings } from '../surroundings.ts'
+import { apiVersionOf, pathOf } from './api-path.ts'
 import { readMember, readValue } from './json-bytes.ts'
 import { isEventResource, readKubeEvent } from './kube-event.ts'
 import { readLabels, strings } from './labels.ts'
@@ -35,19 +36,6 @@ export interface NormaliseContext {
 /** Makes an event of a transition. Everything that must be parsed is parsed on first use. */
 export function normalise(source: Source, transition: Transition, context: NormaliseContext): ClusterEvent {
   return new ScannedEvent(source, transition, context)
-}
-
-/** `v1`, `apps/v1`. */
-export function apiVersionOf({ group, version }: Resource): string {
-  return group === '' ? version : `${group}/${version}`
-}
-
-/** The API path of a resource's objects, or of one of them. */
-export function pathOf(resource: Resource, namespace: string, name?: string): string {
-  const root =
-    resource.group === '' ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`
-  const scope = namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`
-  return `${root}${scope}/${resource.plural}${name === undefined ? '' : `/${encodeURIComponent(name)}`}`
 }
 
 class ScannedEvent implements ClusterEvent {

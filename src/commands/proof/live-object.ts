@@ -1,9 +1,9 @@
 import type { Resource } from '../../event.ts'
 import { printable } from '../../printable.ts'
 import { ApiFault, faultOf } from '../../watch/api-fault.ts'
+import { pathOf } from '../../watch/api-path.ts'
 import type { ClusterClient } from '../../watch/cluster-client.ts'
 import type { Catalogue } from '../../watch/discovery.ts'
-import { pathOf } from '../../watch/normalise.ts'
 import { resolveKind } from '../../watch/resolve.ts'
 import { UsageError } from '../usage-error.ts'
 
