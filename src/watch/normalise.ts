@@ -18,7 +18,7 @@ import { readLabels, strings } from './labels.ts'
 import { scanKubeEvent } from './scan-event.ts'
 import { scanManager } from './scan-manager.ts'
 import { isSecretResource } from './secret.ts'
-import { objectJsonOf } from './trim.ts'
+import { keptObject, transitionJson } from './transition-json.ts'
 
 export interface NormaliseContext {
   /** The cluster's name in the configuration. */
@@ -193,7 +193,7 @@ class ScannedEvent implements ClusterEvent {
     const { type } = this.#transition
     if (type === 'ADDED') return undefined
     if (type === 'DELETED') return this.object
-    if (this.#old === undefined) this.#old = parsed(this.#transition.old?.()) ?? null
+    if (this.#old === undefined) this.#old = keptObject(this.#transition) ?? null
     return this.#old ?? undefined
   }
 
@@ -203,7 +203,7 @@ class ScannedEvent implements ClusterEvent {
   }
 
   get objectJson(): Buffer {
-    this.#json ??= this.#trim()
+    this.#json ??= transitionJson(this.#source.resource, this.#transition, this.#context.salt)
     return this.#json
   }
 
@@ -246,28 +246,5 @@ class ScannedEvent implements ClusterEvent {
       return strings((this.object as { metadata?: { annotations?: unknown } }).metadata?.annotations)
     if (!object?.annotations) return {}
     return strings(JSON.parse(object.bytes.toString('utf8', ...object.annotations)))
-  }
-
-  #trim(): Buffer {
-    const { object, old, isTrimmed } = this.#transition
-    if (object && isTrimmed) return object.bytes
-    if (object) return objectJsonOf(this.#source.resource, object, this.#context.salt)
-    return old?.() ?? Buffer.from(JSON.stringify(this.#tombstone()))
-  }
-
-  /** What is left of an object whose deletion nobody saw. */
-  #tombstone(): object {
-    const { namespace, name, uid, resourceVersion } = this.#transition
-    const metadata = { ...(namespace && { namespace }), name, uid, resourceVersion, labels: this.labels }
-    return { apiVersion: this.apiVersion, kind: this.kind, metadata }
-  }
-}
-
-/** Undefined when it cannot be read: an event goes on without it. */
-function parsed(json: Buffer | undefined): Readonly<Record<string, unknown>> | undefined {
-  try {
-    return json && (JSON.parse(json.toString()) as Record<string, unknown>)
-  } catch {
-    return undefined
   }
 }
