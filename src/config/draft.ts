@@ -3,9 +3,9 @@ import { checkRule } from '../rules/compile.ts'
 import type { Fault } from '../rules/fault.ts'
 import { type Rule, When } from '../rules/schema.ts'
 import { WatchEntry } from '../watch/schema.ts'
+import type { Located } from './located.ts'
 import { isMap } from './plain-data.ts'
 import { RuleWithMessage } from './schema.ts'
-import type { Located } from './yaml-tree.ts'
 
 /** An entry of `watch` as far as it can be understood. */
 export interface WatchDraft extends Partial<WatchEntry> {

@@ -1,6 +1,6 @@
 import type { FileDocument, Path } from './document.ts'
+import type { Located } from './located.ts'
 import { type Defaults, defaultsIn } from './rule-defaults.ts'
-import type { Located } from './yaml-tree.ts'
 
 /** One name under `include`, with what is said for the rules that come from there. */
 export interface IncludeEntry {

@@ -2,13 +2,13 @@ import type { SchemaIssue } from '../sink/index.ts'
 import type { ConfigDocument, Path, Placing } from './document.ts'
 import { misplacedHint, missingHint, ruleKeyFor } from './key-hints.ts'
 import { knownKeysAt } from './known-keys.ts'
+import type { Located } from './located.ts'
 import type { Problem } from './problem.ts'
 import { ruleShapeHint } from './rule-shape-hints.ts'
 import { innerKeyFor } from './rule-words.ts'
 import { type Issue, ownMessage, sentenceOf } from './sentences.ts'
 import { nameHint, shapeHint } from './shape-hints.ts'
 import { nearest, suggest } from './suggest.ts'
-import type { Located } from './yaml-tree.ts'
 
 /** What is checked, and where it stands in the file. */
 export interface Subject {

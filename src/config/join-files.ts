@@ -6,10 +6,11 @@ import { GlobTooWide, isGlob } from './expand-glob.ts'
 import { type IncludeEntry, includeEntries } from './include-entries.ts'
 import { type IncludeFiles, readIncluded } from './include-files.ts'
 import type { Interpolation } from './interpolate.ts'
+import type { Located } from './located.ts'
 import type { Problem } from './problem.ts'
 import { defaultsIn, withDefaults } from './rule-defaults.ts'
 import { suggest } from './suggest.ts'
-import type { Located, Scope } from './yaml-tree.ts'
+import type { Scope } from './vars.ts'
 
 export interface JoinOptions extends Interpolation {
   /** As problems call it; what it names is relative to its folder. */

@@ -1,8 +1,8 @@
 import { type ConfigDocument, documentOf } from './document.ts'
 import { type Joined, type JoinOptions, joinFiles } from './join-files.ts'
+import { type Entry, type Located, listOf, mapOf } from './located.ts'
 import type { Problem } from './problem.ts'
 import { withoutTurnedOff } from './rule-defaults.ts'
-import { type Entry, type Located, listOf, mapOf } from './yaml-tree.ts'
 
 /** A configuration in all its files, read as one. */
 export interface JoinedDocument extends ConfigDocument {

@@ -1,5 +1,5 @@
 import { LIMIT_KEYS } from '../limits/schema.ts'
-import { type Entry, type Located, mapOf } from './yaml-tree.ts'
+import { type Entry, type Located, mapOf } from './located.ts'
 
 /** Keys of rules by name. */
 export type Defaults = ReadonlyMap<string, Entry>

@@ -1,6 +1,6 @@
 import type { Path } from './document.ts'
+import type { Located } from './located.ts'
 import { withinRule } from './rule-words.ts'
-import type { Located } from './yaml-tree.ts'
 
 const YES = /^(true|yes|y|on|1)$/i
 const NO = /^(false|no|n|off|0)$/i

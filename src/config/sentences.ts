@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Located } from './yaml-tree.ts'
+import type { Located } from './located.ts'
 
 /** An issue as zod 4 makes it; of other makes only the message is known. */
 export type Issue = Partial<z.core.$ZodRawIssue> & { message: string }

@@ -1,5 +1,5 @@
 import type { Path } from './document.ts'
-import type { Located } from './yaml-tree.ts'
+import type { Located } from './located.ts'
 
 /** What to write instead of a value of the wrong shape, where the key tells what was meant. */
 export function shapeHint(path: Path, found: Located): string | undefined {

@@ -1,5 +1,5 @@
 import type { ConfigDocument, Path } from './document.ts'
-import type { Located } from './yaml-tree.ts'
+import type { Located } from './located.ts'
 
 /** A sink that a rule names, with the options that the rule has for it. */
 export interface Target {

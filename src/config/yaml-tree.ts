@@ -1,48 +1,9 @@
-import {
-  type Alias,
-  type Document,
-  isAlias,
-  isMap,
-  isScalar,
-  isSeq,
-  type Node,
-  type Pair,
-  type Scalar,
-  visit,
-} from 'yaml'
+import { type Alias, type Document, isAlias, isMap, isScalar, isSeq, type Node, type Scalar } from 'yaml'
 import type { Filled, VarText } from './interpolate.ts'
+import { type Entry, type Located, leaf, listOf, MAX_SIZE, mapOf, type Span } from './located.ts'
 import { lineAt, type SourceFile } from './source-file.ts'
-import { type ScalarStyle, textPlaces } from './text-places.ts'
-
-/** A piece of a file, as offsets into its text. */
-export interface Span {
-  file: SourceFile
-  start: number
-  end: number
-}
-
-/** A value of the file, with where it stands. */
-export interface Located extends Span {
-  /** Plain data; maps have no prototype. */
-  value: unknown
-  entries?: ReadonlyMap<string, Entry>
-  items?: readonly Located[]
-  /** Where a character of the text stands in the file, and that behind the last one; not for what has `${…}`. */
-  placeOf?: (offset: number) => number | undefined
-  /** How a number or a word such as `true` is written. */
-  source?: string
-  /** A text's form in the file, when it has `${…}`. */
-  written?: string
-  /** What `${…}` stood for, here and further in: never to be shown. */
-  secrets: readonly string[]
-  /** How many values this is once aliases are followed. */
-  size: number
-}
-
-export interface Entry {
-  key: Span
-  value: Located
-}
+import { createVars, type Scope, type Vars } from './vars.ts'
+import { isMergeKey, type NodePair, nameOf, placesOf, spanOf, targetsIn } from './yaml-nodes.ts'
 
 export interface TreeFault extends Span {
   message: string
@@ -62,23 +23,11 @@ export interface Tree {
   unused(): readonly string[]
 }
 
-/** A few kilobytes of aliases to aliases can stand for billions of values. */
-const MAX_SIZE = 100_000
-
 /** Variables of variables can make a long text as well. */
 const MAX_EXPANDED = 4_194_304
 
 /** More than a file can nest: only variables and anchors that refer to each other in long rows come here. */
 const MAX_OPEN = 1_000
-
-/** What `${var:NAME}` stands for in a file. */
-export interface Scope {
-  /** Undefined for a name that nobody defined. */
-  value(name: string): Located | undefined
-  names(): readonly string[]
-}
-
-export const NO_VARS: Scope = { value: () => undefined, names: () => [] }
 
 export interface TreeOptions {
   fill(value: string, textOf: (name: string) => VarText): Filled
@@ -88,27 +37,20 @@ export interface TreeOptions {
   given?: ReadonlyMap<string, Located> | undefined
 }
 
-/** To look for the nearest name among thousands takes its time. */
-const MAX_SUGGESTED = 20
-
 /** Nobody reads more of them at once. */
 const MAX_FAULTS = 200
 
-interface Building extends TreeOptions {
+interface Building extends Pick<TreeOptions, 'fill'> {
   file: SourceFile
   /** What each alias refers to: the last anchor of that name before it. */
   targets: ReadonlyMap<Alias, Node | undefined>
-  /** The nodes under `vars`, by their names. */
-  own: ReadonlyMap<string, Pair<Node, Node | null>>
-  used: Set<string>
+  vars: Vars
   faults: TreeFault[]
   broken: Span[]
   /** Entries that were taken over by merge keys. */
   merged: number
   /** Characters of texts with variables. */
   expanded: number
-  /** How many variables are not there. */
-  unknown: number
   /** Was that told? */
   tooMuch: boolean
   /** What is built already: aliases share it. */
@@ -120,33 +62,29 @@ interface Building extends TreeOptions {
 /** Turns a parsed document into plain data that knows its places, its variables filled in. */
 export function buildTree(document: Document.Parsed, file: SourceFile, options: TreeOptions): Tree {
   const root = document.contents
-  const own = ownVars(root)
-  const at: Building = {
+  const open = new Set<Node>()
+  const vars = createVars({
     ...options,
     file,
+    root,
+    build: (node) => build(at, node),
+    isOpen: (node) => open.has(node),
+  })
+  const at: Building = {
+    fill: options.fill,
+    vars,
+    file,
     targets: file.text.includes('&') ? targetsIn(document) : new Map(),
-    own,
-    used: new Set(),
     faults: [],
     broken: [],
     merged: 0,
     expanded: 0,
-    unknown: 0,
     tooMuch: false,
     built: new Map(),
-    open: new Set(),
+    open,
   }
   const { faults, broken } = at
-  const scope: Scope = {
-    value: (name) => variableOf(at, name),
-    names: () => namesIn(at),
-  }
-  const result = {
-    faults,
-    broken,
-    scope,
-    unused: () => [...new Set([...own.keys(), ...(at.given?.keys() ?? [])])].filter((it) => !at.used.has(it)),
-  }
+  const result = { faults, broken, scope: vars, unused: vars.unused }
   const built = root ? build(at, root) : undefined
   if (at.expanded > MAX_EXPANDED)
     fault(at, { file, start: 0, end: 1 }, 'its variables stand for more than 4 MiB of text')
@@ -167,14 +105,14 @@ function build(at: Building, node: Node): Located {
 }
 
 function tooDeep(at: Building, node: Node): Located {
-  const span = spanOf(at, node)
+  const span = spanOf(at.file, node)
   if (!at.tooMuch) fault(at, span, 'this refers to others that refer to others, in too long a row')
   at.tooMuch = true
   return leaf(span, null)
 }
 
 function buildNew(at: Building, node: Node): Located {
-  const span = spanOf(at, node)
+  const span = spanOf(at.file, node)
   if (isAlias(node)) return buildAlias(at, node, span)
   if (isScalar(node)) return buildScalar(at, node, span)
   if (isSeq(node))
@@ -182,7 +120,7 @@ function buildNew(at: Building, node: Node): Located {
       span,
       node.items.map((item) => build(at, item as Node)),
     )
-  if (isMap(node)) return mapOf(span, buildEntries(at, node.items as Pair<Node, Node | null>[]))
+  if (isMap(node)) return mapOf(span, buildEntries(at, node.items as NodePair[]))
   return leaf(span, null)
 }
 
@@ -207,7 +145,7 @@ function buildScalar(at: Building, node: Scalar, span: Span): Located {
   if (typeof node.value !== 'string')
     return { ...leaf(span, node.value), ...(node.source !== undefined && { source: node.source }) }
   const variable = variableIn(node.value)
-  const whole = variable === undefined ? undefined : variableOf(at, variable)
+  const whole = variable === undefined ? undefined : at.vars.value(variable)
   if (variable !== undefined && whole) {
     if (at.broken.some(({ file, start }) => file === whole.file && start === whole.start))
       at.broken.push(span)
@@ -218,7 +156,7 @@ function buildScalar(at: Building, node: Scalar, span: Span): Located {
   let isExpanded = false
   const filled = at.fill(node.value, (name) => {
     isExpanded = true
-    return varText(at, name)
+    return at.vars.textOf(name)
   })
   if (isExpanded) at.expanded += filled.text.length
   const isTooLong = at.expanded > MAX_EXPANDED
@@ -248,74 +186,11 @@ function usedAt(value: Located, { file, start, end }: Span, written: string): Lo
   return { ...rest, file, start, end, ...(value.secrets.length > 0 && { written }) }
 }
 
-/** Own variables win; those that refer to themselves have none. */
-function variableOf(at: Building, name: string): Located | undefined {
-  const given = at.given?.get(name)
-  if (given) {
-    at.used.add(name)
-    return given
-  }
-  const own = at.own.get(name)
-  if (!own) return at.outer.value(name)
-  at.used.add(name)
-  const node = own.value
-  if (!node) return leaf(spanOf(at, own.key), null)
-  return at.open.has(node) ? undefined : build(at, node)
-}
-
-function namesIn({ own, given, outer }: Building): string[] {
-  return [...new Set([...(given?.keys() ?? []), ...own.keys(), ...outer.names()])]
-}
-
-function varText(at: Building, name: string): VarText {
-  const found = variableOf(at, name)
-  if (!found) {
-    const own = at.own.get(name)?.value
-    const isCircle = own !== undefined && own !== null && at.open.has(own)
-    if (isCircle) return { circle: true }
-    return { known: at.unknown++ < MAX_SUGGESTED ? namesIn(at) : [] }
-  }
-  if (found.entries || found.items) return { shape: found.items ? 'a list' : 'a map' }
-  return { text: String(found.value ?? ''), secrets: found.secrets }
-}
-
-function ownVars(root: Node | null): Map<string, Pair<Node, Node | null>> {
-  const pairs = isMap(root) ? (root.items as Pair<Node, Node | null>[]) : []
-  const vars = pairs.find(({ key }) => isScalar(key) && key.value === 'vars')?.value
-  const own = new Map<string, Pair<Node, Node | null>>()
-  if (!isMap(vars)) return own
-  for (const pair of vars.items as Pair<Node, Node | null>[]) {
-    const name = nameOf(pair.key)
-    if (name !== undefined && !own.has(name)) own.set(name, pair)
-  }
-  return own
-}
-
-function targetsIn(document: Document.Parsed): Map<Alias, Node | undefined> {
-  const anchors = new Map<string, Node>()
-  const targets = new Map<Alias, Node | undefined>()
-  visit(document, {
-    Alias: (_, node) => void targets.set(node, anchors.get(node.source)),
-    Value: (_, node) => {
-      if (node.anchor !== undefined) anchors.set(node.anchor, node)
-    },
-  })
-  return targets
-}
-
-function placesOf(file: string, node: Scalar, { start }: Span): NonNullable<Located['placeOf']> {
-  let places: number[] | undefined
-  return (offset) => {
-    places ??= textPlaces(file, start, node.type as ScalarStyle, String(node.value)) ?? []
-    return places[offset]
-  }
-}
-
-function buildEntries(at: Building, pairs: readonly Pair<Node, Node | null>[]): Map<string, Entry> {
+function buildEntries(at: Building, pairs: readonly NodePair[]): Map<string, Entry> {
   const entries = new Map<string, Entry>()
   const merged: Located[] = []
   for (const { key, value } of pairs) {
-    const span = spanOf(at, key)
+    const span = spanOf(at.file, key)
     const located = value ? build(at, value) : leaf(span, null)
     if (isMergeKey(key)) merged.push(...mergedMaps(at, located, span))
     else addEntry(at, entries, key, { key: span, value: located })
@@ -350,46 +225,6 @@ function mergedMaps(at: Building, located: Located, span: Span): readonly Locate
 function fault({ faults }: Building, { file, start, end }: Span, message: string, hint?: string): void {
   if (faults.length < MAX_FAULTS)
     faults.push({ file, start, end, message, ...(hint !== undefined && { hint }) })
-}
-
-function leaf({ file, start, end }: Span, value: unknown): Located {
-  return { file, start, end, value, secrets: NONE, size: 1 }
-}
-
-/** A list of such values. */
-export function listOf(span: Span, items: readonly Located[]): Located {
-  const { file, start, end } = span
-  return { file, start, end, items, value: items.map(({ value }) => value), ...sumOf(items) }
-}
-
-/** A map of such values. */
-export function mapOf(span: Span, entries: ReadonlyMap<string, Entry>): Located {
-  const value = Object.create(null) as Record<string, unknown>
-  for (const [name, entry] of entries) value[name] = entry.value.value
-  const { file, start, end } = span
-  return { file, start, end, entries, value, ...sumOf([...entries.values()].map((entry) => entry.value)) }
-}
-
-const NONE: readonly string[] = []
-
-function sumOf(parts: readonly Located[]): { size: number; secrets: readonly string[] } {
-  const size = parts.reduce((sum, part) => sum + part.size, 1)
-  const isOpen = size > MAX_SIZE || parts.every((part) => part.secrets.length === 0)
-  return { size, secrets: isOpen ? NONE : parts.flatMap((part) => part.secrets) }
-}
-
-function spanOf({ file }: Building, node: Node): Span {
-  const [start = 0, end = start] = node.range ?? []
-  return { file, start, end }
-}
-
-function nameOf(key: unknown): string | undefined {
-  if (!isScalar(key)) return undefined
-  return typeof key.value === 'string' ? key.value : (key.source ?? String(key.value))
-}
-
-function isMergeKey(key: Node): boolean {
-  return isScalar(key) && key.value === '<<' && key.type === 'PLAIN'
 }
 
 function keyHint({ file, start }: Span): string | undefined {

@@ -1,5 +1,5 @@
 import type { Interpolation } from '../../config/interpolate.ts'
-import type { Located } from '../../config/yaml-tree.ts'
+import type { Located } from '../../config/located.ts'
 
 const REFERENCE = /^\$\{(env|file):([^}]+)\}$/
 
