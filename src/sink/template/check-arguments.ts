@@ -1,5 +1,7 @@
 import type { Tokenizer } from 'liquidjs'
-import { type Checking, checkExpression, checkValue, spanOf } from './check-expression.ts'
+import { checkExpression } from './check-expression.ts'
+import { checkNames } from './check-names.ts'
+import { type Checking, spanOf } from './checking.ts'
 
 /** What stands behind the name of a tag; throws what the library cannot read. */
 export function checkArguments(at: Checking, name: string, tokenizer: Tokenizer): void {
@@ -45,7 +47,7 @@ function missing(at: Checking, tokenizer: Tokenizer, message: string, example?: 
 
 function checkWhen(at: Checking, tokenizer: Tokenizer): void {
   while (!tokenizer.end()) {
-    checkValue(at, tokenizer.readValueOrThrow())
+    checkNames(at, tokenizer.readValueOrThrow())
     const [joint] = /^\s*(,|or\b)?/.exec(tokenizer.remaining()) as RegExpExecArray
     tokenizer.advance(joint.length)
     if (joint.trim() === '' && !tokenizer.end())
@@ -65,7 +67,7 @@ function checkFor(at: Checking, tokenizer: Tokenizer): void {
   }
   const value = tokenizer.readValue()
   if (!value) return missing(at, tokenizer, 'the list is missing', FOR)
-  checkValue(at, value)
+  checkNames(at, value)
   for (const hash of tokenizer.readHashes()) {
     const name = hash.name.getText()
     if (!['limit', 'offset', 'reversed'].includes(name))
@@ -74,7 +76,7 @@ function checkFor(at: Checking, tokenizer: Tokenizer): void {
         message: `"for" knows no "${name}"`,
         hint: 'it takes limit: 5, offset: 2 and reversed',
       })
-    else if (hash.value) checkValue(at, hash.value)
+    else if (hash.value) checkNames(at, hash.value)
   }
   tokenizer.skipBlank()
   if (!tokenizer.end())

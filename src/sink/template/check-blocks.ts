@@ -1,5 +1,5 @@
 import type { TagToken } from 'liquidjs'
-import { type Checking, spanOf } from './check-expression.ts'
+import { type Checking, spanOf } from './checking.ts'
 import type { TemplateProblem } from './fault.ts'
 
 /** Tags that need an end. */

@@ -1,33 +1,10 @@
 import type { Token as AnyToken, Tokenizer } from 'liquidjs'
 import { nearest } from '../../nearest.ts'
-import { isNotCarried } from './event-view.ts'
+import { checkNames, keyHint } from './check-names.ts'
+import { type Checking, spanOf, type Token, textAt } from './checking.ts'
 import type { TemplateProblem } from './fault.ts'
 import { FILTERS } from './filters.ts'
-import { dottedHint, filterHint, operatorHint, placeHint } from './foreign.ts'
-import type { LiquidLibrary } from './liquid.ts'
-import { NAMES } from './view.ts'
-
-/** What is checked, and where it goes. */
-export interface Checking {
-  library: LiquidLibrary
-  source: string
-  /** Names that the template gives itself. */
-  locals: ReadonlySet<string>
-  report(problem: TemplateProblem): void
-}
-
-/** A token of the engine, with what those that we look into have. */
-interface Token {
-  kind: number
-  begin: number
-  end: number
-  content?: unknown
-  operator?: string
-  variable?: Token | undefined
-  props?: readonly Token[]
-  lhs?: Token
-  rhs?: Token
-}
+import { filterHint, operatorHint } from './foreign.ts'
 
 interface FilterToken extends Token {
   name: string
@@ -60,7 +37,7 @@ function checkOperands(at: Checking, tokenizer: Tokenizer): readonly Token[] {
   for (const token of tokenizer.readExpressionTokens() as Iterable<AnyToken & Token>) {
     const isOperator = token.kind === OPERATOR
     const wantsOperand = last === undefined || last.kind === OPERATOR
-    if (!isOperator) checkValue(at, token)
+    if (!isOperator) checkNames(at, token)
     if (isOperator && wantsOperand && token.operator !== 'not')
       at.report({ ...spanOf(token), message: `a value is missing in front of "${textAt(at, token)}"` })
     else if (!isOperator && !wantsOperand) {
@@ -132,7 +109,7 @@ function checkFilter(at: Checking, filter: FilterToken): void {
   const { name, begin, args } = filter
   for (const arg of args) {
     const value = Array.isArray(arg) ? (arg as readonly [string, Token | undefined])[1] : (arg as Token)
-    if (value) checkValue(at, value)
+    if (value) checkNames(at, value)
   }
   if (FILTERS.includes(name)) return
   const near = nearest(name, FILTERS)
@@ -140,82 +117,6 @@ function checkFilter(at: Checking, filter: FilterToken): void {
     filterHint(name) ??
     (near === undefined ? 'docs/configuration.md lists the filters' : `did you mean "${near}"?`)
   at.report({ message: `there is no filter "${name}"`, offset: begin, length: name.length, hint })
-}
-
-/** Checks the names in a value. */
-export function checkValue(at: Checking, token: Token): void {
-  if (token.lhs) checkValue(at, token.lhs)
-  if (token.rhs) checkValue(at, token.rhs)
-  if (!token.props) return
-  for (const prop of token.props) if (prop.props) checkValue(at, prop)
-  if (token.variable) return checkValue(at, token.variable)
-  const [root, ...steps] = token.props
-  if (typeof root?.content !== 'string') return
-  const name = root.content
-  if (at.source[token.begin] === '.') {
-    const hint = dottedHint(textAt(at, token))
-    return at.report({ ...spanOf(token), message: 'a name cannot begin with a dot', hint })
-  }
-  if (at.locals.has(name)) return
-  if (!Object.hasOwn(NAMES, name)) return at.report(unknownName(at, root, name))
-  const labels = keyHint(at, token, token.end)
-  if (labels !== undefined)
-    return at.report({
-      ...spanOf(token),
-      message: 'a key with "." or "/" needs brackets and quotes',
-      hint: labels,
-    })
-  checkInner(at, name, steps)
-}
-
-const EVERYWHERE = ['size', 'first', 'last']
-
-/** What lies in a name, where that is known. */
-function checkInner(at: Checking, name: string, steps: readonly Token[]): void {
-  const known = Object.hasOwn(NAMES, name) ? NAMES[name] : undefined
-  const [step] = steps
-  if (!known || typeof step?.content !== 'string') return
-  const inner = step.content
-  const path = steps.map(({ content }) => String(content))
-  if (name === 'event' && isNotCarried(path))
-    return at.report({
-      ...spanOf(step),
-      message: `messages do not carry event.${path.slice(0, inner === 'regarding' ? 2 : 1).join('.')}`,
-      hint: 'ask for them by "when" or "if", and let the rule say what it found: labels: { team: shop }',
-    })
-  if (known.includes(inner) || EVERYWHERE.includes(inner)) return
-  const near = nearest(inner, known)
-  const hint = near === undefined ? undefined : `did you mean "${near}"?`
-  const choice = known.length > 0 ? `it has ${known.join(', ')}` : `${name} is a single value`
-  at.report({ ...spanOf(step), message: `"${name}" has no "${inner}"`, hint: hint ?? choice })
-}
-
-function unknownName({ locals }: Checking, root: Token, name: string): TemplateProblem {
-  const message = `there is no "${name}"`
-  const near = name.length < 3 ? undefined : nearest(name, [...Object.keys(NAMES), ...locals])
-  const hint = near === undefined ? `there are ${Object.keys(NAMES).join(', ')}` : `did you mean "${near}"?`
-  return { ...spanOf(root), message, hint: placeHint(name) ?? hint }
-}
-
-const FLAT = ['labels', 'annotations', 'matchLabels', 'nodeSelector']
-
-/** Labels and annotations lie in a flat map: what goes deeper, or on behind a "/", is one key. */
-function keyHint({ source }: Checking, token: Token, end: number): string | undefined {
-  const props = token.props ?? []
-  const at = props.findIndex(
-    ({ content }, i) =>
-      FLAT.includes(String(content)) && (i === 0 || i === props.length - 1 || isParent(props[i - 1])),
-  )
-  const [first, ...deeper] = at === -1 ? [] : props.slice(at + 1)
-  if (!first || typeof first.content !== 'string' || source[first.begin - 1] !== '.') return undefined
-  const isLonger = end > token.end
-  if (!isLonger && (deeper.length === 0 || EVERYWHERE.includes(String(deeper.at(-1)?.content))))
-    return undefined
-  return `write ${source.slice(token.begin, first.begin - 1)}["${source.slice(first.begin, end)}"]`
-}
-
-function isParent(token: Token | undefined): boolean {
-  return ['metadata', 'selector', 'spec'].includes(String(token?.content))
 }
 
 /** What cannot be read at all. */
@@ -251,14 +152,6 @@ export function syntaxProblem({ source, library }: Checking, error: unknown, end
     [/unexpected character/, `"${source.slice(offset, end).trim()}" cannot stand here`],
   ]
   return { message: words.find(([pattern]) => pattern.test(plain))?.[1] ?? plain, offset, length }
-}
-
-export function spanOf({ begin, end }: { begin: number; end: number }): { offset: number; length: number } {
-  return { offset: begin, length: Math.max(1, end - begin) }
-}
-
-function textAt({ source }: Checking, { begin, end }: Token): string {
-  return source.slice(begin, end)
 }
 
 function kindsOf({ library }: Checking): { OPERATOR: number } {
