@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { commitWaits, enrichObjects, ruleMatches } from './metrics-when-asked.ts'
 import { version } from './version.ts'
 
 /**
@@ -45,7 +46,7 @@ export function createMetrics() {
       'Changes of which nothing was sent at once, because limits of rules held them back.',
       ['watch'],
     ),
-    ruleMatches: tallied(registry),
+    ruleMatches: ruleMatches(registry),
     ruleSuppressed: counter('rule_suppressed_total', 'Matches of a rule that were not told, by why.', [
       'rule',
       'limit',
@@ -106,7 +107,7 @@ export function createMetrics() {
       ['verb'],
       BUCKETS,
     ),
-    enrichObjects: counted(registry),
+    enrichObjects: enrichObjects(registry),
     enrichMisses: counter(
       'enrich_misses_total',
       'Objects around changes that were decided without them, although rules ask for them.',
@@ -130,7 +131,7 @@ export function createMetrics() {
       BUCKETS,
     ),
     commitChanges: histogram('commit_changes', 'Changes in one commit.', [], SIZES),
-    commitWaits: waiting(registry),
+    commitWaits: commitWaits(registry),
     enqueueSeconds: histogram(
       'enqueue_latency_seconds',
       'From observing a change to Redis having it, of the oldest change in each commit.',
@@ -223,66 +224,5 @@ export function createMetrics() {
 
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 const SIZES = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000]
-
-/** Too often for a counter with labels, which costs half a microsecond: numbers in a map, told when somebody asks. */
-function tallied(registry: Registry) {
-  const tally = new Map<string, number>()
-  const counter = new Counter({
-    name: 'kubeherald_rule_matches_total',
-    help: 'Times that the conditions of a rule held; again when a commit is repeated.',
-    labelNames: ['rule'],
-    registers: [registry],
-    collect() {
-      this.reset()
-      for (const [rule, count] of tally) this.inc({ rule }, count)
-    },
-  })
-  counter.remove = (labels: unknown) => void tally.delete((labels as { rule: string }).rule)
-  return {
-    inc: (rule: string, count = 1): void => void tally.set(rule, (tally.get(rule) ?? 0) + count),
-  }
-}
-
-/** Objects that are remembered; told when somebody asks. */
-function counted(registry: Registry) {
-  let sizes = (): { resource: string; objects: number }[] => []
-  new Gauge({
-    name: 'kubeherald_enrich_objects',
-    help: 'Objects whose metadata is remembered because rules ask for it.',
-    labelNames: ['resource'],
-    registers: [registry],
-    collect() {
-      this.reset()
-      for (const { resource, objects } of sizes()) this.set({ resource }, objects)
-    },
-  })
-  return {
-    collectFrom(source: typeof sizes): void {
-      sizes = source
-    },
-  }
-}
-
-/** What is under way, and since when. */
-function waiting(registry: Registry) {
-  const startedMs = new Set<{ ms: number }>()
-  new Gauge({
-    name: 'kubeherald_commit_waiting_seconds',
-    help: 'Age of the oldest commit under way; 0 when there is none.',
-    registers: [registry],
-    collect() {
-      const [oldest] = startedMs
-      this.set(oldest ? (performance.now() - oldest.ms) / 1_000 : 0)
-    },
-  })
-  return {
-    /** Gives what to call at its end. */
-    begin(): () => void {
-      const one = { ms: performance.now() }
-      startedMs.add(one)
-      return () => void startedMs.delete(one)
-    },
-  }
-}
 
 export type Metrics = ReturnType<typeof createMetrics>
