@@ -1,30 +1,10 @@
-import type { Content, Field, Link, Markup, Message, Words } from '../sink/index.ts'
+import type { Content, Field, Link, Markup, Message } from '../sink/index.ts'
 import { fieldsBeside, joinedFields } from '../sink/notice.ts'
 import { textSheet } from '../sink/template/engine.ts'
 import { TemplateFault } from '../sink/template/fault.ts'
 import { compileProgram, type Program } from '../sink/template/program.ts'
 import { urlOf } from './link.ts'
 import { isSeverity, type MessageParts, type MessageTemplates } from './message-schema.ts'
-
-/** The words as they are, in a sink's markup: what is sent without any template. */
-export function contentOfWords(
-  words: Words,
-  inMarkup: (text: string) => string = (it) => it,
-  beside: readonly Field[] = [],
-): Content {
-  const { severity, title, text, quote, changes, command } = words
-  const fields = joinedFields(words.fields, beside)
-  return {
-    severity,
-    title: inMarkup(title),
-    text: inMarkup(text),
-    fields: fields.map((it) => ({ title: inMarkup(it.title), value: inMarkup(it.value) })),
-    links: [],
-    quote,
-    changes,
-    command,
-  }
-}
 
 /** Where a part of a message stands in the configuration: `kubeherald.yaml:12:15`. */
 export type PlaceOf = (path: readonly PropertyKey[], offset: number) => string

@@ -1,8 +1,8 @@
 import { request } from 'undici'
 import { formatMessage } from '../../sinks/slack/format.ts'
 import slack from '../../sinks/slack/index.ts'
-import { contentOfWords } from '../../src/render/content.ts'
 import { createRender } from '../../src/render/message.ts'
+import { contentOfWords } from '../content-of-words.ts'
 import { benchDelivery } from './pod.ts'
 
 // One side of the Slack row. Arguments: format or post, Slack's API, its token, how many. Prints the seconds.

@@ -1,9 +1,9 @@
 import { builtInSinks } from '../../sinks/index.ts'
 import { silentLog } from '../../src/log.ts'
-import { contentOfWords } from '../../src/render/content.ts'
 import { createRender } from '../../src/render/message.ts'
 import type { SinkType } from '../../src/sink/index.ts'
 import { memoryStore } from '../../src/sink/testkit/index.ts'
+import { contentOfWords } from '../content-of-words.ts'
 import { benchDelivery } from './pod.ts'
 
 // Delivers many messages through one sink and tells how the heap, after a collection, grew between a tenth of them and all.

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto'
 import { Agent, request } from 'undici'
 import webhook from '../../sinks/webhook/index.ts'
-import { contentOfWords } from '../../src/render/content.ts'
 import { createRender } from '../../src/render/message.ts'
 import { laneByObject } from '../../src/sink/index.ts'
+import { contentOfWords } from '../content-of-words.ts'
 import { contextOf, optionsOf } from '../sinks/bed.ts'
 import { benchDelivery } from './pod.ts'
 

@@ -1,12 +1,12 @@
 import type { Delivery } from '../../src/delivery.ts'
 import type { KubeEvent } from '../../src/event.ts'
 import { silentLog } from '../../src/log.ts'
-import { contentOfWords } from '../../src/render/content.ts'
 import { createRender } from '../../src/render/message.ts'
 import type { Message, SinkContext, SinkMetrics, SinkType } from '../../src/sink/index.ts'
 import { memoryStore } from '../../src/sink/memory-store.ts'
 import type { TraceContext } from '../../src/trace-context.ts'
 import { TracedMessage } from '../../src/tracing/traced-message.ts'
+import { contentOfWords } from '../content-of-words.ts'
 import { headerFor } from '../queue/objects.ts'
 
 /** What a message is made of; the rest is a ConfigMap named web that changed. */

@@ -1,6 +1,6 @@
 import slack from '../../../sinks/slack/index.ts'
-import { contentOfWords } from '../../../src/render/content.ts'
 import type { Content, Message, Outcome, SinkContext, SinkType, Words } from '../../../src/sink/index.ts'
+import { contentOfWords } from '../../content-of-words.ts'
 import type { FakeSlack } from '../../servers/slack.ts'
 import { type MessageParts, messageOf, openSink, optionsOf } from '../bed.ts'
 

@@ -1,5 +1,5 @@
-import { contentOfWords } from '../../../src/render/content.ts'
 import type { Content, Markup, Message, Words } from '../../../src/sink/index.ts'
+import { contentOfWords } from '../../content-of-words.ts'
 import { type MessageParts, messageOf } from '../bed.ts'
 
 /** A message with these words, in this markup: independent of how words are found. */
