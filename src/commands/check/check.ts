@@ -8,6 +8,7 @@ import { builtInSinks } from '../../sink-types.ts'
 import {
   type Configuration,
   configurationFile,
+  type PluginOptions,
   pluginsOff,
   readConfiguration,
 } from '../reading/configuration.ts'
@@ -18,7 +19,7 @@ import { BadConfiguration, UsageError } from '../usage-error.ts'
 import { checkWithoutAbsent, describeAbsent, STAND_IN } from './check-absent.ts'
 import { type Asked, CheckReport, withoutAbsent } from './check-report.ts'
 
-export interface CheckOptions {
+export interface CheckOptions extends PluginOptions {
   config?: string
   context?: string
   offline?: boolean
@@ -26,8 +27,6 @@ export interface CheckOptions {
   strict?: boolean
   /** For machines. */
   json?: boolean
-  /** False with --no-plugins. */
-  plugins?: boolean
 }
 
 /**

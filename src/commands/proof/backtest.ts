@@ -6,18 +6,17 @@ import { createPaint, wantsColour } from '../../dry-run/paint.ts'
 import { printableJson } from '../../printable.ts'
 import { journalExtent } from '../../queue/journal.ts'
 import { openQueue, type QueueOptions } from '../queue/open-queue.ts'
+import type { PluginOptions } from '../reading/configuration.ts'
 import { readDryConfiguration } from '../reading/dry-configuration.ts'
 import { spanOf } from '../span.ts'
 import { replayOf } from './journal-events.ts'
 
-export interface BacktestOptions extends QueueOptions {
+export interface BacktestOptions extends QueueOptions, PluginOptions {
   rules: string
   since?: string
   examples?: number
   failOnDifference?: boolean
   json?: boolean
-  /** False with --no-plugins. */
-  plugins?: boolean
 }
 
 const EXAMPLES = 5

@@ -12,12 +12,13 @@ import type { ClusterEvent } from '../../event.ts'
 import { printable, printableJson } from '../../printable.ts'
 import { readKubeEvent } from '../../watch/kube-event.ts'
 import { clusterName } from '../cluster-name.ts'
+import type { PluginOptions } from '../reading/configuration.ts'
 import { type DryConfiguration, readDryConfiguration } from '../reading/dry-configuration.ts'
 import { UsageError } from '../usage-error.ts'
 import { readExplainInput, readOneObject } from './explain-input.ts'
 import { changeTypeOf, timeOf } from './explain-options.ts'
 
-export interface ExplainOptions {
+export interface ExplainOptions extends PluginOptions {
   config?: string
   context?: string
   type?: string
@@ -27,8 +28,6 @@ export interface ExplainOptions {
   at?: string
   json?: boolean
   all?: boolean
-  /** False with --no-plugins. */
-  plugins?: boolean
 }
 
 /** More than so many changes get a line each. */

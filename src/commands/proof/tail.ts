@@ -19,6 +19,7 @@ import { kubeconfigOptions, loadCluster } from '../cluster-access.ts'
 import { clusterName } from '../cluster-name.ts'
 import { commandLog } from '../command-log.ts'
 import { openQueue } from '../queue/open-queue.ts'
+import type { PluginOptions } from '../reading/configuration.ts'
 import { type DryConfiguration, readDryConfiguration } from '../reading/dry-configuration.ts'
 import { firstSignal, outputClosed } from '../signals.ts'
 import { spanOf } from '../span.ts'
@@ -26,7 +27,7 @@ import { replayOf } from './journal-events.ts'
 import { createTailLines, requireKnownNames, type TailFilter, type TailLines } from './tail-lines.ts'
 import { createRecoveryNote, neverBegan, requireWatchedKind } from './tail-watching.ts'
 
-export interface TailOptions extends TailFilter {
+export interface TailOptions extends TailFilter, PluginOptions {
   config?: string
   rules?: string
   context?: string
@@ -34,8 +35,6 @@ export interface TailOptions extends TailFilter {
   since?: string
   for?: string
   json?: boolean
-  /** False with --no-plugins. */
-  plugins?: boolean
 }
 
 const TIMERS_MS = 500

@@ -11,21 +11,19 @@ import type { TestCase } from '../../dry-run/test-case.ts'
 import { coverageText, resultJson, resultText, summaryText } from '../../dry-run/test-report.ts'
 import { printable, printableJson } from '../../printable.ts'
 import { clusterName } from '../cluster-name.ts'
-import { badConfiguration } from '../reading/configuration.ts'
+import { badConfiguration, type PluginOptions } from '../reading/configuration.ts'
 import { type DryConfiguration, readDryConfiguration } from '../reading/dry-configuration.ts'
 import { fileFault } from '../reading/file-fault.ts'
 import { MAX_FILE_BYTES, readPlainFile } from '../reading/plain-file.ts'
 import { UsageError } from '../usage-error.ts'
 import { findTests } from './find-tests.ts'
 
-export interface TestOptions {
+export interface TestOptions extends PluginOptions {
   config?: string
   filter?: string
   junit?: string
   json?: boolean
   coverage?: boolean
-  /** False with --no-plugins. */
-  plugins?: boolean
 }
 
 /** Runs the tests of a configuration: 0 when all pass, 1 when one fails, 2 when they cannot be run. */

@@ -33,8 +33,13 @@ export interface Configuration {
   sinkTypes: Readonly<Record<string, SinkType>>
 }
 
+export interface PluginOptions {
+  /** False with --no-plugins. */
+  plugins?: boolean
+}
+
 /** What turned plug-ins off; undefined when they are on. */
-export function pluginsOff({ plugins }: { plugins?: boolean }, env = process.env): string | undefined {
+export function pluginsOff({ plugins }: PluginOptions, env = process.env): string | undefined {
   if (plugins === false) return '--no-plugins'
   const asked = env['KUBEHERALD_NO_PLUGINS'] ?? ''
   return ['', '0', 'false'].includes(asked) ? undefined : 'KUBEHERALD_NO_PLUGINS'

@@ -7,7 +7,7 @@ import { STARTER } from '../../config/starter.ts'
 import type { DryRunOptions } from '../../dry-run/dry-run.ts'
 import { builtInSinks, sinkLoader } from '../../sink-types.ts'
 import { STAND_IN } from '../check/check-absent.ts'
-import { badConfiguration, configurationFile, pluginsOff } from './configuration.ts'
+import { badConfiguration, configurationFile, type PluginOptions, pluginsOff } from './configuration.ts'
 import { FileReads } from './file-reads.ts'
 import { MAX_FILE_BYTES, readPlainFile } from './plain-file.ts'
 import { readConfigurationText } from './read-once.ts'
@@ -28,7 +28,7 @@ export interface DryConfiguration extends DryRunOptions {
  */
 export async function readDryConfiguration(
   option: string | undefined,
-  plugins?: { plugins?: boolean },
+  plugins?: PluginOptions,
 ): Promise<DryConfiguration> {
   const named = configurationFile(option)
   const file = named === '-' ? STANDARD_INPUT : (named ?? 'built-in starter')

@@ -1,7 +1,8 @@
 import type { Role } from '../../app.ts'
+import type { PluginOptions } from '../reading/configuration.ts'
 
 /** What the command line says of a run. */
-export interface RunOptions {
+export interface RunOptions extends PluginOptions {
   config?: string
   context?: string
   role: Role
@@ -11,6 +12,4 @@ export interface RunOptions {
   demo?: boolean
   /** With `demo`: in the Redis of the configuration, under a name of its own. */
   sharedRedis?: boolean
-  /** False with --no-plugins. */
-  plugins?: boolean
 }
