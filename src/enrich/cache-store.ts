@@ -1,4 +1,5 @@
-import type { Change, Checkpoint, ClusterIdentity, Source, SourceSession, SourceStore } from '../change.ts'
+import type { Change, Checkpoint, Source, SourceSession, SourceStore } from '../change.ts'
+import { clusterFacts } from '../cluster-facts.ts'
 import { controllersOf } from '../controllers.ts'
 import type { Resource } from '../event.ts'
 import type { MetadataCache } from './cache.ts'
@@ -33,8 +34,6 @@ export interface CacheStore extends SourceStore {
  */
 export function createCacheStore(cache: MetadataCache, clock: { now(): number }): CacheStore {
   const states = new Map<string, PartState>()
-  const identities = new Map<string, ClusterIdentity>()
-  const absent = new Set<string>()
 
   function open(source: MetadataSource): PartState {
     const known = states.get(source.key)
@@ -50,16 +49,7 @@ export function createCacheStore(cache: MetadataCache, clock: { now(): number })
     open: async (source) => new CacheSession(cache, clock, open(source)),
     peek: async () => undefined,
     stored: async () => [],
-    absentKinds: {
-      add: async (kind) => void absent.add(kind),
-      has: async (kind) => absent.has(kind),
-      remove: async (kind) => void absent.delete(kind),
-    },
-    identities: {
-      get: async (address) => identities.get(address),
-      set: async (address, identity) => void identities.set(address, identity),
-      ofUid: async (uid) => [...identities.values()].find((it) => it.uid === uid),
-    },
+    ...clusterFacts(),
     splits: { get: async () => 'whole', settle: async () => 'whole' },
     expect: (sources) => sources.forEach(open),
     stateOf({ resource }, namespace, name) {

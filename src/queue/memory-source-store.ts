@@ -1,7 +1,6 @@
 import type {
   Change,
   Checkpoint,
-  ClusterIdentity,
   Comparison,
   ScannedObject,
   Source,
@@ -9,6 +8,7 @@ import type {
   SourceStore,
   Transition,
 } from '../change.ts'
+import { clusterFacts } from '../cluster-facts.ts'
 import type { Resource } from '../event.ts'
 import { type IndexEntry, nameOf } from './index-entry.ts'
 import { compress, decompress } from './packing.ts'
@@ -24,8 +24,6 @@ export interface MemoryStoreParts {
 
 /** Sources without Redis, for one process that only looks: what it knows goes with it. Every source begins now. */
 export function createMemorySourceStore(parts: MemoryStoreParts): SourceStore {
-  const absent = new Set<string>()
-  const identities = new Map<string, ClusterIdentity>()
   const splits = new Map<string, 'shards' | 'whole'>()
   const sessions = new Map<string, MemorySession>()
   return {
@@ -38,16 +36,7 @@ export function createMemorySourceStore(parts: MemoryStoreParts): SourceStore {
       const checkpoint = sessions.get(key)?.checkpoint
       return checkpoint && { ...checkpoint, ownerAlive: false }
     },
-    absentKinds: {
-      add: async (kind) => void absent.add(kind),
-      has: async (kind) => absent.has(kind),
-      remove: async (kind) => void absent.delete(kind),
-    },
-    identities: {
-      get: async (address) => identities.get(address),
-      set: async (address, identity) => void identities.set(address, identity),
-      ofUid: async (uid) => [...identities.values()].find((it) => it.uid === uid),
-    },
+    ...clusterFacts(),
     splits: {
       get: async (name) => splits.get(name),
       async settle(name, choice) {

@@ -1,0 +1,19 @@
+import type { ClusterIdentity, SourceStore } from './change.ts'
+
+/** What stores without Redis know of clusters: it goes with the process. */
+export function clusterFacts(): Pick<SourceStore, 'absentKinds' | 'identities'> {
+  const absent = new Set<string>()
+  const identities = new Map<string, ClusterIdentity>()
+  return {
+    absentKinds: {
+      add: async (kind) => void absent.add(kind),
+      has: async (kind) => absent.has(kind),
+      remove: async (kind) => void absent.delete(kind),
+    },
+    identities: {
+      get: async (address) => identities.get(address),
+      set: async (address, identity) => void identities.set(address, identity),
+      ofUid: async (uid) => [...identities.values()].find((it) => it.uid === uid),
+    },
+  }
+}
