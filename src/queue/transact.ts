@@ -104,13 +104,14 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
         throw new FencedError(`another process moved the position of ${commit.source.key}`)
       }
       routing ??= parts.routing()
-      nowMs ??= clock.now()
       const plan = await commit.preparation.plan(replies, redis)
-      const decideParts = { redis, keys, routing, source: commit.keys, nowMs }
+      const asOf = { now: () => nowMs ?? clock.now() }
+      const decideParts = { redis, keys, routing, source: commit.keys, clock: asOf }
       written = { plan, decided: await decideCommit(decideParts, commit.source, plan) }
       addJournal(written, parts, commit)
       // Watched there, executed here: on another connection nothing is watched.
       if (redis.stream !== stream) continue
+      nowMs = written.decided.nowMs
       const isShared = (written.decided.limits?.writes.shared.size ?? 0) > 0
       if (isShared && (await turn.isAnothers(redis, whose, signal))) {
         nowMs = undefined

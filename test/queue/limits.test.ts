@@ -42,11 +42,17 @@ async function startLimitsBed(options: BedLimits & { rules?: ReadonlySet<string>
     /** A process that decides what is due, at some time. */
     fire(nowMs = Date.now() + LATER_MS, instance = 'one') {
       const { line, metrics } = it.newStore()
-      const parts = { line, keys: it.keys, instance, routing: () => routing, metrics }
+      const parts = {
+        line,
+        keys: it.keys,
+        instance,
+        routing: () => routing,
+        clock: { now: () => nowMs },
+        metrics,
+      }
       return fireTimers(
         { ...parts, onEnqueued: (lanes) => void it.woken.push(...lanes) },
         `${instance}/${++attempts}`,
-        nowMs,
         never,
       )
     },
