@@ -229,7 +229,7 @@ function tallied(registry: Registry) {
   const tally = new Map<string, number>()
   const counter = new Counter({
     name: 'kubeherald_rule_matches_total',
-    help: 'Times that the conditions of a rule held; again when a commit is repeated.',
+    help: 'Times that the conditions of a rule held.',
     labelNames: ['rule'],
     registers: [registry],
     collect() {
