@@ -5,7 +5,7 @@ export function ruleMatches(registry: Registry) {
   const tally = new Map<string, number>()
   const counter = new Counter({
     name: 'kubeherald_rule_matches_total',
-    help: 'Times that the conditions of a rule held; again when a commit is repeated.',
+    help: 'Times that the conditions of a rule held.',
     labelNames: ['rule'],
     registers: [registry],
     collect() {

@@ -21,6 +21,8 @@ export interface Decided {
   trace: Decision['trace']
   /** Timers that are asked for again later. */
   postponed?: Postponed
+  /** As of when. */
+  nowMs: number
 }
 
 /** Keys of states and new times. */
@@ -32,6 +34,7 @@ export interface Postponed {
 export interface Expired {
   outcome: LimitOutcome
   postponed: Postponed
+  nowMs: number
 }
 
 /** States whose rule no configuration has are decided without it so long after their time: a process with another one may still know it. */
@@ -49,22 +52,24 @@ export interface DecideParts {
   routing: Routing
   /** Whose own states may be read. */
   source: OwnLimits | undefined
-  nowMs: number
+  clock: { now(): number }
 }
 
 /** What became of a commit's transitions; reads the states of limits, under WATCH. */
 export async function decideCommit(parts: DecideParts, source: Source, plan: Plan): Promise<Decided> {
-  const { routing, nowMs } = parts
+  const { routing, clock } = parts
   if (plan.due) {
-    const { outcome, postponed } = await expire(parts, { shared: [], own: plan.due })
+    const { outcome, postponed, nowMs } = await expire(parts, { shared: [], own: plan.due })
     return { ...decided(routing, NOTHING, outcome, nowMs), postponed }
   }
-  if (plan.gone) return decided(routing, NOTHING, await forget(parts, { shared: [], own: plan.gone }), nowMs)
+  if (plan.gone)
+    return decided(routing, NOTHING, await forget(parts, { shared: [], own: plan.gone }), clock.now())
   const decision = routing.decide(source, plan.transitions)
   const { limits } = decision
-  if (!limits) return decided(routing, decision, undefined, nowMs)
-  const outcome = await statesOf(parts).decide(limits.keys, (states) => limits.apply(states, nowMs))
-  return decided(routing, decision, outcome, nowMs)
+  if (!limits) return decided(routing, decision, undefined, clock.now())
+  const states = statesOf(parts)
+  const outcome = await states.decide(limits.keys, () => limits.apply(states, states.nowMs))
+  return decided(routing, decision, outcome, states.nowMs)
 }
 
 /**
@@ -72,7 +77,7 @@ export async function decideCommit(parts: DecideParts, source: Source, plan: Pla
  * limits decide them without it: what can be told by itself is, and what they leave as it is counts as gone.
  */
 export async function expire(parts: DecideParts, due: LimitKeys): Promise<Expired> {
-  const { routing, nowMs } = parts
+  const { routing } = parts
   const { expire, rules } = routing
   const isKnown = (rule: string) => expire !== undefined && rules?.has(rule) !== false
   const known = {
@@ -81,6 +86,7 @@ export async function expire(parts: DecideParts, due: LimitKeys): Promise<Expire
   }
   const states = statesOf(parts)
   const outcome = await states.decide(due, (read) => {
+    const { nowMs } = read
     const over = {
       shared: due.shared.filter((key) => isOver(read.storedShared(key), known.shared.includes(key), nowMs)),
       own: due.own.filter((key) => isOver(read.storedOwn(key), known.own.includes(key), nowMs)),
@@ -97,12 +103,14 @@ export async function expire(parts: DecideParts, due: LimitKeys): Promise<Expire
     return together(decided, gone(left, read))
   })
   const { writes } = outcome
+  const { nowMs } = states
   const later = (key: string, stored: StoredState | undefined): [string, number] => [
     key,
     Math.max(stored?.dueMs ?? 0, nowMs + AGAIN_MS),
   ]
   return {
     outcome,
+    nowMs,
     // A timer whose state is still as it was must not be asked for again and again.
     postponed: {
       shared: known.shared
@@ -123,8 +131,8 @@ async function forget(parts: DecideParts, keys: LimitKeys): Promise<LimitOutcome
   return statesOf(parts).decide(keys, (states) => gone(keys, states))
 }
 
-function statesOf({ redis, keys, source, nowMs }: DecideParts): ReadStates {
-  return new ReadStates(redis, keys, source, nowMs)
+function statesOf({ redis, keys, source, clock }: DecideParts): ReadStates {
+  return new ReadStates(redis, keys, source, clock)
 }
 
 function together(a: LimitOutcome | undefined, b: LimitOutcome): LimitOutcome {
@@ -161,6 +169,7 @@ export function decided(
     limits,
     lanes: packLanes(inOrder(decision, limits, nowMs), routing.laneOf),
     trace,
+    nowMs,
   }
 }
 

@@ -18,6 +18,7 @@ export interface FireParts {
   /** The process's own name. */
   instance: string
   routing(): Routing
+  clock: { now(): number }
   /** Called after a transaction with the lanes that got something. */
   onEnqueued(lanes: readonly string[]): void
   metrics: Metrics
@@ -36,15 +37,17 @@ const FIRED_TTL_MS = 3_600_000
  * with them, and tells after a lost reply whether it was done. Gives whether there was something.
  */
 export async function fireTimers(
-  { line, keys, instance, routing: current, onEnqueued, metrics }: FireParts,
+  { line, keys, instance, routing: current, clock, onEnqueued, metrics }: FireParts,
   attempt: string,
-  nowMs: number,
   signal: AbortSignal,
 ): Promise<boolean> {
   const fired = keys.limitsFired(instance)
   const turn = new LimitsTurn(keys, attempt)
   let result: Decided | undefined
+  // A repeat after a lost reply must decide as the one whose EXEC may still come.
   let routing: Routing | undefined
+  let nowMs: number | undefined
+  const asOf = { now: () => nowMs ?? clock.now() }
   const done = await line.commit(async (redis) => {
     for (;;) {
       const { stream } = redis
@@ -59,16 +62,17 @@ export async function fireTimers(
       }
       if (await turn.isAnothers(redis, whose, signal)) continue
       routing ??= current()
-      const due = await dueOf(redis, keys, routing, nowMs)
+      const due = await dueOf(redis, keys, routing, asOf.now())
       if (due.length === 0) {
         result = undefined
         await redis.unwatch()
         return false
       }
-      const parts = { redis, keys, routing, source: undefined, nowMs }
-      const { outcome, postponed } = await expire(parts, { shared: due, own: [] })
-      result = { ...decided(routing, NOTHING, outcome, nowMs), postponed }
+      const parts = { redis, keys, routing, source: undefined, clock: asOf }
+      const { outcome, postponed, nowMs: decidedMs } = await expire(parts, { shared: due, own: [] })
+      result = { ...decided(routing, NOTHING, outcome, decidedMs), postponed }
       if (redis.stream !== stream) continue
+      nowMs = decidedMs
       const multi = redis.multi()
       writeLanes(multi, keys, result.lanes)
       writeLimits(multi, keys, undefined, result, nowMs)
@@ -80,6 +84,8 @@ export async function fireTimers(
         valuesOf(replies)
         return true
       }
+      // It was discarded for certain.
+      nowMs = undefined
       await turn.lost(redis)
     }
   }, signal)

@@ -28,18 +28,25 @@ export class ReadStates implements LimitStates {
   readonly #redis: Redis
   readonly #keys: Keys
   readonly #source: OwnLimits | undefined
-  readonly #nowMs: number
+  readonly #clock: { now(): number }
+  #nowMs: number
   readonly #shared = new Map<string, StoredState | undefined>()
   readonly #own = new Map<string, StoredState | undefined>()
   readonly #sizes = new Map<string, number>()
   #missed: { shared: Set<string>; own: Set<string> } = { shared: new Set(), own: new Set() }
   #watched = 0
 
-  constructor(redis: Redis, keys: Keys, source: OwnLimits | undefined, nowMs: number) {
+  constructor(redis: Redis, keys: Keys, source: OwnLimits | undefined, clock: { now(): number }) {
     this.#redis = redis
     this.#keys = keys
     this.#source = source
-    this.#nowMs = nowMs
+    this.#clock = clock
+    this.#nowMs = clock.now()
+  }
+
+  /** After what was read: until then others may have written, and what they wrote must not lie ahead of it. */
+  get nowMs(): number {
+    return this.#nowMs
   }
 
   shared(key: string): string | undefined {
@@ -95,6 +102,7 @@ export class ReadStates implements LimitStates {
       pipeline.zremrangebyscore(places, '-inf', this.#nowMs).zcard(places)
     }
     const replies = valuesOf(await pipeline.exec())
+    this.#nowMs = this.#clock.now()
     const sizes = replies.splice(replies.length - 2 * rules.length)
     for (const [i, rule] of rules.entries()) this.#sizes.set(rule, Number(sizes[2 * i + 1]))
     const values = replies.slice(shared.length > 0 ? 1 : 0) as (Buffer | null)[][]

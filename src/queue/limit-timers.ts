@@ -8,7 +8,6 @@ import { repeat } from './repeat.ts'
 
 export interface LimitTimersParts extends FireParts {
   redis: Redis
-  clock: { now(): number }
   log: Logger
   /** Does a rule of the configuration in force have limits? */
   hasLimits(): boolean
@@ -59,7 +58,7 @@ export function startLimitTimers(parts: LimitTimersParts): { close(): Promise<vo
       behindSinceMs ??= performance.now()
       if (performance.now() - behindSinceMs < patienceMs) return
     } else behindSinceMs = undefined
-    while (await fireTimers(parts, `${instance}/${++attempts}`, clock.now(), signal));
+    while (await fireTimers(parts, `${instance}/${++attempts}`, signal));
   }
 
   // Redis being away is told by its own gauge, and by the watches.

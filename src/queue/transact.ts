@@ -1,5 +1,13 @@
 import type { Redis } from 'ioredis'
-import { FencedError, PositionLostError, type Routing, type ScannedObject, type Source } from '../change.ts'
+import {
+  type Decision,
+  FencedError,
+  PositionLostError,
+  type Routing,
+  type ScannedObject,
+  type Source,
+  type Transition,
+} from '../change.ts'
 import type { Resource } from '../event.ts'
 import type { JournalBounds } from '../journal-record.ts'
 import type { Metrics } from '../metrics.ts'
@@ -103,14 +111,15 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
         metrics.fenced.inc({ watch: commit.source.title })
         throw new FencedError(`another process moved the position of ${commit.source.key}`)
       }
-      routing ??= parts.routing()
-      nowMs ??= clock.now()
+      routing ??= decidingOnce(parts.routing())
       const plan = await commit.preparation.plan(replies, redis)
-      const decideParts = { redis, keys, routing, source: commit.keys, nowMs }
+      const asOf = { now: () => nowMs ?? clock.now() }
+      const decideParts = { redis, keys, routing, source: commit.keys, clock: asOf }
       written = { plan, decided: await decideCommit(decideParts, commit.source, plan) }
       addJournal(written, parts, commit)
       // Watched there, executed here: on another connection nothing is watched.
       if (redis.stream !== stream) continue
+      nowMs = written.decided.nowMs
       const isShared = (written.decided.limits?.writes.shared.size ?? 0) > 0
       if (isShared && (await turn.isAnothers(redis, whose, signal))) {
         nowMs = undefined
@@ -133,6 +142,26 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
   if (oldest) metrics.enqueueSeconds.observe(Math.max(0, clock.now() - oldest.observedAtMs) / 1_000)
   if (decided.lanes.size > 0) onEnqueued([...decided.lanes.keys()])
   return committed
+}
+
+/** A repeat finds the index as it was, and so the same transitions: rules are not asked, and what they count not counted, again. */
+function decidingOnce(routing: Routing): Routing {
+  let last: { transitions: readonly Transition[]; decision: Decision } | undefined
+  return {
+    ...routing,
+    decide(source, transitions) {
+      if (!last || !areSame(last.transitions, transitions))
+        last = { transitions, decision: routing.decide(source, transitions) }
+      return last.decision
+    },
+  }
+}
+
+function areSame(some: readonly Transition[], others: readonly Transition[]): boolean {
+  const nameOf = ({ type, uid, resourceVersion }: Transition) => `${type} ${uid} ${resourceVersion}`
+  return (
+    some.length === others.length && some.every((it, i) => nameOf(it) === nameOf(others[i] as Transition))
+  )
 }
 
 const LOST =

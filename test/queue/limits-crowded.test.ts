@@ -86,8 +86,16 @@ test('made-up reasons fill Redis up to a bound; nothing is lost, and what is of 
   // What has no room has one group besides.
   expect(await places('grouped')).toBe(MOST_STATES + 1)
   clock.ms += 31_000
-  const parts = { line, keys: it.keys, instance: 'one', routing: () => routing, onEnqueued() {}, metrics }
-  for (let attempt = 1; await fireTimers(parts, `one/${attempt}`, clock.ms, never); attempt++);
+  const parts = {
+    line,
+    keys: it.keys,
+    instance: 'one',
+    routing: () => routing,
+    clock,
+    onEnqueued() {},
+    metrics,
+  }
+  for (let attempt = 1; await fireTimers(parts, `one/${attempt}`, never); attempt++);
   expect(await rules()).toMatchObject({
     grouped: { matched: made - before, sent: 100, digested: 500, waiting: 0, notices: 1 },
   })

@@ -60,7 +60,7 @@ test('acceptance 4: in Redis limits decide what they decide in memory, whoever h
   }
   await using it = await startStoreBed({ routing: () => routing, clock })
   const { line, metrics } = it.newStore()
-  const fireParts = { line, keys: it.keys, instance: 'one', routing: () => routing, metrics }
+  const fireParts = { line, keys: it.keys, instance: 'one', routing: () => routing, clock, metrics }
   const store = it.newStore()
   let session = await it.watching()
   let attempts = 0
@@ -70,7 +70,7 @@ test('acceptance 4: in Redis limits decide what they decide in memory, whoever h
       clock.ms = dueMs
       told.push(...memory.expire(dueMs).deliveries.map(inShort))
       const firing = { ...fireParts, onEnqueued() {} }
-      while (await fireTimers(firing, `one/${++attempts}`, dueMs, never));
+      while (await fireTimers(firing, `one/${++attempts}`, never));
       while ((session.dueMs ?? Number.POSITIVE_INFINITY) <= dueMs) await session.expire(never)
     }
     clock.ms = toMs

@@ -23,3 +23,39 @@ test('a commit that comes late, behind those of another process, does not turn t
   expect((await it.deliveries()).map(({ event }) => event.id)).toEqual(['told'])
   expect((await it.ledger()).rules['r']).toMatchObject({ matched: 3, sent: 1, suppressed: { throttle: 2 } })
 })
+
+test('a commit that was frozen before it read a limit decides as of when it read it', async () => {
+  await using it = await startRealLimits(THROTTLED)
+  const [late, other] = [await it.watch(), await it.watch(OTHER)]
+  const held = it.proxy.hold(it.keys.limit('r:'))
+  const commit = late.happen({ at: 0 })
+  await held.seen
+  it.clock.ms = START_MS + 9 * MINUTE_MS
+  await other.happen({ at: 9 * 60, id: 'told' })
+  held.release()
+  await commit
+  it.clock.ms = START_MS + 11 * MINUTE_MS
+  await other.happen({ at: 11 * 60 })
+  expect((await it.deliveries()).map(({ event }) => event.id)).toEqual(['told'])
+})
+
+test('a timer that was frozen before it read what was due tells of no end that was put off meanwhile', async () => {
+  await using it = await startRealLimits([{ name: 'r', ...limitsIn({ resolve: { after: '5m' } }) }])
+  const watch = await it.watch()
+  await watch.happen({ at: 0, id: 'first' })
+  it.clock.ms = START_MS + 5 * MINUTE_MS
+  const held = it.proxy.hold(it.keys.limit('r:'))
+  const firing = it.fire()
+  await held.seen
+  it.clock.ms = START_MS + 9 * MINUTE_MS
+  await watch.happen({ at: 9 * 60, id: 'second' })
+  held.release()
+  await firing
+  const told = async () => (await it.deliveries()).map(({ event }) => event.id)
+  it.clock.ms = START_MS + 13 * MINUTE_MS
+  await it.fire()
+  expect(await told()).toEqual(['first', 'first/resolved/r', 'second'])
+  it.clock.ms = START_MS + 14 * MINUTE_MS
+  await it.fire()
+  expect(await told()).toEqual(['first', 'first/resolved/r', 'second', 'second/resolved/r'])
+})

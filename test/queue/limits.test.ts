@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
-import type { Routing, Source } from '../../src/change.ts'
+import type { Decide, Routing, Source } from '../../src/change.ts'
 import { createMetrics } from '../../src/metrics.ts'
 import { GONE_AFTER_MS } from '../../src/queue/decided.ts'
 import { fireTimers } from '../../src/queue/fire-timers.ts'
 import { keysOf } from '../../src/queue/keys.ts'
 import { readLedger } from '../../src/queue/ledger.ts'
+import { encodeState } from '../../src/queue/limit-state.ts'
 import { waitFor } from '../wait-for.ts'
 import { type BedLimits, limitedRouting, smallLimits } from './limits-bed.ts'
 import { change, SOURCE } from './objects.ts'
@@ -42,11 +43,17 @@ async function startLimitsBed(options: BedLimits & { rules?: ReadonlySet<string>
     /** A process that decides what is due, at some time. */
     fire(nowMs = Date.now() + LATER_MS, instance = 'one') {
       const { line, metrics } = it.newStore()
-      const parts = { line, keys: it.keys, instance, routing: () => routing, metrics }
+      const parts = {
+        line,
+        keys: it.keys,
+        instance,
+        routing: () => routing,
+        clock: { now: () => nowMs },
+        metrics,
+      }
       return fireTimers(
         { ...parts, onEnqueued: (lanes) => void it.woken.push(...lanes) },
         `${instance}/${++attempts}`,
-        nowMs,
         never,
       )
     },
@@ -322,6 +329,32 @@ test('a repeated commit decides by the time of the first try', async () => {
   await commit
   const [, dueMs] = await it.reader.zrange(it.keys.limitTimers, '0', '0', 'WITHSCORES')
   expect(Number(dueMs) - 1_000).toBeLessThanOrEqual(triedMs)
+})
+
+test('rules are asked once, however often a commit is repeated for what others wrote', async () => {
+  const routing = limitedRouting(smallLimits({}))
+  const asked: string[] = []
+  const decide: Decide = (source, transitions) => {
+    asked.push(...transitions.map(({ name }) => name))
+    return routing.decide(source, transitions)
+  }
+  await using it = await startStoreBed({ routing: () => ({ ...routing, decide }) })
+  const session = await it.watching()
+  for (const repeats of [1, 2]) {
+    const held = it.proxy.hold('exec', { cut: repeats === 2 })
+    const commit = session.commit([change('ADDED', `once-a${repeats}`, repeats + 1)], `${repeats + 1}`, never)
+    await held.seen
+    await it.reader.set(
+      it.keys.limit('once:a'),
+      encodeState({ text: '1', expiresAfterMs: 60_000 }, Date.now()),
+    )
+    held.release()
+    await commit
+  }
+  expect(asked).toEqual(['once-a1', 'once-a2'])
+  expect((await readLedger(it.reader, it.keys, { verify: true })).rules['once']).toMatchObject({
+    ...{ matched: 2, sent: 0, suppressed: { throttle: 2 } },
+  })
 })
 
 test('a first list, and a kind that is gone, give up what waits for the objects that were', async () => {

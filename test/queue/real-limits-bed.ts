@@ -52,11 +52,12 @@ export async function startRealLimits(rules: readonly LimitedRule[]) {
     ...it,
     clock,
     watch,
-    /** Decides what is due in shared states, at some time. */
-    fire(nowMs: number): Promise<boolean> {
+    /** Decides what is due in shared states, now or at some other time. */
+    fire(nowMs?: number): Promise<boolean> {
       const { line, metrics } = it.newStore()
-      const parts = { line, keys: it.keys, instance: 'one', routing, onEnqueued() {}, metrics }
-      return fireTimers(parts, `one/${++version}`, nowMs, never)
+      const asOf = { now: () => nowMs ?? clock.ms }
+      const parts = { line, keys: it.keys, instance: 'one', routing, clock: asOf, onEnqueued() {}, metrics }
+      return fireTimers(parts, `one/${++version}`, never)
     },
     ledger: () => readLedger(it.reader, it.keys, { verify: true }),
   }
