@@ -56,3 +56,6 @@ export interface ClusterClient {
 export class ClusterError extends Error {
   override name = 'ClusterError'
 }
+
+/** What the kubeconfig says of its user leads to nothing now; another kubeconfig may. */
+export class NoCredentials extends ClusterError {}

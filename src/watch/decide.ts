@@ -1,6 +1,7 @@
 import { FencedError, PositionLostError } from '../change.ts'
 import type { WatchStatus } from '../status.ts'
 import { ApiFault, isExpired } from './api-fault.ts'
+import { NoCredentials } from './cluster-client.ts'
 import { codeLabel } from './counted-client.ts'
 import { UnreadableFrame } from './stream.ts'
 import { backoffMs, type Timing } from './timing.ts'
@@ -70,7 +71,8 @@ export function afterFault(error: unknown, history: History, timing: Timing, ran
     }
   }
   if (error instanceof ApiFault) return afterAnswer(error, history, again, timing)
-  return { ...again, cause: 'network', verify: true, ...(isDistrust(error) && { refresh: true as const }) }
+  const mayBeRotated = isDistrust(error) || error instanceof NoCredentials
+  return { ...again, cause: 'network', verify: true, ...(mayBeRotated && { refresh: true as const }) }
 }
 
 /** One side's certificate means nothing to the other: it may have been rotated there and in the kubeconfig. */

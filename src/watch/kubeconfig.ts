@@ -4,7 +4,7 @@ import { homedir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { KubeConfig } from '@kubernetes/client-node/dist/config.js'
 import { parse } from 'yaml'
-import { ClusterError } from './cluster-client.ts'
+import { ClusterError, NoCredentials } from './cluster-client.ts'
 
 export interface KubeconfigOptions {
   /** A file, or several separated as in $KUBECONFIG. */
@@ -138,7 +138,9 @@ function accessOf(
     ...(namespace && { namespace }),
     async credentials() {
       const options: RequestOptions = {}
-      await config.applyToHTTPSOptions(options)
+      await config.applyToHTTPSOptions(options).catch((error) => {
+        throw noCredentials(error, config, origin)
+      })
       const headers = headersOf(options)
       if (tokenFile) headers['authorization'] = `Bearer ${readFileSync(tokenFile, 'utf8').trim()}`
       // The API server reads each as one group: it does not split at commas.
@@ -146,6 +148,17 @@ function accessOf(
       return { headers, tls: plain ? {} : tlsOf(options) }
     },
   }
+}
+
+function noCredentials(error: unknown, config: KubeConfig, origin: string): NoCredentials {
+  const cause = error instanceof Error ? error.message : String(error)
+  // client-node cannot renew these, and what it says of that helps nobody.
+  const isOpenId = config.getCurrentUser()?.authProvider?.name === 'oidc'
+  return new NoCredentials(
+    isOpenId
+      ? `the OpenID Connect token of the kubeconfig ${origin} has expired and cannot be renewed (${cause}); sign in again, or use an exec plug-in such as kubelogin`
+      : cause,
+  )
 }
 
 function headersOf(options: RequestOptions): Credentials['headers'] {

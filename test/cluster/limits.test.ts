@@ -115,7 +115,7 @@ test('acceptance 4: restart, relist and replica change in the middle of group, a
     after: { matched: 3, sent: 1, suppressed: { after: 2 } },
   })
   const { stdout } = await other.command('status')
-  expect(stdout).toMatch(/^throttled +3 +2 +0 +0 +1 throttle +0 +\d+ (s|min) ago$/m)
+  expect(stdout).toMatch(/^throttled +3 +2 +0 +0 +1 throttle +0 +\d+ (ms|s|min) ago$/m)
 }, 180_000)
 
 async function nothingPending(process: Kubeherald): Promise<void> {

@@ -85,6 +85,43 @@ test('case 36: an exec plug-in that fails on a reconnect is tried again, and the
   await it.arrived(1)
 })
 
+test('a token of OpenID Connect that expired is told as that, and taken anew from the kubeconfig', async () => {
+  const oidc = (token: string) => ({
+    'auth-provider': {
+      name: 'oidc',
+      config: {
+        ...{ 'idp-issuer-url': 'https://127.0.0.1:1', 'client-id': 'kubectl', 'client-secret': 'hunter2' },
+        ...{ 'id-token': token, 'refresh-token': 'hunter3' },
+      },
+    },
+  })
+  const later = (minutes: number) => tokenUntil(Math.floor(Date.now() / 1_000) + 60 * minutes)
+  let valid = later(60)
+  await using it = await startWatchBed({
+    user: oidc(valid),
+    prepare(api) {
+      api.intercept = demand(() => valid)
+    },
+  })
+  await it.watching('10')
+  valid = later(120)
+  writeFileSync(it.kubeconfig, kubeconfigFor(it.api.url, oidc(tokenUntil(1))))
+  it.api.script((watch) => watch.frame('ADDED', configMap('a', 11)))
+  it.api.current()?.reset()
+  const told = () => it.statuses()[0]?.lastError ?? ''
+  await waitFor(() => told().includes('OpenID Connect'), { what: () => `the failure; it said ${told()}` })
+  expect(told()).toContain(`the kubeconfig ${it.kubeconfig} has expired and cannot be renewed`)
+  expect(told()).toContain('sign in again, or use an exec plug-in')
+  expect(told()).not.toContain('hunter')
+  writeFileSync(it.kubeconfig, kubeconfigFor(it.api.url, oidc(valid)))
+  await it.arrived(1)
+})
+
+function tokenUntil(seconds: number): string {
+  const part = (content: object) => Buffer.from(JSON.stringify(content)).toString('base64url')
+  return `${part({ alg: 'none' })}.${part({ exp: seconds })}.signature`
+}
+
 test('tokens are never part of an error or a status', async () => {
   await using it = await startWatchBed({
     user: { token: 'hunter2' },
