@@ -26,8 +26,8 @@ ENV NODE_ENV=production \
     KUBEHERALD_CONFIG=/etc/kubeherald/kubeherald.yaml
 EXPOSE 9464
 USER 65532:65532
-# The same flag as in the bundle's first line.
-ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=4", "/app/main.js"]
+# The same flags as in the bundle's first line.
+ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=4", "--heap-growing-percent=100", "/app/main.js"]
 CMD ["run"]
 ARG VERSION=0.0.0-dev
 ARG REVISION=unknown

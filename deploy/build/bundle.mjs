@@ -82,8 +82,12 @@ const { metafile } = await build({
 })
 
 const main = readFileSync(`${OUT}/main.js`, 'utf8')
-// Small young generation: buffers that wait for a collection cost more memory than collections cost time.
-writeFileSync(`${OUT}/main.js`, `#!/usr/bin/env -S node --max-semi-space-size=4\n${main}`)
+// Small young generation: buffers that wait for a collection cost more memory than collections cost time. For the same reason
+// the old one is collected when it has doubled.
+writeFileSync(
+  `${OUT}/main.js`,
+  `#!/usr/bin/env -S node --max-semi-space-size=4 --heap-growing-percent=100\n${main}`,
+)
 chmodSync(`${OUT}/main.js`, 0o755)
 cpSync('rule-sets', `${OUT}/rule-sets`, { recursive: true, filter: (file) => !file.endsWith('.md') })
 writeFileSync(`${OUT}/THIRD_PARTY_LICENSES.txt`, licencesOf(metafile.inputs, ROOT))

@@ -103,7 +103,7 @@ async function heraldImage(app: string): Promise<Image> {
   if (build.exitCode() !== 0) throw new Error(`what ships cannot be built: ${build.output()}`)
   return {
     files: { '/app/': app, '/nodejs/bin/node': process.execPath },
-    entrypoint: ['/nodejs/bin/node', '--max-semi-space-size=4', '/app/main.js'],
+    entrypoint: ['/nodejs/bin/node', '--max-semi-space-size=4', '--heap-growing-percent=100', '/app/main.js'],
   }
 }
 

@@ -25,6 +25,15 @@ test('it runs as nobody, from its own files, and leaves health to probes', () =>
   expect(all(final, 'HEALTHCHECK')).toEqual([])
 })
 
+test('it gives Node the flags that the bundle and a start from source give it', () => {
+  const flags = (text: string) => text.match(/--[a-z-]+=\d+/g)?.join(' ')
+  const firstLine = /#!\/usr\/bin\/env -S node (.*?)\\n/.exec(read('deploy/build/bundle.mjs'))?.[1]
+  const given = flags(all(final, 'ENTRYPOINT')[0] as string)
+  expect(given).toBe('--max-semi-space-size=4 --heap-growing-percent=100')
+  expect(firstLine).toBe(given)
+  expect(flags(read('deploy/local/start.mjs'))).toBe(given)
+})
+
 test('it says what it is, by the names of the OCI', () => {
   const labels = pairs(final, 'LABEL')
   const prefix = 'org.opencontainers.image.'
