@@ -43,13 +43,7 @@ const ROWS: readonly Row[] = [
 const NAMES = ROWS.map(({ name }) => name).join(', ')
 const USAGE = `npm run bench -- [--only ROW] [--pairs 5]\n\nrows: ${NAMES}`
 
-const { values } = parseArgs({
-  options: {
-    only: { type: 'string' },
-    pairs: { type: 'string', default: '5' },
-    help: { type: 'boolean', short: 'h' },
-  },
-})
+const values = argumentsOf()
 const pairs = Number(values.pairs)
 const chosen = ROWS.filter(
   ({ name }) => !values.only || values.only === name || name.startsWith(`${values.only}-`),
@@ -75,4 +69,19 @@ function describe({ name, title }: Row, { ours, yardstick, ratio, target, met }:
     `${met ? 'met   ' : 'MISSED'}  ${title}`,
     `        ours ${ours}   yardstick ${yardstick}${compared}   target ${target}   (${name}, ${seconds.toFixed(0)} s)\n`,
   ].join('\n')
+}
+
+function argumentsOf() {
+  try {
+    return parseArgs({
+      options: {
+        only: { type: 'string' },
+        pairs: { type: 'string', default: '5' },
+        help: { type: 'boolean', short: 'h' },
+      },
+    }).values
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${USAGE}`)
+    process.exit(2)
+  }
 }

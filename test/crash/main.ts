@@ -13,20 +13,13 @@ import { verdictOf } from './verdict.ts'
  * Tries to make kubeherald lose, repeat or reorder something: under load it kills kubeherald, Redis and the API
  * server at random, and lets the webhook fail, hang and cut connections; then it compares what arrived with etcd's own history.
  */
-const { values } = parseArgs({
-  options: {
-    minutes: { type: 'string', default: '1' },
-    processes: { type: 'string', default: '2' },
-    leases: { type: 'boolean', default: false },
-    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-    help: { type: 'boolean', short: 'h' },
-  },
-})
+const USAGE = `npm run test:crash -- [--minutes 1] [--seed N] [--processes 2] [--leases]
 
+The same seed gives the same sequence of faults.`
+
+const values = argumentsOf()
 if (values.help) {
-  console.log(
-    'npm run test:crash -- [--minutes 1] [--seed N] [--processes 2] [--leases]\n\nThe same seed gives the same sequence of faults.',
-  )
+  console.log(USAGE)
   process.exit(0)
 }
 
@@ -128,5 +121,22 @@ function seeded(seed: number): () => number {
     let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
     mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
+
+function argumentsOf() {
+  try {
+    return parseArgs({
+      options: {
+        minutes: { type: 'string', default: '1' },
+        processes: { type: 'string', default: '2' },
+        leases: { type: 'boolean', default: false },
+        seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+        help: { type: 'boolean', short: 'h' },
+      },
+    }).values
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${USAGE}`)
+    process.exit(2)
   }
 }
