@@ -61,7 +61,7 @@ test('what init writes is good: no warning, tests that pass, and rights that suf
   using desk = openDesk({ KUBECONFIG: kubernetes.kubeconfig })
   const { code, stderr } = await desk.run('init')
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-  const [file, rights] = ['kubeherald.yaml', 'kubeherald-rbac.yaml'].map((name) => `${desk.dir}/work/${name}`)
+  const [file, rights] = ['kubeherald.yaml', 'kubeherald-rbac.yaml'].map((name) => `${desk.cwd}/${name}`)
   const text = readFileSync(file as string, 'utf8')
   for (const { resource, rule } of KNOWN_RESOURCES)
     expect(text).toMatch(new RegExp(`${resource}[\\s\\S]*name: ${rule}\n`))
@@ -121,9 +121,9 @@ test('who may read one namespace gets a file for that one', { timeout: 60_000 },
   using desk = openDesk({ KUBECONFIG })
   const { code, stderr } = await desk.run('init')
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-  const written = parse(readFileSync(`${desk.dir}/work/kubeherald.yaml`, 'utf8'))
+  const written = parse(readFileSync(`${desk.cwd}/kubeherald.yaml`, 'utf8'))
   expect(written.watch).toContainEqual({ kind: 'Event', namespaces: ['shop'] })
-  const rights = parseAllDocuments(readFileSync(`${desk.dir}/work/kubeherald-rbac.yaml`, 'utf8')).map((it) =>
+  const rights = parseAllDocuments(readFileSync(`${desk.cwd}/kubeherald-rbac.yaml`, 'utf8')).map((it) =>
     it.toJS(),
   )
   const reads = rights.filter(({ rules }) => JSON.stringify(rules ?? '').includes('"events"'))

@@ -17,6 +17,8 @@ export interface Result {
 export interface Desk extends Disposable {
   readonly dir: string
   readonly env: NodeJS.ProcessEnv
+  /** The working directory. */
+  cwd: string
   /** Writes a file into the working directory; gives its path. */
   write(name: string, text: string): string
   /** Runs kubeherald to its end. */
@@ -34,6 +36,7 @@ export function openDesk(extra: NodeJS.ProcessEnv = {}): Desk {
   return {
     dir,
     env,
+    cwd: work,
     write(name, text) {
       const file = join(work, name)
       writeFileSync(file, text)

@@ -47,6 +47,7 @@ const QUESTIONS: [path: string, accept?: string][] = [
   ['/readyz'],
 ]
 
+// Never left out with CI=true, nor where there is an API server; what is left out counts as skipped.
 describe.skipIf(leavesOutKubernetes())('the demo cluster and a real API server', () => {
   let real: Kubernetes
   let demo: DemoCluster

@@ -10,7 +10,7 @@ import type { Preparation } from '../../src/queue/plan-commit.ts'
 import { transact } from '../../src/queue/transact.ts'
 import { waitFor } from '../wait-for.ts'
 import { change, SOURCE, sendAll } from './objects.ts'
-import { never, startStoreBed } from './store-bed.ts'
+import { CONFIRMS_WHAT_IS_WRITTEN, never, startStoreBed } from './store-bed.ts'
 
 const added = (count: number) => Array.from({ length: count }, (_, i) => `ADDED o${i}@${i + 2}`)
 
@@ -130,7 +130,7 @@ test('an EXEC that arrives late, after another session took over, is discarded',
 })
 
 test('queue.md: Redis is killed again and again under commits, and all are enqueued once', async () => {
-  await using it = await startStoreBed()
+  await using it = await startStoreBed({ redisArgs: CONFIRMS_WHAT_IS_WRITTEN })
   const session = await it.watching()
   let done = 0
   const commits = (async () => {

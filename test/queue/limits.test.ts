@@ -9,15 +9,17 @@ import { encodeState } from '../../src/queue/limit-state.ts'
 import { waitFor } from '../wait-for.ts'
 import { type BedLimits, limitedRouting, smallLimits } from './limits-bed.ts'
 import { change, SOURCE } from './objects.ts'
-import { never, startStoreBed } from './store-bed.ts'
+import { CONFIRMS_WHAT_IS_WRITTEN, never, startStoreBed } from './store-bed.ts'
 
 const OTHER: Source = { ...SOURCE, key: 'others', title: 'others' }
 /** Later than whatever the limits of these tests wait for. */
 const LATER_MS = 3_600_000
 
-async function startLimitsBed(options: BedLimits & { rules?: ReadonlySet<string> } = {}) {
+async function startLimitsBed(
+  options: BedLimits & { rules?: ReadonlySet<string>; redisArgs?: string[] } = {},
+) {
   let routing: Routing = limitedRouting(smallLimits(options), options.rules)
-  const it = await startStoreBed({ routing: () => routing })
+  const it = await startStoreBed({ routing: () => routing, redisArgs: options.redisArgs ?? [] })
   let attempts = 0
 
   /** A session of a process of its own that watches, from an empty index on. */
@@ -489,7 +491,7 @@ test('metrics count what was held back, and notices', async () => {
 })
 
 test('queue.md: Redis is killed again and again while two sources share a state and digests are told', async () => {
-  await using it = await startLimitsBed({ waitMs: 1 })
+  await using it = await startLimitsBed({ waitMs: 1, redisArgs: CONFIRMS_WHAT_IS_WRITTEN })
   const sessions = [await it.watch(), await it.watch(OTHER)]
   let done = 0
   let stopped = false

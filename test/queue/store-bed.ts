@@ -15,6 +15,12 @@ import { SOURCE, sendAll } from './objects.ts'
 
 export const never = new AbortController().signal
 
+/**
+ * A Redis that has written what it confirmed, for tests that kill it and go on with the same session. With everysec, a slow disk
+ * makes it confirm sooner; then a session is fenced, and its watch begins anew (`limits-lost-writes`, `redis-down`).
+ */
+export const CONFIRMS_WHAT_IS_WRITTEN = ['--appendfsync', 'no']
+
 /** The write side on a real Redis behind a proxy. Every `newStore` stands for a process of its own. */
 export async function startStoreBed(
   options: {
@@ -26,10 +32,11 @@ export async function startStoreBed(
     /** Instead of `decide` and `lane`. */
     routing?(): Routing
     clock?: { now(): number }
+    redisArgs?: string[]
   } = {},
 ) {
   const stack = new AsyncDisposableStack()
-  const server = stack.use(await startRedis())
+  const server = stack.use(await startRedis({ args: options.redisArgs ?? [] }))
   const proxy = stack.use(await startTcpProxy(server.port))
   const keys = keysOf('test')
   const woken: string[] = []

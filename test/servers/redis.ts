@@ -40,9 +40,6 @@ export async function startRedis(options: { args?: string[]; password?: string }
     '',
     '--appendonly',
     'yes',
-    // With everysec a slow disk makes Redis confirm what it has not written yet, and SIGKILL loses that.
-    '--appendfsync',
-    'no',
   ]
   args.push('--maxmemory-policy', 'noeviction', '--loglevel', 'warning', ...(options.args ?? []))
   let program: Program
