@@ -103,7 +103,7 @@ function colonHint(line: string): string {
     return 'text with ": " in it needs quotes: put all of the expression below "|"'
   return inner === undefined || key === 'name'
     ? 'text with ": " in it needs quotes'
-    : `text with ": " in it needs quotes; a map has braces: ${key}: { ${inner}: … }`
+    : `a map has braces: ${key}: { ${inner}: … }; text with ": " in it needs quotes`
 }
 
 function isBehindQuote(text: string, at: number): boolean {
