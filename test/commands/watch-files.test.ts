@@ -84,3 +84,27 @@ test('a file that is being written is waited for', async () => {
   await it.until('x'.repeat(10))
   expect(it.told).toEqual(['x'.repeat(10)])
 })
+
+test('what was read anew while a look was under way is not read a second time', async () => {
+  const confirming = Promise.withResolvers<string>()
+  const answers = [Promise.resolve('changed'), confirming.promise]
+  const before = { changed: () => answers.shift() ?? Promise.resolve('changed') }
+  let looks = 0
+  const since = { changed: async () => void looks++ }
+  let reads: { changed(): Promise<string | undefined> } = before
+  let told = 0
+  const watching = watchFiles(
+    () => reads,
+    async () => void told++,
+    { everyMs: 1, settledMs: 1 },
+  )
+  try {
+    await waitFor(() => answers.length === 0, { what: 'the look that confirms' })
+    reads = since
+    confirming.resolve('changed')
+    await waitFor(() => looks > 1, { what: 'later looks' })
+    expect(told).toBe(0)
+  } finally {
+    watching.close()
+  }
+})

@@ -10,7 +10,7 @@ const SETTLED_MS = 500
  * asked anew for each look; `onChange` is awaited.
  */
 export function watchFiles(
-  reads: () => FileReads,
+  reads: () => Pick<FileReads, 'changed'>,
   onChange: () => Promise<void>,
   { everyMs = EVERY_MS, settledMs = SETTLED_MS }: { everyMs?: number; settledMs?: number } = {},
 ): { close(): void } {
@@ -18,10 +18,12 @@ export function watchFiles(
   const { signal } = closing
 
   async function look(): Promise<void> {
-    const state = await reads().changed()
+    const before = reads()
+    const state = await before.changed()
     if (state === undefined) return
     await pause(settledMs, undefined, { signal })
-    if ((await reads().changed()) === state) await onChange()
+    // They are others once somebody else read them anew, also while this look is under way.
+    if ((await before.changed()) === state && reads() === before) await onChange()
   }
 
   async function keepLooking(): Promise<void> {
