@@ -24,6 +24,19 @@ export function maskLine(lines: readonly string[], index: number): string {
   })
 }
 
+/** What `maskLine` hides of a line: all of each text, and its words. */
+export function hiddenWords(line: string, masked: string): string[] {
+  const found = new Set<string>()
+  for (const { index, 0: stars } of masked.matchAll(/\*+/g)) {
+    const hidden = line.slice(index, index + stars.length)
+    if (hidden !== stars) for (const word of [hidden, ...hidden.split(/\s+/)]) found.add(word)
+  }
+  return [...found].filter((word) => word.length >= MIN_HIDDEN).toSorted((a, b) => b.length - a.length)
+}
+
+/** Shorter ones are parts of any sentence. */
+const MIN_HIDDEN = 3
+
 /** A list's entries and the lines of a long text stand below the key that says what they are. */
 function enclosingKey(lines: readonly string[], index: number): string {
   const depth = indentOf(lines[index] ?? '')

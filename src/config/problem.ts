@@ -1,5 +1,5 @@
 import { printable } from '../printable.ts'
-import { maskLine } from './mask-line.ts'
+import { hiddenWords, maskLine } from './mask-line.ts'
 
 /** Something that is wrong with a configuration, and where. Lines and columns count from 1. */
 export interface Problem {
@@ -36,6 +36,17 @@ function shortened(text: string): string {
   return text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE).toWellFormed()}…` : text
 }
 
+/** The same, where it quotes what is hidden when its line is shown. */
+export function withoutSecrets<It extends Problem>(problem: It, lines: readonly string[]): It {
+  const line = lines[problem.line - 1] ?? ''
+  if (line.length > MAX_LINE) return problem
+  const words = hiddenWords(line, maskLine(lines, problem.line - 1))
+  const hide = (text: string) =>
+    words.reduce((shown, word) => shown.replaceAll(word, '*'.repeat(word.length)), text)
+  const { message, hint } = problem
+  return { ...problem, message: hide(message), ...(hint !== undefined && { hint: hide(hint) }) }
+}
+
 /** For each problem, in the order of the files in `text`, `file:line:column: message`, the line with carets under the place, and what to write instead. Of very many the first errors. */
 export function formatProblems(
   problems: readonly Problem[],
@@ -69,7 +80,7 @@ export function formatProblems(
   const shown = sorted
     .filter((it) => first.has(it))
     .map((it) => {
-      const problem = withShortWords(it)
+      const problem = withShortWords(withoutSecrets(it, linesOf(it.file)))
       const { line, column, hint, severity } = problem
       const [file, message] = [problem.file, problem.message].map(printable)
       const word = severity === 'warning' ? paint(33, 'warning: ') : ''

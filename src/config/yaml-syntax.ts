@@ -41,6 +41,8 @@ function faultOf(error: YAMLError, text: string, document: Document.Parsed): Syn
   const quote = isOpenQuote(error) ? openQuote(document, text, error.pos[0]) : undefined
   if (quote)
     return { ...quote, message: 'this quote is never closed', hint: `end the text with ${text[quote.start]}` }
+  const bang = bangOf(error, text)
+  if (bang) return bang
   const [start, end] = error.pos
   const line = text.slice(text.lastIndexOf('\n', start - 1) + 1, text.indexOf('\n', start) + 1 || undefined)
   const block = /^Block scalar header includes extra characters: ([>|])/.exec(message)?.[1]
@@ -60,8 +62,31 @@ function faultOf(error: YAMLError, text: string, document: Document.Parsed): Syn
   return { start, end, message: sentence, ...(hint !== undefined && { hint }) }
 }
 
+/** Text that begins with "!": YAML makes a tag of its first word. */
+function bangOf({ code, message, pos }: YAMLError, text: string): SyntaxFault | undefined {
+  const lineStart = text.lastIndexOf('\n', pos[0] - 1) + 1
+  const isCut = message.startsWith('Tags and anchors must be separated')
+  const inLine = text.slice(lineStart, pos[0]).search(/(?<=(?:^|[:,[{-])\s+)!\S*$/)
+  if (isCut ? inLine === -1 : code !== 'TAG_RESOLVE_FAILED') return undefined
+  const start = isCut ? lineStart + inLine : pos[0]
+  const tag = text.slice(start, isCut ? pos[0] : pos[1])
+  const isWhole = /^\s*(?:- +)*(?:[\w.-]+: +)?$/.test(text.slice(lineStart, start))
+  const end = isWhole ? start + text.slice(start).search(/\s+#|\s*\r?\n|\s*$/) : start + tag.length
+  return {
+    start,
+    end,
+    message: `YAML takes this for a tag: ${tag}`,
+    hint: `text that begins with "!" needs quotes${isWhole || !isCut ? `: ${quoted(text.slice(start, end))}` : ''}`,
+  }
+}
+
+/** As YAML takes it for text. */
+export function quoted(text: string): string {
+  if (!/["\\]/.test(text)) return `"${text}"`
+  return text.includes("'") ? 'put all of it below "|"' : `'${text}'`
+}
+
 function sentenceOf(code: YAMLError['code'], message: string): string {
-  if (code === 'TAG_RESOLVE_FAILED') return message.replace('Unresolved tag: ', 'YAML takes this for a tag: ')
   if (code === 'MULTIPLE_DOCS') return 'a second document begins here: a configuration is one document'
   const closing = /^Unexpected flow-(?:map|seq)-end token.*"([\]}])"$/.exec(message)?.[1]
   if (closing !== undefined) return `this "${closing}" closes nothing`
@@ -73,11 +98,8 @@ function sentenceOf(code: YAMLError['code'], message: string): string {
 function hintOf(error: YAMLError, line: string, text: string): string | undefined {
   const { code, message, pos } = error
   const place = text.slice(...pos)
-  if (code === 'TAG_RESOLVE_FAILED') return `text that begins with "!" needs quotes: "${place}"`
   if (code === 'TAB_AS_INDENT') return 'indent with spaces'
   if (code === 'BAD_SCALAR_START') return `text that begins with "${place}" needs quotes`
-  if (message.startsWith('Tags and anchors must be separated') && /[:,[{-] *!/.test(line))
-    return 'text that begins with "!" needs quotes'
   if (code === 'BLOCK_IN_FLOW') return 'a map inside { } and [ ] has braces of its own: { key: value }'
   if (message === 'Unexpected scalar at node end' && isBehindQuote(text, pos[0]))
     return 'the text ended at its second quote: put all of it in quotes of the other kind, or below "|"'

@@ -4,6 +4,7 @@ import { type Entry, type Located, leaf, listOf, MAX_SIZE, mapOf, type Span } fr
 import { lineAt, type SourceFile } from './source-file.ts'
 import { createVars, type Scope, type Vars } from './vars.ts'
 import { isMergeKey, type NodePair, nameOf, placesOf, spanOf, targetsIn } from './yaml-nodes.ts'
+import { quoted } from './yaml-syntax.ts'
 
 export interface TreeFault extends Span {
   message: string
@@ -141,7 +142,8 @@ function buildAlias(at: Building, node: Alias, span: Span): Located {
 }
 
 function buildScalar(at: Building, node: Scalar, span: Span): Located {
-  if (node.tag?.startsWith('!')) at.broken.push(span)
+  if (node.tag === '!') tellLostBang(at, span)
+  if (node.tag && !KNOWN_TAG.test(node.tag)) at.broken.push(span)
   if (typeof node.value !== 'string')
     return { ...leaf(span, node.value), ...(node.source !== undefined && { source: node.source }) }
   const variable = variableIn(node.value)
@@ -173,6 +175,15 @@ function buildScalar(at: Building, node: Scalar, span: Span): Located {
     ...located,
     placeOf: isVerbatim ? (offset) => textStart + offset : placesOf(at.file.text, node, span),
   }
+}
+
+const KNOWN_TAG = /^tag:yaml\.org,2002:(?:str|int|float|bool|null)$/
+
+/** `if: ! x` is `if: x` to YAML: a tag that says nothing. */
+function tellLostBang(at: Building, span: Span): void {
+  const start = at.file.text.lastIndexOf('!', span.start)
+  const hint = `text that begins with "!" needs quotes: ${quoted(at.file.text.slice(start, span.end))}`
+  fault(at, { ...span, start }, 'YAML leaves this "!" out', hint)
 }
 
 /** What `${var:…}` names, where it is all of a text. */

@@ -19,7 +19,7 @@ const A_DOUBLE = 'a whole number is an int here, and an int with a double ends i
 test.each([
   [
     'event.type == "Warning"',
-    '"Warning": event.type is never "Warning" = Normal and Warning are event.eventType',
+    'event.type: event.type is never "Warning" = Normal and Warning are event.eventType',
   ],
   [
     'event.type in ["ADDED", "added"]',
@@ -27,7 +27,7 @@ test.each([
   ],
   [
     '"ADDED" != event.eventType',
-    '"ADDED": event.eventType is never "ADDED" = ADDED, MODIFIED, DELETED are event.type',
+    'event.eventType: event.eventType is never "ADDED" = ADDED, MODIFIED, DELETED are event.type',
   ],
   ['event.kind == "pods"', '"pods": no built-in kind is called "pods" = write "Pod"'],
   ['object.spec.replicas == "3"', '"3": "3" is a text, and the field a number = write 3 without quotes'],
@@ -64,6 +64,26 @@ test.each([
     '"web-*": "web-*" is compared as it stands: "!=" knows no globs = write !object.metadata.name.startsWith("web-")',
   ],
   [
+    'event.name == "*oom*"',
+    '"*oom*": "*oom*" is compared as it stands: "==" knows no globs = write event.name.contains("oom")',
+  ],
+  [
+    'object.spec.containers.exists(it, it.image == "web:*")',
+    '"web:*": "web:*" is compared as it stands: "==" knows no globs = write it.image.startsWith("web:")',
+  ],
+  [
+    'object.metadata.name in ["a", "*-canary"]',
+    '"*-canary": "*-canary" is compared as it stands: "in" knows no globs = write object.metadata.name.endsWith("-canary")',
+  ],
+  [
+    'event.reason in ["BackOff, Failed"]',
+    '"BackOff, Failed": "BackOff, Failed" is one text = write event.reason in ["BackOff", "Failed"]',
+  ],
+  [
+    'object.status.phase != "Failed, Unknown"',
+    '"Failed, Unknown": "Failed, Unknown" is one text = write !(object.status.phase in ["Failed", "Unknown"])',
+  ],
+  [
     'object.spec.nodeName == null',
     'object.spec.nodeName == null: a field that is not there is no null: the rule ends in an error = write !has(object.spec.nodeName)',
   ],
@@ -87,6 +107,8 @@ test('what is written instead is not doubted', async () => {
     'object.status.conditions.exists(c, c.status == "True") && object.spec.containers.size() > 1',
     'now - timestamp(object.metadata.creationTimestamp) > duration("1h")',
     'object.metadata.name.startsWith("web-") && object.spec.schedule == "*/5 * * * *"',
+    'object.spec.rules.exists(r, r.host == "*.example.com") && object.rules[0].resources[0] == "pods/*"',
+    'event.message != "a, b" && event.reason == "*"',
     '!has(object.spec.nodeName) || has(object.spec.x) && object.spec.x == null',
     'event.namespaceLabels.?env.orValue("") == "prod" || "env" in event.namespaceLabels && event.namespaceLabels.env == "a"',
     'has(event.regarding.labels.team) && event.regarding.labels.team == "x"',

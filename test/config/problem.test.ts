@@ -1,6 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are references of the configuration
 import { expect, test } from 'vitest'
+import { inOneLine } from '../../src/commands/reading/shown-problems.ts'
 import { formatProblems, type Problem } from '../../src/config/problem.ts'
+import { loadText } from './load-text.ts'
 
 const problem = (parts: Partial<Problem> = {}): Problem => ({
   file: 'f.yaml',
@@ -122,3 +124,20 @@ test('lines without an end are masked in a moment', () => {
   for (const part of [' ', '"', "'", '{', ',', 'a ', 'a: ', '://', '@', '?', '&a=', '\\'])
     formatProblems([problem()], `url: ${part.repeat(100_000)}`)
 }, 10_000)
+
+test('what is hidden in a line is hidden in what is said of it', async () => {
+  for (const written of [
+    '!hunter2-word',
+    '*hunter2-word',
+    '!!hunter2-word more',
+    '"hunter2-word',
+    '@hunter2-word',
+  ]) {
+    const text = `watch: [Event]\nredis:\n  url: redis://localhost\n  password: ${written}\nsinks: { s: { type: stdout } }`
+    const loaded = await loadText(text)
+    const problems = loaded.ok ? loaded.warnings : loaded.problems
+    expect(problems.map(({ line }) => line)).toContain(4)
+    expect(formatProblems(problems, text)).not.toContain('hunter2')
+    for (const it of problems) expect(inOneLine([it], new Map([[it.file, text]]))).not.toContain('hunter2')
+  }
+})

@@ -1,4 +1,4 @@
-import { formatProblems, type Problem } from '../../config/problem.ts'
+import { formatProblems, type Problem, withoutSecrets } from '../../config/problem.ts'
 
 /** The problems with their lines, for people; `colour` where they read a terminal. */
 export function showProblems(
@@ -22,5 +22,6 @@ export function inOneLine(problems: readonly Problem[], texts: ReadonlyMap<strin
   if (!first) return ''
   const more = errors.length - 1
   const rest = more === 0 ? '' : ` (and ${more} more problem${more === 1 ? '' : 's'})`
-  return `${first.file}:${first.line}:${first.column}: ${first.message}${rest}`
+  const { message } = withoutSecrets(first, (texts.get(first.file) ?? '').split(/\r?\n/))
+  return `${first.file}:${first.line}:${first.column}: ${message}${rest}`
 }

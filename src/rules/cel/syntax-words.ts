@@ -103,9 +103,17 @@ export function syntaxWords({ code, message, start, end }: CelFault, text: strin
   if (/\?\s*$/.test(before) && rest.startsWith('.'))
     return {
       message: '"?." is no operator',
-      hint: 'write x.?field, with .orValue(…) behind it',
-      start: start - 1,
+      hint: chainHint(before.trimEnd().slice(0, -1), rest),
+      start: before.trimEnd().length - 1,
       end: start + 1,
+    }
+  const opening = rest.startsWith('}') ? before.lastIndexOf('{{') : -1
+  if (opening >= 0)
+    return {
+      message: '"{{" does not belong here',
+      hint: 'an expression stands without {{ }}',
+      start: opening,
+      end: opening + 2,
     }
   const habit = HABITS.find(({ pattern }) => pattern.test(rest))
   if (start >= text.trimEnd().length)
@@ -125,6 +133,20 @@ export function syntaxWords({ code, message, start, end }: CelFault, text: strin
     end: Math.max(start + word.length, Math.min(end, start + word.length)),
   }
 }
+
+/** `a.b?.c == 3` → `a.?b.?c.orValue(0)`: here the "?" stands before what may be missing. */
+function chainHint(before: string, rest: string): string {
+  const [, base = '', key] = /((?:[A-Za-z_]\w*\s*\.\s*)*)([A-Za-z_]\w*)$/.exec(before.slice(-MAX_PATH)) ?? []
+  const [, tail, behind = ''] = /^\.((?:\w+\??\.)*\w+)(?![\w.(?[])\s*(.{0,9})/su.exec(rest) ?? []
+  if (key === undefined || tail === undefined) return 'write x.?field, with .orValue(…) behind it'
+  const isCondition = /^(&&|\|\||$)|true|false/.test(behind)
+  const otherwise = isCondition ? 'false' : /^[=!<>]=?\s*-?\d/.test(behind) ? '0' : '""'
+  const parent = base === '' ? `${key}.` : `${base}?${key}.`
+  const path = `${parent}?${tail.replaceAll('?.', '.?')}`
+  return `write ${path}.orValue(${otherwise}): "?" stands before the field that may be missing`
+}
+
+const MAX_PATH = 500
 
 /** What was compared with a number and its unit. */
 function isOfResources(before: string): boolean {

@@ -22,7 +22,15 @@ export function wrongTypes(fault: CelFault, text: string): FaultWords {
   }
   const verb = COMPARING.has(operator) ? 'be compared' : 'be used'
   const message = `${typeName(left)} and ${typeName(right)} cannot ${verb} with "${operator}"`
-  return { message, hint: conversionHint(left, right, written) }
+  const hint = conversionHint(left, right, written)
+  const several = operator === 'in' && /\bin\s+(?=(["'])([^"']*)\1$)/.exec(written)
+  if (!several || right !== 'string') return { message, hint }
+  const [lead, , named = ''] = several
+  const start = fault.start + several.index + lead.length
+  const one = written.slice(0, several.index).trim()
+  if (!named.includes(',')) return { message, hint, start }
+  const words = named.split(/\s*,\s*/).map((word) => JSON.stringify(word.trim()))
+  return { message, hint: `write ${one} in [${words.join(', ')}]`, start }
 }
 
 const COMPARING = new Set(['==', '!=', '<', '<=', '>', '>='])

@@ -30,7 +30,24 @@ const ROWS: [text: string, ...faults: string[]][] = [
   ['event.count > 3 and true', 'and | "and" does not belong here | write "&&"'],
   ['not has(object.x)', 'not | "not" is no operator | write "!"'],
   ['object.x not in ["a"]', 'not | "not" does not belong here | write !(x in list)'],
-  ['object?.x == 1', '?. | "?." is no operator | write x.?field, with .orValue(…) behind it'],
+  [
+    'object?.x == 1',
+    '?. | "?." is no operator | write object.?x.orValue(0): "?" stands before the field that may be missing',
+  ],
+  [
+    'object.metadata.labels?.team == "a"',
+    '?. | "?." is no operator | write object.metadata.?labels.?team.orValue(""): "?" stands before the field that may be missing',
+  ],
+  [
+    'object.spec?.a?.b && true',
+    '?. | "?." is no operator | write object.?spec.?a.?b.orValue(false): "?" stands before the field that may be missing',
+  ],
+  ['event.x?.foo("a")', '?. | "?." is no operator | write x.?field, with .orValue(…) behind it'],
+  ['object.a == {{ x }}', '{{ | "{{" does not belong here | an expression stands without {{ }}'],
+  [
+    "event.reason in 'a, b'",
+    `'a, b' | a string and a string cannot be used with "in" | write event.reason in ["a", "b"]`,
+  ],
   ['object.list.some(c, c.x)', 'some | there is no method "some" | write list.exists(it, …)'],
   ['len(object.x) > 3', 'len | there is no function "len" | write size(x)'],
   [
