@@ -52,7 +52,7 @@ function topHint(key: string, found: Located): string | undefined {
         : `name paths, such as ${key}: [spec.replicas]`
     case 'if':
       return found.items
-        ? 'join them in one text: (…) && (…)'
+        ? 'join them in one text: (…) && (…) where all must hold, || where one is enough'
         : 'write what must be true, such as if: object.spec.replicas > 3'
     case 'labels':
       return `write labels: ${labelIn(found)}`

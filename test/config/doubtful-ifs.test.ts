@@ -64,6 +64,18 @@ test.each([
     '"web-*": "web-*" is compared as it stands: "!=" knows no globs = write !object.metadata.name.startsWith("web-")',
   ],
   [
+    '"object.status.phase" == "Failed"',
+    '"object.status.phase": "object.status.phase" is a text, and not the field = write object.status.phase without quotes',
+  ],
+  [
+    'object.status.readyReplicas < 1',
+    'object.status.readyReplicas: while it is 0, the object has no "readyReplicas", and the rule ends in an error = write object.status.?readyReplicas.orValue(0)',
+  ],
+  [
+    'has(object.metadata.labels.team)',
+    'object.metadata.labels.team: not every object has labels, and without them the rule ends in an error = write has(object.metadata.?labels.team)',
+  ],
+  [
     'event.name == "*oom*"',
     '"*oom*": "*oom*" is compared as it stands: "==" knows no globs = write event.name.contains("oom")',
   ],
@@ -109,6 +121,8 @@ test('what is written instead is not doubted', async () => {
     'object.metadata.name.startsWith("web-") && object.spec.schedule == "*/5 * * * *"',
     'object.spec.rules.exists(r, r.host == "*.example.com") && object.rules[0].resources[0] == "pods/*"',
     'event.message != "a, b" && event.reason == "*"',
+    'has(object.status.readyReplicas) && object.status.readyReplicas < 1 || object.status.?active.orValue(0) > 3',
+    'has(object.metadata.labels) && has(object.metadata.labels.team) || has(object.metadata.?annotations.team)',
     '!has(object.spec.nodeName) || has(object.spec.x) && object.spec.x == null',
     'event.namespaceLabels.?env.orValue("") == "prod" || "env" in event.namespaceLabels && event.namespaceLabels.env == "a"',
     'has(event.regarding.labels.team) && event.regarding.labels.team == "x"',
@@ -126,4 +140,15 @@ test('the object before is doubted where there may be none', async () => {
   expect(await doubts(text, '{ kind: [Event, Pod, Deployment], type: [ADDED, MODIFIED] }')).toEqual(said)
   for (const type of ['MODIFIED', '[MODIFIED, DELETED]', '"!ADDED"'])
     expect(await doubts(text, `{ kind: [Event, Pod, Deployment], type: ${type} }`)).toEqual([])
+})
+
+test('what is doubted is told beside an error in the same expression', async () => {
+  const text = 'now - object.metadata.creationTimestamp > duration("5min")'
+  const loaded = await loadText(
+    withRules(`  - name: a\n    when: { kind: Pod }\n    if: ${text}\n    to: screen\n`),
+  )
+  const problems = loaded.ok ? [] : loaded.problems
+  expect(problems.map(({ severity, column }) => `${severity} ${column}`)).toEqual(
+    expect.arrayContaining(['error 60', 'warning 15']),
+  )
 })

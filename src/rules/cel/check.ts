@@ -2,8 +2,11 @@ import { type Compiled, compiled, type Fault } from '../fault.ts'
 import { type CelEngine, type CelFault, type CelProgram, createEngine } from './engine.ts'
 import { VARIABLE_TYPES } from './event-fields.ts'
 import { faultWords } from './fault-words.ts'
+import { endOfText } from './operands.ts'
+import { isOptional } from './optional-words.ts'
 import { patternFault } from './regex.ts'
 import { type CelCall, type CelMethodCall, type CelNode, walk } from './syntax-tree.ts'
+import { typeName } from './type-words.ts'
 import { VARIABLES } from './variables.ts'
 
 let made: CelEngine | undefined
@@ -83,15 +86,6 @@ function sidesOf(text: string, offset = 0): { start: number; end: number }[] {
   return sides
 }
 
-function endOfText(text: string, start: number): number {
-  const quote = text[start]
-  for (let i = start + 1; i < text.length; i++) {
-    if (text[i] === '\\') i++
-    else if (text[i] === quote) return i
-  }
-  return text.length
-}
-
 function closes(text: string): number {
   let depth = 0
   for (let i = 0; i < text.length; i++) {
@@ -156,12 +150,13 @@ function patternIn({ op, args }: CelNode): CelNode | undefined {
 
 function resultFaults({ type, tree }: CelProgram, text: string): Fault[] {
   if (type === 'bool' || type === 'dyn') return []
-  const written = text.trim()
-  const hint =
-    type === 'optional' || type.startsWith('optional<')
-      ? 'end it with .orValue(…)'
-      : `compare it: ${written.length < 40 ? written : '…'} == …`
-  return [fault(`gives ${type}, and a condition is true or false`, tree.start, tree.end - tree.start, hint)]
+  const written = text.trim().length < 40 ? text.trim() : '…'
+  const isNumber = /^(int|uint|double)$/.test(type)
+  const hint = isOptional(type)
+    ? 'end it with .orValue(…)'
+    : `compare it, such as ${written} ${isNumber ? '> 3' : type === 'string' ? '== "…"' : '== …'}`
+  const message = `gives ${typeName(type)}, and a condition is true or false`
+  return [fault(message, tree.start, tree.end - tree.start, hint)]
 }
 
 function fault(message: string, offset: number, length: number, hint?: string): Fault {

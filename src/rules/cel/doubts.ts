@@ -1,17 +1,17 @@
 import type { Fault } from '../fault.ts'
-import { checkedProgram } from './check.ts'
+import { ifEngine } from './check.ts'
 import { type CelNode, walk } from './syntax-tree.ts'
-import { type Doubt, isInObject, lastKey, textDoubt, wordDoubt } from './word-doubts.ts'
+import { type Doubt, fixedDoubt, isInObject, lastKey, textDoubt, wordDoubt } from './word-doubts.ts'
 
 /**
  * What an expression asks that is legal and hardly meant: comparisons that never hold, and what ends in an error. `added`: can the
  * rule see new objects?
  */
 export function doubtsIn(text: string, { added }: { added: boolean }): Fault[] {
-  const result = checkedProgram(text)
+  const result = ifEngine().compile(text)
   if (!result.ok) return []
   const found = new Map<number, Fault>()
-  walk(result.value.tree, (node) => {
+  walk(result.program.tree, (node) => {
     const doubt =
       comparisonDoubt(node, text) ?? accessDoubt(node, text) ?? (added ? oldDoubt(node, text) : undefined)
     if (!doubt) return
@@ -44,7 +44,8 @@ function comparisonDoubt({ op, args }: CelNode, text: string): Doubt | undefined
   ] as const) {
     const doubt = ARITHMETIC.includes(op)
       ? (timeDoubt(one, other, written) ?? doubleDoubt(one, other, written))
-      : (timeDoubt(one, other, written) ??
+      : (fixedDoubt(one, other) ??
+        timeDoubt(one, other, written) ??
         (op === 'in' && one === right ? undefined : wordDoubt(op, one, other, text)) ??
         textDoubt(op, one, other, text))
     if (doubt) return doubt

@@ -1,6 +1,7 @@
 import type { CelEngine, CelFault, FaultWords } from './engine.ts'
 import { unknownFunction, writtenAt } from './function-words.ts'
 import { unknownField, unknownVariable } from './name-words.ts'
+import { hasOf, pathBefore } from './operands.ts'
 import { optionalConditionHint } from './optional-words.ts'
 import { syntaxWords } from './syntax-words.ts'
 import { typeName, wrongTypes } from './type-words.ts'
@@ -18,8 +19,10 @@ export function faultWords(fault: CelFault, text: string, functions: CelEngine['
       return wrongTypes(fault, text)
     case 'cannot_index_type':
       return {
-        message: `${writtenAt(fault, text)}: ${typeIn(fault)} has no fields`,
-        hint: /^(length|size|count|len)$/.test(writtenAt(fault, text)) ? 'write size(x)' : undefined,
+        message: `${typeIn(fault)} has no field "${writtenAt(fault, text)}"`,
+        hint: /^(length|size|count|len)$/.test(writtenAt(fault, text))
+          ? `write size(${pathBefore(text.slice(0, fault.start).replace(/\.\s*$/, '')) ?? 'x'})`
+          : undefined,
       }
     case 'invalid_logical_operand':
       return {
@@ -50,11 +53,16 @@ function logicalHint(fault: CelFault, text: string): string {
 }
 
 function macroArgument(fault: CelFault, text: string): FaultWords {
-  if (fault.message.startsWith('has()'))
+  if (fault.message.startsWith('has()')) {
+    const [, path = ''] = /^["']([A-Za-z][\w.]*\.\w+)["']$/.exec(writtenAt(fault, text)) ?? []
+    const meant = /^(metadata|spec|status|data)\./.test(path) ? `object.${path}` : path
     return {
-      message: 'has() takes a field',
-      hint: 'write has(object.spec.replicas); for a key: object.metadata.?labels[?"a/b"].hasValue()',
+      message: 'has a "has()" of what is no field',
+      hint: meant
+        ? `write ${hasOf(meant)}`
+        : 'write has(object.spec.replicas); for a key: object.metadata.?labels[?"a/b"].hasValue()',
     }
+  }
   return {
     message: 'begins with no name for the items',
     hint: `write list.exists(it, it.name == "…"): ${writtenAt(fault, text)} is no name`,

@@ -1,5 +1,6 @@
 import { nearest } from '../../nearest.ts'
 import type { CelEngine, CelFault, FaultWords } from './engine.ts'
+import { literalAt, pathBefore } from './operands.ts'
 import { optionalArgumentHint } from './optional-words.ts'
 import { typeName } from './type-words.ts'
 
@@ -61,13 +62,24 @@ export function unknownFunction(
   const synonym = Object.hasOwn(SYNONYMS, name) ? SYNONYMS[name] : undefined
   const all = nearest(name, new Set(functions.map((it) => it.name)))
   const hint = synonym
-    ? `write ${synonym}`
+    ? `write ${withNames(synonym, text, fault)}`
     : near
       ? `did you mean "${near}"?`
       : all
         ? `there is ${form(functions.find((it) => it.name === all)?.signature ?? all)}`
         : undefined
   return { message, hint, ...at }
+}
+
+/** `x.contains("…")` with what stands before and in the call, where that is plain. */
+function withNames(synonym: string, text: string, { start, end }: CelFault): string {
+  const [, method] = /^x\.(\w+)\("…"\)/.exec(synonym) ?? []
+  const written = text.slice(start, end)
+  const call = /\.\s*\w+\s*\(/.exec(written)
+  if (method === undefined || !call) return synonym
+  const path = pathBefore(written.slice(0, call.index))
+  const literal = literalAt(written.slice(call.index + call[0].length))
+  return path === undefined || literal === undefined ? synonym : `${path}.${method}(${literal})`
 }
 
 /** A text where a quantity is taken. */

@@ -2,6 +2,7 @@ import { nearest } from '../../nearest.ts'
 import type { CelFault, FaultWords } from './engine.ts'
 import { fieldsOf } from './event-fields.ts'
 import { SYNONYMS } from './function-words.ts'
+import { hasOf, pathBefore } from './operands.ts'
 import { VARIABLES } from './variables.ts'
 
 const OF_OBJECT = ['metadata', 'spec', 'status', 'data']
@@ -11,6 +12,10 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   self: 'object',
   old: 'oldObject',
   oldSelf: 'oldObject',
+  obj: 'object',
+  resource: 'object',
+  oldObj: 'oldObject',
+  evt: 'event',
   None: 'null',
   nil: 'null',
   undefined: '!has(object.field), or has(object.field)',
@@ -39,12 +44,14 @@ export function unknownVariable(fault: CelFault, text: string): FaultWords {
   if (key)
     return {
       message: 'a key with "-", "." or "/" stands in brackets and quotes',
-      hint: `write ${key.map}["${key.name}"]`,
+      hint: `write ${keyHint(key.map, key.name)}`,
       ...key.range,
     }
   const dashed = /^[\w.]+(?:-[\w.]+)+/.exec(text.slice(fault.start))?.[0]
   if (dashed !== undefined && /[=!]=\s*$/.test(text.slice(0, fault.start)))
     return { message, hint: `a text stands in quotes: "${dashed}"`, end: fault.start + dashed.length }
+  const asked = ABSENT.includes(name) ? absentHint(text.slice(0, fault.start)) : undefined
+  if (asked) return { message, hint: asked, end }
   const field = fieldsOf(VARIABLES.event).find((it) => it === name)
   if (Object.hasOwn(ELSEWHERE, name)) return { message, hint: `write ${ELSEWHERE[name]}`, end }
   if (OF_OBJECT.includes(name)) return { message, hint: `write object.${name}`, end }
@@ -53,11 +60,24 @@ export function unknownVariable(fault: CelFault, text: string): FaultWords {
   if (/^[A-Z]/.test(name)) return { message, hint: `a text stands in quotes: "${name}"`, end }
   const near = nearest(name, Object.keys(VARIABLES))
   if (near) return { message, hint: `did you mean "${near}"?`, end }
-  return {
-    message,
-    hint: `there are ${Object.keys(VARIABLES).join(', ')}; a text stands in quotes: "${name}"`,
-    end,
-  }
+  const known = `there are ${Object.keys(VARIABLES).join(', ')}`
+  const isPath = /^\s*[.[]/.test(text.slice(end))
+  return { message, hint: isPath ? known : `a text stands in quotes: "${name}"; ${known}`, end }
+}
+
+const ABSENT = ['undefined', 'None', 'nil', 'NULL', 'Null']
+
+/** `object.spec.x != undefined` */
+function absentHint(before: string): string | undefined {
+  const [, operator] = /([=!])==?\s*$/.exec(before) ?? []
+  const path = operator && pathBefore(before.replace(/[=!]==?\s*$/, ''))
+  return path?.includes('.') ? `write ${operator === '=' ? '!' : ''}${hasOf(path)}` : undefined
+}
+
+/** Not every object has it. */
+function keyHint(map: string, name: string): string {
+  const isOfMetadata = /\.metadata\.(labels|annotations)$/.test(map)
+  return isOfMetadata ? `${map.replace(/\.(\w+)$/, '.?$1')}[?"${name}"].orValue("")` : `${map}["${name}"]`
 }
 
 const MAX_KEY = 400

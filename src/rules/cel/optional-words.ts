@@ -37,7 +37,8 @@ const EMPTY: readonly (readonly [RegExp, string])[] = [
 
 const MAX_TEXT = 500
 
-function isOptional(type: string): boolean {
+/** `optional<dyn>`: it may be none. */
+export function isOptional(type: string): boolean {
   return /^optional\b/.test(type)
 }
 

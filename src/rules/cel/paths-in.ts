@@ -6,6 +6,8 @@ export interface ExpressionPath {
   path: string
   /** Where it begins in the text. */
   offset: number
+  /** Where `object` begins before it. */
+  root: number
 }
 
 /** What an expression asks of the object, now or before: `spec.replicas` of `object.spec.replicas > 3`. None of a faulty one. */
@@ -22,7 +24,7 @@ function pathsIn(node: CelNode, text: string): ExpressionPath[] {
   const written = text.slice(start + found.variable.length, node.end)
   // Optional fields, and those that are written over several lines, are left to the cluster.
   if (!written.startsWith('.') || /[?\s]/.test(written)) return []
-  return [{ path: written.slice(1), offset: start + found.variable.length + 1 }]
+  return [{ path: written.slice(1), offset: start + found.variable.length + 1, root: start }]
 }
 
 function rootOf(node: CelNode): CelNode {

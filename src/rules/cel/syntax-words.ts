@@ -1,4 +1,5 @@
 import type { CelFault, FaultWords } from './engine.ts'
+import { literalAt, pathBefore } from './operands.ts'
 
 /** Habits of other languages, at the place of the fault or just before it: pattern, what to write. */
 const HABITS: readonly { pattern: RegExp; hint: string }[] = [
@@ -51,8 +52,7 @@ export function syntaxWords({ code, message, start, end }: CelFault, text: strin
       end: start + 1,
     }
   }
-  if (rest.startsWith('=>'))
-    return { message: '"=>" is no operator', hint: 'write list.exists(it, it.name == "…")', end: start + 2 }
+  if (rest.startsWith('=>')) return arrowWords(before, rest, start)
   if (/\bnot\s*$/i.test(before))
     return {
       message: '"not" is no operator',
@@ -60,10 +60,15 @@ export function syntaxWords({ code, message, start, end }: CelFault, text: strin
       start: before.search(/not\s*$/i),
       end: before.trimEnd().length,
     }
-  if (/[=]$/.test(before) && rest.startsWith('~'))
-    return { message: '"=~" is no operator', hint: 'write x.matches("…")', start: start - 1, end: start + 1 }
-  if (rest.startsWith('=~'))
-    return { message: '"=~" is no operator', hint: 'write x.matches("…")', end: start + 2 }
+  const matching =
+    /[=]$/.test(before) && rest.startsWith('~') ? start - 1 : rest.startsWith('=~') ? start : -1
+  if (matching >= 0)
+    return {
+      message: '"=~" is no operator',
+      hint: matchesHint(text, matching),
+      start: matching,
+      end: matching + 2,
+    }
   const unit = /^(ms|s|m|h|d)\b/.exec(rest)?.[0]
   const digits = /(?<![\w.])\d+$/.exec(before)
   if (unit && digits) {
@@ -72,8 +77,8 @@ export function syntaxWords({ code, message, start, end }: CelFault, text: strin
     return {
       message: `"${span}" is no number`,
       hint: isOfResources(before)
-        ? `write quantity(x).isGreaterThan(quantity("${span}"))`
-        : `a span of time is duration("${hours}")`,
+        ? quantityHint(before.slice(0, digits.index), span)
+        : `write duration("${hours}")`,
       start: digits.index,
       end: start + unit.length,
     }
@@ -81,8 +86,8 @@ export function syntaxWords({ code, message, start, end }: CelFault, text: strin
   const size = /^([KMGTPE]i?|k)\b/.exec(rest)?.[0]
   if (size && digits)
     return {
-      message: `"${digits[0]}${size}" is no number`,
-      hint: `write quantity(x).isGreaterThan(quantity("${digits[0]}${size}"))`,
+      message: `"${digits[0]}${size}" is no number, but a quantity`,
+      hint: quantityHint(before.slice(0, digits.index), `${digits[0]}${size}`),
       start: digits.index,
       end: start + size.length,
     }
@@ -96,7 +101,7 @@ export function syntaxWords({ code, message, start, end }: CelFault, text: strin
   if (/\?\s*$/.test(before) && rest.startsWith('?'))
     return {
       message: '"??" is no operator',
-      hint: 'for a field that may be missing: object.spec.?replicas.orValue(1)',
+      hint: nullishHint(before.trimEnd().slice(0, -1), rest),
       start: before.trimEnd().length - 1,
       end: start + 1,
     }
@@ -147,6 +152,52 @@ function chainHint(before: string, rest: string): string {
 }
 
 const MAX_PATH = 500
+
+function matchesHint(text: string, at: number): string {
+  const path = pathBefore(text.slice(0, at)) ?? 'x'
+  return `write ${path}.matches(${literalAt(text.slice(at + 2)) ?? '"…"'})`
+}
+
+/** `x.memory > 1Gi` */
+function quantityHint(before: string, size: string): string {
+  const operator = /[<>]=?\s*$/.exec(before)?.[0].trim() ?? '>'
+  const path = pathBefore(before.replace(/[<>]=?\s*$/, '')) ?? 'x'
+  const method = /^(>|<=)$/.test(operator) ? 'isGreaterThan' : 'isLessThan'
+  return `write ${operator.endsWith('=') ? '!' : ''}quantity(${path}).${method}(quantity("${size}"))`
+}
+
+/** `object.spec.replicas ?? 1` */
+function nullishHint(before: string, rest: string): string {
+  const [, base, key] = /^(.*)\.(\w+)$/.exec(pathBefore(before) ?? '') ?? []
+  if (key === undefined) return 'for a field that may be missing: object.spec.?replicas.orValue(1)'
+  return `write ${base}.?${key}.orValue(${literalAt(rest.slice(1)) ?? '…'})`
+}
+
+const ARROWS: Readonly<Record<string, string>> = {
+  some: 'exists',
+  any: 'exists',
+  find: 'exists',
+  every: 'all',
+}
+const OF_LISTS = /\b(exists|exists_one|all|filter|map|some|any|find|every)\s*\(\s*\(?\s*(\w+)\s*\)?\s*$/
+
+/** `list.some(c => c.x)` */
+function arrowWords(before: string, rest: string, start: number): FaultWords {
+  const message = '"=>" is no operator'
+  const found = OF_LISTS.exec(before)
+  const list = found && /(.*)\.\s*$/s.exec(before.slice(0, found.index))?.[1]
+  const path = list && pathBefore(list)
+  const body = /^=>\s*([^()]*(?:\([^()]*\)[^()]*)*)\)/.exec(rest)?.[1]?.trim()
+  if (!found || !path || !body)
+    return { message, hint: 'write list.exists(it, it.name == "…")', end: start + 2 }
+  const [, method = '', item] = found
+  return {
+    message: `"${method}(${item} =>" is written otherwise here`,
+    hint: `write ${path}.${ARROWS[method] ?? method}(${item}, ${body})`,
+    start: found.index,
+    end: start + 2,
+  }
+}
 
 /** What was compared with a number and its unit. */
 function isOfResources(before: string): boolean {

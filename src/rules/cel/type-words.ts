@@ -1,5 +1,6 @@
 import type { CelFault, FaultWords } from './engine.ts'
-import { optionalConditionHint, optionalHint } from './optional-words.ts'
+import { sidesOf } from './operands.ts'
+import { isOptional, optionalConditionHint, optionalHint } from './optional-words.ts'
 
 /** An operator between values that it does not take. */
 export function wrongTypes(fault: CelFault, text: string): FaultWords {
@@ -22,7 +23,12 @@ export function wrongTypes(fault: CelFault, text: string): FaultWords {
   }
   const verb = COMPARING.has(operator) ? 'be compared' : 'be used'
   const message = `${typeName(left)} and ${typeName(right)} cannot ${verb} with "${operator}"`
-  const hint = conversionHint(left, right, written)
+  const hint = conversionHint(left, right, written, operator)
+  const quotedNumber = hint?.endsWith(WITHOUT_QUOTES) ? written.search(QUOTED_NUMBER) : -1
+  if (quotedNumber >= 0) {
+    const start = fault.start + quotedNumber
+    return { message, hint, start, end: start + (QUOTED_NUMBER.exec(written)?.[0].length ?? 1) }
+  }
   const several = operator === 'in' && /\bin\s+(?=(["'])([^"']*)\1$)/.exec(written)
   if (!several || right !== 'string') return { message, hint }
   const [lead, , named = ''] = several
@@ -35,16 +41,19 @@ export function wrongTypes(fault: CelFault, text: string): FaultWords {
 
 const COMPARING = new Set(['==', '!=', '<', '<=', '>', '>='])
 
-function conversionHint(left: string, right: string, written: string): string | undefined {
+const QUOTED_NUMBER = /["'](-?\d+)["']/
+const WITHOUT_QUOTES = 'without quotes'
+
+function conversionHint(left: string, right: string, written: string, operator: string): string | undefined {
   const optional = optionalHint(left, right, written)
   if (optional) return optional
   const types = [left, right]
   for (const [type, name] of REFERENCES)
     if (types.includes(type)) return `write event.${name}.kind == "…" && event.${name}.name == "…"`
   if (left === 'string' && /^list</.test(right)) return 'write x in ["a", "b"] for one of several'
-  const number = /["'](-?\d+)["']/.exec(written)?.[1]
+  const number = QUOTED_NUMBER.exec(written)?.[1]
   if (types.includes('int') && types.includes('string')) {
-    if (number !== undefined) return `write ${number} without quotes`
+    if (number !== undefined) return `write ${number} ${WITHOUT_QUOTES}`
     const plain = /[=<>+]\s*(\d+)\s*$/.exec(written)?.[1]
     return plain === undefined
       ? 'string(x) or int(x) makes one of the other'
@@ -57,9 +66,19 @@ function conversionHint(left: string, right: string, written: string): string | 
     return 'timestamp("2026-01-01T00:00:00Z") makes a time of a text'
   if (types.includes(DURATION))
     return 'duration("5m") is a span of time; a difference of two times is one, too'
-  if (types.includes('kubernetes.Quantity'))
-    return 'write a.isGreaterThan(b), a.isLessThan(b) or a.compareTo(b) == 0'
+  if (types.includes('kubernetes.Quantity')) return quantityHint(types, written, operator)
   return undefined
+}
+
+function quantityHint(types: string[], written: string, operator: string): string {
+  const [left = 'a', right = 'b'] = sidesOf(written, operator) ?? []
+  const [one, other] = [left, right].map((it, i) =>
+    types[i] === 'kubernetes.Quantity' ? it : `quantity(${it})`,
+  ) as [string, string]
+  const method = operator.startsWith('>') === !operator.endsWith('=') ? 'isGreaterThan' : 'isLessThan'
+  if (/^[<>]=?$/.test(operator)) return `write ${operator.endsWith('=') ? '!' : ''}${one}.${method}(${other})`
+  if (/^[!=]=$/.test(operator)) return `write ${one}.compareTo(${other}) ${operator} 0`
+  return 'write a.isGreaterThan(b), a.isLessThan(b) or a.compareTo(b) == 0'
 }
 
 const REFERENCES = [
@@ -73,6 +92,7 @@ const DURATION = 'google.protobuf.Duration'
 export function typeName(type: string): string {
   if (type === TIMESTAMP) return 'a timestamp'
   if (type === DURATION) return 'a duration'
+  if (isOptional(type)) return 'a value that may be missing'
   const plain = type.replace(/^dyn<(.*)>$/, '$1').replace(/^(kubernetes|net|kubeherald)\./, '')
   return `${/^[aeiouAEIOU]/.test(plain) ? 'an' : 'a'} ${plain}`
 }

@@ -13,6 +13,14 @@ const CHANGES = ['ADDED', 'MODIFIED', 'DELETED']
 const ORDERING = ['<', '<=', '>', '>=']
 const EVENT_TYPES = ['Normal', 'Warning']
 
+/** `"object.status.phase" == "Failed"` is never true. */
+export function fixedDoubt(one: CelNode, other: CelNode): Doubt | undefined {
+  const isFixed = [one, other].every(({ op, args }) => op === 'value' && typeof args === 'string')
+  const path = String(one.args)
+  if (!isFixed || !/^(object|oldObject|event)\.[\w.]+$/.test(path)) return undefined
+  return { message: `"${path}" is a text, and not the field`, hint: `write ${path} without quotes`, at: one }
+}
+
 /** Words that a field of `event` never has, globs, and several words in one text. */
 export function wordDoubt(op: string, one: CelNode, other: CelNode, text: string): Doubt | undefined {
   const path = pathOf(one)

@@ -11,10 +11,7 @@ function faultsOf(text: string): string[] {
 }
 
 const ROWS: [text: string, ...faults: string[]][] = [
-  [
-    'event.count == "3"',
-    'event.count == "3" | an int and a string cannot be compared with "==" | write 3 without quotes',
-  ],
+  ['event.count == "3"', '"3" | an int and a string cannot be compared with "==" | write 3 without quotes'],
   ['event.reson == "BackOff"', 'reson | event has no field "reson" | did you mean "reason"?'],
   ['objct.spec.x > 1', 'objct | there is no variable "objct" | did you mean "object"?'],
   ['spec.replicas > 3', 'spec | there is no variable "spec" | write object.spec'],
@@ -42,6 +39,36 @@ const ROWS: [text: string, ...faults: string[]][] = [
     'object.spec?.a?.b && true',
     '?. | "?." is no operator | write object.?spec.?a.?b.orValue(false): "?" stands before the field that may be missing',
   ],
+  [
+    'object.list.some(c => c.name == "x")',
+    'some(c => | "some(c =>" is written otherwise here | write object.list.exists(c, c.name == "x")',
+  ],
+  ['event.message =~ "a"', '=~ | "=~" is no operator | write event.message.matches("a")'],
+  [
+    'object.spec.memory <= 1Gi',
+    '1Gi | "1Gi" is no number, but a quantity | write !quantity(object.spec.memory).isGreaterThan(quantity("1Gi"))',
+  ],
+  ['(object.spec.replicas ?? 2) > 1', '?? | "??" is no operator | write object.spec.?replicas.orValue(2)'],
+  [
+    'object.metadata.labels.team != undefined',
+    'undefined | there is no variable "undefined" | write has(object.metadata.?labels.team)',
+  ],
+  ['object.spec.x == nil', 'nil | there is no variable "nil" | write !has(object.spec.x)'],
+  [
+    'has("metadata.labels.team")',
+    '"metadata.labels.team" | has a "has()" of what is no field | write has(object.metadata.?labels.team)',
+  ],
+  [
+    'event.message.includes("oom")',
+    'includes | there is no method "includes" | write event.message.contains("oom")',
+  ],
+  ['event.message.length > 3', 'length | a string has no field "length" | write size(event.message)'],
+  [
+    'quantity(object.spec.a) >= "1Gi"',
+    'quantity(object.spec.a) >= "1Gi" | a Quantity and a string cannot be compared with ">=" | write !quantity(object.spec.a).isLessThan(quantity("1Gi"))',
+  ],
+  ['obj.spec.x == 1', 'obj | there is no variable "obj" | write object'],
+  ['foo.spec == 1', 'foo | there is no variable "foo" | there are object, oldObject, event, cluster, now'],
   ['event.x?.foo("a")', '?. | "?." is no operator | write x.?field, with .orValue(…) behind it'],
   ['object.a == {{ x }}', '{{ | "{{" does not belong here | an expression stands without {{ }}'],
   [
@@ -71,10 +98,13 @@ const ROWS: [text: string, ...faults: string[]][] = [
     '( | has an expression that RE2 cannot read: missing closing ) | ',
     '[ | has an expression that RE2 cannot read: missing closing ] | ',
   ],
-  ['event.count', 'event.count | gives int, and a condition is true or false | compare it: event.count == …'],
+  [
+    'event.count',
+    'event.count | gives an int, and a condition is true or false | compare it, such as event.count > 3',
+  ],
   [
     'has(object)',
-    'object | has() takes a field | write has(object.spec.replicas); for a key: object.metadata.?labels[?"a/b"].hasValue()',
+    'object | has a "has()" of what is no field | write has(object.spec.replicas); for a key: object.metadata.?labels[?"a/b"].hasValue()',
   ],
   ['object.x[', '[ | ends too early | a "]" is missing'],
   ['(event.count > 3', '3 | ends too early | a ")" is missing'],
@@ -93,28 +123,28 @@ const ROWS: [text: string, ...faults: string[]][] = [
   ],
   [
     'quantity("1") > quantity("2")',
-    'quantity("1") > quantity("2") | a Quantity and a Quantity cannot be compared with ">" | write a.isGreaterThan(b), a.isLessThan(b) or a.compareTo(b) == 0',
+    'quantity("1") > quantity("2") | a Quantity and a Quantity cannot be compared with ">" | write quantity("1").isGreaterThan(quantity("2"))',
   ],
   ['namespace == "x"', 'namespace | "namespace" is a reserved word | write event.namespace'],
   [
     'object.metadata.?labels.?app == "x"',
-    'object.metadata.?labels.?app == "x" | an optional<dyn> and a string cannot be compared with "==" | write object.metadata.?labels.?app.orValue(""), or another value for what is not there',
+    'object.metadata.?labels.?app == "x" | a value that may be missing and a string cannot be compared with "==" | write object.metadata.?labels.?app.orValue(""), or another value for what is not there',
   ],
   [
     '3 < object.spec.?replicas',
-    '3 < object.spec.?replicas | an int and an optional<dyn> cannot be compared with "<" | write object.spec.?replicas.orValue(0), or another value for what is not there',
+    '3 < object.spec.?replicas | an int and a value that may be missing cannot be compared with "<" | write object.spec.?replicas.orValue(0), or another value for what is not there',
   ],
   [
     'object.spec.?a != null',
-    'object.spec.?a != null | an optional<dyn> and a null cannot be compared with "!=" | write object.spec.?a.hasValue(), with "!" before it for not',
+    'object.spec.?a != null | a value that may be missing and a null cannot be compared with "!=" | write object.spec.?a.hasValue(), with "!" before it for not',
   ],
   [
     'object.spec.?paused && true',
-    'object.spec.?paused && true | "&&" and "||" take true or false, and one side is an optional<dyn> | write object.spec.?paused.orValue(false); object.spec.?paused.hasValue() tells whether it is there',
+    'object.spec.?paused && true | "&&" and "||" take true or false, and one side is a value that may be missing | write object.spec.?paused.orValue(false); object.spec.?paused.hasValue() tells whether it is there',
   ],
   [
     'object.spec.?a.startsWith("x")',
-    'startsWith | there is no startsWith(string) of an optional | write object.spec.?a.orValue("") instead of object.spec.?a; of a list orValue([])',
+    'startsWith | there is no startsWith(string) of a value that may be missing | write object.spec.?a.orValue("") instead of object.spec.?a; of a list orValue([])',
   ],
   [
     'object.?status.?conditions.exists(c, c.type == "Ready")',
@@ -122,11 +152,11 @@ const ROWS: [text: string, ...faults: string[]][] = [
   ],
   [
     'object.metadata.labels.app.kubernetes.io/name == "x"',
-    'object.metadata.labels.app.kubernetes.io/name | a key with "-", "." or "/" stands in brackets and quotes | write object.metadata.labels["app.kubernetes.io/name"]',
+    'object.metadata.labels.app.kubernetes.io/name | a key with "-", "." or "/" stands in brackets and quotes | write object.metadata.?labels[?"app.kubernetes.io/name"].orValue("")',
   ],
   [
     'object.metadata.labels.my-app == "x"',
-    'object.metadata.labels.my-app | a key with "-", "." or "/" stands in brackets and quotes | write object.metadata.labels["my-app"]',
+    'object.metadata.labels.my-app | a key with "-", "." or "/" stands in brackets and quotes | write object.metadata.?labels[?"my-app"].orValue("")',
   ],
   ['cluster == prod-eu', 'prod-eu | there is no variable "prod" | a text stands in quotes: "prod-eu"'],
   [
@@ -141,10 +171,13 @@ const ROWS: [text: string, ...faults: string[]][] = [
     'event.reason == "a" || "b"',
     'event.reason == "a" || "b" | "&&" and "||" take true or false, and one side is a string | compare each side: x == "a" || x == "b"; or one with several: x in ["a", "b"]',
   ],
-  ['object.spec.memory > 1Gi', '1Gi | "1Gi" is no number | write quantity(x).isGreaterThan(quantity("1Gi"))'],
+  [
+    'object.spec.memory > 1Gi',
+    '1Gi | "1Gi" is no number, but a quantity | write quantity(object.spec.memory).isGreaterThan(quantity("1Gi"))',
+  ],
   [
     'object.spec.cpu > 500m',
-    '500m | "500m" is no number | write quantity(x).isGreaterThan(quantity("500m"))',
+    '500m | "500m" is no number | write quantity(object.spec.cpu).isGreaterThan(quantity("500m"))',
   ],
   [
     'quantity(object.x).isLessThan("1Gi")',
@@ -153,9 +186,9 @@ const ROWS: [text: string, ...faults: string[]][] = [
   ['', ' | is empty | write a condition, such as object.spec.replicas > 3'],
   [
     'event.count == "3" && event.reson == "x" && (foo == 1 || size(3) > 2)',
-    'event.count == "3" | an int and a string cannot be compared with "==" | write 3 without quotes',
+    '"3" | an int and a string cannot be compared with "==" | write 3 without quotes',
     'reson | event has no field "reson" | did you mean "reason"?',
-    'foo | there is no variable "foo" | there are object, oldObject, event, cluster, now; a text stands in quotes: "foo"',
+    'foo | there is no variable "foo" | a text stands in quotes: "foo"; there are object, oldObject, event, cluster, now',
     'size | there is no size(int) | there is size(string), size(bytes), size(list<dyn>), size(map<dyn, dyn>)',
   ],
 ]

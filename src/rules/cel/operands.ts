@@ -1,0 +1,47 @@
+/** Longer ones are not looked for: a text may hold thousands of them. */
+const MAX_OPERAND = 500
+
+const PATH = /[A-Za-z_]\w*(?:\.\??[A-Za-z_]\w*|\[\??(?:"[^"]*"|'[^']*'|\d+)\])*(?=\s*$)/
+
+/** The path of fields that ends where a text does: `object.spec.replicas` of `x && object.spec.replicas `. */
+export function pathBefore(text: string): string | undefined {
+  return PATH.exec(text.slice(-MAX_OPERAND))?.[0]
+}
+
+/** The text or number that a text begins with, as it is written. */
+export function literalAt(text: string): string | undefined {
+  return /^\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|-?\d+(?:\.\d+)?(?!\w))/.exec(
+    text.slice(0, MAX_OPERAND),
+  )?.[1]
+}
+
+/** What stands before and behind an operator, where it is the only one of its kind outside of brackets and texts. */
+export function sidesOf(written: string, operator: string): [left: string, right: string] | undefined {
+  const at: number[] = []
+  let depth = 0
+  for (let i = 0; i < written.length; i++) {
+    const char = written[i] as string
+    if (char === '"' || char === "'") i = endOfText(written, i)
+    else if ('([{'.includes(char)) depth++
+    else if (')]}'.includes(char)) depth--
+    else if (depth === 0 && written.startsWith(` ${operator} `, i)) at.push(i)
+  }
+  const [only] = at
+  if (only === undefined || at.length > 1) return undefined
+  return [written.slice(0, only).trim(), written.slice(only + operator.length + 2).trim()]
+}
+
+/** Where a text in quotes ends that begins at `start`: its last quote, or the end of all. */
+export function endOfText(text: string, start: number): number {
+  const quote = text[start]
+  for (let i = start + 1; i < text.length; i++) {
+    if (text[i] === '\\') i++
+    else if (text[i] === quote) return i
+  }
+  return text.length
+}
+
+/** A field, asked for so that an object without labels ends in no error. */
+export function hasOf(path: string): string {
+  return `has(${path.replace(/(?<=\.metadata)\.(?=(?:labels|annotations)\.)/, '.?')})`
+}
