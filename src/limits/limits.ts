@@ -41,7 +41,7 @@ export function joinLimits(all: readonly (RulePlan | undefined)[]): Limits {
     expire(due, states, nowMs) {
       const work = new Work(states, nowMs)
       const timers = timersOf(work, due, plans)
-      for (const timer of timers.sort((a, b) => a.dueMs - b.dueMs)) settle(work, timer, plans)
+      for (const timer of timers.sort(byTurn)) settle(work, timer, plans)
       return work.outcome([])
     },
   }
@@ -113,7 +113,14 @@ interface Timer {
   dueMs: number
 }
 
-/** What is asked for, shared states first: their digests tell what own ones tell to be over. */
+/** Shared states go first: their digests tell what own ones tell to be over. Of one moment the key decides, wherever they are kept. */
+function byTurn(a: Timer, b: Timer): number {
+  if (a.dueMs !== b.dueMs) return a.dueMs - b.dueMs
+  if (a.scope !== b.scope) return a.scope === 'shared' ? -1 : 1
+  return a.key < b.key ? -1 : Number(a.key > b.key)
+}
+
+/** What is asked for. */
 function timersOf(work: Work, due: LimitKeys, plans: Plans): Timer[] {
   const scoped = [
     ...due.shared.map((key) => ['shared', key] as const),

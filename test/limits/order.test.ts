@@ -63,3 +63,16 @@ test('without a group all is in order with its object', () => {
   bed.until(999)
   expect(ordersOf(bed)).toEqual(['- web', '- web ended'])
 })
+
+test('of several states that have lasted at the same moment the first by its key is first, in whatever order they began', () => {
+  for (const names of [
+    ['b', 'a', 'c'],
+    ['c', 'b', 'a'],
+  ]) {
+    const bed = openBed({ for: '1m', group: { by: 'namespace' } })
+    bed.run(...names.map((name) => ({ at: 0, name })))
+    bed.until(999)
+    const [digest] = bed.deliveries
+    expect(digest?.notice).toMatchObject({ items: [{ name: 'a' }, { name: 'b' }, { name: 'c' }] })
+  }
+})
