@@ -35,7 +35,7 @@ export function hiddenWords(line: string, masked: string): string[] {
 }
 
 /** Shorter ones are parts of any sentence. */
-const MIN_HIDDEN = 3
+const MIN_HIDDEN = 4
 
 /** A list's entries and the lines of a long text stand below the key that says what they are. */
 function enclosingKey(lines: readonly string[], index: number): string {
