@@ -55,11 +55,12 @@ function findingsOf(subject: Subject, raw: Issue, steps: Path): Finding[] {
   if (!found) return [{ problem: missingKey(document, path, name), missing: keyOf(path) }]
   if (found.value === null) return [{ problem: emptyValue(document, path, name) }]
   const shown = isSecret(path) && found.source !== undefined ? { ...found, source: '***' } : found
-  const message = sentenceOf(issue, shown)
-  const { hint: own, ...place } = placeOf(issue)
-  const ofRule = ownMessage(issue) === undefined ? ruleShapeHint(path, found) : undefined
-  const hint = own ?? ofRule ?? shapeHint(path, found) ?? valueHint(issue, shown)
-  return [{ problem: document.problem(path, joined(name, message), { ...place, hint }) }]
+  const { message, advice } = advised(sentenceOf(issue, shown))
+  const { hint: own = advice, ...place } = placeOf(issue)
+  const ofRule = ownMessage(issue) === undefined ? ruleShapeHint(path, found, document) : {}
+  const hint = own ?? ofRule.hint ?? shapeHint(path, found) ?? valueHint(issue, shown)
+  const placing = { ...place, ...(own === undefined && ofRule.atKey && { atKey: true }), hint }
+  return [{ problem: document.problem(path, joined(name, message), placing) }]
 }
 
 /** A word that decides between maps is one of a few, like that of an enum. */
@@ -67,6 +68,12 @@ function withWords(issue: Issue): Issue {
   const { code, options } = issue as Issue & { options?: unknown }
   if (code !== 'invalid_union' || !Array.isArray(options)) return issue
   return { ...issue, code: 'invalid_value', values: options } as Issue
+}
+
+/** What a check makes of the value itself is no part of the sentence: `write 2m`, `write "07:00"`. */
+function advised(sentence: string): { message: string; advice?: string } {
+  const [, message, advice] = /^(.+): (write "?[\d.][^ ]*)$/s.exec(sentence) ?? []
+  return message === undefined || advice === undefined ? { message: sentence } : { message, advice }
 }
 
 /** A check of texts tells what to write, and where in the text it is wrong, in what zod calls params. */
@@ -112,20 +119,26 @@ function unknownKeys(
     const foreign = path.length === 3 && path[0] === 'rules' ? ruleKeyFor(key) : innerKeyFor(path)
     const hint =
       better ??
-      stopHint(key, path) ??
-      (foreign === undefined ? suggest(key, [...new Set(known)]) : `here it is called "${foreign}"`)
+      stopHint(key, path, document) ??
+      (foreign === undefined ? suggest(key, [...new Set(known)]) : foreignHint(foreign, path))
     const problem = document.problem(path, `unknown key "${key}"`, { atKey: true, hint })
     const meant = better === undefined ? (foreign ?? nearest(key, new Set(known))) : undefined
     return { problem, ...(meant !== undefined && { meant: keyOf([...prefix, ...steps, meant]) }) }
   })
 }
 
+function foreignHint(word: string, path: Path): string {
+  const isBurst = path.at(-2) === 'throttle' && word === 'burst'
+  return `here it is called "${word}"${isBurst ? ' (so many in each "every")' : ''}`
+}
+
 /** What other tools call the end of the list. */
-function stopHint(key: string, path: Path): string | undefined {
+function stopHint(key: string, path: Path, document: ConfigDocument): string | undefined {
   const isOfRule = path.length === 3 && path[0] === 'rules'
-  return isOfRule && /^(stop|final|last|break|terminal|halt)$/i.test(key)
-    ? 'for no rule below to see it: continue: false'
-    : undefined
+  if (!isOfRule || !/^(stop|final|last|break|terminal|halt)$/i.test(key)) return undefined
+  return document.at(path)?.value === false
+    ? 'leave it out: rules below see it anyway'
+    : 'write continue: false (rules below do not see what this one took)'
 }
 
 /** `{ labels: a in (x, y) }` ends at the comma, for YAML. */
