@@ -50,3 +50,29 @@ test.each([
 ])('%s is told what it may mean, with its own words', async (keys, expected) => {
   expect(await told(rule(keys))).toEqual([`error ${expected}`])
 })
+
+test.each([
+  [
+    'group_by: [alertname], group_interval: 1h, group_wait: x',
+    'error 4:28 unknown keys "group_by", "group_interval", "group_wait" = write group: { by: [namespace, reason], interval: 1h, wait: 30s }',
+  ],
+  [
+    'group: { by: namespace }, group_wait: 30s',
+    'error 4:54 unknown key "group_wait" = write into "group": wait: 30s',
+  ],
+  ['repeat_interval: 4h', 'error 4:28 unknown key "repeat_interval" = write throttle: { every: 4h }'],
+  [
+    'when: { manager: "*kube*" }',
+    'error 4:36 unknown key "manager" = write beside "when": if: event.manager.contains("kube")',
+  ],
+  [
+    'when: { manager: helm }',
+    'error 4:36 unknown key "manager" = write beside "when": if: event.manager == "helm"',
+  ],
+  [
+    'labels: { team: shop, app: "{{ name }}" }',
+    'error 4:50 "app" is a fixed text: a template would be sent as it stands = write message: { fields: { app: "{{ name }}" } }, and screen: { type: stdout, format: message }',
+  ],
+])('%s of another tool, or in the wrong place, is told with its own words', async (keys, expected) => {
+  expect(await told(rule(keys))).toEqual([expected])
+})
