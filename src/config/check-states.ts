@@ -1,3 +1,4 @@
+import { eventKeysOf } from '../rules/event-conditions.ts'
 import { isEventKind } from '../rules/kind.ts'
 import { compileTypes } from '../rules/types.ts'
 import { kindsReached, rulesByWatch } from './check-reach.ts'
@@ -157,7 +158,6 @@ function comparisonHint(
 /** Conditions that no object of the rule's kinds has. */
 function checkKinds(rule: RuleDraft, draft: Draft, document: ConfigDocument) {
   const { index, sound, condition } = rule
-  const written = document.at(['rules', index, 'when', 'kind'])
   const kinds = kindsReached(rule, draft) ?? []
   if (kinds.length === 0) return []
   const problems: Problem[] = []
@@ -166,16 +166,7 @@ function checkKinds(rule: RuleDraft, draft: Draft, document: ConfigDocument) {
       document.problem(['rules', index, ...path], message, { atKey: true, hint, severity: 'warning' }),
     )
   const areEvents = kinds.every(({ builtIn }) => builtIn.length > 0 && builtIn.every(isEventKind))
-  if (condition && areEvents) {
-    const path = written ? ['when', 'kind'] : ['condition']
-    problems.push(
-      document.problem(['rules', index, ...path], 'this rule matches nothing: an Event has no conditions', {
-        atKey: !written,
-        hint: otherKindHint(rule, draft, document),
-        severity: 'warning',
-      }),
-    )
-  }
+  if (condition && areEvents) problems.push(conditionOfEvent(rule, draft, document))
   const meant = condition && conditionMeant(condition.type, kinds)
   if (meant !== undefined)
     problems.push(
@@ -196,10 +187,28 @@ function checkKinds(rule: RuleDraft, draft: Draft, document: ConfigDocument) {
   return problems
 }
 
+/** The kind is wrong, or the condition is, where the rest is about Events. */
+function conditionOfEvent(rule: RuleDraft, draft: Draft, document: ConfigDocument): Problem {
+  const message = 'this rule matches nothing: an Event has no conditions'
+  const path = ['rules', rule.index]
+  const hasKind = document.at([...path, 'when', 'kind']) !== undefined
+  const [key] = eventKeysOf(rule.sound)
+  if (key !== undefined) {
+    const hint = `leave "condition" out: "${key}" is of Events; a condition is for a rule of its own`
+    return document.problem([...path, 'condition'], message, { atKey: true, hint, severity: 'warning' })
+  }
+  return document.problem([...path, ...(hasKind ? ['when', 'kind'] : ['condition'])], message, {
+    atKey: !hasKind,
+    hint: otherKindHint(rule, draft, document),
+    severity: 'warning',
+  })
+}
+
 /** A kind that has the condition, and `watch` as it has to be for it. */
 function otherKindHint(rule: RuleDraft, draft: Draft, document: ConfigDocument): string {
   const type = rule.condition?.type ?? ''
-  const kind = kindWithCondition(type)
+  const { namespace, namespaceLabels } = rule.sound
+  const kind = kindWithCondition(type, { namespaced: (namespace ?? namespaceLabels) !== undefined })
   if (kind === undefined) return `name the kind that has ${type}, and watch it`
   const hasKind = document.at(['rules', rule.index, 'when', 'kind']) !== undefined
   const written = `write ${hasKind ? '' : 'when: { '}kind: ${kind}${hasKind ? '' : ' }'}`

@@ -13,9 +13,15 @@ const OF_KINDS: Readonly<Record<string, readonly string[]>> = {
   APIService: ['Available'],
 }
 
-/** The first kind that has such a condition. */
-export function kindWithCondition(type: string): string | undefined {
-  return Object.keys(OF_KINDS).find((kind) => OF_KINDS[kind]?.some((it) => isSameWord(it, type)))
+/** Without a namespace. */
+const OF_CLUSTER = ['Node', 'CustomResourceDefinition', 'APIService']
+
+/** The first kind that has such a condition, and a namespace where that is asked for. */
+export function kindWithCondition(type: string, { namespaced }: { namespaced: boolean }): string | undefined {
+  return Object.keys(OF_KINDS).find(
+    (kind) =>
+      OF_KINDS[kind]?.some((it) => isSameWord(it, type)) && !(namespaced && OF_CLUSTER.includes(kind)),
+  )
 }
 
 /** The condition of one of these kinds that is written so but for capitals; undefined where it may be one of its own. */

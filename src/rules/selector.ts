@@ -24,7 +24,7 @@ export function compileSelector(
   return compiled((values) => requirements.every((requirement) => holds(requirement, values)))
 }
 
-const WITH_COLON = /(?<=^\s*|,\s*)([A-Za-z0-9][\w./-]*):\s*([A-Za-z0-9][\w.-]*)/g
+const WITH_COLON = /(?=[A-Za-z0-9])(?<=^\s*|,\s*)([A-Za-z0-9][\w./-]*):\s*([A-Za-z0-9][\w.-]*)/g
 
 /** `team: shop`, as in a map of YAML. */
 function colonFault(text: string, { offset }: Fault): Fault | undefined {

@@ -58,6 +58,16 @@ test.each<[string, string[], string]>([
     [`${EVENT}, condition: { type: Synced, becomes: "False" }`],
     'name the kind that has Synced, and watch it',
   ],
+  [
+    '[Event]',
+    [`when: { kind: Event, namespace: shop }, ${NOT_READY}`],
+    'write kind: Pod, and watch it: watch: [Pod]',
+  ],
+  [
+    '[Event]',
+    [`when: { kind: Event, reason: NodeNotReady }, ${NOT_READY}`],
+    'leave "condition" out: "reason" is of Events; a condition is for a rule of its own',
+  ],
 ])('with watch: %s a condition of an Event is told its kind: %j', async (watch, rules, expected) => {
   expect(await hints(watch, ...rules)).toEqual([expected])
 })
