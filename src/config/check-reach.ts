@@ -5,7 +5,8 @@ import type { ConfigDocument, Path } from './document.ts'
 import type { Draft, RuleDraft } from './draft.ts'
 import { namespacesMeet, passesNoNamespace } from './namespaces.ts'
 import type { Problem } from './problem.ts'
-import { suggest } from './suggest.ts'
+import { nearest, suggest } from './suggest.ts'
+import { watchHint } from './watch-hint.ts'
 import {
   isClusterScoped,
   mayBeEvent,
@@ -29,13 +30,21 @@ export function checkReach(draft: Draft, document: ConfigDocument): Problem[] {
   if (!reaches) return []
   const { watched, byRule } = reaches
   const reached = new Set<Watched>()
-  const problems = draft.rules.flatMap((rule) => {
-    const reach = byRule.get(rule) as Reach
-    for (const entry of reach.entries) if (rule.drop !== true) reached.add(entry)
-    return reach.blocked.flatMap((tell) => tell(document, ['rules', rule.index, 'when']))
-  })
-  if (problems.length > 0 || draft.rules.length === 0) return problems
+  for (const rule of draft.rules)
+    if (rule.drop !== true) for (const entry of (byRule.get(rule) as Reach).entries) reached.add(entry)
   const idle = watched.filter((entry) => !reached.has(entry))
+  const blocked = draft.rules.filter((rule) => (byRule.get(rule) as Reach).blocked.length > 0)
+  const toWatch = {
+    add: [...new Set(blocked.flatMap(({ sound }) => kindsToWatch(patternsOf(sound), watched)))],
+    // Of several rules nobody knows which wants what is watched already.
+    idle: blocked.length === 1 && draft.rules.every(({ complete }) => complete) ? idle : [],
+  }
+  const problems = blocked.flatMap((rule) =>
+    (byRule.get(rule) as Reach).blocked.flatMap((tell) =>
+      tell(document, ['rules', rule.index, 'when'], toWatch),
+    ),
+  )
+  if (problems.length > 0 || draft.rules.length === 0) return problems
   return idle.map(({ index, kind }) =>
     document.problem(['watch', index], `no rule sends anything about ${titleOf(kind)}`, {
       severity: 'warning',
@@ -60,7 +69,13 @@ export function kindsReached(rule: RuleDraft, draft: Draft): readonly WatchedKin
     ?.entries.map(({ kind }) => kind)
 }
 
-type Blocked = (document: ConfigDocument, path: Path) => Problem[]
+/** What `watch` lacks, and what it has for no rule. */
+interface ToWatch {
+  add: readonly string[]
+  idle: readonly Watched[]
+}
+
+type Blocked = (document: ConfigDocument, path: Path, toWatch: ToWatch) => Problem[]
 
 /** The entries whose objects a rule can match, and why it cannot match others that it names. */
 interface Reach {
@@ -93,14 +108,14 @@ function reachOf(when: When, watched: readonly Watched[]): Reach {
   const unwatched = unwatchedKinds(kinds, watched)
   const isUnknown = unwatched.length > 0 || ofKind.length === 0
   const blocked: Blocked[] = isUnknown
-    ? [(document, path) => kindProblems(document, path, kinds, unwatched, watched)]
+    ? [(document, path, toWatch) => kindProblems(document, path, { kinds, unwatched, watched, toWatch })]
     : []
   if (ofKind.length === 0) return { entries: [], blocked }
   const eventKeys = eventKeysOf(when)
   const answering = eventKeys.length === 0 ? ofKind : ofKind.filter(({ kind }) => mayBeEvent(kind))
   if (answering.length === 0) {
     const key = eventKeys[0] ?? 'type'
-    blocked.push((document, path) => [noEvent(document, path, when, key, ofKind)])
+    blocked.push((document, path, { idle }) => [noEvent(document, path, { when, key, ofKind, idle })])
     return { entries: [], blocked }
   }
   const entries = answering.filter((entry) => reachesNamespace(when, entry))
@@ -138,16 +153,33 @@ function unwatchedKinds(kinds: readonly Pattern[], watched: readonly Watched[]):
   )
 }
 
+/** Those of them that are no slips of what is watched. */
+function kindsToWatch(kinds: readonly Pattern[], watched: readonly Watched[]): string[] {
+  const known = watched.flatMap(({ kind }) => namesOf(kind))
+  const texts = unwatchedKinds(kinds, watched).map((index) => kinds[index]?.text ?? '')
+  return texts.filter((text) => nearest(text, known.length > 12 ? [] : known) === undefined)
+}
+
 function kindProblems(
   document: ConfigDocument,
   path: Path,
-  kinds: readonly Pattern[],
-  unwatched: readonly number[],
-  watched: readonly Watched[],
+  {
+    kinds,
+    unwatched,
+    watched,
+    toWatch,
+  }: {
+    kinds: readonly Pattern[]
+    unwatched: readonly number[]
+    watched: readonly Watched[]
+    toWatch: ToWatch
+  },
 ): Problem[] {
   const kindPath = [...path, 'kind']
   const isList = document.at(kindPath)?.items !== undefined
   const titles = titlesOf(watched)
+  const list = document.at(['watch'])
+  const isFlow = list?.file.text[list.start] === '['
   if (unwatched.length === 0)
     return [document.problem(kindPath, 'no watched kind matches this', { hint: `watched: ${titles}` })]
   const known = watched.flatMap(({ kind }) => namesOf(kind))
@@ -159,25 +191,34 @@ function kindProblems(
       return document.problem(place, `no entry of "watch" watches what ${written} stands for`)
     const hint = suggest(text, known.length > 12 ? [] : known)
     const isNear = hint?.startsWith('did')
+    // Entries of one list in the file are written at once, those of a block one by one.
+    const add = isFlow ? toWatch.add : [text]
     return document.problem(place, `no entry of "watch" watches ${text}`, {
-      hint: isNear ? hint : `watched: ${titles}; add "- kind: ${text}" under "watch"`,
+      hint: isNear ? hint : `watched: ${titles}; ${watchHint(document, add, indicesOf(toWatch.idle))}`,
     })
   })
+}
+
+function indicesOf(entries: readonly Watched[]): number[] {
+  return entries.map(({ index }) => index)
 }
 
 function noEvent(
   document: ConfigDocument,
   path: Path,
-  when: When,
-  key: string,
-  ofKind: readonly Watched[],
+  {
+    when,
+    key,
+    ofKind,
+    idle,
+  }: { when: When; key: string; ofKind: readonly Watched[]; idle: readonly Watched[] },
 ): Problem {
   const what = key === 'type' ? 'the types Normal and Warning' : `"${key}"`
   if (when.kind === undefined) {
     const message = `only Events have ${what}, and no entry of "watch" watches Event`
     return document.problem([...path, key], message, {
       atKey: true,
-      hint: 'add "- kind: Event" under "watch"',
+      hint: watchHint(document, ['Event'], indicesOf(idle)),
     })
   }
   const kind = ofKind[0] ? titleOf(ofKind[0].kind) : 'Pod'

@@ -1,10 +1,13 @@
+import { eventKeysOf } from '../rules/event-conditions.ts'
 import { isEventKind } from '../rules/kind.ts'
 import { compileTypes } from '../rules/types.ts'
-import { kindsReached } from './check-reach.ts'
+import { kindsReached, rulesByWatch } from './check-reach.ts'
+import { conditionMeant, kindWithCondition } from './condition-types.ts'
 import type { ConfigDocument, Path } from './document.ts'
 import type { Draft, RuleDraft } from './draft.ts'
 import type { Problem } from './problem.ts'
-import { isClusterScoped } from './watched-kind.ts'
+import { watchHint } from './watch-hint.ts'
+import { isClusterScoped, titleOf, type WatchedKind, watchedKindOf } from './watched-kind.ts'
 
 /** Keys that compare an object with what it was, and the changes that they look at. */
 const COMPARING: Readonly<Record<string, readonly string[]>> = {
@@ -51,17 +54,22 @@ function checkStatuses({ index, condition }: RuleDraft, document: ConfigDocument
       return [
         document.problem(path, 'the status of a condition is "True", "False" or "Unknown"', {
           severity: 'warning',
-          hint: statusHint(status, condition?.type ?? '', key),
+          hint: statusHint(status, key, condition),
         }),
       ]
     })
   })
 }
 
-function statusHint(status: string, type: string, key: string): string {
-  if (/^(yes|on)$/i.test(status) || status === type) return `write ${key}: "True"`
-  if (/^(no|off)$/i.test(status) || status === `Not${type}`) return `write ${key}: "False"`
-  return /^[A-Z]/.test(status) ? `is it the reason? write reason: ${status}` : `such as ${key}: "False"`
+function statusHint(status: string, key: string, condition: RuleDraft['condition']): string {
+  const word = status.toLowerCase()
+  const type = condition?.type.toLowerCase() ?? ''
+  if (/^(yes|on)$/.test(word) || word === type) return `write ${key}: "True"`
+  if (/^(no|off)$/.test(word) || word === `not${type}`) return `write ${key}: "False"`
+  const mayBeReason = key === 'becomes' && condition?.reason === undefined && /^[A-Z]/.test(status)
+  return mayBeReason
+    ? `is it the reason? write becomes: "False", reason: ${status}`
+    : `such as ${key}: "False"`
 }
 
 /** What is asked to be and not to be. */
@@ -72,14 +80,14 @@ function checkOpposites({ index, ...rule }: RuleDraft, document: ConfigDocument)
     found.push({
       path: ['condition', 'from'],
       message: 'this rule matches nothing: "from" is the same as "becomes"',
-      hint: 'leave "from" out',
+      hint: 'leave "from" out, or name the status before',
     })
   for (const [path, patterns] of Object.entries(to ?? {}))
     if (from && Object.keys(to ?? {}).length === 1 && isSame(from[path], patterns))
       found.push({
-        path: ['from', path],
+        path: Object.keys(from).length === 1 ? ['from'] : ['from', path],
         message: 'this rule matches nothing: "from" is the same as "to-state"',
-        hint: 'leave "from" out',
+        hint: `leave ${Object.keys(from).length === 1 ? '"from"' : `"${path}" of "from"`} out, or name the state before`,
       })
   const changed = [rule.changed ?? []].flat()
   const covering = (path: string) =>
@@ -88,8 +96,8 @@ function checkOpposites({ index, ...rule }: RuleDraft, document: ConfigDocument)
   if (first !== undefined && changed.every((path) => covering(path) !== undefined))
     found.push({
       path: ['unchanged'],
-      message: `this rule matches nothing: "changed" asks that ${first} is another, and "unchanged" that ${covering(first)} is the same`,
-      hint: 'leave one of them out',
+      message: `this rule matches nothing: what is "changed" at ${first} is not "unchanged"${covering(first) === first ? '' : ` at ${covering(first)}`}`,
+      hint: 'leave "changed" or "unchanged" out',
     })
   return found.map(({ path, message, hint }) =>
     document.problem(['rules', index, ...path], message, { atKey: true, hint, severity: 'warning' }),
@@ -105,22 +113,46 @@ function isSame(one: string | string[] | undefined, other: string | string[]): b
 }
 
 /** `<1` is a text, and no number is that. */
-function checkComparisons({ index, ...rule }: RuleDraft, document: ConfigDocument): Problem[] {
+function checkComparisons(rule: RuleDraft, document: ConfigDocument): Problem[] {
   return (['from', 'to-state'] as const).flatMap((key) =>
     Object.entries(rule[key] ?? {}).flatMap(([field, patterns]) => {
       if (typeof patterns !== 'string') return []
-      const [, operator, number] = /^\s*([<>]=?|[!=]=)\s*(-?\d+(?:\.\d+)?)\s*$/.exec(patterns) ?? []
-      if (operator === undefined) return []
-      const path = ['rules', index, key, field]
-      const object = key === 'from' ? 'oldObject' : 'object'
+      const [, operator = '', number = ''] = /^\s*([<>]=?|[!=]=)\s*(-?\d+(?:\.\d+)?)\s*$/.exec(patterns) ?? []
+      if (operator === '') return []
+      const message = `"${key}" compares no numbers: this is met only by the text "${patterns}"`
+      const path = ['rules', rule.index, key, field]
+      if (/=$/.test(operator) && /^[!=]/.test(operator)) {
+        const hint = `write ${operator === '==' ? number : `"!${number}"`}`
+        return [document.problem(path, message, { severity: 'warning', hint })]
+      }
+      const isAlone = Object.keys(rule[key] ?? {}).length === 1
+      const hint = comparisonHint(rule, { key, field, operator, number }, document)
       return [
-        document.problem(path, `patterns compare no numbers: only the text "${patterns}" is this`, {
+        document.problem(isAlone ? path.slice(0, -1) : path, message, {
           severity: 'warning',
-          hint: `write if: ${object}.${field} ${operator} ${number}`,
+          atKey: true,
+          hint,
         }),
       ]
     }),
   )
+}
+
+/** An `if` asks at each event: with `changed` it is told once, as the state would have been. */
+function comparisonHint(
+  rule: RuleDraft,
+  { key, field, operator, number }: { key: string; field: string; operator: string; number: string },
+  document: ConfigDocument,
+): string {
+  const [top = '', ...steps] = field.split('.')
+  if (!/^[a-z]\w*(\.[A-Za-z]\w*)+$/.test(field)) return 'an "if" compares numbers: object.spec.replicas < 3'
+  const value = `${key === 'from' ? 'oldObject' : 'object'}.${top}${steps.map((it) => `.?${it}`).join('')}.orValue(0)`
+  const asked = `${number.includes('.') ? `double(${value})` : value} ${operator} ${number}`
+  const has = (it: string) => document.at(['rules', rule.index, it]) !== undefined
+  if (has('if')) return `add to "if": && ${asked}`
+  const isState = has('for') || has('resolve')
+  if (has('changed') || (isState && key === 'to-state')) return `write if: ${asked}`
+  return `write if: ${asked}, and changed: ${field} beside it`
 }
 
 /** Conditions that no object of the rule's kinds has. */
@@ -134,11 +166,15 @@ function checkKinds(rule: RuleDraft, draft: Draft, document: ConfigDocument) {
       document.problem(['rules', index, ...path], message, { atKey: true, hint, severity: 'warning' }),
     )
   const areEvents = kinds.every(({ builtIn }) => builtIn.length > 0 && builtIn.every(isEventKind))
-  if (condition && areEvents)
-    tell(
-      ['condition'],
-      'this rule matches nothing: an Event has no conditions',
-      `name the kind that has ${condition.type}, such as when: { kind: Node }`,
+  if (condition && areEvents) problems.push(conditionOfEvent(rule, draft, document))
+  const meant = condition && conditionMeant(condition.type, kinds)
+  if (meant !== undefined)
+    problems.push(
+      document.problem(
+        ['rules', index, 'condition', 'type'],
+        `a ${titleOf(kinds[0] as WatchedKind)} has no condition "${condition?.type}"`,
+        { hint: `did you mean "${meant}"?`, severity: 'warning' },
+      ),
     )
   const { namespaceLabels: labels } = sound
   const asksFor = typeof labels === 'string' && /^[^!]*[=(]/.test(labels) && !labels.includes('notin')
@@ -146,7 +182,44 @@ function checkKinds(rule: RuleDraft, draft: Draft, document: ConfigDocument) {
     tell(
       ['when', 'namespaceLabels'],
       `this rule matches nothing: a ${kinds[0]?.builtIn[0]?.kind} is in no namespace`,
-      'its own labels are "labels"',
+      `write labels: ${/^[\w./=-]+$/.test(labels) ? labels : JSON.stringify(labels)}`,
     )
   return problems
+}
+
+/** The kind is wrong, or the condition is, where the rest is about Events. */
+function conditionOfEvent(rule: RuleDraft, draft: Draft, document: ConfigDocument): Problem {
+  const message = 'this rule matches nothing: an Event has no conditions'
+  const path = ['rules', rule.index]
+  const hasKind = document.at([...path, 'when', 'kind']) !== undefined
+  const [key] = eventKeysOf(rule.sound)
+  if (key !== undefined) {
+    const hint = `leave "condition" out: "${key}" is of Events; a condition is for a rule of its own`
+    return document.problem([...path, 'condition'], message, { atKey: true, hint, severity: 'warning' })
+  }
+  return document.problem([...path, ...(hasKind ? ['when', 'kind'] : ['condition'])], message, {
+    atKey: !hasKind,
+    hint: otherKindHint(rule, draft, document),
+    severity: 'warning',
+  })
+}
+
+/** A kind that has the condition, and `watch` as it has to be for it. */
+function otherKindHint(rule: RuleDraft, draft: Draft, document: ConfigDocument): string {
+  const type = rule.condition?.type ?? ''
+  const { namespace, namespaceLabels } = rule.sound
+  const kind = kindWithCondition(type, { namespaced: (namespace ?? namespaceLabels) !== undefined })
+  if (kind === undefined) return `name the kind that has ${type}, and watch it`
+  const hasKind = document.at(['rules', rule.index, 'when', 'kind']) !== undefined
+  const written = `write ${hasKind ? '' : 'when: { '}kind: ${kind}${hasKind ? '' : ' }'}`
+  const isWatched = draft.watch.some((it) => {
+    const watched = it.kind === undefined ? undefined : watchedKindOf(it.kind)
+    return watched !== undefined && titleOf(watched) === kind
+  })
+  if (isWatched) return written
+  const byWatch = [...(rulesByWatch(draft) ?? [])]
+  const idle = byWatch.flatMap(([at, rules]) =>
+    rules.every((it) => it === rule || it.drop === true) ? [at] : [],
+  )
+  return `${written}, and watch it: ${watchHint(document, [kind], idle).replace(/^write (?=watch)/, '')}`
 }

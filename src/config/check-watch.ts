@@ -59,7 +59,7 @@ function checkRepeat(entry: WatchDraft, first: Map<string, number>, document: Co
     first.set(identity, entry.index)
     return []
   }
-  const hint = `also in ${document.lineWords(['watch', same], ['watch', entry.index])}: leave one out`
+  const hint = `also ${placeWords(['watch', same], ['watch', entry.index], document)}: leave one out`
   return [document.problem(['watch', entry.index], `${entry.kind} is watched twice`, { hint })]
 }
 
@@ -73,12 +73,13 @@ function checkOverlap(entry: WatchDraft, watch: readonly WatchDraft[], document:
     ? earlier.find((it) => storageOf(it) === storageOf(entry) && namespacesMeet(it.namespaces, namespaces))
     : undefined
   if (!other) return []
-  const line = document.lineWords(['watch', other.index], ['watch', index])
+  const place = placeWords(['watch', other.index], ['watch', index], document)
   if (selectorsOf(other) !== selectorsOf(entry)) {
-    const hint = `also in ${line}: make them one, and select by "when" of rules`
-    const message = `${kind} is watched twice, with other selectors: an object would be seen twice`
+    const hint = `also ${place}: ${joiningHint(entry, other)}`
+    const message = `${kind} is watched twice, with different selectors: an object would be seen twice`
     return [document.problem(['watch', index], message, { hint })]
   }
+  const line = place.replace(/^in /, '').replace(/^at/, 'the one at')
   if ((other.namespaces === undefined) === (namespaces === undefined)) return []
   const [wide, narrow] = other.namespaces ? ['this', line] : [line, 'this']
   return [
@@ -87,6 +88,33 @@ function checkOverlap(entry: WatchDraft, watch: readonly WatchDraft[], document:
       severity: 'warning',
     }),
   ]
+}
+
+/** Where an entry stands, as seen from another: in which line, or at which column of the same one. */
+function placeWords(path: Path, seenFrom: Path, document: ConfigDocument): string {
+  const [there, here] = [document.problem(path, ''), document.problem(seenFrom, '')]
+  const isSameLine = there.file === here.file && there.line === here.line
+  return isSameLine ? `at ${there.line}:${there.column}` : `in ${document.lineWords(path, seenFrom)}`
+}
+
+/** What to make of two entries, and what is read then. */
+function joiningHint(entry: WatchDraft, other: WatchDraft): string {
+  const parts = [entry, other].filter(isPart)
+  const [part] = parts
+  if (parts.length === 1 && part) {
+    const asked = [part.labels, part.fields].filter((it) => it !== undefined).join(' and ')
+    const [all, some] = part === entry ? ['this', 'that'] : ['that', 'this']
+    return `leave ${all} one out to read all of them, or ${some} one to read those with ${asked} alone`
+  }
+  const [one, two] = [entry, other].map(({ labels = '' }) => /^\s*([\w./-]+)==?([\w.-]+)\s*$/.exec(labels))
+  const isSame = (key: 'fields' | 'namespaces') => JSON.stringify(entry[key]) === JSON.stringify(other[key])
+  if (one && two && one[1] === two[1] && isSame('fields') && isSame('namespaces'))
+    return `make them one: labels: "${one[1]} in (${two[2]}, ${one[2]})"`
+  return 'make them one, without selectors, and select by "when" of rules'
+}
+
+function isPart({ labels, fields }: WatchDraft): boolean {
+  return labels !== undefined || fields !== undefined
 }
 
 function selectorsOf({ labels = '', fields = '' }: WatchDraft): string {

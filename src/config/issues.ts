@@ -1,4 +1,5 @@
 import type { SchemaIssue } from '../sink/index.ts'
+import { groupHint, isGroupingKey } from './alertmanager-keys.ts'
 import type { ConfigDocument, Path, Placing } from './document.ts'
 import { misplacedHint, missingHint, ruleKeyFor } from './key-hints.ts'
 import { knownKeysAt } from './known-keys.ts'
@@ -9,6 +10,7 @@ import { innerKeyFor } from './rule-words.ts'
 import { type Issue, ownMessage, sentenceOf } from './sentences.ts'
 import { nameHint, shapeHint } from './shape-hints.ts'
 import { nearest, suggest } from './suggest.ts'
+import { templateLabel } from './template-labels.ts'
 
 /** What is checked, and where it stands in the file. */
 export interface Subject {
@@ -55,11 +57,17 @@ function findingsOf(subject: Subject, raw: Issue, steps: Path): Finding[] {
   if (!found) return [{ problem: missingKey(document, path, name), missing: keyOf(path) }]
   if (found.value === null) return [{ problem: emptyValue(document, path, name) }]
   const shown = isSecret(path) && found.source !== undefined ? { ...found, source: '***' } : found
-  const message = sentenceOf(issue, shown)
-  const { hint: own, ...place } = placeOf(issue)
-  const ofRule = ownMessage(issue) === undefined ? ruleShapeHint(path, found) : undefined
-  const hint = own ?? ofRule ?? shapeHint(path, found) ?? valueHint(issue, shown)
-  return [{ problem: document.problem(path, joined(name, message), { ...place, hint }) }]
+  const { message, advice } = advised(sentenceOf(issue, shown))
+  const label = templateLabel(document, path)
+  if (label)
+    return [
+      { problem: document.problem(label.path, joined(name, message), { atKey: true, hint: label.hint }) },
+    ]
+  const { hint: own = advice, ...place } = placeOf(issue)
+  const ofRule = ownMessage(issue) === undefined ? ruleShapeHint(path, found, document) : {}
+  const hint = own ?? ofRule.hint ?? shapeHint(path, found) ?? valueHint(issue, shown)
+  const placing = { ...place, ...(own === undefined && ofRule.atKey && { atKey: true }), hint }
+  return [{ problem: document.problem(path, joined(name, message), placing) }]
 }
 
 /** A word that decides between maps is one of a few, like that of an enum. */
@@ -67,6 +75,12 @@ function withWords(issue: Issue): Issue {
   const { code, options } = issue as Issue & { options?: unknown }
   if (code !== 'invalid_union' || !Array.isArray(options)) return issue
   return { ...issue, code: 'invalid_value', values: options } as Issue
+}
+
+/** What a check makes of the value itself is no part of the sentence: `write 2m`, `write "07:00"`. */
+function advised(sentence: string): { message: string; advice?: string } {
+  const [, message, advice] = /^(.+): (write "?[\d.][^ ]*)$/s.exec(sentence) ?? []
+  return message === undefined || advice === undefined ? { message: sentence } : { message, advice }
 }
 
 /** A check of texts tells what to write, and where in the text it is wrong, in what zod calls params. */
@@ -105,27 +119,47 @@ function unknownKeys(
   steps: Path,
 ): Finding[] {
   const known = [...(steps.length === 0 ? alsoKnown : []), ...knownKeysAt(schema, steps)]
-  return keys.map((key) => {
-    const path = [...prefix, ...steps, key]
-    const isRest = document.at(path)?.value === null && key.includes(')')
-    const better = isRest ? COMMA_HINT : misplacedHint(path)
-    const foreign = path.length === 3 && path[0] === 'rules' ? ruleKeyFor(key) : innerKeyFor(path)
-    const hint =
-      better ??
-      stopHint(key, path) ??
-      (foreign === undefined ? suggest(key, [...new Set(known)]) : `here it is called "${foreign}"`)
-    const problem = document.problem(path, `unknown key "${key}"`, { atKey: true, hint })
-    const meant = better === undefined ? (foreign ?? nearest(key, new Set(known))) : undefined
-    return { problem, ...(meant !== undefined && { meant: keyOf([...prefix, ...steps, meant]) }) }
-  })
+  const isOfRule = prefix.length + steps.length === 2 && [...prefix, ...steps][0] === 'rules'
+  const grouping = isOfRule ? keys.filter(isGroupingKey) : []
+  const others = keys.filter((key) => !grouping.includes(key))
+  const groups = grouping.length === 0 ? [] : [groupingKeys(document, [...prefix, ...steps], grouping)]
+  return groups.concat(
+    others.map((key) => {
+      const path = [...prefix, ...steps, key]
+      const isRest = document.at(path)?.value === null && key.includes(')')
+      const better = isRest ? COMMA_HINT : misplacedHint(path, document.at(path))
+      const foreign = path.length === 3 && path[0] === 'rules' ? ruleKeyFor(key) : innerKeyFor(path)
+      const hint =
+        better ??
+        stopHint(key, path, document) ??
+        (foreign === undefined ? suggest(key, [...new Set(known)]) : foreignHint(foreign, path))
+      const problem = document.problem(path, `unknown key "${key}"`, { atKey: true, hint })
+      const meant = better === undefined ? (foreign ?? nearest(key, new Set(known))) : undefined
+      return { problem, ...(meant !== undefined && { meant: keyOf([...prefix, ...steps, meant]) }) }
+    }),
+  )
+}
+
+/** Told together, as they become one key. */
+function groupingKeys(document: ConfigDocument, rule: Path, keys: readonly string[]): Finding {
+  const hint = groupHint(keys, document.at(rule))
+  const names = keys.map((key) => `"${key}"`)
+  const message = `unknown ${names.length === 1 ? 'key' : 'keys'} ${names.join(names.length === 2 ? ' and ' : ', ')}`
+  return { problem: document.problem([...rule, keys[0] ?? ''], message, { atKey: true, hint }) }
+}
+
+function foreignHint(word: string, path: Path): string {
+  const isBurst = path.at(-2) === 'throttle' && word === 'burst'
+  return `here it is called "${word}"${isBurst ? ' (so many in each "every")' : ''}`
 }
 
 /** What other tools call the end of the list. */
-function stopHint(key: string, path: Path): string | undefined {
+function stopHint(key: string, path: Path, document: ConfigDocument): string | undefined {
   const isOfRule = path.length === 3 && path[0] === 'rules'
-  return isOfRule && /^(stop|final|last|break|terminal|halt)$/i.test(key)
-    ? 'for no rule below to see it: continue: false'
-    : undefined
+  if (!isOfRule || !/^(stop|final|last|break|terminal|halt)$/i.test(key)) return undefined
+  return document.at(path)?.value === false
+    ? 'leave it out: rules below see it anyway'
+    : 'write continue: false (rules below do not see what this one took)'
 }
 
 /** `{ labels: a in (x, y) }` ends at the comma, for YAML. */

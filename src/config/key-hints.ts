@@ -1,5 +1,7 @@
 import { Rule, When } from '../rules/schema.ts'
+import { repeatHint } from './alertmanager-keys.ts'
 import type { Path } from './document.ts'
+import type { Located } from './located.ts'
 import { neededHint } from './rule-words.ts'
 
 const MISSING: Readonly<Record<string, string>> = {
@@ -66,22 +68,11 @@ export function optionPlace(key: string, sink: string): string {
   return `options stand under the sink's name: to: [{ ${sink}: { ${key}: … } }]`
 }
 
-/** Keys of Alertmanager, as parts of one here. */
-const GROUPING: Readonly<Record<string, string>> = {
-  group_by: 'write group: { by: [namespace, reason] }',
-  groupBy: 'write group: { by: [namespace, reason] }',
-  group_wait: 'write group: { wait: 30s }',
-  group_interval: 'write group: { interval: 5m }',
-  repeat_interval: 'write throttle: { every: 1h }',
-}
-
 /** Words of other tools for what stands in the URL of Redis. */
 const REDIS_URL_PARTS = ['host', 'hostname', 'address', 'addr', 'port', 'db', 'database']
 
 /** What "when" has no key for, and "if" can ask. */
 const ASKED_BY_IF: Readonly<Record<string, string>> = {
-  manager:
-    'who wrote the object last is asked by an expression beside "when": if: event.manager.startsWith("kubectl")',
   user: 'who it was is asked by an expression beside "when", as far as it is known: if: event.manager.startsWith("kubectl")',
   uid: 'write an expression beside "when": if: event.uid == "…"',
   node: 'write an expression beside "when": if: object.spec.?nodeName.orValue("") == "worker-1"',
@@ -90,8 +81,16 @@ const ASKED_BY_IF: Readonly<Record<string, string>> = {
   replicas: 'write an expression beside "when": if: object.spec.replicas > 1; or changed: spec.replicas',
 }
 
+/** Who wrote the object last. */
+function managerHint(found: Located | undefined): string {
+  const text = typeof found?.value === 'string' && found.written === undefined ? found.value : ''
+  const [, open, word = 'kubectl', more = '*'] = /^(\*?)([\w.-]+)(\*?)$/.exec(text) ?? []
+  const asked = `event.manager${open ? (more ? '.contains' : '.endsWith') : more ? '.startsWith' : ' == '}`
+  return `write beside "when": if: ${asked.endsWith(' ') ? `${asked}"${word}"` : `${asked}("${word}")`}`
+}
+
 /** Where a key belongs that stands in the wrong place. */
-export function misplacedHint(path: Path): string | undefined {
+export function misplacedHint(path: Path, found?: Located): string | undefined {
   const key = String(path.at(-1))
   if (path[0] === 'redis' && path.length === 2 && REDIS_URL_PARTS.includes(key))
     return 'host, port and database stand in the URL: url: redis://HOST:6379/0'
@@ -100,9 +99,10 @@ export function misplacedHint(path: Path): string | undefined {
   if (path[0] !== 'rules') return undefined
   if (path.length === 3 && Object.hasOwn(When.shape, key)) return `"${key}" belongs under "when"`
   if (path.length === 3 && SINK_OPTIONS.includes(key)) return optionPlace(key, 'NAME')
-  if (path.length === 3 && Object.hasOwn(GROUPING, key)) return GROUPING[key]
+  if (path.length === 3 && key === 'repeat_interval') return repeatHint(found)
   if (path.length === 4 && path[2] === 'when' && Object.hasOwn(Rule.shape, key))
     return `"${key}" belongs beside "when", not in it`
+  if (path.length === 4 && path[2] === 'when' && key === 'manager') return managerHint(found)
   if (path.length === 4 && path[2] === 'when' && Object.hasOwn(ASKED_BY_IF, key)) return ASKED_BY_IF[key]
   if (path.length === 5 && path[3] === 'regarding' && Object.hasOwn(When.shape, key))
     return `"${key}" belongs beside "regarding", not in it`

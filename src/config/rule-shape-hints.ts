@@ -1,4 +1,4 @@
-import type { Path } from './document.ts'
+import type { ConfigDocument, Path } from './document.ts'
 import type { Located } from './located.ts'
 import { withinRule } from './rule-words.ts'
 
@@ -6,16 +6,28 @@ const YES = /^(true|yes|y|on|1)$/i
 const NO = /^(false|no|n|off|0)$/i
 const SPAN = /^\d{1,6}(ms|s|m|h|d)$/
 
+export interface ShapeHint {
+  hint?: string | undefined
+  /** The key has to change. */
+  atKey?: boolean
+}
+
 /** What to write for a value of a rule that has the wrong shape. */
-export function ruleShapeHint(path: Path, found: Located): string | undefined {
+export function ruleShapeHint(path: Path, found: Located, document: ConfigDocument): ShapeHint {
   const [key, ...rest] = withinRule(path) ?? []
-  if (typeof key !== 'string') return undefined
-  if (key === 'when') return whenHint(rest, found)
+  if (typeof key !== 'string') return {}
+  if (key === 'when') return { hint: whenHint(rest, found) }
+  const rule = path.slice(0, path.length - 1 - rest.length)
   if (rest.length === 1 && (key === 'to-state' || key === 'from') && found.entries) {
-    const [inner = '…'] = found.entries.keys()
-    return `write the whole path: ${key}: { ${String(rest[0])}.${inner}: … }`
+    const isAlone = document.at([...rule, key])?.entries?.size === 1
+    return { hint: wholePaths(key, String(rest[0]), found, isAlone), atKey: true }
   }
-  return rest.length === 0 ? topHint(key, found) : undefined
+  if (rest.length > 0) return {}
+  if (found.entries && (key === 'changed' || key === 'unchanged'))
+    return pathsHint(key, found, document.at([...rule, 'to-state']) !== undefined)
+  if (key === 'labels') return { hint: labelsHint(found, document.at([...rule, 'when'])) }
+  if (key === 'severity') return { hint: severityHint(found, document.at([...rule, 'when'])) }
+  return { hint: topHint(key, found) }
 }
 
 function topHint(key: string, found: Located): string | undefined {
@@ -29,7 +41,7 @@ function topHint(key: string, found: Located): string | undefined {
       return `write after: { count: ${text && /^\d+$/.test(text) ? text : 3}, within: ${isSpan ? text : '10m'} }`
     case 'count':
       return text && /^\d+$/.test(text)
-        ? `write count: [${text}], or { every: ${text} } for each ${text}th`
+        ? `write count: [${text}] (told at the ${ordinal(text)} alone) or count: { every: ${text} } (at each ${ordinal(text)})`
         : 'write the counts that are told: count: [1, 10, 100], or { at: [1], every: 10 }'
     case 'group':
       return `write group: { by: ${byIn(found, one)} }`
@@ -41,23 +53,17 @@ function topHint(key: string, found: Located): string | undefined {
     case 'condition':
       return found.items
         ? 'a rule follows one condition: write a rule for each'
-        : `write condition: { type: ${text ?? 'Ready'}, becomes: "False" }`
+        : `write condition: { type: ${text ?? 'Ready'}, becomes: "False" }, or becomes: "True"`
     case 'to-state':
     case 'from':
       return found.entries ? undefined : `name the path, too: ${key}: { status.phase: ${text ?? 'Failed'} }`
     case 'changed':
     case 'unchanged':
-      return found.entries
-        ? `write paths, without values: ${key}: [${[...found.entries.keys()].join(', ')}]; a value that it gets: to-state`
-        : `name paths, such as ${key}: [spec.replicas]`
+      return `name paths, such as ${key}: [spec.replicas]`
     case 'if':
       return found.items
         ? 'join them in one text: (…) && (…) where all must hold, || where one is enough'
         : 'write what must be true, such as if: object.spec.replicas > 3'
-    case 'labels':
-      return `write labels: ${labelIn(found)}`
-    case 'severity':
-      return severityHint(found)
     case 'continue':
       return booleanHint(text)
   }
@@ -98,6 +104,71 @@ function windowIn({ value, written }: Located): string {
   return `{ from: "${from}", to: "${to}" }`
 }
 
+/** Paths with values: what they become, or that they change. */
+function pathsHint(key: string, { entries = new Map() }: Located, hasState: boolean): ShapeHint {
+  const names = [...entries.keys()]
+  const [name = '', value] = [names[0], wordIn(entries.get(names[0] ?? '')?.value)]
+  if (names.length === 1 && value !== undefined && /^(path|field)s?$/.test(name))
+    return { hint: `write ${key}: [${value}]` }
+  const list = `${key}: [${names.map(inFlow).join(', ')}]`
+  const values = names.map((it) => wordIn(entries.get(it)?.value))
+  if (key === 'unchanged' || hasState || !values.every((it) => it !== undefined))
+    return { hint: `write ${list}; a value that something gets stands in "to-state"` }
+  const state = names.map((it, at) => `${inFlow(it)}: ${values[at]}`).join(', ')
+  const becomes = names.length === 1 ? `it becomes ${values[0]}` : 'all becomes so'
+  return {
+    hint: `for when ${becomes} write to-state: { ${state} }; for any change write ${list}`,
+    atKey: true,
+  }
+}
+
+/** `{ status: { phase: Failed } }` as a path and its value. */
+function wholePaths(key: string, top: string, found: Located, isAlone: boolean): string {
+  const leaves = leavesOf(top, found)
+  const isShown = leaves.length > 0 && leaves.length <= 4
+  const text = isShown ? leaves.map(([path, value]) => `${inFlow(path)}: ${value}`).join(', ') : `${top}.…: …`
+  return isAlone ? `write the whole path: ${key}: { ${text} }` : `write the whole path: ${text}`
+}
+
+const MOST_STEPS = 10
+
+function leavesOf(path: string, { entries, items, ...found }: Located, depth = 0): [string, string][] {
+  if (depth > MOST_STEPS) return []
+  if (entries)
+    return [...entries].slice(0, 5).flatMap(([key, { value }]) => {
+      const step = /^[A-Za-z][\w-]*$/.test(key) ? `.${key}` : `["${key}"]`
+      return leavesOf(path + step, value, depth + 1)
+    })
+  const words = items?.map(wordIn)
+  if (words) return words.every((it) => it !== undefined) ? [[path, `[${words.join(', ')}]`]] : [[path, '…']]
+  return [[path, wordIn(found) ?? '…']]
+}
+
+/** As it can stand inside `{ }` and `[ ]`. */
+function inFlow(text: string): string {
+  return /^[\w$/][\w.*$/-]*$/.test(text) ? text : text.includes('"') ? `'${text}'` : `"${text}"`
+}
+
+function ordinal(number: string): string {
+  const end = /1\d$/.test(number) ? '' : number.slice(-1)
+  return number + (end === '1' ? 'st' : end === '2' ? 'nd' : end === '3' ? 'rd' : 'th')
+}
+
+/** Labels to send along, or a selector in the wrong place. */
+function labelsHint(found: Located, when: Located | undefined): string {
+  const label = labelIn(found)
+  const text = typeof found.value === 'string' && found.written === undefined ? found.value : ''
+  if (!/^[\w./-]+\s*(=|!=| in | notin )/.test(text)) return `write labels: ${label}`
+  const selector = /[,()! ]/.test(text) ? JSON.stringify(text) : text
+  const kind = wordIn(when?.entries?.get('kind')?.value)
+  const isEvent = kind === 'Event'
+  const asked = isEvent ? `regarding: { labels: ${selector} }` : `labels: ${selector}`
+  const isPlain = !when || (kind !== undefined && when.entries?.size === 1)
+  const rest = isPlain ? (kind === undefined ? '' : `kind: ${kind}, `) : '…, '
+  const send = text.includes('=') && !text.includes('!') ? `labels: ${label}` : 'labels: { team: shop }'
+  return `to send a label along write ${send}; to select by labels write when: { ${rest}${asked} }`
+}
+
 function labelIn(found: Located): string {
   const [first = found] = found.items ?? []
   const text = typeof first.value === 'string' && first.written === undefined ? first.value : ''
@@ -111,13 +182,24 @@ const SEVERITIES: readonly (readonly [RegExp, string])[] = [
   [/^(information|informational|notice|debug|low|normal|ok|none)$/i, 'info'],
 ]
 
-function severityHint(found: Located): string | undefined {
-  if (found.items) return 'one for the rule; Warnings only are when: { kind: Event, type: Warning }'
+function severityHint(found: Located, when: Located | undefined): string | undefined {
+  if (found.items) {
+    const one = severityOf(wordIn(found.items[0])) ?? 'error'
+    const kind = wordIn(when?.entries?.get('kind')?.value)
+    const isOfEvents = kind === undefined || kind === 'Event'
+    const filter = isOfEvents ? '; for Warnings alone write when: { kind: Event, type: Warning }' : ''
+    return `a rule gives one, and does not filter by it: write severity: ${one}${filter}`
+  }
   if (typeof found.value === 'string' && /\{[{%]/.test(found.value))
     return 'a template of it stands in message: { severity: "{{ … }}" }'
-  const text = wordIn(found) ?? ''
-  const word = SEVERITIES.find(([words]) => words.test(text))?.[1]
-  return word === undefined ? undefined : `write ${word}`
+  const word = severityOf(wordIn(found))
+  if (word === undefined) return undefined
+  return word === 'error' ? 'write error, which is the highest' : `write ${word}`
+}
+
+function severityOf(text = ''): string | undefined {
+  if (/^(error|warning|info)$/.test(text)) return text
+  return SEVERITIES.find(([words]) => words.test(text))?.[1]
 }
 
 /** A word or number that stands so in the file, and may be shown: no secret looks like it. */

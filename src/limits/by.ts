@@ -50,7 +50,9 @@ export const By = z
     const said = new Set<string>()
     for (const [at, word] of words.entries()) {
       const path = typeof by === 'string' ? [] : [at]
-      const wrong = said.has(word) ? { message: `"${shown(word)}" stands here twice` } : faultOf(word)
+      const wrong = said.has(word)
+        ? { message: `"${shown(word)}" stands here twice` }
+        : (joinedFault(word, typeof by === 'string') ?? faultOf(word))
       said.add(word)
       if (wrong) {
         const { message, ...params } = wrong
@@ -74,6 +76,16 @@ interface ByFault {
   length?: number
 }
 
+/** `namespace, reason` as one text. */
+function joinedFault(text: string, isAlone: boolean): ByFault | undefined {
+  if (!text.includes(',')) return undefined
+  const parts = text.split(',').map((part) => part.trim())
+  const words = parts.filter((part) => part !== '').map((part) => MEANT.get(part.toLowerCase()) ?? part)
+  return isAlone
+    ? { message: 'needs a list for more than one', hint: `write [${words.join(', ')}]` }
+    : { message: 'is more than one entry', hint: `write ${words.join(', ')}, without quotes` }
+}
+
 function faultOf(text: string): ByFault | undefined {
   if (WORDS.some((word) => word === text)) return undefined
   const map = MAPS.find((it) => text.startsWith(`${it}.`))
@@ -91,7 +103,6 @@ function keyFault(text: string, offset: number): ByFault | undefined {
 }
 
 function hintFor(text: string): string {
-  if (text.includes(',')) return `write a list: [${text.split(/\s*,\s*/).join(', ')}]`
   const bracket = /^(regarding\.labels|\w+)\[["']?([^\]"']+)["']?\]$/.exec(text)
   if (bracket && MAPS.some((map) => map === bracket[1])) return `write ${bracket[1]}.${bracket[2]}`
   const [root = '', ...rest] = text.split('.')

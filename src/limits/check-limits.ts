@@ -49,7 +49,9 @@ function checkDrop(rule: CheckedRule): LimitFault[] {
 
 function checkCount({ count }: CheckedRule, { events }: MatchedKinds): LimitFault[] {
   if (!count || events) return []
-  const hint = 'for how often a rule matches: after: { count: 3, within: 10m }'
+  const wanted = Math.max(...count.at, count.every ?? 0)
+  const least = wanted >= 2 && wanted <= 1_000 ? wanted : 3
+  const hint = `for how often a rule matches write after: { count: ${least}, within: 10m }`
   return [
     error(['count'], '"count" is how often an Event says it occurred, and this rule matches none', hint),
   ]
@@ -62,7 +64,10 @@ function checkStates(rule: CheckedRule, { events, others }: MatchedKinds): Limit
   const faults: LimitFault[] = []
   const hold = forPath(rule)
   if (hold && events) {
-    const hint = others ? NAME_A_KIND : 'for several Events in a time: after: { count: 3, within: 10m }'
+    const span = writtenDuration(forOf(rule as LimitedRule) ?? 600_000)
+    const hint = others
+      ? NAME_A_KIND
+      : `for several Events in a time write after: { count: 3, within: ${span} }`
     faults.push(error(hold, '"for" is how long an object stays in a state, and Events have none', hint))
   }
   if (rule.resolve === true && events) {
@@ -79,9 +84,11 @@ function checkStates(rule: CheckedRule, { events, others }: MatchedKinds): Limit
   return faults
 }
 
-function checkFor(rule: CheckedRule): LimitFault[] {
-  if (rule.for === undefined || rule.condition?.for === undefined) return []
-  return [error(['for'], '"for" stands in "condition", too', 'leave one of them out')]
+function checkFor({ for: own, condition }: CheckedRule): LimitFault[] {
+  if (own === undefined || condition?.for === undefined) return []
+  const [here, there] = [writtenDuration(own), writtenDuration(condition.for)]
+  const message = `"for" is ${here} here and ${there} in "condition": both say how long it has lasted`
+  return [error(['for'], message, 'leave one of them out')]
 }
 
 function checkQuiet(rule: CheckedRule, kinds: MatchedKinds | undefined): LimitFault[] {

@@ -52,7 +52,7 @@ const Timezone = z.string().superRefine((name, context) => {
   if (isTimezone(name)) return
   const near = timezoneLike(name)
   const hint = near === undefined ? 'such as Europe/Berlin or UTC' : `did you mean "${near}"?`
-  context.addIssue({ code: 'custom', message: 'is no timezone', params: { hint } })
+  context.addIssue({ code: 'custom', message: `"${name.slice(0, 60)}" is no timezone`, params: { hint } })
 })
 
 const Window = z
@@ -68,14 +68,14 @@ const Window = z
     if (from === undefined && to === undefined && days === undefined)
       refuse(
         'has no time in it',
-        `write when, such as: { from: "22:00", to: "07:00"${timezone ? `, timezone: ${timezone}` : ''} }`,
+        `write a time, such as { from: "22:00", to: "07:00"${timezone ? `, timezone: ${timezone}` : ''} }`,
       )
     if (from !== undefined && to === undefined)
       refuse('has "from", but no "to"', 'such as to: "07:00"; to: "24:00" is midnight')
     if (from === undefined && to !== undefined)
       refuse('has "to", but no "from"', 'such as from: "22:00"; from: "00:00" is midnight')
     if (from !== undefined && from === to)
-      refuse('is the same as "from": no time at all', 'leave both out for whole days', ['to'])
+      refuse('is the same as "from": no time at all', sameHint(days), ['to'])
     if (from === DAY_MINUTES) refuse('is the end of the day', 'write from: "00:00"', ['from'])
   })
   .transform(
@@ -97,6 +97,12 @@ export const Mute = z
       .max(MOST_WINDOWS, tooMany(MOST_WINDOWS, 'windows')),
   ])
   .transform((windows): readonly MuteWindow[] => [windows].flat())
+
+function sameHint(days: readonly number[] | undefined): string {
+  return days
+    ? 'write another time; for whole days leave "from" and "to" out'
+    : 'write another time; for whole days name the days alone: mute: { days: [sat, sun] }'
+}
 
 function timezoneLike(name: string): string | undefined {
   const names = Intl.supportedValuesOf('timeZone')

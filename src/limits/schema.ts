@@ -37,10 +37,24 @@ const Count = z
 
 const SAMPLE_RULE = 'must be a part from 0 to 1, such as 0.1 for one event in ten'
 
+/** Also for `10%`, `1/10` and a number in quotes. */
+function sampleRule(input: unknown): string {
+  const [, number, over, percent] =
+    /^\s*(\d{1,9}(?:\.\d{1,6})?)\s*(?:\/\s*(\d{1,9})|(%|percent))?\s*$/.exec(
+      typeof input === 'string' ? input : '',
+    ) ?? []
+  const part = Number((Number(number) / Number(over ?? (percent ? 100 : 1))).toPrecision(6))
+  return part > 0 && part <= 1 ? `${SAMPLE_RULE}: write ${part}` : SAMPLE_RULE
+}
+
 /** What a rule may say beside its conditions so that people are told less, and once. In the order in which they are asked. */
 export const LimitKeysShape = {
   mute: Mute.optional(),
-  sample: z.number(SAMPLE_RULE).gt(0, SAMPLE_RULE).lte(1, SAMPLE_RULE).optional(),
+  sample: z
+    .number({ error: ({ input }) => sampleRule(input) })
+    .gt(0, SAMPLE_RULE)
+    .lte(1, SAMPLE_RULE)
+    .optional(),
   for: Span.optional(),
   count: Count.optional(),
   after: z.strictObject({ count: count(2), within: Span, per: By.optional() }).optional(),

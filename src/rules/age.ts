@@ -34,7 +34,7 @@ function parseBound(text: string): Compiled<Bound> {
   if (operator === '' && number !== '' && unit in UNITS)
     return fault(
       `"${text}" does not say younger or older`,
-      `write "<${number}${unit}" or ">=${number}${unit}"`,
+      `write "<${number}${unit}" (younger) or ">=${number}${unit}" (older)`,
     )
   if (operator === '') return fault(`"${text}" is no age`, EXAMPLE)
   if (number === '') return fault(`"${text}" has no number`, EXAMPLE, operator.length)

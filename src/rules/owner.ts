@@ -44,7 +44,11 @@ function parseOwner(text: string): Compiled<{ negated: boolean; test: RefTest }>
   if (form === 'regex')
     return compiled({ negated, test: ({ kind = '', name = '' }) => whole.value.test(`${kind}/${name}`) })
   const fault = faultIn(text, body, whole.value)
-  if (fault) return faulty(fault.message, { offset, length: Math.max(body.length, 1), hint: fault.hint })
+  if (fault) {
+    const { message, hint, whole: isWhole } = fault
+    const place = isWhole && !negated ? {} : { offset, length: Math.max(body.length, 1) }
+    return faulty(message, { ...place, hint })
+  }
   const slash = body.lastIndexOf('/')
   const kind = testOfKind(slash === -1 ? body : body.slice(0, slash))
   const name = slash === -1 ? undefined : parsePattern(body.slice(slash + 1))
@@ -71,25 +75,49 @@ export function ownerKindOf(text: string): string | undefined {
   return parsed.ok && parsed.value.form === 'literal' && !body.startsWith('/') ? kind : undefined
 }
 
+/** `^web-.*$` as `web-*`; undefined for what is more than the begin or the end of a name. */
+function globFor(expression: string): string | undefined {
+  const [, start, more, word, any, end] = /^(\^?)(\.[*+])?([a-z0-9-]+)(\.[*+])?(\$?)$/.exec(expression) ?? []
+  if (word === undefined) return undefined
+  const isOpen = any !== undefined || end === ''
+  return `${start === '' || more !== undefined ? '*' : ''}${word}${isOpen ? '*' : ''}`
+}
+
+interface OwnerFault {
+  message: string
+  hint: string
+  /** All of it has to change, with its quotes. */
+  whole?: true
+}
+
 /** What is wrong with `Kind/name`, and what was probably meant. */
-function faultIn(text: string, body: string, whole: Pattern): { message: string; hint: string } | undefined {
+function faultIn(text: string, body: string, whole: Pattern): OwnerFault | undefined {
   if (body === '') return { message: 'is empty: name a kind', hint: EXAMPLES }
   if (isJoined(whole)) return { message: `"${body}" is no owner`, hint: listHint(text) }
   const slash = body.lastIndexOf('/')
   const [kind, name] = slash === -1 ? [body, undefined] : [body.slice(0, slash), body.slice(slash + 1)]
   const not = text === body ? '' : '!'
   if (kind === '' || name === '') return { message: `"${body}" is no owner`, hint: EXAMPLES }
-  const [first = ''] = kind.split('/')
-  if (name !== undefined && kind.includes('/') && isKnownWord(first))
+  const [first = '', ...between] = kind.split('/')
+  if (name !== undefined && kind.includes('/') && isKnownWord(first)) {
+    const [namespace] = between.length === 1 && not === '' ? between : []
     return {
-      message: `"${body}" is no owner: it has no namespace, for it is in the same one`,
-      hint: `write ${not}${first}/${name}`,
+      message: `"${body}" is no owner: that is Kind/name, in the object's own namespace`,
+      hint: `write ${not}${first}/${name}${namespace ? `, and namespace: ${namespace} beside "owner"` : ''}`,
+      whole: true,
     }
-  if (name !== undefined && /\^|\$$|[|+[\]]|\.\*|\\[dwsb]/.test(name))
+  }
+  if (name !== undefined && /\^|\$$|[|+[\]]|\.\*|\\[dwsb]/.test(name)) {
+    const glob = globFor(name)
     return {
       message: `"${body}" is no owner: an expression stands between slashes, and is about Kind/name`,
-      hint: `write ${not}${kind}/… with * and ?, or "${not}/^${kind}.${name.replace(/^\^/, '')}/"`,
+      hint:
+        glob === undefined
+          ? `write ${not}${kind}/… with * and ?, or "${not}/^${kind}.${name.replace(/^\^/, '')}/"`
+          : `write "${not}${kind}/${glob}"`,
+      whole: true,
     }
+  }
   const parsed = parsePattern(kind)
   const isGlob = parsed.ok && parsed.value.form === 'glob'
   if (name !== undefined && /[A-Z]/.test(name)) {

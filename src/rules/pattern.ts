@@ -58,10 +58,16 @@ export function parsePatterns(patterns: Patterns): Compiled<readonly Pattern[]> 
   for (const [index, text] of listOf(patterns).entries()) {
     const result = parsePattern(text)
     if (result.ok) parsed.push(result.value)
-    else faults.push(...under(typeof patterns === 'string' ? [] : [index], result.faults))
+    else if (typeof patterns === 'string') faults.push(...result.faults)
+    else faults.push(...under([index], result.faults.map(asEntry)))
   }
   if (faults.length > 0) return { ok: false, faults }
   return contradiction(parsed) ?? compiled(parsed)
+}
+
+/** A list that is offered for a text is more entries of a list. */
+function asEntry({ hint, ...fault }: Fault): Fault {
+  return { ...fault, ...(hint !== undefined && { hint: hint.replace(/^write \[(.*)\]$/s, 'write $1') }) }
 }
 
 function testOf(patterns: readonly Pattern[]): Test {
@@ -99,5 +105,23 @@ function parseRegex(body: string, negated: boolean): Compiled<Pattern> {
   if (source === '') return faulty('is an empty expression, which matches everything', { offset: start - 1 })
   const result = compileRegex(source)
   if (result.ok) return compiled({ negated, form: 'regex', text: source, test: result.value })
-  return { ok: false, faults: result.faults.map((it) => ({ ...it, offset: start + (it.offset ?? 0) })) }
+  const hint = negated ? undefined : withoutLookAhead(source)
+  return {
+    ok: false,
+    faults: result.faults.map((it) => ({
+      ...it,
+      offset: start + (it.offset ?? 0),
+      ...(hint !== undefined && { hint }),
+    })),
+  }
+}
+
+/** `^web-(?!test)` as two patterns; undefined for what globs cannot say. */
+function withoutLookAhead(source: string): string | undefined {
+  const [, start, before = '', not, end] =
+    /^(\^?)((?:[\w-]|\\[.-])*)\(\?!((?:[\w-]|\\[.-])+)(?:\.\*)?(\$?)\)(?:\.\*\$?)?$/.exec(source) ?? []
+  if (not === undefined) return undefined
+  const head = (start ? '' : '*') + before.replaceAll('\\', '')
+  const excluded = `"!${head}${not.replaceAll('\\', '')}${end ? '' : '*'}"`
+  return head === '' || head === '*' ? `write ${excluded}` : `write ["${head}*", ${excluded}]`
 }

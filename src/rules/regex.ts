@@ -38,7 +38,7 @@ function compileNew(source: string): Compiled<(value: string) => boolean> {
   } catch (error) {
     const { error: reason = '', input = '' } = error as { error?: string; input?: string }
     const hint = /^\(\?<?!/.test(input ?? '')
-      ? 'what it must not be is a pattern of its own: ["web-*", "!web-test"]'
+      ? 'what it must not be is a pattern of its own: ["web-*", "!web-test*"]'
       : undefined
     return faulty(sentenceOf(reason, input ?? ''), {
       ...placeOf(source, reason, input ?? ''),
@@ -53,11 +53,13 @@ export function tooLong(value: string, pattern: string): string {
   return `a value of ${value.length.toLocaleString('en-US')} characters is too long to be compared with ${shown}`
 }
 
+/** It has none so that no text can stall it. */
+const NOT_IN_RE2 = ', which RE2 regular expressions do not have'
+
 function sentenceOf(reason: string, input: string): string {
   if (/^\(\?<?[=!]/.test(input))
-    return `has a look-around, "${input}": RE2 has none, so that no text can stall it`
-  if (/^\\[1-9]/.test(input))
-    return `has a back-reference, "${input}": RE2 has none, so that no text can stall it`
+    return `has a ${input[2] === '<' ? 'look-behind' : 'look-ahead'} "${/^\(\?<?[=!]/.exec(input)?.[0]}"${NOT_IN_RE2}`
+  if (/^\\[1-9]/.test(input)) return `has a back-reference "${input}"${NOT_IN_RE2}`
   return `has an expression that RE2 cannot read: ${reason || 'unknown error'}`
 }
 

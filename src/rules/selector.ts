@@ -1,4 +1,4 @@
-import { type Compiled, compiled } from './fault.ts'
+import { type Compiled, compiled, type Fault } from './fault.ts'
 import { keyFault, labelValueFault } from './label-syntax.ts'
 import { readTokens, type Token, type TokenReader, titleOf } from './selector-lexer.ts'
 
@@ -19,8 +19,33 @@ export function compileSelector(
 ): Compiled<(values: Values) => boolean> {
   const reader = readTokens(text)
   const requirements = parseSelector(reader, anyValue ? () => undefined : labelValueFault)
-  if (reader.fault) return { ok: false, faults: [{ ...reader.fault, hint: EXAMPLE }] }
+  if (reader.fault)
+    return { ok: false, faults: [colonFault(text, reader.fault) ?? { ...reader.fault, hint: EXAMPLE }] }
   return compiled((values) => requirements.every((requirement) => holds(requirement, values)))
+}
+
+const WITH_COLON = /(?=[A-Za-z0-9])(?<=^\s*|,\s*)([A-Za-z0-9][\w./-]*):\s*([A-Za-z0-9][\w.-]*)/g
+
+/** `team: shop`, as in a map of YAML. */
+function colonFault(text: string, { offset }: Fault): Fault | undefined {
+  const found = [...text.matchAll(WITH_COLON)].find(({ index }) => index === offset)
+  if (!found) return undefined
+  const meant = text.replaceAll(WITH_COLON, '$1=$2')
+  const isWhole = !parsed(meant).fault
+  const written = /^[\w./=-]+$/.test(meant) ? meant : JSON.stringify(meant)
+  return {
+    path: [],
+    message: `"${found[0]}": a selector has "=" and not ":"`,
+    hint: isWhole ? `write ${written}` : EXAMPLE,
+    offset: found.index,
+    length: found[0].length,
+  }
+}
+
+function parsed(text: string): TokenReader {
+  const reader = readTokens(text)
+  parseSelector(reader, labelValueFault)
+  return reader
 }
 
 /** What a selector that was checked asks, its values in one order. */

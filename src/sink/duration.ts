@@ -20,6 +20,11 @@ export function durationText({ least, most, example = least, mostBecause }: Dura
   const [leastMs, mostMs] = [milliseconds(least), milliseconds(most)]
   const rule = `must be a duration from ${least} to ${most}, such as ${example}`
   const error = ({ input }: { input?: unknown }) => {
+    const parts = partsIn(input)
+    if (parts !== undefined) {
+      const text = writtenAs(parts, leastMs, mostMs)
+      return text === undefined ? rule : `${rule}: write ${text}`
+    }
     if (typeof input !== 'string' && typeof input !== 'number') return rule
     return unitMissing(String(input), leastMs, mostMs) ?? otherForm(String(input), leastMs, mostMs) ?? rule
   }
@@ -58,8 +63,22 @@ const SPELLED: Readonly<Record<string, number>> = {
 }
 const PART = /(\d{1,6}(?:\.\d{1,3})?)\s*([a-z]{1,12})\s*/gi
 
+/** `{ hours: 1, minutes: 30 }` as `1hours 30minutes`; undefined for what is no map of numbers. */
+function partsIn(input: unknown): string | undefined {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) return undefined
+  const parts = Object.entries(input)
+  return parts.length > 0 && parts.length < 6 && parts.every(([, value]) => typeof value === 'number')
+    ? parts.map(([unit, value]) => `${value}${unit}`).join(' ')
+    : undefined
+}
+
 /** How `2 minutes`, `1h30m` or `1.5h` is written here; undefined for what is no time, or none that fits. */
 function otherForm(text: string, leastMs: number, mostMs: number): string | undefined {
+  const written = writtenAs(text, leastMs, mostMs)
+  return written && `must be a whole number and one of the units s, m, h and d: write ${written}`
+}
+
+function writtenAs(text: string, leastMs: number, mostMs: number): Duration | undefined {
   if (text.length > 60 || text.replace(PART, '').trim() !== '') return undefined
   let ms = 0
   for (const [, number, word = ''] of text.matchAll(PART)) {
@@ -69,7 +88,7 @@ function otherForm(text: string, leastMs: number, mostMs: number): string | unde
   }
   if (!(Number.isInteger(ms) && ms >= leastMs && ms <= mostMs)) return undefined
   const unit = LARGEST_FIRST.find((it) => ms % UNITS[it] === 0) ?? 'ms'
-  return `is a whole number and one of the units s, m, h and d: write ${ms / UNITS[unit]}${unit}`
+  return `${ms / UNITS[unit]}${unit}`
 }
 
 const LARGEST_FIRST: readonly Unit[] = ['d', 'h', 'm', 's', 'ms']

@@ -6,18 +6,49 @@ const watching = (...entries: string[]) =>
     `watch:\n${entries.map((it) => `  - ${it}\n`).join('')}sinks: { screen: { type: stdout } }\nrules:\n  - { name: all, to: screen }\n`,
   )
 
+const MAKE_ONE = 'make them one, without selectors, and select by "when" of rules'
+
 test.each([
-  ['Pod', '{ kind: pods, labels: "a=b" }'],
+  [
+    'Pod',
+    '{ kind: pods, labels: "a=b" }',
+    'leave this one out to read all of them, or that one to read those with a=b alone',
+  ],
   [
     '{ kind: Pod, labels: "a=b", namespaces: shop }',
     '{ kind: v1/Pod, labels: "a=c", namespaces: [pay, s*] }',
+    MAKE_ONE,
   ],
-  ['{ kind: events.k8s.io/v1/Event, fields: "type=Warning" }', 'Event'],
-  ['databases.example.com', '{ kind: databases.example.com, labels: "a=b" }'],
-])('%s and %s would see an object twice: both places are named', async (one, other) => {
+  ['{ kind: Pod, labels: a=b }', '{ kind: pods, labels: a=c }', 'make them one: labels: "a in (b, c)"'],
+  ['{ kind: Pod, labels: a=b }', '{ kind: pods, labels: b=c }', MAKE_ONE],
+  [
+    '{ kind: events.k8s.io/v1/Event, fields: "type=Warning" }',
+    'Event',
+    'leave that one out to read all of them, or this one to read those with type=Warning alone',
+  ],
+  [
+    'databases.example.com',
+    '{ kind: databases.example.com, labels: "a=b" }',
+    'leave this one out to read all of them, or that one to read those with a=b alone',
+  ],
+])('%s and %s would see an object twice: both places are named', async (one, other, hint) => {
   const kind = /kind: ([\w./]+)/.exec(other)?.[1] ?? other
   expect(await watching('Node', one, other)).toEqual([
-    `error 4:5 ${kind} is watched twice, with other selectors: an object would be seen twice = also in line 3: make them one, and select by "when" of rules`,
+    `error 4:5 ${kind} is watched twice, with different selectors: an object would be seen twice = also in line 3: ${hint}`,
+  ])
+})
+
+test('of two in one line the column of the other is told', async () => {
+  const watch = (entries: string) =>
+    told(`watch: [${entries}]\nsinks: { s: { type: stdout } }\nrules: [{ name: r, to: s }]\n`)
+  expect(await watch('Pod, { kind: Pod, labels: team=a }')).toEqual([
+    'error 1:14 Pod is watched twice, with different selectors: an object would be seen twice = also at 1:9: leave this one out to read all of them, or that one to read those with team=a alone',
+  ])
+  expect(await watch('Node, Pod, Pod')).toEqual([
+    'error 1:20 Pod is watched twice = also at 1:15: leave one out',
+  ])
+  expect(await watch('Pod, { kind: Pod, namespaces: shop }')).toEqual([
+    'warning 1:14 Pod is watched twice: all namespaces, and some of them again = the one at 1:9 is enough: leave this out',
   ])
 })
 

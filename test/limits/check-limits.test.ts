@@ -21,11 +21,15 @@ const KINDS = 'name the kinds whose state it follows: when: { kind: … }'
 test.each([
   [
     `${PODS}, count: [1]`,
-    'error 5:48 "count" is how often an Event says it occurred, and this rule matches none = for how often a rule matches: after: { count: 3, within: 10m }',
+    'error 5:48 "count" is how often an Event says it occurred, and this rule matches none = for how often a rule matches write after: { count: 3, within: 10m }',
+  ],
+  [
+    `${PODS}, count: { every: 5 }`,
+    'error 5:48 "count" is how often an Event says it occurred, and this rule matches none = for how often a rule matches write after: { count: 5, within: 10m }',
   ],
   [
     `${EVENTS}, for: 2m`,
-    `error 5:50 ${NO_STATE} = for several Events in a time: after: { count: 3, within: 10m }`,
+    `error 5:50 ${NO_STATE} = for several Events in a time write after: { count: 3, within: 2m }`,
   ],
   ['for: 2m', `error 5:27 ${NO_STATE} = ${KINDS}`],
   [
@@ -90,7 +94,7 @@ test('for stands in one place, and is looked for in both', () => {
   const events = { events: true, others: false }
   const condition = { for: 120_000 }
   expect(checkLimits({ condition }, events)).toMatchObject([{ path: ['condition', 'for'] }])
-  expect(checkLimits({ condition, for: 1 }, undefined)).toMatchObject([
-    { path: ['for'], message: '"for" stands in "condition", too' },
+  expect(checkLimits({ condition, for: 300_000 }, undefined)).toMatchObject([
+    { path: ['for'], message: '"for" is 5m here and 2m in "condition": both say how long it has lasted' },
   ])
 })

@@ -23,7 +23,11 @@ test.each([
   ],
   [
     'throttle: { per: "namespace, reason", every: 10m }',
-    ['4:45 "per": "namespace, reason" is nothing to count by = write a list: [namespace, reason]'],
+    ['4:44 "per" needs a list for more than one = write [namespace, reason]'],
+  ],
+  [
+    'throttle: { per: [node, "ns, reason"], every: 10m }',
+    ['4:51 "per", entry 2 is more than one entry = write namespace, reason, without quotes'],
   ],
   ['group: { by: label.team }', ['4:40 "by": "label.team" is nothing to count by = write labels.team']],
   ['group: { by: "labels[team]" }', ['4:41 "by": "labels[team]" is nothing to count by = write labels.team']],
@@ -45,30 +49,44 @@ test.each([
   ['count: {}', ['4:34 "count" has no count in it = such as [1, 10, 100], or { at: [1], every: 10 }']],
   ['count: [0]', ['4:35 "count", entry 1 must be a whole number from 1']],
   ['sample: 10', ['4:35 "sample" must be a part from 0 to 1, such as 0.1 for one event in ten']],
-  ['sample: 10%', ['4:35 "sample" must be a part from 0 to 1, such as 0.1 for one event in ten']],
-  ['for: 2 min', ['4:32 "for" is a whole number and one of the units s, m, h and d: write 2m']],
+  ['sample: 10%', ['4:35 "sample" must be a part from 0 to 1, such as 0.1 for one event in ten = write 0.1']],
+  [
+    'sample: 1/4',
+    ['4:35 "sample" must be a part from 0 to 1, such as 0.1 for one event in ten = write 0.25'],
+  ],
+  ['sample: 200%', ['4:35 "sample" must be a part from 0 to 1, such as 0.1 for one event in ten']],
+  ['sample: 1/0', ['4:35 "sample" must be a part from 0 to 1, such as 0.1 for one event in ten']],
+  ['for: 2 min', ['4:32 "for" must be a whole number and one of the units s, m, h and d = write 2m']],
   ['resolve: { after: 15 }', ['4:45 "after" needs a unit: 15s, 15m or 15h']],
   [
     'mute: { from: "22:00" }',
     ['4:33 "mute" has "from", but no "to" = such as to: "07:00"; to: "24:00" is midnight'],
   ],
-  ['mute: { from: 22, to: "07:00" }', ['4:41 "from" must be a time of day, such as "22:00": write "22:00"']],
+  ['mute: { from: 22, to: "07:00" }', ['4:41 "from" must be a time of day, such as "22:00" = write "22:00"']],
   ['mute: { from: "25:00", to: "07:00" }', ['4:41 "from" must be a time of day, such as "22:00"']],
   [
     'mute: { from: "07:00", to: "07:00" }',
-    ['4:54 "to" is the same as "from": no time at all = leave both out for whole days'],
+    [
+      '4:54 "to" is the same as "from": no time at all = write another time; for whole days name the days alone: mute: { days: [sat, sun] }',
+    ],
   ],
-  ['mute: {}', ['4:33 "mute" has no time in it = write when, such as: { from: "22:00", to: "07:00" }']],
+  [
+    'mute: { from: "07:00", to: "07:00", days: mon }',
+    [
+      '4:54 "to" is the same as "from": no time at all = write another time; for whole days leave "from" and "to" out',
+    ],
+  ],
+  ['mute: {}', ['4:33 "mute" has no time in it = write a time, such as { from: "22:00", to: "07:00" }']],
   ['mute: { days: [mo] }', ['4:42 "days", entry 1: "mo" is no day = did you mean "mon"?']],
   ['mute: { days: "sat, sun" }', ['4:41 "days": "sat, sun" is no day = write a list: [sat, sun]']],
   ['mute: { days: satrday }', ['4:41 "days": "satrday" is no day = did you mean "saturday"?']],
   [
     'mute: { days: sun, timezone: Europe/Berln }',
-    ['4:56 "timezone" is no timezone = did you mean "Europe/Berlin"?'],
+    ['4:56 "timezone": "Europe/Berln" is no timezone = did you mean "Europe/Berlin"?'],
   ],
   [
     'mute: { days: sun, timezone: "+02:00" }',
-    ['4:56 "timezone" is no timezone = such as Europe/Berlin or UTC'],
+    ['4:56 "timezone": "+02:00" is no timezone = such as Europe/Berlin or UTC'],
   ],
 ])('%s', async (keys, expected) => {
   expect(await told(keys)).toEqual(expected)

@@ -46,6 +46,18 @@ test.each([undefined, []])('of owners %j, which are not known or none, only "!" 
 })
 
 test.each([
+  ['Deployment/^web-.*$', 'write "Deployment/web-*"'],
+  ['Deployment/^web$', 'write "Deployment/web"'],
+  ['!Deployment/.*-web$', 'write "!Deployment/*-web"'],
+  ['Deployment/web-.*', 'write "Deployment/*web-*"'],
+  ['Deployment/^(a|b)$', 'write Deployment/… with * and ?, or "/^Deployment.(a|b)$/"'],
+  ['Deployment/shop/web', 'write Deployment/web, and namespace: shop beside "owner"'],
+  ['!Deployment/shop/web', 'write !Deployment/web'],
+])('for %j is offered: %s', (text, hint) => {
+  expect(compileOwners(text)).toMatchObject({ ok: false, faults: [{ hint }] })
+})
+
+test.each([
   ['web/Deployment', 'the kind comes first', 'write Deployment/web'],
   ['!web/Deployment', 'the kind comes first', 'write !Deployment/web'],
   ['Deployment/Web', 'no object is called "Web": names are in lower case', 'write Deployment/web'],

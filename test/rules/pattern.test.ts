@@ -59,13 +59,33 @@ test.each([
   ['/a/i', 'an expression ends with its "/"', 0],
   ['/web-(a/', 'missing closing )', 5],
   ['!/[z-a]/', 'invalid character class range', 3],
-  ['/a(?=b)/', 'look-around', 2],
+  ['/a(?=b)/', 'has a look-ahead "(?=", which RE2 regular expressions do not have', 2],
+  ['/a(?<!b)/', 'has a look-behind "(?<!", which', 2],
   ['/(a)\\1/', 'back-reference', 4],
   ['/x\\/', 'trailing backslash', 2],
 ])('%s is refused: %s', (pattern, message, offset) => {
   const compiled = compilePatterns(pattern)
   expect(compiled).toMatchObject({ ok: false, faults: [{ message: expect.stringContaining(message) }] })
   if (!compiled.ok) expect(compiled.faults[0]?.offset).toBe(offset)
+})
+
+test.each([
+  ['/^web-(?!test)/', 'write ["web-*", "!web-test*"]'],
+  ['/^web-(?!test$).*$/', 'write ["web-*", "!web-test"]'],
+  ['/web\\.(?!test.*)/', 'write ["*web.*", "!*web.test*"]'],
+  ['/^(?!kube-)/', 'write "!kube-*"'],
+  ['/^web-(?!test)x/', 'what it must not be is a pattern of its own: ["web-*", "!web-test*"]'],
+  ['!/^web-(?!test)/', 'what it must not be is a pattern of its own: ["web-*", "!web-test*"]'],
+])('%s is offered %s', (pattern, hint) => {
+  expect(compilePatterns(pattern)).toMatchObject({ ok: false, faults: [{ hint }] })
+})
+
+test('in a list two patterns are two entries', () => {
+  const compiled = compilePatterns(['api', '/^web-(?!test)/'])
+  expect(compiled).toMatchObject({
+    ok: false,
+    faults: [{ path: [1], hint: 'write "web-*", "!web-test*"' }],
+  })
 })
 
 test('a list tells the faults of all its entries, each with its place', () => {

@@ -51,6 +51,8 @@ test.each([
 })
 
 test.each([
+  ['team: shop', '"team: shop": a selector has "=" and not ":"', 0],
+  ['a in (b), team:shop', '"team:shop": a selector has "=" and not ":"', 10],
   ['', 'expected a key, found the end', 0],
   ['x,', 'expected a key, found the end', 2],
   [',x', 'expected a key, found ","', 0],

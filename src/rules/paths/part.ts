@@ -3,6 +3,7 @@ import { COST, type Condition, type PartMaker } from '../condition.ts'
 import { type Compiled, compiled, type Fault, under } from '../fault.ts'
 import { compilePatterns, type Test } from '../pattern.ts'
 import { listOf, type Patterns } from '../schema.ts'
+import { withoutDoubleStar } from './double-star.ts'
 import { parsePath, type ValuePath } from './path.ts'
 import { differs, textOf, valuesAt } from './read.ts'
 import { compileStates, type StateTest } from './states.ts'
@@ -10,7 +11,7 @@ import { compileStates, type StateTest } from './states.ts'
 type OldObject = Readonly<Record<string, unknown>>
 
 /** `changed`, `unchanged`: what a MODIFIED did to paths. Where the old object is not known, neither holds. */
-export const changedPart: PartMaker = ({ changed, unchanged }) => {
+export const changedPart: PartMaker = ({ changed, unchanged, when }) => {
   const conditions: Condition[] = []
   const faults: Fault[] = []
   for (const [name, paths, wanted] of [
@@ -18,7 +19,7 @@ export const changedPart: PartMaker = ({ changed, unchanged }) => {
     ['unchanged', unchanged, false],
   ] as const) {
     if (paths === undefined) continue
-    const result = compilePaths(paths)
+    const result = compilePaths(paths, when?.kind)
     if (!result.ok) faults.push(...under([name], result.faults))
     else
       conditions.push(isModified(name), {
@@ -37,8 +38,9 @@ export const changedPart: PartMaker = ({ changed, unchanged }) => {
 
 /** `from`, `to-state`: the object came into a state, or left one. */
 export const statePart: PartMaker = (rule) => {
-  const from = rule.from && compileStates(rule.from)
-  const to = rule['to-state'] && compileStates(rule['to-state'])
+  const kind = rule.when?.kind
+  const from = rule.from && compileStates(rule.from, kind)
+  const to = rule['to-state'] && compileStates(rule['to-state'], kind)
   const faults = [
     ...(from && !from.ok ? under(['from'], from.faults) : []),
     ...(to && !to.ok ? under(['to-state'], to.faults) : []),
@@ -204,15 +206,32 @@ function isFresh(condition: StatusCondition | undefined, time: string): boolean 
   return Math.abs(ageMs) <= FRESH_MS
 }
 
-function compilePaths(paths: string | readonly string[]): Compiled<readonly ValuePath[]> {
+function compilePaths(
+  paths: string | readonly string[],
+  kind: Patterns | undefined,
+): Compiled<readonly ValuePath[]> {
   const faults: Fault[] = []
   const parsed: ValuePath[] = []
   for (const [index, text] of listOf(paths as Patterns).entries()) {
     const result = parsePath(text)
     if (result.ok) parsed.push(result.value)
-    else faults.push(...under(typeof paths === 'string' ? [] : [index], result.faults))
+    else {
+      const full = withoutDoubleStar(text, kind)
+      const told = full === undefined ? result.faults : result.faults.map((it) => inFull(it, full))
+      faults.push(...(typeof paths === 'string' ? told : under([index], told.map(asEntry))))
+    }
   }
   return faults.length > 0 ? { ok: false, faults } : compiled(parsed)
+}
+
+function inFull({ path, message }: Fault, full: string): Fault {
+  return { path, message, hint: `write ${full}` }
+}
+
+/** A list that is offered for a text is more entries of a list. */
+function asEntry({ hint, ...fault }: Fault): Fault {
+  const offered = hint?.replace(/^write \[(.*)\]$/s, 'write an entry for each: $1')
+  return { ...fault, ...(offered !== undefined && { hint: offered }) }
 }
 
 /** Of each path that is not as it was, what was and what is there. */

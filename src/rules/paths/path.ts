@@ -59,14 +59,14 @@ function habitIn(text: string): ReturnType<typeof faulty> | undefined {
     return faulty('has "**", and a path has no such step', {
       offset: text.indexOf('**'),
       length: 2,
-      hint: 'write each step: "*" is any key or item',
+      hint: /^[\w.]+\.\*\*$/.test(text)
+        ? `write ${text.slice(0, -3)}: all that is below it counts`
+        : 'write each step, such as spec.containers.*.image: "*" is any key or item',
     })
   const parts = text.split(/\s*,\s*/)
   if (parts.length > 1 && parts.every((part) => /^[A-Za-z][\w.*-]*$/.test(part)))
-    return faulty('has a ","', {
-      offset: text.indexOf(','),
-      length: 1,
-      hint: `write a list: [${parts.join(', ')}]`,
+    return faulty(`is one path here, and ${parts.length === 2 ? 'two' : 'several'} are a list`, {
+      hint: `write [${parts.join(', ')}]`,
     })
   const bare = text.replace(/^\{\s*|\s*\}$/g, '').replace(/^\$?\.|^\//, '')
   const dotted = bare.replaceAll('/', '.')

@@ -1,6 +1,7 @@
 import { type Compiled, compiled, type Fault, under } from '../fault.ts'
 import { compilePatterns, type Test } from '../pattern.ts'
 import type { Patterns } from '../schema.ts'
+import { withoutDoubleStar } from './double-star.ts'
 import { parsePath, type ValuePath } from './path.ts'
 import { textOf, valuesAt } from './read.ts'
 
@@ -19,7 +20,10 @@ interface PathTest {
 }
 
 /** Compiles paths with their patterns: all paths must pass, of one with `*` any value. */
-export function compileStates(states: Readonly<Record<string, Patterns>>): Compiled<StateTest> {
+export function compileStates(
+  states: Readonly<Record<string, Patterns>>,
+  kind?: Patterns,
+): Compiled<StateTest> {
   const faults: Fault[] = []
   const tests: PathTest[] = []
   if (Object.keys(states).length === 0)
@@ -27,7 +31,7 @@ export function compileStates(states: Readonly<Record<string, Patterns>>): Compi
   for (const [text, patterns] of Object.entries(states)) {
     const path = parsePath(text)
     const test = compilePatterns(patterns)
-    if (!path.ok) faults.push(...path.faults.map((it) => keyFault(text, it)))
+    if (!path.ok) faults.push(...path.faults.map((it) => keyFault(text, patterns, kind, it)))
     if (!test.ok) faults.push(...under([text], test.faults))
     if (path.ok && test.ok) tests.push({ path: path.value, test: test.value })
   }
@@ -53,9 +57,22 @@ function isNew(test: PathTest, old: unknown, next: unknown): boolean {
   return passing(test, next).some((way) => !before.has(way))
 }
 
-function keyFault(key: string, { message, hint }: Fault): Fault {
+function keyFault(
+  key: string,
+  patterns: Patterns,
+  kind: Patterns | undefined,
+  { message, hint }: Fault,
+): Fault {
+  const place = { path: [key], atKey: true }
+  if (/^is one path/.test(message)) {
+    const isWord = typeof patterns === 'string' && /^[\w.-]+$/.test(patterns)
+    const each = key.split(/\s*,\s*/).map((path) => `${path}: ${isWord ? patterns : '…'}`)
+    return { ...place, message: `"${key}" is one path here`, hint: `write { ${each.join(', ')} }` }
+  }
+  const full = withoutDoubleStar(key, kind)
+  const offered = full === undefined ? hint : `write "${full}"`
   const sentence = /^(is|has|begins|ends)\b/.test(message) ? `the path "${key}" ${message}` : message
-  return { path: [key], message: sentence, atKey: true, ...(hint !== undefined && { hint }) }
+  return { ...place, message: sentence, ...(offered !== undefined && { hint: offered }) }
 }
 
 function shown(values: readonly unknown[]): unknown {

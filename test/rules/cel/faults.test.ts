@@ -91,7 +91,7 @@ const ROWS: [text: string, ...faults: string[]][] = [
   ],
   [
     'event.message.matches("^(?!x)")',
-    '(?! | has a look-around, "(?!": RE2 has none, so that no text can stall it | ',
+    '(?! | has a look-ahead "(?!", which RE2 regular expressions do not have | ',
   ],
   [
     'object.name.matches("a(b") && matches(event.reason, "[")',

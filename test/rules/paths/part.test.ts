@@ -279,6 +279,38 @@ test('faults have their places', () => {
 })
 
 test.each([
+  ['Deployment', 'spec.**.image', 'write spec.template.spec.containers.*.image'],
+  ['pods', '**.resources.limits', 'write spec.containers.*.resources.limits'],
+  ['apps/v1/StatefulSet', 'spec.**.env', 'write spec.template.spec.containers.*.env'],
+  ['CronJob', 'spec.**.image', 'write spec.jobTemplate.spec.template.spec.containers.*.image'],
+  ['Service', 'spec.**.image', 'write each step, such as spec.containers.*.image: "*" is any key or item'],
+  ['Pod', 'spec.**.imagine', 'write each step, such as spec.containers.*.image: "*" is any key or item'],
+])('of a %s "%s" is offered in full where that is known', (kind, path, hint) => {
+  expect(checkRule({ when: { kind }, changed: path })).toMatchObject([{ path: ['changed'], hint }])
+  expect(checkRule({ when: { kind }, changed: [path] })).toMatchObject([{ path: ['changed', 0], hint }])
+})
+
+test('two paths in one text are a list, more entries of one, or two states', () => {
+  const both = 'spec.replicas, spec.template'
+  const message = 'is one path here, and two are a list'
+  expect(checkRule({ changed: both })).toEqual([
+    { path: ['changed'], message, hint: 'write [spec.replicas, spec.template]' },
+  ])
+  expect(checkRule({ changed: [both] })).toEqual([
+    { path: ['changed', 0], message, hint: 'write an entry for each: spec.replicas, spec.template' },
+  ])
+  const state = 'spec.a, spec.b'
+  expect(checkRule({ 'to-state': { [state]: '3' } })).toEqual([
+    {
+      path: ['to-state', state],
+      message: '"spec.a, spec.b" is one path here',
+      atKey: true,
+      hint: 'write { spec.a: 3, spec.b: 3 }',
+    },
+  ])
+})
+
+test.each([
   ['changed', { changed: 'spec' }],
   ['unchanged', { unchanged: 'spec' }],
   ['from', { from: { spec: 'x' } }],

@@ -58,7 +58,8 @@ describe('a path reads', () => {
 
 test.each([
   ['', 'is empty', 'write a path, such as spec.replicas'],
-  ['spec.**.image', '**', 'write each step: "*" is any key or item'],
+  ['spec.**.image', '**', 'write each step, such as spec.containers.*.image: "*" is any key or item'],
+  ['spec.template.**', '**', 'write spec.template: all that is below it counts'],
   ['/spec/replicas', '/', 'write spec.replicas'],
   ['.spec.replicas', '.', 'write spec.replicas'],
   ['$.spec.replicas', '$', 'write spec.replicas'],
