@@ -158,9 +158,9 @@ function commentInFlow(text: string, at: number): Found | undefined {
   const above = lineOf(text, Math.max(text.slice(0, at).trimEnd().length - 1, 0))
   const line = text.slice(above.start, Math.min(above.end, above.start + 2_000))
   const hash = line.search(/\s#/) + 1
-  const inQuotes = line.slice(0, hash).split('"').length % 2 === 0
-  if (hash === 0 || inQuotes || !/[\]}]\s*$/.test(line)) return undefined
+  if (hash === 0 || !/[\]}]\s*$/.test(line)) return undefined
   const begin = flowStart(text, above.start + hash)
+  if (/["']/.test(text[begin] ?? '')) return undefined
   const rest = /^[^,\]}]*/.exec(line.slice(hash))?.[0] ?? ''
   const whole = text.slice(begin, above.start + hash) + rest.trimEnd()
   const start = above.start + hash

@@ -18,6 +18,12 @@ test.each([
   ['if: "event.reason == "Failed""', 9, QUOTE, 'if: event.reason == "Failed"'],
   ['if: "event.message.contains("a: b")"', 9, QUOTE, `if: 'event.message.contains("a: b")'`],
   ['if: "event.message" == "a #1" # why', 9, QUOTE, `if: 'event.message == "a #1"'`],
+  [
+    'if: event.message.contains("issue #12")',
+    39,
+    'YAML begins a comment at " #"',
+    `if: 'event.message.contains("issue #12")'`,
+  ],
   ['if: | event.count > 3', 9, '"|" begins a text of several lines here', 'if: event.count > 3'],
   ['throttle: every: 10m', 15, BRACES, 'throttle: { every: 10m }'],
   ['mute: from: "22:00", to: "07:00"', 11, BRACES, 'mute: { from: "22:00", to: "07:00" }'],
@@ -32,6 +38,12 @@ test.each([
   ['when: { namespaceLabels: env: prod }', 30, BRACES, 'namespaceLabels: { env: prod }'],
   ['when: { regarding: labels: app: web }', 24, BRACES, 'regarding: { labels: { app: web } }'],
   ['when: { message: /issue #12/ }', 29, 'YAML begins a comment at " #"', '"/issue #12/"'],
+  [
+    'when: { if: event.x.contains("a #12") }',
+    37,
+    'YAML begins a comment at " #"',
+    `'event.x.contains("a #12")'`,
+  ],
   ['when: { name: /web-[0-9]{1,2}/ }', 19, inBrackets('[', 'list'), '"/web-[0-9]{1,2}/"'],
   [
     'when: { kind: Event, name: * }',
@@ -72,6 +84,12 @@ test.each([
 test('keys that are not in line hide no other error', async () => {
   const rules = '  - name: a\n   when: { kind: Pod }\n   if: "x\n'
   expect(await told(withRules(rules))).toContain('error 6:8 this quote is never closed = end the text with "')
+})
+
+test('a comment behind a text that is never closed is a comment', async () => {
+  expect(await told(ruleOf('if: event.reason == "Failed # why'))).toEqual([
+    'error 6:25 "if" has a text without its closing quote = close it: "Failed"',
+  ])
 })
 
 test('what goes on in the next line is told how to stand there', async () => {
