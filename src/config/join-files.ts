@@ -211,8 +211,24 @@ function notUsed(document: FileDocument, path: Path, by = 'nothing'): Problem {
     by === 'nothing' ? `nothing uses the variable "${name}"` : `${by} does not use the variable "${name}"`
   return document.problem(path, message, {
     atKey: true,
-    hint: `a value uses it as \${var:${name}}`,
+    hint: `a value uses it as "\${var:${name}}"`,
     severity: 'warning',
+  })
+}
+
+/** Not a variable that another problem says was meant. */
+export function withoutMeant(problems: readonly Problem[]): Problem[] {
+  const hints = problems.map(({ message, hint = '' }) => ({
+    hint,
+    isUnknown: /^there is no var/.test(message),
+  }))
+  return problems.filter(({ message }) => {
+    const name = /^nothing uses the variable "(.+)"$/.exec(message)?.[1]
+    const isMeant = (it: (typeof hints)[number]) =>
+      it.isUnknown
+        ? it.hint === `did you mean "${name}"?`
+        : it.hint.startsWith('write ') && it.hint.includes(`\${var:${name}}`)
+    return name === undefined || !hints.some(isMeant)
   })
 }
 
