@@ -1,4 +1,5 @@
 import { type ConfigDocument, documentOf } from './document.ts'
+import { includedAs } from './include-hints.ts'
 import { type Joined, type JoinOptions, joinFiles } from './join-files.ts'
 import { type Entry, type Located, listOf, mapOf } from './located.ts'
 import type { Problem } from './problem.ts'
@@ -43,7 +44,8 @@ function withoutSink({ setPlaces, document }: Joined, root: Located): Problem[] 
   const [sink = 'NAME'] = document.root?.entries?.get('sinks')?.value.entries?.keys() ?? []
   return [...setPlaces].flatMap(([set, place]) => {
     if (!open.some(({ file }) => file.name === set)) return []
-    const hint = `write { from: ${set}, to: ${sink} }`
+    const isMap = place.path.includes('from')
+    const hint = isMap ? `write to: ${sink} beside "from"` : `write ${includedAs(set, place.path, sink)}`
     return [place.document.problem(place.path, `the rules of ${set} need a sink`, { hint })]
   })
 }

@@ -50,8 +50,8 @@ test.each([
     '{ p: x, q: y }',
     'namespace: $p',
     [
-      'kubeherald.yaml:4:39 "$p" cannot be a namespace: those have lower-case letters, digits and "-" = write "${var:p}"',
       'warning: kubeherald.yaml:1:15 nothing uses the variable "q" = a value uses it as "${var:q}"',
+      'kubeherald.yaml:4:39 "$p" cannot be a namespace: those have lower-case letters, digits and "-" = write "${var:p}"',
     ],
   ],
   [
