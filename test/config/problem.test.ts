@@ -86,6 +86,13 @@ test.each([
   'auth: { basic: { username: u }, bearer: hunter2 }',
   'preset: pagerduty, routingKey: hunter2',
   'headers: ["Authorization: Bearer hunter2"]',
+  'password: { hunter2-x: 1 }',
+  'password: {hunter2-x: 1}',
+  'redis: { password: { a: { hunter2: more } }, x: y }',
+  'redis: { password: [{ hunter2: more }], x: y }',
+  'token: [more, [hunter2, more]]',
+  '{ "token": { "hunter2": 1 } }',
+  'token: { file: "hunter2',
 ])('%s is shown without its secret, at the same width', (text) => {
   const [, line = ''] = formatProblems([problem()], text).split('\n')
   expect(line).not.toContain('hunter2')
@@ -97,6 +104,13 @@ test.each([
   ['a list', 'secret:\n  - hunter2'],
   ['a list that is not indented', 'x:\n  secret:\n  - hunter2'],
   ['brackets', 'a: { b: c, secret: [\n  more,\n  hunter2\n] }'],
+  ['a map', 'password:\n  hunter2: more'],
+  ['a map in a list', 'password:\n- more: x\n  hunter2: more'],
+  ['a map further in', 'password:\n  more:\n    hunter2: more'],
+  ['braces with keys', 'a: { b: c, secret: {\n  more: x,\n  hunter2: y\n} }'],
+  ['a long text that looks like a map', 'password: |\n    more: x\n    hunter2: y'],
+  ['quotes that look like a map', 'password: "more\n    hunter2: y"'],
+  ['a text that goes on like a map', 'password: more\n    hunter2: y'],
   ['a long text', 'password: >-\n\n    more\n    hunter2'],
 ])('a secret in %s is hidden by the key that stands above', (_, text) => {
   const line = text.split('\n').findIndex((it) => it.includes('hunter2')) + 1
@@ -119,6 +133,23 @@ test('a key hides what belongs to it only', () => {
   const text = 'sinks:\n  hook: { secret: hunter2 }\n  screen'
   expect(formatProblems([problem({ line: 3 })], text)).toContain('    3 |   screen')
 })
+
+test.each([
+  ['secret:\n  name: x', 'name: x', true],
+  ['hook:\n  secret:\n  name: x', 'name: x', false],
+  ['hook: { secret: abc,\n  name: x }', 'name: x }', false],
+  ['hook:\n  secret: abc\n  name: x', 'name: x', false],
+  ['hook:\n  - secret: abc\n    name: x', 'name: x', false],
+  ['hook:\n  - secret: [abc]\n  - name: x', '- name: x', false],
+  ['- { secret: { a: b }, name: x }', 'name: x }', false],
+  ['- { secret: {a: b}, name: x }', 'name: x }', false],
+])(
+  'what stands below a key of secrets is hidden, and what stands beside it is not: %j',
+  (text, shown, isHidden) => {
+    const line = text.split('\n').length
+    expect(formatProblems([problem({ line })], text).includes(shown)).toBe(!isHidden)
+  },
+)
 
 test('lines without an end are masked in a moment', () => {
   for (const part of [' ', '"', "'", '{', ',', 'a ', 'a: ', '://', '@', '?', '&a=', '\\'])
