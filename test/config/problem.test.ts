@@ -172,3 +172,24 @@ test('what is hidden in a line is hidden in what is said of it', async () => {
     for (const it of problems) expect(inOneLine([it], new Map([[it.file, text]]))).not.toContain('hunter2')
   }
 })
+
+test.each([
+  ['an anchor', 'x-a: &a hunter2-word\n', 'password: *a'],
+  ['an anchor in quotes', 'x-a: { b: &a "hunter2-word" }\n', 'password: *a'],
+  ['an anchor of a number', 'x-a: &a 2222222\n', 'password: *a'],
+  ['an anchor of a map', 'x-a: &a { b: hunter2-word, c: [hunter2-more] }\n', 'password: *a'],
+  ['a variable', 'vars: { a: hunter2-word }\n', 'password: "${var:a}"'],
+  ['a variable in a URL', 'vars: { a: "redis://:hunter2-word@host" }\n', 'url: "${var:a}"'],
+])('a secret that comes from %s is hidden there, and in what is said', async (_, head, password) => {
+  const wrong = 'when: { name: "/hunter2-word(/" }, too: screen'
+  const text = `${head}vers: 1\nwatch: [Event]\nredis: { ${password}, timeot: 5s }\nsinks: { screen: { type: stdout } }\nrules: [{ name: a, ${wrong} }]\n`
+  const loaded = await loadText(text)
+  if (loaded.ok) throw new Error('it is not good')
+  const lines = text.split('\n').keys()
+  const all = [...lines].map((line) =>
+    problem({ file: [...loaded.texts.keys()][0] as string, line: line + 1 }),
+  )
+  const shown = formatProblems([...loaded.problems, ...all], loaded.texts)
+  expect(shown.replaceAll(/.*name: a, when.*/g, '')).not.toMatch(/hunter2|2222222/)
+  expect(shown).toContain('too: screen')
+})
