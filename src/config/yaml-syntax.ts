@@ -157,7 +157,7 @@ function bracketInText(text: string, bracket: number): Found {
 function commentInFlow(text: string, at: number): Found | undefined {
   const above = lineOf(text, Math.max(text.slice(0, at).trimEnd().length - 1, 0))
   const line = text.slice(above.start, Math.min(above.end, above.start + 2_000))
-  const hash = line.search(/\s#/) + 1
+  const hash = line.search(/\s#(?=\S)/) + 1
   if (hash === 0 || !/[\]}]\s*$/.test(line)) return undefined
   const begin = flowStart(text, above.start + hash)
   if (/["']/.test(text[begin] ?? '')) return undefined
