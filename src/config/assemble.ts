@@ -62,7 +62,7 @@ async function routesOf(
       const type = types.get(sink)
       if (!type || options.has(sink)) continue
       const read = await readRoute(type, said)
-      if ('issues' in read) return undefined
+      if (!('value' in read)) return undefined
       const lacking = type.checkRoute?.(read.value, sections.get(sink), facts) ?? []
       if (lacking.length > 0) return undefined
       options.set(sink, read.value)

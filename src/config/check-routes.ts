@@ -19,12 +19,14 @@ export async function checkRoutes(
     const name = String(document.at(['rules', index, 'name'])?.value)
     const options = new Map<string, unknown>()
     const facts = { digests: (document.at(['rules', index, 'group'])?.value ?? undefined) !== undefined }
-    for (const target of targetsOf(document, index)) {
+    const targets = targetsOf(document, index)
+    for (const target of targets) {
       const type = types.get(target.sink)
       if (!type || options.has(target.sink)) continue
       const checked = await readRoute(type, target.options)
       const subject = { document, schema: type.route, prefix: target.path }
-      if ('issues' in checked) problems.push(...problemsOf(subject, checked.issues))
+      if ('option' in checked) problems.push(noOption(document, target, checked.option, targets.length === 1))
+      else if ('issues' in checked) problems.push(...problemsOf(subject, checked.issues))
       else {
         options.set(target.sink, checked.value)
         const lacking = sections.has(target.sink)
@@ -57,7 +59,32 @@ export async function defaultsOf(types: ReadonlyMap<string, SinkType>): Promise<
   return defaults
 }
 
-type Checked = { value: unknown } | { issues: readonly SchemaIssue[] }
+function noOption(
+  document: ConfigDocument,
+  { sink, path }: Target,
+  { key, type }: Option,
+  isAlone: boolean,
+): Problem {
+  return document.problem(
+    [...path, key],
+    `"${key}" is no option: sinks of type ${type} have none in a rule`,
+    {
+      atKey: true,
+      hint: isAlone ? `write to: ${sink}` : `write ${sink}: {}`,
+    },
+  )
+}
+
+interface Option {
+  key: string
+  type: string
+}
+
+type Checked =
+  | { value: unknown }
+  | { issues: readonly SchemaIssue[] }
+  /** One that is said of a type that has none. */
+  | { option: Option }
 
 /** What a rule says for a sink, as its type reads it. A type without a schema of its own takes nothing. */
 export async function readRoute({ type, route }: SinkType, options: unknown): Promise<Checked> {
@@ -69,5 +96,5 @@ export async function readRoute({ type, route }: SinkType, options: unknown): Pr
   if (!isMap) return { issues: [{ message: 'must be a map of options' }] }
   const [key] = Object.keys(options)
   if (key === undefined) return { value: {} }
-  return { issues: [{ message: `is no option: sinks of type ${type} have none in a rule`, path: [key] }] }
+  return { option: { key, type } }
 }

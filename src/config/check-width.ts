@@ -25,7 +25,7 @@ function checkDraft(draft: Draft, document: ConfigDocument): Problem[] {
     const title = kind && titleOf(kind)
     if (!title || !MANY.has(title)) return []
     const rules = (byWatch.get(entry.index) ?? []).filter(({ drop }) => drop !== true)
-    const narrower = rules.length === 0 ? undefined : selectionFor(entry, rules)
+    const narrower = rules.length === 0 ? undefined : selectionFor(entry, rules, document)
     if (narrower === undefined) return []
     const message = `all ${title} objects of the cluster are read, and the rules ask for a part of them`
     const hint = `write { kind: ${entry.kind}, ${narrower} }`
@@ -35,18 +35,28 @@ function checkDraft(draft: Draft, document: ConfigDocument): Problem[] {
 
 /** What to select by; undefined when the entry does, or a rule wants more. */
 function selectionFor(
-  { namespaces, labels, fields }: WatchDraft,
+  { index, namespaces, labels, fields }: WatchDraft,
   rules: readonly RuleDraft[],
+  document: ConfigDocument,
 ): string | undefined {
   if (namespaces || labels !== undefined || fields !== undefined) return undefined
   const names = rules.map(({ sound }) => exactNames(sound.namespace))
   if (names.every((it) => it !== undefined)) {
     const all = [...new Set(names.flat())].toSorted()
-    if (all.length <= MOST_NAMES) return `namespaces: [${all.join(', ')}]`
+    const [variable, ...others] = new Set(rules.map((rule) => variableOf(rule, document, index)))
+    if (all.length <= MOST_NAMES)
+      return `namespaces: ${others.length === 0 && variable ? `"${variable}"` : `[${all.join(', ')}]`}`
   }
   const [first, ...rest] = rules.map(({ sound }) => sound.labels)
   const isSame = typeof first === 'string' && rest.every((it) => it === first)
   return isSame ? `labels: "${first}"` : undefined
+}
+
+/** The variable that a rule's namespaces come from, when it stands in the file of the watch. */
+function variableOf({ index }: RuleDraft, document: ConfigDocument, watch: number): string | undefined {
+  const found = document.at(['rules', index, 'when', 'namespace'])
+  if (!found || found.file !== document.at(['watch', watch])?.file) return undefined
+  return /^["']?(\$\{var:[^}]+\})["']?$/.exec(found.file.text.slice(found.start, found.end))?.[1]
 }
 
 /** Each is a watch of its own. */

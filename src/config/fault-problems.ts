@@ -1,7 +1,9 @@
 import type { Fault } from '../rules/fault.ts'
-import type { ConfigDocument, Path } from './document.ts'
+import { type ConfigDocument, type Path, problemAt } from './document.ts'
 import { COMMA_HINT, nameOf } from './issues.ts'
+import type { Located } from './located.ts'
 import type { Problem } from './problem.ts'
+import { lineOf, quoted } from './yaml-text.ts'
 
 /** Faults of patterns and selectors, each at its place in the file. */
 export function faultProblems(faults: readonly Fault[], prefix: Path, document: ConfigDocument): Problem[] {
@@ -11,6 +13,8 @@ export function faultProblems(faults: readonly Fault[], prefix: Path, document: 
     if (located?.written !== undefined && located.secrets.length > 0 && !atKey) {
       return document.problem(full, `what ${located.written} stands for is not valid for ${nameOf(full)}`)
     }
+    const cut = message.endsWith('without its closing quote') && cutByComment(located, offset, full)
+    if (cut) return cut
     const placing = { ...(offset !== undefined && { offset, length: length ?? 1 }), ...(atKey && { atKey }) }
     const sentence = /^(is|has|matches|begins|ends|gives|must)\b/.test(message)
       ? `${nameOf(full)} ${message}`
@@ -18,6 +22,20 @@ export function faultProblems(faults: readonly Fault[], prefix: Path, document: 
     const better = message.includes('")" is missing') ? missingBracketHint(document, full) : undefined
     return document.problem(full, sentence, { ...placing, hint: better ?? hint })
   })
+}
+
+/** `if: event.message.contains("issue #12")`: YAML ends the text before the "#". */
+function cutByComment(located: Located | undefined, offset = 0, path: Path): Problem | undefined {
+  if (typeof located?.value !== 'string' || located.placeOf === undefined) return undefined
+  const { file, start, end, value } = located
+  const [, blanks = '', comment] =
+    /^([ \t]+)(#.*)/.exec(file.text.slice(end, lineOf(file.text, end).end)) ?? []
+  const isPlain = file.text[start] === value[0]
+  if (!isPlain || !comment?.includes(value[offset] ?? '')) return undefined
+  const hash = end + blanks.length
+  const whole = file.text.slice(start, hash + comment.trimEnd().length).replaceAll(/\s+/g, ' ')
+  const hint = `write ${String(path.at(-1))}: ${quoted(whole)}`
+  return problemAt({ file, start: hash, end: hash + 1 }, 'YAML begins a comment at " #"', { hint })
 }
 
 function missingBracketHint(document: ConfigDocument, path: Path): string | undefined {

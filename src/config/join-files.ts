@@ -5,11 +5,12 @@ import { type FileDocument, type Path, readDocument } from './document.ts'
 import { GlobTooWide, isGlob } from './expand-glob.ts'
 import { type IncludeEntry, includeEntries } from './include-entries.ts'
 import { type IncludeFiles, readIncluded } from './include-files.ts'
+import { faultHint, setHint } from './include-hints.ts'
 import type { Interpolation } from './interpolate.ts'
 import type { Located } from './located.ts'
 import type { Problem } from './problem.ts'
 import { defaultsIn, withDefaults } from './rule-defaults.ts'
-import { suggest } from './suggest.ts'
+import { nearest, suggest } from './suggest.ts'
 import type { Scope } from './vars.ts'
 
 export interface JoinOptions extends Interpolation {
@@ -154,7 +155,8 @@ function joinEntry(at: Joining, including: Including): Part[] {
     if (before !== undefined)
       return isGlob(from) ? [] : fail(`${called} is included twice`, `the first time by ${before}`)
     const found = readIncluded(at.files, id)
-    if ('fault' in found) return fail(`${called} ${found.fault}`, found.hint ?? setHint(called))
+    if ('fault' in found)
+      return fail(`${called} ${found.fault}`, found.hint ?? faultHint(including, called, found.fault))
     return joinSource(at, including, { id, name, folder: dirname(id), text: found.text })
   })
 }
@@ -169,7 +171,8 @@ function joinSet(at: Joining, including: Including): Part[] {
     return [failed(document, path, `${from} is included twice`, `the first time by ${before}`)]
   const text = ruleSetText(name)
   if (text === undefined) {
-    const hint = suggest(name, ruleSetNames(), 'there are')
+    const near = nearest(name, ruleSetNames())
+    const hint = near === undefined ? suggest(name, ruleSetNames(), 'there are') : setHint(including, near)
     return [failed(document, path, `there is no rule set "${name}"`, hint)]
   }
   at.setPlaces.set(from, { document, path })
@@ -211,7 +214,7 @@ function notUsed(document: FileDocument, path: Path, by = 'nothing'): Problem {
     by === 'nothing' ? `nothing uses the variable "${name}"` : `${by} does not use the variable "${name}"`
   return document.problem(path, message, {
     atKey: true,
-    hint: `a value uses it as \${var:${name}}`,
+    hint: `a value uses it as "\${var:${name}}"`,
     severity: 'warning',
   })
 }
@@ -248,10 +251,4 @@ function shown(shownFolder: string, folder: string, path: string): string {
 function through(chain: readonly string[], id: string): string {
   const between = chain.slice(chain.indexOf(id) + 1).map((it) => it.split('/').at(-1))
   return between.length === 0 ? '' : `, by way of ${between.join(', ')}`
-}
-
-/** The name of a set, where a file was looked for. */
-function setHint(called: string): string | undefined {
-  const name = called.replace(/^.*\//, '').replace(/\.ya?ml$/, '')
-  return ruleSetNames().includes(name) ? `the set that comes with kubeherald is ${SET}${name}` : undefined
 }

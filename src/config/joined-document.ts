@@ -1,16 +1,18 @@
 import { type ConfigDocument, documentOf } from './document.ts'
+import { includedAs } from './include-hints.ts'
 import { type Joined, type JoinOptions, joinFiles } from './join-files.ts'
 import { type Entry, type Located, listOf, mapOf } from './located.ts'
 import type { Problem } from './problem.ts'
 import { withoutTurnedOff } from './rule-defaults.ts'
+import { secretsElsewhere, withoutThem } from './secrets-elsewhere.ts'
 
 /** A configuration in all its files, read as one. */
 export interface JoinedDocument extends ConfigDocument {
   /** False when an included file is missing or broken: then more seems to be missing. */
   complete: boolean
-  /** What `${env:…}` and `${file:…}` stood for in any of the files: never to be shown. */
+  /** What `${env:…}` and `${file:…}` stood for in any of the files, and secrets that anchors and variables hold: never to be shown. */
   secrets: readonly string[]
-  /** The texts of the files, by the names that problems have. */
+  /** The texts of the files without such secrets, by the names that problems have. */
   texts: ReadonlyMap<string, string>
 }
 
@@ -27,12 +29,15 @@ export function readJoined(options: JoinOptions): JoinedDocument {
   if (isTooLarge) problems.push(own.problem([], `all files together stand for more than ${MAX_SIZE} values`))
   problems.push(...(root ? withoutSink(joined, root) : []))
   const shown = isTooLarge ? own.root : (root ?? own.root)
+  const elsewhere = secretsElsewhere(own.root)
   const broken = documents.flatMap((it) => it.broken)
   return {
     ...documentOf(shown, own.file, { readable: own.readable, problems: once(problems), broken }),
     complete: complete && documents.every(({ readable }) => readable),
-    secrets: [...new Set(documents.flatMap(({ root: it }) => it?.secrets ?? []))],
-    texts: new Map(documents.map(({ file }) => [file.name, file.text])),
+    secrets: [...new Set([...documents.flatMap(({ root: it }) => it?.secrets ?? []), ...elsewhere])],
+    texts: new Map(
+      documents.map((it) => [it.file.name, withoutThem(it.file.text, it.root, elsewhere)] as const),
+    ),
   }
 }
 
@@ -43,7 +48,8 @@ function withoutSink({ setPlaces, document }: Joined, root: Located): Problem[] 
   const [sink = 'NAME'] = document.root?.entries?.get('sinks')?.value.entries?.keys() ?? []
   return [...setPlaces].flatMap(([set, place]) => {
     if (!open.some(({ file }) => file.name === set)) return []
-    const hint = `write { from: ${set}, to: ${sink} }`
+    const isMap = place.path.includes('from')
+    const hint = isMap ? `write to: ${sink} beside "from"` : `write ${includedAs(set, place.path, sink)}`
     return [place.document.problem(place.path, `the rules of ${set} need a sink`, { hint })]
   })
 }

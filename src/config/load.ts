@@ -9,6 +9,7 @@ import { crossCheck } from './cross-check.ts'
 import type { ConfigDocument, Path } from './document.ts'
 import { draftOf } from './draft.ts'
 import { type IncludeFiles, NO_FILES } from './include-files.ts'
+import { withoutMeant } from './include-hints.ts'
 import type { Interpolation } from './interpolate.ts'
 import { problemsOf } from './issues.ts'
 import { once, readJoined } from './joined-document.ts'
@@ -89,7 +90,8 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
     parsed.success && [...document.problems, ...found].every(({ severity }) => severity !== 'error')
   // A message that is not yet what it shall be may come to be read.
   if (isSound) found.push(...checkMessages(document, types, sinks))
-  const told = once([...document.problems, ...found.filter((problem) => !document.isEcho(problem))])
+  const all = [...document.problems, ...found.filter((problem) => !document.isEcho(problem))]
+  const told = withoutMeant(once(all))
   const problems = told.map((problem) => withoutSecrets(problem, document.secrets))
   const errors = problems.filter(({ severity }) => severity === 'error')
   if (!parsed.success || errors.length > 0) return { ok: false, texts, problems }

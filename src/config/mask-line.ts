@@ -11,17 +11,61 @@ const PLAIN = `(?=[^\\s"'{}[\\],#])(?:\\S*[^\\s,}\\]] +(?![#"'}\\]\\s]))*\\S+`
 const PIECE = new RegExp(`\\s+|-(?=\\s)|(?<key>${KEY})|(?<text>${QUOTED}|${PLAIN})|[^]`, 'g')
 
 /**
- * Stars over passwords and the like that were written into a line, as wide as they were. It reads no YAML: the line may be
- * shown because it is none. When in doubt it hides too much.
+ * Stars over passwords and the like that were written into a line, as wide as they were: all that stands below a key of
+ * theirs, in whatever brackets and lines. It reads no YAML: the line may be shown because it is none. When in doubt it
+ * hides too much.
  */
 export function maskLine(lines: readonly string[], index: number): string {
-  let key = enclosingKey(lines, index)
-  return (lines[index] ?? '').replace(PIECE, (piece, ...rest) => {
+  return scan(lines[index] ?? '', before(lines, index)).masked
+}
+
+interface Before {
+  /** What the line goes on with. */
+  key: string
+  /** Is it all below a key that hides? */
+  isHidden: boolean
+}
+
+/** A line with its stars, and what it leaves open for those below. */
+function scan(line: string, { key: first, isHidden }: Before): Before & { masked: string } {
+  let key = first
+  let depth = 0
+  let hiddenFrom: number | undefined
+  let hasEnded = false
+  const close = (marks: string) => {
+    for (const mark of marks) {
+      if (mark !== ',' && hiddenFrom === depth) {
+        hiddenFrom = undefined
+        key = ''
+      }
+      if (mark !== ',' && depth > 0) depth--
+    }
+    hasEnded ||= marks !== ''
+  }
+  const masked = line.replace(PIECE, (piece, ...rest) => {
     const found = rest.at(-1) as { key?: string; text?: string }
-    if (found.key !== undefined) key = nameIn(piece)
-    if (found.text === undefined) return piece
-    return SECRET_KEY.test(key) ? starredWithin(piece) : maskText(piece, URL_KEY.test(key))
+    const isBelow = isHidden || hiddenFrom !== undefined
+    if (/^[[{]$/.test(piece)) {
+      depth++
+      if (SECRET_KEY.test(key) && !hasEnded) hiddenFrom ??= depth
+    } else if (/^[\]},]$/.test(piece)) close(piece)
+    else if (found.key !== undefined) {
+      if (isBelow) return piece.replace(/[^"'\s:=]+/g, starred)
+      key = nameIn(piece)
+      hasEnded = false
+    } else if (found.text !== undefined) {
+      const shown =
+        isBelow || SECRET_KEY.test(key) ? starredWithin(piece) : maskText(piece, URL_KEY.test(key))
+      close(/[,}\]]*$/.exec(piece)?.[0] ?? '')
+      return shown
+    }
+    return piece
   })
+  return {
+    masked,
+    key,
+    isHidden: isHidden || hiddenFrom !== undefined || (SECRET_KEY.test(key) && !hasEnded),
+  }
 }
 
 /** What `maskLine` hides of a line: all of each text, and its words. */
@@ -38,16 +82,28 @@ export function hiddenWords(line: string, masked: string): string[] {
 const MIN_HIDDEN = 4
 
 /** A list's entries and the lines of a long text stand below the key that says what they are. */
-function enclosingKey(lines: readonly string[], index: number): string {
-  const depth = indentOf(lines[index] ?? '')
+function before(lines: readonly string[], index: number): Before {
+  let below = lines[index] ?? ''
+  let key: string | undefined
   for (let i = index - 1; i >= 0; i--) {
     const line = lines[i] ?? ''
-    const goesOn = indentOf(line) < depth || (indentOf(line) === depth && /[[{,:]\s*$/.test(line))
-    const key = goesOn && [...line.matchAll(PIECE)].findLast(({ groups }) => groups?.['key'] !== undefined)
-    if (key) return nameIn(key[0])
+    const depth = indentOf(below)
+    const isEntry = /^\s*-\s/.test(below)
+    const isOpen = indentOf(line) === depth && (isEntry ? /[[{,:]\s*$/ : /[[{,]\s*$/).test(line)
+    if (indentOf(line) >= depth && !isOpen) continue
+    if (![...line.matchAll(PIECE)].some(({ groups }) => groups?.['key'] !== undefined)) continue
+    const isBeside = /^\s*(?:- +)+(?![[{-])/.exec(line)?.[0].length === depth && BEGINS_WITH_KEY.test(below)
+    if (!isBeside || isOpen) {
+      const found = scan(line, { key: '', isHidden: false })
+      if (found.isHidden) return { key: found.key, isHidden: true }
+      key ??= found.key
+    }
+    below = line
   }
-  return ''
+  return { key: key ?? '', isHidden: false }
 }
+
+const BEGINS_WITH_KEY = /^\s*(?:"[^"]*"|'[^']*'|[^\s"'{}[\],:#]+)\s*:(?:\s|$)/
 
 function indentOf(line: string): number {
   return line.search(/\S|$/)

@@ -64,7 +64,8 @@ export function formatProblems(
     const key = `${line} ${file}`
     const lines = linesOf(file)
     const isEndless = (lines[line - 1] ?? '').length > MAX_LINE
-    const found = masked.get(key) ?? (isEndless ? '…' : printable(maskLine(lines, line - 1)))
+    const found =
+      masked.get(key) ?? (isEndless ? '…' : printable(maskLine(lines, line - 1).replaceAll('\t', '→')))
     masked.set(key, found)
     return found
   }

@@ -29,7 +29,7 @@ function rootHint(key: string, found: Located): string | undefined {
     case 'sinks':
       return found.entries ? undefined : 'give each sink a name: sinks: { screen: { type: stdout } }'
     case 'include':
-      return found.entries ? 'write a list: include: [{ from: …, to: … }]' : undefined
+      return found.entries ? `write a list: include: [${includeIn(found)}]` : undefined
     case 'redis':
       return 'write redis: { url: … }'
     case 'kubernetes':
@@ -40,6 +40,12 @@ function rootHint(key: string, found: Located): string | undefined {
       return clusterHint(found)
   }
   return undefined
+}
+
+/** A map in one line as it stands in the file. */
+function includeIn({ file, start, end, secrets }: Located): string {
+  const written = file.text.slice(start, end)
+  return secrets.length === 0 && /^\{.{1,200}\}$/.test(written) ? written : '{ from: …, to: … }'
 }
 
 function serverHint(found: Located): string | undefined {

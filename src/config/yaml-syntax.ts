@@ -1,6 +1,8 @@
 import { type Document, isScalar, visit, type YAMLError } from 'yaml'
-
-type Place = Pick<SyntaxFault, 'start' | 'end'>
+import { maskLine } from './mask-line.ts'
+import { keyOutOfLine, tabInIndent } from './yaml-columns.ts'
+import { blockInLine, mapInLine, starAlone, textBehindQuote } from './yaml-maps.ts'
+import { flowStart, keyBefore, lineOf, type Piece, quoted, textFrom } from './yaml-text.ts'
 
 /** A fault, as offsets into the file's text. */
 export interface SyntaxFault {
@@ -10,6 +12,13 @@ export interface SyntaxFault {
   hint?: string
 }
 
+interface Found extends SyntaxFault {
+  /** For the hint, where the file's text is not to be shown. */
+  plainHint?: string
+  /** Up to here, lines that are not in line are told with it. */
+  until?: number
+}
+
 /** Nobody reads more of them at once. */
 const MAX_FAULTS = 50
 
@@ -17,15 +26,32 @@ const MAX_FAULTS = 50
 export function syntaxFaults(document: Document.Parsed, text: string): SyntaxFault[] {
   const tags = document.warnings.filter(({ code }) => code === 'TAG_RESOLVE_FAILED')
   const lines = new Set<number>()
+  let until = -1
   return withoutSequels(document.errors.slice(0, MAX_FAULTS), text)
     .concat(tags.slice(0, MAX_FAULTS))
-    .map((error) => faultOf(error, text, document))
+    .flatMap((error) => {
+      if (error.pos[0] <= until && isOutOfLine(error)) return []
+      const found = faultOf(error, text, document)
+      until = Math.max(until, found.until ?? -1)
+      return [shown(found, text)]
+    })
     .filter(({ start }) => {
-      const lineStart = text.lastIndexOf('\n', start - 1)
+      const lineStart = lineOf(text, start).start
       const isFirst = !lines.has(lineStart)
       lines.add(lineStart)
       return isFirst
     })
+}
+
+/** A hint quotes no secret. */
+function shown({ plainHint, until: _, ...fault }: Found, text: string): SyntaxFault {
+  const { start, end, hint } = fault
+  if (hint === undefined || plainHint === undefined) return fault
+  const line = lineOf(text, start)
+  const lines = text.slice(0, line.end).split(/\r?\n/)
+  const masked = maskLine(lines, lines.length - 1)
+  const isOpen = masked.slice(start - line.start, end - line.start) === text.slice(start, end)
+  return { ...fault, hint: isOpen ? hint : plainHint }
 }
 
 /** Behind a bracket or quote that was not meant, nobody knows what is what. */
@@ -34,36 +60,128 @@ function withoutSequels(errors: readonly YAMLError[], text: string): YAMLError[]
   return errors
     .slice(0, end === -1 ? undefined : end + 1)
     .filter(({ message }, index) => index === 0 || !message.includes(' in YAML stream'))
+    .filter(({ code, pos }, i, all) => code !== 'MULTILINE_IMPLICIT_KEY' || all[i - 1]?.pos[0] !== pos[0])
 }
 
-function faultOf(error: YAMLError, text: string, document: Document.Parsed): SyntaxFault {
-  const { code, message } = error
+function faultOf(error: YAMLError, text: string, document: Document.Parsed): Found {
   const quote = isOpenQuote(error) ? openQuote(document, text, error.pos[0]) : undefined
   if (quote)
     return { ...quote, message: 'this quote is never closed', hint: `end the text with ${text[quote.start]}` }
-  const bang = bangOf(error, text)
-  if (bang) return bang
-  const [start, end] = error.pos
-  const line = text.slice(text.lastIndexOf('\n', start - 1) + 1, text.indexOf('\n', start) + 1 || undefined)
-  const block = /^Block scalar header includes extra characters: ([>|])/.exec(message)?.[1]
-  if (block !== undefined) {
-    const at = text.lastIndexOf(block, start)
+  return bangOf(error, text) ?? slipOf(error, text, document) ?? plainFault(error, text)
+}
+
+/** The slips that many make, with what to write. */
+function slipOf(
+  { code, message, pos }: YAMLError,
+  text: string,
+  document: Document.Parsed,
+): Found | undefined {
+  const [start] = pos
+  const line = lineOf(text, start)
+  if (code === 'TAB_AS_INDENT') return tabInIndent(text, start)
+  if (isOutOfLine({ code, message })) {
+    const found = keyOutOfLine(text, start)
+    if (found) return found
+  }
+  const isMarked = /^(?:Block scalar header includes extra characters|Not a YAML token): /.test(message)
+  const mark = isMarked ? /[>|][+-]?\d?\s*$/.exec(text.slice(line.start, start)) : null
+  if (mark)
     return {
-      start: at,
-      end: at + 1,
-      message: `"${block}" begins a text of several lines here, and what follows it is not in the next line`,
-      hint: `text that begins with "${block}" needs quotes`,
+      ...blockInLine(text, line.start + mark.index),
+      plainHint: `text that begins with "${mark[0][0]}" needs quotes`,
+    }
+  const braces = /(?<=(?:[:,[{]|- ) *)\{\{/.exec(
+    text.slice(line.start, Math.min(line.end, line.start + 2_000)),
+  )
+  if (braces) {
+    const at = line.start + braces.index
+    const piece = textFrom(text, at)
+    const plainHint = 'text that begins with "{{" needs quotes'
+    const whole = piece && `${plainHint}: ${quoted(text.slice(at, piece.end))}`
+    return {
+      ...(piece ?? { start: at, end: at + 2 }),
+      message: 'YAML takes "{{" for two maps',
+      hint: whole ?? plainHint,
+      plainHint,
     }
   }
-  const hint = hintOf(error, line, text)
-  const sentence = isBracketInText(error, text)
-    ? `"${text[start]}" ends the text before it: inside { } and [ ] it is part of YAML`
-    : sentenceOf(code, message)
-  return { start, end, message: sentence, ...(hint !== undefined && { hint }) }
+  if (code === 'BLOCK_AS_IMPLICIT_KEY' || code === 'BLOCK_IN_FLOW') {
+    const goesOn = /:(?=\s)/.test(text.slice(start, line.end + 1))
+    const found = goesOn ? mapInLine(text, start) : keyOutOfLine(text, line.end + 1)
+    return found && { plainHint: 'a map in one line has braces; text with ": " in it needs quotes', ...found }
+  }
+  if (message === 'Unexpected scalar at node end') {
+    const first = quotedBefore(document, text, start)
+    const plainHint = 'put all of it in quotes of the other kind, or in the next lines, below "|"'
+    return first && { ...textBehindQuote(text, first), plainHint }
+  }
+  if (message.startsWith('Alias cannot be an empty string'))
+    return { ...starAlone(text, start), plainHint: 'put it in quotes' }
+  if (code === 'BAD_SCALAR_START') return withQuotes(text, start)
+  if (isBracketInText({ code, pos }, text)) return bracketInText(text, start)
+  if (/^Flow .* end with an? [\]}]$/.test(message)) return commentInFlow(text, start)
+  return undefined
+}
+
+/** Text that begins with a mark of YAML. */
+function withQuotes(text: string, start: number): Found {
+  const piece = textFrom(text, start)
+  const key = keyBefore(text, start)
+  const message = `text that begins with "${text[start]}" needs quotes`
+  const written = piece && `${key === undefined ? '' : `${key}: `}${quoted(text.slice(start, piece.end))}`
+  if (written === undefined) return { start, end: start + 1, message }
+  return {
+    start,
+    end: piece?.end ?? start + 1,
+    message,
+    hint: `write ${written}`,
+    plainHint: 'put it in quotes',
+  }
+}
+
+function bracketInText(text: string, bracket: number): Found {
+  const start = flowStart(text, bracket)
+  const piece = textFrom(text, start) ?? { start, end: bracket + 1 }
+  const end = start + text.slice(start, piece.end).replace(/:\s.*$/s, '').length
+  const what = text[bracket] === '[' ? 'list' : 'map'
+  return {
+    start,
+    end: Math.max(end, bracket + 1),
+    message: `inside { } and [ ], the "${text[bracket]}" in this text begins a ${what}`,
+    hint: `write ${quoted(text.slice(start, end))}`,
+    plainHint: 'text with [ ] { } , needs quotes',
+  }
+}
+
+/** `{ message: /issue #12/ }`: the comment takes the bracket with it. */
+function commentInFlow(text: string, at: number): Found | undefined {
+  const above = lineOf(text, Math.max(text.slice(0, at).trimEnd().length - 1, 0))
+  const line = text.slice(above.start, Math.min(above.end, above.start + 2_000))
+  const hash = line.search(/\s#(?=\S)/) + 1
+  if (hash === 0 || !/[\]}]\s*$/.test(line)) return undefined
+  const begin = flowStart(text, above.start + hash)
+  if (/["']/.test(text[begin] ?? '')) return undefined
+  const rest = /^[^,\]}]*/.exec(line.slice(hash))?.[0] ?? ''
+  const whole = text.slice(begin, above.start + hash) + rest.trimEnd()
+  const start = above.start + hash
+  return {
+    start,
+    end: start + 1,
+    message: 'YAML begins a comment at " #"',
+    hint: `write ${quoted(whole)}`,
+    plainHint: 'text with " #" needs quotes',
+  }
+}
+
+function plainFault(error: YAMLError, text: string): Found {
+  const [start, end] = error.pos
+  const line = lineOf(text, start)
+  const hint = hintOf(error, text.slice(line.start, line.end), text)
+  return { start, end, message: sentenceOf(error.code, error.message), ...(hint !== undefined && { hint }) }
 }
 
 /** Text that begins with "!": YAML makes a tag of its first word. */
-function bangOf({ code, message, pos }: YAMLError, text: string): SyntaxFault | undefined {
+function bangOf({ code, message, pos }: YAMLError, text: string): Found | undefined {
   const lineStart = text.lastIndexOf('\n', pos[0] - 1) + 1
   const isCut = message.startsWith('Tags and anchors must be separated')
   const inLine = text.slice(lineStart, pos[0]).search(/(?<=(?:^|[:,[{-])\s+)!\S*$/)
@@ -72,22 +190,21 @@ function bangOf({ code, message, pos }: YAMLError, text: string): SyntaxFault | 
   const tag = text.slice(start, isCut ? pos[0] : pos[1])
   const isWhole = /^\s*(?:- +)*(?:[\w.-]+: +)?$/.test(text.slice(lineStart, start))
   const end = isWhole ? start + text.slice(start).search(/\s+#|\s*\r?\n|\s*$/) : start + tag.length
+  const plainHint = 'text that begins with "!" needs quotes'
   return {
     start,
     end,
     message: `YAML takes this for a tag: ${tag}`,
-    hint: `text that begins with "!" needs quotes${isWhole || !isCut ? `: ${quoted(text.slice(start, end))}` : ''}`,
+    hint: `${plainHint}${isWhole || !isCut ? `: ${quoted(text.slice(start, end))}` : ''}`,
+    plainHint,
   }
-}
-
-/** As YAML takes it for text. */
-export function quoted(text: string): string {
-  if (!/["\\]/.test(text)) return `"${text}"`
-  return text.includes("'") ? 'put all of it below "|"' : `'${text}'`
 }
 
 function sentenceOf(code: YAMLError['code'], message: string): string {
   if (code === 'MULTIPLE_DOCS') return 'a second document begins here: a configuration is one document'
+  if (code === 'BLOCK_AS_IMPLICIT_KEY' || code === 'BLOCK_IN_FLOW') return '": " begins a map here'
+  if (code === 'TAB_AS_INDENT') return 'a tab stands here: YAML takes only spaces'
+  if (message === 'Unexpected scalar at node end') return 'the text before this has ended already'
   const closing = /^Unexpected flow-(?:map|seq)-end token.*"([\]}])"$/.exec(message)?.[1]
   if (closing !== undefined) return `this "${closing}" closes nothing`
   const bracket = /^Flow .* end with an? ([\]}])$/.exec(message)?.[1]
@@ -95,45 +212,32 @@ function sentenceOf(code: YAMLError['code'], message: string): string {
   return `this is no valid YAML: ${message[0]?.toLowerCase()}${message.slice(1)}`
 }
 
-function hintOf(error: YAMLError, line: string, text: string): string | undefined {
-  const { code, message, pos } = error
+function hintOf({ code, message, pos }: YAMLError, line: string, text: string): string | undefined {
   const place = text.slice(...pos)
-  if (code === 'TAB_AS_INDENT') return 'indent with spaces'
-  if (code === 'BAD_SCALAR_START') return `text that begins with "${place}" needs quotes`
-  if (code === 'BLOCK_IN_FLOW') return 'a map inside { } and [ ] has braces of its own: { key: value }'
-  if (message === 'Unexpected scalar at node end' && isBehindQuote(text, pos[0]))
-    return 'the text ended at its second quote: put all of it in quotes of the other kind, or below "|"'
-  if (/(?:[:,[{]|- ) *\{\{/.test(line)) return 'text that begins with "{{" needs quotes'
-  if (message.startsWith('Alias cannot be an empty string'))
-    return 'text that begins with "*" needs quotes: "*"'
+  if (code === 'TAB_AS_INDENT') return 'write a space in its place'
+  if (code === 'BLOCK_IN_FLOW' || code === 'BLOCK_AS_IMPLICIT_KEY')
+    return /^\s*(?:- )?if:/.test(line)
+      ? 'write "if: |", and all of the expression in the lines below, indented'
+      : 'a map begins in the next line, or has braces: { key: value }; text with ": " in it needs quotes'
   if (message.startsWith('Sequence item without - indicator'))
     return 'the keys of one entry begin in the same column: below the first letter behind its "- "'
   if (code === 'BAD_DQ_ESCAPE') return 'write \\\\ for a backslash, or use single quotes'
   if (line.includes('${') && /[[{]/.test(line)) return `inside { } and [ ], text with \${…} needs quotes`
-  if (isBracketInText(error, text)) return 'text with [ ] { } , needs quotes'
-  if (code === 'BLOCK_AS_IMPLICIT_KEY' && /:.*: /.test(line)) return colonHint(line)
   if (code === 'BAD_INDENT' && /[\]}]/.test(place))
     return 'if this is part of a text: text with [ ] { } , needs quotes'
   if (code === 'BAD_INDENT') return 'is a bracket, quote or indentation missing in a line above?'
   return undefined
 }
 
-/** `to: screen: { … }` was meant as a map, `if: x.contains("a: b")` as a text. */
-function colonHint(line: string): string {
-  const [, key, inner] = /^\s*(?:- )?([\w-]+): +([a-z][\w.-]*): /.exec(line) ?? []
-  if (/^\s*(?:- )?if:/.test(line))
-    return 'text with ": " in it needs quotes: put all of the expression below "|"'
-  return inner === undefined || key === 'name'
-    ? 'text with ": " in it needs quotes'
-    : `a map has braces: ${key}: { ${inner}: … }; text with ": " in it needs quotes`
-}
-
-function isBehindQuote(text: string, at: number): boolean {
-  return /["']\s*$/.test(text.slice(0, at))
+function isOutOfLine({ code, message }: Pick<YAMLError, 'code' | 'message'>): boolean {
+  return (
+    message.startsWith('Sequence item without - indicator') ||
+    (code === 'BAD_INDENT' && message.startsWith('All mapping items must start'))
+  )
 }
 
 /** A bracket that opens right behind text, as in `{ name: /web-[0-9]/ }`. */
-function isBracketInText({ code, pos: [start] }: YAMLError, text: string): boolean {
+function isBracketInText({ code, pos: [start] }: Pick<YAMLError, 'code' | 'pos'>, text: string): boolean {
   if (code !== 'UNEXPECTED_TOKEN' && code !== 'MISSING_CHAR') return false
   return /[[{]/.test(text[start] ?? '') && /[^\s,:[\]{}"']/.test(text[start - 1] ?? ' ')
 }
@@ -143,13 +247,25 @@ function isOpenQuote({ code, message }: YAMLError): boolean {
 }
 
 /** The quote before a place that opens a text which nothing closes. */
-function openQuote(document: Document.Parsed, text: string, before: number): Place | undefined {
-  let found: Place | undefined
+function openQuote(document: Document.Parsed, text: string, before: number): Piece | undefined {
+  let found: Piece | undefined
   visit(document, (_, node) => {
     if (!isScalar(node) || !node.range || !node.type?.startsWith('QUOTE')) return
     const [start, end] = node.range
     const isClosed = end - start > 1 && text[end - 1] === text[start]
     if (start < before && !isClosed) found = { start, end: start + 1 }
+  })
+  return found
+}
+
+/** The text in quotes that ends right before a place. */
+function quotedBefore(document: Document.Parsed, text: string, before: number): Piece | undefined {
+  const end = text.slice(0, before).trimEnd().length
+  if (!/["']/.test(text[end - 1] ?? '')) return undefined
+  let found: Piece | undefined
+  visit(document, (_, node) => {
+    if (isScalar(node) && node.type?.startsWith('QUOTE') && node.range?.[1] === end)
+      found = { start: node.range[0], end }
   })
   return found
 }

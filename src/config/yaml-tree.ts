@@ -4,7 +4,7 @@ import { type Entry, type Located, leaf, listOf, MAX_SIZE, mapOf, type Span } fr
 import { lineAt, type SourceFile } from './source-file.ts'
 import { createVars, type Scope, type Vars } from './vars.ts'
 import { isMergeKey, type NodePair, nameOf, placesOf, spanOf, targetsIn } from './yaml-nodes.ts'
-import { quoted } from './yaml-syntax.ts'
+import { quoted } from './yaml-text.ts'
 
 export interface TreeFault extends Span {
   message: string

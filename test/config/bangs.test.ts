@@ -16,7 +16,7 @@ test.each([
   ],
   [
     `!event.message.contains('it"s')`,
-    `${TAG} !event.message.contains('it = ${QUOTES} put all of it below "|"`,
+    `${TAG} !event.message.contains('it = ${QUOTES} '!event.message.contains(''it"s'')'`,
   ],
   ['!!event.synthesized', `${TAG} !!event.synthesized = ${QUOTES} "!!event.synthesized"`],
   // YAML makes `event.synthesized` of it: the opposite.

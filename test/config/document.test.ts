@@ -70,10 +70,10 @@ test.each([
 })
 
 test.each([
-  ['a: { name: /web-[/ }\nb: { c: d }', [1, 17, '"[" ends the text before it']],
-  ['a: { name: /web-[0-9]+/, c: d }', [1, 17, '"[" ends the text before it']],
-  ['a: { name: /web-{2,3}/, c: d }', [1, 17, '"{" ends the text before it']],
-  ['a: [/web-[0-9]/]', [1, 10, '"[" ends the text before it']],
+  ['a: { name: /web-[/ }\nb: { c: d }', [1, 12, 'the "[" in this text begins a list']],
+  ['a: { name: /web-[0-9]+/, c: d }', [1, 12, 'the "[" in this text begins a list']],
+  ['a: { name: /web-{2,3}/, c: d }', [1, 12, 'the "{" in this text begins a map']],
+  ['a: [/web-[0-9]/]', [1, 5, 'the "[" in this text begins a list']],
   ['a: { b: c }}', [1, 12, 'this "}" closes nothing']],
   ['a: { b: [x, y }, c: z }', [1, 15, 'a "]" is missing before this']],
   ['a: { b: "x }\nc: d\ne: f\n', [1, 9, 'this quote is never closed']],

@@ -73,7 +73,11 @@ test('what is wrong in any of the files is told at its place, all at once', asyn
 })
 
 test.each([
-  ['include: gone.yaml', {}, 'kubeherald.yaml:1:10 gone.yaml does not exist'],
+  [
+    'include: gone.yaml',
+    {},
+    'kubeherald.yaml:1:10 gone.yaml does not exist = paths are relative to this file',
+  ],
   ['include: [d]', { d: 'FOLDER' }, 'kubeherald.yaml:1:11 d is a folder = name the files in it'],
   ['include: [d]', { d: 'LARGE' }, 'kubeherald.yaml:1:11 d is larger than 1 MiB = split it'],
   [
@@ -96,7 +100,7 @@ test.each([
   [
     'include: [kubeherald:crash-loop]',
     {},
-    'kubeherald.yaml:1:11 there is no rule set "crash-loop" = did you mean "crash-loops"?',
+    'kubeherald.yaml:1:11 there is no rule set "crash-loop" = write { from: kubeherald:crash-loops, to: a }',
   ],
   [
     'include: [{ to: a }]',

@@ -86,7 +86,7 @@ test.each(['to: s, message: {{ name }} is down', 'to: s, message: { title: {{ na
 test('a template without quotes in a line of its own', async () => {
   const rules = 'rules:\n  - name: all\n    to: s\n    message: {{ name }} is down\n'
   expect(await told(withSink(slack('channel: "#a"'), rules))).toEqual([
-    'error 7:25 this is no valid YAML: unexpected scalar at node end = text that begins with "{{" needs quotes',
+    'error 7:14 YAML takes "{{" for two maps = text that begins with "{{" needs quotes: "{{ name }} is down"',
   ])
 })
 

@@ -86,6 +86,13 @@ test.each([
   'auth: { basic: { username: u }, bearer: hunter2 }',
   'preset: pagerduty, routingKey: hunter2',
   'headers: ["Authorization: Bearer hunter2"]',
+  'password: { hunter2-x: 1 }',
+  'password: {hunter2-x: 1}',
+  'redis: { password: { a: { hunter2: more } }, x: y }',
+  'redis: { password: [{ hunter2: more }], x: y }',
+  'token: [more, [hunter2, more]]',
+  '{ "token": { "hunter2": 1 } }',
+  'token: { file: "hunter2',
 ])('%s is shown without its secret, at the same width', (text) => {
   const [, line = ''] = formatProblems([problem()], text).split('\n')
   expect(line).not.toContain('hunter2')
@@ -97,6 +104,13 @@ test.each([
   ['a list', 'secret:\n  - hunter2'],
   ['a list that is not indented', 'x:\n  secret:\n  - hunter2'],
   ['brackets', 'a: { b: c, secret: [\n  more,\n  hunter2\n] }'],
+  ['a map', 'password:\n  hunter2: more'],
+  ['a map in a list', 'password:\n- more: x\n  hunter2: more'],
+  ['a map further in', 'password:\n  more:\n    hunter2: more'],
+  ['braces with keys', 'a: { b: c, secret: {\n  more: x,\n  hunter2: y\n} }'],
+  ['a long text that looks like a map', 'password: |\n    more: x\n    hunter2: y'],
+  ['quotes that look like a map', 'password: "more\n    hunter2: y"'],
+  ['a text that goes on like a map', 'password: more\n    hunter2: y'],
   ['a long text', 'password: >-\n\n    more\n    hunter2'],
 ])('a secret in %s is hidden by the key that stands above', (_, text) => {
   const line = text.split('\n').findIndex((it) => it.includes('hunter2')) + 1
@@ -120,6 +134,23 @@ test('a key hides what belongs to it only', () => {
   expect(formatProblems([problem({ line: 3 })], text)).toContain('    3 |   screen')
 })
 
+test.each([
+  ['secret:\n  name: x', 'name: x', true],
+  ['hook:\n  secret:\n  name: x', 'name: x', false],
+  ['hook: { secret: abc,\n  name: x }', 'name: x }', false],
+  ['hook:\n  secret: abc\n  name: x', 'name: x', false],
+  ['hook:\n  - secret: abc\n    name: x', 'name: x', false],
+  ['hook:\n  - secret: [abc]\n  - name: x', '- name: x', false],
+  ['- { secret: { a: b }, name: x }', 'name: x }', false],
+  ['- { secret: {a: b}, name: x }', 'name: x }', false],
+])(
+  'what stands below a key of secrets is hidden, and what stands beside it is not: %j',
+  (text, shown, isHidden) => {
+    const line = text.split('\n').length
+    expect(formatProblems([problem({ line })], text).includes(shown)).toBe(!isHidden)
+  },
+)
+
 test('lines without an end are masked in a moment', () => {
   for (const part of [' ', '"', "'", '{', ',', 'a ', 'a: ', '://', '@', '?', '&a=', '\\'])
     formatProblems([problem()], `url: ${part.repeat(100_000)}`)
@@ -140,4 +171,25 @@ test('what is hidden in a line is hidden in what is said of it', async () => {
     expect(formatProblems(problems, text)).not.toContain('hunter2')
     for (const it of problems) expect(inOneLine([it], new Map([[it.file, text]]))).not.toContain('hunter2')
   }
+})
+
+test.each([
+  ['an anchor', 'x-a: &a hunter2-word\n', 'password: *a'],
+  ['an anchor in quotes', 'x-a: { b: &a "hunter2-word" }\n', 'password: *a'],
+  ['an anchor of a number', 'x-a: &a 2222222\n', 'password: *a'],
+  ['an anchor of a map', 'x-a: &a { b: hunter2-word, c: [hunter2-more] }\n', 'password: *a'],
+  ['a variable', 'vars: { a: hunter2-word }\n', 'password: "${var:a}"'],
+  ['a variable in a URL', 'vars: { a: "redis://:hunter2-word@host" }\n', 'url: "${var:a}"'],
+])('a secret that comes from %s is hidden there, and in what is said', async (_, head, password) => {
+  const wrong = 'when: { name: "/hunter2-word(/" }, too: screen'
+  const text = `${head}vers: 1\nwatch: [Event]\nredis: { ${password}, timeot: 5s }\nsinks: { screen: { type: stdout } }\nrules: [{ name: a, ${wrong} }]\n`
+  const loaded = await loadText(text)
+  if (loaded.ok) throw new Error('it is not good')
+  const lines = text.split('\n').keys()
+  const all = [...lines].map((line) =>
+    problem({ file: [...loaded.texts.keys()][0] as string, line: line + 1 }),
+  )
+  const shown = formatProblems([...loaded.problems, ...all], loaded.texts)
+  expect(shown.replaceAll(/.*name: a, when.*/g, '')).not.toMatch(/hunter2|2222222/)
+  expect(shown).toContain('too: screen')
 })

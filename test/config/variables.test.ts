@@ -42,8 +42,16 @@ test.each([
     '{ prod: x }',
     'name: "${var:prd}"',
     [
+      // And not that nothing uses "prod".
       'kubeherald.yaml:4:35 there is no variable "prd" = did you mean "prod"?',
-      'warning: kubeherald.yaml:1:9 nothing uses the variable "prod" = a value uses it as ${var:prod}',
+    ],
+  ],
+  [
+    '{ p: x, q: y }',
+    'namespace: $p',
+    [
+      'warning: kubeherald.yaml:1:15 nothing uses the variable "q" = a value uses it as "${var:q}"',
+      'kubeherald.yaml:4:39 "$p" cannot be a namespace: those have lower-case letters, digits and "-" = write "${var:p}"',
     ],
   ],
   [
@@ -61,10 +69,9 @@ test.each([
   [
     '{ p: x }',
     'name: "$var:p"',
-    [
-      'kubeherald.yaml:4:35 $var:p is no reference: it stays as it is = write ${var:p}',
-      'kubeherald.yaml:1:9 nothing uses the variable "p" = a value uses it as ${var:p}',
-    ].map((it) => `warning: ${it}`),
+    ['kubeherald.yaml:4:35 $var:p is no reference: it stays as it is = write ${var:p}'].map(
+      (it) => `warning: ${it}`,
+    ),
   ],
   [
     '{ p: x }',
@@ -119,6 +126,6 @@ test('a variable that include gives and nothing uses is told where it is given',
   const texts = { 'a.yaml': 'vars: { x: own }\nrules: [{ name: "${var:x}", to: [a, b] }]' }
   const main = `include: [{ from: a.yaml, vars: { y: 1 } }]\n${HEAD}`
   expect(await toldOf(main, texts)).toEqual([
-    'warning: kubeherald.yaml:1:35 a.yaml does not use the variable "y" = a value uses it as ${var:y}',
+    'warning: kubeherald.yaml:1:35 a.yaml does not use the variable "y" = a value uses it as "${var:y}"',
   ])
 })

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are references of the configuration
 import { expect, test } from 'vitest'
 import { checkWidth } from '../../src/config/check-width.ts'
 import { loadText, told } from './load-text.ts'
@@ -38,6 +39,17 @@ test.each([
     ])
   },
 )
+
+test('a watch is offered the variable that its rules take their namespaces from', async () => {
+  const head = 'vars: { prod: [shop, pay] }\n'
+  const rules = '  - { name: a, when: { namespace: "${var:prod}" }, to: screen }\n'
+  const other = '  - { name: b, when: { namespace: web }, to: screen }\n'
+  const hintFor = async (watch: string, text: string) =>
+    (await widths(head + file(watch, text))).map((it) => it.split(' = ')[1])
+  expect(await hintFor('[Pod]', rules)).toEqual(['write { kind: Pod, namespaces: "${var:prod}" }'])
+  expect(await hintFor('[{ kind: Pod, namespaces: "${var:prod}" }]', rules)).toEqual([])
+  expect(await hintFor('[Pod]', rules + other)).toEqual(['write { kind: Pod, namespaces: [pay, shop, web] }'])
+})
 
 test.each([
   ['[Pod]', '  - { name: a, when: { namespace: shop-* }, to: screen }'],

@@ -30,7 +30,7 @@ export function syntaxWords({ code, message, start, end }: CelFault, text: strin
   if (/^(unterminated_string|unterminated_triple)/.test(code))
     return {
       message: 'has a text without its closing quote',
-      hint: 'close it; in YAML " #" begins a comment: an expression with it stands below "|"',
+      hint: closing(rest),
       end: start + 1,
     }
   if (code === 'newline_in_string')
@@ -137,6 +137,12 @@ export function syntaxWords({ code, message, start, end }: CelFault, text: strin
     start,
     end: Math.max(start + word.length, Math.min(end, start + word.length)),
   }
+}
+
+/** With the quote that is missing, where it is only a word. */
+function closing(text: string): string {
+  const [word, quote] = /^(["'])[\w./-]+$/.exec(text.trimEnd()) ?? []
+  return word === undefined ? 'close it' : `close it: ${word}${quote}`
 }
 
 /** `a.b?.c == 3` → `a.?b.?c.orValue(0)`: here the "?" stands before what may be missing. */

@@ -111,7 +111,7 @@ const ROWS: [text: string, ...faults: string[]][] = [
   ['event.count > 3)', ') | ")" does not belong here | it closes nothing'],
   [
     'event.reason == "x',
-    '" | has a text without its closing quote | close it; in YAML " #" begins a comment: an expression with it stands below "|"',
+    '" | has a text without its closing quote | close it: "x"',
   ],
   [
     'event.count + 1.5 > 2.0',

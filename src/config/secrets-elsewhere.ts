@@ -1,0 +1,62 @@
+import type { Entry, Located } from './located.ts'
+import { hiddenWords, maskLine } from './mask-line.ts'
+
+/** Shorter ones are parts of any sentence. */
+const MIN_HIDDEN = 4
+
+const IN_PLACE_OF = /^["']?\$\{var:/
+
+/** Passwords and the like that a sink or Redis takes from an anchor or a variable: where these stand, no key tells that they are secret. */
+export function secretsElsewhere(root: Located | undefined): string[] {
+  const found = new Set<string>()
+  const seen = new Set<Located>()
+  const visit = (it: Located, key: string, isElsewhere: boolean) => {
+    if (it.secrets.length > 0 && !it.entries && !it.items) return
+    if (!isElsewhere && seen.has(it)) return
+    seen.add(it)
+    const own = isElsewhere || IN_PLACE_OF.test(it.file.text.slice(it.start, it.start + 8))
+    for (const [name, entry] of it.entries ?? [])
+      visit(entry.value, isSecret(key) ? key : name, own || isAlias(entry))
+    for (const item of it.items ?? []) visit(item, key, own || item.start < it.start)
+    if (own && !it.entries && !it.items) for (const word of hiddenIn(key, it)) found.add(word)
+  }
+  for (const part of ['redis', 'sinks']) {
+    const entry = root?.entries?.get(part)
+    if (entry) visit(entry.value, part, isAlias(entry))
+  }
+  return [...found]
+}
+
+function isAlias({ key, value }: Entry): boolean {
+  return value.file !== key.file || value.start < key.start
+}
+
+function isSecret(key: string): boolean {
+  return hiddenIn(key, { value: 'abcd' }).length > 0
+}
+
+function hiddenIn(key: string, { value, source }: Pick<Located, 'value' | 'source'>): string[] {
+  const lines = (source ?? (typeof value === 'string' ? value : '')).split('\n').map((it) => it.trim())
+  return lines
+    .flatMap((line) => hiddenWords(`"${key}": ${line}`, maskLine([`"${key}": ${line}`], 0)))
+    .filter((it) => it.length >= MIN_HIDDEN)
+}
+
+/** A file's text without them, at the same width: where its values are or hold them. */
+export function withoutThem(text: string, root: Located | undefined, secrets: readonly string[]): string {
+  if (!root || secrets.length === 0) return text
+  const seen = new Set<Located>()
+  let masked = text
+  const visit = (it: Located) => {
+    if (seen.has(it)) return
+    seen.add(it)
+    for (const { value } of it.entries?.values() ?? []) visit(value)
+    for (const item of it.items ?? []) visit(item)
+    if (it.file !== root.file || it.entries || it.items) return
+    const written = masked.slice(it.start, it.end)
+    const hidden = secrets.reduce((rest, word) => rest.replaceAll(word, '*'.repeat(word.length)), written)
+    if (hidden !== written) masked = masked.slice(0, it.start) + hidden + masked.slice(it.end)
+  }
+  visit(root)
+  return masked
+}
