@@ -109,10 +109,7 @@ const ROWS: [text: string, ...faults: string[]][] = [
   ['object.x[', '[ | ends too early | a "]" is missing'],
   ['(event.count > 3', '3 | ends too early | a ")" is missing'],
   ['event.count > 3)', ') | ")" does not belong here | it closes nothing'],
-  [
-    'event.reason == "x',
-    '" | has a text without its closing quote | close it: "x"',
-  ],
+  ['event.reason == "x', '" | has a text without its closing quote | close it: "x"'],
   [
     'event.count + 1.5 > 2.0',
     'event.count + 1.5 | an int and a double cannot be used with "+" | double(x) makes a double of an int',
