@@ -15,7 +15,9 @@ export function checkMissingFields({ rules }: Draft, document: ConfigDocument): 
     if (text === undefined || onError === 'deliver' || !/labels|annotations|status/.test(text)) return []
     const told = new Set<string>()
     const read = pathsInExpression(text).flatMap(({ path, offset, root }) => {
-      const doubt = told.has(path) ? undefined : (keyDoubt(path, text) ?? counterDoubt(path, text))
+      const doubt = told.has(path)
+        ? undefined
+        : (keyDoubt(path, text, text.slice(offset + path.length)) ?? counterDoubt(path, text))
       if (!doubt) return []
       told.add(path)
       return [{ ...doubt, offset: root, length: offset + path.length - root }]
@@ -26,14 +28,15 @@ export function checkMissingFields({ rules }: Draft, document: ConfigDocument): 
   })
 }
 
-function keyDoubt(path: string, text: string) {
+function keyDoubt(path: string, text: string, behind: string) {
   const [, map, name, , quoted] = KEY.exec(path) ?? []
   const key = name ?? quoted
   if (map === undefined || key === undefined || isAskedFor(text, map)) return undefined
-  const optional = `object.metadata.?${map}${name === undefined ? `[?"${key}"]` : `.${key}`}.orValue("")`
+  const [, , value = '…'] = /^\s*==\s*(["'])([\w.-]+)\1/.exec(behind) ?? []
+  const optional = `object.metadata.?${map}${name === undefined ? `[?"${key}"]` : `.?${key}`}.orValue("")`
   return {
     message: `not every object has this ${map === 'labels' ? 'label' : 'annotation'}, and without it the rule ends in an error`,
-    hint: `write ${optional}, or ask in "when": ${map}: { ${quoteKey(key)}: … }`,
+    hint: `write ${optional}, or ask in "when" instead: ${map}: { ${quoteKey(key)}: ${value} }`,
   }
 }
 

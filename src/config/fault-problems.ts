@@ -32,10 +32,12 @@ function cutByComment(located: Located | undefined, offset = 0, path: Path): Pro
     /^([ \t]+)(#.*)/.exec(file.text.slice(end, lineOf(file.text, end).end)) ?? []
   const isPlain = file.text[start] === value[0]
   if (!isPlain || !comment?.includes(value[offset] ?? '')) return undefined
-  const hash = end + blanks.length
-  const whole = file.text.slice(start, hash + comment.trimEnd().length).replaceAll(/\s+/g, ' ')
+  const last = end + blanks.length + comment.trimEnd().length
+  const whole = file.text.slice(start, last).replaceAll(/\s+/g, ' ')
   const hint = `write ${String(path.at(-1))}: ${quoted(whole)}`
-  return problemAt({ file, start: hash, end: hash + 1 }, 'YAML begins a comment at " #"', { hint })
+  return problemAt({ file, start, end: last }, 'YAML ends this text at " #", where a comment begins', {
+    hint,
+  })
 }
 
 function missingBracketHint(document: ConfigDocument, path: Path): string | undefined {

@@ -34,7 +34,7 @@ export function mapInLine(text: string, at: number): Advice | undefined {
   const isPart = key === 'message' && inner !== undefined && MESSAGE_PART.test(inner)
   if (inner === undefined || (key !== undefined && TEXTS.test(key) && !isPart))
     return { ...place, message: 'the ": " in this text begins a map', hint: `write ${write(quoted(value))}` }
-  const message = 'a map in the line of its key has braces'
+  const message = 'a map in the line of its key needs braces'
   const hint = `write ${write(braced(value))}`
   if (key === undefined || MAPS.test(key) || isPart) return { ...place, message, hint }
   return {

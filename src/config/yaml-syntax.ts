@@ -163,11 +163,10 @@ function commentInFlow(text: string, at: number): Found | undefined {
   if (/["']/.test(text[begin] ?? '')) return undefined
   const rest = /^[^,\]}]*/.exec(line.slice(hash))?.[0] ?? ''
   const whole = text.slice(begin, above.start + hash) + rest.trimEnd()
-  const start = above.start + hash
   return {
-    start,
-    end: start + 1,
-    message: 'YAML begins a comment at " #"',
+    start: begin,
+    end: begin + whole.length,
+    message: 'YAML ends this text at " #", where a comment begins',
     hint: `write ${quoted(whole)}`,
     plainHint: 'text with " #" needs quotes',
   }

@@ -57,11 +57,11 @@ test.each([
   ],
   [
     'object.spec.containers.image == "nginx"',
-    'object.spec.containers.image: containers is a list, and has no field "image" = write object.spec.containers.exists(it, it.image == …), or object.spec.containers[0].image',
+    'object.spec.containers.image == "nginx": containers is a list, and has no field "image" = write object.spec.containers.exists(it, it.image == "nginx")',
   ],
   [
     'object.metadata.name != "web-*"',
-    '"web-*": "web-*" is compared as it stands: "!=" knows no globs = write !object.metadata.name.startsWith("web-")',
+    'object.metadata.name != "web-*": "web-*" is compared as it stands: "!=" knows no globs = write !object.metadata.name.startsWith("web-")',
   ],
   [
     '"object.status.phase" == "Failed"',
@@ -77,23 +77,23 @@ test.each([
   ],
   [
     'event.name == "*oom*"',
-    '"*oom*": "*oom*" is compared as it stands: "==" knows no globs = write event.name.contains("oom")',
+    'event.name == "*oom*": "*oom*" is compared as it stands: "==" knows no globs = write event.name.contains("oom")',
   ],
   [
     'object.spec.containers.exists(it, it.image == "web:*")',
-    '"web:*": "web:*" is compared as it stands: "==" knows no globs = write it.image.startsWith("web:")',
+    'it.image == "web:*": "web:*" is compared as it stands: "==" knows no globs = write it.image.startsWith("web:")',
   ],
   [
     'object.metadata.name in ["a", "*-canary"]',
-    '"*-canary": "*-canary" is compared as it stands: "in" knows no globs = write object.metadata.name.endsWith("-canary")',
+    '"*-canary": "*-canary" is compared as it stands: "in" knows no globs = leave it out, and add || object.metadata.name.endsWith("-canary")',
   ],
   [
     'event.reason in ["BackOff, Failed"]',
-    '"BackOff, Failed": "BackOff, Failed" is one text = write event.reason in ["BackOff", "Failed"]',
+    '"BackOff, Failed": "BackOff, Failed" is one text = write "BackOff", "Failed"',
   ],
   [
     'object.status.phase != "Failed, Unknown"',
-    '"Failed, Unknown": "Failed, Unknown" is one text = write !(object.status.phase in ["Failed", "Unknown"])',
+    'object.status.phase != "Failed, Unknown": "Failed, Unknown" is one text = write !(object.status.phase in ["Failed", "Unknown"])',
   ],
   [
     'object.spec.nodeName == null',

@@ -4,7 +4,8 @@ import { told, withRules } from './load-text.ts'
 const ruleOf = (line: string) =>
   withRules(`  - name: a\n    when: { kind: Event }\n    ${line}\n    to: screen\n`, '[Event]')
 const MAP = 'the ": " in this text begins a map'
-const BRACES = 'a map in the line of its key has braces'
+const BRACES = 'a map in the line of its key needs braces'
+const COMMENT = 'YAML ends this text at " #", where a comment begins'
 const QUOTE = 'YAML ends the text at its second quote'
 const inBrackets = (mark: string, what: string) =>
   `inside { } and [ ], the "${mark}" in this text begins a ${what}`
@@ -18,12 +19,7 @@ test.each([
   ['if: "event.reason == "Failed""', 9, QUOTE, 'if: event.reason == "Failed"'],
   ['if: "event.message.contains("a: b")"', 9, QUOTE, `if: 'event.message.contains("a: b")'`],
   ['if: "event.message" == "a #1" # why', 9, QUOTE, `if: 'event.message == "a #1"'`],
-  [
-    'if: event.message.contains("issue #12")',
-    39,
-    'YAML begins a comment at " #"',
-    `if: 'event.message.contains("issue #12")'`,
-  ],
+  ['if: event.message.contains("issue #12")', 9, COMMENT, `if: 'event.message.contains("issue #12")'`],
   ['if: | event.count > 3', 9, '"|" begins a text of several lines here', 'if: event.count > 3'],
   ['throttle: every: 10m', 15, BRACES, 'throttle: { every: 10m }'],
   ['mute: from: "22:00", to: "07:00"', 11, BRACES, 'mute: { from: "22:00", to: "07:00" }'],
@@ -37,13 +33,8 @@ test.each([
   ['when: { kind: Event, age: >5m }', 31, 'text that begins with ">" needs quotes', 'age: ">5m"'],
   ['when: { namespaceLabels: env: prod }', 30, BRACES, 'namespaceLabels: { env: prod }'],
   ['when: { regarding: labels: app: web }', 24, BRACES, 'regarding: { labels: { app: web } }'],
-  ['when: { message: /issue #12/ }', 29, 'YAML begins a comment at " #"', '"/issue #12/"'],
-  [
-    'when: { if: event.x.contains("a #12") }',
-    37,
-    'YAML begins a comment at " #"',
-    `'event.x.contains("a #12")'`,
-  ],
+  ['when: { message: /issue #12/ }', 22, COMMENT, '"/issue #12/"'],
+  ['when: { if: event.x.contains("a #12") }', 17, COMMENT, `'event.x.contains("a #12")'`],
   ['when: { name: /web-[0-9]{1,2}/ }', 19, inBrackets('[', 'list'), '"/web-[0-9]{1,2}/"'],
   [
     'when: { kind: Event, name: * }',

@@ -1,7 +1,17 @@
 import type { Fault } from '../fault.ts'
 import { ifEngine } from './check.ts'
 import { type CelNode, walk } from './syntax-tree.ts'
-import { type Doubt, fixedDoubt, isInObject, lastKey, textDoubt, wordDoubt } from './word-doubts.ts'
+import {
+  booleanDoubt,
+  type Doubt,
+  fixedDoubt,
+  isInObject,
+  lastKey,
+  listAccess,
+  listDoubt,
+  textDoubt,
+  wordDoubt,
+} from './word-doubts.ts'
 
 /**
  * What an expression asks that is legal and hardly meant: comparisons that never hold, and what ends in an error. `added`: can the
@@ -45,6 +55,8 @@ function comparisonDoubt({ op, args }: CelNode, text: string): Doubt | undefined
     const doubt = ARITHMETIC.includes(op)
       ? (timeDoubt(one, other, written) ?? doubleDoubt(one, other, written))
       : (fixedDoubt(one, other) ??
+        listDoubt(op, one, other, text) ??
+        booleanDoubt(op, one, other, text) ??
         timeDoubt(one, other, written) ??
         (op === 'in' && one === right ? undefined : wordDoubt(op, one, other, text)) ??
         textDoubt(op, one, other, text))
@@ -76,19 +88,19 @@ function doubleDoubt(one: CelNode, other: CelNode, written: (node: CelNode) => s
   }
 }
 
-const LISTS = ['containers', 'initContainers', 'containerStatuses', 'conditions', 'ownerReferences']
-
 /** A field of what is a list; a label that not everything has. */
-function accessDoubt({ op, args }: CelNode, text: string): Doubt | undefined {
+function accessDoubt(node: CelNode, text: string): Doubt | undefined {
+  const { op, args } = node
   if (op !== '.' && op !== '[]') return undefined
   const [base, step] = args as [CelNode, CelNode | string]
   const map = text.slice(base.start, base.end)
   const key = typeof step === 'string' ? step : step.args
   if (typeof key !== 'string') return undefined
-  if (op === '.' && isInObject(base) && LISTS.includes(lastKey(base)))
+  const { list, message } = listAccess(node, text) ?? {}
+  if (message !== undefined)
     return {
-      message: `${lastKey(base)} is a list, and has no field "${key}"`,
-      hint: `write ${map}.exists(it, it.${key} == …), or ${map}[0].${key}`,
+      message,
+      hint: `write ${list}.exists(it, …) with it.${key} in it, or ${list}[0].${key} of the first alone`,
     }
   const isAsked = text.includes(`in ${map}`) || text.includes(`has(${map}.${key})`)
   if (!/^event\.(namespaceLabels|regarding\.labels)$/.test(map) || isAsked) return undefined

@@ -21,7 +21,7 @@ export function faultWords(fault: CelFault, text: string, functions: CelEngine['
       return {
         message: `${typeIn(fault)} has no field "${writtenAt(fault, text)}"`,
         hint: /^(length|size|count|len)$/.test(writtenAt(fault, text))
-          ? `write size(${pathBefore(text.slice(0, fault.start).replace(/\.\s*$/, '')) ?? 'x'})`
+          ? `write ${sizeOf(text.slice(0, fault.start))}`
           : undefined,
       }
     case 'invalid_logical_operand':
@@ -54,12 +54,13 @@ function logicalHint(fault: CelFault, text: string): string {
 
 function macroArgument(fault: CelFault, text: string): FaultWords {
   if (fault.message.startsWith('has()')) {
-    const [, path = ''] = /^["']([A-Za-z][\w.]*\.\w+)["']$/.exec(writtenAt(fault, text)) ?? []
-    const meant = /^(metadata|spec|status|data)\./.test(path) ? `object.${path}` : path
+    const written = writtenAt(fault, text)
+    const [, path] = /^["']([A-Za-z][\w.]*\.\w+)["']$/.exec(written) ?? []
+    const meant = path && /^(metadata|spec|status|data)\./.test(path) ? `object.${path}` : path
     return {
-      message: 'has a "has()" of what is no field',
+      message: `"has()" takes a field${/^["']/.test(written) ? ', not a text' : ''}`,
       hint: meant
-        ? `write ${hasOf(meant)}`
+        ? `write ${hasOf(meant).slice('has('.length, -1)}`
         : 'write has(object.spec.replicas); for a key: object.metadata.?labels[?"a/b"].hasValue()',
     }
   }
@@ -67,6 +68,11 @@ function macroArgument(fault: CelFault, text: string): FaultWords {
     message: 'begins with no name for the items',
     hint: `write list.exists(it, it.name == "…"): ${writtenAt(fault, text)} is no name`,
   }
+}
+
+/** `event.message.` → `event.message.size()` */
+function sizeOf(before: string): string {
+  return `${pathBefore(before.trimEnd().replace(/\.$/, ''))?.written ?? 'x'}.size()`
 }
 
 function limitWords(message: string): string {

@@ -79,7 +79,9 @@ function withNames(synonym: string, text: string, { start, end }: CelFault): str
   if (method === undefined || !call) return synonym
   const path = pathBefore(written.slice(0, call.index))
   const literal = literalAt(written.slice(call.index + call[0].length))
-  return path === undefined || literal === undefined ? synonym : `${path}.${method}(${literal})`
+  return path === undefined || literal === undefined
+    ? synonym
+    : `${path.written}.${method}(${literal.written})`
 }
 
 /** A text where a quantity is taken. */

@@ -43,17 +43,24 @@ export function unknownVariable(fault: CelFault, text: string): FaultWords {
   const key = keyBefore(text, fault.start)
   if (key)
     return {
-      message: 'a key with "-", "." or "/" stands in brackets and quotes',
+      message: 'a path with a key that has "-", "." or "/" needs brackets and quotes',
       hint: `write ${keyHint(key.map, key.name)}`,
       ...key.range,
     }
   const dashed = /^[\w.]+(?:-[\w.]+)+/.exec(text.slice(fault.start))?.[0]
   if (dashed !== undefined && /[=!]=\s*$/.test(text.slice(0, fault.start)))
     return { message, hint: `a text stands in quotes: "${dashed}"`, end: fault.start + dashed.length }
-  const asked = ABSENT.includes(name) ? absentHint(text.slice(0, fault.start)) : undefined
-  if (asked) return { message, hint: asked, end }
+  const asked = ABSENT.includes(name) ? absentWords(text.slice(0, fault.start)) : undefined
+  if (asked) return { message: `there is no "${name}" to compare with`, ...asked, end }
   const field = fieldsOf(VARIABLES.event).find((it) => it === name)
-  if (Object.hasOwn(ELSEWHERE, name)) return { message, hint: `write ${ELSEWHERE[name]}`, end }
+  if (Object.hasOwn(ELSEWHERE, name))
+    return {
+      message,
+      hint: /^(obj|resource|oldObj|evt)$/.test(name)
+        ? `did you mean "${ELSEWHERE[name]}"?`
+        : `write ${ELSEWHERE[name]}`,
+      end,
+    }
   if (OF_OBJECT.includes(name)) return { message, hint: `write object.${name}`, end }
   if (OF_METADATA.includes(name)) return { message, hint: `write object.metadata.${name}`, end }
   if (field) return { message, hint: `write event.${field}`, end }
@@ -68,10 +75,11 @@ export function unknownVariable(fault: CelFault, text: string): FaultWords {
 const ABSENT = ['undefined', 'None', 'nil', 'NULL', 'Null']
 
 /** `object.spec.x != undefined` */
-function absentHint(before: string): string | undefined {
-  const [, operator] = /([=!])==?\s*$/.exec(before) ?? []
-  const path = operator && pathBefore(before.replace(/[=!]==?\s*$/, ''))
-  return path?.includes('.') ? `write ${operator === '=' ? '!' : ''}${hasOf(path)}` : undefined
+function absentWords(before: string): { hint: string; start: number } | undefined {
+  const [compared = '', operator] = /([=!])==?\s*$/.exec(before) ?? []
+  const path = operator ? pathBefore(before.slice(0, before.length - compared.length)) : undefined
+  if (!path?.written.includes('.')) return undefined
+  return { hint: `write ${operator === '=' ? '!' : ''}${hasOf(path.written)}`, start: path.start }
 }
 
 /** Not every object has it. */

@@ -3,17 +3,20 @@ const MAX_OPERAND = 500
 
 const PATH = /[A-Za-z_]\w*(?:\.\??[A-Za-z_]\w*|\[\??(?:"[^"]*"|'[^']*'|\d+)\])*(?=\s*$)/
 
-/** The path of fields that ends where a text does: `object.spec.replicas` of `x && object.spec.replicas `. */
-export function pathBefore(text: string): string | undefined {
-  return PATH.exec(text.slice(-MAX_OPERAND))?.[0]
+/** The path of fields that ends where a text does, and where it begins: `object.spec.replicas` of `x && object.spec.replicas `. */
+export function pathBefore(text: string): { written: string; start: number } | undefined {
+  const from = Math.max(0, text.length - MAX_OPERAND)
+  const found = PATH.exec(text.slice(from))
+  return found ? { written: found[0], start: from + found.index } : undefined
 }
 
-/** The text or number that a text begins with, as it is written. */
-export function literalAt(text: string): string | undefined {
-  return /^\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|-?\d+(?:\.\d+)?(?!\w))/.exec(
-    text.slice(0, MAX_OPERAND),
-  )?.[1]
+/** The text or number that a text begins with, as it is written; `length` counts blanks before it. */
+export function literalAt(text: string): { written: string; length: number } | undefined {
+  const [whole = '', written] = LITERAL.exec(text.slice(0, MAX_OPERAND)) ?? []
+  return written === undefined ? undefined : { written, length: whole.length }
 }
+
+const LITERAL = /^\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|-?\d+(?:\.\d+)?(?!\w))/
 
 /** What stands before and behind an operator, where it is the only one of its kind outside of brackets and texts. */
 export function sidesOf(written: string, operator: string): [left: string, right: string] | undefined {

@@ -1,5 +1,5 @@
+import { borrowedWords } from './borrowed-words.ts'
 import type { CelFault, FaultWords } from './engine.ts'
-import { literalAt, pathBefore } from './operands.ts'
 
 /** Habits of other languages, at the place of the fault or just before it: pattern, what to write. */
 const HABITS: readonly { pattern: RegExp; hint: string }[] = [
@@ -52,7 +52,8 @@ export function syntaxWords({ code, message, start, end }: CelFault, text: strin
       end: start + 1,
     }
   }
-  if (rest.startsWith('=>')) return arrowWords(before, rest, start)
+  const borrowed = borrowedWords(text, start)
+  if (borrowed) return borrowed
   if (/\bnot\s*$/i.test(before))
     return {
       message: '"not" is no operator',
@@ -60,65 +61,12 @@ export function syntaxWords({ code, message, start, end }: CelFault, text: strin
       start: before.search(/not\s*$/i),
       end: before.trimEnd().length,
     }
-  const matching =
-    /[=]$/.test(before) && rest.startsWith('~') ? start - 1 : rest.startsWith('=~') ? start : -1
-  if (matching >= 0)
-    return {
-      message: '"=~" is no operator',
-      hint: matchesHint(text, matching),
-      start: matching,
-      end: matching + 2,
-    }
-  const unit = /^(ms|s|m|h|d)\b/.exec(rest)?.[0]
-  const digits = /(?<![\w.])\d+$/.exec(before)
-  if (unit && digits) {
-    const span = `${digits[0]}${unit}`
-    const hours = unit === 'd' ? `${Number(digits[0]) * 24}h` : span
-    return {
-      message: `"${span}" is no number`,
-      hint: isOfResources(before)
-        ? quantityHint(before.slice(0, digits.index), span)
-        : `write duration("${hours}")`,
-      start: digits.index,
-      end: start + unit.length,
-    }
-  }
-  const size = /^([KMGTPE]i?|k)\b/.exec(rest)?.[0]
-  if (size && digits)
-    return {
-      message: `"${digits[0]}${size}" is no number, but a quantity`,
-      hint: quantityHint(before.slice(0, digits.index), `${digits[0]}${size}`),
-      start: digits.index,
-      end: start + size.length,
-    }
   const macro = /^\w+\s*\.\s*(exists|exists_one|all|map|filter)\s*\(/.exec(rest)
   if (macro && /\.\s*\?\s*$/.test(before))
     return {
       message: `"${macro[1]}" works on lists, and this may be none`,
       hint: `write .orValue([]) before .${macro[1]}(…)`,
       end: start + (macro[0] as string).length - 1,
-    }
-  if (/\?\s*$/.test(before) && rest.startsWith('?'))
-    return {
-      message: '"??" is no operator',
-      hint: nullishHint(before.trimEnd().slice(0, -1), rest),
-      start: before.trimEnd().length - 1,
-      end: start + 1,
-    }
-  if (/\?\s*$/.test(before) && rest.startsWith('.'))
-    return {
-      message: '"?." is no operator',
-      hint: chainHint(before.trimEnd().slice(0, -1), rest),
-      start: before.trimEnd().length - 1,
-      end: start + 1,
-    }
-  const opening = rest.startsWith('}') ? before.lastIndexOf('{{') : -1
-  if (opening >= 0)
-    return {
-      message: '"{{" does not belong here',
-      hint: 'an expression stands without {{ }}',
-      start: opening,
-      end: opening + 2,
     }
   const habit = HABITS.find(({ pattern }) => pattern.test(rest))
   if (start >= text.trimEnd().length)
@@ -143,71 +91,6 @@ export function syntaxWords({ code, message, start, end }: CelFault, text: strin
 function closing(text: string): string {
   const [word, quote] = /^(["'])[\w./-]+$/.exec(text.trimEnd()) ?? []
   return word === undefined ? 'close it' : `close it: ${word}${quote}`
-}
-
-/** `a.b?.c == 3` → `a.?b.?c.orValue(0)`: here the "?" stands before what may be missing. */
-function chainHint(before: string, rest: string): string {
-  const [, base = '', key] = /((?:[A-Za-z_]\w*\s*\.\s*)*)([A-Za-z_]\w*)$/.exec(before.slice(-MAX_PATH)) ?? []
-  const [, tail, behind = ''] = /^\.((?:\w+\??\.)*\w+)(?![\w.(?[])\s*(.{0,9})/su.exec(rest) ?? []
-  if (key === undefined || tail === undefined) return 'write x.?field, with .orValue(…) behind it'
-  const isCondition = /^(&&|\|\||$)|true|false/.test(behind)
-  const otherwise = isCondition ? 'false' : /^[=!<>]=?\s*-?\d/.test(behind) ? '0' : '""'
-  const parent = base === '' ? `${key}.` : `${base}?${key}.`
-  const path = `${parent}?${tail.replaceAll('?.', '.?')}`
-  return `write ${path}.orValue(${otherwise}): "?" stands before the field that may be missing`
-}
-
-const MAX_PATH = 500
-
-function matchesHint(text: string, at: number): string {
-  const path = pathBefore(text.slice(0, at)) ?? 'x'
-  return `write ${path}.matches(${literalAt(text.slice(at + 2)) ?? '"…"'})`
-}
-
-/** `x.memory > 1Gi` */
-function quantityHint(before: string, size: string): string {
-  const operator = /[<>]=?\s*$/.exec(before)?.[0].trim() ?? '>'
-  const path = pathBefore(before.replace(/[<>]=?\s*$/, '')) ?? 'x'
-  const method = /^(>|<=)$/.test(operator) ? 'isGreaterThan' : 'isLessThan'
-  return `write ${operator.endsWith('=') ? '!' : ''}quantity(${path}).${method}(quantity("${size}"))`
-}
-
-/** `object.spec.replicas ?? 1` */
-function nullishHint(before: string, rest: string): string {
-  const [, base, key] = /^(.*)\.(\w+)$/.exec(pathBefore(before) ?? '') ?? []
-  if (key === undefined) return 'for a field that may be missing: object.spec.?replicas.orValue(1)'
-  return `write ${base}.?${key}.orValue(${literalAt(rest.slice(1)) ?? '…'})`
-}
-
-const ARROWS: Readonly<Record<string, string>> = {
-  some: 'exists',
-  any: 'exists',
-  find: 'exists',
-  every: 'all',
-}
-const OF_LISTS = /\b(exists|exists_one|all|filter|map|some|any|find|every)\s*\(\s*\(?\s*(\w+)\s*\)?\s*$/
-
-/** `list.some(c => c.x)` */
-function arrowWords(before: string, rest: string, start: number): FaultWords {
-  const message = '"=>" is no operator'
-  const found = OF_LISTS.exec(before)
-  const list = found && /(.*)\.\s*$/s.exec(before.slice(0, found.index))?.[1]
-  const path = list && pathBefore(list)
-  const body = /^=>\s*([^()]*(?:\([^()]*\)[^()]*)*)\)/.exec(rest)?.[1]?.trim()
-  if (!found || !path || !body)
-    return { message, hint: 'write list.exists(it, it.name == "…")', end: start + 2 }
-  const [, method = '', item] = found
-  return {
-    message: `"${method}(${item} =>" is written otherwise here`,
-    hint: `write ${path}.${ARROWS[method] ?? method}(${item}, ${body})`,
-    start: found.index,
-    end: start + 2,
-  }
-}
-
-/** What was compared with a number and its unit. */
-function isOfResources(before: string): boolean {
-  return /\b(cpu|memory|storage|limits|requests|capacity|allocatable)\b[^&|]*$/.test(before)
 }
 
 function reserved(message: string): FaultWords {

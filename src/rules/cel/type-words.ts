@@ -32,11 +32,12 @@ export function wrongTypes(fault: CelFault, text: string): FaultWords {
   const several = operator === 'in' && /\bin\s+(?=(["'])([^"']*)\1$)/.exec(written)
   if (!several || right !== 'string') return { message, hint }
   const [lead, , named = ''] = several
-  const start = fault.start + several.index + lead.length
-  const one = written.slice(0, several.index).trim()
-  if (!named.includes(',')) return { message, hint, start }
-  const words = named.split(/\s*,\s*/).map((word) => JSON.stringify(word.trim()))
-  return { message, hint: `write ${one} in [${words.join(', ')}]`, start }
+  const words = named.split(',').map((word) => JSON.stringify(word.trim()))
+  return {
+    message: '"in" needs a list on its right, and not a text',
+    hint: `write [${words.join(', ')}]`,
+    start: fault.start + several.index + lead.length,
+  }
 }
 
 const COMPARING = new Set(['==', '!=', '<', '<=', '>', '>='])

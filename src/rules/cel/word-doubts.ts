@@ -27,16 +27,21 @@ export function wordDoubt(op: string, one: CelNode, other: CelNode, text: string
   if (path === undefined || path.keys.length === 0) return undefined
   const field = path.variable === 'event' && path.keys.length === 1 ? path.keys[0] : undefined
   const written = text.slice(one.start, one.end)
+  const inList = other.op === 'list'
   for (const word of wordsIn(other)) {
     const said = String(word.args)
     const doubt =
-      listDoubt(op, one, written, said) ?? fieldDoubt(field, one, said) ?? globDoubt(op, one, written, said)
-    if (doubt) return { at: word, ...doubt }
+      severalDoubt(op, one, written, said, inList) ??
+      fieldDoubt(field, one, said) ??
+      globDoubt(op, one, written, said, inList)
+    if (doubt) return inList || doubt.at === 'word' ? { ...doubt, at: word } : (doubt as Doubt)
   }
   return undefined
 }
 
-function fieldDoubt(field: unknown, one: CelNode, said: string): Doubt | undefined {
+type WordDoubt = Omit<Doubt, 'at'> & { at?: CelNode | 'word' }
+
+function fieldDoubt(field: unknown, one: CelNode, said: string): WordDoubt | undefined {
   if (field === 'type' && EVENT_TYPES.includes(said))
     return {
       message: `event.type is never "${said}"`,
@@ -44,7 +49,7 @@ function fieldDoubt(field: unknown, one: CelNode, said: string): Doubt | undefin
       at: one,
     }
   if (field === 'type' && !CHANGES.includes(said))
-    return { message: `event.type is never "${said}"`, hint: `it is ${CHANGES.join(', ')}` }
+    return { message: `event.type is never "${said}"`, hint: `it is ${CHANGES.join(', ')}`, at: 'word' }
   if (field === 'eventType' && CHANGES.includes(said))
     return {
       message: `event.eventType is never "${said}"`,
@@ -55,32 +60,93 @@ function fieldDoubt(field: unknown, one: CelNode, said: string): Doubt | undefin
   const meant = builtInKinds.find(({ kind, plural }) =>
     [kind.toLowerCase(), plural].includes(said.toLowerCase()),
   )
-  return meant && { message: `no built-in kind is called "${said}"`, hint: `write "${meant.kind}"` }
+  return (
+    meant && {
+      message: `no built-in kind is called "${said}"`,
+      hint: `write "${meant.kind}"`,
+      at: 'word',
+    }
+  )
 }
 
 const WORD_FIELDS = /^(kind|name|namespace|phase|reason|status|type|eventType)$/
 const SEVERAL = /^[\w.-]+(?: *, *[\w.-]+)+$/
 
 /** `in ["BackOff, Failed"]`, `== "BackOff, Failed"`. */
-function listDoubt(op: string, one: CelNode, written: string, said: string): Doubt | undefined {
+function severalDoubt(
+  op: string,
+  one: CelNode,
+  written: string,
+  said: string,
+  inList: boolean,
+): WordDoubt | undefined {
   if (!['==', '!=', 'in'].includes(op) || !isText(one)) return undefined
   if (!WORD_FIELDS.test(lastKey(one)) || !SEVERAL.test(said)) return undefined
-  const words = said.split(/ *, */).map((word) => JSON.stringify(word))
-  const asked = `${written} in [${words.join(', ')}]`
-  return { message: `"${said}" is one text`, hint: `write ${op === '!=' ? `!(${asked})` : asked}` }
+  const words = said
+    .split(/ *, */)
+    .map((word) => JSON.stringify(word))
+    .join(', ')
+  const asked = `${written} in [${words}]`
+  const meant = inList ? words : op === '!=' ? `!(${asked})` : asked
+  return { message: `"${said}" is one text`, hint: `write ${meant}` }
 }
 
 // Not the "*.example.com" of an Ingress, the "*/5" of a schedule, the "pods/*" of a Role: objects hold these as they are.
 const GLOB = /^(?:\*[\w:@-][\w.:/@-]*\*?|[\w.:/@-]*[\w.:@-]\*)$/
 
-function globDoubt(op: string, one: CelNode, written: string, said: string): Doubt | undefined {
+function globDoubt(
+  op: string,
+  one: CelNode,
+  written: string,
+  said: string,
+  inList: boolean,
+): WordDoubt | undefined {
   if (!['==', '!=', 'in'].includes(op) || !isText(one) || !GLOB.test(said)) return undefined
-  const [first, last] = [said.startsWith('*'), said.endsWith('*')]
-  const method = first && last ? 'contains' : first ? 'endsWith' : 'startsWith'
-  const asked = `${written}.${method}("${said.replaceAll('*', '')}")`
+  const asked = globTest(written, said)
   return {
     message: `"${said}" is compared as it stands: "${op}" knows no globs`,
-    hint: `write ${op === '!=' ? '!' : ''}${asked}`,
+    hint: inList ? `leave it out, and add || ${asked}` : `write ${op === '!=' ? '!' : ''}${asked}`,
+  }
+}
+
+function globTest(written: string, glob: string): string {
+  const [first, last] = [glob.startsWith('*'), glob.endsWith('*')]
+  const method = first && last ? 'contains' : first ? 'endsWith' : 'startsWith'
+  return `${written}.${method}("${glob.replaceAll('*', '')}")`
+}
+
+const LISTS = ['containers', 'initContainers', 'containerStatuses', 'conditions', 'ownerReferences']
+
+/** A field of what is a list, compared with one value. */
+export function listDoubt(op: string, one: CelNode, other: CelNode, text: string): Doubt | undefined {
+  const found = listAccess(one, text)
+  if (!found || !['==', '!='].includes(op) || other.op !== 'value') return undefined
+  const { list, key, message } = found
+  const value = other.args
+  const isGlob = typeof value === 'string' && GLOB.test(value)
+  const literal = text.slice(other.start, other.end)
+  const asked = isGlob ? globTest(`it.${key}`, value) : `it.${key} == ${literal}`
+  return { message, hint: `write ${op === '!=' ? '!' : ''}${list}.exists(it, ${asked})` }
+}
+
+/** `object.spec.containers.image` */
+export function listAccess(node: CelNode, text: string) {
+  if (node.op !== '.') return undefined
+  const [base, key] = node.args as [CelNode, CelNode | string]
+  if (typeof key !== 'string' || !isInObject(base) || !LISTS.includes(lastKey(base))) return undefined
+  const list = text.slice(base.start, base.end)
+  return { list, key, message: `${lastKey(base)} is a list, and has no field "${key}"` }
+}
+
+/** `labels.team != has(…)`, `memory > quantity(…).isGreaterThan(…)` */
+export function booleanDoubt(op: string, one: CelNode, other: CelNode, text: string): Doubt | undefined {
+  if (other.checkedType?.name !== 'bool' || other.op === 'value' || !isInObject(one)) return undefined
+  const isText = /\.(labels|annotations)\b/.test(text.slice(one.start, one.end))
+  if (!ORDERING.includes(op) && !isText) return undefined
+  const asked = text.slice(other.start, other.end)
+  return {
+    message: 'a text or number is compared with true or false here',
+    hint: `write ${asked.length > 200 ? 'the condition' : asked} alone`,
   }
 }
 
