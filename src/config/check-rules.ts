@@ -19,7 +19,7 @@ export function checkRules(draft: Draft, document: ConfigDocument): Problem[] {
   const sinks = draft.sinks && { names: draft.sinks, known: new Set(draft.sinks), suggest: suggester() }
   return draft.rules.flatMap((rule) => [
     ...checkConditions(rule, document),
-    ...checkEffect(rule, document),
+    ...checkEffect(rule, draft, document),
     ...checkOtherKinds(rule, document),
     ...checkTargets(rule, sinks, document),
     ...checkOrder(rule, above, document),
@@ -80,7 +80,11 @@ function kindSlips(
   })
 }
 
-function checkEffect({ index, drop, to }: RuleDraft, document: ConfigDocument): Problem[] {
+function checkEffect(
+  { index, drop, to }: RuleDraft,
+  { sinks = [] }: Draft,
+  document: ConfigDocument,
+): Problem[] {
   const path = ['rules', index]
   const rule = document.at(path)
   // Of a set it is told where that is included.
@@ -102,10 +106,14 @@ function checkEffect({ index, drop, to }: RuleDraft, document: ConfigDocument): 
   const isMisspelt = unknown.some((key) => /^(to|drop)$/.test(ruleKeyFor(key) ?? nearest(key, known) ?? ''))
   if (isMisspelt) return []
   return [
-    document.problem(path, 'this rule does nothing', {
-      hint: 'say where it sends to ("to: [sink]"), or "drop: true"',
+    document.problem(path, 'this rule has no "to": it does nothing', {
+      hint: `write to: ${sinkWords(sinks)}, or drop: true`,
     }),
   ]
+}
+
+function sinkWords([first = 'SINK', ...others]: readonly string[]): string {
+  return others.length === 0 ? first : `${first} (or another sink: ${others.slice(0, 10).join(', ')})`
 }
 
 interface Sinks {

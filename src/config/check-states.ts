@@ -1,6 +1,7 @@
 import { eventKeysOf } from '../rules/event-conditions.ts'
 import { isEventKind } from '../rules/kind.ts'
 import { compileTypes } from '../rules/types.ts'
+import { checkComparisons } from './check-comparisons.ts'
 import { kindsReached, rulesByWatch } from './check-reach.ts'
 import { conditionMeant, kindWithCondition } from './condition-types.ts'
 import type { ConfigDocument, Path } from './document.ts'
@@ -21,7 +22,7 @@ const COMPARING: Readonly<Record<string, readonly string[]>> = {
 export function checkStates(draft: Draft, document: ConfigDocument): Problem[] {
   return draft.rules.flatMap((rule) => [
     ...checkTypes(rule, document),
-    ...checkStatuses(rule, document),
+    ...checkStatuses(rule, draft, document),
     ...checkOpposites(rule, document),
     ...checkComparisons(rule, document),
     ...checkKinds(rule, draft, document),
@@ -45,7 +46,9 @@ const STATUSES = ['True', 'False', 'Unknown']
 const EXACT = /^[A-Za-z][A-Za-z0-9]*$/
 
 /** What no condition's status is. */
-function checkStatuses({ index, condition }: RuleDraft, document: ConfigDocument): Problem[] {
+function checkStatuses(rule: RuleDraft, draft: Draft, document: ConfigDocument): Problem[] {
+  const { index, condition } = rule
+  const isNode = areNodes(rule, draft)
   return (['becomes', 'from'] as const).flatMap((key) => {
     const written = condition?.[key]
     return [written ?? []].flat().flatMap((status, at) => {
@@ -54,17 +57,25 @@ function checkStatuses({ index, condition }: RuleDraft, document: ConfigDocument
       return [
         document.problem(path, 'the status of a condition is "True", "False" or "Unknown"', {
           severity: 'warning',
-          hint: statusHint(status, key, condition),
+          hint: statusHint(status, key, condition, isNode),
         }),
       ]
     })
   })
 }
 
-function statusHint(status: string, key: string, condition: RuleDraft['condition']): string {
+function areNodes(rule: RuleDraft, draft: Draft): boolean {
+  const kinds = kindsReached(rule, draft) ?? []
+  return kinds.length > 0 && kinds.every(({ builtIn: [it] }) => it?.kind === 'Node')
+}
+
+function statusHint(status: string, key: string, condition: RuleDraft['condition'], isNode: boolean): string {
   const word = status.toLowerCase()
   const type = condition?.type.toLowerCase() ?? ''
   if (/^(yes|on)$/.test(word) || word === type) return `write ${key}: "True"`
+  // Of a Node whose kubelet is dead nobody knows.
+  if (word === 'notready' && type === 'ready' && isNode && !Array.isArray(condition?.[key as 'from']))
+    return `write ${key}: ["False", "Unknown"]`
   if (/^(no|off)$/.test(word) || word === `not${type}`) return `write ${key}: "False"`
   const mayBeReason = key === 'becomes' && condition?.reason === undefined && /^[A-Z]/.test(status)
   return mayBeReason
@@ -80,7 +91,7 @@ function checkOpposites({ index, ...rule }: RuleDraft, document: ConfigDocument)
     found.push({
       path: ['condition', 'from'],
       message: 'this rule matches nothing: "from" is the same as "becomes"',
-      hint: 'leave "from" out, or name the status before',
+      hint: formerHint(condition.becomes),
     })
   for (const [path, patterns] of Object.entries(to ?? {}))
     if (from && Object.keys(to ?? {}).length === 1 && isSame(from[path], patterns))
@@ -104,55 +115,19 @@ function checkOpposites({ index, ...rule }: RuleDraft, document: ConfigDocument)
   )
 }
 
+function formerHint(becomes: string | string[]): string {
+  const former = becomes === 'False' ? 'True' : becomes === 'True' ? 'False' : undefined
+  return former === undefined
+    ? 'leave "from" out, or name the status before'
+    : `write from: "${former}", or leave "from" out`
+}
+
 function after(start: string, text: string): string {
   return text.startsWith(start) ? text.slice(start.length) : ''
 }
 
 function isSame(one: string | string[] | undefined, other: string | string[]): boolean {
   return typeof one === 'string' && one === other && !one.startsWith('!')
-}
-
-/** `<1` is a text, and no number is that. */
-function checkComparisons(rule: RuleDraft, document: ConfigDocument): Problem[] {
-  return (['from', 'to-state'] as const).flatMap((key) =>
-    Object.entries(rule[key] ?? {}).flatMap(([field, patterns]) => {
-      if (typeof patterns !== 'string') return []
-      const [, operator = '', number = ''] = /^\s*([<>]=?|[!=]=)\s*(-?\d+(?:\.\d+)?)\s*$/.exec(patterns) ?? []
-      if (operator === '') return []
-      const message = `"${key}" compares no numbers: this is met only by the text "${patterns}"`
-      const path = ['rules', rule.index, key, field]
-      if (/=$/.test(operator) && /^[!=]/.test(operator)) {
-        const hint = `write ${operator === '==' ? number : `"!${number}"`}`
-        return [document.problem(path, message, { severity: 'warning', hint })]
-      }
-      const isAlone = Object.keys(rule[key] ?? {}).length === 1
-      const hint = comparisonHint(rule, { key, field, operator, number }, document)
-      return [
-        document.problem(isAlone ? path.slice(0, -1) : path, message, {
-          severity: 'warning',
-          atKey: true,
-          hint,
-        }),
-      ]
-    }),
-  )
-}
-
-/** An `if` asks at each event: with `changed` it is told once, as the state would have been. */
-function comparisonHint(
-  rule: RuleDraft,
-  { key, field, operator, number }: { key: string; field: string; operator: string; number: string },
-  document: ConfigDocument,
-): string {
-  const [top = '', ...steps] = field.split('.')
-  if (!/^[a-z]\w*(\.[A-Za-z]\w*)+$/.test(field)) return 'an "if" compares numbers: object.spec.replicas < 3'
-  const value = `${key === 'from' ? 'oldObject' : 'object'}.${top}${steps.map((it) => `.?${it}`).join('')}.orValue(0)`
-  const asked = `${number.includes('.') ? `double(${value})` : value} ${operator} ${number}`
-  const has = (it: string) => document.at(['rules', rule.index, it]) !== undefined
-  if (has('if')) return `add to "if": && ${asked}`
-  const isState = has('for') || has('resolve')
-  if (has('changed') || (isState && key === 'to-state')) return `write if: ${asked}`
-  return `write if: ${asked}, and changed: ${field} beside it`
 }
 
 /** Conditions that no object of the rule's kinds has. */
@@ -182,7 +157,9 @@ function checkKinds(rule: RuleDraft, draft: Draft, document: ConfigDocument) {
     tell(
       ['when', 'namespaceLabels'],
       `this rule matches nothing: a ${kinds[0]?.builtIn[0]?.kind} is in no namespace`,
-      `write labels: ${/^[\w./=-]+$/.test(labels) ? labels : JSON.stringify(labels)}`,
+      sound.labels === undefined
+        ? `to match the ${kinds[0]?.builtIn[0]?.kind}'s own labels write labels: ${/^[\w./=-]+$/.test(labels) ? labels : JSON.stringify(labels)}`
+        : 'leave "namespaceLabels" out',
     )
   return problems
 }

@@ -75,7 +75,7 @@ function checkOverlap(entry: WatchDraft, watch: readonly WatchDraft[], document:
   if (!other) return []
   const place = placeWords(['watch', other.index], ['watch', index], document)
   if (selectorsOf(other) !== selectorsOf(entry)) {
-    const hint = `also ${place}: ${joiningHint(entry, other)}`
+    const hint = `also ${place}: ${joiningHint(entry, other, document)}`
     const message = `${kind} is watched twice, with different selectors: an object would be seen twice`
     return [document.problem(['watch', index], message, { hint })]
   }
@@ -98,11 +98,14 @@ function placeWords(path: Path, seenFrom: Path, document: ConfigDocument): strin
 }
 
 /** What to make of two entries, and what is read then. */
-function joiningHint(entry: WatchDraft, other: WatchDraft): string {
+function joiningHint(entry: WatchDraft, other: WatchDraft, document: ConfigDocument): string {
   const parts = [entry, other].filter(isPart)
   const [part] = parts
   if (parts.length === 1 && part) {
     const asked = [part.labels, part.fields].filter((it) => it !== undefined).join(' and ')
+    const [wide, narrow] = [part === entry ? other : entry, part].map((it) => written(it, document))
+    if (wide !== undefined && narrow !== undefined)
+      return `keep only ${wide} to read all of them, or only ${narrow} to read those with ${asked} alone`
     const [all, some] = part === entry ? ['this', 'that'] : ['that', 'this']
     return `leave ${all} one out to read all of them, or ${some} one to read those with ${asked} alone`
   }
@@ -111,6 +114,14 @@ function joiningHint(entry: WatchDraft, other: WatchDraft): string {
   if (one && two && one[1] === two[1] && isSame('fields') && isSame('namespaces'))
     return `make them one: labels: "${one[1]} in (${two[2]}, ${one[2]})"`
   return 'make them one, without selectors, and select by "when" of rules'
+}
+
+/** An entry as it stands in the file, when it is short. */
+function written({ index }: WatchDraft, document: ConfigDocument): string | undefined {
+  const found = document.at(['watch', index])
+  if (!found || found.written !== undefined || found.secrets.length > 0) return undefined
+  const text = found.file.text.slice(found.start, found.end)
+  return /^(\{.{1,80}\}|[\w./]{1,80})$/.test(text) ? text : undefined
 }
 
 function isPart({ labels, fields }: WatchDraft): boolean {

@@ -1,4 +1,5 @@
 import { checkCommas } from './check-commas.ts'
+import { checkContainerPaths } from './check-container-paths.ts'
 import { checkDoubtfulIfs } from './check-doubtful-ifs.ts'
 import { checkExpressions } from './check-expressions.ts'
 import { checkLimitKeys } from './check-limits.ts'
@@ -25,6 +26,7 @@ export function crossCheck(draft: Draft, document: ConfigDocument): Problem[] {
     ...checkReach(draft, document),
     ...checkMissingFields(draft, document),
     ...checkDoubtfulIfs(draft, document),
+    ...checkContainerPaths(draft, document),
     ...checkStates(draft, document),
     ...checkLimitKeys(draft, document),
     ...checkUnusedSinks(draft, document),

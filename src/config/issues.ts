@@ -60,14 +60,12 @@ function findingsOf(subject: Subject, raw: Issue, steps: Path): Finding[] {
   const { message, advice } = advised(sentenceOf(issue, shown))
   const label = templateLabel(document, path)
   if (label)
-    return [
-      { problem: document.problem(label.path, joined(name, message), { atKey: true, hint: label.hint }) },
-    ]
+    return [{ problem: document.problem(label.path, label.message, { atKey: true, hint: label.hint }) }]
   const { hint: own = advice, ...place } = placeOf(issue)
   const ofRule = ownMessage(issue) === undefined ? ruleShapeHint(path, found, document) : {}
   const hint = own ?? ofRule.hint ?? shapeHint(path, found) ?? valueHint(issue, shown)
   const placing = { ...place, ...(own === undefined && ofRule.atKey && { atKey: true }), hint }
-  return [{ problem: document.problem(path, joined(name, message), placing) }]
+  return [{ problem: document.problem(path, ofRule.message ?? joined(name, message), placing) }]
 }
 
 /** A word that decides between maps is one of a few, like that of an enum. */
@@ -127,7 +125,7 @@ function unknownKeys(
     others.map((key) => {
       const path = [...prefix, ...steps, key]
       const isRest = document.at(path)?.value === null && key.includes(')')
-      const better = isRest ? COMMA_HINT : misplacedHint(path, document.at(path))
+      const better = isRest ? COMMA_HINT : misplacedHint(path, document)
       const foreign = path.length === 3 && path[0] === 'rules' ? ruleKeyFor(key) : innerKeyFor(path)
       const hint =
         better ??
@@ -150,7 +148,7 @@ function groupingKeys(document: ConfigDocument, rule: Path, keys: readonly strin
 
 function foreignHint(word: string, path: Path): string {
   const isBurst = path.at(-2) === 'throttle' && word === 'burst'
-  return `here it is called "${word}"${isBurst ? ' (so many in each "every")' : ''}`
+  return `here it is called "${word}"${isBurst ? ' (how many are let through in each "every")' : ''}`
 }
 
 /** What other tools call the end of the list. */
@@ -223,6 +221,7 @@ export function nameOf(path: Path): string {
 }
 
 function joined(name: string, message: string): string {
+  if (/^"[^"]*" is no(thing)?\b/.test(message)) return message
   return /^(must|is|are|has|have|needs|cannot|does|may|was|matches)\b/.test(message)
     ? `${name} ${message}`
     : `${name}: ${message}`

@@ -1,6 +1,6 @@
 import { Rule, When } from '../rules/schema.ts'
 import { repeatHint } from './alertmanager-keys.ts'
-import type { Path } from './document.ts'
+import type { ConfigDocument, Path } from './document.ts'
 import type { Located } from './located.ts'
 import { neededHint } from './rule-words.ts'
 
@@ -90,7 +90,8 @@ function managerHint(found: Located | undefined): string {
 }
 
 /** Where a key belongs that stands in the wrong place. */
-export function misplacedHint(path: Path, found?: Located): string | undefined {
+export function misplacedHint(path: Path, document: ConfigDocument): string | undefined {
+  const found = document.at(path)
   const key = String(path.at(-1))
   if (path[0] === 'redis' && path.length === 2 && REDIS_URL_PARTS.includes(key))
     return 'host, port and database stand in the URL: url: redis://HOST:6379/0'
@@ -105,6 +106,27 @@ export function misplacedHint(path: Path, found?: Located): string | undefined {
   if (path.length === 4 && path[2] === 'when' && key === 'manager') return managerHint(found)
   if (path.length === 4 && path[2] === 'when' && Object.hasOwn(ASKED_BY_IF, key)) return ASKED_BY_IF[key]
   if (path.length === 5 && path[3] === 'regarding' && Object.hasOwn(When.shape, key))
-    return `"${key}" belongs beside "regarding", not in it`
+    return (
+      besideRegarding(key, document.at(path.slice(0, 3))) ?? `"${key}" belongs beside "regarding", not in it`
+    )
   return undefined
+}
+
+/** All of a short `when` with a key moved out of its `regarding`. */
+function besideRegarding(key: string, when: Located | undefined): string | undefined {
+  if (!when?.entries || when.secrets.length > 0 || when.entries.has(key)) return undefined
+  const inner = when.entries.get('regarding')?.value.entries
+  const written = ({ file, start, end }: Located) => file.text.slice(start, end)
+  const pair = (name: string, value: Located) => `${name}: ${written(value)}`
+  const rest = [...(inner ?? [])].filter(([name]) => name !== key)
+  const moved = inner?.get(key)?.value
+  if (!moved || rest.length === 0) return undefined
+  const about = `regarding: { ${rest.map(([name, { value }]) => pair(name, value)).join(', ')} }`
+  const parts = [...when.entries].map(([name, { value }]) =>
+    name === 'regarding' ? about : pair(name, value),
+  )
+  const text = `when: { ${[...parts, pair(key, moved)].join(', ')} }`
+  return text.length <= 120 && !text.includes('\n')
+    ? `it belongs beside "regarding": write ${text}`
+    : undefined
 }

@@ -11,10 +11,14 @@ export interface RulePath {
   /** Where it begins in the text of the place; the key itself when `atKey`. */
   offset: number
   atKey?: boolean
+  /** Where `object` begins before it, in an expression. */
+  root?: number
 }
 
 /** Reads the paths of a CEL expression: each with where it begins. */
-export type ExpressionPaths = (expression: string) => readonly { path: string; offset: number }[]
+export type ExpressionPaths = (
+  expression: string,
+) => readonly { path: string; offset: number; root?: number }[]
 
 const NO_PATHS: ExpressionPaths = () => []
 

@@ -8,6 +8,8 @@ const SPAN = /^\d{1,6}(ms|s|m|h|d)$/
 
 export interface ShapeHint {
   hint?: string | undefined
+  /** Says it better than the shape alone. */
+  message?: string
   /** The key has to change. */
   atKey?: boolean
 }
@@ -24,8 +26,11 @@ export function ruleShapeHint(path: Path, found: Located, document: ConfigDocume
   }
   if (rest.length > 0) return {}
   if (found.entries && (key === 'changed' || key === 'unchanged'))
-    return pathsHint(key, found, document.at([...rule, 'to-state']) !== undefined)
-  if (key === 'labels') return { hint: labelsHint(found, document.at([...rule, 'when'])) }
+    return {
+      ...pathsHint(key, found, document.at([...rule, 'to-state']) !== undefined),
+      message: `"${key}" takes paths, without values`,
+    }
+  if (key === 'labels') return labelsHint(found, document.at([...rule, 'when']))
   if (key === 'severity') return { hint: severityHint(found, document.at([...rule, 'when'])) }
   return { hint: topHint(key, found) }
 }
@@ -38,7 +43,7 @@ function topHint(key: string, found: Located): string | undefined {
     case 'throttle':
       return `write throttle: { every: ${isSpan ? text : '10m'} }`
     case 'after':
-      return `write after: { count: ${text && /^\d+$/.test(text) ? text : 3}, within: ${isSpan ? text : '10m'} }`
+      return afterHint(text, isSpan)
     case 'count':
       return text && /^\d+$/.test(text)
         ? `write count: [${text}] (told at the ${ordinal(text)} alone) or count: { every: ${text} } (at each ${ordinal(text)})`
@@ -52,8 +57,8 @@ function topHint(key: string, found: Located): string | undefined {
       return `write mute: ${windowIn(found)}`
     case 'condition':
       return found.items
-        ? 'a rule follows one condition: write a rule for each'
-        : `write condition: { type: ${text ?? 'Ready'}, becomes: "False" }, or becomes: "True"`
+        ? conditionsHint(found.items)
+        : `write condition: { type: ${text ?? 'Ready'}, becomes: "False" } (or "True")`
     case 'to-state':
     case 'from':
       return found.entries ? undefined : `name the path, too: ${key}: { status.phase: ${text ?? 'Failed'} }`
@@ -70,17 +75,47 @@ function topHint(key: string, found: Located): string | undefined {
   return undefined
 }
 
+function afterHint(text: string | undefined, isSpan: boolean): string {
+  const count = text && /^\d+$/.test(text) ? text : undefined
+  const chosen = isSpan ? '3: choose the number' : count ? '10m: choose the time' : 'choose number and time'
+  return `write after: { count: ${count ?? 3}, within: ${isSpan ? text : '10m'} } (${chosen})`
+}
+
+/** Each as it can stand in a rule. */
+function conditionsHint(items: readonly Located[]): string {
+  const each = items.map(conditionIn)
+  const isShown = each.length > 0 && each.length <= 4 && each.every((it) => it !== undefined)
+  if (!isShown) return 'a rule follows one condition: write a rule for each'
+  const [first] = each
+  return each.length === 1
+    ? `write ${first}`
+    : `a rule follows one condition: write a rule for each, one with ${each.join(', one with ')}`
+}
+
+function conditionIn({ entries }: Located): string | undefined {
+  const parts = [...(entries ?? [])].map(([key, { value }]) => {
+    const word = wordIn(value)
+    const isText = word !== undefined && value.source === undefined && /^(true|false)$/i.test(word)
+    return word === undefined ? undefined : `${inFlow(key)}: ${isText ? `"${word}"` : word}`
+  })
+  const isShown = parts.length > 0 && parts.every((it) => it !== undefined)
+  return isShown ? `condition: { ${parts.join(', ')} }` : undefined
+}
+
 function whenHint([key, ...rest]: Path, found: Located): string | undefined {
-  if (rest.length === 0 && key === 'owner' && found.entries) return `write owner: ${ownerIn(found)}`
+  if (rest.length === 0 && key === 'owner' && found.entries)
+    return `write owner: ${ownerIn(found)}${OWNERS_TOO}`
   if (rest.length === 0 && key === 'synthesized') return booleanHint(wordIn(found))
   if (rest.length === 0 && key === 'regarding' && !found.entries) {
     const [kind = 'Pod', ...name] = (wordIn(found) ?? 'Pod').split('/')
     return `write regarding: { kind: ${kind}${name.length > 0 ? `, name: ${name.join('/')}` : ''} }`
   }
   if (rest.length === 1 && key === 'regarding' && rest[0] === 'owner' && found.entries)
-    return `write owner: ${ownerIn(found)}`
+    return `write owner: ${ownerIn(found)}${OWNERS_TOO}`
   return undefined
 }
+
+const OWNERS_TOO = " (the owner's owner counts, too)"
 
 function booleanHint(text = ''): string | undefined {
   return YES.test(text) ? 'write true' : NO.test(text) ? 'write false' : undefined
@@ -155,10 +190,10 @@ function ordinal(number: string): string {
 }
 
 /** Labels to send along, or a selector in the wrong place. */
-function labelsHint(found: Located, when: Located | undefined): string {
+function labelsHint(found: Located, when: Located | undefined): ShapeHint {
   const label = labelIn(found)
   const text = typeof found.value === 'string' && found.written === undefined ? found.value : ''
-  if (!/^[\w./-]+\s*(=|!=| in | notin )/.test(text)) return `write labels: ${label}`
+  if (!/^[\w./-]+\s*(=|!=| in | notin )/.test(text)) return { hint: `write labels: ${label}` }
   const selector = /[,()! ]/.test(text) ? JSON.stringify(text) : text
   const kind = wordIn(when?.entries?.get('kind')?.value)
   const isEvent = kind === 'Event'
@@ -166,7 +201,10 @@ function labelsHint(found: Located, when: Located | undefined): string {
   const isPlain = !when || (kind !== undefined && when.entries?.size === 1)
   const rest = isPlain ? (kind === undefined ? '' : `kind: ${kind}, `) : '…, '
   const send = text.includes('=') && !text.includes('!') ? `labels: ${label}` : 'labels: { team: shop }'
-  return `to send a label along write ${send}; to select by labels write when: { ${rest}${asked} }`
+  return {
+    hint: `to select by labels leave "labels" out and write when: { ${rest}${asked} }; to send a label along write ${send}`,
+    atKey: true,
+  }
 }
 
 function labelIn(found: Located): string {
@@ -187,8 +225,10 @@ function severityHint(found: Located, when: Located | undefined): string | undef
     const one = severityOf(wordIn(found.items[0])) ?? 'error'
     const kind = wordIn(when?.entries?.get('kind')?.value)
     const isOfEvents = kind === undefined || kind === 'Event'
-    const filter = isOfEvents ? '; for Warnings alone write when: { kind: Event, type: Warning }' : ''
-    return `a rule gives one, and does not filter by it: write severity: ${one}${filter}`
+    if (!isOfEvents) return `write severity: ${one} (a rule gives one)`
+    const isPlain = !when || (kind !== undefined && when.entries?.size === 1)
+    const filter = isPlain ? 'write when: { kind: Event, type: Warning }' : 'add type: Warning to "when"'
+    return `to get only Warnings leave "severity" out and ${filter}; to give what it sends one severity write severity: ${one}`
   }
   if (typeof found.value === 'string' && /\{[{%]/.test(found.value))
     return 'a template of it stands in message: { severity: "{{ … }}" }'

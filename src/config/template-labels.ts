@@ -6,6 +6,7 @@ import { targetsOf } from './targets.ts'
 export interface TemplateLabel {
   /** To all of `labels` when nothing of it remains. */
   path: Path
+  message: string
   hint: string
 }
 
@@ -19,9 +20,14 @@ export function templateLabel(document: ConfigDocument, path: Path): TemplateLab
   const fields = templates.map(([name, { value }]) => `${inFlow(name)}: ${quoted(String(value.value))}`)
   const text = `fields: { ${fields.join(', ')} }`
   const hasMessage = document.at(['rules', index, 'message'])?.entries !== undefined
-  const hint = hasMessage ? `write into "message": ${text}` : `write message: { ${text} }`
   const isAll = templates.length === labels.size
-  return { path: isAll ? path.slice(0, 3) : path, hint: hint + sinkWords(document, index) }
+  const goes = isAll ? '"labels"' : templates.map(([name]) => `"${name}"`).join(' and ')
+  const written = hasMessage ? `write into "message" ${text}` : `write message: { ${text} }`
+  return {
+    path: isAll ? path.slice(0, 3) : path,
+    message: `"labels" are fixed texts: the template in "${String(label)}" would be sent as it stands`,
+    hint: `in place of ${goes} ${written}${sinkWords(document, index)}`,
+  }
 }
 
 function isTemplate(found: Located | undefined): boolean {
@@ -38,8 +44,8 @@ function sinkWords(document: ConfigDocument, index: number): string {
   if (name === undefined) return ''
   const isPlain = names.length === 1 && document.at(['sinks', name])?.entries?.size === 1
   return isPlain
-    ? `, and ${name}: { type: stdout, format: message }`
-    : `, and format: message in ${names.map((it) => `"${it}"`).join(' and ')}`
+    ? `, and under "sinks" ${name}: { type: stdout, format: message }`
+    : `, and under "sinks" format: message in ${names.map((it) => `"${it}"`).join(' and ')}`
 }
 
 function inFlow(text: string): string {

@@ -108,7 +108,9 @@ function hintFor(text: string): string {
   const [root = '', ...rest] = text.split('.')
   const map = rest.length > 0 || MAPS.some((it) => it === text) ? nearest(root, MAPS) : undefined
   if (map !== undefined) return `write ${map}.${rest.length > 0 ? rest.join('.') : 'KEY'}`
-  const near = MEANT.get(text.toLowerCase()) ?? nearest(text, WORDS)
+  const meant = MEANT.get(text.toLowerCase())
+  if (meant === 'regarding') return 'write regarding (the object the Event is about)'
+  const near = meant ?? nearest(text, WORDS)
   if (near !== undefined) return `did you mean "${near}"?`
   return `there are ${WORDS.join(', ')}, and ${MAPS.map((it) => `${it}.KEY`).join(', ')}`
 }

@@ -50,8 +50,9 @@ function checkDrop(rule: CheckedRule): LimitFault[] {
 function checkCount({ count }: CheckedRule, { events }: MatchedKinds): LimitFault[] {
   if (!count || events) return []
   const wanted = Math.max(...count.at, count.every ?? 0)
-  const least = wanted >= 2 && wanted <= 1_000 ? wanted : 3
-  const hint = `for how often a rule matches write after: { count: ${least}, within: 10m }`
+  const isKept = wanted >= 2 && wanted <= 1_000
+  const least = isKept ? wanted : 3
+  const hint = `for how often a rule matches write in its place after: { count: ${least}, within: 10m } (${isKept ? '10m: choose the time' : 'choose number and time'})`
   return [
     error(['count'], '"count" is how often an Event says it occurred, and this rule matches none', hint),
   ]
@@ -67,12 +68,15 @@ function checkStates(rule: CheckedRule, { events, others }: MatchedKinds): Limit
     const span = writtenDuration(forOf(rule as LimitedRule) ?? 600_000)
     const hint = others
       ? NAME_A_KIND
-      : `for several Events in a time write after: { count: 3, within: ${span} }`
+      : `for several Events in a time write${hold.length === 1 ? ' in its place' : ''} after: { count: 3, within: ${span} } (3: choose the number)`
     faults.push(error(hold, '"for" is how long an object stays in a state, and Events have none', hint))
   }
   if (rule.resolve === true && events) {
-    const hint = others ? NAME_A_KIND : 'for when none came for so long: resolve: { after: 15m }'
-    faults.push(error(['resolve'], 'a state of an object can be over, and Events have none', hint))
+    const hint = others
+      ? NAME_A_KIND
+      : 'write resolve: { after: 15m } to tell when none came for 15m (choose the time)'
+    const message = '"resolve: true" does not work for Events: they have no state that can end'
+    faults.push({ ...error(['resolve'], message, hint), atKey: false })
   }
   const isMoment = isSaid(rule.changed) || isSaid(rule.from)
   const hasState = isSaid(rule.if) || isSaid(rule['to-state']) || isSaid(rule.condition)
@@ -87,8 +91,12 @@ function checkStates(rule: CheckedRule, { events, others }: MatchedKinds): Limit
 function checkFor({ for: own, condition }: CheckedRule): LimitFault[] {
   if (own === undefined || condition?.for === undefined) return []
   const [here, there] = [writtenDuration(own), writtenDuration(condition.for)]
-  const message = `"for" is ${here} here and ${there} in "condition": both say how long it has lasted`
-  return [error(['for'], message, 'leave one of them out')]
+  const message = `"for" is ${here} here and ${there} in "condition", and both mean the same`
+  const hint =
+    here === there
+      ? 'leave this one out'
+      : `leave this one out for ${there}, or the one in "condition" for ${here}`
+  return [error(['for'], message, hint)]
 }
 
 function checkQuiet(rule: CheckedRule, kinds: MatchedKinds | undefined): LimitFault[] {

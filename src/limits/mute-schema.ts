@@ -101,7 +101,7 @@ export const Mute = z
 function sameHint(days: readonly number[] | undefined): string {
   return days
     ? 'write another time; for whole days leave "from" and "to" out'
-    : 'write another time; for whole days name the days alone: mute: { days: [sat, sun] }'
+    : 'write another time; for whole days write mute: { days: [sat, sun] }; for every day leave the rule out'
 }
 
 function timezoneLike(name: string): string | undefined {

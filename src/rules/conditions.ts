@@ -13,7 +13,7 @@ import {
   ownerPart,
   synthesizedPart,
 } from './object-conditions.ts'
-import type { When } from './schema.ts'
+import { listOf, type Patterns, type When } from './schema.ts'
 
 /** The conditions of a rule's `when`. */
 export const whenPart: PartMaker = ({ when = {} }) => {
@@ -54,8 +54,15 @@ function eventOwnerFaults(when: When): Fault[] {
   const isOfEvents =
     asksEvent(when) || (typeof when.kind === 'string' && /^(Event|events?|ev)$/.test(when.kind))
   if (when.owner === undefined || !isOfEvents) return []
-  const hint = `write it under "regarding": { owner: ${JSON.stringify(when.owner)} }`
+  const asked = `owner: ${ownerWritten(when.owner)}`
+  const hint = when.regarding ? `move it into "regarding": ${asked}` : `write regarding: { ${asked} }`
   return faulty('an Event has no owner', { path: ['owner'], atKey: true, hint }).faults
+}
+
+/** As it can stand inside `{ }`. */
+function ownerWritten(owner: Patterns): string {
+  const texts = listOf(owner).map((it) => (/^[\w/][\w/.*-]*$/.test(it) ? it : JSON.stringify(it)))
+  return typeof owner === 'string' ? (texts[0] ?? '') : `[${texts.join(', ')}]`
 }
 
 function partsOf(when: When): WhenCondition[] {

@@ -83,6 +83,12 @@ function globFor(expression: string): string | undefined {
   return `${start === '' || more !== undefined ? '*' : ''}${word}${isOpen ? '*' : ''}`
 }
 
+/** The same as it was written, but over the kind, too. */
+function expressionFor(kind: string, name: string): string {
+  const any = /^(\^|\.\*)/.test(name) ? '' : '.*'
+  return `/^${kind.replaceAll('*', '.*')}/${any}${name.replace(/^\^/, '')}/`
+}
+
 interface OwnerFault {
   message: string
   hint: string
@@ -113,8 +119,8 @@ function faultIn(text: string, body: string, whole: Pattern): OwnerFault | undef
       message: `"${body}" is no owner: an expression stands between slashes, and is about Kind/name`,
       hint:
         glob === undefined
-          ? `write ${not}${kind}/… with * and ?, or "${not}/^${kind}.${name.replace(/^\^/, '')}/"`
-          : `write "${not}${kind}/${glob}"`,
+          ? `write ${not}${kind}/… with * and ?, or "${not}${expressionFor(kind, name)}"`
+          : `write "${not}${kind}/${glob}", or "${not}${expressionFor(kind, name)}"`,
       whole: true,
     }
   }

@@ -108,11 +108,11 @@ function parseRegex(body: string, negated: boolean): Compiled<Pattern> {
   const hint = negated ? undefined : withoutLookAhead(source)
   return {
     ok: false,
-    faults: result.faults.map((it) => ({
-      ...it,
-      offset: start + (it.offset ?? 0),
-      ...(hint !== undefined && { hint }),
-    })),
+    faults: result.faults.map(({ offset = 0, length, ...it }) =>
+      hint === undefined
+        ? { ...it, offset: start + offset, ...(length !== undefined && { length }) }
+        : { ...it, hint },
+    ),
   }
 }
 

@@ -32,13 +32,13 @@ function colonFault(text: string, { offset }: Fault): Fault | undefined {
   if (!found) return undefined
   const meant = text.replaceAll(WITH_COLON, '$1=$2')
   const isWhole = !parsed(meant).fault
-  const written = /^[\w./=-]+$/.test(meant) ? meant : JSON.stringify(meant)
+  const isPlain = /^[\w./=-]+$/.test(meant)
+  const whole = isPlain ? { offset: 0, length: text.length } : {}
   return {
     path: [],
-    message: `"${found[0]}": a selector has "=" and not ":"`,
-    hint: isWhole ? `write ${written}` : EXAMPLE,
-    offset: found.index,
-    length: found[0].length,
+    message: `"${isWhole ? text : found[0]}" is no selector: that has "=" and not ":"`,
+    hint: isWhole ? `write ${isPlain ? meant : JSON.stringify(meant)}` : EXAMPLE,
+    ...(isWhole ? whole : { offset: found.index, length: found[0].length }),
   }
 }
 
@@ -81,7 +81,7 @@ function parseKey(reader: TokenReader): string {
     return ''
   }
   if (token.text.endsWith(':')) {
-    reader.fail(`"${token.text}": a selector has "=" and not ":"`, token)
+    reader.fail(`"${token.text}" is no key: a selector has "=" and not ":"`, token)
     return token.text
   }
   const fault = keyFault(token.text)

@@ -48,7 +48,10 @@ function wordFaults(word: string, path: Fault['path']): Fault[] {
   const meant = known.find((it) => it.toLowerCase() === lower) ?? ELSEWHERE.get(lower)
   const offset = word.length - bare.length
   if (bare.includes(',')) return faulty(`"${bare}" is no type`, { path, hint: listHint(word) }).faults
-  const hint = meant ? `did you mean "${meant}"?` : `there are ${known.join(', ')}, each with "!" for not`
+  const sort = changeTypes.some((it) => it === meant) ? changeTypes : eventTypes
+  const hint = meant
+    ? `write ${meant} (there are ${sort.slice(0, -1).join(', ')} and ${sort.at(-1)})`
+    : `there are ${known.join(', ')}, each with "!" for not`
   return faulty(`"${bare}" is no type`, { path, hint, offset, length: Math.max(bare.length, 1) }).faults
 }
 

@@ -11,11 +11,11 @@ const change = (from: string, to: string, written = to) => ({ from, to, written 
 test.each<[string, ReturnType<typeof change>[]]>([
   ['condition-event', [change('kind: Event', 'kind: Node'), change('watch: [Event]', 'watch: [Node]')]],
   ['mute-same', [change('mute: { from: "22:00", to: "22:00" }', 'mute: { days: [sat, sun] }')]],
-  ['watched-twice', [change(', { kind: Pod, labels: team=a }', '', 'leave this one out')]],
+  ['watched-twice', [change(', { kind: Pod, labels: team=a }', '', 'keep only Pod ')]],
   [
     'watched-twice',
     [
-      change('Pod, {', '{', 'that one'),
+      change('Pod, {', '{', 'or only { kind: Pod, labels: team=a }'),
       change('{ kind: Pod }', '{ kind: Pod, labels: team=a }', 'with team=a'),
     ],
   ],
@@ -34,7 +34,7 @@ test.each<[string, ReturnType<typeof change>[]]>([
   ],
   [
     'condition-not-ready',
-    [change('ready,', 'Ready,', '"Ready"'), change('becomes: NotReady', 'becomes: "False"')],
+    [change('ready,', 'Ready,', '"Ready"'), change('becomes: NotReady', 'becomes: ["False", "Unknown"]')],
   ],
   [
     'to-state-comparison',
@@ -59,7 +59,39 @@ test.each<[string, ReturnType<typeof change>[]]>([
     'group-alertmanager',
     [change('group_by: [namespace]\n    group_wait: 30s', 'group: { by: [namespace], wait: 30s }')],
   ],
-  ['condition-two-for', [change('    for: 5m\n', '', 'leave one of them out')]],
+  ['condition-two-for', [change('    for: 5m\n', '', 'leave this one out for 2m')]],
+  ['condition-two-for', [change(', for: 2m', '', 'the one in "condition" for 5m')]],
+  ['condition-from-is-becomes', [change('from: "False"', 'from: "True"')]],
+  ['changed-in-block', [change('spec.template.', 'spec.template')]],
+  ['changed-object', [change('object.spec.replicas', 'spec.replicas')]],
+  ['resolve-event', [change('resolve: true', 'resolve: { after: 15m }')]],
+  ['throttle-per', [change('per: pod', 'per: regarding', 'regarding')]],
+  ['type-update', [change('Updated', 'MODIFIED')]],
+  ['owner-event', [change('owner: Deployment/web', 'regarding: { owner: Deployment/web }')]],
+  [
+    'regarding-reason',
+    [
+      change(
+        'when: { kind: Event, regarding: { kind: Pod, reason: BackOff } }',
+        'when: { kind: Event, regarding: { kind: Pod }, reason: BackOff }',
+      ),
+    ],
+  ],
+  [
+    'severity-list',
+    [
+      change('    severity: [error, warning]\n', '', 'leave "severity" out'),
+      change('when: { kind: Event }', 'when: { kind: Event, type: Warning }'),
+    ],
+  ],
+  [
+    'containers-of-deployment',
+    [
+      change('spec.containers.*.image', 'spec.template.spec.containers.*.image'),
+      change('object.spec.containers', 'object.spec.template.spec.containers'),
+      change('spec.nodeSelector.pool', 'spec.template.spec.nodeSelector.pool'),
+    ],
+  ],
   ['labels-text', [change('labels: team=shop', 'labels: { team: shop }')]],
   [
     'labels-text',
@@ -100,6 +132,7 @@ test.each<[string, ReturnType<typeof change>[]]>([
   ['for-long', [change('2 minutes', '2m')]],
   ['throttle-unit', [change('10min', '10m')]],
   ['owner-with-expression', [change('"Deployment/^web-.*$"', '"Deployment/web-*"')]],
+  ['owner-with-expression', [change('"Deployment/^web-.*$"', '"/^Deployment/web-.*$/"')]],
   ['stop', [change('stop: true', 'continue: false')]],
 ])('%s checks clean when it is mended as it is told: %j', async (name, changes) => {
   let text = readFileSync(`${FOLDER}${name}.yaml`, 'utf8')

@@ -86,7 +86,8 @@ test.each<[string, string, string[]]>([
 })
 
 test.each([
-  ['NotReady', 'write becomes: "False"'],
+  ['NotReady', 'write becomes: ["False", "Unknown"]'],
+  ['"off"', 'write becomes: "False"'],
   ['ready', 'write becomes: "True"'],
   ['KubeletNotReady', 'is it the reason? write becomes: "False", reason: KubeletNotReady'],
   ['KubeletNotReady, reason: x', 'such as becomes: "False"'],
@@ -99,23 +100,43 @@ test.each<[string, string, string | undefined]>([
   ['to-state: { spec.a: "!= 3" }', 'write "!3"', 'to-state: { spec.a: "!3" }'],
   [
     'to-state: { spec.a: ">0.5" }',
-    'write if: double(object.spec.?a.orValue(0)) > 0.5, and changed: spec.a beside it',
+    'in place of "to-state" write if: double(object.spec.?a.orValue(0)) > 0.5, and changed: spec.a',
     'if: double(object.spec.?a.orValue(0)) > 0.5, changed: spec.a',
   ],
   [
     'from: { status.a.b: ">=2" }',
-    'write if: oldObject.status.?a.?b.orValue(0) >= 2, and changed: status.a.b beside it',
+    'in place of "from" write if: oldObject.status.?a.?b.orValue(0) >= 2, and changed: status.a.b',
     'if: oldObject.status.?a.?b.orValue(0) >= 2, changed: status.a.b',
   ],
   [
     'to-state: { spec.a: "<1" }, for: 5m',
-    'write if: object.spec.?a.orValue(0) < 1',
+    'in place of "to-state" write if: object.spec.?a.orValue(0) < 1',
     'if: object.spec.?a.orValue(0) < 1, for: 5m',
   ],
   [
     'to-state: { spec.a: "<1" }, if: object.spec.paused',
-    'add to "if": && object.spec.?a.orValue(0) < 1',
+    'in place of "to-state" add to "if": && object.spec.?a.orValue(0) < 1',
     'if: object.spec.paused && object.spec.?a.orValue(0) < 1',
+  ],
+  [
+    'to-state: { spec.a: "<1" }, if: object.spec.a < 1, changed: spec.a',
+    'leave "to-state" out: "if" asks that',
+    'if: object.spec.a < 1, changed: spec.a',
+  ],
+  [
+    'to-state: { spec.a: "<1" }, if: object.spec.a < 10',
+    'in place of "to-state" add to "if": && object.spec.?a.orValue(0) < 1',
+    undefined,
+  ],
+  [
+    'to-state: { spec.a: "<1" }, if: object.spec.paused || object.spec.a < 1',
+    'in place of "to-state" add to "if": && object.spec.?a.orValue(0) < 1',
+    undefined,
+  ],
+  [
+    'to-state: { spec.a: "<1", spec.b: x }',
+    'in place of "spec.a" write if: object.spec.?a.orValue(0) < 1',
+    'to-state: { spec.b: x }, if: object.spec.?a.orValue(0) < 1',
   ],
   ['to-state: { "spec.a[0].b": "<1" }', 'an "if" compares numbers: object.spec.replicas < 3', undefined],
 ])('%s is told: %s, which checks clean', async (keys, hint, mended) => {

@@ -5,7 +5,7 @@ test.each([
   ['- { nmae: r, to: screen }', ['4:7 unknown key "nmae"']],
   ['- { name: r, too: screen }', ['4:16 unknown key "too"']],
   ['- { name: r, dorp: true }', ['4:16 unknown key "dorp"']],
-  ['- { name: r, drop: false }', ['4:5 this rule does nothing']],
+  ['- { name: r, drop: false }', ['4:5 this rule has no "to": it does nothing']],
   ['- { whatever: r, to: screen }', ['4:5 "name" is missing', '4:7 unknown key "whatever"']],
 ])('%s is one problem where one key is meant', async (rule, told) => {
   expect((await tellings(withRules(`  ${rule}`, '[Pod]'))).sort()).toEqual(told)

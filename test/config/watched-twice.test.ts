@@ -12,7 +12,7 @@ test.each([
   [
     'Pod',
     '{ kind: pods, labels: "a=b" }',
-    'leave this one out to read all of them, or that one to read those with a=b alone',
+    'keep only Pod to read all of them, or only { kind: pods, labels: "a=b" } to read those with a=b alone',
   ],
   [
     '{ kind: Pod, labels: "a=b", namespaces: shop }',
@@ -24,11 +24,16 @@ test.each([
   [
     '{ kind: events.k8s.io/v1/Event, fields: "type=Warning" }',
     'Event',
-    'leave that one out to read all of them, or this one to read those with type=Warning alone',
+    'keep only Event to read all of them, or only { kind: events.k8s.io/v1/Event, fields: "type=Warning" } to read those with type=Warning alone',
   ],
   [
     'databases.example.com',
     '{ kind: databases.example.com, labels: "a=b" }',
+    'keep only databases.example.com to read all of them, or only { kind: databases.example.com, labels: "a=b" } to read those with a=b alone',
+  ],
+  [
+    'Pod',
+    '{ kind: pods,\n     labels: "a=b" }',
     'leave this one out to read all of them, or that one to read those with a=b alone',
   ],
 ])('%s and %s would see an object twice: both places are named', async (one, other, hint) => {
@@ -42,7 +47,7 @@ test('of two in one line the column of the other is told', async () => {
   const watch = (entries: string) =>
     told(`watch: [${entries}]\nsinks: { s: { type: stdout } }\nrules: [{ name: r, to: s }]\n`)
   expect(await watch('Pod, { kind: Pod, labels: team=a }')).toEqual([
-    'error 1:14 Pod is watched twice, with different selectors: an object would be seen twice = also at 1:9: leave this one out to read all of them, or that one to read those with team=a alone',
+    'error 1:14 Pod is watched twice, with different selectors: an object would be seen twice = also at 1:9: keep only Pod to read all of them, or only { kind: Pod, labels: team=a } to read those with team=a alone',
   ])
   expect(await watch('Node, Pod, Pod')).toEqual([
     'error 1:20 Pod is watched twice = also at 1:15: leave one out',

@@ -15,28 +15,28 @@ async function told(keys: string, watch = '[Event, Pod]'): Promise<string[]> {
 const EVENTS = 'when: { kind: Event }'
 const PODS = 'when: { kind: Pod }'
 const NO_STATE = '"for" is how long an object stays in a state, and Events have none'
-const NOT_OVER = 'a state of an object can be over, and Events have none'
+const NOT_OVER = '"resolve: true" does not work for Events: they have no state that can end'
 const KINDS = 'name the kinds whose state it follows: when: { kind: … }'
 
 test.each([
   [
     `${PODS}, count: [1]`,
-    'error 5:48 "count" is how often an Event says it occurred, and this rule matches none = for how often a rule matches write after: { count: 3, within: 10m }',
+    'error 5:48 "count" is how often an Event says it occurred, and this rule matches none = for how often a rule matches write in its place after: { count: 3, within: 10m } (choose number and time)',
   ],
   [
     `${PODS}, count: { every: 5 }`,
-    'error 5:48 "count" is how often an Event says it occurred, and this rule matches none = for how often a rule matches write after: { count: 5, within: 10m }',
+    'error 5:48 "count" is how often an Event says it occurred, and this rule matches none = for how often a rule matches write in its place after: { count: 5, within: 10m } (10m: choose the time)',
   ],
   [
     `${EVENTS}, for: 2m`,
-    `error 5:50 ${NO_STATE} = for several Events in a time write after: { count: 3, within: 2m }`,
+    `error 5:50 ${NO_STATE} = for several Events in a time write in its place after: { count: 3, within: 2m } (3: choose the number)`,
   ],
   ['for: 2m', `error 5:27 ${NO_STATE} = ${KINDS}`],
   [
     `${EVENTS}, resolve: true`,
-    `error 5:50 ${NOT_OVER} = for when none came for so long: resolve: { after: 15m }`,
+    `error 5:59 ${NOT_OVER} = write resolve: { after: 15m } to tell when none came for 15m (choose the time)`,
   ],
-  ['resolve: true', `error 5:27 ${NOT_OVER} = ${KINDS}`],
+  ['resolve: true', `error 5:36 ${NOT_OVER} = ${KINDS}`],
   [
     `${PODS}, for: 2m, resolve: { after: 15m }`,
     'error 5:68 a rule with "for" knows when it is over = write resolve: true, which tells it as soon as it is over',
@@ -95,6 +95,6 @@ test('for stands in one place, and is looked for in both', () => {
   const condition = { for: 120_000 }
   expect(checkLimits({ condition }, events)).toMatchObject([{ path: ['condition', 'for'] }])
   expect(checkLimits({ condition, for: 300_000 }, undefined)).toMatchObject([
-    { path: ['for'], message: '"for" is 5m here and 2m in "condition": both say how long it has lasted' },
+    { path: ['for'], message: '"for" is 5m here and 2m in "condition", and both mean the same' },
   ])
 })

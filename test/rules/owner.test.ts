@@ -46,11 +46,11 @@ test.each([undefined, []])('of owners %j, which are not known or none, only "!" 
 })
 
 test.each([
-  ['Deployment/^web-.*$', 'write "Deployment/web-*"'],
-  ['Deployment/^web$', 'write "Deployment/web"'],
-  ['!Deployment/.*-web$', 'write "!Deployment/*-web"'],
-  ['Deployment/web-.*', 'write "Deployment/*web-*"'],
-  ['Deployment/^(a|b)$', 'write Deployment/… with * and ?, or "/^Deployment.(a|b)$/"'],
+  ['Deployment/^web-.*$', 'write "Deployment/web-*", or "/^Deployment/web-.*$/"'],
+  ['Deployment/^web$', 'write "Deployment/web", or "/^Deployment/web$/"'],
+  ['!Deployment/.*-web$', 'write "!Deployment/*-web", or "!/^Deployment/.*-web$/"'],
+  ['Deployment/web-.*', 'write "Deployment/*web-*", or "/^Deployment/.*web-.*/"'],
+  ['Deployment/^(a|b)$', 'write Deployment/… with * and ?, or "/^Deployment/(a|b)$/"'],
   ['Deployment/shop/web', 'write Deployment/web, and namespace: shop beside "owner"'],
   ['!Deployment/shop/web', 'write !Deployment/web'],
 ])('for %j is offered: %s', (text, hint) => {

@@ -51,8 +51,8 @@ test.each([
 })
 
 test.each([
-  ['team: shop', '"team: shop": a selector has "=" and not ":"', 0],
-  ['a in (b), team:shop', '"team:shop": a selector has "=" and not ":"', 10],
+  ['team: shop', '"team: shop" is no selector: that has "=" and not ":"', 0],
+  ['a=(, team: shop', 'expected a value, found "("', 2],
   ['', 'expected a key, found the end', 0],
   ['x,', 'expected a key, found the end', 2],
   [',x', 'expected a key, found ","', 0],
@@ -83,6 +83,14 @@ test.each([
   expect(compiled).toMatchObject({
     ok: false,
     faults: [{ message: expect.stringContaining(message), offset }],
+  })
+})
+
+test('where all of a selector is offered, all of it is told', () => {
+  const message = '"a in (b), team:shop" is no selector: that has "=" and not ":"'
+  expect(compileSelector('a in (b), team:shop')).toEqual({
+    ok: false,
+    faults: [{ path: [], message, hint: 'write "a in (b), team=shop"' }],
   })
 })
 

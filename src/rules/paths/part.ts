@@ -3,7 +3,7 @@ import { COST, type Condition, type PartMaker } from '../condition.ts'
 import { type Compiled, compiled, type Fault, under } from '../fault.ts'
 import { compilePatterns, type Test } from '../pattern.ts'
 import { listOf, type Patterns } from '../schema.ts'
-import { withoutDoubleStar } from './double-star.ts'
+import { templateOf, withoutDoubleStar } from './double-star.ts'
 import { parsePath, type ValuePath } from './path.ts'
 import { differs, textOf, valuesAt } from './read.ts'
 import { compileStates, type StateTest } from './states.ts'
@@ -217,15 +217,26 @@ function compilePaths(
     if (result.ok) parsed.push(result.value)
     else {
       const full = withoutDoubleStar(text, kind)
-      const told = full === undefined ? result.faults : result.faults.map((it) => inFull(it, full))
+      const told =
+        full === undefined
+          ? result.faults.map((it) => inTemplate(it, kind))
+          : result.faults.map((it) => inFull(it, text, full))
       faults.push(...(typeof paths === 'string' ? told : under([index], told.map(asEntry))))
     }
   }
   return faults.length > 0 ? { ok: false, faults } : compiled(parsed)
 }
 
-function inFull({ path, message }: Fault, full: string): Fault {
-  return { path, message, hint: `write ${full}` }
+function inFull({ path, message }: Fault, text: string, full: string): Fault {
+  return { path, message: `"${text}" ${message}`, hint: `write ${full}`, offset: 0, length: text.length }
+}
+
+/** Where the kind has its containers. */
+function inTemplate({ hint, ...fault }: Fault, kind: Patterns | undefined): Fault {
+  const below = typeof kind === 'string' ? templateOf(kind) : undefined
+  const offered =
+    below === undefined ? hint : hint?.replace(/^write (?=spec\.containers\b)/, `write ${below}`)
+  return { ...fault, ...(offered !== undefined && { hint: offered }) }
 }
 
 /** A list that is offered for a text is more entries of a list. */

@@ -43,10 +43,8 @@ function splitKey(text: string, steps: readonly Step[]): ReturnType<typeof fault
   const [top, map = '', ...rest] = keys
   if (top !== 'metadata' || !/^(labels|annotations)$/.test(map) || rest.length < 2 || rest.includes(''))
     return undefined
-  const offset = `metadata.${map}.`.length
   return faulty('has a key with dots, which needs brackets', {
-    offset,
-    length: Math.max(text.length - offset, 1),
+    ...whole(text),
     hint: `write metadata.${map}["${rest.join('.')}"]`,
   })
 }
@@ -55,14 +53,15 @@ type Read = { step: Step; end: number } | { ok: false; faults: Fault[] }
 
 function habitIn(text: string): ReturnType<typeof faulty> | undefined {
   if (text === '') return faulty('is empty', { hint: 'write a path, such as spec.replicas' })
-  if (text.includes('**'))
-    return faulty('has "**", and a path has no such step', {
-      offset: text.indexOf('**'),
-      length: 2,
-      hint: /^[\w.]+\.\*\*$/.test(text)
-        ? `write ${text.slice(0, -3)}: all that is below it counts`
-        : 'write each step, such as spec.containers.*.image: "*" is any key or item',
+  if (text.includes('**')) {
+    const isEnd = /^[\w.]+\.\*\*$/.test(text)
+    return faulty('has a step "**", which paths do not have', {
+      ...(isEnd ? whole(text) : { offset: text.indexOf('**'), length: 2 }),
+      hint: isEnd
+        ? `write ${text.slice(0, -3)} (all that is below it counts)`
+        : 'write each step, such as spec.containers.*.image ("*" is any key or item)',
     })
+  }
   const parts = text.split(/\s*,\s*/)
   if (parts.length > 1 && parts.every((part) => /^[A-Za-z][\w.*-]*$/.test(part)))
     return faulty(`is one path here, and ${parts.length === 2 ? 'two' : 'several'} are a list`, {
@@ -70,17 +69,21 @@ function habitIn(text: string): ReturnType<typeof faulty> | undefined {
     })
   const bare = text.replace(/^\{\s*|\s*\}$/g, '').replace(/^\$?\.|^\//, '')
   const dotted = bare.replaceAll('/', '.')
-  if (/^\//.test(text)) return faulty('begins with "/"', { offset: 0, length: 1, hint: `write ${dotted}` })
+  if (/^\//.test(text)) return faulty('begins with "/"', { ...whole(text), hint: `write ${dotted}` })
   if (/^(\{|\$|\.)/.test(text))
-    return faulty(`begins with "${text[0]}"`, { offset: 0, length: 1, hint: `write ${bare}` })
+    return faulty(`begins with "${text[0]}"`, { ...whole(text), hint: `write ${bare}` })
   const root = /^(object|oldObject)\./.exec(text)?.[1]
   if (root)
     return faulty(`begins with "${root}"`, {
-      offset: 0,
-      length: root.length,
-      hint: `write ${text.slice(root.length + 1)}: paths begin in the object`,
+      ...whole(text),
+      hint: `write ${text.slice(root.length + 1)} (paths begin in the object)`,
     })
   return undefined
+}
+
+/** For a hint that has all of the path. */
+function whole(text: string): { offset: number; length: number } {
+  return { offset: 0, length: Math.max(text.length, 1) }
 }
 
 function readName(text: string, start: number, isGlued: boolean): Read {
@@ -94,6 +97,12 @@ function readName(text: string, start: number, isGlued: boolean): Read {
     })
   if (name === '') {
     const what = text[start]
+    const meant = text.replaceAll(/\.{2,}/g, '.').replace(/\.$/, '')
+    if ((what === undefined || what === '.') && /^\w[\w.*-]*$/.test(meant))
+      return faulty(what === undefined ? 'ends with a "."' : 'has two dots without a name between them', {
+        ...whole(text),
+        hint: `write ${meant}`,
+      })
     const hint =
       what === undefined || what === '.'
         ? 'a name is missing between two dots, or at an end'
@@ -179,8 +188,7 @@ function unknownTop(text: string, [first]: readonly Step[]): ReturnType<typeof f
   return place === undefined
     ? undefined
     : faulty(`begins with "${first.key}", which no object has at its top`, {
-        offset: 0,
-        length: first.key.length,
+        ...whole(text),
         hint: `write ${place}${text.slice(first.key.length)}`,
       })
 }

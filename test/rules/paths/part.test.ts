@@ -271,7 +271,7 @@ test('faults have their places', () => {
   expect(faults.map(({ path, offset }) => [path.join('/'), offset])).toEqual([
     ['if', 6],
     ['changed/1', 0],
-    ['unchanged', 5],
+    ['unchanged', 0],
     ['from/spec.', undefined],
     ['from/status.phase', 1],
     ['condition/becomes', 1],
@@ -283,8 +283,11 @@ test.each([
   ['pods', '**.resources.limits', 'write spec.containers.*.resources.limits'],
   ['apps/v1/StatefulSet', 'spec.**.env', 'write spec.template.spec.containers.*.env'],
   ['CronJob', 'spec.**.image', 'write spec.jobTemplate.spec.template.spec.containers.*.image'],
-  ['Service', 'spec.**.image', 'write each step, such as spec.containers.*.image: "*" is any key or item'],
-  ['Pod', 'spec.**.imagine', 'write each step, such as spec.containers.*.image: "*" is any key or item'],
+  ['Deployment', 'containers.*.image', 'write spec.template.spec.containers.*.image'],
+  ['CronJob', 'image', 'write spec.jobTemplate.spec.template.spec.containers.*.image'],
+  ['Pod', 'image', 'write spec.containers.*.image'],
+  ['Service', 'spec.**.image', 'write each step, such as spec.containers.*.image ("*" is any key or item)'],
+  ['Pod', 'spec.**.imagine', 'write each step, such as spec.containers.*.image ("*" is any key or item)'],
 ])('of a %s "%s" is offered in full where that is known', (kind, path, hint) => {
   expect(checkRule({ when: { kind }, changed: path })).toMatchObject([{ path: ['changed'], hint }])
   expect(checkRule({ when: { kind }, changed: [path] })).toMatchObject([{ path: ['changed', 0], hint }])
