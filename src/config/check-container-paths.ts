@@ -37,6 +37,20 @@ function templateAbove(rule: RuleDraft, draft: Draft, named: readonly string[]):
   return template && others.length === 0 ? { kind: kinds[0] ?? '', template } : undefined
 }
 
+/** Was one of these paths told to stand in the wrong place? The cluster says of it only that there is no such field. */
+export function isToldMisplaced(it: Problem, told: readonly Problem[]): boolean {
+  return told.some(
+    ({ file, line, column, length, message }) =>
+      MISPLACED.test(message) &&
+      file === it.file &&
+      line === it.line &&
+      column <= it.column &&
+      it.column < column + length,
+  )
+}
+
+const MISPLACED = /^an? \w+ has no spec\./
+
 function misplaced(
   { path, place, offset, root = offset, atKey }: RulePath,
   field: string,

@@ -1,3 +1,7 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempDisposableSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkPaths } from '../../src/commands/check/check-paths.ts'
 import { readDocument } from '../../src/config/document.ts'
@@ -55,4 +59,31 @@ test('kinds that are not known, or are patterns, are passed over', async () => {
       '  - { when: { kind: Widget }, changed: [spec.a] }\n  - { when: { kind: "D*" }, changed: [spec.a] }\n  - { changed: [spec.a] }',
     ),
   ).toEqual([])
+})
+
+test('a path of a pod in a rule for its Deployment is told once, with what to write', () => {
+  using folder = mkdtempDisposableSync(join(tmpdir(), 'kubeherald-'))
+  const file = join(folder.path, 'kubeherald.yaml')
+  writeFileSync(
+    file,
+    `watch: [{ kind: Deployment, namespaces: default }]
+sinks: { screen: { type: stdout } }
+rules:
+  - { name: a, when: { kind: Deployment }, changed: "spec.containers[name=app].image", to: screen }
+  - { name: b, when: { kind: Deployment }, changed: spec.replica, to: screen }
+`,
+  )
+  const main = new URL('../../src/main.ts', import.meta.url).pathname
+  const env = { ...process.env, KUBECONFIG: kubernetes.kubeconfig }
+  const { stdout, stderr } = spawnSync(process.execPath, [main, 'check', '--config', file], {
+    env,
+    encoding: 'utf8',
+  })
+  const told = (stdout + stderr)
+    .match(/^.*:[45]:\d+: warning: .*$/gm)
+    ?.map((it) => it.replace(/^.*yaml:/, ''))
+  expect(told).toEqual([
+    '4:54: warning: a Deployment has no spec.containers',
+    '5:58: warning: spec has no field "replica"',
+  ])
 })

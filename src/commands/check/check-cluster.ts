@@ -1,3 +1,4 @@
+import { isToldMisplaced } from '../../config/check-container-paths.ts'
 import { rulePaths } from '../../config/rule-paths.ts'
 import { pathsInExpression } from '../../rules/cel/paths-in.ts'
 import { compilePattern } from '../../rules/pattern.ts'
@@ -23,7 +24,7 @@ import { checkRights, type RightsAnswer } from './check-rights.ts'
 
 /** Asks the cluster whether the kinds exist, may be read, and have the fields that rules ask for. */
 export async function askCluster(
-  { config, document, texts }: Pick<Configuration, 'config' | 'document' | 'texts'>,
+  { config, document, texts, warnings }: Pick<Configuration, 'config' | 'document' | 'texts' | 'warnings'>,
   kubeconfig: KubeconfigOptions,
   report: CheckReport,
 ): Promise<NonNullable<CheckResult['cluster']>> {
@@ -36,12 +37,13 @@ export async function askCluster(
     const rights = await checkRights(config, { client, catalogue, namespace }, signal)
     const name = clusterName(config, () => context)
     const notSplit = await unsplit(plan, client, signal)
-    const paths = await checkPaths(
+    const unknown = await checkPaths(
       rulePaths(document, pathsInExpression),
       { client, catalogue },
       document,
       signal,
     )
+    const paths = unknown.filter((it) => !isToldMisplaced(it, warnings))
     tellPlan(plan, name, report)
     tellMetadata(config, catalogue, report)
     for (const { title } of notSplit)
