@@ -1,6 +1,7 @@
 import type { ConfigDocument, Path } from './document.ts'
 import type { Located } from './located.ts'
 import { withinRule } from './rule-words.ts'
+import { asText } from './yaml-text.ts'
 
 const YES = /^(true|yes|y|on|1)$/i
 const NO = /^(false|no|n|off|0)$/i
@@ -67,7 +68,7 @@ function topHint(key: string, found: Located): string | undefined {
       return `name paths, such as ${key}: [spec.replicas]`
     case 'if':
       return found.items
-        ? 'join them in one text: (…) && (…) where all must hold, || where one is enough'
+        ? joinedHint(found.items)
         : 'write what must be true, such as if: object.spec.replicas > 3'
     case 'continue':
       return booleanHint(text)
@@ -100,6 +101,16 @@ function conditionIn({ entries }: Located): string | undefined {
   })
   const isShown = parts.length > 0 && parts.every((it) => it !== undefined)
   return isShown ? `condition: { ${parts.join(', ')} }` : undefined
+}
+
+/** The entries of a list as one expression. */
+function joinedHint(items: readonly Located[]): string {
+  const texts = items.map(({ value, written }) => (written === undefined ? value : undefined))
+  const joined = texts.map((it) => `(${String(it)})`).join(' && ')
+  const isShown = texts.every((it) => typeof it === 'string' && !it.includes('\n')) && joined.length <= 200
+  return isShown
+    ? `write if: ${asText(joined)}, with || where one is enough`
+    : 'join them in one text: (…) && (…) where all must hold, || where one is enough'
 }
 
 function whenHint([key, ...rest]: Path, found: Located): string | undefined {
