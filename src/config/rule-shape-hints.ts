@@ -1,19 +1,13 @@
 import type { ConfigDocument, Path } from './document.ts'
+import { labelsHint, severityHint } from './label-hints.ts'
 import type { Located } from './located.ts'
 import { withinRule } from './rule-words.ts'
+import { type ShapeHint, wordIn } from './shape-hint.ts'
 import { asText } from './yaml-text.ts'
 
 const YES = /^(true|yes|y|on|1)$/i
 const NO = /^(false|no|n|off|0)$/i
 const SPAN = /^\d{1,6}(ms|s|m|h|d)$/
-
-export interface ShapeHint {
-  hint?: string | undefined
-  /** Says it better than the shape alone. */
-  message?: string
-  /** The key has to change. */
-  atKey?: boolean
-}
 
 /** What to write for a value of a rule that has the wrong shape. */
 export function ruleShapeHint(path: Path, found: Located, document: ConfigDocument): ShapeHint {
@@ -198,64 +192,4 @@ function inFlow(text: string): string {
 function ordinal(number: string): string {
   const end = /1\d$/.test(number) ? '' : number.slice(-1)
   return number + (end === '1' ? 'st' : end === '2' ? 'nd' : end === '3' ? 'rd' : 'th')
-}
-
-/** Labels to send along, or a selector in the wrong place. */
-function labelsHint(found: Located, when: Located | undefined): ShapeHint {
-  const label = labelIn(found)
-  const text = typeof found.value === 'string' && found.written === undefined ? found.value : ''
-  if (!/^[\w./-]+\s*(=|!=| in | notin )/.test(text)) return { hint: `write labels: ${label}` }
-  const selector = /[,()! ]/.test(text) ? JSON.stringify(text) : text
-  const kind = wordIn(when?.entries?.get('kind')?.value)
-  const isEvent = kind === 'Event'
-  const asked = isEvent ? `regarding: { labels: ${selector} }` : `labels: ${selector}`
-  const isPlain = !when || (kind !== undefined && when.entries?.size === 1)
-  const rest = isPlain ? (kind === undefined ? '' : `kind: ${kind}, `) : '…, '
-  const send = text.includes('=') && !text.includes('!') ? `labels: ${label}` : 'labels: { team: shop }'
-  return {
-    hint: `to select by labels leave "labels" out and write when: { ${rest}${asked} }; to send a label along write ${send}`,
-    atKey: true,
-  }
-}
-
-function labelIn(found: Located): string {
-  const [first = found] = found.items ?? []
-  const text = typeof first.value === 'string' && first.written === undefined ? first.value : ''
-  const [, key, value] = /^([A-Za-z0-9._-]{1,63})[=:] ?([A-Za-z0-9._-]{1,63})$/.exec(text) ?? []
-  return key === undefined ? '{ team: shop }' : `{ ${key}: ${value} }`
-}
-
-const SEVERITIES: readonly (readonly [RegExp, string])[] = [
-  [/^(critical|crit|fatal|emerg(ency)?|alert|page|high|danger)$/i, 'error'],
-  [/^(warn|medium|moderate)$/i, 'warning'],
-  [/^(information|informational|notice|debug|low|normal|ok|none)$/i, 'info'],
-]
-
-function severityHint(found: Located, when: Located | undefined): string | undefined {
-  if (found.items) {
-    const one = severityOf(wordIn(found.items[0])) ?? 'error'
-    const kind = wordIn(when?.entries?.get('kind')?.value)
-    const isOfEvents = kind === undefined || kind === 'Event'
-    if (!isOfEvents) return `write severity: ${one} (a rule gives one)`
-    const isPlain = !when || (kind !== undefined && when.entries?.size === 1)
-    const filter = isPlain ? 'write when: { kind: Event, type: Warning }' : 'add type: Warning to "when"'
-    return `to get only Warnings leave "severity" out and ${filter}; to give what it sends one severity write severity: ${one}`
-  }
-  if (typeof found.value === 'string' && /\{[{%]/.test(found.value))
-    return 'a template of it stands in message: { severity: "{{ … }}" }'
-  const word = severityOf(wordIn(found))
-  if (word === undefined) return undefined
-  return word === 'error' ? 'write error, which is the highest' : `write ${word}`
-}
-
-function severityOf(text = ''): string | undefined {
-  if (/^(error|warning|info)$/.test(text)) return text
-  return SEVERITIES.find(([words]) => words.test(text))?.[1]
-}
-
-/** A word or number that stands so in the file, and may be shown: no secret looks like it. */
-function wordIn(found: Located | undefined): string | undefined {
-  if (!found || found.written !== undefined) return undefined
-  const text = found.source ?? (typeof found.value === 'string' ? found.value : '')
-  return /^[A-Za-z0-9*][A-Za-z0-9.*/_-]{0,62}$/.test(text) ? text : undefined
 }
