@@ -3,17 +3,27 @@ import { ifEngine } from './check.ts'
 import { type CelNode, walk } from './syntax-tree.ts'
 import { type Doubt, fixedDoubt, isInObject, lastKey, textDoubt, wordDoubt } from './word-doubts.ts'
 
+interface Known {
+  added: boolean
+  /** Labels that "when" asks for, by the map that has them, such as `event.namespaceLabels`. */
+  keys?: Readonly<Record<string, readonly string[]>>
+}
+
+const NO_KEYS = {}
+
 /**
  * What an expression asks that is legal and hardly meant: comparisons that never hold, and what ends in an error. `added`: can the
  * rule see new objects?
  */
-export function doubtsIn(text: string, { added }: { added: boolean }): Fault[] {
+export function doubtsIn(text: string, { added, keys = NO_KEYS }: Known): Fault[] {
   const result = ifEngine().compile(text)
   if (!result.ok) return []
   const found = new Map<number, Fault>()
   walk(result.program.tree, (node) => {
     const doubt =
-      comparisonDoubt(node, text) ?? accessDoubt(node, text) ?? (added ? oldDoubt(node, text) : undefined)
+      comparisonDoubt(node, text) ??
+      accessDoubt(node, text, keys) ??
+      (added ? oldDoubt(node, text) : undefined)
     if (!doubt) return
     const { message, hint, at = node } = doubt
     const offset = at.start
@@ -79,19 +89,26 @@ function doubleDoubt(one: CelNode, other: CelNode, written: (node: CelNode) => s
 const LISTS = ['containers', 'initContainers', 'containerStatuses', 'conditions', 'ownerReferences']
 
 /** A field of what is a list; a label that not everything has. */
-function accessDoubt({ op, args }: CelNode, text: string): Doubt | undefined {
+function accessDoubt(
+  { op, args }: CelNode,
+  text: string,
+  keys: NonNullable<Known['keys']>,
+): Doubt | undefined {
   if (op !== '.' && op !== '[]') return undefined
   const [base, step] = args as [CelNode, CelNode | string]
   const map = text.slice(base.start, base.end)
-  const key = typeof step === 'string' ? step : step.args
+  const key = typeof step === 'string' ? step : step.op === 'value' ? step.args : undefined
   if (typeof key !== 'string') return undefined
   if (op === '.' && isInObject(base) && LISTS.includes(lastKey(base)))
     return {
       message: `${lastKey(base)} is a list, and has no field "${key}"`,
-      hint: `write ${map}.exists(it, it.${key} == …), or ${map}[0].${key}`,
+      hint: /^(length|size|count|len)$/.test(key)
+        ? `write ${map}.size()`
+        : `write ${map}.exists(it, it.${key} == …), or ${map}[0].${key}`,
     }
   const isAsked = text.includes(`in ${map}`) || text.includes(`has(${map}.${key})`)
   if (!/^event\.(namespaceLabels|regarding\.labels)$/.test(map) || isAsked) return undefined
+  if (key === OF_EACH_NAMESPACE || keys[map]?.includes(key)) return undefined
   return {
     message: 'not all have this label, and without it the rule ends in an error',
     hint: `write ${map}${op === '.' ? `.?${key}` : `[?"${key}"]`}.orValue("")`,
@@ -110,4 +127,8 @@ function oldDoubt(node: CelNode, text: string): Doubt | undefined {
   }
 }
 
-const ASKS_FOR_OLD = /oldObject\s*[!=]=\s*null|has\(\s*oldObject|event\.type\b/
+/** The API server gives it to each. */
+const OF_EACH_NAMESPACE = 'kubernetes.io/metadata.name'
+
+const ASKS_FOR_OLD =
+  /oldObject\s*[!=]=\s*null|null\s*[!=]=\s*oldObject\b|type\(\s*oldObject\s*\)|has\(\s*oldObject|event\.type\b/

@@ -1,5 +1,5 @@
 import type { CelFault, FaultWords } from './engine.ts'
-import { literalAt, pathBefore } from './operands.ts'
+import { endOfText, FLIPPED, literalAt, pathBefore, quantityAsked } from './operands.ts'
 
 /** Habits of other languages, at the place of the fault or just before it: pattern, what to write. */
 const HABITS: readonly { pattern: RegExp; hint: string }[] = [
@@ -11,7 +11,10 @@ const HABITS: readonly { pattern: RegExp; hint: string }[] = [
   { pattern: /^not\s+in\b/i, hint: 'write !(x in list)' },
   { pattern: /^not\b/i, hint: 'write "!"' },
   { pattern: /^is\b/i, hint: 'write "=="' },
-  { pattern: /^(contains|matches|startsWith|endsWith)\b/i, hint: 'write x.contains("…")' },
+  { pattern: /^contains\b/i, hint: 'write x.contains("…")' },
+  { pattern: /^matches\b/i, hint: 'write x.matches("…")' },
+  { pattern: /^starts_?with\b/i, hint: 'write x.startsWith("…")' },
+  { pattern: /^ends_?with\b/i, hint: 'write x.endsWith("…")' },
   { pattern: /^[~]/, hint: 'write x.matches("…")' },
   { pattern: /^[“”‘’„]/, hint: 'write plain quotes: "…"' },
   { pattern: /^\$/, hint: 'variables have no "$": write object, event' },
@@ -77,7 +80,7 @@ export function syntaxWords({ code, message, start, end }: CelFault, text: strin
     return {
       message: `"${span}" is no number`,
       hint: isOfResources(before)
-        ? quantityHint(before.slice(0, digits.index), span)
+        ? quantityHint(before.slice(0, digits.index), span, rest.slice(unit.length))
         : `write duration("${hours}")`,
       start: digits.index,
       end: start + unit.length,
@@ -87,7 +90,7 @@ export function syntaxWords({ code, message, start, end }: CelFault, text: strin
   if (size && digits)
     return {
       message: `"${digits[0]}${size}" is no number, but a quantity`,
-      hint: quantityHint(before.slice(0, digits.index), `${digits[0]}${size}`),
+      hint: quantityHint(before.slice(0, digits.index), `${digits[0]}${size}`, rest.slice(size.length)),
       start: digits.index,
       end: start + size.length,
     }
@@ -150,11 +153,19 @@ function chainHint(before: string, rest: string): string {
   const [, base = '', key] = /((?:[A-Za-z_]\w*\s*\.\s*)*)([A-Za-z_]\w*)$/.exec(before.slice(-MAX_PATH)) ?? []
   const [, tail, behind = ''] = /^\.((?:\w+\??\.)*\w+)(?![\w.(?[])\s*(.{0,9})/su.exec(rest) ?? []
   if (key === undefined || tail === undefined) return 'write x.?field, with .orValue(…) behind it'
-  const isCondition = /^(&&|\|\||$)|true|false/.test(behind)
-  const otherwise = isCondition ? 'false' : /^[=!<>]=?\s*-?\d/.test(behind) ? '0' : '""'
-  const parent = base === '' ? `${key}.` : `${base}?${key}.`
-  const path = `${parent}?${tail.replaceAll('?.', '.?')}`
-  return `write ${path}.orValue(${otherwise}): "?" stands before the field that may be missing`
+  const written = `${parentOf(base, key)}?${tail.replaceAll('?.', '.?')}`
+  const [, asked] = /^([!=])=\s*null\b/.exec(behind) ?? []
+  if (asked !== undefined)
+    return `write ${asked === '=' ? '!' : ''}${written}.hasValue(): "?" stands before the field that may be missing`
+  const ahead = before.slice(0, -(base + key).length).slice(-20)
+  const isNumber = /^[=!<>]=?\s*-?\d/.test(behind) || /\d\s*[=!<>]=?\s*$/.test(ahead)
+  const isCondition = (!/[=<>]\s*$/.test(ahead) && /^(&&|\|\||$)/.test(behind)) || /true|false/.test(behind)
+  const otherwise = isCondition ? 'false' : isNumber ? '0' : '""'
+  return `write ${written}.orValue(${otherwise}): "?" stands before the field that may be missing`
+}
+
+function parentOf(base: string, key: string): string {
+  return base === '' ? `${key}.` : `${base}?${key}.`
 }
 
 const MAX_PATH = 500
@@ -165,11 +176,14 @@ function matchesHint(text: string, at: number): string {
 }
 
 /** `x.memory > 1Gi` */
-function quantityHint(before: string, size: string): string {
-  const operator = /[<>]=?\s*$/.exec(before)?.[0].trim() ?? '>'
-  const path = pathBefore(before.replace(/[<>]=?\s*$/, '')) ?? 'x'
-  const method = /^(>|<=)$/.test(operator) ? 'isGreaterThan' : 'isLessThan'
-  return `write ${operator.endsWith('=') ? '!' : ''}quantity(${path}).${method}(quantity("${size}"))`
+function quantityHint(before: string, size: string, rest: string): string {
+  const operator = /(?:[<>]=?|[!=]=)\s*$/.exec(before)?.[0]
+  if (operator !== undefined) {
+    const path = pathBefore(before.slice(0, -operator.length)) ?? 'x'
+    return `write ${quantityAsked(path, operator.trim(), size)}`
+  }
+  const [, next = '', path = 'x'] = /^\s*([<>]=?|[!=]=)\s*([A-Za-z_][\w.]*(?![\w.([]))?/.exec(rest) ?? []
+  return `write ${quantityAsked(path, FLIPPED[next], size)}`
 }
 
 /** `object.spec.replicas ?? 1` */
@@ -193,16 +207,32 @@ function arrowWords(before: string, rest: string, start: number): FaultWords {
   const found = OF_LISTS.exec(before)
   const list = found && /(.*)\.\s*$/s.exec(before.slice(0, found.index))?.[1]
   const path = list && pathBefore(list)
-  const body = /^=>\s*([^()]*(?:\([^()]*\)[^()]*)*)\)/.exec(rest)?.[1]?.trim()
-  if (!found || !path || !body)
+  const end = endOfCall(rest)
+  const body = rest.slice(2, end).trim()
+  if (!found || !path || end === undefined || body === '')
     return { message, hint: 'write list.exists(it, it.name == "…")', end: start + 2 }
   const [, method = '', item] = found
+  // What goes on is about the item itself.
+  const isItem = method === 'find' && /^\)\s*[.[]/.test(rest.slice(end))
+  const asked = isItem ? `filter(${item}, ${body})[0]` : `${ARROWS[method] ?? method}(${item}, ${body})`
   return {
     message: `"${method}(${item} =>" is written otherwise here`,
-    hint: `write ${path}.${ARROWS[method] ?? method}(${item}, ${body})`,
+    hint: `write ${path}.${asked}`,
     start: found.index,
     end: start + 2,
   }
+}
+
+/** Where the bracket stands that closes what a text is within. */
+function endOfCall(text: string): number | undefined {
+  let depth = 0
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i] as string
+    if (char === '"' || char === "'") i = endOfText(text, i)
+    else if ('([{'.includes(char)) depth++
+    else if (')]}'.includes(char) && --depth < 0) return i
+  }
+  return undefined
 }
 
 /** What was compared with a number and its unit. */
