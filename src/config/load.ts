@@ -54,7 +54,10 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   const document = readJoined({ ...options, files })
   const { texts, complete } = document
   const root = document.at([])
-  if (!document.readable) return { ok: false, texts, problems: document.problems }
+  if (!document.readable) {
+    const problems = document.problems.map((problem) => withoutSecrets(problem, document.secrets))
+    return { ok: false, texts, problems }
+  }
   if (!root?.entries) {
     const problems = document.problems.length > 0 ? document.problems : [notAMap(document)]
     return { ok: false, texts, problems }
