@@ -1,3 +1,4 @@
+import { hiding } from './hiding.ts'
 import type { Entry, Located } from './located.ts'
 import { hiddenWords, maskLine } from './mask-line.ts'
 
@@ -52,17 +53,22 @@ function hiddenIn(key: string, { value, source }: Pick<Located, 'value' | 'sourc
 export function withoutThem(text: string, root: Located | undefined, secrets: readonly string[]): string {
   if (!root || secrets.length === 0) return text
   const seen = new Set<Located>()
-  let masked = text
+  const places: Located[] = []
   const visit = (it: Located) => {
     if (seen.has(it)) return
     seen.add(it)
     for (const { value } of it.entries?.values() ?? []) visit(value)
     for (const item of it.items ?? []) visit(item)
-    if (it.file !== root.file || it.entries || it.items) return
-    const written = masked.slice(it.start, it.end)
-    const hidden = secrets.reduce((rest, word) => rest.replaceAll(word, '*'.repeat(word.length)), written)
-    if (hidden !== written) masked = masked.slice(0, it.start) + hidden + masked.slice(it.end)
+    if (it.file === root.file && !it.entries && !it.items) places.push(it)
   }
   visit(root)
-  return masked
+  const hide = hiding(secrets, (word) => '*'.repeat(word.length))
+  const parts: string[] = []
+  let at = 0
+  for (const { start, end } of places.toSorted((a, b) => a.start - b.start)) {
+    if (start < at) continue
+    parts.push(text.slice(at, start), hide(text.slice(start, end)))
+    at = end
+  }
+  return parts.join('') + text.slice(at)
 }

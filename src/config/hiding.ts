@@ -1,0 +1,14 @@
+/** So many are looked for in one pass. */
+const AT_ONCE = 500
+
+/** A text without some words; there may be thousands. The longest go first, as one may be a part of another. */
+export function hiding(words: readonly string[], stars: (word: string) => string): (text: string) => string {
+  const sorted = words.toSorted((a, b) => b.length - a.length)
+  const patterns = Array.from({ length: Math.ceil(sorted.length / AT_ONCE) }, (_, i) => {
+    const some = sorted.slice(i * AT_ONCE, (i + 1) * AT_ONCE)
+    return new RegExp(some.map((word) => word.replace(SPECIAL, '\\$&')).join('|'), 'g')
+  })
+  return (text) => patterns.reduce((rest, pattern) => rest.replace(pattern, stars), text)
+}
+
+const SPECIAL = /[\\^$.*+?()[\]{}|/]/g
