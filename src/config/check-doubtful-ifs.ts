@@ -3,15 +3,21 @@ import { doubtsIn } from '../rules/cel/doubts.ts'
 import { listOf } from '../rules/schema.ts'
 import type { ConfigDocument } from './document.ts'
 import type { Draft, RuleDraft } from './draft.ts'
+import { withinQuotes } from './fault-problems.ts'
 import type { Problem } from './problem.ts'
 
 /** What an `if` asks that is legal and hardly meant. */
 export function checkDoubtfulIfs({ rules }: Draft, document: ConfigDocument): Problem[] {
   return rules.flatMap((rule) => {
     if (rule.if === undefined) return []
+    const located = document.at(['rules', rule.index, 'if'])
     return doubtsIn(rule.if, { added: seesAdded(rule), keys: keysOf(rule) }).map(
-      ({ path, message, ...rest }) =>
-        document.problem(['rules', rule.index, ...path], message, { ...rest, severity: 'warning' }),
+      ({ path, message, hint, ...rest }) =>
+        document.problem(['rules', rule.index, ...path], message, {
+          ...rest,
+          hint: withinQuotes(hint, located),
+          severity: 'warning',
+        }),
     )
   })
 }

@@ -3,6 +3,7 @@ import { pathsInExpression } from '../rules/cel/paths-in.ts'
 import { kindsReached } from './check-reach.ts'
 import type { ConfigDocument } from './document.ts'
 import type { Draft } from './draft.ts'
+import { withinQuotes } from './fault-problems.ts'
 import type { Problem } from './problem.ts'
 
 const KEY = /^metadata\.(labels|annotations)(?:\.(\w+)|\[(["'])([^"']+)\3\])$/
@@ -28,8 +29,12 @@ export function checkMissingFields(draft: Draft, document: ConfigDocument): Prob
       told.add(path)
       return [{ ...doubt, offset: root, length: offset + path.length - root }]
     })
-    return [...read, ...askedWithoutMap(text)].map(({ message, ...placing }) =>
-      document.problem(['rules', index, 'if'], message, { ...placing, severity: 'warning' }),
+    return [...read, ...askedWithoutMap(text)].map(({ message, hint, ...placing }) =>
+      document.problem(['rules', index, 'if'], message, {
+        ...placing,
+        hint: withinQuotes(hint, document.at(['rules', index, 'if'])),
+        severity: 'warning',
+      }),
     )
   })
 }

@@ -189,7 +189,9 @@ function bangOf({ code, message, pos }: YAMLError, text: string): Found | undefi
   const start = isCut ? lineStart + inLine : pos[0]
   const tag = text.slice(start, isCut ? pos[0] : pos[1])
   const isWhole = /^\s*(?:- +)*(?:[\w.-]+: +)?$/.test(text.slice(lineStart, start))
-  const end = isWhole ? start + text.slice(start).search(/\s+#|\s*\r?\n|\s*$/) : start + tag.length
+  const end = isWhole
+    ? (textFrom(text, start)?.end ?? start + text.slice(start, lineOf(text, start).end).trimEnd().length)
+    : start + tag.length
   const plainHint = 'text that begins with "!" needs quotes'
   return {
     start,

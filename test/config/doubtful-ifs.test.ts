@@ -207,3 +207,22 @@ test('what is doubted is told beside an error in the same expression', async () 
     expect.arrayContaining(['error 60', 'warning 15']),
   )
 })
+
+test.each([
+  ["object.metadata.labels.team == 'x'", "write object.metadata.?labels.team.orValue('')"],
+  ["object.metadata.name == 'web-*'", "write object.metadata.name.startsWith('web-')"],
+  ['object.spec.a > 1Gi', "write quantity(object.spec.a).isGreaterThan(quantity('1Gi'))"],
+])('what is offered for %s can stand in its double quotes', async (text, offered) => {
+  const rules = `  - name: a\n    when: { kind: Pod }\n    if: "${text}"\n    to: screen\n`
+  const loaded = await loadText(withRules(rules, '[Pod]'))
+  const [said] = loaded.ok ? loaded.warnings : loaded.problems
+  expect(said?.hint).toContain(offered)
+  expect(said?.hint?.slice(0, offered.length)).not.toContain('"')
+})
+
+test('a comma in a text of several lines is not said to end it', async () => {
+  const rules = '  - name: a\n    when:\n      labels: >-\n        a in (b,\n        c\n    to: screen\n'
+  const loaded = await loadText(withRules(rules))
+  const problems = loaded.ok ? [] : loaded.problems
+  expect(problems.map(({ hint }) => hint)).toEqual([expect.stringContaining('a selector looks like')])
+})

@@ -24,6 +24,12 @@ test.each([
     'YAML begins a comment at " #"',
     `if: 'event.message.contains("issue #12")'`,
   ],
+  [
+    'if: event.message.contains("two  blanks #12")',
+    45,
+    'YAML begins a comment at " #"',
+    `if: 'event.message.contains("two  blanks #12")'`,
+  ],
   ['if: | event.count > 3', 9, '"|" begins a text of several lines here', 'if: event.count > 3'],
   ['throttle: every: 10m', 15, BRACES, 'throttle: { every: 10m }'],
   ['mute: from: "22:00", to: "07:00"', 11, BRACES, 'mute: { from: "22:00", to: "07:00" }'],
@@ -113,4 +119,9 @@ test.each([
   const found = await told(text)
   expect(found.length).toBeGreaterThan(0)
   for (const it of found) expect(it).not.toContain('hunter2')
+})
+
+test('an age with a blank behind its ">" keeps that', async () => {
+  const rules = withRules('  - name: a\n    when:\n      age: > 5m\n    to: screen\n')
+  expect(await told(rules)).toEqual([expect.stringContaining('= write age: ">5m"')])
 })
