@@ -84,7 +84,7 @@ export function blockInLine(text: string, at: number): Advice {
   const written =
     !whole || !rest
       ? undefined
-      : /^>\s*[=\d]/.test(whole)
+      : (key === 'age' ? /^>\s*[=\d]/ : /^>[=\d]/).test(whole)
         ? quoted(whole.replace(/^>\s+/, '>'))
         : asText(rest)
   return {

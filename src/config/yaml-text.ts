@@ -28,7 +28,8 @@ export function braced(text: string): string {
 }
 
 function withinBraces(text: string): string {
-  return /^["'[{]/.test(text) || !/[[\]{},]|: | #/.test(text) ? text : quoted(text)
+  const isFlow = /^["'[{](?!\{)/.test(text)
+  return isFlow || !/[[\]{},]|: | #/.test(text) ? text : quoted(text)
 }
 
 export function lineOf(text: string, at: number): Piece {

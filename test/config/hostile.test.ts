@@ -46,6 +46,11 @@ test.each([
     '"rules" must be a list',
   ],
   [
+    'a secret of many words',
+    `vars: { a: "${row(60_000, (i) => `word-${i}`).replaceAll('\n', ' ')}" }\nredis: { password: "\${var:a}", x: 1 }`,
+    'unknown key "x"',
+  ],
+  [
     'thousands of watches',
     `watch:\n${row(5_000, (i) => `  - { kind: Pod, labels: "a=${i}" }`)}\nsinks: { a: { type: stdout } }\nrules: [{ name: r, to: a }]`,
     'Pod is watched twice',

@@ -125,3 +125,11 @@ test('an age with a blank behind its ">" keeps that', async () => {
   const rules = withRules('  - name: a\n    when:\n      age: > 5m\n    to: screen\n')
   expect(await told(rules)).toEqual([expect.stringContaining('= write age: ">5m"')])
 })
+
+test.each([
+  ['message: failed: {{ name }}', 14, MAP, 'message: "failed: {{ name }}"'],
+  ['message: title: {{ name }}', 14, BRACES, 'message: { title: "{{ name }}" }'],
+])('%s is told as a whole', async (line, column, message, mended) => {
+  expect(await told(ruleOf(line))).toEqual([`error 6:${column} ${message} = write ${mended}`])
+  expect(await told(ruleOf(mended))).toEqual([expect.stringContaining('nobody reads this')])
+})
