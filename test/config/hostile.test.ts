@@ -51,6 +51,11 @@ test.each([
     'unknown key "x"',
   ],
   [
+    'a path of blanks',
+    `watch: [Pod]\nsinks: { a: { type: stdout } }\nrules: [{ name: r, to: a, changed: "${text(' ', 160_000)}" }, { name: s, to: a, changed: "${text('\\t', 160_000)}" }]`,
+    '"changed"',
+  ],
+  [
     'thousands of watches',
     `watch:\n${row(5_000, (i) => `  - { kind: Pod, labels: "a=${i}" }`)}\nsinks: { a: { type: stdout } }\nrules: [{ name: r, to: a }]`,
     'Pod is watched twice',
