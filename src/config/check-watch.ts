@@ -133,7 +133,7 @@ function selectorsOf({ labels = '', fields = '' }: WatchDraft): string {
 }
 
 /** The same for all spellings of a kind, as far as it is known without a cluster. Events have two groups, and are the same ones. */
-function storageOf({ kind = '' }: WatchDraft): string {
+function storage({ kind = '' }: WatchDraft): string {
   const builtIn = watchedKindOf(kind)?.builtIn[0]
   if (!builtIn) return kind.toLowerCase()
   return builtIn.plural === 'events' ? builtIn.plural : `${builtIn.plural}.${builtIn.group}`
@@ -155,8 +155,21 @@ function checkNamespaces(namespaces: readonly string[], path: Path, document: Co
   return faultProblems(parsed.ok ? namespaceFaults(patterns) : parsed.faults, path, document)
 }
 
+/** Each entry is compared with all before it. */
+function once(of: (entry: WatchDraft) => string): (entry: WatchDraft) => string {
+  const known = new WeakMap<WatchDraft, string>()
+  return (entry) => {
+    const found = known.get(entry) ?? of(entry)
+    known.set(entry, found)
+    return found
+  }
+}
+
+const storageOf = once(storage)
+const identityOf = once(identity)
+
 /** Entries that are the same when written out in full. */
-function identityOf({ kind = '', namespaces, labels, fields }: WatchDraft): string {
+function identity({ kind = '', namespaces, labels, fields }: WatchDraft): string {
   const watched = watchedKindOf(kind)
   const builtIn = watched?.builtIn[0]
   const name = builtIn ? [builtIn.plural, builtIn.group, versionOf(watched) ?? 'v1'] : kind.toLowerCase()

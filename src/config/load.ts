@@ -8,6 +8,7 @@ import { checkable, configOf } from './config-of.ts'
 import { crossCheck } from './cross-check.ts'
 import type { ConfigDocument, Path } from './document.ts'
 import { draftOf } from './draft.ts'
+import { hiding } from './hiding.ts'
 import { type IncludeFiles, NO_FILES } from './include-files.ts'
 import { withoutMeant } from './include-hints.ts'
 import type { Interpolation } from './interpolate.ts'
@@ -54,7 +55,10 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   const document = readJoined({ ...options, files })
   const { texts, complete } = document
   const root = document.at([])
-  if (!document.readable) return { ok: false, texts, problems: document.problems }
+  if (!document.readable) {
+    const problems = withoutSecrets(document.problems, document.secrets)
+    return { ok: false, texts, problems }
+  }
   if (!root?.entries) {
     const problems = document.problems.length > 0 ? document.problems : [notAMap(document)]
     return { ok: false, texts, problems }
@@ -92,7 +96,7 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   if (isSound) found.push(...checkMessages(document, types, sinks))
   const all = [...document.problems, ...found.filter((problem) => !document.isEcho(problem))]
   const told = withoutMeant(once(all))
-  const problems = told.map((problem) => withoutSecrets(problem, document.secrets))
+  const problems = withoutSecrets(told, document.secrets)
   const errors = problems.filter(({ severity }) => severity === 'error')
   if (!parsed.success || errors.length > 0) return { ok: false, texts, problems }
   const config = configOf(parsed.data, {
@@ -115,14 +119,18 @@ function placeOf(document: ConfigDocument, path: Path, offset?: number): string 
 }
 
 /** Whatever a message says, of a sink package too: what `${…}` stood for is not shown. */
-function withoutSecrets(problem: Problem, secrets: readonly string[]): Problem {
-  const hide = (text: string) =>
-    secrets.reduce((hidden, secret) => (secret.length < 3 ? hidden : hidden.replaceAll(secret, '***')), text)
-  const { message, hint } = problem
-  return withShortWords({
-    ...problem,
-    message: hide(message),
-    ...(hint !== undefined && { hint: hide(hint) }),
+function withoutSecrets(problems: readonly Problem[], secrets: readonly string[]): Problem[] {
+  const hide = hiding(
+    secrets.filter(({ length }) => length >= 3),
+    () => '***',
+  )
+  return problems.map((problem) => {
+    const { message, hint } = problem
+    return withShortWords({
+      ...problem,
+      message: hide(message),
+      ...(hint !== undefined && { hint: hide(hint) }),
+    })
   })
 }
 

@@ -1,14 +1,23 @@
 const SECRET =
-  'secret|token|bearer|routing[-_]?key|password|passwd|passphrase|api[-_]?key|private[-_]?key|authorization|cookie|credential'
+  'secret|token?|bearer|routing[-_]?key|password|passwort|passwd|pass|pwd|[-_]auth|passphrase|api[-_]?key|private[-_]?key|authorization|cookie|credential'
 const SECRET_KEY = new RegExp(`(${SECRET})s?$`, 'i')
 const URL_KEY = /(url|uri|dsn|endpoint|server|redis)$/i
 
-const KEY = `(?<=^\\s*(?:- +)*|[{,[]\\s*)(?:"[^"]*"|'[^']*'|[^\\s"'{}[\\],:#][^\\s"'{}[\\],:]*)\\s*[:=](?=[\\s"'[{]|$)`
+const BEFORE_KEY = `(?<=^\\s*(?:[-?] +)*|[{,[]\\s*(?:\\? +)?|[^\\s:]: +)`
+/** Behind a key in quotes, JSON needs no blank. */
+const KEY = `${BEFORE_KEY}(?:(?:"[^"]*"|'[^']*')\\s*[:=]|[^\\s"'{}[\\],:#][^\\s"'{}[\\],:]*\\s*[:=](?=[\\s"'[{]|$))`
+/** An anchor or a tag of what has quotes or brackets. */
+const MARK = `[&!][^\\s,[\\]{}"']*(?=\\s+[[{"'])`
 /** The quote that ends a text stands before something that may follow it: others were meant to be part of it. */
 const QUOTED = `(?<quote>["'])(?:\\\\.|[^\\\\])*?(?:\\k<quote>(?=\\s*(?:[,}\\]:#]|$))|$)`
 /** Words, up to a comma, a bracket or a comment. */
 const PLAIN = `(?=[^\\s"'{}[\\],#])(?:\\S*[^\\s,}\\]] +(?![#"'}\\]\\s]))*\\S+`
-const PIECE = new RegExp(`\\s+|-(?=\\s)|(?<key>${KEY})|(?<text>${QUOTED}|${PLAIN})|[^]`, 'g')
+/** As JSON has them. */
+const LITERAL = `(?:true|false|null|-?\\d[\\d.eE+-]*)(?=\\s*[,}\\]])`
+const PIECE = new RegExp(
+  `\\s+|[-?](?=\\s)|(?<mark>${MARK})|(?<key>${KEY})|(?<text>${QUOTED}|${LITERAL}|${PLAIN})|[^]`,
+  'g',
+)
 
 /**
  * Stars over passwords and the like that were written into a line, as wide as they were: all that stands below a key of
@@ -32,6 +41,7 @@ function scan(line: string, { key: first, isHidden }: Before): Before & { masked
   let depth = 0
   let hiddenFrom: number | undefined
   let hasEnded = false
+  let hasOwnKey = false
   const close = (marks: string) => {
     for (const mark of marks) {
       if (mark !== ',' && hiddenFrom === depth) {
@@ -43,17 +53,20 @@ function scan(line: string, { key: first, isHidden }: Before): Before & { masked
     hasEnded ||= marks !== ''
   }
   const masked = line.replace(PIECE, (piece, ...rest) => {
-    const found = rest.at(-1) as { key?: string; text?: string }
+    const found = rest.at(-1) as { key?: string; text?: string; mark?: string }
     const isBelow = isHidden || hiddenFrom !== undefined
     if (/^[[{]$/.test(piece)) {
       depth++
       if (SECRET_KEY.test(key) && !hasEnded) hiddenFrom ??= depth
     } else if (/^[\]},]$/.test(piece)) close(piece)
     else if (found.key !== undefined) {
-      if (isBelow) return piece.replace(/[^"'\s:=]+/g, starred)
+      const isValue = hasOwnKey && SECRET_KEY.test(key) && !hasEnded
+      if (isBelow || isValue) return piece.replace(/[^"'\s:=]+/g, starred)
       key = nameIn(piece)
+      hasOwnKey = true
       hasEnded = false
-    } else if (found.text !== undefined) {
+    } else if (found.mark !== undefined) return isBelow || SECRET_KEY.test(key) ? starred(piece) : piece
+    else if (found.text !== undefined) {
       const shown =
         isBelow || SECRET_KEY.test(key) ? starredWithin(piece) : maskText(piece, URL_KEY.test(key))
       close(/[,}\]]*$/.exec(piece)?.[0] ?? '')
@@ -89,7 +102,9 @@ function before(lines: readonly string[], index: number): Before {
     const line = lines[i] ?? ''
     const depth = indentOf(below)
     const isEntry = /^\s*-\s/.test(below)
-    const isOpen = indentOf(line) === depth && (isEntry ? /[[{,:]\s*$/ : /[[{,]\s*$/).test(line)
+    const isOpen =
+      indentOf(line) === depth &&
+      (isEntry || !BEGINS_WITH_KEY.test(below) ? /[[{,:]\s*$/ : /[[{,]\s*$/).test(line)
     if (indentOf(line) >= depth && !isOpen) continue
     if (![...line.matchAll(PIECE)].some(({ groups }) => groups?.['key'] !== undefined)) continue
     const isBeside = /^\s*(?:- +)+(?![[{-])/.exec(line)?.[0].length === depth && BEGINS_WITH_KEY.test(below)
@@ -114,8 +129,10 @@ function nameIn(key: string): string {
 }
 
 const SECRET_SHAPES = [
+  // `Cookie: a=b; c=d` as one text
+  new RegExp(`(?<=(?:${SECRET})s?: +)[^"',}]+`, 'gi'),
   // `password:x` without the blank that would make it a key, `?token=x`
-  new RegExp(`(?<=(?:${SECRET})s?[:=])[^\\s&"',}]+`, 'gi'),
+  new RegExp(`(?<=(?:${SECRET})s?["']?[:=]["']?)[^\\s&"',}]+`, 'gi'),
   /(?<=whsec_)[^\s"',}\]]+/g,
   /(?<=\b(?:Bearer|Basic) +)(?!\$\{)[\w.~+/=-]{6,}/gi,
 ]

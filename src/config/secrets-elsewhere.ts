@@ -1,30 +1,37 @@
+import { hiding } from './hiding.ts'
 import type { Entry, Located } from './located.ts'
 import { hiddenWords, maskLine } from './mask-line.ts'
 
 /** Shorter ones are parts of any sentence. */
 const MIN_HIDDEN = 4
 
-const IN_PLACE_OF = /^["']?\$\{var:/
+const OF_VARIABLES = /\$\{var:/
 
 /** Passwords and the like that a sink or Redis takes from an anchor or a variable: where these stand, no key tells that they are secret. */
 export function secretsElsewhere(root: Located | undefined): string[] {
   const found = new Set<string>()
   const seen = new Set<Located>()
   const visit = (it: Located, key: string, isElsewhere: boolean) => {
-    if (it.secrets.length > 0 && !it.entries && !it.items) return
+    const isLeaf = !it.entries && !it.items
+    const hasVariables = isLeaf && OF_VARIABLES.test(it.file.text.slice(it.start, it.end))
+    if (it.secrets.length > 0 && isLeaf && !hasVariables) return
     if (!isElsewhere && seen.has(it)) return
     seen.add(it)
-    const own = isElsewhere || IN_PLACE_OF.test(it.file.text.slice(it.start, it.start + 8))
+    const own = isElsewhere || hasVariables || isVariable(it)
     for (const [name, entry] of it.entries ?? [])
       visit(entry.value, isSecret(key) ? key : name, own || isAlias(entry))
     for (const item of it.items ?? []) visit(item, key, own || item.start < it.start)
-    if (own && !it.entries && !it.items) for (const word of hiddenIn(key, it)) found.add(word)
+    if (own && isLeaf) for (const word of hiddenIn(key, it)) found.add(word)
   }
   for (const part of ['redis', 'sinks']) {
     const entry = root?.entries?.get(part)
     if (entry) visit(entry.value, part, isAlias(entry))
   }
   return [...found]
+}
+
+function isVariable({ file, start }: Located): boolean {
+  return /^["']?\$\{var:/.test(file.text.slice(start, start + 8))
 }
 
 function isAlias({ key, value }: Entry): boolean {
@@ -46,17 +53,22 @@ function hiddenIn(key: string, { value, source }: Pick<Located, 'value' | 'sourc
 export function withoutThem(text: string, root: Located | undefined, secrets: readonly string[]): string {
   if (!root || secrets.length === 0) return text
   const seen = new Set<Located>()
-  let masked = text
+  const places: Located[] = []
   const visit = (it: Located) => {
     if (seen.has(it)) return
     seen.add(it)
     for (const { value } of it.entries?.values() ?? []) visit(value)
     for (const item of it.items ?? []) visit(item)
-    if (it.file !== root.file || it.entries || it.items) return
-    const written = masked.slice(it.start, it.end)
-    const hidden = secrets.reduce((rest, word) => rest.replaceAll(word, '*'.repeat(word.length)), written)
-    if (hidden !== written) masked = masked.slice(0, it.start) + hidden + masked.slice(it.end)
+    if (it.file === root.file && !it.entries && !it.items) places.push(it)
   }
   visit(root)
-  return masked
+  const hide = hiding(secrets, (word) => '*'.repeat(word.length))
+  const parts: string[] = []
+  let at = 0
+  for (const { start, end } of places.toSorted((a, b) => a.start - b.start)) {
+    if (start < at) continue
+    parts.push(text.slice(at, start), hide(text.slice(start, end)))
+    at = end
+  }
+  return parts.join('') + text.slice(at)
 }

@@ -81,7 +81,12 @@ export function blockInLine(text: string, at: number): Advice {
   const piece = textFrom(text, at)
   const whole = piece && text.slice(at, piece.end)
   const rest = whole?.replace(/^[>|][+-]?\s*/, '')
-  const written = !whole || !rest ? undefined : /^>[=\d]/.test(whole) ? quoted(whole) : asText(rest)
+  const written =
+    !whole || !rest
+      ? undefined
+      : (key === 'age' ? /^>\s*[=\d]/ : /^>[=\d]/).test(whole)
+        ? quoted(whole.replace(/^>\s+/, '>'))
+        : asText(rest)
   return {
     start: at,
     end: piece?.end ?? at + 1,

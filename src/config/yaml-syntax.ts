@@ -95,6 +95,12 @@ function slipOf(
   )
   if (braces) {
     const at = line.start + braces.index
+    const outer = OUTER_KEY.exec(text.slice(line.start, at))?.[0]
+    if (outer !== undefined)
+      return {
+        plainHint: 'text with ": " in it needs quotes',
+        ...mapInLine(text, line.start + outer.length),
+      } as Found
     const piece = textFrom(text, at)
     const plainHint = 'text that begins with "{{" needs quotes'
     const whole = piece && `${plainHint}: ${quoted(text.slice(at, piece.end))}`
@@ -122,6 +128,9 @@ function slipOf(
   if (/^Flow .* end with an? [\]}]$/.test(message)) return commentInFlow(text, start)
   return undefined
 }
+
+/** `message: failed: {{ name }}` */
+const OUTER_KEY = /^\s*(?:- +)*[\w./-]+: +(?=[\w./-][^:"'[\]{}]*: +$)/
 
 /** Text that begins with a mark of YAML. */
 function withQuotes(text: string, start: number): Found {
@@ -188,7 +197,9 @@ function bangOf({ code, message, pos }: YAMLError, text: string): Found | undefi
   const start = isCut ? lineStart + inLine : pos[0]
   const tag = text.slice(start, isCut ? pos[0] : pos[1])
   const isWhole = /^\s*(?:- +)*(?:[\w.-]+: +)?$/.test(text.slice(lineStart, start))
-  const end = isWhole ? start + text.slice(start).search(/\s+#|\s*\r?\n|\s*$/) : start + tag.length
+  const end = isWhole
+    ? (textFrom(text, start)?.end ?? start + text.slice(start, lineOf(text, start).end).trimEnd().length)
+    : start + tag.length
   const plainHint = 'text that begins with "!" needs quotes'
   return {
     start,

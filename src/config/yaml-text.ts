@@ -28,7 +28,8 @@ export function braced(text: string): string {
 }
 
 function withinBraces(text: string): string {
-  return /^["'[{]/.test(text) || !/[[\]{},]|: | #/.test(text) ? text : quoted(text)
+  const isFlow = /^["'[{](?!\{)/.test(text)
+  return isFlow || !/[[\]{},]|: | #/.test(text) ? text : quoted(text)
 }
 
 export function lineOf(text: string, at: number): Piece {
@@ -58,14 +59,20 @@ export function textFrom(text: string, start: number): Piece | undefined {
   const [, dashes = '', key] = /^( *(?:- +)*)([^\s"'{[])?/.exec(text.slice(line.start, start)) ?? []
   const column = key === undefined ? dashes.lastIndexOf('-') : dashes.length
   if (next.length > column) return undefined
-  return { start, end: start + withoutComment(text.slice(start, line.end)).length }
+  return { start, end: start + withoutComment(text.slice(start, line.end), marksOf(text, start)).length }
 }
 
-/** A " #" within double quotes was meant as a part of them. */
-function withoutComment(text: string): string {
+/** What quotes a text: in prose, a single one is an apostrophe. */
+function marksOf(text: string, start: number): RegExp {
+  return keyBefore(text, start) === 'if' ? /"[^"]*("|$)|'[^']*('|$)/g : /"[^"]*("|$)/g
+}
+
+/** A " #" within quotes was meant as a part of them. */
+function withoutComment(text: string, marks: RegExp): string {
+  const quotes = [...text.matchAll(marks)]
   for (const { index } of text.matchAll(/\s#/g)) {
-    const before = text.slice(0, index)
-    if (before.split('"').length % 2 === 1) return before.trimEnd()
+    const isQuoted = quotes.some((it) => it.index < index && index < it.index + it[0].length)
+    if (!isQuoted) return text.slice(0, index).trimEnd()
   }
   return text.trimEnd()
 }

@@ -4,7 +4,7 @@ import { type Entry, type Located, leaf, listOf, MAX_SIZE, mapOf, type Span } fr
 import { lineAt, type SourceFile } from './source-file.ts'
 import { createVars, type Scope, type Vars } from './vars.ts'
 import { isMergeKey, type NodePair, nameOf, placesOf, spanOf, targetsIn } from './yaml-nodes.ts'
-import { quoted } from './yaml-text.ts'
+import { keyBefore, quoted } from './yaml-text.ts'
 
 export interface TreeFault extends Span {
   message: string
@@ -142,7 +142,7 @@ function buildAlias(at: Building, node: Alias, span: Span): Located {
 }
 
 function buildScalar(at: Building, node: Scalar, span: Span): Located {
-  if (node.tag === '!') tellLostBang(at, span)
+  if (node.tag === '!') tellLostBang(at, node, span)
   if (node.tag && !KNOWN_TAG.test(node.tag)) at.broken.push(span)
   if (typeof node.value !== 'string')
     return { ...leaf(span, node.value), ...(node.source !== undefined && { source: node.source }) }
@@ -180,9 +180,15 @@ function buildScalar(at: Building, node: Scalar, span: Span): Located {
 const KNOWN_TAG = /^tag:yaml\.org,2002:(?:str|int|float|bool|null)$/
 
 /** `if: ! x` is `if: x` to YAML: a tag that says nothing. */
-function tellLostBang(at: Building, span: Span): void {
-  const start = at.file.text.lastIndexOf('!', span.start)
-  const hint = `text that begins with "!" needs quotes: ${quoted(at.file.text.slice(start, span.end))}`
+function tellLostBang(at: Building, node: Scalar, span: Span): void {
+  const { text } = at.file
+  const start = text.lastIndexOf('!', span.start - 1)
+  const isExpression = keyBefore(text, start) === 'if'
+  // The quotes of a text are no part of it; of an expression, all of it was meant.
+  const own = node.type?.startsWith('QUOTE') ? String(node.value) : undefined
+  const plain = isExpression ? text.slice(start, span.end) : `!${text.slice(start + 1, span.end).trimStart()}`
+  const meant = own === undefined ? plain : isExpression ? `!(${own})` : `!${own}`
+  const hint = `text that begins with "!" needs quotes: ${quoted(meant)}`
   fault(at, { ...span, start }, 'YAML leaves this "!" out', hint)
 }
 

@@ -2,9 +2,13 @@ import { expect, test } from 'vitest'
 import { loadText, withRules } from './load-text.ts'
 
 /** Each as `what is underlined: message = hint`. */
-async function doubts(text: string, when = '{ kind: [Event, Pod, Deployment] }'): Promise<string[]> {
+async function doubts(
+  text: string,
+  when = '{ kind: [Event, Pod, Deployment] }',
+  watch = '[Event, Pod, Deployment]',
+): Promise<string[]> {
   const rules = `  - name: a\n    when: ${when}\n    if: |\n      ${text}\n    to: screen\n`
-  const loaded = await loadText(withRules(rules))
+  const loaded = await loadText(withRules(rules, watch))
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
   return loaded.warnings.map(({ severity, line, column, length = 0, message, hint }) => {
     expect([severity, line]).toEqual(['warning', 7])
@@ -45,7 +49,7 @@ test.each([
   ],
   [
     '"500m" >= object.spec.cpu',
-    '"500m" >= object.spec.cpu: "500m" is compared as a text, letter by letter = write quantity(object.spec.cpu).isLessThan(quantity("500m"))',
+    '"500m" >= object.spec.cpu: "500m" is compared as a text, letter by letter = write !quantity(object.spec.cpu).isGreaterThan(quantity("500m"))',
   ],
   [
     'object.status.conditions.exists(c, c.type == "Ready" && c.status == true)',
@@ -85,11 +89,35 @@ test.each([
   ],
   [
     'object.metadata.name in ["a", "*-canary"]',
-    '"*-canary": "*-canary" is compared as it stands: "in" knows no globs = leave it out, and add || object.metadata.name.endsWith("-canary")',
+    'object.metadata.name in ["a", "*-canary"]: "*-canary" is compared as it stands: "in" knows no globs = write (object.metadata.name == "a" || object.metadata.name.endsWith("-canary"))',
+  ],
+  [
+    'object.spec.cpu <= "500m"',
+    'object.spec.cpu <= "500m": "500m" is compared as a text, letter by letter = write !quantity(object.spec.cpu).isGreaterThan(quantity("500m"))',
+  ],
+  [
+    'event.reason in ["BackOff, Failed", "Killing", "Fail*"]',
+    'event.reason in ["BackOff, Failed", "Killing", "Fail*"]: "BackOff, Failed" is one text = write (event.reason in ["BackOff", "Failed", "Killing"] || event.reason.startsWith("Fail"))',
+  ],
+  [
+    'object.spec.keys["x-y"] == null',
+    'object.spec.keys["x-y"] == null: a field that is not there is no null: the rule ends in an error = write !object.spec.keys[?"x-y"].hasValue()',
+  ],
+  [
+    'object.metadata.labels.team != null',
+    'object.metadata.labels.team != null: a field that is not there is no null: the rule ends in an error = write has(object.metadata.?labels.team)',
+  ],
+  [
+    'object.spec.containers.length > 3',
+    'object.spec.containers.length: containers is a list, and has no field "length" = write object.spec.containers.size()',
+  ],
+  [
+    'object.data.limit > "5"',
+    '"5": "5" is a text: texts are compared letter by letter = write int(object.data.limit), and 5 without quotes',
   ],
   [
     'event.reason in ["BackOff, Failed"]',
-    '"BackOff, Failed": "BackOff, Failed" is one text = write "BackOff", "Failed"',
+    'event.reason in ["BackOff, Failed"]: "BackOff, Failed" is one text = write event.reason in ["BackOff", "Failed"]',
   ],
   [
     'object.status.phase != "Failed, Unknown"',
@@ -126,9 +154,36 @@ test('what is written instead is not doubted', async () => {
     '!has(object.spec.nodeName) || has(object.spec.x) && object.spec.x == null',
     'event.namespaceLabels.?env.orValue("") == "prod" || "env" in event.namespaceLabels && event.namespaceLabels.env == "a"',
     'has(event.regarding.labels.team) && event.regarding.labels.team == "x"',
+    '"readyReplicas" in object.status && object.status.readyReplicas < 2',
+    'event.namespaceLabels.exists(k, k == "env" && event.namespaceLabels[k] == "prod")',
+    'event.namespaceLabels["kubernetes.io/metadata.name"] == "shop"',
+    'object.status.ready == true && object.status.active == true',
+    'object.spec.template.status == true && object.data.status == "on, off" && object.data.replicas == "3"',
+    'object.data.exclude == "*_test.go" && object.rules.exists(r, r.resourceNames == ["app-*"])',
+    'object.spec.rules[0].http.paths[0].path == "/api/.*" && object.metadata.labels.active == "1" || "x" in object.metadata.labels',
+    'type(oldObject) != null_type && oldObject.spec.replicas != object.spec.replicas',
+    'null != oldObject && oldObject.spec.replicas != object.spec.replicas',
     'oldObject == null || oldObject.spec.replicas != object.spec.replicas',
   ]
   for (const text of texts) expect(await doubts(text)).toEqual([])
+})
+
+test.each([
+  ['{ kind: Pod, labels: team=shop }', 'object.metadata.labels.team == "shop"'],
+  ['{ kind: Pod, labels: "!old, team in (a, b)" }', 'object.metadata.labels["team"] == "a"'],
+  ['{ kind: Pod, annotations: { a/b: "*" } }', 'object.metadata.annotations["a/b"] == "1"'],
+  ['{ kind: Pod, namespaceLabels: { env: [prod, live] } }', 'event.namespaceLabels.env == "prod"'],
+  ['{ kind: Event, regarding: { labels: team } }', 'event.regarding.labels.team == "a"'],
+])('%s asks for the label that %s reads', async (when, text) => {
+  expect(await doubts(text, when, when.includes('Event') ? '[Event]' : '[Pod]')).toEqual([])
+})
+
+test.each([
+  ['{ kind: Pod, labels: team!=shop }', 'object.metadata.labels.team == "shop"'],
+  ['{ kind: Pod, labels: { team: "!shop" } }', 'object.metadata.labels.team == "shop"'],
+  ['{ kind: Pod, labels: app=web }', 'object.metadata.labels.team == "shop"'],
+])('%s does not ask for the label that %s reads', async (when, text) => {
+  expect(await doubts(text, when, '[Pod]')).toHaveLength(1)
 })
 
 test('the object before is doubted where there may be none', async () => {
@@ -151,4 +206,23 @@ test('what is doubted is told beside an error in the same expression', async () 
   expect(problems.map(({ severity, column }) => `${severity} ${column}`)).toEqual(
     expect.arrayContaining(['error 60', 'warning 15']),
   )
+})
+
+test.each([
+  ["object.metadata.labels.team == 'x'", "write object.metadata.?labels.?team.orValue('')"],
+  ["object.metadata.name == 'web-*'", "write object.metadata.name.startsWith('web-')"],
+  ['object.spec.a > 1Gi', "write quantity(object.spec.a).isGreaterThan(quantity('1Gi'))"],
+])('what is offered for %s can stand in its double quotes', async (text, offered) => {
+  const rules = `  - name: a\n    when: { kind: Pod }\n    if: "${text}"\n    to: screen\n`
+  const loaded = await loadText(withRules(rules, '[Pod]'))
+  const [said] = loaded.ok ? loaded.warnings : loaded.problems
+  expect(said?.hint).toContain(offered)
+  expect(said?.hint?.slice(0, offered.length)).not.toContain('"')
+})
+
+test('a comma in a text of several lines is not said to end it', async () => {
+  const rules = '  - name: a\n    when:\n      labels: >-\n        a in (b,\n        c\n    to: screen\n'
+  const loaded = await loadText(withRules(rules))
+  const problems = loaded.ok ? [] : loaded.problems
+  expect(problems.map(({ hint }) => hint)).toEqual([expect.stringContaining('a selector looks like')])
 })

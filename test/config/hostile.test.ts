@@ -40,6 +40,26 @@ test.each([
     `vars:\n${row(40, (i) => `  v${i}: [${i ? text(`"\${var:v${i - 1}}",`, 9) : 'x'}]`)}`,
     'its aliases stand for more than 100000 values',
   ],
+  [
+    'thousands of secrets that come from anchors',
+    `x-:\n${row(6_000, (i) => `  k${i}: &a${i} secret-word-${i}`)}\nwatch: [Pod]\nsinks:\n${row(6_000, (i) => `  s${i}: { type: webhook, secret: *a${i} }`)}\nrules: 5`,
+    '"rules" must be a list',
+  ],
+  [
+    'a secret of many words',
+    `vars: { a: "${row(60_000, (i) => `word-${i}`).replaceAll('\n', ' ')}" }\nredis: { password: "\${var:a}", x: 1 }`,
+    'unknown key "x"',
+  ],
+  [
+    'a path of blanks',
+    `watch: [Pod]\nsinks: { a: { type: stdout } }\nrules: [{ name: r, to: a, changed: "${text(' ', 160_000)}" }, { name: s, to: a, changed: "${text('\\t', 160_000)}" }]`,
+    '"changed"',
+  ],
+  [
+    'thousands of watches',
+    `watch:\n${row(5_000, (i) => `  - { kind: Pod, labels: "a=${i}" }`)}\nsinks: { a: { type: stdout } }\nrules: [{ name: r, to: a }]`,
+    'Pod is watched twice',
+  ],
   ['a row of variables', `vars:\n${row(20_000, (i) => `  v${i}: "\${var:v${i + 1}}"`)}`, 'in too long a row'],
   [
     'variables that are not there',

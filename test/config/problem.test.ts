@@ -93,6 +93,21 @@ test.each([
   'token: [more, [hunter2, more]]',
   '{ "token": { "hunter2": 1 } }',
   'token: { file: "hunter2',
+  'redis: password: hunter2',
+  'redis: password: "hunter2 more"',
+  'password: a: hunter2',
+  'password: { a: b: hunter2 }',
+  'headers: "Cookie: a=hunter2; b=c"',
+  'headers: { X-Auth: "hunter2", b: 1 }',
+  'redis: { passwort: hunter2, x: y }',
+  'redis: { pass: hunter2 }',
+  'sinks: { a: { type: slack, toke: hunter2 } }',
+  'x-p: &p { password: hunter2, more: 1 }',
+  'password: &hunter2 "more"',
+  '{"password":hunter2}',
+  '{"a":{"x":1},"b":{"type":"slack","token":"hunter2","y":[}}}',
+  '{"a":{"x":z},"b":{"token":"hunter2"}}',
+  'redis: { ? password : hunter2, x: 1 }',
 ])('%s is shown without its secret, at the same width', (text) => {
   const [, line = ''] = formatProblems([problem()], text).split('\n')
   expect(line).not.toContain('hunter2')
@@ -104,6 +119,7 @@ test.each([
   ['a list', 'secret:\n  - hunter2'],
   ['a list that is not indented', 'x:\n  secret:\n  - hunter2'],
   ['brackets', 'a: { b: c, secret: [\n  more,\n  hunter2\n] }'],
+  ['JSON', '{"redis":{"password":\n"hunter2","x":1}}'],
   ['a map', 'password:\n  hunter2: more'],
   ['a map in a list', 'password:\n- more: x\n  hunter2: more'],
   ['a map further in', 'password:\n  more:\n    hunter2: more'],
@@ -156,6 +172,17 @@ test('lines without an end are masked in a moment', () => {
     formatProblems([problem()], `url: ${part.repeat(100_000)}`)
 }, 10_000)
 
+test('a secret that comes from an anchor is hidden in what is said of a file that is no YAML', async () => {
+  const text = 'redis: { password: *p }\n'
+  for (const head of ['x-p: &p @hunter2', 'x-p: &p hunter2-word\nx-q: @hunter2-word']) {
+    const loaded = await loadText(`${head}\n${text}`)
+    if (loaded.ok) throw new Error('it is not good')
+    const said = formatProblems(loaded.problems, loaded.texts)
+    expect(said.split('\n').filter((it) => it.includes(' = '))).not.toEqual([])
+    expect(said).not.toContain('hunter2')
+  }
+})
+
 test('what is hidden in a line is hidden in what is said of it', async () => {
   for (const written of [
     '!hunter2-word',
@@ -179,6 +206,7 @@ test.each([
   ['an anchor of a number', 'x-a: &a 2222222\n', 'password: *a'],
   ['an anchor of a map', 'x-a: &a { b: hunter2-word, c: [hunter2-more] }\n', 'password: *a'],
   ['a variable', 'vars: { a: hunter2-word }\n', 'password: "${var:a}"'],
+  ['a variable within a URL', 'vars: { a: hunter2-word }\n', 'url: "redis://:${var:a}@host"'],
   ['a variable in a URL', 'vars: { a: "redis://:hunter2-word@host" }\n', 'url: "${var:a}"'],
 ])('a secret that comes from %s is hidden there, and in what is said', async (_, head, password) => {
   const wrong = 'when: { name: "/hunter2-word(/" }, too: screen'

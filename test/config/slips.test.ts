@@ -20,6 +20,12 @@ test.each([
   ['if: "event.message.contains("a: b")"', 9, QUOTE, `if: 'event.message.contains("a: b")'`],
   ['if: "event.message" == "a #1" # why', 9, QUOTE, `if: 'event.message == "a #1"'`],
   ['if: event.message.contains("issue #12")', 9, COMMENT, `if: 'event.message.contains("issue #12")'`],
+  [
+    'if: event.message.contains("two  blanks #12")',
+    9,
+    COMMENT,
+    `if: 'event.message.contains("two  blanks #12")'`,
+  ],
   ['if: | event.count > 3', 9, '"|" begins a text of several lines here', 'if: event.count > 3'],
   ['throttle: every: 10m', 15, BRACES, 'throttle: { every: 10m }'],
   ['mute: from: "22:00", to: "07:00"', 11, BRACES, 'mute: { from: "22:00", to: "07:00" }'],
@@ -104,4 +110,17 @@ test.each([
   const found = await told(text)
   expect(found.length).toBeGreaterThan(0)
   for (const it of found) expect(it).not.toContain('hunter2')
+})
+
+test('an age with a blank behind its ">" keeps that', async () => {
+  const rules = withRules('  - name: a\n    when:\n      age: > 5m\n    to: screen\n')
+  expect(await told(rules)).toEqual([expect.stringContaining('= write age: ">5m"')])
+})
+
+test.each([
+  ['message: failed: {{ name }}', 14, MAP, 'message: "failed: {{ name }}"'],
+  ['message: title: {{ name }}', 14, BRACES, 'message: { title: "{{ name }}" }'],
+])('%s is told as a whole', async (line, column, message, mended) => {
+  expect(await told(ruleOf(line))).toEqual([`error 6:${column} ${message} = write ${mended}`])
+  expect(await told(ruleOf(mended))).toEqual([expect.stringContaining('nobody reads this')])
 })

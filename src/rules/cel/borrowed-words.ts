@@ -1,5 +1,5 @@
 import type { FaultWords } from './engine.ts'
-import { literalAt, pathBefore } from './operands.ts'
+import { endOfText, FLIPPED, literalAt, pathBefore, quantityAsked } from './operands.ts'
 
 /**
  * What other languages have and CEL has not, with what to write instead of all that is underlined. `start` is where the parser
@@ -54,11 +54,19 @@ function chain(text: string, at: number, end: number): FaultWords {
   const [, base = '', key] = /^((?:\w+\.)*)(\w+)$/.exec(path?.written ?? '') ?? []
   if (!path || key === undefined || tail === undefined)
     return { message, hint: 'write x.?field, with .orValue(…) behind it', start: at, end }
-  const isCondition = /^(&&|\|\||$)|true|false/.test(behind)
-  const otherwise = isCondition ? 'false' : /^[=!<>]=?\s*-?\d/.test(behind) ? '0' : '""'
   const whole = `${base}${base === '' ? '' : '?'}${key}.?${tail.replaceAll('?.', '.?')}`
-  const hint = `write ${whole}.orValue(${otherwise}): "?" stands before the field that may be missing`
-  return { message, hint, start: path.start, end: end + tail.length }
+  const place = { start: path.start, end: end + tail.length }
+  const why = '"?" stands before the field that may be missing'
+  const [compared = '', asked] = /^\s*([!=])=\s*null\b/.exec(text.slice(place.end)) ?? []
+  if (asked !== undefined) {
+    const hint = `write ${asked === '=' ? '!' : ''}${whole}.hasValue(): ${why}`
+    return { message, hint, start: place.start, end: place.end + compared.length }
+  }
+  const ahead = text.slice(Math.max(0, path.start - 20), path.start)
+  const isNumber = /^[=!<>]=?\s*-?\d/.test(behind) || /\d\s*[=!<>]=?\s*$/.test(ahead)
+  const isCondition = (!/[=<>]\s*$/.test(ahead) && /^(&&|\|\||$)/.test(behind)) || /true|false/.test(behind)
+  const otherwise = isCondition ? 'false' : isNumber ? '0' : '""'
+  return { message, hint: `write ${whole}.orValue(${otherwise}): ${why}`, ...place }
 }
 
 /** `{{ object.status.phase }} == "Failed"` */
@@ -88,12 +96,27 @@ function arrow(text: string, at: number): FaultWords {
   const found = OF_LISTS.exec(text.slice(0, at))
   const list = found && text.slice(0, found.index).trimEnd()
   const path = list?.endsWith('.') ? pathBefore(list.slice(0, -1)) : undefined
-  const [call, body] = /^=>\s*([^()]*(?:\([^()]*\)[^()]*)*)\)/.exec(text.slice(at)) ?? []
-  if (!found || !path || call === undefined || body === undefined)
+  const end = endOfCall(text, at)
+  const body = text.slice(at + 2, end).trim()
+  if (!found || !path || end === undefined || body === '')
     return { message, hint: 'write list.exists(it, it.name == "…")', start: at, end: at + 2 }
   const [, method = '', item] = found
-  const hint = `write ${path.written}.${ARROWS[method] ?? method}(${item}, ${body.trim()})`
-  return { message, hint, start: path.start, end: at + call.length }
+  // What goes on is about the item itself.
+  const isItem = method === 'find' && /^\)\s*[.[]/.test(text.slice(end))
+  const asked = isItem ? `filter(${item}, ${body})[0]` : `${ARROWS[method] ?? method}(${item}, ${body})`
+  return { message, hint: `write ${path.written}.${asked}`, start: path.start, end: end + 1 }
+}
+
+/** Where the bracket stands that closes what a place is within. */
+function endOfCall(text: string, from: number): number | undefined {
+  let depth = 0
+  for (let i = from; i < text.length; i++) {
+    const char = text[i] as string
+    if (char === '"' || char === "'") i = endOfText(text, i)
+    else if ('([{'.includes(char)) depth++
+    else if (')]}'.includes(char) && --depth < 0) return i
+  }
+  return undefined
 }
 
 /** `x > 5m`, `x.memory > 1Gi` */
@@ -108,15 +131,19 @@ function unit(text: string, at: number): FaultWords | undefined {
     return { message: `"${written}" must be a duration`, hint: `write duration("${span}")`, ...place }
   }
   const message = `"${written}" must be a quantity`
-  const asked = text.slice(0, digits.index).trimEnd()
-  const operator = /[<>]=?$/.exec(asked)?.[0]
-  const path = operator === undefined ? undefined : pathBefore(asked.slice(0, -operator.length))
-  if (operator === undefined || !path)
-    return { message, hint: `write quantity(x).isGreaterThan(quantity("${written}"))`, ...place }
-  const not = operator.endsWith('=') ? '!' : ''
-  const method = /^(>|<=)$/.test(operator) ? 'isGreaterThan' : 'isLessThan'
-  const hint = `write ${not}quantity(${path.written}).${method}(quantity("${written}"))`
-  return { message, hint, start: path.start, end: place.end }
+  const operator = /(?:[<>]=?|[!=]=)\s*$/.exec(text.slice(0, digits.index))?.[0] ?? ''
+  const path = operator === '' ? undefined : pathBefore(text.slice(0, digits.index - operator.length))
+  if (path)
+    return {
+      message,
+      hint: `write ${quantityAsked(path.written, operator.trim(), written)}`,
+      start: path.start,
+      end: place.end,
+    }
+  const [ahead = '', next = '', other] =
+    /^\s*([<>]=?|[!=]=)\s*([A-Za-z_][\w.]*(?![\w.([]))?/.exec(text.slice(place.end)) ?? []
+  const hint = `write ${quantityAsked(other ?? 'x', FLIPPED[next], written)}`
+  return { message, hint, start: place.start, end: place.end + (other === undefined ? 0 : ahead.length) }
 }
 
 /** What was compared with a number and its unit. */

@@ -13,17 +13,27 @@ import {
   wordDoubt,
 } from './word-doubts.ts'
 
+interface Known {
+  added: boolean
+  /** Labels that "when" asks for, by the map that has them, such as `event.namespaceLabels`. */
+  keys?: Readonly<Record<string, readonly string[]>>
+}
+
+const NO_KEYS = {}
+
 /**
  * What an expression asks that is legal and hardly meant: comparisons that never hold, and what ends in an error. `added`: can the
  * rule see new objects?
  */
-export function doubtsIn(text: string, { added }: { added: boolean }): Fault[] {
+export function doubtsIn(text: string, { added, keys = NO_KEYS }: Known): Fault[] {
   const result = ifEngine().compile(text)
   if (!result.ok) return []
   const found = new Map<number, Fault>()
   walk(result.program.tree, (node) => {
     const doubt =
-      comparisonDoubt(node, text) ?? accessDoubt(node, text) ?? (added ? oldDoubt(node, text) : undefined)
+      comparisonDoubt(node, text) ??
+      accessDoubt(node, text, keys) ??
+      (added ? oldDoubt(node, text) : undefined)
     if (!doubt) return
     const { message, hint, at = node } = doubt
     const offset = at.start
@@ -89,21 +99,24 @@ function doubleDoubt(one: CelNode, other: CelNode, written: (node: CelNode) => s
 }
 
 /** A field of what is a list; a label that not everything has. */
-function accessDoubt(node: CelNode, text: string): Doubt | undefined {
+function accessDoubt(node: CelNode, text: string, keys: NonNullable<Known['keys']>): Doubt | undefined {
   const { op, args } = node
   if (op !== '.' && op !== '[]') return undefined
   const [base, step] = args as [CelNode, CelNode | string]
   const map = text.slice(base.start, base.end)
-  const key = typeof step === 'string' ? step : step.args
+  const key = typeof step === 'string' ? step : step.op === 'value' ? step.args : undefined
   if (typeof key !== 'string') return undefined
   const { list, message } = listAccess(node, text) ?? {}
   if (message !== undefined)
     return {
       message,
-      hint: `write ${list}.exists(it, …) with it.${key} in it, or ${list}[0].${key} of the first alone`,
+      hint: /^(length|size|count|len)$/.test(key)
+        ? `write ${list}.size()`
+        : `write ${list}.exists(it, …) with it.${key} in it, or ${list}[0].${key} of the first alone`,
     }
   const isAsked = text.includes(`in ${map}`) || text.includes(`has(${map}.${key})`)
   if (!/^event\.(namespaceLabels|regarding\.labels)$/.test(map) || isAsked) return undefined
+  if (key === OF_EACH_NAMESPACE || keys[map]?.includes(key)) return undefined
   return {
     message: 'not all have this label, and without it the rule ends in an error',
     hint: `write ${map}${op === '.' ? `.?${key}` : `[?"${key}"]`}.orValue("")`,
@@ -122,4 +135,8 @@ function oldDoubt(node: CelNode, text: string): Doubt | undefined {
   }
 }
 
-const ASKS_FOR_OLD = /oldObject\s*[!=]=\s*null|has\(\s*oldObject|event\.type\b/
+/** The API server gives it to each. */
+const OF_EACH_NAMESPACE = 'kubernetes.io/metadata.name'
+
+const ASKS_FOR_OLD =
+  /oldObject\s*[!=]=\s*null|null\s*[!=]=\s*oldObject\b|type\(\s*oldObject\s*\)|has\(\s*oldObject|event\.type\b/

@@ -46,5 +46,26 @@ export function endOfText(text: string, start: number): number {
 
 /** A field, asked for so that an object without labels ends in no error. */
 export function hasOf(path: string): string {
-  return `has(${path.replace(/(?<=\.metadata)\.(?=(?:labels|annotations)\.)/, '.?')})`
+  const asked = path.replace(/(?<=\.metadata)\.(?=(?:labels|annotations)[.[])/, '.?')
+  return asked.endsWith(']') ? `${asked.replace(LAST_INDEX, '[?$1]')}.hasValue()` : `has(${asked})`
+}
+
+const LAST_INDEX = /\[((?:[^[\]"']|"[^"]*"|'[^']*')*)\]$/
+
+/** A path of fields compared with a quantity: `quantity(object.a).isLessThan(quantity("1Gi"))` of `<`. */
+export function quantityAsked(path: string, operator = '>', size: string): string {
+  const [one, other] = [`quantity(${path})`, `quantity("${size}")`]
+  if (/^[!=]=$/.test(operator)) return `${one}.compareTo(${other}) ${operator} 0`
+  const method = /^(>|<=)$/.test(operator) ? 'isGreaterThan' : 'isLessThan'
+  return `${operator.endsWith('=') ? '!' : ''}${one}.${method}(${other})`
+}
+
+/** The same comparison, read from its other side. */
+export const FLIPPED: Readonly<Record<string, string>> = {
+  '<': '>',
+  '<=': '>=',
+  '>': '<',
+  '>=': '<=',
+  '==': '==',
+  '!=': '!=',
 }

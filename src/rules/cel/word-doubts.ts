@@ -1,4 +1,5 @@
 import { builtInKinds } from '../built-in-kinds.ts'
+import { FLIPPED, hasOf, quantityAsked } from './operands.ts'
 import { hasQuantityUnit } from './quantity.ts'
 import { type CelNode, childrenOf, pathOf } from './syntax-tree.ts'
 
@@ -26,20 +27,39 @@ export function wordDoubt(op: string, one: CelNode, other: CelNode, text: string
   const path = pathOf(one)
   if (path === undefined || path.keys.length === 0) return undefined
   const field = path.variable === 'event' && path.keys.length === 1 ? path.keys[0] : undefined
-  const written = text.slice(one.start, one.end)
-  const inList = other.op === 'list'
+  // A list compared with "==" is a list's value.
+  if (other.op === 'list' && op !== 'in') return undefined
+  const isTextOfWords = ['==', '!=', 'in'].includes(op) && isText(one) && !isFreeText(one)
   for (const word of wordsIn(other)) {
     const said = String(word.args)
+    const problem = isTextOfWords ? textProblem(op, one, said) : undefined
     const doubt =
-      severalDoubt(op, one, written, said, inList) ??
-      fieldDoubt(field, one, said) ??
-      globDoubt(op, one, written, said, inList)
-    if (doubt) return inList || doubt.at === 'word' ? { ...doubt, at: word } : (doubt as Doubt)
+      problem === undefined
+        ? fieldDoubt(field, one, said)
+        : { message: problem, hint: `write ${joined(op, askedOf(one, other, text))}` }
+    if (doubt) return doubt.at === 'word' ? { ...doubt, at: word } : (doubt as Doubt)
   }
   return undefined
 }
 
 type WordDoubt = Omit<Doubt, 'at'> & { at?: CelNode | 'word' }
+
+/** What a comparison with lists and globs in texts was meant to ask, all of its words in it. */
+function askedOf(one: CelNode, other: CelNode, text: string): string[] {
+  const written = text.slice(one.start, one.end)
+  const parts = other.op === 'list' ? childrenOf(other) : [other]
+  const exact = parts.flatMap((part) => {
+    const said = part.op === 'value' && typeof part.args === 'string' ? part.args : undefined
+    if (said === undefined) return [text.slice(part.start, part.end)]
+    if (GLOB.test(said)) return []
+    return isSeveral(one, said) ? said.split(/ *, */).map((it) => JSON.stringify(it)) : [JSON.stringify(said)]
+  })
+  const globs = parts.flatMap(({ op, args }) =>
+    op === 'value' && GLOB.test(String(args)) ? [String(args)] : [],
+  )
+  const equal = exact.length > 1 ? `${written} in [${exact.join(', ')}]` : `${written} == ${exact[0]}`
+  return [...(exact.length === 0 ? [] : [equal]), ...globs.map((glob) => globAsked(written, glob))]
+}
 
 function fieldDoubt(field: unknown, one: CelNode, said: string): WordDoubt | undefined {
   if (field === 'type' && EVENT_TYPES.includes(said))
@@ -72,44 +92,20 @@ function fieldDoubt(field: unknown, one: CelNode, said: string): WordDoubt | und
 const WORD_FIELDS = /^(kind|name|namespace|phase|reason|status|type|eventType)$/
 const SEVERAL = /^[\w.-]+(?: *, *[\w.-]+)+$/
 
-/** `in ["BackOff, Failed"]`, `== "BackOff, Failed"`. */
-function severalDoubt(
-  op: string,
-  one: CelNode,
-  written: string,
-  said: string,
-  inList: boolean,
-): WordDoubt | undefined {
-  if (!['==', '!=', 'in'].includes(op) || !isText(one)) return undefined
-  if (!WORD_FIELDS.test(lastKey(one)) || !SEVERAL.test(said)) return undefined
-  const words = said
-    .split(/ *, */)
-    .map((word) => JSON.stringify(word))
-    .join(', ')
-  const asked = `${written} in [${words}]`
-  const meant = inList ? words : op === '!=' ? `!(${asked})` : asked
-  return { message: `"${said}" is one text`, hint: `write ${meant}` }
+/** `in ["BackOff, Failed"]`, `== "BackOff, Failed"`, `== "web-*"`. */
+function textProblem(op: string, one: CelNode, said: string): string | undefined {
+  if (isSeveral(one, said)) return `"${said}" is one text`
+  return GLOB.test(said) ? `"${said}" is compared as it stands: "${op}" knows no globs` : undefined
 }
 
-// Not the "*.example.com" of an Ingress, the "*/5" of a schedule, the "pods/*" of a Role: objects hold these as they are.
-const GLOB = /^(?:\*[\w:@-][\w.:/@-]*\*?|[\w.:/@-]*[\w.:@-]\*)$/
-
-function globDoubt(
-  op: string,
-  one: CelNode,
-  written: string,
-  said: string,
-  inList: boolean,
-): WordDoubt | undefined {
-  if (!['==', '!=', 'in'].includes(op) || !isText(one) || !GLOB.test(said)) return undefined
-  const asked = globTest(written, said)
-  return {
-    message: `"${said}" is compared as it stands: "${op}" knows no globs`,
-    hint: inList ? `leave it out, and add || ${asked}` : `write ${op === '!=' ? '!' : ''}${asked}`,
-  }
+function isSeveral(one: CelNode, said: string): boolean {
+  return WORD_FIELDS.test(lastKey(one)) && SEVERAL.test(said)
 }
 
-function globTest(written: string, glob: string): string {
+// Not the "*.example.com" of an Ingress, the "*/5" of a schedule, the "pods/*" of a Role, the "/api/.*" of a path: objects hold these as they are.
+const GLOB = /^(?!.*\/\.\*$)(?:\*[\w:@-][\w.:/@-]*\*?|[\w.:/@-]*[\w.:@-]\*)$/
+
+function globAsked(written: string, glob: string): string {
   const [first, last] = [glob.startsWith('*'), glob.endsWith('*')]
   const method = first && last ? 'contains' : first ? 'endsWith' : 'startsWith'
   return `${written}.${method}("${glob.replaceAll('*', '')}")`
@@ -125,7 +121,7 @@ export function listDoubt(op: string, one: CelNode, other: CelNode, text: string
   const value = other.args
   const isGlob = typeof value === 'string' && GLOB.test(value)
   const literal = text.slice(other.start, other.end)
-  const asked = isGlob ? globTest(`it.${key}`, value) : `it.${key} == ${literal}`
+  const asked = isGlob ? globAsked(`it.${key}`, value) : `it.${key} == ${literal}`
   return { message, hint: `write ${op === '!=' ? '!' : ''}${list}.exists(it, ${asked})` }
 }
 
@@ -141,13 +137,25 @@ export function listAccess(node: CelNode, text: string) {
 /** `labels.team != has(…)`, `memory > quantity(…).isGreaterThan(…)` */
 export function booleanDoubt(op: string, one: CelNode, other: CelNode, text: string): Doubt | undefined {
   if (other.checkedType?.name !== 'bool' || other.op === 'value' || !isInObject(one)) return undefined
-  const isText = /\.(labels|annotations)\b/.test(text.slice(one.start, one.end))
-  if (!ORDERING.includes(op) && !isText) return undefined
+  const isLabel = /\.(labels|annotations)\b/.test(text.slice(one.start, one.end))
+  if (!ORDERING.includes(op) && !isLabel) return undefined
   const asked = text.slice(other.start, other.end)
   return {
     message: 'a text or number is compared with true or false here',
     hint: `write ${asked.length > 200 ? 'the condition' : asked} alone`,
   }
+}
+
+function joined(op: string, asked: readonly string[]): string {
+  const [first = ''] = asked
+  if (op !== '!=') return asked.length > 1 ? `(${asked.join(' || ')})` : first
+  return / in /.test(first) ? `!(${first})` : `!${first}`
+}
+
+/** Texts of a user's own: the files of a ConfigMap, annotations. */
+function isFreeText(node: CelNode): boolean {
+  const keys = pathOf(node)?.keys ?? []
+  return /^(data|stringData|binaryData)$/.test(String(keys[0])) || keys.at(-2) === 'annotations'
 }
 
 /** The texts that a comparison names: one, or those of a list. */
@@ -163,7 +171,7 @@ export function textDoubt(op: string, one: CelNode, other: CelNode, text: string
   if (!isInObject(one) || other.op !== 'value') return undefined
   const value = other.args
   const path = text.slice(one.start, one.end)
-  if (typeof value === 'boolean' && /(^|\.)status$/.test(path))
+  if (typeof value === 'boolean' && isOfCondition(one))
     return {
       message: 'the status of a condition is a text, and never equal to true or false',
       hint: 'write "True", "False" or "Unknown" in quotes',
@@ -172,9 +180,18 @@ export function textDoubt(op: string, one: CelNode, other: CelNode, text: string
   if (value === null && !text.includes(`has(${path})`))
     return {
       message: 'a field that is not there is no null: the rule ends in an error',
-      hint: `write ${op === '==' ? '!' : ''}has(${path})`,
+      hint: `write ${op === '==' ? '!' : ''}${hasOf(path)}`,
     }
   if (typeof value !== 'string') return undefined
+  const isAlwaysText = isFreeText(one) || pathOf(one)?.keys.at(-2) === 'labels'
+  if (/^-?\d+$/.test(value) && isAlwaysText)
+    return ORDERING.includes(op)
+      ? {
+          message: `"${value}" is a text: texts are compared letter by letter`,
+          hint: `write int(${path}), and ${value} without quotes`,
+          at: other,
+        }
+      : undefined
   if (/^-?\d+$/.test(value) && COUNTED.test(lastKey(one)))
     return {
       message: `"${value}" is a text, and the field a number`,
@@ -190,9 +207,16 @@ export function textDoubt(op: string, one: CelNode, other: CelNode, text: string
   if (ORDERING.includes(op) && hasQuantityUnit(value))
     return {
       message: `"${value}" is compared as a text, letter by letter`,
-      hint: `write quantity(${path}).${/</.test(op) === (one.start < other.start) ? 'isLessThan' : 'isGreaterThan'}(quantity("${value}"))`,
+      hint: `write ${quantityAsked(path, one.start < other.start ? op : FLIPPED[op], value)}`,
     }
   return undefined
+}
+
+/** `{type: Ready, status: "True"}`, in a loop or by its place. */
+function isOfCondition(node: CelNode): boolean {
+  const { variable, keys } = pathOf(node) ?? { variable: '', keys: [] }
+  const isItem = keys.length === 1 && !/^(object|oldObject)$/.test(variable)
+  return keys.at(-1) === 'status' && (isItem || keys.includes('conditions'))
 }
 
 /** A field whose value is a text, or may be one. */

@@ -62,12 +62,15 @@ function habitIn(text: string): ReturnType<typeof faulty> | undefined {
         : 'write each step, such as spec.containers.*.image ("*" is any key or item)',
     })
   }
-  const parts = text.split(/\s*,\s*/)
+  const parts = text.split(',').map((it) => it.trim())
   if (parts.length > 1 && parts.every((part) => /^[A-Za-z][\w.*-]*$/.test(part)))
     return faulty(`is one path here, and ${parts.length === 2 ? 'two' : 'several'} are a list`, {
       hint: `write [${parts.join(', ')}]`,
     })
-  const bare = text.replace(/^\{\s*|\s*\}$/g, '').replace(/^\$?\.|^\//, '')
+  const bare = text
+    .replace(/^\{|\}$/g, '')
+    .trim()
+    .replace(/^\$?\.|^\//, '')
   const dotted = bare.replaceAll('/', '.')
   if (/^\//.test(text)) return faulty('begins with "/"', { ...whole(text), hint: `write ${dotted}` })
   if (/^(\{|\$|\.)/.test(text))
@@ -136,7 +139,7 @@ function readBracket(text: string, open: number): Read {
   const end = open + close + 2
   if (inner === '*') return { step: { is: 'any' }, end }
   if (/^\d{1,9}$/.test(inner)) return { step: { is: 'place', place: Number(inner) }, end }
-  const [, key = '', value = ''] = /^\s*@?\.?([A-Za-z_][\w.-]*)\s*={1,2}\s*(.*?)\s*$/s.exec(inner) ?? []
+  const [, key = '', value = ''] = /^\s*@?\.?([A-Za-z_][\w.-]*)\s*={1,2}\s*(.*)$/s.exec(inner.trimEnd()) ?? []
   if (key !== '') {
     const plain = /^(["'])(.*)\1$/s.exec(value)?.[2]
     if (value === '')

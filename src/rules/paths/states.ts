@@ -66,7 +66,10 @@ function keyFault(
   const place = { path: [key], atKey: true }
   if (/^is one path/.test(message)) {
     const isWord = typeof patterns === 'string' && /^[\w.-]+$/.test(patterns)
-    const each = key.split(/\s*,\s*/).map((path) => `${path}: ${isWord ? patterns : '…'}`)
+    const each = key
+      .split(',')
+      .map((it) => it.trim())
+      .map((path) => `${path}: ${isWord ? patterns : '…'}`)
     return { ...place, message: `"${key}" is one path here`, hint: `write { ${each.join(', ')} }` }
   }
   const full = withoutDoubleStar(key, kind)

@@ -25,6 +25,31 @@ const ROWS: [text: string, ...faults: string[]][] = [
   ['event.count === 3', '=== | "===" is no operator | write "=="'],
   ['event.count > 3 & event.count < 9', '& | "&" does not belong here | write "&&"'],
   ['event.count > 3 and true', 'and | "and" does not belong here | write "&&"'],
+  [
+    'object.a.every(c => c.image == ")" )',
+    'object.a.every(c => c.image == ")" ) | "=>" is no operator | write object.a.all(c, c.image == ")")',
+  ],
+  [
+    'object.a.find(c => c.name == "a").image == "b"',
+    'object.a.find(c => c.name == "a") | "=>" is no operator | write object.a.filter(c, c.name == "a")[0]',
+  ],
+  [
+    'object.spec?.a == null',
+    'object.spec?.a == null | "?." is no operator | write !object.?spec.?a.hasValue(): "?" stands before the field that may be missing',
+  ],
+  [
+    '3 < object.spec?.a',
+    'object.spec?.a | "?." is no operator | write object.?spec.?a.orValue(0): "?" stands before the field that may be missing',
+  ],
+  [
+    'object.spec.x == 1Gi',
+    'object.spec.x == 1Gi | "1Gi" must be a quantity | write quantity(object.spec.x).compareTo(quantity("1Gi")) == 0',
+  ],
+  [
+    '1Gi > object.spec.x',
+    '1Gi > object.spec.x | "1Gi" must be a quantity | write quantity(object.spec.x).isLessThan(quantity("1Gi"))',
+  ],
+  ['object.x startsWith "a"', 'startsWith | "startsWith" does not belong here | write x.startsWith("…")'],
   ['not has(object.x)', 'not | "not" is no operator | write "!"'],
   ['object.x not in ["a"]', 'not | "not" does not belong here | write !(x in list)'],
   [
