@@ -1,11 +1,11 @@
 import { type Interpolation, interpolate } from './interpolate.ts'
 import type { Located, Span } from './located.ts'
-import { parseYaml, tooMuch } from './parse-yaml.ts'
 import type { Problem } from './problem.ts'
 import { columnAt, lineAt, type SourceFile, sourceFile } from './source-file.ts'
 import { NO_VARS, type Scope } from './vars.ts'
-import { syntaxFaults } from './yaml-syntax.ts'
-import { buildTree, type TreeFault } from './yaml-tree.ts'
+import { parseYaml, tooMuch } from './yaml/parse.ts'
+import { syntaxFaults } from './yaml/syntax.ts'
+import { buildTree, type TreeFault } from './yaml/tree.ts'
 
 export type Path = readonly PropertyKey[]
 

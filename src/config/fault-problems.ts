@@ -3,7 +3,7 @@ import { type ConfigDocument, type Path, problemAt } from './document.ts'
 import { COMMA_HINT, nameOf } from './issues.ts'
 import type { Located } from './located.ts'
 import type { Problem } from './problem.ts'
-import { lineOf, quoted } from './yaml-text.ts'
+import { lineOf, quoted } from './yaml/text.ts'
 
 /** Faults of patterns and selectors, each at its place in the file. */
 export function faultProblems(faults: readonly Fault[], prefix: Path, document: ConfigDocument): Problem[] {

@@ -3,7 +3,7 @@ import { labelsHint, severityHint } from './label-hints.ts'
 import type { Located } from './located.ts'
 import { withinRule } from './rule-words.ts'
 import { type ShapeHint, wordIn } from './shape-hint.ts'
-import { asText } from './yaml-text.ts'
+import { asText } from './yaml/text.ts'
 
 const YES = /^(true|yes|y|on|1)$/i
 const NO = /^(false|no|n|off|0)$/i

@@ -2,7 +2,7 @@ import { isMap, isScalar, type Node } from 'yaml'
 import type { VarText } from './interpolate.ts'
 import { type Located, leaf } from './located.ts'
 import type { SourceFile } from './source-file.ts'
-import { type NodePair, nameOf, spanOf } from './yaml-nodes.ts'
+import { type NodePair, nameOf, spanOf } from './yaml/nodes.ts'
 
 /** What `${var:NAME}` stands for in a file. */
 export interface Scope {

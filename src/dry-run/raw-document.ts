@@ -1,9 +1,9 @@
 import { type ConfigDocument, documentOf, problemAt } from '../config/document.ts'
-import { parseYaml, tooMuch } from '../config/parse-yaml.ts'
 import { sourceFile } from '../config/source-file.ts'
 import { NO_VARS } from '../config/vars.ts'
-import { syntaxFaults } from '../config/yaml-syntax.ts'
-import { buildTree } from '../config/yaml-tree.ts'
+import { parseYaml, tooMuch } from '../config/yaml/parse.ts'
+import { syntaxFaults } from '../config/yaml/syntax.ts'
+import { buildTree } from '../config/yaml/tree.ts'
 
 /** A YAML file that knows where its values stand, and in which `${…}` is nothing but text. */
 export function readRawDocument(name: string, text: string): ConfigDocument {

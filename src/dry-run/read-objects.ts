@@ -1,7 +1,7 @@
 import { type Document, parseAllDocuments } from 'yaml'
 import type { Problem } from '../config/problem.ts'
 import { columnAt, lineAt, sourceFile } from '../config/source-file.ts'
-import { syntaxFaults } from '../config/yaml-syntax.ts'
+import { syntaxFaults } from '../config/yaml/syntax.ts'
 
 export type ReadObjects =
   | { ok: true; values: readonly unknown[] }

@@ -1,7 +1,7 @@
 import { closeSync, constants, openSync, readSync, type Stats, statSync } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { FileTooLarge, NoPlainFile } from '../../config/include-files.ts'
-import { MAX_FILE_CHARACTERS } from '../../config/parse-yaml.ts'
+import { MAX_FILE_CHARACTERS } from '../../config/yaml/parse.ts'
 
 /** Secrets and ConfigMaps hold no more. */
 export const MAX_FILE_BYTES = MAX_FILE_CHARACTERS

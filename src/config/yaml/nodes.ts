@@ -1,7 +1,7 @@
 import { type Alias, type Document, isScalar, type Node, type Pair, type Scalar, visit } from 'yaml'
-import type { Located, Span } from './located.ts'
-import type { SourceFile } from './source-file.ts'
-import { type ScalarStyle, textPlaces } from './text-places.ts'
+import type { Located, Span } from '../located.ts'
+import type { SourceFile } from '../source-file.ts'
+import { type ScalarStyle, textPlaces } from '../text-places.ts'
 
 export type NodePair = Pair<Node, Node | null>
 

@@ -1,10 +1,10 @@
 import { type Alias, type Document, isAlias, isMap, isScalar, isSeq, type Node, type Scalar } from 'yaml'
-import type { Filled, VarText } from './interpolate.ts'
-import { type Entry, type Located, leaf, listOf, MAX_SIZE, mapOf, type Span } from './located.ts'
-import { lineAt, type SourceFile } from './source-file.ts'
-import { createVars, type Scope, type Vars } from './vars.ts'
-import { isMergeKey, type NodePair, nameOf, placesOf, spanOf, targetsIn } from './yaml-nodes.ts'
-import { keyBefore, quoted } from './yaml-text.ts'
+import type { Filled, VarText } from '../interpolate.ts'
+import { type Entry, type Located, leaf, listOf, MAX_SIZE, mapOf, type Span } from '../located.ts'
+import { lineAt, type SourceFile } from '../source-file.ts'
+import { createVars, type Scope, type Vars } from '../vars.ts'
+import { isMergeKey, type NodePair, nameOf, placesOf, spanOf, targetsIn } from './nodes.ts'
+import { keyBefore, quoted } from './text.ts'
 
 export interface TreeFault extends Span {
   message: string

@@ -1,4 +1,4 @@
-import { asText, braced, isInBlock, keyBefore, lineOf, type Piece, quoted, textFrom } from './yaml-text.ts'
+import { asText, braced, isInBlock, keyBefore, lineOf, type Piece, quoted, textFrom } from './text.ts'
 
 export interface Advice extends Piece {
   message: string

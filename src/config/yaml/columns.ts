@@ -1,4 +1,4 @@
-import { lineOf } from './yaml-text.ts'
+import { lineOf } from './text.ts'
 
 /** A key in a line, with the column in which it begins, counted from 1. */
 interface Key {
