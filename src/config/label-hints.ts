@@ -32,21 +32,22 @@ const SEVERITIES: readonly (readonly [RegExp, string])[] = [
   [/^(information|informational|notice|debug|low|normal|ok|none)$/i, 'info'],
 ]
 
-export function severityHint(found: Located, when: Located | undefined): string | undefined {
+export function severityHint(found: Located, when: Located | undefined): ShapeHint {
   if (found.items) {
     const one = severityOf(wordIn(found.items[0])) ?? 'error'
     const kind = wordIn(when?.entries?.get('kind')?.value)
     const isOfEvents = kind === undefined || kind === 'Event'
-    if (!isOfEvents) return `write severity: ${one} (a rule gives one)`
+    if (!isOfEvents) return { hint: `write severity: ${one} (a rule gives one)` }
     const isPlain = !when || (kind !== undefined && when.entries?.size === 1)
     const filter = isPlain ? 'write when: { kind: Event, type: Warning }' : 'add type: Warning to "when"'
-    return `to get only Warnings leave "severity" out and ${filter}; to give what it sends one severity write severity: ${one}`
+    const hint = `to get only Warnings leave "severity" out and ${filter}; to give what it sends one severity write severity: ${one}`
+    return { hint, atKey: true }
   }
   if (typeof found.value === 'string' && /\{[{%]/.test(found.value))
-    return 'a template of it stands in message: { severity: "{{ … }}" }'
+    return { hint: 'a template of it stands in message: { severity: "{{ … }}" }' }
   const word = severityOf(wordIn(found))
-  if (word === undefined) return undefined
-  return word === 'error' ? 'write error, which is the highest' : `write ${word}`
+  if (word === undefined) return {}
+  return { hint: word === 'error' ? 'write error, which is the highest' : `write ${word}` }
 }
 
 function severityOf(text = ''): string | undefined {

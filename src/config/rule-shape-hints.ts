@@ -26,7 +26,7 @@ export function ruleShapeHint(path: Path, found: Located, document: ConfigDocume
       message: `"${key}" takes paths, without values`,
     }
   if (key === 'labels') return labelsHint(found, document.at([...rule, 'when']))
-  if (key === 'severity') return { hint: severityHint(found, document.at([...rule, 'when'])) }
+  if (key === 'severity') return severityHint(found, document.at([...rule, 'when']))
   return { hint: topHint(key, found) }
 }
 
@@ -80,11 +80,11 @@ function afterHint(text: string | undefined, isSpan: boolean): string {
 function conditionsHint(items: readonly Located[]): string {
   const each = items.map(conditionIn)
   const isShown = each.length > 0 && each.length <= 4 && each.every((it) => it !== undefined)
-  if (!isShown) return 'a rule follows one condition: write a rule for each'
+  if (!isShown) return 'a rule follows one condition: write a rule for each, with a name of its own'
   const [first] = each
   return each.length === 1
     ? `write ${first}`
-    : `a rule follows one condition: write a rule for each, one with ${each.join(', one with ')}`
+    : `a rule follows one condition: write a rule for each, with a name of its own, one with ${each.join(', one with ')}`
 }
 
 function conditionIn({ entries }: Located): string | undefined {

@@ -75,7 +75,7 @@ const Window = z
     if (from === undefined && to !== undefined)
       refuse('has "to", but no "from"', 'such as from: "22:00"; from: "00:00" is midnight')
     if (from !== undefined && from === to)
-      refuse('is the same as "from": no time at all', sameHint(days), ['to'])
+      refuse('is the same as "from": no time at all', sameHint(from, days), ['to'])
     if (from === DAY_MINUTES) refuse('is the end of the day', 'write from: "00:00"', ['from'])
   })
   .transform(
@@ -98,10 +98,11 @@ export const Mute = z
   ])
   .transform((windows): readonly MuteWindow[] => [windows].flat())
 
-function sameHint(days: readonly number[] | undefined): string {
+function sameHint(fromMinutes: number, days: readonly number[] | undefined): string {
+  const ends = `write when it ends, such as "${fromMinutes === 360 ? '18:00' : '06:00'}"`
   return days
-    ? 'write another time; for whole days leave "from" and "to" out'
-    : 'write another time; for whole days write mute: { days: [sat, sun] }; for every day leave the rule out'
+    ? `${ends}; for whole days leave "from" and "to" out`
+    : `${ends}; for whole days write mute: { days: [sat, sun] }`
 }
 
 function timezoneLike(name: string): string | undefined {

@@ -45,7 +45,7 @@ test.each([
   ],
   [
     'object.spec.limits.memory > "1Gi"',
-    'object.spec.limits.memory > "1Gi": "1Gi" is compared as a text, letter by letter = write quantity(object.spec.limits.memory).isGreaterThan(quantity("1Gi"))',
+    'object.spec.limits.memory > "1Gi": "1Gi" is compared as a text, letter by letter = write quantity(object.spec.?limits.?memory.orValue("0")).isGreaterThan(quantity("1Gi"))',
   ],
   [
     '"500m" >= object.spec.cpu',

@@ -70,13 +70,13 @@ test.each([
   [
     'mute: { from: "07:00", to: "07:00" }',
     [
-      '4:54 "to" is the same as "from": no time at all = write another time; for whole days write mute: { days: [sat, sun] }; for every day leave the rule out',
+      '4:54 "to" is the same as "from": no time at all = write when it ends, such as "06:00"; for whole days write mute: { days: [sat, sun] }',
     ],
   ],
   [
     'mute: { from: "07:00", to: "07:00", days: mon }',
     [
-      '4:54 "to" is the same as "from": no time at all = write another time; for whole days leave "from" and "to" out',
+      '4:54 "to" is the same as "from": no time at all = write when it ends, such as "06:00"; for whole days leave "from" and "to" out',
     ],
   ],
   ['mute: {}', ['4:33 "mute" has no time in it = write a time, such as { from: "22:00", to: "07:00" }']],

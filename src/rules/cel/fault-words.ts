@@ -20,9 +20,7 @@ export function faultWords(fault: CelFault, text: string, functions: CelEngine['
     case 'cannot_index_type':
       return {
         message: `${typeIn(fault)} has no field "${writtenAt(fault, text)}"`,
-        hint: /^(length|size|count|len)$/.test(writtenAt(fault, text))
-          ? `write ${sizeOf(text.slice(0, fault.start))}`
-          : undefined,
+        ...(/^(length|size|count|len)$/.test(writtenAt(fault, text)) && sizeWords(fault, text)),
       }
     case 'invalid_logical_operand':
       return {
@@ -70,9 +68,10 @@ function macroArgument(fault: CelFault, text: string): FaultWords {
   }
 }
 
-/** `event.message.` → `event.message.size()` */
-function sizeOf(before: string): string {
-  return `${pathBefore(before.trimEnd().replace(/\.$/, ''))?.written ?? 'x'}.size()`
+/** `event.message.length` → `event.message.size()` */
+function sizeWords({ start }: CelFault, text: string): { hint: string; start?: number } {
+  const path = pathBefore(text.slice(0, start).trimEnd().replace(/\.$/, ''))
+  return path ? { hint: `write ${path.written}.size()`, start: path.start } : { hint: 'write x.size()' }
 }
 
 function limitWords(message: string): string {

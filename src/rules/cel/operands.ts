@@ -54,10 +54,17 @@ const LAST_INDEX = /\[((?:[^[\]"']|"[^"]*"|'[^']*')*)\]$/
 
 /** A path of fields compared with a quantity: `quantity(object.a).isLessThan(quantity("1Gi"))` of `<`. */
 export function quantityAsked(path: string, operator = '>', size: string): string {
-  const [one, other] = [`quantity(${path})`, `quantity("${size}")`]
+  const [one, other] = [`quantity(${orNothing(path, operator)})`, `quantity("${size}")`]
   if (/^[!=]=$/.test(operator)) return `${one}.compareTo(${other}) ${operator} 0`
   const method = /^(>|<=)$/.test(operator) ? 'isGreaterThan' : 'isLessThan'
   return `${operator.endsWith('=') ? '!' : ''}${one}.${method}(${other})`
+}
+
+/** Not every container has limits; one without has no more of them than anything. */
+function orNothing(path: string, operator: string): string {
+  const [, item, fields] = /^(.*?)\.((?:resources\.)?(?:limits|requests)\.\w+)$/.exec(path) ?? []
+  if (item === undefined || fields === undefined || !operator.startsWith('>')) return path
+  return `${item}.?${fields.replaceAll('.', '.?')}.orValue("0")`
 }
 
 /** The same comparison, read from its other side. */

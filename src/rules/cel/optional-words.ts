@@ -1,10 +1,15 @@
 /** What is written where an optional stands that should have been a value: `object.spec.?a` → `.orValue("")`. */
-export function optionalHint(left: string, right: string, written: string): string | undefined {
+export function optionalHint(
+  left: string,
+  right: string,
+  written: string,
+  operator: string,
+): string | undefined {
   const [isLeft, isRight] = [left, right].map(isOptional)
   if (!isLeft && !isRight) return undefined
   const paths = optionalsIn(written)
   const other = isLeft ? right : left
-  if (/^null/.test(other)) return `write ${paths[0] ?? 'x.?field'}.hasValue(), with "!" before it for not`
+  if (/^null/.test(other)) return `write ${operator === '==' ? '!' : ''}${paths[0] ?? 'x.?field'}.hasValue()`
   const otherwise = isOptional(other) ? '""' : (EMPTY.find(([type]) => type.test(other))?.[1] ?? '""')
   const named = paths.length > 0 ? paths.slice(0, 2) : ['x.?field']
   return `write ${named.map((path) => `${path}.orValue(${otherwise})`).join(' and ')}, or another value for what is not there`
@@ -43,7 +48,7 @@ export function isOptional(type: string): boolean {
 }
 
 /** `object.?a.b[?"c"]` as they are written. */
-function optionalsIn(text: string): string[] {
+export function optionalsIn(text: string): string[] {
   const paths =
     text
       .slice(-MAX_TEXT)

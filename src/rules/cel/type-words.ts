@@ -1,6 +1,6 @@
 import type { CelFault, FaultWords } from './engine.ts'
 import { sidesOf } from './operands.ts'
-import { isOptional, optionalConditionHint, optionalHint } from './optional-words.ts'
+import { isOptional, optionalConditionHint, optionalHint, optionalsIn } from './optional-words.ts'
 
 /** An operator between values that it does not take. */
 export function wrongTypes(fault: CelFault, text: string): FaultWords {
@@ -29,6 +29,11 @@ export function wrongTypes(fault: CelFault, text: string): FaultWords {
     const start = fault.start + quotedNumber
     return { message, hint, start, end: start + (QUOTED_NUMBER.exec(written)?.[0].length ?? 1) }
   }
+  const [path, ...others] = [left, right].some(isOptional) ? optionalsIn(written) : []
+  if (path !== undefined && others.length === 0 && !hint?.endsWith('.hasValue()')) {
+    const start = fault.start + written.indexOf(path)
+    return { message, hint, start, end: start + path.length }
+  }
   const several = operator === 'in' && /\bin\s+(?=(["'])([^"']*)\1$)/.exec(written)
   if (!several || right !== 'string') return { message, hint }
   const [lead, , named = ''] = several
@@ -46,7 +51,7 @@ const QUOTED_NUMBER = /["'](-?\d+)["']/
 const WITHOUT_QUOTES = 'without quotes'
 
 function conversionHint(left: string, right: string, written: string, operator: string): string | undefined {
-  const optional = optionalHint(left, right, written)
+  const optional = optionalHint(left, right, written, operator)
   if (optional) return optional
   const types = [left, right]
   for (const [type, name] of REFERENCES)

@@ -93,7 +93,10 @@ const ROWS: [text: string, ...faults: string[]][] = [
     'event.message.includes("oom")',
     'includes | there is no method "includes" | write event.message.contains("oom")',
   ],
-  ['event.message.length > 3', 'length | a string has no field "length" | write event.message.size()'],
+  [
+    'event.message.length > 3',
+    'event.message.length | a string has no field "length" | write event.message.size()',
+  ],
   [
     'quantity(object.spec.a) >= "1Gi"',
     'quantity(object.spec.a) >= "1Gi" | a Quantity and a string cannot be compared with ">=" | write !quantity(object.spec.a).isLessThan(quantity("1Gi"))',
@@ -153,15 +156,15 @@ const ROWS: [text: string, ...faults: string[]][] = [
   ['namespace == "x"', 'namespace | "namespace" is a reserved word | write event.namespace'],
   [
     'object.metadata.?labels.?app == "x"',
-    'object.metadata.?labels.?app == "x" | a value that may be missing and a string cannot be compared with "==" | write object.metadata.?labels.?app.orValue(""), or another value for what is not there',
+    'object.metadata.?labels.?app | a value that may be missing and a string cannot be compared with "==" | write object.metadata.?labels.?app.orValue(""), or another value for what is not there',
   ],
   [
     '3 < object.spec.?replicas',
-    '3 < object.spec.?replicas | an int and a value that may be missing cannot be compared with "<" | write object.spec.?replicas.orValue(0), or another value for what is not there',
+    'object.spec.?replicas | an int and a value that may be missing cannot be compared with "<" | write object.spec.?replicas.orValue(0), or another value for what is not there',
   ],
   [
     'object.spec.?a != null',
-    'object.spec.?a != null | a value that may be missing and a null cannot be compared with "!=" | write object.spec.?a.hasValue(), with "!" before it for not',
+    'object.spec.?a != null | a value that may be missing and a null cannot be compared with "!=" | write object.spec.?a.hasValue()',
   ],
   [
     'object.spec.?paused && true',
