@@ -22,7 +22,7 @@ export function sentenceOf(issue: Issue, found: Located | undefined): string {
     case 'invalid_type':
       return `must be ${wordOf(issue)}, not ${describe(found)}`
     case 'invalid_value':
-      return `must be ${listWords((issue.values as unknown[]).map(String))}`
+      return `must be ${listWords((issue.values as unknown[]).map(String))}${found?.items ? ', and not a list' : ''}`
     case 'invalid_union':
       return `must be ${unionWords(issue)}, not ${describe(found)}`
     case 'too_small':

@@ -44,7 +44,7 @@ test.each([
   ['labels: shop', '4:36 "labels" must be a map of keys and values, not text = write labels: { team: shop }'],
   [
     'severity: [critical], when: { kind: Pod }',
-    '4:38 "severity" must be error, warning or info = write severity: error (a rule gives one)',
+    '4:38 "severity" must be error, warning or info, and not a list = write severity: error (a rule gives one)',
   ],
   ['stop: false', '4:28 unknown key "stop" = leave it out: rules below see it anyway'],
 ])('%s is told what it may mean, with its own words', async (keys, expected) => {
