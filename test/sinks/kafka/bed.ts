@@ -6,6 +6,7 @@ import kafka from '../../../sinks/kafka/index.ts'
 import { prepareKafkajs } from '../../../sinks/kafka/kafkajs.ts'
 import type { Message, Outcome, SinkContext } from '../../../src/sink/index.ts'
 import { kcat } from '../../servers/kcat.ts'
+import { waitFor } from '../../wait-for.ts'
 import { type MessageParts, messageOf, openSink } from '../bed.ts'
 
 export type Options = z.input<typeof KafkaConfig>
@@ -55,8 +56,8 @@ export async function makeTopic(
     configs = {},
   }: { partitions?: number; replicas?: number; configs?: Record<string, string> } = {},
 ): Promise<void> {
-  await withAdmin(brokers, (admin) =>
-    admin.createTopics({
+  await withAdmin(brokers, async (admin) => {
+    await admin.createTopics({
       topics: [
         {
           topic,
@@ -65,9 +66,21 @@ export async function makeTopic(
           configEntries: Object.entries(configs).map(([name, value]) => ({ name, value })),
         },
       ],
-      waitForLeaders: true,
-    }),
-  )
+      // It would fail on a broker that has not heard of the topic yet.
+      waitForLeaders: false,
+    })
+    const leaders = async () => {
+      const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
+      return topics[0]?.partitions.map(({ leader }) => leader) ?? []
+    }
+    await waitFor(
+      async () => (await leaders().catch(() => [])).filter((it) => it >= 0).length === partitions,
+      {
+        timeoutMs: 20_000,
+        what: `leaders of ${topic}`,
+      },
+    )
+  })
 }
 
 export async function withAdmin<T>(
