@@ -21,6 +21,9 @@ const MAX_WIDTH = 120
 /** Nobody writes longer lines; to look for secrets in them takes its time. */
 const MAX_LINE = 20_000
 
+/** Of such a line, the part that a message may quote. */
+const MAX_AROUND = 2_000
+
 /** Who mends so many asks again. */
 const MAX_SHOWN = 100
 
@@ -39,8 +42,11 @@ function shortened(text: string): string {
 /** The same, where it quotes what is hidden when its line is shown. */
 export function withoutSecrets<It extends Problem>(problem: It, lines: readonly string[]): It {
   const line = lines[problem.line - 1] ?? ''
-  if (line.length > MAX_LINE) return problem
-  const words = hiddenWords(line, maskLine(lines, problem.line - 1))
+  const isEndless = line.length > MAX_LINE
+  const around = line.slice(Math.max(0, problem.column - MAX_AROUND), problem.column + MAX_AROUND)
+  const words = isEndless
+    ? hiddenWords(around, maskLine([around], 0))
+    : hiddenWords(line, maskLine(lines, problem.line - 1))
   const hide = (text: string) =>
     words.reduce((shown, word) => shown.replaceAll(word, '*'.repeat(word.length)), text)
   const { message, hint } = problem

@@ -2,9 +2,6 @@ import { hiding } from './hiding.ts'
 import type { Entry, Located } from './located.ts'
 import { hiddenWords, maskLine } from './mask-line.ts'
 
-/** Shorter ones are parts of any sentence. */
-const MIN_HIDDEN = 4
-
 const OF_VARIABLES = /\$\{var:/
 
 /** Passwords and the like that a sink or Redis takes from an anchor or a variable: where these stand, no key tells that they are secret. */
@@ -44,9 +41,7 @@ function isSecret(key: string): boolean {
 
 function hiddenIn(key: string, { value, source }: Pick<Located, 'value' | 'source'>): string[] {
   const lines = (source ?? (typeof value === 'string' ? value : '')).split('\n').map((it) => it.trim())
-  return lines
-    .flatMap((line) => hiddenWords(`"${key}": ${line}`, maskLine([`"${key}": ${line}`], 0)))
-    .filter((it) => it.length >= MIN_HIDDEN)
+  return lines.flatMap((line) => hiddenWords(`"${key}": ${line}`, maskLine([`"${key}": ${line}`], 0)))
 }
 
 /** A file's text without them, at the same width: where its values are or hold them. */

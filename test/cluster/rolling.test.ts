@@ -22,7 +22,12 @@ test('case 14: API servers behind one address are replaced one after the other u
     for (let i = 0; loading; i++)
       await churn({ request }, [CONFIG_MAPS], { count: 200, parallel: 8, prefix: `load-${i}` })
   })()
-  load.catch(() => {})
+  let working = true
+  load
+    .catch(() => {})
+    .finally(() => {
+      working = false
+    })
   const flows = () => {
     const before = hook.requests.length
     return waitFor(() => hook.requests.length > before + 100, { what: 'changes to arrive' })
@@ -35,6 +40,7 @@ test('case 14: API servers behind one address are replaced one after the other u
     writer = kubernetes.requestAt(`https://127.0.0.1:${next.port}`)
     await end('SIGTERM')
     end = next.end
+    expect(working).toBe(true)
   }
   await flows()
   loading = false

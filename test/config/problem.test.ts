@@ -221,3 +221,12 @@ test.each([
   expect(shown.replaceAll(/.*name: a, when.*/g, '')).not.toMatch(/hunter2|2222222/)
   expect(shown).toContain('too: screen')
 })
+
+test('a line too long to be shown gives no secret away either', async () => {
+  const filling = 'x'.repeat(30_000)
+  const text = `watch: [Event]\nredis: { url: "redis://localhost", password: *hunter2-word, x-a: ${filling} }\nsinks: { s: { type: stdout } }`
+  const loaded = await loadText(text)
+  const problems = loaded.ok ? loaded.warnings : loaded.problems
+  expect(problems.map(({ line }) => line)).toContain(2)
+  expect(formatProblems(problems, text)).not.toContain('hunter2')
+})
