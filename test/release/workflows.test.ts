@@ -98,6 +98,21 @@ test('what is released is made of nothing that another run left in a cache', () 
   for (const step of builds) expect(step.with).toMatchObject({ 'no-cache': true })
 })
 
+test('no workflow names the host of a package registry: npm publishes to its default, by trusted publishing', () => {
+  const hosts = /\b(registry\.npmjs\.(org|com)|npm\.pkg\.github\.com|registry\.yarnpkg\.com|npmmirror\.com|pypi\.org)\b/
+  for (const { name, text, steps } of workflows) {
+    expect(text, name).not.toMatch(hosts)
+    for (const step of steps) {
+      expect(step.with ?? {}, name).not.toHaveProperty('registry-url')
+      expect(step.run ?? '', name).not.toMatch(/--registry\b|npm config set registry|npm_config_registry/)
+    }
+  }
+  const settings = readFileSync(join(ROOT, '.npmrc'), 'utf8')
+  expect(settings).not.toMatch(/^\s*(@[^:]+:)?registry\s*=|_authToken/m)
+  const { publishConfig = {} } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  expect(publishConfig).not.toHaveProperty('registry')
+})
+
 test('one action has one version everywhere', () => {
   const pins = new Map<string, Set<string>>()
   for (const { steps } of workflows)
