@@ -99,7 +99,8 @@ test('what is released is made of nothing that another run left in a cache', () 
 })
 
 test('no workflow names the host of a package registry: npm publishes to its default, by trusted publishing', () => {
-  const hosts = /\b(registry\.npmjs\.(org|com)|npm\.pkg\.github\.com|registry\.yarnpkg\.com|npmmirror\.com|pypi\.org)\b/
+  const hosts =
+    /\b(registry\.npmjs\.(org|com)|npm\.pkg\.github\.com|registry\.yarnpkg\.com|npmmirror\.com|pypi\.org)\b/
   for (const { name, text, steps } of workflows) {
     expect(text, name).not.toMatch(hosts)
     for (const step of steps) {
