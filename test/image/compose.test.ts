@@ -1,11 +1,16 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import manifest from '../../package.json' with { type: 'json' }
 import { type Desk, openDesk } from '../commands/cli.ts'
 import { ROOT } from '../packed.ts'
+import { freePort } from '../servers/ports.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
 import { readComposeFile, type Service } from './compose-file.ts'
@@ -54,6 +59,53 @@ test.each(Object.entries(services))('%s may do no more than it must, and comes b
   expect(service.restart).toBe('unless-stopped')
   expect(service.healthcheck?.test.length).toBeGreaterThan(1)
   expect(service.mem_limit).toBeDefined()
+})
+
+test('kubeherald gets the memory that the chart gives it: a health check needs its own part of it', () => {
+  const chart = parse(readFileSync(join(ROOT, 'deploy/helm/kubeherald/values.yaml'), 'utf8'))
+  for (const name of ['kubeherald', 'demo'])
+    expect(`${services[name]?.mem_limit}i`.toLowerCase()).toBe(chart.resources.limits.memory.toLowerCase())
+})
+
+/** Runs a health check of the file as the engine does, at another port; gives its exit code. */
+async function healthOf(name: string, port: number): Promise<number | null> {
+  const [kind, ...words] = services[name]?.healthcheck?.test ?? []
+  const at = (text: string) => text.replaceAll('$$', '$').replaceAll(SECRETS, secrets)
+  const [program = '', ...args] =
+    kind === 'CMD-SHELL'
+      ? ['sh', '-c', at(words[0] ?? '').replace('redis-cli', `redis-cli -p ${port}`)]
+      : words.map((it) => it.replace('/nodejs/bin/node', process.execPath).replace(':9464', `:${port}`))
+  const [code] = (await once(spawn(program, args, { stdio: 'ignore' }), 'close')) as [number | null]
+  return code
+}
+
+test.each([
+  ['answers', 200, 0],
+  ['does not progress', 503, 1],
+])('the health check of a kubeherald that %s', async (_, status, code) => {
+  const server = createServer((_request, response) => response.writeHead(status).end()).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  try {
+    expect(await healthOf('kubeherald', (server.address() as AddressInfo).port)).toBe(code)
+  } finally {
+    server.close()
+  }
+})
+
+test('the health check of a kubeherald that is not there fails', async () => {
+  expect(await healthOf('kubeherald', await freePort())).toBe(1)
+})
+
+test('a Redis that answers is healthy, also when its password in the file is another one by now', async () => {
+  expect(await healthOf('redis', redis.port)).toBe(0)
+  const file = join(secrets, 'redis-password')
+  writeFileSync(file, 'another')
+  try {
+    expect(await healthOf('redis', redis.port)).toBe(0)
+  } finally {
+    writeFileSync(file, PASSWORD)
+  }
+  expect(await healthOf('redis', await freePort())).not.toBe(0)
 })
 
 test('ports are open to this machine alone, and Redis to nobody', () => {
