@@ -1,5 +1,5 @@
-// Brings chart and kustomization up to date with what they repeat: the version, alerts, dashboard, the table of values in the
-// chart's README. With --check it writes nothing, and fails when something is not.
+// Brings chart and kustomization up to date with what they repeat: the version, the image of Redis that the compose file
+// pins, alerts, dashboard, the table of values in the chart's README. With --check it writes nothing, and fails when something is not.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { isMap, parseDocument } from 'yaml'
@@ -7,6 +7,7 @@ import { isMap, parseDocument } from 'yaml'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const CHART = 'deploy/helm/kubeherald'
 const KUSTOMIZATION = 'deploy/kustomize/base/kustomization.yaml'
+const REDIS = 'deploy/kustomize/components/redis/redis.yaml'
 const COPIES = {
   'deploy/prometheus/alerts.yaml': `${CHART}/files/alerts.yaml`,
   'deploy/grafana/kubeherald.json': `${CHART}/files/dashboard.json`,
@@ -14,10 +15,14 @@ const COPIES = {
 
 const read = (file) => readFileSync(`${ROOT}${file}`, 'utf8')
 const { version } = JSON.parse(read('package.json'))
+const redis = /image: redis:(\S+@sha256:[0-9a-f]{64})$/m.exec(read('docker-compose.yml'))?.[1]
+if (!redis) throw new Error('docker-compose.yml pins no image of Redis')
 const wanted = [
   ...Object.entries(COPIES).flatMap(([from, to]) => (existsSync(`${ROOT}${from}`) ? [[to, read(from)]] : [])),
   [`${CHART}/Chart.yaml`, withVersion(read(`${CHART}/Chart.yaml`))],
   [KUSTOMIZATION, read(KUSTOMIZATION).replace(/newTag: [^ ]+/, `newTag: ${version}`)],
+  [`${CHART}/files/redis-image.txt`, `${redis}\n`],
+  [REDIS, read(REDIS).replace(/image: docker.io\/library\/redis:\S+/, `image: docker.io/library/redis:${redis}`)],
   [`${CHART}/README.md`, withTable(read(`${CHART}/README.md`))],
 ]
 const stale = wanted.filter(([file, content]) => !existsSync(`${ROOT}${file}`) || read(file) !== content)

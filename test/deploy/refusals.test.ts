@@ -63,16 +63,6 @@ test.each<[name: string, values: object, says: string]>([
     'are keys of redis.existingSecret: name it',
   ],
   ['a Secret without keys', { redis: { ...REDIS.redis, existingSecret: 'r' } }, 'but none of its keys'],
-  [
-    'a token of Slack in the open',
-    { config: { ...CONFIG, sinks: { a: { type: 'slack', token: 'xoxb-1-2', channel: '#a' } } } },
-    'a secret stands in config or redis.url',
-  ],
-  [
-    'a password in the open',
-    { redis: { url: 'rediss://herald:pass@redis:6379' } },
-    'a secret stands in config',
-  ],
   ['no port for the probes', { config: { ...CONFIG, server: false } }, 'the probes of the pods need it'],
   [
     'two that scale',
@@ -95,9 +85,9 @@ test.each<[name: string, values: object, says: string]>([
     'would scrape each pod twice',
   ],
   [
-    'a Redis whose memory nobody limits',
-    { redis: { bundled: { enabled: true, resources: { limits: { memory: '1G' } } } } },
-    'redis.bundled.maxmemory is needed',
+    'a policy of nothing',
+    { networkPolicy: { enabled: false, egress: { restrict: true } } },
+    'networkPolicy.egress.restrict needs networkPolicy.enabled',
   ],
 ])('the chart refuses %s, and says why', async (_, values, says) => {
   expect(await refusal({ ...REDIS, ...values })).toContain(says)

@@ -82,9 +82,10 @@
 {{- if and $redis.existingSecret (not (or $redis.urlKey $redis.usernameKey $redis.passwordKey)) }}
 {{- fail "redis.existingSecret is named, but none of its keys: set redis.passwordKey, redis.usernameKey or redis.urlKey" }}
 {{- end }}
-{{- $texts := printf "%s\n%s" (toYaml $values.config) $redis.url }}
-{{- if regexMatch `xox[abp]-[0-9A-Za-z]|whsec_[0-9A-Za-z+/]{8}|://[^/@\s$]*:[^@/\s$]+@` $texts }}
-{{- fail "a secret stands in config or redis.url, where everybody can read it who may read ConfigMaps: put it into a Secret, name that in secrets, and write \"${file:/run/secrets/kubeherald/KEY}\"" }}
+{{- include "kubeherald.checkSecrets" . }}
+{{- if $redis.bundled.enabled }}{{ include "kubeherald.checkRedisMemory" . }}{{ end }}
+{{- if and $values.networkPolicy.egress.restrict (not $values.networkPolicy.enabled) }}
+{{- fail "networkPolicy.egress.restrict needs networkPolicy.enabled=true: without a policy nothing is restricted" }}
 {{- end }}
 {{- if kindIs "string" (default dict $values.config.server).port }}
 {{- fail "config.server.port must be a number: the probes ask it" }}

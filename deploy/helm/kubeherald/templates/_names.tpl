@@ -46,6 +46,17 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- with .image.digest }}@{{ . }}{{ end }}
 {{- end }}
 
+{{/* The bundled Redis. Without a tag it is the one of files/redis-image.txt; a digest belongs to one tag. */}}
+{{- define "kubeherald.redisImage" -}}
+{{- $pinned := .root.Files.Get "files/redis-image.txt" | trim }}
+{{- $image := .root.Values.redis.bundled.image }}
+{{- if or $image.tag $image.digest }}
+{{- include "kubeherald.image" (dict "image" $image "default" (splitList "@" $pinned | first)) }}
+{{- else }}
+{{- printf "%s:%s" $image.repository $pinned }}
+{{- end }}
+{{- end }}
+
 {{/* The Deployments: name, role and what each has of its own. */}}
 {{- define "kubeherald.deployments" -}}
 {{- $name := include "kubeherald.fullname" . }}

@@ -1,1 +1,1 @@
-REDISCLI_AUTH="$(cat /run/secrets/redis/password)" redis-cli -e ping
+REDISCLI_AUTH="$(cat /run/secrets/redis/password)" redis-cli ping 2>&1 | grep -Eq '^(PONG|NOAUTH)'

@@ -1,0 +1,274 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { CHART, find, ROOT, refusal, renderChart } from './render.ts'
+
+const LIST = parse(readFileSync(join(CHART, 'files/secrets.yaml'), 'utf8')) as {
+  fields: Record<string, string[]>
+}
+const SCHEMA = JSON.parse(readFileSync(join(ROOT, 'docs/kubeherald.schema.json'), 'utf8')) as Node
+
+interface Node {
+  type?: string
+  pattern?: string
+  enum?: unknown
+  const?: unknown
+  $ref?: string
+  anyOf?: Node[]
+  oneOf?: Node[]
+  allOf?: Node[]
+  items?: Node
+  additionalProperties?: Node | boolean
+  properties?: Record<string, Node>
+  if?: Node
+  then?: Node
+}
+
+/** Text fields that are no secret. A field that is neither here nor in the chart's list needs a decision. */
+const PUBLIC: Readonly<Record<string, string>> = {
+  redis:
+    'url username tls.ca tls.cert tls.servername sentinel.name sentinel.nodes sentinel.username sentinel.tls.ca sentinel.tls.cert sentinel.tls.servername cluster.nodes',
+  slack: 'channel allowChannels fallbackChannel groupBy proxy ca apiUrl',
+  kafka:
+    'brokers clientId topic key tls.ca tls.cert tls.servername sasl.username sasl.tokenUrl sasl.clientId sasl.scope sasl.tokenCa',
+  // Of headers, names decide.
+  webhook:
+    'url headers.* auth.basic.username auth.oauth2.tokenUrl auth.oauth2.clientId auth.oauth2.scopes auth.oauth2.audience tls.ca tls.cert tls.servername proxy raw contentType labels.* username iconUrl channel',
+  file: 'path interval maxSize',
+  stdout: '',
+}
+/** Sections without a secret, whatever fields they have. */
+const PUBLIC_SECTIONS =
+  'include vars defaults cluster kubernetes leases server plugins watch enrich rules tests journal'
+
+/** Paths of the fields that take free text. */
+function textFields(node: Node | boolean | undefined, path: readonly string[] = []): string[] {
+  if (typeof node !== 'object') return []
+  const isDuration = node.pattern?.includes('(ms|s|m|h|d)') ?? false
+  const isText = node.type === 'string' && node.enum === undefined && node.const === undefined && !isDuration
+  const here = [...(node.anyOf ?? []), ...(node.oneOf ?? []), ...(node.allOf ?? []), node.items]
+  return [
+    ...(isText ? [path.join('.')] : []),
+    ...here.flatMap((it) => textFields(it, path)),
+    ...textFields(node.additionalProperties, [...path, '*']),
+    ...Object.entries(node.properties ?? {}).flatMap(([key, it]) => textFields(it, [...path, key])),
+  ]
+}
+
+function fieldsBySection(): Map<string, string[]> {
+  const fields = new Map([['redis', textFields(SCHEMA.properties?.['redis'])]])
+  const sink = (SCHEMA.properties?.['sinks']?.anyOf?.[0]?.additionalProperties as Node | undefined)
+    ?.anyOf?.[0]
+  for (const { if: condition, then } of sink?.allOf ?? []) {
+    const { type: _t, messages: _m, ...options } = then?.properties ?? {}
+    fields.set(String(condition?.properties?.['type']?.const), textFields({ properties: options }))
+  }
+  return fields
+}
+
+describe('the chart’s list of secrets', () => {
+  const sections = fieldsBySection()
+
+  test.each([...sections])('decides on every text field of %s', (section, fields) => {
+    const decided = [...(LIST.fields[section] ?? []), ...(PUBLIC[section] ?? '').split(' ')]
+    expect(fields.filter((field) => !decided.includes(field))).toEqual([])
+  })
+
+  test.each(Object.entries(LIST.fields))('names no field of %s that there is not', (section, secrets) => {
+    expect(secrets.filter((field) => !sections.get(section)?.includes(field))).toEqual([])
+  })
+
+  test('knows every section of the configuration', () => {
+    const known = ['$schema', 'redis', 'sinks', ...PUBLIC_SECTIONS.split(' ')]
+    expect(Object.keys(SCHEMA.properties ?? {}).filter((it) => !known.includes(it))).toEqual([])
+  })
+})
+
+const RULES = { watch: ['Event'], rules: [{ name: 'all', to: 'a' }] }
+const withSink = (sink: object, more: object = {}) => ({
+  redis: { url: 'redis://redis:6379' },
+  config: { ...RULES, sinks: { a: sink }, ...more },
+})
+const withRedis = (redis: object, more: object = {}) => ({
+  config: { ...RULES, sinks: { a: { type: 'stdout' } }, redis, ...more },
+})
+
+/** A value with something at a path such as `auth.basic.password`. */
+function at(path: string, value: unknown): object {
+  return path.split('.').reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as object
+}
+
+const FIELDS = Object.entries(LIST.fields).flatMap(([section, fields]) =>
+  fields.map((field) => [section, field] as const),
+)
+const valuesWith = (section: string, field: string, value: unknown) =>
+  section === 'redis'
+    ? withRedis({ cluster: { nodes: ['r:6379'] }, ...at(field, value) })
+    : withSink({ type: section, ...at(field, value) })
+
+test.each(FIELDS)(
+  'a literal %s %s is refused with its path and the way to a Secret',
+  async (section, field) => {
+    const said = await refusal(valuesWith(section, field, 'literally'))
+    expect(said).toContain(section === 'redis' ? `config.redis.${field}:` : `config.sinks.a.${field}:`)
+    expect(said).toContain(section === 'redis' ? 'redis.existingSecret' : '${file:/run/secrets/kubeherald/')
+    expect(said).not.toContain('literally')
+  },
+)
+
+test.each(FIELDS)('a reference as %s %s is taken', async (section, field) => {
+  for (const value of ['${file:/run/secrets/kubeherald/x}', 'a${env:X}'])
+    await renderChart(valuesWith(section, field, value))
+})
+
+const WEBHOOK = { type: 'webhook', url: 'https://audit.example.com/hook' }
+const HEX = '0123456789abcdef0123456789abcdef'
+
+test.each<[name: string, values: object, path: string]>([
+  ['a number', withRedis({ url: 'redis://r', password: 123456 }), 'config.redis.password'],
+  ['an escaped reference', withRedis({ url: 'redis://r', password: '$${env:X}' }), 'config.redis.password'],
+  ['a password in the URL', withRedis({ url: 'redis://:pass@r:6379' }), 'config.redis.url'],
+  ['one beside a reference', withRedis({ url: 'redis://${env:U}:pass@r:6379' }), 'config.redis.url'],
+  ['one in the value redis.url', { redis: { url: 'rediss://herald:p@ss@redis:6379' } }, 'redis.url'],
+  [
+    'a variable of the file',
+    withRedis({ url: 'redis://r', password: '${var:pw}' }, { vars: { pw: 'literally' } }),
+    'config.redis.password',
+  ],
+  [
+    'a variable within a text',
+    withRedis({ url: 'redis://:${var:pw}@r' }, { vars: { pw: 'literally' } }),
+    'config.redis.url',
+  ],
+  [
+    'a variable that is a map',
+    withSink({ ...WEBHOOK, auth: '${var:auth}' }, { vars: { auth: { bearer: 'literally' } } }),
+    'config.sinks.a.auth.bearer',
+  ],
+  ['one of several', withSink({ ...WEBHOOK, secret: ['${env:NEW}', 'old'] }), 'config.sinks.a.secret[1]'],
+  [
+    'a header',
+    withSink({ ...WEBHOOK, headers: { Authorization: 'Bearer x', 'x-team': 'shop' } }),
+    'config.sinks.a.headers.Authorization',
+  ],
+  [
+    'a key in a header',
+    withSink({ ...WEBHOOK, headers: { 'X-Api-Key': 'x' } }),
+    'config.sinks.a.headers.X-Api-Key',
+  ],
+  [
+    'a header of a list',
+    withSink({ type: 'acme', headers: [{ name: 'authorization', value: 'x' }] }),
+    'config.sinks.a.headers[0].value',
+  ],
+  ['an option of a plug-in', withSink({ type: 'acme', auth: { apiKey: 'x' } }), 'config.sinks.a.auth.apiKey'],
+  ['a part of a body', withSink({ ...WEBHOOK, body: { token: 'x' } }), 'config.sinks.a.body.token'],
+  ...['teams', 'discord', 'google-chat', 'mattermost'].map((preset): [string, object, string] => [
+    `the URL of a chat, ${preset}`,
+    withSink({ ...WEBHOOK, preset }),
+    'config.sinks.a.url',
+  ]),
+  [
+    'the URL of a chat without a preset',
+    withSink({ type: 'webhook', url: `https://hooks.slack.com/services/T0/B0/${HEX}` }),
+    'config.sinks.a.url',
+  ],
+  [
+    'a user in a URL',
+    withSink({ type: 'webhook', url: `https://${HEX}@in.example.com/` }),
+    'config.sinks.a.url',
+  ],
+  [
+    'a key in a query',
+    withSink({ type: 'webhook', url: `https://a.example.com/?sig=${HEX}` }),
+    'config.sinks.a.url',
+  ],
+  ['a proxy’s password', withSink({ ...WEBHOOK, proxy: 'http://u:p@proxy:3128' }), 'config.sinks.a.proxy'],
+  [
+    'a token of Slack in a section of one’s own',
+    withSink({ type: 'stdout' }, { 'x-shared': { slack: 'xoxb-1-2' } }),
+    'config.x-shared.slack',
+  ],
+  [
+    'a variable of containers',
+    { redis: { url: 'redis://r' }, extraEnv: [{ name: 'SLACK_TOKEN', value: 'x' }] },
+    'extraEnv.SLACK_TOKEN',
+  ],
+  [
+    'a password in a variable of containers',
+    { redis: { url: 'redis://r' }, extraEnv: [{ name: 'HTTPS_PROXY', value: 'http://u:p@proxy' }] },
+    'extraEnv.HTTPS_PROXY',
+  ],
+  ['an argument', { redis: { url: 'redis://r' }, extraArgs: ['--token', 'xoxb-1-2'] }, 'extraArgs[1]'],
+])('%s that is a secret is refused with its path', async (_, values, path) => {
+  expect(await refusal(values)).toContain(`${path}:`)
+})
+
+test('all that are written out are named together', async () => {
+  const said = await refusal(
+    withSink({ type: 'kafka', sasl: { username: 'u', password: 'one', token: 'two' } }),
+  )
+  expect(said).toContain('config.sinks.a.sasl.password, config.sinks.a.sasl.token:')
+})
+
+test('what is no secret is rendered as it is', async () => {
+  const sinks = {
+    kafka: {
+      type: 'kafka',
+      brokers: ['k:9092'],
+      topic: 't',
+      key: '{{ uid }}',
+      sasl: { username: 'u', password: '${env:P}' },
+    },
+    hook: {
+      ...WEBHOOK,
+      url: 'https://audit.example.com/{{ namespace }}?name={{ name }}&key={{ uid }}',
+      headers: {
+        'x-team': 'shop',
+        Authorization: 'Bearer ${file:/run/secrets/kubeherald/audit}',
+        'x-api-key': '${env:K}',
+      },
+      body: { token: '{{ uid }}', text: '{{ title }}', dedup_key: 'abc' },
+      messages: { fields: { Secret: '{{ name }}', Token: 'of a Node' } },
+    },
+    alerts: {
+      type: 'webhook',
+      preset: 'alertmanager',
+      url: 'http://am:9093/api/v2/alerts',
+      labels: { token: 'none' },
+    },
+    pager: { type: 'webhook', preset: 'pagerduty', routingKey: '${var:pager}' },
+    chat: { type: 'webhook', preset: 'teams', url: '${env:TEAMS_URL}' },
+    acme: {
+      type: 'acme',
+      maxTokens: 5,
+      credentials: '/run/secrets/acme.json',
+      secretName: 'x',
+      password: true,
+    },
+  }
+  const rules = [
+    {
+      name: 'a',
+      when: { kind: 'Secret', message: ['basic authentication failed', 'token expired'] },
+      to: 'kafka',
+    },
+  ]
+  const config = {
+    ...RULES,
+    rules,
+    sinks,
+    redis: { url: 'redis://:${env:X}@redis:6379' },
+    vars: { pager: '${env:PAGER}' },
+  }
+  const extraEnv = [
+    { name: 'SLACK_TOKEN', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } },
+    { name: 'COPY_TOKEN', value: '$(SLACK_TOKEN)' },
+    { name: 'TOKEN_FILE', value: 'x' },
+    { name: 'HTTPS_PROXY', value: 'http://proxy:3128' },
+  ]
+  const manifests = await renderChart({ config, extraEnv })
+  const rendered = parse(find(manifests, 'ConfigMap', 'herald-kubeherald')['data']['kubeherald.yaml'])
+  expect(rendered).toMatchObject(config)
+})
