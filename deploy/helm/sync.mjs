@@ -22,7 +22,10 @@ const wanted = [
   [`${CHART}/Chart.yaml`, withVersion(read(`${CHART}/Chart.yaml`))],
   [KUSTOMIZATION, read(KUSTOMIZATION).replace(/newTag: [^ ]+/, `newTag: ${version}`)],
   [`${CHART}/files/redis-image.txt`, `${redis}\n`],
-  [REDIS, read(REDIS).replace(/image: docker.io\/library\/redis:\S+/, `image: docker.io/library/redis:${redis}`)],
+  [
+    REDIS,
+    read(REDIS).replace(/image: docker.io\/library\/redis:\S+/, `image: docker.io/library/redis:${redis}`),
+  ],
   [`${CHART}/README.md`, withTable(read(`${CHART}/README.md`))],
 ]
 const stale = wanted.filter(([file, content]) => !existsSync(`${ROOT}${file}`) || read(file) !== content)

@@ -19,8 +19,12 @@ export interface Manifest {
 }
 
 /** `helm template` with these values; throws with what Helm says. */
-export async function renderChart(values: object, namespace = 'kubeherald'): Promise<Manifest[]> {
-  const args = ['template', 'herald', CHART, '--namespace', namespace, '--values', '-']
+export async function renderChart(
+  values: object,
+  namespace = 'kubeherald',
+  release = 'herald',
+): Promise<Manifest[]> {
+  const args = ['template', release, CHART, '--namespace', namespace, '--values', '-']
   const { code, stdout, stderr } = await runTool('helm', args, stringify(values))
   if (code !== 0) throw new Error(stderr)
   return parse(stdout)

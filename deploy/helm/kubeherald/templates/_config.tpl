@@ -7,7 +7,7 @@
 {{- define "kubeherald.leases" -}}
 {{- $replicas := ternary .Values.watch.replicas .Values.replicas (eq .Values.mode "split") | int }}
 {{- if hasKey .Values.config "leases" }}
-{{- if .Values.config.leases }}true{{ end }}
+{{- if or .Values.config.leases (kindIs "map" .Values.config.leases) }}true{{ end }}
 {{- else if kindIs "bool" .Values.leases }}
 {{- if .Values.leases }}true{{ end }}
 {{- else if gt $replicas 1 }}true{{ end }}
@@ -87,11 +87,16 @@
 {{- if and $values.networkPolicy.egress.restrict (not $values.networkPolicy.enabled) }}
 {{- fail "networkPolicy.egress.restrict needs networkPolicy.enabled=true: without a policy nothing is restricted" }}
 {{- end }}
-{{- if kindIs "string" (default dict $values.config.server).port }}
-{{- fail "config.server.port must be a number: the probes ask it" }}
+{{- include "kubeherald.checkServer" . }}
+{{- include "kubeherald.checkPods" . }}
+{{- if and $values.cluster $values.config.cluster (ne $values.cluster $values.config.cluster) }}
+{{- fail (printf "cluster is %s and config.cluster is %s: keep one" $values.cluster $values.config.cluster) }}
 {{- end }}
-{{- if and (hasKey $values.config "server") (kindIs "bool" $values.config.server) }}
-{{- fail "config.server is false, but the probes of the pods need it: leave it out" }}
+{{- $given := dict "username" (or $redis.bundled.enabled $redis.usernameKey) "password" (or $redis.bundled.enabled $redis.passwordKey) "tls" $redis.bundled.enabled }}
+{{- range $key, $isGiven := $given }}
+{{- if and $isGiven (hasKey $configured $key) }}
+{{- fail (printf "config.redis.%s stands beside what the values say of %s: keep one" $key (ternary "redis.bundled" (printf "redis.%sKey" $key) $redis.bundled.enabled)) }}
+{{- end }}
 {{- end }}
 {{- if and $values.deliver.autoscaling.hpa.enabled $values.deliver.autoscaling.keda.enabled }}
 {{- fail "deliver.autoscaling.hpa and deliver.autoscaling.keda would fight each other: enable one" }}

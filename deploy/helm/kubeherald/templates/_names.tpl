@@ -2,14 +2,15 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
-{{/* Short enough for what is put behind it. */}}
+{{/*
+A Service's name has no dots and begins with a letter. 46 characters: the pods of the StatefulSet `NAME-redis` have its name
+and a hash in one label.
+*/}}
 {{- define "kubeherald.fullname" -}}
-{{- if .Values.fullnameOverride }}
-{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" }}
-{{- else }}
 {{- $name := include "kubeherald.name" . }}
-{{- ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) | trunc 50 | trimSuffix "-" }}
-{{- end }}
+{{- $own := ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) }}
+{{- $full := default $own .Values.fullnameOverride | replace "." "-" }}
+{{- ternary (printf "r%s" $full) $full (regexMatch "^[0-9]" $full) | trunc 46 | trimSuffix "-" }}
 {{- end }}
 
 {{- define "kubeherald.selectorLabels" -}}

@@ -1,0 +1,53 @@
+{{/* Fails where values would give pods that no API server takes, or others than were asked for. */}}
+{{- define "kubeherald.checkPods" -}}
+{{- $values := .Values }}
+{{- $ours := dict
+  "extraEnv" (list "KUBEHERALD_CONFIG" "POD_NAME" "POD_NAMESPACE")
+  "extraVolumes" (list "config" "tmp" "secrets" "redis" "service-account")
+  "extraVolumeMounts" (list "/etc/kubeherald" "/tmp" "/run/secrets/kubeherald" "/run/secrets/redis" "/var/run/secrets/kubernetes.io/serviceaccount") }}
+{{- range $list, $names := $ours }}
+{{- $seen := list }}
+{{- range get $values $list }}
+{{- $name := eq $list "extraVolumeMounts" | ternary .mountPath .name }}
+{{- if has (trimSuffix "/" $name) $names }}{{ fail (printf "%s: %s is of the chart: choose another one" $list $name) }}{{ end }}
+{{- if has $name $seen }}{{ fail (printf "%s: %s is there twice: keep one" $list $name) }}{{ end }}
+{{- $seen = append $seen $name }}
+{{- end }}
+{{- end }}
+{{- $volumes := get $ours "extraVolumes" }}
+{{- range $values.extraVolumes }}{{ $volumes = append $volumes .name }}{{ end }}
+{{- range $values.extraVolumeMounts }}
+{{- if not (has .name $volumes) }}{{ fail (printf "extraVolumeMounts: there is no volume %s for %s: name it in extraVolumes" .name .mountPath) }}{{ end }}
+{{- end }}
+{{- range $key := list "podLabels" "commonLabels" "podAnnotations" }}
+{{- range $label, $_ := get $values $key }}
+{{- if regexMatch `^(app\.kubernetes\.io/(name|instance|component|version|part-of|managed-by)|helm\.sh/chart|kubeherald\.dev/.*|kubectl\.kubernetes\.io/default-container)$` $label }}
+{{- fail (printf "%s: %s is of the chart: choose another one" $key $label) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- range $values.extraArgs }}
+{{- if regexMatch `^(-c|--config|--role)(=|$)` . }}{{ fail (printf "extraArgs: %s is of the chart: see config, existingConfigMap and mode" .) }}{{ end }}
+{{- end }}
+{{- $scale := $values.deliver.autoscaling }}
+{{- if gt (int $scale.minReplicas) (int $scale.maxReplicas) }}
+{{- fail (printf "deliver.autoscaling.minReplicas is %d, more than maxReplicas (%d)" (int $scale.minReplicas) (int $scale.maxReplicas)) }}
+{{- end }}
+{{- end }}
+
+{{/* Fails where `config.server` is out of reach of the probes. */}}
+{{- define "kubeherald.checkServer" -}}
+{{- $server := .Values.config.server }}
+{{- if kindIs "bool" $server }}
+{{- if $server }}{{ fail "config.server is true: write { host: 0.0.0.0, port: 9464 }, or leave it out" }}{{ end }}
+{{- fail "config.server is false, but the probes of the pods need it: leave it out" }}
+{{- end }}
+{{- $server = default dict $server }}
+{{- if hasKey $server "port" }}
+{{- if kindIs "string" $server.port }}{{ fail "config.server.port must be a number: the probes ask it" }}{{ end }}
+{{- if or (lt (int $server.port) 1) (gt (int $server.port) 65535) }}{{ fail (printf "config.server.port is %v: the probes need a port from 1 to 65535" $server.port) }}{{ end }}
+{{- end }}
+{{- if regexMatch `^(127\..*|localhost|::1)$` (default "" $server.host) }}
+{{- fail (printf "config.server.host is %s, which the probes do not reach: leave it out" $server.host) }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,187 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { type ApplyBed, startApplyBed } from './apply.ts'
+import { CHART, find, refusal, renderChart } from './render.ts'
+import { podsOf } from './workload.ts'
+
+const REDIS = { redis: { url: 'redis://redis:6379' } }
+const BUNDLED = { redis: { bundled: { enabled: true } } }
+const CONFIG = { watch: ['Event'], sinks: { a: { type: 'stdout' } }, rules: [{ name: 'all', to: 'a' }] }
+const config = (more: object) => ({ ...REDIS, config: { ...CONFIG, ...more } })
+const egress = (more: object) => ({ ...REDIS, networkPolicy: { egress: { restrict: true, ...more } } })
+const scaling = (more: object) => ({
+  ...REDIS,
+  mode: 'split',
+  deliver: { autoscaling: { hpa: { enabled: true }, ...more } },
+})
+
+test.each<[name: string, values: object, says: string]>([
+  ['a variable twice', { extraEnv: [{ name: 'A' }, { name: 'A', value: 'b' }] }, 'extraEnv: A'],
+  ['a variable of the chart', { extraEnv: [{ name: 'POD_NAME', value: 'x' }] }, 'extraEnv: POD_NAME'],
+  ['a volume of the chart', { extraVolumes: [{ name: 'tmp', emptyDir: {} }] }, 'extraVolumes: tmp'],
+  ['a volume twice', { extraVolumes: ['a', 'a'].map((name) => ({ name, emptyDir: {} })) }, 'extraVolumes: a'],
+  ['a mount of the chart', { extraVolumeMounts: [{ name: 'tmp', mountPath: '/tmp/' }] }, '/tmp/'],
+  [
+    'a mount of no volume',
+    { extraVolumeMounts: [{ name: 'nope', mountPath: '/x' }] },
+    'there is no volume nope',
+  ],
+  [
+    'a label that selects pods',
+    { podLabels: { 'app.kubernetes.io/name': 'x' } },
+    'podLabels: app.kubernetes',
+  ],
+  ['one of everything', { commonLabels: { 'helm.sh/chart': 'x' } }, 'commonLabels: helm.sh/chart'],
+  ['a role beside the mode', { extraArgs: ['--role', 'watch'] }, 'extraArgs: --role'],
+  ['fewer pods at most than at least', scaling({ minReplicas: 9 }), 'minReplicas is 9'],
+  ['a port that there is not', config({ server: { port: 99_999 } }), 'config.server.port is 99999'],
+  ['a port that nobody knows', config({ server: { port: 0 } }), 'config.server.port is 0'],
+  ['a host that no probe reaches', config({ server: { host: '127.0.0.1' } }), 'config.server.host'],
+  ['two names of the cluster', { ...config({ cluster: 'b' }), cluster: 'a' }, 'cluster is a'],
+  [
+    'two passwords',
+    {
+      redis: { existingSecret: 's', passwordKey: 'p' },
+      config: { ...CONFIG, redis: { url: 'redis://r', password: '${env:P}' } },
+    },
+    'config.redis.password',
+  ],
+  [
+    'a user of the bundled Redis, which has none',
+    { ...BUNDLED, config: { ...CONFIG, redis: { username: 'u' } } },
+    'config.redis.username',
+  ],
+  ['no place for the API server, which is any place', egress({ apiServer: { cidrs: [] } }), '/cidrs'],
+  ['no port for Redis, which is any port', egress({ redis: { ports: [] } }), '/ports'],
+  ['text for a count', { podDisruptionBudget: { maxUnavailable: 'one' } }, '/maxUnavailable'],
+  ['a share without a sign', { podDisruptionBudget: { maxUnavailable: '1' } }, '/maxUnavailable'],
+  ['more seconds than are written as a number', { terminationGracePeriodSeconds: 1e7 }, 'maximum'],
+  ['an amount that is none', { resources: { limits: { memory: '384 Mi' } } }, '/resources/limits/memory'],
+  ['a number for the name of the cluster', { cluster: 123 }, '/cluster'],
+  ['a section that is null', { networkPolicy: null }, `missing property 'networkPolicy'`],
+  ['a null where a number is needed', { mode: 'split', deliver: { replicas: null } }, 'replicas'],
+  ['a null of Redis', { redis: { bundled: { enabled: true, appendfsync: null } } }, 'appendfsync'],
+])('the chart refuses %s, and names it', async (_, values, says) => {
+  expect(await refusal({ ...REDIS, ...values })).toContain(says)
+})
+
+/** Values that may be null, as paths; all others with a default must be there. */
+function emptyValues(values: Record<string, any>, required: any, path: readonly string[] = []): string[][] {
+  return Object.entries(values).flatMap(([key, value]) => {
+    const here = [...path, key]
+    const schema = required?.properties?.[key]
+    if (value !== null && typeof value === 'object' && !Array.isArray(value) && schema?.properties)
+      return required.required?.includes(key) || schema.required ? emptyValues(value, schema, here) : [here]
+    return required?.required?.includes(key) ? [] : [here]
+  })
+}
+
+describe('null', () => {
+  const values = parse(readFileSync(join(CHART, 'values.yaml'), 'utf8'))
+  const schema = JSON.parse(readFileSync(join(CHART, 'values.schema.json'), 'utf8'))
+
+  test('takes the place of a value only where the schema lets it, and then the chart is as without', async () => {
+    const empty = emptyValues(values, schema)
+    expect(empty.map((it) => it.join('.'))).toEqual(expect.arrayContaining(['affinity', 'leases']))
+    const nulls: Record<string, any> = { redis: { url: 'redis://redis:6379' } }
+    for (const path of empty) {
+      const last = path.at(-1) as string
+      let at = nulls
+      for (const key of path.slice(0, -1)) at = at[key] ??= {}
+      at[last] ??= null
+    }
+    expect((await renderChart(nulls)).map(({ kind }) => kind)).toContain('Deployment')
+  })
+})
+
+const PLAIN: readonly [name: string, release: string, values: object][] = [
+  ['a release whose name has dots', 'team.shop.herald', BUNDLED],
+  ['one whose name begins with a digit', '1st', BUNDLED],
+  ['one whose name is as long as may be', 'a'.repeat(26) + '-' + 'b'.repeat(26), BUNDLED],
+  ['an override as long as may be', 'herald', { ...BUNDLED, fullnameOverride: 'a'.repeat(63) }],
+  ['no pods', 'herald', { ...REDIS, replicas: 0 }],
+  [
+    'no pods in mode split',
+    'herald',
+    { ...BUNDLED, mode: 'split', watch: { replicas: 0 }, deliver: { replicas: 0 } },
+  ],
+  ['no pod that may be away', 'herald', { ...REDIS, podDisruptionBudget: { maxUnavailable: 0 } }],
+  [
+    'a share of pods that may be away',
+    'herald',
+    { ...REDIS, replicas: 4, podDisruptionBudget: { maxUnavailable: '25%' } },
+  ],
+  ['three pods and one Redis', 'herald', { ...BUNDLED, replicas: 3 }],
+  ['no resources', 'herald', { ...REDIS, resources: null }],
+  [
+    'memory in other units',
+    'herald',
+    {
+      redis: { bundled: { enabled: true, resources: { limits: { memory: '1.5Gi' } } } },
+      resources: { limits: { memory: 402653184 } },
+    },
+  ],
+  [
+    'Redis on a limit of CPU alone',
+    'herald',
+    {
+      redis: {
+        bundled: {
+          enabled: true,
+          maxmemory: '200mb',
+          resources: { requests: null, limits: { memory: null, cpu: 1 } },
+        },
+      },
+    },
+  ],
+  [
+    'ids that the platform chooses',
+    'herald',
+    { ...BUNDLED, podSecurityContext: { runAsUser: null, runAsGroup: null, fsGroup: null } },
+  ],
+  ['a variable without a value', 'herald', { ...REDIS, extraEnv: [{ name: 'EMPTY' }] }],
+  [
+    'a password key with dots',
+    'herald',
+    { redis: { bundled: { enabled: true, passwordKey: 'redis.pass' } } },
+  ],
+  ['leases by an empty map', 'herald', config({ leases: {} })],
+  ['large numbers in the configuration', 'herald', config({ journal: { keep: '24h', max: 100_000_000 } })],
+]
+
+describe('the API server takes', () => {
+  let bed: ApplyBed
+  beforeAll(async () => {
+    bed = await startApplyBed()
+  })
+  afterAll(() => bed?.[Symbol.asyncDispose]())
+
+  test.each(PLAIN.map(([name, release, values], i) => ({ name, release, values, namespace: `odd-${i}` })))(
+    '$name',
+    async ({ release, values, namespace }) => {
+      await bed.addNamespace(namespace)
+      const manifests = await renderChart(values, namespace, release)
+      await bed.apply(manifests.filter(({ kind }) => kind !== 'Pod'))
+      const path = `/api/v1/namespaces/${namespace}/pods?fieldValidation=Strict`
+      for (const pod of podsOf(manifests)) await bed.kubernetes.request('POST', path, pod)
+      // The label controller-revision-hash of its pods: the name, "-" and ten characters.
+      for (const { metadata } of manifests.filter(({ kind }) => kind === 'StatefulSet'))
+        expect(metadata.name.length).toBeLessThanOrEqual(63 - 11)
+    },
+  )
+})
+
+test('releases in namespaces with long names have ClusterRoles of their own', async () => {
+  const namespace = 'n'.repeat(63)
+  const names = ['one', 'two'].map(
+    async (release) => find(await renderChart(REDIS, namespace, release), 'ClusterRole').metadata.name,
+  )
+  expect(new Set(await Promise.all(names)).size).toBe(2)
+})
+
+test('a map of leases without keys brings the right to them', async () => {
+  const roles = (await renderChart(config({ leases: {} }))).filter(({ kind }) => kind === 'Role')
+  expect(roles.map(({ metadata }) => metadata.name)).toContain('herald-kubeherald-leases')
+})
