@@ -30,18 +30,24 @@ export async function startPodBed(): Promise<PodBed> {
   const stack = new AsyncDisposableStack()
   const bundle = mkdtempSync(join(tmpdir(), 'kubeherald-bundle-'))
   stack.defer(() => rmSync(bundle, { recursive: true, force: true }))
+  const claims = mkdtempSync(join(tmpdir(), 'kubeherald-claims-'))
+  stack.defer(() => rmSync(claims, { recursive: true, force: true }))
   const building = heraldImage(join(bundle, 'app'))
   building.catch(() => {})
   const bed = stack.use(await startApplyBed())
   const hook = stack.use(await startReceiver())
   const image = await building
   const { kubernetes } = bed
+  /** Of each pod, by namespace and name: one that takes its place is reached where it was. */
+  const ports = new Map<string, number>()
   let redisPort = 0
   let redisUrl: string | undefined
 
   async function launch(manifest: PodManifest, exists = false): Promise<RunningPod> {
     const isRedis = isRedisPod(manifest)
-    const port = await freePort()
+    const place = `${manifest.metadata.namespace}/${manifest.metadata.name}`
+    const port = ports.get(place) ?? (await freePort())
+    ports.set(place, port)
     if (isRedis) redisPort = port
     const rewrite = (text: string) =>
       isRedis ? redisHere(text, port) : configHere(text, port, redisUrl ?? `redis://127.0.0.1:${redisPort}`)
@@ -52,6 +58,7 @@ export async function startPodBed(): Promise<PodBed> {
       rewrite,
       hostPorts: { [isRedis ? 6379 : 9464]: port },
       exists,
+      claims: join(claims, manifest.metadata.namespace ?? ''),
     })
     return stack.use(pod)
   }

@@ -22,6 +22,8 @@ export interface PodOptions {
   hostPorts?: Record<number, number>
   /** Somebody else has created the pod. */
   exists?: boolean
+  /** Folder of persistent volumes, which outlive the pod; without it they are gone with the pod. */
+  claims?: string
 }
 
 /** A pod's first container as a process: its files and no others, its user, its environment, its probes, its end. */
@@ -57,7 +59,10 @@ export async function startPod(options: PodOptions): Promise<RunningPod> {
   const dir = mkdtempSync(join(tmpdir(), 'kubeherald-pod-'))
   const container = pod.spec.containers[0]
   const context = { request: kubernetes.request, pod, rewrite: options.rewrite ?? ((text: string) => text) }
-  const volumeDir = (volume: string) => join(dir, 'volumes', volume)
+  function volumeDir(name: string): string {
+    const claim = pod.spec.volumes.find((it: any) => it.name === name)?.persistentVolumeClaim
+    return claim && options.claims ? join(options.claims, claim.claimName) : join(dir, 'volumes', name)
+  }
 
   async function refresh(): Promise<void> {
     for (const volume of pod.spec.volumes) await fillVolume(volumeDir(volume.name), volume, context)

@@ -1,9 +1,11 @@
+import { spawnSync } from 'node:child_process'
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { runTool } from '../servers/deploy-tools.ts'
+import { kubernetesAssets } from '../servers/kubernetes.ts'
 import { startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
 import { type PodBed, startPodBed } from './herald.ts'
@@ -187,6 +189,69 @@ test('the overlay namespaced: nothing but its own namespace', async () => {
     expect(await statusAs(herald, path)).toBe(403)
   await stopAll(pods)
 }, 120_000)
+
+/** Commands of a section of deploy/README.md, typed in another namespace. */
+function typeCommands(heading: string, namespace: string): string[] {
+  const page = readFileSync(join(ROOT, 'deploy/README.md'), 'utf8')
+  const section = page.slice(page.indexOf(`### ${heading}\n`))
+  const block = /```sh\n([\s\S]*?)```/.exec(section)?.[1] ?? ''
+  return block
+    .trim()
+    .split('\n')
+    .map((command) => command.replace('-n kubeherald ', `-n ${namespace} `))
+}
+
+test('the password of the bundled Redis is changed by the commands of the page, and nothing is lost', async () => {
+  const namespace = 'rotated'
+  const shell = (command: string) => {
+    const { kubeconfig } = bed.kubernetes
+    // kubectl keeps a cache in its home.
+    const env = {
+      PATH: `${kubernetesAssets()}:${process.env['PATH']}`,
+      HOME: dirname(kubeconfig),
+      KUBECONFIG: kubeconfig,
+    }
+    const { status, stdout, stderr } = spawnSync('sh', ['-ec', command], { env, encoding: 'utf8' })
+    expect({ status, output: stdout + stderr }).toMatchObject({ status: 0 })
+  }
+  const [changeSecret = '', restart = ''] = typeCommands('Change the password of Redis', namespace)
+  await bed.addNamespace(namespace)
+  await bed.apply([secret(namespace, 'keys', { key: 'k' })])
+  const values = { redis: { bundled: { enabled: true } }, secrets: [{ name: 'keys' }], config: config() }
+  const [redis, herald] = (await bed.start(await renderChart(values, namespace, 'kubeherald'))) as [
+    RunningPod,
+    RunningPod,
+  ]
+  await arrives('before-the-change', [redis, herald])
+  const password = () => redis.exec('cat', '/run/secrets/redis/password').output
+  const old = password()
+  const killClients = asked(redis, 'client kill type normal').replace(/\$\(cat [^)]*\)/, old)
+
+  shell(changeSecret)
+  for (const pod of [redis, herald]) await pod.refresh()
+  expect(password()).not.toBe(old)
+  for (const probe of ['startupProbe', 'readinessProbe', 'livenessProbe'] as const)
+    expect(await redis.probe(probe)).toBe(true)
+  await arrives('over-old-connections', [redis, herald])
+
+  // Connections that are lost now cannot come back until Redis has the new password, too.
+  expect(redis.exec('sh', '-c', killClients).output).toMatch(/^\d+\n$/)
+  await waitFor(async () => !(await herald.probe('readinessProbe')), { what: () => herald.output() })
+  expect(await herald.probe('livenessProbe')).toBe(true)
+  await bed.warn('shop', 'while-it-waits')
+
+  shell(restart)
+  expect(await redis.stop()).toEqual({ killed: false })
+  const sets = `/apis/apps/v1/namespaces/${namespace}/statefulsets/kubeherald-redis`
+  const again = await bed.startPods(podsOf([(await bed.kubernetes.request('GET', sets)) as Manifest]))
+  await waitFor(() => bed.told('while-it-waits'), { timeoutMs: 40_000, what: () => herald.output() })
+  await waitFor(() => herald.probe('readinessProbe'), { what: () => herald.output() })
+  const status = herald.exec('/nodejs/bin/node', '/app/main.js', 'status')
+  expect(status.output).toContain('ledger: balanced')
+  for (const name of ['before-the-change', 'over-old-connections', 'while-it-waits'])
+    expect(bed.hook.requests.filter(({ body }) => body.includes(`"${name}"`)).length).toBe(1)
+  await stopAll([...again, herald])
+}, 180_000)
 
 const SECRET = '/api/v1/namespaces/kubeherald/secrets/herald-kubeherald-redis'
 const DEPLOYMENT = '/apis/apps/v1/namespaces/kubeherald/deployments/herald-kubeherald'

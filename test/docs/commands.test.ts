@@ -26,6 +26,11 @@ const ELSEWHERE: Elsewhere[] = [
   { command: /^npx vitest run test\/(image|release)$/, by: '.ci/run', as: 'npm test' },
   { command: /^(npm install|npm test|EVENTS_DB=|sqlite3 )/, page: /^examples/, by: 'test/examples.test.ts' },
   { page: /^deploy\/(helm|kustomize)\//, command: /./, by: 'test/deploy/readme.test.ts' },
+  {
+    page: /^deploy\/README/,
+    command: /patch secret kubeherald-redis|restart statefulset/,
+    by: 'test/deploy/whole-job.test.ts',
+  },
   { page: /^deploy\/README/, command: /^redis-cli |appendonly/, by: 'test/cluster/disasters.test.ts' },
   {
     command: /^docker compose --profile demo up/,
