@@ -200,6 +200,14 @@ test.each<[name: string, values: object, path: string]>([
     { redis: { url: 'redis://r' }, extraEnv: [{ name: 'HTTPS_PROXY', value: 'http://u:p@proxy' }] },
     'extraEnv.HTTPS_PROXY',
   ],
+  [
+    'a header of OpenTelemetry',
+    {
+      redis: { url: 'redis://r' },
+      extraEnv: [{ name: 'OTEL_EXPORTER_OTLP_HEADERS', value: `api-key=${HEX}` }],
+    },
+    'extraEnv.OTEL_EXPORTER_OTLP_HEADERS',
+  ],
   ['an argument', { redis: { url: 'redis://r' }, extraArgs: ['--token', 'xoxb-1-2'] }, 'extraArgs[1]'],
 ])('%s that is a secret is refused with its path', async (_, values, path) => {
   expect(await refusal(values)).toContain(`${path}:`)
