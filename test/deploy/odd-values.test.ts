@@ -60,6 +60,12 @@ test.each<[name: string, values: object, says: string]>([
   ['more seconds than are written as a number', { terminationGracePeriodSeconds: 1e7 }, 'maximum'],
   ['an amount that is none', { resources: { limits: { memory: '384 Mi' } } }, '/resources/limits/memory'],
   ['a number for the name of the cluster', { cluster: 123 }, '/cluster'],
+  [
+    'rights for the account that all pods of a namespace have',
+    { serviceAccount: { create: false } },
+    'serviceAccount.name',
+  ],
+  ['a name of the cluster that kubeherald refuses', config({ cluster: 'prod eu' }), '/config/cluster'],
   ['a section that is null', { networkPolicy: null }, `missing property 'networkPolicy'`],
   ['a null where a number is needed', { mode: 'split', deliver: { replicas: null } }, 'replicas'],
   ['a null of Redis', { redis: { bundled: { enabled: true, appendfsync: null } } }, 'appendfsync'],
@@ -148,6 +154,7 @@ const PLAIN: readonly [name: string, release: string, values: object][] = [
     { redis: { bundled: { enabled: true, passwordKey: 'redis.pass' } } },
   ],
   ['leases by an empty map', 'herald', config({ leases: {} })],
+  ['a name of the cluster from outside', 'herald', config({ cluster: '${env:CLUSTER}' })],
   ['large numbers in the configuration', 'herald', config({ journal: { keep: '24h', max: 100_000_000 } })],
 ]
 

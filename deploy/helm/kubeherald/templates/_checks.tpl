@@ -29,6 +29,9 @@
 {{- range $values.extraArgs }}
 {{- if regexMatch `^(-c|--config|--role)(=|$)` . }}{{ fail (printf "extraArgs: %s is of the chart: see config, existingConfigMap and mode" .) }}{{ end }}
 {{- end }}
+{{- if and $values.rbac.create (not $values.serviceAccount.create) (has $values.serviceAccount.name (list "" "default" nil)) }}
+{{- fail "serviceAccount.name is needed where the chart gives rights (rbac.create) and creates no account: all pods of the namespace have the account default" }}
+{{- end }}
 {{- $scale := $values.deliver.autoscaling }}
 {{- if gt (int $scale.minReplicas) (int $scale.maxReplicas) }}
 {{- fail (printf "deliver.autoscaling.minReplicas is %d, more than maxReplicas (%d)" (int $scale.minReplicas) (int $scale.maxReplicas)) }}
