@@ -1,4 +1,4 @@
-{{/* Fails where values would give pods that no API server takes, or others than were asked for. */}}
+{{/* Fails on values that the API server would reject, or that would not have the effect that they name. */}}
 {{- define "kubeherald.checkPods" -}}
 {{- $values := .Values }}
 {{- $ours := dict
@@ -9,8 +9,8 @@
 {{- $seen := list }}
 {{- range get $values $list }}
 {{- $name := eq $list "extraVolumeMounts" | ternary .mountPath .name }}
-{{- if has (trimSuffix "/" $name) $names }}{{ fail (printf "%s: %s is of the chart: choose another one" $list $name) }}{{ end }}
-{{- if has $name $seen }}{{ fail (printf "%s: %s is there twice: keep one" $list $name) }}{{ end }}
+{{- if has (trimSuffix "/" $name) $names }}{{ fail (printf "%s: %s is reserved by the chart: choose another one" $list $name) }}{{ end }}
+{{- if has $name $seen }}{{ fail (printf "%s: %s is set twice: keep one" $list $name) }}{{ end }}
 {{- $seen = append $seen $name }}
 {{- end }}
 {{- end }}
@@ -22,12 +22,12 @@
 {{- range $key := list "podLabels" "commonLabels" "podAnnotations" }}
 {{- range $label, $_ := get $values $key }}
 {{- if regexMatch `^(app\.kubernetes\.io/(name|instance|component|version|part-of|managed-by)|helm\.sh/chart|kubeherald\.dev/.*|kubectl\.kubernetes\.io/default-container)$` $label }}
-{{- fail (printf "%s: %s is of the chart: choose another one" $key $label) }}
+{{- fail (printf "%s: %s is reserved by the chart: choose another one" $key $label) }}
 {{- end }}
 {{- end }}
 {{- end }}
 {{- range $values.extraArgs }}
-{{- if regexMatch `^(-c|--config|--role)(=|$)` . }}{{ fail (printf "extraArgs: %s is of the chart: see config, existingConfigMap and mode" .) }}{{ end }}
+{{- if regexMatch `^(-c|--config|--role)(=|$)` . }}{{ fail (printf "extraArgs: %s is set by the chart: use config, existingConfigMap or mode" .) }}{{ end }}
 {{- end }}
 {{- if and $values.rbac.create (not $values.serviceAccount.create) (has $values.serviceAccount.name (list "" "default" nil)) }}
 {{- fail "serviceAccount.name is needed where the chart gives rights (rbac.create) and creates no account: all pods of the namespace have the account default" }}
@@ -38,7 +38,7 @@
 {{- end }}
 {{- end }}
 
-{{/* Fails where `config.server` is out of reach of the probes. */}}
+{{/* Fails if the probes cannot reach `config.server`. */}}
 {{- define "kubeherald.checkServer" -}}
 {{- $server := .Values.config.server }}
 {{- if kindIs "bool" $server }}

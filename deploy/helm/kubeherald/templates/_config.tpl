@@ -85,7 +85,7 @@
 {{- include "kubeherald.checkSecrets" . }}
 {{- if $redis.bundled.enabled }}{{ include "kubeherald.checkRedisMemory" . }}{{ end }}
 {{- if and $values.networkPolicy.egress.restrict (not $values.networkPolicy.enabled) }}
-{{- fail "networkPolicy.egress.restrict needs networkPolicy.enabled=true: without a policy nothing is restricted" }}
+{{- fail "networkPolicy.egress.restrict needs networkPolicy.enabled=true: there is no policy to restrict egress" }}
 {{- end }}
 {{- include "kubeherald.checkServer" . }}
 {{- include "kubeherald.checkPods" . }}
@@ -95,7 +95,7 @@
 {{- $given := dict "username" (or $redis.bundled.enabled $redis.usernameKey) "password" (or $redis.bundled.enabled $redis.passwordKey) "tls" $redis.bundled.enabled }}
 {{- range $key, $isGiven := $given }}
 {{- if and $isGiven (hasKey $configured $key) }}
-{{- fail (printf "config.redis.%s stands beside what the values say of %s: keep one" $key (ternary "redis.bundled" (printf "redis.%sKey" $key) $redis.bundled.enabled)) }}
+{{- fail (printf "config.redis.%s and %s are both set: keep one" $key (ternary "redis.bundled.enabled" (printf "redis.%sKey" $key) $redis.bundled.enabled)) }}
 {{- end }}
 {{- end }}
 {{- if and $values.deliver.autoscaling.hpa.enabled $values.deliver.autoscaling.keda.enabled }}

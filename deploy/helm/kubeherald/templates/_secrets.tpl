@@ -1,4 +1,4 @@
-{{/* Fails where values hold a secret that would be readable in a ConfigMap or a Deployment: with the path of each. */}}
+{{/* Fails on literal secrets, which would be readable in a ConfigMap or a Deployment. The message has the path of each. */}}
 {{- define "kubeherald.checkSecrets" -}}
 {{- $list := .Files.Get "files/secrets.yaml" | fromYaml }}
 {{- $config := .Values.config }}
@@ -24,13 +24,13 @@
 {{- if hasPrefix "extraEnv." (first .) }}{{ $advice = "use valueFrom.secretKeyRef in place of value" }}
 {{- else if regexMatch `^(config\.)?redis\.` (first .) }}{{ $advice = "put it into a Secret, name that in redis.existingSecret, and its key in redis.passwordKey (redis.urlKey for a whole URL)" }}
 {{- end }}
-{{- fail (printf "%s: a secret is written out, which a ConfigMap or a Deployment would show: %s" (join ", " .) $advice) }}
+{{- fail (printf "%s: literal secret, which would be readable in a ConfigMap or a Deployment: %s" (join ", " .) $advice) }}
 {{- end }}
 {{- end }}
 
 {{/*
-Puts the path of each secret under `value` into `scan.found`. `field` is the path within the section, `fields` has those
-that are secret there, `byName` lets names of keys count as well.
+Adds the path of each secret under `value` to `scan.found`. `field` is the path within the section, `fields` lists the
+secret ones of the section, `byName` also matches the names of keys.
 */}}
 {{- define "kubeherald.findSecrets" -}}
 {{- $at := . }}
@@ -70,7 +70,7 @@ that are secret there, `byName` lets names of keys count as well.
 {{- end }}
 {{- end }}
 
-{{/* Is a text a secret by its field, its name or its form? What references stand for is not in it. */}}
+{{/* Not empty if a text is a literal secret: by its field, by the name of its key, or by its form. */}}
 {{- define "kubeherald.isSecret" -}}
 {{- $text := .value }}
 {{- if contains "${var:" $text }}

@@ -1,6 +1,6 @@
 {{/*
-Bytes of a Kubernetes quantity, as an integer; empty where it is none. `1.5Gi`, `805306368`, `1e9` and numbers are
-quantities; milli (`m`) and exa are no memory of a container.
+Bytes of a Kubernetes quantity (`1.5Gi`, `500M`, `1e9`, a number), as an integer; empty if the text is not a quantity. Milli
+(`m`) and units above Ti are not accepted.
 */}}
 {{- define "kubeherald.bytes" -}}
 {{- $text := toString . }}
@@ -26,7 +26,7 @@ quantities; milli (`m`) and exa are no memory of a container.
 {{- end }}
 {{- end }}
 
-{{/* Fails where the bundled Redis would have no limit, one that it cannot keep, or no room on its volume. */}}
+{{/* Fails if the bundled Redis would have no memory limit, too high a one, or too small a volume. */}}
 {{- define "kubeherald.checkRedisMemory" -}}
 {{- $redis := .Values.redis.bundled }}
 {{- $key := "redis.bundled.resources.limits.memory" }}
