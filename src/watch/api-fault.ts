@@ -1,5 +1,5 @@
 import type { ClusterResponse, Headers } from './cluster-client.ts'
-import { type ApiStatus, statusOf } from './frame.ts'
+import { type ApiStatus, MAX_RETRY_AFTER_S, statusOf } from './frame.ts'
 
 /** An answer of the API server that is not what was asked for. */
 export class ApiFault extends Error {
@@ -22,9 +22,6 @@ export function faultOf({ status, headers, body }: ClusterResponse): ApiFault {
   const retryAfterMs = retryAfterOf(headers) ?? parsed.retryAfterMs
   return new ApiFault({ ...parsed, code: status, ...(retryAfterMs !== undefined && { retryAfterMs }) })
 }
-
-/** Who asks for more is asked again after this. */
-const MAX_RETRY_AFTER_S = 300
 
 function retryAfterOf(headers: Headers): number | undefined {
   const text = String(headers['retry-after'] ?? '')

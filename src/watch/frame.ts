@@ -80,20 +80,30 @@ function bookmark({ metadata }: ParsedObject): Frame {
   return { kind: 'bookmark', resourceVersion, initialEventsEnd }
 }
 
-/** Reads a metav1.Status; of anything else, what can be said of it. */
+/** The longest pause that a server is granted. */
+export const MAX_RETRY_AFTER_S = 300
+const MAX_MESSAGE = 2_000
+
+/** Reads a metav1.Status. A member of another type than the API's counts as absent; pauses are bounded. */
 export function statusOf(value: unknown, httpCode = 0): ApiStatus {
-  const status = (typeof value === 'object' && value !== null ? value : {}) as {
-    code?: number
-    reason?: string
-    message?: string
-    details?: { retryAfterSeconds?: number; causes?: { reason?: string }[] } | null
-  }
-  const retryAfterSeconds = status.details?.retryAfterSeconds
+  const { code, reason, message, details } = membersOf(value)
+  const { retryAfterSeconds, causes } = membersOf(details)
+  const seconds = Number.isFinite(retryAfterSeconds) ? (retryAfterSeconds as number) : 0
   return {
-    code: status.code ?? httpCode,
-    reason: status.reason ?? '',
-    message: status.message ?? '',
-    causes: (status.details?.causes ?? []).flatMap(({ reason }) => reason ?? []),
-    ...(retryAfterSeconds ? { retryAfterMs: retryAfterSeconds * 1_000 } : {}),
+    code: Number.isInteger(code) ? (code as number) : httpCode,
+    reason: textOf(reason),
+    message: textOf(message).slice(0, MAX_MESSAGE),
+    causes: Array.isArray(causes)
+      ? causes.map((cause) => textOf(membersOf(cause)['reason'])).filter((text) => text !== '')
+      : [],
+    ...(seconds > 0 && { retryAfterMs: Math.min(seconds, MAX_RETRY_AFTER_S) * 1_000 }),
   }
+}
+
+function membersOf(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
 }
