@@ -144,7 +144,7 @@ function checkedProxy(url: string): string {
 }
 
 /** Streams may be compressed in several gzip members, one per flush: each frame must come out at once. */
-function decoded(headers: Headers, body: Readable): Readable {
+export function decoded(headers: Headers, body: Readable): Readable {
   if (headers['content-encoding'] !== 'gzip') return body
   const gunzip = createGunzip()
   body.on('error', (error) => gunzip.destroy(error))

@@ -1,5 +1,6 @@
 import type { ScannedObject } from '../change.ts'
 import type { ChangeType } from '../event.ts'
+import { reduceToMetadata } from './oversized.ts'
 import { scanObject } from './scan.ts'
 
 /** What the API server says when something is wrong (metav1.Status), as far as we act on it. */
@@ -18,6 +19,12 @@ export type Frame =
   | { kind: 'error'; status: ApiStatus }
   | { kind: 'unreadable' }
 
+/** A frame longer than the limit, from its beginning: a change whose object is reduced to its metadata. */
+export type LongFrame =
+  | Extract<Frame, { kind: 'change' | 'unreadable' }>
+  /** A change of an object whose metadata is not in the frame's beginning. */
+  | { kind: 'skipped' }
+
 /** One line of a watch stream. Changes are scanned; everything else is rare and parsed. */
 export function readFrame(line: Buffer): Frame {
   return scanChange(line) ?? parseFrame(line)
@@ -28,8 +35,22 @@ const HEADS = (['ADDED', 'MODIFIED', 'DELETED'] as const).map((type) => ({
   bytes: Buffer.from(`{"type":"${type}","object":{`),
 }))
 
+/** Reads the beginning of a frame of `length` bytes that was not kept whole. */
+export function readLongFrame(line: Buffer, length: number): LongFrame {
+  const head = headOf(line)
+  if (!head) return { kind: 'unreadable' }
+  const start = head.bytes.length - 1
+  const reduced = reduceToMetadata(line.subarray(start), length - start - 1)
+  const object = reduced && scanObject(reduced)
+  return object ? { kind: 'change', type: head.type, object } : { kind: 'skipped' }
+}
+
+function headOf(line: Buffer) {
+  return HEADS.find(({ bytes }) => line[9] === bytes[9] && startsWith(line, bytes))
+}
+
 function scanChange(line: Buffer): Frame | undefined {
-  const head = HEADS.find(({ bytes }) => line[9] === bytes[9] && startsWith(line, bytes))
+  const head = headOf(line)
   if (!head) return undefined
   const end = endOfObject(line)
   if (end === -1) return undefined
