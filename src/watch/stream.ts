@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { setImmediate as socketsRead } from 'node:timers/promises'
 import type { Change, Source } from '../change.ts'
-import { ApiFault, BrokenStream, faultOf } from './api-fault.ts'
+import { ApiFault, BrokenStream, faultOfStream } from './api-fault.ts'
 import type { ClusterClient } from './cluster-client.ts'
 import { type ApiStatus, readFrame, readLongFrame } from './frame.ts'
 import { createLineSplitter } from './lines.ts'
@@ -43,7 +43,6 @@ export interface WatchRequest {
 }
 
 const MAX_WAITING_BYTES = 4 * 1024 * 1024
-const ERROR_BODY_MS = 10_000
 /** What a frame has besides its object, at most. */
 const ENVELOPE_BYTES = 64
 
@@ -64,7 +63,7 @@ export async function* watchStream(request: WatchRequest, signal: AbortSignal): 
   const accept = request.accept === undefined ? {} : { accept: request.accept }
   const { status, headers, body } = await client.stream(collectionPath(source, query), accept, either)
   try {
-    if (status !== 200) throw faultOf({ status, headers, body: await readAll(body) })
+    if (status !== 200) throw await faultOfStream({ status, headers, body })
     request.onContact()
     yield* readBatches(body, request)
   } catch (error) {
@@ -204,23 +203,4 @@ export class UnreadableFrame extends BrokenStream {
     super('a watch frame cannot be read')
     this.line = line.toString('utf8', 0, 1_000)
   }
-}
-
-/** What comes of an answer that is no stream; its end is not waited for long. */
-async function readAll(body: Readable): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  const tooLong = setTimeout(() => body.destroy(), ERROR_BODY_MS)
-  let bytes = 0
-  try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      chunks.push(chunk)
-      bytes += chunk.length
-      if (bytes > 1024 * 1024) break
-    }
-  } catch {
-    // The status says enough.
-  } finally {
-    clearTimeout(tooLong)
-  }
-  return Buffer.concat(chunks)
 }
