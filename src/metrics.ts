@@ -70,6 +70,11 @@ export function createMetrics() {
     ),
     ruleErrors: counter('rule_errors_total', 'Rules that failed at run time and so did not match.', ['rule']),
     malformed: counter('frames_malformed_total', 'Watch frames that could not be read.', ['watch']),
+    oversized: counter(
+      'objects_oversized_total',
+      'Objects larger than kubernetes.maxObjectSize, read without their content.',
+      ['watch'],
+    ),
     relists: counter('watch_relists_total', 'New lists after the first, by cause.', ['watch', 'cause']),
     reconnects: counter('watch_reconnects_total', 'Watch requests after the first, by cause.', [
       'watch',

@@ -10,7 +10,7 @@ import { createWatchManager, type WatchManager } from './watch/manager.ts'
 import { DEFAULT_TIMING } from './watch/timing.ts'
 
 export interface WatchesParts {
-  config: Pick<Config, 'watch' | 'leases'>
+  config: Pick<Config, 'watch' | 'leases' | 'kubernetes'>
   client: ClusterClient
   /** The cluster's name. */
   cluster: string
@@ -27,6 +27,7 @@ export interface WatchesParts {
 export function startWatches(parts: WatchesParts, store: SourceStore): WatchManager {
   const { config, cluster, namespace, redis, metrics, log, clock } = parts
   const { leases } = config
+  const { maxObjectSize: maxObjectBytes } = config.kubernetes
   const client = countRequests(parts.client, metrics)
   const manager = createWatchManager({
     client,
@@ -37,6 +38,7 @@ export function startWatches(parts: WatchesParts, store: SourceStore): WatchMana
     random: Math.random,
     timing: DEFAULT_TIMING,
     matcherOf: compilePattern,
+    ...(maxObjectBytes !== undefined && { maxObjectBytes }),
     ...(leases && {
       leases: openLeases(leases, {
         client,

@@ -52,7 +52,7 @@ const store = {
 test('requests for Leases are counted as all others to the API server are', async () => {
   const metrics = createMetrics()
   const leases = { durationSeconds: 3, renewDeadlineSeconds: 2, retryPeriodSeconds: 0.1 }
-  const config = { watch: [{ kind: 'Pod' }], leases }
+  const config = { watch: [{ kind: 'Pod' }], leases, kubernetes: {} }
   const redis = { store: 'abc', silentMs: () => 0 }
   const common = { cluster: 'test', namespace: 'ns', redis, metrics, log: silentLog, clock: Date }
   const watches = startWatches({ ...common, config, client }, store)

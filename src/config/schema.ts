@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { EnrichSettings } from '../enrich/schema.ts'
-import { Journal } from '../journal/schema.ts'
+import { Journal, sizeText } from '../journal/schema.ts'
 import { LimitKeysShape } from '../limits/schema.ts'
 import { MessageTemplates } from '../render/message-schema.ts'
 import { Name, Rule } from '../rules/schema.ts'
@@ -88,6 +88,12 @@ export const ConfigFile = z.strictObject({
     .strictObject({
       kubeconfig: z.string().min(1, 'is empty').optional(),
       context: z.string().min(1, 'is empty').optional(),
+      /** Bytes of JSON; of a larger object only the metadata is read. */
+      maxObjectSize: sizeText({
+        least: 1e6,
+        most: 2 ** 30,
+        rule: 'must be a size from 1MB to 1GiB, such as 64MiB',
+      }).optional(),
     })
     .default({}),
   redis: Redis.default({}),

@@ -9,13 +9,21 @@ const UNITS: Readonly<Record<string, number>> = {
   MiB: 2 ** 20,
   GiB: 2 ** 30,
 }
-const SIZE_RULE = 'must be a size from 1MB to 16GB, such as 64MB or 1GiB'
 
-const Size = z
-  .string(SIZE_RULE)
-  .regex(/^\d{1,6}([KMG]B|[KMG]iB)$/, SIZE_RULE)
-  .transform((text) => Number.parseInt(text, 10) * (UNITS[text.replace(/^\d+/, '')] ?? 0))
-  .refine((bytes) => bytes >= 1e6 && bytes <= 16 * 2 ** 30, SIZE_RULE)
+/** A zod schema for a size: text in the file, bytes in the settings. */
+export function sizeText({ least, most, rule }: { least: number; most: number; rule: string }) {
+  return z
+    .string(rule)
+    .regex(/^\d{1,6}([KMG]B|[KMG]iB)$/, rule)
+    .transform((text) => Number.parseInt(text, 10) * (UNITS[text.replace(/^\d+/, '')] ?? 0))
+    .refine((bytes) => bytes >= least && bytes <= most, rule)
+}
+
+const Size = sizeText({
+  least: 1e6,
+  most: 16 * 2 ** 30,
+  rule: 'must be a size from 1MB to 16GB, such as 64MB or 1GiB',
+})
 
 /** What happened is kept for a while, so that other rules can be tried on it. Without it nothing is. */
 export const Journal = z.strictObject({

@@ -106,9 +106,9 @@ function hasSource({ key, title }: WatchStatus): boolean {
 }
 
 function startWatchAtZero(metrics: Metrics, watch: string, metadataOnly: boolean): void {
-  const { observed, unmatched, dropped, matched, limited, malformed, fenced } = metrics
+  const { observed, unmatched, dropped, matched, limited, malformed, oversized, fenced } = metrics
   const changes = metadataOnly ? [] : [observed, unmatched, dropped, matched, limited, fenced]
-  for (const counter of [malformed, ...changes]) counter.inc({ watch }, 0)
+  for (const counter of [malformed, oversized, ...changes]) counter.inc({ watch }, 0)
   for (const cause of RELIST_CAUSES) metrics.relists.inc({ watch, cause }, 0)
   for (const cause of RECONNECT_CAUSES) metrics.reconnects.inc({ watch, cause }, 0)
 }

@@ -1,5 +1,6 @@
-import type { ClusterResponse, Headers } from './cluster-client.ts'
-import { type ApiStatus, statusOf } from './frame.ts'
+import type { Readable } from 'node:stream'
+import type { ClusterResponse, ClusterStream, Headers } from './cluster-client.ts'
+import { type ApiStatus, MAX_RETRY_AFTER_S, statusOf } from './frame.ts'
 
 /** An answer of the API server that is not what was asked for. */
 export class ApiFault extends Error {
@@ -23,8 +24,31 @@ export function faultOf({ status, headers, body }: ClusterResponse): ApiFault {
   return new ApiFault({ ...parsed, code: status, ...(retryAfterMs !== undefined && { retryAfterMs }) })
 }
 
-/** Who asks for more is asked again after this. */
-const MAX_RETRY_AFTER_S = 300
+const ERROR_BODY_MS = 10_000
+const MAX_ERROR_BYTES = 1024 * 1024
+
+/** The fault of an answer that is no stream, from the beginning of its body; does not wait long for the body's end. */
+export async function faultOfStream({ status, headers, body }: ClusterStream): Promise<ApiFault> {
+  return faultOf({ status, headers, body: await beginningOf(body) })
+}
+
+async function beginningOf(body: Readable): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  const tooLong = setTimeout(() => body.destroy(), ERROR_BODY_MS)
+  let bytes = 0
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      chunks.push(chunk)
+      bytes += chunk.length
+      if (bytes > MAX_ERROR_BYTES) break
+    }
+  } catch {
+    // The status says enough.
+  } finally {
+    clearTimeout(tooLong)
+  }
+  return Buffer.concat(chunks)
+}
 
 function retryAfterOf(headers: Headers): number | undefined {
   const text = String(headers['retry-after'] ?? '')

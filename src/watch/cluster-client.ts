@@ -20,6 +20,8 @@ export interface GetOptions {
   ifNoneMatch?: string
   /** For the whole answer; default 60 s. */
   timeoutMs?: number
+  /** Of the decompressed body; default 16 MiB. A longer one is a ClusterError. */
+  maxBytes?: number
 }
 
 export interface SendOptions {
@@ -29,8 +31,12 @@ export interface SendOptions {
 
 export interface StreamOptions {
   accept?: string
-  /** Until the headers come; default 30 s. The body has no limit: its reader sets one. */
+  /** Until the headers come; default 30 s. */
   headersTimeoutMs?: number
+  /** Between two parts of the body, while it is being read; default: none. Its length has no limit: its reader sets one. */
+  bodyTimeoutMs?: number
+  /** What it is counted as; default `watch`. */
+  verb?: 'get' | 'watch'
 }
 
 /** Speaks to one API server, authenticated. Network faults are thrown; HTTP errors are answers. */

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { Agent, type Dispatcher, EnvHttpProxyAgent, ProxyAgent, request } from 'undici'
 import { isListed } from '../sink/proxy.ts'
-import type { ClusterClient, ClusterResponse, Headers } from './cluster-client.ts'
+import type { ClusterClient, ClusterResponse, GetOptions, Headers } from './cluster-client.ts'
 import { ClusterError } from './cluster-client.ts'
 import { type ClusterAccess, type Credentials, type KubeconfigOptions, loadAccess } from './kubeconfig.ts'
 
@@ -36,6 +36,8 @@ export function connectCluster(options: ConnectOptions): ClusterClient {
     write: { method?: 'POST' | 'PUT' | 'DELETE'; body?: string } = {},
   ) {
     const { headers, tls } = await access.credentials()
+    const flooded = new AbortController()
+    let informational = 0
     return request(`${access.server}${path}`, {
       dispatcher: dispatcherFor(tls),
       headers: {
@@ -45,7 +47,12 @@ export function connectCluster(options: ConnectOptions): ClusterClient {
         'accept-encoding': 'gzip',
         'user-agent': options.userAgent,
       },
-      signal,
+      signal: AbortSignal.any([signal, flooded.signal]),
+      // Each of them starts the time limit for the headers again.
+      onInfo() {
+        if (++informational === MAX_INFORMATIONAL)
+          flooded.abort(new ClusterError('the API server sends informational answers (1xx) without end'))
+      },
       ...limits,
       ...write,
     })
@@ -55,7 +62,7 @@ export function connectCluster(options: ConnectOptions): ClusterClient {
     path: string,
     accept: string | undefined,
     extra: Record<string, string>,
-    timeoutMs: number,
+    { timeoutMs = 60_000, maxBytes = MAX_ANSWER_BYTES }: Pick<GetOptions, 'timeoutMs' | 'maxBytes'>,
     signal: AbortSignal,
     write?: Parameters<typeof open>[5],
   ): Promise<ClusterResponse> {
@@ -63,7 +70,13 @@ export function connectCluster(options: ConnectOptions): ClusterClient {
     const limits = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs }
     const { statusCode, headers, body } = await open(path, accept, extra, limits, deadline, write)
     const chunks: Buffer[] = []
-    for await (const chunk of decoded(headers, body)) chunks.push(chunk as Buffer)
+    let bytes = 0
+    for await (const chunk of decoded(headers, body) as AsyncIterable<Buffer>) {
+      bytes += chunk.length
+      if (bytes > maxBytes)
+        throw new ClusterError(`the answer to ${pathOnly(path)} has more than ${maxBytes} bytes`)
+      chunks.push(chunk)
+    }
     return { status: statusCode, headers, body: Buffer.concat(chunks) }
   }
 
@@ -71,20 +84,20 @@ export function connectCluster(options: ConnectOptions): ClusterClient {
     get url() {
       return redactUrl(access.server)
     },
-    get(path, { accept, ifNoneMatch, timeoutMs = 60_000 }, signal) {
+    get(path, { accept, ifNoneMatch, ...bounds }, signal) {
       const extra = ifNoneMatch === undefined ? {} : { 'if-none-match': ifNoneMatch }
-      return whole(path, accept, extra, timeoutMs, signal)
+      return whole(path, accept, extra, bounds, signal)
     },
-    send(method, path, body, { timeoutMs = 60_000 }, signal) {
+    send(method, path, body, bounds, signal) {
       const extra = { 'content-type': 'application/json' }
-      return whole(path, undefined, extra, timeoutMs, signal, { method, body: JSON.stringify(body) })
+      return whole(path, undefined, extra, bounds, signal, { method, body: JSON.stringify(body) })
     },
-    async stream(path, { accept, headersTimeoutMs = 30_000 }, signal) {
+    async stream(path, { accept, headersTimeoutMs = 30_000, bodyTimeoutMs = 0 }, signal) {
       const { statusCode, headers, body } = await open(
         path,
         accept,
         {},
-        { headersTimeout: headersTimeoutMs, bodyTimeout: 0 },
+        { headersTimeout: headersTimeoutMs, bodyTimeout: bodyTimeoutMs },
         signal,
       )
       return { status: statusCode, headers, body: decoded(headers, body) }
@@ -103,6 +116,8 @@ interface Limits {
   bodyTimeout: number
 }
 
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024
+const MAX_INFORMATIONAL = 100
 const KEEPALIVE_AFTER_MS = 30_000
 const CONNECT_TIMEOUT_MS = 10_000
 
@@ -144,12 +159,16 @@ function checkedProxy(url: string): string {
 }
 
 /** Streams may be compressed in several gzip members, one per flush: each frame must come out at once. */
-function decoded(headers: Headers, body: Readable): Readable {
+export function decoded(headers: Headers, body: Readable): Readable {
   if (headers['content-encoding'] !== 'gzip') return body
   const gunzip = createGunzip()
   body.on('error', (error) => gunzip.destroy(error))
   gunzip.on('close', () => body.destroy())
   return body.pipe(gunzip)
+}
+
+function pathOnly(path: string): string {
+  return path.replace(/\?.*/, '')
 }
 
 function redactUrl(url: string): string {

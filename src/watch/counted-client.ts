@@ -24,13 +24,13 @@ export function countRequests(client: ClusterClient, metrics: Metrics): ClusterC
     },
     get: (...call) => counted('get', client.get(...call)),
     send: (...call) => counted(VERBS[call[0]], client.send(...call)),
-    stream: (...call) => counted('watch', client.stream(...call)),
+    stream: (path, options, signal) => counted(options.verb ?? 'watch', client.stream(path, options, signal)),
     refresh: () => client.refresh(),
     close: () => client.close(),
   }
 }
 
-/** `get` takes a whole answer, also a page of a list; `watch` a stream, also one of initial state. */
+/** `get` takes an answer that ends, also a page of a list; `watch` a stream, also one of initial state. */
 type Verb = 'get' | 'watch' | 'create' | 'update' | 'delete'
 
 const VERBS = { POST: 'create', PUT: 'update', DELETE: 'delete' } as const

@@ -1,5 +1,6 @@
 import type { ScannedObject } from '../change.ts'
 import type { ChangeType } from '../event.ts'
+import { reduceToMetadata } from './oversized.ts'
 import { scanObject } from './scan.ts'
 
 /** What the API server says when something is wrong (metav1.Status), as far as we act on it. */
@@ -18,6 +19,12 @@ export type Frame =
   | { kind: 'error'; status: ApiStatus }
   | { kind: 'unreadable' }
 
+/** A frame longer than the limit, from its beginning: a change whose object is reduced to its metadata. */
+export type LongFrame =
+  | Extract<Frame, { kind: 'change' | 'unreadable' }>
+  /** A change of an object whose metadata is not in the frame's beginning. */
+  | { kind: 'skipped' }
+
 /** One line of a watch stream. Changes are scanned; everything else is rare and parsed. */
 export function readFrame(line: Buffer): Frame {
   return scanChange(line) ?? parseFrame(line)
@@ -28,8 +35,22 @@ const HEADS = (['ADDED', 'MODIFIED', 'DELETED'] as const).map((type) => ({
   bytes: Buffer.from(`{"type":"${type}","object":{`),
 }))
 
+/** Reads the beginning of a frame of `length` bytes that was not kept whole. */
+export function readLongFrame(line: Buffer, length: number): LongFrame {
+  const head = headOf(line)
+  if (!head) return { kind: 'unreadable' }
+  const start = head.bytes.length - 1
+  const reduced = reduceToMetadata(line.subarray(start), length - start - 1)
+  const object = reduced && scanObject(reduced)
+  return object ? { kind: 'change', type: head.type, object } : { kind: 'skipped' }
+}
+
+function headOf(line: Buffer) {
+  return HEADS.find(({ bytes }) => line[9] === bytes[9] && startsWith(line, bytes))
+}
+
 function scanChange(line: Buffer): Frame | undefined {
-  const head = HEADS.find(({ bytes }) => line[9] === bytes[9] && startsWith(line, bytes))
+  const head = headOf(line)
   if (!head) return undefined
   const end = endOfObject(line)
   if (end === -1) return undefined
@@ -80,20 +101,30 @@ function bookmark({ metadata }: ParsedObject): Frame {
   return { kind: 'bookmark', resourceVersion, initialEventsEnd }
 }
 
-/** Reads a metav1.Status; of anything else, what can be said of it. */
+/** The longest pause that a server is granted. */
+export const MAX_RETRY_AFTER_S = 300
+const MAX_MESSAGE = 2_000
+
+/** Reads a metav1.Status. A member of another type than the API's counts as absent; pauses are bounded. */
 export function statusOf(value: unknown, httpCode = 0): ApiStatus {
-  const status = (typeof value === 'object' && value !== null ? value : {}) as {
-    code?: number
-    reason?: string
-    message?: string
-    details?: { retryAfterSeconds?: number; causes?: { reason?: string }[] } | null
-  }
-  const retryAfterSeconds = status.details?.retryAfterSeconds
+  const { code, reason, message, details } = membersOf(value)
+  const { retryAfterSeconds, causes } = membersOf(details)
+  const seconds = Number.isFinite(retryAfterSeconds) ? (retryAfterSeconds as number) : 0
   return {
-    code: status.code ?? httpCode,
-    reason: status.reason ?? '',
-    message: status.message ?? '',
-    causes: (status.details?.causes ?? []).flatMap(({ reason }) => reason ?? []),
-    ...(retryAfterSeconds ? { retryAfterMs: retryAfterSeconds * 1_000 } : {}),
+    code: Number.isInteger(code) ? (code as number) : httpCode,
+    reason: textOf(reason),
+    message: textOf(message).slice(0, MAX_MESSAGE),
+    causes: Array.isArray(causes)
+      ? causes.map((cause) => textOf(membersOf(cause)['reason'])).filter((text) => text !== '')
+      : [],
+    ...(seconds > 0 && { retryAfterMs: Math.min(seconds, MAX_RETRY_AFTER_S) * 1_000 }),
   }
+}
+
+function membersOf(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
 }

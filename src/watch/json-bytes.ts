@@ -1,11 +1,11 @@
 import { internedText } from './interned.ts'
 
 export const QUOTE = 34
-const COMMA = 44
-const COLON = 58
-const OPEN_BRACKET = 91
-const BACKSLASH = 92
-const CLOSE_BRACKET = 93
+export const COMMA = 44
+export const COLON = 58
+export const OPEN_BRACKET = 91
+export const BACKSLASH = 92
+export const CLOSE_BRACKET = 93
 export const OPEN_BRACE = 123
 export const CLOSE_BRACE = 125
 

@@ -1,8 +1,9 @@
 import type { Change, Source } from '../change.ts'
-import { faultOf, isExpired } from './api-fault.ts'
+import { BrokenStream, faultOfStream, isExpired } from './api-fault.ts'
 import { pathOf } from './api-path.ts'
-import type { ClusterClient, ClusterResponse } from './cluster-client.ts'
-import { type PageOptions, readPage } from './list-page.ts'
+import type { ClusterClient } from './cluster-client.ts'
+import { type ListPart, type PageEnd, type PageOptions, readPage } from './list-page.ts'
+import type { Oversized } from './oversized.ts'
 import { shardSelectorOf } from './shards.ts'
 
 /** What is there now, page by page; ends with the position that a watch goes on from. */
@@ -13,9 +14,16 @@ export interface ListOptions extends PageOptions {
   metadataOnly: boolean
   /** All in one answer. */
   whole?: boolean
+  /** How much of a page is held. Default: 32 MiB. */
+  maxPageBytes?: number
+  /** Called for each item that has no identity; it is skipped. */
+  onUnreadable(): void
+  /** Called for each item larger than `maxObjectBytes`. */
+  onOversized?(oversized: Oversized): void
 }
 
-const PAGE = 500
+const MAX_PAGE_ITEMS = 500
+const MAX_PAGE_BYTES = 32 * 1024 * 1024
 const LIST_TIMEOUT_MS = 120_000
 
 /** Prefers metadata alone; servers that cannot do that (406, or none of it) send whole objects. */
@@ -35,7 +43,11 @@ export class ListExpired extends Error {
   }
 }
 
-/** A consistent list. Never at resourceVersion=0: that may be older than what was emitted. Throws ListExpired. */
+/**
+ * A consistent list. Never at resourceVersion=0: that may be older than what was emitted. At most `maxPageBytes` of a page are
+ * held: of larger objects fewer are asked for at a time. What cannot be had in pages is read as fast as the consumer takes it.
+ * Throws ListExpired.
+ */
 export async function* listObjects(
   client: ClusterClient,
   source: Source,
@@ -43,18 +55,12 @@ export async function* listObjects(
   signal: AbortSignal,
 ): InitialState {
   let token = ''
+  let limit = options.whole ? undefined : MAX_PAGE_ITEMS
   for (;;) {
-    const query = options.whole ? {} : { limit: String(PAGE), ...(token && { continue: token }) }
-    const answer = await getList(client, source, options, query, signal)
-    if (answer.status !== 200) {
-      const fault = faultOf(answer)
-      throw token && isExpired(fault.status) ? new ListExpired() : fault
-    }
-    const page = readPage(source, answer.body, options)
-    for (let start = 0; start < page.changes.length; start += PAGE)
-      yield page.changes.slice(start, start + PAGE)
-    if (!page.token) return page.resourceVersion
-    token = page.token
+    const end = yield* onePage(client, source, { ...options, limit, token }, signal)
+    if (!end.isTooLarge && end.token === '') return end.resourceVersion
+    limit &&= nextLimit(limit, end, options)
+    if (!end.isTooLarge) token = end.token
   }
 }
 
@@ -64,20 +70,106 @@ export async function currentPosition(
   source: Source,
   signal: AbortSignal,
 ): Promise<string> {
-  const answer = await getList(client, source, { metadataOnly: true }, { limit: '1' }, signal)
-  if (answer.status !== 200) throw faultOf(answer)
-  return readPage(source, answer.body, { clock: Date, onUnreadable() {} }).resourceVersion
+  const options = { clock: Date, metadataOnly: true, limit: 1, token: '' }
+  const page = await openPage(client, source, options, signal)
+  for (;;) {
+    const { done, value } = await page.next()
+    if (done) return value.resourceVersion
+  }
 }
 
-async function getList(
+interface PageRequest extends PageOptions {
+  metadataOnly: boolean
+  /** Undefined asks for all in one answer. */
+  limit: number | undefined
+  token: string
+}
+
+interface PageRead extends PageEnd {
+  items: number
+  bytes: number
+  /** Nothing of it was yielded: it is to be asked for again, with fewer items. */
+  isTooLarge?: true
+}
+
+/** Yields a page once it is whole, so that the server does not wait while it is stored; a long one as it comes. */
+async function* onePage(
   client: ClusterClient,
   source: Source,
-  { metadataOnly }: Pick<ListOptions, 'metadataOnly'>,
-  query: Record<string, string>,
+  request: PageRequest & ListOptions,
   signal: AbortSignal,
-): Promise<ClusterResponse> {
+): AsyncGenerator<Change[], PageRead> {
+  const { limit, maxPageBytes = MAX_PAGE_BYTES } = request
+  const tooLate = new AbortController()
+  const giveUp = () => tooLate.abort(new BrokenStream('a list took too long'))
+  const timer = limit === undefined ? undefined : setTimeout(giveUp, LIST_TIMEOUT_MS)
+  const held: ListPart[] = []
+  let page: Awaited<ReturnType<typeof openPage>> | undefined
+  let items = 0
+  let bytes = 0
+  try {
+    page = await openPage(client, source, request, AbortSignal.any([signal, tooLate.signal]))
+    for (;;) {
+      const { done, value } = await page.next()
+      if (done) {
+        yield* taken(held, request)
+        return { ...value, items, bytes }
+      }
+      held.push(value)
+      items += value.changes.length + value.unreadable
+      bytes += value.bytes
+      if (limit === undefined || items > limit) {
+        // The server ignores the limit, or there is none.
+        clearTimeout(timer)
+        yield* taken(held, request)
+      } else if (bytes > maxPageBytes && limit > 1) {
+        return { resourceVersion: '', token: '', items, bytes, isTooLarge: true }
+      }
+    }
+  } finally {
+    clearTimeout(timer)
+    await page?.return({ resourceVersion: '', token: '' })
+  }
+}
+
+function* taken(parts: ListPart[], { onUnreadable, onOversized }: ListOptions): Generator<Change[]> {
+  for (let part = parts.shift(); part; part = parts.shift()) {
+    for (let i = 0; i < part.unreadable; i++) onUnreadable()
+    for (const oversized of part.oversized) onOversized?.(oversized)
+    if (part.changes.length > 0) yield part.changes
+  }
+}
+
+/** Aims at half of what a page may have: objects of one collection differ in size. */
+function nextLimit(
+  limit: number,
+  { items, bytes, isTooLarge }: PageRead,
+  { maxPageBytes = MAX_PAGE_BYTES }: ListOptions,
+): number {
+  if (isTooLarge) return Math.max(1, Math.min(Math.floor(limit / 2), Math.floor(items / 2)))
+  const fitting = Math.floor((maxPageBytes / 2) * (items / Math.max(bytes, 1)))
+  return Math.max(1, Math.min(2 * limit, fitting, MAX_PAGE_ITEMS))
+}
+
+/** Asks for a page. Throws ApiFault and ListExpired. */
+async function openPage(
+  client: ClusterClient,
+  source: Source,
+  { metadataOnly, limit, token, ...options }: PageRequest,
+  signal: AbortSignal,
+): Promise<AsyncGenerator<ListPart, PageEnd>> {
+  const query = limit === undefined ? {} : { limit: String(limit), ...(token && { continue: token }) }
   const accept = metadataOnly ? { accept: METADATA_LIST } : {}
-  return client.get(collectionPath(source, query), { ...accept, timeoutMs: LIST_TIMEOUT_MS }, signal)
+  const how = {
+    ...accept,
+    verb: 'get',
+    headersTimeoutMs: LIST_TIMEOUT_MS,
+    bodyTimeoutMs: LIST_TIMEOUT_MS,
+  } as const
+  const answer = await client.stream(collectionPath(source, query), how, signal)
+  if (answer.status === 200) return readPage(source, answer.body, options)
+  const fault = await faultOfStream(answer)
+  throw token && isExpired(fault.status) ? new ListExpired() : fault
 }
 
 /** The path of a source's collection, with its selectors. */

@@ -1,11 +1,13 @@
 import type { Source } from '../change.ts'
-import { faultOf } from './api-fault.ts'
+import { faultOf, faultOfStream } from './api-fault.ts'
 import type { ClusterClient } from './cluster-client.ts'
 import { collectionPath } from './list.ts'
 import { NEARLY_NOTHING, shardSelectorOf } from './shards.ts'
 
 const WATCH_SECONDS = 1
 const PATIENCE_MS = 10_000
+/** The type of a frame is at its beginning. */
+const MOST_READ = 1_024
 
 /**
  * Does the API server split this collection (feature gate ShardedListAndWatch, 1.36)? One that does not know the selector
@@ -49,14 +51,13 @@ async function watchIsWhole(
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)])
   const { status, headers, body } = await client.stream(collectionPath(source, query), {}, deadline)
   try {
-    const chunks: Buffer[] = []
+    if (status !== 200) throw await faultOfStream({ status, headers, body })
+    let beginning: Buffer = Buffer.alloc(0)
     for await (const chunk of body as AsyncIterable<Buffer>) {
-      chunks.push(chunk)
-      if (status === 200 && chunk.includes('\n')) break
+      beginning = Buffer.concat([beginning, chunk])
+      if (beginning.includes('\n') || beginning.length > MOST_READ) break
     }
-    const said = Buffer.concat(chunks)
-    if (status !== 200) throw faultOf({ status, headers, body: said })
-    return said.includes('"type":"ADDED"')
+    return beginning.includes('"type":"ADDED"')
   } finally {
     body.destroy()
   }

@@ -3,6 +3,7 @@ import { BrokenStream } from './api-fault.ts'
 import type { ClusterClient } from './cluster-client.ts'
 import type { RelistCause } from './decide.ts'
 import { type InitialState, ListExpired, listObjects } from './list.ts'
+import { DEFAULT_MAX_OBJECT_BYTES, type Oversized } from './oversized.ts'
 import type { PlannedSource } from './plan.ts'
 import { isInShard } from './shards.ts'
 import type { SourceReport } from './source-report.ts'
@@ -12,6 +13,7 @@ import { isRefused, isUnsupported, streamInitialState } from './watch-list.ts'
 export interface SourceListsParts {
   client: ClusterClient
   clock: { now(): number }
+  maxObjectBytes?: number
   offers: { watchList: boolean }
   report: SourceReport
   /** For a list that comes as a stream. */
@@ -94,26 +96,37 @@ export class SourceLists {
   }
 
   async #drain(pages: InitialState, take: (page: readonly Change[]) => Promise<void>): Promise<string> {
-    for (;;) {
-      const { done, value } = await pages.next()
-      this.#parts.report.contact(LIST_STEP_MS)
-      if (done) return value
-      await take(inScope(this.#source, value, this.#parts.report))
+    try {
+      for (;;) {
+        const { done, value } = await pages.next()
+        this.#parts.report.contact(LIST_STEP_MS)
+        if (done) return value
+        await take(inScope(this.#source, value, this.#parts.report))
+      }
+    } finally {
+      // Closes the connection when the store fails.
+      await pages.return('')
     }
   }
 
   #listed(how: { metadataOnly: boolean; whole: boolean }): InitialState {
-    const { client, clock, report } = this.#parts
+    const { client, clock, report, maxObjectBytes = DEFAULT_MAX_OBJECT_BYTES } = this.#parts
     report.allow(LIST_STEP_MS)
     const onUnreadable = () => {
       this.#unreadable++
       report.unreadable('an item of a list')
     }
-    return listObjects(client, this.#source, { ...how, clock, onUnreadable }, this.#signal)
+    const onOversized = (oversized: Oversized) => report.oversized(oversized)
+    const options = { ...how, clock, maxObjectBytes, onUnreadable, onOversized }
+    return listObjects(client, this.#source, options, this.#signal)
   }
 
   #streamed(metadataOnly: boolean): InitialState {
-    return streamInitialState(this.#parts.request(), { metadataOnly }, this.#signal)
+    const onOversized = (oversized: Oversized) => {
+      if (!oversized.object) this.#unreadable++
+      this.#parts.report.oversized(oversized)
+    }
+    return streamInitialState({ ...this.#parts.request(), onOversized }, { metadataOnly }, this.#signal)
   }
 }
 

@@ -3,6 +3,7 @@ import type { Metrics } from '../metrics.ts'
 import type { WatchStatus } from '../status.ts'
 import { ApiFault } from './api-fault.ts'
 import type { RelistCause, Step } from './decide.ts'
+import type { Oversized } from './oversized.ts'
 
 export interface SourceReportParts {
   metrics: Metrics
@@ -14,11 +15,14 @@ export interface SourceReportParts {
 /** Redis being away is a known reason to stand still for a while. */
 export const WAITS_FOR_REDIS_MS = 600_000
 
+const OVERSIZED_WARNING_MS = 10_000
+
 /** What a source tells the world while it goes on: its status, its metrics, and one line for each thing that changes. */
 export class SourceReport {
   readonly #parts: SourceReportParts
   readonly #watch: string
   #toldNotSplit = false
+  #warnedOversizedMs = Number.NEGATIVE_INFINITY
 
   constructor(parts: SourceReportParts, title: string) {
     this.#parts = parts
@@ -66,6 +70,25 @@ export class SourceReport {
   unreadable(what: string): void {
     this.#parts.metrics.malformed.inc({ watch: this.#watch })
     this.#parts.log.warn({ watch: this.#watch }, `${what} cannot be read; it is passed over`)
+  }
+
+  /** An object larger than the limit was reduced to its metadata, or skipped. */
+  oversized({ bytes, object }: Oversized): void {
+    const { metrics, log, clock } = this.#parts
+    metrics.oversized.inc({ watch: this.#watch })
+    const fields = {
+      watch: this.#watch,
+      bytes,
+      ...(object && { object: `${object.namespace}/${object.name}` }),
+    }
+    const message = object
+      ? 'an object is larger than kubernetes.maxObjectSize; its metadata alone is read'
+      : 'an object is larger than kubernetes.maxObjectSize, and has no readable metadata; it is skipped'
+    // One object that changes again and again must not fill the log.
+    const isFrequent = clock.now() - this.#warnedOversizedMs < OVERSIZED_WARNING_MS
+    if (isFrequent) return log.debug(fields, message)
+    this.#warnedOversizedMs = clock.now()
+    log.warn(fields, message)
   }
 
   /** Objects of other shards came. */

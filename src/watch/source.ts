@@ -6,6 +6,7 @@ import type { ClusterClient } from './cluster-client.ts'
 import { afterEnd, afterFault, type History, NO_HISTORY, type RelistCause, type Step } from './decide.ts'
 import type { Permit } from './leases/hold.ts'
 import { currentPosition, METADATA_WATCH } from './list.ts'
+import { DEFAULT_MAX_OBJECT_BYTES, type Oversized } from './oversized.ts'
 import type { PlannedSource } from './plan.ts'
 import { isOlder } from './position.ts'
 import { inScope, LIST_STEP_MS, SourceLists } from './source-lists.ts'
@@ -19,6 +20,8 @@ export interface SourceParts extends SourceReportParts {
   store: SourceStore
   random(): number
   timing: Timing
+  /** Objects with more JSON are reduced to their metadata. Default: DEFAULT_MAX_OBJECT_BYTES. */
+  maxObjectBytes?: number
   /** Whether the server streams initial state; learned by the first source that asks. */
   offers: { watchList: boolean }
   clusterUid(signal: AbortSignal): Promise<string>
@@ -194,7 +197,8 @@ class SourceRun {
   }
 
   #request(timeoutSeconds: number, onAccepted = () => {}) {
-    const { client, clock, timing } = this.#parts
+    const { client, clock, timing, maxObjectBytes = DEFAULT_MAX_OBJECT_BYTES } = this.#parts
+    const onOversized = (oversized: Oversized) => this.#report.oversized(oversized)
     const silentForMs = timeoutSeconds * 1_000 + timing.graceMs + WAITS_FOR_REDIS_MS
     this.#report.allow(silentForMs)
     let accepted = false
@@ -206,7 +210,8 @@ class SourceRun {
     const { metadataOnly } = this.#source
     const accept = metadataOnly ? { accept: METADATA_WATCH } : {}
     const { graceMs } = timing
-    return { client, source: this.#source, timeoutSeconds, graceMs, clock, onContact, ...accept }
+    const bounds = { maxObjectBytes, onOversized }
+    return { client, source: this.#source, timeoutSeconds, graceMs, clock, onContact, ...bounds, ...accept }
   }
 
   /** Objects are gone only if their definition is: an API that is merely not answering took nothing with it. */

@@ -1,11 +1,12 @@
 import type { Readable } from 'node:stream'
 import { setImmediate as socketsRead } from 'node:timers/promises'
 import type { Change, Source } from '../change.ts'
-import { ApiFault, BrokenStream, faultOf } from './api-fault.ts'
+import { ApiFault, BrokenStream, faultOfStream } from './api-fault.ts'
 import type { ClusterClient } from './cluster-client.ts'
-import { type ApiStatus, readFrame } from './frame.ts'
+import { type ApiStatus, readFrame, readLongFrame } from './frame.ts'
 import { createLineSplitter } from './lines.ts'
 import { collectionPath } from './list.ts'
+import { DEFAULT_MAX_OBJECT_BYTES, type Oversized } from './oversized.ts'
 
 /** Everything that arrived since the last one was taken. */
 export interface Batch {
@@ -31,14 +32,19 @@ export interface WatchRequest {
   clock: { now(): number }
   /** Called whenever bytes come. */
   onContact(): void
+  /** An object with more JSON is reduced to its metadata, or skipped. Default: DEFAULT_MAX_OBJECT_BYTES. */
+  maxObjectBytes?: number
+  /** Bytes of whole frames beyond this stop the reading until a batch is taken. Default: 4 MiB. */
+  maxWaitingBytes?: number
+  /** Called for each oversized object. */
+  onOversized?(oversized: Oversized): void
   /** How long to wait for more, at most, before an idle batch says that nothing came; undefined: as long as it takes. */
   idleMs?(): number | undefined
 }
 
-/** Unread bytes beyond this stop the reading until a batch is taken. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024
-const ERROR_BODY_MS = 10_000
-const MAX_LINE_BYTES = 64 * 1024 * 1024
+/** What a frame has besides its object, at most. */
+const ENVELOPE_BYTES = 64
 
 /**
  * One watch request. Yields batches that form by themselves while the last one is being committed, and returns at the
@@ -57,7 +63,7 @@ export async function* watchStream(request: WatchRequest, signal: AbortSignal): 
   const accept = request.accept === undefined ? {} : { accept: request.accept }
   const { status, headers, body } = await client.stream(collectionPath(source, query), accept, either)
   try {
-    if (status !== 200) throw faultOf({ status, headers, body: await readAll(body) })
+    if (status !== 200) throw await faultOfStream({ status, headers, body })
     request.onContact()
     yield* readBatches(body, request)
   } catch (error) {
@@ -121,8 +127,13 @@ const IDLE: Batch = {
 }
 
 /** Collects frames between two takings. */
-function createInbox({ clock }: WatchRequest) {
-  const splitter = createLineSplitter()
+function createInbox({
+  clock,
+  maxObjectBytes = DEFAULT_MAX_OBJECT_BYTES,
+  maxWaitingBytes = MAX_WAITING_BYTES,
+  onOversized,
+}: WatchRequest) {
+  const splitter = createLineSplitter({ maxBytes: maxObjectBytes + ENVELOPE_BYTES })
   let changes: Change[] = []
   let resourceVersion = ''
   let initialEventsEnd = false
@@ -130,9 +141,14 @@ function createInbox({ clock }: WatchRequest) {
   let waitingBytes = 0
   let fault: Error | undefined
 
-  function add(line: Buffer, observedAtMs: number): void {
-    const frame = readFrame(line)
+  function add(line: Buffer, length: number, observedAtMs: number): void {
+    const isLong = length > line.length
+    const frame = isLong ? readLongFrame(line, length) : readFrame(line)
+    if (isLong && frame.kind === 'change') onOversized?.({ bytes: length, object: frame.object })
     switch (frame.kind) {
+      case 'skipped':
+        onOversized?.({ bytes: length })
+        return
       case 'change':
         changes.push({ type: frame.type, object: frame.object, observedAtMs })
         resourceVersion = frame.object.resourceVersion
@@ -156,11 +172,9 @@ function createInbox({ clock }: WatchRequest) {
       if (fault || initialEventsEnd) return
       const observedAtMs = clock.now()
       waitingBytes += chunk.length
-      for (const line of splitter.push(chunk)) {
-        if (line.length > 0 && !fault && !initialEventsEnd) add(line, observedAtMs)
-      }
-      if (splitter.pendingBytes > MAX_LINE_BYTES)
-        fault ??= new BrokenStream(`a frame is longer than ${MAX_LINE_BYTES} bytes`)
+      splitter.push(chunk, (line, length) => {
+        if (length > 0 && !fault && !initialEventsEnd) add(line, length, observedAtMs)
+      })
     },
     take(): Batch | undefined {
       if (resourceVersion === '') return undefined
@@ -174,7 +188,8 @@ function createInbox({ clock }: WatchRequest) {
     },
     /** Whole frames, or the beginning of one. */
     hasSome: () => resourceVersion !== '' || splitter.pendingBytes > 0 || fault !== undefined,
-    isFull: () => waitingBytes > MAX_WAITING_BYTES,
+    // A frame is always read to its end: until then there is nothing to take that would start the reading again.
+    isFull: () => resourceVersion !== '' && waitingBytes > maxWaitingBytes,
     fault: () => fault,
   }
 }
@@ -188,23 +203,4 @@ export class UnreadableFrame extends BrokenStream {
     super('a watch frame cannot be read')
     this.line = line.toString('utf8', 0, 1_000)
   }
-}
-
-/** What comes of an answer that is no stream; its end is not waited for long. */
-async function readAll(body: Readable): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  const tooLong = setTimeout(() => body.destroy(), ERROR_BODY_MS)
-  let bytes = 0
-  try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      chunks.push(chunk)
-      bytes += chunk.length
-      if (bytes > 1024 * 1024) break
-    }
-  } catch {
-    // The status says enough.
-  } finally {
-    clearTimeout(tooLong)
-  }
-  return Buffer.concat(chunks)
 }

@@ -62,7 +62,8 @@ function timed(client: ClusterClient): ClusterClient {
   return {
     ...client,
     stream(path, options, signal) {
-      if (!path.includes('sendInitialEvents')) startedMs = Math.min(startedMs, performance.now())
+      if (path.includes('watch=') && !path.includes('sendInitialEvents'))
+        startedMs = Math.min(startedMs, performance.now())
       return client.stream(path, options, signal)
     },
   }

@@ -51,7 +51,7 @@ async function fromFeed(): Promise<void> {
   const { body } = await request(`${url}/api/v1/pods?watch=true&resourceVersion=1000000`)
   const splitter = createLineSplitter()
   for await (const chunk of body as AsyncIterable<Buffer>) {
-    for (const line of splitter.push(chunk)) take(eventOf(line))
+    splitter.push(chunk, (line) => take(eventOf(line)))
     if (seen >= count) break
   }
 }

@@ -44,9 +44,16 @@ export function manifest(collection: string, name: string, step: number): object
 export async function churn(
   kubernetes: Pick<Kubernetes, 'request'>,
   collections: readonly string[],
-  options: { count: number; parallel: number; prefix?: string; deleteEvery?: number },
+  options: {
+    count: number
+    parallel: number
+    prefix?: string
+    deleteEvery?: number
+    /** What a new ConfigMap has besides its step, such as something large. */
+    dataOf?(): Record<string, string> | undefined
+  },
 ): Promise<void> {
-  const { count, parallel, prefix = 'object', deleteEvery = 1 } = options
+  const { count, parallel, prefix = 'object', deleteEvery = 1, dataOf } = options
   const jobs = collections.flatMap((collection) =>
     Array.from({ length: count }, (_, i) => ({ collection, i })),
   )
@@ -55,7 +62,13 @@ export async function churn(
     for (let job = jobs[next++]; job; job = jobs[next++]) {
       const { collection, i } = job
       const name = `${prefix}-${i}`
-      await kubernetes.request('POST', collection, manifest(collection, name, 0))
+      const more = collection === CONFIG_MAPS ? dataOf?.() : undefined
+      const created = manifest(collection, name, 0)
+      await kubernetes.request(
+        'POST',
+        collection,
+        more ? { ...created, data: { step: '0', ...more } } : created,
+      )
       for (let step = 1; step <= 1 + (i % 2); step++) {
         await kubernetes.request('PATCH', `${collection}/${name}`, manifest(collection, name, step))
       }

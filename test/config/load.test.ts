@@ -25,7 +25,7 @@ test.each(readdirSync(FIXTURES).filter((name) => name.endsWith('.yaml')))(
 
 const GOOD = `
 cluster: prod-eu
-kubernetes: { kubeconfig: kube/config, context: prod }
+kubernetes: { kubeconfig: kube/config, context: prod, maxObjectSize: 128MiB }
 redis: { url: "rediss://user:password@redis:6380/1" }
 server: { port: "\${env:PORT}" }
 watch:
@@ -54,7 +54,7 @@ test('a good configuration is read, with defaults, shorthands and references', a
     warnings: [],
     config: {
       cluster: 'prod-eu',
-      kubernetes: { kubeconfig: '/etc/kubeherald/kube/config', context: 'prod' },
+      kubernetes: { kubeconfig: '/etc/kubeherald/kube/config', context: 'prod', maxObjectSize: 2 ** 27 },
       redis: { url: 'rediss://user:password@redis:6380/1' },
       server: { host: '127.0.0.1', port: 8080 },
       watch: [

@@ -51,6 +51,20 @@ const arrivals = () =>
     .map(({ body }) => arrivalOf(body))
 const faults = createFaults(bed, processes, random)
 
+/** Rare: the receiver keeps all that it takes. 1 MB of < is 6 MB of JSON. */
+const sizes = { escaped: 0, plain: 0 }
+const chances = seeded(Number(values.seed) + 1)
+function largeNowAndThen(): Record<string, string> | undefined {
+  const chance = chances()
+  if (chance < 1 / 400) {
+    sizes.escaped++
+    return { large: '<'.repeat(1_000_000) }
+  }
+  if (chance >= 1 / 60) return undefined
+  sizes.plain++
+  return { large: 'x'.repeat(100_000 + Math.floor(chances() * 200_000)) }
+}
+
 const load = (async () => {
   for (let round = 0; Date.now() < until; round++) {
     await churn(bed.kubernetes, [CONFIG_MAPS, DEPLOYMENTS, WIDGETS], {
@@ -58,6 +72,7 @@ const load = (async () => {
       parallel: 6,
       prefix: `r${round}`,
       deleteEvery: 3,
+      dataOf: largeNowAndThen,
     }).catch(() => faults.apiServerIsBack())
   }
 })()
@@ -96,6 +111,7 @@ const { ledger } = await bed.kubeherald.status()
 const limitFaults = faultsOfLimits(bed.hook.requests, ledger.rules)
 console.log(`rules: ${JSON.stringify(ledger.rules, null, 1)}`)
 console.log(limitFaults.join('\n'))
+console.log(`large objects: ${sizes.escaped} of 6 MB, ${sizes.plain} of 100 to 300 KB`)
 console.log(`\n${verdict.summary}`)
 console.log(`ledger: ${JSON.stringify(ledger.sinks.hook)} balanced ${ledger.balanced}`)
 const good =

@@ -113,6 +113,7 @@ test.each([
   'kubeherald_rule_notices_total{rule="down",notice="resolved"} 0',
   'kubeherald_changes_observed_total{watch="pods"} 0',
   'kubeherald_frames_malformed_total{watch="pods"} 0',
+  'kubeherald_objects_oversized_total{watch="pods"} 0',
   'kubeherald_commits_fenced_total{watch="pods"} 0',
   'kubeherald_watch_relists_total{watch="pods",cause="expired"} 0',
   'kubeherald_watch_reconnects_total{watch="pods",cause="network"} 0',

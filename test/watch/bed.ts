@@ -43,6 +43,7 @@ export interface WatchBedOptions {
   /** Changes the server before the watch begins. */
   prepare?(api: ScriptedApi): void
   log?: Logger
+  maxObjectBytes?: number
   /** Nothing is started but by the test. */
   idle?: true
   /** Stands between the watch and the store. */
@@ -123,6 +124,7 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
       clock: replica ? { now: () => Date.now() + replica.wallMs } : Date,
       ...(replica?.leases && { leases: replica.leases(client) }),
       random: options.random ?? Math.random,
+      ...(options.maxObjectBytes !== undefined && { maxObjectBytes: options.maxObjectBytes }),
       timing: { ...DEFAULT_TIMING, ...QUICK, ...options.timing },
       matcherOf: (patterns) => (namespace) => patterns.includes(namespace),
     })

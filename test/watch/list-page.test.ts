@@ -1,24 +1,92 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { BrokenStream } from '../../src/watch/api-fault.ts'
-import { readPage } from '../../src/watch/list-page.ts'
+import { type ListPart, type PageEnd, readPage } from '../../src/watch/list-page.ts'
 import { SOURCE } from '../queue/objects.ts'
 import { configMap } from '../servers/scripted-api.ts'
 
-const options = { clock: Date, onUnreadable() {} }
-const read = (text: string) => readPage(SOURCE, Buffer.from(text), options)
+/** Reads a list that comes in pieces of these sizes, again and again. */
+async function read(text: string, sizes: readonly number[] = [text.length], maxObjectBytes = 1_000_000) {
+  const body = Buffer.from(text)
+  async function* pieces() {
+    for (let at = 0, i = 0; at < body.length; i++) {
+      const size = Math.max(1, sizes[i % sizes.length] ?? 1)
+      yield body.subarray(at, at + size)
+      at += size
+    }
+  }
+  const pages = readPage(SOURCE, pieces(), { clock: Date, maxObjectBytes })
+  const parts: ListPart[] = []
+  let next: IteratorResult<ListPart, PageEnd>
+  for (next = await pages.next(); !next.done; next = await pages.next()) parts.push(next.value)
+  const changes = parts.flatMap((part) => part.changes)
+  const unreadable = parts.reduce((sum, part) => sum + part.unreadable, 0)
+  return { ...next.value, changes, unreadable, oversized: parts.flatMap((part) => part.oversized) }
+}
 
-test('a list that was cut off anywhere is no list, and does not stop the process', () => {
+const compact = (json: Buffer | string) => JSON.stringify(JSON.parse(json.toString()))
+
+const LIST = { kind: 'List', metadata: { resourceVersion: '7', continue: 'c' } }
+
+test('a list that was cut off anywhere is no list, and does not stop the process', async () => {
   const items = [configMap('a', 1), configMap('b', 2, { labels: { 'x/y': 'ä"\\' } })]
-  const text = JSON.stringify({ kind: 'List', metadata: { resourceVersion: '7', continue: 'c' }, items })
-  expect(read(text)).toMatchObject({ resourceVersion: '7', token: 'c', changes: [{}, {}] })
+  const text = JSON.stringify({ ...LIST, items })
+  expect(await read(text)).toMatchObject({ resourceVersion: '7', token: 'c', changes: [{}, {}] })
   for (let length = 0; length < text.length; length++) {
-    expect(() => read(text.slice(0, length)), text.slice(0, length)).toThrow(BrokenStream)
+    await expect(read(text.slice(0, length)), text.slice(0, length)).rejects.toThrow(BrokenStream)
   }
 })
 
-test('an empty list is one, whichever way it is written; an answer without items is none', () => {
-  expect(read('{"metadata":{"resourceVersion":"7"},"items":null}').changes).toEqual([])
-  expect(read(' {"items": [ ], "metadata": {"resourceVersion":"7"} }').changes).toEqual([])
-  expect(() => read('{"kind":"Status","metadata":{"resourceVersion":"7"}}')).toThrow(BrokenStream)
-  expect(() => read('<html>')).toThrow(BrokenStream)
+test('an empty list is one, whichever way it is written; an answer without items is none', async () => {
+  expect((await read('{"metadata":{"resourceVersion":"7"},"items":null}')).changes).toEqual([])
+  expect((await read(' {"items": [ ], "metadata": {"resourceVersion":"7"} }')).changes).toEqual([])
+  for (const text of [
+    '{"kind":"Status","metadata":{"resourceVersion":"7"}}',
+    '{"metadata":{"resourceVersion":"7","items":[{}]}}',
+    '{"items":[]}',
+    '<html>',
+    'null',
+    `{"message":"${'x'.repeat(2_000_000)}`,
+  ])
+    await expect(read(text), text.slice(0, 60)).rejects.toThrow(BrokenStream)
+})
+
+test('a list in pieces of any sizes gives the same items, those that are too large without their content', async () => {
+  const text = fc.oneof(
+    fc.constantFrom('"items":[{', '\\', '"', '}]', '\\"', '{"a":[', 'ä\u2028\n'),
+    fc.string({ unit: 'binary' }),
+  )
+  const data = fc.dictionary(text, fc.oneof(text, fc.array(text), fc.integer({ min: 0, max: 900 })))
+  const shape = { data, spaced: fc.boolean(), last: fc.boolean() }
+  const sizes = fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1, maxLength: 10 })
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.record(shape), { maxLength: 12 }), sizes, async (shapes, cuts) => {
+      const items = shapes.map(({ data }, i) => {
+        const padded = Object.entries(data).map(([key, it]) => [
+          key,
+          typeof it === 'number' ? 'x'.repeat(it) : it,
+        ])
+        return { ...configMap(`o${i}`, i), data: Object.fromEntries(padded) }
+      })
+      const isLast = shapes[0]?.last ?? false
+      const list = isLast ? { items, ...LIST } : { ...LIST, items }
+      const whole = JSON.stringify(list, undefined, shapes[0]?.spaced ? 1 : 0)
+      const once = await read(whole, [whole.length * 4], 700)
+      const page = await read(whole, cuts, 700)
+      expect(page.changes.map(({ object }) => object.bytes.toString())).toEqual(
+        once.changes.map(({ object }) => object.bytes.toString()),
+      )
+      expect(page).toMatchObject({ resourceVersion: '7', token: 'c', unreadable: 0 })
+      expect(page.changes.map(({ object }) => object.name)).toEqual(items.map((it: any) => it.metadata.name))
+      const isWhole = ({ object }: (typeof page.changes)[0]) => !object.bytes.includes('oversized-bytes')
+      for (const [i, change] of page.changes.entries())
+        if (isWhole(change)) expect(compact(change.object.bytes)).toBe(compact(JSON.stringify(items[i])))
+      expect(page.oversized).toHaveLength(page.changes.filter((it) => !isWhole(it)).length)
+      if (!shapes[0]?.spaced)
+        expect(page.oversized).toHaveLength(
+          items.filter((it) => Buffer.byteLength(JSON.stringify(it)) > 700).length,
+        )
+    }),
+    { numRuns: 100 },
+  )
 })

@@ -240,3 +240,34 @@ test('a watch that a reload adds is not ready before it has a position, from the
   goOn.resolve()
   await waitFor(() => it.statuses().every(({ ready }) => ready), { what: 'all to be ready' })
 })
+
+test('a relist with an item that cannot be read deletes nothing; the next complete one does', async () => {
+  await using it = await startWatchBed({
+    objects: [configMap('a', 5), configMap('b', 6), configMap('gone', 7)],
+  })
+  await it.watching('10')
+  const { uid: _, ...metadata } = configMap('b', 6).metadata
+  it.api.objects = [configMap('a', 5), { ...configMap('b', 6), metadata }, configMap('new', 18)]
+  it.api.resourceVersion = '20'
+  it.api.current()?.frame('ERROR', failure(410, 'Expired'))
+  await it.watching('20')
+  expect(await it.enqueued()).toEqual(['ADDED new@18 synthesized'])
+  it.api.objects = [configMap('a', 5), configMap('b', 6), configMap('new', 18)]
+  it.api.resourceVersion = '30'
+  it.api.current()?.frame('ERROR', failure(410, 'Expired'))
+  await it.watching('30')
+  expect(await it.enqueued()).toEqual(['ADDED new@18 synthesized', 'DELETED gone@7 synthesized'])
+})
+
+test('a first list with an item that cannot be read ends, and the object is sent once it can be read', async () => {
+  const { uid: _, ...metadata } = configMap('b', 6).metadata
+  await using it = await startWatchBed({
+    objects: [configMap('a', 5), { ...configMap('b', 6), metadata }],
+  })
+  await it.watching('10')
+  it.api.objects = [configMap('a', 5), configMap('b', 6)]
+  it.api.resourceVersion = '20'
+  it.api.current()?.frame('ERROR', failure(410, 'Expired'))
+  await it.watching('20')
+  expect(await it.enqueued()).toEqual(['ADDED b@6 synthesized'])
+})

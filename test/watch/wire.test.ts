@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
+import { silentLog } from '../../src/log.ts'
 import { configMap } from '../servers/scripted-api.ts'
 import { startTcpProxy } from '../servers/tcp-proxy.ts'
 import { waitFor } from '../wait-for.ts'
@@ -139,4 +140,42 @@ test('case 32: a store that throws keeps the position, and the change comes agai
   frame(it.api.current() as never)
   await it.arrived(1)
   expect(await it.enqueued()).toEqual(['ADDED a@11'])
+})
+
+test('a frame longer than what may wait unread is read to its end, and the frames after it arrive', async () => {
+  await using it = await startWatchBed()
+  await it.watching('10')
+  const large = JSON.stringify({
+    type: 'ADDED',
+    object: { ...configMap('large', 11), data: { text: '<'.repeat(1_000_000) } },
+  })
+  // Go's encoding/json writes < as six bytes.
+  it.api.current()?.raw(`${large.replaceAll('<', '\\u003c')}\n`)
+  it.api.current()?.frame('ADDED', configMap('small', 12))
+  await it.arrived(2)
+  expect(await it.enqueued()).toEqual(['ADDED large@11', 'ADDED small@12'])
+  expect(it.api.watches()).toHaveLength(1)
+})
+
+test('an object larger than the limit comes with its metadata alone, also when it is deleted, and is counted and named', async () => {
+  const warnings: string[] = []
+  const log = {
+    ...silentLog,
+    warn: (fields: object, message: string) => void warnings.push(`${JSON.stringify(fields)} ${message}`),
+  }
+  await using it = await startWatchBed({ maxObjectBytes: 100_000, log })
+  await it.watching('10')
+  const large = (version: number) => ({ ...configMap('large', version), data: { x: 'x'.repeat(200_000) } })
+  it.api.current()?.frame('ADDED', large(11))
+  it.api.current()?.frame('ADDED', configMap('small', 12))
+  it.api.current()?.frame('DELETED', large(13))
+  await it.arrived(3)
+  expect(await it.enqueued()).toEqual(['ADDED large@11', 'ADDED small@12', 'DELETED large@13'])
+  const object = JSON.parse((await it.objects())[0] as string)
+  expect(object).toMatchObject({ kind: 'ConfigMap', metadata: { name: 'large', uid: 'uid-of-large' } })
+  expect(Number(object.metadata.annotations['kubeherald.dev/oversized-bytes'])).toBeGreaterThan(200_000)
+  expect(object).not.toHaveProperty('data')
+  expect(await it.metric('objects_oversized_total')).toMatchObject([{ value: 2 }])
+  expect(warnings).toEqual([expect.stringContaining('default/large')])
+  expect(it.api.watches()).toHaveLength(1)
 })

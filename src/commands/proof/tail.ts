@@ -121,12 +121,14 @@ async function follow(parts: Tailing, signal: AbortSignal): Promise<{ cluster: s
     },
     clock: Date,
   })
+  const { maxObjectSize: maxObjectBytes } = config.kubernetes
   const watches = createWatchManager({
     ...common,
     store: enrichBeforeCommit(store, enrichment.known),
     random: Math.random,
     timing: DEFAULT_TIMING,
     matcherOf: compilePattern,
+    ...(maxObjectBytes !== undefined && { maxObjectBytes }),
   })
   stack.defer(() => watches.close())
   watches.apply(config.watch)

@@ -49,6 +49,10 @@ export const FILE: Explanations = {
   kubernetes: 'How to reach the cluster.',
   'kubernetes.kubeconfig': ["A kubeconfig, relative to this file's folder.", 'kube/config'],
   'kubernetes.context': 'Its context; default: the current one.',
+  'kubernetes.maxObjectSize': [
+    'Of an object with more JSON, only the metadata is read; default: 64MiB.',
+    '128MiB',
+  ],
   redis: ['Where deliveries wait; without it a private redis-server.', { url: 'redis://redis:6379' }],
   'redis.url': ['redis://, rediss:// (TLS) or unix:// address.', 'redis://redis:6379/1'],
   'redis.username': 'Instead of that in the URL.',

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest'
+import { faultOf } from '../../src/watch/api-fault.ts'
+import { statusOf } from '../../src/watch/frame.ts'
+import { failure } from '../servers/scripted-api.ts'
+
+/** Numbers and texts that an API server, or whatever answers in its place, may put into a Status. */
+
+test.each([
+  ['seconds', 7, 7_000],
+  ['a fraction', 0.5, 500],
+  ['more than five minutes', 999_999, 300_000],
+  ['more than a timer can hold', 1e300, 300_000],
+  ['zero', 0, undefined],
+  ['a negative number', -5, undefined],
+  ['a text', '7', undefined],
+  ['a list', [7], undefined],
+  ['an object', { seconds: 7 }, undefined],
+  ['null', null, undefined],
+  ['true', true, undefined],
+])('retryAfterSeconds: %s', (_name, retryAfterSeconds, expected) => {
+  const status = failure(503, 'ServiceUnavailable', { retryAfterSeconds })
+  expect(statusOf(status).retryAfterMs).toBe(expected)
+  const answer = { status: 503, headers: {}, body: Buffer.from(JSON.stringify(status)) }
+  expect(faultOf(answer).status.retryAfterMs).toBe(expected)
+})
+
+test('retryAfterSeconds beyond the largest number is bounded, too', () => {
+  const body = Buffer.from('{"code":429,"details":{"retryAfterSeconds":1e999}}')
+  const { retryAfterMs } = faultOf({ status: 429, headers: {}, body }).status
+  expect(retryAfterMs === undefined || retryAfterMs <= 300_000).toBe(true)
+})
+
+test.each([
+  ['null', null],
+  ['a text', 'busy'],
+  ['a list', [1, 2]],
+  ['details that are a text', { code: 500, details: 'x' }],
+  ['causes that are an object', { code: 500, details: { causes: { reason: 'x' } } }],
+  ['causes that are texts and null', { code: 500, details: { causes: ['x', null, { reason: 7 }] } }],
+  ['a code, reason and message that are objects', { code: {}, reason: [], message: { a: 1 } }],
+])('a Status that is %s is read as far as it can be', (_name, status) => {
+  expect(statusOf(status, 500)).toEqual({ code: 500, reason: '', message: '', causes: [] })
+})
