@@ -98,3 +98,33 @@ test.each([
   expect(stderr).not.toContain('PASSWORD')
   expect(stderr).not.toContain('waiting for Redis')
 })
+
+test('a start without API server waits as well: live, not ready, and with the reason', async () => {
+  await using redis = await startRedis()
+  using desk = openDesk()
+  const port = await freePort()
+  const kubeconfig = desk.write(
+    'kubeconfig',
+    JSON.stringify({
+      clusters: [{ name: 'away', cluster: { server: `http://127.0.0.1:${port}` } }],
+      users: [{ name: 'anyone', user: {} }],
+      contexts: [{ name: 'away', context: { cluster: 'away', user: 'anyone' } }],
+      'current-context': 'away',
+    }),
+  )
+  await using kubeherald = await startKubeherald({ config: config(redis.url), kubeconfig, unready: true })
+  await waitFor(() => kubeherald.log().includes('kubeherald 0'), {
+    timeoutMs: 30_000,
+    what: () => `the start to go on; ${kubeherald.log()}`,
+  })
+  const { url } = kubeherald
+  await waitFor(
+    async () => (await get(`${url}/readyz`))?.body.includes(`nobody listens at 127.0.0.1:${port}`),
+    {
+      what: 'the reason',
+    },
+  )
+  expect(await get(`${url}/readyz`)).toMatchObject({ status: 503 })
+  expect(await get(`${url}/livez`)).toMatchObject({ status: 200 })
+  expect(await kubeherald.stop()).toBe(0)
+})
