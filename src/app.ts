@@ -16,6 +16,7 @@ import type { Lanes } from './queue/lanes.ts'
 import { startLimits } from './queue/limits.ts'
 import { type RedisSettings, type RedisTarget, renewCredentials } from './queue/redis-target.ts'
 import { storeOf } from './queue/salt.ts'
+import { waitForRedis } from './queue/wait-for-redis.ts'
 import { disconnect, openConnections } from './redis-connections.ts'
 import { startRedisUpkeep } from './redis-upkeep.ts'
 import type { Differences } from './reload/differences.ts'
@@ -55,11 +56,15 @@ export interface AppOptions {
   onLayoutChanged?(error: Error): void
   /** For benches and plug-ins: types beside the built-in ones. */
   sinkTypes?: Readonly<Record<string, SinkType>>
+  /** Ends a start that waits for Redis: the promise rejects. */
+  signal?: AbortSignal
 }
 
 export interface App {
   /** The address of /livez, /readyz and /metrics; undefined when it is turned off. */
   url: string | undefined
+  /** `7.0.15`; of another make with its name, `Valkey 8.0.1`. */
+  redisVersion: string
   metrics: Metrics
   watches: WatchManager | undefined
   lanes: Lanes
@@ -80,7 +85,8 @@ const CLOCK = { now: () => Date.now() }
 const GRACE_MS = 5_000
 
 /**
- * Builds the parts of the configuration and joins them. What was opened is closed again when the start fails.
+ * Builds the parts of the configuration and joins them. Waits for Redis, and throws what waiting would not help against
+ * (`waitForRedis`). What was opened is closed again when the start fails.
  */
 export async function startApp(options: AppOptions): Promise<App> {
   await using opened = new AsyncDisposableStack()
@@ -101,6 +107,13 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   // First, because it can fail: a taken port ends the start before anything else has begun.
   const server = await serve(options, metrics, () => vitals())
   opened.defer(() => server?.close())
+  const { version: redisVersion } = await waitForRedis({
+    ...{ target: options.redis, keys, log, signal: options.signal },
+    onWaiting(redisTrouble) {
+      vitals = () => ({ ...STARTING, redisTrouble })
+    },
+  })
+  vitals = () => STARTING
   const connections = openConnections(options.redis, log, metrics)
   opened.defer(() => disconnect(connections))
   const tracing = await startTracing({ env: process.env, version, instance, log })
@@ -216,6 +229,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
 
   return {
     url: server?.url,
+    redisVersion,
     metrics,
     watches,
     lanes,

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis'
 import type { TlsOptions } from '../sink/index.ts'
 import { explain } from './connection-advice.ts'
+import { isLasting, LastingFault } from './redis-fault.ts'
 import { type HostPort, showNode } from './redis-target.ts'
 import { tlsOptionsOf } from './tls.ts'
 
@@ -20,7 +21,7 @@ const GRACE_MS = 300
 
 /**
  * Asks all nodes at once; gives the answers of those that are quick, in the order of the nodes. Throws what was wrong with
- * each when none answers.
+ * each when none answers: a `LastingFault` when all of them will fail again.
  */
 export async function askNodes<T>(
   nodes: readonly HostPort[],
@@ -28,7 +29,7 @@ export async function askNodes<T>(
   question: (redis: Redis, node: HostPort) => Promise<T>,
 ): Promise<T[]> {
   const answers = new Map<number, T>()
-  const faults = new Map<number, string>()
+  const faults = new Map<number, Error>()
   const first = Promise.withResolvers<void>()
   const all = Promise.all(
     nodes.map(async (node, i) => {
@@ -36,13 +37,14 @@ export async function askNodes<T>(
         answers.set(i, await askNode(node, credentials, (redis) => question(redis, node)))
         first.resolve()
       } catch (error) {
-        faults.set(i, (error as Error).message)
+        faults.set(i, error as Error)
       }
     }),
   )
   await Promise.race([all, first.promise.then(() => quietly(GRACE_MS))])
-  if (answers.size === 0) throw new Error(sayFaults(nodes, faults, credentials))
-  return inOrder(answers)
+  if (answers.size > 0) return inOrder(answers)
+  const lasts = [...faults.values()].every(isLasting)
+  throw new (lasts ? LastingFault : Error)(sayFaults(nodes, faults, credentials))
 }
 
 function inOrder<T>(values: ReadonlyMap<number, T>): T[] {
@@ -89,21 +91,20 @@ async function logIn(redis: Redis, { username = 'default', password, where }: Cr
   await redis.auth(username, password).catch(({ message }: Error) => {
     if (/without any password configured/.test(message)) return
     // Not the error itself: it carries the password.
-    throw new Error(
-      /^WRONGPASS/.test(message) ? `it does not accept ${where}.username and ${where}.password` : message,
-    )
+    if (!/^WRONGPASS/.test(message)) throw new Error(message)
+    throw new LastingFault(`it does not accept ${where}.username and ${where}.password`)
   })
 }
 
 /** Each reason once, with the nodes that gave it; some reasons name their address already. */
 function sayFaults(
   nodes: readonly HostPort[],
-  faults: ReadonlyMap<number, string>,
+  faults: ReadonlyMap<number, Error>,
   { tls, where }: Credentials,
 ): string {
   const byReason = Map.groupBy(
     [...faults].toSorted(([a], [b]) => a - b),
-    ([, reason]) => reason,
+    ([, { message }]) => message,
   )
   const told = [...byReason].map(([reason, given]) => {
     const names = given.map(([i]) => showNode(nodes[i] as HostPort))

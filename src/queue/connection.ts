@@ -6,6 +6,7 @@ import { connectorFor } from './connector.ts'
 import { followMaster, type MasterFollower } from './follow-master.ts'
 import { greetStrictly } from './greeting.ts'
 import { locateFor } from './locate-master.ts'
+import { isLasting, LastingFault } from './redis-fault.ts'
 import { addressOf, type RedisTarget, socketPath } from './redis-target.ts'
 
 /**
@@ -54,33 +55,46 @@ export function openRedis(target: RedisTarget | string, purpose: Purpose, log: L
   const { url } = to
   const redis = greetStrictly(
     url === undefined ? new Redis(options) : new Redis(socketPath(url) ?? url, options),
+    purpose === 'command',
   )
   logChanges(redis, purpose, log)
   redis.connect().catch(() => {}) // reported by the 'error' event; reconnecting goes on
   return redis
 }
 
-/** A `command` connection that answers; throws the address and the reason, and nothing that holds the password. */
-export async function reachRedis(target: RedisTarget | string): Promise<Redis> {
+/**
+ * A `command` connection that answers. Throws the address and the reason, and nothing that holds the password: a `LastingFault`
+ * where another attempt would fail for the same reason.
+ */
+export async function reachRedis(target: RedisTarget | string, signal?: AbortSignal): Promise<Redis> {
   const redis = openRedis(target, 'command', silentLog)
-  let reason = 'no answer'
-  redis.on('error', ({ message }: Error) => {
-    reason = message
+  const end = () => redis.disconnect()
+  signal?.addEventListener('abort', end, { once: true })
+  let fault = new Error('no answer')
+  redis.on('error', (error: Error) => {
+    fault = error
   })
   try {
     await redis.ping()
     return redis
   } catch (error) {
     redis.disconnect()
-    const { name, message } = error as Error
-    if (name === 'ReplyError') reason = message
-    // Not as the cause: errors of ioredis carry the command with its arguments, AUTH among them.
-    const refused = /^(NOAUTH|WRONGPASS|NOPERM)/.test(reason)
-    const to = typeof target === 'string' ? { url: target } : target
-    const secure = tlsOf(to) !== undefined || to.url?.startsWith('unix:') === true
-    const told = explain(reason, { secure: secure || followerOf(to) !== undefined })
-    throw new Error(`Redis at ${addressOf(target)} ${refused ? 'refuses' : 'does not answer'}: ${told}`)
+    if ((error as Error).name === 'ReplyError') fault = error as Error
+    throw unreachable(target, fault)
+  } finally {
+    signal?.removeEventListener('abort', end)
   }
+}
+
+/** Without a cause: errors of ioredis carry the command with its arguments, AUTH among them. */
+function unreachable(target: RedisTarget | string, fault: Error): Error {
+  const reason = fault.message
+  const to = typeof target === 'string' ? { url: target } : target
+  const secure = tlsOf(to) !== undefined || to.url?.startsWith('unix:') === true
+  const explained = explain(reason, { secure: secure || followerOf(to) !== undefined })
+  const does = /^(NOAUTH|WRONGPASS|NOPERM)/.test(reason) ? 'refuses' : 'does not answer'
+  const message = `Redis at ${addressOf(target)} ${does}: ${explained}`
+  return new (isLasting(fault) ? LastingFault : Error)(message)
 }
 
 /** User and password beside the address win over those within. */

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import { askNodes } from './ask-nodes.ts'
 import { hashSlot } from './hash-slot.ts'
+import { LastingFault } from './redis-fault.ts'
 import {
   type ClusterTarget,
   type HostPort,
@@ -48,8 +49,8 @@ async function sentinelMaster(redis: Redis, name: string): Promise<unknown> {
   } catch (error) {
     const { message } = error as Error
     if (/no such master/i.test(message)) throw new Error(`it knows no master called "${name}"`)
-    if (/unknown command/i.test(message)) throw new Error('it is no Sentinel')
-    if (/^NOAUTH/.test(message)) throw new Error('it asks for a password: redis.sentinel.password')
+    if (/unknown command/i.test(message)) throw new LastingFault('it is no Sentinel')
+    if (/^NOAUTH/.test(message)) throw new LastingFault('it asks for a password: redis.sentinel.password')
     throw error
   }
 }
@@ -88,9 +89,9 @@ async function clusterSlots(redis: Redis): Promise<unknown> {
   } catch (error) {
     const { message } = error as Error
     if (/cluster support disabled/i.test(message))
-      throw new Error('it is no Redis Cluster; write redis.url instead of redis.cluster')
+      throw new LastingFault('it is no Redis Cluster; write redis.url instead of redis.cluster')
     if (/unknown (sub)?command|NOPERM/i.test(message))
-      throw new Error(
+      throw new LastingFault(
         'it forbids CLUSTER SLOTS, which tells where keys belong; allow it: ACL SETUSER … +cluster|slots',
       )
     throw error

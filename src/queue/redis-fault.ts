@@ -29,6 +29,27 @@ export function sayFault(error: unknown): string {
   return name === 'ReplyError' ? plain : `Redis does not answer: ${plain}`
 }
 
+/** A fault that lasts until the configuration, a certificate or Redis is changed: the next attempt fails for the same reason. */
+export class LastingFault extends Error {
+  override name = 'LastingFault'
+}
+
+/** True when the next attempt to connect fails for the same reason. What is not known to last is taken to pass. */
+export function isLasting(error: unknown): boolean {
+  const { message } = rootOf(error)
+  return error instanceof LastingFault || LASTING.some((said) => said.test(message))
+}
+
+/** The user and password, the database, what the port speaks, and certificates. One that has expired may be renewed meanwhile. */
+const LASTING: readonly RegExp[] = [
+  /^(NOAUTH|WRONGPASS|NOPERM|DENIED)\b/,
+  /DB index is out of range|SELECT is not allowed in cluster mode/,
+  /^Protocol error, got|wrong version number|packet length too long/,
+  /self-signed certificate|unable to (verify the first|get (local )?issuer) certificate|SELF_SIGNED_CERT|UNABLE_TO_/,
+  /altnames|ALTNAME/,
+  /certificate required|alert unknown ca/,
+]
+
 /** Redis loads its file, became a replica, is full, cannot write its file, lost its replicas, moves slots. */
 const REFUSED_FOR_NOW =
   /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MOVED|ASK|OOM|EXECABORT|MISCONF|NOREPLICAS|BUSY|UNBLOCKED)\b/

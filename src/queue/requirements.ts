@@ -9,6 +9,8 @@ export interface RedisReport {
   /** `7.0.15`; of another make with its name, `Valkey 8.0.1`. */
   version: string
   refusals: string[]
+  /** Why it cannot be used yet: these pass without a change of the configuration, as a failover does. */
+  pending: string[]
   warnings: string[]
 }
 
@@ -24,7 +26,7 @@ const OLDEST = [6, 2]
 /** Looks whether Redis will keep what it is given, and makes it ready: nothing is written into one that is refused. */
 export async function checkRedis(parts: CheckParts, log: Logger = silentLog): Promise<RedisReport> {
   const report = await inspectRedis(parts)
-  if (report.refusals.length > 0) return report
+  if (report.refusals.length > 0 || report.pending.length > 0) return report
   const refusal = await prepareSchema({ ...parts, log })
   return refusal === undefined ? report : { ...report, refusals: [refusal] }
 }
@@ -36,7 +38,8 @@ export async function inspectRedis({ redis, keys, asCluster = false }: CheckPart
   const missing = refusals.length === 0 ? await missingRights(redis, keys) : []
   if (missing.length > 0)
     refusals.push(`the user of Redis lacks rights: ACL SETUSER NAME ${missing.join(' ')}`)
-  return { version: versionOf(info), refusals, warnings: [...warningsOf(info)] }
+  const pending = [...pendingOf(info)]
+  return { version: versionOf(info), refusals, pending, warnings: [...warningsOf(info)] }
 }
 
 type Info = Readonly<Record<string, string>>
@@ -63,6 +66,9 @@ function* refusalsOf(info: Info, asCluster: boolean): Generator<string> {
     yield 'this Redis is a node of a Redis Cluster: write redis: { cluster: { nodes: [HOST:PORT] } } instead of redis.url'
   if (mode === 'sentinel')
     yield 'this is a Sentinel: write redis: { sentinel: { name: NAME, nodes: [HOST:26379] } } instead of redis.url'
+}
+
+function* pendingOf(info: Info): Generator<string> {
   if (info['role'] === 'slave')
     yield 'this Redis is a replica, which takes no writes: name its master, or reach it through redis.sentinel'
 }

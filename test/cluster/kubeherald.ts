@@ -77,7 +77,7 @@ export async function startKubeherald(options: KubeheraldOptions): Promise<Kubeh
           throw new Error(`kubeherald ended with ${started.exitCode}:\n${output}`)
         return isReady()
       },
-      { timeoutMs: 30_000, what: () => `kubeherald to be ready; it said:\n${output.slice(-3_000)}` },
+      { timeoutMs: 60_000, what: () => `kubeherald to be ready; it said:\n${output.slice(-3_000)}` },
     )
   }
 

@@ -73,13 +73,14 @@ test('kills in the middle of reloads: each start goes on with the file that is t
       rulesSeen(bed)
         .get(rule)
         ?.some((it) => it.includes(`after-${rule}@`))
-    await waitFor(isTold, { what: `the rule ${rule}` })
+    // The killed process holds its lanes until their locks expire, up to 12 s.
+    await waitFor(isTold, { timeoutMs: 45_000, what: `the rule ${rule}` })
   }
   loading = false
   await load
   // A kill may repeat what was in flight, with the same id.
   await expectExactly(bed, { repeats: true })
-}, 90_000)
+}, 150_000)
 
 test('fifty quick changes of the file: the last one counts, and the process settles', async () => {
   await using bed = await startBed()

@@ -8,7 +8,6 @@ import { CONFIG_MAPS, churn } from './workload.ts'
 test('case 14: API servers behind one address are replaced one after the other under writes, and exactly everything arrives', async () => {
   await using balancer = await startTcpProxy(0)
   await using bed = await startBed({
-    flags: ['--shutdown-watch-termination-grace-period', '2s'],
     kubeconfig(kubernetes) {
       balancer.retarget(Number(new URL(kubernetes.url).port))
       return kubernetes.kubeconfigAt(`https://127.0.0.1:${balancer.port}`)

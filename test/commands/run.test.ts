@@ -207,9 +207,9 @@ test('SIGTERM ends a start that waits for a silent Redis', async () => {
   )
   const program = desk.start()
   await waitFor(() => asked, { what: 'a connection' })
-  const sinceMs = Date.now()
   await program.end('SIGTERM')
-  expect(Date.now() - sinceMs).toBeLessThan(9_000)
+  // A stop that takes too long ends with 1.
+  expect(program.exitCode()).toBe(0)
   expect(program.output()).toContain('stopped before its start was complete')
   silent.close()
 })

@@ -40,3 +40,46 @@ test('objects that were set aside take turns with the others', () => {
   suspects.passed('bad')
   expect(pick(true, 600)).toEqual(['bad', 'good', 'fine'])
 })
+
+test('of the lanes of a sink that failed one probes at a time, until its probe has ended', () => {
+  const clock = clockAt(1_000)
+  const breaker = createBreaker(clock, () => 0.5)
+  clock.pass(breaker.failed())
+  expect(breaker.admit().kind).toBe('probe')
+  expect(breaker.admit().kind).toBe('wait')
+  breaker.released()
+  expect(breaker.admit().kind).toBe('probe')
+})
+
+test('failures of lanes that were under way make the pause no longer; one after the pause does', () => {
+  const clock = clockAt(1_000)
+  const breaker = createBreaker(clock, () => 0.5)
+  const firstMs = breaker.failed()
+  for (let i = 0; i < 5; i++) expect(breaker.failed()).toBe(firstMs)
+  clock.pass(firstMs)
+  expect(breaker.failed()).toBe(2 * firstMs)
+})
+
+test('a sink may ask for a pause of an hour and no longer', () => {
+  const breaker = createBreaker(clockAt(1_000), () => 0.5)
+  expect(breaker.failed(86_400_000)).toBe(3_600_000)
+})
+
+test('an object that is tried alone waits as long as the sink asked', () => {
+  const suspects = createSuspects(() => 1)
+  const items = [{ uid: 'bad' }] as Item[]
+  suspects.setAside('bad', 0, 60_000)
+  const pick = (nowMs: number) => suspects.pick(items, { size: 1, single: false, othersFirst: false, nowMs })
+  expect(pick(59_999)).toEqual([])
+  expect(pick(60_000)).toEqual(items)
+})
+
+test('a probe takes a delivery of an object that has not failed, where there is one', () => {
+  const suspects = createSuspects(() => 1)
+  const [bad, good] = ['bad', 'good'].map((uid) => ({ uid })) as [Item, Item]
+  suspects.failed('bad', 0)
+  const pick = (...items: Item[]) =>
+    suspects.pick(items, { size: 10, single: true, othersFirst: false, nowMs: 0 })
+  expect(pick(bad, good)).toEqual([good])
+  expect(pick(bad)).toEqual([bad])
+})

@@ -130,6 +130,22 @@ test('a backlog that waited for a stopped process is not expired: an outage begi
   expect((await it.ledger()).sinks['hook']).toMatchObject({ delivered: 40, dead: 0 })
 })
 
+test('what came in the middle of a long outage is given its own time: only what waited for all of it expires', async () => {
+  await using it = await startLaneBed()
+  const old = new Date(Date.now() - 2 * 86_400_000)
+  await it.putAt('hook/0', old, 'a@1')
+  await it.put('hook/0', 'b@1')
+  await it.redis.hset(it.keys.progress('hook/0'), 'failing', old.getTime(), 'failed', Date.now())
+  let up = false
+  const sink = scriptedSink(() => (up ? DELIVERED : DOWN))
+  it.work({ hook: sink }).wake(['hook/0'])
+  await waitFor(async () => (await it.ledger()).sinks['hook']?.dead === 1, { what: 'the first to expire' })
+  up = true
+  await it.drained('hook')
+  expect(sink.took).toEqual(['b@1'])
+  expect((await it.ledger()).sinks['hook']).toMatchObject({ delivered: 1, dead: 1 })
+})
+
 test('a lane of a sink that this process does not have is left to others', async () => {
   await using it = await startLaneBed()
   await it.put('new/0', ...numbered('a', 3))

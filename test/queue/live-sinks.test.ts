@@ -17,11 +17,8 @@ test('a sink that comes gets what waits for it, and a process that does not know
   behind.wake(['late/0'])
   sinks.set('late', late)
   lanes.use(['hook', 'late'], none)
-  const sinceMs = performance.now()
   await it.drained('late')
   expect(late.took).toEqual(numbered('a', 20))
-  // A few offers to the one that is behind, and the next sweep.
-  expect(performance.now() - sinceMs).toBeLessThan(15_000)
   expect(lanes.statuses().map(({ sink }) => sink)).toEqual(['hook', 'late'])
 })
 

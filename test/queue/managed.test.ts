@@ -171,7 +171,7 @@ test('a replica is no place for deliveries, and is told', async () => {
   await using master = await startRedis()
   await using replica = await startRedis({ args: ['--replicaof', '127.0.0.1', String(master.port)] })
   const redis = openRedis(replica.url, 'command', silentLog)
-  expect((await inspectRedis({ redis, keys: keysOf('test') })).refusals).toEqual([
+  expect((await inspectRedis({ redis, keys: keysOf('test') })).pending).toEqual([
     expect.stringContaining('this Redis is a replica'),
   ])
   redis.disconnect()

@@ -86,6 +86,34 @@ test('a list that is over leaves no names behind, and one that is given up leave
   expect(await it.reader.exists(unseen)).toBe(0)
 })
 
+test('the next session removes the names that an interrupted list left, and not those of its own', async () => {
+  await using it = await startStoreBed()
+  const unseen = () => it.reader.keys(`${it.keys.unseen(SOURCE.key)}*`)
+  const first = await it.seeded([change('ADDED', 'gone', 1), change('ADDED', 'there', 2)])
+  await first.beginList('different', never)
+  expect(await unseen()).toHaveLength(1)
+  const second = await it.newStore().open(SOURCE, never)
+  expect(await unseen()).toEqual([])
+  await second.beginList('different', never)
+  expect(await unseen()).toHaveLength(1)
+})
+
+test('a session that was replaced while it cleaned up takes no names from the list of its successor', async () => {
+  await using it = await startStoreBed()
+  const first = await it.seeded([change('ADDED', 'gone', 1), change('ADDED', 'there', 2)])
+  await first.beginList('different', never)
+  const cleaning = it.proxy.hold(it.keys.unseen(SOURCE.key))
+  const second = it.newStore().open(SOURCE, never)
+  await cleaning.seen
+  const third = await it.newStore().open(SOURCE, never)
+  await third.beginList('different', never)
+  cleaning.release()
+  await second
+  await third.list([change('ADDED', 'there', 2)], never)
+  await third.endList('9', never)
+  expect(await it.enqueued()).toEqual(['DELETED gone@1 synthesized'])
+})
+
 test('a streamed list may bring a name several times: its old object is deleted once', async () => {
   await using it = await startStoreBed()
   const session = await it.seeded([change('ADDED', 'a', 1, 'first')])

@@ -107,5 +107,5 @@ test('Valkey is called by its name and version, and is not taken for an old Redi
     text.replace(/redis_version:.*/, 'redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.3')
   const report = await checkRedis({ redis, keys: keysOf('test') })
   redis.disconnect()
-  expect(report).toEqual({ version: 'Valkey 8.1.3', refusals: [], warnings: [] })
+  expect(report).toEqual({ version: 'Valkey 8.1.3', refusals: [], pending: [], warnings: [] })
 })

@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
+import { startReceiver } from '../servers/receiver.ts'
 import { startRedis } from '../servers/redis.ts'
+import { startSlack } from '../servers/slack.ts'
 import { waitFor } from '../wait-for.ts'
-import { configOf, one, seriesOf, start, two } from './bed.ts'
+import { configOf, enqueue, one, seriesOf, start, two } from './bed.ts'
 
 const A = '[{ name: a, to: [x] }]'
 
@@ -14,6 +16,53 @@ test('a sink that cannot be opened keeps all as it was', async () => {
   await expect(app.apply(bad)).rejects.toThrow('the sink "y" cannot be opened: no room')
   expect(one.open()).toBe(1)
   expect(app.lanes.statuses().map(({ sink }) => sink)).toEqual(['x'])
+})
+
+test('what waits for a removed sink is sent as its old configuration says: channel, preset, message of the rule', async () => {
+  await using redis = await startRedis()
+  await using slack = await startSlack()
+  await using hook = await startReceiver()
+  slack.channel('shop')
+  slack.channel('oncall')
+  slack.fault({ status: 503, times: 1_000 })
+  hook.answer(() => ({ status: 503 }))
+  const chat = `{ type: slack, token: ${slack.token}, apiUrl: "${slack.apiUrl}", channel: "#shop" }`
+  const sinks = `{ x: { type: one }, chat: ${chat}, preset: { type: webhook, url: "${hook.url}", preset: discord } }`
+  const rules = '[{ name: a, message: "of the old rule", to: [{ chat: { channel: "#oncall" } }, preset] }]'
+  await using app = await start(redis, await configOf(sinks, rules))
+  for (const sink of ['chat', 'preset']) await enqueue(redis, sink, 'a')
+  app.lanes.wake(['chat/0', 'preset/0'])
+  await waitFor(() => slack.calls.length > 0 && hook.requests.length > 0, { what: 'both to be asked' })
+  await app.apply(
+    await configOf('{ x: { type: one } }', '[{ name: a, message: "of the new rule", to: [x] }]'),
+  )
+  slack.mend()
+  hook.answer(() => ({ status: 204 }))
+  await waitFor(() => slack.messages.length > 0 && hook.requests.at(-1)?.status === 204, {
+    timeoutMs: 25_000,
+    what: () => `what waited; ${JSON.stringify([app.lanes.statuses(), slack.calls.at(-1)])}`,
+  })
+  const [posted] = slack.messages
+  expect(posted?.channel).toBe('oncall')
+  expect(JSON.stringify(posted)).toContain('of the old rule')
+  expect(JSON.parse(hook.requests.at(-1)?.body ?? '{}').embeds).toHaveLength(1)
+  expect(hook.requests.at(-1)?.body).toContain('of the old rule')
+})
+
+test('a sink whose settings were mended is tried right after the reload, however long its pause was', async () => {
+  await using redis = await startRedis()
+  await using hook = await startReceiver()
+  hook.answer(({ path }) =>
+    path.endsWith('/good') ? { status: 200 } : { status: 503, headers: { 'retry-after': '3600' } },
+  )
+  const sinkAt = (path: string) =>
+    configOf(`{ hook: { type: webhook, url: "${hook.url}${path}" } }`, '[{ name: a, to: [hook] }]')
+  await using app = await start(redis, await sinkAt('/bad'))
+  await enqueue(redis, 'hook', 'a')
+  app.lanes.wake(['hook/0'])
+  await waitFor(() => app.lanes.statuses()[0]?.healthy === false, { what: 'the sink to fail' })
+  await app.apply(await sinkAt('/good'))
+  await waitFor(() => hook.requests.at(-1)?.path.endsWith('/good'), { what: 'the delivery' })
 })
 
 test('another type under the same name begins with metrics of its own, and takes the old one with it', async () => {

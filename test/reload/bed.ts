@@ -1,9 +1,14 @@
+import { Redis } from 'ioredis'
 import { z } from 'zod'
+import { builtInSinks } from '../../sinks/index.ts'
 import { type App, startApp } from '../../src/app.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { silentLog } from '../../src/log.ts'
+import { encodeEntries } from '../../src/queue/entry.ts'
+import { keysOf } from '../../src/queue/keys.ts'
 import { defineSink, type SinkType } from '../../src/sink/index.ts'
 import { loadText } from '../config/load-text.ts'
+import { headerFor } from '../queue/objects.ts'
 import type { RedisServer } from '../servers/redis.ts'
 
 /** A type whose sinks count how many of them are open. */
@@ -33,7 +38,8 @@ export const two = counted('two')
 const TYPES = { one: one.type, two: two.type }
 
 export async function configOf(sinks: string, rules: string): Promise<Config> {
-  const sinkTypes = Object.fromEntries(Object.entries(TYPES).map(([name, type]) => [name, async () => type]))
+  const own = Object.fromEntries(Object.entries(TYPES).map(([name, type]) => [name, async () => type]))
+  const sinkTypes = { ...builtInSinks, ...own }
   const text = `server: { port: 0 }\nwatch: [Pod, Event]\nsinks: ${sinks}\nrules: ${rules}\n`
   const loaded = await loadText(text, { sinkTypes })
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
@@ -49,3 +55,23 @@ export async function start(redis: RedisServer, config: Config): Promise<App & A
 
 /** How many series its metrics have. */
 export const seriesOf = async ({ metrics }: App) => (await metrics.registry.metrics()).split('\n')
+
+/** A delivery of a rule in a lane of a sink, as a commit leaves it there. */
+export async function enqueue(redis: RedisServer, sink: string, rule: string): Promise<void> {
+  const keys = keysOf('test')
+  const lane = `${sink}/0`
+  const event = { ...headerFor('web', '1', 'MODIFIED', 'uid-web'), time: new Date().toISOString() }
+  const client = new Redis(redis.url)
+  try {
+    const multi = client.multi()
+    for (const { count, observedAtMs, payload } of encodeEntries([
+      { sink, rule, event, objectJson: Buffer.from('{}') },
+    ]))
+      multi.xadd(keys.lane(lane), '*', 'n', count, 't', observedAtMs, 'z', payload)
+    multi.hincrby(keys.pending, lane, 1)
+    multi.hincrby(keys.sinkLedger(sink), 'enqueued', 1)
+    await multi.exec()
+  } finally {
+    client.disconnect()
+  }
+}

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { FencedError } from '../../src/change.ts'
 import { ApiFault, faultOf } from '../../src/watch/api-fault.ts'
-import { afterFault, type History, NO_HISTORY } from '../../src/watch/decide.ts'
+import { afterEnd, afterFault, type History, NO_HISTORY } from '../../src/watch/decide.ts'
 import { DEFAULT_TIMING } from '../../src/watch/timing.ts'
 import { configMap, failure } from '../servers/scripted-api.ts'
 import { waitFor } from '../wait-for.ts'
@@ -44,6 +44,36 @@ test('case 41: two that take a source from each other do so ever more slowly, wh
   }
   expect(delays).toEqual(delays.toSorted((a, b) => a - b))
   expect(delays.at(-1)).toBeGreaterThan(10 * (delays[0] ?? 0))
+})
+
+test('other faults in between do not end the count of processes that take a source from each other', () => {
+  const history = { ...NO_HISTORY, fences: 4 }
+  for (const error of [answer(500), answer(410), new Error('ECONNRESET')])
+    expect(afterFault(error, history, DEFAULT_TIMING, half).history.fences).toBe(4)
+})
+
+test('a first 401 reads the credentials and asks again without a pause, a second one pauses', () => {
+  const first = afterFault(answer(401), NO_HISTORY, DEFAULT_TIMING, half)
+  expect(first).toMatchObject({ delayMs: 0, refresh: true })
+  const second = afterFault(answer(401), first.history, DEFAULT_TIMING, half)
+  expect(second.refresh).toBe(true)
+  expect(second.delayMs).toBeGreaterThan(0)
+})
+
+test('of watches that end without an event the second, fourth and eighth lead to a list, with growing pauses', () => {
+  let history = NO_HISTORY
+  const relists: number[] = []
+  const delays: number[] = []
+  for (let i = 1; i <= 9; i++) {
+    const step = afterEnd({ livedMs: 0, silent: true }, history, DEFAULT_TIMING, half)
+    if (step.relist) relists.push(i)
+    delays.push(step.delayMs)
+    history = step.history
+  }
+  expect(relists).toEqual([2, 4, 8])
+  expect(delays).toEqual(delays.toSorted((a, b) => a - b))
+  const busy = afterEnd({ livedMs: 0, silent: false }, history, DEFAULT_TIMING, half)
+  expect(busy.history).toEqual(NO_HISTORY)
 })
 
 test('the error of an API answer says code, reason and message', () => {

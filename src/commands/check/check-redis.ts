@@ -18,9 +18,9 @@ export async function checkRedisOf(
     const redis = await reachRedis(target)
     try {
       const asCluster = target.cluster !== undefined
-      const { refusals, warnings } = await inspectRedis({ redis, keys, asCluster })
+      const { refusals, pending, warnings } = await inspectRedis({ redis, keys, asCluster })
       const foreign = refusals.length === 0 ? foreignLayout(await redis.get(keys.schema)) : undefined
-      found.push(...refusals, ...warnings, ...(foreign === undefined ? [] : [foreign]))
+      found.push(...refusals, ...pending, ...warnings, ...(foreign === undefined ? [] : [foreign]))
     } finally {
       redis.disconnect()
     }

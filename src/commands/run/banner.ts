@@ -26,8 +26,8 @@ export function describeStart(begun: Begun): string {
     ? `${access.context} at ${access.server} (${access.origin})`
     : `not needed for --role ${options.role}`
   const store = redis.dir
-    ? `${redis.version}, private, in ${redis.dir}${demo ? '; deleted at the end' : ' (redis.url in the configuration shares one)'}`
-    : `${redis.version} at ${addressOf(redis.target)}${demo ? '; what the demo keeps there is deleted at the end' : ''}`
+    ? `${app.redisVersion}, private, in ${redis.dir}${demo ? '; deleted at the end' : ' (redis.url in the configuration shares one)'}`
+    : `${app.redisVersion} at ${addressOf(redis.target)}${demo ? '; what the demo keeps there is deleted at the end' : ''}`
   const http = `${app.url ? `${app.url}/readyz and /metrics` : 'off'}; "${statusCommand(begun)}" shows more; Ctrl-C stops`
   const lines = [
     `  config   ${configLine(begun)}`,

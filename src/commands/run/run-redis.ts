@@ -2,21 +2,18 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../../config/schema.ts'
 import type { Logger } from '../../log.ts'
-import { inPlainWords } from '../../plain-words.ts'
 import { reachRedis } from '../../queue/connection.ts'
 import { startEmbedded } from '../../queue/embedded.ts'
 import { forgetCluster } from '../../queue/forget.ts'
 import { readReports } from '../../queue/instances.ts'
 import { keysOf } from '../../queue/keys.ts'
 import { addressOf, type RedisTarget, targetOf } from '../../queue/redis-target.ts'
-import { checkRedis } from '../../queue/requirements.ts'
 import { stateDir } from '../../state-dir.ts'
 import { UsageError } from '../usage-error.ts'
 import { makeStateDirectory } from './state-directory.ts'
 
 export interface ChosenRedis {
   target: RedisTarget
-  version: string
   /** Set for a private one. */
   dir?: string
 }
@@ -45,7 +42,7 @@ export async function openRunRedis(
         `cluster: ${SHARED_DEMO} is the name of the demo, which deletes what is stored under it: choose another`,
       )
     if (demo) await borrowForDemo(target, stack)
-    return { target, version: await requireRedis(target, cluster, log) }
+    return { target }
   }
   const state = stateDir(wish.stateDir, process.env)
   const dir = demo ? join(state, 'demo') : state
@@ -55,9 +52,7 @@ export async function openRunRedis(
   if (demo) stack.defer(() => rmSync(dir, { recursive: true, force: true }))
   stack.defer(() => embedded.stop())
   writeFileSync(join(dir, 'cluster'), cluster)
-  const own = { url: embedded.url }
-  const version = await requireRedis(own, cluster, log, 'the redis-server of this machine: ')
-  return { target: own, version, dir }
+  return { target: { url: embedded.url }, dir }
 }
 
 /** A demo begins with nothing and leaves nothing, under a name that is nobody else's. */
@@ -76,28 +71,4 @@ async function borrowForDemo(target: RedisTarget, stack: AsyncDisposableStack): 
     const again = await reachRedis(target).catch(() => undefined) // gone: the next demo deletes it
     if (again) await forgetCluster(again, keys).finally(() => again.disconnect())
   })
-}
-
-/** Refuses a Redis that would lose what it is given. Gives its version. */
-async function requireRedis(target: RedisTarget, cluster: string, log: Logger, whose = ''): Promise<string> {
-  const redis = await reachRedis(target)
-  try {
-    const { version, refusals, warnings } = await checkRedis(
-      { redis, keys: keysOf(cluster), asCluster: target.cluster !== undefined },
-      log,
-    )
-    for (const warning of warnings) log.warn({}, warning)
-    if (refusals.length > 0) throw new UsageError(whose + refusals.join('\nkubeherald: '))
-    return version
-  } catch (error) {
-    if (error instanceof UsageError) throw error
-    throw new Error(
-      `Redis at ${addressOf(target)} cannot be used: ${inPlainWords((error as Error).message)}`,
-      {
-        cause: error,
-      },
-    )
-  } finally {
-    redis.disconnect()
-  }
 }

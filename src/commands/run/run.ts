@@ -3,6 +3,7 @@ import { type App, type Role, startApp } from '../../app.ts'
 import type { Config } from '../../config/schema.ts'
 import { DEMO_STARTER } from '../../config/starter.ts'
 import { addressOf, targetOf } from '../../queue/redis-target.ts'
+import { RedisRefusedError } from '../../queue/wait-for-redis.ts'
 import { freePort } from '../../server/free-port.ts'
 import { builtInSinks } from '../../sink-types.ts'
 import { userAgent, version } from '../../version.ts'
@@ -18,7 +19,7 @@ import { UsageError } from '../usage-error.ts'
 import { type Begun, describeStart } from './banner.ts'
 import { followConfiguration } from './follow-configuration.ts'
 import type { RunOptions } from './run-options.ts'
-import { openRunRedis, SHARED_DEMO } from './run-redis.ts'
+import { type ChosenRedis, openRunRedis, SHARED_DEMO } from './run-redis.ts'
 
 const STOP_LIMIT_MS = 9_500
 
@@ -109,7 +110,8 @@ async function start(
   const { role } = options
   const shared = { config, cluster, role, redis: redis.target, log, digest, sinkTypes, onLayoutChanged }
   const namespace = access?.namespace
-  const app = await startApp({ ...shared, ...(client && { client }), ...(namespace && { namespace }) })
+  const found = { ...(client && { client }), ...(namespace && { namespace }) }
+  const app = await startApp({ ...shared, ...found, signal: ending }).catch(adviseOn(redis))
   const onApplied = (next: Config) => {
     purpose.onlyPrints = onlyPrints(next)
   }
@@ -131,6 +133,15 @@ async function start(
       `kubeherald ${version} started`,
     )
   return app
+}
+
+/** What Redis is refused for is for the user to change. */
+function adviseOn({ dir }: ChosenRedis): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof RedisRefusedError)) throw error
+    const whose = dir === undefined ? '' : 'the redis-server of this machine: '
+    throw new UsageError(whose + error.refusals.join('\nkubeherald: '))
+  }
 }
 
 function requireShared(role: Role, config: Config): void {

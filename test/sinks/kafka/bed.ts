@@ -69,17 +69,12 @@ export async function makeTopic(
       // It would fail on a broker that has not heard of the topic yet.
       waitForLeaders: false,
     })
-    const leaders = async () => {
-      const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
-      return topics[0]?.partitions.map(({ leader }) => leader) ?? []
-    }
-    await waitFor(
-      async () => (await leaders().catch(() => [])).filter((it) => it >= 0).length === partitions,
-      {
-        timeoutMs: 20_000,
-        what: `leaders of ${topic}`,
-      },
-    )
+    // Metadata names a leader a moment before that broker takes writes; only the leader itself knows the offsets.
+    const offsets = () => admin.fetchTopicOffsets(topic).catch(() => [])
+    await waitFor(async () => (await offsets()).length === partitions, {
+      timeoutMs: 20_000,
+      what: `leaders of ${topic}`,
+    })
   })
 }
 
