@@ -13,6 +13,7 @@ import type { JournalBounds } from '../journal-record.ts'
 import type { Metrics } from '../metrics.ts'
 import type { CommitLine } from './commit-line.ts'
 import { type Decided, decideCommit } from './decided.ts'
+import { GuardedTransaction } from './foreign-keys.ts'
 import { type JournalParts, packJournal, writeJournal } from './journal.ts'
 import { OLD_TTL_MS } from './kept-objects.ts'
 import type { Keys } from './keys.ts'
@@ -193,7 +194,8 @@ async function write(
   { plan, decided, journal }: Written,
   { redis, turn, nowMs }: { redis: Redis; turn: LimitsTurn; nowMs: number },
 ): Promise<Committed | undefined> {
-  const multi = redis.multi()
+  const guarded = new GuardedTransaction(redis)
+  const { multi } = guarded
   writeCommit(multi, keys, { key: source.key, ...own }, plan, decided, nowMs)
   if (plan.unseenDelete.length > 0) multi.pexpire(own.unseen, UNSEEN_TTL_MS)
   if (own.keep) multi.pexpire(own.old, OLD_TTL_MS)
@@ -202,7 +204,7 @@ async function write(
   multi.set(own.checkpoint, next)
   const timed = opens || decided.limits !== undefined
   if (timed) multi.zrange(own.timers, '0', '0', 'WITHSCORES')
-  const replies = await multi.exec()
+  const replies = await guarded.exec(own.checkpoint)
   if (replies === null) return undefined
   const values = valuesOf(replies)
   return timed ? { timer: timerOf(values.at(-1)) } : {}
