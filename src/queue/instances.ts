@@ -4,6 +4,9 @@ import type { ConfigStatus, RuleStatus, SinkStatus, WatchStatus } from '../statu
 import { version } from '../version.ts'
 import type { Keys } from './keys.ts'
 import { LAYOUT } from './layout.ts'
+import { isRefusal, sayFault } from './redis-fault.ts'
+import { valuesOf } from './replies.ts'
+import type { Troubles } from './troubles.ts'
 
 /** What a running process says of itself, for `kubeherald status`. */
 export interface InstanceReport {
@@ -26,6 +29,8 @@ export interface InstanceReport {
   rules?: readonly RuleStatus[]
   /** Set while watches pause because Redis is nearly full. */
   backPressure?: true
+  /** Why it cannot write to Redis, or not as it should. */
+  redisTrouble?: string
 }
 
 /** A report is forgotten when it was not renewed for this long. */
@@ -33,11 +38,17 @@ const REPORT_TTL_MS = 15_000
 
 const REPORT_MS = 2_000
 
+const REPORT = 'the report for status'
+
 /** Tells the other processes, and `kubeherald status`, how this one is, again and again until it is closed. */
 export function startReporting(
   { redis, keys, clock, id }: { redis: Redis; keys: Keys; clock: { now(): number }; id: string },
   role: InstanceReport['role'],
-  view: () => Pick<InstanceReport, 'config' | 'watches' | 'metadata' | 'sinks' | 'rules' | 'backPressure'>,
+  view: () => Pick<
+    InstanceReport,
+    'config' | 'watches' | 'metadata' | 'sinks' | 'rules' | 'backPressure' | 'redisTrouble'
+  >,
+  troubles?: Troubles,
 ) {
   const fixed = {
     id,
@@ -48,7 +59,14 @@ export function startReporting(
     pid: process.pid,
     startedMs: clock.now(),
   }
-  const publish = () => publishReport(redis, keys, { ...fixed, atMs: clock.now(), ...view() }).catch(() => {})
+  // A Redis that refuses writes shows here first, also while there is nothing to commit or to deliver.
+  const publish = () =>
+    publishReport(redis, keys, { ...fixed, atMs: clock.now(), ...view() }).then(
+      () => troubles?.over(REPORT),
+      (error) => {
+        if (isRefusal(error)) troubles?.note(REPORT, sayFault(error))
+      },
+    )
   const timer = setInterval(publish, REPORT_MS)
   void publish()
   return {
@@ -68,7 +86,7 @@ export async function publishReport(
   const multi = redis.multi()
   if (rules) multi.set(keys.instanceRules(report.id), JSON.stringify(rules), 'PX', REPORT_TTL_MS)
   multi.set(keys.instance(report.id), JSON.stringify(report), 'PX', REPORT_TTL_MS)
-  await multi.sadd(keys.instances, report.id).exec()
+  valuesOf(await multi.sadd(keys.instances, report.id).exec())
 }
 
 /** Takes a report back at a clean stop. */

@@ -6,6 +6,7 @@ import { sinkOf } from './ledger.ts'
 import { findOrphans, undertaker } from './orphans.ts'
 import type { Outlet } from './outlet.ts'
 import { createOutlets, type OutletsParts, statusOf } from './outlets.ts'
+import { sayFault } from './redis-fault.ts'
 import { createShare } from './share.ts'
 import { sweep, watchClock } from './sweeper.ts'
 import { createWaker } from './waker.ts'
@@ -183,13 +184,22 @@ function startWorker(parts: LanesParts, outlets: ReadonlyMap<string, Outlet>, wa
 const REFUSED =
   /\b(OOM|READONLY|NOREPLICAS|MISCONF|MOVED|ASK|TRYAGAIN|CLUSTERDOWN|MASTERDOWN|LOADING|NOPERM)\b/
 
+const FETCH = 'lanes that wait'
+/** Who was refused for so long no more, fetches again. */
+const FETCHES_AGAIN_MS = 5_000
+
 /** BullMQ repeats a failing fetch at once: when Redis refuses, that would spin. A pause keeps it calm. */
-function calm(worker: Worker, { onOutOfMemory, log }: LanesParts): (error: Error) => void {
+function calm(worker: Worker, { onOutOfMemory, troubles, log }: LanesParts): (error: Error) => void {
   let paused = false
+  let well: NodeJS.Timeout | undefined
   return (error) => {
     log.debug({ error }, 'the worker could not fetch')
     // Its scripts say what a command of theirs was refused with in the middle of a sentence.
-    if (paused || !REFUSED.test(error.message)) return
+    if (!REFUSED.test(error.message)) return
+    troubles.note(FETCH, sayFault(error))
+    clearTimeout(well)
+    well = setTimeout(() => troubles.over(FETCH), FETCHES_AGAIN_MS).unref()
+    if (paused) return
     if (error.message.includes('OOM')) onOutOfMemory()
     paused = true
     const goOn = () => {

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Redis } from 'ioredis'
 import type { RuleCounts } from '../limit.ts'
 import type { Keys } from './keys.ts'
-import { fieldOf } from './lane-batch.ts'
+import { countIn, decodePlaces, findField, readFields } from './lane-batch.ts'
 import { scored } from './limit-states.ts'
 import { valuesOf } from './replies.ts'
 import { parseRule, ruleBalances } from './rule-counts.ts'
@@ -68,7 +68,8 @@ export async function readLedger(redis: Redis, keys: Keys, { verify }: { verify:
 /** When the oldest delivery of a lane was observed. */
 export async function oldestInLane(redis: Redis, keys: Keys, lane: string): Promise<number | undefined> {
   const [row] = await redis.xrangeBuffer(keys.lane(lane), '-', '+', 'COUNT', 1)
-  return row && Number(fieldOf(row[1], 't'))
+  const ms = Number(row && findField(row[1], 't'))
+  return Number.isFinite(ms) ? ms : undefined
 }
 
 export function sinkOf(lane: string): string {
@@ -168,30 +169,34 @@ async function countLying(redis: Redis, keys: Keys, { pending, watches }: Counte
 
 /** Counts what really lies in a lane: entries less the deliveries of them that are settled. */
 async function countLane(redis: Redis, keys: Keys, lane: string): Promise<number> {
-  const progress = await redis.hgetall(keys.progress(lane))
   let waiting = 0
-  for await (const [id, fields] of stream(redis, keys.lane(lane))) {
-    const settled = progress[id]
-    waiting += Number(fieldOf(fields, 'n')) - (settled ? settled.split(',').length : 0)
+  for await (const entries of pagesOf(redis, keys.lane(lane))) {
+    const settled = await redis.hmget(keys.progress(lane), ...entries.map(([id]) => id.toString()))
+    for (const [i, [, fields]] of entries.entries()) {
+      // As the lane counts one that does not tell.
+      const count = countIn(fields) ?? readFields(fields).count
+      waiting += count - decodePlaces(settled[i], count).size
+    }
   }
   return waiting
 }
 
 async function countDeadLetters(redis: Redis, keys: Keys): Promise<Map<string, number>> {
   const counts = new Map<string, number>()
-  for await (const [, fields] of stream(redis, keys.deadLetters)) {
-    const sink = fieldOf(fields, 'sink').toString()
-    counts.set(sink, (counts.get(sink) ?? 0) + 1)
-  }
+  for await (const letters of pagesOf(redis, keys.deadLetters))
+    for (const [, fields] of letters) {
+      const sink = findField(fields, 'sink')?.toString() ?? ''
+      counts.set(sink, (counts.get(sink) ?? 0) + (countIn(fields) ?? 1))
+    }
   return counts
 }
 
-async function* stream(redis: Redis, key: string): AsyncGenerator<[id: string, fields: Buffer[]]> {
+async function* pagesOf(redis: Redis, key: string): AsyncGenerator<[id: Buffer, fields: Buffer[]][]> {
   for (let start = '-'; ; ) {
     const rows = await redis.xrangeBuffer(key, start, '+', 'COUNT', 200)
-    for (const [id, fields] of rows) yield [id.toString(), fields]
     const last = rows.at(-1)
     if (!last) return
+    yield rows
     start = `(${last[0].toString()}`
   }
 }

@@ -53,11 +53,8 @@ async function readInfo(redis: Redis): Promise<Info> {
 function* refusalsOf(info: Info, asCluster: boolean): Generator<string> {
   const version = info['redis_version']
   if (version !== undefined && isOlder(version)) yield `Redis ${version} is too old: 6.2 or newer is needed`
-  const policy = info['maxmemory_policy'] ?? 'noeviction'
-  if (policy !== 'noeviction') {
-    yield `Redis has maxmemory-policy ${policy}: it would delete waiting deliveries when it is full. ` +
-      'Set "maxmemory-policy noeviction" in redis.conf, or now: redis-cli CONFIG SET maxmemory-policy noeviction'
-  }
+  const eviction = evictionOf(info)
+  if (eviction !== undefined) yield eviction
   const mode = info['redis_mode'] ?? info['server_mode'] // as Valkey calls it
   if (mode === 'cluster' && !asCluster)
     yield 'this Redis is a node of a Redis Cluster: write redis: { cluster: { nodes: [HOST:PORT] } } instead of redis.url'
@@ -65,6 +62,16 @@ function* refusalsOf(info: Info, asCluster: boolean): Generator<string> {
     yield 'this is a Sentinel: write redis: { sentinel: { name: NAME, nodes: [HOST:26379] } } instead of redis.url'
   if (info['role'] === 'slave')
     yield 'this Redis is a replica, which takes no writes: name its master, or reach it through redis.sentinel'
+}
+
+/** Why Redis may delete what it was given, and what to do; undefined when it evicts nothing. Of `INFO memory`. */
+export function evictionOf(info: Info): string | undefined {
+  const policy = info['maxmemory_policy'] ?? 'noeviction'
+  if (policy === 'noeviction') return undefined
+  return (
+    `Redis has maxmemory-policy ${policy}: it would delete waiting deliveries when it is full. ` +
+    'Set "maxmemory-policy noeviction" in redis.conf, or now: redis-cli CONFIG SET maxmemory-policy noeviction'
+  )
 }
 
 function* warningsOf(info: Info): Generator<string> {
