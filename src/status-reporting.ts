@@ -82,7 +82,7 @@ export function startStatusReporting(parts: StatusReportingParts): StatusReporti
   const configured = () => generations.current.config.sinks.map(({ name }) => name)
   const rules = () => generations.current.ruleNames
   const laneGauges = watchLanes({ redis, keys, metrics, clock, configured, rules })
-  const positionGauges = watchPositions({ redis, keys, metrics, watches })
+  const positionGauges = watchPositions({ redis, keys, troubles, metrics, watches })
   const redisTrouble = () => line.trouble() ?? troubles.first()
   const view = () => {
     const trouble = redisTrouble()

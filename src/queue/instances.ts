@@ -6,6 +6,7 @@ import type { Keys } from './keys.ts'
 import { LAYOUT } from './layout.ts'
 import { isRefusal, sayFault } from './redis-fault.ts'
 import { valuesOf } from './replies.ts'
+import { readReport, readRules } from './stored-json.ts'
 import type { Troubles } from './troubles.ts'
 
 /** What a running process says of itself, for `kubeherald status`. */
@@ -101,7 +102,7 @@ export async function readReports(redis: Redis, keys: Keys): Promise<Omit<Instan
   const values = await redis.mget(ids.map(keys.instance))
   const gone = ids.filter((_, i) => values[i] === null)
   if (gone.length > 0) await redis.srem(keys.instances, ...gone)
-  return values.flatMap((value) => (value === null ? [] : [JSON.parse(value) as InstanceReport]))
+  return values.flatMap((value) => readReport(value) ?? [])
 }
 
 /** The same with their rules. */
@@ -109,5 +110,8 @@ export async function readReportsWithRules(redis: Redis, keys: Keys): Promise<In
   const reports = await readReports(redis, keys)
   if (reports.length === 0) return []
   const rules = await redis.mget(reports.map(({ id }) => keys.instanceRules(id)))
-  return reports.map((report, i) => ({ ...report, ...(rules[i] && { rules: JSON.parse(rules[i]) }) }))
+  return reports.map((report, i) => {
+    const own = readRules(rules[i])
+    return { ...report, ...(own && { rules: own }) }
+  })
 }

@@ -57,6 +57,8 @@ export function sayFault(error: unknown): string {
   if (root instanceof ForeignKeyError) return root.message
   const { name, message } = root
   const plain = inPlainWords(message)
+  if (name === 'ReplyError' && FORBIDDEN.test(message))
+    return `Redis forbids its user a command (NOPERM); "kubeherald check" names what is missing: ${plain}`
   return name === 'ReplyError' ? plain : `Redis does not answer: ${plain}`
 }
 

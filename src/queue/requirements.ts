@@ -39,6 +39,18 @@ export async function inspectRedis({ redis, keys, asCluster = false }: CheckPart
   return { version: versionOf(info), refusals, warnings: [...warningsOf(info)] }
 }
 
+/** Why this Redis takes no writes at the moment; undefined when it does, or does not tell. */
+export async function refusalOfWrites(redis: Redis): Promise<string | undefined> {
+  const info = await readInfo(redis)
+  const [used, limit] = [Number(info['used_memory'] ?? 0), Number(info['maxmemory'] ?? 0)]
+  if (info['aof_last_write_status'] === 'err')
+    return 'it refuses writes, because it cannot write its append-only file: make room on its disk'
+  if (info['rdb_last_bgsave_status'] === 'err')
+    return 'its last snapshot failed, and it refuses writes unless stop-writes-on-bgsave-error is no: make room on its disk, then BGSAVE'
+  if (info['role'] === 'slave') return 'it refuses writes, because it is a replica'
+  return limit > 0 && used > limit ? 'it refuses writes, because it uses more than its maxmemory' : undefined
+}
+
 type Info = Readonly<Record<string, string>>
 
 async function readInfo(redis: Redis): Promise<Info> {

@@ -1,5 +1,6 @@
-import type { Checkpoint, ClusterIdentity, Source, SourceStore } from '../change.ts'
+import type { SourceStore } from '../change.ts'
 import { RedisSession } from './source-session.ts'
+import { readCheckpoint, readIdentity, readSource } from './stored-json.ts'
 import type { StoreParts } from './transact.ts'
 
 /** Sources on Redis: position, index, lanes and ledger, each call one transaction. */
@@ -13,8 +14,9 @@ export function createSourceStore(parts: StoreParts): SourceStore {
     },
     async peek({ key }, signal) {
       const text = await line.run((redis) => redis.get(keys.checkpoint(key)), signal)
-      if (text === null) return undefined
-      const checkpoint = JSON.parse(text) as Checkpoint
+      // One that cannot be read is named when the source is opened.
+      const checkpoint = readCheckpoint(text)
+      if (!checkpoint) return undefined
       const { instance } = checkpoint
       if (instance === undefined) return { ...checkpoint, ownerAlive: undefined }
       // Ours from before Redis lost what came later: nobody else works on it.
@@ -33,11 +35,11 @@ export function createSourceStore(parts: StoreParts): SourceStore {
     identities: {
       async ofUid(uid, signal) {
         const all = await line.run((redis) => redis.hvals(keys.identities), signal)
-        return all.map((text) => JSON.parse(text) as ClusterIdentity).find((it) => it.uid === uid)
+        return all.map(readIdentity).find((it) => it?.uid === uid)
       },
       async get(address, signal) {
         const text = await line.run((redis) => redis.hget(keys.identities, address), signal)
-        return text === null ? undefined : (JSON.parse(text) as ClusterIdentity)
+        return readIdentity(text)
       },
       set: async (address, identity, signal) =>
         void (await line.run(
@@ -54,7 +56,7 @@ export function createSourceStore(parts: StoreParts): SourceStore {
     },
     async stored(signal) {
       const sources = await line.run((redis) => redis.hgetall(keys.sources), signal)
-      return Object.entries(sources).map(([key, text]) => ({ ...(JSON.parse(text) as Source), key }))
+      return Object.entries(sources).flatMap(([key, text]) => readSource(key, text) ?? [])
     },
   }
 }

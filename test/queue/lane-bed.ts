@@ -44,9 +44,9 @@ export function scriptedSink(
 }
 
 /** Lanes on a real Redis; every `work` stands for a process of its own. */
-export async function startLaneBed() {
+export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
   const stack = new AsyncDisposableStack()
-  const server = stack.use(await startRedis())
+  const server = stack.use(await startRedis({ args: options.redisArgs ?? [] }))
   const keys = keysOf('test')
   const redis = openRedis(server.url, 'work', silentLog)
   stack.defer(() => redis.disconnect())
