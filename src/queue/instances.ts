@@ -34,6 +34,8 @@ export interface InstanceReport {
   redisTrouble?: string
 }
 
+const MOST_INSTANCES = 10_000
+
 /** A report is forgotten when it was not renewed for this long. */
 const REPORT_TTL_MS = 15_000
 
@@ -97,7 +99,10 @@ export async function withdrawReport(redis: Redis, keys: Keys, id: string): Prom
 
 /** The reports of the processes that are alive, in a lasting order; forgets the others. */
 export async function readReports(redis: Redis, keys: Keys): Promise<Omit<InstanceReport, 'rules'>[]> {
-  const ids = (await redis.smembers(keys.instances)).toSorted()
+  const count = await redis.scard(keys.instances)
+  // Not ours, so many: those that are alive come back with their next report.
+  if (count > MOST_INSTANCES) await redis.unlink(keys.instances)
+  const ids = count === 0 || count > MOST_INSTANCES ? [] : (await redis.smembers(keys.instances)).toSorted()
   if (ids.length === 0) return []
   const values = await redis.mget(ids.map(keys.instance))
   const gone = ids.filter((_, i) => values[i] === null)

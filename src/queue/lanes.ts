@@ -2,13 +2,13 @@ import { Queue, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { SinkStatus } from '../status.ts'
 import { type LaneMemory, type TurnEnd, type TurnParts, takeTurn } from './lane-turn.ts'
-import { sinkOf } from './ledger.ts'
 import { findOrphans, undertaker } from './orphans.ts'
 import type { Outlet } from './outlet.ts'
 import { createOutlets, type OutletsParts, statusOf } from './outlets.ts'
+import { sinkOf } from './pending.ts'
 import { sayFault } from './redis-fault.ts'
 import { createShare } from './share.ts'
-import { sweep, watchClock } from './sweeper.ts'
+import { Sweep, watchClock } from './sweeper.ts'
 import { createWaker } from './waker.ts'
 
 export interface Lanes {
@@ -69,15 +69,24 @@ export function createLanes(parts: LanesParts): Lanes {
   const worker = outlets.size > 0 ? startWorker(parts, outlets, waker.wake) : undefined
   const told = new Set<string>()
   const jumped = watchClock(parts.clock)
+  const sweep = new Sweep(parts, waker.wake)
+  let isSweeping = false
   const sweeper = setInterval(() => {
     // Delays are kept as wall-clock times: after a jump backwards they would last as long as the jump.
     if (jumped()) queue.promoteJobs().catch(() => {})
-    void sweep(parts, outlets, waker.wake, told).then(async (waiting) => {
-      await worker?.share.update(waiting?.lanes)
-      if (!waiting || !worker) return
-      outlets.waiting(waiting.sinks)
-      await buryOrphans(waiting.sinks).catch((error) => log.debug({ error }, 'orphans were not looked for'))
-    })
+    if (isSweeping) return
+    isSweeping = true
+    void sweep
+      .sweep(outlets, told)
+      .then(async (waiting) => {
+        await worker?.share.update(waiting?.lanes)
+        if (!waiting || !worker) return
+        outlets.waiting(waiting.sinks)
+        await buryOrphans(waiting.sinks).catch((error) => log.debug({ error }, 'orphans were not looked for'))
+      })
+      .finally(() => {
+        isSweeping = false
+      })
   }, SWEEP_MS)
 
   async function buryOrphans(waiting: ReadonlySet<string>): Promise<void> {

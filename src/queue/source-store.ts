@@ -1,4 +1,5 @@
 import type { SourceStore } from '../change.ts'
+import { readHash } from './pending.ts'
 import { RedisSession } from './source-session.ts'
 import { readCheckpoint, readIdentity, readSource } from './stored-json.ts'
 import type { StoreParts } from './transact.ts'
@@ -34,8 +35,8 @@ export function createSourceStore(parts: StoreParts): SourceStore {
     },
     identities: {
       async ofUid(uid, signal) {
-        const all = await line.run((redis) => redis.hvals(keys.identities), signal)
-        return all.map(readIdentity).find((it) => it?.uid === uid)
+        const all = await line.run((redis) => readHash(redis, keys.identities), signal)
+        return [...all.values()].map(readIdentity).find((it) => it?.uid === uid)
       },
       async get(address, signal) {
         const text = await line.run((redis) => redis.hget(keys.identities, address), signal)
@@ -55,8 +56,8 @@ export function createSourceStore(parts: StoreParts): SourceStore {
       },
     },
     async stored(signal) {
-      const sources = await line.run((redis) => redis.hgetall(keys.sources), signal)
-      return Object.entries(sources).flatMap(([key, text]) => readSource(key, text) ?? [])
+      const sources = await line.run((redis) => readHash(redis, keys.sources), signal)
+      return [...sources].flatMap(([key, text]) => readSource(key, text) ?? [])
     },
   }
 }

@@ -1,6 +1,7 @@
 import { inPlainWords } from '../../plain-words.ts'
 import { printable, printableJson } from '../../printable.ts'
 import type { RuleLedger, WatchCounts } from '../../queue/ledger.ts'
+import { readHash } from '../../queue/pending.ts'
 import type { StatusReport } from '../../queue/status-report.ts'
 import { readStatus } from '../../queue/status-report.ts'
 import { titleIn } from '../../queue/stored-json.ts'
@@ -32,8 +33,8 @@ export async function status(options: StatusOptions): Promise<number> {
 
 /** How people call the sources that were ever watched, by their keys. */
 async function storedTitles({ redis, keys }: OpenQueue): Promise<Map<string, string>> {
-  const sources = await redis.hgetall(keys.sources)
-  return new Map(Object.entries(sources).map(([key, text]) => [key, titleIn(text) ?? key]))
+  const sources = await readHash(redis, keys.sources)
+  return new Map([...sources].map(([key, text]) => [key, titleIn(text) ?? key]))
 }
 
 function describe(report: StatusReport, cluster: string, titles: ReadonlyMap<string, string>): string {
