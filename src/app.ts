@@ -16,6 +16,7 @@ import type { Lanes } from './queue/lanes.ts'
 import { startLimits } from './queue/limits.ts'
 import { type RedisSettings, type RedisTarget, renewCredentials } from './queue/redis-target.ts'
 import { storeOf } from './queue/salt.ts'
+import { createTroubles } from './queue/troubles.ts'
 import { waitForRedis } from './queue/wait-for-redis.ts'
 import { disconnect, openConnections } from './redis-connections.ts'
 import { startRedisUpkeep } from './redis-upkeep.ts'
@@ -100,6 +101,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const keys = keysOf(cluster)
   const instance = randomBytes(6).toString('hex')
   const metrics = createMetrics()
+  const troubles = createTroubles(log)
   const common = { keys, metrics, log, clock: CLOCK }
   await startAtZero(metrics, config)
   const reloads = createReloadState(common, options.digest)
@@ -119,7 +121,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const tracing = await startTracing({ env: process.env, version, instance, log })
   opened.defer(() => tracing?.close())
   const { onLayoutChanged } = options
-  const upkeep = await startRedisUpkeep({ ...common, connections, onLayoutChanged })
+  const upkeep = await startRedisUpkeep({ ...common, connections, troubles, onLayoutChanged })
   opened.defer(() => upkeep.close())
   const { salt, silentMs, gate } = upkeep
   const ruleErrors = createRuleErrors()
@@ -186,6 +188,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
         generations,
         onDrained: (sink) => void letGo(applyParts, sink),
         gate,
+        troubles,
         trace: tracing?.attempt,
       }),
     onMalformed(source, transition, error) {
@@ -212,6 +215,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     sinkSet,
     line,
     gate,
+    troubles,
   })
   vitals = reporting.vitals
   const applyParts = {

@@ -5,6 +5,7 @@ import { readReports } from './queue/instances.ts'
 import type { Keys } from './queue/keys.ts'
 import { createLanes, type Lanes } from './queue/lanes.ts'
 import type { MemoryGate } from './queue/memory-gate.ts'
+import type { Troubles } from './queue/troubles.ts'
 import type { Connections } from './redis-connections.ts'
 import type { SinkSet } from './sink-set/set.ts'
 import type { LineTracer } from './trace.ts'
@@ -17,6 +18,7 @@ export interface DeliveriesParts {
   /** Nothing waits for a removed sink any more. */
   onDrained(sink: string): void
   gate: MemoryGate
+  troubles: Troubles
   metrics: Metrics
   log: Logger
   clock: { now(): number }
@@ -30,7 +32,8 @@ const MAX_TRIES = 5
 
 /** Delivers what lies in the lanes to the sinks of this process, by the generation in force. */
 export function startDeliveries(parts: DeliveriesParts): Lanes {
-  const { connections, keys, sinkSet, generations, onDrained, gate, metrics, log, clock, trace } = parts
+  const { connections, keys, sinkSet, generations, onDrained, gate, troubles, metrics, log, clock, trace } =
+    parts
   return createLanes({
     redis: connections.lanes,
     queueConnection: connections.queue,
@@ -43,6 +46,7 @@ export function startDeliveries(parts: DeliveriesParts): Lanes {
     policy: { maxAgeMs: MAX_AGE_MS, maxTries: MAX_TRIES },
     deliverTimeoutMs: DELIVER_TIMEOUT_MS,
     budgetMs: TURN_BUDGET_MS,
+    troubles,
     metrics,
     log,
     clock,

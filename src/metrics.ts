@@ -218,6 +218,11 @@ export function createMetrics() {
       [],
     ),
     redisUp: gauge('redis_up', '1 while Redis answers.', []),
+    redisTrouble: gauge(
+      'redis_trouble',
+      '1 while Redis refuses what this process writes, or may evict it; /readyz and status show why.',
+      [],
+    ),
     redisMemory: gauge('redis_memory_bytes', 'Memory that Redis uses.', []),
     redisMaxMemory: gauge('redis_memory_max_bytes', 'Memory limit of Redis (maxmemory); 0 is unlimited.', []),
     redisReconnects: counter('redis_reconnects_total', 'Connections to Redis that broke and came back.', [

@@ -5,11 +5,13 @@ import type { Keys } from './queue/keys.ts'
 import { createMemoryGate, type MemoryGate } from './queue/memory-gate.ts'
 import { keepSalt, readSalt } from './queue/salt.ts'
 import { watchSchema } from './queue/schema-watch.ts'
+import type { Troubles } from './queue/troubles.ts'
 import type { Connections } from './redis-connections.ts'
 
 export interface RedisUpkeepParts {
   connections: Connections
   keys: Keys
+  troubles: Troubles
   metrics: Metrics
   log: Logger
   /** Called once when a newer version converted the keys. */
@@ -28,7 +30,7 @@ export interface RedisUpkeep {
 
 /** The layout of the keys, the installation's salt, whether Redis answers, and whether it has room. */
 export async function startRedisUpkeep(parts: RedisUpkeepParts): Promise<RedisUpkeep> {
-  const { connections, keys, metrics, log, onLayoutChanged } = parts
+  const { connections, keys, troubles, metrics, log, onLayoutChanged } = parts
   const redis = connections.report
   using started = new DisposableStack()
   const closing = <Part extends { close(): void }>(part: Part) => started.adopt(part, (it) => it.close())
@@ -44,7 +46,7 @@ export async function startRedisUpkeep(parts: RedisUpkeepParts): Promise<RedisUp
   const salt = await readSalt(connections.lanes, keys)
   closing(keepSalt(redis, keys, salt))
   const { silentMs } = closing(keepContact(redis, keys))
-  const gate = closing(createMemoryGate({ redis, keys, metrics, log }))
+  const gate = closing(createMemoryGate({ redis, keys, troubles, metrics, log }))
   const opened = started.move()
   return { salt, silentMs, gate, close: () => opened.dispose() }
 }

@@ -9,6 +9,7 @@ import { watchLanes } from './queue/lane-gauges.ts'
 import type { Lanes } from './queue/lanes.ts'
 import type { MemoryGate } from './queue/memory-gate.ts'
 import { watchPositions } from './queue/position-gauges.ts'
+import type { Troubles } from './queue/troubles.ts'
 import type { Connections } from './redis-connections.ts'
 import type { ReloadState } from './reload/state.ts'
 import type { RuleErrors } from './rule-errors.ts'
@@ -34,6 +35,7 @@ export interface StatusReportingParts {
   sinkSet: SinkSet
   line: CommitLine
   gate: MemoryGate
+  troubles: Troubles
 }
 
 /** What this process tells of itself and of the queue: to probes, to `kubeherald status`, to Prometheus. */
@@ -57,7 +59,20 @@ export const STARTING: Vitals = {
 }
 
 export function startStatusReporting(parts: StatusReportingParts): StatusReporting {
-  const { connections, keys, metrics, log, clock, generations, reloads, lanes, sinkSet, line, gate } = parts
+  const {
+    connections,
+    keys,
+    metrics,
+    log,
+    clock,
+    generations,
+    reloads,
+    lanes,
+    sinkSet,
+    line,
+    gate,
+    troubles,
+  } = parts
   const redis = connections.report
   let stopping = false
   const watches = () => parts.watches?.statuses() ?? []
@@ -67,15 +82,22 @@ export function startStatusReporting(parts: StatusReportingParts): StatusReporti
   const configured = () => generations.current.config.sinks.map(({ name }) => name)
   const rules = () => generations.current.ruleNames
   const laneGauges = watchLanes({ redis, keys, metrics, clock, configured, rules })
-  const positionGauges = watchPositions({ redis, keys, metrics, watches })
-  const report = startReporting({ redis, keys, clock, id: parts.instance }, parts.role, () => ({
-    config: reloads.status(),
-    watches: watches(),
-    metadata: metadata(),
-    sinks: sinks(),
-    rules: parts.ruleErrors.statuses(generations.current.config.rules),
-    ...(gate.isClosed() && { backPressure: true as const }),
-  }))
+  const positionGauges = watchPositions({ redis, keys, troubles, metrics, watches })
+  const redisTrouble = () => line.trouble() ?? troubles.first()
+  const view = () => {
+    const trouble = redisTrouble()
+    metrics.redisTrouble.set(trouble === undefined ? 0 : 1)
+    return {
+      config: reloads.status(),
+      watches: watches(),
+      metadata: metadata(),
+      sinks: sinks(),
+      rules: parts.ruleErrors.statuses(generations.current.config.rules),
+      ...(gate.isClosed() && { backPressure: true as const }),
+      ...(trouble !== undefined && { redisTrouble: trouble }),
+    }
+  }
+  const report = startReporting({ redis, keys, clock, id: parts.instance }, parts.role, view, troubles)
   return {
     health,
     vitals: () => ({
@@ -84,7 +106,7 @@ export function startStatusReporting(parts: StatusReportingParts): StatusReporti
       watches: watches(),
       metadata: metadata(),
       sinks: sinks(),
-      redisTrouble: line.trouble() ?? (connections.commit.status === 'ready' ? undefined : 'no connection'),
+      redisTrouble: redisTrouble() ?? (connections.commit.status === 'ready' ? undefined : 'no connection'),
       redisFull: gate.isClosed(),
       stopping,
     }),

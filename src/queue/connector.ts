@@ -1,4 +1,5 @@
 import { connect as connectTcp, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { AbstractConnector } from 'ioredis'
@@ -36,6 +37,8 @@ export function connectorFor({ follower, tls, once }: ConnectorParts) {
   return class extends AbstractConnector {
     readonly #options: Options
     #emit: (type: string, error: Error) => void = () => {}
+    /** The connection that is being closed. */
+    #ended: Duplex | undefined
 
     constructor(options: unknown) {
       super((options as Options).disconnectTimeout)
@@ -53,6 +56,15 @@ export function connectorFor({ follower, tls, once }: ConnectorParts) {
       const stream = secure ? this.#openTls(secure, where) : connectTcp(where)
       follower?.leaveWhenMoved(stream, at)
       return this.#open(stream)
+    }
+
+    /** Each reply that asks for another connection calls it, and each call of the library's adds a timer and a listener. */
+    override disconnect(): void {
+      const { stream } = this
+      this.connecting = false
+      if (stream && stream === this.#ended) return
+      this.#ended = stream
+      super.disconnect()
     }
 
     /** What Sentinels and Clusters call a master may be one no longer. */

@@ -1,8 +1,9 @@
 import type { Redis } from 'ioredis'
 import type { Delivery } from '../delivery.ts'
-import { decodeEntry, encodeEntries } from './entry.ts'
+import { decodeEntry, encodeEntries, UnreadableEntryError } from './entry.ts'
+import { IS_FOREIGN } from './foreign-keys.ts'
 import type { Keys } from './keys.ts'
-import { fieldOf } from './lane-batch.ts'
+import { countIn, findField } from './lane-batch.ts'
 import { evaluate } from './settle.ts'
 
 /** A delivery that was given up, kept until somebody retries or drops it. */
@@ -14,7 +15,17 @@ export interface StoredDeadLetter {
   reason: string
   detail: string
   atMs: number
-  delivery: Delivery
+  /** How many deliveries it stands for: more than one where nothing of their entry could be read. */
+  count: number
+  /** Undefined where it cannot be read. */
+  delivery: Delivery | undefined
+  /** What is stored of it. */
+  payload: Buffer
+}
+
+/** A dead letter that another program wrote, or that is damaged. */
+export class NoLaneError extends Error {
+  override name = 'NoLaneError'
 }
 
 const PAGE = 200
@@ -47,47 +58,81 @@ export async function findDeadLetter(
   return row && letterOf(row[0].toString(), row[1])
 }
 
-/** Puts it at the end of its lane, marked `replay`. False when it is gone already. */
+/**
+ * Puts it at the end of its lane, marked `replay`; what cannot be read as it is, since another version may read it. False when
+ * it is gone already. Throws NoLaneError when it does not name its lane.
+ */
 export async function retryDeadLetter(redis: Redis, keys: Keys, letter: StoredDeadLetter): Promise<boolean> {
-  const [entry] = encodeEntries([{ ...letter.delivery, replay: true }])
+  const { id, sink, lane, delivery } = letter
+  if (!lane.startsWith(`${sink}/`))
+    throw new NoLaneError(`dead letter ${id} does not name its lane: it can only be dropped`)
+  const [entry] = delivery
+    ? encodeEntries([{ ...delivery, replay: true }])
+    : [{ count: letter.count, observedAtMs: letter.atMs, payload: letter.payload }]
   if (!entry) return false
-  const targets = [keys.deadLetters, keys.lane(letter.lane), keys.pending, keys.sinkLedger(letter.sink)]
-  return (
-    (await evaluate(redis, RETRY, targets, [letter.id, letter.lane, entry.observedAtMs, entry.payload])) === 1
-  )
+  const targets = [keys.deadLetters, keys.lane(lane), keys.pending, keys.sinkLedger(sink)]
+  const about = [id, lane, entry.observedAtMs, entry.payload, letter.count]
+  return (await evaluate(redis, RETRY, targets, about)) === 1
 }
 
 /** Deletes it. The ledger keeps it among the dead, and among the discarded. */
 export async function dropDeadLetter(redis: Redis, keys: Keys, letter: StoredDeadLetter): Promise<boolean> {
-  return (await evaluate(redis, DROP, [keys.deadLetters, keys.sinkLedger(letter.sink)], [letter.id])) === 1
+  const targets = [keys.deadLetters, keys.sinkLedger(letter.sink)]
+  // What names no sink was never counted.
+  const count = letter.sink === '' ? 0 : letter.count
+  return (await evaluate(redis, DROP, targets, [letter.id, count])) === 1
 }
 
+/** Never throws for what is stored. */
 function letterOf(id: string, fields: readonly Buffer[]): StoredDeadLetter {
-  const text = (name: string) => fieldOf(fields, name).toString()
-  const [delivery] = decodeEntry(fieldOf(fields, 'z'))
-  if (!delivery) throw new Error(`dead letter ${id} is empty`)
+  const text = (name: string) => findField(fields, name)?.toString() ?? ''
+  const payload = findField(fields, 'z') ?? Buffer.alloc(0)
+  const atMs = Number(text('at'))
+  const isTime = text('at') !== '' && Math.abs(atMs) <= MAX_TIME_MS
+  const { delivery, fault } = deliveryIn(payload)
   return {
     id,
     sink: text('sink'),
     lane: text('lane'),
     rule: text('rule'),
     reason: text('reason'),
-    detail: text('detail'),
-    atMs: Number(text('at')),
+    detail: text('detail') || (fault ?? ''),
+    atMs: isTime ? atMs : Number.parseInt(id, 10),
+    count: countIn(fields) ?? 1,
     delivery,
+    payload,
   }
 }
 
+/** The latest time that a Date can hold. */
+const MAX_TIME_MS = 8.64e15
+
+function deliveryIn(payload: Buffer): { delivery?: Delivery; fault?: string } {
+  try {
+    const [delivery, ...more] = decodeEntry(payload)
+    return delivery && more.length === 0 ? { delivery } : { fault: 'it holds more than one delivery' }
+  } catch (error) {
+    if (error instanceof UnreadableEntryError) return { fault: error.message }
+    throw error
+  }
+}
+
+/** The letter goes last: a refusal in between leaves one too many, never none. */
 const RETRY = `
-if redis.call('XDEL', KEYS[1], ARGV[1]) == 0 then return 0 end
-redis.call('XADD', KEYS[2], '*', 'n', 1, 't', ARGV[3], 'z', ARGV[4])
-redis.call('HINCRBY', KEYS[3], ARGV[2], 1)
-redis.call('HINCRBY', KEYS[4], 'dead', -1)
+${IS_FOREIGN}
+if #redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1]) == 0 then return 0 end
+for _, it in ipairs({ { KEYS[2], 'stream' }, { KEYS[3], 'counters', ARGV[2] }, { KEYS[4], 'counters', 'dead' } }) do
+  if isForeign(unpack(it)) then return redis.error_reply('WRONGTYPE ' .. it[1]) end
+end
+redis.call('XADD', KEYS[2], '*', 'n', ARGV[5], 't', ARGV[3], 'z', ARGV[4])
+redis.call('HINCRBY', KEYS[3], ARGV[2], ARGV[5])
+redis.call('HINCRBY', KEYS[4], 'dead', -ARGV[5])
+redis.call('XDEL', KEYS[1], ARGV[1])
 return 1
 `
 
 const DROP = `
 if redis.call('XDEL', KEYS[1], ARGV[1]) == 0 then return 0 end
-redis.call('HINCRBY', KEYS[2], 'discarded', 1)
+if ARGV[2] ~= '0' then redis.call('HINCRBY', KEYS[2], 'discarded', ARGV[2]) end
 return 1
 `

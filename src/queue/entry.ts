@@ -68,17 +68,120 @@ export function oneLine(json: Buffer): Buffer {
   return line
 }
 
-/** Unpacks what `encodeEntries` packed; throws when the payload is of another format. */
+/** A part of a lane entry that is no delivery: why, and its bytes as an entry of their own. */
+export interface Unreadable {
+  detail: string
+  payload: Buffer
+}
+
+/** Nothing of a lane entry can be read. `newer`: a newer version may be able to. */
+export class UnreadableEntryError extends Error {
+  override name = 'UnreadableEntryError'
+  readonly newer: boolean
+
+  constructor(message: string, options: { newer?: boolean; cause?: unknown } = {}) {
+    super(message, { cause: options.cause })
+    this.newer = options.newer ?? false
+  }
+}
+
+/** Formats of later versions count on from ours; bytes of text do not begin like that. */
+const LAST_FORMAT = 31
+
+/** Unpacks what `encodeEntries` packed. Throws UnreadableEntryError when any of it cannot be read. */
 export function decodeEntry(payload: Buffer): Delivery[] {
-  if (payload[0] !== ZSTD_DICTIONARY_1) throw new Error(`lane entry of unknown format ${payload[0]}`)
-  const raw = decompress(payload.subarray(1))
-  const deliveries: Delivery[] = []
+  return readEntry(payload).map((part) => {
+    if (isUnreadable(part)) throw new UnreadableEntryError(part.detail)
+    return part
+  })
+}
+
+export function isUnreadable(part: Delivery | Unreadable): part is Unreadable {
+  return !('event' in part)
+}
+
+/**
+ * Unpacks what `encodeEntries` packed, and replaces each delivery that cannot be read by why. Throws UnreadableEntryError when
+ * the entry cannot be taken apart.
+ */
+export function readEntry(payload: Buffer): (Delivery | Unreadable)[] {
+  const [format = 0] = payload
+  if (format !== ZSTD_DICTIONARY_1) {
+    const newer = format > ZSTD_DICTIONARY_1 && format <= LAST_FORMAT
+    throw new UnreadableEntryError(`the entry has the unknown format ${format}`, { newer })
+  }
+  const raw = unpack(payload.subarray(1))
+  const parts: (Delivery | Unreadable)[] = []
   for (let start = 0; start < raw.length; ) {
     const middle = raw.indexOf(LINE_BREAK, start)
-    const end = raw.indexOf(LINE_BREAK, middle + 1)
-    const header = JSON.parse(raw.toString('utf8', start, middle)) as Omit<Delivery, 'objectJson'>
-    deliveries.push({ ...header, objectJson: raw.subarray(middle + 1, end) })
+    const end = middle === -1 ? -1 : raw.indexOf(LINE_BREAK, middle + 1)
+    if (end === -1) throw new UnreadableEntryError('the entry is cut off')
+    parts.push(readPart(raw.subarray(start, end + 1), middle - start))
     start = end + 1
   }
-  return deliveries
+  if (parts.length === 0) throw new UnreadableEntryError('the entry is empty')
+  return parts
+}
+
+function unpack(packed: Buffer): Buffer {
+  try {
+    return decompress(packed)
+  } catch (error) {
+    const { code = '', message } = error as NodeJS.ErrnoException
+    // Another time there may be enough.
+    if (/memory_allocation|MEMORY_ALLOCATION/.test(code)) throw error
+    throw new UnreadableEntryError(`the entry cannot be unpacked: ${message}`, { cause: error })
+  }
+}
+
+function readPart(lines: Buffer, middle: number): Delivery | Unreadable {
+  try {
+    const header: unknown = JSON.parse(lines.toString('utf8', 0, middle))
+    const objectJson = lines.subarray(middle + 1, lines.length - 1)
+    const wrong = wrongIn(header, objectJson)
+    if (wrong === undefined) return { ...(header as Omit<Delivery, 'objectJson'>), objectJson }
+    return unreadable(lines, `its ${wrong} is missing, or of another type`)
+  } catch (error) {
+    return unreadable(lines, `its header is no JSON: ${(error as Error).message}`)
+  }
+}
+
+function unreadable(lines: Buffer, detail: string): Unreadable {
+  return { detail, payload: Buffer.concat([Buffer.of(ZSTD_DICTIONARY_1), compress(lines)]) }
+}
+
+const EVENT_TEXTS = ['id', 'type', 'kind', 'name', 'uid', 'resourceVersion', 'apiVersion', 'path'] as const
+
+/** The first field without which nothing could be delivered. */
+function wrongIn(header: unknown, objectJson: Buffer): string | undefined {
+  if (!isObject(header)) return 'header'
+  for (const field of ['sink', 'rule']) if (typeof header[field] !== 'string') return field
+  const { event, notice, heldBack, trace, order, releasedAt } = header
+  if (!isObject(event)) return 'event'
+  for (const field of EVENT_TEXTS) if (typeof event[field] !== 'string') return `event.${field}`
+  if (!isTime(event['time'])) return 'event.time'
+  if (!isTextOrNone(event['namespace'])) return 'event.namespace'
+  for (const [name, value] of Object.entries({ notice, heldBack, trace }))
+    if (value !== undefined && !isObject(value)) return name
+  if (isObject(notice) && notice['kind'] === 'digest' && !Array.isArray(notice['items']))
+    return 'notice.items'
+  if (!isTextOrNone(order)) return 'order'
+  if (releasedAt !== undefined && !isTime(releasedAt)) return 'releasedAt'
+  const isWhole = objectJson[0] === BRACE && objectJson.at(-1) === END_BRACE
+  return isWhole ? undefined : 'object'
+}
+
+const BRACE = 0x7b
+const END_BRACE = 0x7d
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isTextOrNone(value: unknown): boolean {
+  return value === undefined || typeof value === 'string'
+}
+
+function isTime(value: unknown): boolean {
+  return typeof value === 'string' && !Number.isNaN(Date.parse(value))
 }

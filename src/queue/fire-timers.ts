@@ -3,6 +3,7 @@ import type { Routing } from '../change.ts'
 import type { Metrics } from '../metrics.ts'
 import type { CommitLine } from './commit-line.ts'
 import { type Decided, decided, expire, GONE_AFTER_MS, NOTHING } from './decided.ts'
+import { GuardedTransaction } from './foreign-keys.ts'
 import type { Keys } from './keys.ts'
 import { isForeign, LayoutChangedError } from './layout.ts'
 import { ruleOfShared } from './limit-state.ts'
@@ -73,13 +74,14 @@ export async function fireTimers(
       result = { ...decided(routing, NOTHING, outcome, decidedMs), postponed }
       if (redis.stream !== stream) continue
       nowMs = decidedMs
-      const multi = redis.multi()
+      const guarded = new GuardedTransaction(redis)
+      const { multi } = guarded
       writeLanes(multi, keys, result.lanes)
       writeLimits(multi, keys, undefined, result, nowMs)
       writeRules(multi, keys, result.rules, nowMs)
       turn.end(multi)
       multi.set(fired, attempt, 'PX', FIRED_TTL_MS)
-      const replies = await multi.exec()
+      const replies = await guarded.exec(fired)
       if (replies) {
         valuesOf(replies)
         return true

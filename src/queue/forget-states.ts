@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import type { Keys } from './keys.ts'
 import { LAYOUT } from './layout.ts'
 import { decodeState, ruleOfOwn } from './limit-state.ts'
+import { readHash } from './pending.ts'
 import { evaluate } from './settle.ts'
 
 const PAGE = '500'
@@ -12,7 +13,7 @@ const PAGE = '500'
  */
 export async function forgetOwnStates(redis: Redis, keys: Keys, rule: string): Promise<number> {
   let forgotten = 0
-  for (const source of await redis.hkeys(keys.sources)) {
+  for (const source of (await readHash(redis, keys.sources)).keys()) {
     const limits = keys.ownLimits(source)
     let cursor = '0'
     do {

@@ -8,6 +8,7 @@ import { forgetOwnStates } from './forget-states.ts'
 import { readReportsWithRules } from './instances.ts'
 import type { Keys } from './keys.ts'
 import { scored } from './limit-states.ts'
+import { readHash } from './pending.ts'
 import { repeat } from './repeat.ts'
 import { valuesOf } from './replies.ts'
 
@@ -32,6 +33,9 @@ export interface FormerLimitsTiming {
 }
 
 const TIMING: FormerLimitsTiming = { pollMs: 60_000, unwantedMs: 300_000, rememberedMs: 86_400_000 }
+
+/** How many rules are looked at, those that matched last. */
+const MOST_RULES = 10_000
 
 const FORGOTTEN = Number.NEGATIVE_INFINITY
 
@@ -64,7 +68,7 @@ export function startFormerLimits(parts: FormerLimitsParts): { close(): Promise<
   }
 
   async function forgetSources(wanted: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
-    const unwanted = (await redis.hkeys(keys.sources)).filter((key) => !wanted.has(key))
+    const unwanted = [...(await readHash(redis, keys.sources)).keys()].filter((key) => !wanted.has(key))
     for (const key of unwantedSinceMs.keys()) if (!unwanted.includes(key)) unwantedSinceMs.delete(key)
     if (unwanted.length === 0) return
     const pipeline = redis.pipeline()
@@ -93,7 +97,7 @@ export function startFormerLimits(parts: FormerLimitsParts): { close(): Promise<
   }
 
   async function forgetRules(wanted: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
-    const known = scored(await redis.zrange(keys.rules, '0', '-1', 'WITHSCORES'))
+    const known = scored(await redis.zrange(keys.rules, String(-MOST_RULES), '-1', 'WITHSCORES'))
     const removed = known.filter(({ key }) => !wanted.has(key))
     for (const rule of removedSinceMs.keys())
       if (!removed.some(({ key }) => key === rule)) removedSinceMs.delete(rule)

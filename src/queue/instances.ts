@@ -4,6 +4,10 @@ import type { ConfigStatus, RuleStatus, SinkStatus, WatchStatus } from '../statu
 import { version } from '../version.ts'
 import type { Keys } from './keys.ts'
 import { LAYOUT } from './layout.ts'
+import { isRefusal, sayFault } from './redis-fault.ts'
+import { valuesOf } from './replies.ts'
+import { readReport, readRules } from './stored-json.ts'
+import type { Troubles } from './troubles.ts'
 
 /** What a running process says of itself, for `kubeherald status`. */
 export interface InstanceReport {
@@ -26,18 +30,28 @@ export interface InstanceReport {
   rules?: readonly RuleStatus[]
   /** Set while watches pause because Redis is nearly full. */
   backPressure?: true
+  /** Why it cannot write to Redis, or not as it should. */
+  redisTrouble?: string
 }
+
+const MOST_INSTANCES = 10_000
 
 /** A report is forgotten when it was not renewed for this long. */
 const REPORT_TTL_MS = 15_000
 
 const REPORT_MS = 2_000
 
+const REPORT = 'the report for status'
+
 /** Tells the other processes, and `kubeherald status`, how this one is, again and again until it is closed. */
 export function startReporting(
   { redis, keys, clock, id }: { redis: Redis; keys: Keys; clock: { now(): number }; id: string },
   role: InstanceReport['role'],
-  view: () => Pick<InstanceReport, 'config' | 'watches' | 'metadata' | 'sinks' | 'rules' | 'backPressure'>,
+  view: () => Pick<
+    InstanceReport,
+    'config' | 'watches' | 'metadata' | 'sinks' | 'rules' | 'backPressure' | 'redisTrouble'
+  >,
+  troubles?: Troubles,
 ) {
   const fixed = {
     id,
@@ -48,7 +62,14 @@ export function startReporting(
     pid: process.pid,
     startedMs: clock.now(),
   }
-  const publish = () => publishReport(redis, keys, { ...fixed, atMs: clock.now(), ...view() }).catch(() => {})
+  // A Redis that refuses writes shows here first, also while there is nothing to commit or to deliver.
+  const publish = () =>
+    publishReport(redis, keys, { ...fixed, atMs: clock.now(), ...view() }).then(
+      () => troubles?.over(REPORT),
+      (error) => {
+        if (isRefusal(error)) troubles?.note(REPORT, sayFault(error))
+      },
+    )
   const timer = setInterval(publish, REPORT_MS)
   void publish()
   return {
@@ -68,7 +89,7 @@ export async function publishReport(
   const multi = redis.multi()
   if (rules) multi.set(keys.instanceRules(report.id), JSON.stringify(rules), 'PX', REPORT_TTL_MS)
   multi.set(keys.instance(report.id), JSON.stringify(report), 'PX', REPORT_TTL_MS)
-  await multi.sadd(keys.instances, report.id).exec()
+  valuesOf(await multi.sadd(keys.instances, report.id).exec())
 }
 
 /** Takes a report back at a clean stop. */
@@ -78,12 +99,15 @@ export async function withdrawReport(redis: Redis, keys: Keys, id: string): Prom
 
 /** The reports of the processes that are alive, in a lasting order; forgets the others. */
 export async function readReports(redis: Redis, keys: Keys): Promise<Omit<InstanceReport, 'rules'>[]> {
-  const ids = (await redis.smembers(keys.instances)).toSorted()
+  const count = await redis.scard(keys.instances)
+  // Not ours, so many: those that are alive come back with their next report.
+  if (count > MOST_INSTANCES) await redis.unlink(keys.instances)
+  const ids = count === 0 || count > MOST_INSTANCES ? [] : (await redis.smembers(keys.instances)).toSorted()
   if (ids.length === 0) return []
   const values = await redis.mget(ids.map(keys.instance))
   const gone = ids.filter((_, i) => values[i] === null)
   if (gone.length > 0) await redis.srem(keys.instances, ...gone)
-  return values.flatMap((value) => (value === null ? [] : [JSON.parse(value) as InstanceReport]))
+  return values.flatMap((value) => readReport(value) ?? [])
 }
 
 /** The same with their rules. */
@@ -91,5 +115,8 @@ export async function readReportsWithRules(redis: Redis, keys: Keys): Promise<In
   const reports = await readReports(redis, keys)
   if (reports.length === 0) return []
   const rules = await redis.mget(reports.map(({ id }) => keys.instanceRules(id)))
-  return reports.map((report, i) => ({ ...report, ...(rules[i] && { rules: JSON.parse(rules[i]) }) }))
+  return reports.map((report, i) => {
+    const own = readRules(rules[i])
+    return { ...report, ...(own && { rules: own }) }
+  })
 }

@@ -92,7 +92,11 @@ export function writeJournal(
 const APPEND = `
 local max, since, keep = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 local each, most = tonumber(ARGV[4]), tonumber(ARGV[5])
-local bytes = tonumber(redis.call('GET', KEYS[2]) or '0')
+-- A commit must not fail for the journal, whatever another program wrote there.
+local length = redis.pcall('XLEN', KEYS[1])
+if type(length) == 'table' then return -1 end
+local stored = redis.pcall('GET', KEYS[2])
+local bytes = type(stored) == 'string' and tonumber(stored) or 0
 if redis.call('EXISTS', KEYS[1]) == 0 then bytes = 0 end
 for i = 6, #ARGV do
   redis.call('XADD', KEYS[1], '*', 'z', ARGV[i])

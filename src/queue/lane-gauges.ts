@@ -2,7 +2,8 @@ import type { Redis } from 'ioredis'
 import type { Metrics } from '../metrics.ts'
 import { readReports } from './instances.ts'
 import type { Keys } from './keys.ts'
-import { oldestInLane, type RuleLedger, readLedger, sinkOf } from './ledger.ts'
+import { type RuleLedger, readLedger } from './ledger.ts'
+import { lanesIn, oldestInLanes, scanHash, sinkOf } from './pending.ts'
 
 const SAMPLE_MS = 2_000
 const INSTANCES_MS = 5_000
@@ -38,16 +39,26 @@ export function watchLanes({ redis, keys, metrics, clock, configured, rules }: L
 
   async function sample(): Promise<number> {
     const sums = new Map(configured().map((sink): [string, Waiting] => [sink, NOTHING]))
-    for (const [lane, count] of Object.entries(await redis.hgetall(keys.pending))) {
-      const pending = Number(count)
-      if (pending <= 0) continue
-      const oldestMs = (await oldestInLane(redis, keys, lane)) ?? Number.POSITIVE_INFINITY
-      const sum = sums.get(sinkOf(lane)) ?? NOTHING
-      sums.set(sinkOf(lane), {
-        pending: sum.pending + pending,
-        lanes: sum.lanes + 1,
-        oldestMs: Math.min(sum.oldestMs, oldestMs),
-      })
+    const counted = new Set<string>()
+    for await (const page of scanHash(redis, keys.pending)) {
+      // A scan may bring a field twice.
+      const lanes = [...lanesIn(page)].filter(([lane, pending]) => pending > 0 && !counted.has(lane))
+      const oldest = await oldestInLanes(
+        redis,
+        keys,
+        lanes.map(([lane]) => lane),
+      )
+      for (const [lane, pending] of lanes) {
+        counted.add(lane)
+        const sum = sums.get(sinkOf(lane)) ?? NOTHING
+        // What was never enqueued has no delivery, and no sink that anybody knows.
+        if (sum === NOTHING && !sums.has(sinkOf(lane)) && !oldest.has(lane)) continue
+        sums.set(sinkOf(lane), {
+          pending: sum.pending + pending,
+          lanes: sum.lanes + 1,
+          oldestMs: Math.min(sum.oldestMs, oldest.get(lane) ?? Number.POSITIVE_INFINITY),
+        })
+      }
     }
     for (const gauge of [metrics.pending, metrics.pendingLanes, metrics.oldestPending]) gauge.reset()
     for (const [sink, { pending, lanes, oldestMs }] of sums) {

@@ -8,12 +8,13 @@ import type { Message } from '../sink/index.ts'
 import type { AttemptTrace, LineTracer } from '../trace.ts'
 import { callSink } from './call-sink.ts'
 import type { Keys } from './keys.ts'
-import { type Head, type Item, readHead, readOn } from './lane-batch.ts'
+import { type Head, type Item, NOTHING_READ, readHead, readOn } from './lane-batch.ts'
 import { expired, isExpired, judge, type LaneState, type Policy, type Verdict } from './outcomes.ts'
-import { adaptBatchSize, delayMs, note, type Outlet, setAside } from './outlet.ts'
-import { isRefusal } from './redis-fault.ts'
+import { adaptBatchSize, delayMs, note, noteUnreadable, type Outlet, setAside } from './outlet.ts'
+import { ForeignKeyError, isRefusal, rootOf, sayFault } from './redis-fault.ts'
 import { claim, type Settlement, settle } from './settle.ts'
-import { settlementOf } from './settlement.ts'
+import { settlementOf, settlementOfUnreadable } from './settlement.ts'
+import type { Troubles } from './troubles.ts'
 
 /** delivery → message for its sink */
 export type Render = (delivery: Delivery, attempt: number) => Message
@@ -30,6 +31,7 @@ export interface TurnParts {
   deliverTimeoutMs: number
   /** How long a lane may go on before others get their turn. */
   budgetMs: number
+  troubles: Troubles
   /** Undefined where traces are off. */
   trace?: LineTracer['attempt'] | undefined
 }
@@ -43,8 +45,35 @@ export type TurnEnd =
 /** When a lane last failed, and whether nothing got through then: it goes on with one delivery at a time. */
 export type LaneMemory = Map<string, { failedMs: number; nothing: boolean }>
 
-/** read ─▶ render ─▶ deliver ─▶ settle, until the lane is empty or its time is up. */
+/** As `deliverLane`. What Redis refuses is noted, and the lane comes again. */
 export async function takeTurn(
+  parts: TurnParts,
+  lane: string,
+  outlet: Outlet,
+  memory: LaneMemory,
+  signal: AbortSignal,
+): Promise<TurnEnd> {
+  const { troubles } = parts
+  try {
+    const end = await deliverLane(parts, lane, outlet, memory, signal)
+    troubles.over(`lane ${lane}`)
+    return end
+  } catch (error) {
+    if (!isRefusal(error)) throw error
+    troubles.note(partOf(lane, error), sayFault(error))
+    return { kind: 'delayed', detail: sayFault(error) }
+  }
+}
+
+const DELIVERIES = 'deliveries'
+
+/** What is wrong with keys may be wrong with one lane alone; what Redis refuses otherwise, it refuses to all. */
+function partOf(lane: string, error: unknown): string {
+  return rootOf(error) instanceof ForeignKeyError ? `lane ${lane}` : DELIVERIES
+}
+
+/** read ─▶ render ─▶ deliver ─▶ settle, until the lane is empty or its time is up. */
+async function deliverLane(
   parts: TurnParts,
   lane: string,
   outlet: Outlet,
@@ -62,6 +91,7 @@ export async function takeTurn(
   let othersFirst = false
   try {
     await claim(redis, keys, lane, token)
+    parts.troubles.over(DELIVERIES)
     let head = NOTHING_READ
     while (!signal.aborted) {
       const startedMs = performance.now()
@@ -77,9 +107,19 @@ export async function takeTurn(
       }
       for (; wantsMore(batch, head, single ? 1 : outlet.batchSize); batch = pick())
         head = await readOn(redis, keys, lane, head, clock.now())
+      if (head.unreadable.length + head.finished.length > 0) {
+        const next = newToken()
+        const settlement = settlementOfUnreadable(outlet.name, lane, head, askedAtMs)
+        const settled = await settleOnceTaken(parts, settlement, token, next, signal)
+        if (settled === 'fenced') return { kind: 'delayed', detail: 'another worker took this lane over' }
+        token = next
+        noteUnreadable(parts, outlet, lane, head.unreadable)
+        Object.assign(head, { unreadable: [], finished: [] })
+      }
       const [first] = batch
       // What is set aside is left to the sweeper's next call.
       if (!first) {
+        if (head.awaitsNewer) return awaitNewer(parts, lane)
         if (head.items.length === 0) forget(outlet, lane, memory)
         return { kind: 'empty' }
       }
@@ -133,6 +173,14 @@ export async function takeTurn(
   }
 }
 
+const NEWER_MS = 15_000
+
+function awaitNewer({ log }: TurnParts, lane: string): TurnEnd {
+  const detail = 'the next entry is of a newer version, which has to deliver it'
+  log.warn({ lane }, detail)
+  return { kind: 'delayed', afterMs: NEWER_MS, detail }
+}
+
 /** Nothing waits in it any more, whatever became of it: lanes come and go with the names in templates. */
 function forget({ targets }: Outlet, lane: string, memory: LaneMemory): void {
   memory.delete(lane)
@@ -143,17 +191,22 @@ const SETTLE_AGAIN_MS = 100
 
 /** What is delivered and not settled is delivered again: so a Redis that refuses, as slots move or it loads, is asked until it takes it. */
 async function settleOnceTaken(
-  { redis, keys }: TurnParts,
+  { redis, keys, troubles }: TurnParts,
   settlement: Settlement,
   token: string,
   next: string,
   signal: AbortSignal,
 ): Promise<'settled' | 'fenced'> {
+  let noted: string | undefined
   for (;;) {
     try {
-      return await settle(redis, keys, settlement, token, next)
+      const settled = await settle(redis, keys, settlement, token, next)
+      if (noted !== undefined) troubles.over(noted)
+      return settled
     } catch (error) {
       if (!isRefusal(error) || signal.aborted) throw error
+      noted = partOf(settlement.lane, error)
+      troubles.note(noted, sayFault(error))
       await pause(SETTLE_AGAIN_MS, undefined, { signal }).catch(() => {})
     }
   }
@@ -173,8 +226,6 @@ function wantsMore(batch: readonly Item[], head: Head, size: number): boolean {
   if (!head.more || batch.length >= size) return false
   return batch.length === 0 || head.bytes < ENOUGH_BYTES
 }
-
-const NOTHING_READ: Head = { items: [], failingSinceMs: undefined, entries: new Map(), more: false, bytes: 0 }
 
 /** What is left, in order: what waits behind an event that was given up was not sent with its batch. */
 function withoutSettled(items: readonly Item[], { delivered, dead }: Verdict<Item>): Item[] {

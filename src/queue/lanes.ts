@@ -2,12 +2,13 @@ import { Queue, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { SinkStatus } from '../status.ts'
 import { type LaneMemory, type TurnEnd, type TurnParts, takeTurn } from './lane-turn.ts'
-import { sinkOf } from './ledger.ts'
 import { findOrphans, undertaker } from './orphans.ts'
 import type { Outlet } from './outlet.ts'
 import { createOutlets, type OutletsParts, statusOf } from './outlets.ts'
+import { sinkOf } from './pending.ts'
+import { sayFault } from './redis-fault.ts'
 import { createShare } from './share.ts'
-import { sweep, watchClock } from './sweeper.ts'
+import { Sweep, watchClock } from './sweeper.ts'
 import { createWaker } from './waker.ts'
 
 export interface Lanes {
@@ -68,15 +69,24 @@ export function createLanes(parts: LanesParts): Lanes {
   const worker = outlets.size > 0 ? startWorker(parts, outlets, waker.wake) : undefined
   const told = new Set<string>()
   const jumped = watchClock(parts.clock)
+  const sweep = new Sweep(parts, waker.wake)
+  let isSweeping = false
   const sweeper = setInterval(() => {
     // Delays are kept as wall-clock times: after a jump backwards they would last as long as the jump.
     if (jumped()) queue.promoteJobs().catch(() => {})
-    void sweep(parts, outlets, waker.wake, told).then(async (waiting) => {
-      await worker?.share.update(waiting?.lanes)
-      if (!waiting || !worker) return
-      outlets.waiting(waiting.sinks)
-      await buryOrphans(waiting.sinks).catch((error) => log.debug({ error }, 'orphans were not looked for'))
-    })
+    if (isSweeping) return
+    isSweeping = true
+    void sweep
+      .sweep(outlets, told)
+      .then(async (waiting) => {
+        await worker?.share.update(waiting?.lanes)
+        if (!waiting || !worker) return
+        outlets.waiting(waiting.sinks)
+        await buryOrphans(waiting.sinks).catch((error) => log.debug({ error }, 'orphans were not looked for'))
+      })
+      .finally(() => {
+        isSweeping = false
+      })
   }, SWEEP_MS)
 
   async function buryOrphans(waiting: ReadonlySet<string>): Promise<void> {
@@ -183,13 +193,22 @@ function startWorker(parts: LanesParts, outlets: ReadonlyMap<string, Outlet>, wa
 const REFUSED =
   /\b(OOM|READONLY|NOREPLICAS|MISCONF|MOVED|ASK|TRYAGAIN|CLUSTERDOWN|MASTERDOWN|LOADING|NOPERM)\b/
 
+const FETCH = 'lanes that wait'
+/** Who was refused for so long no more, fetches again. */
+const FETCHES_AGAIN_MS = 5_000
+
 /** BullMQ repeats a failing fetch at once: when Redis refuses, that would spin. A pause keeps it calm. */
-function calm(worker: Worker, { onOutOfMemory, log }: LanesParts): (error: Error) => void {
+function calm(worker: Worker, { onOutOfMemory, troubles, log }: LanesParts): (error: Error) => void {
   let paused = false
+  let well: NodeJS.Timeout | undefined
   return (error) => {
     log.debug({ error }, 'the worker could not fetch')
     // Its scripts say what a command of theirs was refused with in the middle of a sentence.
-    if (paused || !REFUSED.test(error.message)) return
+    if (!REFUSED.test(error.message)) return
+    troubles.note(FETCH, sayFault(error))
+    clearTimeout(well)
+    well = setTimeout(() => troubles.over(FETCH), FETCHES_AGAIN_MS).unref()
+    if (paused) return
     if (error.message.includes('OOM')) onOutOfMemory()
     paused = true
     const goOn = () => {

@@ -2,8 +2,9 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Redis } from 'ioredis'
 import type { RuleCounts } from '../limit.ts'
 import type { Keys } from './keys.ts'
-import { fieldOf } from './lane-batch.ts'
+import { countIn, decodePlaces, findField, readFields } from './lane-batch.ts'
 import { scored } from './limit-states.ts'
+import { lanesIn, oldestInLanes, readHash, scanHash, sinkOf } from './pending.ts'
 import { valuesOf } from './replies.ts'
 import { parseRule, ruleBalances } from './rule-counts.ts'
 import { countWaiting } from './waiting-states.ts'
@@ -65,16 +66,6 @@ export async function readLedger(redis: Redis, keys: Keys, { verify }: { verify:
   return ledgerOf(redis, keys, counters, undefined)
 }
 
-/** When the oldest delivery of a lane was observed. */
-export async function oldestInLane(redis: Redis, keys: Keys, lane: string): Promise<number | undefined> {
-  const [row] = await redis.xrangeBuffer(keys.lane(lane), '-', '+', 'COUNT', 1)
-  return row && Number(fieldOf(row[1], 't'))
-}
-
-export function sinkOf(lane: string): string {
-  return lane.slice(0, lane.indexOf('/'))
-}
-
 const NO_CHANGES: WatchCounts = { observed: 0, unmatched: 0, dropped: 0, matched: 0, limited: 0 }
 const NO_DELIVERIES = { enqueued: 0, delivered: 0, dead: 0, discarded: 0 }
 
@@ -94,47 +85,103 @@ interface Lying {
   waiting: Map<string, number>
 }
 
+/** A hash of more fields is read in portions, and not at one moment: that would take all memory. */
+const MOST_AT_ONCE = 10_000
+/** How often the counters are read again because new sinks, lanes or rules came meanwhile. */
+const MAX_READS = 20
+
 /** All counters in one transaction: commits and settlements change several of them at once. */
 async function readCounters(redis: Redis, keys: Keys): Promise<Counters> {
-  for (;;) {
+  for (let read = 1; ; read++) {
+    const size = await redis.hlen(keys.pending)
     const [sources, lanes, rules] = await Promise.all([
-      redis.hkeys(keys.sources),
-      redis.hkeys(keys.pending),
-      redis.zrange(keys.rules, '0', '-1'),
+      readHash(redis, keys.sources),
+      readLanes(redis, keys),
+      redis.zrange(keys.rules, String(-MOST_AT_ONCE), '-1'),
     ])
-    const counters = await readTogether(redis, keys, { sources, lanes, rules })
+    const asked = { sources: [...sources.keys()], lanes, rules, size }
+    const counters = await readTogether(redis, keys, asked, read === MAX_READS)
     // A commit may have made the first lane of a sink meanwhile: then its counters were not asked for.
     if (counters) return counters
   }
 }
 
-/** Undefined when there are sinks or rules by now that were not asked for. */
+/** The lanes of sinks that ever got something. Anything else in `pending` was not written by a commit. */
+async function readLanes(redis: Redis, keys: Keys): Promise<string[]> {
+  const bySink = new Map<string, string[]>()
+  const unknown = new Set<string>()
+  for await (const page of scanHash(redis, keys.pending)) {
+    const lanes = Map.groupBy(lanesIn(page).keys(), sinkOf)
+    const fresh = [...lanes.keys()].filter((sink) => !bySink.has(sink) && !unknown.has(sink))
+    const pipeline = redis.pipeline()
+    for (const sink of fresh) pipeline.exists(keys.sinkLedger(sink))
+    const known = fresh.length > 0 ? valuesOf(await pipeline.exec()) : []
+    for (const [i, sink] of fresh.entries()) {
+      if (known[i] === 1) bySink.set(sink, [])
+      else if (unknown.size < MOST_AT_ONCE) unknown.add(sink)
+    }
+    for (const [sink, some] of lanes) bySink.get(sink)?.push(...some)
+  }
+  return [...new Set([...bySink.values()].flat())]
+}
+
+interface Asked {
+  sources: readonly string[]
+  lanes: readonly string[]
+  rules: readonly string[]
+  /** Of `pending`. */
+  size: number
+}
+
+/** Undefined when there are sinks, lanes or rules by now that were not asked for, unless it is the last attempt. */
 async function readTogether(
   redis: Redis,
   keys: Keys,
-  { sources, lanes, rules }: Record<'sources' | 'lanes' | 'rules', readonly string[]>,
+  { sources, lanes, rules, size }: Asked,
+  isLast: boolean,
 ): Promise<Counters | undefined> {
   const asked = { sinks: new Set(lanes.map(sinkOf)), rules: new Set(rules) }
   const sinks = [...asked.sinks]
-  const multi = redis.multi().hgetall(keys.pending).zrange(keys.rules, '0', '-1', 'WITHSCORES')
+  const isLarge = size > MOST_AT_ONCE
+  const multi = redis.multi().hlen(keys.pending).zrange(keys.rules, String(-MOST_AT_ONCE), '-1', 'WITHSCORES')
+  if (!isLarge) multi.hgetall(keys.pending)
+  else if (lanes.length > 0) multi.hmget(keys.pending, ...lanes)
+  else multi.hlen(keys.pending)
   for (const source of sources) multi.hgetall(keys.watchLedger(source))
   for (const sink of sinks) multi.hgetall(keys.sinkLedger(sink))
   for (const rule of rules) multi.hgetall(keys.ruleLedger(rule))
-  const [pending = {}, matched, ...hashes] = valuesOf(await multi.exec()) as Record<string, string>[]
+  const [sizeNow, matched, waiting, ...hashes] = readable(await multi.exec())
+  const pending = lanesIn(
+    isLarge
+      ? lanes.flatMap((lane, i): [string, string][] => {
+          const count = (waiting as (string | null)[])[i]
+          return count == null ? [] : [[lane, count]]
+        })
+      : Object.entries((waiting ?? {}) as Record<string, string>),
+  )
   const lastMatches = new Map(scored(matched).map(({ key, score }) => [key, score]))
   const isMissing =
-    Object.keys(pending).some((lane) => !asked.sinks.has(sinkOf(lane))) ||
+    (isLarge && sizeNow !== size) ||
+    [...pending].some(([lane, count]) => count !== 0 && !asked.sinks.has(sinkOf(lane))) ||
     [...lastMatches.keys()].some((rule) => !asked.rules.has(rule))
-  if (isMissing) return undefined
+  if (isMissing && !isLast) return undefined
   let place = 0
   const take = <T>(names: readonly string[], parse: (hash: Record<string, string>, name: string) => T) =>
-    new Map(names.map((name) => [name, parse(hashes[place++] ?? {}, name)]))
+    new Map(names.map((name) => [name, parse((hashes[place++] ?? {}) as Record<string, string>, name)]))
   return {
-    pending: new Map(Object.entries(pending).map(([lane, count]) => [lane, Number(count)])),
+    pending: new Map([...pending].filter(([lane]) => asked.sinks.has(sinkOf(lane)))),
     watches: take(sources, (hash) => numbers(hash, NO_CHANGES)),
     sinks: take(sinks, (hash) => numbers(hash, NO_DELIVERIES)),
     rules: take(rules, (hash, rule) => ({ ...parseRule(hash), lastMatchMs: lastMatches.get(rule) ?? 0 })),
   }
+}
+
+/** Counters whose key another program took count as none: the ledger shows that by itself. */
+function readable(replies: [error: Error | null, result: unknown][] | null): unknown[] {
+  return (replies ?? []).map(([error, result]) => {
+    if (error && !error.message.startsWith('WRONGTYPE')) throw error
+    return error ? undefined : result
+  })
 }
 
 async function ledgerOf(
@@ -145,11 +192,12 @@ async function ledgerOf(
 ): Promise<Ledger> {
   const pending = lying?.pending ?? counters.pending
   const sinks: Record<string, SinkCounts> = {}
+  const bySink = Map.groupBy(pending.keys(), sinkOf)
   for (const [sink, counts] of counters.sinks) {
-    const lanes = [...pending.keys()].filter((lane) => sinkOf(lane) === sink)
+    const lanes = bySink.get(sink) ?? []
     const waiting = lanes.filter((lane) => pending.get(lane) !== 0)
-    const oldest = await Promise.all(waiting.map((lane) => oldestInLane(redis, keys, lane)))
-    const oldestMs = Math.min(...oldest.filter((ms) => ms !== undefined))
+    const oldest = await oldestInLanes(redis, keys, waiting)
+    const oldestMs = oldest.values().reduce((least, ms) => Math.min(least, ms), Number.POSITIVE_INFINITY)
     const sum = lanes.reduce((total, lane) => total + (pending.get(lane) ?? 0), 0)
     sinks[sink] = { ...counts, pending: sum, ...(Number.isFinite(oldestMs) && { oldestMs }) }
   }
@@ -168,30 +216,34 @@ async function countLying(redis: Redis, keys: Keys, { pending, watches }: Counte
 
 /** Counts what really lies in a lane: entries less the deliveries of them that are settled. */
 async function countLane(redis: Redis, keys: Keys, lane: string): Promise<number> {
-  const progress = await redis.hgetall(keys.progress(lane))
   let waiting = 0
-  for await (const [id, fields] of stream(redis, keys.lane(lane))) {
-    const settled = progress[id]
-    waiting += Number(fieldOf(fields, 'n')) - (settled ? settled.split(',').length : 0)
+  for await (const entries of pagesOf(redis, keys.lane(lane))) {
+    const settled = await redis.hmget(keys.progress(lane), ...entries.map(([id]) => id.toString()))
+    for (const [i, [, fields]] of entries.entries()) {
+      // As the lane counts one that does not tell.
+      const count = countIn(fields) ?? readFields(fields).count
+      waiting += count - decodePlaces(settled[i], count).size
+    }
   }
   return waiting
 }
 
 async function countDeadLetters(redis: Redis, keys: Keys): Promise<Map<string, number>> {
   const counts = new Map<string, number>()
-  for await (const [, fields] of stream(redis, keys.deadLetters)) {
-    const sink = fieldOf(fields, 'sink').toString()
-    counts.set(sink, (counts.get(sink) ?? 0) + 1)
-  }
+  for await (const letters of pagesOf(redis, keys.deadLetters))
+    for (const [, fields] of letters) {
+      const sink = findField(fields, 'sink')?.toString() ?? ''
+      counts.set(sink, (counts.get(sink) ?? 0) + (countIn(fields) ?? 1))
+    }
   return counts
 }
 
-async function* stream(redis: Redis, key: string): AsyncGenerator<[id: string, fields: Buffer[]]> {
+async function* pagesOf(redis: Redis, key: string): AsyncGenerator<[id: Buffer, fields: Buffer[]][]> {
   for (let start = '-'; ; ) {
     const rows = await redis.xrangeBuffer(key, start, '+', 'COUNT', 200)
-    for (const [id, fields] of rows) yield [id.toString(), fields]
     const last = rows.at(-1)
     if (!last) return
+    yield rows
     start = `(${last[0].toString()}`
   }
 }

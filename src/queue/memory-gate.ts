@@ -3,7 +3,8 @@ import type { Redis } from 'ioredis'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Keys } from './keys.ts'
-import { parseInfo } from './requirements.ts'
+import { evictionOf, parseInfo } from './requirements.ts'
+import type { Troubles } from './troubles.ts'
 
 /** Keeps room in Redis for the workers: closes before it is full, so that watches pause and deliveries go on. */
 export interface MemoryGate {
@@ -16,6 +17,7 @@ export interface MemoryGate {
 }
 
 const SAMPLE_MS = 1_000
+const EVICTION = 'what waits'
 const CLOSE_AT = 0.8
 const OPEN_AT = 0.75
 const BALLAST_AGAIN_AT = 0.6
@@ -27,10 +29,11 @@ const MAX_BALLAST_BYTES = 16 * 1024 * 1024
 export function createMemoryGate(parts: {
   redis: Redis
   keys: Keys
+  troubles: Troubles
   metrics: Metrics
   log: Logger
 }): MemoryGate {
-  const { redis, keys, metrics, log } = parts
+  const { redis, keys, troubles, metrics, log } = parts
   const door = new EventEmitter().setMaxListeners(0)
   let closed = false
   let hasBallast = false
@@ -67,10 +70,18 @@ export function createMemoryGate(parts: {
     metrics.redisUp.set(1)
     metrics.redisMemory.set(used)
     metrics.redisMaxMemory.set(limit)
+    noteEviction(info)
     const share = limit === 0 ? 0 : used / limit
     setClosed(closed ? share > OPEN_AT : share >= CLOSE_AT, share)
     hasBallast = ballastBytes > 0
     if (limit > 0 && !hasBallast && share < BALLAST_AGAIN_AT) await fillBallast(limit)
+  }
+
+  /** The policy may be changed while Redis runs, and is another one after a failover. */
+  function noteEviction(info: Readonly<Record<string, string>>): void {
+    const eviction = evictionOf(info)
+    if (eviction === undefined) troubles.over(EVICTION)
+    else troubles.note(EVICTION, eviction)
   }
 
   async function fillBallast(limit: number): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { Sink } from '../sink/index.ts'
 import type { Keys } from './keys.ts'
+import { readHash } from './pending.ts'
 
 /** A mark that was not renewed for longer than this says nothing: nobody looked meanwhile. */
 const GAP_MS = 600_000
@@ -16,14 +17,14 @@ export async function findOrphans(
   own: { has(sink: string): boolean },
   { maxAgeMs, nowMs }: { maxAgeMs: number; nowMs: number },
 ): Promise<string[]> {
-  const marks = await redis.hgetall(keys.orphans)
-  const found = Object.keys(marks).filter((sink) => own.has(sink) || !waiting.has(sink))
+  const marks = await readHash(redis, keys.orphans)
+  const found = [...marks.keys()].filter((sink) => own.has(sink) || !waiting.has(sink))
   if (found.length > 0) await redis.hdel(keys.orphans, ...found)
   const orphans: string[] = []
   for (const sink of waiting) {
     if (own.has(sink)) continue
-    const [sinceMs = nowMs, lastMs = nowMs] = marks[sink]?.split(',').map(Number) ?? []
-    const isStale = nowMs - lastMs > GAP_MS
+    const [sinceMs = nowMs, lastMs = nowMs] = marks.get(sink)?.split(',').map(Number) ?? []
+    const isStale = !Number.isFinite(sinceMs) || !(nowMs - lastMs <= GAP_MS)
     await redis.hset(keys.orphans, sink, `${isStale ? nowMs : sinceMs},${nowMs}`)
     if (!isStale && nowMs - sinceMs > maxAgeMs) orphans.push(sink)
   }

@@ -3,7 +3,7 @@ import type { Metrics } from '../metrics.ts'
 import { redactText } from '../redact.ts'
 import type { Sink } from '../sink/index.ts'
 import type { Breaker } from './breaker.ts'
-import type { Item } from './lane-batch.ts'
+import type { Item, UnreadableItem } from './lane-batch.ts'
 import type { Failure, Verdict } from './outcomes.ts'
 import type { Suspects } from './suspects.ts'
 import type { FailingTargets } from './targets.ts'
@@ -113,6 +113,23 @@ export function note(
     const { event, rule } = item.delivery
     const what = { kind: event.kind, object: `${event.namespace}/${event.name}`, id: event.id }
     log.warn({ sink, rule, reason, detail: redactText(detail).slice(0, 300), ...what }, 'dead letter')
+  }
+}
+
+/** Counts and logs what was given up because it cannot be read. */
+export function noteUnreadable(
+  { metrics, clock, log }: OutletParts,
+  outlet: Outlet,
+  lane: string,
+  unreadable: readonly UnreadableItem[],
+): void {
+  const sink = outlet.name
+  for (const { entryId: entry, places, detail, payload } of unreadable) {
+    outlet.lastError = `unreadable: ${detail}`
+    outlet.lastErrorMs = clock.now()
+    metrics.dead.inc({ sink, reason: 'unreadable' }, places.length)
+    const what = { sink, lane, entry, deliveries: places.length, bytes: payload.length, detail }
+    log.error(what, 'what waits in Redis cannot be read: it is kept as a dead letter')
   }
 }
 

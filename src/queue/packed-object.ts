@@ -1,7 +1,7 @@
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { OBJECT_DICTIONARY } from './object-dictionary.ts'
 import { joinText, splitText } from './object-text.ts'
-import { chunkSize, compress, decompress, ZSTD_DICTIONARY_1 } from './packing.ts'
+import { chunkSize, compress, decompress, MAX_UNPACKED_BYTES, ZSTD_DICTIONARY_1 } from './packing.ts'
 
 /** First byte of an object without its hexadecimal digits, packed with the dictionary of objects. */
 const ZSTD_OBJECT_2 = 2
@@ -64,6 +64,7 @@ function unpackText(value: Buffer, uid: string, resourceVersion: string): Buffer
   const text = zstdDecompressSync(packed, {
     dictionary: OBJECT_DICTIONARY,
     chunkSize: chunkSize(packed.length * 12),
+    maxOutputLength: MAX_UNPACKED_BYTES,
   })
   return joinText({ text, digits: value.subarray(size, start) }, uid, resourceVersion)
 }

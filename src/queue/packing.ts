@@ -19,9 +19,16 @@ export function compress(raw: Buffer): Buffer {
   return zstdCompressSync(raw, { ...options, chunkSize: chunkSize(raw.length / 4) })
 }
 
-/** Undoes `compress`. */
+/** A frame of a watch has at most 64 MiB; what unpacks to more than this is not ours, and would take all memory. */
+export const MAX_UNPACKED_BYTES = 80 * 1024 * 1024
+
+/** Undoes `compress`. Throws an error of zlib where it is damaged, or larger than anything that is stored. */
 export function decompress(packed: Buffer): Buffer {
-  return zstdDecompressSync(packed, { dictionary: DICTIONARY, chunkSize: chunkSize(packed.length * 12) })
+  return zstdDecompressSync(packed, {
+    dictionary: DICTIONARY,
+    chunkSize: chunkSize(packed.length * 12),
+    maxOutputLength: MAX_UNPACKED_BYTES,
+  })
 }
 
 /** The output comes in chunks that stay in memory until the next collection: they are as large as what goes in needs. */

@@ -1,8 +1,9 @@
 import type { Redis } from 'ioredis'
-import type { Checkpoint } from '../change.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Keys } from './keys.ts'
-import { valuesOf } from './replies.ts'
+import { ForeignKeyError, rootOf } from './redis-fault.ts'
+import { readCheckpoint, unreadableCheckpoint } from './stored-json.ts'
+import type { Troubles } from './troubles.ts'
 
 const SAMPLE_MS = 5_000
 
@@ -13,24 +14,30 @@ const SAMPLE_MS = 5_000
 export function watchPositions(parts: {
   redis: Redis
   keys: Keys
+  troubles: Troubles
   metrics: Metrics
   watches(): readonly { key: string; title: string }[]
 }): { close(): void } {
-  const { redis, keys, metrics } = parts
+  const { redis, keys, troubles, metrics } = parts
 
   async function sample(): Promise<void> {
     const watches = parts.watches()
     if (watches.length === 0) return
     const pipeline = redis.pipeline()
     for (const { key } of watches) pipeline.get(keys.checkpoint(key)).hlen(keys.index(key))
-    const replies = valuesOf(await pipeline.exec())
+    const replies = (await pipeline.exec()) ?? []
     metrics.position.reset()
     metrics.knownObjects.reset()
-    for (const [i, { title: watch }] of watches.entries()) {
-      const text = replies[2 * i] as string | null
-      if (text === null) continue
-      metrics.position.set({ watch }, (JSON.parse(text) as Checkpoint).atMs / 1_000)
-      metrics.knownObjects.set({ watch }, replies[2 * i + 1] as number)
+    for (const [i, { key, title: watch }] of watches.entries()) {
+      const [error, text] = replies[2 * i] ?? []
+      const [, size] = replies[2 * i + 1] ?? []
+      const checkpoint = typeof text === 'string' ? readCheckpoint(text) : undefined
+      if (error ? isForeign(error) : text !== null && !checkpoint)
+        troubles.note(`watch ${watch}`, unreadableCheckpoint(keys.checkpoint(key)))
+      else if (!error) troubles.over(`watch ${watch}`)
+      if (!checkpoint) continue
+      metrics.position.set({ watch }, checkpoint.atMs / 1_000)
+      if (typeof size === 'number') metrics.knownObjects.set({ watch }, size)
     }
   }
 
@@ -39,4 +46,8 @@ export function watchPositions(parts: {
   tick()
   const timer = setInterval(tick, SAMPLE_MS)
   return { close: () => clearInterval(timer) }
+}
+
+function isForeign(error: Error): boolean {
+  return rootOf(error) instanceof ForeignKeyError
 }

@@ -1,31 +1,64 @@
 import { inPlainWords } from '../plain-words.ts'
 
+/** A key of ours holds a value that is not ours: another program wrote it. Nothing is written until it is gone. */
+export class ForeignKeyError extends Error {
+  override name = 'ForeignKeyError'
+
+  constructor(key: string, wanted = 'what kubeherald keeps there') {
+    super(
+      `the key ${key} does not hold ${wanted}: another program wrote it. Look at it with redis-cli, then rename or delete it`,
+    )
+  }
+}
+
 /**
  * True when Redis or the way to it is at fault, so that the same may succeed later. A bug of ours, a missing permission
  * or a fenced session is none of that: waiting would not mend it.
  */
 export function isTransient(error: unknown): boolean {
   const root = rootOf(error)
+  if (root instanceof ForeignKeyError) return true
   if (root.name === 'ReplyError') return REFUSED_FOR_NOW.test(root.message)
   return root.name === 'MaxRetriesPerRequestError' || 'syscall' in root || CONNECTION_LOST.test(root.message)
 }
 
-/** True when Redis answered that it did not do it, and may do it later. */
+/** True when Redis answered that it did not do it, and may do it later: also when somebody has mended keys or rights. */
 export function isRefusal(error: unknown): boolean {
-  return rootOf(error).name === 'ReplyError' && isTransient(error)
+  const root = rootOf(error)
+  if (root instanceof ForeignKeyError) return true
+  return root.name === 'ReplyError' && (isTransient(root) || FORBIDDEN.test(root.message))
 }
+
+/** The second is what a script gets before Redis 7. */
+const FORBIDDEN = /^NOPERM\b|The user executing the script can't/
 
 /** Why a transaction was not executed: EXECABORT only says that one of its commands was refused. */
 export function rootOf(error: unknown): Error {
   if (!(error instanceof Error)) return new Error(String(error))
   const { previousErrors = [] } = error as Error & { previousErrors?: readonly Error[] }
-  return error.message.startsWith('EXECABORT') ? (previousErrors[0] ?? error) : error
+  const root = error.message.startsWith('EXECABORT') ? (previousErrors[0] ?? error) : error
+  return foreignKeyIn(root) ?? root
+}
+
+/** The reply to a plain command does not name its key, but the library keeps the command with it. */
+function foreignKeyIn(error: Error): ForeignKeyError | undefined {
+  if (error.name !== 'ReplyError' || !error.message.startsWith('WRONGTYPE')) return undefined
+  const { command } = error as Error & { command?: { name: string; args: readonly unknown[] } }
+  // Our scripts name it themselves.
+  const named = /^WRONGTYPE (\{kubeherald:.*)/.exec(error.message)?.[1]
+  if (named !== undefined) return new ForeignKeyError(named)
+  const isPlain = command && !/^eval/i.test(command.name)
+  return isPlain ? new ForeignKeyError(String(command.args[0])) : undefined
 }
 
 /** What is wrong, for people: the library's words for a broken connection tell nobody anything. */
 export function sayFault(error: unknown): string {
-  const { name, message } = rootOf(error)
+  const root = rootOf(error)
+  if (root instanceof ForeignKeyError) return root.message
+  const { name, message } = root
   const plain = inPlainWords(message)
+  if (name === 'ReplyError' && FORBIDDEN.test(message))
+    return `Redis forbids its user a command (NOPERM); "kubeherald check" names what is missing: ${plain}`
   return name === 'ReplyError' ? plain : `Redis does not answer: ${plain}`
 }
 
@@ -50,9 +83,12 @@ const LASTING: readonly RegExp[] = [
   /certificate required|alert unknown ca/,
 ]
 
-/** Redis loads its file, became a replica, is full, cannot write its file, lost its replicas, moves slots. */
+/**
+ * Redis loads its file, became a replica, is full, cannot write its file, lost its replicas, moves slots. Before Redis 7, what
+ * a script is refused with follows the name of the script.
+ */
 const REFUSED_FOR_NOW =
-  /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MOVED|ASK|OOM|EXECABORT|MISCONF|NOREPLICAS|BUSY|UNBLOCKED)\b/
+  /^(ERR Error running script.* -)?(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MOVED|ASK|OOM|EXECABORT|MISCONF|NOREPLICAS|BUSY|UNBLOCKED)\b/
 
 /** What ioredis says of commands whose reply will never come; it has no error classes for most of them. */
 const CONNECTION_LOST =

@@ -42,6 +42,18 @@ export async function inspectRedis({ redis, keys, asCluster = false }: CheckPart
   return { version: versionOf(info), refusals, pending, warnings: [...warningsOf(info)] }
 }
 
+/** Why this Redis takes no writes at the moment; undefined when it does, or does not tell. */
+export async function refusalOfWrites(redis: Redis): Promise<string | undefined> {
+  const info = await readInfo(redis)
+  const [used, limit] = [Number(info['used_memory'] ?? 0), Number(info['maxmemory'] ?? 0)]
+  if (info['aof_last_write_status'] === 'err')
+    return 'it refuses writes, because it cannot write its append-only file: make room on its disk'
+  if (info['rdb_last_bgsave_status'] === 'err')
+    return 'its last snapshot failed, and it refuses writes unless stop-writes-on-bgsave-error is no: make room on its disk, then BGSAVE'
+  if (info['role'] === 'slave') return 'it refuses writes, because it is a replica'
+  return limit > 0 && used > limit ? 'it refuses writes, because it uses more than its maxmemory' : undefined
+}
+
 type Info = Readonly<Record<string, string>>
 
 async function readInfo(redis: Redis): Promise<Info> {
@@ -56,11 +68,8 @@ async function readInfo(redis: Redis): Promise<Info> {
 function* refusalsOf(info: Info, asCluster: boolean): Generator<string> {
   const version = info['redis_version']
   if (version !== undefined && isOlder(version)) yield `Redis ${version} is too old: 6.2 or newer is needed`
-  const policy = info['maxmemory_policy'] ?? 'noeviction'
-  if (policy !== 'noeviction') {
-    yield `Redis has maxmemory-policy ${policy}: it would delete waiting deliveries when it is full. ` +
-      'Set "maxmemory-policy noeviction" in redis.conf, or now: redis-cli CONFIG SET maxmemory-policy noeviction'
-  }
+  const eviction = evictionOf(info)
+  if (eviction !== undefined) yield eviction
   const mode = info['redis_mode'] ?? info['server_mode'] // as Valkey calls it
   if (mode === 'cluster' && !asCluster)
     yield 'this Redis is a node of a Redis Cluster: write redis: { cluster: { nodes: [HOST:PORT] } } instead of redis.url'
@@ -71,6 +80,16 @@ function* refusalsOf(info: Info, asCluster: boolean): Generator<string> {
 function* pendingOf(info: Info): Generator<string> {
   if (info['role'] === 'slave')
     yield 'this Redis is a replica, which takes no writes: name its master, or reach it through redis.sentinel'
+}
+
+/** Why Redis may delete what it was given, and what to do; undefined when it evicts nothing. Of `INFO memory`. */
+export function evictionOf(info: Info): string | undefined {
+  const policy = info['maxmemory_policy'] ?? 'noeviction'
+  if (policy === 'noeviction') return undefined
+  return (
+    `Redis has maxmemory-policy ${policy}: it would delete waiting deliveries when it is full. ` +
+    'Set "maxmemory-policy noeviction" in redis.conf, or now: redis-cli CONFIG SET maxmemory-policy noeviction'
+  )
 }
 
 function* warningsOf(info: Info): Generator<string> {

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { Reason } from '../sink/index.ts'
+import { IS_FOREIGN } from './foreign-keys.ts'
 import type { Keys } from './keys.ts'
 import { LAYOUT, LayoutChangedError } from './layout.ts'
 
@@ -19,14 +20,19 @@ export interface Settlement {
   dead: readonly DeadLetter[]
 }
 
+/** Why a delivery was given up: what the sink said, or that what Redis has cannot be read. */
+export type DeadReason = Reason | 'unreadable'
+
 export interface DeadLetter {
   rule: string
-  reason: Reason
+  reason: DeadReason
   /** At most 2 KiB, no secrets. */
   detail: string
   atMs: number
-  /** A lane entry with this one delivery. */
+  /** A lane entry with this one delivery; of one that cannot be read, its bytes as they are. */
   payload: Buffer
+  /** How many deliveries it stands for: more than one only where nothing of the entry can be read. */
+  count: number
 }
 
 /**
@@ -65,7 +71,14 @@ export async function settle(
       ...counted([...partial].flat()),
       ...counted([...tries].flat().map(String)),
       ...counted(
-        dead.flatMap(({ rule, reason, detail, atMs, payload }) => [rule, reason, detail, atMs, payload]),
+        dead.flatMap(({ rule, reason, detail, atMs, payload, count }) => [
+          rule,
+          reason,
+          detail,
+          atMs,
+          payload,
+          count,
+        ]),
       ),
       LAYOUT,
     ],
@@ -103,13 +116,24 @@ redis.call('SET', KEYS[1], ARGV[1])
 return 1
 `
 
+/**
+ * A refusal in the middle (rights that were taken away) leaves nothing counted: what is not the same when it is repeated
+ * is undone.
+ */
 const SETTLE = `
+${IS_FOREIGN}
 local layout = redis.call('GET', KEYS[7])
 if layout and layout ~= ARGV[#ARGV] then return layout end
 local owner = redis.call('GET', KEYS[1])
 if owner == ARGV[2] then return 1 end
 if owner ~= ARGV[1] then return 0 end
 local lane, sink, delivered = ARGV[3], ARGV[4], tonumber(ARGV[5])
+for _, it in ipairs({
+  { KEYS[2], 'stream' }, { KEYS[3], 'hash' }, { KEYS[4], 'counters', lane },
+  { KEYS[5], 'counters', 'delivered', 'dead' }, { KEYS[6], 'stream' }
+}) do
+  if isForeign(unpack(it)) then return redis.error_reply('WRONGTYPE ' .. it[1]) end
+end
 local failing = ARGV[6]
 if failing == 'over' then redis.call('HDEL', KEYS[3], 'failing', 'failed')
 elseif failing ~= 'keep' then redis.call('HSET', KEYS[3], 'failing', failing, 'failed', ARGV[7]) end
@@ -132,14 +156,28 @@ for i = 1, #tries, 2 do
   if tries[i + 1] == '0' then redis.call('HDEL', KEYS[3], tries[i]) else redis.call('HSET', KEYS[3], tries[i], tries[i + 1]) end
 end
 local letters = list()
-for i = 1, #letters, 5 do
-  redis.call('XADD', KEYS[6], '*', 'sink', sink, 'lane', lane, 'rule', letters[i], 'reason', letters[i + 1],
-    'detail', letters[i + 2], 'at', letters[i + 3], 'z', letters[i + 4])
+local dead = 0
+local writes = {}
+for i = 1, #letters, 6 do
+  dead = dead + tonumber(letters[i + 5])
+  writes[#writes + 1] = { 'XADD', KEYS[6], '*', 'sink', sink, 'lane', lane, 'rule', letters[i], 'reason', letters[i + 1],
+    'detail', letters[i + 2], 'at', letters[i + 3], 'z', letters[i + 4], 'n', letters[i + 5] }
 end
-local dead = #letters / 5
-if delivered > 0 then redis.call('HINCRBY', KEYS[5], 'delivered', delivered) end
-if dead > 0 then redis.call('HINCRBY', KEYS[5], 'dead', dead) end
-if delivered + dead > 0 then redis.call('HINCRBY', KEYS[4], lane, -(delivered + dead)) end
-redis.call('SET', KEYS[1], ARGV[2])
+if delivered > 0 then writes[#writes + 1] = { 'HINCRBY', KEYS[5], 'delivered', delivered } end
+if dead > 0 then writes[#writes + 1] = { 'HINCRBY', KEYS[5], 'dead', dead } end
+if delivered + dead > 0 then writes[#writes + 1] = { 'HINCRBY', KEYS[4], lane, -(delivered + dead) } end
+writes[#writes + 1] = { 'SET', KEYS[1], ARGV[2] }
+local ids = {}
+for i, write in ipairs(writes) do
+  local reply = redis.pcall(unpack(write))
+  if type(reply) == 'table' and reply.err then
+    for j = i - 1, 1, -1 do
+      if writes[j][1] == 'XADD' then redis.call('XDEL', KEYS[6], ids[j])
+      else redis.call('HINCRBY', writes[j][2], writes[j][3], -writes[j][4]) end
+    end
+    return reply
+  end
+  ids[i] = reply
+end
 return 1
 `

@@ -23,6 +23,7 @@ import {
   prepareSeed,
   prepareWatch,
 } from './plan-commit.ts'
+import { readCheckpoint, UnreadableCheckpointError } from './stored-json.ts'
 import { type StoreParts, transact } from './transact.ts'
 import { copyNames, someUnseen } from './unseen.ts'
 
@@ -62,7 +63,7 @@ export class RedisSession implements SourceSession {
   }
 
   get checkpoint(): Checkpoint | undefined {
-    return this.#stored === null ? undefined : (JSON.parse(this.#stored) as Checkpoint)
+    return readCheckpoint(this.#stored)
   }
 
   get keepsOld(): boolean {
@@ -79,11 +80,12 @@ export class RedisSession implements SourceSession {
       permit()
       this.#stored = await this.#parts.line.run((redis) => redis.get(this.#keys.checkpoint), signal)
       if (this.#stored === null) return
-      const { holder } = JSON.parse(this.#stored) as Checkpoint
+      const checkpoint = readCheckpoint(this.#stored)
+      if (!checkpoint) throw new UnreadableCheckpointError(this.#keys.checkpoint)
       try {
         await this.#transact({}, this.keepsOld ? NOTHING : FORGET_OLD, signal, true)
         // What an interrupted list of the session before had not seen: nobody can use it any more.
-        const left = `${this.#parts.keys.unseen(this.#source.key)}:${holder}`
+        const left = `${this.#parts.keys.unseen(this.#source.key)}:${checkpoint.holder}`
         return void (await this.#parts.line.run((redis) => redis.unlink(left), signal))
       } catch (error) {
         if (!(error instanceof FencedError)) throw error // the older one has just committed: once more

@@ -1,5 +1,7 @@
-import type { Checkpoint, ClusterIdentity, Source, SourceStore } from '../change.ts'
+import type { SourceStore } from '../change.ts'
+import { readHash } from './pending.ts'
 import { RedisSession } from './source-session.ts'
+import { readCheckpoint, readIdentity, readSource } from './stored-json.ts'
 import type { StoreParts } from './transact.ts'
 
 /** Sources on Redis: position, index, lanes and ledger, each call one transaction. */
@@ -13,8 +15,9 @@ export function createSourceStore(parts: StoreParts): SourceStore {
     },
     async peek({ key }, signal) {
       const text = await line.run((redis) => redis.get(keys.checkpoint(key)), signal)
-      if (text === null) return undefined
-      const checkpoint = JSON.parse(text) as Checkpoint
+      // One that cannot be read is named when the source is opened.
+      const checkpoint = readCheckpoint(text)
+      if (!checkpoint) return undefined
       const { instance } = checkpoint
       if (instance === undefined) return { ...checkpoint, ownerAlive: undefined }
       // Ours from before Redis lost what came later: nobody else works on it.
@@ -32,12 +35,12 @@ export function createSourceStore(parts: StoreParts): SourceStore {
     },
     identities: {
       async ofUid(uid, signal) {
-        const all = await line.run((redis) => redis.hvals(keys.identities), signal)
-        return all.map((text) => JSON.parse(text) as ClusterIdentity).find((it) => it.uid === uid)
+        const all = await line.run((redis) => readHash(redis, keys.identities), signal)
+        return [...all.values()].map(readIdentity).find((it) => it?.uid === uid)
       },
       async get(address, signal) {
         const text = await line.run((redis) => redis.hget(keys.identities, address), signal)
-        return text === null ? undefined : (JSON.parse(text) as ClusterIdentity)
+        return readIdentity(text)
       },
       set: async (address, identity, signal) =>
         void (await line.run(
@@ -53,8 +56,8 @@ export function createSourceStore(parts: StoreParts): SourceStore {
       },
     },
     async stored(signal) {
-      const sources = await line.run((redis) => redis.hgetall(keys.sources), signal)
-      return Object.entries(sources).map(([key, text]) => ({ ...(JSON.parse(text) as Source), key }))
+      const sources = await line.run((redis) => readHash(redis, keys.sources), signal)
+      return [...sources].flatMap(([key, text]) => readSource(key, text) ?? [])
     },
   }
 }

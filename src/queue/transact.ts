@@ -13,6 +13,7 @@ import type { JournalBounds } from '../journal-record.ts'
 import type { Metrics } from '../metrics.ts'
 import type { CommitLine } from './commit-line.ts'
 import { type Decided, decideCommit } from './decided.ts'
+import { GuardedTransaction } from './foreign-keys.ts'
 import { type JournalParts, packJournal, writeJournal } from './journal.ts'
 import { OLD_TTL_MS } from './kept-objects.ts'
 import type { Keys } from './keys.ts'
@@ -22,6 +23,7 @@ import { LimitsTurn } from './limits-turn.ts'
 import type { Plan, SourceKeys } from './overlay.ts'
 import type { Preparation } from './plan-commit.ts'
 import { valuesOf } from './replies.ts'
+import { readCheckpoint, UnreadableCheckpointError } from './stored-json.ts'
 import { UNSEEN_TTL_MS } from './unseen.ts'
 import { count, writeCommit } from './write-commit.ts'
 
@@ -108,6 +110,10 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
       if (current !== commit.stored) {
         await redis.unwatch()
         if (current === null) throw new PositionLostError(LOST)
+        const checkpoint = readCheckpoint(current ?? null)
+        if (!checkpoint) throw new UnreadableCheckpointError(commit.keys.checkpoint)
+        if (checkpoint.sequence <= (readCheckpoint(commit.stored)?.sequence ?? 0))
+          throw new PositionLostError(ROLLED_BACK)
         metrics.fenced.inc({ watch: commit.source.title })
         throw new FencedError(`another process moved the position of ${commit.source.key}`)
       }
@@ -167,6 +173,10 @@ function areSame(some: readonly Transition[], others: readonly Transition[]): bo
 const LOST =
   'Redis has lost its data: the position is gone, and with it what waited to be delivered; the watch begins anew'
 
+/** Who takes a source over counts its sequence on: one that did not grow is of the time before ours. */
+const ROLLED_BACK =
+  'Redis went back to an older state (it was restarted from an older file, or failed over to a replica that was behind): the watch goes on from the position of then'
+
 /** The layout is watched, too: a commit fails when a newer version converts the keys meanwhile. */
 async function readUnderWatch(
   redis: Redis,
@@ -193,7 +203,8 @@ async function write(
   { plan, decided, journal }: Written,
   { redis, turn, nowMs }: { redis: Redis; turn: LimitsTurn; nowMs: number },
 ): Promise<Committed | undefined> {
-  const multi = redis.multi()
+  const guarded = new GuardedTransaction(redis)
+  const { multi } = guarded
   writeCommit(multi, keys, { key: source.key, ...own }, plan, decided, nowMs)
   if (plan.unseenDelete.length > 0) multi.pexpire(own.unseen, UNSEEN_TTL_MS)
   if (own.keep) multi.pexpire(own.old, OLD_TTL_MS)
@@ -202,7 +213,7 @@ async function write(
   multi.set(own.checkpoint, next)
   const timed = opens || decided.limits !== undefined
   if (timed) multi.zrange(own.timers, '0', '0', 'WITHSCORES')
-  const replies = await multi.exec()
+  const replies = await guarded.exec(own.checkpoint)
   if (replies === null) return undefined
   const values = valuesOf(replies)
   return timed ? { timer: timerOf(values.at(-1)) } : {}

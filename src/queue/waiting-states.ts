@@ -15,21 +15,22 @@ export async function countWaiting(
     const count = decodeState(value, 0)?.waiting ?? 0
     if (count > 0) waiting.set(rule, (waiting.get(rule) ?? 0) + count)
   }
-  for (const page of await pagesOf(redis, keys.limitTimers)) {
+  for await (const page of pagesOf(redis, keys.limitTimers)) {
     const values = await redis.mgetBuffer(...page.map(keys.limit))
     for (const [i, key] of page.entries()) add(ruleOfShared(key), values[i])
   }
   for (const source of sources)
-    for (const page of await pagesOf(redis, keys.ownLimitTimers(source))) {
+    for await (const page of pagesOf(redis, keys.ownLimitTimers(source))) {
       const values = await redis.hmgetBuffer(keys.ownLimits(source), ...page)
       for (const [i, key] of page.entries()) add(ruleOfOwn(key), values[i])
     }
   return waiting
 }
 
-async function pagesOf(redis: Redis, timers: string): Promise<string[][]> {
-  const keys = await redis.zrange(timers, '0', '-1')
-  const pages: string[][] = []
-  for (let start = 0; start < keys.length; start += PAGE) pages.push(keys.slice(start, start + PAGE))
-  return pages
+async function* pagesOf(redis: Redis, timers: string): AsyncGenerator<string[]> {
+  for (let start = 0; ; start += PAGE) {
+    const page = await redis.zrange(timers, String(start), String(start + PAGE - 1))
+    if (page.length > 0) yield page
+    if (page.length < PAGE) return
+  }
 }

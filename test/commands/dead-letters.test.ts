@@ -68,3 +68,39 @@ test('a digest, and what was held back before a delivery, are told', async () =>
   const json = await desk.run('dead-letters', 'show', letter, '--json')
   expect(JSON.parse(json.stdout)).toMatchObject({ notice: { kind: 'digest', count: 12 }, heldBack })
 })
+
+test('a dead letter that cannot be read is listed, shown with its bytes, retried and dropped', async () => {
+  using desk = openDesk()
+  await using server = await startRedis()
+  const redis = openRedis(server.url, 'work', silentLog)
+  await using _ = { [Symbol.asyncDispose]: async () => redis.disconnect() }
+  const keys = keysOf('here')
+  await checkRedis({ redis, keys })
+  const about = ['sink', 'hook', 'lane', 'hook/0', 'rule', '', 'reason', 'unreadable', 'detail', 'torn']
+  const payload = Buffer.from([7, 0, 255])
+  await redis.hset(keys.sinkLedger('hook'), { enqueued: 3, dead: 3 })
+  await redis.hset(keys.pending, 'hook/0', 0)
+  const id = String(await redis.xadd(keys.deadLetters, '*', ...about, 'at', Date.now(), 'z', payload, 'n', 3))
+  const foreign = String(await redis.xadd(keys.deadLetters, '*', 'x', 'y'))
+  desk.write('kubeherald.yaml', configuration(`cluster: here\nredis: { url: "${server.url}" }`))
+
+  const list = await desk.run('dead-letters', 'list')
+  expect(list.code).toBe(0)
+  expect(list.stdout).toMatch(/^\S+ .* hook .* unreadable +torn$/m)
+  const listJson = await desk.run('dead-letters', 'list', '--json', '--sink', 'hook')
+  expect(JSON.parse(listJson.stdout)).toMatchObject({ id, reason: 'unreadable', deliveries: 3 })
+  expect((await desk.run('dead-letters', 'show', id)).stdout).toContain(payload.toString('base64'))
+  const showJson = await desk.run('dead-letters', 'show', id, '--json')
+  expect(JSON.parse(showJson.stdout)).toMatchObject({ lane: 'hook/0', payload: payload.toString('base64') })
+
+  const retry = await desk.run('dead-letters', 'retry', '--all')
+  expect(retry.stdout).toMatch(/^1 dead letter/)
+  expect(retry.stderr).toContain(foreign)
+  const status = await desk.run('status', '--verify', '--json')
+  expect(JSON.parse(status.stdout).ledger).toMatchObject({
+    sinks: { hook: { enqueued: 3, dead: 0, pending: 3 } },
+    balanced: true,
+    verified: true,
+  })
+  expect((await desk.run('dead-letters', 'drop', foreign)).stdout).toContain('1 dead letter dropped')
+})

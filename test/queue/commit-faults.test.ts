@@ -85,7 +85,8 @@ test('a commit that is tried again decides as before, also when the configuratio
 test('a connection that is another one by the time of the EXEC watches nothing: all is read again', async () => {
   await using it = await startStoreBed()
   await it.watching()
-  const stored = await it.reader.get(it.keys.checkpoint('pods'))
+  const stored = await it.reader.get(it.keys.checkpoint(SOURCE.key))
+  const moved = JSON.stringify({ ...JSON.parse(stored ?? '{}'), sequence: 99, holder: 'another' })
   const redis = openRedis(`redis://127.0.0.1:${it.proxy.port}`, 'commit', silentLog)
   await once(redis, 'ready')
   const line = createCommitLine({ redis, room: async () => {}, onOutOfMemory() {}, log: silentLog })
@@ -99,18 +100,19 @@ test('a connection that is another one by the time of the EXEC watches nothing: 
     async plan() {
       it.proxy.cut()
       await once(redis, 'ready')
-      await it.reader.set(it.keys.checkpoint('pods'), 'moved')
+      await it.reader.set(it.keys.checkpoint(SOURCE.key), moved)
       return emptyPlan()
     },
   }
   const { checkpoint, index, unseen, old } = it.keys
   const keys = {
-    ...{ checkpoint: checkpoint('pods'), index: index('pods'), unseen: unseen('pods'), old: old('pods') },
-    ...{ keep: undefined, limits: it.keys.ownLimits('pods'), timers: it.keys.ownLimitTimers('pods') },
+    ...{ checkpoint: checkpoint(SOURCE.key), index: index(SOURCE.key) },
+    ...{ unseen: unseen(SOURCE.key), old: old(SOURCE.key), keep: undefined },
+    ...{ limits: it.keys.ownLimits(SOURCE.key), timers: it.keys.ownLimitTimers(SOURCE.key) },
   }
   const commit = { source: SOURCE, keys, stored, next: 'mine', preparation }
   await expect(transact(parts, commit, never)).rejects.toThrow(FencedError)
-  expect(await it.reader.get(it.keys.checkpoint('pods'))).toBe('moved')
+  expect(await it.reader.get(it.keys.checkpoint(SOURCE.key))).toBe(moved)
   redis.disconnect()
 })
 

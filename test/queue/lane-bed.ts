@@ -6,6 +6,7 @@ import { encodeEntries } from '../../src/queue/entry.ts'
 import { keysOf } from '../../src/queue/keys.ts'
 import { createLanes, type Lanes } from '../../src/queue/lanes.ts'
 import { readLedger } from '../../src/queue/ledger.ts'
+import { createTroubles, type Troubles } from '../../src/queue/troubles.ts'
 import { createRender } from '../../src/render/message.ts'
 import type { Message, Outcome, Sink } from '../../src/sink/index.ts'
 import { contentOfWords } from '../content-of-words.ts'
@@ -43,9 +44,9 @@ export function scriptedSink(
 }
 
 /** Lanes on a real Redis; every `work` stands for a process of its own. */
-export async function startLaneBed() {
+export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
   const stack = new AsyncDisposableStack()
-  const server = stack.use(await startRedis())
+  const server = stack.use(await startRedis({ args: options.redisArgs ?? [] }))
   const keys = keysOf('test')
   const redis = openRedis(server.url, 'work', silentLog)
   stack.defer(() => redis.disconnect())
@@ -71,6 +72,17 @@ export async function startLaneBed() {
     await multi.exec()
   }
 
+  /** An entry with these bytes, as a commit would have written it. */
+  async function enqueue(lane: string, count: number, payload: Buffer): Promise<void> {
+    const sink = lane.split('/')[0] as string
+    await redis
+      .multi()
+      .xadd(keys.lane(lane), '*', 'n', count, 't', Date.now(), 'z', payload)
+      .hincrby(keys.pending, lane, count)
+      .hincrby(keys.sinkLedger(sink), 'enqueued', count)
+      .exec()
+  }
+
   let workers = 0
 
   function work(
@@ -85,6 +97,7 @@ export async function startLaneBed() {
       maxBatch?: number | undefined
       clock?: { now(): number }
       metrics?: Metrics
+      troubles?: Troubles
     } = {},
   ) {
     const open = () => openRedis(server.url, 'work', silentLog)
@@ -104,6 +117,7 @@ export async function startLaneBed() {
       deliverTimeoutMs: options.deliverTimeoutMs ?? 30_000,
       budgetMs: options.budgetMs ?? 1_000,
       metrics: options.metrics ?? createMetrics(),
+      troubles: options.troubles ?? createTroubles(silentLog),
       log: silentLog,
       clock: options.clock ?? Date,
       random: Math.random,
@@ -150,6 +164,7 @@ export async function startLaneBed() {
     keys,
     put,
     putAt,
+    enqueue,
     trickle,
     work,
     ledger,

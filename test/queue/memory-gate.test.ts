@@ -5,6 +5,7 @@ import { createMetrics } from '../../src/metrics.ts'
 import { openRedis } from '../../src/queue/connection.ts'
 import { keysOf } from '../../src/queue/keys.ts'
 import { createMemoryGate } from '../../src/queue/memory-gate.ts'
+import { createTroubles } from '../../src/queue/troubles.ts'
 import { startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
 
@@ -17,7 +18,8 @@ async function bed() {
   stack.defer(() => redis.disconnect())
   const keys = keysOf('test')
   const metrics = createMetrics()
-  const gate = createMemoryGate({ redis, keys, metrics, log: silentLog })
+  const troubles = createTroubles(silentLog)
+  const gate = createMemoryGate({ redis, keys, troubles, metrics, log: silentLog })
   stack.defer(() => gate.close())
   const gauge = async (name: 'backPressure' | 'redisMaxMemory' | 'redisUp') =>
     (await metrics[name].get()).values[0]?.value
@@ -25,6 +27,7 @@ async function bed() {
     server,
     redis,
     keys,
+    troubles,
     gate,
     gauge,
     fill: (bytes: number) => redis.setrange('filler', bytes - 1, 'x'),
@@ -110,4 +113,20 @@ test('a Redis that is gone shows in the metrics', async () => {
   await waitFor(async () => (await it.gauge('redisUp')) === 1, { what: 'a sample' })
   it.redis.disconnect()
   await waitFor(async () => (await it.gauge('redisUp')) === 0, { what: 'redis_up 0' })
+})
+
+test('a Redis that is told to evict is a trouble until it is not', async () => {
+  await using it = await bed()
+  await it.server.command('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru')
+  await waitFor(() => it.troubles.first()?.includes('allkeys-lru'), { what: 'the trouble' })
+  await it.server.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction')
+  await waitFor(() => it.troubles.first() === undefined, { what: 'its end' })
+})
+
+test('a new master that evicts is a trouble', async () => {
+  await using it = await bed()
+  await waitFor(async () => (await it.gauge('redisUp')) === 1, { what: 'a sample' })
+  await it.server.kill()
+  await it.server.restart('--maxmemory-policy', 'volatile-lru')
+  await waitFor(() => it.troubles.first()?.includes('volatile-lru'), { what: 'the trouble' })
 })

@@ -4,6 +4,7 @@ import { createMetrics } from '../../src/metrics.ts'
 import { openRedis } from '../../src/queue/connection.ts'
 import { watchPositions } from '../../src/queue/position-gauges.ts'
 import { countReconnects } from '../../src/queue/reconnects.ts'
+import { createTroubles } from '../../src/queue/troubles.ts'
 import { waitFor } from '../wait-for.ts'
 import { change, SOURCE } from './objects.ts'
 import { never, startStoreBed } from './store-bed.ts'
@@ -18,6 +19,7 @@ test('a process that does not hold a watch tells where it stands, too', async ()
   const gauges = watchPositions({
     redis: it.reader,
     keys: it.keys,
+    troubles: createTroubles(silentLog),
     metrics,
     watches: () => [SOURCE, waiting],
   })

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { expect, test, vi } from 'vitest'
 import { silentLog } from '../../src/log.ts'
 import { openRedis, reachRedis } from '../../src/queue/connection.ts'
@@ -119,4 +120,21 @@ test('new passwords are taken over where they stand, and no other address', () =
   const behind: RedisTarget = { sentinel: { name: 'main', nodes: ['a'], password: 'old' }, password: 'old' }
   renewCredentials(behind, { sentinel: { name: 'main', nodes: ['a'], password: 'new' }, password: 'newer' })
   expect(behind).toMatchObject({ sentinel: { password: 'new' }, password: 'newer' })
+})
+
+test('a connection that has very many refusals of a replica leaves it once, without a warning of leaks', async () => {
+  await using server = await startRedis()
+  const warnings: Error[] = []
+  const note = (warning: Error) => void warnings.push(warning)
+  process.on('warning', note)
+  const redis = openRedis(server.url, 'commit', silentLog)
+  await once(redis, 'ready')
+  await server.command('REPLICAOF', '127.0.0.1', '1')
+  const { stream } = redis
+  await Promise.allSettled(Array.from({ length: 50 }, (_, i) => redis.set(`k${i}`, 'x')))
+  const isNew = () => redis.status === 'ready' && redis.stream !== stream
+  await waitFor(isNew, { what: 'a new connection' })
+  redis.disconnect()
+  process.off('warning', note)
+  expect(warnings).toEqual([])
 })

@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest'
-import { type Decide, FencedError } from '../../src/change.ts'
+import { type Decide, FencedError, PositionLostError } from '../../src/change.ts'
+import { silentLog } from '../../src/log.ts'
+import { createMetrics } from '../../src/metrics.ts'
+import { readReportsWithRules } from '../../src/queue/instances.ts'
+import { watchPositions } from '../../src/queue/position-gauges.ts'
+import { createTroubles } from '../../src/queue/troubles.ts'
+import { waitFor } from '../wait-for.ts'
 import { change, SOURCE, sendAll } from './objects.ts'
 import { never, startStoreBed } from './store-bed.ts'
 
@@ -206,4 +212,66 @@ test("a position of our own, which a failover took back, is nobody else's: there
   expect(await it.newStore(undefined, undefined, 'them').peek(SOURCE, never)).toMatchObject({
     ownerAlive: true,
   })
+})
+
+test('a session that Redis went back behind learns that, and not that another process works on its source', async () => {
+  await using it = await startStoreBed()
+  const session = await it.watching()
+  const before = (await it.reader.get(it.keys.checkpoint(SOURCE.key))) ?? ''
+  await session.commit([change('ADDED', 'a', 2)], '2', never)
+  await it.reader.set(it.keys.checkpoint(SOURCE.key), before)
+  const lost = session.commit([change('ADDED', 'b', 3)], '3', never)
+  await expect(lost).rejects.toThrow(PositionLostError)
+  await expect(lost).rejects.toThrow(/went back/)
+})
+
+test('a session that took over, and that Redis went back behind, learns it, too', async () => {
+  await using it = await startStoreBed()
+  await it.watching()
+  const before = (await it.reader.get(it.keys.checkpoint(SOURCE.key))) ?? ''
+  const next = await it.newStore().open(SOURCE, never)
+  await it.reader.set(it.keys.checkpoint(SOURCE.key), before)
+  await expect(next.commit([change('ADDED', 'b', 3)], '3', never)).rejects.toThrow(/went back/)
+})
+
+for (const garbage of ['garbage', '{}', '[]', 'null', '{"phase":"watching","resourceVersion":7}'])
+  test(`a checkpoint that reads ${garbage} is named, with what to do`, async () => {
+    await using it = await startStoreBed()
+    const session = await it.watching()
+    const key = it.keys.checkpoint(SOURCE.key)
+    const before = (await it.reader.get(key)) ?? ''
+    await it.reader.set(key, garbage)
+    const refused = session.commit([change('ADDED', 'b', 3)], '3', never)
+    await expect(refused).rejects.toThrow(new RegExp(`${key}.*redis-cli DEL`))
+    await expect(it.newStore().open(SOURCE, never)).rejects.toThrow(/redis-cli DEL/)
+    expect(await it.newStore().peek(SOURCE, never)).toBeUndefined()
+    const troubles = createTroubles(silentLog)
+    const parts = { redis: it.reader, keys: it.keys, troubles, metrics: createMetrics() }
+    const gauges = watchPositions({ ...parts, watches: () => [SOURCE] })
+    await waitFor(() => troubles.first()?.includes(key), { what: 'the trouble' })
+    gauges.close()
+    await it.reader.set(key, before)
+    await (await it.newStore().open(SOURCE, never)).commit([change('ADDED', 'b', 3)], '3', never)
+    expect(await it.enqueued()).toEqual(['ADDED b@3'])
+  })
+
+test('what is stored of sources, clusters and processes may hold anything', async () => {
+  await using it = await startStoreBed()
+  await it.watching()
+  const store = it.newStore()
+  await it.reader.hset(it.keys.sources, { bad: 'x', none: 'null', list: '[]', empty: '{}' })
+  expect((await store.stored(never)).map(({ key }) => key)).toEqual([SOURCE.key])
+  await it.reader.hset(it.keys.identities, { address: '{', none: 'null' })
+  expect(await store.identities.get('address', never)).toBeUndefined()
+  expect(await store.identities.ofUid('uid', never)).toBeUndefined()
+  for (const [id, text] of [
+    ['a', 'x'],
+    ['b', '{}'],
+    ['c', '{"role":"all","watches":{}}'],
+  ] as const) {
+    await it.reader.sadd(it.keys.instances, id)
+    await it.reader.set(it.keys.instance(id), text)
+    await it.reader.set(it.keys.instanceRules(id), '{')
+  }
+  expect(await readReportsWithRules(it.reader, it.keys)).toEqual([])
 })

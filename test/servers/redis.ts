@@ -17,8 +17,8 @@ export interface RedisServer extends AsyncDisposable {
   kill(): Promise<void>
   /** SIGTERM: saves and ends. */
   stop(): Promise<void>
-  /** Starts it again on the same port and data. */
-  restart(): Promise<void>
+  /** Starts it again on the same port and data, with more arguments if given. */
+  restart(...more: string[]): Promise<void>
   /** A copy of its data. */
   copy(): Promise<string>
   /** Puts a copy in place of its data; only while it does not run. */
@@ -44,8 +44,8 @@ export async function startRedis(options: { args?: string[]; password?: string }
   args.push('--maxmemory-policy', 'noeviction', '--loglevel', 'warning', ...(options.args ?? []))
   let program: Program
 
-  async function start(): Promise<void> {
-    program = startProgram(process.env['REDIS_SERVER'] ?? 'redis-server', args)
+  async function start(...more: string[]): Promise<void> {
+    program = startProgram(process.env['REDIS_SERVER'] ?? 'redis-server', [...args, ...more])
     await waitFor(() => answers(port, options.password) || failed(program), {
       what: () => `redis-server; it said ${program.output()}`,
     })

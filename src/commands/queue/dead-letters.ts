@@ -1,10 +1,11 @@
 import { suggest } from '../../config/suggest.ts'
-import type { Digest, Resolved } from '../../delivery.ts'
+import type { Delivery, Digest, Resolved } from '../../delivery.ts'
 import { printableJson } from '../../printable.ts'
 import {
   dropDeadLetter,
   findDeadLetter,
   listDeadLetters,
+  NoLaneError,
   retryDeadLetter,
   type StoredDeadLetter,
 } from '../../queue/dead-letters.ts'
@@ -39,15 +40,12 @@ export async function list(options: ListOptions): Promise<number> {
 function asTable(letters: readonly StoredDeadLetter[], more: number): string {
   if (letters.length === 0) return 'no dead letters\n'
   const rows = letters.map((it) => {
-    const { event, notice } = it.delivery
-    const named = `${event.kind} ${event.namespace ? `${event.namespace}/` : ''}${event.name}`
-    const object = notice ? `${describeNotice(notice)}: ${named}` : named
     return [
       it.id,
       `${duration(Date.now() - it.atMs)} ago`,
       it.sink,
-      it.rule,
-      object,
+      it.rule || '-',
+      describeObject(it),
       it.reason,
       it.detail.slice(0, 80),
     ]
@@ -60,7 +58,8 @@ function asTable(letters: readonly StoredDeadLetter[], more: number): string {
 export async function show(id: string, options: QueueOptions & { json?: boolean }): Promise<number> {
   await using queue = await openQueue(options)
   const letter = await find(queue, id)
-  const object: unknown = JSON.parse(letter.delivery.objectJson.toString())
+  if (!letter.delivery) return showUnreadable(letter, options)
+  const object = objectIn(letter.delivery)
   const { event, notice, heldBack } = letter.delivery
   if (options.json) {
     const all = { ...summaryOf(letter), event, notice, heldBack, object }
@@ -84,6 +83,38 @@ export async function show(id: string, options: QueueOptions & { json?: boolean 
   return 0
 }
 
+/** The object, or its text where that is no JSON. */
+function objectIn({ objectJson }: Delivery): unknown {
+  const text = objectJson.toString()
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+/** Of one that cannot be read: what is known, and its bytes. */
+function showUnreadable(letter: StoredDeadLetter, { json }: { json?: boolean }): number {
+  const { id, sink, lane, reason, detail, atMs, count } = letter
+  const payload = letter.payload.toString('base64')
+  if (json) {
+    process.stdout.write(`${printableJson({ ...summaryOf(letter), lane, payload }, 2)}\n`)
+    return 0
+  }
+  const rows = [
+    ['id', id],
+    ['sink', sink],
+    ['lane', lane],
+    ['given up', new Date(atMs).toISOString()],
+    ['reason', reason],
+    ['detail', detail],
+    ['deliveries', String(count)],
+    ['bytes (base64)', payload],
+  ]
+  process.stdout.write(table(rows))
+  return 0
+}
+
 /** Puts dead letters back into their lanes; a process that delivers takes them up within seconds. */
 export async function retry(
   ids: readonly string[],
@@ -98,7 +129,7 @@ export async function retry(
   let count = 0
   // The oldest first: those of one object keep their order.
   for (const letter of letters.toSorted((a, b) => compareIds(a.id, b.id))) {
-    if (await retryDeadLetter(queue.redis, queue.keys, letter)) count++
+    if (await retryOne(queue, letter)) count++
   }
   process.stdout.write(
     `${count} ${count === 1 ? 'dead letter goes on its' : 'dead letters go on their'} way again\n`,
@@ -111,6 +142,17 @@ export async function retry(
       `warning: the configuration has no sink ${[...gone].join(', ')} (any more): what goes there waits until it has\n`,
     )
   return 0
+}
+
+/** One that cannot be retried keeps no other from it. */
+async function retryOne({ redis, keys }: OpenQueue, letter: StoredDeadLetter): Promise<boolean> {
+  try {
+    return await retryDeadLetter(redis, keys, letter)
+  } catch (error) {
+    if (!(error instanceof NoLaneError)) throw error
+    process.stderr.write(`warning: ${error.message}\n`)
+    return false
+  }
 }
 
 function requireOneChoice(ids: readonly string[], { all, sink }: { all?: boolean; sink?: string }): void {
@@ -161,19 +203,23 @@ function compareIds(a: string, b: string): number {
   return aMs - bMs || aSequence - bSequence
 }
 
+function describeObject({ delivery, count, payload }: StoredDeadLetter): string {
+  if (!delivery) return `${counted(payload.length, 'byte')} for ${counted(count, 'delivery', 'deliveries')}`
+  const { event, notice } = delivery
+  const named = `${event.kind} ${event.namespace ? `${event.namespace}/` : ''}${event.name}`
+  return notice ? `${describeNotice(notice)}: ${named}` : named
+}
+
 function describeNotice(notice: Digest | Resolved): string {
   return notice.kind === 'digest' ? `digest of ${notice.count}` : `resolved (${notice.why})`
 }
 
-function summaryOf({ id, sink, rule, reason, detail, atMs, delivery }: StoredDeadLetter) {
+function summaryOf({ id, sink, rule, reason, detail, atMs, count, delivery }: StoredDeadLetter) {
+  const about = { id, at: new Date(atMs).toISOString(), sink, rule, reason, detail }
+  if (!delivery) return { ...about, deliveries: count }
   const { kind, namespace, name, id: eventId } = delivery.event
   return {
-    id,
-    at: new Date(atMs).toISOString(),
-    sink,
-    rule,
-    reason,
-    detail,
+    ...about,
     kind,
     namespace,
     name,

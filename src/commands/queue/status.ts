@@ -1,8 +1,10 @@
 import { inPlainWords } from '../../plain-words.ts'
 import { printable, printableJson } from '../../printable.ts'
 import type { RuleLedger, WatchCounts } from '../../queue/ledger.ts'
+import { readHash } from '../../queue/pending.ts'
 import type { StatusReport } from '../../queue/status-report.ts'
 import { readStatus } from '../../queue/status-report.ts'
+import { titleIn } from '../../queue/stored-json.ts'
 import { describeRestart } from '../../reload/differences.ts'
 import type { SinkStatus, WatchStatus } from '../../status.ts'
 import { duration, table } from '../table.ts'
@@ -31,16 +33,15 @@ export async function status(options: StatusOptions): Promise<number> {
 
 /** How people call the sources that were ever watched, by their keys. */
 async function storedTitles({ redis, keys }: OpenQueue): Promise<Map<string, string>> {
-  const sources = await redis.hgetall(keys.sources)
-  return new Map(
-    Object.entries(sources).map(([key, text]) => [key, (JSON.parse(text) as { title: string }).title]),
-  )
+  const sources = await readHash(redis, keys.sources)
+  return new Map([...sources].map(([key, text]) => [key, titleIn(text) ?? key]))
 }
 
 function describe(report: StatusReport, cluster: string, titles: ReadonlyMap<string, string>): string {
   const { instances } = report
   const watching = instances.some(({ role }) => role !== 'deliver')
   const parts = [
+    ...troubles(report),
     processes(report, cluster),
     watching ? watches(report) : storedWatches(report, titles),
     ...metadata(report),
@@ -51,7 +52,18 @@ function describe(report: StatusReport, cluster: string, titles: ReadonlyMap<str
   return parts.join('\n')
 }
 
-function processes({ instances, atMs }: StatusReport, cluster: string): string {
+/** Why Redis does not take what is written, as it tells itself and as processes report it. */
+function troubles({ redisRefuses, instances }: StatusReport): string[] {
+  const lines = instances.flatMap(({ host, pid, redisTrouble }) =>
+    redisTrouble === undefined ? [] : [`redis: ${host} ${pid} reports: ${short(redisTrouble, 400)}\n`],
+  )
+  if (redisRefuses !== undefined) lines.unshift(`redis: ${redisRefuses}\n`)
+  return lines.length === 0 ? [] : [lines.join('')]
+}
+
+function processes({ instances, atMs, redisRefuses }: StatusReport, cluster: string): string {
+  if (instances.length === 0 && redisRefuses !== undefined)
+    return `no process can report while Redis refuses writes; this is what is stored of cluster ${cluster}\n`
   if (instances.length === 0)
     return `no process runs for cluster ${cluster}; this is what is stored, and the next start goes on from it\n`
   const rows = instances.map((it) => [

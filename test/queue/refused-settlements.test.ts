@@ -1,0 +1,131 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { silentLog } from '../../src/log.ts'
+import { createMetrics } from '../../src/metrics.ts'
+import { startReporting } from '../../src/queue/instances.ts'
+import { refusalOfWrites } from '../../src/queue/requirements.ts'
+import { createTroubles } from '../../src/queue/troubles.ts'
+import type { RedisServer } from '../servers/redis.ts'
+import { waitFor } from '../wait-for.ts'
+import { DELIVERED, scriptedSink, startLaneBed } from './lane-bed.ts'
+
+type Step = (server: RedisServer) => Promise<unknown>
+
+const say =
+  (...words: string[]): Step =>
+  (server) =>
+    server.command(...words)
+
+/** A snapshot that fails makes Redis refuse writes, as a full disk does. */
+const failSnapshot: Step = async (server) => {
+  const gone = mkdtempSync(join(tmpdir(), 'kubeherald-gone-'))
+  await server.command('CONFIG', 'SET', 'save', '3600 1')
+  await server.command('CONFIG', 'SET', 'dir', gone)
+  rmSync(gone, { recursive: true })
+  await server.command('BGSAVE')
+  await waitFor(async () => (await persistence(server)).includes('rdb_last_bgsave_status:err'), {
+    what: 'the failed snapshot',
+  })
+}
+
+const mendSnapshot: Step = async (server) => {
+  await server.command('CONFIG', 'SET', 'dir', server.dir)
+  await server.command('BGSAVE')
+}
+
+const persistence = async (server: RedisServer) => String(await server.command('INFO', 'persistence'))
+
+const REFUSALS: [reason: string, refuse: Step, mend: Step][] = [
+  ['OOM', say('CONFIG', 'SET', 'maxmemory', '1'), say('CONFIG', 'SET', 'maxmemory', '0')],
+  ['MISCONF', failSnapshot, mendSnapshot],
+  ['READONLY', say('REPLICAOF', '127.0.0.1', '1'), say('REPLICAOF', 'NO', 'ONE')],
+  [
+    'NOREPLICAS',
+    say('CONFIG', 'SET', 'min-replicas-to-write', '1'),
+    say('CONFIG', 'SET', 'min-replicas-to-write', '0'),
+  ],
+  ['NOPERM', say('ACL', 'SETUSER', 'default', '-hincrby'), say('ACL', 'SETUSER', 'default', '+hincrby')],
+]
+
+const PROTECTED = ['--enable-protected-configs', 'yes']
+
+for (const [reason, refuse, mend] of REFUSALS) {
+  test(`an acknowledgement that is refused with ${reason} is a trouble, and is made once when that is over`, async () => {
+    await using it = await startLaneBed({ redisArgs: PROTECTED })
+    const troubles = createTroubles(silentLog)
+    await it.put('hook/0', 'a@1', 'b@1')
+    // Redis begins to refuse while the sink has the delivery.
+    const sink = scriptedSink(async ({ event }) => {
+      if (event.name !== 'a') return { kind: 'rejected', reason: 'rejected', detail: 'no' }
+      await refuse(it.server)
+      return DELIVERED
+    })
+    const lanes = it.work({ hook: sink }, { troubles })
+    lanes.wake(['hook/0'])
+    await waitFor(() => troubles.first()?.includes(reason), { what: () => `${reason}: ${troubles.first()}` })
+    await mend(it.server)
+    await it.drained('hook')
+    await waitFor(() => troubles.first() === undefined, { what: () => `no trouble: ${troubles.first()}` })
+    expect(sink.took).toEqual(['a@1'])
+    expect(await it.redis.xlen(it.keys.deadLetters)).toBe(1)
+    expect(await it.ledger()).toMatchObject({
+      sinks: { hook: { enqueued: 2, delivered: 1, dead: 1, pending: 0 } },
+      balanced: true,
+    })
+  })
+}
+
+test('a key of the acknowledgement that holds something else is named, and nothing is counted before it is gone', async () => {
+  await using it = await startLaneBed()
+  const troubles = createTroubles(silentLog)
+  await it.put('hook/0', 'a@1')
+  const key = it.keys.sinkLedger('hook')
+  const sink = scriptedSink(async () => {
+    await it.redis.rename(key, 'kept')
+    await it.redis.set(key, 'foreign')
+    return DELIVERED
+  })
+  const lanes = it.work({ hook: sink }, { troubles })
+  lanes.wake(['hook/0'])
+  await waitFor(() => troubles.first()?.includes(key), { what: () => `${key}: ${troubles.first()}` })
+  expect(await it.redis.xlen(it.keys.lane('hook/0'))).toBe(1)
+  await it.redis.rename('kept', key)
+  await it.drained('hook')
+  await waitFor(() => troubles.first() === undefined, { what: 'its end' })
+  expect(sink.took).toEqual(['a@1'])
+  expect((await it.ledger()).balanced).toBe(true)
+})
+
+test('a lane that holds something else is named, and goes on when it is gone', async () => {
+  await using it = await startLaneBed()
+  const troubles = createTroubles(silentLog)
+  const key = it.keys.lane('hook/0')
+  await it.put('hook/0', 'a@1')
+  await it.redis.rename(key, 'kept')
+  await it.redis.set(key, 'foreign')
+  const sink = scriptedSink(() => DELIVERED)
+  const lanes = it.work({ hook: sink }, { troubles })
+  lanes.wake(['hook/0'])
+  await waitFor(() => troubles.first()?.includes(key), { what: () => `${key}: ${troubles.first()}` })
+  await it.redis.rename('kept', key)
+  await it.drained('hook')
+  await waitFor(() => troubles.first() === undefined, { what: 'its end' })
+  expect(sink.took).toEqual(['a@1'])
+})
+
+test('a Redis that refuses writes shows also while there is nothing to deliver', async () => {
+  await using it = await startLaneBed({ redisArgs: PROTECTED })
+  const troubles = createTroubles(silentLog)
+  const view = () => ({ watches: [], sinks: [] })
+  const parts = { redis: it.redis, keys: it.keys, clock: Date, id: 'one', metrics: createMetrics() }
+  await failSnapshot(it.server)
+  const report = startReporting(parts, 'all', view, troubles)
+  await waitFor(() => troubles.first()?.includes('MISCONF'), { what: 'the trouble' })
+  expect(await refusalOfWrites(it.redis)).toContain('BGSAVE')
+  await mendSnapshot(it.server)
+  await waitFor(() => troubles.first() === undefined, { what: 'its end' })
+  await waitFor(async () => (await refusalOfWrites(it.redis)) === undefined, { what: 'a good snapshot' })
+  await report.close()
+})
