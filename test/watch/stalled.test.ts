@@ -244,3 +244,30 @@ test('probes of ten quiet watches are few: at most one each in the time after wh
   expect(it.api.requests.length - before).toBeLessThanOrEqual(10 * periods)
   expect(it.api.lists()).toHaveLength(10)
 })
+
+test('a process that stands by is not behind: the one that works on the watch is', async () => {
+  let first: WatchConnection | undefined
+  await using it = await startWatchBed({
+    timing: { ...SOON, stalledMs: 600_000, standbyPatienceMs: 600_000 },
+    prepare: (api) =>
+      api.script((watch) => {
+        first = watch
+      }),
+    wrap: (store) => ({
+      ...store,
+      async peek(...args) {
+        const checkpoint = await store.peek(...args)
+        return checkpoint && { ...checkpoint, ownerAlive: true }
+      },
+    }),
+  })
+  await it.watching('10')
+  it.start()
+  await waitFor(() => it.api.watches().length === 2, { what: 'the watch of the second process' })
+  it.api.resourceVersion = '20'
+  first?.frame('ADDED', configMap('a', 11))
+  const inPhase = (wanted: string) => it.statuses().find(({ phase }) => phase === wanted)
+  await waitFor(() => inPhase('standby'), { what: 'the first process to stand by' })
+  await waitFor(() => (inPhase('watching')?.behind?.ms ?? 0) > 500, { what: 'the second one to be behind' })
+  expect(inPhase('standby')?.behind).toBeUndefined()
+})
