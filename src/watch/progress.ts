@@ -33,7 +33,7 @@ export class WatchProgress {
   #probe: { at: number; position: string | undefined } | undefined
   /** Since when no watch was open that had read all before it. */
   #closedAt: number | undefined
-  #committingAt: number | undefined
+  #storingAt: number | undefined
   #factor = 1
 
   constructor(timing: Pick<Timing, 'probeAfterMs' | 'stalledMs'>, random: () => number) {
@@ -45,7 +45,7 @@ export class WatchProgress {
   get behind(): Behind | undefined {
     const server = Math.min(this.#probe?.at ?? Infinity, this.#closedAt ?? Infinity)
     const now = performance.now()
-    const redis = now - (this.#committingAt ?? now) >= LONG_COMMIT_MS ? this.#committingAt : undefined
+    const redis = now - (this.#storingAt ?? now) >= LONG_CALL_MS ? this.#storingAt : undefined
     const since = Math.min(server, redis ?? Infinity)
     if (since === Infinity) return undefined
     return { ms: Math.round(now - since), waitsFor: redis === undefined ? 'api-server' : 'redis' }
@@ -62,7 +62,7 @@ export class WatchProgress {
     this.#movedAt = performance.now()
     this.#probe = undefined
     this.#closedAt = undefined
-    this.#committingAt = undefined
+    this.#storingAt = undefined
   }
 
   /** No watch is open. */
@@ -104,13 +104,13 @@ export class WatchProgress {
     this.#factor = foundNews ? 1 : Math.min(this.#factor * WIDER, WIDEST)
   }
 
-  /** Runs a commit. While Redis does not take it, the watch is behind. */
-  async whileCommitting(commit: () => Promise<void>): Promise<void> {
-    this.#committingAt = performance.now()
+  /** Runs a call of the store. While Redis does not answer it, the watch is behind. */
+  async whileStoring<Result>(call: () => Promise<Result>): Promise<Result> {
+    this.#storingAt = performance.now()
     try {
-      await commit()
+      return await call()
     } finally {
-      this.#committingAt = undefined
+      this.#storingAt = undefined
       this.#movedAt = performance.now()
     }
   }
@@ -158,7 +158,7 @@ export class WatchProgress {
   #waitMs(): number {
     const { probeAfterMs, stalledMs } = this.#timing
     // What the watch has read may be what was asked for.
-    if (this.#committingAt !== undefined) return probeAfterMs
+    if (this.#storingAt !== undefined) return probeAfterMs
     const now = performance.now()
     const probe = this.#probe
     if (probe?.position !== undefined) return Math.max(probe.at, this.#movedAt) + stalledMs - now
@@ -167,8 +167,8 @@ export class WatchProgress {
   }
 }
 
-/** A commit takes milliseconds. */
-const LONG_COMMIT_MS = 1_000
+/** A call of the store takes milliseconds. */
+const LONG_CALL_MS = 1_000
 
 /** A timer may fire a little early. */
 const LEAST_MS = 1

@@ -131,7 +131,8 @@ class SourceRun {
       }
     }
     this.#fenced = false
-    return store.open(this.#source, this.#signal, permit && (() => permit.check()))
+    const check = permit && (() => permit.check())
+    return this.#parts.progress.whileStoring(() => store.open(this.#source, this.#signal, check))
   }
 
   /** List if there is something to list, then one watch. */
@@ -267,7 +268,7 @@ class SourceRun {
 
   async #commit(session: SourceSession, changes: readonly Change[], resourceVersion: string): Promise<void> {
     const { progress } = this.#parts
-    await progress.whileCommitting(() => session.commit(changes, resourceVersion, this.#signal))
+    await progress.whileStoring(() => session.commit(changes, resourceVersion, this.#signal))
     this.#history = { ...NO_HISTORY, fences: this.#history.fences }
     this.#report.moved(resourceVersion)
   }

@@ -172,20 +172,24 @@ test('where positions move without changes and bookmarks, lists that find nothin
   expect(await it.enqueued()).toEqual([])
 })
 
-test('a watch that the API server refuses for long is behind', async () => {
-  await using it = await startWatchBed({ timing: NO_PROBES })
-  await it.watching('10')
-  await waitFor(() => behind(it) === undefined, { what: 'the watch to be up to date' })
-  it.api.intercept = (_, response) => {
-    response.writeHead(503).end(JSON.stringify(failure(503, 'ServiceUnavailable')))
-    return true
-  }
-  it.api.current()?.reset()
-  // Each answer is a contact.
-  await waitFor(() => (behind(it)?.ms ?? 0) > 1_000, { what: 'the watch to be behind for a second' })
-  it.api.intercept = undefined
-  await waitFor(() => behind(it) === undefined, { what: 'the watch to be up to date' })
-})
+test.each([403, 429, 503, 'a reset'])(
+  'a watch that gets nothing but %s for long is behind',
+  async (answer) => {
+    await using it = await startWatchBed({ timing: NO_PROBES })
+    await it.watching('10')
+    await waitFor(() => behind(it) === undefined, { what: 'the watch to be up to date' })
+    it.api.intercept = (_, response) => {
+      // An answer is a contact.
+      if (typeof answer === 'number') response.writeHead(answer).end(JSON.stringify(failure(answer, 'No')))
+      else response.destroy()
+      return true
+    }
+    it.api.current()?.reset()
+    await waitFor(() => (behind(it)?.ms ?? 0) > 1_000, { what: 'the watch to be behind for a second' })
+    it.api.intercept = undefined
+    await waitFor(() => behind(it) === undefined, { what: 'the watch to be up to date' })
+  },
+)
 
 test('a comparison that never ends is behind', async () => {
   await using it = await startWatchBed({ timing: NO_PROBES })
