@@ -115,14 +115,19 @@ export class WatchProgress {
     }
   }
 
+  /** True while the collection is known to have changes, or bookmarks, that the watch has not. */
+  get isBehind(): boolean {
+    return this.#probe?.position !== undefined
+  }
+
   /** True when it is time to ask for the collection's position. */
   get isProbeDue(): boolean {
-    return this.#probe?.position === undefined && this.#waitMs() <= 0
+    return !this.isBehind && this.#waitMs() <= 0
   }
 
   /** Why the watch has to list; undefined when it has not. */
   get stall(): RelistCause | undefined {
-    if (this.#probe?.position === undefined) return undefined
+    if (!this.isBehind) return undefined
     return this.#waitMs() <= 0 ? 'stalled' : undefined
   }
 

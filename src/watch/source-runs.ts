@@ -148,7 +148,7 @@ export function createSourceRuns(parts: RunsParts) {
     statuses: () =>
       [...running.values()].map(({ status, progress: { behind } }) => ({
         ...status,
-        ...(behind && { behind }),
+        ...(behind && { behind, current: false }),
       })),
     async ended(): Promise<void> {
       await Promise.all([...running.values()].map(({ done }) => done))

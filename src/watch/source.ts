@@ -228,7 +228,8 @@ class SourceRun {
       if (catchUp.isCurrent) progress.current()
     }
     const request = this.#request(Math.round(least + random() * (most - least)), accepted)
-    const idleMs = () => catchUp.waitMs() ?? untilDue(session, clock.now())
+    const mayExpire = () => catchUp.isCurrent && !progress.isBehind
+    const idleMs = () => catchUp.waitMs() ?? (mayExpire() ? untilDue(session, clock.now()) : BEHIND_IDLE_MS)
     const startedMs = clock.now()
     let silent = true
     let committedMs = startedMs
@@ -248,7 +249,7 @@ class SourceRun {
       catchUp.read(batch)
       this.#report.current(catchUp.isCurrent)
       if (catchUp.isCurrent) progress.current()
-      if (catchUp.isCurrent && (session.dueMs ?? Number.POSITIVE_INFINITY) <= clock.now())
+      if (mayExpire() && (session.dueMs ?? Number.POSITIVE_INFINITY) <= clock.now())
         await session.expire(this.#signal)
     }
     if (position !== undefined) await this.#commit(session, [], position)
@@ -311,6 +312,9 @@ class SourceRun {
 }
 
 const LIST_SECONDS = 300
+
+/** While a watch is behind, no limit of it is decided: what it has not read may be what ends the waiting. */
+const BEHIND_IDLE_MS = 1_000
 
 /** The clock may be set: it is looked at again after this long. */
 const MOST_IDLE_MS = 60_000
