@@ -139,7 +139,10 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     }
   }
 
-  /** True also while the API server cannot say it. Whoever may not read definitions takes the kind for absent, and loses nothing. */
+  /**
+   * True also while the API server does not answer. Without the right to list definitions a kind counts as absent: then nothing
+   * is lost, but what exists is sent as new.
+   */
   async function mayExist(kind: string, catalogue: Catalogue, signal: AbortSignal): Promise<boolean> {
     try {
       const known = defined.get(kind)
