@@ -104,14 +104,15 @@ export class WatchProgress {
     this.#factor = foundNews ? 1 : Math.min(this.#factor * WIDER, WIDEST)
   }
 
-  /** Runs a call of the store. While Redis does not answer it, the watch is behind. */
+  /** Runs a call of the store. While Redis does not answer it, the watch is behind, and the API server is not to blame. */
   async whileStoring<Result>(call: () => Promise<Result>): Promise<Result> {
-    this.#storingAt = performance.now()
+    const at = performance.now()
+    this.#storingAt = at
     try {
       return await call()
     } finally {
       this.#storingAt = undefined
-      this.#movedAt = performance.now()
+      this.#movedAt += performance.now() - at
     }
   }
 
@@ -132,14 +133,19 @@ export class WatchProgress {
   }
 
   /** Asks for the collection's position, and compares it with the watch's. Returns why to list. Throws what `ask` throws. */
-  async probe(ask: () => Promise<string>, position = this.#position): Promise<RelistCause | undefined> {
+  async probe(
+    ask: () => Promise<string>,
+    position = this.#position,
+    signal?: AbortSignal,
+  ): Promise<RelistCause | undefined> {
     const at = performance.now()
     this.#probedAt = at
     let answer: string
     try {
       answer = await ask()
     } catch (error) {
-      this.#probe ??= { at, position: undefined }
+      // The end of a watch says nothing about the API server.
+      if (!signal?.aborted) this.#probe ??= { at, position: undefined }
       throw error
     }
     if (isOlder(answer, position)) return 'regression'
@@ -153,7 +159,8 @@ export class WatchProgress {
   async stalled(ask: () => Promise<string>, signal: AbortSignal): Promise<RelistCause> {
     for (;;) {
       await pause(Math.max(this.#waitMs(), LEAST_MS), undefined, { signal })
-      const cause = this.isProbeDue ? await this.probe(ask).catch(() => undefined) : this.stall
+      const probed = this.isProbeDue
+      const cause = probed ? await this.probe(ask, undefined, signal).catch(() => undefined) : this.stall
       signal.throwIfAborted()
       if (cause) return cause
     }

@@ -146,3 +146,27 @@ test('a list that finds what the watch missed keeps probes frequent', async () =
   progress.compared(true)
   expect(untilProbe(progress)).toBe(90)
 })
+
+test('a bookmark that comes late keeps probes rare, however it is stored', async () => {
+  const progress = listed()
+  progress.compared(false)
+  pass(600)
+  await progress.whileStoring(async () => {})
+  progress.reached('130', true)
+  expect(untilProbe(progress)).toBe(360)
+})
+
+test('a probe that the end of its watch cuts off proves nothing', async () => {
+  const progress = listed()
+  pass(90)
+  const end = new AbortController()
+  const asked = Promise.withResolvers<void>()
+  const stalled = progress.stalled(() => {
+    asked.resolve()
+    return new Promise((_, reject) => end.signal.addEventListener('abort', () => reject(new Error('cut'))))
+  }, end.signal)
+  await asked.promise
+  end.abort()
+  await expect(stalled).rejects.toThrow()
+  expect(progress.behind).toBeUndefined()
+})
