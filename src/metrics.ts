@@ -86,7 +86,7 @@ export function createMetrics() {
       'Leases of watches that this process acquired, released or lost.',
       ['watch', 'transition'],
     ),
-    watchReady: gauge('watch_ready', '1 when the watch has a position and makes progress.', ['watch']),
+    watchReady: gauge('watch_ready', '1 when the watch has a position, 0 before.', ['watch']),
     watchPhase: gauge('watch_phase', '1 for what the watch does now, 0 for what else it could do.', [
       'watch',
       'phase',
@@ -94,6 +94,11 @@ export function createMetrics() {
     lastContact: gauge(
       'watch_last_contact_timestamp_seconds',
       'When the API server last said something to the watch, in Unix time.',
+      ['watch'],
+    ),
+    watchLag: gauge(
+      'watch_lag_seconds',
+      'How long the position of the watch has been behind the API server, in seconds; 0 while it is not known to be behind.',
       ['watch'],
     ),
     position: gauge(

@@ -19,6 +19,8 @@ export interface WatchStatus {
   lastContactMs: number
   /** Up to when the watch may stay silent without being stuck; later than that it makes no progress. */
   aliveUntilMs: number
+  /** While its position is behind the API server's, or cannot be compared: for how long, and what the watch waits for. */
+  behind?: { ms: number; waitsFor: 'api-server' | 'redis' }
   lastError?: string
   /** Who holds its lease, where there are leases; '' when nobody does. */
   holder?: string
@@ -27,6 +29,9 @@ export interface WatchStatus {
   /** True while all is read that happened before the watch was opened; undefined in reports of older versions. */
   current?: boolean
 }
+
+/** A watch that is behind for longer than this is not ready. The list that a stalled watch asks for has come by then. */
+export const TOO_FAR_BEHIND_MS = 180_000
 
 /** What a sink's lanes do, as one process sees it. */
 export interface SinkStatus {

@@ -1,7 +1,7 @@
 import { inPlainWords } from '../plain-words.ts'
 import { printable } from '../printable.ts'
 import { describeRestart } from '../reload/differences.ts'
-import type { ConfigStatus, SinkStatus, WatchStatus } from '../status.ts'
+import { type ConfigStatus, type SinkStatus, TOO_FAR_BEHIND_MS, type WatchStatus } from '../status.ts'
 
 /** One line of a health endpoint. */
 export interface Check {
@@ -26,7 +26,10 @@ export interface Vitals {
 /** Another process works on the source; this one is there to take it over. */
 const STANDBY: string = 'standby'
 
-/** Live: each watch makes progress, or waits for a known reason. That anybody answers shows that the event loop runs. */
+/**
+ * Live: the loop of each watch runs, or waits for a known reason. That anybody answers shows that the event loop runs. How far
+ * a watch is behind is no part of it: a restart resumes from the same position, and ends what still works.
+ */
 export function liveness({ nowMs, watches, metadata = [], redisTrouble, redisFull }: Vitals): Check[] {
   const waits = redisTrouble !== undefined || redisFull
   return [...watches, ...metadata].map(({ title, phase, aliveUntilMs }) => {
@@ -35,7 +38,10 @@ export function liveness({ nowMs, watches, metadata = [], redisTrouble, redisFul
   })
 }
 
-/** Ready: Redis takes commits, and every watch has a position. Failing sinks are told, and are no reason to stop watching. */
+/**
+ * Ready: Redis takes commits, and every watch has a position that follows its collection. Failing sinks are shown, and are no
+ * reason to stop watching.
+ */
 export function readiness({
   config,
   watches,
@@ -45,11 +51,16 @@ export function readiness({
   redisFull,
   stopping,
 }: Vitals): Check[] {
+  const redisWaits = redisTrouble !== undefined || redisFull
   return [
     checkOf('config', true, config && configDetail(config)),
     checkOf('running', !stopping, stopping ? 'it is stopping' : undefined),
     checkOf('redis', redisTrouble === undefined && !redisFull, redisDetail(redisTrouble, redisFull)),
-    ...watches.map((watch) => checkOf(`watch ${watch.title}`, isReady(watch), watchDetail(watch))),
+    ...watches.map((watch) => {
+      // While Redis takes no commits its own check fails: every watch is behind then.
+      const isOk = isReady(watch) && (redisWaits || !isFarBehind(watch))
+      return checkOf(`watch ${watch.title}`, isOk, watchDetail(watch, isOk))
+    }),
     ...metadata.map((watch) => checkOf(watch.title, !isAwaited(watch), metadataDetail(watch))),
     ...sinks.map((sink) => checkOf(`sink ${sink.sink}`, true, sinkDetail(sink))),
   ]
@@ -58,6 +69,11 @@ export function readiness({
 /** It has a position, here or where another process works on it. */
 export function isReady({ ready }: WatchStatus): boolean {
   return ready
+}
+
+/** A watch that is behind for a moment is not news: it reconnects every few minutes. */
+function isFarBehind({ behind }: WatchStatus): boolean {
+  return behind !== undefined && behind.ms > TOO_FAR_BEHIND_MS
 }
 
 function checkOf(name: string, ok: boolean, detail: string | undefined): Check {
@@ -86,12 +102,24 @@ const PHASES: Record<string, string> = {
   stopped: 'has stopped',
 }
 
-function watchDetail(watch: WatchStatus): string | undefined {
+function watchDetail(watch: WatchStatus, isOk = true): string | undefined {
   const { phase, lastError } = watch
   if (phase === STANDBY) return standbyDetail(watch)
   if (phase === 'waiting-for-kind') return 'the cluster does not have this kind yet'
-  if (isReady(watch)) return undefined
+  if (isReady(watch)) return isFarBehind(watch) ? `${isOk ? 'but ' : ''}${behindDetail(watch)}` : undefined
   return lastError === undefined ? (PHASES[phase] ?? phase) : printable(inPlainWords(lastError))
+}
+
+function behindDetail(watch: WatchStatus): string {
+  const minutes = Math.floor((watch.behind?.ms ?? 0) / 60_000)
+  return `behind for ${minutes} min: ${whyBehind(watch)}`
+}
+
+function whyBehind({ behind, phase, lastError }: WatchStatus): string {
+  if (behind?.waitsFor === 'redis') return 'Redis does not take its changes'
+  if (phase === 'watching') return 'the API server does not send what its collection has'
+  if (phase === 'listing' || lastError === undefined) return PHASES[phase] ?? phase
+  return printable(inPlainWords(lastError))
 }
 
 /** '' is a lease that nobody holds. */

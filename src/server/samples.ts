@@ -15,8 +15,8 @@ const PHASES: readonly WatchStatus['phase'][] = [
   'standby',
   'stopped',
 ]
-const RELIST_CAUSES = ['expired', 'regression', 'quick-end', 'unreadable']
-const RECONNECT_CAUSES = ['end', 'network', 'expired', 'unreadable', 'fenced', 'position-lost']
+const RELIST_CAUSES = ['expired', 'regression', 'quick-end', 'unreadable', 'stalled']
+const RECONNECT_CAUSES = ['end', 'network', 'expired', 'unreadable', 'fenced', 'position-lost', 'stalled']
 /** Limits that have states by what they count by. */
 const SHARED = ['after', 'throttle', 'group']
 
@@ -84,13 +84,17 @@ function waysHeld(rule: ConfiguredRule): readonly HeldBy[] {
 /** What is known of watches and sinks at the moment that somebody asks. */
 export function sampleVitals(metrics: Metrics, { watches, metadata = [], sinks }: Vitals): void {
   // Watches come and go: a kind that is resolved gets the title of its source.
-  for (const gauge of [metrics.watchReady, metrics.watchPhase, metrics.lastContact]) gauge.reset()
+  const { watchReady, watchPhase, lastContact, watchLag } = metrics
+  for (const gauge of [watchReady, watchPhase, lastContact, watchLag]) gauge.reset()
   for (const status of [...watches, ...metadata]) {
     const { title: watch, phase: current, lastContactMs } = status
-    metrics.watchReady.set({ watch }, isReady(status) ? 1 : 0)
-    for (const phase of PHASES) metrics.watchPhase.set({ watch, phase }, phase === current ? 1 : 0)
-    if (lastContactMs > 0) metrics.lastContact.set({ watch }, lastContactMs / 1_000)
-    if (hasSource(status)) startWatchAtZero(metrics, watch, metadata.includes(status))
+    watchReady.set({ watch }, isReady(status) ? 1 : 0)
+    for (const phase of PHASES) watchPhase.set({ watch, phase }, phase === current ? 1 : 0)
+    if (lastContactMs > 0) lastContact.set({ watch }, lastContactMs / 1_000)
+    if (!hasSource(status)) continue
+    startWatchAtZero(metrics, watch, metadata.includes(status))
+    // The process that works on it knows.
+    if (current !== 'standby') watchLag.set({ watch }, (status.behind?.ms ?? 0) / 1_000)
   }
   for (const { sink, healthy, failingTargets, aside, lastDeliveredMs = 0 } of sinks) {
     metrics.sinkHealthy.set({ sink }, healthy ? 1 : 0)

@@ -1,8 +1,13 @@
 import type { Source } from '../change.ts'
 import type { ClusterClient } from './cluster-client.ts'
+import type { Catalogue, DiscoveredResource } from './discovery.ts'
+import { METADATA_LIST } from './list.ts'
+import { namesResource, titleOf } from './resolve.ts'
 
 /** `hidden`: we may not read CustomResourceDefinitions, so nobody can tell. */
 export type CrdState = 'there' | 'none' | 'hidden'
+
+const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 
 /** Whether a CustomResourceDefinition defines this resource. Throws when the API server cannot say. */
 export async function crdStateOf(
@@ -11,10 +16,79 @@ export async function crdStateOf(
   signal: AbortSignal,
 ): Promise<CrdState> {
   if (!resource.group.includes('.')) return 'none'
-  const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${resource.plural}.${resource.group}`
+  const path = `${DEFINITIONS}/${titleOf(resource)}`
   const { status } = await client.get(path, {}, signal)
   if (status === 200) return 'there'
   if (status === 404) return 'none'
   if (status === 403) return 'hidden'
   throw new Error(`the API server answered ${status} to a read of the CRD`)
+}
+
+/**
+ * The resource that a spelling names, although the API server does not serve what is spelled: its definition is not established
+ * yet, the API server has just started, or serves another version. Objects may exist. Throws when the API server cannot say.
+ */
+export async function findDefined(
+  client: ClusterClient,
+  spelling: string,
+  catalogue: Catalogue,
+  signal: AbortSignal,
+): Promise<Pick<Source, 'resource'> | 'none' | 'hidden'> {
+  const other = catalogue.resources.find((resource) => namesResource(spelling, resource))
+  if (other) return { resource: other }
+  const served = new Set(catalogue.resources.map(titleOf))
+  // The rights that kubeherald asks for are to read single definitions.
+  const guessed = await firstNamed(client, spelling, likelyNames(spelling), signal)
+  if (guessed) return guessed
+  const { status, body } = await client.get(DEFINITIONS, { accept: METADATA_LIST }, signal)
+  if (status === 403) return 'hidden'
+  if (status === 404) return 'none'
+  if (status !== 200) throw new Error(`the API server answered ${status} to a list of the CRDs`)
+  const { items } = JSON.parse(body.toString()) as { items: { metadata: { name: string } }[] | null }
+  const names = (items ?? []).map(({ metadata }) => metadata.name)
+  // A definition holds schemas of any size: only those of which nothing is served are read.
+  const unserved = names.filter((name) => !served.has(name))
+  return (await firstNamed(client, spelling, unserved, signal)) ?? 'none'
+}
+
+/** Reads these definitions, up to the first one that the spelling names. */
+async function firstNamed(
+  client: ClusterClient,
+  spelling: string,
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<Pick<Source, 'resource'> | undefined> {
+  for (const name of names) {
+    const { status, body } = await client.get(`${DEFINITIONS}/${name}`, {}, signal)
+    if (status !== 200) continue
+    const resource = resourceOf((JSON.parse(body.toString()) as Definition).spec)
+    if (namesResource(spelling, resource)) return { resource }
+  }
+  return undefined
+}
+
+/** Names that a definition of a spelling with a group usually has: the plural, a dot, the group. */
+function likelyNames(spelling: string): string[] {
+  const path = spelling.toLowerCase().split('/')
+  const [head = '', ...labels] = path.length > 1 ? [path.at(-1), path[0]] : spelling.toLowerCase().split('.')
+  const isVersioned = /^v\d+((alpha|beta)\d+)?$/.test(labels[0] ?? '')
+  const group = (isVersioned ? labels.slice(1) : labels).join('.')
+  if (!group.includes('.')) return []
+  return [head, `${head}s`, `${head}es`, head.replace(/y$/, 'ies')]
+    .filter((plural, i, all) => all.indexOf(plural) === i)
+    .map((plural) => `${plural}.${group}`)
+}
+
+interface Definition {
+  spec: {
+    group: string
+    names: { kind: string; plural: string; singular?: string; shortNames?: string[] }
+    scope: string
+  }
+}
+
+function resourceOf({ group, names, scope }: Definition['spec']): DiscoveredResource {
+  const { kind, plural, singular = kind.toLowerCase(), shortNames = [] } = names
+  const namespaced = scope === 'Namespaced'
+  return { group, version: '', kind, plural, singular, shortNames, namespaced, preferred: true }
 }

@@ -1,13 +1,29 @@
 import { FencedError, PositionLostError } from '../change.ts'
 import type { WatchStatus } from '../status.ts'
-import { ApiFault, isExpired } from './api-fault.ts'
+import { ApiFault, BrokenStream, isExpired } from './api-fault.ts'
 import { NoCredentials } from './cluster-client.ts'
 import { codeLabel } from './counted-client.ts'
 import { UnreadableFrame } from './stream.ts'
 import { backoffMs, type Timing } from './timing.ts'
 
 /** Why a new list is needed; a metric label. */
-export type RelistCause = 'expired' | 'regression' | 'quick-end' | 'unreadable'
+export type RelistCause = 'expired' | 'regression' | 'quick-end' | 'unreadable' | 'stalled'
+
+/** An open watch whose position does not follow its collection. */
+export class StalledWatch extends Error {
+  override name = 'StalledWatch'
+  readonly relist: RelistCause
+
+  constructor(relist: RelistCause) {
+    super('the watch makes no progress, although the collection is at another position')
+    this.relist = relist
+  }
+}
+
+/** A watch that the API server neither ended nor moved in the time that the watch asked for. */
+export class SilentWatch extends BrokenStream {
+  override name = 'SilentWatch'
+}
 
 /** What the last attempts came to. */
 export interface History {
@@ -17,6 +33,8 @@ export interface History {
   fences: number
   /** Clean ends in a row that came at once and said nothing. */
   quickEnds: number
+  /** Silent watches since a watch last moved the position, whatever came in between. */
+  silences: number
   /** Set when the last attempt already had new credentials. */
   refreshed: boolean
   /** The frame that could not be read the last time. */
@@ -27,6 +45,7 @@ export const NO_HISTORY: History = {
   failures: 0,
   fences: 0,
   quickEnds: 0,
+  silences: 0,
   refreshed: false,
   unreadable: undefined,
 }
@@ -50,7 +69,7 @@ export interface Step {
 export function afterFault(error: unknown, history: History, timing: Timing, random: () => number): Step {
   const failures = history.failures + 1
   const again = {
-    history: { ...NO_HISTORY, failures, fences: history.fences },
+    history: { ...NO_HISTORY, failures, fences: history.fences, silences: history.silences },
     delayMs: backoffMs(failures, timing, random),
     phase: 'reconnecting',
   } as const
@@ -69,6 +88,17 @@ export function afterFault(error: unknown, history: History, timing: Timing, ran
       cause: 'unreadable',
       ...(repeated && { relist: 'unreadable' as const }),
     }
+  }
+  if (error instanceof StalledWatch) return { ...again, cause: 'stalled', relist: error.relist }
+  if (error instanceof SilentWatch) {
+    const silences = history.silences + 1
+    const next = {
+      ...again,
+      history: { ...again.history, silences },
+      cause: 'network',
+      verify: true,
+    } as const
+    return isSuspicious(silences) ? { ...next, relist: 'stalled' } : next
   }
   if (error instanceof ApiFault) return afterAnswer(error, history, again, timing)
   const mayBeRotated = isDistrust(error) || error instanceof NoCredentials
@@ -135,17 +165,22 @@ export function afterEnd(
   const base = { phase: 'reconnecting', cause: 'end' } as const
   if (!end.silent || end.livedMs >= timing.quickEndMs) {
     // Ends that come early are paced as the reconnects of many watches are: no hot loop.
-    return { ...base, history: NO_HISTORY, delayMs: random() * timing.endPauseMs }
+    const kept = { ...NO_HISTORY, silences: history.silences }
+    return { ...base, history: kept, delayMs: random() * timing.endPauseMs }
   }
   const quickEnds = history.quickEnds + 1
   const failures = history.failures + 1
-  const next = { ...NO_HISTORY, quickEnds, failures }
+  const next = { ...NO_HISTORY, quickEnds, failures, silences: history.silences }
   // Some servers answer a position that they no longer have with nothing at all (kubernetes/kubernetes#104171).
-  const suspicious = quickEnds >= 2 && Number.isInteger(Math.log2(quickEnds))
   return {
     ...base,
     history: next,
     delayMs: backoffMs(failures, timing, random),
-    ...(suspicious && { relist: 'quick-end' as const }),
+    ...(isSuspicious(quickEnds) && { relist: 'quick-end' as const }),
   }
+}
+
+/** The second time in a row, and then ever more rarely: a list costs much. */
+function isSuspicious(times: number): boolean {
+  return times >= 2 && Number.isInteger(Math.log2(times))
 }

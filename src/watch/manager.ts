@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Resource } from '../event.ts'
 import { forgetSeries } from '../forget-series.ts'
 import type { WatchStatus } from '../status.ts'
+import { crdStateOf, findDefined } from './crd.ts'
 import { type Catalogue, discover } from './discovery.ts'
 import { createFormerSources } from './former-sources.ts'
 import { identify } from './identity.ts'
@@ -35,6 +36,8 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
   const stop = new AbortController()
   const told = new Set<string>()
   const awaited = new Set<string>()
+  /** Kinds that are defined, and not served as they are spelled. */
+  const defined = new Map<string, Pick<PlannedSource, 'resource'>>()
   let entries: readonly WatchEntry[] = []
   let plan: WatchPlan = { sources: [], waiting: [], unsure: [], undecided: [], problems: [] }
   const split = createSplitter(parts)
@@ -102,13 +105,7 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     const current = await clusterUid(signal)
     const asked = entries
     plan = await split(planOf(asked, catalogue, current, parts.matcherOf), signal)
-    for (const { kind } of plan.waiting) {
-      // Only what was never seen: a kind that was watched before keeps its position.
-      if (awaited.has(kind)) continue
-      await store.absentKinds.add(kind, signal)
-      awaited.add(kind)
-      log.info({ kind }, 'the cluster does not have this kind yet; waiting for it')
-    }
+    await noteAbsent(catalogue, signal)
     for (const { entry, message } of plan.problems) {
       if (!told.has(message)) log.error({ kind: entry.kind }, message)
       told.add(message)
@@ -125,6 +122,42 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     }
     if (faults.length > 0) throw faults[0]
     resolved = asked
+  }
+
+  /**
+   * Records kinds that do not exist: once they come, everything in them is new. A kind that is defined and not served, as while
+   * an API server starts, may have objects already.
+   */
+  async function noteAbsent(catalogue: Catalogue, signal: AbortSignal): Promise<void> {
+    for (const { kind } of plan.waiting) {
+      // Only what was never seen: a kind that was watched before keeps its position.
+      if (awaited.has(kind)) continue
+      if (await mayExist(kind, catalogue, signal)) continue
+      await store.absentKinds.add(kind, signal)
+      awaited.add(kind)
+      log.info({ kind }, 'the cluster does not have this kind yet; waiting for it')
+    }
+  }
+
+  /**
+   * True also while the API server does not answer. Without the right to list definitions a kind counts as absent: then nothing
+   * is lost, but what exists is sent as new.
+   */
+  async function mayExist(kind: string, catalogue: Catalogue, signal: AbortSignal): Promise<boolean> {
+    try {
+      const known = defined.get(kind)
+      if (known && (await crdStateOf(client, known, signal)) === 'there') return true
+      const found = await findDefined(client, kind, catalogue, signal)
+      if (typeof found === 'string') return false
+      if (!known)
+        log.info({ kind }, 'the cluster defines this kind and does not serve it yet; waiting for it')
+      defined.set(kind, found)
+      return true
+    } catch (error) {
+      signal.throwIfAborted()
+      log.debug({ kind, error }, 'cannot ask whether this kind is defined; asking again')
+      return true
+    }
   }
 
   /** Stops what is not asked for any more. What discovery misses for a moment goes on. */

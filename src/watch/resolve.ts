@@ -29,6 +29,12 @@ export function resolveKind(spelling: string, catalogue: Catalogue): Resolution 
   return { kind: 'found', resource: { group, version, kind, plural, namespaced } }
 }
 
+/** True when a spelling names this resource in any version. */
+export function namesResource(spelling: string, resource: DiscoveredResource): boolean {
+  const version = spelling.includes('/') ? spelling.split('/').at(-2) : spelling.split('.')[1]
+  return spells(spelling, resource) || spells(spelling, { ...resource, version: version ?? '' })
+}
+
 /** Does a spelling name this group, or none? */
 function mayBeOf(spelling: string, group: string): boolean {
   const parts = spelling.split('/')

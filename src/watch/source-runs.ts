@@ -5,10 +5,11 @@ import type { Permit } from './leases/hold.ts'
 import type { SourceLeases } from './leases/source-leases.ts'
 import type { PlannedSource } from './plan.ts'
 import { isPositioned } from './position.ts'
+import { WatchProgress } from './progress.ts'
 import { runSource, type SourceEnd, type SourceParts } from './source.ts'
 import { initialStatus } from './statuses.ts'
 
-export interface RunsParts extends Omit<SourceParts, 'isGone' | 'report' | 'permit'> {
+export interface RunsParts extends Omit<SourceParts, 'isGone' | 'report' | 'permit' | 'progress'> {
   /** With leases a source runs only while this process holds its lease. */
   leases?: SourceLeases
   onReady(source: PlannedSource): void
@@ -19,6 +20,7 @@ export interface RunsParts extends Omit<SourceParts, 'isGone' | 'report' | 'perm
 interface Running {
   source: PlannedSource
   status: WatchStatus
+  progress: WatchProgress
   stop: AbortController
   /** Ends what is under way, to begin anew from the stored position. */
   reopen: AbortController
@@ -27,7 +29,7 @@ interface Running {
 
 /** The sources that run, each with its status. */
 export function createSourceRuns(parts: RunsParts) {
-  const { client, store, clock, log, metrics } = parts
+  const { client, store, clock, log, metrics, timing, random } = parts
   const running = new Map<string, Running>()
 
   async function start(planned: PlannedSource, stopped: AbortSignal): Promise<void> {
@@ -45,7 +47,9 @@ export function createSourceRuns(parts: RunsParts) {
       if (wasAbsent) void store.absentKinds.remove(spelling, stopped).catch(() => {})
     }
     const report = reporter(source, status, onWatching)
-    const it: Running = { source, status, stop: own, reopen: new AbortController(), done: Promise.resolve() }
+    const progress = new WatchProgress(timing, random)
+    const reopen = new AbortController()
+    const it: Running = { source, status, progress, stop: own, reopen, done: Promise.resolve() }
     running.set(source.key, it)
     it.done = follow(it, report, signal)
       .then((end) => {
@@ -89,7 +93,7 @@ export function createSourceRuns(parts: RunsParts) {
         ? crdStateOf(client, asked, asking).then((state) => state === 'none')
         : Promise.resolve(false)
     const run = async (permit: Permit | undefined, until: AbortSignal): Promise<SourceEnd> => {
-      const own = { ...parts, isGone, report, ...(permit && { permit }) }
+      const own = { ...parts, isGone, report, progress: it.progress, ...(permit && { permit }) }
       for (;;) {
         const { reopen } = it
         const end = await runSource(own, source, AbortSignal.any([until, reopen.signal]))
@@ -141,7 +145,11 @@ export function createSourceRuns(parts: RunsParts) {
     reopen(which: (resource: Resource) => boolean): void {
       for (const { source, reopen } of running.values()) if (which(source.resource)) reopen.abort()
     },
-    statuses: () => [...running.values()].map(({ status }) => status),
+    statuses: () =>
+      [...running.values()].map(({ status, progress: { behind } }) => ({
+        ...status,
+        ...(behind && { behind, current: false }),
+      })),
     async ended(): Promise<void> {
       await Promise.all([...running.values()].map(({ done }) => done))
     },

@@ -1,18 +1,28 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Change, FencedError, type SourceSession, type SourceStore } from '../change.ts'
-import { ApiFault } from './api-fault.ts'
+import { ApiFault, BrokenStream } from './api-fault.ts'
 import { CatchUp } from './catch-up.ts'
 import type { ClusterClient } from './cluster-client.ts'
-import { afterEnd, afterFault, type History, NO_HISTORY, type RelistCause, type Step } from './decide.ts'
+import {
+  afterEnd,
+  afterFault,
+  type History,
+  NO_HISTORY,
+  type RelistCause,
+  SilentWatch,
+  StalledWatch,
+  type Step,
+} from './decide.ts'
 import type { Permit } from './leases/hold.ts'
 import { currentPosition, METADATA_WATCH } from './list.ts'
 import { DEFAULT_MAX_OBJECT_BYTES, type Oversized } from './oversized.ts'
 import type { PlannedSource } from './plan.ts'
 import { isOlder } from './position.ts'
+import type { WatchProgress } from './progress.ts'
 import { inScope, LIST_STEP_MS, SourceLists } from './source-lists.ts'
 import { SourceReport, type SourceReportParts, WAITS_FOR_REDIS_MS } from './source-report.ts'
 import { standBy } from './stand-by.ts'
-import { watchStream } from './stream.ts'
+import { type Batch, type WatchRequest, watchStream } from './stream.ts'
 import type { Timing } from './timing.ts'
 
 export interface SourceParts extends SourceReportParts {
@@ -25,6 +35,7 @@ export interface SourceParts extends SourceReportParts {
   /** Whether the server streams initial state; learned by the first source that asks. */
   offers: { watchList: boolean }
   clusterUid(signal: AbortSignal): Promise<string>
+  progress: WatchProgress
   /** Of the lease under which it runs; without leases none is needed. */
   permit?: Permit
   /** True when the resource is gone for certain: its CustomResourceDefinition is. */
@@ -44,11 +55,14 @@ export async function runSource(
   signal: AbortSignal,
 ): Promise<SourceEnd> {
   const run = new SourceRun(parts, source, signal)
+  parts.progress.begin()
   try {
     return await run.follow()
   } catch (error) {
     if (signal.aborted) return 'stopped'
     throw error
+  } finally {
+    parts.progress.rest()
   }
 }
 
@@ -89,7 +103,8 @@ class SourceRun {
         step = afterEnd(end, this.#history, this.#parts.timing, this.#parts.random)
       } catch (error) {
         this.#signal.throwIfAborted()
-        if (this.#parts.clock.now() - startedMs >= this.#parts.timing.healthyMs) this.#history = NO_HISTORY
+        if (this.#parts.clock.now() - startedMs >= this.#parts.timing.healthyMs)
+          this.#history = { ...NO_HISTORY, silences: this.#history.silences }
         step = afterFault(error, this.#history, this.#parts.timing, this.#parts.random)
         this.#report.trouble(error, step)
         if (step.missing) {
@@ -112,10 +127,15 @@ class SourceRun {
     if (this.#fenced) {
       // With a lease nobody waits for another to stand still: the lease says whose turn it is.
       if (permit) await permit.renewed(this.#signal)
-      else await standBy(this.#parts, this.#source, this.#report, this.#signal)
+      else {
+        this.#parts.progress.rest()
+        await standBy(this.#parts, this.#source, this.#report, this.#signal)
+        this.#parts.progress.begin()
+      }
     }
     this.#fenced = false
-    return store.open(this.#source, this.#signal, permit && (() => permit.check()))
+    const check = permit && (() => permit.check())
+    return this.#parts.progress.whileStoring(() => store.open(this.#source, this.#signal, check))
   }
 
   /** List if there is something to list, then one watch. */
@@ -125,11 +145,25 @@ class SourceRun {
     const phase = session.checkpoint?.phase
     if (phase === undefined || phase === 'seeding') await this.#listed(this.#lists.begin(session), session)
     else if (phase === 'listing' || phase === 'absent') await this.#listed(this.#lists.list(session), session)
-    else if (this.#relist) await this.#listed(this.#lists.list(session, this.#relist), session)
-    else if (this.#verify && (await this.#wentBack(session)))
-      await this.#listed(this.#lists.list(session, 'regression'), session)
+    else await this.#compare(session)
     this.#verify = false
     return this.#watch(session)
+  }
+
+  /** Lists where the end of the last watch asks for it, or where the collection's position does. */
+  async #compare(session: SourceSession): Promise<void> {
+    const { progress } = this.#parts
+    const cause = this.#relist ?? (await this.#probe(session)) ?? progress.stall
+    if (!cause) return
+    const before = await this.#observed()
+    await this.#listed(this.#lists.list(session, cause), session)
+    if (cause === 'stalled' || cause === 'regression') progress.compared((await this.#observed()) > before)
+  }
+
+  /** Changes of this source that this process has stored. */
+  async #observed(): Promise<number> {
+    const { values } = await this.#parts.metrics.observed.get()
+    return values.find(({ labels }) => labels.watch === this.#source.title)?.value ?? 0
   }
 
   async #listed(list: Promise<void>, session: SourceSession): Promise<void> {
@@ -137,13 +171,17 @@ class SourceRun {
     this.#relist = undefined
     // All that happened before the list is in it.
     this.#target = session.checkpoint?.resourceVersion
+    this.#parts.progress.listed(this.#target ?? '')
   }
 
   /** An older position than ours: etcd was restored, and a watch from ours would be silent for ever. */
-  async #wentBack(session: SourceSession): Promise<boolean> {
+  async #probe(session: SourceSession): Promise<RelistCause | undefined> {
+    const { progress } = this.#parts
     const stored = session.checkpoint?.resourceVersion ?? ''
-    this.#target = await currentPosition(this.#parts.client, this.#source, this.#signal)
-    return isOlder(this.#target, stored)
+    if (progress.isProbeDue) return progress.probe(() => this.#asked(this.#signal), stored)
+    if (!this.#verify) return undefined
+    this.#target = await this.#current(this.#signal)
+    return isOlder(this.#target, stored) ? 'regression' : undefined
   }
 
   /** Up to where a watch must have read before the time of a limit may be over. Asked only when something waits. */
@@ -151,11 +189,38 @@ class SourceRun {
     const known = this.#target
     this.#target = undefined
     if (known !== undefined || session.dueMs === undefined) return known
-    return currentPosition(this.#parts.client, this.#source, this.#signal).catch(() => undefined)
+    return this.#current(this.#signal).catch(() => undefined)
   }
 
+  #current(signal: AbortSignal): Promise<string> {
+    return currentPosition(this.#parts.client, this.#source, signal)
+  }
+
+  #asked(signal: AbortSignal): Promise<string> {
+    return this.#current(AbortSignal.any([signal, AbortSignal.timeout(this.#parts.timing.probeTimeoutMs)]))
+  }
+
+  /** One watch, which ends when its position does not follow the collection's. */
   async #watch(session: SourceSession): Promise<{ livedMs: number; silent: boolean }> {
-    const { clock, timing, random } = this.#parts
+    const over = new AbortController()
+    const stalled = new AbortController()
+    this.#parts.progress
+      .stalled(() => this.#asked(over.signal), AbortSignal.any([this.#signal, over.signal]))
+      .then((cause) => stalled.abort(new StalledWatch(cause)))
+      .catch((error) => over.signal.aborted || stalled.abort(error))
+    try {
+      return await this.#read(session, AbortSignal.any([this.#signal, stalled.signal]))
+    } catch (error) {
+      this.#signal.throwIfAborted()
+      stalled.signal.throwIfAborted()
+      throw error
+    } finally {
+      over.abort()
+    }
+  }
+
+  async #read(session: SourceSession, signal: AbortSignal): Promise<{ livedMs: number; silent: boolean }> {
+    const { clock, timing, random, progress } = this.#parts
     const [least, most] = timing.watchSeconds
     const catchUp = new CatchUp(await this.#newest(session), timing.settleMs)
     const resourceVersion = session.checkpoint?.resourceVersion ?? ''
@@ -163,14 +228,16 @@ class SourceRun {
       this.#report.watching(session.checkpoint?.resourceVersion ?? '')
       catchUp.opened(resourceVersion)
       this.#report.current(catchUp.isCurrent)
+      if (catchUp.isCurrent) progress.current()
     }
     const request = this.#request(Math.round(least + random() * (most - least)), accepted)
-    const idleMs = () => catchUp.waitMs() ?? untilDue(session, clock.now())
+    const mayExpire = () => catchUp.isCurrent && !progress.isBehind
+    const idleMs = () => catchUp.waitMs() ?? (mayExpire() ? untilDue(session, clock.now()) : BEHIND_IDLE_MS)
     const startedMs = clock.now()
     let silent = true
     let committedMs = startedMs
     let position: string | undefined
-    for await (const batch of watchStream({ ...request, query: { resourceVersion }, idleMs }, this.#signal)) {
+    for await (const batch of this.#stream({ ...request, query: { resourceVersion }, idleMs }, signal)) {
       if (!batch.idle) {
         silent = false
         const changes = inScope(this.#source, batch.changes, this.#report)
@@ -180,18 +247,32 @@ class SourceRun {
           committedMs = clock.now()
           position = undefined
         }
+        progress.reached(batch.resourceVersion, changes.length === 0)
       }
       catchUp.read(batch)
       this.#report.current(catchUp.isCurrent)
-      if (catchUp.isCurrent && (session.dueMs ?? Number.POSITIVE_INFINITY) <= clock.now())
+      if (catchUp.isCurrent) progress.current()
+      if (mayExpire() && (session.dueMs ?? Number.POSITIVE_INFINITY) <= clock.now())
         await session.expire(this.#signal)
     }
     if (position !== undefined) await this.#commit(session, [], position)
     return { livedMs: clock.now() - startedMs, silent }
   }
 
+  /** The batches of a watch. Throws SilentWatch where the server kept it open for too long without ending it. */
+  async *#stream(request: WatchRequest, signal: AbortSignal): AsyncGenerator<Batch, void> {
+    const startedAt = performance.now()
+    try {
+      yield* watchStream(request, signal)
+    } catch (error) {
+      const isLate = performance.now() - startedAt >= request.timeoutSeconds * 1_000 + request.graceMs
+      throw isLate && error instanceof BrokenStream ? new SilentWatch(error.message, { cause: error }) : error
+    }
+  }
+
   async #commit(session: SourceSession, changes: readonly Change[], resourceVersion: string): Promise<void> {
-    await session.commit(changes, resourceVersion, this.#signal)
+    const { progress } = this.#parts
+    await progress.whileStoring(() => session.commit(changes, resourceVersion, this.#signal))
     this.#history = { ...NO_HISTORY, fences: this.#history.fences }
     this.#report.moved(resourceVersion)
   }
@@ -229,12 +310,16 @@ class SourceRun {
     this.#relist = step.relist ?? this.#relist
     this.#verify ||= step.verify ?? false
     this.#report.reconnecting(step, LIST_STEP_MS)
+    this.#parts.progress.closed()
     if (step.refresh) await this.#parts.client.refresh().catch((error) => this.#report.trouble(error, step))
     if (step.delayMs > 0) await pause(step.delayMs, undefined, { signal: this.#signal })
   }
 }
 
 const LIST_SECONDS = 300
+
+/** While a watch is behind, no limit of it is decided: what it has not read may be what ends the waiting. */
+const BEHIND_IDLE_MS = 1_000
 
 /** The clock may be set: it is looked at again after this long. */
 const MOST_IDLE_MS = 60_000

@@ -24,6 +24,12 @@ export interface Timing {
   identityFreshMs: number
   /** After so long without a word the server has sent all that happened before the watch was opened. */
   settleMs: number
+  /** A position that did not move for this long is probed. Longer than API servers take between two bookmarks (60 to 75 s). */
+  probeAfterMs: number
+  /** How long a probe waits for an answer: its connection may be dead. */
+  probeTimeoutMs: number
+  /** A watch that does not move for this long while the collection is known to be ahead lists. Longer than that, too. */
+  stalledMs: number
   /** Between looks for kinds that are not installed. */
   discoveryMs: number
 }
@@ -42,6 +48,9 @@ export const DEFAULT_TIMING: Timing = {
   positionEveryMs: 5_000,
   identityFreshMs: 5_000,
   settleMs: 3_000,
+  probeAfterMs: 90_000,
+  probeTimeoutMs: 30_000,
+  stalledMs: 90_000,
   discoveryMs: 3_000,
 }
 

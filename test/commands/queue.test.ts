@@ -86,6 +86,44 @@ test('status shows a watch once, by the newest report of a process that works on
   }
 })
 
+test('status shows for how long a watch has been behind, once that is unusual', async () => {
+  using desk = openDesk()
+  await using left = await stopped('here')
+  desk.write('kubeherald.yaml', configuration(`cluster: here\n${redisAt(left.url)}`))
+  const redis = openRedis(left.url, 'work', silentLog)
+  const watch = (title: string, behind?: WatchStatus['behind']): WatchStatus => ({
+    ...{ key: title, title, phase: 'watching', resourceVersion: '7', ready: true },
+    ...{ lastContactMs: Date.now(), aliveUntilMs: Date.now(), ...(behind && { behind }) },
+  })
+  try {
+    await publishReport(redis, keysOf('here'), {
+      ...{
+        id: 'a',
+        host: 'a',
+        role: 'all',
+        version: '1.0.0',
+        pid: 1,
+        startedMs: 1,
+        atMs: Date.now(),
+        sinks: [],
+      },
+      watches: [
+        watch('jams', { ms: 180_000, waitsFor: 'api-server' }),
+        watch('waits', { ms: 180_000, waitsFor: 'redis' }),
+        watch('probes', { ms: 20_000, waitsFor: 'api-server' }),
+        watch('follows'),
+      ],
+    })
+    const { stdout } = await desk.run('status')
+    expect(stdout).toMatch(/^jams +watching, behind for 3 min +7 /m)
+    expect(stdout).toMatch(/^waits +watching, behind for 3 min \(Redis\) +7 /m)
+    expect(stdout).toMatch(/^probes +watching +7 /m)
+    expect(stdout).toMatch(/^follows +watching +7 /m)
+  } finally {
+    redis.disconnect()
+  }
+})
+
 test('a cluster name under which nothing is stored is told, with those that there are', async () => {
   using desk = openDesk()
   await using left = await stopped('here')

@@ -25,6 +25,13 @@ const VITALS: Vitals = {
 const METADATA: WatchStatus = { ...WATCH, title: 'metadata of pods' }
 const FORBIDDEN: WatchStatus = { ...METADATA, ready: false, phase: 'failing', lastError: '403 Forbidden' }
 const STANDBY = { ...WATCH, phase: 'standby', aliveUntilMs: 0 } as unknown as WatchStatus
+const behind = (
+  ms: number,
+  waitsFor: 'api-server' | 'redis' = 'api-server',
+  more: Partial<WatchStatus> = {},
+) => ({
+  watches: [{ ...WATCH, ...more, behind: { ms, waitsFor } }],
+})
 const isOk = (checks: readonly { ok: boolean }[]) => checks.every(({ ok }) => ok)
 
 test.each<[string, Partial<Vitals>, boolean]>([
@@ -33,6 +40,7 @@ test.each<[string, Partial<Vitals>, boolean]>([
   ['metadata made no progress for too long', { metadata: [{ ...METADATA, aliveUntilMs: 99 }] }, false],
   ['a watch waits for Redis', { watches: [{ ...WATCH, aliveUntilMs: 99 }], redisTrouble: 'gone' }, true],
   ['another process works on a watch', { watches: [STANDBY] }, true],
+  ['a watch is behind: a restart would not help', behind(3_600_000), true],
 ])('live: %s', (_name, change, live) => {
   expect(isOk(liveness({ ...VITALS, ...change }))).toBe(live)
 })
@@ -57,6 +65,9 @@ test.each<[string, Partial<Vitals>, boolean]>([
   ],
   ['metadata must not be read', { metadata: [FORBIDDEN] }, true],
   ['it stops', { stopping: true }, false],
+  ['a watch is behind for a moment', behind(60_000), true],
+  ['a watch is behind for minutes', behind(181_000), false],
+  ['metadata is behind', { metadata: [{ ...METADATA, ...behind(600_000).watches[0], title: 'm' }] }, true],
 ])('ready: %s', (_name, change, ready) => {
   expect(isOk(readiness({ ...VITALS, ...change }))).toBe(ready)
 })
@@ -102,6 +113,23 @@ test.each<[Partial<Vitals>, string]>([
       sinks: [{ sink: 'hook', healthy: false, aside: 0, failingTargets: 0, lastError: 'network: ENOTFOUND' }],
     },
     '[+]sink hook ok, but the sink fails, and its deliveries wait: network: the name cannot be resolved',
+  ],
+  [
+    behind(600_000),
+    '[-]watch pods failed: behind for 10 min: the API server does not send what its collection has',
+  ],
+  [behind(240_000, 'redis'), '[-]watch pods failed: behind for 4 min: Redis does not take its changes'],
+  [
+    { ...behind(240_000, 'redis'), redisTrouble: 'ECONNREFUSED' },
+    '[+]watch pods ok, but behind for 4 min: Redis does not take its changes',
+  ],
+  [
+    behind(240_000, 'api-server', { phase: 'reconnecting', lastError: 'connect ECONNREFUSED 10.0.0.1:6443' }),
+    '[-]watch pods failed: behind for 4 min: nobody listens at 10.0.0.1:6443',
+  ],
+  [
+    behind(240_000, 'api-server', { phase: 'listing', lastError: 'old' }),
+    '[-]watch pods failed: behind for 4 min: reads what is there',
   ],
   [{ stopping: true }, '[-]running failed: it is stopping'],
 ])('readiness of %j says %s', (change, line) => {

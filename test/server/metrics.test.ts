@@ -117,6 +117,7 @@ test.each([
   'kubeherald_commits_fenced_total{watch="pods"} 0',
   'kubeherald_watch_relists_total{watch="pods",cause="expired"} 0',
   'kubeherald_watch_reconnects_total{watch="pods",cause="network"} 0',
+  'kubeherald_watch_relists_total{watch="pods",cause="stalled"} 0',
 ])('before anything happens there is %s', async (sample) => {
   await using it = await bed()
   expect(await it.scrape()).toContain(sample)
@@ -147,6 +148,16 @@ test('a watch that another process works on is as ready as it is there', async (
   expect(await it.scrape()).toContain('kubeherald_watch_ready{watch="pods"} 1')
   it.become({ watches: [{ ...WATCH, phase: 'standby' as 'watching', ready: false }] })
   expect(await it.scrape()).toContain('kubeherald_watch_ready{watch="pods"} 0')
+})
+
+test('how far a watch is behind is known by the process that works on it, in seconds', async () => {
+  await using it = await bed()
+  expect(await it.scrape()).toContain('kubeherald_watch_lag_seconds{watch="pods"} 0')
+  const behind = { ms: 90_500, waitsFor: 'api-server' as const }
+  it.become({ watches: [{ ...WATCH, behind }] })
+  expect(await it.scrape()).toContain('kubeherald_watch_lag_seconds{watch="pods"} 90.5')
+  it.become({ watches: [{ ...WATCH, behind, phase: 'standby' }] })
+  expect((await it.scrape()).join('\n')).not.toContain('kubeherald_watch_lag_seconds{')
 })
 
 test('a sink that recovers is healthy again', async () => {

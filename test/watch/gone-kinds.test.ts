@@ -10,12 +10,35 @@ const RESOURCE = {
   scope: 'Namespaced',
   singularResource: 'widget',
   verbs: ['get', 'list', 'watch'],
-  shortNames: [],
+  shortNames: ['wdg'],
 }
 
-/** Serves a custom resource, one object in each namespace, until it is taken away with its definition. */
-function serveWidgets(api: ScriptedApi): { remove(): void } {
-  let served = true
+const CRD = {
+  metadata: { name: 'widgets.example.com' },
+  spec: {
+    group: 'example.com',
+    names: { kind: 'Widget', plural: 'widgets', singular: 'widget', shortNames: ['wdg'] },
+    scope: 'Namespaced',
+    versions: [{ name: 'v1', served: true }],
+  },
+}
+
+interface Widgets {
+  /** Takes the resource away, with its definition. */
+  remove(): void
+  /** Serves the resource. */
+  serve(): void
+}
+
+/** Serves a custom resource, one object in each namespace; its definition may be there before. */
+function serveWidgets(
+  api: ScriptedApi,
+  {
+    served,
+    defined,
+    mayListDefinitions = true,
+  }: { served: boolean; defined: boolean; mayListDefinitions?: boolean },
+): Widgets {
   const json = (response: ServerResponse, status: number, body: object) =>
     void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
   api.intercept = ({ path, isWatch, query }, response) => {
@@ -25,8 +48,14 @@ function serveWidgets(api: ScriptedApi): { remove(): void } {
         versions: [{ version: 'v1', resources: [RESOURCE] }],
       }
       json(response, 200, { kind: 'APIGroupDiscoveryList', items: served ? [group] : [] })
-    } else if (path.includes('customresourcedefinitions')) json(response, served ? 200 : 404, {})
-    else if (!path.endsWith('/widgets')) return false
+    } else if (path.includes('customresourcedefinitions')) {
+      if (path.endsWith('/customresourcedefinitions')) {
+        const list = { metadata: { resourceVersion: '10' }, items: defined ? [CRD] : [] }
+        if (mayListDefinitions) json(response, 200, list)
+        else json(response, 403, failure(403, 'Forbidden'))
+      } else if (path.endsWith(`/${CRD.metadata.name}`) && defined) json(response, 200, CRD)
+      else json(response, 404, failure(404, 'NotFound'))
+    } else if (!path.endsWith('/widgets')) return false
     else if (!served) json(response, 404, failure(404, 'NotFound'))
     else if (query.has('sendInitialEvents'))
       json(response, 422, failure(422, 'Invalid', {}, 'sendInitialEvents is forbidden'))
@@ -45,6 +74,11 @@ function serveWidgets(api: ScriptedApi): { remove(): void } {
   return {
     remove() {
       served = false
+      defined = false
+    },
+    serve() {
+      served = true
+      defined = true
     },
   }
 }
@@ -55,7 +89,7 @@ test('case 18: of a kind that went while nobody looked, what is still asked for 
   await using it = await startWatchBed({
     entries: entry('dev'),
     prepare(api) {
-      widgets = serveWidgets(api)
+      widgets = serveWidgets(api, { served: true, defined: true })
     },
   })
   const seeded = () => waitFor(async () => (await it.position()) === '10', { what: 'the first list' })
@@ -72,4 +106,71 @@ test('case 18: of a kind that went while nobody looked, what is still asked for 
     what: 'the kind to be waited for',
   })
   expect(await it.enqueued()).toEqual(['DELETED w-prod@5 synthesized'])
+})
+
+const waits = (it: Awaited<ReturnType<typeof startWatchBed>>) =>
+  waitFor(() => it.statuses().some(({ phase }) => phase === 'waiting-for-kind'), {
+    what: 'the kind to be waited for',
+  })
+
+test.each([
+  ['widgets.example.com', true],
+  ['widgets.example.com', false],
+  ['example.com/v1/Widget', false],
+  ['widgets.v1.example.com', false],
+  ['Widget', true],
+  ['wdg', true],
+])(
+  '%s, defined and not served yet (definitions may be listed: %s), is no new kind: a first start is silent about its objects',
+  async (kind, mayListDefinitions) => {
+    let widgets: Widgets | undefined
+    await using it = await startWatchBed({
+      entries: [{ kind, namespaces: ['dev'] }],
+      prepare(api) {
+        widgets = serveWidgets(api, { served: false, defined: true, mayListDefinitions })
+      },
+    })
+    await waits(it)
+    widgets?.serve()
+    await waitFor(async () => (await it.position()) === '10', { what: 'the first list' })
+    await waitFor(() => it.statuses()[0]?.phase === 'watching', { what: 'the watch' })
+    expect(await it.enqueued()).toEqual([])
+  },
+)
+
+test.each([
+  ['that has no definition', { served: false, defined: false }],
+  [
+    'whose definition nothing names and none may list',
+    { served: false, defined: true, mayListDefinitions: false },
+  ],
+])('of a kind %s all is new once it is served', async (_, how) => {
+  let widgets: Widgets | undefined
+  await using it = await startWatchBed({
+    entries: [{ kind: 'Widget', namespaces: ['dev'] }],
+    prepare(api) {
+      widgets = serveWidgets(api, how)
+    },
+  })
+  await waits(it)
+  widgets?.serve()
+  await it.arrived(1)
+  expect(await it.enqueued()).toEqual(['ADDED w-dev@5 synthesized'])
+})
+
+test('a kind whose definition is removed before it is served is a new one when it comes back', async () => {
+  let widgets: Widgets | undefined
+  await using it = await startWatchBed({
+    entries: [{ kind: 'Widget', namespaces: ['dev'] }],
+    prepare(api) {
+      widgets = serveWidgets(api, { served: false, defined: true })
+    },
+  })
+  await waits(it)
+  widgets?.remove()
+  const recorded = () => it.reader.sismember(it.keys.absentKinds, 'Widget')
+  await waitFor(recorded, { what: 'the kind to be recorded as absent' })
+  widgets?.serve()
+  await it.arrived(1)
+  expect(await it.enqueued()).toEqual(['ADDED w-dev@5 synthesized'])
 })

@@ -125,3 +125,19 @@ test('what begins to wait while the watch is open is told in time, without anoth
   await it.arrived(2)
   expect(await it.enqueued()).toEqual(['ADDED a@11', 'ADDED b@12'])
 })
+
+test('nothing is decided while the collection is known to be ahead of the watch', async () => {
+  const routing = limitedRouting(smallLimits({ lastMs: 1_500 }))
+  const timing = { settleMs: 100, probeAfterMs: 300, stalledMs: 2_000 }
+  await using it = await startWatchBed({ routing, timing })
+  await it.watching('10')
+  it.api.current()?.frame('ADDED', configMap(name('a'), 11))
+  const rule = async () => (await readLedger(it.reader, it.keys, { verify: true })).rules['lasting']
+  await waitFor(async () => (await rule())?.waiting === 1, { what: 'it to wait' })
+  // It is gone, and the watch does not show it.
+  it.api.resourceVersion = '20'
+  await it.watching('20')
+  await waitFor(async () => (await rule())?.waiting === 0, { what: 'the end' })
+  expect(await it.enqueued()).toEqual([])
+  expect(await rule()).toMatchObject({ matched: 1, sent: 0, suppressed: { for: 1 } })
+})

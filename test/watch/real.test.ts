@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import type { ClusterClient } from '../../src/watch/cluster-client.ts'
-import { CONFIG_MAPS, manifest } from '../cluster/workload.ts'
+import { installWidgets } from '../cluster/bed.ts'
+import { CONFIG_MAPS, manifest, WIDGET_CRD, WIDGETS } from '../cluster/workload.ts'
 import { type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
+import { startTcpProxy } from '../servers/tcp-proxy.ts'
 import { waitFor } from '../wait-for.ts'
 import { startWatchBed } from './bed.ts'
 
@@ -103,4 +105,58 @@ test('cases 19, 24: an older server is listed in pages; when etcd forgets the st
     'DELETED object-0002 synthesized',
     'DELETED object-0509 synthesized',
   ])
+})
+
+test('a watch whose connection is frozen is listed, and the next one is up to date', async () => {
+  await using kubernetes = await startKubernetes()
+  await using proxy = await startTcpProxy(Number(new URL(kubernetes.url).port))
+  await using it = await startWatchBed({
+    kubeconfig: kubernetes.kubeconfigAt(`https://127.0.0.1:${proxy.port}`),
+    entries: [{ kind: 'ConfigMap', namespaces: ['default'] }],
+    timing: { probeAfterMs: 500, probeTimeoutMs: 500, stalledMs: 1_000 },
+  })
+  const names = async () =>
+    (await it.enqueued()).filter((it) => it.includes('object')).map((it) => it.replace(/@\d+/, ''))
+  await waitFor(() => it.statuses()[0]?.phase === 'watching', { what: 'the watch' })
+  await create(kubernetes, 'object-a')
+  await waitFor(async () => (await names()).length === 1, { what: 'the first object' })
+  proxy.freeze()
+  await create(kubernetes, 'object-b')
+  await waitFor(() => it.statuses()[0]?.behind, { what: 'the watch to be behind' })
+  await waitFor(async () => (await names()).length === 2, { what: 'the second object', timeoutMs: 25_000 })
+  expect(await names()).toEqual(['ADDED object-a', 'ADDED object-b synthesized'])
+  expect(await it.metric('watch_relists_total')).toMatchObject([{ labels: { cause: 'stalled' } }])
+})
+
+test('a kind that is defined and not served yet is no new one: a first start is silent about its objects', async () => {
+  await using kubernetes = await startKubernetes()
+  await installWidgets(kubernetes)
+  const add = (name: string) => kubernetes.request('POST', WIDGETS, manifest(WIDGETS, name, 0))
+  await add('before')
+  const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${WIDGET_CRD.metadata.name}`
+  const serve = async (served: boolean) => {
+    const definition = (await kubernetes.request('GET', path)) as typeof WIDGET_CRD
+    for (const version of definition.spec.versions) version.served = served
+    await kubernetes.request('PUT', path, definition)
+    const answers = () =>
+      kubernetes.request('GET', WIDGETS).then(
+        () => true,
+        () => false,
+      )
+    await waitFor(async () => (await answers()) === served, { what: `widgets served: ${served}` })
+  }
+  await serve(false)
+  const inDiscovery = async () =>
+    JSON.stringify(await kubernetes.request('GET', '/apis')).includes('stable.example.com')
+  await waitFor(async () => !(await inDiscovery()), { what: 'discovery to forget the group' })
+  await using it = await startWatchBed({
+    kubeconfig: kubernetes.kubeconfig,
+    entries: [{ kind: 'Widget', namespaces: ['default'] }],
+  })
+  await waitFor(() => it.statuses()[0]?.phase === 'waiting-for-kind', { what: 'the kind to be waited for' })
+  await serve(true)
+  await waitFor(() => it.statuses()[0]?.phase === 'watching', { what: 'the watch', timeoutMs: 25_000 })
+  await add('after')
+  await it.arrived(1)
+  expect((await it.enqueued()).map((it) => it.replace(/@\d+/, ''))).toEqual(['ADDED after'])
 })

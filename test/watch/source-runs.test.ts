@@ -6,6 +6,7 @@ import { createMetrics } from '../../src/metrics.ts'
 import type { WatchStatus } from '../../src/status.ts'
 import type { PlannedSource } from '../../src/watch/plan.ts'
 import { createSourceRuns, type RunsParts } from '../../src/watch/source-runs.ts'
+import { DEFAULT_TIMING } from '../../src/watch/timing.ts'
 import { waitFor } from '../wait-for.ts'
 
 const SOURCE = {
@@ -37,6 +38,8 @@ test('a watch that another process works on is ready once that has a position, a
     log: silentLog,
     metrics: createMetrics(),
     clock: Date,
+    timing: DEFAULT_TIMING,
+    random: Math.random,
     onReady() {},
     onEnd() {},
   } as unknown as RunsParts)

@@ -117,7 +117,7 @@ function watches({ instances, ledger, atMs }: StatusReport): string {
     const numbers = countsOf(counts)
     return [
       watch.title,
-      watch.phase,
+      phaseOf(watch),
       ...(several ? [watch.holder ? printable(watch.holder) : `${instance.host} ${instance.pid}`] : []),
       watch.resourceVersion,
       contact(watch, atMs),
@@ -134,7 +134,7 @@ function metadata({ instances, atMs }: StatusReport): string[] {
   const rows = instances.flatMap(({ host, pid, metadata = [] }) =>
     metadata.map((watch) => [
       watch.title,
-      watch.phase,
+      phaseOf(watch),
       ...(several ? [`${host} ${pid}`] : []),
       contact(watch, atMs),
       short(watch.lastError),
@@ -181,6 +181,14 @@ function storedWatches({ instances, ledger }: StatusReport, titles: ReadonlyMap<
 function countsOf(counts: WatchCounts | undefined): string[] {
   const { observed = 0, unmatched = 0, dropped = 0, matched = 0, limited = 0 } = counts ?? {}
   return [observed, unmatched, dropped, matched, limited].map(String)
+}
+
+/** Shorter than this is usual: the API server ends each watch after a few minutes, and a probe asks where it is. */
+const SHOWN_BEHIND_MS = 60_000
+
+function phaseOf({ phase, behind }: WatchStatus): string {
+  if (!behind || behind.ms < SHOWN_BEHIND_MS) return phase
+  return `${phase}, behind for ${duration(behind.ms)}${behind.waitsFor === 'redis' ? ' (Redis)' : ''}`
 }
 
 function contact(watch: WatchStatus, now: number): string {
