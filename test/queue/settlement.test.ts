@@ -23,6 +23,9 @@ function settled(items: Item[], outcomes: Outcome[], { othersSucceed = false, fa
     entries: new Map([['1-0', { count: items.length, settled: new Set() }]]),
     more: false,
     bytes: 0,
+    unreadable: [],
+    finished: [],
+    awaitsNewer: false,
   }
   const policy = { maxAgeMs: 86_400_000, maxTries: 5 }
   const lane = { nowMs: 1_000, othersSucceed, alone: items.length === 1, failingSinceMs: head.failingSinceMs }
