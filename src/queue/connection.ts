@@ -71,6 +71,8 @@ export async function reachRedis(target: RedisTarget | string): Promise<Redis> {
     await redis.ping()
     return redis
   } catch (error) {
+    // One that cannot write its file refuses even PING, and can be read all the same.
+    if ((error as Error).message.startsWith('MISCONF')) return redis
     redis.disconnect()
     const { name, message } = error as Error
     if (name === 'ReplyError') reason = message
