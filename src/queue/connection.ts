@@ -78,6 +78,8 @@ export async function reachRedis(target: RedisTarget | string, signal?: AbortSig
     await redis.ping()
     return redis
   } catch (error) {
+    // One that cannot write its file refuses even PING, and can be read all the same.
+    if ((error as Error).message.startsWith('MISCONF')) return redis
     redis.disconnect()
     if ((error as Error).name === 'ReplyError') fault = error as Error
     throw unreachable(target, fault)
