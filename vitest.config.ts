@@ -9,7 +9,8 @@ export default defineConfig({
     // Most of the time tests wait for servers.
     maxWorkers: 3,
     testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // Longer than the waits inside: those say what did not come.
+    hookTimeout: 180_000,
     reporters: ['default', './test/summary-reporter.ts'],
   },
 })
