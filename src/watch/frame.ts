@@ -1,5 +1,6 @@
 import type { ScannedObject } from '../change.ts'
 import type { ChangeType } from '../event.ts'
+import { cutText } from '../redact.ts'
 import { scanObject } from './scan.ts'
 
 /** What the API server says when something is wrong (metav1.Status), as far as we act on it. */
@@ -92,7 +93,7 @@ export function statusOf(value: unknown, httpCode = 0): ApiStatus {
   return {
     code: status.code ?? httpCode,
     reason: status.reason ?? '',
-    message: status.message ?? '',
+    message: cutText(status.message ?? ''),
     causes: (status.details?.causes ?? []).flatMap(({ reason }) => reason ?? []),
     ...(retryAfterSeconds ? { retryAfterMs: retryAfterSeconds * 1_000 } : {}),
   }

@@ -1,6 +1,6 @@
 import type { App } from '../../app.ts'
 import type { Config } from '../../config/schema.ts'
-import { redactText } from '../../redact.ts'
+import { redactMessage } from '../../redact.ts'
 import {
   type Differences,
   describeDifferences,
@@ -78,7 +78,7 @@ export function followConfiguration(configuration: Configuration, options: Follo
       await accept(again)
     } catch (error) {
       if (closed) return
-      reject(redactText((error as Error).message))
+      reject(redactMessage((error as Error).message))
       if (reads === before) reads = await before.again()
       retry = setTimeout(() => void reload(), AGAIN_MS)
     }
