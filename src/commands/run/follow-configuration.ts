@@ -44,10 +44,10 @@ export function followConfiguration(configuration: Configuration, options: Follo
   let retry: NodeJS.Timeout | undefined
   let closed = false
 
-  function reject(problem: string, shown = ''): void {
+  function reject(problem: string, shown = '', place?: string): void {
     if (told === problem) return
     told = problem
-    app.reloads.rejected(problem)
+    app.reloads.rejected(problem, place)
     const text = 'the configuration changed, and is not good: the one before stays in use'
     const isShown = output.format === 'text' && shown !== ''
     log.error(isShown ? {} : { problem }, text)
@@ -74,7 +74,7 @@ export function followConfiguration(configuration: Configuration, options: Follo
     try {
       const again = await configuration.reread()
       reads = again.reads
-      if (!again.ok) return reject(again.problem, again.shown)
+      if (!again.ok) return reject(again.problem, again.shown, again.place)
       await accept(again)
     } catch (error) {
       if (closed) return
