@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { printable, safeJson } from './printable.ts'
-import { redactFields, redactText } from './redact.ts'
+import { redactFields, redactMessage } from './redact.ts'
 import type { Logger } from './sink/index.ts'
 
 export type { Logger } from './sink/index.ts'
@@ -69,7 +69,7 @@ interface PinoLogger extends Logger {
 
 function redacting(log: PinoLogger, withStack: boolean): Log {
   const say = (level: keyof Logger) => (fields: object, message: string) => {
-    if (log.isLevelEnabled(level)) log[level](redactFields(fields, withStack), redactText(message))
+    if (log.isLevelEnabled(level)) log[level](redactFields(fields, withStack), redactMessage(message))
   }
   return {
     debug: say('debug'),

@@ -1,3 +1,5 @@
+import { cutText } from './redact.ts'
+
 const at = (address?: string) => (address ? `at ${address}` : 'there')
 const to = (address?: string) => (address ? ` to ${address}` : '')
 const ADDRESS = '(?: ([^\\s(),]+))?'
@@ -63,12 +65,12 @@ const WORDS: readonly (readonly [
     'the TLS certificate is for another host name',
   ],
   [
-    /.*(?:alert certificate required|ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED|bad certificate, no certificate).*/s,
+    /^.*?(?:alert certificate required|ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED|bad certificate, no certificate).*$/s,
     'the other side asks for a client certificate',
   ],
-  [/.*alert unknown ca.*/s, 'the other side does not know the authority of the client certificate'],
+  [/^.*?alert unknown ca.*$/s, 'the other side does not know the authority of the client certificate'],
   [
-    /.*alert (?:bad certificate|certificate expired|certificate unknown).*/s,
+    /^.*?alert (?:bad certificate|certificate expired|certificate unknown).*$/s,
     'the other side refuses the client certificate',
   ],
   [/no answer to the TLS handshake/, 'it does not answer the TLS handshake'],
@@ -78,7 +80,7 @@ const WORDS: readonly (readonly [
 
 /** Says a fault without the words of libraries; what is not known stays as it is. */
 export function inPlainWords(text: string): string {
-  let plain = text.trim()
+  let plain = cutText(text.trim())
   for (const [said, means] of WORDS) plain = plain.replace(said, means as string)
   return plain || 'the connection failed'
 }

@@ -25,7 +25,7 @@ export function safeJson(json: string): string {
 
 function isDeeper(json: string, most: number): boolean {
   let depth = 0
-  for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\]]/g)) {
+  for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"?|[{}[\]]/g)) {
     if (token === '{' || token === '[') depth++
     else if (token === '}' || token === ']') depth--
     if (depth > most) return true

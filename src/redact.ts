@@ -5,11 +5,30 @@ const REDACTED = '[redacted]'
 const MAX_DEPTH = 5
 const MAX_CAUSES = 5
 
-/** Text without what URLs must not tell: user, password and query. */
+/** The longest message of another program, in characters, that logs, status and dead letters keep. */
+export const MAX_MESSAGE = 2_048
+/** The longest text of a log field, in characters: a report of problems has several lines. */
+const MAX_FIELD = 16_384
+
+/** Returns the text without user, password and query of the URLs in it. Takes linear time. */
 export function redactText(text: string): string {
   return text
     .replace(/\/\/[^\s/?#@"'<>]+@/g, `//${REDACTED}@`)
-    .replace(/(\b[a-z][a-z0-9+.-]*:\/\/[^\s?"'<>]*)\?[^\s"'<>)]+/gi, `$1?${REDACTED}`)
+    .replace(/(:\/\/(?:(?!:\/\/)[^\s?"'<>])*)\?[^\s"'<>)]+/g, `$1?${REDACTED}`)
+}
+
+/** Returns at most `most` characters of a text. A URL that the cut would leave without its end is left out as a whole. */
+export function cutText(text: string, most = MAX_MESSAGE): string {
+  if (text.length <= most) return text
+  const cut = text.slice(0, most - 1).toWellFormed()
+  const url = cut.lastIndexOf('//')
+  const isCutUrl = url !== -1 && !/[\s"'<>]/.test(cut.slice(url))
+  return `${isCutUrl ? cut.slice(0, url) : cut}…`
+}
+
+/** Returns the message of another program as logs, status and dead letters keep it: cut and redacted. */
+export function redactMessage(message: string): string {
+  return redactText(cutText(message)).slice(0, MAX_MESSAGE)
 }
 
 /**
@@ -21,7 +40,7 @@ export function redactFields(fields: object, withStack: boolean): Record<string,
 }
 
 function clean(value: unknown, withStack: boolean, depth: number): unknown {
-  if (typeof value === 'string') return redactText(value)
+  if (typeof value === 'string') return redactText(cutText(value, MAX_FIELD))
   if (typeof value === 'bigint') return String(value)
   if (value instanceof Error) return describeError(value, withStack)
   if (value instanceof URL) return redactText(value.href)
@@ -36,8 +55,8 @@ function clean(value: unknown, withStack: boolean, depth: number): unknown {
 }
 
 function describeError(error: Error, withStack: boolean): unknown {
-  const message = redactText(describeCauses(error))
-  return withStack ? { message, stack: redactText(error.stack ?? '') } : message
+  const message = redactMessage(describeCauses(error))
+  return withStack ? { message, stack: redactText(cutText(error.stack ?? '', MAX_FIELD)) } : message
 }
 
 /** What an error and its causes say, from the outside in; what repeats the outer one is left out. */
@@ -54,7 +73,7 @@ export function describeCauses(error: Error): string {
 
 /** Failed connections come as an AggregateError without a message of its own. */
 function messageOf(error: Error): string {
-  if (error.message) return error.message
+  if (error.message) return cutText(error.message)
   if (error instanceof AggregateError) {
     const messages = error.errors.map((it) => (it instanceof Error ? messageOf(it) : String(it)))
     if (messages.length > 0) return messages.join('; ')

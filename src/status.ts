@@ -65,5 +65,5 @@ export interface ConfigStatus {
   /** Keys of the file whose values need a restart. */
   restart?: readonly string[]
   /** The file is another one by now, and not good: where, and why. */
-  rejected?: { sinceMs: number; problem: string }
+  rejected?: { sinceMs: number; problem: string /** `file:line` of the first problem. */; place?: string }
 }

@@ -1,6 +1,7 @@
 import { Writable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { createLog, isLogLevel, LOG_LEVELS, type LogOptions } from '../src/log.ts'
+import { redactMessage, redactText } from '../src/redact.ts'
 
 function capture(options: Partial<LogOptions> = {}) {
   let text = ''
@@ -191,4 +192,41 @@ test('a reader of the log that has gone does not take the program with it', () =
 test('knows its levels', () => {
   expect(LOG_LEVELS.every(isLogLevel)).toBe(true)
   expect(['INFO', 'verbose', '', 'constructor'].some(isLogLevel)).toBe(false)
+})
+
+describe('long messages', () => {
+  const cpuMs = (work: () => void) => {
+    const before = process.cpuUsage()
+    work()
+    const { user, system } = process.cpuUsage(before)
+    return (user + system) / 1_000
+  }
+
+  test.each(['a.', 'a://', '//a', '://?', 'a-a.a+', ' '])(
+    'of %j repeated are redacted in linear time',
+    (unit) => {
+      const text = unit.repeat(1_000_000 / unit.length)
+      expect(cpuMs(() => redactText(text))).toBeLessThan(1_000)
+    },
+  )
+
+  test.each([
+    'https://user:hunter2@example.com/x?key=hunter2 ',
+    'x.https://example.com/x?key=hunter2 ',
+    'http://proxy/http://example.com/hook?key=hunter2&b=hunter2 ',
+  ])('are cut without a part of a secret: %s', (unit) => {
+    for (let offset = 0; offset < unit.length; offset++) {
+      const kept = redactMessage('-'.repeat(offset) + unit.repeat(200))
+      expect(kept.length).toBeLessThanOrEqual(2_048)
+      expect(kept).not.toMatch(/hunt|key=/)
+      expect(redactText(unit)).not.toMatch(/hunt|key=/)
+    }
+  })
+
+  test('of errors and their causes are cut, and the line stays short', () => {
+    const { log, text } = capture()
+    const cause = new Error('a.'.repeat(5_000_000))
+    log.warn({ error: new Error('b.'.repeat(5_000_000), { cause }) }, 'c.'.repeat(5_000_000))
+    expect(text().length).toBeLessThan(10_000)
+  })
 })

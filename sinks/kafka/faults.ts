@@ -82,6 +82,6 @@ function isTls(code: string, message: string): boolean {
 function protocolCode({ name, code, message }: ReturnType<typeof rootCause>): number | undefined {
   if (typeof code !== 'number') return undefined
   // Codes that kafkajs does not know stand in the message only.
-  if (code === -99) return Number(/(-?\d+)$/.exec(message)?.[1] ?? -1)
+  if (code === -99) return Number(/(-?(?<!\d)\d+)$/.exec(message)?.[1] ?? -1)
   return name.includes('Protocol') || name.includes('Topic') ? code : undefined
 }

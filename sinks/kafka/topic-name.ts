@@ -10,12 +10,13 @@ export function topicNameFault(name: string): string | undefined {
 }
 
 /** A hyphen takes the blanks beside it away. */
+const MAX_SOURCE = 1_000
 const OUTPUT = /(?:\s*\{\{-|\{\{)(?:"[^"]*"|'[^']*'|[^"'])*?(?:-\}\}\s*|\}\})/g
 
 /** Why no name can come of a template, whatever is filled in; undefined where that depends on the object. */
 export function literalFault(source: string): string | undefined {
   // With conditions, parts may be left out.
-  if (source.includes('{%')) return undefined
+  if (source.includes('{%') || source.length > MAX_SOURCE) return undefined
   const literal = source.trim().replace(OUTPUT, '')
   if (literal.length > 249)
     return `it has ${literal.length} characters that are always there, and 249 are the most`

@@ -14,7 +14,7 @@ import { writeBatch, writerOf } from './formats.ts'
 import { deliverInBatches } from './in-batches.ts'
 import { PRESETS } from './presets/index.ts'
 import { authorizationOf, createSender, envelopeOf } from './sender.ts'
-import { urlOf } from './target.ts'
+import { shownUrl, urlOf } from './target.ts'
 
 const DEFAULT_CONCURRENCY = 64
 const PAGERDUTY_URL = new URL('https://events.pagerduty.com/v2/enqueue')
@@ -31,8 +31,7 @@ export default defineSink<WebhookConfig>({
     const { method, url = { base: PAGERDUTY_URL, template: undefined } } = config
     const mask = createMask(secretsOf(config))
     const { body } = writerOf(config)(message)
-    // Its path may be a secret, as those of chats are.
-    return { target: `${method} ${urlOf(url)(message).origin}`, body: mask(body.toString()) }
+    return { target: `${method} ${shownUrl(url, message)}`, body: mask(body.toString()) }
   },
   open(config, { clock, userAgent }) {
     const preset = config.preset && PRESETS[config.preset]

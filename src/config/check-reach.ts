@@ -35,7 +35,12 @@ export function checkReach(draft: Draft, document: ConfigDocument): Problem[] {
   const idle = watched.filter((entry) => !reached.has(entry))
   const blocked = draft.rules.filter((rule) => (byRule.get(rule) as Reach).blocked.length > 0)
   const toWatch = {
-    add: [...new Set(blocked.flatMap(({ sound }) => kindsToWatch(patternsOf(sound), watched)))],
+    // What only a rule with "drop" wants is not watched for anything.
+    add: [
+      ...new Set(
+        blocked.flatMap(({ sound, drop }) => (drop === true ? [] : kindsToWatch(patternsOf(sound), watched))),
+      ),
+    ],
     // Of several rules nobody knows which wants what is watched already.
     idle: blocked.length === 1 && draft.rules.every(({ complete }) => complete) ? idle : [],
   }
@@ -99,16 +104,19 @@ function reachesOf(draft: Draft): Reaches | undefined {
 
 function readReaches(draft: Draft): Reaches | undefined {
   const watched = readWatched(draft)
-  return watched && { watched, byRule: new Map(draft.rules.map((it) => [it, reachOf(it.sound, watched)])) }
+  return watched && { watched, byRule: new Map(draft.rules.map((it) => [it, reachOf(it, watched)])) }
 }
 
-function reachOf(when: When, watched: readonly Watched[]): Reach {
+function reachOf({ sound: when, drop }: RuleDraft, watched: readonly Watched[]): Reach {
   const kinds = patternsOf(when)
   const ofKind = watched.filter(({ kind }) => meansKind(kinds, kind))
   const unwatched = unwatchedKinds(kinds, watched)
   const isUnknown = unwatched.length > 0 || ofKind.length === 0
   const blocked: Blocked[] = isUnknown
-    ? [(document, path, toWatch) => kindProblems(document, path, { kinds, unwatched, watched, toWatch })]
+    ? [
+        (document, path, toWatch) =>
+          kindProblems(document, path, { kinds, unwatched, watched, toWatch, drops: drop === true }),
+      ]
     : []
   if (ofKind.length === 0) return { entries: [], blocked }
   const eventKeys = eventKeysOf(when)
@@ -168,11 +176,13 @@ function kindProblems(
     unwatched,
     watched,
     toWatch,
+    drops,
   }: {
     kinds: readonly Pattern[]
     unwatched: readonly number[]
     watched: readonly Watched[]
     toWatch: ToWatch
+    drops: boolean
   },
 ): Problem[] {
   const kindPath = [...path, 'kind']
@@ -191,6 +201,10 @@ function kindProblems(
       return document.problem(place, `no entry of "watch" watches what ${written} stands for`)
     const hint = suggest(text, known.length > 12 ? [] : known)
     const isNear = hint?.startsWith('did')
+    if (drops && !isNear)
+      return document.problem(place, `no entry of "watch" watches ${text}`, {
+        hint: `watched: ${titles}; there is nothing to drop: leave ${kinds.length > 1 ? 'it' : 'this rule'} out`,
+      })
     // Entries of one list in the file are written at once, those of a block one by one.
     const add = isFlow ? toWatch.add : [text]
     return document.problem(place, `no entry of "watch" watches ${text}`, {

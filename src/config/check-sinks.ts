@@ -1,5 +1,5 @@
 import type { SchemaIssue, SinkType } from '../sink/index.ts'
-import type { ConfigDocument } from './document.ts'
+import type { ConfigDocument, Path } from './document.ts'
 import { problemsOf } from './issues.ts'
 import type { Problem } from './problem.ts'
 import type { SinkConfig } from './schema.ts'
@@ -48,8 +48,26 @@ export async function checkSinks(
     }
     if ('issues' in result) problems.push(...problemsOf(subject, result.issues))
     else sinks.push(result.sink)
+    if (isRetired(section['url'])) problems.push(retired(document, ['sinks', name, 'url']))
   }
   return { sinks, problems }
+}
+
+/** Connectors of Office 365 in Teams, which Microsoft has turned off. */
+function isRetired(url: unknown): boolean {
+  if (typeof url !== 'string' || !URL.canParse(url)) return false
+  const { hostname, pathname } = new URL(url)
+  return (
+    hostname.endsWith('.webhook.office.com') ||
+    (hostname === 'outlook.office.com' && /^\/webhook\//.test(pathname))
+  )
+}
+
+function retired(document: ConfigDocument, path: Path): Problem {
+  return document.problem(path, 'Microsoft has retired such connectors of Teams: nothing arrives any more', {
+    severity: 'warning',
+    hint: 'in the channel of Teams add the workflow "Post to a channel when a webhook request is received", and write its URL here, with preset: teams',
+  })
 }
 
 /** A sink's section as its type reads it. */
@@ -79,7 +97,25 @@ function unknownType(
   return document.problem(path, `there is no sink type "${type}"`, { hint: typeHint(type, known) })
 }
 
+/** Services that the webhook sink writes to: its presets, by what people call them. */
+const PRESETS: Readonly<Record<string, string>> = {
+  teams: 'teams',
+  msteams: 'teams',
+  'ms-teams': 'teams',
+  'microsoft-teams': 'teams',
+  discord: 'discord',
+  pagerduty: 'pagerduty',
+  mattermost: 'mattermost',
+  'google-chat': 'google-chat',
+  googlechat: 'google-chat',
+  gchat: 'google-chat',
+  alertmanager: 'alertmanager',
+}
+
 function typeHint(type: string, known: readonly string[]): string {
+  const word = type.toLowerCase().replaceAll('_', '-')
+  const preset = Object.hasOwn(PRESETS, word) ? PRESETS[word] : undefined
+  if (preset !== undefined && known.includes('webhook')) return `write type: webhook and preset: ${preset}`
   const hint = suggest(type, known, 'there are')
   if (nearest(type, known) !== undefined && hint !== undefined) return hint
   return [...(hint === undefined ? [] : [hint]), 'others come by plug-ins, which plugins: names'].join('; ')

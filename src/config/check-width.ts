@@ -2,6 +2,7 @@ import { parsePatterns } from '../rules/pattern.ts'
 import { rulesByWatch } from './check-reach.ts'
 import type { ConfigDocument } from './document.ts'
 import { type Draft, draftOf, type RuleDraft, type WatchDraft } from './draft.ts'
+import { namespacesMeet } from './namespaces.ts'
 import type { Problem } from './problem.ts'
 import { titleOf, watchedKindOf } from './watched-kind.ts'
 
@@ -24,8 +25,10 @@ function checkDraft(draft: Draft, document: ConfigDocument): Problem[] {
     const kind = watchedKindOf(entry.kind ?? '')
     const title = kind && titleOf(kind)
     if (!title || !MANY.has(title)) return []
-    const rules = (byWatch.get(entry.index) ?? []).filter(({ drop }) => drop !== true)
-    const narrower = rules.length === 0 ? undefined : selectionFor(entry, rules, document)
+    const all = byWatch.get(entry.index) ?? []
+    const rules = all.filter(({ drop }) => drop !== true)
+    const drops = all.filter(({ drop }) => drop === true)
+    const narrower = rules.length === 0 ? undefined : selectionFor(entry, rules, drops, document)
     if (narrower === undefined) return []
     const message = `all ${title} objects of the cluster are read, and the rules ask for a part of them`
     const hint = `write { kind: ${entry.kind}, ${narrower} }`
@@ -37,6 +40,7 @@ function checkDraft(draft: Draft, document: ConfigDocument): Problem[] {
 function selectionFor(
   { index, namespaces, labels, fields }: WatchDraft,
   rules: readonly RuleDraft[],
+  drops: readonly RuleDraft[],
   document: ConfigDocument,
 ): string | undefined {
   if (namespaces || labels !== undefined || fields !== undefined) return undefined
@@ -44,7 +48,8 @@ function selectionFor(
   if (names.every((it) => it !== undefined)) {
     const all = [...new Set(names.flat())].toSorted()
     const [variable, ...others] = new Set(rules.map((rule) => variableOf(rule, document, index)))
-    if (all.length <= MOST_NAMES)
+    // With fewer namespaces a rule that drops must not be one for which nothing is watched.
+    if (all.length <= MOST_NAMES && drops.every(({ sound }) => namespacesMeet(sound.namespace, all)))
       return `namespaces: ${others.length === 0 && variable ? `"${variable}"` : `[${all.join(', ')}]`}`
   }
   const [first, ...rest] = rules.map(({ sound }) => sound.labels)

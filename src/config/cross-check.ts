@@ -5,6 +5,7 @@ import { checkExpressions } from './check-expressions.ts'
 import { checkLimitKeys } from './check-limits.ts'
 import { checkMissingFields } from './check-missing-fields.ts'
 import { checkReach } from './check-reach.ts'
+import { checkReasons } from './check-reasons.ts'
 import { checkRules, checkUnusedSinks } from './check-rules.ts'
 import { checkSelectors } from './check-selectors.ts'
 import { checkShadow } from './check-shadow.ts'
@@ -27,6 +28,7 @@ export function crossCheck(draft: Draft, document: ConfigDocument): Problem[] {
     ...checkMissingFields(draft, document),
     ...checkDoubtfulIfs(draft, document),
     ...checkContainerPaths(draft, document),
+    ...checkReasons(draft, document),
     ...checkStates(draft, document),
     ...checkLimitKeys(draft, document),
     ...checkUnusedSinks(draft, document),

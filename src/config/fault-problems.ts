@@ -50,7 +50,7 @@ function cutByComment(located: Located | undefined, offset = 0, path: Path): Pro
   const isPlain = file.text[start] === value[0]
   if (!isPlain || isTagged(located) || !comment?.includes(value[offset] ?? '')) return undefined
   const last = end + blanks.length + comment.trimEnd().length
-  const whole = file.text.slice(start, last).replaceAll(/[ \t]*\r?\n\s*/g, ' ')
+  const whole = file.text.slice(start, last).replaceAll(/(?<![ \t])[ \t]*\r?\n\s*/g, ' ')
   const hint = `write ${String(path.at(-1))}: ${quoted(whole)}`
   return problemAt({ file, start, end: last }, 'YAML ends this text at " #", where a comment begins', {
     hint,

@@ -141,7 +141,7 @@ function valueSchema({ additionalProperties }: OpenApiSchema): OpenApiSchema | u
   return typeof additionalProperties === 'object' ? additionalProperties : undefined
 }
 
-const STEP = /\[(?:"([^"]*)"|'([^']*)'|([\w./-]+)=[^\]]*|([^\]]*))\]|[^.[\]]+/g
+const STEP = /\[(?:"([^"]*)"|'([^']*)'|([\w./-]+)=[^\][]*|([^\][]*))\]|[^.[\]]+/g
 
 function stepsOf(path: string): Step[] {
   return [...path.matchAll(STEP)].map(({ 0: whole, 1: double, 2: single, 3: chooses, 4: bare, index }) => {

@@ -6,6 +6,14 @@ export interface IncludeFiles {
   read(path: string): Uint8Array
   /** The files that a pattern means, sorted; throws as Node does, or `GlobTooWide`. */
   list(pattern: string): readonly string[]
+  /** The path without links; the same where there are none, or nothing is there. */
+  real?(path: string): string
+}
+
+/** Returns true for a file that lies neither in the folder nor below it, links followed. */
+export function isOutside(files: IncludeFiles, folder: string, path: string): boolean {
+  const [from, to] = [folder, path].map((it) => files.real?.(it) ?? it) as [string, string]
+  return to !== from && !to.startsWith(from.endsWith('/') ? from : `${from}/`)
 }
 
 /** A device, a socket or a pipe: reading it may never end. */

@@ -82,7 +82,21 @@ export function interpolate(
 /** `$env:NAME` and `$(env:NAME)`. */
 const NEAR_REFERENCE = /\$\(?((?:env|file|var):[\w./-]+)\)?/g
 
+/** `$NAME` and `$(NAME)` as all of a text, as shells and manifests write variables. */
+const SHELL_VARIABLE = /^(?:\$[A-Z_][A-Z0-9_]*|\$\([A-Z_][A-Z0-9_]*\))$/
+
 function nearReferences(text: string): ReferenceFault[] {
+  if (SHELL_VARIABLE.test(text))
+    return [
+      {
+        offset: 0,
+        length: text.length,
+        // It may be a password: it is not quoted.
+        message: 'this is no reference: it stays as it is',
+        hint: `for an environment variable write "\${env:NAME}"`,
+        severity: 'warning',
+      },
+    ]
   return [...text.matchAll(NEAR_REFERENCE)].map(({ 0: whole, 1: reference, index }) => ({
     offset: index,
     length: whole.length,

@@ -4,7 +4,7 @@ import { checkIncludedFile, checkSharedKeys } from './check-included.ts'
 import { type FileDocument, type Path, readDocument } from './document.ts'
 import { GlobTooWide, isGlob } from './expand-glob.ts'
 import { type IncludeEntry, includeEntries } from './include-entries.ts'
-import { type IncludeFiles, readIncluded } from './include-files.ts'
+import { type IncludeFiles, isOutside, readIncluded } from './include-files.ts'
 import { faultHint, setHint } from './include-hints.ts'
 import type { Interpolation } from './interpolate.ts'
 import type { Located } from './located.ts'
@@ -35,9 +35,11 @@ export interface Joined {
   complete: boolean
   /** Where each rule set is included, by its name. */
   setPlaces: ReadonlyMap<string, { document: FileDocument; path: Path }>
+  /** Files outside of the configuration's folder, by the names that problems have: nothing of them is shown. */
+  outside: ReadonlySet<string>
 }
 
-type Part = Omit<Joined, 'setPlaces'>
+type Part = Omit<Joined, 'setPlaces' | 'outside'>
 
 const MAX_FILES = 500
 const MAX_CHARACTERS = 8 * 1_048_576
@@ -56,6 +58,9 @@ interface Joining extends JoinOptions {
   /** Where each file was included. */
   seen: Map<string, string>
   setPlaces: Map<string, { document: FileDocument; path: Path }>
+  outside: Set<string>
+  /** That of the configuration. */
+  root: string
   characters: number
   /** Was it told that it is too much? */
   full: boolean
@@ -69,12 +74,14 @@ export function joinFiles(options: JoinOptions): Joined {
     ...options,
     seen: new Map([[id, file]]),
     setPlaces: new Map(),
+    outside: new Set(),
+    root: dirname(id),
     characters: text.length,
     full: false,
   }
   const source = { id, name: file, folder: dirname(id), text }
   const part = joinFrom(at, source, { outer: undefined, given: undefined }, [id])
-  return { ...part, setPlaces: at.setPlaces }
+  return { ...part, setPlaces: at.setPlaces, outside: at.outside }
 }
 
 function joinFrom(
@@ -157,6 +164,7 @@ function joinEntry(at: Joining, including: Including): Part[] {
     const found = readIncluded(at.files, id)
     if ('fault' in found)
       return fail(`${called} ${found.fault}`, found.hint ?? faultHint(including, called, found.fault))
+    if (isOutside(at.files, at.root, id)) at.outside.add(name)
     return joinSource(at, including, { id, name, folder: dirname(id), text: found.text })
   })
 }

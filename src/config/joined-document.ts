@@ -12,8 +12,10 @@ export interface JoinedDocument extends ConfigDocument {
   complete: boolean
   /** What `${env:…}` and `${file:…}` stood for in any of the files, and secrets that anchors and variables hold: never to be shown. */
   secrets: readonly string[]
-  /** The texts of the files without such secrets, by the names that problems have. */
+  /** The texts of the files without such secrets, by the names that problems have. Files outside of the folder have none. */
   texts: ReadonlyMap<string, string>
+  /** Files outside of the configuration's folder, by the names that problems have: nothing of them is shown. */
+  outside: ReadonlySet<string>
 }
 
 /** Aliases, variables and defaults can say the same over and over. */
@@ -36,8 +38,12 @@ export function readJoined(options: JoinOptions): JoinedDocument {
     complete: complete && documents.every(({ readable }) => readable),
     secrets: [...new Set([...documents.flatMap(({ root: it }) => it?.secrets ?? []), ...elsewhere])],
     texts: new Map(
-      documents.map((it) => [it.file.name, withoutThem(it.file.text, it.root, elsewhere)] as const),
+      documents.map(({ file, root }) => {
+        const text = joined.outside.has(file.name) ? '' : withoutThem(file.text, root, elsewhere)
+        return [file.name, text] as const
+      }),
     ),
+    outside: joined.outside,
   }
 }
 

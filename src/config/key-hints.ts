@@ -49,7 +49,6 @@ const RULE_KEYS: Readonly<Record<string, string>> = {
   expression: 'if',
   rateLimit: 'throttle',
   cooldown: 'throttle',
-  debounce: 'throttle',
   silence: 'mute',
   resolved: 'resolve',
   sendResolved: 'resolve',
@@ -89,6 +88,40 @@ function managerHint(found: Located | undefined): string {
   return `write beside "when": if: ${asked.endsWith(' ') ? `${asked}"${word}"` : `${asked}("${word}")`}`
 }
 
+/** `status.phase: Failed` under "when": fields are asked by an expression, or by what they become. */
+function fieldHint(key: string, found: Located | undefined): string | undefined {
+  const [, compared, word] =
+    /^((?:status|spec|data)(?:\.[A-Za-z]\w*)+) *={1,2} *"?([\w.-]{1,100})"?$/.exec(key) ?? []
+  const leaf = compared === undefined ? found && leafOf(key, found) : { path: compared, value: word }
+  if (!leaf) return undefined
+  const { path, value } = leaf
+  const text = typeof value === 'string' ? JSON.stringify(value) : String(value)
+  return `write beside "when", for objects that are so: if: object.${path} == ${text}; for when one becomes so: to-state: { ${path}: ${text} }`
+}
+
+/** The field that a key names, or nested maps with one key each. */
+function leafOf(path: string, { value, entries, items, written, secrets }: Located): Leaf | undefined {
+  const [only] = entries?.size === 1 ? entries : []
+  if (only) return leafOf(`${path}.${only[0]}`, only[1].value)
+  const isPlain = !entries && !items && written === undefined && secrets.length === 0
+  return isPlain && /^(status|spec|data)(\.[A-Za-z]\w*)+$/.test(path) ? { path, value } : undefined
+}
+
+interface Leaf {
+  path: string
+  value: unknown
+}
+
+/** "throttle" would send the first and suppress the last. */
+function debounceHint(found: Located | undefined): string {
+  const text = typeof found?.value === 'string' && found.written === undefined ? found.value : ''
+  const span = /^\d{1,6}(ms|s|m|h|d)$/.test(text) ? text : '30s'
+  return `for one message about all that came in a while write group: { wait: ${span} }; for objects that stay so for a while write for: ${span}`
+}
+
+const REGARDING_ANNOTATIONS =
+  'annotations of the object that an Event is about are not read; ask for its labels: regarding: { labels: … } ("annotations" beside "regarding" asks for those of the Event itself)'
+
 /** Where a key belongs that stands in the wrong place. */
 export function misplacedHint(path: Path, document: ConfigDocument): string | undefined {
   const found = document.at(path)
@@ -100,11 +133,14 @@ export function misplacedHint(path: Path, document: ConfigDocument): string | un
   if (path[0] !== 'rules') return undefined
   if (path.length === 3 && Object.hasOwn(When.shape, key)) return `"${key}" belongs under "when"`
   if (path.length === 3 && SINK_OPTIONS.includes(key)) return optionPlace(key, 'NAME')
+  if (path.length === 3 && /^debounce/i.test(key)) return debounceHint(found)
   if (path.length === 3 && key === 'repeat_interval') return repeatHint(found)
   if (path.length === 4 && path[2] === 'when' && Object.hasOwn(Rule.shape, key))
     return `"${key}" belongs beside "when", not in it`
   if (path.length === 4 && path[2] === 'when' && key === 'manager') return managerHint(found)
   if (path.length === 4 && path[2] === 'when' && Object.hasOwn(ASKED_BY_IF, key)) return ASKED_BY_IF[key]
+  if (path.length === 4 && path[2] === 'when') return fieldHint(key, found)
+  if (path.length === 5 && path[3] === 'regarding' && key === 'annotations') return REGARDING_ANNOTATIONS
   if (path.length === 5 && path[3] === 'regarding' && Object.hasOwn(When.shape, key))
     return (
       besideRegarding(key, document.at(path.slice(0, 3))) ?? `"${key}" belongs beside "regarding", not in it`

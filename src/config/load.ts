@@ -13,7 +13,7 @@ import { type IncludeFiles, NO_FILES } from './include-files.ts'
 import { withoutMeant } from './include-hints.ts'
 import type { Interpolation } from './interpolate.ts'
 import { problemsOf } from './issues.ts'
-import { once, readJoined } from './joined-document.ts'
+import { type JoinedDocument, once, readJoined } from './joined-document.ts'
 import { manifestProblem } from './manifest.ts'
 import { loadPlugins } from './plugins.ts'
 import { type Problem, withShortWords } from './problem.ts'
@@ -41,7 +41,7 @@ export type Loaded = {
       ok: true
       config: Config
       warnings: Problem[]
-      document: ConfigDocument
+      document: JoinedDocument
       /** Those of its plug-ins, by the word behind `type:`. */
       sinkTypes: Readonly<Record<string, SinkType>>
     }
@@ -56,12 +56,11 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   const { texts, complete } = document
   const root = document.at([])
   if (!document.readable) {
-    const problems = withoutSecrets(document.problems, document.secrets)
-    return { ok: false, texts, problems }
+    return { ok: false, texts, problems: shownOf(document.problems, document) }
   }
   if (!root?.entries) {
     const problems = document.problems.length > 0 ? document.problems : [notAMap(document)]
-    return { ok: false, texts, problems }
+    return { ok: false, texts, problems: shownOf(problems, document) }
   }
 
   const manifest = manifestProblem(document)
@@ -96,7 +95,7 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   if (isSound) found.push(...checkMessages(document, types, sinks))
   const all = [...document.problems, ...found.filter((problem) => !document.isEcho(problem))]
   const told = withoutMeant(once(all))
-  const problems = withoutSecrets(told, document.secrets)
+  const problems = shownOf(told, document)
   const errors = problems.filter(({ severity }) => severity === 'error')
   if (!parsed.success || errors.length > 0) return { ok: false, texts, problems }
   const config = configOf(parsed.data, {
@@ -117,6 +116,23 @@ function placeOf(document: ConfigDocument, path: Path, offset?: number): string 
   const { file, line, column } = document.problem(path, '', { ...(offset !== undefined && { offset }) })
   return `${file}:${line}:${column}`
 }
+
+/** Problems as they may be shown: of a file outside of the configuration's folder only the line. */
+export function shownOf(problems: readonly Problem[], { secrets, outside }: JoinedDocument): Problem[] {
+  const shown = problems.map((problem): Problem => {
+    if (!outside.has(problem.file)) return problem
+    const { hint: _, ...rest } = problem
+    return { ...rest, column: 1, length: 1, message: OUTSIDE[problem.severity], hint: TO_SEE_IT }
+  })
+  return withoutSecrets(once(shown), secrets)
+}
+
+const OUTSIDE = {
+  error: 'this line is wrong, and not shown: the file lies outside of the folder of the configuration',
+  warning:
+    'this line may be wrong, and is not shown: the file lies outside of the folder of the configuration',
+}
+const TO_SEE_IT = 'to see what is wrong, check a copy of the file below that folder'
 
 /** Whatever a message says, of a sink package too: what `${…}` stood for is not shown. */
 function withoutSecrets(problems: readonly Problem[], secrets: readonly string[]): Problem[] {

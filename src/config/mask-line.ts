@@ -69,7 +69,7 @@ function scan(line: string, { key: first, isHidden }: Before): Before & { masked
     else if (found.text !== undefined) {
       const shown =
         isBelow || SECRET_KEY.test(key) ? starredWithin(piece) : maskText(piece, URL_KEY.test(key))
-      close(/[,}\]]*$/.exec(piece)?.[0] ?? '')
+      close(/(?<![,}\]])[,}\]]*$/.exec(piece)?.[0] ?? '')
       return shown
     }
     return piece
@@ -130,11 +130,11 @@ function nameIn(key: string): string {
 
 const SECRET_SHAPES = [
   // `Cookie: a=b; c=d` as one text
-  new RegExp(`(?<=(?:${SECRET})s?: +)[^"',}]+`, 'gi'),
+  new RegExp(`(?<=(?:${SECRET})s?: )[^"',}]+`, 'gi'),
   // `password:x` without the blank that would make it a key, `?token=x`
   new RegExp(`(?<=(?:${SECRET})s?["']?[:=]["']?)[^\\s&"',}]+`, 'gi'),
   /(?<=whsec_)[^\s"',}\]]+/g,
-  /(?<=\b(?:Bearer|Basic) +)(?!\$\{)[\w.~+/=-]{6,}/gi,
+  /(?=[\w.~+/=-]{6})(?<=\b(?:Bearer|Basic) +)[\w.~+/=-]+/gi,
 ]
 const SECRET_SHAPES_IN_URL = [
   /(?<=[?&](?:[^=&\s"']*=)?)[^=&\s"',}\]]+(?=[&\s"',}\]]|$)/g,
@@ -158,8 +158,10 @@ function maskUser(text: string, isUrl: boolean): string {
 
 /** All but the quotes, and the bracket or comma that ends it. */
 function starredWithin(piece: string): string {
-  const [, open = '', inner = '', close = ''] = /^(["']?)(.*?)(["']?[,}\]]*)$/s.exec(piece) ?? []
-  return open + starred(inner) + close
+  const [open = ''] = /^["']?/.exec(piece) ?? []
+  const rest = piece.slice(open.length)
+  const [close = ''] = /["']?(?<![,}\]])[,}\]]*$/.exec(rest) ?? []
+  return open + starred(rest.slice(0, rest.length - close.length)) + close
 }
 
 /** References are no secrets, and one of them may be what is wrong; nor is the word before a token. */

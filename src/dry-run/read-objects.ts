@@ -32,7 +32,7 @@ function jsonValues(text: string): unknown[] | undefined {
 function jsonParts(text: string): string[] {
   const parts: string[] = []
   let [depth, start] = [0, 0]
-  for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\]]/gs)) {
+  for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\.)*"?|[{}[\]]/gs)) {
     if (token === '{' || token === '[') depth++
     else if (token === '}' || token === ']') depth--
     if (depth > 0 || token.startsWith('"')) continue

@@ -39,7 +39,7 @@ export function mentionsOf(rule: object, beside?: unknown): Mentions {
 }
 
 /** What a template fills in or decides. */
-const TAG = /\{\{[^}]*\}\}|\{%[^}]*%\}/g
+const TAG = /\{\{[^}]*\}{0,2}|\{%[^}]*\}?/g
 /** `.name`, `.?name`, `["name"]` behind a variable. */
 const MEMBER = String.raw`\s*(?:\.\s*\??|\[\s*\??\s*["'])\s*`
 const EVENT_OWNER = new RegExp(String.raw`\bevent${MEMBER}owner`)

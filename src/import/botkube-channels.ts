@@ -48,6 +48,10 @@ function add(
 ): void {
   const notes: string[] = []
   sinks[name] = { value: sinkOf(platform, settings, channel, group, notes), notes }
+  if (mapOf(channel['notification'])['disabled'] === true) {
+    notes.push('its notifications were disabled, so no rule sends to it')
+    return
+  }
   for (const source of textsOf(mapOf(channel['bindings'])['sources']))
     bound.set(source, [...(bound.get(source) ?? []), name])
 }

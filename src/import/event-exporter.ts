@@ -1,8 +1,8 @@
 import { receiverSink } from './event-exporter-receivers.ts'
-import type { Imported, ImportedRule, Noted } from './imported.ts'
+import type { Imported, ImportedRule, Noted, Switchable } from './imported.ts'
 import { namer } from './names.ts'
 import { type AtLeast, type Clause, conditionsOf, isExpression, type Predicate } from './predicate.ts'
-import { listOf, mapOf, type Raw, textOf } from './read.ts'
+import { listOf, mapOf, namespacesOf, type Raw, textOf } from './read.ts'
 
 const HEADING = [
   'Made of a configuration of kubernetes-event-exporter.',
@@ -26,16 +26,18 @@ export function importEventExporter(raw: Raw): Imported {
     if (!sinks.has(called)) sinks.set(called, { name: name(called), ...receiverSink(called, receiver) })
   }
   const ruleName = namer()
-  const rules: Noted<ImportedRule>[] = []
+  const rules: Switchable<ImportedRule>[] = []
   const unknown = new Set<string>()
   const used = new Set<string>()
+  const labelsAsked = raw['omitLookup'] !== true
+  const read = (rule: unknown) => readMatcher(mapOf(rule), labelsAsked)
 
-  function walk(route: Raw, above: readonly Clause[]): void {
-    const drops = listOf(route['drop']).map((rule) => ({ not: true, all: predicatesOf(mapOf(rule)) }))
-    if (drops.some(({ all }) => all.length === 0)) return
-    const passed = [...above, ...drops]
-    const matches = listOf(route['match']).map(mapOf)
-    for (const match of matches) {
+  function walk(route: Raw, above: Passed): void {
+    const drops = listOf(route['drop']).map(read)
+    if (drops.some(matchesAll)) return
+    const matches = listOf(route['match']).map((match) => ({ match: mapOf(match), own: read(match) }))
+    const passed = joined(above, ...drops.map(notDropped))
+    for (const { match, own } of matches) {
       const receiver = textOf(match['receiver'])
       if (receiver === '') continue
       const sink = sinks.get(receiver)
@@ -43,35 +45,25 @@ export function importEventExporter(raw: Raw): Imported {
         unknown.add(receiver)
         continue
       }
-      const own = predicatesOf(match)
-      const conditions = conditionsOf([...passed, ...(own.length > 0 ? [{ all: own }] : [])])
-      const notes = mapOf(match['annotations'])
-      const lost =
-        Object.keys(notes).length > 0
-          ? ['annotations of the object cannot be asked for: this rule sends more']
-          : []
-      const globs = globsIn([...passed.flatMap(({ all }) => all), ...own])
+      const { clauses, off } = joined(passed, matched(own))
       rules.push({
-        value: { name: ruleName(receiver), ...conditions, to: [sink.name] },
-        notes: [...lost, ...new Set(globs)],
+        value: { name: ruleName(receiver), ...conditionsOf(clauses), to: [sink.name] },
+        off: [...new Set(off)],
       })
       used.add(sink.name)
     }
-    const all = matches.flatMap(predicatesOf)
-    for (const sub of listOf(route['routes']).map(mapOf))
-      walk(sub, all.length > 0 ? [...passed, { all }] : passed)
+    const below = joined(passed, ...matches.map(({ own }) => matched(own)))
+    for (const sub of listOf(route['routes']).map(mapOf)) walk(sub, below)
   }
   const { drop, ...root } = mapOf(raw['route'])
-  const dropped = listOf(drop).map((rule, i): Noted<ImportedRule> => {
-    const all = predicatesOf(mapOf(rule))
-    return {
-      value: { name: ruleName(`drop-${i + 1}`), ...conditionsOf([{ all }]), drop: true },
-      notes: globsIn(all),
-    }
+  const dropped = listOf(drop).map((rule, i): Switchable<ImportedRule> => {
+    const { clauses, off } = matched(read(rule))
+    return { value: { name: ruleName(`drop-${i + 1}`), ...conditionsOf(clauses), drop: true }, off }
   })
-  walk(root, [])
+  const { off: lost } = joined(...listOf(drop).map((rule) => notDropped(read(rule))))
+  const { namespaces, off: anywhere } = namespacesOf(raw['namespace'])
+  walk(root, { clauses: [], off: [...lost, ...anywhere] })
 
-  const namespace = textOf(raw['namespace'])
   const cluster = textOf(raw['clusterName'])
   const left = Object.entries(DROPPED).flatMap(([key, words]) => (raw[key] === undefined ? [] : [words]))
   const missing = [...unknown].map(
@@ -80,20 +72,12 @@ export function importEventExporter(raw: Raw): Imported {
   return {
     heading: [...HEADING, ...left, ...missing, ...unusedOf([...sinks.values()], used)],
     ...(cluster !== '' && { cluster }),
-    watch: [{ value: namespace === '' ? 'Event' : { kind: 'Event', namespaces: [namespace] } }],
+    watch: [{ value: namespaces.length === 0 ? 'Event' : { kind: 'Event', namespaces } }],
     sinks: Object.fromEntries(
       [...sinks.values()].flatMap(({ name, sink }) => (used.has(name) ? [[name, sink]] : [])),
     ),
     rules: merged([...dropped, ...rules]),
   }
-}
-
-function globsIn(predicates: readonly (Predicate | AtLeast)[]): string[] {
-  return predicates.flatMap((it) =>
-    'key' in it && !isExpression(it.expression)
-      ? [`"${it.expression}" was no expression, so it matched nothing there; it is a glob here`]
-      : [],
-  )
 }
 
 function unusedOf(sinks: readonly { name: string }[], used: ReadonlySet<string>): string[] {
@@ -114,31 +98,93 @@ const KEYS: Readonly<Record<string, Predicate['key']>> = {
   host: 'host',
 }
 
-function predicatesOf(rule: Raw): (Predicate | AtLeast)[] {
+/** A rule of `match` or `drop`. */
+interface Matcher {
+  all: readonly (Predicate | AtLeast)[]
+  /** Conditions that have no counterpart here. */
+  lost: readonly string[]
+  /** Why it matched nothing. */
+  never: readonly string[]
+}
+
+/** What events passed on their way to a route, and why rules that ask it would match more. */
+interface Passed {
+  clauses: readonly Clause[]
+  off: readonly string[]
+}
+
+function readMatcher(rule: Raw, labelsAsked: boolean): Matcher {
+  const lost: string[] = []
+  const never: string[] = []
+  const text = (name: string, value: unknown) => {
+    if (typeof value === 'object' && value !== null) lost.push(`${name} is no text`)
+    const expression = textOf(value)
+    if (!isExpression(expression))
+      never.push(
+        `${name}: "${expression}" was no regular expression, so it matched nothing there; it would be a glob here`,
+      )
+    return expression
+  }
   const texts = Object.entries(KEYS).flatMap(([from, key]) => {
-    const expression = textOf(rule[from])
+    const expression = text(from, rule[from])
     return expression === '' ? [] : [{ key, expression }]
   })
   const labels = Object.entries(mapOf(rule['labels'])).map(
-    ([label, expression]): Predicate => ({
-      key: `regarding.labels.${label}`,
-      expression: textOf(expression),
-    }),
+    ([label, value]): Predicate => ({ key: `regarding.labels.${label}`, expression: text(label, value) }),
   )
+  if (isOtherThan(rule['labels'], mapOf)) lost.push('labels are no map')
+  if (labels.length > 0 && !labelsAsked) never.push('labels were not looked up, as omitLookup was true')
+  if (isOtherThan(rule['annotations'], mapOf) || Object.keys(mapOf(rule['annotations'])).length > 0)
+    lost.push('annotations of the object that an Event is about cannot be asked for')
   const count = Number(rule['minCount'] ?? 0)
-  return [...texts, ...labels, ...(count > 1 ? [{ count }] : [])]
+  if (!Number.isInteger(count)) lost.push('minCount is no whole number')
+  const known = [...Object.keys(KEYS), 'labels', 'annotations', 'minCount', 'receiver']
+  for (const key of Object.keys(rule))
+    if (!known.includes(key)) lost.push(`"${key}" is no condition that is known here`)
+  return { all: [...texts, ...labels, ...(count > 1 ? [{ count }] : [])], lost, never }
+}
+
+/** True for a value that is there and that the reader makes nothing of. */
+function isOtherThan(value: unknown, read: (value: unknown) => Raw): boolean {
+  return value !== undefined && value !== null && read(value) !== value
+}
+
+/** True when it matches every event. */
+function matchesAll({ all, lost, never }: Matcher): boolean {
+  return all.length === 0 && lost.length === 0 && never.length === 0
+}
+
+/** What is known of events that it matches. */
+function matched({ all, lost, never }: Matcher): Passed {
+  return { clauses: all.length > 0 ? [{ all }] : [], off: [...lost, ...never] }
+}
+
+/** What is known of events that it does not drop. One that matched nothing dropped nothing. */
+function notDropped({ all, lost, never }: Matcher): Passed {
+  if (never.length > 0) return { clauses: [], off: [] }
+  if (lost.length > 0)
+    return { clauses: [], off: lost.map((it) => `events that were dropped come here: ${it}`) }
+  return { clauses: all.length > 0 ? [{ not: true, all }] : [], off: [] }
+}
+
+function joined(...parts: readonly Passed[]): Passed {
+  return { clauses: parts.flatMap(({ clauses }) => clauses), off: parts.flatMap(({ off }) => off) }
 }
 
 /** Rules one after another that ask the same send as one. */
-function merged(rules: readonly Noted<ImportedRule>[]): Noted<ImportedRule>[] {
-  const result: Noted<ImportedRule>[] = []
+function merged(rules: readonly Switchable<ImportedRule>[]): Switchable<ImportedRule>[] {
+  const result: Switchable<ImportedRule>[] = []
   for (const rule of rules) {
     const last = result.at(-1)
     const { name: _a, to, ...asked } = rule.value
     const { name: _b, to: before, ...askedBefore } = last?.value ?? { name: '' }
-    if (last && !rule.value.drop && JSON.stringify(asked) === JSON.stringify(askedBefore))
+    if (last && !rule.value.drop && same([asked, rule.off ?? []], [askedBefore, last.off ?? []]))
       last.value.to = [...new Set([...(before ?? []), ...(to ?? [])])]
     else result.push({ ...rule, value: { ...rule.value } })
   }
   return result
+}
+
+function same(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b)
 }

@@ -22,8 +22,8 @@ const PATHS: Readonly<Record<string, string>> = {
 /** A Go template as Liquid; undefined when it has more in it than values. */
 export function liquidOf(template: string): string | undefined {
   let isKnown = true
-  const liquid = template.replace(/\{\{-?\s*(.*?)\s*-?\}\}/gs, (_, inside: string) => {
-    const [, path = ''] = /^\.([A-Za-z.]+)$/.exec(inside) ?? []
+  const liquid = template.replace(/\{\{((?:(?!\{\{|\}\}).)*)\}\}/gs, (_, inside: string) => {
+    const [, path = ''] = /^\.([A-Za-z.]+)$/.exec(inside.replace(/^-|-$/g, '').trim()) ?? []
     const name = Object.hasOwn(PATHS, path) ? PATHS[path] : undefined
     if (name === undefined) isKnown = false
     return `{{ ${name} }}`

@@ -7,7 +7,7 @@ export interface Imported {
   cluster?: string | undefined
   watch: readonly Noted<WatchEntry>[]
   sinks: Readonly<Record<string, Noted<Record<string, unknown>>>>
-  rules: readonly Noted<ImportedRule>[]
+  rules: readonly Switchable<ImportedRule>[]
 }
 
 export type WatchEntry = string | ({ kind: string } & Record<string, unknown>)
@@ -29,8 +29,19 @@ export interface Noted<T> {
   notes?: readonly string[]
 }
 
+/** A rule that is written as a comment when it would match more than the other tool's configuration did. */
+export interface Switchable<T> extends Noted<T> {
+  /** What the rule lacks to match at most as much. */
+  off?: readonly string[]
+}
+
+/** A file needs a rule; this one sends nothing. */
+const NOTHING: ImportedRule = { name: 'nothing', drop: true }
+
 /** Writes it as a configuration with comments. */
-export function toYaml({ heading, cluster, watch, sinks, rules }: Imported): string {
+export function toYaml({ heading, cluster, watch, sinks, rules: all }: Imported): string {
+  const isOn = ({ off = [] }: Switchable<ImportedRule>) => off.length === 0
+  const rules = all.some((it) => isOn(it) && it.value.to) ? all.filter(isOn) : [{ value: NOTHING }]
   const content = {
     ...(cluster !== undefined && { cluster }),
     watch: watch.map(({ value }) => value),
@@ -41,6 +52,8 @@ export function toYaml({ heading, cluster, watch, sinks, rules }: Imported): str
   document.commentBefore = commentOf(heading)
   for (const [i, { notes }] of watch.entries()) comment(document.getIn(['watch', i], true), notes)
   for (const [i, { notes }] of rules.entries()) comment(document.getIn(['rules', i], true), notes)
+  const off = all.filter((it) => !isOn(it)).flatMap(writtenOff)
+  if (off.length > 0) document.comment = commentOf([...OFF, ...off])
   const pairs = document.get('sinks')
   for (const pair of isMap(pairs) ? (pairs.items as Pair<Scalar, Node>[]) : [])
     comment(pair.key, sinks[String(pair.key.value)]?.notes)
@@ -57,6 +70,17 @@ export function toYaml({ heading, cluster, watch, sinks, rules }: Imported): str
     },
   })
   return document.toString({ lineWidth: 0, flowCollectionPadding: true })
+}
+
+const OFF = [
+  'These rules are off: as they are they would match more than what they were made of. To use one, add what it lacks and move it',
+  'to its place in the list above.',
+]
+
+/** A rule as lines of a comment. */
+function writtenOff({ value, notes = [], off = [] }: Switchable<ImportedRule>): string[] {
+  const lines = new Document([value]).toString({ lineWidth: 0 }).trimEnd().split('\n')
+  return ['', ...[...off, ...notes].map((it) => `off: ${it}`), ...lines.map((it) => `  ${it}`)]
 }
 
 function comment(node: unknown, notes: readonly string[] | undefined): void {

@@ -1,7 +1,7 @@
 import { channelOf } from './channel.ts'
 import type { Imported, Noted, WatchEntry } from './imported.ts'
 import { environmentName, secretOf } from './names.ts'
-import { listOf, mapOf, type Raw, textOf } from './read.ts'
+import { listOf, mapOf, namespacesOf, type Raw, textOf } from './read.ts'
 
 /** Its keys, in both spellings that are found in files, and kinds. */
 const KINDS: readonly (readonly [kind: string, ...keys: string[]])[] = [
@@ -36,9 +36,9 @@ const HEADING = [
 /** Every watched kind goes to every handler that is set. */
 export function importKubewatch(raw: Raw): Imported {
   const resource = mapOf(raw['resource'])
-  const namespace = textOf(raw['namespace'])
+  const { namespaces, off } = namespacesOf(raw['namespace'])
   const entry = (kind: string): WatchEntry =>
-    namespace === '' || CLUSTER_SCOPED.includes(kind) ? kind : { kind, namespaces: [namespace] }
+    namespaces.length === 0 || CLUSTER_SCOPED.includes(kind) ? kind : { kind, namespaces }
   const kinds = KINDS.filter(([, ...keys]) => keys.some((key) => isOn(resource[key]))).map(([kind]) => kind)
   const custom = listOf(raw['customresources'])
     .map(mapOf)
@@ -48,15 +48,28 @@ export function importKubewatch(raw: Raw): Imported {
     })
   const sinks = handlersOf(mapOf(raw['handler']))
   const watch = [...kinds, ...custom].map((kind): Noted<WatchEntry> => ({ value: entry(kind) }))
-  if (watch.length === 0)
-    watch.push({ value: 'Event', notes: ['no resource was true in the file: name the kinds that you want'] })
+  const others = Object.keys(resource).filter(
+    (key) => isOn(resource[key]) && !KINDS.some(([, ...keys]) => keys.includes(key)),
+  )
+  const lost = Object.keys(raw)
+    .filter((key) => !KNOWN.includes(key))
+    .map((key) => `"${key}" is no key that is known here, and may have left something out`)
+  if (watch.length === 0) {
+    watch.push({ value: 'Event' })
+    lost.push(
+      'no resource was true in the file, so it sent nothing: name the kinds that you want under "watch"',
+    )
+  }
   return {
-    heading: HEADING,
+    heading: [...HEADING, ...others.map((key) => `The resource "${key}" is not known here: left out.`)],
     watch,
     sinks,
-    rules: [{ value: { name: 'everything', to: Object.keys(sinks) } }],
+    rules: [{ value: { name: 'everything', to: Object.keys(sinks) }, off: [...off, ...lost] }],
   }
 }
+
+/** Of these, "message" is no condition: it stands in front of what is sent. */
+const KNOWN = ['handler', 'resource', 'customresources', 'namespace', 'message']
 
 function isOn(value: unknown): boolean {
   return value === true || value === 'true'

@@ -6,9 +6,9 @@ export function namer(): (wanted: string) => string {
       wanted
         .toLowerCase()
         .replace(/[^a-z0-9]+/g, '-')
-        .replace(/^-+|-+$/g, '')
+        .replace(/^-|-$/g, '')
         .slice(0, 50)
-        .replace(/-+$/, '') || 'unnamed'
+        .replace(/-$/, '') || 'unnamed'
     let name = base
     for (let i = 2; taken.has(name); i++) name = `${base}-${i}`
     taken.add(name)
@@ -35,7 +35,7 @@ const SECRET_IN_URL = /\/\/[^/]*@|\?|\/[^/]{16,}|\/(?=[^/]*\d)(?=[^/]*[a-z])[^/]
 /** Of a webhook: where its URL is the secret, `${env:…}` stands for all of it. */
 export function urlOf(value: unknown, variable: string, notes: string[]): string {
   const text = withVariables(value)
-  const literal = text.replace(/\$\{[^}]*\}/g, '')
+  const literal = text.replace(/\$\{[^}$]*\}/g, '')
   return SECRET_IN_URL.test(literal.replace(/^\w+:\/\/[^/@?]*(?=[/?]|$)/, ''))
     ? secretOf(value, variable, notes)
     : text

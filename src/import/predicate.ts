@@ -66,12 +66,13 @@ function patternOf({ key, expression, not }: Predicate): string | string[] | und
     const types = ['Normal', 'Warning'].filter((type) => matches(expression, type))
     return types.length === 1 ? `${bang}${types[0]}` : undefined
   }
+  // Only a rule that is off has it.
   if (!isExpression(expression)) return `${bang}${expression}`
   const patterns = patternsOf(expression).map((it) => `${bang}${it}`)
   return patterns.length === 1 ? patterns[0] : patterns
 }
 
-/** A text such as `*test*` is none: it was meant as a glob, and matched nothing. */
+/** Returns false for a text such as `*test*`, which matches nothing as an expression. */
 export function isExpression(text: string): boolean {
   try {
     RE2JS.compile(text)
@@ -82,27 +83,19 @@ export function isExpression(text: string): boolean {
 }
 
 function matches(expression: string, text: string): boolean {
-  return isExpression(expression) && RE2JS.compile(expression).matcher(text).find()
+  return RE2JS.compile(expression).matcher(text).find()
 }
 
 function celOf(it: Predicate | AtLeast): string {
   if ('count' in it) return it.not ? `event.count < ${it.count}` : `event.count >= ${it.count}`
-  const { key, not } = it
-  const expression = isExpression(it.expression) ? it.expression : expressionOf(it.expression)
+  const { key, not, expression } = it
   const bang = not ? '!' : ''
   if (key.startsWith('regarding.labels.')) {
     const label = key.slice('regarding.labels.'.length)
-    return `${bang}event.regarding.labels[?${text(label)}].orValue("").matches(${text(expression)})`
+    const labels = 'event.regarding.labels'
+    return `${bang}(${text(label)} in ${labels} && ${labels}[${text(label)}].matches(${text(expression)}))`
   }
   return `${bang}${IN_CEL[key as keyof typeof IN_CEL]}.matches(${text(expression)})`
-}
-
-/** Of a glob. */
-function expressionOf(glob: string): string {
-  return `^${glob
-    .replace(/[.+^${}()|[\]\\]/g, '\\$&')
-    .replaceAll('*', '.*')
-    .replaceAll('?', '.')}$`
 }
 
 function text(value: string): string {

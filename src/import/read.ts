@@ -20,3 +20,10 @@ export function textsOf(value: unknown): string[] {
     .map(textOf)
     .filter((text) => text !== '')
 }
+
+/** The namespaces that a key names, none for all; `off` says why they cannot be known. */
+export function namespacesOf(value: unknown): { namespaces: string[]; off: string[] } {
+  const namespaces = textsOf(value)
+  const isRead = listOf(value).every((it) => typeof it === 'string')
+  return { namespaces, off: isRead ? [] : ['namespace is neither a name nor a list of names'] }
+}

@@ -116,7 +116,12 @@ function daysOf(text: string): number[] | { message: string; hint: string } {
   const ends = text.split('-', 3).map((part) => dayOf(part.trim()))
   const [first, last = first] = ends
   if (ends.length > 2 || first === undefined || last === undefined || first < 0 || last < 0) {
-    const meant = text.includes(',') ? `write a list: [${text.split(/\s*,\s*/).join(', ')}]` : undefined
+    const meant = text.includes(',')
+      ? `write a list: [${text
+          .split(',')
+          .map((it) => it.trim())
+          .join(', ')}]`
+      : undefined
     return { message: `"${text.slice(0, 40)}" is no day`, hint: meant ?? nearestDays(text) }
   }
   const days = [first]

@@ -1,9 +1,9 @@
+import { cutText } from '../redact.ts'
 import { NOTES, type Outcome, REASONS, type Reason, SCOPES } from '../sink/outcome.ts'
 
 const isReason = isOneOf(REASONS)
 const isScope = isOneOf(SCOPES)
 const isNote = isOneOf(NOTES)
-const MAX_DETAIL = 2_048
 /** Nothing waits longer without being asked again, whatever a sink says. */
 const MAX_PAUSE_MS = 3_600_000
 /** Of one that asks for a pause without saying how long. */
@@ -23,14 +23,14 @@ export function checkedOutcomes(answer: unknown, length: number): Outcome[] {
 
 /** A retry that is the sink's fault as a whole. */
 export function failure(reason: Reason, detail: string): Outcome {
-  return { kind: 'retry', reason, detail: detail.slice(0, MAX_DETAIL), scope: 'sink' }
+  return { kind: 'retry', reason, detail: cutText(detail), scope: 'sink' }
 }
 
 function checked(outcome: unknown): Outcome | undefined {
   const { kind, note, reason, detail, scope, afterMs, ambiguous } = (outcome ?? {}) as Record<string, unknown>
   const why = {
     reason: isReason(reason) ? reason : ('unknown' as const),
-    detail: typeof detail === 'string' ? detail : '',
+    detail: typeof detail === 'string' ? cutText(detail) : '',
   }
   const pauseMs = typeof afterMs === 'number' && afterMs >= 0 ? Math.min(afterMs, MAX_PAUSE_MS) : undefined
   if (kind === 'delivered') return isNote(note) ? { kind, note } : { kind }

@@ -1,6 +1,6 @@
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
-import { redactText } from '../redact.ts'
+import { redactMessage } from '../redact.ts'
 import type { Sink } from '../sink/index.ts'
 import type { Breaker } from './breaker.ts'
 import type { Item, UnreadableItem } from './lane-batch.ts'
@@ -64,7 +64,7 @@ export function setAside(
   again: Item | undefined,
 ): boolean {
   const items = tried.length > 0 ? tried.map(({ item }) => item) : again ? [again] : []
-  const detail = redactText(`${reason}: ${said}`)
+  const detail = redactMessage(`${reason}: ${said}`)
   for (const { uid, delivery } of items) {
     const { kind, namespace, name } = delivery.event
     const what = { sink: outlet.name, kind, object: `${namespace}/${name}`, detail: detail.slice(0, 300) }
@@ -107,12 +107,12 @@ export function note(
   for (const { uid } of verdict.delivered) outlet.suspects.passed(uid)
   for (const { item, reason, detail } of verdict.dead) {
     outlet.suspects.passed(item.uid)
-    outlet.lastError = redactText(`${reason}: ${detail}`)
+    outlet.lastError = redactMessage(`${reason}: ${detail}`)
     outlet.lastErrorMs = now
     metrics.dead.inc({ sink, reason })
     const { event, rule } = item.delivery
     const what = { kind: event.kind, object: `${event.namespace}/${event.name}`, id: event.id }
-    log.warn({ sink, rule, reason, detail: redactText(detail).slice(0, 300), ...what }, 'dead letter')
+    log.warn({ sink, rule, reason, detail: redactMessage(detail).slice(0, 300), ...what }, 'dead letter')
   }
 }
 
@@ -146,7 +146,7 @@ export function delayMs(
   lane: string,
   { reason, detail: said, scope, afterMs }: Failure,
 ): { afterMs?: number; detail: string } {
-  const detail = redactText(said)
+  const detail = redactMessage(said)
   metrics.retried.inc({ sink: outlet.name, reason })
   outlet.lastError = `${reason}: ${detail}`
   outlet.lastErrorMs = clock.now()

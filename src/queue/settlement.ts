@@ -1,4 +1,4 @@
-import { redactText } from '../redact.ts'
+import { redactMessage } from '../redact.ts'
 import { encodeEntries } from './entry.ts'
 import { encodePlaces, type Head, type Item, triesField } from './lane-batch.ts'
 import type { Verdict } from './outcomes.ts'
@@ -20,7 +20,7 @@ export function settlementOf(
   const dead = verdict.dead.map(({ item, reason, detail }) => ({
     rule: item.delivery.rule,
     reason,
-    detail: redactText(detail).slice(0, 2_048),
+    detail: redactMessage(detail),
     atMs: nowMs,
     payload: (encodeEntries([item.delivery])[0] as { payload: Buffer }).payload,
     count: 1,

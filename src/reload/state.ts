@@ -6,8 +6,8 @@ export interface ReloadState {
   status(): ConfigStatus
   /** A file is in use; `restart` are its keys that are not yet. */
   applied(digest: string | undefined, restart: readonly string[]): void
-  /** A file is not good: where, and why, without secrets. What was in use stays. */
-  rejected(problem: string): void
+  /** A file is not good: why, without secrets, and where as `file:line`. What was in use stays. */
+  rejected(problem: string, place?: string): void
 }
 
 /** Begins with the configuration of the start. */
@@ -29,8 +29,9 @@ export function createReloadState(
       metrics.configReloads.inc({ result: 'success' })
       succeeded()
     },
-    rejected(problem) {
-      status = { ...status, rejected: { problem, sinceMs: status.rejected?.sinceMs ?? clock.now() } }
+    rejected(problem, place) {
+      const sinceMs = status.rejected?.sinceMs ?? clock.now()
+      status = { ...status, rejected: { problem, sinceMs, ...(place !== undefined && { place }) } }
       metrics.configReloads.inc({ result: 'failure' })
       metrics.configSuccessful.set(0)
     },

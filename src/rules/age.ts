@@ -28,7 +28,8 @@ export function compileAge(wanted: Patterns): Compiled<AgeTest> {
 }
 
 function parseBound(text: string): Compiled<Bound> {
-  const [, operator = '', number = '', unit = ''] = /^\s*(<=?|>=?|)\s*(\d{0,9})\s*(.*?)\s*$/s.exec(text) ?? []
+  const [, operator = '', number = '', rest = ''] = /^\s*(<=?|>=?|)\s*(\d{0,9})\s*(.*)$/s.exec(text) ?? []
+  const unit = rest.trimEnd()
   const fault = (message: string, hint: string, at = 0) =>
     faulty(message, { offset: at, length: Math.max(text.length - at, 1), hint })
   if (operator === '' && number !== '' && unit in UNITS)

@@ -53,7 +53,7 @@ export function readiness({
 }: Vitals): Check[] {
   const redisWaits = redisTrouble !== undefined || redisFull
   return [
-    checkOf('config', true, config && configDetail(config)),
+    checkOf('config', true, config && configDetailOf(config)),
     checkOf('running', !stopping, stopping ? 'it is stopping' : undefined),
     checkOf('redis', redisTrouble === undefined && !redisFull, redisDetail(redisTrouble, redisFull)),
     ...watches.map((watch) => {
@@ -80,11 +80,13 @@ function checkOf(name: string, ok: boolean, detail: string | undefined): Check {
   return { name, ok, ...(detail !== undefined && { detail }) }
 }
 
-/** A configuration that is not good is no reason to take the process away: the one before is in use. */
-function configDetail({ rejected, restart = [], appliedMs }: ConfigStatus): string | undefined {
+/** Returns what readiness shows of the configuration. One that is not good is no reason to take the process away: the one before is in use. */
+export function configDetailOf({ rejected, restart = [], appliedMs }: ConfigStatus): string | undefined {
   if (rejected) {
     const [since, applied] = [rejected.sinceMs, appliedMs].map((ms) => new Date(ms).toISOString())
-    return `but its file is not good since ${since}, and what was read at ${applied} stays in use: ${printable(rejected.problem)}`
+    const place = rejected.place === undefined ? '' : `: ${printable(rejected.place)}`
+    // Anyone who reaches the port reads this, so what is wrong is only in the log and in `status`.
+    return `but its file is not good since ${since}, and what was read at ${applied} stays in use${place}; the log has the reason`
   }
   return restart.length > 0 ? `but ${describeRestart(restart)}` : undefined
 }

@@ -1,5 +1,5 @@
 import type { Logger } from '../log.ts'
-import { redactText } from '../redact.ts'
+import { redactMessage } from '../redact.ts'
 import type { Health, Sink } from '../sink/index.ts'
 import type { SinkStatus } from '../status.ts'
 
@@ -75,9 +75,9 @@ export async function askHealth(sink: Sink, signal: AbortSignal): Promise<Health
   if (signal.aborted) abort()
   try {
     const health = await Promise.race([sink.health(limit.signal), late.promise])
-    return health.ok ? health : { ...health, detail: redactText(health.detail) }
+    return health.ok ? health : { ...health, detail: redactMessage(health.detail) }
   } catch (error) {
-    return { ok: false, reason: 'unknown', detail: redactText(String((error as Error)?.message ?? error)) }
+    return { ok: false, reason: 'unknown', detail: redactMessage(String((error as Error)?.message ?? error)) }
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', abort)

@@ -88,6 +88,9 @@ function broken(secure: boolean): string {
     : 'the connection broke'
 }
 
+/** Codes are short names; what is longer is none. */
+const MAX_CODE = 200
+
 function innermost(error: unknown): { code: string; message: string } {
   const { code, message, cause, errors } = (error ?? {}) as Record<string, unknown>
   const inner = Array.isArray(errors) ? errors[0] : cause
@@ -95,5 +98,5 @@ function innermost(error: unknown): { code: string; message: string } {
     const found = innermost(inner)
     if (found.code !== '') return found
   }
-  return { code: String(code ?? ''), message: String(message ?? '') }
+  return { code: String(code ?? '').slice(0, MAX_CODE), message: String(message ?? '') }
 }

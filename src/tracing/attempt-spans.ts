@@ -1,5 +1,5 @@
 import { type Context, type Span, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api'
-import { redactText } from '../redact.ts'
+import { redactMessage } from '../redact.ts'
 import type { Message, Outcome, Reason } from '../sink/index.ts'
 import type { Attempted, AttemptTrace, Settled } from '../trace.ts'
 import { attributesOf, messagingAttributes, redisAttributes } from './attributes.ts'
@@ -190,5 +190,5 @@ class AttemptSpans implements AttemptTrace {
 /** In the words that logs and dead letters have. */
 function fail(span: Span, reason: Reason | string, detail: string): void {
   span.setAttribute('error.type', reason)
-  span.setStatus({ code: SpanStatusCode.ERROR, message: redactText(detail).slice(0, 300) })
+  span.setStatus({ code: SpanStatusCode.ERROR, message: redactMessage(detail).slice(0, 300) })
 }

@@ -137,7 +137,7 @@ function endpointsUsable(read: Reader, problems: string[]): boolean {
 /** A list that is wrong in one place is ignored as a whole, which nobody would notice. */
 function checkResource(read: Reader, problems: string[]): void {
   const entries = read.text('OTEL_RESOURCE_ATTRIBUTES')?.split(',') ?? []
-  const wrong = entries.find((it) => it.trim() !== '' && !/^[^=]*[^=\s][^=]*=[^=]*$/.test(it))
+  const wrong = entries.find((it) => it.trim() !== '' && !/^\s*[^=\s][^=]*=[^=]*$/.test(it))
   if (wrong === undefined) return
   problems.push(
     `OTEL_RESOURCE_ATTRIBUTES is ignored: "${redactText(wrong.trim())}" is not key=value, with "," and "=" inside of them as %2C and %3D`,

@@ -1,7 +1,7 @@
 import { type ExportResult, ExportResultCode } from '@opentelemetry/core'
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace'
 import type { Logger } from '../log.ts'
-import { describeCauses, redactText } from '../redact.ts'
+import { describeCauses, redactMessage } from '../redact.ts'
 
 /** Tells once when spans cannot be exported, and once, with how many were lost, when they can again. */
 export class TellingExporter implements SpanExporter {
@@ -49,5 +49,5 @@ function detailOf(error: Error | undefined): string {
   if (!error) return 'no reason given'
   const { code } = error as Error & { code?: number | string }
   const status = typeof code === 'number' ? `${code} ` : ''
-  return redactText(`${status}${describeCauses(error)}`).slice(0, 300)
+  return redactMessage(`${status}${describeCauses(error)}`).slice(0, 300)
 }

@@ -1,5 +1,6 @@
 import type { ScannedObject } from '../change.ts'
 import type { ChangeType } from '../event.ts'
+import { cutText } from '../redact.ts'
 import { reduceToMetadata } from './oversized.ts'
 import { scanObject } from './scan.ts'
 
@@ -103,7 +104,6 @@ function bookmark({ metadata }: ParsedObject): Frame {
 
 /** The longest pause that a server is granted. */
 export const MAX_RETRY_AFTER_S = 300
-const MAX_MESSAGE = 2_000
 
 /** Reads a metav1.Status. A member of another type than the API's counts as absent; pauses are bounded. */
 export function statusOf(value: unknown, httpCode = 0): ApiStatus {
@@ -113,7 +113,7 @@ export function statusOf(value: unknown, httpCode = 0): ApiStatus {
   return {
     code: Number.isInteger(code) ? (code as number) : httpCode,
     reason: textOf(reason),
-    message: textOf(message).slice(0, MAX_MESSAGE),
+    message: cutText(textOf(message)),
     causes: Array.isArray(causes)
       ? causes.map((cause) => textOf(membersOf(cause)['reason'])).filter((text) => text !== '')
       : [],

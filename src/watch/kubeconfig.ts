@@ -131,7 +131,7 @@ function accessOf(
   if (plain)
     config.clusters = config.clusters.map((it) => (it === cluster ? { ...it, skipTLSVerify: true } : it))
   return {
-    server: cluster.server.replace(/\/+$/, ''),
+    server: cluster.server.replace(/(?<!\/)\/+$/, ''),
     context: config.getCurrentContext(),
     origin,
     ...(cluster.proxyUrl && { proxyUrl: cluster.proxyUrl }),

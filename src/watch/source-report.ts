@@ -1,5 +1,6 @@
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
+import { redactMessage } from '../redact.ts'
 import type { WatchStatus } from '../status.ts'
 import { ApiFault } from './api-fault.ts'
 import type { RelistCause, Step } from './decide.ts'
@@ -108,7 +109,7 @@ export class SourceReport {
 
   trouble(error: unknown, step: Step): void {
     const { log, metrics, report, clock } = this.#parts
-    const message = error instanceof Error ? error.message : String(error)
+    const message = redactMessage(error instanceof Error ? error.message : String(error))
     if (step.cause === 'unreadable') metrics.malformed.inc({ watch: this.#watch })
     const failing = step.phase === 'failing'
     report({

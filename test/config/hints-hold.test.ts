@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { loadText, told } from './load-text.ts'
+import { PRESETS } from '../../sinks/webhook/presets/index.ts'
+import { checkWidth } from '../../src/config/check-width.ts'
+import { loadText, told, withRules } from './load-text.ts'
 
 const FOLDER = fileURLToPath(new URL('../fixtures/config/rules/', import.meta.url))
 
@@ -134,6 +136,86 @@ test.each<[string, ReturnType<typeof change>[]]>([
   ['owner-with-expression', [change('"Deployment/^web-.*$"', '"Deployment/web-*"')]],
   ['owner-with-expression', [change('"Deployment/^web-.*$"', '"/^Deployment/web-.*$/"')]],
   ['stop', [change('stop: true', 'continue: false')]],
+  [
+    'regarding-annotations',
+    [change('annotations: { team: shop }', 'labels: { team: shop }', 'regarding: { labels: … }')],
+  ],
+  [
+    'template-go',
+    [
+      change('.InvolvedObject.Name', 'about.name', 'write about.name'),
+      change('.Message', 'event.message', 'write event.message'),
+    ],
+  ],
+  ['debounce', [change('debounce: 30s', 'group: { wait: 30s }')]],
+  [
+    'debounce',
+    [
+      change('debounce: 30s', 'for: 30s'),
+      change('{ kind: Event }', '{ kind: Pod }', 'objects that stay so'),
+      change('[Event]', '[Pod]', ''),
+    ],
+  ],
+  [
+    'when-field',
+    [
+      change(', status.phase: Failed }', ' }', 'beside "when"'),
+      change(
+        'to: [screen]',
+        'if: object.status.phase == "Failed"\n    to: [screen]',
+        'if: object.status.phase == "Failed"',
+      ),
+    ],
+  ],
+  [
+    'when-status',
+    [
+      change(', status: { phase: Failed } }', ' }', 'beside "when"'),
+      change(
+        'to: [screen]',
+        'to-state: { status.phase: "Failed" }\n    to: [screen]',
+        'to-state: { status.phase: "Failed" }',
+      ),
+    ],
+  ],
+  [
+    'when-comparison',
+    [
+      change('{ status.phase == Failed }', '{}', 'beside "when"'),
+      change(
+        'to: [screen]',
+        'if: object.status.phase == "Failed"\n    to: [screen]',
+        'if: object.status.phase == "Failed"',
+      ),
+    ],
+  ],
+  [
+    'reason-of-container',
+    [
+      change('CrashLoopBackOff', 'BackOff', 'write BackOff'),
+      change('ErrImagePull', 'Failed', 'write Failed'),
+    ],
+  ],
+  [
+    'drop-unwatched',
+    [change('  - name: b\n    when: { kind: Deployment }\n    drop: true\n', '', 'leave this rule out')],
+  ],
+  [
+    'preset-as-type',
+    [
+      change('type: teams', 'type: webhook, preset: teams', 'type: webhook and preset: teams'),
+      change(
+        'type: pagerduty',
+        'type: webhook\n    preset: pagerduty',
+        'type: webhook and preset: pagerduty',
+      ),
+      change('${file:routing-key}', '0123456789abcdef0123456789abcdef', ''),
+    ],
+  ],
+  [
+    'connector-retired',
+    [change('webhook.office.com/webhookb2', 'logic.azure.com/workflows', 'write its URL here')],
+  ],
 ])('%s checks clean when it is mended as it is told: %j', async (name, changes) => {
   let text = readFileSync(`${FOLDER}${name}.yaml`, 'utf8')
   const loaded = await loadText(text)
@@ -144,4 +226,34 @@ test.each<[string, ReturnType<typeof change>[]]>([
     text = text.replace(from, () => to)
   }
   expect(await told(text)).toEqual([])
+})
+
+test('a watch is not to be narrowed so that a rule that drops has nothing to drop', async () => {
+  const rules = (namespace: string) =>
+    withRules(
+      `  - { name: b, when: { namespace: ${namespace} }, drop: true }\n  - { name: a, when: { namespace: shop }, to: screen }`,
+      '[Pod]',
+    )
+  const widthOf = async (text: string) => {
+    const loaded = await loadText(text)
+    return loaded.ok ? checkWidth(loaded.document) : loaded.problems
+  }
+  expect(await widthOf(rules('payments'))).toEqual([])
+  expect(await widthOf(rules('shop'))).toHaveLength(1)
+})
+
+test.each(Object.keys(PRESETS))('a sink of type %s is the preset of a webhook', async (preset) => {
+  const text = `watch: [Pod]\nsinks: { a: { type: ${preset} } }\nrules: [{ name: a, to: a }]`
+  expect((await told(text)).join()).toContain(`type: webhook and preset: ${preset}`)
+})
+
+test('a variable as shells write it is told, and not repeated: it may be a password', async () => {
+  const text = (token: string) =>
+    `watch: [Pod]\nsinks: { a: { type: webhook, url: "https://x/y", auth: { bearer: ${token} } } }\nrules: [{ name: a, to: a }]`
+  for (const token of ['$TOKEN', '$(TOKEN)']) {
+    const [warning = ''] = await told(text(token))
+    expect(warning).toContain('${env:NAME}')
+    expect(warning).not.toContain('TOKEN')
+  }
+  expect(await told(text('$token-9'))).toEqual([])
 })

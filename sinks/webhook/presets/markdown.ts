@@ -31,7 +31,7 @@ export function cardText(text: string): string {
   return text
     .replace(/[\\*_`~[\]<>#+-]/g, (it, at: number) => (needsEscape(it, text, at) ? `\\${it}` : it))
     .replace(/\{(?=\{)/g, `{${APART}`)
-    .replace(/^(\s*\d+)([.)])/gm, '$1\\$2')
+    .replace(/^([^\S\n\r\u2028\u2029]*\d+)([.)])/gm, '$1\\$2')
 }
 
 /** Some mean something only where a line begins; elsewhere an escape would only be in the way of reading. */

@@ -1,4 +1,5 @@
 import { checkWidth } from '../../config/check-width.ts'
+import { shownOf } from '../../config/load.ts'
 import type { Problem } from '../../config/problem.ts'
 import { STANDARD_INPUT } from '../../config/read-text.ts'
 import type { Config } from '../../config/schema.ts'
@@ -63,9 +64,9 @@ async function checkRead(
 ): Promise<number> {
   const { config, warnings } = configuration
   report.tellProblems(warnings, configuration.shownWarnings)
-  const wide = checkWidth(configuration.document)
+  const wide = shownOf(checkWidth(configuration.document), configuration.document)
   report.tellProblems(wide, showProblems(wide, configuration.texts))
-  const tests = testProblems(configuration)
+  const tests = shownOf(testProblems(configuration), configuration.document)
   report.tellProblems(tests, showProblems(tests, configuration.texts))
   // Only now: what asks is most of the program, and CI does without.
   const asked = options.offline

@@ -30,6 +30,7 @@ export async function backtest(options: BacktestOptions): Promise<number> {
   await using queue = await openQueue(options)
   const { oldestMs } = await journalExtent(queue.redis, queue.keys)
   if (oldestMs === undefined) throw new Error(EMPTY)
+  const print = (text: string) => void process.stdout.write(now.hide(next.hide(text)))
   const progress = createProgress()
   const runs = [await createDryRun(now), await createDryRun(next)] as const
   let unknown = 0
@@ -57,14 +58,12 @@ export async function backtest(options: BacktestOptions): Promise<number> {
     process.stderr.write(`note: the journal has nothing since then; it begins at ${timeOf(oldestMs)}\n`)
   if (unknown > 0) process.stderr.write(`note: ${unknownWords(unknown)}\n`)
   if (options.json)
-    process.stdout.write(
-      `${printableJson({ since: timeOf(firstMs), unknownBefore: unknown, ...result }, 2)}\n`,
-    )
+    print(`${printableJson({ since: timeOf(firstMs), unknownBefore: unknown, ...result }, 2)}\n`)
   else {
     const span = count === 0 ? '' : ` from ${timeOf(firstMs)} to ${timeOf(lastMs)}`
     const head = `${count.toLocaleString('en-US')} ${count === 1 ? 'event' : 'events'}${span}: ${now.file} → ${next.file}`
     const paint = createPaint(wantsColour(process.stdout, process.env))
-    process.stdout.write(`${[head, '', ...comparisonLines(result, paint)].join('\n')}\n`)
+    print(`${[head, '', ...comparisonLines(result, paint)].join('\n')}\n`)
   }
   const differs = Object.values(total).some((it) => it > 0)
   return differs && options.failOnDifference ? 1 : 0

@@ -40,6 +40,7 @@ export async function explain(target: string, options: ExplainOptions): Promise<
   const type = changeTypeOf(options.type)
   const atMs = timeOf(options.at)
   const configuration = await readDryConfiguration(options.config, options)
+  const print = (text: string) => void process.stdout.write(configuration.hide(text))
   requireKnown(configuration, options)
   const input = await readExplainInput(target, configuration.config, options.context)
   const old = options.old === undefined ? undefined : await readOneObject(options.old)
@@ -75,10 +76,6 @@ export async function explain(target: string, options: ExplainOptions): Promise<
   }
   if (isMany && !options.json) print(paint('dim', `(${input.changes.length} objects; --all explains each)\n`))
   return 0
-}
-
-function print(text: string): void {
-  process.stdout.write(text)
 }
 
 function linesOf({ fate }: Explanation, paint: ReturnType<typeof createPaint>): string {

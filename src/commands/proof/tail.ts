@@ -49,7 +49,11 @@ export async function tail(options: TailOptions): Promise<number> {
   requireKnownNames(config, options)
   requireWatchedKind(config, options.kind)
   const paint = createPaint(!options.json && wantsColour(process.stdout, process.env))
-  const lines = createTailLines({ ...options, paint, print: (line) => process.stdout.write(line) })
+  const lines = createTailLines({
+    ...options,
+    paint,
+    print: (line) => process.stdout.write(configuration.hide(line)),
+  })
   const ended = new AbortController()
   const end = Promise.race([firstSignal(['SIGINT', 'SIGTERM']), outputClosed(() => true)])
   void end.then(() => ended.abort())

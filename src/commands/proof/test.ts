@@ -30,6 +30,7 @@ export interface TestOptions extends PluginOptions {
 export async function test(files: readonly string[], options: TestOptions): Promise<number> {
   const begunMs = performance.now()
   const configuration = await readDryConfiguration(options.config, options)
+  const print = (text: string) => void process.stdout.write(configuration.hide(text))
   const { cases, problems, texts } = findTests(files, configuration)
   if (problems.length > 0) throw badTests(problems, texts)
   const chosen = cases.filter(({ name }) => matches(name, options.filter))
@@ -42,15 +43,11 @@ export async function test(files: readonly string[], options: TestOptions): Prom
     if (!options.json) print(heading(it, results.at(-1)?.test, paint) + resultText(result, paint))
     results.push(result)
   }
-  if (options.junit !== undefined) writeJunit(options.junit, results)
+  if (options.junit !== undefined) writeJunit(options.junit, results, configuration.hide)
   if (options.json) print(`${printableJson(resultJson(results), 2)}\n`)
   else print(summaryText(results, performance.now() - begunMs, paint))
   if (options.coverage && !options.json) print(coverageText(rulesOf(configuration), results, paint))
   return results.some(({ mismatches }) => mismatches.length > 0) ? 1 : 0
-}
-
-function print(text: string): void {
-  process.stdout.write(text)
 }
 
 function heading({ file }: TestCase, before: TestCase | undefined, paint: Paint): string {
@@ -100,9 +97,9 @@ function runOptions(configuration: DryConfiguration): RunTestOptions {
   }
 }
 
-function writeJunit(file: string, results: readonly TestResult[]): void {
+function writeJunit(file: string, results: readonly TestResult[], hide: (text: string) => string): void {
   try {
-    writeFileSync(file, junitXml(results))
+    writeFileSync(file, hide(junitXml(results)))
   } catch (error) {
     throw new UsageError(`cannot write ${file}: ${fileFault(error)}`)
   }

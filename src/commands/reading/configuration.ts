@@ -1,5 +1,5 @@
-import type { ConfigDocument } from '../../config/document.ts'
 import { findConfig } from '../../config/find.ts'
+import type { JoinedDocument } from '../../config/joined-document.ts'
 import type { LoadOptions } from '../../config/load.ts'
 import type { Problem } from '../../config/problem.ts'
 import { STANDARD_INPUT } from '../../config/read-text.ts'
@@ -22,7 +22,7 @@ export interface Configuration {
   /** The warnings with their lines, for people. */
   shownWarnings: string
   /** All its files, read as one. */
-  document: ConfigDocument
+  document: JoinedDocument
   /** The texts of its files, by the names that problems have. */
   texts: ReadonlyMap<string, string>
   /** The files that it was read from. */

@@ -1,8 +1,9 @@
-import type { ConfigDocument } from '../../config/document.ts'
 import { readDocument } from '../../config/document.ts'
+import type { JoinedDocument } from '../../config/joined-document.ts'
 import { type LoadOptions, loadConfig } from '../../config/load.ts'
 import { STANDARD_INPUT } from '../../config/read-text.ts'
 import type { Config } from '../../config/schema.ts'
+import { referencesShown, secretsHider } from '../../config/shown-values.ts'
 import { STARTER } from '../../config/starter.ts'
 import type { DryRunOptions } from '../../dry-run/dry-run.ts'
 import { builtInSinks, sinkLoader } from '../../sink-types.ts'
@@ -19,7 +20,9 @@ export interface DryConfiguration extends DryRunOptions {
   file: string
   /** Of all its files, by the names that problems have. */
   texts: ReadonlyMap<string, string>
-  document: ConfigDocument
+  document: JoinedDocument
+  /** Takes out of a text what `${env:…}` and `${file:…}` stand for. */
+  hide(text: string): string
 }
 
 /**
@@ -46,6 +49,8 @@ export async function readDryConfiguration(
   const { root } = readDocument(file, text, source)
   const loaded = await loadConfig({ ...source, ...standIns(root, source) })
   if (!loaded.ok) throw badConfiguration(file, loaded.problems, loaded.texts)
-  const { config, document, texts, sinkTypes } = loaded
-  return { config, document, file, texts, load: sinkLoader(sinkTypes) }
+  const { document, texts, sinkTypes } = loaded
+  const written = referencesShown(document.at([])) as Record<string, unknown>
+  const config = { ...loaded.config, written }
+  return { config, document, file, texts, load: sinkLoader(sinkTypes), hide: secretsHider(document) }
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readdirSync } from 'node:fs'
+import { readdirSync, realpathSync } from 'node:fs'
 import { expandGlob } from '../../config/expand-glob.ts'
 import type { IncludeFiles } from '../../config/include-files.ts'
 import { isHandedOver, MAX_FILE_BYTES, readPlainFile, readPlainFileLater } from './plain-file.ts'
@@ -33,6 +33,7 @@ export class FileReads {
       this.#lists.set(pattern, found.join('\n'))
       return found
     },
+    real: realPath,
   }
 
   /** What another thread read. */
@@ -96,6 +97,14 @@ export class FileReads {
 
 export function digestOf(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex')
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    return path
+  }
 }
 
 function listFiles(pattern: string): string[] {

@@ -6,7 +6,7 @@ import { UsageError } from '../usage-error.ts'
 import { FileReads } from './file-reads.ts'
 import { type ApartRead, type ApartRequest, MORE } from './read-apart.ts'
 import { readOnce } from './read-once.ts'
-import { inOneLine, showProblems } from './shown-problems.ts'
+import { firstPlace, inOneLine, showProblems } from './shown-problems.ts'
 
 /** So many rules at a time: to take over all at once would hold whoever gets them. */
 const CHUNK = 100
@@ -32,7 +32,8 @@ async function readAndTell({ source, colour, pluginTypes }: ApartRequest): Promi
     if (!loaded.ok) {
       const { problems } = loaded
       const [problem, shown] = [inOneLine(problems, texts), showProblems(problems, texts, colour)]
-      return tell({ ok: false, reads: reads.noted(), problem, shown })
+      const place = firstPlace(problems, texts)
+      return tell({ ok: false, reads: reads.noted(), problem, shown, place })
     }
     const { warnings, document } = loaded
     const { rules, ...value } = checkedValueOf(document)

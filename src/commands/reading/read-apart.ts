@@ -15,7 +15,7 @@ export interface ApartRequest {
 
 /** Its first answer. */
 export type ApartRead = { reads: ReadsNoted } & (
-  | { ok: false; problem: string; shown: string }
+  | { ok: false; problem: string; shown: string; place?: string | undefined }
   | ({
       ok: true
       digest: string | undefined

@@ -8,7 +8,7 @@ import { UsageError } from '../usage-error.ts'
 import { FileReads } from './file-reads.ts'
 import { readApart } from './read-apart.ts'
 import { type ReadSource, readOnce } from './read-once.ts'
-import { inOneLine, isColoured, showProblems } from './shown-problems.ts'
+import { firstPlace, inOneLine, isColoured, showProblems } from './shown-problems.ts'
 
 export type Reread = { reads: FileReads } & (
   | {
@@ -25,6 +25,8 @@ export type Reread = { reads: FileReads } & (
       problem: string
       /** For people. */
       shown: string
+      /** `file:line` of the first. */
+      place?: string | undefined
     }
 )
 
@@ -41,7 +43,7 @@ export interface RereadTypes {
 export async function reread(source: ReadSource, types: RereadTypes): Promise<Reread> {
   const read = await readApart({ source, colour: isColoured(), pluginTypes: Object.keys(types.plugins) })
   const reads = FileReads.from(read.reads)
-  if (!read.ok) return { ok: false, reads, problem: read.problem, shown: read.shown }
+  if (!read.ok) return { ok: false, reads, problem: read.problem, shown: read.shown, place: read.place }
   const { digest, warnings, shownWarnings } = read
   const folder = dirname(resolve(source.shown))
   const sinkTypes = { ...types.builtIn, ...loaders(types.plugins) }
@@ -58,7 +60,14 @@ async function rereadHere(source: ReadSource, { builtIn, plugins }: RereadTypes)
     const { texts } = loaded
     if (!loaded.ok) {
       const { problems } = loaded
-      return { ok: false, reads, problem: inOneLine(problems, texts), shown: showProblems(problems, texts) }
+      const shown = showProblems(problems, texts)
+      return {
+        ok: false,
+        reads,
+        problem: inOneLine(problems, texts),
+        shown,
+        place: firstPlace(problems, texts),
+      }
     }
     const { config, warnings } = loaded
     return { ok: true, reads, config, digest, warnings, shownWarnings: showProblems(warnings, texts) }

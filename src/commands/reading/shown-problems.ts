@@ -13,12 +13,26 @@ export function isColoured(): boolean {
   return process.stderr.isTTY === true && !process.env['NO_COLOR']
 }
 
-/** `kubeherald.yaml:3:5: there is no sink "oncal" (and 2 more problems)`. */
-export function inOneLine(problems: readonly Problem[], texts: ReadonlyMap<string, string>): string {
-  const errors = problems.filter(({ severity }) => severity === 'error')
+type Texts = ReadonlyMap<string, string>
+
+function errorsOf(problems: readonly Problem[], texts: Texts): Problem[] {
   const files = [...texts.keys()]
   const place = ({ file }: Problem) => files.indexOf(file)
-  const [first] = errors.toSorted((a, b) => place(a) - place(b) || a.line - b.line || a.column - b.column)
+  return problems
+    .filter(({ severity }) => severity === 'error')
+    .toSorted((a, b) => place(a) - place(b) || a.line - b.line || a.column - b.column)
+}
+
+/** Returns where the first error is, without anything of the file: `kubeherald.yaml:3`. */
+export function firstPlace(problems: readonly Problem[], texts: Texts): string | undefined {
+  const [first] = errorsOf(problems, texts)
+  return first && `${first.file}:${first.line}`
+}
+
+/** `kubeherald.yaml:3:5: there is no sink "oncal" (and 2 more problems)`. */
+export function inOneLine(problems: readonly Problem[], texts: Texts): string {
+  const errors = errorsOf(problems, texts)
+  const [first] = errors
   if (!first) return ''
   const more = errors.length - 1
   const rest = more === 0 ? '' : ` (and ${more} more problem${more === 1 ? '' : 's'})`

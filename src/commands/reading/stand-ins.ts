@@ -51,6 +51,7 @@ function standInFor(path: readonly string[], sinkType: unknown): string {
   if (path[0] === 'cluster') return 'stand-in'
   if (path[0] === 'server' && key === 'port') return '0'
   if (/url$/i.test(key)) return 'https://stand-in.invalid/stand-in-for-a-url'
+  if (path.at(-2) === 'tls' && /^(ca|cert|key)$/.test(key)) return key === 'key' ? PRIVATE_KEY : CERTIFICATE
   if (key === 'brokers') return 'stand-in.invalid:9092'
   if (key === 'path') return '/stand-in'
   if (sinkType === 'slack') return key === 'token' ? 'xoxb-stand-in-stand-in' : '#stand-in'
@@ -59,3 +60,23 @@ function standInFor(path: readonly string[], sinkType: unknown): string {
 }
 
 const STAND_IN = 'stand-in'
+
+/** A certificate and its key that nobody trusts and no server has: what takes PEM checks that it is PEM. */
+const CERTIFICATE = pem(
+  'CERTIFICATE',
+  'MIIBkzCCATmgAwIBAgIULJh76fl+pyUHYT06Lb3bAkB1zaswCgYIKoZIzj0EAwIwHjEcMBoGA1UEAwwTcGxhY2Vob2xkZXIu' +
+    'aW52YWxpZDAgFw0yNjExMjIxMTAyMDRaGA8yMTI2MTAyOTExMDIwNFowHjEcMBoGA1UEAwwTcGxhY2Vob2xkZXIuaW52YWxp' +
+    'ZDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABFdTzqe11k9QE8BeZq8QHmAQwGHZ4+2Q7u5A8IIS8aJR/k0Lwv0PU/X6kte0' +
+    'slOnsWOQRVMYg82pHrQJX7KOpxSjUzBRMB0GA1UdDgQWBBS+d8JStrCzIgc1qofY0TUrZX/nbDAfBgNVHSMEGDAWgBS+d8JS' +
+    'trCzIgc1qofY0TUrZX/nbDAPBgNVHRMBAf8EBTADAQH/MAoGCCqGSM49BAMCA0gAMEUCIQDXFgQ4x77TI5OLqGPdAlcQsHXD' +
+    'yWUro6NBO9FOXd+d5AIgMxJbHmiASRbD6EW/NUez95ZxJ+ceeXoBxPj6GArG1fY=',
+)
+const PRIVATE_KEY = pem(
+  'PRIVATE KEY',
+  'MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgEPkmV71SHkqLN+F2PzeoxlVKJR0yyu+j/qsCZjRfVrihRANC' +
+    'AARXU86ntdZPUBPAXmavEB5gEMBh2ePtkO7uQPCCEvGiUf5NC8L9D1P1+pLXtLJTp7FjkEVTGIPNqR60CV+yjqcU',
+)
+
+function pem(label: string, base64: string): string {
+  return `-----BEGIN ${label}-----\n${base64}\n-----END ${label}-----\n`
+}

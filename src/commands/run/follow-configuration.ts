@@ -1,6 +1,6 @@
 import type { App } from '../../app.ts'
 import type { Config } from '../../config/schema.ts'
-import { redactText } from '../../redact.ts'
+import { redactMessage } from '../../redact.ts'
 import {
   type Differences,
   describeDifferences,
@@ -44,10 +44,10 @@ export function followConfiguration(configuration: Configuration, options: Follo
   let retry: NodeJS.Timeout | undefined
   let closed = false
 
-  function reject(problem: string, shown = ''): void {
+  function reject(problem: string, shown = '', place?: string): void {
     if (told === problem) return
     told = problem
-    app.reloads.rejected(problem)
+    app.reloads.rejected(problem, place)
     const text = 'the configuration changed, and is not good: the one before stays in use'
     const isShown = output.format === 'text' && shown !== ''
     log.error(isShown ? {} : { problem }, text)
@@ -74,11 +74,11 @@ export function followConfiguration(configuration: Configuration, options: Follo
     try {
       const again = await configuration.reread()
       reads = again.reads
-      if (!again.ok) return reject(again.problem, again.shown)
+      if (!again.ok) return reject(again.problem, again.shown, again.place)
       await accept(again)
     } catch (error) {
       if (closed) return
-      reject(redactText((error as Error).message))
+      reject(redactMessage((error as Error).message))
       if (reads === before) reads = await before.again()
       retry = setTimeout(() => void reload(), AGAIN_MS)
     }

@@ -15,7 +15,7 @@ export function selectionOf(resource: ServedResource, namespace: string, query: 
 
 function labelSelection(selector: string): Selection {
   // A comma between parentheses parts values, not requirements.
-  const terms = selector.split(/,(?![^(]*\))/).filter((term) => term.trim() !== '')
+  const terms = (selector.match(/(?:\([^()]*\)?|[^,(])+/g) ?? []).filter((term) => term.trim() !== '')
   const requirements = terms.map((term) => requirementOf(term.trim()))
   return ({ metadata }) => requirements.every((it) => it(metadata.labels ?? {}))
 }

@@ -101,5 +101,5 @@ function* previewEnvironment(world: World): Scene {
 }
 
 function nextPatch(image: string): string {
-  return image.replace(/\d+$/, (patch) => String(Number(patch) + 1))
+  return image.replace(/(?<!\d)\d+$/, (patch) => String(Number(patch) + 1))
 }

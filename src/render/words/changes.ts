@@ -111,7 +111,7 @@ function shortPath(path: string): string {
   const plain = path
     .replace(/^spec\.template\.spec\.|^metadata\.(?=labels|annotations)/, '')
     .replace(/^(?:initC|c)ontainers\[name=([^\]]*)\]\./, '$1: ')
-    .replace(/\benv\[name=([^\]]*)\](?:\.value)?$/, 'env $1')
+    .replace(/\benv\[name=([^\][]*)\](?:\.value)?$/, 'env $1')
   return oneLine(plain, 80)
 }
 

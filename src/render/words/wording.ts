@@ -55,7 +55,7 @@ export function oneLine(text: string, most: number): string {
 
 /** Another program's message as a part of a sentence: one line, without what RPC puts before it and the full stop at its end. */
 export function clause(message: string, most = 110): string {
-  return oneLine(withoutRpc(message), most).replace(/[.:;,\s]+$/, '')
+  return oneLine(withoutRpc(message), most).replace(/(?<![.:;,\s])[.:;,\s]+$/, '')
 }
 
 export function withoutRpc(message: string): string {

@@ -15,5 +15,5 @@ export const conversionFunctions: readonly CelFunction[] = [
 
 /** RFC 3339, without a fraction that is zero. */
 function timeText(time: Date): string {
-  return time.toISOString().replace(/\.?0*Z$/, 'Z')
+  return time.toISOString().replace(/\.?(?<!0)0*Z$/, 'Z')
 }

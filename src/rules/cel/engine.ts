@@ -154,7 +154,7 @@ function register(environment: Environment, { signature, call }: CelFunction): v
 }
 
 function nameIn(signature: string): string {
-  return /(\w+)\(/.exec(signature)?.[1] ?? ''
+  return /(?<!\w)(\w+)\(/.exec(signature)?.[1] ?? ''
 }
 
 function useReplacements(node: CelNode): void {

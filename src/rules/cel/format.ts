@@ -74,7 +74,7 @@ function plain(value: unknown): string {
   if (typeof value === 'string') return value
   if (value === null) return 'null'
   if (typeof value === 'number') return special(value) ?? String(value)
-  if (value instanceof Date) return value.toISOString().replace(/\.?0*Z$/, 'Z')
+  if (value instanceof Date) return value.toISOString().replace(/\.?(?<!0)0*Z$/, 'Z')
   if (value instanceof Uint8Array) return Buffer.from(value).toString()
   if (value instanceof Map) return mapText([...value.entries()])
   if (Array.isArray(value) || value instanceof Set) return `[${[...value].map(plain).join(', ')}]`

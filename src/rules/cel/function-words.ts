@@ -31,13 +31,17 @@ export const SYNONYMS: Readonly<Record<string, string>> = {
   date: 'timestamp("2026-01-01T00:00:00Z")',
 }
 
+/** Longer messages quote more of the expression than a hint needs. */
+const MAX_MESSAGE = 500
+
 /** A function or method that there is not, or not with such arguments. */
 export function unknownFunction(
   fault: CelFault,
   text: string,
   functions: CelEngine['functions'],
 ): FaultWords {
-  const [, receiver, name = '', args = ''] = /'(?:(.+)\.)?(\w+)\((.*)\)'/.exec(fault.message) ?? []
+  const [, receiver, name = '', args = ''] =
+    /'(?:(.+)\.)?(\w+)\((.*)\)'/.exec(fault.message.slice(0, MAX_MESSAGE)) ?? []
   const isMethod = receiver !== undefined
   const at = nameAt(fault, text, name)
   const same = functions.filter((it) => it.name === name && it.isMethod === isMethod)
@@ -86,7 +90,7 @@ function withNames(synonym: string, text: string, { start, end }: CelFault): str
 
 /** A text where a quantity is taken. */
 function quantityHint(args: string, forms: readonly { signature: string }[]): string | undefined {
-  const takes = forms.some(({ signature }) => /\([^)]*Quantity/.test(signature))
+  const takes = forms.some(({ signature }) => /\([^()]*Quantity/.test(signature))
   return takes && args === 'string' ? 'quantity("1Gi") makes a quantity of a text' : undefined
 }
 

@@ -104,7 +104,7 @@ function keyBefore(text: string, start: number) {
 /** A field that `event`, an owner or what an Event is about does not have. */
 export function unknownField(fault: CelFault, text: string): FaultWords {
   const name = /: (.*)$/.exec(fault.message)?.[1] ?? ''
-  const before = text.slice(0, fault.start).replace(/\.\s*$/, '')
+  const before = text.slice(Math.max(0, fault.start - MAX_KEY), fault.start).replace(/\.\s*$/, '')
   const owner = /(?:[A-Za-z_]\w*\s*\.\s*)*[A-Za-z_]\w*$/.exec(before)?.[0]?.replaceAll(/\s/g, '') ?? 'event'
   const last = owner.split('.').at(-1)
   const type =

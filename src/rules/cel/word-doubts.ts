@@ -52,7 +52,9 @@ function askedOf(one: CelNode, other: CelNode, text: string): string[] {
     const said = part.op === 'value' && typeof part.args === 'string' ? part.args : undefined
     if (said === undefined) return [text.slice(part.start, part.end)]
     if (GLOB.test(said)) return []
-    return isSeveral(one, said) ? said.split(/ *, */).map((it) => JSON.stringify(it)) : [JSON.stringify(said)]
+    return isSeveral(one, said)
+      ? said.split(',').map((it) => JSON.stringify(it.trim()))
+      : [JSON.stringify(said)]
   })
   const globs = parts.flatMap(({ op, args }) =>
     op === 'value' && GLOB.test(String(args)) ? [String(args)] : [],

@@ -130,7 +130,7 @@ function readName(text: string, start: number, isGlued: boolean): Read {
 
 function readBracket(text: string, open: number): Read {
   const rest = text.slice(open + 1)
-  const quoted = /^(["'])((?:\\.|(?!\1).)*)\1\]/s.exec(rest)
+  const quoted = /^(["'])((?:\\.|(?!\1)[^\\])*)\1\]/s.exec(rest)
   if (quoted)
     return { step: { is: 'member', key: unquoted(quoted[2] as string) }, end: open + 1 + quoted[0].length }
   const close = closeOf(rest)

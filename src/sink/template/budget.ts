@@ -10,6 +10,8 @@ const TOTAL = 16_000_000
 export const STEP = 1_000
 /** What an element of a list costs. */
 export const ELEMENT = 200
+/** What a value inside of data costs where all of the data is read or written. */
+const NODE = 100
 
 /** The rendering takes more than its budget. */
 export class TooMuchWork extends Error {}
@@ -23,6 +25,22 @@ export class Budget {
     if (!(cost > 0)) return
     this.#left -= cost
     if (this.#left < 0) throw new TooMuchWork()
+  }
+
+  /** Charges what it takes to write all of a value as text, indented by so many spaces, before it is done. */
+  chargeAll(value: unknown, indent = 0): void {
+    const left: { value: unknown; depth: number }[] = [{ value, depth: 0 }]
+    for (let next = left.pop(); next; next = left.pop()) {
+      const { value, depth } = next
+      // Writing JSON compares each object with all those around it.
+      this.charge(NODE + depth * (1 + indent) + (typeof value === 'string' ? value.length : 0))
+      if (typeof value !== 'object' || value === null) continue
+      if (Array.isArray(value)) this.check(value.length * NODE)
+      for (const key in value) {
+        this.charge(key.length)
+        left.push({ value: (value as Record<string, unknown>)[key], depth: depth + 1 })
+      }
+    }
   }
 
   /** For the engine: lists count by elements, but inside a filter of texts it counts characters. */

@@ -90,7 +90,9 @@ function createEngine(library: LiquidLibrary): Engine {
     operators: safeOperators(library),
     outputEscape(this: { context: Context }, value: unknown) {
       if (value instanceof Written) return value.valueOf()
-      const text = textOf(library.toValue(value))
+      const shown = library.toValue(value)
+      if (typeof shown === 'object' && shown !== null) budgetOf(this.context).chargeAll(shown)
+      const text = textOf(shown)
       const { escape: write } = settingOf(this.context).markup
       return write && text !== '' ? write(text) : text
     },

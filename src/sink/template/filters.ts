@@ -34,6 +34,13 @@ const OWN =
 
 /** Data takes longer to write than text. */
 const DATA = 4
+const DATA_FILTERS = ['json', 'yaml']
+/** Filters that look at each character, one by one. */
+const ENCODING = ['cgi_escape', 'slugify', 'uri_escape', 'url_encode']
+/** What a character costs there, and where a text is taken apart by "". */
+const EACH_CHARACTER = 10
+/** Own filters that pass a value on or look at its top only. */
+const AT_TOP = ['as_is', 'default', 'duration', 'raw', 'sum']
 
 /** Every filter that there is. */
 export const FILTERS = [TEXT, NUMBERS, LISTS, OWN].flatMap((names) => names.split(' ')).toSorted()
@@ -44,20 +51,28 @@ export function registerFilters(engine: Liquid, { library, settingOf, written }:
   const builtIn = filters as unknown as Record<string, Handler>
   for (const name of Object.keys(engine.filters)) engine.unregisterFilter(name)
 
-  /** Looks at no more than it can pay for. */
+  /** Looks at no more than it can pay for; what it reads of an argument is charged before. */
   function register(
     name: string,
     prepare: (value: unknown, index: number) => unknown,
     handler: Handler,
+    readsAll: (index: number) => boolean,
   ): void {
     engine.registerFilter(name, {
       raw: name === 'raw' || name === 'as_is',
       handler(this: This, ...given: unknown[]) {
-        const args = given.map((it, index) => (isNamed(it) ? it : prepare(toValue(it), index)))
         const budget = budgetOf(this.context)
-        for (const it of args) budget.charge(costOf(it))
+        const args = given.map((it, index) => {
+          if (isNamed(it)) return it
+          const value = toValue(it)
+          if (isData(value) && readsAll(index)) budget.chargeAll(value)
+          return prepare(value, index)
+        })
+        const factor = ENCODING.includes(name) ? EACH_CHARACTER : 1
+        for (const it of args) budget.charge(costOf(it) * factor)
+        if (args[1] === '' && typeof args[0] === 'string') budget.charge(args[0].length * EACH_CHARACTER)
         const result = budget.inCharacters(() => handler.apply(this, args as [unknown]))
-        budget.charge(costOf(result) * (name === 'json' || name === 'yaml' ? DATA : 1))
+        budget.charge(costOf(result) * (DATA_FILTERS.includes(name) ? DATA : 1))
         return result
       },
     } as never)
@@ -69,14 +84,21 @@ export function registerFilters(engine: Liquid, { library, settingOf, written }:
       name,
       (value, index) => (index > 0 && value === undefined ? value : asText(value)),
       builtIn[name]!,
+      () => true,
     )
   for (const name of NUMBERS.split(' '))
-    register(name, (value) => (isData(value) ? 0 : value), builtIn[name]!)
+    register(
+      name,
+      (value) => (isData(value) ? 0 : value),
+      builtIn[name]!,
+      () => false,
+    )
   for (const name of LISTS.split(' '))
     register(
       name,
       (value, index) => (index > 0 ? argument(name, value) : listOrText(name, value)),
       builtIn[name]!,
+      (index) => index > 0 || name === 'slice',
     )
 
   const plain = (value: unknown) => value
@@ -84,10 +106,20 @@ export function registerFilters(engine: Liquid, { library, settingOf, written }:
     default: builtIn['default']!,
     raw: plain,
     as_is: plain,
-    json: (value, indent) => JSON.stringify(value ?? null, null, Math.min(Number(indent) || 0, 10)),
-    yaml: (value) => yamlOf(value),
+    json(value, indent) {
+      const spaces = Math.min(Math.max(Number(indent) || 0, 0), 10)
+      if (spaces > 0) budgetOf(this.context).chargeAll(value, spaces)
+      return JSON.stringify(value ?? null, null, spaces)
+    },
+    yaml(value) {
+      const budget = budgetOf(this.context)
+      return yamlOf(value, (characters) => budget.charge(characters * DATA))
+    },
     join: (value, separator = ' ') => listOf(value).map(textOf).join(textOf(separator)),
-    sum: (value, key) => listOf(value).reduce<number>((sum, it) => sum + numberOf(read(it, key)), 0),
+    sum(value, key) {
+      const read = reader(key)
+      return listOf(value).reduce<number>((sum, it) => sum + numberOf(read(it)), 0)
+    },
     sort: (value, key) => sorted(value, key, (it) => it),
     sort_natural: (value, key) =>
       sorted(value, key, (it) => (typeof it === 'string' ? it.toLowerCase() : it)),
@@ -104,7 +136,8 @@ export function registerFilters(engine: Liquid, { library, settingOf, written }:
       return code && text !== '' ? written(code(text)) : text
     },
   }
-  for (const [name, handler] of Object.entries(own)) register(name, plain, handler)
+  for (const [name, handler] of Object.entries(own))
+    register(name, plain, handler, (index) => index > 0 || !AT_TOP.includes(name))
 }
 
 /** `key: value` behind a filter's name comes as a pair. */
@@ -135,11 +168,15 @@ function listOf(value: unknown): readonly unknown[] {
   return value === undefined || value === null ? [] : [value]
 }
 
-function read(value: unknown, key: unknown): unknown {
-  if (key === undefined) return value
-  return textOf(key)
-    .split('.')
-    .reduce<unknown>(
+/** Longer ones name no property. */
+const MAX_KEY = 1_000
+
+/** Returns what reads a property of each element: it is called for many. */
+function reader(key: unknown): (value: unknown) => unknown {
+  if (key === undefined) return (value) => value
+  const steps = textOf(key).slice(0, MAX_KEY).split('.')
+  return (value) =>
+    steps.reduce<unknown>(
       (it, step) => (isData(it) && Object.hasOwn(it as object, step) ? (it as never)[step] : undefined),
       value,
     )
@@ -152,13 +189,18 @@ function numberOf(value: unknown): number {
 
 /** Numbers by size, all else as text; what is missing comes last. */
 function sorted(value: unknown, key: unknown, fold: (value: unknown) => unknown): unknown[] {
-  const pairs = listOf(value).map((it) => [fold(read(it, key)), it] as const)
-  return pairs.toSorted(([a], [b]) => compare(a ?? undefined, b ?? undefined)).map(([, it]) => it)
+  const read = reader(key)
+  const pairs = listOf(value).map((it) => [keyOf(fold(read(it))), it] as const)
+  return pairs.toSorted(([a], [b]) => compare(a, b)).map(([, it]) => it)
 }
 
-function compare(a: unknown, b: unknown): number {
+function keyOf(value: unknown): string | number | undefined {
+  return typeof value === 'number' ? value : (value ?? undefined) === undefined ? undefined : textOf(value)
+}
+
+function compare(a: string | number | undefined, b: string | number | undefined): number {
   if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined)
   if (typeof a === 'number' && typeof b === 'number') return a - b
-  const [left, right] = [textOf(a), textOf(b)]
+  const [left, right] = [String(a), String(b)]
   return left < right ? -1 : Number(left > right)
 }

@@ -143,12 +143,60 @@ export function placeHint(name: string): string | undefined {
   return Object.hasOwn(PLACES, name) ? `write ${PLACES[name]}` : undefined
 }
 
+/** Values of the Go templates of kubernetes-event-exporter, Botkube and kubewatch, and what they are called here. */
+const GO_PATHS: Readonly<Record<string, string>> = {
+  Message: 'event.message',
+  Messages: 'event.message',
+  Reason: 'event.reason',
+  Type: 'event.eventType',
+  Count: 'event.count',
+  Kind: 'kind',
+  Resource: 'kind',
+  Name: 'name',
+  Namespace: 'namespace',
+  UID: 'uid',
+  Labels: 'labels',
+  Annotations: 'annotations',
+  Cluster: 'cluster',
+  ClusterName: 'cluster',
+  Level: 'message.severity',
+  Severity: 'message.severity',
+  Title: 'message.title',
+  FirstTimestamp: 'event.firstSeen',
+  LastTimestamp: 'event.lastSeen',
+  TimeStamp: 'time',
+  Timestamp: 'time',
+  'InvolvedObject.Kind': 'about.kind',
+  'InvolvedObject.Name': 'about.name',
+  'InvolvedObject.Namespace': 'about.namespace',
+  'InvolvedObject.APIVersion': 'event.regarding.apiVersion',
+  'InvolvedObject.UID': 'event.regarding.uid',
+  'Source.Component': 'event.reportingComponent',
+  'Source.Host': 'object.source.host',
+  ReportingController: 'event.reportingComponent',
+}
+
 /** A path that begins with a dot, as other languages write it. */
 export function dottedHint(path: string): string {
   const [first = '', ...rest] = path.slice(1).split('.')
-  const known: Readonly<Record<string, string>> = { Object: 'object', Event: 'event', Cluster: 'cluster' }
-  const root = Object.hasOwn(known, first) ? known[first] : undefined
-  const plain = /^(Kind|Name|Namespace|Labels|Annotations|Message|Reason)$/.test(first)
-  const begin = root ?? (plain ? first.toLowerCase() : `object.${first}`)
-  return `names have no dot in front: write ${[begin, ...rest].join('.')}`
+  const known = [`${first}.${rest[0]}`, first].find((it) => Object.hasOwn(GO_PATHS, it))
+  if (known !== undefined) {
+    const more = path
+      .slice(1 + known.length)
+      .split('.')
+      .filter(Boolean)
+    return `names have no dot in front: write ${[GO_PATHS[known], ...more].join('.')}`
+  }
+  if (/^involvedObject$/i.test(first) && rest[0] !== undefined && /^(labels|annotations)$/i.test(rest[0]))
+    return `names have no dot in front; messages do not carry ${rest[0].toLowerCase()} of the object that an Event is about`
+  const roots: Readonly<Record<string, string>> = { Object: 'object', Event: 'event', Cluster: 'cluster' }
+  const root = Object.hasOwn(roots, first) ? roots[first] : undefined
+  const steps = (root === undefined ? [first, ...rest] : rest).map(fieldName)
+  return `names have no dot in front: write ${[root ?? 'object', ...steps].join('.')}`
+}
+
+/** A field of an object as JSON has it: `Status.Phase` is `status.phase`. */
+function fieldName(step: string): string {
+  if (step === 'ObjectMeta') return 'metadata'
+  return /^[A-Z]+$/.test(step) ? step.toLowerCase() : step.charAt(0).toLowerCase() + step.slice(1)
 }

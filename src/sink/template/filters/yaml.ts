@@ -2,8 +2,11 @@
 const MAX_LENGTH = 100_000
 const MAX_DEPTH = 100
 
-/** Data as block YAML, cut where it gets too long. */
-export function yamlOf(value: unknown): string {
+/** What a value costs beside its text, in characters. */
+const VALUE = 200
+
+/** Returns data as block YAML, cut where it gets too long. What it reads and writes is charged as it goes. */
+export function yamlOf(value: unknown, charge: (characters: number) => void = () => {}): string {
   const lines: string[] = []
   let length = 0
 
@@ -14,27 +17,27 @@ export function yamlOf(value: unknown): string {
   }
 
   function write(it: unknown, lead: string, indent: string, depth: number): void {
-    if (length > MAX_LENGTH) return
-    const entries = entriesOf(it)
-    if (!entries) return line(`${lead}${scalarOf(it, indent)}`)
-    if (entries.length === 0 || depth > MAX_DEPTH) return line(`${lead}${Array.isArray(it) ? '[]' : '{}'}`)
+    charge(VALUE + lead.length + (typeof it === 'string' ? it.length : 0))
+    if (typeof it !== 'object' || it === null) return line(`${lead}${scalarOf(it, indent)}`)
+    const keys = Array.isArray(it) ? undefined : Object.keys(it)
+    const count = keys?.length ?? (it as readonly unknown[]).length
+    if (count === 0 || depth > MAX_DEPTH) return line(`${lead}${keys ? '{}' : '[]'}`)
     const isItem = lead.endsWith('- ')
     if (lead !== '' && !isItem) line(lead.trimEnd())
-    for (const [i, [key, inner]] of entries.entries()) {
+    for (let i = 0; i < count && length <= MAX_LENGTH; i++) {
       const begin = isItem && i === 0 ? lead : indent
       const deeper = `${indent}  `
-      if (key === undefined) write(inner, `${begin}- `, deeper, depth + 1)
-      else write(inner, `${begin}${wordOf(key)}: `, deeper, depth + 1)
+      const key = keys?.[i]
+      if (key === undefined) write((it as readonly unknown[])[i], `${begin}- `, deeper, depth + 1)
+      else {
+        charge(key.length)
+        write((it as Record<string, unknown>)[key], `${begin}${wordOf(key)}: `, deeper, depth + 1)
+      }
     }
   }
 
   write(value ?? null, '', '', 0)
   return lines.join('\n')
-}
-
-function entriesOf(value: unknown): readonly (readonly [string | undefined, unknown])[] | undefined {
-  if (Array.isArray(value)) return value.map((it) => [undefined, it] as const)
-  return typeof value === 'object' && value !== null ? Object.entries(value) : undefined
 }
 
 function scalarOf(value: unknown, indent: string): string {

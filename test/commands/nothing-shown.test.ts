@@ -1,0 +1,155 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { readConfiguration } from '../../src/commands/reading/configuration.ts'
+import { configDetailOf } from '../../src/server/health.ts'
+import { builtInSinks } from '../../src/sink-types.ts'
+import { type Desk, openDesk } from './cli.ts'
+import { runHere } from './here.ts'
+
+const POD = (namespace: string) =>
+  JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'web', namespace, labels: { team: 'shop' } },
+    status: { phase: 'Running' },
+  })
+
+const CONFIGURATION = `
+cluster: \${env:CLUSTER}
+watch: [Pod]
+sinks:
+  hook:
+    type: webhook
+    url: https://example.com/alerts/T0KEN-1234-abcd/{{ namespace }}/\${env:PATH_SECRET}?key=abcdef&ns={{ name }}
+    tls: { ca: "\${file:ca.pem}", cert: "\${file:tls.crt}", key: "\${file:tls.key}" }
+    format: template
+    body: { token: "\${file:token}", text: "{{ name }}" }
+rules:
+  - name: a
+    when: { namespace: "\${env:NAMESPACE}", labels: { team: "\${file:team}" } }
+    if: object.status.phase == "\${env:PHASE}"
+    to: [hook]
+  - name: b
+    when: { name: [other, "\${env:NAMESPACE}"] }
+    to: [hook]
+tests:
+  - name: fails
+    given: ${POD('payments')}
+    expect: { rule: b, to: [hook] }
+`
+const SECRETS = {
+  NAMESPACE: 'secret-namespace',
+  PHASE: 'secret-phase',
+  PATH_SECRET: 'hunter2',
+  CLUSTER: 'prod',
+}
+const SECRET = /secret-namespace|secret-phase|secret-team|secret-token|hunter2|T0KEN|abcdef/
+
+function openSecretDesk(): Desk {
+  const desk = openDesk(SECRETS)
+  desk.write('kubeherald.yaml', CONFIGURATION)
+  desk.write('team', 'secret-team\n')
+  desk.write('token', 'secret-token\n')
+  desk.write('pod.json', POD('payments'))
+  desk.write(
+    'match.json',
+    POD('secret-namespace').replace('"shop"', '"secret-team"').replace('Running', 'secret-phase'),
+  )
+  return desk
+}
+
+describe('values of references are shown by nothing', () => {
+  test.each([
+    ['explain', 'pod.json'],
+    ['explain', 'pod.json', '--json'],
+    ['explain', 'match.json'],
+    ['explain', 'match.json', '--json'],
+    ['test'],
+    ['test', '--json'],
+    ['check', '--offline'],
+  ])('%s %s %s', async (...args) => {
+    using desk = openSecretDesk()
+    const { stdout, stderr } = await runHere(desk, ...args.filter(Boolean))
+    expect(stderr).not.toMatch(/has \d+ problem|cannot/)
+    expect(stdout).not.toBe('')
+    expect(stdout + stderr).not.toMatch(SECRET)
+  })
+
+  test('explain shows the references, and the path that a template makes', async () => {
+    using desk = openSecretDesk()
+    expect((await runHere(desk, 'explain', 'pod.json')).stdout).toContain('${env:NAMESPACE}')
+    const { stdout } = await runHere(desk, 'explain', 'match.json')
+    expect(stdout).toMatch(/POST https:\/\/example\.com\/alerts\/\[redacted\]\/.+&ns=web/)
+    expect(stdout).toContain('"text":"web"')
+  })
+
+  test.each([['check', '--offline'], ['test'], ['explain', 'pod.json']])(
+    '%s needs no PEM that only a pod has',
+    async (...args) => {
+      using desk = openSecretDesk()
+      const { stderr } = await runHere(desk, ...args)
+      expect(stderr).toBe('')
+    },
+  )
+})
+
+describe('a file outside of the folder of the configuration', () => {
+  const SHADOW = 'root:$6$hunter2:19000:0:99999:7:::\ndaemon:*:19000:0:99999:7:::\n'
+  const KEYS =
+    'hunter2: hunter2\nrules: [{ name: hunter2, when: { hunter: hunter2 }, to: hunter2 }]\ntests: [{ hunter2: a }]\n'
+
+  function openFolder(include: string) {
+    const dir = mkdtempSync(join(tmpdir(), 'kubeherald-'))
+    const at = (name: string) => join(dir, name)
+    mkdirSync(at('config'))
+    writeFileSync(
+      at('config/kubeherald.yaml'),
+      `include: [${include}]\nwatch: [Pod]\nsinks: { a: { type: stdout } }\n`,
+    )
+    return {
+      at,
+      file: at('config/kubeherald.yaml'),
+      [Symbol.dispose]: () => rmSync(dir, { recursive: true, force: true }),
+    }
+  }
+
+  test.each([SHADOW, KEYS, '"hunter2', 'hunter2: [', 'a: ${env:hunter2}'])(
+    'shows nothing: %j',
+    async (text) => {
+      for (const include of [
+        '../outside.yaml',
+        'link.yaml',
+        '"*.yaml"',
+        'folder/outside.yaml',
+        'inner.yaml',
+      ]) {
+        using folder = openFolder(include)
+        writeFileSync(folder.at('outside.yaml'), text)
+        if (include === 'inner.yaml')
+          writeFileSync(folder.at('config/inner.yaml'), 'include: [../outside.yaml]\n')
+        else if (include === 'folder/outside.yaml') symlinkSync('..', folder.at('config/folder'))
+        else symlinkSync('../outside.yaml', folder.at('config/link.yaml'))
+        const error = await readConfiguration(folder.file, builtInSinks).catch((it: Error) => it)
+        expect(error, include).toBeInstanceOf(Error)
+        expect((error as Error).message, include).not.toMatch(/hunter|root|daemon/)
+        expect((error as Error).message, include).toMatch(/yaml:1:1: /)
+      }
+    },
+  )
+
+  test('a link within the folder is none', async () => {
+    using folder = openFolder('rules.yaml')
+    mkdirSync(folder.at('config/..data'))
+    writeFileSync(folder.at('config/..data/rules.yaml'), 'rules: [{ name: shown-1, wen: {}, to: a }]\n')
+    symlinkSync('..data/rules.yaml', folder.at('config/rules.yaml'))
+    await expect(readConfiguration(folder.file, builtInSinks)).rejects.toThrow(/wen/)
+  })
+})
+
+test('readiness names the line of a configuration that is not good, and nothing of it', () => {
+  const rejected = { sinceMs: 0, problem: 'a.yaml:3:5: unknown key "hunter2"', place: 'a.yaml:3' }
+  expect(configDetailOf({ appliedMs: 0, rejected })).toMatch(/a\.yaml:3;/)
+  expect(configDetailOf({ appliedMs: 0, rejected })).not.toContain('hunter2')
+})
