@@ -23,10 +23,13 @@ FROM gcr.io/distroless/nodejs24-debian13:nonroot@sha256:9eeb7f5887d0e239e78264b0
 COPY --from=build /out/ /
 WORKDIR /app
 ENV NODE_ENV=production \
-    KUBEHERALD_CONFIG=/etc/kubeherald/kubeherald.yaml
+    KUBEHERALD_CONFIG=/etc/kubeherald/kubeherald.yaml \
+    MALLOC_ARENA_MAX=1 \
+    MALLOC_MMAP_THRESHOLD_=1048576 \
+    MALLOC_TRIM_THRESHOLD_=2097152
 EXPOSE 9464
 USER 65532:65532
-# The same flags as in the bundle's first line.
+# The same flags as in the bundle's first line, and above the same variables.
 ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=4", "--heap-growing-percent=100", "/app/main.js"]
 CMD ["run"]
 ARG VERSION=0.0.0-dev

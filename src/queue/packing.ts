@@ -24,14 +24,37 @@ export const MAX_UNPACKED_BYTES = 80 * 1024 * 1024
 
 /** Undoes `compress`. Throws an error of zlib where it is damaged, or larger than anything that is stored. */
 export function decompress(packed: Buffer): Buffer {
+  const expected = contentSize(packed) ?? packed.length * 12
   return zstdDecompressSync(packed, {
     dictionary: DICTIONARY,
-    chunkSize: chunkSize(packed.length * 12),
+    chunkSize: chunkSize(expected + 1),
     maxOutputLength: MAX_UNPACKED_BYTES,
   })
 }
 
-/** The output comes in chunks that stay in memory until the next collection: they are as large as what goes in needs. */
+/**
+ * Returns the size of the buffer for output, in bytes. Node's zlib keeps that buffer until the next full collection, because
+ * its native handle does; more than one byte too many is wasted for as long.
+ */
 export function chunkSize(expectedBytes: number): number {
   return Math.min(Math.max(Math.ceil(expectedBytes), 1_024), 128 * 1_024)
+}
+
+/** Returns the size of the unpacked content that the header of a zstd frame declares (RFC 8878, 3.1.1.1), in bytes; undefined where there is none. */
+function contentSize(frame: Buffer): number | undefined {
+  if (frame.length < 18) return undefined
+  const descriptor = frame[4] as number
+  const isSingleSegment = (descriptor & 0x20) !== 0
+  const dictionaryIdBytes = [0, 1, 2, 4][descriptor & 3] as number
+  const at = 5 + (isSingleSegment ? 0 : 1) + dictionaryIdBytes
+  switch (descriptor >> 6) {
+    case 0:
+      return isSingleSegment ? frame[at] : undefined
+    case 1:
+      return frame.readUInt16LE(at) + 256
+    case 2:
+      return frame.readUInt32LE(at)
+    default:
+      return Number(frame.readBigUInt64LE(at))
+  }
 }

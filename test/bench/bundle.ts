@@ -22,13 +22,18 @@ export interface Bundle extends AsyncDisposable {
   residentMb(): number
 }
 
-/** Runs the bundle as its users do: all pods of a feed to one sink. */
-export function runBundle(feed: string, redisUrl: string, sink: string): Bundle {
-  const files = writeFiles(feed, redisUrl, sink)
+/** Runs the bundle as its users do: all objects of a kind to one sink, pods of a feed unless something else is given. */
+export function runBundle(
+  feed: string,
+  redisUrl: string,
+  sink: string,
+  { watch = 'Pod', kubeconfig }: { watch?: string; kubeconfig?: string } = {},
+): Bundle {
+  const files = writeFiles(feed, redisUrl, sink, watch)
   const env = {
     ...process.env,
     PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,
-    KUBECONFIG: files.kubeconfig,
+    KUBECONFIG: kubeconfig ?? files.kubeconfig,
   }
   const startedMs = performance.now()
   const command = join(ROOT, 'dist/main.js')
@@ -52,7 +57,7 @@ function residentMb(pid: number | undefined): number {
 }
 
 /** A kubeconfig for a feed, and a configuration that sends everything of it to a sink. */
-export function writeFiles(feed: string, redisUrl: string, sink: string) {
+export function writeFiles(feed: string, redisUrl: string, sink: string, watch = 'Pod') {
   const dir = mkdtempSync(join(tmpdir(), 'kubeherald-bench-'))
   const [config, kubeconfig] = [join(dir, 'kubeherald.yaml'), join(dir, 'kubeconfig')]
   writeFileSync(
@@ -60,7 +65,7 @@ export function writeFiles(feed: string, redisUrl: string, sink: string) {
     `cluster: bench
 redis: { url: "${redisUrl}" }
 server: false
-watch: [Pod]
+watch: [${watch}]
 sinks: { out: ${sink} }
 rules: [{ name: all, to: [out] }]
 `,

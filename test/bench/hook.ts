@@ -2,7 +2,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 
 // A webhook in a process of its own. Its argument: `0` or a number of milliseconds to wait before each answer, `delays` to
-// note how long ago the change was sent, `never` to leave everything unanswered. Tells what it knows on /stats.
+// note how long ago the change was sent, `never` to leave everything unanswered, `faults` to fail 30 % of requests and, for the
+// last 30 s of every 2 minutes, all. Tells what it knows on /stats.
 const [mode = '0'] = process.argv.slice(2)
 const waitMs = Number(mode)
 const delays: number[] = []
@@ -11,6 +12,7 @@ let count = 0
 const server = createServer((request, response) => {
   if (request.url === '/stats') return void response.end(JSON.stringify({ count, delays }))
   if (mode === 'delays') return noteDelay(request, response)
+  if (mode === 'faults') return answerOrFail(request, response)
   request.resume().on('end', () => {
     count++
     if (waitMs > 0) setTimeout(() => response.end(), waitMs)
@@ -27,6 +29,17 @@ function noteDelay(request: IncomingMessage, response: ServerResponse): void {
     response.end()
     const sentAt = /"bench\/sent-at":"([\d.]+)"/.exec(Buffer.concat(chunks).toString('latin1'))?.[1]
     delays.push(arrivedMs - Number(sentAt))
+  })
+}
+
+/** An internal error, unavailable, a reset. */
+function answerOrFail(request: IncomingMessage, response: ServerResponse): void {
+  request.resume().on('end', () => {
+    const fault = count++ % 10
+    const isDown = process.uptime() % 120 > 90
+    if (fault > 2 && !isDown) response.end()
+    else if (fault % 3 === 2) request.socket.resetAndDestroy()
+    else response.writeHead(fault % 3 === 0 ? 500 : 503).end('{"error":"no"}')
   })
 }
 

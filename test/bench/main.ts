@@ -15,6 +15,7 @@ import { oldValuesRow } from './row-old-values.ts'
 import { redisRow } from './row-redis.ts'
 import { rulesRows } from './row-rules.ts'
 import { slackRow } from './row-slack.ts'
+import { soakRow } from './row-soak.ts'
 import { startRow } from './row-start.ts'
 import { nullSinkRow, slowWebhookRow, unmatchedRow, webhookRow } from './row-throughput.ts'
 import { webhookSinkRow } from './row-webhook-sink.ts'
@@ -31,6 +32,7 @@ const ROWS: readonly Row[] = [
   slackRow,
   latencyRow,
   memoryRow,
+  soakRow,
   enrichRow,
   redisRow,
   oldValuesRow,
@@ -41,14 +43,15 @@ const ROWS: readonly Row[] = [
   ...growthRows,
 ]
 const NAMES = ROWS.map(({ name }) => name).join(', ')
-const USAGE = `npm run bench -- [--only ROW] [--pairs 5]\n\nrows: ${NAMES}`
+const USAGE = `npm run bench -- [--only ROW] [--pairs 5] [--minutes 5]\n\nrows: ${NAMES}`
 
 const values = argumentsOf()
 const pairs = Number(values.pairs)
+const minutes = Number(values.minutes)
 const chosen = ROWS.filter(
   ({ name }) => !values.only || values.only === name || name.startsWith(`${values.only}-`),
 )
-if (values.help || chosen.length === 0 || !(Number.isInteger(pairs) && pairs > 0)) {
+if (values.help || chosen.length === 0 || !(Number.isInteger(pairs) && pairs > 0) || !(minutes >= 4)) {
   console.error(USAGE)
   process.exit(values.help ? 0 : 2)
 }
@@ -59,7 +62,7 @@ console.log(`Node ${process.version}, ${availableParallelism()} cores`)
 console.log(`Medians of ${pairs} pairs: ours and the yardstick are measured in turn.\n`)
 for (const row of chosen) {
   const started = performance.now()
-  const result = await row.measure({ pairs, startRedis })
+  const result = await row.measure({ pairs, minutes, startRedis })
   console.log(describe(row, result, (performance.now() - started) / 1_000))
 }
 
@@ -77,6 +80,7 @@ function argumentsOf() {
       options: {
         only: { type: 'string' },
         pairs: { type: 'string', default: '5' },
+        minutes: { type: 'string', default: '5' },
         help: { type: 'boolean', short: 'h' },
       },
     }).values

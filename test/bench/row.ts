@@ -12,6 +12,8 @@ export interface Result {
 export interface BenchContext {
   /** How many pairs are measured; the median of their ratios counts. */
   pairs: number
+  /** How long a soak takes. */
+  minutes: number
   startRedis: typeof startRedis
 }
 

@@ -25,13 +25,18 @@ test('it runs as nobody, from its own files, and leaves health to probes', () =>
   expect(all(final, 'HEALTHCHECK')).toEqual([])
 })
 
-test('it gives Node the flags that the bundle and a start from source give it', () => {
+test('it gives Node the flags and glibc the settings that the bundle and a start from source give them', () => {
   const flags = (text: string) => text.match(/--[a-z-]+=\d+/g)?.join(' ')
-  const firstLine = /#!\/usr\/bin\/env -S node (.*?)\\n/.exec(read('deploy/build/bundle.mjs'))?.[1]
+  const [, malloc, firstLine] =
+    /#!\/usr\/bin\/env -S (.*?) node (.*?)\\n/.exec(read('deploy/build/bundle.mjs')) ?? []
   const given = flags(all(final, 'ENTRYPOINT')[0] as string)
   expect(given).toBe('--max-semi-space-size=4 --heap-growing-percent=100')
   expect(firstLine).toBe(given)
   expect(flags(read('deploy/local/start.mjs'))).toBe(given)
+  const settings = Object.entries(pairs(final, 'ENV')).filter(([name]) => name.startsWith('MALLOC_'))
+  expect(settings.map((it) => it.join('=')).join(' ')).toBe(malloc)
+  for (const [name, value] of settings)
+    expect(read('deploy/local/start.mjs')).toContain(`${name}: '${value}'`)
 })
 
 test('it says what it is, by the names of the OCI', () => {

@@ -1,7 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { packObject, unpackObject } from '../../src/queue/packed-object.ts'
-import { compress, ZSTD_DICTIONARY_1 } from '../../src/queue/packing.ts'
+import { compress, decompress, ZSTD_DICTIONARY_1 } from '../../src/queue/packing.ts'
 import { trimmedPod } from '../bench/pod.ts'
 
 const UID = '2b5dd4ee-9c1c-4f0c-9b84-0c6f4e5b3a11'
@@ -78,5 +79,19 @@ describe('a packed object', () => {
       return packObject(metadata.uid, '104233', Buffer.from(json))?.length ?? 0
     })
     expect(Math.max(...sizes)).toBeLessThan(500)
+  })
+})
+
+describe('an unpacked entry', () => {
+  it.each([40_000, 70_000, 120_000])('takes the memory of its %i bytes and no more', (size) => {
+    const raw = randomBytes(size / 2).toString('hex')
+    const unpacked = decompress(compress(Buffer.from(raw)))
+    expect(unpacked.toString()).toBe(raw)
+    expect(unpacked.buffer.byteLength).toBe(size + 1)
+  })
+
+  it.each([0, 1, 13, 255, 256, 65_791, 65_792, 300_000])('is whole with %i bytes', (size) => {
+    const raw = Buffer.alloc(size, 'pod/')
+    expect(decompress(compress(raw)).equals(raw)).toBe(true)
   })
 })

@@ -1,0 +1,96 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { hasKubernetes, type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
+import { buildBundle, runBundle } from './bundle.ts'
+import { median } from './pairs.ts'
+import { serve } from './processes.ts'
+import type { BenchContext, Result, Row } from './row.ts'
+
+const PER_SECOND = 60
+const SAMPLE_MS = 5_000
+/** Samples before this are of a process that compiles its code. */
+const WARM_UP_MS = 60_000
+const MOST_MB = 165
+const MOST = 1.1
+
+export const soakRow: Row = {
+  name: 'soak',
+  title: `memory of the bundle, ${PER_SECOND} Events/s of a real API server to a webhook with faults: last minute / second minute`,
+  async measure(context) {
+    if (!hasKubernetes()) throw new Error('there is no kube-apiserver; `npm test` builds it')
+    buildBundle()
+    return measure(context)
+  },
+}
+
+async function measure(context: BenchContext): Promise<Result> {
+  await using kubernetes = await startKubernetes()
+  await using redis = await context.startRedis()
+  await using hook = await serve('./hook.ts', 'faults')
+  const sink = `{ type: webhook, url: "${hook.url}" }`
+  await using bundle = runBundle(kubernetes.url, redis.url, sink, {
+    kubeconfig: kubernetes.kubeconfig,
+    watch: 'Event',
+  })
+  const stop = new AbortController()
+  const written = writeEvents(kubernetes, stop.signal)
+  const samples: number[] = []
+  const endMs = performance.now() + context.minutes * 60_000
+  while (performance.now() < endMs) {
+    await pause(SAMPLE_MS)
+    samples.push(bundle.residentMb())
+  }
+  stop.abort()
+  await written
+  const minute = 60_000 / SAMPLE_MS
+  const first = WARM_UP_MS / SAMPLE_MS
+  const [before, after] = [median(samples.slice(first, first + minute)), median(samples.slice(-minute))]
+  const curve = samples.filter((_, i) => i % (5 * minute) === minute).map((mb) => mb.toFixed(0))
+  const ratio = after / before
+  return {
+    ours: `${after.toFixed(0)} MB (every 5 minutes: ${curve.join(' ')})`,
+    yardstick: `${before.toFixed(0)} MB`,
+    ratio,
+    target: `≤ ${MOST_MB} MB, ≤ ${MOST} ×`,
+    met: after <= MOST_MB && ratio <= MOST,
+  }
+}
+
+/** Writes Events at a steady rate until the signal aborts. */
+async function writeEvents(kubernetes: Kubernetes, signal: AbortSignal): Promise<void> {
+  const startedMs = performance.now()
+  for (let i = 0; !signal.aborted; ) {
+    const due = ((performance.now() - startedMs) / 1_000) * PER_SECOND
+    const writes: Promise<unknown>[] = []
+    for (; i < due; i++)
+      writes.push(kubernetes.request('POST', '/api/v1/namespaces/default/events', benchEvent(i)))
+    await Promise.all(writes)
+    await pause(20)
+  }
+}
+
+const REASONS = [
+  ['Scheduled', 'Successfully assigned default/pod to node'],
+  ['Pulled', 'Container image already present on machine'],
+  ['Started', 'Started container app'],
+  ['Unhealthy', 'Readiness probe failed: HTTP probe failed with statuscode: 503'],
+] as const
+
+/** An Event as the kubelet writes it. */
+function benchEvent(i: number): object {
+  const name = `service-${i % 200}-7c9d8b5f6d-${(i % 200).toString(16).padStart(5, 'x')}`
+  const [reason, message] = REASONS[i % REASONS.length] as (typeof REASONS)[number]
+  const time = `${new Date().toISOString().slice(0, 19)}Z`
+  return {
+    kind: 'Event',
+    apiVersion: 'v1',
+    metadata: { name: `${name}.${i.toString(16).padStart(16, '0')}`, namespace: 'default' },
+    involvedObject: { kind: 'Pod', apiVersion: 'v1', namespace: 'default', name, uid: `uid-of-${name}` },
+    reason,
+    message,
+    source: { component: 'kubelet', host: `node-${i % 50}` },
+    firstTimestamp: time,
+    lastTimestamp: time,
+    count: 1,
+    type: reason === 'Unhealthy' ? 'Warning' : 'Normal',
+  }
+}
