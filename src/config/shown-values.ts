@@ -19,8 +19,11 @@ const MIN_LINE = 8
  * Returns a function that takes out of a text what `${env:…}` and `${file:…}` of a configuration stand for, also where JSON
  * escapes it. The name of the cluster stays: every message has it.
  */
-export function secretsHider(document: JoinedDocument): (text: string) => string {
-  const shown = new Set(document.at(['cluster'])?.secrets)
+export function secretsHider(
+  document: JoinedDocument,
+  placeholders: ReadonlySet<string>,
+): (text: string) => string {
+  const shown = new Set([...placeholders, ...(document.at(['cluster'])?.secrets ?? [])])
   const secrets = document.secrets.filter((it) => !shown.has(it))
   const lines = secrets.flatMap((it) => it.split(/\r?\n/).filter((line) => line.length >= MIN_LINE))
   const all = [...secrets.filter((it) => it.trim().length >= MIN_LENGTH), ...lines]

@@ -47,10 +47,18 @@ export async function readDryConfiguration(
     standIn: STAND_IN,
   }
   const { root } = readDocument(file, text, source)
-  const loaded = await loadConfig({ ...source, ...standIns(root, source) })
+  const { placeholders, ...filled } = standIns(root, source)
+  const loaded = await loadConfig({ ...source, ...filled })
   if (!loaded.ok) throw badConfiguration(file, loaded.problems, loaded.texts)
   const { document, texts, sinkTypes } = loaded
   const written = referencesShown(document.at([])) as Record<string, unknown>
   const config = { ...loaded.config, written }
-  return { config, document, file, texts, load: sinkLoader(sinkTypes), hide: secretsHider(document) }
+  return {
+    config,
+    document,
+    file,
+    texts,
+    load: sinkLoader(sinkTypes),
+    hide: secretsHider(document, placeholders),
+  }
 }

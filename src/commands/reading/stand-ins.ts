@@ -7,7 +7,7 @@ const REFERENCE = /^\$\{(env|file):([^}]+)\}$/
 export function standIns(
   root: Located | undefined,
   { env, readFile }: Pick<Interpolation, 'env' | 'readFile'>,
-): Pick<Interpolation, 'env' | 'readFile'> {
+): Pick<Interpolation, 'env' | 'readFile'> & { placeholders: ReadonlySet<string> } {
   const values = new Map<string, string>()
   const typeOf = (sink: unknown) =>
     root?.entries?.get('sinks')?.value.entries?.get(String(sink))?.value.entries
@@ -21,6 +21,7 @@ export function standIns(
     if (source === 'env') added[name] = value
   }
   return {
+    placeholders: new Set(values.values()),
     env: { ...added, ...env },
     readFile(path) {
       try {
