@@ -166,10 +166,8 @@ test('a command that Redis refuses is told in plain words', async () => {
     configuration(`redis: { url: "${redis.url}", username: kh, password: PASSWORD }`),
   )
   const { code, stderr } = await desk.run('demo', '-c', 'kubeherald.yaml', '--shared-redis')
-  expect({ code, stderr }).toEqual({
-    code: 1,
-    stderr: 'kubeherald: the user of Redis may not run SCAN (NOPERM)\n',
-  })
+  expect(code).toBe(1)
+  expect(stderr).toMatch(/^kubeherald: .*may not run SCAN \(NOPERM\)\n$/)
 })
 
 test('a start that fails with connections open ends', async () => {
@@ -185,7 +183,7 @@ test('a start that fails with connections open ends', async () => {
   )
   const { code, stderr } = await desk.run()
   expect(code).toBe(1)
-  expect(stderr).toContain('WRONGTYPE')
+  expect(stderr).toContain('{kubeherald:here}:salt')
 })
 
 test('SIGTERM ends a start that waits for a silent Redis', async () => {
