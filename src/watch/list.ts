@@ -60,7 +60,9 @@ export async function* listObjects(
     const end = yield* onePage(client, source, { ...options, limit, token }, signal)
     if (!end.isTooLarge && end.token === '') return end.resourceVersion
     limit &&= nextLimit(limit, end, options)
-    if (!end.isTooLarge) token = end.token
+    if (end.isTooLarge) continue
+    if (end.token === token) throw new BrokenStream('the server answers a page of a list with the same page')
+    token = end.token
   }
 }
 

@@ -195,9 +195,11 @@ test('a comparison that never ends is behind', async () => {
   await using it = await startWatchBed({ timing: NO_PROBES })
   await it.watching('10')
   await waitFor(() => behind(it) === undefined, { what: 'the watch to be up to date' })
+  let pages = 0
   it.api.onList = ({ query }) => {
     if (query.get('limit') === '1') return undefined
-    return { body: { metadata: { resourceVersion: '20', continue: 'again' }, items: [configMap('a', 15)] } }
+    const metadata = { resourceVersion: '20', continue: `page${++pages}` }
+    return { body: { metadata, items: [configMap('a', 15)] } }
   }
   it.api.current()?.frame('ERROR', failure(410, 'Expired'))
   await waitFor(() => (behind(it)?.ms ?? 0) > 1_000, { what: 'the watch to be behind for a second' })
