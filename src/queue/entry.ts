@@ -7,6 +7,7 @@ export interface LaneEntry {
   /** When the oldest of them was observed, or let go by limits. */
   observedAtMs: number
   payload: Buffer
+  deliveries: readonly Delivery[]
 }
 
 const MAX_DELIVERIES = 60
@@ -52,6 +53,7 @@ function encodeEntry(deliveries: readonly Delivery[]): LaneEntry {
     count: deliveries.length,
     observedAtMs,
     payload: Buffer.concat([Buffer.of(ZSTD_DICTIONARY_1), packed]),
+    deliveries,
   }
 }
 

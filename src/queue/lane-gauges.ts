@@ -3,7 +3,8 @@ import type { Metrics } from '../metrics.ts'
 import { readReports } from './instances.ts'
 import type { Keys } from './keys.ts'
 import { type RuleLedger, readLedger } from './ledger.ts'
-import { lanesIn, oldestInLanes, scanHash, sinkOf } from './pending.ts'
+import { sinkOf } from './lane-names.ts'
+import { lanesIn, oldestInLanes, scanHash } from './pending.ts'
 
 const SAMPLE_MS = 2_000
 const INSTANCES_MS = 5_000
