@@ -4,7 +4,11 @@ import { type Enrich, enrichBeforeCommit } from './enriched-store.ts'
 import type { Enqueued } from './queue/lane-feed.ts'
 
 /** The hops of the straight line; `src/app.ts` hands them in. */
-export interface Hops<Watches, Lanes extends { enqueued(lanes: readonly Enqueued[]): void }, Timers = unknown> {
+export interface Hops<
+  Watches,
+  Lanes extends { enqueued(lanes: readonly Enqueued[]): void },
+  Timers = unknown,
+> {
   /** list and watch → changes and positions */
   watch(store: SourceStore): Watches
   /** changes → the same, once what rules ask of their surroundings is known */

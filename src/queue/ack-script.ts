@@ -1,8 +1,8 @@
-import { baseOf, sinkOf, slotOf } from './lane-names.ts'
+import type { Reason } from '../sink/index.ts'
 import type { Keys } from './keys.ts'
+import { baseOf, sinkOf, slotOf } from './lane-names.ts'
 import { LAYOUT } from './layout.ts'
 import { script } from './script.ts'
-import type { Reason } from '../sink/index.ts'
 
 /** Why a delivery was given up: what the sink answered, or that what Redis has cannot be read. */
 export type DeadReason = Reason | 'unreadable'
@@ -56,9 +56,15 @@ export interface LaneAcks {
 }
 
 /** What one lane's acknowledgements came to. `missing`: entries that Redis does not have any more; it went back to an older state. */
-export type AckResult = { kind: 'done'; missing: number } | { kind: 'fenced' } | { kind: 'foreign'; fault: string }
+export type AckResult =
+  | { kind: 'done'; missing: number }
+  | { kind: 'fenced' }
+  | { kind: 'foreign'; fault: string }
 
-export function ackArguments(keys: Keys, lanes: readonly LaneAcks[]): { names: string[]; args: (string | number | Buffer)[] } {
+export function ackArguments(
+  keys: Keys,
+  lanes: readonly LaneAcks[],
+): { names: string[]; args: (string | number | Buffer)[] } {
   const names = [keys.slots, keys.pending, keys.deadLetters, keys.schema, keys.formerLanes]
   const args: (string | number | Buffer)[] = [LAYOUT, lanes.length]
   for (const { lane, token, isFormer, acks, note } of lanes) {
@@ -134,7 +140,7 @@ local function acknowledge(it)
       local rows = redis.pcall('XRANGE', it.stream, ack.id, ack.id)
       if isError(rows) then return rows.err, it.stream end
       entry = { id = ack.id, exists = #rows > 0, count = ack.count, done = 0, places = {} }
-      if ack.count > 1 then
+      if ack.count > 1 or ack.places == '' then
         local before = redis.pcall('HGET', it.progress, ack.id)
         if isError(before) then return before.err, it.progress end
         entry.before = before

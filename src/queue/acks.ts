@@ -3,8 +3,8 @@ import type { Redis } from 'ioredis'
 import type { Logger } from '../log.ts'
 import {
   ACKNOWLEDGE,
-  type AckResult,
   type Acknowledgement,
+  type AckResult,
   ackArguments,
   ackResults,
   type FailureNote,

@@ -45,7 +45,8 @@ export function createBreaker(clock: { now(): number }, random: () => number): B
 
   function open(afterMs = 0): void {
     const now = clock.now()
-    const backoffMs = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(pauses, 10), MAX_PAUSE_MS) * (0.5 + random() / 2)
+    const backoffMs =
+      Math.min(FIRST_PAUSE_MS * 2 ** Math.min(pauses, 10), MAX_PAUSE_MS) * (0.5 + random() / 2)
     if (openedMs === undefined) openedMs = now
     pauses++
     openUntilMs = now + Math.min(Math.max(afterMs, backoffMs), MAX_ASKED_PAUSE_MS)

@@ -41,7 +41,9 @@ export function judge<T extends Tried>(batch: readonly T[], outcomes: readonly O
     delivered: [],
     dead: [],
     retries: [],
-    answered: outcomes.some((it) => it.kind === 'delivered' || (it.kind === 'rejected' && it.reason !== 'render')),
+    answered: outcomes.some(
+      (it) => it.kind === 'delivered' || (it.kind === 'rejected' && it.reason !== 'render'),
+    ),
     notes: notesOf(outcomes),
     ambiguous: outcomes.filter((it) => it.kind === 'retry' && it.ambiguous).length,
   }

@@ -142,7 +142,10 @@ async function readSettled(
   return settled
 }
 
-function entryOf({ id, count, parts, whole }: ReadEntry & { id: string }, settled: Set<number>): LaneEntryRead {
+function entryOf(
+  { id, count, parts, whole }: ReadEntry & { id: string },
+  settled: Set<number>,
+): LaneEntryRead {
   const open = Array.from({ length: count }, (_, place) => place).filter((place) => !settled.has(place))
   const unreadable: UnreadableItem[] = whole && open.length > 0 ? [{ ...whole, places: open }] : []
   const items: Item[] = []

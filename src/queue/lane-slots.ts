@@ -129,9 +129,12 @@ export class LaneSlots {
     const startedMs = performance.now()
     const own: Heartbeat = { ...this.#self, beat: ++this.#counter, sinks: this.#parts.sinks() }
     try {
-      const reply = await runScript(redis, BEAT, [keys.workers, keys.slots, keys.schema], [
-        ...[own.id, JSON.stringify(own), LAYOUT],
-      ])
+      const reply = await runScript(
+        redis,
+        BEAT,
+        [keys.workers, keys.slots, keys.schema],
+        [...[own.id, JSON.stringify(own), LAYOUT]],
+      )
       if (!Array.isArray(reply)) throw new LayoutChangedError(reply)
       const [flat, version] = reply as [string[], string]
       const beats = readBeats(flat)
@@ -190,7 +193,8 @@ export class LaneSlots {
       log.info({ worker: it.id, host: it.host, pid: it.pid }, 'a worker is gone')
       this.#parts.onGone(it.id)
     }
-    if (forgotten.length > 0) await runScript(redis, RELEASE, [keys.slots, keys.workers], ['', ...forgotten.flat()])
+    if (forgotten.length > 0)
+      await runScript(redis, RELEASE, [keys.slots, keys.workers], ['', ...forgotten.flat()])
     if (dead.length > 0) await redis.hdel(keys.workers, ...dead.map((it) => it.id))
   }
 

@@ -43,7 +43,13 @@ export class LaneWindow {
     const chain = this.#chains.get(item.chain)
     if (chain) chain.items.push(item)
     else {
-      this.#chains.set(item.chain, { key: item.chain, items: [item], busy: 0, failedMs: undefined, notBeforeMs: 0 })
+      this.#chains.set(item.chain, {
+        key: item.chain,
+        items: [item],
+        busy: 0,
+        failedMs: undefined,
+        notBeforeMs: 0,
+      })
     }
     this.#places.set(item, this.#count++)
     this.#size++

@@ -9,7 +9,15 @@ import type { Acknowledgement, FailureNote } from './ack-script.ts'
 import type { Acks } from './acks.ts'
 import type { ByteBudget } from './byte-budget.ts'
 import type { Caller } from './call-sink.ts'
-import { expiry, failsAlone, isExpired, judge, type Policy, type Retry, type Verdict } from './delivery-policy.ts'
+import {
+  expiry,
+  failsAlone,
+  isExpired,
+  judge,
+  type Policy,
+  type Retry,
+  type Verdict,
+} from './delivery-policy.ts'
 import { encodeEntries } from './entry.ts'
 import type { Keys } from './keys.ts'
 import { parkedLane, sinkOf } from './lane-names.ts'
@@ -303,8 +311,10 @@ export class LaneWorker {
     const context = this.#context
     const nowMs = performance.now()
     if (nowMs < this.#pausedUntilMs || this.#window.size === 0) return false
-    if (!context.mayStart() || context.acks.isBlocked(this.name) || context.waitsForFormer(this.name)) return false
+    if (!context.mayStart() || context.acks.isBlocked(this.name) || context.waitsForFormer(this.name))
+      return false
     if (!this.#hasCall(state, nowMs) || !this.#window.hasReady(nowMs)) return false
+    if (this.#awaitsMore(state, nowMs)) return false
     const admission = state.breaker.admit()
     if (admission.kind === 'wait') {
       context.onOpen(state)
@@ -319,6 +329,12 @@ export class LaneWorker {
     }
     void this.#call(state, { items, startedMs: nowMs, probe, told: false })
     return true
+  }
+
+  /** A sink that makes one thing of many gets as many as wait. */
+  #awaitsMore(state: SinkState, nowMs: number): boolean {
+    if (!state.takesAll || this.#window.size >= state.batchSize || state.breaker.isOpen()) return false
+    return (this.#dirty || this.#reading) && this.#readAgainMs <= nowMs
   }
 
   /** Calls that take long do not count, as long as the sink answers others. */
@@ -390,7 +406,8 @@ export class LaneWorker {
     const isSlow = tookMs > SLOW_MS
     // Of several, each is tried alone to find the slow one.
     if (isSlow || items.length === 1)
-      for (const { chain } of items) if (isSlow || this.#window.isSlow(chain)) this.#window.setSlow(chain, isSlow)
+      for (const { chain } of items)
+        if (isSlow || this.#window.isSlow(chain)) this.#window.setSlow(chain, isSlow)
     if (!probe && items.length > 1) adaptBatchSize(state, tookMs)
     else if (!probe && !isSlow) adaptBatchSize(state, tookMs)
   }
@@ -492,7 +509,10 @@ export class LaneWorker {
     const to = parkedLane(this.name, item.chain)
     parked.add(to, this.#token, { failed: true })
     const { kind, namespace, name } = item.delivery.event
-    log.info({ sink: state.name, kind, object: `${namespace}/${name}` }, 'an object fails while others pass: parked')
+    log.info(
+      { sink: state.name, kind, object: `${namespace}/${name}` },
+      'an object fails while others pass: parked',
+    )
     const [head, ...rest] = chain
     return head ? [...this.#moves([head], note), ...this.#moves(rest)] : []
   }
@@ -504,7 +524,12 @@ export class LaneWorker {
       const { observedAtMs, payload } = encoded as { observedAtMs: number; payload: Buffer }
       this.#mark(item)
       this.#context.parked.moving(to, 1)
-      return { entryId: item.entryId, count: this.#countOf(item), places: [item.place], move: { to, observedAtMs, payload, note } }
+      return {
+        entryId: item.entryId,
+        count: this.#countOf(item),
+        places: [item.place],
+        move: { to, observedAtMs, payload, note },
+      }
     })
   }
 
@@ -513,7 +538,14 @@ export class LaneWorker {
     const [encoded] = encodeEntries([item.delivery])
     const { rule } = item.delivery
     const payload = (encoded as { payload: Buffer }).payload
-    const dead = { rule, reason, detail: redactMessage(detail), atMs: this.#context.clock.now(), payload, count: 1 }
+    const dead = {
+      rule,
+      reason,
+      detail: redactMessage(detail),
+      atMs: this.#context.clock.now(),
+      payload,
+      count: 1,
+    }
     return { entryId: item.entryId, count: this.#countOf(item), places: [item.place], dead }
   }
 
@@ -562,7 +594,7 @@ export class LaneWorker {
 
   #checkEmpty(): void {
     if (!this.#dropped && this.isEmpty && this.#acknowledging === 0) {
-      this.#lastId = '0-0'
+      this.#context.stateOf(this.sink)?.failingLanes.passed(this.name)
       clearTimeout(this.#timer)
       this.#timerMs = Number.POSITIVE_INFINITY
       this.#context.onEmpty(this)
@@ -597,22 +629,34 @@ export class LaneWorker {
     if (this.#window.size > 0) {
       consider(this.#pausedUntilMs)
       consider(this.#window.nextMs(nowMs))
-      if (this.#window.hasReady(nowMs))
-        for (const { startedMs } of this.#calls) consider(startedMs + SLOW_MS)
+      if (this.#window.hasReady(nowMs)) for (const { startedMs } of this.#calls) consider(startedMs + SLOW_MS)
     }
     if (dueMs === this.#timerMs) return
     clearTimeout(this.#timer)
     this.#timerMs = dueMs
     if (dueMs === Number.POSITIVE_INFINITY) return
-    this.#timer = setTimeout(() => {
-      this.#timerMs = Number.POSITIVE_INFINITY
-      this.pump()
-    }, dueMs - nowMs + 1)
+    this.#timer = setTimeout(
+      () => {
+        this.#timerMs = Number.POSITIVE_INFINITY
+        this.pump()
+      },
+      dueMs - nowMs + 1,
+    )
   }
 }
 
-function letterOf({ detail, payload, places }: { detail: string; payload: Buffer; places: readonly number[] }, atMs: number) {
-  return { rule: '', reason: 'unreadable' as const, detail: detail.slice(0, 2_048), atMs, payload, count: places.length }
+function letterOf(
+  { detail, payload, places }: { detail: string; payload: Buffer; places: readonly number[] },
+  atMs: number,
+) {
+  return {
+    rule: '',
+    reason: 'unreadable' as const,
+    detail: detail.slice(0, 2_048),
+    atMs,
+    payload,
+    count: places.length,
+  }
 }
 
 function costOfAll(items: readonly Item[]): number {

@@ -1,11 +1,18 @@
+import { redactMessage } from '../redact.ts'
 import type { DeadReason, FailureNote } from './ack-script.ts'
 import { giveUp, judge, parkedPauseMs, type Retry } from './delivery-policy.ts'
 import { encodeEntries } from './entry.ts'
 import { baseOf, parkedLane, sinkOf, slotOf } from './lane-names.ts'
 import { type Item, type LaneEntryRead, readLane } from './lane-reader.ts'
 import type { LaneContext } from './lane-worker.ts'
-import { redactMessage } from '../redact.ts'
-import { failsAsAWhole, noteOutcomes, notePassed, noteRetry, noteUnreadable, type SinkState } from './sink-state.ts'
+import {
+  failsAsAWhole,
+  noteOutcomes,
+  notePassed,
+  noteRetry,
+  noteUnreadable,
+  type SinkState,
+} from './sink-state.ts'
 
 /** What the lanes of a process need to know of parked chains. */
 export interface ParkedChains {
@@ -64,10 +71,21 @@ export class ParkedLanes implements ParkedChains {
     const nowMs = performance.now()
     const failures = failed ? 1 : 0
     // After a start all of them are due: spread over the first pause.
-    const pauseMs = failed ? parkedPauseMs(policy, failures, undefined, random) : policy.firstPauseMs * random()
+    const pauseMs = failed
+      ? parkedPauseMs(policy, failures, undefined, random)
+      : policy.firstPauseMs * random()
     const [sink, base] = [sinkOf(lane), baseOf(lane)]
     const lastFailedMs = failed ? nowMs : Number.NEGATIVE_INFINITY
-    const parked = { lane, sink, token, dueMs: nowMs + pauseMs, failures, lastFailedMs, busy: false, moving: 0 }
+    const parked = {
+      lane,
+      sink,
+      token,
+      dueMs: nowMs + pauseMs,
+      failures,
+      lastFailedMs,
+      busy: false,
+      moving: 0,
+    }
     this.#parked.set(lane, parked)
     const siblings = this.#byBase.get(base)
     if (siblings) siblings.add(lane)
@@ -243,7 +261,11 @@ export class ParkedLanes implements ParkedChains {
   }
 
   /** Of an entry without a delivery: what cannot be read becomes a dead letter. */
-  async #acknowledgeRest(parked: Parked, state: SinkState, { id, count, unreadable }: LaneEntryRead): Promise<boolean> {
+  async #acknowledgeRest(
+    parked: Parked,
+    state: SinkState,
+    { id, count, unreadable }: LaneEntryRead,
+  ): Promise<boolean> {
     const context = this.#context()
     const atMs = context.clock.now()
     const acks = unreadable.map((it) => {

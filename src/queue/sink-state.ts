@@ -102,7 +102,8 @@ export function noteOutcomes(
   }
   for (const [kind, n] of verdict.notes) metrics.noted.inc({ sink, note: kind }, n)
   if (verdict.ambiguous > 0) metrics.ambiguous.inc({ sink }, verdict.ambiguous)
-  for (const { item, reason, detail } of verdict.dead) noteDead({ metrics, clock, log }, state, item, reason, detail)
+  for (const { item, reason, detail } of verdict.dead)
+    noteDead({ metrics, clock, log }, state, item, reason, detail)
 }
 
 export function noteDead(
@@ -147,7 +148,11 @@ export function notePassed({ metrics, log }: SinkStateParts, state: SinkState, c
 }
 
 /** Counts a failure, and keeps it as the sink's last one. */
-export function noteRetry({ metrics, clock }: SinkStateParts, state: SinkState, { reason, detail }: Retry): void {
+export function noteRetry(
+  { metrics, clock }: SinkStateParts,
+  state: SinkState,
+  { reason, detail }: Retry,
+): void {
   metrics.retried.inc({ sink: state.name, reason })
   state.lastError = redactMessage(`${reason}: ${detail}`)
   state.lastErrorMs = clock.now()

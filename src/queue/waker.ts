@@ -53,7 +53,9 @@ export function createWaker(parts: WakerParts): Waker {
         const byWorker = Map.groupBy(lanes, (_, i) => workerOf(tokens[i]))
         for (const [worker, some] of byWorker) {
           if (worker === undefined) continue
-          await queueOf(worker).addBulk(some.map((lane) => ({ name: 'lane', data: { lane }, opts: optionsOf(lane) })))
+          await queueOf(worker).addBulk(
+            some.map((lane) => ({ name: 'lane', data: { lane }, opts: optionsOf(lane) })),
+          )
         }
       } catch (error) {
         log.debug({ error }, 'a wake-up failed; the worker looks by itself')
@@ -106,7 +108,11 @@ export async function forgetWakeUps(parts: WakerParts, worker: string): Promise<
 }
 
 /** Takes the wake-ups of others. */
-export function listen(parts: WakerParts, id: string, onLane: (lane: string) => void): { close(): Promise<void> } {
+export function listen(
+  parts: WakerParts,
+  id: string,
+  onLane: (lane: string) => void,
+): { close(): Promise<void> } {
   const worker = new Worker<{ lane: string }>(nameOf(id), async ({ data }) => onLane(data.lane), {
     connection: parts.workerConnection,
     prefix: parts.keys.bullmq,

@@ -122,7 +122,7 @@ export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
       deliverTimeoutMs: options.deliverTimeoutMs ?? 30_000,
       metrics: options.metrics ?? createMetrics(),
       troubles: options.troubles ?? createTroubles(silentLog),
-      log: (process.env.DBG ? {debug:(f,m)=>console.log(m,f), info:console.log, warn:console.log, error:console.log} as never : silentLog),
+      log: silentLog,
       clock: options.clock ?? Date,
       random: Math.random,
       onOutOfMemory() {},

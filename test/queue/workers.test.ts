@@ -17,12 +17,10 @@ test('queue.md: a worker that joins late gets its share of a backlog, and the or
   for (const lane of LANES) await it.put(lane, ...numbered(lane, 400))
   const order: string[] = []
   const [early, late] = [slow(order), slow(order)]
-  // Short turns, so that there are many of them.
-  const turns = { budgetMs: 150 }
-  it.work({ hook: early }, turns).wake(LANES)
+  it.work({ hook: early }).wake(LANES)
   await waitFor(() => early.took.length > 200, { what: 'the first worker to be busy' })
   const before = early.took.length
-  it.work({ hook: late }, turns)
+  it.work({ hook: late })
   await it.drained('hook')
   const share = late.took.length / (late.took.length + early.took.length - before)
   expect(share).toBeGreaterThan(0.25)
