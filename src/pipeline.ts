@@ -3,10 +3,16 @@ import { type DecidingHops, decideWith } from './decision.ts'
 import { type Enrich, enrichBeforeCommit } from './enriched-store.ts'
 import type { Enqueued } from './queue/lane-feed.ts'
 
+/** What a commit asks of lanes, and tells them. */
+export interface EnqueuedLanes {
+  enqueued(lanes: readonly Enqueued[]): void
+  keepsUp(lane: string): boolean
+}
+
 /** The hops of the straight line; `src/app.ts` hands them in. */
 export interface Hops<
   Watches,
-  Lanes extends { enqueued(lanes: readonly Enqueued[]): void },
+  Lanes extends EnqueuedLanes,
   Timers = unknown,
 > {
   /** list and watch → changes and positions */
@@ -39,7 +45,7 @@ export interface Hops<
  *
  * Everything before the commit can be repeated from the stored position, everything after it from the lane.
  */
-export function connectHops<Watches, Lanes extends { enqueued(lanes: readonly Enqueued[]): void }, Timers>(
+export function connectHops<Watches, Lanes extends EnqueuedLanes, Timers>(
   hops: Hops<Watches, Lanes, Timers>,
 ): { watches: Watches; lanes: Lanes; limits: Timers } {
   const lanes = hops.deliver()
@@ -47,7 +53,8 @@ export function connectHops<Watches, Lanes extends { enqueued(lanes: readonly En
   const routing = () => {
     const { match, limits, laneOf, ruleNames } = hops.routing()
     const decide = decideWith({ ...hops, match, limits })
-    return { decide, expire: limits.expire, laneOf, rules: ruleNames }
+    const { expire } = limits
+    return { decide, expire, laneOf, keepsUp: (lane: string) => lanes.keepsUp(lane), rules: ruleNames }
   }
   const store = hops.commit(routing, onEnqueued)
   const watches = hops.watch(enrichBeforeCommit(store, hops.enrich))

@@ -151,6 +151,7 @@ export class LaneSlots {
       this.#leaseMs = startedMs
       troubles.over(SLOTS)
     } catch (error) {
+      if (error instanceof LayoutChangedError) this.#leaseMs = Number.NEGATIVE_INFINITY
       if (isRefusal(error)) troubles.note(SLOTS, sayFault(error))
       else log.debug({ error }, 'the heartbeat failed; the next one follows')
     }

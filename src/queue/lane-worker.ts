@@ -126,6 +126,10 @@ export class LaneWorker {
   #dirty = true
   #fromStart = true
   #reading = false
+  /** Entries that ended while a read was under way, which may bring them again. */
+  readonly #ended = new Set<string>()
+  /** Counts how often deliveries were let go of: what was being read then is not what follows. */
+  #generation = 0
   #acknowledging = 0
   #pausedUntilMs = 0
   #readAgainMs = 0
@@ -172,6 +176,7 @@ export class LaneWorker {
 
   /** Redis went back to an older state: what is not under way is read again. */
   resync(): void {
+    this.#generation++
     this.#forget(this.#window.idle())
     this.#fromStart = true
     this.poke()
@@ -249,8 +254,16 @@ export class LaneWorker {
       const start = this.#fromStart ? '-' : `(${this.#lastId}`
       this.#dirty = false
       this.#fromStart = false
-      const { entries, more, awaitsNewer } = await readLane(redis, keys, this.name, start, count)
+      const generation = this.#generation
+      const read = await readLane(redis, keys, this.name, start, count)
       if (this.#dropped) return
+      if (generation !== this.#generation) {
+        this.#dirty = true
+        this.#fromStart = true
+        return
+      }
+      const { more, awaitsNewer } = read
+      const entries = read.entries.filter(({ id }) => !this.#ended.has(id))
       troubles.over(`lane ${this.name}`)
       if (entries.length > 0) {
         const cost = entries.reduce((sum, { items }) => sum + costOfAll(items), 0)
@@ -271,9 +284,10 @@ export class LaneWorker {
     } finally {
       budget.give(this.sink, reserved)
       this.#reading = false
+      this.#ended.clear()
+      this.pump()
+      this.#checkEmpty()
     }
-    this.pump()
-    this.#checkEmpty()
   }
 
   /** Takes over what was read or fed; what is known already is passed over. */
@@ -480,6 +494,7 @@ export class LaneWorker {
   #shrink(): void {
     const [_first, ...rest] = [...this.#window.idle()]
     if (rest.length === 0 || this.#calls.size > 0) return
+    this.#generation++
     this.#forget(rest)
     this.#dirty = true
     this.#fromStart = true
@@ -583,7 +598,9 @@ export class LaneWorker {
     }
     for (const { entryId } of acks) {
       const entry = this.#entries.get(entryId)
-      if (entry && entry.settled.size >= entry.count) this.#entries.delete(entryId)
+      if (!entry || entry.settled.size < entry.count) continue
+      this.#entries.delete(entryId)
+      if (this.#reading) this.#ended.add(entryId)
     }
     if (end === 'missing' && !this.#dropped) this.resync()
     this.#checkDrained()

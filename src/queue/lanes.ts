@@ -26,6 +26,8 @@ import { createWaker, forgetWakeUps, listen } from './waker.ts'
 export interface Lanes {
   /** Takes what a commit of this process has written: delivered here, or by the worker that owns the lane. Returns immediately. */
   enqueued(lanes: readonly Enqueued[]): void
+  /** This process delivers from the lane, and hardly anything waits in it. */
+  keepsUp(lane: string): boolean
   /** These lanes may have work. Returns immediately; a wake-up that gets lost is made up for by a look at the register. */
   wake(lanes: readonly string[]): void
   statuses(): SinkStatus[]
@@ -202,6 +204,7 @@ export function createLanes(parts: LanesParts): Lanes {
     enqueued(lanes) {
       waker.wake(owned.enqueued(lanes))
     },
+    keepsUp: (lane) => owned.keepsUp(lane),
     wake(lanes) {
       waker.wake(owned.wake(lanes))
     },

@@ -12,6 +12,9 @@ export interface OwnedLanesParts {
   onGap(): void
 }
 
+/** So many deliveries that wait are no backlog. */
+const FEW = 8
+
 /** The lanes of the slots that this worker owns: a worker for each that has something. */
 export class OwnedLanes {
   readonly #parts: OwnedLanesParts
@@ -89,6 +92,13 @@ export class OwnedLanes {
       this.#missed.clear()
       this.wake(missed)
     }
+  }
+
+  /** Is the lane ours, and hardly anything waits in it? */
+  keepsUp(lane: string): boolean {
+    const { context } = this.#parts
+    if (typeof this.#tokenOf(lane) !== 'object' || context.stateOf(sinkOf(lane))?.breaker.isOpen()) return false
+    return (this.#workers.get(lane)?.size ?? 0) < FEW && !context.waitsForFormer(lane)
   }
 
   remove(worker: LaneWorker): void {

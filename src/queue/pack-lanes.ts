@@ -14,10 +14,11 @@ export type PackedLanes = ReadonlyMap<string, PackedLane>
 export function packLanes(
   deliveries: readonly Delivery[],
   laneOf: (delivery: Delivery) => string,
+  keepsUp: (lane: string) => boolean = () => false,
 ): PackedLanes {
   const packed = new Map<string, PackedLane>()
   for (const [lane, some] of Map.groupBy(deliveries, laneOf)) {
-    packed.set(lane, { sink: (some[0] as Delivery).sink, count: some.length, entries: encodeEntries(some) })
+    packed.set(lane, { sink: (some[0] as Delivery).sink, count: some.length, entries: encodeEntries(some, { plain: keepsUp(lane) }) })
   }
   return packed
 }

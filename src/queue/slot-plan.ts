@@ -19,17 +19,27 @@ export function planSlots(
   const share = new Map(byClaim.map((worker, i) => [worker, i < extra ? base + 1 : base]))
   const given = new Map<string, number>()
   const hasRoom = (worker: string) => (given.get(worker) ?? 0) < (share.get(worker) ?? 0)
-  const plan = owners.map((owner) => {
-    if (owner === undefined || !hasRoom(owner)) return undefined
+  const plan: (string | undefined)[] = owners.map(() => undefined)
+  // Slots that lie side by side may be of one target: what an owner gives away is spread over its slots.
+  const spread = owners.map((_, slot) => slot).toSorted((a, b) => reversed(a) - reversed(b))
+  for (const slot of spread) {
+    const owner = owners[slot]
+    if (owner === undefined || !hasRoom(owner)) continue
     add(given, owner)
-    return owner
-  })
-  return plan.map((owner) => {
-    if (owner !== undefined) return owner
-    const next = byClaim.find(hasRoom)
-    if (next !== undefined) add(given, next)
-    return next
-  })
+    plan[slot] = owner
+  }
+  for (const slot of spread) {
+    const next = plan[slot] === undefined ? byClaim.find(hasRoom) : undefined
+    if (next === undefined) continue
+    add(given, next)
+    plan[slot] = next
+  }
+  return plan
+}
+
+/** The bits of a slot's number in reverse: 0, 8, 4, 12 and so on come first. */
+function reversed(slot: number): number {
+  return Number.parseInt([...slot.toString(2).padStart(4, '0')].toReversed().join(''), 2)
 }
 
 function add(counts: Map<string, number>, worker: string): void {
