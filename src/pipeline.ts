@@ -10,11 +10,7 @@ export interface EnqueuedLanes {
 }
 
 /** The hops of the straight line; `src/app.ts` hands them in. */
-export interface Hops<
-  Watches,
-  Lanes extends EnqueuedLanes,
-  Timers = unknown,
-> {
+export interface Hops<Watches, Lanes extends EnqueuedLanes, Timers = unknown> {
   /** list and watch → changes and positions */
   watch(store: SourceStore): Watches
   /** changes → the same, once what rules ask of their surroundings is known */

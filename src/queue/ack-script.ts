@@ -97,12 +97,12 @@ export function ackResults(reply: unknown): AckResult[] | undefined {
  * Acknowledges lane by lane. What counts is what is still there: a place that is acknowledged already, or an entry that is
  * gone, counts nothing, so the script may be sent again after a lost reply. Counters go first and entries last; where Redis
  * refuses a command in between (a right that is missing, a key of another type), what was written is undone. The first write
- * changes nothing: a script that has written may go on while Redis is full, and acknowledgements make room.
+ * changes nothing: it shows that XDEL is allowed, and a script that has written may go on while Redis is full, since
+ * acknowledgements make room.
  */
 export const ACKNOWLEDGE = script(`
 local layout = redis.call('GET', KEYS[4])
 if layout and layout ~= ARGV[1] then return layout end
-redis.pcall('HDEL', KEYS[5 + 2], '')
 local at, keyAt = 3, 6
 local function arg()
   at = at + 1
@@ -131,6 +131,8 @@ local function readLane()
 end
 
 local function acknowledge(it)
+  local probe = redis.pcall('XDEL', it.stream, '0-0')
+  if isError(probe) then return probe.err, it.stream end
   local entries, order, missing = {}, {}, 0
   local delivered, dead, moved, movedTo = 0, 0, 0, {}
   local writes, undo = {}, {}

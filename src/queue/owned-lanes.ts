@@ -97,7 +97,8 @@ export class OwnedLanes {
   /** Is the lane ours, and hardly anything waits in it? */
   keepsUp(lane: string): boolean {
     const { context } = this.#parts
-    if (typeof this.#tokenOf(lane) !== 'object' || context.stateOf(sinkOf(lane))?.breaker.isOpen()) return false
+    if (typeof this.#tokenOf(lane) !== 'object' || context.stateOf(sinkOf(lane))?.breaker.isOpen())
+      return false
     return (this.#workers.get(lane)?.size ?? 0) < FEW && !context.waitsForFormer(lane)
   }
 

@@ -18,7 +18,11 @@ export function packLanes(
 ): PackedLanes {
   const packed = new Map<string, PackedLane>()
   for (const [lane, some] of Map.groupBy(deliveries, laneOf)) {
-    packed.set(lane, { sink: (some[0] as Delivery).sink, count: some.length, entries: encodeEntries(some, { plain: keepsUp(lane) }) })
+    packed.set(lane, {
+      sink: (some[0] as Delivery).sink,
+      count: some.length,
+      entries: encodeEntries(some, { plain: keepsUp(lane) }),
+    })
   }
   return packed
 }
