@@ -44,6 +44,7 @@ export function startDeliveries(parts: DeliveriesParts): Lanes {
     maxBatchOf: (sink) => generations.of(sink).choices.typeOf(sink).maxBatch,
     render: (delivery, attempt) => generations.render(delivery, attempt),
     onDrained,
+    joins: (sink) => generations.of(sink).choices.batches(sink),
     namesLanes: (sink) => generations.of(sink).choices.typeOf(sink).lane !== undefined,
     policy: {
       ...{ maxAgeMs: MAX_AGE_MS, maxTries: MAX_TRIES, minFailingMs: MIN_FAILING_MS },

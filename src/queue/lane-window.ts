@@ -17,6 +17,8 @@ export interface Picking {
   nowMs: number
   /** Keep the order of the whole lane within a batch. Otherwise chains take turns. */
   ordered: boolean
+  /** Deliveries of several chains go in one call; otherwise each call is of one chain, so that a slow one holds up no other. */
+  joined: boolean
   /** A probe: a chain that has not failed is preferred. */
   probe: boolean
 }
@@ -56,12 +58,12 @@ export class LaneWindow {
   }
 
   /** Takes the deliveries of one call; their chains are busy until `release`. */
-  pick({ size, nowMs, ordered, probe }: Picking): Item[] {
+  pick({ size, nowMs, ordered, joined, probe }: Picking): Item[] {
     const ready: Chain[] = []
     for (const chain of this.#chains.values()) {
       if (chain.busy > 0 || chain.notBeforeMs > nowMs) continue
       ready.push(chain)
-      if (!ordered && ready.length >= size) break
+      if (!ordered && ready.length >= (joined || probe ? size : 1)) break
     }
     const [first] = probe ? ready.toSorted((a, b) => (a.failedMs ?? 0) - (b.failedMs ?? 0)) : ready
     if (!first) return []
@@ -69,6 +71,7 @@ export class LaneWindow {
     const isAlone = ({ key, failedMs }: Chain) => failedMs !== undefined || this.#slow.has(key)
     const together = ready.filter((chain) => !isAlone(chain))
     if (together.length === 0 || isAlone(first)) return this.#take(first, 1)
+    if (!joined) return this.#take(first, size)
     if (ordered) return this.#inOrder(together, size)
     const each = Math.max(1, Math.floor(size / together.length))
     return together.flatMap((chain) => this.#take(chain, each))

@@ -85,9 +85,11 @@ const MOST_ENTRIES = 16
 const UNKNOWN_BYTES = 512 * 1024
 /** A call that takes longer waits for a slow object or a slow sink, and no longer counts. */
 export const SLOW_MS = 3_000
-const CALLS = 4
+const CALLS = 64
+/** Of a sink that sends several deliveries in one request. */
+const JOINED_CALLS = 4
 const MOST_SLOW_CALLS = 8
-const MOST_CALLS = 64
+const MOST_CALLS = 128
 const FIRST_PAUSE_MS = 500
 const MAX_PAUSE_MS = 15_000
 const READ_AGAIN_MS = 500
@@ -336,7 +338,7 @@ export class LaneWorker {
     }
     const probe = admission.kind === 'probe'
     const size = probe ? 1 : state.batchSize
-    const items = this.#window.pick({ size, nowMs, ordered: state.ordered, probe })
+    const items = this.#window.pick({ size, nowMs, ordered: state.ordered, joined: state.joins, probe })
     if (items.length === 0) {
       if (probe) state.breaker.released()
       return false
@@ -356,7 +358,8 @@ export class LaneWorker {
     const since = nowMs - SLOW_MS
     let young = 0
     for (const { startedMs } of this.#calls) if (startedMs > since) young++
-    if (young >= (state.ordered ? 1 : CALLS) || this.#calls.size >= MOST_CALLS) return false
+    const most = state.ordered ? 1 : state.joins ? JOINED_CALLS : CALLS
+    if (young >= most || this.#calls.size >= MOST_CALLS) return false
     return this.#calls.size - young < MOST_SLOW_CALLS || state.passedMs > since
   }
 

@@ -10,6 +10,8 @@ export interface SinkRegistryParts {
   sinks: ReadonlyMap<string, Sink>
   /** For sinks that make one thing of many deliveries: how many they take at once. */
   maxBatchOf?(sink: string): number | undefined
+  /** Does it send several deliveries in one request? */
+  joins?(sink: string): boolean
   /** For sinks whose type names the lanes: those are logs, each in order. */
   namesLanes?(sink: string): boolean
   /** Nothing has waited for a removed sink for a while: it is not needed any more. */
@@ -90,11 +92,17 @@ export function createSinkRegistry(parts: SinkRegistryParts): SinkRegistry {
 }
 
 function stateOf(
-  { random, maxBatchOf, namesLanes }: Pick<SinkRegistryParts, 'random' | 'maxBatchOf' | 'namesLanes'>,
+  {
+    random,
+    maxBatchOf,
+    joins,
+    namesLanes,
+  }: Pick<SinkRegistryParts, 'random' | 'maxBatchOf' | 'joins' | 'namesLanes'>,
   name: string,
   sink: Sink,
 ): SinkState {
   const maxBatch = maxBatchOf?.(name)
+  const ordered = namesLanes?.(name) ?? false
   return {
     name,
     sink,
@@ -106,7 +114,8 @@ function stateOf(
     entryCost: undefined,
     batchSize: maxBatch ?? FIRST_BATCH,
     takesAll: maxBatch !== undefined,
-    ordered: namesLanes?.(name) ?? false,
+    joins: ordered || maxBatch !== undefined || (joins?.(name) ?? false),
+    ordered,
     failingLanes: createFailingLanes(),
     failureShare: new FailureShare(),
     // Pauses are not the wall clock's business: it may jump.

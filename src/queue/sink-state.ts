@@ -24,6 +24,8 @@ export interface SinkState {
   batchSize: number
   /** It makes one thing of many deliveries: it gets as many as wait, whatever time that takes. */
   takesAll: boolean
+  /** It sends deliveries of several objects in one request: they go in one call. */
+  joins: boolean
   /** Its lanes are logs: one call of a lane at a time, in the lane's order. */
   ordered: boolean
   /** When it took something last, by a clock that never jumps. */

@@ -22,6 +22,8 @@ export interface SinkChoices {
   laneOf(delivery: Delivery): string
   /** Where a message for a sink goes, and what is sent, as far as its type can say. May throw a TemplateFault. */
   preview(message: Message, sink: string): Preview
+  /** It sends several messages in one request. */
+  batches(sink: string): boolean
   /** It shows people what changed. */
   tellsChanges(sink: string): boolean
 }
@@ -56,6 +58,7 @@ export async function chooseSinks(
       return `${sink}/${chosen ?? `n${laneByObject({ uid: orderOf(delivery) })}`}`
     },
     preview: (message, sink) => types.get(sink)?.preview?.(message, options.get(sink)) ?? {},
+    batches: (sink) => types.get(sink)?.batches?.(options.get(sink)) ?? false,
     tellsChanges: (sink) => types.get(sink)?.tellsChanges?.(options.get(sink)) ?? false,
   }
 }

@@ -77,6 +77,11 @@ export interface SinkType<C = unknown, R = unknown> extends Markup {
    * `check` warns of a `message` that nobody would read.
    */
   tellsChanges?(config: C): boolean
+  /**
+   * It sends several messages in one request: those of different objects come in one batch. Default: no; then a batch is of one
+   * object, and a slow one holds up no other. A type that names lanes gets those of a lane together in any case.
+   */
+  batches?(config: C): boolean
   /** At most so many messages a batch. Default 128; the core takes fewer from a slow sink. */
   maxBatch?: number
   /**

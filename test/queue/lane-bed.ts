@@ -93,6 +93,7 @@ export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
       deliverTimeoutMs?: number
       minFailingMs?: number
       namesLanes?: boolean
+      joins?: boolean
       maxBatch?: number | undefined
       clock?: { now(): number }
       metrics?: Metrics
@@ -112,6 +113,7 @@ export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
       maxBatchOf: () => options.maxBatch,
       render: createRender({ routeOf: () => ({}), contentOf: ({ words }) => contentOfWords(words) }),
       namesLanes: () => options.namesLanes ?? false,
+      joins: () => options.joins ?? false,
       policy: {
         maxAgeMs: options.maxAgeMs ?? 86_400_000,
         maxTries: options.maxTries ?? 5,

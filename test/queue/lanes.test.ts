@@ -284,7 +284,7 @@ test('what was set aside goes with the others again once it passed', async () =>
     },
     close: () => sink.close(),
   }
-  const lanes = it.work({ hook: counting })
+  const lanes = it.work({ hook: counting }, { joins: true })
   lanes.wake(['hook/0'])
   await waitFor(() => sink.took.length === 5, { what: 'the good ones' })
   mended = true
