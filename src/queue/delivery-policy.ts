@@ -79,24 +79,22 @@ export interface SinkFacts {
   passedMs: number
   /** When this object failed last; undefined for the first time. */
   failedBeforeMs: number | undefined
-  nowMs: number
+  /** When this call began. */
+  calledMs: number
 }
-
-/** A success of others says so long that the sink is well. */
-const RECENTLY_MS = 10_000
 
 /**
  * Does the object fail alone? Then it is parked. Whatever the sink answers of its reach, a failure is the object's own when others
  * succeeded since it failed before: a receiver may cut the connection, or answer 403, for this one alone. The first failure is the
- * object's own where the sink says so and others succeeded recently. A limit of requests is never an object's fault.
+ * object's own where the sink says so and others succeeded during the call. A limit of requests is never an object's fault.
  */
 export function failsAlone(
   { scope, reason }: Retry,
-  { passedMs, failedBeforeMs, nowMs }: SinkFacts,
+  { passedMs, failedBeforeMs, calledMs }: SinkFacts,
 ): boolean {
   if (reason === 'rate-limited' || scope === 'target') return false
   if (failedBeforeMs !== undefined) return passedMs > failedBeforeMs
-  return scope === 'event' && passedMs > nowMs - RECENTLY_MS
+  return scope === 'event' && passedMs > calledMs
 }
 
 /** Of a parked delivery. */

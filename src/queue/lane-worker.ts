@@ -454,7 +454,7 @@ export class LaneWorker {
       const { chain } = item
       const facts = { passedMs: state.passedMs, failedBeforeMs: this.#window.failedMs(chain) }
       this.#lastFailure = outcome.detail
-      if (failsAlone(outcome, { ...facts, nowMs })) {
+      if (failsAlone(outcome, { ...facts, calledMs: call.startedMs })) {
         alone.push(item)
         continue
       }

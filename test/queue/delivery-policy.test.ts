@@ -28,17 +28,17 @@ test('of a chain only its first failure counts: what is behind it was not sent',
 })
 
 test('an object fails alone when others succeeded since it failed before, whatever the sink says of its reach', () => {
-  const facts = { nowMs: 1_000, failedBeforeMs: 500 }
+  const facts = { calledMs: 900, failedBeforeMs: 500 }
   expect(failsAlone(down, { ...facts, passedMs: 600 })).toBe(true)
   expect(failsAlone(down, { ...facts, passedMs: 400 })).toBe(false)
   expect(failsAlone({ ...down, reason: 'rate-limited' }, { ...facts, passedMs: 600 })).toBe(false)
   expect(failsAlone({ ...down, scope: 'target' }, { ...facts, passedMs: 600 })).toBe(false)
 })
 
-test('the first failure is the object\u2019s own only where the sink says so and others succeeded recently', () => {
-  const facts = { nowMs: 60_000, failedBeforeMs: undefined }
+test('the first failure is the object\u2019s own only where the sink says so and others succeeded during the call', () => {
+  const facts = { calledMs: 58_000, failedBeforeMs: undefined }
   expect(failsAlone(odd, { ...facts, passedMs: 59_000 })).toBe(true)
-  expect(failsAlone(odd, { ...facts, passedMs: 1_000 })).toBe(false)
+  expect(failsAlone(odd, { ...facts, passedMs: 57_000 })).toBe(false)
   expect(failsAlone(down, { ...facts, passedMs: 59_000 })).toBe(false)
 })
 

@@ -42,10 +42,12 @@ test('an object of layout 1 that fails holds back its own name alone', async () 
   let mended = false
   const sink = scriptedSink(({ event }) => (event.name === 'web0' && !mended ? ODD : DELIVERED))
   const lanes = it.work({ hook: sink }, { minFailingMs: 600_000 })
+  const trickle = it.trickle(lanes)
   await it.put('hook/n9', 'web0@2~again', 'other@1')
   lanes.wake(['hook/n9'])
   await waitFor(() => sink.took.includes('other@1'), { what: 'the other object of the lane by name' })
   expect(sink.took.filter((name) => name.startsWith('web0'))).toEqual([])
+  await trickle.stop()
   mended = true
   await it.drained('hook')
   expect(sink.took.filter((name) => name.startsWith('web0'))).toEqual(['web0@1', 'web0@2'])

@@ -16,9 +16,11 @@ async function park(it: Bed, answer: (name: string) => Outcome) {
   await it.put('hook/n0', 'good@1')
   lanes.wake(['hook/n0'])
   await waitFor(() => sink.took.includes('good@1'), { what: 'a success' })
+  const trickle = it.trickle(lanes)
   await it.put('hook/n0', ...numbered('bad', 5))
   lanes.wake(['hook/n0'])
   await waitFor(async () => (await parkedLanes(it)).length === 1, { what: 'the parked chain' })
+  await trickle.stop()
   return { sink, lanes }
 }
 
@@ -29,7 +31,8 @@ test('an object that fails while others pass is parked with all that follows, an
   await it.put('hook/n0', 'bad@6', 'good@2')
   lanes.wake(['hook/n0'])
   await waitFor(() => sink.took.includes('good@2'), { what: 'the healthy object to go on' })
-  await waitFor(async () => (await it.redis.xlen(it.keys.lane('hook/n0'))) === 0, { what: 'an empty lane' })
+  const isEmpty = async () => (await it.redis.exists(it.keys.lane('hook/n0'), it.keys.lane('hook/1'))) === 0
+  await waitFor(isEmpty, { what: 'empty lanes' })
   expect(lanes.statuses()).toMatchObject([{ aside: 1, healthy: true }])
   expect(await it.ledger()).toMatchObject({ balanced: true, verified: true, sinks: { hook: { pending: 6 } } })
   mended = true
@@ -102,9 +105,13 @@ test('of very many failing objects each is parked, and the healthy ones pass', a
     await it.put('hook/n0', ...names)
   }
   lanes.wake(['hook/n0'])
-  await waitFor(() => sink.took.length === 301, {
-    what: () => `the healthy ones; passed: ${sink.took.length}`,
+  const trickle = it.trickle(lanes)
+  const healthy = () => sink.took.filter((name) => name.startsWith('good')).length
+  await waitFor(() => healthy() === 300, {
+    what: () => `the healthy ones; passed: ${healthy()}`,
   })
   await waitFor(async () => (await parkedLanes(it)).length === 300, { what: 'all failing ones to be parked' })
+  await trickle.stop()
+  await waitFor(async () => !(await it.redis.exists(it.keys.lane('hook/1'))), { what: 'the others to pass' })
   expect((await it.ledger()).balanced).toBe(true)
 })
