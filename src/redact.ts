@@ -13,7 +13,7 @@ const MAX_FIELD = 16_384
 /** Returns the text without user, password and query of the URLs in it. Takes linear time. */
 export function redactText(text: string): string {
   return text
-    .replace(/\/\/[^\s/?#@"'<>]+@/g, `//${REDACTED}@`)
+    .replace(/\/\/[^\s/?#"'<>]+@/g, `//${REDACTED}@`)
     .replace(/(:\/\/(?:(?!:\/\/)[^\s?"'<>])*)\?[^\s"'<>)]+/g, `$1?${REDACTED}`)
 }
 
