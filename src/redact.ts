@@ -14,7 +14,9 @@ const MAX_FIELD = 16_384
 export function redactText(text: string): string {
   return text
     .replace(/\/\/[^\s/?#"'<>]+@/g, `//${REDACTED}@`)
-    .replace(/(:\/\/(?:(?!:\/\/)[^\s?"'<>])*)\?[^\s"'<>)]+/g, `$1?${REDACTED}`)
+    .replace(/(:\/\/(?:(?!:\/\/)[^\s?"'<>])*)\?([^\s"'<>]+)/g, (whole, before: string, query: string) =>
+      query.startsWith(')') ? whole : `${before}?${REDACTED}${query.endsWith(')') ? ')' : ''}`,
+    )
 }
 
 /** Returns at most `most` characters of a text. A URL that the cut would leave without its end is left out as a whole. */

@@ -214,6 +214,7 @@ describe('long messages', () => {
     'https://user:hunter2@example.com/x?key=hunter2 ',
     'redis://:hunter@hunter2@example.com/0 ',
     'x.https://example.com/x?key=hunter2 ',
+    '(https://example.com/x?key=hun)ter2&b=hunter2) ',
     'http://proxy/http://example.com/hook?key=hunter2&b=hunter2 ',
   ])('are cut without a part of a secret: %s', (unit) => {
     for (let offset = 0; offset < unit.length; offset++) {
