@@ -26,7 +26,8 @@ const WORDS: readonly (readonly [
     (_, address) => `the keys are on another node of the Redis Cluster now (MOVED to ${address})`,
   ],
   [/(?:ASK|TRYAGAIN) .*/, 'the keys are being moved to another node of the Redis Cluster (ASK)'],
-  [/(?:NOAUTH|WRONGPASS) .*/, 'Redis does not accept the user and password of the configuration'],
+  [/NOAUTH .*/, 'Redis requires a password and was given none'],
+  [/WRONGPASS .*/, 'Redis does not accept the user and password of the configuration'],
   [
     /NOPERM .*?'([\w|]+)' command.*/,
     (_, command) => `the user of Redis may not run ${command?.toUpperCase()} (NOPERM)`,

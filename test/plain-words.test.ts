@@ -18,6 +18,11 @@ test.each([
   ],
   ["Redis does not answer (Stream isn't writeable and enableOfflineQueue options is false)", 'no connection'],
   ["OOM command not allowed when used memory > 'maxmemory'.", 'Redis is full (OOM)'],
+  ['NOAUTH Authentication required.', 'Redis requires a password and was given none'],
+  [
+    'WRONGPASS invalid username-password pair or user is disabled.',
+    'Redis does not accept the user and password of the configuration',
+  ],
   ['Redis does not answer (getaddrinfo ENOTFOUND redis.shop)', 'the name redis.shop cannot be resolved'],
   ['connect ETIMEDOUT 10.0.0.1:443', 'no connection to 10.0.0.1:443 in time'],
   [

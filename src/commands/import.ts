@@ -5,6 +5,7 @@ import { readForeign } from '../import/text.ts'
 import { nearest } from '../nearest.ts'
 import { builtInSinks } from '../sink-types.ts'
 import { STAND_IN } from './check/check-absent.ts'
+import { invocation } from './invocation.ts'
 import { readConfigurationText } from './reading/read-once.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -52,5 +53,5 @@ async function verdict(text: string): Promise<string> {
   })
   const problems = (loaded.ok ? loaded.warnings : loaded.problems).filter(({ absent }) => !absent)
   const shown = problems.length > 0 ? formatProblems(problems, text) : ''
-  return `${shown}Write it to kubeherald.yaml, read its comments, then: kubeherald check\n`
+  return `${shown}Write it to kubeherald.yaml, read its comments, then: ${invocation(process.env)} check\n`
 }

@@ -7,6 +7,7 @@ import { connectCluster } from '../watch/connect.ts'
 import { findKubeconfig } from '../watch/kubeconfig.ts'
 import { kubeconfigOptions, loadCluster } from './cluster-access.ts'
 import { clusterName } from './cluster-name.ts'
+import { invocation } from './invocation.ts'
 import { fileFault } from './reading/file-fault.ts'
 import { rightsOf } from './rights/rbac.ts'
 import { UsageError } from './usage-error.ts'
@@ -33,9 +34,16 @@ export async function init(options: InitOptions): Promise<number> {
   write(rightsFile, await rightsOf({ ...options, config: output, name: 'kubeherald', format: 'yaml' }))
   const how = facts ? `for the cluster ${facts.cluster}` : 'without a look at a cluster'
   process.stdout.write(
-    `${output} is written ${how}, and ${rightsFile} with the rights that it needs.\nNext: kubeherald check, kubeherald tail\n`,
+    `${output} is written ${how}, and ${rightsFile} with the rights that it needs.\n${nextCommands(output)}\n`,
   )
   return 0
+}
+
+/** Commands that read the file that was written, also where it is not the default one. */
+function nextCommands(output: string): string {
+  const named = output === 'kubeherald.yaml' ? '' : ` --config ${output}`
+  const program = invocation(process.env)
+  return `Next: ${program} check${named}, ${program} tail${named}`
 }
 
 /** Undefined where there is no cluster to look at. */

@@ -186,8 +186,16 @@ function emptyValue(document: ConfigDocument, path: Path, name: string): Problem
   const isComment = document.textAfterKey(path).startsWith('#')
   const hint = isComment
     ? 'what follows "#" is a comment: text that begins with it needs quotes'
-    : comparisonHint(String(path.at(-1)))
+    : (emptySinkHint(path) ?? comparisonHint(String(path.at(-1))))
   return document.problem(path, `${name} has no value`, { hint })
+}
+
+/** Most often the lines below are there and not indented. */
+function emptySinkHint([root, ...below]: Path): string | undefined {
+  if (root !== 'sinks' || below.length > 1) return undefined
+  return below.length === 0
+    ? 'name a sink below it, indented, such as: screen: { type: stdout }'
+    : 'write its options below it, indented by two more spaces, such as: type: stdout'
 }
 
 /** `{ status.phase == Failed }` is a key alone. */

@@ -1,6 +1,13 @@
+import { nearest } from '../nearest.ts'
+
 const SECRET =
   'secret|token?|bearer|routing[-_]?key|password|passwort|passwd|pass|pwd|[-_]auth|passphrase|api[-_]?key|private[-_]?key|authorization|cookie|credential'
 const SECRET_KEY = new RegExp(`(${SECRET})s?$`, 'i')
+/** A key with a typing error holds the secret all the same, and is the very one that a message shows. */
+const SECRET_NAMES = [
+  ...['token', 'password', 'passphrase', 'secret', 'authorization', 'credential', 'credentials'],
+  ...['apikey', 'routingkey', 'privatekey'],
+]
 const URL_KEY = /(url|uri|dsn|endpoint|server|redis)$/i
 
 const BEFORE_KEY = `(?<=^\\s*(?:[-?] +)*|[{,[]\\s*(?:\\? +)?|[^\\s:]: +)`
@@ -57,18 +64,17 @@ function scan(line: string, { key: first, isHidden }: Before): Before & { masked
     const isBelow = isHidden || hiddenFrom !== undefined
     if (/^[[{]$/.test(piece)) {
       depth++
-      if (SECRET_KEY.test(key) && !hasEnded) hiddenFrom ??= depth
+      if (isSecretKey(key) && !hasEnded) hiddenFrom ??= depth
     } else if (/^[\]},]$/.test(piece)) close(piece)
     else if (found.key !== undefined) {
-      const isValue = hasOwnKey && SECRET_KEY.test(key) && !hasEnded
+      const isValue = hasOwnKey && isSecretKey(key) && !hasEnded
       if (isBelow || isValue) return piece.replace(/[^"'\s:=]+/g, starred)
       key = nameIn(piece)
       hasOwnKey = true
       hasEnded = false
-    } else if (found.mark !== undefined) return isBelow || SECRET_KEY.test(key) ? starred(piece) : piece
+    } else if (found.mark !== undefined) return isBelow || isSecretKey(key) ? starred(piece) : piece
     else if (found.text !== undefined) {
-      const shown =
-        isBelow || SECRET_KEY.test(key) ? starredWithin(piece) : maskText(piece, URL_KEY.test(key))
+      const shown = isBelow || isSecretKey(key) ? starredWithin(piece) : maskText(piece, URL_KEY.test(key))
       close(/(?<![,}\]])[,}\]]*$/.exec(piece)?.[0] ?? '')
       return shown
     }
@@ -77,7 +83,7 @@ function scan(line: string, { key: first, isHidden }: Before): Before & { masked
   return {
     masked,
     key,
-    isHidden: isHidden || hiddenFrom !== undefined || (SECRET_KEY.test(key) && !hasEnded),
+    isHidden: isHidden || hiddenFrom !== undefined || (isSecretKey(key) && !hasEnded),
   }
 }
 
@@ -122,6 +128,19 @@ const BEGINS_WITH_KEY = /^\s*(?:"[^"]*"|'[^']*'|[^\s"'{}[\],:#]+)\s*:(?:\s|$)/
 
 function indentOf(line: string): number {
   return line.search(/\S|$/)
+}
+
+function isSecretKey(key: string): boolean {
+  return SECRET_KEY.test(key) || isMisspelt(key.replace(/[-_]/g, '')) || isMisspelt(lastWord(key))
+}
+
+function isMisspelt(name: string): boolean {
+  return name.length >= 4 && nearest(name, SECRET_NAMES, name.length > 6 ? 2 : 1) !== undefined
+}
+
+/** `slackTokn` and `slack_tokn`: `tokn`. */
+function lastWord(key: string): string {
+  return /[A-Z]?[^-_A-Z]*$/.exec(key)?.[0] ?? ''
 }
 
 function nameIn(key: string): string {

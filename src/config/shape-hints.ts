@@ -61,9 +61,16 @@ function clusterHint(found: Located): string | undefined {
   return fit === '' || fit.length > 63 || fit === found.value ? undefined : `write ${fit}`
 }
 
+/** Nobody names a sink so: they stand as deep as the name of their sink by mistake. */
+const SINK_OPTIONS_MOST_USED = new Set([
+  ...['type', 'preset', 'url', 'token', 'secret', 'channel', 'format', 'path', 'brokers', 'topic', 'headers'],
+])
+
 function sinkHint(name: string, found: Located): string | undefined {
   if (found.entries) return undefined
   const isAddress = typeof found.value === 'string' && found.value.includes('://')
+  if (SINK_OPTIONS_MOST_USED.has(name))
+    return 'it belongs below the name of a sink: indent it by two more spaces'
   if (isAddress) return `write ${name}: { type: webhook, url: … }`
   return `write ${name}: { type: ${plainText(found) ?? 'stdout'} }`
 }

@@ -66,12 +66,17 @@ const MAKERS: Readonly<Record<string, Maker>> = {
   kafka(options, name, notes) {
     if (options['layout']) notes.push('layout was not carried over: what is sent is a CloudEvent')
     if (options['avro']) notes.push('avro was not carried over: what is sent is JSON')
+    const codec = textOf(options['compressionCodec'])
+    const isKnown = ['gzip', 'zstd', 'none'].includes(codec)
+    if (codec !== '' && !isKnown)
+      notes.push(`compressionCodec ${codec} was not carried over: gzip is used; see "compression"`)
     const tls = mapOf(options['tls'])
     const sasl = mapOf(options['sasl'])
     return {
       type: 'kafka',
       brokers: listOf(options['brokers']).map(withVariables),
       topic: withVariables(options['topic']),
+      ...(isKnown && { compression: codec }),
       ...(tls['enable'] === true && { tls: tlsOf(tls) }),
       ...(sasl['enable'] === true && {
         sasl: {
@@ -86,9 +91,14 @@ const MAKERS: Readonly<Record<string, Maker>> = {
     const path = textOf(options['path'])
     if (!path.startsWith('/')) notes.push('the path must be absolute')
     if (options['layout']) notes.push('layout was not carried over: each line is a CloudEvent')
+    if (isCount(options['maxage']))
+      notes.push('maxage was not carried over: maxFiles limits how many full files are kept')
     return {
       type: 'file',
       path: path.startsWith('/') ? path : `/var/log/kubeherald/${path.replace(/^\.\//, '')}`,
+      // Both count full files; the size there is in megabytes.
+      ...(isCount(options['maxsize']) && { maxSize: `${options['maxsize']}MB` }),
+      ...(isCount(options['maxbackups']) && { maxFiles: options['maxbackups'] }),
     }
   },
   pipe: (_options, _name, notes) => {
@@ -108,6 +118,10 @@ function tlsOf(tls: Raw): Record<string, unknown> | true {
     ...(tls['insecureSkipVerify'] === true && { insecureSkipVerify: true }),
   }
   return Object.keys(options).length === 0 ? true : options
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value > 0
 }
 
 function mechanismOf(text: string): string {

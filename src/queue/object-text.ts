@@ -19,9 +19,12 @@ const FIRST_CODE = 0x20
 const MAX_CODES = 90
 /** In bytes. */
 const MAX_DIGITS = 0xffff
+/** Larger ones take tens of milliseconds, and ids are a small part of them. */
+const MAX_SPLIT_BYTES = 262_144
 
 /** Takes out runs of hexadecimal digits, and the id and version that are stored beside it; undefined when it must stay whole. */
 export function splitText(json: Buffer, uid: string, version: string): SplitText | undefined {
+  if (json.length > MAX_SPLIT_BYTES) return undefined
   const whole = json.toString('latin1')
   if (CONTROLS.test(whole)) return undefined
   const parts: Buffer[] = []

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { request } from 'undici'
 import { waitFor } from '../wait-for.ts'
 
@@ -15,6 +15,8 @@ export interface KubeheraldOptions {
   kubeconfig?: string
   args?: readonly string[]
   env?: Record<string, string>
+  /** A built program, run by its first line as users do, instead of the sources. */
+  main?: string
   /** Don't wait until /readyz says ok. */
   unready?: boolean
 }
@@ -50,6 +52,7 @@ export async function startKubeherald(options: KubeheraldOptions): Promise<Kubeh
   const url = `http://127.0.0.1:${port}`
   const env = {
     ...process.env,
+    PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,
     ...(options.kubeconfig && { KUBECONFIG: options.kubeconfig }),
     XDG_STATE_HOME: dir,
     ...options.env,
@@ -58,7 +61,8 @@ export async function startKubeherald(options: KubeheraldOptions): Promise<Kubeh
   let output = ''
 
   function spawnIt(args: readonly string[]): ChildProcess {
-    return spawn(process.execPath, [MAIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'], cwd: dir })
+    const [program, before] = options.main ? [options.main, []] : [process.execPath, [MAIN]]
+    return spawn(program, [...before, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'], cwd: dir })
   }
 
   async function start({ unready = false } = {}): Promise<void> {

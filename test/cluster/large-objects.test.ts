@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Agent, request } from 'undici'
 import { expect, test } from 'vitest'
+import { installElsewhere } from '../packed.ts'
 import { startFakeCluster } from '../servers/fake-broker.ts'
 import { type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
 import { type Receiver, startReceiver } from '../servers/receiver.ts'
@@ -125,7 +126,9 @@ test('large objects of one namespace arrive in every sink or are dead letters, a
   kafka.onProduce(({ records }) =>
     records.some(({ value }) => (value?.length ?? 0) > KAFKA_MAX) ? { code: MESSAGE_TOO_LARGE } : undefined,
   )
+  using shipped = installElsewhere()
   await using kubeherald = await startKubeherald({
+    main: shipped.main,
     kubeconfig: kubernetes.kubeconfig,
     config: `
 cluster: test
@@ -215,6 +218,7 @@ rules:
     rssAfter = rssMb(kubeherald)
   }
   console.log(`RSS: ${rssBefore} MB before, ${rssAfter} MB after`)
+  expect(rssAfter).toBeLessThan(rssBefore * 1.5)
 }, 300_000)
 
 /** More than fits into one page of a list. */

@@ -91,14 +91,21 @@ test('check tells what a start would refuse of Redis, or warn of, and writes not
   desk.write('kubeherald.yaml', configuration(`redis: { url: "${server.url}" }`))
   expect((await desk.run('check', '--strict')).code).toBe(0)
   await server.command('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru')
-  const evicts = await desk.run('check', '--strict')
-  expect(evicts.code).toBe(1)
+  const evicts = await desk.run('check')
+  expect(evicts.code).toBe(2)
+  expect(evicts.stdout).not.toContain('is good')
   expect(evicts.stdout).toContain(
-    `warning: redis (127.0.0.1:${server.port}): Redis has maxmemory-policy allkeys-lru`,
+    `error: redis (127.0.0.1:${server.port}): Redis has maxmemory-policy allkeys-lru`,
   )
   expect(await server.command('DBSIZE')).toBe(0)
+  await server.command('CONFIG', 'SET', 'requirepass', 'right')
+  const locked = await desk.run('check')
+  expect(locked.code).toBe(2)
+  expect(locked.stdout).toMatch(/error: redis .* requires a password and was given none/)
   await server.stop()
-  expect((await desk.run('check')).stdout).toContain('does not answer: nobody listens at')
+  const gone = await desk.run('check')
+  expect(gone.code).toBe(0)
+  expect(gone.stdout).toMatch(/warning: redis .* does not answer: nobody listens at/)
 })
 
 test('check --json tells programs what is wrong, and where', async () => {

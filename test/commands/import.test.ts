@@ -12,6 +12,23 @@ test('import prints the configuration, and what to do next on stderr', async () 
   expect(code).toBe(0)
 })
 
+test('under npm, import advises the command of npm', async () => {
+  using desk = openDesk()
+  desk.env['npm_lifecycle_event'] = 'start'
+  const { stderr } = await desk.run('import', 'kubewatch', desk.write('kubewatch.yaml', KUBEWATCH))
+  expect(stderr).toContain('then: npm start -- check\n')
+})
+
+test.each([
+  ['default', [], 'Next: kubeherald check, kubeherald tail\n'],
+  ['named', ['--output', 'mine.yaml'], 'check --config mine.yaml, kubeherald tail --config mine.yaml\n'],
+])('init advises commands that read the %s file', async (_, args, advice) => {
+  using desk = openDesk()
+  const { code, stdout } = await desk.run('init', '--offline', ...args)
+  expect(stdout).toContain(advice)
+  expect(code).toBe(0)
+})
+
 test.each([
   ['kubwatch', KUBEWATCH, 'nothing is known of "kubwatch"; did you mean kubewatch?'],
   ['botkube', KUBEWATCH, 'it has no sources and no communications; it looks like one of kubewatch'],

@@ -172,6 +172,24 @@ test('passwords that were written into the file are hidden in the shown lines', 
   expect(answer).toContain('"http://u:*******@redis"')
 })
 
+test.each(['tokn', 'tokne', 'slackTokn', 'slack_tokn', 'pasword', 'passowrd', 'routingKye'])(
+  'a password under the misspelt key %s is hidden in the shown line',
+  async (key) => {
+    const text = `watch: [Event]\nsinks: { screen: { type: stdout, ${key}: hunter2 } }\nrules: [{ name: all, to: screen }]`
+    const loaded = await loadText(text)
+    if (loaded.ok) throw new Error('it was accepted')
+    expect(formatProblems(loaded.problems, text)).toContain(`${key}: ******* }`)
+  },
+)
+
+test('text under a key that only begins like one of a secret is shown', async () => {
+  const text =
+    'watch: [Event]\nsinks: { screen: { type: stdout, topic: blue, select: red } }\nrules: [{ name: all, to: screen }]'
+  const loaded = await loadText(text)
+  if (loaded.ok) throw new Error('it was accepted')
+  expect(formatProblems(loaded.problems, text)).toContain('topic: blue, select: red')
+})
+
 test('what a message says to write is accepted', async () => {
   const made = `whsec_${randomBytes(32).toString('base64')}`
   const sink = (timeout: string, secret: string) =>

@@ -136,3 +136,19 @@ test.each([
   for (const value of values)
     expect([value, matches.value(value)]).toEqual([value, new RegExp(expression).test(value)])
 })
+
+test('limits of a file and the compression of Kafka are carried over, or named in a comment', () => {
+  const imported = (receiver: string) =>
+    importFrom(
+      'kubernetes-event-exporter',
+      rawOf(`route: { routes: [{ match: [{ receiver: a }] }] }\nreceivers: [{ name: a, ${receiver} }]\n`),
+    )
+  const file = imported('file: { path: /a.log, maxsize: 20, maxbackups: 3, maxage: 7 }')
+  expect(file).toContain('maxSize: 20MB')
+  expect(file).toContain('maxFiles: 3')
+  expect(file).toContain('# maxage was not carried over')
+  const kafka = (codec: string) =>
+    imported(`kafka: { brokers: ["k:9092"], topic: t, compressionCodec: ${codec} }`)
+  expect(kafka('zstd')).toContain('compression: zstd')
+  expect(kafka('snappy')).toContain('# compressionCodec snappy was not carried over')
+})

@@ -19,7 +19,7 @@ export async function ask(
   // First: a cluster that cannot be asked ends the check.
   for (const it of await checkSinks(config, sinkLoader(configuration.sinkTypes), name))
     report.tell('warning', it)
-  for (const it of await checkRedisOf(config, name)) report.tell('warning', it)
+  for (const { severity, message } of await checkRedisOf(config, name)) report.tell(severity, message)
   if (!context && !findKubeconfig(kubeconfig)) return { notAsked: NO_KUBECONFIG }
   return { cluster: await askCluster(configuration, kubeconfig, report) }
 }

@@ -10,7 +10,7 @@ import { keysOf } from '../../queue/keys.ts'
 import { addressOf, type RedisTarget, targetOf } from '../../queue/redis-target.ts'
 import { stateDir } from '../../state-dir.ts'
 import { UsageError } from '../usage-error.ts'
-import { makeStateDirectory } from './state-directory.ts'
+import { makeStateDirectory, stateDirectoryFault } from './state-directory.ts'
 
 export interface ChosenRedis {
   target: RedisTarget
@@ -47,7 +47,9 @@ export async function openRunRedis(
   const state = stateDir(wish.stateDir, process.env)
   const dir = demo ? join(state, 'demo') : state
   makeStateDirectory(dir)
-  const embedded = await startEmbedded(dir, log)
+  const embedded = await startEmbedded(dir, log).catch((error: unknown) => {
+    throw stateDirectoryFault(dir, error)
+  })
   // A demo's day is new each time: what the last one left is of no use. Only its owner may delete it.
   if (demo) stack.defer(() => rmSync(dir, { recursive: true, force: true }))
   stack.defer(() => embedded.stop())

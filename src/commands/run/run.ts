@@ -20,6 +20,7 @@ import { type Begun, describeStart } from './banner.ts'
 import { followConfiguration } from './follow-configuration.ts'
 import type { RunOptions } from './run-options.ts'
 import { type ChosenRedis, openRunRedis, SHARED_DEMO } from './run-redis.ts'
+import { spareMemory } from './spare-memory.ts'
 
 const STOP_LIMIT_MS = 9_500
 
@@ -118,6 +119,7 @@ async function start(
   const following = followConfiguration(configuration, { app, output, onApplied })
   purpose.reload = () => void following.reload()
   stack.defer(() => following.close())
+  stack.adopt(spareMemory(), (sparing) => sparing.close())
   // What changes while this process ends is for its successor: here sinks are closed already.
   ending.addEventListener('abort', following.close, { once: true })
   if (ending.aborted) {

@@ -14,6 +14,18 @@ export function makeStateDirectory(dir: string): void {
   }
 }
 
+/** A fault of the file system below `dir` with its directory and a way out; any other error as it is. */
+export function stateDirectoryFault(dir: string, error: unknown): unknown {
+  const { code, syscall } = error as NodeJS.ErrnoException
+  const isOfFiles = code !== undefined && FULL_OR_READ_ONLY.has(code) && !syscall?.startsWith('spawn')
+  if (!isOfFiles) return error
+  return new UsageError(
+    `cannot write in the state directory ${dir}: ${fileFault(error)}; choose another with --state-dir`,
+  )
+}
+
+const FULL_OR_READ_ONLY = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM'])
+
 class NotADirectory extends Error {}
 
 /** One at a time: `recursive` goes round for ever where the system has no directories to make, such as in /proc. */

@@ -74,8 +74,19 @@ function withLinesBelow(text: string, start: number): Joined | undefined {
   return { start, end: line.end, value: `${head} ${braced(pairs.join(', '))}` }
 }
 
+/** `npm start` prints its name and version, and the command, before the output of the program. */
+const NPM_LINE = /^> (?:\S+@\d+\.\d+\.\d+\S* start|exec node )/
+
 /** Text that begins like a block of lines: `age: >5m`. */
 export function blockInLine(text: string, at: number): Advice {
+  const line = lineOf(text, at)
+  if (at === line.start && NPM_LINE.test(text.slice(at, line.end)))
+    return {
+      start: at,
+      end: line.end,
+      message: 'npm printed this line, and it is no part of the configuration',
+      hint: 'delete the lines that begin with ">"; npm start --silent -- … prints none',
+    }
   const mark = text[at] as string
   const key = keyBefore(text, at)
   const piece = textFrom(text, at)
