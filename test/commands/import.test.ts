@@ -12,6 +12,11 @@ test('import prints the configuration, and what to do next on stderr', async () 
   expect(code).toBe(0)
 })
 
+test('the help of import names the call of npm that writes no lines of its own', async () => {
+  using desk = openDesk()
+  expect((await desk.run('import', '--help')).stdout).toContain('npm start --silent -- import')
+})
+
 test('under npm, import advises the command of npm', async () => {
   using desk = openDesk()
   desk.env['npm_lifecycle_event'] = 'start'
