@@ -13,8 +13,10 @@ const MAX_FIELD = 16_384
 /** Returns the text without user, password and query of the URLs in it. Takes linear time. */
 export function redactText(text: string): string {
   return text
-    .replace(/\/\/[^\s/?#@"'<>]+@/g, `//${REDACTED}@`)
-    .replace(/(:\/\/(?:(?!:\/\/)[^\s?"'<>])*)\?[^\s"'<>)]+/g, `$1?${REDACTED}`)
+    .replace(/\/\/[^\s/?#"'<>]+@/g, `//${REDACTED}@`)
+    .replace(/(:\/\/(?:(?!:\/\/)[^\s?"'<>])*)\?([^\s"'<>]+)/g, (whole, before: string, query: string) =>
+      query.startsWith(')') ? whole : `${before}?${REDACTED}${query.endsWith(')') ? ')' : ''}`,
+    )
 }
 
 /** Returns at most `most` characters of a text. A URL that the cut would leave without its end is left out as a whole. */

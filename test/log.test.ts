@@ -202,7 +202,7 @@ describe('long messages', () => {
     return (user + system) / 1_000
   }
 
-  test.each(['a.', 'a://', '//a', '://?', 'a-a.a+', ' '])(
+  test.each(['a.', 'a://', '//a', '//a@', 'a@', '://?', 'a-a.a+', ' '])(
     'of %j repeated are redacted in linear time',
     (unit) => {
       const text = unit.repeat(1_000_000 / unit.length)
@@ -212,7 +212,9 @@ describe('long messages', () => {
 
   test.each([
     'https://user:hunter2@example.com/x?key=hunter2 ',
+    'redis://:hunter@hunter2@example.com/0 ',
     'x.https://example.com/x?key=hunter2 ',
+    '(https://example.com/x?key=hun)ter2&b=hunter2) ',
     'http://proxy/http://example.com/hook?key=hunter2&b=hunter2 ',
   ])('are cut without a part of a secret: %s', (unit) => {
     for (let offset = 0; offset < unit.length; offset++) {

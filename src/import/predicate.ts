@@ -62,6 +62,8 @@ export function conditionsOf(clauses: readonly Clause[]): Pick<ImportedRule, 'wh
 function patternOf({ key, expression, not }: Predicate): string | string[] | undefined {
   if (!IN_WHEN.includes(key) && !key.startsWith('regarding.labels.')) return undefined
   const bang = not ? '!' : ''
+  // It matched every value of a label.
+  if (expression === '') return `${bang}*`
   if (key === 'type') {
     const types = ['Normal', 'Warning'].filter((type) => matches(expression, type))
     return types.length === 1 ? `${bang}${types[0]}` : undefined

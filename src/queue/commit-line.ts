@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import type { Logger } from '../log.ts'
-import { isTransient, rootOf, sayFault } from './redis-fault.ts'
+import { ForeignKeyError, isTransient, rootOf, sayFault } from './redis-fault.ts'
 
 /** The one connection on which commits happen, one at a time: WATCH belongs to a connection. */
 export interface CommitLine {
@@ -27,6 +27,8 @@ const MAX_PAUSE_MS = 1_000
 export function createCommitLine({ redis, room, onOutOfMemory, log }: CommitLineParts): CommitLine {
   let tail: Promise<unknown> = Promise.resolve()
   let trouble: string | undefined
+  /** What waits for a key that another program wrote, each with why. */
+  const foreign = new Map<object, string>()
 
   function report(error: unknown): void {
     const { message } = rootOf(error)
@@ -35,19 +37,47 @@ export function createCommitLine({ redis, room, onOutOfMemory, log }: CommitLine
     trouble = sayFault(error)
   }
 
+  /** What was read under WATCH before it failed is nothing to the next one. */
+  async function unwatched(error: unknown): Promise<never> {
+    if (rootOf(error) instanceof ForeignKeyError) await redis.unwatch()
+    throw error
+  }
+
   async function persist<T>(work: (redis: Redis) => Promise<T>, signal: AbortSignal): Promise<T> {
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
       signal.throwIfAborted()
       try {
-        const result = await work(redis)
+        const result = await work(redis).catch(unwatched)
         if (trouble !== undefined) log.info({}, 'Redis takes commits again')
         trouble = undefined
         return result
       } catch (error) {
-        if (!isTransient(error)) throw error
+        if (rootOf(error) instanceof ForeignKeyError || !isTransient(error)) throw error
         report(error)
         await pause(pauseMs, undefined, { signal })
       }
+    }
+  }
+
+  /** A key that another program wrote holds up only what would write it: others have their turns meanwhile. */
+  async function inTurns<T>(work: (redis: Redis) => Promise<T>, signal: AbortSignal): Promise<T> {
+    try {
+      for (;;) {
+        try {
+          const result = await inTurn(() => persist(work, signal), signal)
+          if (foreign.has(work)) log.info({}, 'Redis takes commits again')
+          return result
+        } catch (error) {
+          if (!(rootOf(error) instanceof ForeignKeyError)) throw error
+          const said = sayFault(error)
+          if (foreign.get(work) !== said)
+            log.warn({ error: said }, 'cannot write to Redis; what writes this key waits')
+          foreign.set(work, said)
+          await pause(MAX_PAUSE_MS, undefined, { signal })
+        }
+      }
+    } finally {
+      foreign.delete(work)
     }
   }
 
@@ -67,11 +97,11 @@ export function createCommitLine({ redis, room, onOutOfMemory, log }: CommitLine
   }
 
   return {
-    run: (work, signal) => inTurn(() => persist(work, signal), signal),
+    run: inTurns,
     async commit(work, signal) {
       await room(signal)
-      return inTurn(() => persist(work, signal), signal)
+      return inTurns(work, signal)
     },
-    trouble: () => trouble,
+    trouble: () => trouble ?? foreign.values().next().value,
   }
 }

@@ -56,7 +56,8 @@ export class GuardedTransaction {
     const name = String(key)
     const noted = this.#keys.get(name)
     if (kind !== 'counters') this.#keys.set(name, noted ?? [kind])
-    else this.#keys.set(name, noted?.[0] === 'counters' ? [...noted, String(field)] : [kind, String(field)])
+    else if (noted?.[0] === 'counters') noted.push(String(field))
+    else this.#keys.set(name, [kind, String(field)])
   }
 
   /**
@@ -96,12 +97,21 @@ local function isForeign(key, kind, ...)
 end
 `
 
+/** Lua unpacks a few thousand values at most: the fields are asked in steps. */
 const GUARD = `
 ${IS_FOREIGN}
+local STEP = 1000
+local function hasForeign(key, kind, first, last)
+  if last < first then return isForeign(key, kind) end
+  for from = first, last, STEP do
+    if isForeign(key, kind, unpack(ARGV, from, math.min(from + STEP - 1, last))) then return true end
+  end
+  return false
+end
 local at = 1
 for i = 2, #KEYS do
   local last = at + tonumber(ARGV[at + 1]) + 1
-  if isForeign(KEYS[i], ARGV[at], unpack(ARGV, at + 2, last)) then
+  if hasForeign(KEYS[i], ARGV[at], at + 2, last) then
     local value = redis.call('GET', KEYS[1])
     redis.call('SET', KEYS[1], value or '', 'KEEPTTL')
     if not value then redis.call('DEL', KEYS[1]) end

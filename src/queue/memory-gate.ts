@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Keys } from './keys.ts'
+import { isRefusal, sayFault } from './redis-fault.ts'
 import { evictionOf, parseInfo, redisCli } from './requirements.ts'
 import type { Troubles } from './troubles.ts'
 
@@ -18,6 +19,7 @@ export interface MemoryGate {
 
 const SAMPLE_MS = 1_000
 const EVICTION = 'what waits'
+const MEMORY = 'how full Redis is'
 const CLOSE_AT = 0.8
 const OPEN_AT = 0.75
 const BALLAST_AGAIN_AT = 0.6
@@ -71,6 +73,7 @@ export function createMemoryGate(parts: {
     metrics.redisMemory.set(used)
     metrics.redisMaxMemory.set(limit)
     noteEviction(info)
+    troubles.over(MEMORY)
     const share = limit === 0 ? 0 : used / limit
     setClosed(closed ? share > OPEN_AT : share >= CLOSE_AT, share)
     hasBallast = ballastBytes > 0
@@ -92,8 +95,14 @@ export function createMemoryGate(parts: {
 
   const tick = () =>
     void sample().catch((error) => {
-      metrics.redisUp.set(0)
-      log.debug({ error }, 'cannot read the memory of Redis')
+      if (!isRefusal(error)) {
+        metrics.redisUp.set(0)
+        log.debug({ error }, 'cannot read the memory of Redis')
+        return
+      }
+      // A refusal may last: nobody would open the gate again. Should Redis be full, commits say so.
+      troubles.note(MEMORY, sayFault(error))
+      setClosed(false, 0)
     })
   const timer = setInterval(tick, SAMPLE_MS)
   tick()

@@ -40,15 +40,37 @@ export async function findDefined(
   // The rights that kubeherald asks for are to read single definitions.
   const guessed = await firstNamed(client, spelling, likelyNames(spelling), signal)
   if (guessed) return guessed
-  const { status, body } = await client.get(DEFINITIONS, { accept: METADATA_LIST }, signal)
-  if (status === 403) return 'hidden'
-  if (status === 404) return 'none'
-  if (status !== 200) throw new Error(`the API server answered ${status} to a list of the CRDs`)
-  const { items } = JSON.parse(body.toString()) as { items: { metadata: { name: string } }[] | null }
-  const names = (items ?? []).map(({ metadata }) => metadata.name)
+  const names = await definedNames(client, signal)
+  if (typeof names === 'string') return names
   // A definition holds schemas of any size: only those of which nothing is served are read.
   const unserved = names.filter((name) => !served.has(name))
   return (await firstNamed(client, spelling, unserved, signal)) ?? 'none'
+}
+
+/** Metadata alone may have 512 KiB, of annotations whose quotes are escaped: so many stay within what one answer may have. */
+const PAGE_ITEMS = 20
+
+async function definedNames(
+  client: ClusterClient,
+  signal: AbortSignal,
+): Promise<string[] | 'none' | 'hidden'> {
+  const names: string[] = []
+  for (let token = ''; ; ) {
+    const query = new URLSearchParams({ limit: String(PAGE_ITEMS), ...(token && { continue: token }) })
+    const { status, body } = await client.get(`${DEFINITIONS}?${query}`, { accept: METADATA_LIST }, signal)
+    if (status === 403) return 'hidden'
+    if (status === 404) return 'none'
+    if (status !== 200) throw new Error(`the API server answered ${status} to a list of the CRDs`)
+    const { metadata, items } = JSON.parse(body.toString()) as DefinitionPage
+    for (const item of items ?? []) names.push(item.metadata.name)
+    if (!metadata?.continue) return names
+    token = metadata.continue
+  }
+}
+
+interface DefinitionPage {
+  metadata?: { continue?: string }
+  items: { metadata: { name: string } }[] | null
 }
 
 /** Reads these definitions, up to the first one that the spelling names. */

@@ -43,7 +43,7 @@ export function readLongFrame(line: Buffer, length: number): LongFrame {
   const start = head.bytes.length - 1
   const reduced = reduceToMetadata(line.subarray(start), length - start - 1)
   const object = reduced && scanObject(reduced)
-  return object ? { kind: 'change', type: head.type, object } : { kind: 'skipped' }
+  return isPositioned(object) ? { kind: 'change', type: head.type, object } : { kind: 'skipped' }
 }
 
 function headOf(line: Buffer) {
@@ -56,7 +56,12 @@ function scanChange(line: Buffer): Frame | undefined {
   const end = endOfObject(line)
   if (end === -1) return undefined
   const object = scanObject(line.subarray(head.bytes.length - 1, end))
-  return object && { kind: 'change', type: head.type, object }
+  return isPositioned(object) ? { kind: 'change', type: head.type, object } : undefined
+}
+
+/** What comes without a position cannot be stored: a stream of it would only be collected. */
+function isPositioned(object: ScannedObject | undefined): object is ScannedObject {
+  return object !== undefined && object.resourceVersion !== ''
 }
 
 function startsWith(line: Buffer, head: Buffer): boolean {
@@ -79,7 +84,9 @@ function parseFrame(line: Buffer): Frame {
   if (frame.type !== 'ADDED' && frame.type !== 'MODIFIED' && frame.type !== 'DELETED')
     return { kind: 'unreadable' }
   const scanned = scanObject(Buffer.from(JSON.stringify(object)))
-  return scanned ? { kind: 'change', type: frame.type, object: scanned } : { kind: 'unreadable' }
+  return isPositioned(scanned)
+    ? { kind: 'change', type: frame.type, object: scanned }
+    : { kind: 'unreadable' }
 }
 
 function parse(line: Buffer): { type?: string; object?: ParsedObject } | undefined {

@@ -56,13 +56,19 @@ export async function* listObjects(
 ): InitialState {
   let token = ''
   let limit = options.whole ? undefined : MAX_PAGE_ITEMS
-  for (;;) {
+  // A page of before, ever further on: pages that lead back meet it, in whatever circle (Brent's algorithm).
+  let known = token
+  let until = 1
+  for (let pages = 0; ; ) {
     const end = yield* onePage(client, source, { ...options, limit, token }, signal)
     if (!end.isTooLarge && end.token === '') return end.resourceVersion
     limit &&= nextLimit(limit, end, options)
     if (end.isTooLarge) continue
-    if (end.token === token) throw new BrokenStream('the server answers a page of a list with the same page')
     token = end.token
+    if (token === known) throw new BrokenStream('the pages of a list lead back to one that was read')
+    if (++pages < until) continue
+    known = token
+    until = 2 * pages
   }
 }
 

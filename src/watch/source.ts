@@ -178,7 +178,7 @@ class SourceRun {
   async #probe(session: SourceSession): Promise<RelistCause | undefined> {
     const { progress } = this.#parts
     const stored = session.checkpoint?.resourceVersion ?? ''
-    if (progress.isProbeDue) return progress.probe(() => this.#asked(this.#signal), stored)
+    if (progress.isProbeDue) return progress.probe(() => this.#current(this.#signal), stored)
     if (!this.#verify) return undefined
     this.#target = await this.#current(this.#signal)
     return isOlder(this.#target, stored) ? 'regression' : undefined
@@ -192,12 +192,11 @@ class SourceRun {
     return this.#current(this.#signal).catch(() => undefined)
   }
 
+  /** With a limit for the whole: an answer may come a byte at a time. */
   #current(signal: AbortSignal): Promise<string> {
-    return currentPosition(this.#parts.client, this.#source, signal)
-  }
-
-  #asked(signal: AbortSignal): Promise<string> {
-    return this.#current(AbortSignal.any([signal, AbortSignal.timeout(this.#parts.timing.probeTimeoutMs)]))
+    const { client, timing } = this.#parts
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(timing.probeTimeoutMs)])
+    return currentPosition(client, this.#source, limited)
   }
 
   /** One watch, which ends when its position does not follow the collection's. */
@@ -205,7 +204,7 @@ class SourceRun {
     const over = new AbortController()
     const stalled = new AbortController()
     this.#parts.progress
-      .stalled(() => this.#asked(over.signal), AbortSignal.any([this.#signal, over.signal]))
+      .stalled(() => this.#current(over.signal), AbortSignal.any([this.#signal, over.signal]))
       .then((cause) => stalled.abort(new StalledWatch(cause)))
       .catch((error) => over.signal.aborted || stalled.abort(error))
     try {

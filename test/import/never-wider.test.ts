@@ -49,6 +49,7 @@ describe('kubernetes-event-exporter', () => {
     [{ component: 'kubelet' }, /event\.reportingComponent\.matches\("kubelet"\)/],
     [{ host: 'node-1' }, /source\.\?host\.orValue\(""\)\.matches\("node-1"\)/],
     [{ labels: { team: 'shop' } }, /labels: { team: \/shop\/ }/],
+    [{ labels: { team: '' } }, /labels: { team: "\*" }/],
     [{ minCount: 3 }, /event\.count >= 3/],
   ]
 

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
 import { silentLog } from '../../src/log.ts'
 import { createCommitLine } from '../../src/queue/commit-line.ts'
+import { ForeignKeyError } from '../../src/queue/redis-fault.ts'
 
 const NO_REDIS = {} as Redis
 const away = () => Promise.reject(new Error('Connection is closed.'))
@@ -20,4 +21,23 @@ test('who is asked to stop does not wait behind another one for a Redis that is 
   expect(await head).toBe('done')
   expect(await line.run(async () => 'next', first.signal)).toBe('next')
   expect(done).toBe(0)
+})
+
+test('a key that another program wrote holds up only what writes it, and is shown as long as it does', async () => {
+  let unwatched = 0
+  const redis = { unwatch: async () => void unwatched++ } as unknown as Redis
+  const line = createCommitLine({ redis, room: async () => {}, onOutOfMemory() {}, log: silentLog })
+  const { signal } = new AbortController()
+  let isForeign = true
+  const held = line.commit(async () => {
+    if (isForeign) throw new ForeignKeyError('lane')
+    return 'done'
+  }, signal)
+  expect(await line.commit(async () => 'other', signal)).toBe('other')
+  expect(await line.run(async () => 'another', signal)).toBe('another')
+  expect(line.trouble()).toContain('the key lane')
+  expect(unwatched).toBeGreaterThan(0)
+  isForeign = false
+  expect(await held).toBe('done')
+  expect(line.trouble()).toBeUndefined()
 })

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import type { Decide } from '../../src/change.ts'
 import { NO_RULE_COUNTS } from '../../src/limit.ts'
+import { GuardedTransaction } from '../../src/queue/foreign-keys.ts'
+import { ForeignKeyError } from '../../src/queue/redis-fault.ts'
 import { waitFor } from '../wait-for.ts'
 import { change, SOURCE, sendAll } from './objects.ts'
 import { never, startStoreBed } from './store-bed.ts'
@@ -63,4 +65,16 @@ test('a source whose checkpoint is new waits for a foreign lane as well', async 
   await it.reader.del(index)
   await listed
   expect(await it.reader.hlen(index)).toBe(1)
+})
+
+test('a transaction that changes very many counters of one key is guarded as well', async () => {
+  await using it = await startStoreBed()
+  const lanes = Array.from({ length: 20_000 }, (_, i) => `hook/${i}`)
+  await it.reader.hset(it.keys.pending, 'hook/19999', 'many')
+  await it.reader.set('watched', '1')
+  await it.reader.watch('watched')
+  const guarded = new GuardedTransaction(it.reader)
+  for (const lane of lanes) guarded.multi.hincrby(it.keys.pending, lane, 1)
+  await expect(guarded.exec('watched')).rejects.toThrow(ForeignKeyError)
+  expect(await it.reader.hgetall(it.keys.pending)).toEqual({ 'hook/19999': 'many' })
 })

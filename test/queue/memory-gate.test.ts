@@ -130,3 +130,15 @@ test('a new master that evicts is a trouble', async () => {
   await it.server.restart('--maxmemory-policy', 'volatile-lru')
   await waitFor(() => it.troubles.first()?.includes('volatile-lru'), { what: 'the trouble' })
 })
+
+test('a user who may no longer ask how full Redis is: it opens, and that is shown', async () => {
+  await using it = await bed()
+  await it.fill(56 * MB)
+  await waitFor(() => it.gate.isClosed(), { what: 'the gate to close' })
+  await it.server.command('ACL', 'SETUSER', 'default', '-info')
+  await waitFor(() => !it.gate.isClosed(), { what: 'the gate to open' })
+  expect(it.troubles.first()).toContain('NOPERM')
+  await it.server.command('ACL', 'SETUSER', 'default', '+info')
+  await waitFor(() => it.gate.isClosed(), { what: 'the gate to close again' })
+  expect(it.troubles.first()).toBeUndefined()
+})

@@ -92,3 +92,12 @@ describe.each(FILTERS)('the filter %s holds the event loop no longer than the bu
     }
   })
 })
+
+test('what a list is joined with is charged before the text is made', () => {
+  const list = Array.from({ length: 20_000 }, () => 'a')
+  const object = { list, between: 'b'.repeat(20_000) }
+  rendered('{{ object.list | join: "," }}', {}, { object })
+  const before = process.resourceUsage().maxRSS
+  expect(() => rendered('{{ object.list | join: object.between }}', {}, { object })).toThrow('more than')
+  expect((process.resourceUsage().maxRSS - before) / 1024).toBeLessThan(100)
+})

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTcpServer, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { queryObjects } from 'node:v8'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import type { Change } from '../../src/change.ts'
@@ -11,6 +12,7 @@ import { discover } from '../../src/watch/discovery.ts'
 import { listObjects } from '../../src/watch/list.ts'
 import { SOURCE } from '../queue/objects.ts'
 import { configMap, failure } from '../servers/scripted-api.ts'
+import { waitFor } from '../wait-for.ts'
 import { kubeconfigFor, startWatchBed } from './bed.ts'
 import { folder } from './folder.ts'
 
@@ -204,4 +206,17 @@ test('informational answers without end are cut; a few are ignored', async () =>
   } finally {
     flood.close()
   }
+})
+
+test('requests with time limits leave nothing behind, however many there are', async () => {
+  await using it = await clientOf((_request, response) => void response.end('{}'))
+  const signals = () => queryObjects(AbortSignal, { format: 'count' }) as unknown as number
+  const before = signals()
+  for (let i = 0; i < 100; i++) {
+    await it.client.get('/api', { timeoutMs: 500 }, signal)
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(500)])
+    const { body } = await it.client.stream('/api', {}, limited)
+    for await (const _chunk of body);
+  }
+  await waitFor(() => signals() - before < 50, { what: () => `the end of ${signals() - before} signals` })
 })

@@ -272,20 +272,24 @@ test('a first list with an item that cannot be read ends, and the object is sent
   expect(await it.enqueued()).toEqual(['ADDED b@6 synthesized'])
 })
 
-test('a list whose page leads to itself is given up, and deletes nothing', async () => {
-  await using it = await startWatchBed()
-  await it.watching('10')
-  let isMended = false
-  let lists = 0
-  it.api.onList = ({ query }) => {
-    if (query.get('limit') === '1') return undefined
-    if (!query.has('continue')) lists++
-    const next = isMended ? {} : { continue: 'same' }
-    return { body: { metadata: { resourceVersion: '20', ...next }, items: [configMap('a', 15)] } }
-  }
-  it.api.current()?.frame('ERROR', failure(410, 'Expired'))
-  await waitFor(() => lists > 1, { what: 'the list to begin again' })
-  isMended = true
-  await it.watching('20')
-  expect(await it.enqueued()).toEqual(['ADDED a@15 synthesized'])
-})
+test.each([1, 2, 3])(
+  'a list whose pages lead in a circle of %i is given up, and deletes nothing',
+  async (circle) => {
+    await using it = await startWatchBed()
+    await it.watching('10')
+    let isMended = false
+    let lists = 0
+    let pages = 0
+    it.api.onList = ({ query }) => {
+      if (query.get('limit') === '1') return undefined
+      if (!query.has('continue')) lists++
+      const next = isMended ? {} : { continue: `page${pages++ % circle}` }
+      return { body: { metadata: { resourceVersion: '20', ...next }, items: [configMap('a', 15)] } }
+    }
+    it.api.current()?.frame('ERROR', failure(410, 'Expired'))
+    await waitFor(() => lists > 1, { what: 'the list to begin again' })
+    isMended = true
+    await it.watching('20')
+    expect(await it.enqueued()).toEqual(['ADDED a@15 synthesized'])
+  },
+)

@@ -41,3 +41,14 @@ test('what came while the process stood still is read before it is said that not
   expect((await batches.next()).value).toMatchObject({ idle: true })
   await batches.return()
 })
+
+test('a change without a position ends the stream: it cannot be stored, and those behind it would only be collected', async () => {
+  const body = new PassThrough()
+  const client = { stream: async () => ({ status: 200, headers: {}, body }) } as unknown as ClusterClient
+  const resource = { group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true }
+  const parts = { client, source: { resource } as never, query: {}, timeoutSeconds: 60, graceMs: 1_000 }
+  const request = { ...parts, clock: Date, onContact() {}, idleMs: () => 50 }
+  const batches = watchStream(request, new AbortController().signal)
+  body.write(FRAME.replace('"resourceVersion":"7"', '"resourceVersion":""'))
+  await expect(batches.next()).rejects.toThrow('cannot be read')
+})

@@ -115,7 +115,12 @@ export function registerFilters(engine: Liquid, { library, settingOf, written }:
       const budget = budgetOf(this.context)
       return yamlOf(value, (characters) => budget.charge(characters * DATA))
     },
-    join: (value, separator = ' ') => listOf(value).map(textOf).join(textOf(separator)),
+    join(value, separator = ' ') {
+      const texts = listOf(value).map(textOf)
+      const between = textOf(separator)
+      budgetOf(this.context).charge(texts.length * between.length)
+      return texts.join(between)
+    },
     sum(value, key) {
       const read = reader(key)
       return listOf(value).reduce<number>((sum, it) => sum + numberOf(read(it)), 0)
