@@ -15,7 +15,7 @@ export class ApiFault extends Error {
 
 /** What to do about a 401: the server says no more than that. */
 export const UNAUTHORIZED_ADVICE =
-  'the API server does not accept the credentials of the kubeconfig; a token may have expired: sign in again'
+  'it does not accept the credentials: a token may have expired, sign in again'
 
 /** A stream that said something unreadable, or ended before it was complete. */
 export class BrokenStream extends Error {

@@ -3,7 +3,7 @@ import { rulePaths } from '../../config/rule-paths.ts'
 import { pathsInExpression } from '../../rules/cel/paths-in.ts'
 import { compilePattern } from '../../rules/pattern.ts'
 import { userAgent } from '../../version.ts'
-import { ApiFault, UNAUTHORIZED_ADVICE } from '../../watch/api-fault.ts'
+import { ApiFault } from '../../watch/api-fault.ts'
 import type { ClusterClient } from '../../watch/cluster-client.ts'
 import { connectCluster } from '../../watch/connect.ts'
 import { type Catalogue, discover } from '../../watch/discovery.ts'
@@ -56,16 +56,12 @@ export async function askCluster(
     return { name, watches: plan.sources.map(describeSource) }
   } catch (error) {
     throw new Error(
-      `the cluster at ${client.url} cannot be asked: ${(error as Error).message}${adviceFor(error)} (--offline checks the file alone)`,
+      `the cluster at ${client.url} cannot be asked: ${(error as Error).message} (--offline checks the file alone)`,
       { cause: error },
     )
   } finally {
     await client.close()
   }
-}
-
-function adviceFor(error: unknown): string {
-  return error instanceof ApiFault && error.status.code === 401 ? `; ${UNAUTHORIZED_ADVICE}` : ''
 }
 
 /** What is to be read in shards, and is not split by the server. One that may not be read is told elsewhere. */
