@@ -63,4 +63,5 @@ Examples:
   kubeherald import kubernetes-event-exporter config.yaml > kubeherald.yaml
   kubectl get configmap event-exporter-cfg -o yaml | kubeherald import kubernetes-event-exporter
   kubeherald import botkube values.yaml > kubeherald.yaml
+  npm start --silent -- import botkube values.yaml > kubeherald.yaml    in a clone: without --silent npm writes two lines, too
 `

@@ -1,7 +1,7 @@
 import { loadConfig } from '../config/load.ts'
 import { formatProblems } from '../config/problem.ts'
-import { importFrom, keysOf, recognise, TOOLS, type Tool } from '../import/index.ts'
-import { readForeign } from '../import/text.ts'
+import { importFrom, keysOf, recognise, shapeFault, TOOLS, type Tool } from '../import/index.ts'
+import { type Place, readForeign } from '../import/text.ts'
 import { nearest } from '../nearest.ts'
 import { builtInSinks } from '../sink-types.ts'
 import { STAND_IN } from './check/check-absent.ts'
@@ -14,10 +14,7 @@ export async function importConfiguration(tool: string, file: string): Promise<n
   const name = file === '-' ? 'standard input' : file
   const from = toolOf(tool)
   const read = readForeign(await readConfigurationText(file))
-  if (!read.ok) {
-    const place = read.line === undefined ? name : `${name}:${read.line}:${read.column}`
-    throw new UsageError(`${place}: ${read.fault}`)
-  }
+  if (!read.ok) throw new UsageError(`${shown(name, read)}: ${read.fault}`)
   const looksLike = recognise(read.raw)
   if (!keysOf(from).some((key) => Object.hasOwn(read.raw, key))) {
     const other = looksLike ? `; it looks like one of ${looksLike}` : ''
@@ -25,10 +22,16 @@ export async function importConfiguration(tool: string, file: string): Promise<n
       `${name} is no configuration of ${from}: it has no ${keysOf(from).join(' and no ')}${other}`,
     )
   }
+  const wrong = shapeFault(from, read.raw)
+  if (wrong) throw new UsageError(`${shown(name, read.placeOf(wrong.key))}: ${wrong.fault}`)
   const text = importFrom(from, read.raw)
   process.stdout.write(text)
   process.stderr.write(await verdict(text))
   return 0
+}
+
+function shown(file: string, { line, column }: Partial<Place> = {}): string {
+  return line === undefined ? file : `${file}:${line}:${column}`
 }
 
 function toolOf(text: string): Tool {

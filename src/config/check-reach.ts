@@ -9,6 +9,7 @@ import { nearest, suggest } from './suggest.ts'
 import { watchHint } from './watch-hint.ts'
 import {
   isClusterScoped,
+  likelyTypo,
   mayBeEvent,
   mayMean,
   namesOf,
@@ -165,7 +166,15 @@ function unwatchedKinds(kinds: readonly Pattern[], watched: readonly Watched[]):
 function kindsToWatch(kinds: readonly Pattern[], watched: readonly Watched[]): string[] {
   const known = watched.flatMap(({ kind }) => namesOf(kind))
   const texts = unwatchedKinds(kinds, watched).map((index) => kinds[index]?.text ?? '')
-  return texts.filter((text) => nearest(text, known.length > 12 ? [] : known) === undefined)
+  return texts
+    .filter((text) => nearest(text, known.length > 12 ? [] : known) === undefined)
+    .map((text) => builtInMeant(text) ?? text)
+}
+
+/** The built-in kind that a text nearly is. */
+function builtInMeant(text: string): string | undefined {
+  const kind = watchedKindOf(text)
+  return kind && likelyTypo(kind)
 }
 
 function kindProblems(
@@ -206,9 +215,13 @@ function kindProblems(
         hint: `watched: ${titles}; there is nothing to drop: leave ${kinds.length > 1 ? 'it' : 'this rule'} out`,
       })
     // Entries of one list in the file are written at once, those of a block one by one.
-    const add = isFlow ? toWatch.add : [text]
+    const meant = builtInMeant(text)
+    const add = isFlow ? toWatch.add : [meant ?? text]
+    const question = meant === undefined ? '' : `did you mean "${meant}"? `
     return document.problem(place, `no entry of "watch" watches ${text}`, {
-      hint: isNear ? hint : `watched: ${titles}; ${watchHint(document, add, indicesOf(toWatch.idle))}`,
+      hint: isNear
+        ? hint
+        : `${question}watched: ${titles}; ${watchHint(document, add, indicesOf(toWatch.idle))}`,
     })
   })
 }

@@ -1,9 +1,12 @@
 import * as z from 'zod'
 import { tlsOptions } from '../sink/tls-options.ts'
 
-const RedisUrl = z
-  .string()
-  .refine(isRedisUrl, 'must be redis://host:6379, rediss://user:password@host:6380 or unix:///path/to.sock')
+const URL_FORM = 'must be redis://host:6379, rediss://user:password@host:6380 or unix:///path/to.sock'
+
+const RedisUrl = z.string().refine(isRedisUrl, {
+  error: ({ input }) =>
+    hasPortOutOfRange(String(input)) ? 'has a port out of range: it must be 1 to 65535' : URL_FORM,
+})
 
 const NODE = /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(?::(\d{1,5}))?$/
 
@@ -86,8 +89,14 @@ function refuse(context: z.RefinementCtx, path: string[], message: string, hint?
 function isRedisUrl(text: string): boolean {
   if (text.startsWith('unix:///')) return text.length > 'unix:///'.length
   if (!URL.canParse(text)) return false
-  const { protocol, hostname } = new URL(text)
-  return /^rediss?:$/.test(protocol) && hostname !== ''
+  const { protocol, hostname, port } = new URL(text)
+  return /^rediss?:$/.test(protocol) && hostname !== '' && port !== '0'
+}
+
+/** Also for a text that URL cannot parse because of its port. */
+function hasPortOutOfRange(text: string): boolean {
+  const [, port] = /^rediss?:\/\/(?:[^@/]*@)?(?:\[[^\]]*\]|[^:/@]+):(\d+)(?:[/?#]|$)/.exec(text) ?? []
+  return port !== undefined && !isPort(Number(port))
 }
 
 function schemeOf(url: string): string {

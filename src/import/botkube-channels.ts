@@ -2,6 +2,7 @@ import { channelOf } from './channel.ts'
 import type { Noted } from './imported.ts'
 import { environmentName, namer, secretOf } from './names.ts'
 import { mapOf, type Raw, textOf, textsOf } from './read.ts'
+import { notesOf, trackOptions } from './unread.ts'
 
 export interface Channels {
   sinks: Record<string, Noted<Record<string, unknown>>>
@@ -9,17 +10,28 @@ export interface Channels {
   bound: Map<string, string[]>
 }
 
+const PLATFORMS = [
+  'slack',
+  'socketSlack',
+  'cloudSlack',
+  'webhook',
+  'mattermost',
+  'discord',
+  'teams',
+  'cloudTeams',
+]
+
 /** A sink for each channel of each communication group. */
 export function communicationSinks(communications: Raw): Channels {
   const name = namer()
   const channels: Channels = { sinks: {}, bound: new Map() }
   for (const [group, value] of Object.entries(communications)) {
     for (const [platform, options] of Object.entries(mapOf(value))) {
-      const settings = mapOf(options)
+      const { options: settings, unread } = trackOptions(mapOf(options))
       if (settings['enabled'] === false) continue
       const places = Object.entries(mapOf(settings['channels'] ?? settings['indices']))
       const all = places.length > 0 ? places : [[platform, settings] as const]
-      for (const [alias, channel] of all)
+      const notes = all.map(([alias, channel]) =>
         add(
           channels,
           name(places.length > 0 && alias !== 'default' ? alias : platform),
@@ -27,7 +39,11 @@ export function communicationSinks(communications: Raw): Channels {
           settings,
           mapOf(channel),
           group,
-        )
+        ),
+      )
+      // Executors are named at the head of the file.
+      if (PLATFORMS.includes(platform))
+        notes[0]?.push(...notesOf(unread().filter((it) => !it.endsWith('bindings.executors'))))
     }
   }
   if (Object.keys(channels.sinks).length === 0)
@@ -38,6 +54,7 @@ export function communicationSinks(communications: Raw): Channels {
   return channels
 }
 
+/** Returns the comments of the sink, for more of them. */
 function add(
   { sinks, bound }: Channels,
   name: string,
@@ -45,15 +62,16 @@ function add(
   settings: Raw,
   channel: Raw,
   group: string,
-): void {
+): string[] {
   const notes: string[] = []
   sinks[name] = { value: sinkOf(platform, settings, channel, group, notes), notes }
   if (mapOf(channel['notification'])['disabled'] === true) {
     notes.push('its notifications were disabled, so no rule sends to it')
-    return
+    return notes
   }
   for (const source of textsOf(mapOf(channel['bindings'])['sources']))
     bound.set(source, [...(bound.get(source) ?? []), name])
+  return notes
 }
 
 function sinkOf(

@@ -3,17 +3,18 @@ import { liquidOf } from './go-template.ts'
 import type { Noted } from './imported.ts'
 import { environmentName, secretOf, urlOf, withVariables } from './names.ts'
 import { listOf, mapOf, type Raw, textOf } from './read.ts'
+import { notesOf, trackOptions } from './unread.ts'
 
 /** What stands for one of its receivers. */
 export function receiverSink(name: string, receiver: Raw): { sink: Noted<Record<string, unknown>> } {
   const notes: string[] = []
-  const [type = 'nothing'] = Object.keys(receiver).filter((key) => key !== 'name')
-  const options = mapOf(receiver[type])
+  const [type = 'nothing', ...others] = Object.keys(receiver).filter((key) => key !== 'name')
+  const { options, unread } = trackOptions(mapOf(receiver[type]))
   const make = Object.hasOwn(MAKERS, type) ? MAKERS[type] : undefined
   const value = make ? make(options, name, notes) : { type: 'stdout' }
   if (!make)
     notes.push(`${type} has no counterpart here: this prints instead; a webhook or a topic may lead there`)
-  return { sink: { value, notes } }
+  return { sink: { value, notes: [...notes, ...notesOf([...(make ? unread() : []), ...others])] } }
 }
 
 function fieldsOf(fields: Raw, notes: string[]): Record<string, string> | undefined {
@@ -33,8 +34,6 @@ const MAKERS: Readonly<Record<string, Maker>> = {
     const title = message === '' ? undefined : liquidOf(message)
     if (message !== '' && title === undefined)
       notes.push(`the message is a Go template that was not carried over: ${message}`)
-    for (const key of ['color', 'footer', 'title', 'author_name'])
-      if (options[key]) notes.push(`${key} was not carried over`)
     const fields = fieldsOf(mapOf(options['fields']), notes)
     return {
       type: 'slack',
@@ -80,7 +79,7 @@ const MAKERS: Readonly<Record<string, Maker>> = {
       ...(tls['enable'] === true && { tls: tlsOf(tls) }),
       ...(sasl['enable'] === true && {
         sasl: {
-          mechanism: mechanismOf(textOf(sasl['mechanism'])),
+          mechanism: mechanismOf(textOf(sasl['mechanism']), notes),
           username: withVariables(sasl['username']),
           password: secretOf(sasl['password'], environmentName(name, 'password'), notes),
         },
@@ -124,8 +123,9 @@ function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value > 0
 }
 
-function mechanismOf(text: string): string {
+function mechanismOf(text: string, notes: string[]): string {
   const [, bits] = /sha-?(256|512)/i.exec(text) ?? []
+  if (!bits && !/^(plain)?$/i.test(text)) notes.push(`sasl.mechanism ${text} was not carried over`)
   return bits ? `scram-sha-${bits}` : 'plain'
 }
 

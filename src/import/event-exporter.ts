@@ -10,6 +10,11 @@ const HEADING = [
   'write Failed for that one alone. An event reaches one sink once. Recurring Events arrive, too: throttle and count make them fewer.',
 ]
 
+const KEYS_OF_FILE = ['route', 'receivers', 'namespace', 'clusterName', 'omitLookup']
+const KEYS_OF_ROUTE = ['drop', 'match', 'routes']
+
+const SCREEN = { screen: { value: { type: 'stdout' }, notes: ['no route leads to a receiver'] } }
+
 const DROPPED: Readonly<Record<string, string>> = {
   throttlePeriod: 'throttlePeriod dropped older events there; nothing is dropped by age here',
   maxEventAgeSeconds: 'maxEventAgeSeconds dropped older events there; nothing is dropped by age here',
@@ -28,15 +33,22 @@ export function importEventExporter(raw: Raw): Imported {
   const ruleName = namer()
   const rules: Switchable<ImportedRule>[] = []
   const unknown = new Set<string>()
+  const lostRoutes = new Set<string>()
   const used = new Set<string>()
   const labelsAsked = raw['omitLookup'] !== true
   const read = (rule: unknown) => readMatcher(mapOf(rule), labelsAsked)
 
   function walk(route: Raw, above: Passed): void {
-    const drops = listOf(route['drop']).map(read)
-    if (drops.some(matchesAll)) return
+    const drops = listOf(route['drop']).map((rule) => ({ rule, own: read(rule) }))
+    for (const key of unknownIn(route, KEYS_OF_ROUTE))
+      lostRoutes.add(`A route has the key "${key}", which is not known here: left out.`)
+    if (drops.some(({ own }) => matchesAll(own))) {
+      const receivers = [...new Set(receiversOf(route))].join(', ')
+      lostRoutes.add(`A route to ${receivers || 'nowhere'} dropped every event: left out.`)
+      return
+    }
     const matches = listOf(route['match']).map((match) => ({ match: mapOf(match), own: read(match) }))
-    const passed = joined(above, ...drops.map(notDropped))
+    const passed = joined(above, ...drops.map(({ rule, own }) => notDropped(own, rule)))
     for (const { match, own } of matches) {
       const receiver = textOf(match['receiver'])
       if (receiver === '') continue
@@ -45,9 +57,10 @@ export function importEventExporter(raw: Raw): Imported {
         unknown.add(receiver)
         continue
       }
-      const { clauses, off } = joined(passed, matched(own))
+      const { clauses, off, notes } = joined(passed, matched(own))
       rules.push({
         value: { name: ruleName(receiver), ...conditionsOf(clauses), to: [sink.name] },
+        notes: [...new Set(notes)],
         off: [...new Set(off)],
       })
       used.add(sink.name)
@@ -60,24 +73,42 @@ export function importEventExporter(raw: Raw): Imported {
     const { clauses, off } = matched(read(rule))
     return { value: { name: ruleName(`drop-${i + 1}`), ...conditionsOf(clauses), drop: true }, off }
   })
-  const { off: lost } = joined(...listOf(drop).map((rule) => notDropped(read(rule))))
+  const { off: lost } = joined(...listOf(drop).map((rule) => notDropped(read(rule), rule)))
   const { namespaces, off: anywhere } = namespacesOf(raw['namespace'])
-  walk(root, { clauses: [], off: [...lost, ...anywhere] })
+  walk(root, { clauses: [], off: [...lost, ...anywhere], notes: [] })
 
+  const sent = [...sinks.values()].filter((it) => used.has(it.name))
   const cluster = textOf(raw['clusterName'])
   const left = Object.entries(DROPPED).flatMap(([key, words]) => (raw[key] === undefined ? [] : [words]))
+  const others = unknownIn(raw, [...KEYS_OF_FILE, ...Object.keys(DROPPED)])
+  const unread = others.length === 0 ? [] : [`Not carried over: ${others.join(', ')}.`]
   const missing = [...unknown].map(
     (receiver) => `A route names the receiver "${receiver}", which is not defined: left out.`,
   )
   return {
-    heading: [...HEADING, ...left, ...missing, ...unusedOf([...sinks.values()], used)],
+    heading: [
+      ...HEADING,
+      ...left,
+      ...unread,
+      ...lostRoutes,
+      ...missing,
+      ...unusedOf([...sinks.values()], used),
+    ],
     ...(cluster !== '' && { cluster }),
     watch: [{ value: namespaces.length === 0 ? 'Event' : { kind: 'Event', namespaces } }],
-    sinks: Object.fromEntries(
-      [...sinks.values()].flatMap(({ name, sink }) => (used.has(name) ? [[name, sink]] : [])),
-    ),
+    sinks: used.size === 0 ? SCREEN : Object.fromEntries(sent.map(({ name, sink }) => [name, sink])),
     rules: merged([...dropped, ...rules]),
   }
+}
+
+function unknownIn(map: Raw, known: readonly string[]): string[] {
+  return Object.keys(map).filter((key) => !known.includes(key))
+}
+
+/** The receivers of a route and of the routes below it. */
+function receiversOf(route: Raw): string[] {
+  const own = listOf(route['match']).map((match) => textOf(mapOf(match)['receiver']))
+  return [...own.filter((it) => it !== ''), ...listOf(route['routes']).map(mapOf).flatMap(receiversOf)]
 }
 
 function unusedOf(sinks: readonly { name: string }[], used: ReadonlySet<string>): string[] {
@@ -107,10 +138,12 @@ interface Matcher {
   never: readonly string[]
 }
 
-/** What events passed on their way to a route, and why rules that ask it would match more. */
+/** Conditions that events met on their way to a route; `off` says why rules with these conditions would match more. */
 interface Passed {
   clauses: readonly Clause[]
   off: readonly string[]
+  /** What was left out on the way and changes nothing. */
+  notes: readonly string[]
 }
 
 function readMatcher(rule: Raw, labelsAsked: boolean): Matcher {
@@ -156,19 +189,28 @@ function matchesAll({ all, lost, never }: Matcher): boolean {
 
 /** What is known of events that it matches. */
 function matched({ all, lost, never }: Matcher): Passed {
-  return { clauses: all.length > 0 ? [{ all }] : [], off: [...lost, ...never] }
+  return { clauses: all.length > 0 ? [{ all }] : [], off: [...lost, ...never], notes: [] }
 }
 
 /** What is known of events that it does not drop. One that matched nothing dropped nothing. */
-function notDropped({ all, lost, never }: Matcher): Passed {
-  if (never.length > 0) return { clauses: [], off: [] }
-  if (lost.length > 0)
-    return { clauses: [], off: lost.map((it) => `events that were dropped come here: ${it}`) }
-  return { clauses: all.length > 0 ? [{ not: true, all }] : [], off: [] }
+function notDropped({ all, lost, never }: Matcher, rule: unknown): Passed {
+  if (never.length > 0) {
+    const written = JSON.stringify(rule)
+    return { clauses: [], off: [], notes: never.map((it) => `the drop of ${written} is left out: ${it}`) }
+  }
+  if (lost.length > 0) {
+    const off = lost.map((it) => `events that were dropped come here: ${it}`)
+    return { clauses: [], off, notes: [] }
+  }
+  return { clauses: all.length > 0 ? [{ not: true, all }] : [], off: [], notes: [] }
 }
 
 function joined(...parts: readonly Passed[]): Passed {
-  return { clauses: parts.flatMap(({ clauses }) => clauses), off: parts.flatMap(({ off }) => off) }
+  return {
+    clauses: parts.flatMap(({ clauses }) => clauses),
+    off: parts.flatMap(({ off }) => off),
+    notes: parts.flatMap(({ notes }) => notes),
+  }
 }
 
 /** Rules one after another that ask the same send as one. */
@@ -178,11 +220,15 @@ function merged(rules: readonly Switchable<ImportedRule>[]): Switchable<Imported
     const last = result.at(-1)
     const { name: _a, to, ...asked } = rule.value
     const { name: _b, to: before, ...askedBefore } = last?.value ?? { name: '' }
-    if (last && !rule.value.drop && same([asked, rule.off ?? []], [askedBefore, last.off ?? []]))
+    if (last && !rule.value.drop && same([asked, lostOf(rule)], [askedBefore, lostOf(last)]))
       last.value.to = [...new Set([...(before ?? []), ...(to ?? [])])]
     else result.push({ ...rule, value: { ...rule.value } })
   }
   return result
+}
+
+function lostOf({ off = [], notes = [] }: Switchable<ImportedRule>) {
+  return { off, notes }
 }
 
 function same(a: unknown, b: unknown): boolean {

@@ -80,7 +80,7 @@ const OFF = [
 /** A rule as lines of a comment. */
 function writtenOff({ value, notes = [], off = [] }: Switchable<ImportedRule>): string[] {
   const lines = new Document([value]).toString({ lineWidth: 0 }).trimEnd().split('\n')
-  return ['', ...[...off, ...notes].map((it) => `off: ${it}`), ...lines.map((it) => `  ${it}`)]
+  return ['', ...[...new Set([...off, ...notes])].map((it) => `off: ${it}`), ...lines.map((it) => `  ${it}`)]
 }
 
 function comment(node: unknown, notes: readonly string[] | undefined): void {

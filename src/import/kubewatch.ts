@@ -1,7 +1,8 @@
 import { channelOf } from './channel.ts'
 import type { Imported, Noted, WatchEntry } from './imported.ts'
-import { environmentName, secretOf } from './names.ts'
+import { environmentName, namer, secretOf } from './names.ts'
 import { listOf, mapOf, namespacesOf, type Raw, textOf } from './read.ts'
+import { notesOf, trackOptions } from './unread.ts'
 
 /** Its keys, in both spellings that are found in files, and kinds. */
 const KINDS: readonly (readonly [kind: string, ...keys: string[]])[] = [
@@ -61,7 +62,13 @@ export function importKubewatch(raw: Raw): Imported {
     )
   }
   return {
-    heading: [...HEADING, ...others.map((key) => `The resource "${key}" is not known here: left out.`)],
+    heading: [
+      ...HEADING,
+      ...(textOf(raw['message']) === ''
+        ? []
+        : ['Not carried over: "message", which stood in front of what was sent.']),
+      ...others.map((key) => `The resource "${key}" is not known here: left out.`),
+    ],
     watch,
     sinks,
     rules: [{ value: { name: 'everything', to: Object.keys(sinks) }, off: [...off, ...lost] }],
@@ -77,15 +84,17 @@ function isOn(value: unknown): boolean {
 
 function handlersOf(handler: Raw): Record<string, Noted<Record<string, unknown>>> {
   const sinks: Record<string, Noted<Record<string, unknown>>> = {}
+  const sinkName = namer()
   for (const [name, value] of Object.entries(handler)) {
-    const options = mapOf(value)
-    if (!Object.values(options).some((it) => textOf(it) !== '' && it !== false)) continue
+    if (!Object.values(mapOf(value)).some((it) => textOf(it) !== '' && it !== false)) continue
+    const { options, unread } = trackOptions(mapOf(value))
     const notes: string[] = []
     const make = Object.hasOwn(HANDLERS, name) ? HANDLERS[name] : undefined
     if (!make) notes.push(`${name.replace(/[^\w-]/g, '')} has no counterpart here: this prints instead`)
-    sinks[/^[a-z][a-z0-9-]*$/.test(name) ? name : 'handler'] = {
-      value: make ? make(options, notes) : { type: 'stdout' },
-      notes,
+    const made = make ? make(options, notes) : { type: 'stdout' }
+    sinks[sinkName(/^[a-z][a-z0-9-]*$/.test(name) ? name : 'handler')] = {
+      value: made,
+      notes: [...notes, ...notesOf(make ? unread() : [])],
     }
   }
   if (Object.keys(sinks).length === 0)
@@ -97,11 +106,28 @@ type Maker = (options: Raw, notes: string[]) => Record<string, unknown>
 
 const webhook =
   (variable: string, key: string, more: Record<string, unknown> = {}): Maker =>
-  (options, notes) => ({
-    type: 'webhook',
-    ...more,
-    url: secretOf(options[key], environmentName(variable, 'url'), notes),
-  })
+  (options, notes) => {
+    if (isOn(options['tlsskip']))
+      notes.push(
+        'tlsskip was not carried over: certificates are always checked here; tls.ca takes the authority of the receiver',
+      )
+    const authority = textOf(options['cert'])
+    return {
+      type: 'webhook',
+      ...more,
+      url: secretOf(options[key], environmentName(variable, 'url'), notes),
+      ...(authority !== '' && { tls: { ca: `\${file:${authority}}` } }),
+    }
+  }
+
+const mattermost: Maker = (options, notes) => {
+  const [channel, username] = [textOf(options['room']), textOf(options['username'])]
+  return {
+    ...webhook('mattermost', 'url', { preset: 'mattermost' })(options, notes),
+    ...(channel !== '' && { channel }),
+    ...(username !== '' && { username }),
+  }
+}
 
 const HANDLERS: Readonly<Record<string, Maker>> = {
   slack: (options, notes) => ({
@@ -113,7 +139,7 @@ const HANDLERS: Readonly<Record<string, Maker>> = {
     type: 'slack',
     url: secretOf(options['slackwebhookurl'], 'SLACK_WEBHOOK_URL', notes),
   }),
-  mattermost: webhook('mattermost', 'url', { preset: 'mattermost' }),
+  mattermost,
   msteams: webhook('msteams', 'webhookurl', { preset: 'teams' }),
   webhook: webhook('webhook', 'url'),
   cloudevent: webhook('cloudevent', 'url'),

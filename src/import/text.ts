@@ -1,14 +1,23 @@
-import { parseAllDocuments } from 'yaml'
+import { type Document, isMap, isScalar, LineCounter, parseAllDocuments } from 'yaml'
 import { mapOf, type Raw } from './read.ts'
 
-export type ReadText = { ok: true; raw: Raw } | { ok: false; fault: string; line?: number; column?: number }
+export type ReadText =
+  | { ok: true; raw: Raw; placeOf(key: string): Place | undefined }
+  | { ok: false; fault: string; line?: number; column?: number }
+
+/** Counted from 1. */
+export interface Place {
+  line: number
+  column: number
+}
 
 /** So much a configuration may grow by its aliases. */
 const MAX_ALIASES = 200
 
 /** Reads another tool's file; a ConfigMap or Secret around it is taken off. */
 export function readForeign(text: string): ReadText {
-  const [document, ...more] = parseAllDocuments(text)
+  const lineCounter = new LineCounter()
+  const [document, ...more] = parseAllDocuments(text, { lineCounter })
   if (!document || 'empty' in document) return { ok: false, fault: 'the file is empty' }
   const [error] = (
     document as { errors: { message: string; linePos?: readonly { line: number; col: number }[] }[] }
@@ -23,10 +32,26 @@ export function readForeign(text: string): ReadText {
     return { ok: false, fault: 'it holds several documents: give it the one with the configuration' }
   const raw = mapOf(plain(document))
   const inner = innerText(raw)
-  if (inner !== undefined) return readForeign(inner)
+  if (inner !== undefined) {
+    const read = readForeign(inner)
+    // Its lines are counted from the beginning of the inner text.
+    return read.ok
+      ? { ...read, placeOf: () => undefined }
+      : { ok: false, fault: `in data of the ConfigMap: ${read.fault}` }
+  }
   return Object.keys(raw).length === 0
     ? { ok: false, fault: 'it is no map of keys and values' }
-    : { ok: true, raw }
+    : { ok: true, raw, placeOf: (key) => placeOf(document as Document, key, lineCounter) }
+}
+
+/** Where the value of a top-level key begins. */
+function placeOf({ contents }: Document, key: string, lineCounter: LineCounter): Place | undefined {
+  const pairs = isMap(contents) ? contents.items : []
+  const pair = pairs.find((it) => isScalar(it.key) && it.key.value === key)
+  const range = (pair?.value as { range?: readonly [number, ...number[]] | null } | undefined)?.range
+  if (!range) return undefined
+  const { line, col } = lineCounter.linePos(range[0])
+  return { line, column: col }
 }
 
 function plain(document: { toJS(options: { maxAliasCount: number }): unknown }): unknown {

@@ -4,7 +4,7 @@ import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Keys } from './keys.ts'
 import { isRefusal, sayFault } from './redis-fault.ts'
-import { evictionOf, parseInfo } from './requirements.ts'
+import { evictionOf, parseInfo, redisCli } from './requirements.ts'
 import type { Troubles } from './troubles.ts'
 
 /** Keeps room in Redis for the workers: closes before it is full, so that watches pause and deliveries go on. */
@@ -82,7 +82,7 @@ export function createMemoryGate(parts: {
 
   /** The policy may be changed while Redis runs, and is another one after a failover. */
   function noteEviction(info: Readonly<Record<string, string>>): void {
-    const eviction = evictionOf(info)
+    const eviction = evictionOf(info, redisCli(redis))
     if (eviction === undefined) troubles.over(EVICTION)
     else troubles.note(EVICTION, eviction)
   }

@@ -34,7 +34,7 @@ export async function checkRedis(parts: CheckParts, log: Logger = silentLog): Pr
 /** Looks, and writes nothing. Reads INFO alone: CONFIG is forbidden on many managed ones. */
 export async function inspectRedis({ redis, keys, asCluster = false }: CheckParts): Promise<RedisReport> {
   const info = await readInfo(redis)
-  const refusals = [...refusalsOf(info, asCluster)]
+  const refusals = [...refusalsOf(info, asCluster, redisCli(redis))]
   const missing = refusals.length === 0 ? await missingRights(redis, keys) : []
   if (missing.length > 0)
     refusals.push(`the user of Redis lacks rights: ACL SETUSER NAME ${missing.join(' ')}`)
@@ -65,10 +65,10 @@ async function readInfo(redis: Redis): Promise<Info> {
   }
 }
 
-function* refusalsOf(info: Info, asCluster: boolean): Generator<string> {
+function* refusalsOf(info: Info, asCluster: boolean, cli: string): Generator<string> {
   const version = info['redis_version']
   if (version !== undefined && isOlder(version)) yield `Redis ${version} is too old: 6.2 or newer is needed`
-  const eviction = evictionOf(info)
+  const eviction = evictionOf(info, cli)
   if (eviction !== undefined) yield eviction
   const mode = info['redis_mode'] ?? info['server_mode'] // as Valkey calls it
   if (mode === 'cluster' && !asCluster)
@@ -82,14 +82,24 @@ function* pendingOf(info: Info): Generator<string> {
     yield 'this Redis is a replica, which takes no writes: name its master, or reach it through redis.sentinel'
 }
 
-/** Why Redis may delete what it was given, and what to do; undefined when it evicts nothing. Of `INFO memory`. */
-export function evictionOf(info: Info): string | undefined {
+/** Why Redis may delete what it was given, and what to do with `cli`; undefined when it evicts nothing. Of `INFO memory`. */
+export function evictionOf(info: Info, cli: string): string | undefined {
   const policy = info['maxmemory_policy'] ?? 'noeviction'
   if (policy === 'noeviction') return undefined
   return (
     `Redis has maxmemory-policy ${policy}: it would delete waiting deliveries when it is full. ` +
-    'Set "maxmemory-policy noeviction" in redis.conf, or now: redis-cli CONFIG SET maxmemory-policy noeviction'
+    `Set "maxmemory-policy noeviction" in redis.conf, or now: ${cli} CONFIG SET maxmemory-policy noeviction`
   )
+}
+
+/** The redis-cli command that reaches the connected server; it asks for a password and never holds it or its user. */
+export function redisCli({ options, stream }: Pick<Redis, 'options' | 'stream'>): string {
+  const { host, port, path, sentinels, username, password, tls } = options
+  // Through Sentinels only the connection knows the master.
+  const found = sentinels ? { host: stream?.remoteAddress, port: stream?.remotePort } : { host, port }
+  const address = path ? ['-s', path] : ['-h', found.host ?? 'HOST', '-p', found.port ?? 'PORT']
+  const identity = [...(username ? ['--user', 'NAME'] : []), ...(password ? ['--askpass'] : [])]
+  return ['redis-cli', ...address, ...(tls ? ['--tls'] : []), ...identity].join(' ')
 }
 
 function* warningsOf(info: Info): Generator<string> {

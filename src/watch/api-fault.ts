@@ -13,6 +13,10 @@ export class ApiFault extends Error {
   }
 }
 
+/** What to do about a 401: the server says no more than that. */
+export const UNAUTHORIZED_ADVICE =
+  'it does not accept the credentials: a token may have expired, sign in again'
+
 /** A stream that said something unreadable, or ended before it was complete. */
 export class BrokenStream extends Error {
   override name = 'BrokenStream'

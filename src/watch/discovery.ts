@@ -1,4 +1,5 @@
 import type { Resource } from '../event.ts'
+import { UNAUTHORIZED_ADVICE } from './api-fault.ts'
 import { type ClusterClient, ClusterError } from './cluster-client.ts'
 import { statusOf } from './frame.ts'
 
@@ -108,7 +109,8 @@ async function getJson(
   const { status, body } = await client.get(path, accept === undefined ? {} : { accept }, signal)
   if (status === 200) return JSON.parse(body.toString())
   const { message } = statusOf(parseOrEmpty(body), status)
-  throw new ClusterError(`the API server answered ${status} to ${path}${message && `: ${message}`}`)
+  const advice = status === 401 ? `; ${UNAUTHORIZED_ADVICE}` : ''
+  throw new ClusterError(`the API server answered ${status} to ${path}${message && `: ${message}`}${advice}`)
 }
 
 function parseOrEmpty(body: Buffer): unknown {

@@ -2,7 +2,7 @@ import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { redactMessage } from '../redact.ts'
 import type { WatchStatus } from '../status.ts'
-import { ApiFault } from './api-fault.ts'
+import { ApiFault, UNAUTHORIZED_ADVICE } from './api-fault.ts'
 import type { RelistCause, Step } from './decide.ts'
 import type { Oversized } from './oversized.ts'
 
@@ -124,9 +124,17 @@ export class SourceReport {
       cause: step.cause,
       error: message,
       retryInMs: Math.round(step.delayMs),
+      ...adviceFor(error),
     }
     if (step.cause === 'position-lost') log.error(fields, 'Redis lost its data')
     else if (step.history.failures > 1) log.debug(fields, 'the watch failed again')
     else log.warn(fields, failing ? 'the watch cannot go on as it is' : 'the watch was interrupted')
   }
+}
+
+/** What to do about answers that only a person can change. */
+function adviceFor(error: unknown): { advice?: string } {
+  const code = error instanceof ApiFault ? error.status.code : undefined
+  if (code === 403) return { advice: '"kubeherald rbac" prints the rights that are needed' }
+  return code === 401 ? { advice: UNAUTHORIZED_ADVICE } : {}
 }

@@ -30,6 +30,26 @@ test('explain shows each rule, each condition with what was seen, and what sinks
   await expect(stdout).toMatchFileSnapshot('../golden/explain/crash.txt')
 })
 
+test.each([
+  [[], 'prod-context'],
+  [['--context', 'other'], 'other'],
+])('without cluster, explain %j names it as run does: %s', async (args, cluster) => {
+  using desk = openProofDesk({
+    'kubeherald.yaml':
+      'watch: [Event]\nsinks: { s: { type: stdout, format: json } }\nrules: [{ name: all, to: s }]',
+    config: JSON.stringify({
+      'current-context': 'prod-context',
+      clusters: [{ name: 'c', cluster: { server: 'http://127.0.0.1:1' } }],
+      users: [{ name: 'u', user: { token: 'x' } }],
+      contexts: ['prod-context', 'other'].map((name) => ({ name, context: { cluster: 'c', user: 'u' } })),
+    }),
+  })
+  desk.env['KUBECONFIG'] = 'config'
+  const { code, stdout } = await runHere(desk, 'explain', 'backoff.yaml', '--sink', 's', ...args)
+  expect(stdout).toContain(`/clusters/${cluster}"`)
+  expect(code).toBe(0)
+})
+
 test('explain shows what decided that nobody is told', async () => {
   using desk = openProofDesk({ 'other.yaml': BACK_OFF.replace('namespace: shop', 'namespace: payments') })
   const { code, stdout } = await runHere(desk, 'explain', 'other.yaml', '--rule', 'crash-loops')

@@ -12,6 +12,11 @@ test('import prints the configuration, and what to do next on stderr', async () 
   expect(code).toBe(0)
 })
 
+test('the help of import names the call of npm that writes no lines of its own', async () => {
+  using desk = openDesk()
+  expect((await desk.run('import', '--help')).stdout).toContain('npm start --silent -- import')
+})
+
 test('under npm, import advises the command of npm', async () => {
   using desk = openDesk()
   desk.env['npm_lifecycle_event'] = 'start'
@@ -33,6 +38,9 @@ test.each([
   ['kubwatch', KUBEWATCH, 'nothing is known of "kubwatch"; did you mean kubewatch?'],
   ['botkube', KUBEWATCH, 'it has no sources and no communications; it looks like one of kubewatch'],
   ['kubewatch', 'handler: [', 'foreign.yaml:1:11: '],
+  ['kubernetes-event-exporter', 'route: {}\nreceivers: 5', 'foreign.yaml:2:12: "receivers" must be a list'],
+  ['kubernetes-event-exporter', 'route: []', 'foreign.yaml:1:8: "route" must be a map of keys and values'],
+  ['botkube', 'sources: x', 'foreign.yaml:1:10: "sources" must be a map of keys and values'],
 ])('import %s refuses what it cannot read, with a reason', async (tool, text, message) => {
   using desk = openDesk()
   const { code, stderr } = await desk.run('import', tool, desk.write('foreign.yaml', text))

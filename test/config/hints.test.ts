@@ -16,6 +16,13 @@ test.each([
   expect(found).toEqual([expect.stringContaining(problem)])
 })
 
+test('a rule for a word that is nearly a built-in kind asks for that kind, and advises to watch it', async () => {
+  const found = await told(withRules('  - { name: r, when: { kind: Pood }, to: screen }', '[Event]'))
+  expect(found).toEqual([expect.stringContaining('no entry of "watch" watches Pood = did you mean "Pod"?')])
+  expect(found[0]).not.toMatch(/watch: \[.*Pood/)
+  expect(found[0]).toContain('write watch: [Pod]')
+})
+
 test.each([
   ['Warn_Events', 'write warn-events'],
   ['"Out of memory!"', 'write out-of-memory'],

@@ -56,6 +56,15 @@ test.each([
   expect(found.join()).not.toContain('hidden')
 })
 
+test.each(['redis://h:99999', 'rediss://kh:hidden@h:65536/1', 'redis://[::1]:0', 'redis://h:0'])(
+  'a port out of range is named: %s',
+  async (url) => {
+    const found = await told(withRedis(`{ url: "${url}" }`))
+    expect(found).toEqual([expect.stringContaining('has a port out of range: it must be 1 to 65535')])
+    expect(found.join()).not.toContain('hidden')
+  },
+)
+
 test.each([
   ['{ sentinel: { nodes: [a] } }', 'what the Sentinels call the master, such as: name: mymaster'],
   ['{ host: redis }', 'url: redis://HOST:6379/0'],

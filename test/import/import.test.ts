@@ -61,6 +61,37 @@ test.each([
   expect(text.includes('${env:A_URL}')).toBe(isSecret)
 })
 
+const CARRIED = {
+  'kubernetes-event-exporter': (options: string) =>
+    `route: { match: [{ receiver: a }] }\nreceivers: [{ name: a, ${options} }]`,
+  kubewatch: (options: string) => `resource: { pod: true }\nhandler: { ${options} }`,
+  botkube: (options: string) => `sources: {}\ncommunications: { g: { ${options} } }`,
+}
+
+test.each([
+  ['kubewatch', 'webhook: { url: "https://a/b", tlsskip: true }', /# tlsskip was not carried over: cert/],
+  ['kubewatch', 'webhook: { url: "https://a/b", cert: /ca.crt }', /ca: "\$\{file:\/ca\.crt\}/],
+  ['kubewatch', 'mattermost: { url: "https://a/b", room: ops }', /channel: ops/],
+  ['kubewatch', 'mattermost: { url: "https://a/b", username: kube }', /username: kube/],
+  ['kubewatch', 'slack: { token: xoxb-1, channel: a, title: Hello }', /# title was not carried over/],
+  ['kubernetes-event-exporter', 'webhook: { endpoint: "https://a/b", tls: { caFile: x } }', /# tls was not/],
+  ['kubernetes-event-exporter', 'kafka: { sasl: { enable: true, keytab: x } }', /# sasl.keytab was not/],
+  ['kubernetes-event-exporter', 'stdout: {}, file: { path: /a }', /# file was not carried over/],
+  ['botkube', 'mattermost: { team: T, channels: { c: { name: x } } }', /# team was not carried over/],
+] as const)('of %s, { %s } is carried over or named', (tool, options, expected) => {
+  expect(importFrom(tool, rawOf(CARRIED[tool](options)))).toMatch(expected)
+})
+
+test('a reason why a rule is off is given once', () => {
+  const resources = [{ type: 'v1/pods', selector: 'a=b' }]
+  const config = { event: { types: ['create'] }, selector: 'a=b', resources }
+  const text = importFrom('botkube', {
+    sources: { s: { 'botkube/kubernetes': { config } } },
+    communications: { g: { webhook: { url: 'https://a/b', bindings: { sources: ['s'] } } } },
+  })
+  expect(text.match(/# off: "selector"/g)).toHaveLength(1)
+})
+
 test('a file that nests too deep is told in one line', () => {
   expect(readForeign('['.repeat(100_000))).toEqual({
     ok: false,

@@ -123,6 +123,35 @@ describe('kubernetes-event-exporter', () => {
     expect(drop.rules[0]).not.toHaveProperty('when')
   })
 
+  test.each([{ namespace: '*test*' }, { minCount: 6, apiVersion: '*beta*' }])(
+    'a drop of %j matched nothing: a comment says so at the root and above each rule that it stood before',
+    async (condition) => {
+      const root = await exporter({ drop: [condition], match: [{ receiver: 'a' }] })
+      expect(root.text).toMatch(/# off: .+ was no regular expression/)
+      const written = JSON.stringify(condition)
+      const match = [{ receiver: 'a' }]
+      for (const route of [
+        { drop: [condition, { type: 'Normal' }], match },
+        { drop: [condition, { type: 'Normal' }], routes: [{ match }] },
+      ]) {
+        const { rules, text } = await exporter({ routes: [route] })
+        expect(sending(rules)).toMatchObject([{ when: { type: '!Normal' } }])
+        expect(text).toContain(`# the drop of ${written} is left out: `)
+      }
+    },
+  )
+
+  test('a route that dropped every event, and keys that are not known, are named at the head', async () => {
+    const { rules, text } = await exporter(
+      { routes: [{ drop: [{}], match: [{ receiver: 'a' }] }, { matches: [{ receiver: 'a' }] }] },
+      { kubeQPS: 60, logLevel: 'debug' },
+    )
+    expect(sending(rules)).toEqual([])
+    expect(text).toContain('# A route to a dropped every event: left out.')
+    expect(text).toContain('# A route has the key "matches", which is not known here: left out.')
+    expect(text).toContain('# Not carried over: kubeQPS, logLevel.')
+  })
+
   test('labels that were not looked up matched nothing', async () => {
     const route = { match: [{ labels: { team: 'shop' }, receiver: 'a' }] }
     expect(sending((await exporter(route, { omitLookup: true })).rules)).toEqual([])

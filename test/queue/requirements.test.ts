@@ -3,7 +3,7 @@ import { silentLog } from '../../src/log.ts'
 import { openRedis, reachRedis } from '../../src/queue/connection.ts'
 import { keysOf } from '../../src/queue/keys.ts'
 import { addressOf } from '../../src/queue/redis-target.ts'
-import { checkRedis } from '../../src/queue/requirements.ts'
+import { checkRedis, redisCli } from '../../src/queue/requirements.ts'
 import { readSalt } from '../../src/queue/salt.ts'
 import { freePort } from '../servers/ports.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
@@ -22,7 +22,15 @@ test('a Redis that evicts is refused, with what to type', async () => {
     args: ['--maxmemory-policy', 'allkeys-lru', '--maxmemory', '100mb'],
   })
   const { refusals } = await check(server)
-  expect(refusals).toMatchObject([expect.stringContaining('CONFIG SET maxmemory-policy noeviction')])
+  const { hostname, port } = new URL(server.url)
+  const command = `redis-cli -h ${hostname} -p ${port} CONFIG SET maxmemory-policy noeviction`
+  expect(refusals).toMatchObject([expect.stringContaining(command)])
+})
+
+test('the command for a Redis with TLS and a password names neither user nor password', () => {
+  const redis = openRedis('rediss://kh:hidden@redis.example:6380', 'command', silentLog)
+  redis.disconnect()
+  expect(redisCli(redis)).toBe('redis-cli -h redis.example -p 6380 --tls --user NAME --askpass')
 })
 
 test('a Redis without append-only file, and one without limit, are warned of', async () => {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { Config } from '../../config/schema.ts'
 import { suggest } from '../../config/suggest.ts'
 import { createDryRun } from '../../dry-run/dry-run.ts'
 import { type Explanation, explainEvent } from '../../dry-run/explain-event.ts'
@@ -11,6 +12,8 @@ import { createStage, type Stage } from '../../dry-run/stage.ts'
 import type { ClusterEvent } from '../../event.ts'
 import { printable, printableJson } from '../../printable.ts'
 import { readKubeEvent } from '../../watch/kube-event.ts'
+import { findKubeconfig } from '../../watch/kubeconfig.ts'
+import { kubeconfigOptions, loadCluster } from '../cluster-access.ts'
 import { clusterName } from '../cluster-name.ts'
 import type { PluginOptions } from '../reading/configuration.ts'
 import { type DryConfiguration, readDryConfiguration } from '../reading/dry-configuration.ts'
@@ -46,7 +49,7 @@ export async function explain(target: string, options: ExplainOptions): Promise<
   const old = options.old === undefined ? undefined : await readOneObject(options.old)
   if (old !== undefined && input.changes.length > 1) throw new UsageError('--old goes with one object')
   const run = await createDryRun(configuration)
-  const cluster = clusterName(configuration.config, () => undefined)
+  const cluster = clusterName(configuration.config, () => contextName(configuration.config, options.context))
   const stage = createStage({ run, cluster, salt: randomBytes(16) })
   for (const object of input.around) stage.know(object, Date.now())
   for (const note of input.notes) process.stderr.write(`note: ${note}\n`)
@@ -76,6 +79,16 @@ export async function explain(target: string, options: ExplainOptions): Promise<
   }
   if (isMany && !options.json) print(paint('dim', `(${input.changes.length} objects; --all explains each)\n`))
   return 0
+}
+
+/** As `run` names the cluster. A file is explained without a cluster, too: a kubeconfig that cannot be read is none. */
+function contextName({ kubernetes }: Config, context: string | undefined): string | undefined {
+  const options = kubeconfigOptions(kubernetes, context)
+  try {
+    return findKubeconfig(options) ? loadCluster(options).context : context
+  } catch {
+    return context
+  }
 }
 
 function linesOf({ fate }: Explanation, paint: ReturnType<typeof createPaint>): string {

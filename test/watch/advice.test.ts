@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import type { Logger } from '../../src/log.ts'
+import { createMetrics } from '../../src/metrics.ts'
+import { ApiFault } from '../../src/watch/api-fault.ts'
+import { afterFault, NO_HISTORY } from '../../src/watch/decide.ts'
+import { SourceReport } from '../../src/watch/source-report.ts'
+import { DEFAULT_TIMING } from '../../src/watch/timing.ts'
+
+test.each([
+  [403, 'Forbidden', '"kubeherald rbac" prints the rights'],
+  [401, 'Unauthorized', 'a token may have expired'],
+])('a watch that is answered %s %s is logged with advice', (code, reason, advice) => {
+  const lines: object[] = []
+  const log = { warn: (fields: object) => lines.push(fields) } as unknown as Logger
+  const report = new SourceReport(
+    { metrics: createMetrics(), log, clock: { now: () => 0 }, report: () => {} },
+    'pods',
+  )
+  const error = new ApiFault({ code, reason, message: '', causes: [] })
+  report.trouble(
+    error,
+    afterFault(error, NO_HISTORY, DEFAULT_TIMING, () => 0),
+  )
+  expect(lines).toMatchObject([{ advice: expect.stringContaining(advice) }])
+})
