@@ -144,7 +144,12 @@ function toldOf({ body }: ReceivedRequest): Told {
 const itemsOf = ({ id, notice, ids }: Told) => (notice === 'digest' ? ids : [id])
 const partOf = (id: string) => createHash('sha256').update(id).digest().readUInt32BE(0) / 2 ** 32
 
-/** Each delivery for the first time: after a fault some come again. */
-function firstOf(told: readonly Told[]): Told[] {
-  return [...new Map(told.toReversed().map((it) => [it.id, it])).values()].toReversed()
+/** The first arrival of each id, in order of arrival: after a fault some deliveries are repeated. */
+export function firstOf<T extends { id: string }>(arrivals: readonly T[]): T[] {
+  const seen = new Set<string>()
+  return arrivals.filter(({ id }) => {
+    const isFirst = !seen.has(id)
+    seen.add(id)
+    return isFirst
+  })
 }
