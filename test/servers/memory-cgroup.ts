@@ -4,6 +4,8 @@ import { join } from 'node:path'
 const V1 = '/sys/fs/cgroup/memory'
 const V2 = '/sys/fs/cgroup'
 
+let created = 0
+
 /** A control group with a limit of memory, for processes that must stay within that of their pod. */
 export interface MemoryCgroup extends Disposable {
   /** To be put in front of a command: runs it in the group. */
@@ -12,17 +14,17 @@ export interface MemoryCgroup extends Disposable {
   peakBytes(): number | undefined
 }
 
-/** Returns why there can be no control group here; undefined when there can. */
+/** Why no control group can be made here; undefined where one can. */
 export function missingForMemoryCgroup(): string | undefined {
+  if (process.platform !== 'linux') return 'Linux'
+  if (process.getuid?.() !== 0) return 'root, who may make control groups,'
   try {
-    createMemoryCgroup(64 * 1024 * 1024)[Symbol.dispose]()
+    createMemoryCgroup(64 * 2 ** 20)[Symbol.dispose]()
     return undefined
-  } catch (error) {
-    return `no control groups of memory can be made here: ${(error as Error).message}`
+  } catch {
+    return 'right to make control groups of memory'
   }
 }
-
-let created = 0
 
 /** Creates a group without swap. Throws where this user may not, or where the memory controller is missing. */
 export function createMemoryCgroup(limitBytes: number): MemoryCgroup {
