@@ -24,7 +24,7 @@ test('a process within the chart’s limit of memory starts on a backlog of 300 
   await enqueued(OBJECTS.length)
   await it.kubeherald.kill()
 
-  it.hook.answer((request) => ({ status: withoutObject(request, 200), delayMs: 200 }))
+  it.hook.answer((request) => ({ status: withoutObject(request, 200), delayMs: 500 }))
   using cgroup = createMemoryCgroup(LIMIT_BYTES)
   try {
     await it.kubeherald.start({ launcher: cgroup.launcher })
