@@ -245,10 +245,12 @@ export class ParkedLanes implements ParkedChains {
     const { policy, clock, random } = context
     noteRetry(context, state, outcome)
     // An attempt counts where others succeeded since the one before, and the sink as a whole is well.
-    const counts = state.passedMs > parked.lastFailedMs && !failsAsAWhole(state)
+    const isOwn = !failsAsAWhole(state)
+    const counts = state.passedMs > parked.lastFailedMs && isOwn
     const note = { tries: before.tries + (counts ? 1 : 0), sinceMs: before.sinceMs }
     parked.lastFailedMs = performance.now()
-    parked.failures++
+    // Where much fails, the next attempt is as likely to pass as the first one.
+    parked.failures = isOwn ? parked.failures + 1 : 1
     const pauseMs = parkedPauseMs(policy, parked.failures, outcome.afterMs, random)
     return { note, pauseMs, dead: giveUp(outcome, { ...note, nowMs: clock.now() }, policy) }
   }

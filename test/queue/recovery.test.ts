@@ -11,7 +11,7 @@ const PER_SECOND = 96
 /** Attempts are under way in all lanes at any time. */
 const ANSWER_MS = 200
 /** The targets are 2 s in place and 6 s by another process; this is for a busy machine. */
-const RECOVERY_LIMIT_MS = 10_000
+const RECOVERY_LIMIT_MS = 30_000
 
 test('a process that is killed and started again in place delivers from every lane soon', async () => {
   await using it = await startStage()

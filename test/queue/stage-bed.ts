@@ -37,7 +37,7 @@ export interface Stage extends AsyncDisposable {
   /** The changes that a sink's receiver has not taken yet, without those of some objects. */
   missing(sink?: string, isMeant?: (entry: HistoryEntry) => boolean): string[]
   /** Waits until all of a sink's changes arrived, then compares sets and order with the history, and the ledger. */
-  expectAll(sink: string, timeoutMs: number): Promise<void>
+  expectAll(sink: string, timeoutMs: number, objectOf?: (arrival: Arrival) => string): Promise<void>
 }
 
 export async function startStage(options: StageOptions = {}): Promise<Stage> {
@@ -78,12 +78,12 @@ rules: [{ name: all, to: [${sinks}] }]`
     startAnother: async () => others.use(await startKubeherald({ kubeconfig, config })),
     arrivals,
     missing,
-    async expectAll(sink, timeoutMs) {
+    async expectAll(sink, timeoutMs, objectOf) {
       await waitFor(() => missing(sink).length === 0, {
         timeoutMs,
         what: () => `all changes for ${sink}; ${sayMissing(missing(sink), feed.history.length)}`,
       })
-      const { repeated: _, ...found } = differences(feed.history, arrivals(sink))
+      const { repeated: _, ...found } = differences(feed.history, arrivals(sink), objectOf)
       expect(found).toEqual({ missing: [], unexpected: [], outOfOrder: [] })
       const ledger = async () => (await kubeherald.status()).ledger
       await waitFor(async () => (await ledger()).sinks[sink]?.pending === 0, {
