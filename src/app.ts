@@ -167,11 +167,11 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
       const redis = { store: storeOf(salt), silentMs }
       return startWatches({ ...common, config, client, cluster, namespace, redis }, store)
     },
-    limit: (watches, { store, routing, wake }) =>
+    limit: (watches, { store, routing, onEnqueued }) =>
       watches &&
       startLimits({
         ...{ ...common, line, instance, store, routing, generations },
-        onEnqueued: wake,
+        onEnqueued,
         redis: connections.report,
         watches: watches.statuses,
       }),

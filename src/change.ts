@@ -244,4 +244,6 @@ export interface Routing {
   rules?: ReadonlySet<string>
   /** Names the lane of a delivery: `<sink>/<lane>`. */
   laneOf(delivery: Delivery): string
+  /** Does what is enqueued there leave it at once? Then it is not worth compressing. */
+  keepsUp?(lane: string): boolean
 }

@@ -6,6 +6,7 @@ import type { Logger } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import type { CommitLine } from './queue/commit-line.ts'
 import type { Keys } from './queue/keys.ts'
+import type { Enqueued } from './queue/lane-feed.ts'
 import { createSourceStore } from './queue/source-store.ts'
 import { objectJsonOf } from './watch/trim.ts'
 
@@ -26,7 +27,7 @@ export interface CommitsParts {
 export function startCommits(
   { generations, normalise, salt, ...parts }: CommitsParts,
   routing: () => Routing,
-  onEnqueued: (lanes: readonly string[]) => void,
+  onEnqueued: (lanes: readonly Enqueued[]) => void,
 ): SourceStore {
   return createSourceStore({
     ...parts,

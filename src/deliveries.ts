@@ -1,7 +1,6 @@
 import type { Generations } from './generations.ts'
 import type { Logger } from './log.ts'
 import type { Metrics } from './metrics.ts'
-import { readReports } from './queue/instances.ts'
 import type { Keys } from './queue/keys.ts'
 import { createLanes, type Lanes } from './queue/lanes.ts'
 import type { MemoryGate } from './queue/memory-gate.ts'
@@ -26,9 +25,11 @@ export interface DeliveriesParts {
 }
 
 const DELIVER_TIMEOUT_MS = 60_000
-const TURN_BUDGET_MS = 1_000
 const MAX_AGE_MS = 86_400_000
 const MAX_TRIES = 5
+const MIN_FAILING_MS = 300_000
+const FIRST_PAUSE_MS = 1_000
+const MAX_PAUSE_MS = 300_000
 
 /** Delivers what lies in the lanes to the sinks of this process, by the generation in force. */
 export function startDeliveries(parts: DeliveriesParts): Lanes {
@@ -43,17 +44,19 @@ export function startDeliveries(parts: DeliveriesParts): Lanes {
     maxBatchOf: (sink) => generations.of(sink).choices.typeOf(sink).maxBatch,
     render: (delivery, attempt) => generations.render(delivery, attempt),
     onDrained,
-    policy: { maxAgeMs: MAX_AGE_MS, maxTries: MAX_TRIES },
+    joins: (sink) => generations.of(sink).choices.batches(sink),
+    namesLanes: (sink) => generations.of(sink).choices.typeOf(sink).lane !== undefined,
+    policy: {
+      ...{ maxAgeMs: MAX_AGE_MS, maxTries: MAX_TRIES, minFailingMs: MIN_FAILING_MS },
+      ...{ firstPauseMs: FIRST_PAUSE_MS, maxPauseMs: MAX_PAUSE_MS },
+    },
     deliverTimeoutMs: DELIVER_TIMEOUT_MS,
-    budgetMs: TURN_BUDGET_MS,
     troubles,
     metrics,
     log,
     clock,
     random: Math.random,
     onOutOfMemory: gate.onOutOfMemory,
-    deliverers: async () =>
-      (await readReports(connections.report, keys)).filter(({ role }) => role !== 'watch').length,
     trace,
   })
 }

@@ -2,6 +2,7 @@ import { missingForPods } from './deploy/missing-for-pods.ts'
 import { hasDeployTools } from './servers/deploy-tools.ts'
 import { missingForKafka } from './servers/kafka.ts'
 import { hasKubernetes } from './servers/kubernetes.ts'
+import { missingForMemoryCgroup } from './servers/memory-cgroup.ts'
 import { hasPrometheus } from './servers/prometheus.ts'
 
 /** Suites that need something which not every machine has. */
@@ -41,6 +42,12 @@ export const needySuites = (): NeedySuites[] => [
   {
     files: ['test/prometheus/**', 'test/cluster/dashboard.test.ts'],
     missing: hasPrometheus() ? undefined : 'what needs promtool and prometheus',
+  },
+  {
+    files: ['test/queue/large-backlog.test.ts'],
+    missing:
+      missingForMemoryCgroup() &&
+      `what runs within a pod’s limit of memory; there is no ${missingForMemoryCgroup()} on this machine`,
   },
 ]
 

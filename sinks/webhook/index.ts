@@ -27,6 +27,7 @@ export default defineSink<WebhookConfig>({
   config: WebhookConfig,
   markup: ({ preset }) => (preset ? PRESETS[preset].markup : {}),
   tellsChanges: ({ preset }) => preset !== undefined,
+  batches: ({ format }) => format === 'batch',
   preview(message, config) {
     const { method, url = { base: PAGERDUTY_URL, template: undefined } } = config
     const mask = createMask(secretsOf(config))

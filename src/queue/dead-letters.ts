@@ -3,8 +3,8 @@ import type { Delivery } from '../delivery.ts'
 import { decodeEntry, encodeEntries, UnreadableEntryError } from './entry.ts'
 import { IS_FOREIGN } from './foreign-keys.ts'
 import type { Keys } from './keys.ts'
-import { countIn, findField } from './lane-batch.ts'
-import { evaluate } from './settle.ts'
+import { countIn, findField } from './lane-reader.ts'
+import { evaluate } from './script.ts'
 
 /** A delivery that was given up, kept until somebody retries or drops it. */
 export interface StoredDeadLetter {
@@ -68,7 +68,7 @@ export async function retryDeadLetter(redis: Redis, keys: Keys, letter: StoredDe
     throw new NoLaneError(`dead letter ${id} does not name its lane: it can only be dropped`)
   const [entry] = delivery
     ? encodeEntries([{ ...delivery, replay: true }])
-    : [{ count: letter.count, observedAtMs: letter.atMs, payload: letter.payload }]
+    : [{ observedAtMs: letter.atMs, payload: letter.payload }]
   if (!entry) return false
   const targets = [keys.deadLetters, keys.lane(lane), keys.pending, keys.sinkLedger(sink)]
   const about = [id, lane, entry.observedAtMs, entry.payload, letter.count]

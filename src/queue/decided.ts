@@ -167,7 +167,7 @@ export function decided(
     limited: (open?.length ?? 0) - told,
     rules: joinRules(decision.rules, limits?.rules),
     limits,
-    lanes: packLanes(inOrder(decision, limits, nowMs), routing.laneOf),
+    lanes: packLanes(inOrder(decision, limits, nowMs), routing.laneOf, routing.keepsUp),
     trace,
     nowMs,
   }

@@ -1,5 +1,5 @@
 import type { Delivery } from '../delivery.ts'
-import { compress, decompress, ZSTD_DICTIONARY_1 } from './packing.ts'
+import { compress, decompress, PLAIN, ZSTD_DICTIONARY_1 } from './packing.ts'
 
 /** One entry of a lane's stream: some deliveries, compressed together. Its fields in Redis: `n`, `t`, `z`. */
 export interface LaneEntry {
@@ -7,21 +7,27 @@ export interface LaneEntry {
   /** When the oldest of them was observed, or let go by limits. */
   observedAtMs: number
   payload: Buffer
+  deliveries: readonly Delivery[]
 }
 
 const MAX_DELIVERIES = 60
 const MAX_RAW_BYTES = 128 * 1024
+/** What is larger is compressed in any case. */
+const MAX_PLAIN_BYTES = 8 * 1024
 
 const NEWLINE = Buffer.from('\n')
 const LINE_BREAK = 10
 const SPACE = 32
 
-/** Packs deliveries of one lane, in order. Two lines each: the header, and the object's own bytes, unparsed. */
-export function encodeEntries(deliveries: readonly Delivery[]): LaneEntry[] {
+/**
+ * Packs deliveries of one lane, in order. Two lines each: the header, and the object's own bytes, unparsed. `plain`: small
+ * entries are not compressed.
+ */
+export function encodeEntries(deliveries: readonly Delivery[], { plain } = { plain: false }): LaneEntry[] {
   const entries: LaneEntry[] = []
   for (let start = 0; start < deliveries.length; ) {
     const end = endOfEntry(deliveries, start)
-    entries.push(encodeEntry(deliveries.slice(start, end)))
+    entries.push(encodeEntry(deliveries.slice(start, end), plain))
     start = end
   }
   return entries
@@ -40,18 +46,22 @@ function endOfEntry(deliveries: readonly Delivery[], start: number): number {
   return end
 }
 
-function encodeEntry(deliveries: readonly Delivery[]): LaneEntry {
+function encodeEntry(deliveries: readonly Delivery[], plain: boolean): LaneEntry {
   const lines: Buffer[] = []
   let observedAtMs = Number.POSITIVE_INFINITY
   for (const { objectJson, ...header } of deliveries) {
     lines.push(Buffer.from(JSON.stringify(header)), NEWLINE, oneLine(objectJson), NEWLINE)
     observedAtMs = Math.min(observedAtMs, readyMs(header))
   }
-  const packed = compress(Buffer.concat(lines))
+  const raw = Buffer.concat(lines)
+  const isPlain = plain && raw.length <= MAX_PLAIN_BYTES
   return {
     count: deliveries.length,
     observedAtMs,
-    payload: Buffer.concat([Buffer.of(ZSTD_DICTIONARY_1), packed]),
+    payload: isPlain
+      ? Buffer.concat([Buffer.of(PLAIN), raw])
+      : Buffer.concat([Buffer.of(ZSTD_DICTIONARY_1), compress(raw)]),
+    deliveries,
   }
 }
 
@@ -106,11 +116,11 @@ export function isUnreadable(part: Delivery | Unreadable): part is Unreadable {
  */
 export function readEntry(payload: Buffer): (Delivery | Unreadable)[] {
   const [format = 0] = payload
-  if (format !== ZSTD_DICTIONARY_1) {
-    const newer = format > ZSTD_DICTIONARY_1 && format <= LAST_FORMAT
+  if (format !== ZSTD_DICTIONARY_1 && format !== PLAIN) {
+    const newer = format > PLAIN && format <= LAST_FORMAT
     throw new UnreadableEntryError(`the entry has the unknown format ${format}`, { newer })
   }
-  const raw = unpack(payload.subarray(1))
+  const raw = format === PLAIN ? payload.subarray(1) : unpack(payload.subarray(1))
   const parts: (Delivery | Unreadable)[] = []
   for (let start = 0; start < raw.length; ) {
     const middle = raw.indexOf(LINE_BREAK, start)

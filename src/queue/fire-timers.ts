@@ -5,10 +5,12 @@ import type { CommitLine } from './commit-line.ts'
 import { type Decided, decided, expire, GONE_AFTER_MS, NOTHING } from './decided.ts'
 import { GuardedTransaction } from './foreign-keys.ts'
 import type { Keys } from './keys.ts'
+import type { Enqueued } from './lane-feed.ts'
 import { isForeign, LayoutChangedError } from './layout.ts'
 import { ruleOfShared } from './limit-state.ts'
 import { scored } from './limit-states.ts'
 import { LimitsTurn } from './limits-turn.ts'
+import { enqueuedOf } from './pack-lanes.ts'
 import { valuesOf } from './replies.ts'
 import { writeRules } from './rule-counts.ts'
 import { countSent, writeLanes, writeLimits } from './write-commit.ts'
@@ -21,7 +23,7 @@ export interface FireParts {
   routing(): Routing
   clock: { now(): number }
   /** Called after a transaction with the lanes that got something. */
-  onEnqueued(lanes: readonly string[]): void
+  onEnqueued(lanes: readonly Enqueued[]): void
   metrics: Metrics
 }
 
@@ -45,6 +47,7 @@ export async function fireTimers(
   const fired = keys.limitsFired(instance)
   const turn = new LimitsTurn(keys, attempt)
   let result: Decided | undefined
+  let values: readonly unknown[] | undefined
   // A repeat after a lost reply must decide as the one whose EXEC may still come.
   let routing: Routing | undefined
   let nowMs: number | undefined
@@ -83,7 +86,7 @@ export async function fireTimers(
       multi.set(fired, attempt, 'PX', FIRED_TTL_MS)
       const replies = await guarded.exec(fired)
       if (replies) {
-        valuesOf(replies)
+        values = valuesOf(replies)
         return true
       }
       // It was discarded for certain.
@@ -93,7 +96,7 @@ export async function fireTimers(
   }, signal)
   if (!result) return done
   countSent(metrics, result)
-  if (result.lanes.size > 0) onEnqueued([...result.lanes.keys()])
+  if (result.lanes.size > 0) onEnqueued(enqueuedOf(result.lanes, values))
   return done
 }
 

@@ -3,7 +3,7 @@ import type { Keys } from './keys.ts'
 import { LAYOUT } from './layout.ts'
 import { decodeState, ruleOfOwn } from './limit-state.ts'
 import { readHash } from './pending.ts'
-import { evaluate } from './settle.ts'
+import { evaluate } from './script.ts'
 
 const PAGE = '500'
 

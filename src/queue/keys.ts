@@ -50,14 +50,22 @@ export interface Keys {
   watchLedger(source: string): string
   /** Hash: enqueued, delivered, dead, and `discarded` (dead letters dropped by hand). */
   sinkLedger(sink: string): string
-  /** Stream: entries of compressed deliveries, oldest first. */
+  /** Stream: entries of deliveries, oldest first. */
   lane(lane: string): string
-  /** Hash: lane → deliveries waiting in it; its fields are the register of lanes. */
+  /** Hash: lane → deliveries waiting in it; its fields are the register of lanes. `<sink>/*` is 0: it stays when all lanes are empty. */
   pending: string
-  /** Hash: entry id → which of its deliveries are settled; tries of an event that fails alone; `failing` since when. */
+  /** Hash: entry id → which of its deliveries are acknowledged; of a parked lane, how often its first delivery failed, and since when. */
   progress(lane: string): string
-  /** String: token of the worker that holds the lane's turn; a stale one cannot settle. */
+  /** String, before layout 2: token of the worker that held the lane's turn. */
   owner(lane: string): string
+  /** Hash: worker → its heartbeat as JSON. */
+  workers: string
+  /** Hash: slot of a sink's lanes → token of the worker that owns it; `version` counts the changes. */
+  slots: string
+  /** Set: lanes of layout 1 that still hold deliveries. Lanes by name of their sinks wait for them. */
+  formerLanes: string
+  /** Hash: sink or lane that fails → since when, and when it failed last. */
+  outages: string
   /** Hash: sink that no process has → since when, and when that was seen last. */
   orphans: string
   /** String with a TTL: state of a sink's own. */
@@ -109,6 +117,10 @@ export function keysOf(cluster: string): Keys {
     pending: `${tag}:pending`,
     progress: (lane) => `${tag}:progress:${lane}`,
     owner: (lane) => `${tag}:owner:${lane}`,
+    workers: `${tag}:workers`,
+    slots: `${tag}:slots`,
+    formerLanes: `${tag}:former-lanes`,
+    outages: `${tag}:outages`,
     orphans: `${tag}:orphans`,
     sinkState: (sink, key) => `${tag}:sink:${sink}:${key}`,
     journal: `${tag}:journal`,

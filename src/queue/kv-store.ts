@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { KeyValueStore } from '../sink/index.ts'
 import type { Keys } from './keys.ts'
-import { evaluate } from './settle.ts'
+import { evaluate } from './script.ts'
 
 /** A sink's own state in Redis: values with an end, under its own prefix. */
 export function createKeyValueStore(redis: Redis, keys: Keys, sink: string): KeyValueStore {

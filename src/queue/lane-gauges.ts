@@ -2,8 +2,9 @@ import type { Redis } from 'ioredis'
 import type { Metrics } from '../metrics.ts'
 import { readReports } from './instances.ts'
 import type { Keys } from './keys.ts'
+import { sinkOf } from './lane-names.ts'
 import { type RuleLedger, readLedger } from './ledger.ts'
-import { lanesIn, oldestInLanes, scanHash, sinkOf } from './pending.ts'
+import { lanesIn, oldestInLanes, scanHash } from './pending.ts'
 
 const SAMPLE_MS = 2_000
 const INSTANCES_MS = 5_000

@@ -1,18 +1,34 @@
-import { Queue, Worker } from 'bullmq'
+import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
+import type { Logger } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
 import type { SinkStatus } from '../status.ts'
-import { type LaneMemory, type TurnEnd, type TurnParts, takeTurn } from './lane-turn.ts'
+import type { LineTracer } from '../trace.ts'
+import { createAcks } from './acks.ts'
+import { createByteBudget, defaultBudget } from './byte-budget.ts'
+import { createCaller } from './call-sink.ts'
+import type { Policy } from './delivery-policy.ts'
+import type { Keys } from './keys.ts'
+import type { Enqueued } from './lane-feed.ts'
+import { sinkOf, slotOf } from './lane-names.ts'
+import { LaneSlots } from './lane-slots.ts'
+import type { LaneContext, Render } from './lane-worker.ts'
 import { findOrphans, undertaker } from './orphans.ts'
-import type { Outlet } from './outlet.ts'
-import { createOutlets, type OutletsParts, statusOf } from './outlets.ts'
-import { sinkOf } from './pending.ts'
-import { sayFault } from './redis-fault.ts'
-import { createShare } from './share.ts'
-import { Sweep, watchClock } from './sweeper.ts'
-import { createWaker } from './waker.ts'
+import { createOutages } from './outages.ts'
+import { OwnedLanes } from './owned-lanes.ts'
+import { ParkedLanes } from './parked-chains.ts'
+import { RegisterScan } from './register-scan.ts'
+import { createSinkRegistry, type SinkRegistryParts, statusOf } from './sink-registry.ts'
+import type { SinkState } from './sink-state.ts'
+import type { Troubles } from './troubles.ts'
+import { createWaker, forgetWakeUps, listen } from './waker.ts'
 
 export interface Lanes {
-  /** Says that these lanes have work. Returns at once; a wake-up that gets lost is made up for by the sweeper. */
+  /** Takes what a commit of this process has written: delivered here, or by the worker that owns the lane. Returns immediately. */
+  enqueued(lanes: readonly Enqueued[]): void
+  /** This process delivers from the lane, and hardly anything waits in it. */
+  keepsUp(lane: string): boolean
+  /** These lanes may have work. Returns immediately; a wake-up that gets lost is made up for by a look at the register. */
   wake(lanes: readonly string[]): void
   statuses(): SinkStatus[]
   /**
@@ -22,209 +38,217 @@ export interface Lanes {
   use(sinks: readonly string[], anew: ReadonlySet<string>): void
   /** The options of these sinks changed: whatever made their lanes wait may be over. */
   tryNow(sinks: readonly string[]): void
-  /** Stops taking turns, gives those under way `graceMs`, and hands the rest to other processes. */
+  /** Begins no call any more, gives those under way `graceMs`, and gives the lanes to other processes. */
   close(graceMs: number): Promise<void>
 }
 
-/** Without any sinks, this process only wakes lanes. */
-export interface LanesParts extends TurnParts, OutletsParts {
+/** Without any sinks, this process only wakes the workers of others. */
+export interface LanesParts extends SinkRegistryParts {
+  redis: Redis
   /** Connections of their own for BullMQ: one for commands, one for the worker. */
   queueConnection: Redis
   workerConnection: Redis
+  keys: Keys
+  render: Render
+  policy: Policy
+  metrics: Metrics
+  log: Logger
+  clock: { now(): number }
+  random(): number
+  troubles: Troubles
   onOutOfMemory(): void
-  /** How many processes deliver, this one included. */
-  deliverers(): Promise<number>
+  /** A call that takes longer is aborted and tried again; sinks have tighter limits of their own. */
+  deliverTimeoutMs: number
+  /** Bytes of deliveries in memory at once; a part of the process's memory by default. */
+  budgetBytes?: number
+  /** Undefined where traces are off. */
+  trace?: LineTracer['attempt'] | undefined
 }
 
-const QUEUE = 'lanes'
+/** How often the register is read, in heartbeats: for what nobody told of, as a dead letter that was put back. */
+const SCAN_BEATS = 2
+const SCAN_GAP_MS = 1_000
+const DRAIN_MS = 15_000
+/** What may take no longer when the process stops, whatever Redis does. */
+const LAST_MS = 2_000
 
-/** Turns under way at once. They mostly wait for sinks; one that hangs must not keep others from their turn. */
-const CONCURRENCY = 512
-
-/** A killed worker's lanes go to another after at most the lock and one check: within 15 s. */
-const LOCK_MS = 8_000
-const STALLED_CHECK_MS = 4_000
-
-const FIRST_BACKOFF_MS = 500
-const MAX_BACKOFF_MS = 15_000
-const SWEEP_MS = 2_000
-const OFFERS = 5
-const HAND_OVER_MS = 50
-
-/**
- * Lanes, scheduled by BullMQ: a job says "this lane has work". Deduplication lets one job exist per lane, so one worker
- * at a time delivers from it; locks, stalled recovery and delays are BullMQ's. Events and their order live in the streams.
- */
+/** Delivers from the lanes whose slots this process owns. Deliveries and their order are in the streams. */
 export function createLanes(parts: LanesParts): Lanes {
-  const { keys, log } = parts
-  const queue = new Queue(QUEUE, {
-    connection: parts.queueConnection,
-    prefix: keys.bullmq,
-    streams: { events: { maxLen: 100 } },
-  })
-  queue.on('error', () => {}) // the connection reports it
-  const outlets = createOutlets(parts)
-  outlets.use([...parts.sinks.keys()], new Set())
-  const waker = createWaker(queue, parts)
-  const worker = outlets.size > 0 ? startWorker(parts, outlets, waker.wake) : undefined
-  const told = new Set<string>()
-  const jumped = watchClock(parts.clock)
-  const sweep = new Sweep(parts, waker.wake)
-  let isSweeping = false
-  const sweeper = setInterval(() => {
-    // Delays are kept as wall-clock times: after a jump backwards they would last as long as the jump.
-    if (jumped()) queue.promoteJobs().catch(() => {})
-    if (isSweeping) return
-    isSweeping = true
-    void sweep
-      .sweep(outlets, told)
-      .then(async (waiting) => {
-        await worker?.share.update(waiting?.lanes)
-        if (!waiting || !worker) return
-        outlets.waiting(waiting.sinks)
-        await buryOrphans(waiting.sinks).catch((error) => log.debug({ error }, 'orphans were not looked for'))
-      })
-      .finally(() => {
-        isSweeping = false
-      })
-  }, SWEEP_MS)
+  const { redis, keys, log, troubles, policy, clock } = parts
+  const id = randomBytes(6).toString('hex')
+  const registry = createSinkRegistry(parts)
+  registry.use([...parts.sinks.keys()], new Set())
+  const waker = createWaker(parts)
+  const acks = createAcks(parts)
+  const caller = createCaller(parts)
+  const outages = createOutages({ redis, keys, clock, log })
+  const budget = createByteBudget(parts.budgetBytes ?? defaultBudget(), () => registry.size)
+  const parked: ParkedLanes = new ParkedLanes(() => context)
+  const register = new RegisterScan({ redis, keys, log })
+  const opened = new Map<string, NodeJS.Timeout>()
+  const unknown = new Set<string>()
+  let former: ReadonlySet<string> = new Set()
+  let closing = false
+  let beats = 0
+  let scanning: Promise<void> | undefined
+  let scanAgain = false
+  let receiver: ReturnType<typeof listen> | undefined
+  let isLoaded = false
 
-  async function buryOrphans(waiting: ReadonlySet<string>): Promise<void> {
-    const { policy, clock, redis } = parts
-    const limit = { maxAgeMs: policy.maxAgeMs, nowMs: clock.now() }
-    // Standing in for a sink is not having it: the mark stays until a process takes it away that has.
-    const own = { has: (sink: string) => outlets.has(sink) && !outlets.isBuried(sink) }
-    const orphans = new Set(await findOrphans(redis, keys, waiting, own, limit))
-    for (const sink of waiting) if (!orphans.has(sink)) outlets.exhume(sink)
-    for (const sink of orphans) {
-      if (outlets.has(sink)) continue
-      log.warn({ sink }, 'no process has had this sink for too long: what waits for it becomes dead letters')
-      outlets.bury(sink, undertaker(sink, { maxAgeMs: policy.maxAgeMs, clock }))
+  const slots = new LaneSlots({
+    ...{ redis, keys, log, troubles, id },
+    sinks: () => [...registry.keys()],
+    onTaken: () => scan(),
+    onLost: (lost) => owned.drop(lost),
+    onGone: (worker) => void forgetWakeUps(parts, worker).catch(() => {}),
+    drain: (some) => withinMs(DRAIN_MS, owned.drain(some)),
+    onBeat() {
+      if (closing) return
+      if (former.size > 0 || ++beats % SCAN_BEATS === 0) scan()
+      owned.pump()
+    },
+  })
+
+  const context: LaneContext = {
+    ...parts,
+    ...{ caller, acks, budget, outages, parked },
+    stateOf: (sink) => registry.get(sink),
+    mayStart: () => !closing && slots.hasLease(),
+    isFormer: (lane) => former.has(lane),
+    waitsForFormer: (lane) => former.size > 0 && owned.waitsFor(lane, former),
+    onFenced: (lane) => slots.lost(slotOf(lane)),
+    onEmpty: (lane) => owned.remove(lane),
+    onOpen: openLater,
+    onPassed: (state) => owned.pump(state.name),
+  }
+  const owned: OwnedLanes = new OwnedLanes({ context, slots, parked, onGap: scanSoon })
+
+  /** A sink that fails is asked again when its breaker admits a probe. */
+  function openLater(state: SinkState): void {
+    if (opened.has(state.name) || closing) return
+    const ask = () => {
+      opened.delete(state.name)
+      owned.pump(state.name)
+    }
+    opened.set(state.name, setTimeout(ask, Math.max(1, state.breaker.waitMs())))
+  }
+
+  function scan(): void {
+    scanAgain = true
+    scanning ??= scanAll().finally(() => {
+      scanning = undefined
+    })
+  }
+
+  let scanTimer: NodeJS.Timeout | undefined
+  function scanSoon(): void {
+    if (closing) return
+    scanTimer ??= setTimeout(() => {
+      scanTimer = undefined
+      scan()
+    }, SCAN_GAP_MS)
+  }
+
+  async function scanAll(): Promise<void> {
+    while (scanAgain && !closing) {
+      scanAgain = false
+      try {
+        if (!isLoaded) await outages.load()
+        if (!isLoaded || former.size > 0) former = new Set(await redis.smembers(keys.formerLanes))
+        isLoaded = true
+        const seen = owned.beginScan()
+        const waiting = await register.read(registry)
+        seen(waiting)
+        await lookAfterSinks(new Set([...waiting.keys()].map(sinkOf)))
+      } catch (error) {
+        log.debug({ error }, 'the register of lanes was not read; it is read again')
+        scanSoon()
+      }
     }
   }
 
+  async function lookAfterSinks(waiting: ReadonlySet<string>): Promise<void> {
+    if (closing) return
+    const before = registry.size
+    registry.waiting(waiting)
+    for (const sink of waiting) {
+      if (registry.has(sink) || unknown.has(sink)) continue
+      unknown.add(sink)
+      log.warn({ sink }, 'deliveries wait for a sink that the configuration does not have (any more)')
+    }
+    await buryOrphans(waiting)
+    if (registry.size !== before) slots.beat()
+  }
+
+  async function buryOrphans(waiting: ReadonlySet<string>): Promise<void> {
+    const limit = { maxAgeMs: policy.maxAgeMs, nowMs: clock.now() }
+    // Standing in for a sink is not having it: the mark stays until a process takes it away that has.
+    const own = { has: (sink: string) => registry.has(sink) && !registry.isBuried(sink) }
+    const orphans = new Set(await findOrphans(redis, keys, waiting, own, limit))
+    for (const sink of waiting) if (!orphans.has(sink)) registry.exhume(sink)
+    for (const sink of orphans) {
+      if (registry.has(sink)) continue
+      log.warn({ sink }, 'no process has had this sink for too long: what waits for it becomes dead letters')
+      registry.bury(sink, undertaker(sink, { maxAgeMs: policy.maxAgeMs, clock }))
+    }
+  }
+
+  function start(): void {
+    if (receiver || registry.size === 0) return
+    receiver = listen(parts, id, (lane) => owned.wake([lane]))
+    slots.start()
+  }
+  start()
+
   return {
-    wake: waker.wake,
-    statuses: () => [...outlets.values()].map(statusOf),
+    enqueued(lanes) {
+      waker.wake(owned.enqueued(lanes))
+    },
+    keepsUp: (lane) => owned.keepsUp(lane),
+    wake(lanes) {
+      waker.wake(owned.wake(lanes))
+    },
+    statuses: () => [...registry.values()].map((state) => statusOf(state, parked.count(state.name))),
     use(sinks, anew) {
-      outlets.use(sinks, anew)
-      for (const sink of sinks) told.delete(sink)
+      registry.use(sinks, anew)
+      for (const sink of sinks) unknown.delete(sink)
+      if (receiver) slots.beat()
+      else start()
+      owned.pump()
     },
     tryNow(sinks) {
-      for (const sink of sinks) outlets.get(sink)?.breaker.reset()
-      queue.promoteJobs().catch(() => {})
+      for (const sink of sinks) {
+        registry.get(sink)?.breaker.reset()
+        parked.hurry(sink)
+        owned.hurry(sink)
+      }
     },
     async close(graceMs) {
-      clearInterval(sweeper)
-      await worker?.close(graceMs)
-      await waker.idle()
-      await queue.close()
+      closing = true
+      for (const timer of opened.values()) clearTimeout(timer)
+      clearTimeout(scanTimer)
+      slots.pause()
+      const drained = owned.drain()
+      const hurry = setTimeout(() => caller.abort(), graceMs)
+      await withinMs(graceMs + LAST_MS, drained)
+      clearTimeout(hurry)
+      caller.abort()
+      await acks.idle(LAST_MS)
+      acks.close()
+      await withinMs(LAST_MS, scanning ?? Promise.resolve())
+      await withinMs(LAST_MS, slots.close())
+      owned.drop()
+      parked.close()
+      await withinMs(LAST_MS, Promise.all([receiver?.close(), waker.close()]))
       log.debug({}, 'lanes closed')
     },
   }
 }
 
-/** Tells BullMQ to try a lane again later; not an error. */
-class LaneDelayed extends Error {
-  override name = 'LaneDelayed'
-  readonly afterMs: number | undefined
-
-  constructor(detail: string, afterMs: number | undefined) {
-    super(detail)
-    this.afterMs = afterMs
-  }
-}
-
-function startWorker(parts: LanesParts, outlets: ReadonlyMap<string, Outlet>, wake: Lanes['wake']) {
-  const { keys, log } = parts
-  const closing = new AbortController()
-  const memory: LaneMemory = new Map()
-  const share = createShare(parts)
-  function turn(lane: string, outlet: Outlet, lost: AbortSignal | undefined): Promise<TurnEnd> {
-    const signal = lost ? AbortSignal.any([closing.signal, lost]) : closing.signal
-    return takeTurn(parts, lane, outlet, memory, signal)
-  }
-
-  const worker = new Worker<{ lane: string }>(
-    QUEUE,
-    async (job, _token, lost) => {
-      const { lane } = job.data
-      const outlet = outlets.get(sinkOf(lane))
-      if (!outlet) {
-        // Another configuration's: offered to the others a few times, then left until one of them asks for it.
-        if (job.attemptsMade < OFFERS) throw new LaneDelayed(`no sink ${sinkOf(lane)} in this process`, 0)
-        return
-      }
-      // Whoever ends a job takes the next along with it: one that came later would get nothing.
-      if (share.isExceeded()) throw new LaneDelayed('others have fewer lanes', HAND_OVER_MS * parts.random())
-      const end = await share.during(() => turn(lane, outlet, lost))
-      if (end.kind === 'delayed') throw new LaneDelayed(end.detail, end.afterMs)
-      if (end.kind === 'more') wake([lane])
-    },
-    {
-      connection: parts.workerConnection,
-      prefix: keys.bullmq,
-      concurrency: CONCURRENCY,
-      lockDuration: LOCK_MS,
-      stalledInterval: STALLED_CHECK_MS,
-      maxStalledCount: Number.MAX_SAFE_INTEGER,
-      runRetryDelay: 1_000,
-      settings: { backoffStrategy: (attempts, _type, error) => backoffMs(attempts, error, parts.random) },
-    },
-  )
-  worker.on('lockRenewalFailed', (ids) => {
-    for (const id of ids) worker.cancelJob(id, 'lock lost')
-  })
-  worker.on('failed', (_job, error) => {
-    if (!(error instanceof LaneDelayed)) log.error({ error }, 'a turn failed; its lane will be tried again')
-  })
-  worker.on('error', calm(worker, parts))
-  return {
-    share,
-    async close(graceMs: number) {
-      const hurry = setTimeout(() => closing.abort(), graceMs)
-      await worker.close()
-      clearTimeout(hurry)
-    },
-  }
-}
-
-/** What Redis refuses for a while: it is full, a replica, without replicas, or its slots are on the move. */
-const REFUSED =
-  /\b(OOM|READONLY|NOREPLICAS|MISCONF|MOVED|ASK|TRYAGAIN|CLUSTERDOWN|MASTERDOWN|LOADING|NOPERM)\b/
-
-const FETCH = 'lanes that wait'
-/** Who was refused for so long no more, fetches again. */
-const FETCHES_AGAIN_MS = 5_000
-
-/** BullMQ repeats a failing fetch at once: when Redis refuses, that would spin. A pause keeps it calm. */
-function calm(worker: Worker, { onOutOfMemory, troubles, log }: LanesParts): (error: Error) => void {
-  let paused = false
-  let well: NodeJS.Timeout | undefined
-  return (error) => {
-    log.debug({ error }, 'the worker could not fetch')
-    // Its scripts say what a command of theirs was refused with in the middle of a sentence.
-    if (!REFUSED.test(error.message)) return
-    troubles.note(FETCH, sayFault(error))
-    clearTimeout(well)
-    well = setTimeout(() => troubles.over(FETCH), FETCHES_AGAIN_MS).unref()
-    if (paused) return
-    if (error.message.includes('OOM')) onOutOfMemory()
-    paused = true
-    const goOn = () => {
-      paused = false
-      if (!worker.closing) void worker.resume()
-    }
-    worker
-      .pause(true)
-      .catch(() => {})
-      .finally(() => setTimeout(goOn, 500))
-  }
-}
-
-function backoffMs(attempts: number, error: Error | undefined, random: () => number): number {
-  if (error instanceof LaneDelayed && error.afterMs !== undefined)
-    return Math.ceil(error.afterMs + random() * 200)
-  const capMs = Math.min(FIRST_BACKOFF_MS * 2 ** Math.min(attempts - 1, 10), MAX_BACKOFF_MS)
-  return Math.ceil(capMs * (0.5 + random() / 2))
+/** Waits no longer, and for no fault: what is left is Redis's to forget. */
+async function withinMs(ms: number, work: Promise<unknown>): Promise<void> {
+  const late = Promise.withResolvers<void>()
+  const timer = setTimeout(late.resolve, ms)
+  await Promise.race([work.catch(() => {}), late.promise])
+  clearTimeout(timer)
 }

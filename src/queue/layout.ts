@@ -1,5 +1,5 @@
 /** Version of the key layout; `schema.ts` converts older ones. */
-export const LAYOUT = 1
+export const LAYOUT = 2
 
 /** The keys have another layout now. A process that does not know it writes and delivers nothing any more. */
 export class LayoutChangedError extends Error {

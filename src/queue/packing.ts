@@ -3,6 +3,8 @@ import { DICTIONARY } from './dictionary.ts'
 
 /** First byte of what is stored: its format, and with it the dictionary. */
 export const ZSTD_DICTIONARY_1 = 1
+/** Not compressed: what is delivered at once is not worth it. */
+export const PLAIN = 2
 
 /** What is small is packed tightly: it lies there alone, and little input costs little time. Up to three pods of usual size. */
 const SMALL_BYTES = 16 * 1024

@@ -1,12 +1,9 @@
 import type { Redis } from 'ioredis'
 import type { Keys } from './keys.ts'
-import { findField } from './lane-batch.ts'
+import { sinkOf } from './lane-names.ts'
+import { findField } from './lane-reader.ts'
 import { valuesOf } from './replies.ts'
-import { evaluate } from './settle.ts'
-
-export function sinkOf(lane: string): string {
-  return lane.slice(0, lane.indexOf('/'))
-}
+import { evaluate } from './script.ts'
 
 /** How many fields one step of a scan asks for. */
 const PAGE = 1_000

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { Keys } from './keys.ts'
-import { evaluate } from './settle.ts'
+import { evaluate } from './script.ts'
 
 /**
  * All commands that kubeherald and BullMQ send, those within their scripts included, each as it may be sent; K stands for a

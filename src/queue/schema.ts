@@ -4,9 +4,10 @@ import type { ChainableCommander, Redis } from 'ioredis'
 import type { Logger } from '../log.ts'
 import { readReports } from './instances.ts'
 import type { Keys } from './keys.ts'
+import { LANES_BY_NAME } from './lanes-by-name.ts'
 import { LAYOUT } from './layout.ts'
 import { readOrCreate } from './read-or-create.ts'
-import { evaluate } from './settle.ts'
+import { evaluate } from './script.ts'
 
 /** One step from a layout of the keys to the next. It may be run again after a crash, so it does no harm when repeated. */
 export interface Migration {
@@ -19,7 +20,7 @@ export interface Migration {
 export type Write = (fill: (multi: ChainableCommander) => void) => Promise<void>
 
 /** How older layouts become this one. */
-const MIGRATIONS: readonly Migration[] = []
+const MIGRATIONS: readonly Migration[] = [LANES_BY_NAME]
 
 export interface SchemaParts {
   redis: Redis

@@ -17,10 +17,12 @@ import { GuardedTransaction } from './foreign-keys.ts'
 import { type JournalParts, packJournal, writeJournal } from './journal.ts'
 import { OLD_TTL_MS } from './kept-objects.ts'
 import type { Keys } from './keys.ts'
+import type { Enqueued } from './lane-feed.ts'
 import { isForeign, LayoutChangedError } from './layout.ts'
 import { scored } from './limit-states.ts'
 import { LimitsTurn } from './limits-turn.ts'
 import type { Plan, SourceKeys } from './overlay.ts'
+import { enqueuedOf } from './pack-lanes.ts'
 import type { Preparation } from './plan-commit.ts'
 import { valuesOf } from './replies.ts'
 import { readCheckpoint, UnreadableCheckpointError } from './stored-json.ts'
@@ -34,8 +36,8 @@ export interface StoreParts {
   keys: Keys
   /** Asked once for each commit. */
   routing(): Routing
-  /** Called after a commit with the lanes that got something. */
-  onEnqueued(lanes: readonly string[]): void
+  /** Called after a commit with what its lanes got. */
+  onEnqueued(lanes: readonly Enqueued[]): void
   /** Without it no old objects are kept. */
   old?: OldObjects
   /** Without it no journal is kept. */
@@ -68,6 +70,8 @@ interface Written {
   plan: Plan
   decided: Decided
   journal?: { entries: readonly Buffer[]; bounds: JournalBounds }
+  /** Undefined while the replies are not known. */
+  replies?: readonly unknown[]
 }
 
 /** What a session learns of its commit. */
@@ -146,7 +150,7 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
   decided.trace?.committed()
   const [oldest] = plan.transitions
   if (oldest) metrics.enqueueSeconds.observe(Math.max(0, clock.now() - oldest.observedAtMs) / 1_000)
-  if (decided.lanes.size > 0) onEnqueued([...decided.lanes.keys()])
+  if (decided.lanes.size > 0) onEnqueued(enqueuedOf(decided.lanes, written.replies))
   return committed
 }
 
@@ -200,9 +204,10 @@ function addJournal(written: Written, { journal }: StoreParts, { source }: Commi
 async function write(
   { keys, clock }: StoreParts,
   { source, keys: own, next, opens }: Commit,
-  { plan, decided, journal }: Written,
+  written: Written,
   { redis, turn, nowMs }: { redis: Redis; turn: LimitsTurn; nowMs: number },
 ): Promise<Committed | undefined> {
+  const { plan, decided, journal } = written
   const guarded = new GuardedTransaction(redis)
   const { multi } = guarded
   writeCommit(multi, keys, { key: source.key, ...own }, plan, decided, nowMs)
@@ -216,6 +221,7 @@ async function write(
   const replies = await guarded.exec(own.checkpoint)
   if (replies === null) return undefined
   const values = valuesOf(replies)
+  written.replies = values
   return timed ? { timer: timerOf(values.at(-1)) } : {}
 }
 

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import { FencedError } from '../change.ts'
 import type { CommitLine } from './commit-line.ts'
 import { decodeIndexEntry, nameOf } from './index-entry.ts'
-import { evaluate } from './settle.ts'
+import { evaluate } from './script.ts'
 
 /** Field that says that all names are there; no name is empty. Without it nothing may be taken for unseen. */
 export const COMPLETE = ''

@@ -1,40 +1,164 @@
-import type { Queue } from 'bullmq'
+import { Queue, Worker } from 'bullmq'
+import type { Redis } from 'ioredis'
 import type { Logger } from '../log.ts'
+import type { Keys } from './keys.ts'
+import { slotOf } from './lane-names.ts'
+import { workerOf } from './lane-slots.ts'
+import { sayFault } from './redis-fault.ts'
+import type { Troubles } from './troubles.ts'
 
-/** Adds wake-ups in batches: what is asked for while one is on its way goes with the next. */
-export function createWaker(queue: Queue, { log }: { log: Logger }) {
+/** Wakes the workers of other processes: a job of theirs names a lane that has work. Within a process no job is needed. */
+export interface Waker {
+  /** Returns immediately; a wake-up that gets lost is made up for by the worker's next look at the register. */
+  wake(lanes: readonly string[]): void
+  /** Forgets how others are woken that are gone. */
+  close(): Promise<void>
+}
+
+export interface WakerParts {
+  redis: Redis
+  keys: Keys
+  log: Logger
+  troubles: Troubles
+  /** Connections of their own for BullMQ: one for commands, one for the worker, which blocks. */
+  queueConnection: Redis
+  workerConnection: Redis
+  onOutOfMemory(): void
+}
+
+const QUEUES_KEPT = 64
+
+export function createWaker(parts: WakerParts): Waker {
+  const { redis, keys, log } = parts
   const asked = new Set<string>()
+  const queues = new Map<string, Queue>()
   let running: Promise<void> | undefined
+
+  function queueOf(worker: string): Queue {
+    const known = queues.get(worker)
+    if (known) return known
+    const [oldest] = queues.keys()
+    if (queues.size >= QUEUES_KEPT && oldest !== undefined) queues.delete(oldest)
+    const queue = openQueue(parts, worker)
+    queues.set(worker, queue)
+    return queue
+  }
 
   async function flush(): Promise<void> {
     while (asked.size > 0) {
       const lanes = [...asked]
       asked.clear()
-      await queue
-        .addBulk(lanes.map((lane) => ({ name: 'lane', data: { lane }, opts: jobOptions(lane) })))
-        .catch((error) => {
-          log.debug({ error }, 'wake-up failed; the sweeper will repeat it')
-        })
+      try {
+        const tokens = await redis.hmget(keys.slots, ...lanes.map(slotOf))
+        const byWorker = Map.groupBy(lanes, (_, i) => workerOf(tokens[i]))
+        for (const [worker, some] of byWorker) {
+          if (worker === undefined) continue
+          await queueOf(worker).addBulk(
+            some.map((lane) => ({ name: 'lane', data: { lane }, opts: optionsOf(lane) })),
+          )
+        }
+      } catch (error) {
+        log.debug({ error }, 'a wake-up failed; the worker looks by itself')
+      }
     }
   }
 
   return {
-    wake(lanes: readonly string[]): void {
+    wake(lanes) {
       for (const lane of lanes) asked.add(lane)
+      if (lanes.length === 0) return
       running ??= flush().finally(() => {
         running = undefined
       })
     },
-    idle: async () => void (await running),
+    async close() {
+      await running
+      await Promise.all([...queues.values()].map((queue) => queue.close()))
+    },
   }
 }
 
-function jobOptions(lane: string) {
+function optionsOf(lane: string) {
+  return { deduplication: { id: lane }, attempts: 1, removeOnComplete: true, removeOnFail: true }
+}
+
+function openQueue({ queueConnection, keys }: WakerParts, worker: string): Queue {
+  const queue = new Queue(nameOf(worker), {
+    connection: queueConnection,
+    prefix: keys.bullmq,
+    skipMetasUpdate: true,
+    streams: { events: { maxLen: 10 } },
+  })
+  queue.on('error', () => {}) // the connection reports it
+  return queue
+}
+
+function nameOf(worker: string): string {
+  return `wake-${worker}`
+}
+
+/** Deletes what the wake-ups of a worker that is gone left behind. */
+export async function forgetWakeUps(parts: WakerParts, worker: string): Promise<void> {
+  const queue = openQueue(parts, worker)
+  try {
+    await queue.obliterate({ force: true })
+  } finally {
+    await queue.close()
+  }
+}
+
+/** Takes the wake-ups of others. */
+export function listen(
+  parts: WakerParts,
+  id: string,
+  onLane: (lane: string) => void,
+): { close(): Promise<void> } {
+  const worker = new Worker<{ lane: string }>(nameOf(id), async ({ data }) => onLane(data.lane), {
+    connection: parts.workerConnection,
+    prefix: parts.keys.bullmq,
+    concurrency: 100,
+    runRetryDelay: 1_000,
+    skipStalledCheck: true,
+    skipLockRenewal: true,
+  })
+  worker.on('error', calm(worker, parts))
   return {
-    deduplication: { id: lane, keepLastIfActive: true },
-    attempts: Number.MAX_SAFE_INTEGER,
-    backoff: { type: 'custom' },
-    removeOnComplete: true,
-    removeOnFail: true,
+    async close() {
+      await worker.close(true)
+      await forgetWakeUps(parts, id).catch(() => {})
+    },
+  }
+}
+
+/** What Redis refuses for a while: it is full, a replica, without replicas, or its slots are on the move. */
+const REFUSED =
+  /\b(OOM|READONLY|NOREPLICAS|MISCONF|MOVED|ASK|TRYAGAIN|CLUSTERDOWN|MASTERDOWN|LOADING|NOPERM)\b/
+
+const FETCH = 'wake-ups of lanes'
+/** Who was refused for so long no more, fetches again. */
+const FETCHES_AGAIN_MS = 5_000
+
+/** BullMQ repeats a failing fetch immediately: when Redis refuses, that would spin. A pause keeps it calm. */
+function calm(worker: Worker, { onOutOfMemory, troubles, log }: WakerParts): (error: Error) => void {
+  let paused = false
+  let well: NodeJS.Timeout | undefined
+  return (error) => {
+    log.debug({ error }, 'the worker could not fetch')
+    // Its scripts say what a command of theirs was refused with in the middle of a sentence.
+    if (!REFUSED.test(error.message)) return
+    troubles.note(FETCH, sayFault(error))
+    clearTimeout(well)
+    well = setTimeout(() => troubles.over(FETCH), FETCHES_AGAIN_MS).unref()
+    if (paused) return
+    if (error.message.includes('OOM')) onOutOfMemory()
+    paused = true
+    const goOn = () => {
+      paused = false
+      if (!worker.closing) void worker.resume()
+    }
+    worker
+      .pause(true)
+      .catch(() => {})
+      .finally(() => setTimeout(goOn, 500))
   }
 }

@@ -18,10 +18,12 @@ export interface SinkChoices {
   typeOf(sink: string): SinkType
   /** delivery → message, with the rule's options and templates */
   render: Render
-  /** `<sink>/<lane>`: the sink's own choice, or one of a few by the object's uid, or by the group it was told in. */
+  /** `<sink>/<lane>`: the sink's own choice, or one of a few by the object's name, or by the group it was told in. */
   laneOf(delivery: Delivery): string
   /** Where a message for a sink goes, and what is sent, as far as its type can say. May throw a TemplateFault. */
   preview(message: Message, sink: string): Preview
+  /** It sends several messages in one request. */
+  batches(sink: string): boolean
   /** It shows people what changed. */
   tellsChanges(sink: string): boolean
 }
@@ -53,9 +55,10 @@ export async function chooseSinks(
       const { sink } = delivery
       const lane = types.get(sink)?.lane
       const chosen = lane && laneName(() => lane(render(delivery, 0), options.get(sink)))
-      return `${sink}/${chosen ?? laneByObject({ uid: orderOf(delivery) })}`
+      return `${sink}/${chosen ?? `n${laneByObject({ uid: orderOf(delivery) })}`}`
     },
     preview: (message, sink) => types.get(sink)?.preview?.(message, options.get(sink)) ?? {},
+    batches: (sink) => types.get(sink)?.batches?.(options.get(sink)) ?? false,
     tellsChanges: (sink) => types.get(sink)?.tellsChanges?.(options.get(sink)) ?? false,
   }
 }

@@ -11,10 +11,15 @@ export function laneByObject({ uid }: Pick<EventHeader, 'uid'>, lanes = LANES): 
   return String((hash >>> 0) % lanes)
 }
 
-/** What a message is kept in order with: its group, else its object. */
-export function orderOf({ order, event }: { order?: string; event: Pick<EventHeader, 'uid'> }): string {
-  return order ?? event.uid
+/** What a message is kept in order with: its group, else its object by name, so that one that is made again comes behind its end. */
+export function orderOf({ order, event }: { order?: string; event: Named }): string {
+  if (order !== undefined) return order
+  const { apiVersion, kind, namespace = '', name } = event
+  const [group] = apiVersion.includes('/') ? apiVersion.split('/') : ['']
+  return `${group ? `${kind}.${group}` : kind}/${namespace}/${name}`
 }
+
+type Named = Pick<EventHeader, 'apiVersion' | 'kind' | 'namespace' | 'name'>
 
 const LANE_NAME = /^[\w.#@-]{1,100}$/
 

@@ -10,7 +10,7 @@ import type { Markup } from './template/markup.ts'
 export interface Sink<R = unknown> {
   /**
    * Answers with one outcome for each message, in the same order. Messages of one object (`orderOf`: `order`, else
-   * `event.uid`) must reach the target in the order of the batch: after a `retry` or `later`, later ones of that object are not sent but answered with the same
+   * kind, namespace and name) must reach the target in the order of the batch: after a `retry` or `later`, later ones of that object are not sent but answered with the same
    * (`deliverInOrder` does all that). Must end soon after `signal` aborts; what was not sent then is a `retry`. What it throws
    * counts as `retry`. Several batches, of different lanes, may be under way at once.
    */
@@ -77,12 +77,17 @@ export interface SinkType<C = unknown, R = unknown> extends Markup {
    * `check` warns of a `message` that nobody would read.
    */
   tellsChanges?(config: C): boolean
+  /**
+   * It sends several messages in one request: those of different objects come in one batch. Default: no; then a batch is of one
+   * object, and a slow one holds up no other. A type that names lanes gets those of a lane together in any case.
+   */
+  batches?(config: C): boolean
   /** At most so many messages a batch. Default 128; the core takes fewer from a slow sink. */
   maxBatch?: number
   /**
    * Names the lane of a delivery: an ordered log, and what a failure of scope `target` delays. All deliveries of one object
    * to one target must get the same lane. Letters, digits and `._#@-`, at most 100; of others a hash is taken. Default: one
-   * of 16 by the object's uid.
+   * of 16 by the object's name.
    */
   lane?(subject: Routed<R>, config: C): string
   /** What would be sent where, told without opening anything: for `kubeherald explain`. May throw a TemplateFault. */

@@ -1,6 +1,7 @@
 import { type Context, type Span, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api'
 import { redactMessage } from '../redact.ts'
 import type { Message, Outcome, Reason } from '../sink/index.ts'
+import { orderOf } from '../sink/lane.ts'
 import type { Attempted, AttemptTrace, Settled } from '../trace.ts'
 import { attributesOf, messagingAttributes, redisAttributes } from './attributes.ts'
 import { linkBatch } from './links.ts'
@@ -86,7 +87,7 @@ class AttemptSpans implements AttemptTrace {
     for (const [place, item] of this.#items.entries()) {
       const outcome = outcomes[place]
       if (!outcome) continue
-      const { uid } = item.delivery.event
+      const uid = orderOf(item.delivery)
       const again = outcome.kind === 'retry' || outcome.kind === 'later'
       this.#answer(item, outcome, again && failed.has(uid))
       if (again) failed.add(uid)

@@ -20,6 +20,10 @@ export interface Bundle extends AsyncDisposable {
   /** When it was started, by performance.now(). */
   startedMs: number
   residentMb(): number
+  /** The largest so far. */
+  peakMb(): number
+  /** Processor time in seconds, and system calls that write (files, sockets, wake-ups), so far. */
+  usage(): { cpuSeconds: number; writes: number }
 }
 
 /** Runs the bundle as its users do: all objects of a kind to one sink, pods of a feed unless something else is given. */
@@ -42,7 +46,9 @@ export function runBundle(
   return {
     child,
     startedMs,
-    residentMb: () => residentMb(child.pid),
+    residentMb: () => statusMb(child.pid, 'VmRSS'),
+    peakMb: () => statusMb(child.pid, 'VmHWM'),
+    usage: () => usageOf(child.pid),
     async [Symbol.asyncDispose]() {
       await end(child)
       release()
@@ -51,9 +57,20 @@ export function runBundle(
   }
 }
 
-function residentMb(pid: number | undefined): number {
+function statusMb(pid: number | undefined, field: 'VmRSS' | 'VmHWM'): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1_024
+  return Number(new RegExp(`${field}:\\s+(\\d+) kB`).exec(status)?.[1]) / 1_024
+}
+
+/** Linux counts processor time for programs in hundredths of a second. */
+const TICKS_PER_SECOND = 100
+
+/** See proc(5): of the process with all of its threads, without its children. */
+function usageOf(pid: number | undefined): { cpuSeconds: number; writes: number } {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const writes = Number(/syscw: (\d+)/.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1])
+  return { cpuSeconds: (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND, writes }
 }
 
 /** A kubeconfig for a feed, and a configuration that sends everything of it to a sink. */

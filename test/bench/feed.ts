@@ -1,11 +1,13 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { benchEventFrame } from './event.ts'
 import { type BenchFrame, benchFrames, benchPod } from './pod.ts'
 
 // A process of its own: an API server whose watch sends pod events as fast as they are read, or so many a second.
-// Arguments: how many, how many a second (0: as fast as can be), how many pods there are. Prints its port, and says
-// "watch" to its parent whenever a watch is opened.
-const [count = 0, perSecond = 0, objects = 0] = process.argv.slice(2).map(Number)
+// Arguments: how many, how many a second (0: as fast as can be), how many pods there are, `Event` for new Events in place of
+// changes of pods. Prints its port, and says "watch" to its parent whenever a watch is opened.
+const [count = 0, perSecond = 0, objects = 0] = process.argv.slice(2, 5).map(Number)
+const ofEvents = process.argv[5] === 'Event'
 const frames = benchFrames(500)
 const START = 1_000_000
 const CHUNK = 20
@@ -46,6 +48,7 @@ function nowMs(): number {
 }
 
 function frameAt(i: number, sentAt: string): string {
+  if (ofEvents) return benchEventFrame(i, START + 1 + i)
   const [head, middle, tail] = frames[i % frames.length] as BenchFrame
   return head + (START + 1 + i) + middle + sentAt + tail
 }
@@ -64,15 +67,15 @@ function page(query: URLSearchParams): object {
   }
 }
 
-const PODS = {
-  resource: 'pods',
-  responseKind: { kind: 'Pod' },
+const RESOURCE = {
+  resource: ofEvents ? 'events' : 'pods',
+  responseKind: { kind: ofEvents ? 'Event' : 'Pod' },
   scope: 'Namespaced',
   verbs: ['list', 'watch'],
 }
 const CATALOGUE = {
   kind: 'APIGroupDiscoveryList',
-  items: [{ metadata: {}, versions: [{ version: 'v1', resources: [PODS] }] }],
+  items: [{ metadata: {}, versions: [{ version: 'v1', resources: [RESOURCE] }] }],
 }
 
 function json(response: ServerResponse, body: object, status = 200): void {

@@ -2,15 +2,25 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 
 // A webhook in a process of its own. Its argument: `0` or a number of milliseconds to wait before each answer, `delays` to
-// note how long ago the change was sent, `never` to leave everything unanswered, `faults` to fail 30 % of requests and, for the
+// note how long ago the change was sent, `firsts` to note when each object came first since /reset, `never` to leave everything unanswered, `faults` to fail 30 % of requests and, for the
 // last 30 s of every 2 minutes, all. Tells what it knows on /stats.
 const [mode = '0'] = process.argv.slice(2)
 const waitMs = Number(mode)
 const delays: number[] = []
+/** Object → when it came first. */
+const firsts = new Map<string, number>()
 let count = 0
 
 const server = createServer((request, response) => {
-  if (request.url === '/stats') return void response.end(JSON.stringify({ count, delays }))
+  if (request.url === '/stats') {
+    const last = Math.max(...firsts.values())
+    return void response.end(JSON.stringify({ count, delays, objects: firsts.size, lastFirstMs: last }))
+  }
+  if (request.url === '/reset') {
+    firsts.clear()
+    return void response.end()
+  }
+  if (mode === 'firsts') return noteFirst(request, response)
   if (mode === 'delays') return noteDelay(request, response)
   if (mode === 'faults') return answerOrFail(request, response)
   request.resume().on('end', () => {
@@ -19,6 +29,20 @@ const server = createServer((request, response) => {
     else if (mode !== 'never') response.end()
   })
 })
+
+/** Attempts take a while, so that some are under way in every lane. */
+const FIRSTS_WAIT_MS = 20
+
+function noteFirst(request: IncomingMessage, response: ServerResponse): void {
+  const chunks: Buffer[] = []
+  request.on('data', (chunk) => chunks.push(chunk))
+  request.on('end', () => {
+    count++
+    const subject = /"subject":"([^"]+)"/.exec(Buffer.concat(chunks).toString('latin1'))?.[1] ?? ''
+    if (!firsts.has(subject)) firsts.set(subject, Date.now())
+    setTimeout(() => response.end(), FIRSTS_WAIT_MS)
+  })
+}
 
 function noteDelay(request: IncomingMessage, response: ServerResponse): void {
   const arrivedMs = performance.timeOrigin + performance.now()

@@ -2,9 +2,11 @@ import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { startRedis } from '../servers/redis.ts'
 import type { Result, Row } from './row.ts'
+import { backlogRow } from './row-backlog.ts'
 import { celRow } from './row-cel.ts'
 import { checkRow } from './row-check.ts'
 import { enrichRow } from './row-enrich.ts'
+import { eventCostRows } from './row-event-cost.ts'
 import { growthRows } from './row-growth.ts'
 import { journalRow } from './row-journal.ts'
 import { kafkaRow } from './row-kafka.ts'
@@ -12,6 +14,7 @@ import { latencyRow } from './row-latency.ts'
 import { limitsRow } from './row-limits.ts'
 import { memoryRow } from './row-memory.ts'
 import { oldValuesRow } from './row-old-values.ts'
+import { recoveryRow } from './row-recovery.ts'
 import { redisRow } from './row-redis.ts'
 import { rulesRows } from './row-rules.ts'
 import { slackRow } from './row-slack.ts'
@@ -31,6 +34,9 @@ const ROWS: readonly Row[] = [
   kafkaRow,
   slackRow,
   latencyRow,
+  ...eventCostRows,
+  backlogRow,
+  recoveryRow,
   memoryRow,
   soakRow,
   enrichRow,

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { hasKubernetes, type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
 import { buildBundle, runBundle } from './bundle.ts'
+import { benchEvent } from './event.ts'
 import { median } from './pairs.ts'
 import { serve } from './processes.ts'
 import type { BenchContext, Result, Row } from './row.ts'
@@ -65,32 +66,5 @@ async function writeEvents(kubernetes: Kubernetes, signal: AbortSignal): Promise
       writes.push(kubernetes.request('POST', '/api/v1/namespaces/default/events', benchEvent(i)))
     await Promise.all(writes)
     await pause(20)
-  }
-}
-
-const REASONS = [
-  ['Scheduled', 'Successfully assigned default/pod to node'],
-  ['Pulled', 'Container image already present on machine'],
-  ['Started', 'Started container app'],
-  ['Unhealthy', 'Readiness probe failed: HTTP probe failed with statuscode: 503'],
-] as const
-
-/** An Event as the kubelet writes it. */
-function benchEvent(i: number): object {
-  const name = `service-${i % 200}-7c9d8b5f6d-${(i % 200).toString(16).padStart(5, 'x')}`
-  const [reason, message] = REASONS[i % REASONS.length] as (typeof REASONS)[number]
-  const time = `${new Date().toISOString().slice(0, 19)}Z`
-  return {
-    kind: 'Event',
-    apiVersion: 'v1',
-    metadata: { name: `${name}.${i.toString(16).padStart(16, '0')}`, namespace: 'default' },
-    involvedObject: { kind: 'Pod', apiVersion: 'v1', namespace: 'default', name, uid: `uid-of-${name}` },
-    reason,
-    message,
-    source: { component: 'kubelet', host: `node-${i % 50}` },
-    firstTimestamp: time,
-    lastTimestamp: time,
-    count: 1,
-    type: reason === 'Unhealthy' ? 'Warning' : 'Normal',
   }
 }

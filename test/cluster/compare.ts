@@ -43,8 +43,15 @@ export interface Difference {
 const NOTHING: Difference = { missing: [], unexpected: [], repeated: [], outOfOrder: [] }
 export const exactly = (): Difference => structuredClone(NOTHING)
 
-/** Compares by key, type and resourceVersion; order is checked per object, on first arrivals. */
-export function differences(history: readonly HistoryEntry[], arrivals: readonly Arrival[]): Difference {
+/**
+ * Compares by key, type and resourceVersion. Order is checked on first arrivals, per object by its name: an object that is
+ * created again under the name of a deleted one follows that. `objectOf` chooses another order.
+ */
+export function differences(
+  history: readonly HistoryEntry[],
+  arrivals: readonly Arrival[],
+  objectOf = ({ key }: Arrival) => key,
+): Difference {
   const expected = new Set(history.map(nameOf))
   const seen = new Set<string>()
   const newest = new Map<string, bigint>()
@@ -58,12 +65,12 @@ export function differences(history: readonly HistoryEntry[], arrivals: readonly
     }
     seen.add(name)
     const position = BigInt(arrival.resourceVersion)
-    const last = newest.get(arrival.uid) ?? -1n
+    const last = newest.get(objectOf(arrival)) ?? -1n
     // A deletion that a relist found carries the last version that was known.
     const inOrder =
       position > last || (position === last && arrival.type === 'DELETED' && arrival.synthesized)
     if (!inOrder) result.outOfOrder.push(name)
-    newest.set(arrival.uid, position)
+    newest.set(objectOf(arrival), position)
   }
   for (const name of expected) if (!seen.has(name)) result.missing.push(name)
   return result

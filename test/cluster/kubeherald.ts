@@ -21,9 +21,18 @@ export interface KubeheraldOptions {
   unready?: boolean
 }
 
+export interface StartOptions {
+  /** Don't wait until /readyz says ok. */
+  unready?: boolean
+  /** A command in front of it, such as one that limits its memory. */
+  launcher?: readonly string[]
+}
+
 /** A kubeherald in a process of its own, as users run it. */
 export interface Kubeherald extends AsyncDisposable {
   readonly pid: number
+  /** The exit code or signal it ended with; undefined while it runs. */
+  ended(): number | NodeJS.Signals | undefined
   readonly url: string
   readonly dir: string
   readonly configFile: string
@@ -40,7 +49,7 @@ export interface Kubeherald extends AsyncDisposable {
   /** SIGTERM; resolves with the exit code. */
   stop(): Promise<number>
   /** Starts it again after kill or stop. */
-  start(options?: { unready?: boolean }): Promise<void>
+  start(options?: StartOptions): Promise<void>
   signal(name: NodeJS.Signals): void
 }
 
@@ -60,13 +69,14 @@ export async function startKubeherald(options: KubeheraldOptions): Promise<Kubeh
   let child: ChildProcess | undefined
   let output = ''
 
-  function spawnIt(args: readonly string[]): ChildProcess {
-    const [program, before] = options.main ? [options.main, []] : [process.execPath, [MAIN]]
-    return spawn(program, [...before, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'], cwd: dir })
+  function spawnIt(args: readonly string[], launcher: readonly string[] = []): ChildProcess {
+    const program = options.main ? [options.main] : [process.execPath, MAIN]
+    const [command = '', ...words] = [...launcher, ...program, ...args]
+    return spawn(command, words, { env, stdio: ['ignore', 'pipe', 'pipe'], cwd: dir })
   }
 
-  async function start({ unready = false } = {}): Promise<void> {
-    const started = spawnIt(['run', '--config', configFile, ...(options.args ?? [])])
+  async function start({ unready = false, launcher = [] }: StartOptions = {}): Promise<void> {
+    const started = spawnIt(['run', '--config', configFile, ...(options.args ?? [])], launcher)
     child = started
     started.stdout?.on('data', (chunk) => {
       output += chunk
@@ -77,8 +87,8 @@ export async function startKubeherald(options: KubeheraldOptions): Promise<Kubeh
     if (unready) return
     await waitFor(
       async () => {
-        if (started.exitCode !== null)
-          throw new Error(`kubeherald ended with ${started.exitCode}:\n${output}`)
+        if (started.exitCode !== null || started.signalCode !== null)
+          throw new Error(`kubeherald ended with ${started.exitCode ?? started.signalCode}:\n${output}`)
         return isReady()
       },
       { timeoutMs: 60_000, what: () => `kubeherald to be ready; it said:\n${output.slice(-3_000)}` },
@@ -118,6 +128,7 @@ export async function startKubeherald(options: KubeheraldOptions): Promise<Kubeh
     get pid() {
       return child?.pid ?? -1
     },
+    ended: () => child?.exitCode ?? child?.signalCode ?? undefined,
     url,
     dir,
     configFile,

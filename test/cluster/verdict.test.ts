@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
+import { firstOf } from '../crash/limits.ts'
 import { type Gap, verdictOf } from '../crash/verdict.ts'
-import { type Arrival, arrivalOf } from './compare.ts'
+import { type Arrival, arrivalOf, differences, exactly } from './compare.ts'
 import type { HistoryEntry } from './etcd-history.ts'
 
 /** What the crash test excuses, and what it never does; histories and arrivals as `TYPE name@version`. */
@@ -50,9 +51,14 @@ test.each([
   ['an object that came and went in a gap', 'ADDED a@12, DELETED a@18, ADDED b@19', 'ADDED b@19'],
   ['an object that came in a gap', 'ADDED a@12, MODIFIED a@15, MODIFIED a@25', '~ADDED a@15, MODIFIED a@25'],
   [
-    'a name that was used again, in any order of its objects',
+    'an object that was created again, after the one of its name before',
     'ADDED a@5, DELETED a@12, ADDED a@15',
-    '~ADDED a@15, ADDED a@5, ~DELETED a@5',
+    'ADDED a@5, ~DELETED a@5, ~ADDED a@15',
+  ],
+  [
+    'a repeat of a deletion after the name was used again',
+    'ADDED a@5, DELETED a@12, ADDED a@15',
+    'ADDED a@5, DELETED a@12, ADDED a@15, DELETED a@12',
   ],
   ['a change told by a list that skipped nothing', 'ADDED a@5, MODIFIED a@30', 'ADDED a@5, ~MODIFIED a@30'],
 ])('the crash test’s verdict accepts %s', (_, history, arrivals) => {
@@ -125,6 +131,18 @@ test.each([
     { outOfOrder: ['MODIFIED a@12'] },
   ],
   [
+    'a deletion that comes after the object that has its name now',
+    'ADDED a@5, DELETED a@12, ADDED a@15',
+    'ADDED a@5, ADDED a@15, DELETED a@12',
+    { outOfOrder: ['DELETED a@12'] },
+  ],
+  [
+    'a deletion found by a list that comes after the object that has its name now, though in a gap',
+    'ADDED a@5, DELETED a@12, ADDED a@15',
+    '~ADDED a@15, ADDED a@5, ~DELETED a@5',
+    { outOfOrder: ['ADDED a@5', 'DELETED a@5'] },
+  ],
+  [
     'an object added twice',
     'ADDED a@5, MODIFIED a@12',
     'ADDED a@5, ~ADDED a@12',
@@ -144,4 +162,25 @@ test('the crash test’s verdict excuses nothing without a gap, and takes gaps t
   expect(judged(history, arrivals, [])).toEqual({ ...good, lost })
   expect(judged(history, arrivals, GAP)).toEqual({ ...good, lost })
   expect(judged(history, arrivals, [...GAP, { after: 18n, until: 30n }])).toEqual(good)
+})
+
+test('the comparison with etcd’s history finds a deletion that comes after the object that has its name now', () => {
+  const history = ['ADDED a@5', 'DELETED a@12', 'ADDED a@15']
+  const compared = (...arrivals: string[]) =>
+    differences(
+      history.map(entry),
+      arrivals.map((text, i) => ({ ...arrival(text), uid: String(i) })),
+    )
+  expect(compared(...history)).toEqual(exactly())
+  const outOfOrder = ['DELETED configmaps/default/a@12']
+  expect(compared('ADDED a@5', 'ADDED a@15', 'DELETED a@12')).toEqual({ ...exactly(), outOfOrder })
+})
+
+test('the crash test orders deliveries by their first arrival, whatever is repeated later', () => {
+  const arrivals = ['a', 'b', 'a', 'c', 'b'].map((id, place) => ({ id, place }))
+  expect(firstOf(arrivals)).toEqual([
+    { id: 'a', place: 0 },
+    { id: 'b', place: 1 },
+    { id: 'c', place: 3 },
+  ])
 })

@@ -49,11 +49,13 @@ export async function churn(
     parallel: number
     prefix?: string
     deleteEvery?: number
+    /** Each so manieth of the deleted ones is created, changed and deleted once more under its name. Default: none. */
+    recreateEvery?: number
     /** What a new ConfigMap has besides its step, such as something large. */
     dataOf?(): Record<string, string> | undefined
   },
 ): Promise<void> {
-  const { count, parallel, prefix = 'object', deleteEvery = 1, dataOf } = options
+  const { count, parallel, prefix = 'object', deleteEvery = 1, recreateEvery, dataOf } = options
   const jobs = collections.flatMap((collection) =>
     Array.from({ length: count }, (_, i) => ({ collection, i })),
   )
@@ -72,7 +74,12 @@ export async function churn(
       for (let step = 1; step <= 1 + (i % 2); step++) {
         await kubernetes.request('PATCH', `${collection}/${name}`, manifest(collection, name, step))
       }
-      if (i % deleteEvery === 0) await kubernetes.request('DELETE', `${collection}/${name}`)
+      if (i % deleteEvery !== 0) continue
+      await kubernetes.request('DELETE', `${collection}/${name}`)
+      if (!recreateEvery || (i / deleteEvery) % recreateEvery !== 0) continue
+      await kubernetes.request('POST', collection, manifest(collection, name, 0))
+      await kubernetes.request('PATCH', `${collection}/${name}`, manifest(collection, name, 1))
+      await kubernetes.request('DELETE', `${collection}/${name}`)
     }
   }
   await Promise.all(Array.from({ length: parallel }, work))

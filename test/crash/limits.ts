@@ -152,7 +152,7 @@ const itemsOf = ({ id, notice, ids }: Told) => (notice === 'digest' ? ids : [id]
 const partOf = (id: string) => createHash('sha256').update(id).digest().readUInt32BE(0) / 2 ** 32
 
 /** The first arrival of each id, in order of arrival: after a fault some deliveries are repeated. */
-function firstOf<T extends { id: string }>(arrivals: readonly T[]): T[] {
+export function firstOf<T extends { id: string }>(arrivals: readonly T[]): T[] {
   const seen = new Set<string>()
   return arrivals.filter(({ id }) => {
     const isFirst = !seen.has(id)

@@ -72,6 +72,7 @@ const load = (async () => {
       parallel: 6,
       prefix: `r${round}`,
       deleteEvery: 3,
+      recreateEvery: 2,
       dataOf: largeNowAndThen,
     }).catch(() => faults.apiServerIsBack())
   }

@@ -18,6 +18,7 @@ export interface Verdict {
  * Follows every object from its creation to its deletion, and says of each change in etcd's history that was not told
  * whether it had to be. Within one gap a synthesized change may stand for all changes since the last that was told, and
  * an object that came and went may stay untold. Whatever happened, what was told last must be the object's last state.
+ * Order is compared by name (kind, namespace, name): also over a deletion and a creation of the same name.
  */
 export function verdictOf(
   history: readonly HistoryEntry[],
@@ -26,6 +27,8 @@ export function verdictOf(
 ): Verdict {
   const lives = [...Map.groupBy(history, ({ key }) => key).values()].flatMap(livesOf)
   const lifeOf = new Map(lives.flatMap((life) => life.entries.map((entry) => [placeOf(entry), life])))
+  /** Object key → the newest of its lives that has arrivals. */
+  const newest = new Map<string, Life>()
   const verdict = { lost: [] as string[], unexpected: [] as string[], outOfOrder: [] as string[] }
   const told = new Set<string>()
   let repeated = 0
@@ -33,8 +36,13 @@ export function verdictOf(
     const name = nameOf(arrival)
     const life = lifeOf.get(placeOf(arrival))
     if (told.has(name)) repeated++
-    else if (life) life.arrivals.push(arrival)
-    else verdict.unexpected.push(name)
+    else if (!life) verdict.unexpected.push(name)
+    else {
+      const last = newest.get(arrival.key)
+      if (last && life.number < last.number) verdict.outOfOrder.push(name)
+      else newest.set(arrival.key, life)
+      life.arrivals.push(arrival)
+    }
     told.add(name)
   }
   const merged = mergedGaps(gaps)
@@ -47,8 +55,10 @@ export function verdictOf(
   return { ...verdict, summary }
 }
 
-/** One object: what happened to it, in order, and what came of it, each for the first time. */
+/** One object from its creation to its deletion: its changes in order, and the first arrival of each. */
 interface Life {
+  /** Counts the objects of one name; deliveries of an earlier one must not follow those of a later one. */
+  number: number
   entries: HistoryEntry[]
   arrivals: Arrival[]
 }
@@ -58,7 +68,8 @@ function livesOf(entries: readonly HistoryEntry[]): Life[] {
   const lives: Life[] = []
   for (const entry of entries) {
     const last = lives.at(-1)
-    if (!last || last.entries.at(-1)?.type === 'DELETED') lives.push({ entries: [entry], arrivals: [] })
+    if (!last || last.entries.at(-1)?.type === 'DELETED')
+      lives.push({ number: lives.length, entries: [entry], arrivals: [] })
     else last.entries.push(entry)
   }
   return lives

@@ -1,7 +1,6 @@
-import { getEventListeners } from 'node:events'
 import { expect, test } from 'vitest'
 import { silentLog } from '../../src/log.ts'
-import { callSink } from '../../src/queue/call-sink.ts'
+import { createCaller } from '../../src/queue/call-sink.ts'
 import type { Message, Outcome, Sink } from '../../src/sink/index.ts'
 
 const MESSAGES = [{}, {}] as Message[]
@@ -9,32 +8,20 @@ const DELIVERED: Outcome = { kind: 'delivered' }
 const limits = { deliverTimeoutMs: 60_000, log: silentLog }
 const sinkOf = (deliver: Sink['deliver']): Sink => ({ deliver, async close() {} })
 
-test('nothing outlives a call: no listener on the signal, no timer that keeps its batch', async () => {
-  const { signal } = new AbortController()
+test('calls of a moment share one timer, and nothing outlives them for long', async () => {
+  const caller = createCaller(limits)
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
   const before = timers()
-  for (let i = 0; i < 50; i++) {
-    expect(
-      await callSink(
-        sinkOf(async () => [DELIVERED, DELIVERED]),
-        MESSAGES,
-        limits,
-        signal,
-      ),
-    ).toHaveLength(2)
-  }
-  expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+  const sink = sinkOf(async () => [DELIVERED, DELIVERED])
+  for (let i = 0; i < 50; i++) expect(await caller.call(sink, MESSAGES)).toHaveLength(2)
+  expect(timers()).toBeLessThanOrEqual(before + 1)
+  caller.abort()
   expect(timers()).toBe(before)
 })
 
 test('a sink that ignores its deadline is given up: everything is to be tried again', async () => {
   const never = sinkOf(() => new Promise(() => {}))
-  const outcomes = await callSink(
-    never,
-    MESSAGES,
-    { ...limits, deliverTimeoutMs: 1 },
-    new AbortController().signal,
-  )
+  const outcomes = await createCaller({ ...limits, deliverTimeoutMs: 1 }).call(never, MESSAGES)
   expect(outcomes).toMatchObject([
     { kind: 'retry', reason: 'timeout', scope: 'sink' },
     { kind: 'retry', reason: 'timeout', scope: 'sink' },
@@ -42,7 +29,7 @@ test('a sink that ignores its deadline is given up: everything is to be tried ag
 })
 
 test('what a sink had sent when it was asked to stop counts', async () => {
-  const stop = new AbortController()
+  const caller = createCaller(limits)
   const half = sinkOf(
     (_batch, signal) =>
       new Promise((resolve) => {
@@ -50,8 +37,8 @@ test('what a sink had sent when it was asked to stop counts', async () => {
         signal.addEventListener('abort', () => resolve([DELIVERED, stopped]))
       }),
   )
-  const outcomes = callSink(half, MESSAGES, limits, stop.signal)
-  stop.abort()
+  const outcomes = caller.call(half, MESSAGES)
+  caller.abort()
   expect(await outcomes).toMatchObject([{ kind: 'delivered' }, { kind: 'retry' }])
 })
 
@@ -81,7 +68,7 @@ test.each<[string, unknown, object]>([
   ],
 ])('an outcome with %s is made a good one, and what was delivered beside it counts', async (_, odd, made) => {
   const sink = sinkOf(async () => [DELIVERED, odd as Outcome])
-  const outcomes = await callSink(sink, MESSAGES, limits, new AbortController().signal)
+  const outcomes = await createCaller(limits).call(sink, MESSAGES)
   expect(outcomes).toMatchObject([DELIVERED, made])
 })
 
@@ -89,6 +76,6 @@ test('a sink may throw what is no error', async () => {
   const sink = sinkOf(() => {
     throw Object.create(null)
   })
-  const outcomes = await callSink(sink, MESSAGES, limits, new AbortController().signal)
+  const outcomes = await createCaller(limits).call(sink, MESSAGES)
   expect(outcomes).toMatchObject([{ kind: 'retry', scope: 'sink' }, { kind: 'retry' }])
 })

@@ -83,8 +83,6 @@ export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
       .exec()
   }
 
-  let workers = 0
-
   function work(
     sinks: Record<string, Sink> | ReadonlyMap<string, Sink>,
     options: {
@@ -93,7 +91,9 @@ export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
       maxAgeMs?: number
       maxTries?: number
       deliverTimeoutMs?: number
-      budgetMs?: number
+      minFailingMs?: number
+      namesLanes?: boolean
+      joins?: boolean
       maxBatch?: number | undefined
       clock?: { now(): number }
       metrics?: Metrics
@@ -102,7 +102,6 @@ export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
   ) {
     const open = () => openRedis(server.url, 'work', silentLog)
     const connections = [open(), open(), open()] as const
-    workers++
     const lanes = createLanes({
       redis: connections[0],
       queueConnection: connections[1],
@@ -113,19 +112,24 @@ export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
       onDrained: (sink) => options.onDrained?.(sink),
       maxBatchOf: () => options.maxBatch,
       render: createRender({ routeOf: () => ({}), contentOf: ({ words }) => contentOfWords(words) }),
-      policy: { maxAgeMs: options.maxAgeMs ?? 86_400_000, maxTries: options.maxTries ?? 5 },
+      namesLanes: () => options.namesLanes ?? false,
+      joins: () => options.joins ?? false,
+      policy: {
+        maxAgeMs: options.maxAgeMs ?? 86_400_000,
+        maxTries: options.maxTries ?? 5,
+        minFailingMs: options.minFailingMs ?? 0,
+        firstPauseMs: 50,
+        maxPauseMs: 500,
+      },
       deliverTimeoutMs: options.deliverTimeoutMs ?? 30_000,
-      budgetMs: options.budgetMs ?? 1_000,
       metrics: options.metrics ?? createMetrics(),
       troubles: options.troubles ?? createTroubles(silentLog),
       log: silentLog,
       clock: options.clock ?? Date,
       random: Math.random,
       onOutOfMemory() {},
-      deliverers: async () => workers,
     })
     const close = async () => {
-      workers--
       await lanes.close(500)
       for (const connection of connections) connection.disconnect()
     }

@@ -16,7 +16,7 @@ test('a lane delivers everything in order, and the ledger balances', async () =>
   expect(ledger.balanced).toBe(true)
 })
 
-test('a lost wake-up is made up for by the sweeper', async () => {
+test('what nobody told of is found in the register', async () => {
   await using it = await startLaneBed()
   await it.put('hook/0', 'a@1')
   const sink = scriptedSink(() => DELIVERED)
@@ -50,7 +50,8 @@ test('an outage burns no attempts: everything waits and then arrives in order', 
   const sink = scriptedSink(() => (++calls <= 6 ? DOWN : DELIVERED))
   it.work({ hook: sink }).wake(['hook/0'])
   await it.drained('hook')
-  expect(sink.took).toEqual([...numbered('a', 20), ...numbered('b', 20)])
+  for (const name of ['a', 'b'])
+    expect(sink.took.filter((it) => it.startsWith(name))).toEqual(numbered(name, 20))
   expect((await it.ledger()).sinks['hook']).toMatchObject({ delivered: 40, dead: 0 })
 })
 
@@ -135,7 +136,7 @@ test('what came in the middle of a long outage is given its own time: only what 
   const old = new Date(Date.now() - 2 * 86_400_000)
   await it.putAt('hook/0', old, 'a@1')
   await it.put('hook/0', 'b@1')
-  await it.redis.hset(it.keys.progress('hook/0'), 'failing', old.getTime(), 'failed', Date.now())
+  await it.redis.hset(it.keys.outages, 'hook', `${old.getTime()},${Date.now()}`)
   let up = false
   const sink = scriptedSink(() => (up ? DELIVERED : DOWN))
   it.work({ hook: sink }).wake(['hook/0'])
@@ -254,7 +255,7 @@ test.each([
   },
 )
 
-test('one event that is refused as a whole sink would be is given up after twice as many tries', async () => {
+test('one event that is refused as a whole sink would be is given up as any other', async () => {
   await using it = await startLaneBed()
   await it.put('hook/0', 'bad@1', ...numbered('good', 3))
   const sink = scriptedSink(({ event }) => (event.name === 'bad' ? DOWN : DELIVERED))
@@ -267,7 +268,7 @@ test('one event that is refused as a whole sink would be is given up after twice
   })
   await trickle.stop()
   const [letter] = await Array.fromAsync(listDeadLetters(it.redis, it.keys))
-  expect(letter?.detail).toMatch(/^failed 4 times while others succeeded/)
+  expect(letter?.detail).toMatch(/^failed 2 times while others succeeded/)
 })
 
 test('what was set aside goes with the others again once it passed', async () => {
@@ -283,7 +284,7 @@ test('what was set aside goes with the others again once it passed', async () =>
     },
     close: () => sink.close(),
   }
-  const lanes = it.work({ hook: counting })
+  const lanes = it.work({ hook: counting }, { joins: true })
   lanes.wake(['hook/0'])
   await waitFor(() => sink.took.length === 5, { what: 'the good ones' })
   mended = true
@@ -298,7 +299,7 @@ test('what was set aside goes with the others again once it passed', async () =>
 test('a process that joins under a backlog gets its share, and the order holds', async () => {
   await using it = await startLaneBed()
   const lanes = Array.from({ length: 8 }, (_, i) => `hook/${i}`)
-  for (const lane of lanes) await it.put(lane, ...numbered(lane.replace('/', ''), 400))
+  for (const lane of lanes) await it.put(lane, ...numbered(lane.replace('/', ''), 1_000))
   const slow = () =>
     scriptedSink(async () => {
       await new Promise((resolve) => setTimeout(resolve, 5))
@@ -314,7 +315,7 @@ test('a process that joins under a backlog gets its share, and the order holds',
     const name = lane.replace('/', '')
     const inOrder = (took: string[]) => took.filter((it) => it.startsWith(`${name}@`))
     const versions = [...inOrder(first.took), ...inOrder(second.took)].map((it) => Number(it.split('@')[1]))
-    expect(versions.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 400 }, (_, i) => i + 1))
+    expect(versions.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 1_000 }, (_, i) => i + 1))
     for (const took of [inOrder(first.took), inOrder(second.took)]) {
       const own = took.map((it) => Number(it.split('@')[1]))
       expect(own).toEqual(own.toSorted((a, b) => a - b))
@@ -361,16 +362,21 @@ test('a lane whose head is full of one failing object goes on behind it', async 
 
 test('a sink that hangs stops no other, also where two processes share the lanes', async () => {
   await using it = await startLaneBed()
-  const hang: Sink = { deliver: () => new Promise(() => {}), async close() {} }
+  let hung = 0
+  const hang: Sink = {
+    deliver: () => {
+      hung++
+      return new Promise(() => {})
+    },
+    async close() {},
+  }
   const good = scriptedSink(() => DELIVERED)
   const first = it.work({ hang, good })
   it.work({ hang, good })
   const hanging = Array.from({ length: 16 }, (_, i) => `hang/${i}`)
   for (const lane of hanging) await it.put(lane, `${lane.replace('/', '')}@1`)
   first.wake(hanging)
-  await waitFor(async () => (await it.redis.exists(...hanging.map(it.keys.owner))) === 16, {
-    what: 'all hanging lanes to be under way',
-  })
+  await waitFor(() => hung === 16, { what: 'all hanging lanes to be under way' })
   await it.put('good/0', 'g@1')
   first.wake(['good/0'])
   await waitFor(() => good.took.length === 1, { what: 'the other sink’s delivery' })
@@ -380,13 +386,13 @@ test('a failure long ago is no part of an outage: nobody tried meanwhile', async
   await using it = await startLaneBed()
   const old = new Date(Date.now() - 2 * 86_400_000)
   await it.putAt('hook/0', old, 'a@1', 'b@1', 'c@1')
-  await it.redis.hset(it.keys.progress('hook/0'), 'failing', old.getTime(), 'failed', old.getTime())
+  await it.redis.hset(it.keys.outages, 'hook', `${old.getTime()},${old.getTime()}`)
   let calls = 0
   const sink = scriptedSink(() => (++calls <= 3 ? DOWN : DELIVERED))
   it.work({ hook: sink }).wake(['hook/0'])
   await it.drained('hook')
   expect(sink.took.toSorted()).toEqual(['a@1', 'b@1', 'c@1'])
-  expect(await it.redis.hgetall(it.keys.progress('hook/0'))).toEqual({})
+  await waitFor(async () => (await it.redis.hlen(it.keys.outages)) === 0, { what: 'the end of the outage' })
 })
 
 test('a machine that slept while a failing sink was asked gives nothing up', async () => {

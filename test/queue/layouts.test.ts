@@ -58,12 +58,14 @@ test.each(layouts)(
 test('a process that runs ends, with what to do, when a newer one converted the keys; one that starts is refused', async () => {
   await using server = await startRedis()
   await using line = await startLine({ redis: `{ url: "${server.url}" }` })
-  await server.command('SET', '{kubeherald:test}:schema', '2')
+  await server.command('SET', '{kubeherald:test}:schema', String(LAYOUT + 1))
   await waitFor(() => line.kubeherald.log().includes('kubeherald stopped'), { what: 'the end' })
-  expect(line.kubeherald.log()).toContain('the keys in Redis have layout 2 now')
+  expect(line.kubeherald.log()).toContain(`the keys in Redis have layout ${LAYOUT + 1} now`)
   const again = await line.kubeherald.command('run')
   expect(again.code).toBe(2)
-  expect(again.stderr).toContain('layout 2, this version of kubeherald knows layout 1: run the newer version')
+  expect(again.stderr).toContain(
+    `layout ${LAYOUT + 1}, this version of kubeherald knows layout ${LAYOUT}: run the newer version`,
+  )
   const status = await line.kubeherald.command('status')
   expect(status.code).toBe(1)
   expect(status.stderr).toContain('run the newer version')

@@ -54,7 +54,7 @@ async function startLimitsBed(
         metrics,
       }
       return fireTimers(
-        { ...parts, onEnqueued: (lanes) => void it.woken.push(...lanes) },
+        { ...parts, onEnqueued: (lanes) => void it.woken.push(...lanes.map(({ lane }) => lane)) },
         `${instance}/${++attempts}`,
         never,
       )

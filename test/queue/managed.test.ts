@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest'
 import { silentLog } from '../../src/log.ts'
 import { openRedis } from '../../src/queue/connection.ts'
 import { keysOf } from '../../src/queue/keys.ts'
-import { readHead } from '../../src/queue/lane-batch.ts'
+import { readLane } from '../../src/queue/lane-reader.ts'
 import { inspectRedis } from '../../src/queue/requirements.ts'
 import { COMMANDS, missingRights } from '../../src/queue/rights.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
@@ -151,7 +151,7 @@ test('a right that is taken away while lanes are read is named', async () => {
   await using server = await startRedis()
   await server.command('ACL', 'SETUSER', 'default', '-xrange')
   const redis = openRedis(server.url, 'command', silentLog)
-  await expect(readHead(redis, keysOf('prod'), 'hook/0', 0)).rejects.toThrow(/NOPERM.*xrange/)
+  await expect(readLane(redis, keysOf('prod'), 'hook/0', '-', 1)).rejects.toThrow(/NOPERM.*xrange/)
   redis.disconnect()
 })
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createFailingTargets } from '../../src/queue/targets.ts'
+import { createFailingLanes } from '../../src/queue/failing-lanes.ts'
 import { deliverInOrder, type Message, type Outcome, type Sink } from '../../src/sink/index.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, numbered, scriptedSink, startLaneBed } from './lane-bed.ts'
@@ -125,7 +125,7 @@ test('a target whose deliveries were all given up does not count as failing any 
 
 test('a target that did not fail for two hours is forgotten: others deliver there', () => {
   let nowMs = 0
-  const targets = createFailingTargets(() => nowMs)
+  const targets = createFailingLanes(() => nowMs)
   targets.failed('hook/a', 'config')
   nowMs = 7_000_000
   targets.failed('hook/b', 'config')

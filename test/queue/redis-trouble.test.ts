@@ -54,7 +54,8 @@ async function startTrouble(args: string[] = []) {
 }
 
 async function lanesOf(server: RedisServer): Promise<string[]> {
-  const lanes = (await server.command('HKEYS', `${KEY}:pending`)) as string[]
+  const pending = (await server.command('HGETALL', `${KEY}:pending`)) as string[]
+  const lanes = pending.filter((_, i) => i % 2 === 0 && Number(pending[i + 1]) > 0)
   return lanes.map((lane) => `${KEY}:lane:${lane}`)
 }
 
@@ -64,7 +65,7 @@ test('foreign lanes, a damaged checkpoint and an eviction policy are shown while
   const lanes = await lanesOf(server)
   // Any object may go to any lane of its sink.
   const all = Array.from({ length: 16 }, (_, i) =>
-    ['hook', 'chat'].map((sink) => `${KEY}:lane:${sink}/${i}`),
+    ['hook', 'chat'].map((sink) => `${KEY}:lane:${sink}/n${i}`),
   ).flat()
   for (const lane of lanes) await server.command('RENAME', lane, `${lane}-kept`)
   for (const lane of all) await server.command('SET', lane, 'foreign')

@@ -3,10 +3,9 @@ import { silentLog } from '../../src/log.ts'
 import { openRedis } from '../../src/queue/connection.ts'
 import { publishReport } from '../../src/queue/instances.ts'
 import { keysOf } from '../../src/queue/keys.ts'
-import { LayoutChangedError } from '../../src/queue/layout.ts'
+import { LAYOUT, LayoutChangedError } from '../../src/queue/layout.ts'
 import { foreignLayout, type Migration, prepareSchema } from '../../src/queue/schema.ts'
 import { watchSchema } from '../../src/queue/schema-watch.ts'
-import { settle } from '../../src/queue/settle.ts'
 import { startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
 import { startLaneBed } from './lane-bed.ts'
@@ -14,6 +13,7 @@ import { change } from './objects.ts'
 import { never, startStoreBed } from './store-bed.ts'
 
 const keys = keysOf('test')
+const NEWER = String(LAYOUT + 1)
 
 async function startBed() {
   const server = await startRedis()
@@ -76,8 +76,14 @@ test('an older layout is converted step by step, and the next start finds it don
 test('a newer layout, one that somebody converts to it, and one without a way are refused and left alone', async () => {
   await using it = await startBed()
   for (const [stored, told] of [
-    ['2', 'layout 2, this version of kubeherald knows layout 1: run the newer version that wrote them'],
-    ['1>2', 'layout 1>2, this version of kubeherald knows layout 1: run the newer version'],
+    [
+      NEWER,
+      `layout ${NEWER}, this version of kubeherald knows layout ${LAYOUT}: run the newer version that wrote them`,
+    ],
+    [
+      `${LAYOUT}>${NEWER}`,
+      `layout ${LAYOUT}>${NEWER}, this version of kubeherald knows layout ${LAYOUT}: run the newer version`,
+    ],
     ['odd', 'layout odd'],
   ] as const) {
     await it.redis.set(keys.schema, stored)
@@ -177,56 +183,58 @@ test('a process that runs writes nothing more from the moment a newer one conver
   const session = await it.watching()
   await session.commit([change('ADDED', 'o0', 2)], '2', never)
   const before = await it.reader.get(keys.checkpoint('pods'))
-  await it.reader.set(keys.schema, '1>2')
+  await it.reader.set(keys.schema, `${LAYOUT}>${NEWER}`)
   await expect(session.commit([change('ADDED', 'o1', 3)], '3', never)).rejects.toThrow(LayoutChangedError)
   // Between its reads and its EXEC: the EXEC is what is refused.
-  await it.reader.set(keys.schema, '1')
+  await it.reader.set(keys.schema, LAYOUT)
   const held = it.proxy.hold('exec')
   const commit = session.commit([change('ADDED', 'o1', 3)], '3', never)
   const refused = expect(commit).rejects.toThrow(LayoutChangedError)
   await held.seen
-  await it.reader.set(keys.schema, '2')
+  await it.reader.set(keys.schema, NEWER)
   held.release()
   await refused
   expect(await it.enqueued()).toEqual(['ADDED o0@2'])
   expect(await it.reader.get(keys.checkpoint('pods'))).toBe(before)
 })
 
-test('a worker delivers and settles nothing in another layout', async () => {
+test('a worker delivers and acknowledges nothing in another layout', async () => {
   await using bed = await startLaneBed()
   await bed.put('hook/0', 'a@1')
-  await bed.redis.set(keys.owner('hook/0'), 'token')
-  await bed.redis.set(keys.schema, '2')
   const took: string[] = []
-  const lanes = bed.work({
+  const asked = Promise.withResolvers<void>()
+  const answer = Promise.withResolvers<void>()
+  bed.work({
     hook: {
       async deliver(batch) {
         took.push(...batch.map(({ event }) => event.name))
+        asked.resolve()
+        await answer.promise
         return batch.map(() => ({ kind: 'delivered' as const }))
       },
       async close() {},
     },
   })
-  lanes.wake(['hook/0'])
-  const settlement = {
-    ...{ sink: 'hook', lane: 'hook/0', finished: [], partial: new Map(), tries: new Map() },
-    ...{ failing: 'keep' as const, delivered: 1, dead: [] },
-  }
-  await expect(settle(bed.redis, keys, settlement, 'token', 'next')).rejects.toThrow('layout 2')
-  const failed = async () =>
-    Object.keys(await bed.redis.hgetall(`${keys.bullmq}:lanes:1`)).includes('failedReason')
-  await waitFor(failed, { what: 'a turn to fail' })
-  expect(took).toEqual([])
+  await asked.promise
+  await bed.redis.set(keys.schema, '99')
+  answer.resolve()
+  await bed.put('hook/1', 'b@1')
+  const refused = async () =>
+    Number(/cmdstat_evalsha:calls=(\d+)/.exec(await bed.redis.info('commandstats'))?.[1])
+  const before = await refused()
+  await waitFor(async () => (await refused()) > before + 2, { what: 'heartbeats after it' })
+  expect(took).toEqual(['a'])
   expect(await bed.redis.hget(keys.pending, 'hook/0')).toBe('1')
+  expect(await bed.redis.hget(keys.pending, 'hook/1')).toBe('1')
 })
 
 test('a running process is told, once, and marks the layout anew where Redis lost it', async () => {
   await using it = await startBed()
   const told: string[] = []
   const watching = watchSchema({ redis: it.redis, keys }, ({ message }) => told.push(message))
-  await waitFor(async () => (await it.other.get(keys.schema)) === '1', { what: 'the mark' })
-  await it.other.set(keys.schema, '2')
+  await waitFor(async () => (await it.other.get(keys.schema)) === String(LAYOUT), { what: 'the mark' })
+  await it.other.set(keys.schema, NEWER)
   await waitFor(() => told.length > 0, { what: 'the change to be told' })
-  expect(told).toEqual([expect.stringContaining('have layout 2 now')])
+  expect(told).toEqual([expect.stringContaining(`have layout ${NEWER} now`)])
   watching.close()
 })

@@ -62,7 +62,7 @@ export async function startStoreBed(
         const lane = options.lane?.() ?? 'hook/0'
         return { decide: options.decide ?? sendAll, laneOf: () => lane }
       },
-      onEnqueued: (lanes) => void woken.push(...lanes),
+      onEnqueued: (lanes) => void woken.push(...lanes.map((it) => it.lane)),
       ...(old && { old }),
       ...(options.journal && { journal: options.journal }),
       ...(instance !== undefined && { instance }),

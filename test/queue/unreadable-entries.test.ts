@@ -137,15 +137,13 @@ test('an entry of a newer version waits while a process of another version runs'
   }
   await publishReport(it.redis, it.keys, report)
   await it.put('hook/0', 'a@1')
-  await it.enqueue('hook/0', 1, Buffer.of(2, 1, 2, 3))
+  await it.enqueue('hook/0', 1, Buffer.of(3, 1, 2, 3))
   await it.put('hook/0', 'c@1')
   const sink = scriptedSink(() => DELIVERED)
   const lanes = it.work({ hook: sink })
   lanes.wake(['hook/0'])
   await waitFor(() => sink.took.includes('a@1'), { what: 'what is before it' })
-  await waitFor(async () => (await it.redis.zcard(`${it.keys.bullmq}:lanes:delayed`)) > 0, {
-    what: 'the wait',
-  })
+  await waitFor(async () => (await it.redis.xlen(it.keys.lane('hook/0'))) === 2, { what: 'its end' })
   expect(await it.redis.xlen(it.keys.deadLetters)).toBe(0)
   await it.redis.del(it.keys.instance('newer'))
   lanes.tryNow(['hook'])

@@ -294,7 +294,7 @@ test('a first message that Slack refuses as it is becomes plain, without what it
 
 test('states of one group are told at once, but nothing passes an earlier message of its own object', () => {
   const item = (uid: string, key: string, over = false): Item => {
-    const message = tellOf({ uid })
+    const message = tellOf({ uid, name: uid })
     return { place: 0, message, mode: 'update', key, over }
   }
   const [a1, b1, a2] = [item('a', 'k1'), item('b', 'k2'), item('a', 'k1')]

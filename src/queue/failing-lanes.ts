@@ -1,7 +1,7 @@
 import type { Reason } from '../sink/index.ts'
 
 /** Lanes whose target (a channel, a topic) fails while the sink itself may be well: each is told once. */
-export interface FailingTargets {
+export interface FailingLanes {
   count(): number
   /** True when this is news: the lane did not fail, or for another reason. */
   failed(lane: string, reason: Reason): boolean
@@ -12,7 +12,7 @@ export interface FailingTargets {
 /** Sinks may ask for pauses of an hour; what did not fail for longer than that is another process's by now. */
 const FORGET_MS = 7_200_000
 
-export function createFailingTargets(nowMs: () => number = () => performance.now()): FailingTargets {
+export function createFailingLanes(nowMs: () => number = () => performance.now()): FailingLanes {
   const failing = new Map<string, { reason: Reason; atMs: number }>()
 
   /** The first ones are those that failed longest ago. */

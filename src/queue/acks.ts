@@ -1,0 +1,185 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
+import type { Logger } from '../log.ts'
+import {
+  ACKNOWLEDGE,
+  type Acknowledgement,
+  type AckResult,
+  ackArguments,
+  ackResults,
+  type FailureNote,
+  type LaneAcks,
+} from './ack-script.ts'
+import type { Keys } from './keys.ts'
+import { LayoutChangedError } from './layout.ts'
+import { ForeignKeyError, isRefusal, sayFault } from './redis-fault.ts'
+import { runScript } from './script.ts'
+import type { Troubles } from './troubles.ts'
+
+/** Acknowledgements of all lanes of a process: those of a moment go in one script. */
+export interface Acks {
+  /** Resolves when it is durable, or when the lane belongs to another worker. Repeated until Redis takes it. */
+  add(group: AckGroup): Promise<AckEnd>
+  /** Redis refuses acknowledgements at the moment: nothing more should be delivered. */
+  isBlocked(lane: string): boolean
+  /** Resolves when nothing is left to send, after `timeoutMs` at the latest. */
+  idle(timeoutMs: number): Promise<void>
+  /** Repeats nothing any more. */
+  close(): void
+}
+
+export interface AckGroup {
+  lane: string
+  token: string
+  isFormer: boolean
+  acks: readonly Acknowledgement[]
+  note?: FailureNote | undefined
+}
+
+/** `missing`: Redis did not have some of the entries any more. */
+export type AckEnd = 'done' | 'missing' | 'fenced'
+
+export interface AcksParts {
+  redis: Redis
+  keys: Keys
+  troubles: Troubles
+  log: Logger
+  onOutOfMemory(): void
+}
+
+/** So much goes in one script: it holds up Redis while it runs. */
+const MOST_ACKS = 500
+const MOST_BYTES = 4 * 1024 * 1024
+const AGAIN_MS = 100
+export const DELIVERIES = 'deliveries'
+
+interface Waiting extends AckGroup {
+  end(result: AckEnd): void
+}
+
+export function createAcks(parts: AcksParts): Acks {
+  const { redis, keys, troubles, log } = parts
+  let queue: Waiting[] = []
+  let running: Promise<void> | undefined
+  let closed = false
+  let refused = false
+  /** Lanes of which a key is foreign, and when they are tried again. */
+  const foreign = new Map<string, number>()
+
+  /** Takes from the queue what goes in one script: of each lane one group after the other, in order. */
+  function next(): Map<string, Waiting[]> {
+    const lanes = new Map<string, Waiting[]>()
+    const left: Waiting[] = []
+    const passed = new Set<string>()
+    const nowMs = performance.now()
+    let [acks, bytes] = [0, 0]
+    for (const it of queue) {
+      const before = lanes.get(it.lane)
+      const isFull = lanes.size > 0 && (acks + it.acks.length > MOST_ACKS || bytes > MOST_BYTES)
+      // A note is of one group alone.
+      const isApart = before && (it.note ?? before[0]?.note ?? (before[0]?.token !== it.token || undefined))
+      if (isFull || isApart || passed.has(it.lane) || (foreign.get(it.lane) ?? 0) > nowMs) {
+        passed.add(it.lane)
+        left.push(it)
+        continue
+      }
+      acks += it.acks.length
+      for (const { dead, move } of it.acks) bytes += (dead ?? move)?.payload.length ?? 0
+      if (before) before.push(it)
+      else lanes.set(it.lane, [it])
+    }
+    queue = left
+    return lanes
+  }
+
+  /** False when it has to be sent again. */
+  async function send(lanes: readonly Waiting[][]): Promise<boolean> {
+    const { names, args } = ackArguments(keys, lanes.map(joined))
+    try {
+      const reply = await runScript(redis, ACKNOWLEDGE, names, args)
+      const results = ackResults(reply)
+      if (!results) throw new LayoutChangedError(reply)
+      if (refused) troubles.over(DELIVERIES)
+      refused = false
+      const again = lanes.filter((waiting, i) => !finish(waiting, results[i] as AckResult))
+      queue = [...again.flat(), ...queue]
+      return true
+    } catch (error) {
+      if (error instanceof LayoutChangedError) {
+        end(lanes.flat())
+        return true
+      }
+      if ((error as Error).message.includes('OOM')) parts.onOutOfMemory()
+      refused = true
+      if (isRefusal(error)) troubles.note(DELIVERIES, sayFault(error))
+      else log.debug({ error }, 'acknowledgements were not made; they are sent again')
+      return false
+    }
+  }
+
+  /** False when a key of the lane has to be mended first. */
+  function finish(waiting: readonly Waiting[], result: AckResult): boolean {
+    const { lane } = waiting[0] as Waiting
+    if (result.kind === 'foreign') {
+      foreign.set(lane, performance.now() + AGAIN_MS)
+      troubles.note(`lane ${lane}`, faultOf(result.fault))
+      return false
+    }
+    if (foreign.delete(lane)) troubles.over(`lane ${lane}`)
+    const isMissing = result.kind === 'done' && result.missing > 0
+    for (const it of waiting) it.end(result.kind === 'fenced' ? 'fenced' : isMissing ? 'missing' : 'done')
+    return true
+  }
+
+  /** Nobody knows whether it was done: as if the lane were another's. */
+  function end(left: readonly Waiting[]): void {
+    for (const it of left) it.end('fenced')
+  }
+
+  async function run(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve))
+    while (queue.length > 0 && !closed) {
+      const lanes = [...next().values()]
+      if (lanes.length === 0) await pause(AGAIN_MS)
+      else while (!(closed || (await send(lanes)))) await pause(AGAIN_MS)
+      if (closed) end(lanes.flat())
+    }
+    if (closed) end(queue.splice(0))
+  }
+
+  return {
+    add(group) {
+      const { promise, resolve } = Promise.withResolvers<AckEnd>()
+      if (closed) return Promise.resolve('fenced')
+      queue.push({ ...group, end: resolve })
+      running ??= run().finally(() => {
+        running = undefined
+      })
+      return promise
+    },
+    isBlocked: (lane) => refused || foreign.has(lane),
+    async idle(timeoutMs) {
+      const late = Promise.withResolvers<void>()
+      const timer = setTimeout(late.resolve, timeoutMs)
+      let isLate = false
+      void late.promise.then(() => {
+        isLate = true
+      })
+      while (running && !isLate) await Promise.race([running, late.promise])
+      clearTimeout(timer)
+    },
+    close() {
+      closed = true
+    },
+  }
+}
+
+function joined(waiting: readonly Waiting[]): LaneAcks {
+  const { lane, token, isFormer, note } = waiting[0] as Waiting
+  return { lane, token, isFormer, note, acks: waiting.flatMap(({ acks }) => acks) }
+}
+
+function faultOf(fault: string): string {
+  const key = /^WRONGTYPE (.*)/.exec(fault)?.[1]
+  return key === undefined ? fault : sayFault(new ForeignKeyError(key))
+}

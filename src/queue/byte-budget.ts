@@ -1,0 +1,87 @@
+import { getHeapStatistics } from 'node:v8'
+
+/** Bounds the bytes of deliveries that a process holds at once: read, decoded, rendered and in flight. */
+export interface ByteBudget {
+  /** Waits until there is room for so much of this sink. What is larger than its share passes alone. */
+  take(sink: string, bytes: number): Promise<void>
+  /** The same without waiting; false when there is no room. */
+  tryTake(sink: string, bytes: number): boolean
+  /** Counts what is here already, whether there is room or not. */
+  add(sink: string, bytes: number): void
+  give(sink: string, bytes: number): void
+  used(): number
+}
+
+/** The part of the memory that deliveries may take. */
+const SHARE = 1 / 8
+/** Of the object's JSON: the bytes as read, the message, its body, and the copy on its way to the socket. */
+const COPIES = 4
+/** Header, chain, message. */
+const FIXED_BYTES = 2_048
+
+/** What a delivery counts, in bytes. */
+export function costOf({ objectJson }: { objectJson: Buffer }): number {
+  return COPIES * objectJson.length + FIXED_BYTES
+}
+
+/** A part of the heap's limit, or of the container's where that is smaller, in bytes. */
+export function defaultBudget(): number {
+  const constrained = process.constrainedMemory()
+  const heap = getHeapStatistics().heap_size_limit
+  return Math.floor((constrained > 0 ? Math.min(heap, constrained) : heap) * SHARE)
+}
+
+/** `sinks` is how many share it: one that hangs keeps its own share alone. */
+export function createByteBudget(limit: number, sinks: () => number): ByteBudget {
+  let used = 0
+  const usedBy = new Map<string, number>()
+  let waiting: { sink: string; bytes: number; go(): void }[] = []
+
+  function hasRoom(sink: string, bytes: number): boolean {
+    const own = usedBy.get(sink) ?? 0
+    return own === 0 || (used + bytes <= limit && own + bytes <= limit / Math.max(1, sinks()))
+  }
+
+  function add(sink: string, bytes: number): void {
+    used += bytes
+    usedBy.set(sink, (usedBy.get(sink) ?? 0) + bytes)
+  }
+
+  function tryTake(sink: string, bytes: number): boolean {
+    const isBehind = waiting.some((it) => it.sink === sink)
+    if (isBehind || !hasRoom(sink, bytes)) return false
+    add(sink, bytes)
+    return true
+  }
+
+  /** In order for each sink; one that waits does not hold up another. */
+  function admit(): void {
+    const blocked = new Set<string>()
+    waiting = waiting.filter(({ sink, bytes, go }) => {
+      if (blocked.has(sink) || !hasRoom(sink, bytes)) {
+        blocked.add(sink)
+        return true
+      }
+      add(sink, bytes)
+      go()
+      return false
+    })
+  }
+
+  return {
+    take(sink, bytes) {
+      if (tryTake(sink, bytes)) return Promise.resolve()
+      return new Promise((go) => void waiting.push({ sink, bytes, go }))
+    },
+    tryTake,
+    add,
+    give(sink, bytes) {
+      used -= bytes
+      const own = (usedBy.get(sink) ?? 0) - bytes
+      if (own > 0) usedBy.set(sink, own)
+      else usedBy.delete(sink)
+      if (waiting.length > 0) admit()
+    },
+    used: () => used,
+  }
+}

@@ -1,0 +1,308 @@
+import { readFileSync, readlinkSync } from 'node:fs'
+import { hostname } from 'node:os'
+import type { Redis } from 'ioredis'
+import type { Logger } from '../log.ts'
+import { laneByObject } from '../sink/lane.ts'
+import type { Keys } from './keys.ts'
+import { sinkOf, slotsOf } from './lane-names.ts'
+import { LAYOUT, LayoutChangedError } from './layout.ts'
+import { isRefusal, sayFault } from './redis-fault.ts'
+import { runScript, script } from './script.ts'
+import { type Heartbeat, Liveness, planSlots } from './slot-plan.ts'
+import type { Troubles } from './troubles.ts'
+
+export interface LaneSlotsParts {
+  redis: Redis
+  keys: Keys
+  log: Logger
+  troubles: Troubles
+  /** The worker's own, unique. */
+  id: string
+  /** The sinks that it delivers to at the moment. */
+  sinks(): readonly string[]
+  onTaken(slots: readonly string[]): void
+  /** Another worker has them: what is in memory of them is void. */
+  onLost(slots: readonly string[]): void
+  /** A worker is dead. */
+  onGone(worker: string): void
+  /** Ends what is under way in these slots and acknowledges it; resolves within a bounded time. */
+  drain(slots: readonly string[]): Promise<void>
+  /** Redis was asked, whether anything changed or not. */
+  onBeat(): void
+}
+
+const BEAT_MS = 1_000
+/** Who did not reach Redis for so long may have been taken for dead: it begins no call before it knows better. */
+const LEASE_MS = 3_500
+const READ_ANYWAY = 10
+const SLOTS = 'the slots of lanes'
+
+/**
+ * The slots of lanes that this worker owns, each with its token. All acknowledgements check the token, so that one that lost
+ * a slot without knowing, as a frozen process does, acknowledges nothing.
+ */
+export class LaneSlots {
+  readonly #parts: LaneSlotsParts
+  readonly #self: Heartbeat
+  readonly #liveness: Liveness
+  readonly #tokens = new Map<string, string>()
+  readonly #draining = new Set<string>()
+  #timer: NodeJS.Timeout | undefined
+  #running: Promise<void> | undefined
+  #leaseMs = Number.NEGATIVE_INFINITY
+  #counter = 0
+  #version: string | undefined
+  #membership = ''
+  #sinceRead = 0
+  #others = 0
+  #closed = false
+  #paused = false
+
+  constructor(parts: LaneSlotsParts) {
+    this.#parts = parts
+    this.#self = { id: parts.id, host: hostname(), place: placeOf(), pid: process.pid, sinks: [], beat: 0 }
+    this.#liveness = new Liveness(this.#self, isGone)
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => this.beat(), BEAT_MS)
+    this.beat()
+  }
+
+  /** The token of a slot; undefined where another worker has it, or it is on its way to another one. */
+  token(slot: string): string | undefined {
+    return this.#draining.has(slot) ? undefined : this.#tokens.get(slot)
+  }
+
+  /** As `token`, also while the slot is drained: to acknowledge what is under way. */
+  heldToken(slot: string): string | undefined {
+    return this.#tokens.get(slot)
+  }
+
+  held(): Iterable<string> {
+    return this.#tokens.keys()
+  }
+
+  /** Takes and gives away nothing any more. */
+  pause(): void {
+    this.#paused = true
+  }
+
+  /** May calls begin? */
+  hasLease(): boolean {
+    return performance.now() - this.#leaseMs < LEASE_MS
+  }
+
+  /** Are there other workers? */
+  isAlone(): boolean {
+    return this.#others === 0
+  }
+
+  /** An acknowledgement was refused: another worker has the slot. */
+  lost(slot: string): void {
+    if (!this.#tokens.delete(slot)) return
+    this.#version = undefined
+    this.#parts.onLost([slot])
+  }
+
+  /** Beats now, instead of with the next interval. */
+  beat(): void {
+    if (this.#closed) return
+    this.#running ??= this.#beat().finally(() => {
+      this.#running = undefined
+    })
+  }
+
+  /** Gives all slots away. What they hold has been drained. */
+  async close(): Promise<void> {
+    this.#closed = true
+    clearInterval(this.#timer)
+    await this.#running
+    const { redis, keys, id } = this.#parts
+    const held = [...this.#tokens].flat()
+    this.#tokens.clear()
+    await runScript(redis, RELEASE, [keys.slots, keys.workers], [id, ...held])
+  }
+
+  async #beat(): Promise<void> {
+    const { redis, keys, troubles, log } = this.#parts
+    const startedMs = performance.now()
+    const own: Heartbeat = { ...this.#self, beat: ++this.#counter, sinks: this.#parts.sinks() }
+    try {
+      const reply = await runScript(
+        redis,
+        BEAT,
+        [keys.workers, keys.slots, keys.schema],
+        [...[own.id, JSON.stringify(own), LAYOUT]],
+      )
+      if (!Array.isArray(reply)) throw new LayoutChangedError(reply)
+      const [flat, version] = reply as [string[], string]
+      const beats = readBeats(flat)
+      const live = this.#liveness.look(beats, performance.now())
+      this.#others = live.length - 1
+      const membership = JSON.stringify(live.map(({ id, sinks }) => [id, sinks]).toSorted())
+      const isDue = ++this.#sinceRead >= READ_ANYWAY && live.length > 1
+      if (!this.#paused && (this.#version !== version || this.#membership !== membership || isDue)) {
+        this.#sinceRead = 0
+        await this.#reconcile(live, beats)
+        this.#membership = membership
+        this.#version = version
+      }
+      this.#leaseMs = startedMs
+      troubles.over(SLOTS)
+    } catch (error) {
+      if (error instanceof LayoutChangedError) this.#leaseMs = Number.NEGATIVE_INFINITY
+      if (isRefusal(error)) troubles.note(SLOTS, sayFault(error))
+      else log.debug({ error }, 'the heartbeat failed; the next one follows')
+    }
+    if (!this.#closed) this.#parts.onBeat()
+  }
+
+  async #reconcile(live: readonly Heartbeat[], beats: readonly Heartbeat[]): Promise<void> {
+    const { redis, keys, id, log } = this.#parts
+    const tokens = new Map(Object.entries(await redis.hgetall(keys.slots)))
+    tokens.delete('version')
+    const lost = [...this.#tokens].filter(([slot, token]) => tokens.get(slot) !== token)
+    for (const [slot] of lost) this.#tokens.delete(slot)
+    if (lost.length > 0) this.#parts.onLost(lost.map(([slot]) => slot))
+
+    const alive = new Map(live.map((it) => [it.id, new Set(it.sinks)]))
+    const ownerOf = (slot: string) => {
+      const owner = workerOf(tokens.get(slot))
+      return owner !== undefined && alive.get(owner)?.has(sinkOf(slot)) ? owner : undefined
+    }
+    const wanted: string[] = []
+    const surplus = new Set(this.#tokens.keys())
+    for (const sink of alive.get(id) ?? []) {
+      const slots = slotsOf(sink)
+      const candidates = [...alive].flatMap(([worker, sinks]) => (sinks.has(sink) ? [worker] : []))
+      const rank = (worker: string) => Number(laneByObject({ uid: sink + worker }, 65_536))
+      const plan = planSlots(candidates, slots.map(ownerOf), rank)
+      for (const [i, slot] of slots.entries()) {
+        if (plan[i] !== id) continue
+        surplus.delete(slot)
+        if (!this.#tokens.has(slot) && ownerOf(slot) === undefined) wanted.push(slot)
+      }
+    }
+    await this.#take(wanted, tokens)
+    const given = [...surplus].filter((slot) => !this.#draining.has(slot))
+    if (given.length > 0) void this.#giveAway(given)
+    const known = new Set(live.flatMap(({ sinks }) => sinks))
+    const forgotten = [...tokens].filter(([slot]) => !known.has(sinkOf(slot)) && !this.#tokens.has(slot))
+    const dead = beats.filter((it) => !alive.has(it.id))
+    for (const it of dead) {
+      log.info({ worker: it.id, host: it.host, pid: it.pid }, 'a worker is gone')
+      this.#parts.onGone(it.id)
+    }
+    if (forgotten.length > 0)
+      await runScript(redis, RELEASE, [keys.slots, keys.workers], ['', ...forgotten.flat()])
+    if (dead.length > 0) await redis.hdel(keys.workers, ...dead.map((it) => it.id))
+  }
+
+  async #take(slots: readonly string[], tokens: ReadonlyMap<string, string>): Promise<void> {
+    if (slots.length === 0) return
+    const { redis, keys, id, log } = this.#parts
+    const asked = slots.map((slot) => ({ slot, token: `${id}:${++this.#counter}` }))
+    const args = asked.flatMap(({ slot, token }) => [slot, tokens.get(slot) ?? '', token])
+    const taken = await runScript(redis, TAKE, [keys.slots, keys.schema], [LAYOUT, ...args])
+    if (!Array.isArray(taken)) throw new LayoutChangedError(taken)
+    const got = asked.filter((_, i) => taken[i] === 1)
+    if (this.#closed || got.length === 0) return
+    for (const { slot, token } of got) this.#tokens.set(slot, token)
+    log.debug({ slots: got.length }, 'took slots of lanes')
+    this.#parts.onTaken(got.map(({ slot }) => slot))
+  }
+
+  async #giveAway(slots: readonly string[]): Promise<void> {
+    const { redis, keys, log } = this.#parts
+    for (const slot of slots) this.#draining.add(slot)
+    try {
+      await this.#parts.drain(slots)
+      const held = slots.flatMap((slot) => [slot, this.#tokens.get(slot) ?? ''])
+      if (this.#closed) return
+      await runScript(redis, RELEASE, [keys.slots, keys.workers], ['', ...held])
+    } catch (error) {
+      log.debug({ error }, 'slots were not given away; the next heartbeat tells')
+    } finally {
+      for (const slot of slots) {
+        this.#draining.delete(slot)
+        this.#tokens.delete(slot)
+      }
+      this.#version = undefined
+      this.#parts.onLost(slots)
+    }
+  }
+}
+
+/** The worker that a token names. */
+export function workerOf(token: string | null | undefined): string | undefined {
+  return token?.includes(':') ? token.slice(0, token.indexOf(':')) : undefined
+}
+
+function readBeats(flat: readonly string[]): Heartbeat[] {
+  const beats: Heartbeat[] = []
+  for (let i = 1; i < flat.length; i += 2) {
+    try {
+      const it = JSON.parse(flat[i] as string) as Heartbeat
+      if (it.id === flat[i - 1] && Array.isArray(it.sinks)) beats.push(it)
+    } catch {
+      // Another program's.
+    }
+  }
+  return beats
+}
+
+/** Equal for processes whose pids can be compared; unique where that cannot be known. */
+function placeOf(): string {
+  try {
+    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}/${readlinkSync('/proc/self/ns/pid')}`
+  } catch {
+    return `${hostname()}/${process.platform}`
+  }
+}
+
+function isGone(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return false
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH'
+  }
+}
+
+const BEAT = script(`
+local layout = redis.call('GET', KEYS[3])
+if layout and layout ~= ARGV[3] then return layout end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+return { redis.call('HGETALL', KEYS[1]), redis.call('HGET', KEYS[2], 'version') or '0' }
+`)
+
+/** Takes each slot only from the owner that was seen. */
+const TAKE = script(`
+local layout = redis.call('GET', KEYS[2])
+if layout and layout ~= ARGV[1] then return layout end
+local taken, any = {}, false
+for i = 2, #ARGV, 3 do
+  local free = (redis.call('HGET', KEYS[1], ARGV[i]) or '') == ARGV[i + 1]
+  if free then
+    redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 2])
+    any = true
+  end
+  taken[#taken + 1] = free and 1 or 0
+end
+if any then redis.call('HINCRBY', KEYS[1], 'version', 1) end
+return taken
+`)
+
+const RELEASE = script(`
+local any = false
+for i = 2, #ARGV, 2 do
+  if redis.call('HGET', KEYS[1], ARGV[i]) == ARGV[i + 1] then
+    redis.call('HDEL', KEYS[1], ARGV[i])
+    any = true
+  end
+end
+if any then redis.call('HINCRBY', KEYS[1], 'version', 1) end
+if ARGV[1] ~= '' then redis.call('HDEL', KEYS[2], ARGV[1]) end
+return 1
+`)

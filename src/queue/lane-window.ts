@@ -1,0 +1,177 @@
+import type { Item } from './lane-reader.ts'
+
+/** The deliveries of one object that wait, in order. */
+interface Chain {
+  key: string
+  items: Item[]
+  /** How many of its first items are under way. */
+  busy: number
+  /** When it failed, by a clock that never jumps; undefined while it did not. */
+  failedMs: number | undefined
+  /** It is not tried before. */
+  notBeforeMs: number
+}
+
+export interface Picking {
+  size: number
+  nowMs: number
+  /** Keep the order of the whole lane within a batch. Otherwise chains take turns. */
+  ordered: boolean
+  /** Deliveries of several chains go in one call; otherwise each call is of one chain, so that a slow one holds up no other. */
+  joined: boolean
+  /** A probe: a chain that has not failed is preferred. */
+  probe: boolean
+}
+
+/** Beyond that the oldest are forgotten: they are found again. */
+const MOST_SLOW = 1_000
+
+/** What a lane holds in memory, by chain: one call per chain at a time, in order; chains are independent. */
+export class LaneWindow {
+  readonly #chains = new Map<string, Chain>()
+  /** Chains whose last call took long: they are called alone. */
+  readonly #slow = new Set<string>()
+  /** The order of the lane. */
+  readonly #places = new WeakMap<Item, number>()
+  #size = 0
+  #count = 0
+
+  /** How many deliveries there are, those under way included. */
+  get size(): number {
+    return this.#size
+  }
+
+  add(item: Item): void {
+    const chain = this.#chains.get(item.chain)
+    if (chain) chain.items.push(item)
+    else {
+      this.#chains.set(item.chain, {
+        key: item.chain,
+        items: [item],
+        busy: 0,
+        failedMs: undefined,
+        notBeforeMs: 0,
+      })
+    }
+    this.#places.set(item, this.#count++)
+    this.#size++
+  }
+
+  /** Takes the deliveries of one call; their chains are busy until `release`. */
+  pick({ size, nowMs, ordered, joined, probe }: Picking): Item[] {
+    const ready: Chain[] = []
+    for (const chain of this.#chains.values()) {
+      if (chain.busy > 0 || chain.notBeforeMs > nowMs) continue
+      ready.push(chain)
+      if (!ordered && ready.length >= (joined || probe ? size : 1)) break
+    }
+    const [first] = probe ? ready.toSorted((a, b) => (a.failedMs ?? 0) - (b.failedMs ?? 0)) : ready
+    if (!first) return []
+    if (probe || size === 1) return this.#take(first, 1)
+    const isAlone = ({ key, failedMs }: Chain) => failedMs !== undefined || this.#slow.has(key)
+    const together = ready.filter((chain) => !isAlone(chain))
+    if (together.length === 0 || isAlone(first)) return this.#take(first, 1)
+    if (!joined) return this.#take(first, size)
+    if (ordered) return this.#inOrder(together, size)
+    const each = Math.max(1, Math.floor(size / together.length))
+    return together.flatMap((chain) => this.#take(chain, each))
+  }
+
+  #take(chain: Chain, most: number): Item[] {
+    const items = chain.items.slice(0, most)
+    chain.busy = items.length
+    // Behind the others: each gets its turn.
+    this.#chains.delete(chain.key)
+    this.#chains.set(chain.key, chain)
+    return items
+  }
+
+  #inOrder(chains: readonly Chain[], size: number): Item[] {
+    const place = (item: Item) => this.#places.get(item) ?? 0
+    const items = chains
+      .flatMap((chain) => chain.items.slice(0, size))
+      .toSorted((a, b) => place(a) - place(b))
+      .slice(0, size)
+    for (const { chain } of items) (this.#chains.get(chain) as Chain).busy++
+    return items
+  }
+
+  /** A call ended: these were acknowledged, moved or given up. */
+  remove(items: Iterable<Item>): void {
+    const byChain = Map.groupBy(items, ({ chain }) => chain)
+    for (const [key, some] of byChain) {
+      const chain = this.#chains.get(key)
+      if (!chain) continue
+      const gone = new Set(some)
+      const left = chain.items.filter((item) => !gone.has(item))
+      this.#size -= chain.items.length - left.length
+      chain.items = left
+      if (left.length === 0) this.#chains.delete(key)
+    }
+  }
+
+  /** A call ended: its chains may go on. */
+  release(items: Iterable<Item>): void {
+    for (const { chain } of items) {
+      const it = this.#chains.get(chain)
+      if (it) it.busy = 0
+    }
+  }
+
+  isSlow(chain: string): boolean {
+    return this.#slow.has(chain)
+  }
+
+  setSlow(chain: string, slow: boolean): void {
+    this.#slow.delete(chain)
+    if (!slow) return
+    this.#slow.add(chain)
+    const [oldest] = this.#slow
+    if (this.#slow.size > MOST_SLOW && oldest !== undefined) this.#slow.delete(oldest)
+  }
+
+  failedMs(chain: string): number | undefined {
+    return this.#chains.get(chain)?.failedMs
+  }
+
+  failed(chain: string, nowMs: number, pauseMs: number): void {
+    const it = this.#chains.get(chain)
+    if (!it) return
+    it.failedMs = nowMs
+    it.notBeforeMs = nowMs + pauseMs
+  }
+
+  passed(chain: string): void {
+    const it = this.#chains.get(chain)
+    if (it) it.failedMs = undefined
+  }
+
+  /** All of a chain that is not under way. */
+  waiting(chain: string): readonly Item[] {
+    const it = this.#chains.get(chain)
+    return it ? it.items.slice(it.busy) : []
+  }
+
+  /** All that is not under way. */
+  *idle(): Generator<Item> {
+    for (const { items, busy } of this.#chains.values()) yield* items.slice(busy)
+  }
+
+  /** When the next chain that failed may be tried again; undefined when none waits. */
+  nextMs(nowMs: number): number | undefined {
+    let next: number | undefined
+    for (const { busy, notBeforeMs } of this.#chains.values())
+      if (busy === 0 && notBeforeMs > nowMs) next = Math.min(next ?? notBeforeMs, notBeforeMs)
+    return next
+  }
+
+  /** Is there a chain that could go now? */
+  hasReady(nowMs: number): boolean {
+    return this.#chains.values().some(({ busy, notBeforeMs }) => busy === 0 && notBeforeMs <= nowMs)
+  }
+
+  /** Pauses are over. */
+  hurry(): void {
+    for (const chain of this.#chains.values()) chain.notBeforeMs = 0
+  }
+}

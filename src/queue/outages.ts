@@ -1,0 +1,60 @@
+import type { Redis } from 'ioredis'
+import type { Logger } from '../log.ts'
+import type { Keys } from './keys.ts'
+import { readHash } from './pending.ts'
+
+/** Since when sinks, and lanes whose target fails, have failed without one success. Kept in Redis: an outage outlasts a process. */
+export interface Outages {
+  load(): Promise<void>
+  /** Returns since when it has failed, in Unix milliseconds; undefined when this is the first failure. */
+  failed(name: string): number | undefined
+  passed(name: string): void
+}
+
+/** A failure longer ago is no part of an outage: nobody tried meanwhile. Sinks may ask for pauses of an hour. */
+const GAP_MS = 7_200_000
+const FORGET_MS = 86_400_000
+/** How often a failure that goes on is written. */
+const WRITE_MS = 2_000
+
+export function createOutages({
+  redis,
+  keys,
+  clock,
+  log,
+}: {
+  redis: Redis
+  keys: Keys
+  clock: { now(): number }
+  log: Logger
+}): Outages {
+  const known = new Map<string, { sinceMs: number; lastMs: number; writtenMs: number }>()
+  const written = (work: Promise<unknown>) =>
+    void work.catch((error) => log.debug({ error }, 'an outage was not noted'))
+
+  return {
+    async load() {
+      const nowMs = clock.now()
+      for (const [name, text] of await readHash(redis, keys.outages)) {
+        const [sinceMs = Number.NaN, lastMs = Number.NaN] = text.split(',').map(Number)
+        const isOld = !(nowMs - lastMs <= FORGET_MS)
+        if (isOld) written(redis.hdel(keys.outages, name))
+        if (nowMs - lastMs <= GAP_MS && Number.isFinite(sinceMs) && !known.has(name))
+          known.set(name, { sinceMs, lastMs, writtenMs: 0 })
+      }
+    },
+    failed(name) {
+      const nowMs = clock.now()
+      const before = known.get(name)
+      const isRecent = before !== undefined && nowMs - before.lastMs <= GAP_MS
+      const sinceMs = isRecent ? before.sinceMs : nowMs
+      const isDue = !isRecent || Math.abs(nowMs - before.writtenMs) >= WRITE_MS
+      known.set(name, { sinceMs, lastMs: nowMs, writtenMs: isDue ? nowMs : before.writtenMs })
+      if (isDue) written(redis.hset(keys.outages, name, `${sinceMs},${nowMs}`))
+      return isRecent ? sinceMs : undefined
+    },
+    passed(name) {
+      if (known.delete(name)) written(redis.hdel(keys.outages, name))
+    },
+  }
+}

@@ -1,0 +1,184 @@
+import { type Enqueued, FeedSequence } from './lane-feed.ts'
+import { chainHashOf, isByName, isParked, sinkOf, slotOf } from './lane-names.ts'
+import type { LaneSlots } from './lane-slots.ts'
+import { type LaneContext, LaneWorker } from './lane-worker.ts'
+import type { ParkedLanes } from './parked-chains.ts'
+
+export interface OwnedLanesParts {
+  context: LaneContext
+  slots: Pick<LaneSlots, 'heldToken' | 'token' | 'held'>
+  parked: ParkedLanes
+  /** Others have enqueued: the register has to be read. */
+  onGap(): void
+}
+
+/** So many deliveries that wait are no backlog. */
+const FEW = 8
+
+/** The lanes of the slots that this worker owns: a worker for each that has something. */
+export class OwnedLanes {
+  readonly #parts: OwnedLanesParts
+  readonly #workers = new Map<string, LaneWorker>()
+  readonly #feed = new FeedSequence()
+  /** Slot → the token with which its parked chains, and all that waited, were read from the register. */
+  readonly #ready = new Map<string, string>()
+  /** Lanes that got something before their slot was ready. */
+  readonly #missed = new Set<string>()
+
+  constructor(parts: OwnedLanesParts) {
+    this.#parts = parts
+  }
+
+  /** Returns the lanes that other workers own. */
+  enqueued(lanes: readonly Enqueued[]): string[] {
+    const others: string[] = []
+    for (const it of lanes) {
+      const order = this.#feed.note(it)
+      if (order !== 'contiguous') this.#reread(it.sink, order)
+      const token = this.#tokenOf(it.lane)
+      if (token === 'none') others.push(it.lane)
+      else if (token === 'later') this.#missed.add(it.lane)
+      else if (it.stored && order === 'contiguous') this.#give(it.lane, token.held, it.stored.entries)
+      else this.#workerOf(it.lane, token.held).poke()
+    }
+    return others
+  }
+
+  /** The same for lanes that may have something. */
+  wake(lanes: readonly string[]): string[] {
+    const others: string[] = []
+    for (const lane of lanes) {
+      const token = this.#tokenOf(lane)
+      if (token === 'none') others.push(lane)
+      else if (token === 'later') this.#missed.add(lane)
+      else if (!isParked(lane)) this.#workerOf(lane, token.held).poke()
+    }
+    return others
+  }
+
+  /** Call before the register is read, and the result with what waits. */
+  beginScan(): (waiting: ReadonlyMap<string, number>) => void {
+    const { slots, parked } = this.#parts
+    const isFed = this.#feed.beginScan()
+    const held = (slot: string) => slots.token(slot)
+    const before = new Map<string, string>()
+    const tokenBefore = (slot: string) => {
+      const token = before.get(slot)
+      return token !== undefined && token === held(slot) ? token : undefined
+    }
+    for (const slot of slots.held()) {
+      const token = held(slot)
+      if (token !== undefined) before.set(slot, token)
+    }
+    return (waiting) => {
+      // Parked chains first: what comes for them must not overtake.
+      for (const lane of waiting.keys()) {
+        const token = isParked(lane) ? tokenBefore(slotOf(lane)) : undefined
+        if (token !== undefined) parked.add(lane, token)
+      }
+      for (const slot of before.keys()) {
+        const token = tokenBefore(slot)
+        if (token !== undefined) this.#ready.set(slot, token)
+      }
+      isFed()
+      const lanes = [...waiting].filter(([lane]) => !isParked(lane))
+      for (const [lane, count] of lanes) {
+        const token = this.#tokenOf(lane)
+        if (typeof token !== 'object') continue
+        const worker = this.#workers.get(lane)
+        if (!worker || worker.size < count) this.#workerOf(lane, token.held).poke(true)
+      }
+      const missed = [...this.#missed]
+      this.#missed.clear()
+      this.wake(missed)
+    }
+  }
+
+  /** Is the lane ours, and hardly anything waits in it? */
+  keepsUp(lane: string): boolean {
+    const { context } = this.#parts
+    if (typeof this.#tokenOf(lane) !== 'object' || context.stateOf(sinkOf(lane))?.breaker.isOpen())
+      return false
+    return (this.#workers.get(lane)?.size ?? 0) < FEW && !context.waitsForFormer(lane)
+  }
+
+  remove(worker: LaneWorker): void {
+    if (this.#workers.get(worker.name) === worker) this.#workers.delete(worker.name)
+  }
+
+  /** Goes on with all lanes, or those of a sink: whatever they waited for may be over. */
+  pump(sink?: string): void {
+    for (const worker of [...this.#workers.values()])
+      if (sink === undefined || worker.sink === sink) worker.pump()
+  }
+
+  hurry(sink: string): void {
+    for (const worker of [...this.#workers.values()]) if (worker.sink === sink) worker.hurry()
+  }
+
+  /** Ends what is under way in these slots, or in all. */
+  async drain(slots?: readonly string[]): Promise<void> {
+    const some = slots && new Set(slots)
+    const workers = [...this.#workers.values()].filter(({ name }) => !some || some.has(slotOf(name)))
+    const tokens = [...this.#ready].flatMap(([slot, token]) => (!some || some.has(slot) ? [token] : []))
+    await Promise.all([...workers.map((worker) => worker.drain()), this.#parts.parked.drain(new Set(tokens))])
+  }
+
+  /** Forgets these slots, or all: other workers have them. */
+  drop(slots: readonly string[] = [...this.#ready.keys()]): void {
+    const lost = new Set(slots)
+    for (const slot of lost) this.#ready.delete(slot)
+    for (const [lane, worker] of [...this.#workers]) {
+      if (!lost.has(slotOf(lane))) continue
+      this.#workers.delete(lane)
+      worker.drop()
+    }
+    this.#parts.parked.drop(lost)
+  }
+
+  /** A lane by name waits while its sink has lanes of the version before; a parked chain, while it is parked there. */
+  waitsFor(lane: string, former: ReadonlySet<string>): boolean {
+    if (!isByName(lane)) return false
+    const [sink, hash] = [sinkOf(lane), chainHashOf(lane)]
+    for (const it of former) {
+      if (sinkOf(it) !== sink || isByName(it)) continue
+      if (!isParked(it) || (hash !== undefined && chainHashOf(it) === hash)) return true
+    }
+    return false
+  }
+
+  /** `none`: another worker's. `later`: ours, but the register was not read since. */
+  #tokenOf(lane: string): 'none' | 'later' | { held: string } {
+    const slot = slotOf(lane)
+    const held = this.#parts.slots.heldToken(slot)
+    if (held === undefined) return 'none'
+    return this.#ready.get(slot) === held ? { held } : 'later'
+  }
+
+  #workerOf(lane: string, token: string): LaneWorker {
+    const known = this.#workers.get(lane)
+    if (known) return known
+    const worker = new LaneWorker(this.#parts.context, lane, token)
+    this.#workers.set(lane, worker)
+    return worker
+  }
+
+  #give(lane: string, token: string, entries: NonNullable<Enqueued['stored']>['entries']): void {
+    const known = this.#workers.get(lane)
+    if (known) return known.feed(entries)
+    if (!this.#feed.isScanned(sinkOf(lane))) return this.#workerOf(lane, token).poke()
+    const worker = LaneWorker.empty(this.#parts.context, lane, token)
+    this.#workers.set(lane, worker)
+    worker.feed(entries)
+  }
+
+  /** Others enqueued, or Redis went back to an older state. */
+  #reread(sink: string, order: 'gap' | 'back'): void {
+    for (const worker of this.#workers.values()) {
+      if (worker.sink !== sink) continue
+      if (order === 'back') worker.resync()
+      else worker.poke()
+    }
+    this.#parts.onGap()
+  }
+}

@@ -1,0 +1,303 @@
+import { redactMessage } from '../redact.ts'
+import type { DeadReason, FailureNote } from './ack-script.ts'
+import { giveUp, judge, parkedPauseMs, type Retry } from './delivery-policy.ts'
+import { encodeEntries } from './entry.ts'
+import { baseOf, parkedLane, sinkOf, slotOf } from './lane-names.ts'
+import { type Item, type LaneEntryRead, readLane } from './lane-reader.ts'
+import type { LaneContext } from './lane-worker.ts'
+import {
+  failsAsAWhole,
+  noteOutcomes,
+  notePassed,
+  noteRetry,
+  noteUnreadable,
+  type SinkState,
+} from './sink-state.ts'
+
+/** What the lanes of a process need to know of parked chains. */
+export interface ParkedChains {
+  /** Is this chain of the lane parked? Then what comes for it goes behind it. */
+  has(lane: string, chain: string): boolean
+  /** A parked lane exists from now on; `failed`: its object has just failed. */
+  add(parked: string, token: string, options?: { failed: boolean }): void
+  /** So many deliveries are on their way into it; negative when they have arrived. */
+  moving(parked: string, n: number): void
+}
+
+interface Parked {
+  lane: string
+  sink: string
+  token: string
+  dueMs: number
+  failures: number
+  lastFailedMs: number
+  busy: boolean
+  moving: number
+}
+
+const TICK_MS = 100
+const AGAIN_MS = 1_000
+const NEWER_MS = 15_000
+/** Attempts of parked chains of one sink under way at once. */
+const MOST_AT_ONCE = 32
+const READ_BYTES = 64 * 1024
+
+/**
+ * Chains whose object fails while others pass. Each has a lane of its own; memory holds their names and when they are tried
+ * next. One is tried with its first delivery alone, with growing pauses, and returns to its lane when nothing is left of it.
+ */
+export class ParkedLanes implements ParkedChains {
+  readonly #context: () => LaneContext
+  readonly #parked = new Map<string, Parked>()
+  /** Lane → its parked ones. */
+  readonly #byBase = new Map<string, Set<string>>()
+  readonly #busyBySink = new Map<string, number>()
+  #timer: NodeJS.Timeout | undefined
+  /** Who waits until attempts have ended. */
+  #waiting: (() => void)[] = []
+  readonly #draining = new Set<string>()
+
+  constructor(context: () => LaneContext) {
+    this.#context = context
+  }
+
+  has(lane: string, chain: string): boolean {
+    return this.#byBase.has(lane) && this.#parked.has(parkedLane(lane, chain))
+  }
+
+  add(lane: string, token: string, { failed } = { failed: false }): void {
+    if (this.#parked.has(lane)) return
+    const { policy, random } = this.#context()
+    const nowMs = performance.now()
+    const failures = failed ? 1 : 0
+    // After a start all of them are due: spread over the first pause.
+    const pauseMs = failed
+      ? parkedPauseMs(policy, failures, undefined, random)
+      : policy.firstPauseMs * random()
+    const [sink, base] = [sinkOf(lane), baseOf(lane)]
+    const lastFailedMs = failed ? nowMs : Number.NEGATIVE_INFINITY
+    const parked = {
+      lane,
+      sink,
+      token,
+      dueMs: nowMs + pauseMs,
+      failures,
+      lastFailedMs,
+      busy: false,
+      moving: 0,
+    }
+    this.#parked.set(lane, parked)
+    const siblings = this.#byBase.get(base)
+    if (siblings) siblings.add(lane)
+    else this.#byBase.set(base, new Set([lane]))
+    this.#timer ??= setInterval(() => this.#tick(), TICK_MS)
+  }
+
+  moving(lane: string, n: number): void {
+    const parked = this.#parked.get(lane)
+    if (parked) parked.moving += n
+  }
+
+  /** How many objects of a sink are parked. */
+  count(sink: string): number {
+    return this.#parked.values().reduce((sum, it) => sum + (it.sink === sink ? 1 : 0), 0)
+  }
+
+  /** All parked chains of these sinks are due. */
+  hurry(sink: string): void {
+    for (const it of this.#parked.values()) if (it.sink === sink) it.dueMs = 0
+  }
+
+  /** Forgets those of slots that another worker has taken. */
+  drop(slots: ReadonlySet<string>): void {
+    for (const it of [...this.#parked.values()]) if (slots.has(slotOf(it.lane))) this.#remove(it)
+  }
+
+  /** Begins no attempt with these tokens; resolves when none is under way. */
+  async drain(tokens: ReadonlySet<string>): Promise<void> {
+    for (const token of tokens) this.#draining.add(token)
+    const isBusy = () => this.#parked.values().some((it) => it.busy && tokens.has(it.token))
+    while (isBusy()) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  #remove({ lane }: Parked): void {
+    this.#parked.delete(lane)
+    const base = baseOf(lane)
+    const siblings = this.#byBase.get(base)
+    siblings?.delete(lane)
+    if (siblings?.size === 0) this.#byBase.delete(base)
+    if (this.#parked.size === 0) this.close()
+  }
+
+  #tick(): void {
+    if (!this.#context().mayStart()) return
+    const nowMs = performance.now()
+    for (const parked of this.#parked.values()) {
+      if (parked.busy || parked.dueMs > nowMs || this.#draining.has(parked.token)) continue
+      const busy = this.#busyBySink.get(parked.sink) ?? 0
+      if (busy >= MOST_AT_ONCE) continue
+      this.#busyBySink.set(parked.sink, busy + 1)
+      parked.busy = true
+      void this.#attempt(parked).finally(() => {
+        parked.busy = false
+        this.#busyBySink.set(parked.sink, (this.#busyBySink.get(parked.sink) ?? 1) - 1)
+        for (const go of this.#waiting.splice(0)) go()
+      })
+    }
+  }
+
+  /** Delivers from a parked chain until it fails or nothing is left. */
+  async #attempt(parked: Parked): Promise<void> {
+    const context = this.#context()
+    const isOurs = () => this.#parked.get(parked.lane) === parked && !this.#draining.has(parked.token)
+    parked.dueMs = performance.now() + AGAIN_MS
+    try {
+      while (isOurs() && context.mayStart() && !context.acks.isBlocked(parked.lane)) {
+        const state = context.stateOf(parked.sink)
+        if (!state || context.waitsForFormer(parked.lane)) return
+        if (!(await this.#deliverFirst(parked, state))) return
+      }
+    } catch (error) {
+      context.log.debug({ error, lane: parked.lane }, 'a parked chain was not read; it is tried again')
+    }
+  }
+
+  /** False when the chain has to wait, or is at its end. */
+  async #deliverFirst(parked: Parked, state: SinkState): Promise<boolean> {
+    const context = this.#context()
+    const { redis, keys, budget } = context
+    const cost = state.entryCost ?? READ_BYTES
+    await budget.take(parked.sink, cost)
+    try {
+      const [read, [tries, since]] = await Promise.all([
+        readLane(redis, keys, parked.lane, '-', 1),
+        redis.hmget(keys.progress(parked.lane), 'tries', 'since'),
+      ])
+      if (read.awaitsNewer) return this.#wait(parked, NEWER_MS)
+      const entry = read.entries[0]
+      if (!entry) {
+        if (parked.moving > 0) return this.#wait(parked, AGAIN_MS)
+        this.#remove(parked)
+        return false
+      }
+      const [item] = entry.items
+      if (!item) return await this.#acknowledgeRest(parked, state, entry)
+      const note = { tries: countOf(tries), sinceMs: countOf(since) || context.clock.now() }
+      return await this.#call(parked, state, entry, item, note)
+    } finally {
+      budget.give(parked.sink, cost)
+    }
+  }
+
+  async #call(
+    parked: Parked,
+    state: SinkState,
+    { count }: LaneEntryRead,
+    item: Item,
+    note: FailureNote,
+  ): Promise<boolean> {
+    const context = this.#context()
+    const admission = state.breaker.admit()
+    if (admission.kind === 'wait') return this.#wait(parked, admission.ms)
+    const items = [{ ...item, tries: note.tries }]
+    using trace = context.trace?.(state.name, parked.lane, items)
+    const message = context.render(item.delivery, note.tries)
+    const startedMs = performance.now()
+    const outcomes = await context.caller.call(state.sink, [trace ? trace.traced(0, message) : message])
+    trace?.answered(outcomes)
+    const verdict = judge(items, outcomes)
+    const { delivered, dead, retries, laterMs } = verdict
+    if (verdict.answered) {
+      const wasOpen = state.breaker.isOpen()
+      notePassed(context, state, startedMs)
+      if (wasOpen && !state.breaker.isOpen()) context.onPassed(state)
+    }
+    const failed = retries[0]
+    if (!verdict.answered && admission.kind === 'probe')
+      if (failed && !context.caller.aborted) state.breaker.failed()
+      else state.breaker.released()
+    if (failed) {
+      if (context.caller.aborted) return false
+      const end = this.#failed(parked, state, failed.outcome, note)
+      if (!end.dead) {
+        await this.#acknowledge(parked, [], end.note)
+        return this.#wait(parked, end.pauseMs)
+      }
+      verdict.dead.push({ item: items[0] as Item, ...end.dead })
+    } else if (laterMs !== undefined) return this.#wait(parked, laterMs)
+    parked.failures = 0
+    const about = { entryId: item.entryId, count, places: [item.place] }
+    const letter = dead[0] && { ...about, dead: this.#letter(dead[0].item, dead[0].reason, dead[0].detail) }
+    const ended = await this.#acknowledge(parked, [letter ?? about])
+    if (!ended) return false
+    trace?.settled({ delivered, dead })
+    noteOutcomes(context, state, parked.lane, verdict)
+    return true
+  }
+
+  #failed(parked: Parked, state: SinkState, outcome: Retry, before: FailureNote) {
+    const context = this.#context()
+    const { policy, clock, random } = context
+    noteRetry(context, state, outcome)
+    // An attempt counts where others succeeded since the one before, and the sink as a whole is well.
+    const isOwn = !failsAsAWhole(state)
+    const counts = state.passedMs > parked.lastFailedMs && isOwn
+    const note = { tries: before.tries + (counts ? 1 : 0), sinceMs: before.sinceMs }
+    parked.lastFailedMs = performance.now()
+    // Where much fails, the next attempt is as likely to pass as the first one.
+    parked.failures = isOwn ? parked.failures + 1 : 1
+    const pauseMs = parkedPauseMs(policy, parked.failures, outcome.afterMs, random)
+    return { note, pauseMs, dead: giveUp(outcome, { ...note, nowMs: clock.now() }, policy) }
+  }
+
+  #letter(item: Item, reason: DeadReason, detail: string) {
+    const [encoded] = encodeEntries([item.delivery])
+    const payload = (encoded as { payload: Buffer }).payload
+    const atMs = this.#context().clock.now()
+    return { rule: item.delivery.rule, reason, detail: redactMessage(detail), atMs, payload, count: 1 }
+  }
+
+  /** Of an entry without a delivery: what cannot be read becomes a dead letter. */
+  async #acknowledgeRest(
+    parked: Parked,
+    state: SinkState,
+    { id, count, unreadable }: LaneEntryRead,
+  ): Promise<boolean> {
+    const context = this.#context()
+    const atMs = context.clock.now()
+    const acks = unreadable.map((it) => {
+      noteUnreadable(context, state, baseOf(parked.lane), id, it)
+      const { detail, payload, places } = it
+      const about = { rule: '', reason: 'unreadable' as const, detail: detail.slice(0, 2_048) }
+      return { entryId: id, count, places, dead: { ...about, atMs, payload, count: places.length } }
+    })
+    return this.#acknowledge(parked, acks.length > 0 ? acks : [{ entryId: id, count, places: [] }])
+  }
+
+  /** False when another worker has the lane. */
+  async #acknowledge(
+    { lane, token }: Parked,
+    acks: Parameters<LaneContext['acks']['add']>[0]['acks'],
+    note?: FailureNote,
+  ): Promise<boolean> {
+    const context = this.#context()
+    const end = await context.acks.add({ lane, token, isFormer: context.isFormer(lane), acks, note })
+    if (end === 'fenced') context.onFenced(lane)
+    return end !== 'fenced'
+  }
+
+  #wait(parked: Parked, ms: number): false {
+    parked.dueMs = performance.now() + ms
+    return false
+  }
+}
+
+function countOf(text: string | null | undefined): number {
+  const count = Number(text ?? 0)
+  return Number.isSafeInteger(count) && count > 0 ? count : 0
+}

@@ -1,0 +1,38 @@
+import { createHash } from 'node:crypto'
+import type { Redis } from 'ioredis'
+
+type Argument = string | number | Buffer
+
+/** A Lua script that is sent by its digest, and as text where Redis does not know it (yet, or after SCRIPT FLUSH). */
+export interface Script {
+  readonly text: string
+  readonly sha: string
+}
+
+export function script(text: string): Script {
+  return { text, sha: createHash('sha1').update(text).digest('hex') }
+}
+
+export async function runScript(
+  redis: Redis,
+  { text, sha }: Script,
+  keys: readonly string[],
+  args: readonly Argument[],
+): Promise<unknown> {
+  try {
+    return await redis.evalsha(sha, keys.length, ...keys, ...args)
+  } catch (error) {
+    if (!(error as Error).message.startsWith('NOSCRIPT')) throw error
+    return evaluate(redis, text, keys, args)
+  }
+}
+
+/** Sends the text of a script that runs rarely. */
+export function evaluate(
+  redis: Redis,
+  text: string,
+  keys: readonly string[],
+  args: readonly Argument[],
+): Promise<unknown> {
+  return redis.eval(text, keys.length, ...keys, ...args)
+}

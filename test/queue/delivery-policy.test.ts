@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest'
+import {
+  failsAlone,
+  giveUp,
+  isExpired,
+  judge,
+  parkedPauseMs,
+  type Retry,
+} from '../../src/queue/delivery-policy.ts'
+import { DELIVERED, DOWN, ODD } from './lane-bed.ts'
+
+const down = DOWN as Retry
+const odd = ODD as Retry
+const policy = {
+  maxAgeMs: 86_400_000,
+  maxTries: 5,
+  minFailingMs: 300_000,
+  firstPauseMs: 1_000,
+  maxPauseMs: 300_000,
+}
+const item = (chain: string) => ({ chain, observedAtMs: 0 })
+
+test('of a chain only its first failure counts: what is behind it was not sent', () => {
+  const [a, b, c] = [item('x'), item('x'), item('y')]
+  const verdict = judge([a, b, c], [ODD, ODD, DELIVERED])
+  expect(verdict).toMatchObject({ delivered: [c], retries: [{ item: a }], answered: true })
+  expect(verdict.retries).toHaveLength(1)
+})
+
+test('an object fails alone when others succeeded since it failed before, whatever the sink says of its reach', () => {
+  const facts = { calledMs: 900, failedBeforeMs: 500 }
+  expect(failsAlone(down, { ...facts, passedMs: 600 })).toBe(true)
+  expect(failsAlone(down, { ...facts, passedMs: 400 })).toBe(false)
+  expect(failsAlone({ ...down, reason: 'rate-limited' }, { ...facts, passedMs: 600 })).toBe(false)
+  expect(failsAlone({ ...down, scope: 'target' }, { ...facts, passedMs: 600 })).toBe(false)
+})
+
+test('the first failure is the object\u2019s own only where the sink says so and others succeeded during the call', () => {
+  const facts = { calledMs: 58_000, failedBeforeMs: undefined }
+  expect(failsAlone(odd, { ...facts, passedMs: 59_000 })).toBe(true)
+  expect(failsAlone(odd, { ...facts, passedMs: 57_000 })).toBe(false)
+  expect(failsAlone(down, { ...facts, passedMs: 59_000 })).toBe(false)
+})
+
+test('a delivery is given up after enough tries and enough time, not after one of them', () => {
+  const facts = { sinceMs: 0, tries: 5, nowMs: 300_000 }
+  expect(giveUp(odd, facts, policy)).toMatchObject({
+    reason: 'server-error',
+    detail: expect.stringContaining('failed 5 times'),
+  })
+  expect(giveUp(odd, { ...facts, tries: 4 }, policy)).toBeUndefined()
+  expect(giveUp(odd, { ...facts, nowMs: 299_999 }, policy)).toBeUndefined()
+  expect(giveUp(odd, { ...facts, tries: 0, nowMs: 86_400_001 }, policy)).toMatchObject({ reason: 'expired' })
+})
+
+test('what came in the middle of an outage is given its own time', () => {
+  const outage = { nowMs: 100_000_000, failingSinceMs: 0 }
+  expect(isExpired({ observedAtMs: 0 }, policy, outage)).toBe(true)
+  expect(isExpired({ observedAtMs: 50_000_000 }, policy, outage)).toBe(false)
+})
+
+test('pauses of a parked object double up to five minutes, and are no shorter than the sink asks', () => {
+  const pause = (failures: number, afterMs?: number) => parkedPauseMs(policy, failures, afterMs, () => 0.5)
+  expect([1, 2, 3, 20].map((n) => pause(n))).toEqual([1_000, 2_000, 4_000, 300_000])
+  expect(pause(1, 60_000)).toBe(60_000)
+})

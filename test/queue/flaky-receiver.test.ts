@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest'
+import type { Answer } from '../servers/receiver.ts'
+import { waitFor } from '../wait-for.ts'
+import { changeSteadily, named, sayMissing, startStage } from './stage-bed.ts'
+
+/** A receiver that fails half of the time, such as one with a broken backend of two, gets everything, and soon. */
+
+const OBJECTS = named('object', 200)
+const PER_SECOND = 100
+const SECONDS = 8
+const CHANGES = PER_SECOND * SECONDS
+/** Of what a receiver without faults has by then; each delivery to the flaky one takes two attempts on average. */
+const LEAST_SHARE = 0.25
+
+const FAULTS: [string, Answer][] = [
+  ['500', { status: 500 }],
+  ['503', { status: 503 }],
+  ['429', { status: 429 }],
+  ['a reset', { reset: true }],
+]
+
+test.each(FAULTS)(
+  'a receiver that answers half of all requests with %s gets everything, at a good share of the rate without faults',
+  async (_, fault) => {
+    await using it = await startStage({ sinks: ['steady', 'flaky'] })
+    const random = seeded(1)
+    it.hook.answer(({ path }) => (path.endsWith('/flaky') && random() < 0.5 ? fault : { status: 200 }))
+    await changeSteadily(it.feed, OBJECTS, { perSecond: PER_SECOND, seconds: SECONDS })
+    await waitFor(() => it.missing('steady').length === 0, {
+      what: () => `the receiver without faults; ${sayMissing(it.missing('steady'), CHANGES)}`,
+    })
+    const flaky = it.arrivals('flaky').length
+    console.log(`when the steady receiver had ${CHANGES}, the flaky one had ${flaky}`)
+    expect(flaky).toBeGreaterThan(LEAST_SHARE * CHANGES)
+    await it.expectAll('flaky', 60_000)
+    await it.expectAll('steady', 1_000)
+  },
+  120_000,
+)
+
+/** mulberry32: repeatable. */
+function seeded(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}

@@ -1,0 +1,110 @@
+import { expect, test } from 'vitest'
+import type { Delivery } from '../../src/delivery.ts'
+import { encodeEntries } from '../../src/queue/entry.ts'
+import { type Enqueued, FeedSequence } from '../../src/queue/lane-feed.ts'
+import type { Lanes } from '../../src/queue/lanes.ts'
+import { waitFor } from '../wait-for.ts'
+import { DELIVERED, numbered, scriptedSink, startLaneBed } from './lane-bed.ts'
+import { headerFor } from './objects.ts'
+
+type Bed = Awaited<ReturnType<typeof startLaneBed>>
+
+/** As a commit of this process: into the lane, and fed. */
+async function commit({ redis, keys }: Bed, lanes: Lanes, lane: string, name: string, version: string) {
+  const event = { ...headerFor(name, version, 'MODIFIED', `uid-${name}`), time: new Date().toISOString() }
+  const deliveries: Delivery[] = [{ sink: 'hook', rule: 'all', event, objectJson: Buffer.from('{}') }]
+  const [entry] = encodeEntries(deliveries, { plain: true })
+  const replies = await redis
+    .multi()
+    .xadd(keys.lane(lane), '*', 'n', 1, 't', Date.now(), 'z', entry?.payload ?? '')
+    .hincrby(keys.pending, lane, 1)
+    .hincrby(keys.sinkLedger('hook'), 'enqueued', 1)
+    .exec()
+  const [id, , total] = (replies ?? []).map(([, value]) => value)
+  lanes.enqueued([
+    {
+      lane,
+      sink: 'hook',
+      count: 1,
+      stored: { entries: [{ id: String(id), deliveries }], total: Number(total) },
+    },
+  ])
+}
+
+const fed = (total: number, count = 1): Enqueued => ({
+  ...{ lane: 'hook/n0', sink: 'hook', count, stored: { entries: [], total } },
+})
+
+test('a commit follows the one before when the counter of its sink grew by nothing else', () => {
+  const sequence = new FeedSequence()
+  expect(sequence.note(fed(5))).toBe('gap')
+  expect([sequence.note(fed(6)), sequence.note(fed(9, 3))]).toEqual(['contiguous', 'contiguous'])
+  expect(sequence.note(fed(12))).toBe('gap')
+  expect(sequence.note(fed(4))).toBe('back')
+  expect(sequence.note({ lane: 'hook/n0', sink: 'hook', count: 1 })).toBe('gap')
+  expect(sequence.note(fed(6))).toBe('gap')
+})
+
+test('only a register that was read after a gap says that other lanes are empty', () => {
+  const sequence = new FeedSequence()
+  sequence.note(fed(1))
+  const seen = sequence.beginScan()
+  expect(sequence.isScanned('hook')).toBe(false)
+  seen()
+  expect(sequence.isScanned('hook')).toBe(true)
+  const late = sequence.beginScan()
+  sequence.note(fed(7))
+  late()
+  expect(sequence.isScanned('hook')).toBe(false)
+})
+
+test('what this process commits is delivered from memory: the lane is not read', async () => {
+  await using it = await startLaneBed()
+  const sink = scriptedSink(() => DELIVERED)
+  const lanes = it.work({ hook: sink })
+  const reads = async () =>
+    Number(/cmdstat_xrange:calls=(\d+)/.exec(await it.redis.info('commandstats'))?.[1] ?? 0)
+  const isEmpty = async () => (await it.redis.hget(it.keys.pending, 'hook/n1')) === null
+  // The first commit is a gap: the register is read after it.
+  await commit(it, lanes, 'hook/n0', 'a', '1')
+  await waitFor(() => sink.took.length === 1, { what: 'the first' })
+  let version = 0
+  const isFed = async () => {
+    const before = await reads()
+    await commit(it, lanes, 'hook/n1', 'b', String(++version))
+    await waitFor(isEmpty, { what: 'its acknowledgement' })
+    // One is that of the acknowledgement.
+    return (await reads()) === before + 1
+  }
+  await waitFor(isFed, { what: 'a commit that is delivered without a read' })
+})
+
+test('what another process enqueued in between goes first', async () => {
+  await using it = await startLaneBed()
+  const sink = scriptedSink(() => DELIVERED)
+  const lanes = it.work({ hook: sink })
+  await commit(it, lanes, 'hook/n0', 'a', '1')
+  await it.drained('hook')
+  for (let i = 0; i < 20; i++) {
+    await it.put('hook/n0', `a@${2 * i + 2}`)
+    await commit(it, lanes, 'hook/n0', 'a', String(2 * i + 3))
+  }
+  await it.drained('hook')
+  expect(sink.took).toEqual(numbered('a', 41))
+})
+
+test('a Redis that lost everything while the process runs is gone on with', async () => {
+  await using it = await startLaneBed()
+  const sink = scriptedSink(async () => {
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    return DELIVERED
+  })
+  const lanes = it.work({ hook: sink })
+  for (const version of ['1', '2', '3']) await commit(it, lanes, 'hook/n0', 'a', version)
+  await waitFor(() => sink.took.length > 0, { what: 'the first' })
+  await it.redis.flushall()
+  await commit(it, lanes, 'hook/n0', 'b', '1')
+  await waitFor(() => sink.took.includes('b@1'), { what: 'what came after' })
+  await it.drained('hook')
+  expect(await it.ledger()).toMatchObject({ balanced: true, sinks: { hook: { enqueued: 1, delivered: 1 } } })
+})

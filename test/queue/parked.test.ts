@@ -1,0 +1,117 @@
+import { expect, test } from 'vitest'
+import { listDeadLetters } from '../../src/queue/dead-letters.ts'
+import { isParked } from '../../src/queue/lane-names.ts'
+import type { Outcome, Sink } from '../../src/sink/index.ts'
+import { waitFor } from '../wait-for.ts'
+import { DELIVERED, numbered, ODD, scriptedSink, startLaneBed } from './lane-bed.ts'
+
+type Bed = Awaited<ReturnType<typeof startLaneBed>>
+
+const parkedLanes = async ({ redis, keys }: Bed) => (await redis.hkeys(keys.pending)).filter(isParked)
+
+/** Parks `bad`: it fails while another one passes. */
+async function park(it: Bed, answer: (name: string) => Outcome) {
+  const sink = scriptedSink(({ event }) => answer(event.name))
+  const lanes = it.work({ hook: sink }, { minFailingMs: 600_000 })
+  await it.put('hook/n0', 'good@1')
+  lanes.wake(['hook/n0'])
+  await waitFor(() => sink.took.includes('good@1'), { what: 'a success' })
+  const trickle = it.trickle(lanes)
+  await it.put('hook/n0', ...numbered('bad', 5))
+  lanes.wake(['hook/n0'])
+  await waitFor(async () => (await parkedLanes(it)).length === 1, { what: 'the parked chain' })
+  await trickle.stop()
+  return { sink, lanes }
+}
+
+test('an object that fails while others pass is parked with all that follows, and returns in order when it passes', async () => {
+  await using it = await startLaneBed()
+  let mended = false
+  const { sink, lanes } = await park(it, (name) => (name === 'bad' && !mended ? ODD : DELIVERED))
+  await it.put('hook/n0', 'bad@6', 'good@2')
+  lanes.wake(['hook/n0'])
+  await waitFor(() => sink.took.includes('good@2'), { what: 'the healthy object to go on' })
+  const isEmpty = async () => (await it.redis.exists(it.keys.lane('hook/n0'), it.keys.lane('hook/1'))) === 0
+  await waitFor(isEmpty, { what: 'empty lanes' })
+  expect(lanes.statuses()).toMatchObject([{ aside: 1, healthy: true }])
+  expect(await it.ledger()).toMatchObject({ balanced: true, verified: true, sinks: { hook: { pending: 6 } } })
+  mended = true
+  await it.drained('hook')
+  expect(sink.took.filter((name) => name.startsWith('bad'))).toEqual(numbered('bad', 6))
+  await waitFor(() => lanes.statuses()[0]?.aside === 0, { what: 'the object to return' })
+  // Nothing is left of the chain.
+  expect(await parkedLanes(it)).toEqual([])
+  expect((await it.redis.keys('*')).filter((key) => key.includes('!'))).toEqual([])
+})
+
+test('a parked chain outlasts its process: the next one sends it in order, and nothing overtakes it', async () => {
+  await using it = await startLaneBed()
+  const { lanes } = await park(it, (name) => (name === 'bad' ? ODD : DELIVERED))
+  await lanes.close(500)
+  await it.put('hook/n0', 'bad@6')
+  const next = scriptedSink(() => DELIVERED)
+  it.work({ hook: next })
+  await it.drained('hook')
+  expect(next.took).toEqual(numbered('bad', 6))
+})
+
+test('a parked delivery becomes a dead letter of its lane after enough tries, and the rest of its chain goes on', async () => {
+  await using it = await startLaneBed()
+  const sink = scriptedSink(({ event }) =>
+    event.name === 'bad' && event.resourceVersion === '1' ? ODD : DELIVERED,
+  )
+  const lanes = it.work({ hook: sink }, { maxTries: 3 })
+  const trickle = it.trickle(lanes)
+  await waitFor(() => sink.took.length > 0, { what: 'a success' })
+  await it.put('hook/n0', 'bad@1', 'bad@2')
+  lanes.wake(['hook/n0'])
+  await waitFor(() => sink.took.includes('bad@2'), { what: 'what follows' })
+  await trickle.stop()
+  const letters = await Array.fromAsync(listDeadLetters(it.redis, it.keys))
+  expect(letters).toMatchObject([{ lane: 'hook/n0', detail: 'failed 3 times while others succeeded: 500' }])
+  await it.drained('hook')
+  expect((await it.ledger()).balanced).toBe(true)
+})
+
+test('an object whose calls hang holds back itself alone', async () => {
+  await using it = await startLaneBed()
+  const good = scriptedSink(() => DELIVERED)
+  const sink: Sink = {
+    async deliver(batch, signal) {
+      if (batch.some(({ event }) => event.name === 'slow')) await new Promise(() => {})
+      return good.deliver(batch, signal)
+    },
+    async close() {},
+  }
+  const lanes = it.work({ hook: sink })
+  await it.put('hook/n0', 'slow@1')
+  lanes.wake(['hook/n0'])
+  for (let i = 1; i <= 5; i++) {
+    await it.put('hook/n0', `good@${i}`, 'slow@2')
+    lanes.wake(['hook/n0'])
+    await waitFor(() => good.took.includes(`good@${i}`), { what: 'the healthy object to pass' })
+  }
+})
+
+test('of very many failing objects each is parked, and the healthy ones pass', async () => {
+  await using it = await startLaneBed()
+  const sink = scriptedSink(({ event }) => (event.name.startsWith('bad') ? ODD : DELIVERED))
+  const lanes = it.work({ hook: sink }, { minFailingMs: 600_000 })
+  await it.put('hook/n0', ...numbered('first', 1))
+  lanes.wake(['hook/n0'])
+  await waitFor(() => sink.took.length === 1, { what: 'a success' })
+  for (let i = 0; i < 10; i++) {
+    const names = Array.from({ length: 30 }, (_, n) => [`bad${i}-${n}@1`, `good${i}-${n}@1`]).flat()
+    await it.put('hook/n0', ...names)
+  }
+  lanes.wake(['hook/n0'])
+  const trickle = it.trickle(lanes)
+  const healthy = () => sink.took.filter((name) => name.startsWith('good')).length
+  await waitFor(() => healthy() === 300, {
+    what: () => `the healthy ones; passed: ${healthy()}`,
+  })
+  await waitFor(async () => (await parkedLanes(it)).length === 300, { what: 'all failing ones to be parked' })
+  await trickle.stop()
+  await waitFor(async () => !(await it.redis.exists(it.keys.lane('hook/1'))), { what: 'the others to pass' })
+  expect((await it.ledger()).balanced).toBe(true)
+})

@@ -1,0 +1,133 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect } from 'vitest'
+import { type Arrival, arrivalOf, differences } from '../cluster/compare.ts'
+import type { HistoryEntry } from '../cluster/etcd-history.ts'
+import { type Kubeherald, startKubeherald } from '../cluster/kubeherald.ts'
+import { type ChangeFeed, startChangeFeed } from '../servers/change-feed.ts'
+import { type ReceivedRequest, type Receiver, startReceiver } from '../servers/receiver.ts'
+import { type RedisServer, startRedis } from '../servers/redis.ts'
+import { waitFor } from '../wait-for.ts'
+import { kubeconfigFor } from '../watch/bed.ts'
+
+export interface StageOptions {
+  /** Names of webhook sinks, each at a path of its own; every change is sent to all of them. Default: `hook`. */
+  sinks?: readonly string[]
+  /** More options of a sink, as YAML in braces without these. */
+  sinkOptions?: Record<string, string>
+  redisArgs?: string[]
+  /** What Redis holds before the process starts. */
+  stored?(redis: RedisServer): Promise<void>
+  /** Its history so far, for a Redis that holds something. */
+  feed?: ChangeFeed
+}
+
+/** The delivery stage as a black box: a process on a real Redis, an API server that keeps its history, a receiver of all sinks. */
+export interface Stage extends AsyncDisposable {
+  redis: RedisServer
+  feed: ChangeFeed
+  hook: Receiver
+  kubeherald: Kubeherald
+  /** One more process of the same configuration. */
+  startAnother(): Promise<Kubeherald>
+  /** What a sink's receiver took, in order: requests that it answered with 200. */
+  arrivals(sink?: string): Arrival[]
+  /** The changes that a sink's receiver has not taken yet, without those of some objects. */
+  missing(sink?: string, isMeant?: (entry: HistoryEntry) => boolean): string[]
+  /** Waits until all of a sink's changes arrived, then compares sets and order with the history, and the ledger. */
+  expectAll(sink: string, timeoutMs: number, objectOf?: (arrival: Arrival) => string): Promise<void>
+}
+
+export async function startStage(options: StageOptions = {}): Promise<Stage> {
+  const { sinks = ['hook'], sinkOptions = {}, redisArgs = [] } = options
+  await using stack = new AsyncDisposableStack()
+  const redis = stack.use(await startRedis({ args: redisArgs }))
+  await options.stored?.(redis)
+  const feed = stack.use(options.feed ?? (await startChangeFeed()))
+  const hook = stack.use(await startReceiver())
+  const dir = mkdtempSync(join(tmpdir(), 'kubeherald-stage-'))
+  stack.defer(() => rmSync(dir, { recursive: true, force: true }))
+  const kubeconfig = join(dir, 'kubeconfig')
+  writeFileSync(kubeconfig, kubeconfigFor(feed.url))
+  const urlOf = (sink: string) => `${hook.url}/${sink}`
+  const config = `
+cluster: test
+redis: { url: "${redis.url}" }
+watch: [ConfigMap]
+sinks:
+${sinks.map((it) => `  ${it}: { type: webhook, url: "${urlOf(it)}"${sinkOptions[it] ? `, ${sinkOptions[it]}` : ''} }`).join('\n')}
+rules: [{ name: all, to: [${sinks}] }]`
+  const kubeherald = stack.use(await startKubeherald({ kubeconfig, config }))
+  await waitFor(() => feed.watches() > 0, { what: 'the watch' })
+  const others = stack.use(new AsyncDisposableStack())
+
+  const arrivals = (sink = sinks[0] as string) =>
+    hook.requests
+      .filter(({ status, path }) => status === 200 && path.endsWith(`/${sink}`))
+      .map(({ body }) => arrivalOf(body))
+  const missing = (sink = sinks[0] as string, isMeant: (entry: HistoryEntry) => boolean = () => true) =>
+    differences(feed.history.filter(isMeant), arrivals(sink)).missing
+  const moved = stack.move()
+  return {
+    redis,
+    feed,
+    hook,
+    kubeherald,
+    startAnother: async () => others.use(await startKubeherald({ kubeconfig, config })),
+    arrivals,
+    missing,
+    async expectAll(sink, timeoutMs, objectOf) {
+      await waitFor(() => missing(sink).length === 0, {
+        timeoutMs,
+        what: () => `all changes for ${sink}; ${sayMissing(missing(sink), feed.history.length)}`,
+      })
+      const { repeated: _, ...found } = differences(feed.history, arrivals(sink), objectOf)
+      expect(found).toEqual({ missing: [], unexpected: [], outOfOrder: [] })
+      const ledger = async () => (await kubeherald.status()).ledger
+      await waitFor(async () => (await ledger()).sinks[sink]?.pending === 0, {
+        what: `the lanes of ${sink} to be empty`,
+      })
+      const { sinks, balanced } = await ledger()
+      const all = feed.history.length
+      expect(sinks[sink]).toMatchObject({ enqueued: all, delivered: all, dead: 0, pending: 0 })
+      expect(balanced).toBe(true)
+    },
+    [Symbol.asyncDispose]: () => moved.disposeAsync(),
+  }
+}
+
+export const sayMissing = (missing: readonly string[], of: number) =>
+  `${missing.length} of ${of} are missing, such as ${missing.slice(0, 3).join(', ')}`
+
+export const isOf =
+  (name: string) =>
+  ({ key }: HistoryEntry) =>
+    key.endsWith(`/${name}`)
+
+/** The object's name in a request. */
+export const nameIn = ({ body }: ReceivedRequest): string => JSON.parse(body).name
+
+/** Changes objects by name so many times a second for so many seconds; creates those that are not there. */
+export async function changeSteadily(
+  feed: ChangeFeed,
+  names: readonly string[],
+  options: { perSecond: number; seconds: number },
+): Promise<void> {
+  const known = new Set(feed.history.map(({ key }) => key.split('/').at(-1)))
+  const startedMs = performance.now()
+  const total = options.perSecond * options.seconds
+  for (let i = 0; i < total; ) {
+    const due = ((performance.now() - startedMs) / 1_000) * options.perSecond
+    for (; i < Math.min(due, total); i++) {
+      const name = names[i % names.length] as string
+      feed.change(known.has(name) ? 'MODIFIED' : 'ADDED', name)
+      known.add(name)
+    }
+    await pause(5)
+  }
+}
+
+export const named = (prefix: string, count: number) =>
+  Array.from({ length: count }, (_, i) => `${prefix}-${i}`)
