@@ -20,7 +20,7 @@ import {
 } from './delivery-policy.ts'
 import { encodeEntries } from './entry.ts'
 import type { Keys } from './keys.ts'
-import { parkedLane, sinkOf } from './lane-names.ts'
+import { chainHashOf, parkedLane, sinkOf } from './lane-names.ts'
 import { type Item, itemOf, type LaneEntryRead, readLane } from './lane-reader.ts'
 import { LaneWindow } from './lane-window.ts'
 import type { Outages } from './outages.ts'
@@ -66,6 +66,8 @@ export interface LaneContext {
   isFormer(lane: string): boolean
   /** Stored deliveries of the version before go first. */
   waitsForFormer(lane: string): boolean
+  /** Hashes of the chains that the version before left parked, and that go before those of this lane. */
+  formerChains(lane: string): ReadonlySet<string>
   /** Another worker has the lane's slot. */
   onFenced(lane: string): void
   /** Nothing is left in the lane, as far as this process knows. */
@@ -133,6 +135,7 @@ export class LaneWorker {
   /** Counts how often deliveries were let go of: what was being read then is not what follows. */
   #generation = 0
   #acknowledging = 0
+  #unacknowledged = 0
   #pausedUntilMs = 0
   #readAgainMs = 0
   #targetFailures = 0
@@ -231,9 +234,23 @@ export class LaneWorker {
     const state = this.#context.stateOf(this.sink)
     if (!state) return
     this.#expire(state)
+    this.#followFormer()
     if (this.#wantsMore(state)) void this.#read(state)
     while (this.#begin(state)) {}
     this.#arm()
+  }
+
+  /** What follows a chain that the version before left parked is parked as well, and waits for it there. */
+  #followFormer(): void {
+    const { formerChains, parked } = this.#context
+    const hashes = formerChains(this.name)
+    if (hashes.size === 0) return
+    const laneOf = ({ chain }: Item) => parkedLane(this.name, chain)
+    const items = [...this.#window.idle()].filter((item) => hashes.has(chainHashOf(laneOf(item)) ?? ''))
+    if (items.length === 0) return
+    for (const item of items) parked.add(laneOf(item), this.#token)
+    this.#window.remove(items)
+    void this.#acknowledge(this.#moves(items), items)
   }
 
   #wantsMore(state: SinkState): boolean {
@@ -327,6 +344,7 @@ export class LaneWorker {
     const context = this.#context
     const nowMs = performance.now()
     if (nowMs < this.#pausedUntilMs || this.#window.size === 0) return false
+    if (this.#unacknowledged >= MOST_UNACKNOWLEDGED) return false
     if (!context.mayStart() || context.acks.isBlocked(this.name) || context.waitsForFormer(this.name))
       return false
     if (!this.#hasCall(state, nowMs) || !this.#window.hasReady(nowMs)) return false
@@ -590,9 +608,11 @@ export class LaneWorker {
   async #acknowledge(acks: readonly Acknowledgement[], items: readonly Item[]): Promise<'done' | 'fenced'> {
     const context = this.#context
     this.#acknowledging++
+    this.#unacknowledged += items.length
     const isFormer = context.isFormer(this.name)
     const end = await context.acks.add({ lane: this.name, token: this.#token, isFormer, acks })
     this.#acknowledging--
+    this.#unacknowledged -= items.length
     context.budget.give(this.sink, costOfAll(items))
     for (const { move } of acks) if (move) context.parked.moving(move.to, -1)
     if (end === 'fenced') {

@@ -116,6 +116,7 @@ export function createLanes(parts: LanesParts): Lanes {
     mayStart: () => !closing && slots.hasLease(),
     isFormer: (lane) => former.has(lane),
     waitsForFormer: (lane) => former.size > 0 && owned.waitsFor(lane, former),
+    formerChains: (lane) => owned.formerChains(lane, former),
     onFenced: (lane) => slots.lost(slotOf(lane)),
     onEmpty: (lane) => owned.remove(lane),
     onOpen: openLater,

@@ -147,6 +147,17 @@ export class OwnedLanes {
     return false
   }
 
+  /** Hashes of the chains of lanes by uid that are parked, for a lane by name of their sink. */
+  formerChains(lane: string, former: ReadonlySet<string>): ReadonlySet<string> {
+    const hashes = new Set<string>()
+    if (former.size === 0 || isParked(lane) || !isByName(lane)) return hashes
+    for (const it of former) {
+      const hash = chainHashOf(it)
+      if (hash !== undefined && sinkOf(it) === sinkOf(lane) && !isByName(it)) hashes.add(hash)
+    }
+    return hashes
+  }
+
   /** `none`: another worker's. `later`: ours, but the register was not read since. */
   #tokenOf(lane: string): 'none' | 'later' | { held: string } {
     const slot = slotOf(lane)
