@@ -92,6 +92,8 @@ const CALLS = 64
 const JOINED_CALLS = 4
 const MOST_SLOW_CALLS = 8
 const MOST_CALLS = 128
+/** Delivered and not acknowledged: so many of a lane may come again after a crash. */
+const MOST_UNACKNOWLEDGED = 16
 const FIRST_PAUSE_MS = 500
 const MAX_PAUSE_MS = 15_000
 const READ_AGAIN_MS = 500
