@@ -87,13 +87,12 @@ const MOST_ENTRIES = 16
 const UNKNOWN_BYTES = 512 * 1024
 /** A call that takes longer waits for a slow object or a slow sink, and no longer counts. */
 export const SLOW_MS = 3_000
-const CALLS = 64
+/** Deliveries under way, or made and not acknowledged: so many of a lane may come again after a crash. */
+const MOST_BEGUN = 20
 /** Of a sink that sends several deliveries in one request. */
 const JOINED_CALLS = 4
 const MOST_SLOW_CALLS = 8
 const MOST_CALLS = 128
-/** Delivered and not acknowledged: so many of a lane may come again after a crash. */
-const MOST_UNACKNOWLEDGED = 16
 const FIRST_PAUSE_MS = 500
 const MAX_PAUSE_MS = 15_000
 const READ_AGAIN_MS = 500
@@ -346,7 +345,6 @@ export class LaneWorker {
     const context = this.#context
     const nowMs = performance.now()
     if (nowMs < this.#pausedUntilMs || this.#window.size === 0) return false
-    if (this.#unacknowledged >= MOST_UNACKNOWLEDGED) return false
     if (!context.mayStart() || context.acks.isBlocked(this.name) || context.waitsForFormer(this.name))
       return false
     if (!this.#hasCall(state, nowMs) || !this.#window.hasReady(nowMs)) return false
@@ -357,7 +355,7 @@ export class LaneWorker {
       return false
     }
     const probe = admission.kind === 'probe'
-    const size = probe ? 1 : state.batchSize
+    const size = probe ? 1 : Math.min(state.batchSize, this.#room(state, nowMs))
     const items = this.#window.pick({ size, nowMs, ordered: state.ordered, joined: state.joins, probe })
     if (items.length === 0) {
       if (probe) state.breaker.released()
@@ -365,6 +363,14 @@ export class LaneWorker {
     }
     void this.#call(state, { items, startedMs: nowMs, probe, told: false })
     return true
+  }
+
+  /** How many deliveries may begin. A sink that gets many in one request decides by its batches. */
+  #room({ ordered, joins }: SinkState, nowMs: number): number {
+    if (ordered || joins) return Number.POSITIVE_INFINITY
+    let begun = this.#unacknowledged
+    for (const { items, startedMs } of this.#calls) if (startedMs > nowMs - SLOW_MS) begun += items.length
+    return MOST_BEGUN - begun
   }
 
   /** A sink that makes one thing of many gets as many as wait. */
@@ -378,8 +384,8 @@ export class LaneWorker {
     const since = nowMs - SLOW_MS
     let young = 0
     for (const { startedMs } of this.#calls) if (startedMs > since) young++
-    const most = state.ordered ? 1 : state.joins ? JOINED_CALLS : CALLS
-    if (young >= most || this.#calls.size >= MOST_CALLS) return false
+    const most = state.ordered ? 1 : state.joins ? JOINED_CALLS : MOST_BEGUN
+    if (young >= most || this.#room(state, nowMs) <= 0 || this.#calls.size >= MOST_CALLS) return false
     return this.#calls.size - young < MOST_SLOW_CALLS || state.passedMs > since
   }
 
