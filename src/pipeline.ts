@@ -3,7 +3,7 @@ import { type DecidingHops, decideWith } from './decision.ts'
 import { type Enrich, enrichBeforeCommit } from './enriched-store.ts'
 import type { Enqueued } from './queue/lane-feed.ts'
 
-/** What a commit asks of lanes, and tells them. */
+/** What a commit needs of lanes: whether one keeps up, and where to hand over what was written. */
 export interface EnqueuedLanes {
   enqueued(lanes: readonly Enqueued[]): void
   keepsUp(lane: string): boolean

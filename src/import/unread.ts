@@ -7,7 +7,7 @@ export interface TrackedOptions {
   unread(): string[]
 }
 
-/** Whoever carries options over reads each from here, so that none vanishes in silence. */
+/** Options of the source, with a record of which were read: the rest become comments in the result. */
 export function trackOptions(raw: Raw): TrackedOptions {
   const read = new Set<string>()
   const inner = new Map<string, TrackedOptions>()

@@ -14,7 +14,7 @@ export interface Enqueued {
 }
 
 /**
- * Tells whether others enqueued between two commits of this process: the counter `enqueued` of a sink grew by more than ours.
+ * Detects that others enqueued between two commits of this process: then the counter `enqueued` of a sink grew by more than ours.
  * Only what follows without a gap may be handed to lanes in memory.
  */
 export class FeedSequence {
@@ -35,7 +35,7 @@ export class FeedSequence {
     return it.scanned === it.epoch
   }
 
-  /** Call before the register is read; the result tells, when it was read, what of it still holds. */
+  /** Call before the register is read. Call the result after it: sinks without a gap since then count as scanned. */
   beginScan(): () => void {
     const epochs = [...this.#sinks].map(([sink, { epoch }]) => ({ sink, epoch }))
     return () => {

@@ -110,7 +110,7 @@ export function readFields(fields: readonly Buffer[]): ReadEntry {
   }
 }
 
-/** How many deliveries an entry counts itself; undefined when it does not tell. */
+/** The number of deliveries in the field `n` of an entry; undefined when it is missing or no number. */
 export function countIn(fields: readonly Buffer[]): number | undefined {
   const text = findField(fields, 'n')?.toString() ?? ''
   return /^[1-9]\d{0,3}$/.test(text) ? Number(text) : undefined

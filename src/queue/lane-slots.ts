@@ -222,7 +222,7 @@ export class LaneSlots {
       if (this.#closed) return
       await runScript(redis, RELEASE, [keys.slots, keys.workers], ['', ...held])
     } catch (error) {
-      log.debug({ error }, 'slots were not given away; the next heartbeat tells')
+      log.debug({ error }, 'slots were not given away; they are read again with the next heartbeat')
     } finally {
       for (const slot of slots) {
         this.#draining.delete(slot)

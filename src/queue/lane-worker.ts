@@ -103,7 +103,7 @@ interface Call {
   startedMs: number
   probe: boolean
   /** The breaker knows what came of it. */
-  told: boolean
+  noted: boolean
 }
 
 /** An entry of which something is not acknowledged yet, as far as this process knows. */
@@ -361,7 +361,7 @@ export class LaneWorker {
       if (probe) state.breaker.released()
       return false
     }
-    void this.#call(state, { items, startedMs: nowMs, probe, told: false })
+    void this.#call(state, { items, startedMs: nowMs, probe, noted: false })
     return true
   }
 
@@ -434,7 +434,7 @@ export class LaneWorker {
         this.#window.remove(chain)
       }
     }
-    if (probe && !call.told) state.breaker.released()
+    if (probe && !call.noted) state.breaker.released()
     if (verdict.laterMs !== undefined)
       this.#pausedUntilMs = Math.max(this.#pausedUntilMs, performance.now() + verdict.laterMs)
     const end = acks.length > 0 ? this.#acknowledge(acks, [...settled, ...moved]) : undefined
@@ -458,7 +458,7 @@ export class LaneWorker {
   #notePassed(state: SinkState, call: Call): void {
     const { outages } = this.#context
     const wasOpen = state.breaker.isOpen()
-    call.told = true
+    call.noted = true
     notePassed(this.#context, state, call.startedMs)
     state.failingSinceMs = undefined
     this.#failingSinceMs = undefined
@@ -507,7 +507,7 @@ export class LaneWorker {
   #sinkFailed(state: SinkState, failure: Retry, call: Call): void {
     const { breaker } = state
     const calledMs = call.startedMs
-    call.told = true
+    call.noted = true
     breaker.failed()
     // Where others get through meanwhile, what the sink asks for is this object's alone.
     if (failure.afterMs !== undefined && state.passedMs < calledMs) breaker.pause(failure.afterMs)
