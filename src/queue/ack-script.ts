@@ -1,7 +1,6 @@
 import type { Reason } from '../sink/index.ts'
 import type { Keys } from './keys.ts'
 import { baseOf, sinkOf, slotOf } from './lane-names.ts'
-import { LAYOUT } from './layout.ts'
 import { script } from './script.ts'
 
 /** Why a delivery was given up: what the sink answered, or that what Redis has cannot be read. */
@@ -65,12 +64,19 @@ export function ackArguments(
   keys: Keys,
   lanes: readonly LaneAcks[],
 ): { names: string[]; args: (string | number | Buffer)[] } {
-  const names = [keys.slots, keys.pending, keys.deadLetters, keys.schema, keys.formerLanes]
-  const args: (string | number | Buffer)[] = [LAYOUT, lanes.length]
-  for (const { lane, token, isFormer, acks, note } of lanes) {
+  const names = [keys.slots, keys.pending, keys.deadLetters, keys.formerLanes]
+  const args: (string | number | Buffer)[] = [lanes.length]
+  for (const it of lanes) {
+    const { lane, token, isFormer, acks, note } = it
     names.push(keys.lane(lane), keys.progress(lane), keys.sinkLedger(sinkOf(lane)))
-    args.push(slotOf(lane), token, lane, baseOf(lane), sinkOf(lane), isFormer ? 1 : 0)
-    args.push(note?.tries ?? 0, note?.sinceMs ?? 0, acks.length)
+    args.push(slotOf(lane), token, lane, acks.length)
+    if (isPlain(it)) {
+      args.push('plain')
+      for (const { entryId } of acks) args.push(entryId)
+      continue
+    }
+    args.push('mixed', baseOf(lane), sinkOf(lane), isFormer ? 1 : 0)
+    args.push(note?.tries ?? 0, note?.sinceMs ?? 0)
     for (const { entryId, count, places, dead, move } of acks) {
       args.push(entryId, count, places.join(','), dead ? 'dead' : move ? 'move' : 'delivered')
       if (dead) args.push(dead.rule, dead.reason, dead.detail, dead.atMs, dead.payload, dead.count)
@@ -83,9 +89,13 @@ export function ackArguments(
   return { names, args }
 }
 
-/** Undefined when the keys have another layout. */
-export function ackResults(reply: unknown): AckResult[] | undefined {
-  if (!Array.isArray(reply)) return undefined
+/** Only entries of one delivery, all of them delivered: the usual ones. */
+function isPlain({ lane, isFormer, acks, note }: LaneAcks): boolean {
+  if (isFormer || note || baseOf(lane) !== lane) return false
+  return acks.every(({ count, places, dead, move }) => count === 1 && places.length === 1 && !dead && !move)
+}
+
+export function ackResults(reply: unknown): AckResult[] {
   return (reply as string[]).map((text): AckResult => {
     if (text === 'fenced') return { kind: 'fenced' }
     if (text.startsWith('done ')) return { kind: 'done', missing: Number(text.slice(5)) }
@@ -101,9 +111,7 @@ export function ackResults(reply: unknown): AckResult[] | undefined {
  * acknowledgements make room.
  */
 export const ACKNOWLEDGE = script(`
-local layout = redis.call('GET', KEYS[4])
-if layout and layout ~= ARGV[1] then return layout end
-local at, keyAt = 3, 6
+local at, keyAt = 2, 5
 local function arg()
   at = at + 1
   return ARGV[at - 1]
@@ -115,9 +123,14 @@ end
 local function isError(reply) return type(reply) == 'table' and reply.err end
 
 local function readLane()
-  local it = { stream = key(), progress = key(), ledger = key(), slot = arg(), token = arg(), lane = arg(), base = arg(),
-    sink = arg(), isFormer = arg() == '1', tries = arg(), since = arg(), acks = {} }
-  for i = 1, tonumber(arg()) do
+  local it = { stream = key(), progress = key(), ledger = key(), slot = arg(), token = arg(), lane = arg(),
+    count = tonumber(arg()), isPlain = arg() == 'plain', acks = {} }
+  if it.isPlain then
+    for i = 1, it.count do it.acks[i] = arg() end
+    return it
+  end
+  it.base, it.sink, it.isFormer, it.tries, it.since = arg(), arg(), arg() == '1', arg(), arg()
+  for i = 1, it.count do
     local ack = { id = arg(), count = tonumber(arg()), places = arg(), kind = arg() }
     if ack.kind == 'dead' then
       ack.letter = { arg(), arg(), arg(), arg(), arg(), arg() }
@@ -128,6 +141,36 @@ local function readLane()
     it.acks[i] = ack
   end
   return it
+end
+
+local function count(it, delivered)
+  local reply = redis.pcall('HINCRBY', it.ledger, 'delivered', delivered)
+  if isError(reply) then return reply.err, it.ledger end
+  reply = redis.pcall('HINCRBY', KEYS[2], it.lane, -delivered)
+  if not isError(reply) then return end
+  redis.pcall('HINCRBY', it.ledger, 'delivered', -delivered)
+  return reply.err, KEYS[2]
+end
+
+local function acknowledgePlain(it)
+  local fault, about = count(it, it.count)
+  if fault and string.find(fault, 'OOM', 1, true) then
+    local probe = redis.pcall('XDEL', it.stream, '0-0')
+    if isError(probe) then return probe.err, it.stream end
+    fault, about = count(it, it.count)
+  end
+  if fault then return fault, about end
+  local removed = 0
+  for from = 1, it.count, 1000 do
+    local reply = redis.pcall('XDEL', it.stream, unpack(it.acks, from, math.min(from + 999, it.count)))
+    if isError(reply) then
+      count(it, removed - it.count)
+      return reply.err, it.stream
+    end
+    removed = removed + reply
+  end
+  if removed < it.count then count(it, removed - it.count) end
+  return nil, it.count - removed
 end
 
 local function acknowledge(it)
@@ -182,7 +225,7 @@ local function acknowledge(it)
         if ack.since ~= '0' then
           writes[#writes + 1] = { 'HSET', ack.targetProgress, 'tries', ack.tries, 'since', ack.since }
         end
-        if it.isFormer then writes[#writes + 1] = { 'SADD', KEYS[5], ack.to } end
+        if it.isFormer then writes[#writes + 1] = { 'SADD', KEYS[4], ack.to } end
       end
     end
   end
@@ -236,18 +279,18 @@ local function acknowledge(it)
     redis.pcall('DEL', it.stream, it.progress)
     redis.pcall('HDEL', KEYS[2], it.lane)
     redis.pcall('HINCRBY', KEYS[2], it.sink .. '/*', 0)
-    if it.isFormer then redis.pcall('SREM', KEYS[5], it.lane) end
+    if it.isFormer then redis.pcall('SREM', KEYS[4], it.lane) end
   end
   return nil, missing
 end
 
 local results = {}
-for i = 1, tonumber(ARGV[2]) do
+for i = 1, tonumber(ARGV[1]) do
   local it = readLane()
   if redis.call('HGET', KEYS[1], it.slot) ~= it.token then
     results[i] = 'fenced'
   else
-    local fault, about = acknowledge(it)
+    local fault, about = (it.isPlain and acknowledgePlain or acknowledge)(it)
     if not fault then results[i] = 'done ' .. about
     elseif string.find(fault, 'WRONGTYPE', 1, true) or string.find(fault, 'not an integer', 1, true) then
       results[i] = 'WRONGTYPE ' .. about

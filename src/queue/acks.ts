@@ -11,7 +11,6 @@ import {
   type LaneAcks,
 } from './ack-script.ts'
 import type { Keys } from './keys.ts'
-import { LayoutChangedError } from './layout.ts'
 import { ForeignKeyError, isRefusal, sayFault } from './redis-fault.ts'
 import { runScript } from './script.ts'
 import type { Troubles } from './troubles.ts'
@@ -96,19 +95,13 @@ export function createAcks(parts: AcksParts): Acks {
   async function send(lanes: readonly Waiting[][]): Promise<boolean> {
     const { names, args } = ackArguments(keys, lanes.map(joined))
     try {
-      const reply = await runScript(redis, ACKNOWLEDGE, names, args)
-      const results = ackResults(reply)
-      if (!results) throw new LayoutChangedError(reply)
+      const results = ackResults(await runScript(redis, ACKNOWLEDGE, names, args))
       if (refused) troubles.over(DELIVERIES)
       refused = false
       const again = lanes.filter((waiting, i) => !finish(waiting, results[i] as AckResult))
       queue = [...again.flat(), ...queue]
       return true
     } catch (error) {
-      if (error instanceof LayoutChangedError) {
-        end(lanes.flat())
-        return true
-      }
       if ((error as Error).message.includes('OOM')) parts.onOutOfMemory()
       refused = true
       if (isRefusal(error)) troubles.note(DELIVERIES, sayFault(error))

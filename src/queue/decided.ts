@@ -23,6 +23,8 @@ export interface Decided {
   postponed?: Postponed
   /** As of when. */
   nowMs: number
+  /** Where shared states were read under WATCH: who asked to commit alone. */
+  watched?: { turnOf: string | null } | undefined
 }
 
 /** Keys of states and new times. */
@@ -35,6 +37,7 @@ export interface Expired {
   outcome: LimitOutcome
   postponed: Postponed
   nowMs: number
+  watched: Decided['watched']
 }
 
 /** States whose rule no configuration has are decided without it so long after their time: a process with another one may still know it. */
@@ -59,8 +62,8 @@ export interface DecideParts {
 export async function decideCommit(parts: DecideParts, source: Source, plan: Plan): Promise<Decided> {
   const { routing, clock } = parts
   if (plan.due) {
-    const { outcome, postponed, nowMs } = await expire(parts, { shared: [], own: plan.due })
-    return { ...decided(routing, NOTHING, outcome, nowMs), postponed }
+    const { outcome, postponed, nowMs, watched } = await expire(parts, { shared: [], own: plan.due })
+    return { ...decided(routing, NOTHING, outcome, nowMs), postponed, watched }
   }
   if (plan.gone)
     return decided(routing, NOTHING, await forget(parts, { shared: [], own: plan.gone }), clock.now())
@@ -69,7 +72,7 @@ export async function decideCommit(parts: DecideParts, source: Source, plan: Pla
   if (!limits) return decided(routing, decision, undefined, clock.now())
   const states = statesOf(parts)
   const outcome = await states.decide(limits.keys, () => limits.apply(states, states.nowMs))
-  return decided(routing, decision, outcome, states.nowMs)
+  return { ...decided(routing, decision, outcome, states.nowMs), watched: watchedBy(states) }
 }
 
 /**
@@ -111,6 +114,7 @@ export async function expire(parts: DecideParts, due: LimitKeys): Promise<Expire
   return {
     outcome,
     nowMs,
+    watched: watchedBy(states),
     // A timer whose state is still as it was must not be asked for again and again.
     postponed: {
       shared: known.shared
@@ -129,6 +133,10 @@ function isOver(stored: StoredState | undefined, known: boolean, nowMs: number):
 
 async function forget(parts: DecideParts, keys: LimitKeys): Promise<LimitOutcome> {
   return statesOf(parts).decide(keys, (states) => gone(keys, states))
+}
+
+function watchedBy({ watches, turnOf }: ReadStates): Decided['watched'] {
+  return watches ? { turnOf } : undefined
 }
 
 function statesOf({ redis, keys, source, clock }: DecideParts): ReadStates {

@@ -3,16 +3,15 @@ import type { Routing } from '../change.ts'
 import type { Metrics } from '../metrics.ts'
 import type { CommitLine } from './commit-line.ts'
 import { type Decided, decided, expire, GONE_AFTER_MS, NOTHING } from './decided.ts'
-import { GuardedTransaction } from './foreign-keys.ts'
 import type { Keys } from './keys.ts'
 import type { Enqueued } from './lane-feed.ts'
-import { isForeign, LayoutChangedError } from './layout.ts'
+import { isForeign, LAYOUT, LayoutChangedError } from './layout.ts'
 import { ruleOfShared } from './limit-state.ts'
 import { scored } from './limit-states.ts'
 import { LimitsTurn } from './limits-turn.ts'
 import { enqueuedOf } from './pack-lanes.ts'
-import { valuesOf } from './replies.ts'
 import { writeRules } from './rule-counts.ts'
+import { Transaction } from './transaction.ts'
 import { countSent, writeLanes, writeLimits } from './write-commit.ts'
 
 export interface FireParts {
@@ -55,55 +54,43 @@ export async function fireTimers(
   const done = await line.commit(async (redis) => {
     for (;;) {
       const { stream } = redis
-      const [layout, last, whose] = await readNames(redis, keys, fired)
-      if (isForeign(layout)) {
-        await redis.unwatch()
-        throw new LayoutChangedError(layout)
-      }
-      if (result && last === attempt) {
-        await redis.unwatch()
-        return true
-      }
-      if (await turn.isAnothers(redis, whose, signal)) continue
+      const [layout = null, last = null] = await redis.mget(keys.schema, fired)
+      if (isForeign(layout)) throw new LayoutChangedError(layout)
+      if (result && last === attempt) return true
       routing ??= current()
       const due = await dueOf(redis, keys, routing, asOf.now())
       if (due.length === 0) {
         result = undefined
-        await redis.unwatch()
         return false
       }
       const parts = { redis, keys, routing, source: undefined, clock: asOf }
-      const { outcome, postponed, nowMs: decidedMs } = await expire(parts, { shared: due, own: [] })
-      result = { ...decided(routing, NOTHING, outcome, decidedMs), postponed }
+      const { outcome, postponed, nowMs: decidedMs, watched } = await expire(parts, { shared: due, own: [] })
       if (redis.stream !== stream) continue
+      if (await turn.isAnothers(redis, watched?.turnOf, signal)) continue
+      result = { ...decided(routing, NOTHING, outcome, decidedMs), postponed }
       nowMs = decidedMs
-      const guarded = new GuardedTransaction(redis)
-      const { multi } = guarded
-      writeLanes(multi, keys, result.lanes)
-      writeLimits(multi, keys, undefined, result, nowMs)
-      writeRules(multi, keys, result.rules, nowMs)
-      turn.end(multi)
-      multi.set(fired, attempt, 'PX', FIRED_TTL_MS)
-      const replies = await guarded.exec(fired)
-      if (replies) {
-        values = valuesOf(replies)
+      const transaction = new Transaction()
+        .expect(fired, last)
+        .expect(keys.schema, String(LAYOUT), { orNone: true })
+      writeLanes(transaction, keys, result.lanes)
+      writeLimits(transaction, keys, undefined, result, nowMs)
+      writeRules(transaction, keys, result.rules, { nowMs })
+      turn.end(transaction)
+      transaction.add('SET', fired, attempt, 'PX', FIRED_TTL_MS)
+      const end = await transaction.run(redis, { watching: watched !== undefined })
+      if (end.kind === 'done') {
+        values = end.replies
         return true
       }
-      // It was discarded for certain.
+      // It was discarded for certain, unless another try of ours was done: that is looked at first.
       nowMs = undefined
-      await turn.lost(redis)
+      if (end.kind === 'lost') await turn.lost(redis)
     }
   }, signal)
   if (!result) return done
   countSent(metrics, result)
   if (result.lanes.size > 0) onEnqueued(enqueuedOf(result.lanes, values))
   return done
-}
-
-async function readNames(redis: Redis, keys: Keys, fired: string): Promise<(string | null)[]> {
-  const pipeline = redis.pipeline().watch(fired, keys.schema).mget(keys.schema, fired, keys.limitsTurn)
-  const [, names] = valuesOf(await pipeline.exec())
-  return names as (string | null)[]
 }
 
 /** Some of the states of rules that are known here, and of those that nobody took care of for long. */

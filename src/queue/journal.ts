@@ -1,9 +1,10 @@
-import type { ChainableCommander, Redis } from 'ioredis'
+import type { Redis } from 'ioredis'
 import type { Source, Transition } from '../change.ts'
 import type { JournalBounds, JournalContents, JournalRecord, JournalSource } from '../journal-record.ts'
 import { oneLine } from './entry.ts'
 import type { Keys } from './keys.ts'
 import { compress, decompress, ZSTD_DICTIONARY_1 } from './packing.ts'
+import type { Transaction } from './transaction.ts'
 
 export interface JournalParts {
   /** How much is kept now; undefined while nothing is. Asked once for each commit. */
@@ -68,52 +69,16 @@ function readable<T>(make: () => T): T | undefined {
  * it, after a long pause or under a new bound, the commits that follow trim the rest.
  */
 export function writeJournal(
-  multi: ChainableCommander,
+  transaction: Transaction,
   keys: Keys,
   entries: readonly Buffer[],
   { keepMs, maxBytes }: JournalBounds,
   nowMs: number,
 ): void {
   if (entries.length === 0) return
-  multi.eval(
-    APPEND,
-    2,
-    keys.journal,
-    keys.journalBytes,
-    maxBytes,
-    nowMs - keepMs,
-    keepMs,
-    ENTRY_BYTES,
-    MOST_TRIMMED,
-    ...entries,
-  )
+  const bounds = [maxBytes, nowMs - keepMs, keepMs, ENTRY_BYTES, MOST_TRIMMED]
+  transaction.add('JOURNAL', keys.journal, keys.journalBytes, ...bounds, ...entries)
 }
-
-const APPEND = `
-local max, since, keep = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
-local each, most = tonumber(ARGV[4]), tonumber(ARGV[5])
--- A commit must not fail for the journal, whatever another program wrote there.
-local length = redis.pcall('XLEN', KEYS[1])
-if type(length) == 'table' then return -1 end
-local stored = redis.pcall('GET', KEYS[2])
-local bytes = type(stored) == 'string' and tonumber(stored) or 0
-if redis.call('EXISTS', KEYS[1]) == 0 then bytes = 0 end
-for i = 6, #ARGV do
-  redis.call('XADD', KEYS[1], '*', 'z', ARGV[i])
-  bytes = bytes + #ARGV[i] + each
-end
-for _ = 1, most + #ARGV do
-  local first = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
-  if not first then break end
-  local ms = tonumber(string.match(first[1], '^(%d+)'))
-  if bytes <= max and ms >= since then break end
-  redis.call('XDEL', KEYS[1], first[1])
-  bytes = bytes - #first[2][2] - each
-end
-redis.call('SET', KEYS[2], string.format('%d', bytes), 'PX', keep)
-redis.call('PEXPIRE', KEYS[1], keep)
-return bytes
-`
 
 const PAGE = 8
 /** Clocks differ, and a commit comes later than what it tells. */

@@ -8,6 +8,7 @@ import { createAcks } from './acks.ts'
 import { createByteBudget, defaultBudget } from './byte-budget.ts'
 import { createCaller } from './call-sink.ts'
 import type { Policy } from './delivery-policy.ts'
+import { EmptyLanes } from './empty-lanes.ts'
 import type { Keys } from './keys.ts'
 import type { Enqueued } from './lane-feed.ts'
 import { sinkOf, slotOf } from './lane-names.ts'
@@ -84,6 +85,7 @@ export function createLanes(parts: LanesParts): Lanes {
   const outages = createOutages({ redis, keys, clock, log })
   const budget = createByteBudget(parts.budgetBytes ?? defaultBudget(), () => registry.size)
   const parked: ParkedLanes = new ParkedLanes(() => context)
+  const empty = new EmptyLanes({ redis, keys, heldToken: (slot) => slots.heldToken(slot) })
   const register = new RegisterScan({ redis, keys, log })
   const opened = new Map<string, NodeJS.Timeout>()
   const unknown = new Set<string>()
@@ -106,6 +108,9 @@ export function createLanes(parts: LanesParts): Lanes {
       if (closing) return
       if (former.size > 0 || ++beats % SCAN_BEATS === 0) scan()
       owned.pump()
+      void empty
+        .free()
+        .catch((error) => log.debug({ error }, 'empty lanes were not freed; they are found again'))
     },
   })
 
@@ -122,7 +127,7 @@ export function createLanes(parts: LanesParts): Lanes {
     onOpen: openLater,
     onPassed: (state) => owned.pump(state.name),
   }
-  const owned: OwnedLanes = new OwnedLanes({ context, slots, parked, onGap: scanSoon })
+  const owned: OwnedLanes = new OwnedLanes({ context, slots, parked, empty, onGap: scanSoon })
 
   /** A sink that fails is asked again when its breaker admits a probe. */
   function openLater(state: SinkState): void {
@@ -158,8 +163,9 @@ export function createLanes(parts: LanesParts): Lanes {
         if (!isLoaded || former.size > 0) former = new Set(await redis.smembers(keys.formerLanes))
         isLoaded = true
         const seen = owned.beginScan()
-        const waiting = await register.read(registry)
+        const { waiting, empty: found } = await register.read(registry)
         seen(waiting)
+        empty.found(found)
         await lookAfterSinks(new Set([...waiting.keys()].map(sinkOf)))
       } catch (error) {
         log.debug({ error }, 'the register of lanes was not read; it is read again')
@@ -237,6 +243,7 @@ export function createLanes(parts: LanesParts): Lanes {
       await acks.idle(LAST_MS)
       acks.close()
       await withinMs(LAST_MS, scanning ?? Promise.resolve())
+      await withinMs(LAST_MS, empty.free({ all: true }))
       await withinMs(LAST_MS, slots.close())
       owned.drop()
       parked.close()

@@ -171,7 +171,7 @@ async function readTogether(
     new Map(names.map((name) => [name, parse((hashes[place++] ?? {}) as Record<string, string>, name)]))
   return {
     pending: new Map([...pending].filter(([lane]) => asked.sinks.has(sinkOf(lane)))),
-    watches: take(sources, (hash) => numbers(hash, NO_CHANGES)),
+    watches: take(sources, parseWatch),
     sinks: take(sinks, (hash) => numbers(hash, NO_DELIVERIES)),
     rules: take(rules, (hash, rule) => ({ ...parseRule(hash), lastMatchMs: lastMatches.get(rule) ?? 0 })),
   }
@@ -276,6 +276,19 @@ function rulesBalance(
     [...rules].every((it) => ruleBalances(it[1]) && isCounted(it)) &&
     [...(waiting?.keys() ?? [])].every(isKnown)
   )
+}
+
+/** The field of a watch's ledger that counts changes as observed and as what became of them. */
+export const observedAs = (end: string): string => `observed:${end}`
+
+function parseWatch(hash: Record<string, string>): WatchCounts {
+  const counts = numbers(hash, NO_CHANGES)
+  for (const end of ['unmatched', 'dropped', 'matched', 'limited'] as const) {
+    const count = Number(hash[observedAs(end)] ?? 0)
+    counts[end] += count
+    counts.observed += count
+  }
+  return counts
 }
 
 function numbers<T extends { [K in keyof T]: number }>(hash: Record<string, string>, zero: T): T {

@@ -1,4 +1,4 @@
-import type { ChainableCommander, Redis } from 'ioredis'
+import type { Redis } from 'ioredis'
 import {
   type LimitKeys,
   type LimitOutcome,
@@ -10,6 +10,7 @@ import {
 import type { Keys } from './keys.ts'
 import { decodeState, encodeState, ruleOfOwn, ruleOfShared, type StoredState } from './limit-state.ts'
 import { valuesOf } from './replies.ts'
+import type { Transaction } from './transaction.ts'
 
 /** Where the states of a source's own objects lie; the source's checkpoint fences them. */
 export interface OwnLimits {
@@ -35,6 +36,7 @@ export class ReadStates implements LimitStates {
   readonly #sizes = new Map<string, number>()
   #missed: { shared: Set<string>; own: Set<string> } = { shared: new Set(), own: new Set() }
   #watched = 0
+  #turnOf: string | null = null
 
   constructor(redis: Redis, keys: Keys, source: OwnLimits | undefined, clock: { now(): number }) {
     this.#redis = redis
@@ -47,6 +49,16 @@ export class ReadStates implements LimitStates {
   /** After what was read: until then others may have written, and what they wrote must not lie ahead of it. */
   get nowMs(): number {
     return this.#nowMs
+  }
+
+  /** Keys are watched: what follows on this connection has to be a transaction, or UNWATCH. */
+  get watches(): boolean {
+    return this.#watched > 0
+  }
+
+  /** Who asked to commit alone, as of the first read of shared states. */
+  get turnOf(): string | null {
+    return this.#turnOf
   }
 
   shared(key: string): string | undefined {
@@ -101,8 +113,11 @@ export class ReadStates implements LimitStates {
       const places = this.#keys.limitKeys(rule)
       pipeline.zremrangebyscore(places, '-inf', this.#nowMs).zcard(places)
     }
+    const isFirst = shared.length > 0 && this.#watched === shared.length
+    if (isFirst) pipeline.get(this.#keys.limitsTurn)
     const replies = valuesOf(await pipeline.exec())
     this.#nowMs = this.#clock.now()
+    if (isFirst) this.#turnOf = replies.pop() as string | null
     const sizes = replies.splice(replies.length - 2 * rules.length)
     for (const [i, rule] of rules.entries()) this.#sizes.set(rule, Number(sizes[2 * i + 1]))
     const values = replies.slice(shared.length > 0 ? 1 : 0) as (Buffer | null)[][]
@@ -145,27 +160,25 @@ export function gone(keys: LimitKeys, states: ReadStates): LimitOutcome {
 
 /** Queues the states as they will be, with their timers. */
 export function writeStates(
-  multi: ChainableCommander,
+  transaction: Transaction,
   keys: Keys,
   source: OwnLimits | undefined,
   { shared, own }: LimitWrites,
   nowMs: number,
 ): void {
-  if (shared.size > 0) multi.incr(keys.limitsMoved)
-  const left: string[] = []
+  if (shared.size > 0) transaction.add('INCRBY', keys.limitsMoved, 1)
   for (const [key, state] of shared) {
     if (!state) {
-      left.push(keys.limit(key))
+      transaction.add('UNLINK', keys.limit(key))
       continue
     }
     const value = encodeState(state, nowMs)
     // What waits is told or counted, and never goes by itself.
-    if (state.dueMs !== undefined || state.waiting) multi.set(keys.limit(key), value)
-    else multi.set(keys.limit(key), value, 'PX', Math.max(1, Math.ceil(state.expiresAfterMs)))
+    if (state.dueMs !== undefined || state.waiting) transaction.add('SET', keys.limit(key), value)
+    else transaction.add('SET', keys.limit(key), value, 'PX', Math.max(1, Math.ceil(state.expiresAfterMs)))
   }
-  if (left.length > 0) multi.unlink(...left)
-  writePlaces(multi, keys, shared, nowMs)
-  writeTimers(multi, keys.limitTimers, shared, ({ dueMs }) => dueMs)
+  writePlaces(transaction, keys, shared, nowMs)
+  writeTimers(transaction, keys.limitTimers, shared, ({ dueMs }) => dueMs)
   if (!source || own.size === 0) return
   const set: (string | Buffer)[] = []
   const gone: string[] = []
@@ -173,15 +186,15 @@ export function writeStates(
     if (state) set.push(key, encodeState(state, nowMs))
     else gone.push(key)
   }
-  if (set.length > 0) multi.hset(source.limits, ...set)
-  if (gone.length > 0) multi.hdel(source.limits, ...gone)
+  if (set.length > 0) transaction.add('HSET', source.limits, ...set)
+  if (gone.length > 0) transaction.add('HDEL', source.limits, ...gone)
   // Fields of a hash do not expire by themselves: their timers take them out.
-  writeTimers(multi, source.timers, own, ({ dueMs, expiresAfterMs }) => dueMs ?? nowMs + expiresAfterMs)
+  writeTimers(transaction, source.timers, own, ({ dueMs, expiresAfterMs }) => dueMs ?? nowMs + expiresAfterMs)
 }
 
 /** One that waits never goes by itself; it gives its place back when it should have been decided long ago. */
 function writePlaces(
-  multi: ChainableCommander,
+  transaction: Transaction,
   keys: Keys,
   shared: ReadonlyMap<string, LimitState | null>,
   nowMs: number,
@@ -193,13 +206,13 @@ function writePlaces(
       state ? [Math.ceil(nowMs + state.expiresAfterMs), hashOf(key)] : [],
     )
     const gone = states.flatMap(([key, state]) => (state ? [] : [hashOf(key)]))
-    if (set.length > 0) multi.zadd(name, ...set)
-    if (gone.length > 0) multi.zrem(name, ...gone)
+    if (set.length > 0) transaction.add('ZADD', name, ...set)
+    if (gone.length > 0) transaction.add('ZREM', name, ...gone)
   }
 }
 
 function writeTimers(
-  multi: ChainableCommander,
+  transaction: Transaction,
   timers: string,
   states: ReadonlyMap<string, LimitState | null>,
   timeOf: (state: LimitState) => number | undefined,
@@ -211,8 +224,8 @@ function writeTimers(
     if (atMs !== undefined) set.push(Math.ceil(atMs), key)
     else gone.push(key)
   }
-  if (set.length > 0) multi.zadd(timers, ...set)
-  if (gone.length > 0) multi.zrem(timers, ...gone)
+  if (set.length > 0) transaction.add('ZADD', timers, ...set)
+  if (gone.length > 0) transaction.add('ZREM', timers, ...gone)
 }
 
 /** Members and scores of a reply WITHSCORES, whatever version of the protocol it came by. */

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { ChainableCommander, Redis } from 'ioredis'
+import type { Redis } from 'ioredis'
 import type { Keys } from './keys.ts'
+import type { Transaction } from './transaction.ts'
 
 /** A transaction that lost so often in a row asks the others to wait. */
 const PATIENCE = 3
@@ -42,7 +43,7 @@ export class LimitsTurn {
     await redis.set(this.#keys.limitsTurn, this.#name, 'PX', TURN_MS, 'NX')
   }
 
-  end(multi: ChainableCommander): void {
-    if (this.#asked) multi.unlink(this.#keys.limitsTurn)
+  end(transaction: Transaction): void {
+    if (this.#asked) transaction.add('UNLINK', this.#keys.limitsTurn)
   }
 }

@@ -1,3 +1,4 @@
+import type { EmptyLanes } from './empty-lanes.ts'
 import { type Enqueued, FeedSequence } from './lane-feed.ts'
 import { chainHashOf, isByName, isParked, sinkOf, slotOf } from './lane-names.ts'
 import type { LaneSlots } from './lane-slots.ts'
@@ -8,6 +9,7 @@ export interface OwnedLanesParts {
   context: LaneContext
   slots: Pick<LaneSlots, 'heldToken' | 'token' | 'held'>
   parked: ParkedLanes
+  empty: EmptyLanes
   /** Others have enqueued: the register has to be read. */
   onGap(): void
 }
@@ -102,8 +104,11 @@ export class OwnedLanes {
     return (this.#workers.get(lane)?.size ?? 0) < FEW && !context.waitsForFormer(lane)
   }
 
+  /** Nothing is left in its lane. */
   remove(worker: LaneWorker): void {
-    if (this.#workers.get(worker.name) === worker) this.#workers.delete(worker.name)
+    if (this.#workers.get(worker.name) !== worker) return
+    this.#workers.delete(worker.name)
+    this.#parts.empty.note(worker.name)
   }
 
   /** Goes on with all lanes, or those of a sink: whatever they waited for may be over. */

@@ -14,10 +14,13 @@ export class RegisterScan {
     this.#parts = parts
   }
 
-  /** Returns the lanes in which something waits, with how many deliveries. `own` are sinks of this process. */
-  async read(own: { has(sink: string): boolean }): Promise<Map<string, number>> {
+  /** Returns the lanes in which something waits, with how many deliveries, and empty ones. `own` are sinks of this process. */
+  async read(own: {
+    has(sink: string): boolean
+  }): Promise<{ waiting: Map<string, number>; empty: string[] }> {
     const { redis, keys, log } = this.#parts
     const waiting = new Map<string, number>()
+    const empty: string[] = []
     const isKnown = (sink: string) => own.has(sink) || this.#known.has(sink)
     let removed = 0
     for await (const page of scanHash(redis, keys.pending)) {
@@ -27,11 +30,12 @@ export class RegisterScan {
       for (const [lane, count] of lanesIn(left)) {
         this.#known.add(sinkOf(lane))
         if (count > 0) waiting.set(lane, count)
+        else if (!lane.endsWith('/*')) empty.push(lane)
       }
     }
     if (removed > 0)
       log.warn({ fields: removed }, 'another program wrote into the register of lanes: removed it')
-    return waiting
+    return { waiting, empty }
   }
 
   async #stillThere(pairs: readonly [string, string][]): Promise<[string, string][]> {

@@ -1,4 +1,3 @@
-import type { ChainableCommander } from 'ioredis'
 import {
   type HeldBy,
   type LimitOutcome,
@@ -9,9 +8,12 @@ import {
 } from '../limit.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Keys } from './keys.ts'
+import type { Transaction } from './transaction.ts'
 
 const COUNTS = ['matched', 'sent', 'digested', 'waiting', 'notices'] as const
 const SUPPRESSED = 'suppressed:'
+const PASSED = 'passed'
+const TIMES_MS = 1_000
 
 /** Both together, by rule. */
 export function joinRules(
@@ -28,22 +30,43 @@ export function joinRules(
   return joined
 }
 
-/** Queues changes of the rules' counts. */
+/** Queues changes of the rules' counts. `passed` counts events that were matched and sent at once: the usual ones, by one command. */
 export function writeRules(
-  multi: ChainableCommander,
+  transaction: Transaction,
   keys: Keys,
   rules: ReadonlyMap<string, RuleCounts>,
-  nowMs: number,
+  { nowMs, times }: { nowMs: number; times?: RuleTimes },
 ): void {
   const matched: (number | string)[] = []
   for (const [rule, counts] of rules) {
     const key = keys.ruleLedger(rule)
-    for (const name of COUNTS) if (counts[name] !== 0) multi.hincrby(key, name, counts[name])
+    const passed = counts.matched === counts.sent ? counts.sent : 0
+    if (passed > 0) transaction.add('HINCRBY', key, PASSED, passed)
+    for (const name of COUNTS) {
+      const count = counts[name] - (name === 'matched' || name === 'sent' ? passed : 0)
+      if (count !== 0) transaction.add('HINCRBY', key, name, count)
+    }
     for (const [by, count] of Object.entries(counts.suppressed))
-      if (count) multi.hincrby(key, `${SUPPRESSED}${by}`, count)
-    if (counts.matched > 0) matched.push(nowMs, rule)
+      if (count) transaction.add('HINCRBY', key, `${SUPPRESSED}${by}`, count)
+    if (counts.matched > 0 && times?.isDue(rule, nowMs) !== false) matched.push(nowMs, rule)
   }
-  if (matched.length > 0) multi.zadd(keys.rules, ...matched)
+  if (matched.length > 0) transaction.add('ZADD', keys.rules, ...matched)
+}
+
+/** When rules matched is written at most once a second for each. */
+export class RuleTimes {
+  readonly #writtenMs = new Map<string, number>()
+
+  isDue(rule: string, nowMs: number): boolean {
+    const writtenMs = this.#writtenMs.get(rule)
+    return writtenMs === undefined || nowMs < writtenMs || nowMs >= writtenMs + TIMES_MS
+  }
+
+  /** Call when the commit is durable. */
+  written(rules: ReadonlyMap<string, RuleCounts>, nowMs: number): void {
+    for (const [rule, { matched }] of rules)
+      if (matched > 0 && this.isDue(rule, nowMs)) this.#writtenMs.set(rule, nowMs)
+  }
 }
 
 /** Counts what is durable. */
@@ -68,6 +91,9 @@ export function countNotices(metrics: Metrics, { deliveries }: LimitOutcome): vo
 export function parseRule(hash: Record<string, string>): RuleCounts {
   const counts = { ...NO_RULE_COUNTS, suppressed: {} as Partial<Record<HeldBy, number>> }
   for (const name of COUNTS) counts[name] = Number(hash[name] ?? 0)
+  const passed = Number(hash[PASSED] ?? 0)
+  counts.matched += passed
+  counts.sent += passed
   const stored = Object.keys(hash).filter((field) => field.startsWith(SUPPRESSED))
   for (const by of new Set([...WAYS_HELD, ...stored.map((field) => field.slice(SUPPRESSED.length))])) {
     const count = Number(hash[`${SUPPRESSED}${by}`] ?? 0)

@@ -38,7 +38,8 @@ const LOCK_MS = 15_000
 
 /**
  * Brings the keys to this version's layout; gives why it does not. While a step is under way the layout reads `1>2`, which
- * no process takes for its own: whoever still runs stops writing at that moment.
+ * no process takes for its own: whoever still runs stops writing at that moment. Its lanes' slots are taken from it, so that it
+ * acknowledges nothing either.
  */
 export async function prepareSchema(parts: SchemaParts): Promise<string | undefined> {
   const { redis, keys, layout = LAYOUT, migrations = MIGRATIONS } = parts
@@ -125,7 +126,7 @@ async function waitForTurn(parts: SchemaParts, token: string): Promise<'mine' | 
 }
 
 async function mark({ redis, keys }: SchemaParts, token: string, schema: string): Promise<void> {
-  const done = await evaluate(redis, MARK, [keys.schemaLock, keys.schema], [token, schema])
+  const done = await evaluate(redis, MARK, [keys.schemaLock, keys.schema, keys.slots], [token, schema])
   if (done !== 1) throw new TakenOverError()
 }
 
@@ -159,5 +160,6 @@ const RELEASE = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL',
 const MARK = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[2], ARGV[2])
+if string.find(ARGV[2], '>', 1, true) then redis.call('DEL', KEYS[3]) end
 return 1
 `

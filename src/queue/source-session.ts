@@ -23,6 +23,7 @@ import {
   prepareSeed,
   prepareWatch,
 } from './plan-commit.ts'
+import { RuleTimes } from './rule-counts.ts'
 import { readCheckpoint, UnreadableCheckpointError } from './stored-json.ts'
 import { type StoreParts, transact } from './transact.ts'
 import { copyNames, someUnseen } from './unseen.ts'
@@ -44,6 +45,7 @@ export class RedisSession implements SourceSession {
   #stored: string | null = null
   #comparison: Comparison = 'newer'
   #dueMs: number | undefined
+  readonly #times = new RuleTimes()
 
   constructor(parts: StoreParts, source: Source) {
     this.#parts = parts
@@ -185,7 +187,7 @@ export class RedisSession implements SourceSession {
     opens = false,
   ): Promise<void> {
     const next = this.#nextCheckpoint(move)
-    const known = { source: this.#source, keys: this.#keys, stored: this.#stored }
+    const known = { source: this.#source, keys: this.#keys, stored: this.#stored, times: this.#times }
     const { timer } = await transact(this.#parts, { ...known, next, preparation, opens }, signal)
     this.#stored = next
     if (timer) this.#dueMs = timer.dueMs

@@ -13,19 +13,20 @@ import type { JournalBounds } from '../journal-record.ts'
 import type { Metrics } from '../metrics.ts'
 import type { CommitLine } from './commit-line.ts'
 import { type Decided, decideCommit } from './decided.ts'
-import { GuardedTransaction } from './foreign-keys.ts'
 import { type JournalParts, packJournal, writeJournal } from './journal.ts'
 import { OLD_TTL_MS } from './kept-objects.ts'
 import type { Keys } from './keys.ts'
 import type { Enqueued } from './lane-feed.ts'
-import { isForeign, LayoutChangedError } from './layout.ts'
+import { isForeign, LAYOUT, LayoutChangedError } from './layout.ts'
 import { scored } from './limit-states.ts'
 import { LimitsTurn } from './limits-turn.ts'
 import type { Plan, SourceKeys } from './overlay.ts'
 import { enqueuedOf } from './pack-lanes.ts'
 import type { Preparation } from './plan-commit.ts'
 import { valuesOf } from './replies.ts'
+import type { RuleTimes } from './rule-counts.ts'
 import { readCheckpoint, UnreadableCheckpointError } from './stored-json.ts'
+import { Transaction } from './transaction.ts'
 import { UNSEEN_TTL_MS } from './unseen.ts'
 import { count, writeCommit } from './write-commit.ts'
 
@@ -62,6 +63,8 @@ export interface Commit {
   /** Unique: it holds the session's name and a sequence number. */
   next: string
   preparation: Preparation
+  /** Of the session. */
+  times: RuleTimes
   /** The first of its session: it wants to know of timers. */
   opens?: boolean
 }
@@ -81,13 +84,13 @@ export interface Committed {
 }
 
 /**
- * One transaction: read under WATCH, decide, write together with the checkpoint. Nothing is ever resent. When a reply is
- * lost, the checkpoint tells, on a connection that works, what became of it:
+ * One transaction: read, decide, write together with the checkpoint, where that is still the one that this session wrote last. A
+ * source's index and states change with its checkpoint only; what several sources share is watched. Nothing is ever resent. When
+ * a reply is lost, the checkpoint tells, on a connection that works, what became of it:
  *
  * - the one that was tried: it had succeeded;
- * - the one before: try again, all of it. The lost EXEC may still lie in a socket and run later; but both watch the
- *   checkpoint and both change it, so whichever runs second is discarded, and the loop finds the first one's value. So it is
- *   when another source changed a state of limits that was read;
+ * - the one before: try again, all of it. The lost one may still lie in a socket and run later; but both want the checkpoint to
+ *   be the one before, so whichever runs second does nothing, and finds the first one's value;
  * - any other: somebody else moved it, or Redis lost what it had confirmed. Fenced: the source opens anew from what is stored.
  */
 export async function transact(parts: StoreParts, commit: Commit, signal: AbortSignal): Promise<Committed> {
@@ -96,50 +99,43 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
   const ended = metrics.commitWaits.begin()
   const turn = new LimitsTurn(keys, commit.next)
   let written: Written | undefined
-  // A repeat after a lost reply must decide as the one whose EXEC may still come: by the same rules, as of the same time.
+  // A repeat after a lost reply must decide as the one that may still come: by the same rules, as of the same time.
   let routing: Routing | undefined
   let nowMs: number | undefined
   const done = line.commit(async (redis): Promise<Committed> => {
+    if (written && (await isDone(parts, commit, redis))) return foundDone(written, commit, redis)
     for (;;) {
-      const [[current, layout, whose], ...replies] = await readUnderWatch(redis, keys, commit)
-      if (isForeign(layout)) {
-        await redis.unwatch()
-        throw new LayoutChangedError(layout)
-      }
       const { stream } = redis
-      if (written && current === commit.next) {
-        await redis.unwatch()
-        return written.decided.limits ? { timer: await readTimer(redis, commit.keys.timers) } : {}
-      }
-      if (current !== commit.stored) {
-        await redis.unwatch()
-        if (current === null) throw new PositionLostError(LOST)
-        const checkpoint = readCheckpoint(current ?? null)
-        if (!checkpoint) throw new UnreadableCheckpointError(commit.keys.checkpoint)
-        if (checkpoint.sequence <= (readCheckpoint(commit.stored)?.sequence ?? 0))
-          throw new PositionLostError(ROLLED_BACK)
-        metrics.fenced.inc({ watch: commit.source.title })
-        throw new FencedError(`another process moved the position of ${commit.source.key}`)
-      }
       routing ??= decidingOnce(parts.routing())
-      const plan = await commit.preparation.plan(replies, redis)
+      const plan = await planned(parts, commit, redis)
       const asOf = { now: () => nowMs ?? clock.now() }
       const decideParts = { redis, keys, routing, source: commit.keys, clock: asOf }
       written = { plan, decided: await decideCommit(decideParts, commit.source, plan) }
       addJournal(written, parts, commit)
-      // Watched there, executed here: on another connection nothing is watched.
-      if (redis.stream !== stream) continue
+      // Read there, executed here: on another connection nothing is watched, and it may be one to an older state.
+      if (redis.stream !== stream) {
+        if (await isDone(parts, commit, redis)) return foundDone(written, commit, redis)
+        continue
+      }
       nowMs = written.decided.nowMs
-      const isShared = (written.decided.limits?.writes.shared.size ?? 0) > 0
-      if (isShared && (await turn.isAnothers(redis, whose, signal))) {
+      const { watched, limits } = written.decided
+      const isShared = watched && (limits?.writes.shared.size ?? 0) > 0
+      if (isShared && (await turn.isAnothers(redis, watched.turnOf, signal))) {
         nowMs = undefined
         continue
       }
-      const timer = await write(parts, commit, written, { redis, turn, nowMs })
-      if (timer) return timer
+      const timed = commit.opens === true || limits !== undefined
+      const end = await prepare(parts, commit, written, { turn, nowMs, timed }).run(redis, {
+        watching: watched !== undefined,
+      })
+      if (end.kind === 'done') {
+        written.replies = end.replies
+        return timed ? { timer: timerOf(end.replies.at(-1)) } : {}
+      }
       // It was discarded for certain, and what others wrote meanwhile is of a later time.
       nowMs = undefined
-      if (isShared) await turn.lost(redis)
+      if (end.kind === 'lost') await turn.lost(redis)
+      else if (await isDone(parts, commit, redis)) return foundDone(written, commit, redis)
     }
   }, signal)
   const committed = await done.finally(ended)
@@ -147,11 +143,47 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
   if (!written) return committed
   const { plan, decided } = written
   count(metrics, commit.source.title, plan, decided)
+  commit.times.written(decided.rules, decided.nowMs)
   decided.trace?.committed()
   const [oldest] = plan.transitions
   if (oldest) metrics.enqueueSeconds.observe(Math.max(0, clock.now() - oldest.observedAtMs) / 1_000)
   if (decided.lanes.size > 0) onEnqueued(enqueuedOf(decided.lanes, written.replies))
   return committed
+}
+
+/** What the index knows of the objects. A session that was fenced may find less than it left there: that is said first. */
+async function planned(parts: StoreParts, commit: Commit, redis: Redis): Promise<Plan> {
+  const { preparation } = commit
+  const pipeline = redis.pipeline()
+  preparation.read(pipeline)
+  const replies = pipeline.length > 0 ? valuesOf(await pipeline.exec()) : []
+  try {
+    return await preparation.plan(replies, redis)
+  } catch (error) {
+    await isDone(parts, commit, redis)
+    throw error
+  }
+}
+
+/** True when the checkpoint is the one that was tried, false when it is the one before; throws for any other, and for another layout. */
+async function isDone({ keys, metrics }: StoreParts, commit: Commit, redis: Redis): Promise<boolean> {
+  const [current = null, layout = null] = await redis.mget(commit.keys.checkpoint, keys.schema)
+  if (isForeign(layout)) throw new LayoutChangedError(layout)
+  if (current === commit.next) return true
+  if (current === commit.stored) return false
+  if (current === null) throw new PositionLostError(LOST)
+  const checkpoint = readCheckpoint(current)
+  if (!checkpoint) throw new UnreadableCheckpointError(commit.keys.checkpoint)
+  if (checkpoint.sequence <= (readCheckpoint(commit.stored)?.sequence ?? 0))
+    throw new PositionLostError(ROLLED_BACK)
+  metrics.fenced.inc({ watch: commit.source.title })
+  throw new FencedError(`another process moved the position of ${commit.source.key}`)
+}
+
+/** Its replies were lost. */
+async function foundDone({ decided }: Written, { keys }: Commit, redis: Redis): Promise<Committed> {
+  if (!decided.limits) return {}
+  return { timer: timerOf(await redis.zrange(keys.timers, '0', '0', 'WITHSCORES')) }
 }
 
 /** A repeat finds the index as it was, and so the same transitions: rules are not asked, and what they count not counted, again. */
@@ -181,18 +213,6 @@ const LOST =
 const ROLLED_BACK =
   'Redis went back to an older state (it was restarted from an older file, or failed over to a replica that was behind): the watch goes on from the position of then'
 
-/** The layout is watched, too: a commit fails when a newer version converts the keys meanwhile. */
-async function readUnderWatch(
-  redis: Redis,
-  { schema, limitsTurn }: Keys,
-  commit: Commit,
-): Promise<[(string | null)[], ...unknown[]]> {
-  const { keys, preparation } = commit
-  const pipeline = redis.pipeline().watch(keys.checkpoint, schema).mget(keys.checkpoint, schema, limitsTurn)
-  preparation.read(pipeline)
-  return valuesOf(await pipeline.exec()).slice(1) as [(string | null)[], ...unknown[]]
-}
-
 function addJournal(written: Written, { journal }: StoreParts, { source }: Commit): void {
   const { transitions } = written.plan
   const bounds = transitions.length > 0 ? journal?.bounds() : undefined
@@ -200,33 +220,24 @@ function addJournal(written: Written, { journal }: StoreParts, { source }: Commi
     written.journal = { bounds, entries: packJournal(source, transitions, journal.contentsOf) }
 }
 
-/** Undefined when the checkpoint, or a state of limits, was touched between read and write. */
-async function write(
+/** The timer is its last reply. A newer version that converts the keys changes the layout first. */
+function prepare(
   { keys, clock }: StoreParts,
-  { source, keys: own, next, opens }: Commit,
-  written: Written,
-  { redis, turn, nowMs }: { redis: Redis; turn: LimitsTurn; nowMs: number },
-): Promise<Committed | undefined> {
-  const { plan, decided, journal } = written
-  const guarded = new GuardedTransaction(redis)
-  const { multi } = guarded
-  writeCommit(multi, keys, { key: source.key, ...own }, plan, decided, nowMs)
-  if (plan.unseenDelete.length > 0) multi.pexpire(own.unseen, UNSEEN_TTL_MS)
-  if (own.keep) multi.pexpire(own.old, OLD_TTL_MS)
-  if (journal) writeJournal(multi, keys, journal.entries, journal.bounds, clock.now())
-  turn.end(multi)
-  multi.set(own.checkpoint, next)
-  const timed = opens || decided.limits !== undefined
-  if (timed) multi.zrange(own.timers, '0', '0', 'WITHSCORES')
-  const replies = await guarded.exec(own.checkpoint)
-  if (replies === null) return undefined
-  const values = valuesOf(replies)
-  written.replies = values
-  return timed ? { timer: timerOf(values.at(-1)) } : {}
-}
-
-async function readTimer(redis: Redis, timers: string): Promise<{ dueMs: number | undefined }> {
-  return timerOf(await redis.zrange(timers, '0', '0', 'WITHSCORES'))
+  { source, keys: own, stored, next, times }: Commit,
+  { plan, decided, journal }: Written,
+  { turn, nowMs, timed }: { turn: LimitsTurn; nowMs: number; timed: boolean },
+): Transaction {
+  const transaction = new Transaction()
+    .expect(own.checkpoint, stored)
+    .expect(keys.schema, String(LAYOUT), { orNone: true })
+  writeCommit(transaction, keys, { key: source.key, ...own }, plan, decided, { nowMs, times })
+  if (plan.unseenDelete.length > 0) transaction.add('PEXPIRE', own.unseen, UNSEEN_TTL_MS)
+  if (own.keep) transaction.add('PEXPIRE', own.old, OLD_TTL_MS)
+  if (journal) writeJournal(transaction, keys, journal.entries, journal.bounds, clock.now())
+  turn.end(transaction)
+  transaction.add('SET', own.checkpoint, next)
+  if (timed) transaction.add('ZRANGE', own.timers, '0', '0', 'WITHSCORES')
+  return transaction
 }
 
 function timerOf(reply: unknown): { dueMs: number | undefined } {

@@ -1,65 +1,72 @@
-import type { ChainableCommander } from 'ioredis'
 import type { Metrics } from '../metrics.ts'
 import type { Decided } from './decided.ts'
 import type { Keys } from './keys.ts'
+import { observedAs } from './ledger.ts'
 import { type OwnLimits, writeStates } from './limit-states.ts'
 import type { Plan, SourceKeys } from './overlay.ts'
 import type { PackedLanes } from './pack-lanes.ts'
-import { countNotices, countRules, writeRules } from './rule-counts.ts'
+import { countNotices, countRules, type RuleTimes, writeRules } from './rule-counts.ts'
+import type { Transaction } from './transaction.ts'
 
 /** Queues the deliveries: lanes, pending, the sinks' ledgers. */
-export function writeLanes(multi: ChainableCommander, keys: Keys, lanes: PackedLanes): void {
+export function writeLanes(transaction: Transaction, keys: Keys, lanes: PackedLanes): void {
   for (const [lane, { sink, count, entries }] of lanes) {
     for (const { count: n, observedAtMs, payload } of entries) {
-      multi.xadd(keys.lane(lane), '*', 'n', n, 't', observedAtMs, 'z', payload)
+      transaction.add('XADD', keys.lane(lane), '*', 'n', n, 't', observedAtMs, 'z', payload)
     }
-    multi.hincrby(keys.pending, lane, count)
-    multi.hincrby(keys.sinkLedger(sink), 'enqueued', count)
+    transaction.add('HINCRBY', keys.pending, lane, count)
+    transaction.add('HINCRBY', keys.sinkLedger(sink), 'enqueued', count)
   }
 }
 
 /** Queues all that a commit writes but the checkpoint: lanes, pending, index, old objects, states of limits, ledger. */
 export function writeCommit(
-  multi: ChainableCommander,
+  transaction: Transaction,
   keys: Keys,
   source: { key: string } & SourceKeys,
   plan: Plan,
   decided: Decided,
-  nowMs: number,
+  now: { nowMs: number; times: RuleTimes },
 ): void {
-  writeLanes(multi, keys, decided.lanes)
-  if (plan.forget === 'all') multi.unlink(source.index, source.old)
-  else if (plan.forget) multi.unlink(source[plan.forget])
-  if (plan.indexSet.length > 0) multi.hset(source.index, ...plan.indexSet)
-  if (plan.indexDelete.length > 0) multi.hdel(source.index, ...plan.indexDelete)
-  if (plan.oldSet.length > 0) multi.hset(source.old, ...plan.oldSet)
-  if (plan.oldDelete.length > 0) multi.hdel(source.old, ...plan.oldDelete)
-  if (plan.unseenDelete.length > 0) multi.hdel(source.unseen, ...plan.unseenDelete)
-  writeLimits(multi, keys, source, decided, nowMs)
-  writeRules(multi, keys, decided.rules, nowMs)
-  const counts = {
-    observed: plan.transitions.length,
-    unmatched: decided.unmatched,
-    dropped: decided.dropped,
-    matched: decided.matched,
-    limited: decided.limited,
-  }
-  for (const [field, count] of Object.entries(counts)) {
-    if (count > 0) multi.hincrby(keys.watchLedger(source.key), field, count)
-  }
+  writeLanes(transaction, keys, decided.lanes)
+  if (plan.forget === 'all') transaction.add('UNLINK', source.index).add('UNLINK', source.old)
+  else if (plan.forget) transaction.add('UNLINK', source[plan.forget])
+  if (plan.indexSet.length > 0) transaction.add('HSET', source.index, ...plan.indexSet)
+  if (plan.indexDelete.length > 0) transaction.add('HDEL', source.index, ...plan.indexDelete)
+  if (plan.oldSet.length > 0) transaction.add('HSET', source.old, ...plan.oldSet)
+  if (plan.oldDelete.length > 0) transaction.add('HDEL', source.old, ...plan.oldDelete)
+  if (plan.unseenDelete.length > 0) transaction.add('HDEL', source.unseen, ...plan.unseenDelete)
+  writeLimits(transaction, keys, source, decided, now.nowMs)
+  writeRules(transaction, keys, decided.rules, now)
+  writeWatch(transaction, keys.watchLedger(source.key), plan.transitions.length, decided)
+}
+
+/** Counts what was observed in the field of what became of it; where the numbers differ, apart, so that the ledger shows it. */
+function writeWatch(
+  transaction: Transaction,
+  ledger: string,
+  observed: number,
+  { unmatched, dropped, matched, limited }: Decided,
+): void {
+  const ends = { unmatched, dropped, matched, limited }
+  const isBalanced = observed === unmatched + dropped + matched + limited
+  if (!isBalanced && observed > 0) transaction.add('HINCRBY', ledger, 'observed', observed)
+  for (const [field, count] of Object.entries(ends))
+    if (count > 0) transaction.add('HINCRBY', ledger, isBalanced ? observedAs(field) : field, count)
 }
 
 /** Queues states of limits and their timers. */
 export function writeLimits(
-  multi: ChainableCommander,
+  transaction: Transaction,
   keys: Keys,
   source: OwnLimits | undefined,
   { limits, postponed }: Decided,
   nowMs: number,
 ): void {
-  if (limits) writeStates(multi, keys, source, limits.writes, nowMs)
-  for (const [key, atMs] of postponed?.shared ?? []) multi.zadd(keys.limitTimers, atMs, key)
-  if (source) for (const [key, atMs] of postponed?.own ?? []) multi.zadd(source.timers, atMs, key)
+  if (limits) writeStates(transaction, keys, source, limits.writes, nowMs)
+  for (const [key, atMs] of postponed?.shared ?? []) transaction.add('ZADD', keys.limitTimers, atMs, key)
+  if (source)
+    for (const [key, atMs] of postponed?.own ?? []) transaction.add('ZADD', source.timers, atMs, key)
 }
 
 /** Counts a commit that is durable. */

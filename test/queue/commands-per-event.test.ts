@@ -3,7 +3,7 @@ import { waitFor } from '../wait-for.ts'
 import { changeSteadily, named, type Stage, sayMissing, startStage } from './stage-bed.ts'
 
 /** Commands that Redis executes for one Event from its commit to its acknowledgement, those within scripts included. */
-const MOST_COMMANDS = 36
+const MOST_COMMANDS = 16
 
 const OBJECTS = named('object', 50)
 const PER_SECOND = 100

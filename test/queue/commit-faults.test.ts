@@ -7,6 +7,7 @@ import { createCommitLine } from '../../src/queue/commit-line.ts'
 import { openRedis } from '../../src/queue/connection.ts'
 import { emptyPlan } from '../../src/queue/overlay.ts'
 import type { Preparation } from '../../src/queue/plan-commit.ts'
+import { RuleTimes } from '../../src/queue/rule-counts.ts'
 import { transact } from '../../src/queue/transact.ts'
 import { waitFor } from '../wait-for.ts'
 import { change, SOURCE, sendAll } from './objects.ts'
@@ -18,7 +19,7 @@ test('queue.md: a connection that is cut after EXEC, before its reply, enqueues 
   await using it = await startStoreBed()
   const session = await it.watching()
   for (let i = 0; i < 20; i++) {
-    it.proxy.cutAfter('exec')
+    it.proxy.cutAfter('evalsha')
     await session.commit([change('ADDED', `o${i}`, i + 2)], String(i + 2), never)
   }
   expect(await it.enqueued()).toEqual(added(20))
@@ -30,7 +31,7 @@ test('queue.md: a connection that is cut before EXEC arrives enqueues once', asy
   await using it = await startStoreBed()
   const session = await it.watching()
   for (let i = 0; i < 5; i++) {
-    it.proxy.hold('exec', { cut: true })
+    it.proxy.hold('evalsha', { cut: true })
     await session.commit([change('ADDED', `o${i}`, i + 2)], String(i + 2), never)
   }
   expect(await it.enqueued()).toEqual(added(5))
@@ -39,7 +40,7 @@ test('queue.md: a connection that is cut before EXEC arrives enqueues once', asy
 test('an EXEC that arrives after its commit was tried again is discarded', async () => {
   await using it = await startStoreBed()
   const session = await it.watching()
-  const late = it.proxy.hold('exec', { cut: true })
+  const late = it.proxy.hold('evalsha', { cut: true })
   await session.commit([change('ADDED', 'o0', 2)], '2', never)
   late.release()
   await session.commit([change('ADDED', 'o1', 3)], '3', never)
@@ -49,10 +50,10 @@ test('an EXEC that arrives after its commit was tried again is discarded', async
 test('an EXEC that arrives while its commit is tried again makes the second one fail, and is found', async () => {
   await using it = await startStoreBed()
   const session = await it.watching()
-  const late = it.proxy.hold('exec', { cut: true })
+  const late = it.proxy.hold('evalsha', { cut: true })
   const commit = session.commit([change('ADDED', 'o0', 2)], '2', never)
   await late.seen
-  const second = it.proxy.hold('exec')
+  const second = it.proxy.hold('evalsha')
   await second.seen
   late.release()
   await waitFor(async () => (await it.enqueued()).length === 1, { what: 'the late EXEC' })
@@ -66,11 +67,11 @@ test('a commit that is tried again decides as before, also when the configuratio
   let lane = 'hook/0'
   await using it = await startStoreBed({ lane: () => lane })
   const session = await it.watching()
-  const late = it.proxy.hold('exec', { cut: true })
+  const late = it.proxy.hold('evalsha', { cut: true })
   const commit = session.commit([change('ADDED', 'o0', 2)], '2', never)
   await late.seen
   lane = 'other/0'
-  const second = it.proxy.hold('exec')
+  const second = it.proxy.hold('evalsha')
   await second.seen
   late.release()
   await waitFor(async () => (await it.enqueued()).length === 1, { what: 'the late EXEC' })
@@ -110,7 +111,7 @@ test('a connection that is another one by the time of the EXEC watches nothing: 
     ...{ unseen: unseen(SOURCE.key), old: old(SOURCE.key), keep: undefined },
     ...{ limits: it.keys.ownLimits(SOURCE.key), timers: it.keys.ownLimitTimers(SOURCE.key) },
   }
-  const commit = { source: SOURCE, keys, stored, next: 'mine', preparation }
+  const commit = { source: SOURCE, keys, stored, next: 'mine', preparation, times: new RuleTimes() }
   await expect(transact(parts, commit, never)).rejects.toThrow(FencedError)
   expect(await it.reader.get(it.keys.checkpoint(SOURCE.key))).toBe(moved)
   redis.disconnect()
@@ -119,7 +120,7 @@ test('a connection that is another one by the time of the EXEC watches nothing: 
 test('an EXEC that arrives late, after another session took over, is discarded', async () => {
   await using it = await startStoreBed()
   const old = await it.watching()
-  const late = it.proxy.hold('exec', { cut: true })
+  const late = it.proxy.hold('evalsha', { cut: true })
   const stop = new AbortController()
   const commit = old.commit([change('ADDED', 'o0', 2)], '2', stop.signal)
   await late.seen

@@ -13,7 +13,7 @@ test('queue.md: a commit whose reply is lost tells its change once, and the next
   await using it = await startOldBed()
   const session = await it.begun(came('ADDED', 'a', 1, image('v1')))
   for (const version of [2, 3, 4, 5]) {
-    it.proxy.cutAfter('exec')
+    it.proxy.cutAfter('evalsha')
     await session.commit(step(version), String(version), never)
   }
   expect(await it.told()).toEqual([2, 3, 4, 5].map(told))
@@ -23,7 +23,7 @@ test('queue.md: a commit that is lost between read and write is tried again with
   await using it = await startOldBed()
   const session = await it.begun(came('ADDED', 'a', 1, image('v1')))
   for (const version of [2, 3, 4]) {
-    it.proxy.hold('exec', { cut: true })
+    it.proxy.hold('evalsha', { cut: true })
     await session.commit(step(version), String(version), never)
   }
   expect(await it.told()).toEqual([2, 3, 4].map(told))
@@ -32,7 +32,7 @@ test('queue.md: a commit that is lost between read and write is tried again with
 test('an EXEC that comes late, after its commit was tried again, leaves the newer object in place', async () => {
   await using it = await startOldBed()
   const session = await it.begun(came('ADDED', 'a', 1, image('v1')))
-  const late = it.proxy.hold('exec', { cut: true })
+  const late = it.proxy.hold('evalsha', { cut: true })
   await session.commit(step(2), '2', never)
   await session.commit(step(3), '3', never)
   late.release()
@@ -44,7 +44,7 @@ test('a process that dies between read and write leaves the old object to the ne
   await using it = await startOldBed()
   const first = await it.begun(came('ADDED', 'a', 1, image('v1')))
   const before = await it.reader.hgetallBuffer(it.hash)
-  const late = it.proxy.hold('exec', { cut: true })
+  const late = it.proxy.hold('evalsha', { cut: true })
   const stop = new AbortController()
   const commit = first.commit(step(2), '2', stop.signal)
   await late.seen

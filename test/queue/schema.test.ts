@@ -185,9 +185,9 @@ test('a process that runs writes nothing more from the moment a newer one conver
   const before = await it.reader.get(keys.checkpoint('pods'))
   await it.reader.set(keys.schema, `${LAYOUT}>${NEWER}`)
   await expect(session.commit([change('ADDED', 'o1', 3)], '3', never)).rejects.toThrow(LayoutChangedError)
-  // Between its reads and its EXEC: the EXEC is what is refused.
+  // Between its reads and its transaction: that is what is refused.
   await it.reader.set(keys.schema, LAYOUT)
-  const held = it.proxy.hold('exec')
+  const held = it.proxy.hold('evalsha')
   const commit = session.commit([change('ADDED', 'o1', 3)], '3', never)
   const refused = expect(commit).rejects.toThrow(LayoutChangedError)
   await held.seen
@@ -216,7 +216,8 @@ test('a worker delivers and acknowledges nothing in another layout', async () =>
     },
   })
   await asked.promise
-  await bed.redis.set(keys.schema, '99')
+  // As whoever converts does it.
+  await bed.redis.multi().set(keys.schema, `${LAYOUT}>99`).del(keys.slots).exec()
   answer.resolve()
   await bed.put('hook/1', 'b@1')
   const refused = async () =>
