@@ -50,6 +50,11 @@ export interface AcksParts {
 const MOST_ACKS = 500
 const MOST_BYTES = 4 * 1024 * 1024
 const AGAIN_MS = 100
+/** So long deliveries that are made wait for others to be acknowledged with: what a crash meanwhile repeats. */
+const GATHER_MS = 50
+/** Unless so many wait, of a lane or of all. */
+const MANY_OF_LANE = 8
+const MANY = 64
 export const DELIVERIES = 'deliveries'
 
 interface Waiting extends AckGroup {
@@ -62,6 +67,10 @@ export function createAcks(parts: AcksParts): Acks {
   let running: Promise<void> | undefined
   let closed = false
   let refused = false
+  /** Lane → how many deliveries wait to be acknowledged. */
+  const waitingOf = new Map<string, number>()
+  let isUrgent = false
+  let hurry: (() => void) | undefined
   /** Lanes of which a key is foreign, and when they are tried again. */
   const foreign = new Map<string, number>()
 
@@ -129,10 +138,35 @@ export function createAcks(parts: AcksParts): Acks {
     for (const it of left) it.end('fenced')
   }
 
-  async function run(): Promise<void> {
+  /** Resolves when it is time to send; those of the same moment are in the queue then. */
+  async function gather(): Promise<void> {
+    if (!isUrgent) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const timer = setTimeout(resolve, GATHER_MS)
+      hurry = resolve
+      await promise
+      hurry = undefined
+      clearTimeout(timer)
+    }
+    isUrgent = false
+    waitingOf.clear()
     await new Promise((resolve) => setImmediate(resolve))
+  }
+
+  function note({ lane, acks, note }: AckGroup): void {
+    const count = acks.reduce((sum, { places }) => sum + places.length, waitingOf.get(lane) ?? 0)
+    waitingOf.set(lane, count)
+    const isPlain = !note && acks.every(({ dead, move }) => !dead && !move)
+    if (isPlain && count < MANY_OF_LANE && queue.length < MANY) return
+    isUrgent = true
+    hurry?.()
+  }
+
+  async function run(): Promise<void> {
     while (queue.length > 0 && !closed) {
+      await gather()
       const lanes = [...next().values()]
+      if (queue.length > 0) isUrgent = true
       if (lanes.length === 0) await pause(AGAIN_MS)
       else while (!(closed || (await send(lanes)))) await pause(AGAIN_MS)
       if (closed) end(lanes.flat())
@@ -145,6 +179,7 @@ export function createAcks(parts: AcksParts): Acks {
       const { promise, resolve } = Promise.withResolvers<AckEnd>()
       if (closed) return Promise.resolve('fenced')
       queue.push({ ...group, end: resolve })
+      note(group)
       running ??= run().finally(() => {
         running = undefined
       })
@@ -154,6 +189,8 @@ export function createAcks(parts: AcksParts): Acks {
     async idle(timeoutMs) {
       const late = Promise.withResolvers<void>()
       const timer = setTimeout(late.resolve, timeoutMs)
+      isUrgent = true
+      hurry?.()
       let isLate = false
       void late.promise.then(() => {
         isLate = true
@@ -163,6 +200,7 @@ export function createAcks(parts: AcksParts): Acks {
     },
     close() {
       closed = true
+      hurry?.()
     },
   }
 }

@@ -2,6 +2,7 @@ import type { ChainableCommander, Redis } from 'ioredis'
 import type { Change, Comparison } from '../change.ts'
 import { encodeIndexEntry, nameOf } from './index-entry.ts'
 import { KeptObjects } from './kept-objects.ts'
+import type { KnownEntries } from './known-entries.ts'
 import { emptyPlan, Overlay, type Plan, readKnown, type SourceKeys } from './overlay.ts'
 import { decideTransition } from './transition.ts'
 import { COMPLETE, UnseenLostError } from './unseen.ts'
@@ -10,6 +11,8 @@ import { COMPLETE, UnseenLostError } from './unseen.ts'
 export interface Preparation {
   read(pipeline: ChainableCommander): void
   plan(replies: readonly unknown[], redis: Redis): Plan | Promise<Plan>
+  /** The replies as this session expects them, where it need not ask; the transaction checks the entries of the index. */
+  assume?(): { replies: readonly unknown[]; entries: ReadonlyMap<string, string | null> } | undefined
 }
 
 /** How many own states one transaction decides: each holds one delivery at most. */
@@ -64,9 +67,13 @@ export function prepareSeed({ keep }: SourceKeys, page: readonly Change[]): Prep
 }
 
 /** The frames of a watch, in order. */
-export function prepareWatch(keys: SourceKeys, changes: readonly Change[]): Preparation {
+export function prepareWatch(keys: SourceKeys, changes: readonly Change[], known: KnownEntries): Preparation {
   const uids = [...new Set(changes.map((change) => change.object.uid))]
   return {
+    assume() {
+      const entries = keys.keep ? undefined : known.assume(changes)
+      return entries && { replies: [uids.map((uid) => entries.get(uid))], entries }
+    },
     read(pipeline) {
       if (uids.length > 0) readKnown(pipeline, keys, uids)
     },

@@ -9,6 +9,7 @@ import {
   type SourceSession,
 } from '../change.ts'
 import { chunks } from './chunks.ts'
+import { KnownEntries } from './known-entries.ts'
 import type { SourceKeys } from './overlay.ts'
 import {
   FORGET,
@@ -46,6 +47,7 @@ export class RedisSession implements SourceSession {
   #comparison: Comparison = 'newer'
   #dueMs: number | undefined
   readonly #times = new RuleTimes()
+  readonly #known = new KnownEntries()
 
   constructor(parts: StoreParts, source: Source) {
     this.#parts = parts
@@ -129,9 +131,9 @@ export class RedisSession implements SourceSession {
     const last = parts.pop() ?? []
     for (const part of parts) {
       const position = part.at(-1)?.object.resourceVersion as string
-      await this.#transact({ resourceVersion: position }, prepareWatch(this.#keys, part), signal)
+      await this.#transact({ resourceVersion: position }, prepareWatch(this.#keys, part, this.#known), signal)
     }
-    await this.#transact({ resourceVersion }, prepareWatch(this.#keys, last), signal)
+    await this.#transact({ resourceVersion }, prepareWatch(this.#keys, last, this.#known), signal)
   }
 
   async markAbsent(signal: AbortSignal): Promise<void> {
@@ -187,8 +189,9 @@ export class RedisSession implements SourceSession {
     opens = false,
   ): Promise<void> {
     const next = this.#nextCheckpoint(move)
-    const known = { source: this.#source, keys: this.#keys, stored: this.#stored, times: this.#times }
-    const { timer } = await transact(this.#parts, { ...known, next, preparation, opens }, signal)
+    const known = { source: this.#source, keys: this.#keys, stored: this.#stored }
+    const memory = { times: this.#times, known: this.#known }
+    const { timer } = await transact(this.#parts, { ...known, ...memory, next, preparation, opens }, signal)
     this.#stored = next
     if (timer) this.#dueMs = timer.dueMs
   }

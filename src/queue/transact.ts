@@ -16,6 +16,7 @@ import { type Decided, decideCommit } from './decided.ts'
 import { type JournalParts, packJournal, writeJournal } from './journal.ts'
 import { OLD_TTL_MS } from './kept-objects.ts'
 import type { Keys } from './keys.ts'
+import type { KnownEntries } from './known-entries.ts'
 import type { Enqueued } from './lane-feed.ts'
 import { isForeign, LAYOUT, LayoutChangedError } from './layout.ts'
 import { scored } from './limit-states.ts'
@@ -65,12 +66,15 @@ export interface Commit {
   preparation: Preparation
   /** Of the session. */
   times: RuleTimes
+  known: KnownEntries
   /** The first of its session: it wants to know of timers. */
   opens?: boolean
 }
 
 interface Written {
   plan: Plan
+  /** Entries of the index that were not read. */
+  assumed: ReadonlyMap<string, string | null> | undefined
   decided: Decided
   journal?: { entries: readonly Buffer[]; bounds: JournalBounds }
   /** Undefined while the replies are not known. */
@@ -102,15 +106,21 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
   // A repeat after a lost reply must decide as the one that may still come: by the same rules, as of the same time.
   let routing: Routing | undefined
   let nowMs: number | undefined
+  let assumes = true
   const done = line.commit(async (redis): Promise<Committed> => {
     if (written && (await isDone(parts, commit, redis))) return foundDone(written, commit, redis)
     for (;;) {
       const { stream } = redis
       routing ??= decidingOnce(parts.routing())
-      const plan = await planned(parts, commit, redis)
+      const assumed = assumes ? commit.preparation.assume?.() : undefined
+      assumes = false
+      const plan = await planned(parts, commit, redis, assumed?.replies)
       const asOf = { now: () => nowMs ?? clock.now() }
       const decideParts = { redis, keys, routing, source: commit.keys, clock: asOf }
-      written = { plan, decided: await decideCommit(decideParts, commit.source, plan) }
+      written = {
+        ...{ plan, assumed: assumed?.entries },
+        decided: await decideCommit(decideParts, commit.source, plan),
+      }
       addJournal(written, parts, commit)
       // Read there, executed here: on another connection nothing is watched, and it may be one to an older state.
       if (redis.stream !== stream) {
@@ -144,6 +154,7 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
   const { plan, decided } = written
   count(metrics, commit.source.title, plan, decided)
   commit.times.written(decided.rules, decided.nowMs)
+  commit.known.written(plan)
   decided.trace?.committed()
   const [oldest] = plan.transitions
   if (oldest) metrics.enqueueSeconds.observe(Math.max(0, clock.now() - oldest.observedAtMs) / 1_000)
@@ -152,8 +163,14 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
 }
 
 /** What the index knows of the objects. A session that was fenced may find less than it left there: that is said first. */
-async function planned(parts: StoreParts, commit: Commit, redis: Redis): Promise<Plan> {
+async function planned(
+  parts: StoreParts,
+  commit: Commit,
+  redis: Redis,
+  assumed: readonly unknown[] | undefined,
+): Promise<Plan> {
   const { preparation } = commit
+  if (assumed) return preparation.plan(assumed, redis)
   const pipeline = redis.pipeline()
   preparation.read(pipeline)
   const replies = pipeline.length > 0 ? valuesOf(await pipeline.exec()) : []
@@ -224,12 +241,13 @@ function addJournal(written: Written, { journal }: StoreParts, { source }: Commi
 function prepare(
   { keys, clock }: StoreParts,
   { source, keys: own, stored, next, times }: Commit,
-  { plan, decided, journal }: Written,
+  { plan, decided, journal, assumed }: Written,
   { turn, nowMs, timed }: { turn: LimitsTurn; nowMs: number; timed: boolean },
 ): Transaction {
   const transaction = new Transaction()
     .expect(own.checkpoint, stored)
     .expect(keys.schema, String(LAYOUT), { orNone: true })
+  if (assumed) transaction.expectFields(own.index, assumed)
   writeCommit(transaction, keys, { key: source.key, ...own }, plan, decided, { nowMs, times })
   if (plan.unseenDelete.length > 0) transaction.add('PEXPIRE', own.unseen, UNSEEN_TTL_MS)
   if (own.keep) transaction.add('PEXPIRE', own.old, OLD_TTL_MS)

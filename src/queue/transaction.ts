@@ -43,11 +43,20 @@ const MOST_ARGUMENTS = 2_000
  */
 export class Transaction {
   readonly #expected = new Map<string, string>()
+  readonly #fields: [key: string, fields: ReadonlyMap<string, string | null>][] = []
   readonly #commands: Command[] = []
 
   /** Nothing is executed while this string has another value; null: while it exists. `orNone`: it may be missing as well. */
   expect(key: string, value: string | null, { orNone = false } = {}): this {
     this.#expected.set(key, value === null ? '' : `${orNone ? '?' : '='}${value}`)
+    return this
+  }
+
+  /** The same for fields of a hash. */
+  expectFields(key: string, fields: ReadonlyMap<string, string | null>): this {
+    const all = [...fields]
+    for (let start = 0; start < all.length; start += MOST_ARGUMENTS)
+      this.#fields.push([key, new Map(all.slice(start, start + MOST_ARGUMENTS))])
     return this
   }
 
@@ -91,6 +100,11 @@ export class Transaction {
     }
     for (const key of this.#expected.keys()) placeOf(key)
     const args: Argument[] = [this.#expected.size, ...this.#expected.values()]
+    args.push(this.#fields.length)
+    for (const [key, fields] of this.#fields) {
+      args.push(placeOf(key), fields.size, ...fields.keys())
+      for (const value of fields.values()) args.push(value === null ? '' : `=${value}`)
+    }
     const commands = [...this.#commands.entries()]
     const canUndo = ([, { name, key }]: [number, Command]) =>
       UNDONE.has(name) || (name === 'SET' && this.#expected.has(key))
@@ -126,6 +140,15 @@ for i = 1, expected do
   local value, found = arg(), before[i]
   local isMissing = not found and (value == '' or string.sub(value, 1, 1) == '?')
   if not isMissing and not (found and value ~= '' and found == string.sub(value, 2)) then return { 'moved' } end
+end
+for _ = 1, tonumber(arg()) do
+  local key, count = KEYS[tonumber(arg())], tonumber(arg())
+  local found = redis.pcall('HMGET', key, unpack(ARGV, at + 1, at + count))
+  if found.err then return redis.error_reply(string.find(found.err, 'WRONGTYPE', 1, true) and 'WRONGTYPE ' .. key or found.err) end
+  at = at + count
+  for i = 1, count do
+    if (found[i] and '=' .. found[i] or '') ~= arg() then return { 'moved' } end
+  end
 end
 for _ = 1, tonumber(arg()) do
   local place, key, kind = arg(), KEYS[tonumber(arg())], arg()

@@ -5,6 +5,7 @@ import { silentLog } from '../../src/log.ts'
 import { createMetrics } from '../../src/metrics.ts'
 import { createCommitLine } from '../../src/queue/commit-line.ts'
 import { openRedis } from '../../src/queue/connection.ts'
+import { KnownEntries } from '../../src/queue/known-entries.ts'
 import { emptyPlan } from '../../src/queue/overlay.ts'
 import type { Preparation } from '../../src/queue/plan-commit.ts'
 import { RuleTimes } from '../../src/queue/rule-counts.ts'
@@ -111,7 +112,15 @@ test('a connection that is another one by the time of the EXEC watches nothing: 
     ...{ unseen: unseen(SOURCE.key), old: old(SOURCE.key), keep: undefined },
     ...{ limits: it.keys.ownLimits(SOURCE.key), timers: it.keys.ownLimitTimers(SOURCE.key) },
   }
-  const commit = { source: SOURCE, keys, stored, next: 'mine', preparation, times: new RuleTimes() }
+  const commit = {
+    source: SOURCE,
+    keys,
+    stored,
+    next: 'mine',
+    preparation,
+    times: new RuleTimes(),
+    known: new KnownEntries(),
+  }
   await expect(transact(parts, commit, never)).rejects.toThrow(FencedError)
   expect(await it.reader.get(it.keys.checkpoint(SOURCE.key))).toBe(moved)
   redis.disconnect()
