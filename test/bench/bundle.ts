@@ -40,7 +40,7 @@ export function runBundle(
     KUBECONFIG: kubeconfig ?? files.kubeconfig,
   }
   const startedMs = performance.now()
-  const command = process.env['SRC'] ? process.env['SRC'] : join(ROOT, 'dist/main.js')
+  const command = join(ROOT, 'dist/main.js')
   const child = spawn(command, ['run', '--config', files.config], { env, stdio: 'ignore' })
   const release = dieWithUs(child)
   return {
