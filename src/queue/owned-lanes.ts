@@ -1,7 +1,8 @@
+import type { LaneContext } from './lane-context.ts'
 import { type Enqueued, FeedSequence } from './lane-feed.ts'
 import { chainHashOf, isByName, isParked, sinkOf, slotOf } from './lane-names.ts'
 import type { LaneSlots } from './lane-slots.ts'
-import { type LaneContext, LaneWorker } from './lane-worker.ts'
+import { LaneWorker } from './lane-worker.ts'
 import type { ParkedLanes } from './parked-chains.ts'
 
 export interface OwnedLanesParts {
@@ -102,8 +103,8 @@ export class OwnedLanes {
     return (this.#workers.get(lane)?.size ?? 0) < FEW && !context.waitsForFormer(lane)
   }
 
-  remove(worker: LaneWorker): void {
-    if (this.#workers.get(worker.name) === worker) this.#workers.delete(worker.name)
+  remove(lane: string): void {
+    this.#workers.delete(lane)
   }
 
   /** Goes on with all lanes, or those of a sink: whatever they waited for may be over. */
@@ -178,7 +179,7 @@ export class OwnedLanes {
     const known = this.#workers.get(lane)
     if (known) return known.feed(entries)
     if (!this.#feed.isScanned(sinkOf(lane))) return this.#workerOf(lane, token).poke()
-    const worker = LaneWorker.empty(this.#parts.context, lane, token)
+    const worker = new LaneWorker(this.#parts.context, lane, token, { isEmpty: true })
     this.#workers.set(lane, worker)
     worker.feed(entries)
   }

@@ -1,10 +1,10 @@
-import { redactMessage } from '../redact.ts'
-import type { DeadReason, FailureNote } from './ack-script.ts'
+import type { FailureNote } from './ack-script.ts'
+import { deadLetterOf } from './acknowledgements.ts'
 import { giveUp, judge, parkedPauseMs, type Retry } from './delivery-policy.ts'
-import { encodeEntries } from './entry.ts'
+import type { LaneContext } from './lane-context.ts'
+import { unreadableAck } from './lane-entries.ts'
 import { baseOf, parkedLane, sinkOf, slotOf } from './lane-names.ts'
 import { type Item, type LaneEntryRead, readLane } from './lane-reader.ts'
-import type { LaneContext } from './lane-worker.ts'
 import {
   failsAsAWhole,
   noteOutcomes,
@@ -232,7 +232,8 @@ export class ParkedLanes implements ParkedChains {
     } else if (laterMs !== undefined) return this.#wait(parked, laterMs)
     parked.failures = 0
     const about = { entryId: item.entryId, count, places: [item.place] }
-    const letter = dead[0] && { ...about, dead: this.#letter(dead[0].item, dead[0].reason, dead[0].detail) }
+    const atMs = context.clock.now()
+    const letter = dead[0] && { ...about, dead: deadLetterOf(dead[0].item, { ...dead[0], atMs }) }
     const ended = await this.#acknowledge(parked, [letter ?? about])
     if (!ended) return false
     trace?.settled({ delivered, dead })
@@ -255,13 +256,6 @@ export class ParkedLanes implements ParkedChains {
     return { note, pauseMs, dead: giveUp(outcome, { ...note, nowMs: clock.now() }, policy) }
   }
 
-  #letter(item: Item, reason: DeadReason, detail: string) {
-    const [encoded] = encodeEntries([item.delivery])
-    const payload = (encoded as { payload: Buffer }).payload
-    const atMs = this.#context().clock.now()
-    return { rule: item.delivery.rule, reason, detail: redactMessage(detail), atMs, payload, count: 1 }
-  }
-
   /** Of an entry without a delivery: what cannot be read becomes a dead letter. */
   async #acknowledgeRest(
     parked: Parked,
@@ -272,9 +266,7 @@ export class ParkedLanes implements ParkedChains {
     const atMs = context.clock.now()
     const acks = unreadable.map((it) => {
       noteUnreadable(context, state, baseOf(parked.lane), id, it)
-      const { detail, payload, places } = it
-      const about = { rule: '', reason: 'unreadable' as const, detail: detail.slice(0, 2_048) }
-      return { entryId: id, count, places, dead: { ...about, atMs, payload, count: places.length } }
+      return unreadableAck(id, count, it, atMs)
     })
     return this.#acknowledge(parked, acks.length > 0 ? acks : [{ entryId: id, count, places: [] }])
   }
