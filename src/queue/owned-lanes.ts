@@ -7,7 +7,7 @@ import type { ParkedLanes } from './parked-chains.ts'
 
 export interface OwnedLanesParts {
   context: LaneContext
-  slots: Pick<LaneSlots, 'heldToken' | 'token' | 'held'>
+  slots: Pick<LaneSlots, 'token' | 'held'>
   parked: ParkedLanes
   /** Others have enqueued: the register has to be read. */
   onGap(): void
@@ -159,10 +159,10 @@ export class OwnedLanes {
     return hashes
   }
 
-  /** `none`: another worker's. `later`: ours, but the register was not read since. */
+  /** `none`: another worker's, or on its way to one. `later`: ours, but the register was not read since. */
   #tokenOf(lane: string): 'none' | 'later' | { held: string } {
     const slot = slotOf(lane)
-    const held = this.#parts.slots.heldToken(slot)
+    const held = this.#parts.slots.token(slot)
     if (held === undefined) return 'none'
     return this.#ready.get(slot) === held ? { held } : 'later'
   }
