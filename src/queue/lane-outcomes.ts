@@ -72,6 +72,7 @@ export class LaneOutcomes {
     let target: Retry | undefined
     for (const { item, outcome } of verdict.retries) {
       noteRetry(context, state, outcome)
+      item.tries++
       const { chain } = item
       const facts = { passedMs: state.passedMs, failedBeforeMs: this.#window.failedMs(chain) }
       this.#last = outcome.detail

@@ -188,7 +188,9 @@ export class ParkedLanes implements ParkedChains {
       const [item] = entry.items
       if (!item) return await this.#acknowledgeRest(parked, state, entry)
       const note = { tries: countOf(tries), sinceMs: countOf(since) || context.clock.now() }
-      return await this.#call(parked, state, entry, item, note)
+      // What has a note was tried before, also where its attempts did not count.
+      const triesBefore = countOf(since) > 0 ? Math.max(note.tries, 1) : 0
+      return await this.#call(parked, state, entry, { ...item, tries: triesBefore }, note)
     } finally {
       budget.give(parked.sink, cost)
     }
@@ -204,9 +206,9 @@ export class ParkedLanes implements ParkedChains {
     const context = this.#context()
     const admission = state.breaker.admit()
     if (admission.kind === 'wait') return this.#wait(parked, admission.ms)
-    const items = [{ ...item, tries: note.tries }]
+    const items = [item]
     using trace = context.trace?.(state.name, parked.lane, items)
-    const message = context.render(item.delivery, note.tries)
+    const message = context.render(item.delivery, item.tries)
     const startedMs = performance.now()
     const outcomes = await context.caller.call(state.sink, [trace ? trace.traced(0, message) : message])
     trace?.answered(outcomes)
