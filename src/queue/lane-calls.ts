@@ -1,3 +1,4 @@
+import type { Outcome } from '../sink/index.ts'
 import type { Item } from './lane-reader.ts'
 import type { SinkState } from './sink-state.ts'
 
@@ -9,6 +10,26 @@ export interface Call {
   probe: boolean
   /** The breaker knows what came of it. */
   noted: boolean
+}
+
+/** A delivery under way that was handed over to its chain's own lane. */
+export interface Underway {
+  /** Of the event. */
+  id: string
+  startedMs: number
+  outcome: Promise<Outcome>
+}
+
+/** What a call came to, without the deliveries that were handed over. */
+export interface Ended {
+  items: Item[]
+  outcomes: Outcome[]
+  handedOver: Item[]
+}
+
+interface HandedOver {
+  chains: Set<string>
+  answer: PromiseWithResolvers<readonly Outcome[]>
 }
 
 /** A call that takes longer waits for a slow object or a slow sink, and no longer counts. */
@@ -23,6 +44,7 @@ const MOST_CALLS = 128
 /** The calls of a lane that are under way, and how much more may begin. */
 export class LaneCalls {
   readonly #calls = new Set<Call>()
+  readonly #handedOver = new Map<Call, HandedOver>()
   #unacknowledged = 0
 
   get size(): number {
@@ -33,8 +55,34 @@ export class LaneCalls {
     this.#calls.add(call)
   }
 
-  delete(call: Call): void {
+  [Symbol.iterator](): Iterator<Call> {
+    return this.#calls.values()
+  }
+
+  /** From now on the outcomes of this chain's deliveries are no longer the lane's. */
+  handOver(call: Call, chain: string): Underway[] {
+    const it = this.#handedOver.get(call) ?? { chains: new Set(), answer: Promise.withResolvers() }
+    this.#handedOver.set(call, it)
+    it.chains.add(chain)
+    const { startedMs } = call
+    return call.items.flatMap((item, i) => {
+      if (item.chain !== chain) return []
+      const outcome = it.answer.promise.then((outcomes) => outcomes[i] as Outcome)
+      return [{ id: item.delivery.event.id, startedMs, outcome }]
+    })
+  }
+
+  end(call: Call, outcomes: readonly Outcome[]): Ended {
     this.#calls.delete(call)
+    const it = this.#handedOver.get(call)
+    this.#handedOver.delete(call)
+    it?.answer.resolve(outcomes)
+    const isOwn = ({ chain }: Item) => !it?.chains.has(chain)
+    return {
+      items: call.items.filter(isOwn),
+      outcomes: outcomes.filter((_, i) => isOwn(call.items[i] as Item)),
+      handedOver: call.items.filter((item) => !isOwn(item)),
+    }
   }
 
   /** So many deliveries more were made and are not acknowledged; negative when they are. */

@@ -3,13 +3,14 @@ import { type Item, type LaneEntryRead, readLane } from './lane-reader.ts'
 import { isRefusal, sayFault } from './redis-fault.ts'
 import type { SinkState } from './sink-state.ts'
 
-/** So many deliveries in memory are enough to go on with. */
 const ENOUGH = 256
 /** What one read takes, in bytes of the budget, about. */
 const READ_BYTES = 1024 * 1024
 const MOST_ENTRIES = 16
 /** What an entry is taken for before the first was read. */
 const UNKNOWN_BYTES = 512 * 1024
+/** A read that waits longer for room in the byte budget is held up by what is in memory. */
+const HELD_UP_MS = 1_000
 const READ_AGAIN_MS = 500
 const NEWER_MS = 15_000
 
@@ -21,6 +22,8 @@ export class LaneReading {
   #isBehind: boolean
   #fromStart: boolean
   #isReading = false
+  /** Since when a read waits for room in the byte budget. */
+  #waitsSinceMs: number | undefined
   #againMs = 0
   /** Entries that ended while a read was under way, which may bring them again. */
   readonly #ended = new Set<string>()
@@ -86,12 +89,19 @@ export class LaneReading {
     if (!this.#isBehind || this.#isReading || performance.now() < this.#againMs) return false
     // What waits for a sink that fails takes no room from others.
     if (held > 0 && breaker.isOpen()) return false
-    return held < Math.max(ENOUGH, 2 * batchSize)
+    return held < mostHeld(batchSize)
+  }
+
+  /** Is there more, and no room for it? `held` deliveries are in memory. */
+  isHeldUp({ batchSize }: SinkState, held: number): boolean {
+    if (this.#waitsSinceMs !== undefined) return performance.now() - this.#waitsSinceMs > HELD_UP_MS
+    return this.#isBehind && held >= mostHeld(batchSize)
   }
 
   /** Call before `read`, and `end` after it. Returns how many entries to read, and the bytes to reserve for them. */
   begin({ entryCost = UNKNOWN_BYTES }: SinkState): { count: number; reserved: number } {
     this.#isReading = true
+    this.#waitsSinceMs = performance.now()
     const count = Math.min(Math.max(Math.floor(READ_BYTES / entryCost), 1), MOST_ENTRIES)
     return { count, reserved: count * entryCost }
   }
@@ -99,6 +109,7 @@ export class LaneReading {
   /** Returns the next entries; undefined when deliveries were let go of meanwhile. */
   async read(state: SinkState, count: number): Promise<LaneEntryRead[] | undefined> {
     const { redis, keys, troubles, log } = this.#context
+    this.#waitsSinceMs = undefined
     if (this.#fromStart) this.#lastId = '0-0'
     const start = this.#fromStart ? '-' : `(${this.#lastId}`
     this.#isBehind = false
@@ -134,8 +145,14 @@ export class LaneReading {
 
   end(): void {
     this.#isReading = false
+    this.#waitsSinceMs = undefined
     this.#ended.clear()
   }
+}
+
+/** How many deliveries in memory are enough to go on with. */
+function mostHeld(batchSize: number): number {
+  return Math.max(ENOUGH, 2 * batchSize)
 }
 
 /** What deliveries count in the byte budget. */

@@ -1,17 +1,18 @@
 import type { Delivery } from '../delivery.ts'
 import type { Outcome } from '../sink/index.ts'
 import type { AttemptTrace } from '../trace.ts'
-import type { Acknowledgement, FailureNote } from './ack-script.ts'
+import type { Acknowledgement } from './ack-script.ts'
 import { judge } from './delivery-policy.ts'
 import { type Call, LaneCalls } from './lane-calls.ts'
 import type { LaneContext } from './lane-context.ts'
 import { LaneEntries, unreadableAck } from './lane-entries.ts'
-import { chainHashOf, parkedLane, sinkOf } from './lane-names.ts'
+import { sinkOf } from './lane-names.ts'
 import { LaneOutcomes } from './lane-outcomes.ts'
+import { LaneParking, type Parked } from './lane-parking.ts'
 import { type Item, itemOf, type LaneEntryRead } from './lane-reader.ts'
 import { costOfAll, LaneReading } from './lane-reading.ts'
 import { LaneWindow } from './lane-window.ts'
-import { failsAsAWhole, noteDead, noteOutcomes, noteUnreadable, type SinkState } from './sink-state.ts'
+import { noteDead, noteOutcomes, noteUnreadable, type SinkState } from './sink-state.ts'
 
 /**
  * One lane of a slot that this worker owns: read ─▶ render ─▶ deliver ─▶ acknowledge. Each object has its own chain; several chains
@@ -27,6 +28,7 @@ export class LaneWorker {
   readonly #window = new LaneWindow()
   readonly #calls = new LaneCalls()
   readonly #outcomes: LaneOutcomes
+  readonly #parking: LaneParking
   #acknowledging = 0
   #timer: NodeJS.Timeout | undefined
   #timerMs = Number.POSITIVE_INFINITY
@@ -41,6 +43,9 @@ export class LaneWorker {
     this.#token = token
     this.#reading = new LaneReading(context, name, isEmpty)
     this.#outcomes = new LaneOutcomes(context, name, this.#window)
+    this.#parking = new LaneParking(context, {
+      ...{ lane: name, token, window: this.#window, entries: this.#entries },
+    })
   }
 
   /** How many deliveries it has in memory. */
@@ -110,7 +115,9 @@ export class LaneWorker {
     const state = this.#context.stateOf(this.sink)
     if (!state) return
     this.#expire(state)
-    this.#followFormer()
+    this.#leave(this.#parking.former())
+    if (this.#reading.isHeldUp(state, this.#window.size))
+      this.#leave(this.#parking.stalled(state, this.#calls))
     if (this.#reading.wantsMore(state, this.#window.size)) void this.#read(state)
     while (this.#begin(state)) {}
     this.#arm()
@@ -155,21 +162,12 @@ export class LaneWorker {
       }
       if (isSettled) acks.push({ entryId: id, count, places: [] })
     }
-    if (moved.length > 0) acks.push(...this.#move(moved))
+    if (moved.length > 0) acks.push(...this.#parking.follow(moved))
     if (acks.length > 0) void this.#acknowledge(acks, moved)
   }
 
-  /** What follows a chain that the version before left parked is parked as well, and waits for it there. */
-  #followFormer(): void {
-    const { formerChains, parked } = this.#context
-    const hashes = formerChains(this.name)
-    if (hashes.size === 0) return
-    const laneOf = ({ chain }: Item) => parkedLane(this.name, chain)
-    const items = [...this.#window.idle()].filter((item) => hashes.has(chainHashOf(laneOf(item)) ?? ''))
-    if (items.length === 0) return
-    for (const item of items) parked.add(laneOf(item), this.#token)
-    this.#window.remove(items)
-    void this.#acknowledge(this.#move(items), items)
+  #leave(parked: Parked | undefined): void {
+    if (parked) void this.#acknowledge(parked.acks, parked.items)
   }
 
   /** False when nothing more can begin now. */
@@ -212,11 +210,12 @@ export class LaneWorker {
       return trace ? trace.traced(place, message) : message
     })
     const outcomes = await caller.call(state.sink, messages)
-    this.#calls.delete(call)
     trace?.answered(outcomes)
     metrics.batchSeconds.observe({ sink: state.name }, (performance.now() - call.startedMs) / 1_000)
     metrics.batchDeliveries.observe({ sink: state.name }, call.items.length)
-    await this.#answered(state, call, outcomes, trace)
+    const own = this.#calls.end(call, outcomes)
+    this.#context.budget.give(this.sink, costOfAll(own.handedOver))
+    await this.#answered(state, { ...call, items: own.items }, own.outcomes, trace)
   }
 
   async #answered(
@@ -243,10 +242,9 @@ export class LaneWorker {
     // A failure because we are asked to stop says nothing of the sink.
     if (!context.caller.aborted) {
       for (const item of this.#outcomes.retries(state, call, verdict)) {
-        const chain = this.#window.waiting(item.chain)
-        moved.push(...chain)
-        acks.push(...this.#park(state, item, chain))
-        this.#window.remove(chain)
+        const parked = this.#parking.failed(state, item)
+        moved.push(...parked.items)
+        acks.push(...parked.acks)
       }
       if (call.noted && state.breaker.isOpen()) this.#shrink()
     }
@@ -281,25 +279,6 @@ export class LaneWorker {
       for (const item of items) noteDead(context, state, item, reason, detail)
       this.pump()
     })
-  }
-
-  #park(state: SinkState, item: Item, chain: readonly Item[]): Acknowledgement[] {
-    const { parked, clock, log } = this.#context
-    const note: FailureNote = { tries: failsAsAWhole(state) ? 0 : 1, sinceMs: clock.now() }
-    parked.add(parkedLane(this.name, item.chain), this.#token, { failed: true })
-    const { kind, namespace, name } = item.delivery.event
-    log.info(
-      { sink: state.name, kind, object: `${namespace}/${name}` },
-      'an object fails while others pass: parked',
-    )
-    return this.#move(chain, note)
-  }
-
-  /** They go behind what their chains have parked. */
-  #move(items: readonly Item[], note?: FailureNote): Acknowledgement[] {
-    const laneOf = ({ chain }: Item) => parkedLane(this.name, chain)
-    for (const item of items) this.#context.parked.moving(laneOf(item), 1)
-    return this.#entries.moved(items, laneOf, note)
   }
 
   async #acknowledge(acks: readonly Acknowledgement[], items: readonly Item[]): Promise<'done' | 'fenced'> {

@@ -1,6 +1,9 @@
+import type { Outcome } from '../sink/index.ts'
+import type { AttemptTrace } from '../trace.ts'
 import type { FailureNote } from './ack-script.ts'
 import { deadLetterOf } from './acknowledgements.ts'
 import { giveUp, judge, parkedPauseMs, type Retry } from './delivery-policy.ts'
+import type { Underway } from './lane-calls.ts'
 import type { LaneContext } from './lane-context.ts'
 import { unreadableAck } from './lane-entries.ts'
 import { baseOf, parkedLane, sinkOf, slotOf } from './lane-names.ts'
@@ -18,10 +21,18 @@ import {
 export interface ParkedChains {
   /** Is this chain of the lane parked? Then what comes for it goes behind it. */
   has(lane: string, chain: string): boolean
-  /** A parked lane exists from now on; `failed`: its object has just failed. */
-  add(parked: string, token: string, options?: { failed: boolean }): void
+  /** A parked lane exists from now on. */
+  add(parked: string, token: string, cause?: ParkedCause): void
   /** So many deliveries are on their way into it; negative when they have arrived. */
   moving(parked: string, n: number): void
+}
+
+/** Why a chain was parked just now. */
+export interface ParkedCause {
+  /** Its object has just failed. */
+  failed?: boolean
+  /** Its first deliveries are under way: what comes of them is that of its first attempts. */
+  underway?: readonly Underway[]
 }
 
 interface Parked {
@@ -33,6 +44,7 @@ interface Parked {
   lastFailedMs: number
   busy: boolean
   moving: number
+  underway: Map<string, Underway>
 }
 
 const TICK_MS = 100
@@ -65,7 +77,7 @@ export class ParkedLanes implements ParkedChains {
     return this.#byBase.has(lane) && this.#parked.has(parkedLane(lane, chain))
   }
 
-  add(lane: string, token: string, { failed } = { failed: false }): void {
+  add(lane: string, token: string, { failed = false, underway = [] }: ParkedCause = {}): void {
     if (this.#parked.has(lane)) return
     const { policy, random } = this.#context()
     const nowMs = performance.now()
@@ -80,11 +92,12 @@ export class ParkedLanes implements ParkedChains {
       lane,
       sink,
       token,
-      dueMs: nowMs + pauseMs,
+      dueMs: underway.length > 0 ? nowMs : nowMs + pauseMs,
       failures,
       lastFailedMs,
       busy: false,
       moving: 0,
+      underway: new Map(underway.map((it) => [it.id, it])),
     }
     this.#parked.set(lane, parked)
     const siblings = this.#byBase.get(base)
@@ -204,13 +217,14 @@ export class ParkedLanes implements ParkedChains {
     note: FailureNote,
   ): Promise<boolean> {
     const context = this.#context()
-    const admission = state.breaker.admit()
+    const underway = parked.underway.get(item.delivery.event.id)
+    parked.underway.delete(item.delivery.event.id)
+    const admission = underway ? { kind: 'go' as const } : state.breaker.admit()
     if (admission.kind === 'wait') return this.#wait(parked, admission.ms)
     const items = [item]
-    using trace = context.trace?.(state.name, parked.lane, items)
-    const message = context.render(item.delivery, item.tries)
-    const startedMs = performance.now()
-    const outcomes = await context.caller.call(state.sink, [trace ? trace.traced(0, message) : message])
+    using trace = underway ? undefined : context.trace?.(state.name, parked.lane, items)
+    const startedMs = underway?.startedMs ?? performance.now()
+    const outcomes = underway ? [await underway.outcome] : await this.#send(state, item, trace)
     trace?.answered(outcomes)
     const verdict = judge(items, outcomes)
     const { delivered, dead, retries, laterMs } = verdict
@@ -241,6 +255,12 @@ export class ParkedLanes implements ParkedChains {
     trace?.settled({ delivered, dead })
     noteOutcomes(context, state, parked.lane, verdict)
     return true
+  }
+
+  #send(state: SinkState, { delivery, tries }: Item, trace: AttemptTrace | undefined): Promise<Outcome[]> {
+    const { render, caller } = this.#context()
+    const message = render(delivery, tries)
+    return caller.call(state.sink, [trace ? trace.traced(0, message) : message])
   }
 
   #failed(parked: Parked, state: SinkState, outcome: Retry, before: FailureNote) {
