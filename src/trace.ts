@@ -35,7 +35,7 @@ export interface Matched {
 
 export interface Attempted {
   delivery: Delivery
-  /** How often it failed alone before. */
+  /** How often it was tried before, as far as is known. */
   tries: number
 }
 

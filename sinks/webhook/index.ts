@@ -57,6 +57,8 @@ export default defineSink<WebhookConfig>({
         const written = write(message)
         const { outcome, status, body } = await sender.send(target(message), message, written, signal)
         if (outcome.kind === 'delivered' && written.note) return { kind: 'delivered', note: written.note }
+        if (status === 409 && message.attempt > 0 && config.repeatConflict === 'delivered')
+          return { kind: 'delivered' }
         const afterMs = status === 429 ? preset?.retryAfterMs?.(body) : undefined
         return outcome.kind === 'retry' && afterMs !== undefined ? { ...outcome, afterMs } : outcome
       } catch (error) {

@@ -9,11 +9,11 @@ const MOST_AT_ONCE = 200
 
 /** Lanes in which nothing is left, until their keys are freed. */
 export class EmptyLanes {
-  readonly #parts: { redis: Redis; keys: Keys; heldToken(slot: string): string | undefined }
+  readonly #parts: { redis: Redis; keys: Keys; tokenOf(slot: string): string | undefined }
   /** Since when, on the clock of `performance.now`; the oldest first. */
   readonly #sinceMs = new Map<string, number>()
 
-  constructor(parts: { redis: Redis; keys: Keys; heldToken(slot: string): string | undefined }) {
+  constructor(parts: { redis: Redis; keys: Keys; tokenOf(slot: string): string | undefined }) {
     this.#parts = parts
   }
 
@@ -29,7 +29,7 @@ export class EmptyLanes {
 
   /** Frees those that are empty for some seconds, or `all`; what got something meanwhile, or has another owner, stays as it is. */
   async free({ all = false } = {}): Promise<void> {
-    const { redis, keys, heldToken } = this.#parts
+    const { redis, keys, tokenOf } = this.#parts
     const beforeMs = all ? Number.POSITIVE_INFINITY : performance.now() - FREE_AFTER_MS
     for (;;) {
       const names: string[] = [keys.slots, keys.pending]
@@ -37,7 +37,7 @@ export class EmptyLanes {
       for (const [lane, sinceMs] of this.#sinceMs) {
         if (sinceMs > beforeMs || names.length > 2 * MOST_AT_ONCE) break
         this.#sinceMs.delete(lane)
-        const token = heldToken(slotOf(lane))
+        const token = tokenOf(slotOf(lane))
         if (token === undefined) continue
         names.push(keys.lane(lane), keys.progress(lane))
         args.push(lane, sinkOf(lane), slotOf(lane), token)

@@ -17,7 +17,7 @@ export interface Item {
   entryId: string
   /** Its place in the entry. */
   place: number
-  /** How often it failed alone before. */
+  /** How often it was tried before, as far as is known. */
   tries: number
   /** What it counts in the byte budget. */
   cost: number

@@ -74,11 +74,6 @@ export class LaneSlots {
     return this.#draining.has(slot) ? undefined : this.#tokens.get(slot)
   }
 
-  /** As `token`, also while the slot is drained: to acknowledge what is under way. */
-  heldToken(slot: string): string | undefined {
-    return this.#tokens.get(slot)
-  }
-
   held(): Iterable<string> {
     return this.#tokens.keys()
   }

@@ -1,19 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import type { Logger } from '../log.ts'
-import type { Metrics } from '../metrics.ts'
 import type { SinkStatus } from '../status.ts'
-import type { LineTracer } from '../trace.ts'
 import { createAcks } from './acks.ts'
 import { createByteBudget, defaultBudget } from './byte-budget.ts'
 import { createCaller } from './call-sink.ts'
-import type { Policy } from './delivery-policy.ts'
 import { EmptyLanes } from './empty-lanes.ts'
-import type { Keys } from './keys.ts'
+import type { DeliveryParts, LaneContext } from './lane-context.ts'
 import type { Enqueued } from './lane-feed.ts'
 import { sinkOf, slotOf } from './lane-names.ts'
 import { LaneSlots } from './lane-slots.ts'
-import type { LaneContext, Render } from './lane-worker.ts'
 import { findOrphans, undertaker } from './orphans.ts'
 import { createOutages } from './outages.ts'
 import { OwnedLanes } from './owned-lanes.ts'
@@ -21,7 +16,6 @@ import { ParkedLanes } from './parked-chains.ts'
 import { RegisterScan } from './register-scan.ts'
 import { createSinkRegistry, type SinkRegistryParts, statusOf } from './sink-registry.ts'
 import type { SinkState } from './sink-state.ts'
-import type { Troubles } from './troubles.ts'
 import { createWaker, forgetWakeUps, listen } from './waker.ts'
 
 export interface Lanes {
@@ -44,26 +38,15 @@ export interface Lanes {
 }
 
 /** Without any sinks, this process only wakes the workers of others. */
-export interface LanesParts extends SinkRegistryParts {
-  redis: Redis
+export interface LanesParts extends SinkRegistryParts, DeliveryParts {
   /** Connections of their own for BullMQ: one for commands, one for the worker. */
   queueConnection: Redis
   workerConnection: Redis
-  keys: Keys
-  render: Render
-  policy: Policy
-  metrics: Metrics
-  log: Logger
-  clock: { now(): number }
-  random(): number
-  troubles: Troubles
   onOutOfMemory(): void
   /** A call that takes longer is aborted and tried again; sinks have tighter limits of their own. */
   deliverTimeoutMs: number
   /** Bytes of deliveries in memory at once; a part of the process's memory by default. */
   budgetBytes?: number
-  /** Undefined where traces are off. */
-  trace?: LineTracer['attempt'] | undefined
 }
 
 /** How often the register is read, in heartbeats: for what nobody told of, as a dead letter that was put back. */
@@ -85,7 +68,7 @@ export function createLanes(parts: LanesParts): Lanes {
   const outages = createOutages({ redis, keys, clock, log })
   const budget = createByteBudget(parts.budgetBytes ?? defaultBudget(), () => registry.size)
   const parked: ParkedLanes = new ParkedLanes(() => context)
-  const empty = new EmptyLanes({ redis, keys, heldToken: (slot) => slots.heldToken(slot) })
+  const empty = new EmptyLanes({ redis, keys, tokenOf: (slot) => slots.token(slot) })
   const register = new RegisterScan({ redis, keys, log })
   const opened = new Map<string, NodeJS.Timeout>()
   const unknown = new Set<string>()

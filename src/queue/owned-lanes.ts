@@ -1,13 +1,14 @@
 import type { EmptyLanes } from './empty-lanes.ts'
+import type { LaneContext } from './lane-context.ts'
 import { type Enqueued, FeedSequence } from './lane-feed.ts'
 import { chainHashOf, isByName, isParked, sinkOf, slotOf } from './lane-names.ts'
 import type { LaneSlots } from './lane-slots.ts'
-import { type LaneContext, LaneWorker } from './lane-worker.ts'
+import { LaneWorker } from './lane-worker.ts'
 import type { ParkedLanes } from './parked-chains.ts'
 
 export interface OwnedLanesParts {
   context: LaneContext
-  slots: Pick<LaneSlots, 'heldToken' | 'token' | 'held'>
+  slots: Pick<LaneSlots, 'token' | 'held'>
   parked: ParkedLanes
   empty: EmptyLanes
   /** Others have enqueued: the register has to be read. */
@@ -104,11 +105,9 @@ export class OwnedLanes {
     return (this.#workers.get(lane)?.size ?? 0) < FEW && !context.waitsForFormer(lane)
   }
 
-  /** Nothing is left in its lane. */
-  remove(worker: LaneWorker): void {
-    if (this.#workers.get(worker.name) !== worker) return
-    this.#workers.delete(worker.name)
-    this.#parts.empty.note(worker.name)
+  /** Nothing is left in the lane. */
+  remove(lane: string): void {
+    if (this.#workers.delete(lane)) this.#parts.empty.note(lane)
   }
 
   /** Goes on with all lanes, or those of a sink: whatever they waited for may be over. */
@@ -163,10 +162,10 @@ export class OwnedLanes {
     return hashes
   }
 
-  /** `none`: another worker's. `later`: ours, but the register was not read since. */
+  /** `none`: another worker's, or on its way to one. `later`: ours, but the register was not read since. */
   #tokenOf(lane: string): 'none' | 'later' | { held: string } {
     const slot = slotOf(lane)
-    const held = this.#parts.slots.heldToken(slot)
+    const held = this.#parts.slots.token(slot)
     if (held === undefined) return 'none'
     return this.#ready.get(slot) === held ? { held } : 'later'
   }
@@ -183,7 +182,7 @@ export class OwnedLanes {
     const known = this.#workers.get(lane)
     if (known) return known.feed(entries)
     if (!this.#feed.isScanned(sinkOf(lane))) return this.#workerOf(lane, token).poke()
-    const worker = LaneWorker.empty(this.#parts.context, lane, token)
+    const worker = new LaneWorker(this.#parts.context, lane, token, { isEmpty: true })
     this.#workers.set(lane, worker)
     worker.feed(entries)
   }

@@ -1,10 +1,13 @@
-import { redactMessage } from '../redact.ts'
-import type { DeadReason, FailureNote } from './ack-script.ts'
+import type { Outcome } from '../sink/index.ts'
+import type { AttemptTrace } from '../trace.ts'
+import type { FailureNote } from './ack-script.ts'
+import { deadLetterOf } from './acknowledgements.ts'
 import { giveUp, judge, parkedPauseMs, type Retry } from './delivery-policy.ts'
-import { encodeEntries } from './entry.ts'
+import type { Underway } from './lane-calls.ts'
+import type { LaneContext } from './lane-context.ts'
+import { unreadableAck } from './lane-entries.ts'
 import { baseOf, parkedLane, sinkOf, slotOf } from './lane-names.ts'
 import { type Item, type LaneEntryRead, readLane } from './lane-reader.ts'
-import type { LaneContext } from './lane-worker.ts'
 import {
   failsAsAWhole,
   noteOutcomes,
@@ -18,10 +21,18 @@ import {
 export interface ParkedChains {
   /** Is this chain of the lane parked? Then what comes for it goes behind it. */
   has(lane: string, chain: string): boolean
-  /** A parked lane exists from now on; `failed`: its object has just failed. */
-  add(parked: string, token: string, options?: { failed: boolean }): void
+  /** A parked lane exists from now on. */
+  add(parked: string, token: string, cause?: ParkedCause): void
   /** So many deliveries are on their way into it; negative when they have arrived. */
   moving(parked: string, n: number): void
+}
+
+/** Why a chain was parked just now. */
+export interface ParkedCause {
+  /** Its object has just failed. */
+  failed?: boolean
+  /** Its first deliveries are under way: what comes of them is that of its first attempts. */
+  underway?: readonly Underway[]
 }
 
 interface Parked {
@@ -33,6 +44,7 @@ interface Parked {
   lastFailedMs: number
   busy: boolean
   moving: number
+  underway: Map<string, Underway>
 }
 
 const TICK_MS = 100
@@ -65,7 +77,7 @@ export class ParkedLanes implements ParkedChains {
     return this.#byBase.has(lane) && this.#parked.has(parkedLane(lane, chain))
   }
 
-  add(lane: string, token: string, { failed } = { failed: false }): void {
+  add(lane: string, token: string, { failed = false, underway = [] }: ParkedCause = {}): void {
     if (this.#parked.has(lane)) return
     const { policy, random } = this.#context()
     const nowMs = performance.now()
@@ -80,11 +92,12 @@ export class ParkedLanes implements ParkedChains {
       lane,
       sink,
       token,
-      dueMs: nowMs + pauseMs,
+      dueMs: underway.length > 0 ? nowMs : nowMs + pauseMs,
       failures,
       lastFailedMs,
       busy: false,
       moving: 0,
+      underway: new Map(underway.map((it) => [it.id, it])),
     }
     this.#parked.set(lane, parked)
     const siblings = this.#byBase.get(base)
@@ -188,7 +201,9 @@ export class ParkedLanes implements ParkedChains {
       const [item] = entry.items
       if (!item) return await this.#acknowledgeRest(parked, state, entry)
       const note = { tries: countOf(tries), sinceMs: countOf(since) || context.clock.now() }
-      return await this.#call(parked, state, entry, item, note)
+      // What has a note was tried before, also where its attempts did not count.
+      const triesBefore = countOf(since) > 0 ? Math.max(note.tries, 1) : 0
+      return await this.#call(parked, state, entry, { ...item, tries: triesBefore }, note)
     } finally {
       budget.give(parked.sink, cost)
     }
@@ -202,13 +217,14 @@ export class ParkedLanes implements ParkedChains {
     note: FailureNote,
   ): Promise<boolean> {
     const context = this.#context()
-    const admission = state.breaker.admit()
+    const underway = parked.underway.get(item.delivery.event.id)
+    parked.underway.delete(item.delivery.event.id)
+    const admission = underway ? { kind: 'go' as const } : state.breaker.admit()
     if (admission.kind === 'wait') return this.#wait(parked, admission.ms)
-    const items = [{ ...item, tries: note.tries }]
-    using trace = context.trace?.(state.name, parked.lane, items)
-    const message = context.render(item.delivery, note.tries)
-    const startedMs = performance.now()
-    const outcomes = await context.caller.call(state.sink, [trace ? trace.traced(0, message) : message])
+    const items = [item]
+    using trace = underway ? undefined : context.trace?.(state.name, parked.lane, items)
+    const startedMs = underway?.startedMs ?? performance.now()
+    const outcomes = underway ? [await underway.outcome] : await this.#send(state, item, trace)
     trace?.answered(outcomes)
     const verdict = judge(items, outcomes)
     const { delivered, dead, retries, laterMs } = verdict
@@ -232,12 +248,19 @@ export class ParkedLanes implements ParkedChains {
     } else if (laterMs !== undefined) return this.#wait(parked, laterMs)
     parked.failures = 0
     const about = { entryId: item.entryId, count, places: [item.place] }
-    const letter = dead[0] && { ...about, dead: this.#letter(dead[0].item, dead[0].reason, dead[0].detail) }
+    const atMs = context.clock.now()
+    const letter = dead[0] && { ...about, dead: deadLetterOf(dead[0].item, { ...dead[0], atMs }) }
     const ended = await this.#acknowledge(parked, [letter ?? about])
     if (!ended) return false
     trace?.settled({ delivered, dead })
     noteOutcomes(context, state, parked.lane, verdict)
     return true
+  }
+
+  #send(state: SinkState, { delivery, tries }: Item, trace: AttemptTrace | undefined): Promise<Outcome[]> {
+    const { render, caller } = this.#context()
+    const message = render(delivery, tries)
+    return caller.call(state.sink, [trace ? trace.traced(0, message) : message])
   }
 
   #failed(parked: Parked, state: SinkState, outcome: Retry, before: FailureNote) {
@@ -255,13 +278,6 @@ export class ParkedLanes implements ParkedChains {
     return { note, pauseMs, dead: giveUp(outcome, { ...note, nowMs: clock.now() }, policy) }
   }
 
-  #letter(item: Item, reason: DeadReason, detail: string) {
-    const [encoded] = encodeEntries([item.delivery])
-    const payload = (encoded as { payload: Buffer }).payload
-    const atMs = this.#context().clock.now()
-    return { rule: item.delivery.rule, reason, detail: redactMessage(detail), atMs, payload, count: 1 }
-  }
-
   /** Of an entry without a delivery: what cannot be read becomes a dead letter. */
   async #acknowledgeRest(
     parked: Parked,
@@ -272,9 +288,7 @@ export class ParkedLanes implements ParkedChains {
     const atMs = context.clock.now()
     const acks = unreadable.map((it) => {
       noteUnreadable(context, state, baseOf(parked.lane), id, it)
-      const { detail, payload, places } = it
-      const about = { rule: '', reason: 'unreadable' as const, detail: detail.slice(0, 2_048) }
-      return { entryId: id, count, places, dead: { ...about, atMs, payload, count: places.length } }
+      return unreadableAck(id, count, it, atMs)
     })
     return this.#acknowledge(parked, acks.length > 0 ? acks : [{ entryId: id, count, places: [] }])
   }

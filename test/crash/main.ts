@@ -4,6 +4,7 @@ import { startBed } from '../cluster/bed.ts'
 import { arrivalOf } from '../cluster/compare.ts'
 import { startKubeherald } from '../cluster/kubeherald.ts'
 import { CONFIG_MAPS, churn, DEPLOYMENTS, WIDGETS } from '../cluster/workload.ts'
+import { seeded } from '../seeded-random.ts'
 import { waitFor } from '../wait-for.ts'
 import { createFaults } from './faults.ts'
 import { faultsOfLimits, LIMITED_RULES, limitedSinks } from './limits.ts'
@@ -128,17 +129,6 @@ process.exitCode = good ? 0 : 1
 
 function clock(): string {
   return new Date().toISOString().slice(11, 19)
-}
-
-/** mulberry32: small, good enough to choose faults, and repeatable. */
-function seeded(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
 }
 
 function argumentsOf() {

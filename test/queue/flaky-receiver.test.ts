@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { seeded } from '../seeded-random.ts'
 import type { Answer } from '../servers/receiver.ts'
 import { waitFor } from '../wait-for.ts'
 import { changeSteadily, named, sayMissing, startStage } from './stage-bed.ts'
@@ -37,14 +38,3 @@ test.each(FAULTS)(
   },
   120_000,
 )
-
-/** mulberry32: repeatable. */
-function seeded(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}

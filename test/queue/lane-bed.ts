@@ -148,12 +148,12 @@ export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
       }
     }
     const going = go()
-    return {
-      stop() {
-        stopped = true
-        return going
-      },
+    const stop = () => {
+      stopped = true
+      return going
     }
+    stack.defer(stop)
+    return { stop }
   }
 
   const ledger = () => readLedger(redis, keys, { verify: true })

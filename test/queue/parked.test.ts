@@ -3,7 +3,7 @@ import { listDeadLetters } from '../../src/queue/dead-letters.ts'
 import { isParked } from '../../src/queue/lane-names.ts'
 import type { Outcome, Sink } from '../../src/sink/index.ts'
 import { waitFor } from '../wait-for.ts'
-import { DELIVERED, numbered, ODD, scriptedSink, startLaneBed } from './lane-bed.ts'
+import { DELIVERED, DOWN, numbered, ODD, scriptedSink, startLaneBed } from './lane-bed.ts'
 
 type Bed = Awaited<ReturnType<typeof startLaneBed>>
 
@@ -114,4 +114,33 @@ test('of very many failing objects each is parked, and the healthy ones pass', a
   await trickle.stop()
   await waitFor(async () => !(await it.redis.exists(it.keys.lane('hook/1'))), { what: 'the others to pass' })
   expect((await it.ledger()).balanced).toBe(true)
+})
+
+test('a message says how often it was tried: in its lane, when parked, and none for what follows', async () => {
+  await using it = await startLaneBed()
+  const attempts: [string, number][] = []
+  let failures = 4
+  const sink = scriptedSink(({ event, attempt }) => {
+    if (event.name !== 'bad') return DELIVERED
+    attempts.push([event.resourceVersion, attempt])
+    return failures-- > 0 ? DOWN : DELIVERED
+  })
+  const lanes = it.work({ hook: sink }, { minFailingMs: 600_000 })
+  const trickle = it.trickle(lanes)
+  await waitFor(() => sink.took.length > 0, { what: 'a success' })
+  await it.put('hook/n0', 'bad@1', 'bad@2')
+  lanes.wake(['hook/n0'])
+  await waitFor(() => sink.took.includes('bad@2'), { what: 'the last' })
+  await trickle.stop()
+  const [first, second, third, fourth, ...rest] = attempts
+  expect([first, second]).toEqual([
+    ['1', 0],
+    ['1', 1],
+  ])
+  for (const it of [third, fourth]) expect(it?.[1]).toBeGreaterThan(0)
+  expect(rest.map(([version, attempt]) => [version, attempt > 0])).toEqual([
+    ['1', true],
+    ['2', false],
+  ])
+  await it.drained('hook')
 })

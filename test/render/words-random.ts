@@ -1,16 +1,6 @@
 /** Numbers in [0, 1), the same for the same seed. */
 export type Chance = () => number
 
-export function chanceOf(seed: number): Chance {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
-
 export function pick<T>(chance: Chance, from: readonly T[]): T {
   return from[Math.floor(chance() * from.length)]!
 }

@@ -3,17 +3,7 @@ import { plainKubeEvent } from '../../src/event.ts'
 import { readKubeEvent } from '../../src/watch/kube-event.ts'
 import { scanObject } from '../../src/watch/scan.ts'
 import { scanKubeEvent } from '../../src/watch/scan-event.ts'
-
-/** mulberry32: repeatable randomness. */
-function seeded(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
+import { seeded } from '../seeded-random.ts'
 
 const random = seeded(11)
 const pick = <T>(choices: readonly T[]): T => choices[Math.floor(random() * choices.length)] as T

@@ -2,17 +2,7 @@ import { expect, test } from 'vitest'
 import { readFrame } from '../../src/watch/frame.ts'
 import { createLineSplitter } from '../../src/watch/lines.ts'
 import { scanObject } from '../../src/watch/scan.ts'
-
-/** mulberry32: repeatable randomness. */
-function seeded(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
+import { seeded } from '../seeded-random.ts'
 
 const STRINGS = [
   '',

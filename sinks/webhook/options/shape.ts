@@ -31,6 +31,8 @@ export const Options = z.strictObject({
   /** Requests under way at once; the default is 64, or what the preset's service takes. */
   concurrency: z.int().min(1).max(1_000).optional(),
   allowLinkLocal: z.boolean().default(false),
+  /** What 409 to a delivery means that was tried before. */
+  repeatConflict: z.enum(['retry', 'delivered']).optional(),
 
   format: z.enum(['structured', 'binary', 'batch', 'template']).optional(),
   batch: z

@@ -48,10 +48,10 @@ function checkAuthorization({ url, headers = {}, auth }: Options, issue: Issue):
 }
 
 function checkFormat(options: Options, issue: Issue): void {
-  const { format, preset, batch, body, raw, contentType, url } = options
+  const { format, preset, batch, body, raw, contentType, url, repeatConflict } = options
   const templated = body !== undefined || raw !== undefined
   if (preset !== undefined) {
-    for (const key of ['format', 'body', 'raw', 'contentType', 'batch'] as const)
+    for (const key of ['format', 'body', 'raw', 'contentType', 'batch', 'repeatConflict'] as const)
       if (options[key] !== undefined) issue([key], `stands beside preset: ${preset}; keep one of the two`)
     return
   }
@@ -65,6 +65,8 @@ function checkFormat(options: Options, issue: Issue): void {
   if (contentType !== undefined && !templated)
     issue(['contentType'], 'is for body and raw; other formats have their own')
   if (batch && format !== 'batch') issue(['batch'], 'needs format: batch')
+  if (format === 'batch' && repeatConflict !== undefined)
+    issue(['repeatConflict'], 'is about one event, but a batch that is sent again may hold others')
   if (format === 'batch' && url?.template)
     issue(['url'], 'has templates, but a batch is about several objects')
 }

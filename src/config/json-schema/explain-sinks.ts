@@ -101,6 +101,8 @@ export const SINKS: Explanations = {
   'webhook.timeout': 'Of the whole request, at most 50s; default: 20s.',
   'webhook.concurrency': 'Requests under way at once; default: 64.',
   'webhook.allowLinkLocal': 'true permits link-local and cloud metadata addresses.',
+  'webhook.repeatConflict':
+    'What 409 means to an event that was tried before: delivered where the receiver refuses an id that it has; default: retry.',
   'webhook.format': 'structured (default), binary or batch CloudEvents, or template.',
   'webhook.batch': ['With format: batch.', { max: 100, maxBytes: 1_000_000 }],
   'webhook.batch.max': 'Events in a request.',

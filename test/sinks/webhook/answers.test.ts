@@ -51,6 +51,24 @@ test.each<[number, string, string?]>([
   expect(outcome).toMatchObject({ kind, ...(scope && { scope }) })
 })
 
+test.each<[string | undefined, number, string]>([
+  [undefined, 0, 'retry'],
+  [undefined, 1, 'retry'],
+  ['retry', 1, 'retry'],
+  ['delivered', 0, 'retry'],
+  ['delivered', 1, 'delivered'],
+  ['delivered', 4, 'delivered'],
+])(
+  'with repeatConflict %s, 409 to an event that was tried %i times means %s',
+  async (repeatConflict, attempt, kind) => {
+    await using hook = await startReceiver()
+    hook.answer(() => ({ status: 409 }))
+    await using sink = await openSink(webhook, { url: hook.url, ...(repeatConflict && { repeatConflict }) })
+    const [outcome] = await sink.deliver([messageOf({ attempt })], never)
+    expect(outcome?.kind).toBe(kind)
+  },
+)
+
 test('a refusal carries the first bytes of the answer', () => {
   expect(outcomeOfStatus(422, undefined, 'no sevens', 0)).toEqual({
     kind: 'rejected',

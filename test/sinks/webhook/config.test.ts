@@ -94,6 +94,14 @@ test.each<[object, ...string[]]>([
     { url: 'http://169.254.169.254/{{ name }}' },
     'url is a link-local or cloud metadata address, which gets nothing unless allowLinkLocal is true',
   ],
+  [
+    { url: URL_A, format: 'batch', repeatConflict: 'delivered' },
+    'repeatConflict is about one event, but a batch that is sent again may hold others',
+  ],
+  [
+    { url: URL_A, preset: 'teams', repeatConflict: 'delivered' },
+    'repeatConflict stands beside preset: teams; keep one of the two',
+  ],
   [{ url: URL_A, format: 'template' }, 'format needs body: (a tree for JSON) or raw: (a text)'],
   [
     { url: URL_A, format: 'binary', body: {} },

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { type Member, shareOut } from '../../../src/watch/leases/share.ts'
+import { seeded } from '../../seeded-random.ts'
 import { Agent, DURATION_MS, FakeLeases, idOf } from './simulation.ts'
 
 const ids = (count: number) => Array.from({ length: count }, (_, i) => `id-${String(i).padStart(3, '0')}`)
@@ -54,15 +55,6 @@ test('a watch goes only to members that have it in their configuration', () => {
   expect(target.get('id-003')).toBe('new')
   expect(counts(target)).toEqual({ old: 3, new: 2 })
 })
-
-/** The same numbers for the same seed. */
-function seeded(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state * 1_664_525 + 1_013_904_223) % 4_294_967_296
-    return state / 4_294_967_296
-  }
-}
 
 const HOUR_MS = 3_600_000
 

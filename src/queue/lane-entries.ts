@@ -1,0 +1,104 @@
+import type { Acknowledgement, DeadReason, FailureNote } from './ack-script.ts'
+import { deadLetterOf, moveOf, unreadableLetterOf } from './acknowledgements.ts'
+import type { Item, LaneEntryRead, UnreadableItem } from './lane-reader.ts'
+
+/** An entry of which something is not acknowledged yet, as far as this process knows. */
+interface Entry {
+  count: number
+  settled: Set<number>
+  /** Places in memory. */
+  open: Set<number>
+}
+
+/** What of an entry was not known before. */
+export interface Taken {
+  items: Item[]
+  unreadable: UnreadableItem[]
+  /** All of it was acknowledged before. */
+  isSettled: boolean
+}
+
+/** The entries of a lane that this process has read and not acknowledged, and the acknowledgements of their deliveries. */
+export class LaneEntries {
+  readonly #entries = new Map<string, Entry>()
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  /** Takes over what was read or fed; what is known already is passed over. */
+  take({ id, count, settled, items, unreadable }: LaneEntryRead): Taken {
+    const entry = this.#entries.get(id) ?? { count, settled: new Set(settled), open: new Set<number>() }
+    this.#entries.set(id, entry)
+    const broken = unreadable.filter(({ places }) => !places.some((place) => entry.settled.has(place)))
+    for (const { places } of broken) for (const place of places) entry.settled.add(place)
+    const fresh = items.filter(({ place }) => !entry.open.has(place) && !entry.settled.has(place))
+    for (const { place } of fresh) entry.open.add(place)
+    const isSettled = entry.settled.size === count && unreadable.length === 0
+    return { items: fresh, unreadable: broken, isSettled }
+  }
+
+  /** They were delivered: one acknowledgement for each entry. */
+  delivered(items: readonly Item[]): Acknowledgement[] {
+    for (const item of items) this.#settle(item)
+    const byEntry = Map.groupBy(items, ({ entryId }) => entryId)
+    return [...byEntry].map(([entryId, some]) => ({
+      ...{ entryId, count: this.#countOf(some[0] as Item) },
+      places: some.map(({ place }) => place),
+    }))
+  }
+
+  /** It is given up. */
+  dead(item: Item, reason: DeadReason, detail: string, atMs: number): Acknowledgement {
+    return { ...this.#one(item), dead: deadLetterOf(item, { reason, detail, atMs }) }
+  }
+
+  /** They move to the lane of their chain, in order; `note` is of the first. */
+  moved(items: readonly Item[], laneOf: (item: Item) => string, note?: FailureNote): Acknowledgement[] {
+    return items.map((item, i) => ({
+      ...this.#one(item),
+      move: moveOf(item, laneOf(item), i === 0 ? note : undefined),
+    }))
+  }
+
+  /** Forgets entries of which all was acknowledged; returns their ids. */
+  end(acks: readonly Acknowledgement[]): string[] {
+    const ended = acks.map(({ entryId }) => entryId).filter((id) => this.#isSettled(id))
+    for (const id of ended) this.#entries.delete(id)
+    return ended
+  }
+
+  /** Lets go of deliveries; they stay in Redis. */
+  forget(items: readonly Item[]): void {
+    for (const { entryId, place } of items) {
+      const entry = this.#entries.get(entryId)
+      entry?.open.delete(place)
+      if (entry && entry.open.size === 0 && entry.settled.size === 0) this.#entries.delete(entryId)
+    }
+  }
+
+  #one(item: Item): { entryId: string; count: number; places: number[] } {
+    this.#settle(item)
+    return { entryId: item.entryId, count: this.#countOf(item), places: [item.place] }
+  }
+
+  #settle({ entryId, place }: Item): void {
+    const entry = this.#entries.get(entryId)
+    entry?.open.delete(place)
+    entry?.settled.add(place)
+  }
+
+  #isSettled(id: string): boolean {
+    const entry = this.#entries.get(id)
+    return entry !== undefined && entry.settled.size >= entry.count
+  }
+
+  #countOf({ entryId }: Item): number {
+    return this.#entries.get(entryId)?.count ?? 1
+  }
+}
+
+/** The acknowledgement of an entry, or a part of it, that cannot be read. */
+export function unreadableAck(id: string, count: number, it: UnreadableItem, atMs: number): Acknowledgement {
+  return { entryId: id, count, places: it.places, dead: unreadableLetterOf(it, atMs) }
+}

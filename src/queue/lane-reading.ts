@@ -1,0 +1,168 @@
+import type { LaneContext } from './lane-context.ts'
+import { type Item, type LaneEntryRead, readLane } from './lane-reader.ts'
+import { isRefusal, sayFault } from './redis-fault.ts'
+import type { SinkState } from './sink-state.ts'
+
+const ENOUGH = 256
+/** What one read takes, in bytes of the budget, about. */
+const READ_BYTES = 1024 * 1024
+const MOST_ENTRIES = 16
+/** What an entry is taken for before the first was read. */
+const UNKNOWN_BYTES = 512 * 1024
+/** A read that waits longer for room in the byte budget is held up by what is in memory. */
+const HELD_UP_MS = 1_000
+const READ_AGAIN_MS = 500
+const NEWER_MS = 15_000
+
+/** Where a lane is read from next, and whether there may be entries that were not read. */
+export class LaneReading {
+  readonly #context: LaneContext
+  readonly #lane: string
+  #lastId = '0-0'
+  #isBehind: boolean
+  #fromStart: boolean
+  #isReading = false
+  /** Since when a read waits for room in the byte budget. */
+  #waitsSinceMs: number | undefined
+  #againMs = 0
+  /** Entries that ended while a read was under way, which may bring them again. */
+  readonly #ended = new Set<string>()
+  /** Counts how often deliveries were let go of: what was being read then is not what follows. */
+  #generation = 0
+
+  /** `isEmpty`: the lane is known to be empty in Redis. */
+  constructor(context: LaneContext, lane: string, isEmpty: boolean) {
+    this.#context = context
+    this.#lane = lane
+    this.#isBehind = !isEmpty
+    this.#fromStart = !isEmpty
+  }
+
+  /** Nothing is left to read, as far as this process knows. */
+  get isDone(): boolean {
+    return !this.#isBehind && !this.#isReading
+  }
+
+  /** When it is read again after a fault; undefined when it does not wait for that. */
+  againMs(nowMs: number): number | undefined {
+    return this.#isBehind && this.#againMs > nowMs ? this.#againMs : undefined
+  }
+
+  /** Will more come soon? */
+  goesOn(nowMs: number): boolean {
+    return !this.isDone && this.#againMs <= nowMs
+  }
+
+  /** There may be entries that are not read; `anywhere`: also before those that are known. */
+  poke(anywhere: boolean): void {
+    this.#isBehind = true
+    if (anywhere) this.#fromStart = true
+  }
+
+  /** Deliveries were let go of: they are read again. */
+  restart(): void {
+    this.#generation++
+    this.poke(true)
+  }
+
+  hurry(): void {
+    this.#againMs = 0
+  }
+
+  /** Does an entry that was not read follow the last one immediately? `held` deliveries are in memory. */
+  isFollowedBy(id: string, held: number): boolean {
+    return this.isDone && isAfter(id, this.#lastId) && held <= 4 * ENOUGH
+  }
+
+  /** The last entry that this process knows. */
+  reached(id: string): void {
+    if (isAfter(id, this.#lastId)) this.#lastId = id
+  }
+
+  /** All of these entries was acknowledged. */
+  ended(ids: readonly string[]): void {
+    if (this.#isReading) for (const id of ids) this.#ended.add(id)
+  }
+
+  /** May a read begin? `held` deliveries are in memory. */
+  wantsMore({ breaker, batchSize }: SinkState, held: number): boolean {
+    if (!this.#isBehind || this.#isReading || performance.now() < this.#againMs) return false
+    // What waits for a sink that fails takes no room from others.
+    if (held > 0 && breaker.isOpen()) return false
+    return held < mostHeld(batchSize)
+  }
+
+  /** Is there more, and no room for it? `held` deliveries are in memory. */
+  isHeldUp({ batchSize }: SinkState, held: number): boolean {
+    if (this.#waitsSinceMs !== undefined) return performance.now() - this.#waitsSinceMs > HELD_UP_MS
+    return this.#isBehind && held >= mostHeld(batchSize)
+  }
+
+  /** Call before `read`, and `end` after it. Returns how many entries to read, and the bytes to reserve for them. */
+  begin({ entryCost = UNKNOWN_BYTES }: SinkState): { count: number; reserved: number } {
+    this.#isReading = true
+    this.#waitsSinceMs = performance.now()
+    const count = Math.min(Math.max(Math.floor(READ_BYTES / entryCost), 1), MOST_ENTRIES)
+    return { count, reserved: count * entryCost }
+  }
+
+  /** Returns the next entries; undefined when deliveries were let go of meanwhile. */
+  async read(state: SinkState, count: number): Promise<LaneEntryRead[] | undefined> {
+    const { redis, keys, troubles, log } = this.#context
+    this.#waitsSinceMs = undefined
+    if (this.#fromStart) this.#lastId = '0-0'
+    const start = this.#fromStart ? '-' : `(${this.#lastId}`
+    this.#isBehind = false
+    this.#fromStart = false
+    const generation = this.#generation
+    const { entries, more, awaitsNewer } = await readLane(redis, keys, this.#lane, start, count)
+    if (generation !== this.#generation) {
+      this.poke(true)
+      return undefined
+    }
+    troubles.over(`lane ${this.#lane}`)
+    if (more) this.#isBehind = true
+    if (awaitsNewer) {
+      this.#againMs = performance.now() + NEWER_MS
+      log.warn({ lane: this.#lane }, 'the next entry is of a newer version, which has to deliver it')
+    }
+    const fresh = entries.filter(({ id }) => !this.#ended.has(id))
+    if (fresh.length > 0) {
+      const cost = fresh.reduce((sum, { items }) => sum + costOfAll(items), 0)
+      state.entryCost = Math.max(cost / fresh.length, (state.entryCost ?? 0) / 2, 1)
+    }
+    return fresh
+  }
+
+  /** What was read is not known: it is read again. */
+  failed(error: unknown): void {
+    const { troubles, log } = this.#context
+    this.poke(true)
+    this.#againMs = performance.now() + READ_AGAIN_MS
+    if (isRefusal(error)) troubles.note(`lane ${this.#lane}`, sayFault(error))
+    else log.debug({ error, lane: this.#lane }, 'the lane was not read; it is read again')
+  }
+
+  end(): void {
+    this.#isReading = false
+    this.#waitsSinceMs = undefined
+    this.#ended.clear()
+  }
+}
+
+/** How many deliveries in memory are enough to go on with. */
+function mostHeld(batchSize: number): number {
+  return Math.max(ENOUGH, 2 * batchSize)
+}
+
+/** What deliveries count in the byte budget. */
+export function costOfAll(items: readonly Item[]): number {
+  return items.reduce((sum, { cost }) => sum + cost, 0)
+}
+
+/** Ids of stream entries: `<milliseconds>-<number>`. */
+function isAfter(id: string, other: string): boolean {
+  const [ms = 0, n = 0] = id.split('-').map(Number)
+  const [otherMs = 0, otherN = 0] = other.split('-').map(Number)
+  return ms > otherMs || (ms === otherMs && n > otherN)
+}

@@ -1,0 +1,101 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { isParked } from '../../src/queue/lane-names.ts'
+import { seeded } from '../seeded-random.ts'
+import { waitFor } from '../wait-for.ts'
+import { changeSteadily, named, type Stage, startStage } from './stage-bed.ts'
+
+/** Faults while chains are parked and return all the time: the sets are exact, the order holds, and nothing stays behind. */
+
+const OBJECTS = named('object', 64)
+const PER_SECOND = 64
+const KILLS = 20
+const KEY = '{kubeherald:test}'
+
+/** Two of five requests fail with an answer that is the object's own: chains are parked, and return a second later. */
+function failOften({ hook }: Stage): void {
+  const random = seeded(7)
+  hook.answer(() => ({ status: random() < 0.4 ? 500 : 200 }))
+}
+
+/** How many chains are parked in Redis. */
+async function parkedIn({ redis }: Stage): Promise<number> {
+  const lanes = (await redis.command('HKEYS', `${KEY}:pending`)) as string[]
+  return lanes.filter(isParked).length
+}
+
+/** All arrive, in order and counted, and no chain is left parked. */
+async function expectRecovery(it: Stage): Promise<void> {
+  it.hook.answer(() => ({ status: 200 }))
+  await it.expectAll('hook', 60_000)
+  await waitFor(async () => (await parkedIn(it)) === 0, { what: 'all chains to return' })
+}
+
+test('a process that is killed 20 times while chains are parked and return', async () => {
+  await using it = await startStage()
+  failOften(it)
+  const random = seeded(3)
+  let stopped = false
+  async function change(): Promise<void> {
+    while (!stopped) await changeSteadily(it.feed, OBJECTS, { perSecond: PER_SECOND, seconds: 1 })
+  }
+  const changing = change()
+  let parked = 0
+  for (let i = 0; i < KILLS; i++) {
+    const before = it.hook.requests.length
+    await waitFor(() => it.hook.requests.length > before, { what: 'deliveries' })
+    await pause(random() * 700)
+    parked += await parkedIn(it)
+    await it.kubeherald.kill()
+    await it.kubeherald.start()
+  }
+  stopped = true
+  await changing
+  expect(parked).toBeGreaterThan(KILLS)
+  await expectRecovery(it)
+}, 180_000)
+
+test('of two processes one is frozen until the other has its parked chains, and goes on', async () => {
+  await using it = await startStage()
+  const other = await it.startAnother()
+  failOften(it)
+  const load = changeSteadily(it.feed, OBJECTS, { perSecond: PER_SECOND, seconds: 20 })
+  const owners = async () => {
+    const tokens = (await it.redis.command('HVALS', `${KEY}:slots`)) as string[]
+    return new Set(tokens.filter((token) => token.includes(':')).map((token) => token.split(':')[0]))
+  }
+  await waitFor(async () => (await owners()).size === 2 && (await parkedIn(it)) > 5, {
+    what: 'two owners and parked chains',
+  })
+  const before = await owners()
+  other.signal('SIGSTOP')
+  await waitFor(async () => (await owners()).size === 1, {
+    timeoutMs: 30_000,
+    what: 'one owner of all slots',
+  })
+  const [left] = await owners()
+  expect(before.has(left)).toBe(true)
+  expect(await parkedIn(it)).toBeGreaterThan(0)
+  other.signal('SIGCONT')
+  await waitFor(async () => (await owners()).size === 2, {
+    timeoutMs: 30_000,
+    what: 'both to own slots again',
+  })
+  await load
+  await expectRecovery(it)
+}, 120_000)
+
+test('Redis goes back by some hundred changes under load, chains being parked', async () => {
+  await using it = await startStage()
+  failOften(it)
+  const load = changeSteadily(it.feed, OBJECTS, { perSecond: PER_SECOND, seconds: 12 })
+  await waitFor(async () => (await parkedIn(it)) > 5, { what: 'parked chains' })
+  const older = await it.redis.copy()
+  const before = it.arrivals().length
+  await waitFor(() => it.arrivals().length > before + 100, { what: 'a hundred more' })
+  await it.redis.kill()
+  await it.redis.restore(older)
+  await it.redis.restart()
+  await load
+  await expectRecovery(it)
+}, 120_000)
