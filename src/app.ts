@@ -14,6 +14,7 @@ import { createCommitLine } from './queue/commit-line.ts'
 import { keysOf } from './queue/keys.ts'
 import type { Lanes } from './queue/lanes.ts'
 import { startLimits } from './queue/limits.ts'
+import { LiveProcesses } from './queue/live-processes.ts'
 import { type RedisSettings, type RedisTarget, renewCredentials } from './queue/redis-target.ts'
 import { storeOf } from './queue/salt.ts'
 import { createTroubles } from './queue/troubles.ts'
@@ -102,6 +103,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const instance = randomBytes(6).toString('hex')
   const metrics = createMetrics()
   const troubles = createTroubles(log)
+  const processes = new LiveProcesses(instance)
   const common = { keys, metrics, log, clock: CLOCK }
   await startAtZero(metrics, config)
   const reloads = createReloadState(common, options.digest)
@@ -179,11 +181,16 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     normalise: toEvent,
     routing: () => generations.current,
     commit: (routing, onEnqueued) =>
-      startCommits({ ...common, line, instance, generations, normalise: toEvent, salt }, routing, onEnqueued),
+      startCommits(
+        { ...common, line, instance, processes, generations, normalise: toEvent, salt },
+        routing,
+        onEnqueued,
+      ),
     deliver: () =>
       startDeliveries({
         ...common,
         connections,
+        processes,
         sinkSet,
         generations,
         onDrained: (sink) => void letGo(applyParts, sink),

@@ -102,6 +102,8 @@ export interface Checkpoint {
   holder: string
   /** Of the process. */
   instance?: string
+  /** That process has left the source to others. */
+  released?: true
   atMs: number
 }
 
@@ -156,6 +158,9 @@ export interface SourceStore {
   open(source: Source, signal: AbortSignal, permit?: () => void): Promise<SourceSession>
   /** Where a source stands, without taking it. */
   peek(source: Source, signal: AbortSignal): Promise<PeekedCheckpoint | undefined>
+  /** Leaves a source to other processes; nothing of this one writes it any more. Does nothing where another one owns it. */
+  release(source: Source, signal: AbortSignal): Promise<void>
+  readonly owners: Owners
   /** Kinds that were not installed when they were asked for: once they come, everything in them is new. */
   readonly absentKinds: AbsentKinds
   readonly identities: ClusterIdentities
@@ -164,7 +169,15 @@ export interface SourceStore {
   stored(signal: AbortSignal): Promise<Source[]>
 }
 
-/** `ownerAlive` is undefined when nobody can tell. */
+/** The processes that own sources. */
+export interface Owners {
+  /** Counts how often a process went or left sources to others. */
+  readonly changes: number
+  /** Resolves once `changes` is no longer `since`, or after `ms`. */
+  wait(since: number, ms: number, signal: AbortSignal): Promise<void>
+}
+
+/** `ownerAlive` is false also when the owner has left the source to others, and undefined when nobody can tell. */
 export interface PeekedCheckpoint extends Checkpoint {
   ownerAlive: boolean | undefined
 }

@@ -5,10 +5,12 @@ export type Enrich = (source: Source, changes: readonly Change[], signal: AbortS
 
 /** A store that decides about changes only once their surroundings are known. What is only noted waits for nothing. */
 export function enrichBeforeCommit(store: SourceStore, enrich: Enrich): SourceStore {
-  const { peek, absentKinds, identities, splits, stored } = store
+  const { peek, release, owners, absentKinds, identities, splits, stored } = store
   return {
     peek: peek.bind(store),
+    release: release.bind(store),
     stored: stored.bind(store),
+    owners,
     absentKinds,
     identities,
     splits,

@@ -311,7 +311,11 @@ class SourceRun {
     this.#report.reconnecting(step, LIST_STEP_MS)
     this.#parts.progress.closed()
     if (step.refresh) await this.#parts.client.refresh().catch((error) => this.#report.trouble(error, step))
-    if (step.delayMs > 0) await pause(step.delayMs, undefined, { signal: this.#signal })
+    if (step.delayMs === 0) return
+    const { permit, store } = this.#parts
+    // Two that take a source from each other grow slower; where the other one is gone there is nobody to wait for.
+    if (this.#fenced && !permit) await store.owners.wait(store.owners.changes, step.delayMs, this.#signal)
+    else await pause(step.delayMs, undefined, { signal: this.#signal })
   }
 }
 
