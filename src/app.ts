@@ -16,6 +16,7 @@ import type { Lanes } from './queue/lanes.ts'
 import { startLimits } from './queue/limits.ts'
 import { LiveProcesses } from './queue/live-processes.ts'
 import { type RedisSettings, type RedisTarget, renewCredentials } from './queue/redis-target.ts'
+import { startRemovedState } from './queue/removed-state.ts'
 import { storeOf } from './queue/salt.ts'
 import { createTroubles } from './queue/troubles.ts'
 import { waitForRedis } from './queue/wait-for-redis.ts'
@@ -225,6 +226,15 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     troubles,
   })
   vitals = reporting.vitals
+  const removedState =
+    watches &&
+    startRemovedState({
+      ...common,
+      redis: connections.report,
+      watches: watches.statuses,
+      kinds: () => generations.current.config.watch.map(({ kind }) => kind),
+      sinks: () => generations.current.config.sinks.map(({ name }) => name),
+    })
   const applyParts = {
     generations,
     generation: generationParts,
@@ -249,7 +259,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     renewRedis: (settings) => renewCredentials(options.redis, settings),
     async stop() {
       reporting.stopping()
-      await Promise.all([watches?.close(), limits?.close(), enrichment?.close()])
+      await Promise.all([watches?.close(), limits?.close(), removedState?.close(), enrichment?.close()])
       await lanes.close(GRACE_MS)
       const traced = tracing?.close()
       const pending = await reporting.close()
