@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Change, FencedError, type SourceSession, type SourceStore } from '../change.ts'
+import { adopt } from './adoption.ts'
 import { ApiFault, BrokenStream } from './api-fault.ts'
 import { CatchUp } from './catch-up.ts'
 import type { ClusterClient } from './cluster-client.ts'
@@ -143,11 +144,20 @@ class SourceRun {
     if (this.#verify && (await this.#parts.clusterUid(this.#signal)) !== this.#source.clusterUid)
       return 'other-cluster'
     const phase = session.checkpoint?.phase
-    if (phase === undefined || phase === 'seeding') await this.#listed(this.#lists.begin(session), session)
+    if (await this.#adopts(session)) await this.#listed(this.#lists.adopt(session), session)
+    else if (phase === undefined || phase === 'seeding')
+      await this.#listed(this.#lists.begin(session), session)
     else if (phase === 'listing' || phase === 'absent') await this.#listed(this.#lists.list(session), session)
     else await this.#compare(session)
     this.#verify = false
     return this.#watch(session)
+  }
+
+  /** A source that begins, or was interrupted when it did, takes over what other selections of its resource knew. */
+  async #adopts(session: SourceSession): Promise<boolean> {
+    const { checkpoint } = session
+    if (checkpoint && !checkpoint.adopting) return false
+    return adopt(this.#parts, this.#source, session, this.#report, this.#signal)
   }
 
   /** Lists where the end of the last watch asks for it, or where the collection's position does. */

@@ -1,0 +1,93 @@
+import type { FormerSource, KnownObject, ScannedObject, SourceSession, SourceStore } from '../change.ts'
+import type { Logger } from '../log.ts'
+import type { PlannedSource } from './plan.ts'
+import { labelTest, placeTest, type SelectionParts, selectionTest } from './selection.ts'
+import type { SourceReport } from './source-report.ts'
+import type { Timing } from './timing.ts'
+
+/** What a source takes over, and how its first list is compared with that. */
+export interface Adoption {
+  /** Those that it replaces, as far as they were known when it was planned. */
+  formers: readonly FormerSource[]
+  parts: SelectionParts
+}
+
+/** Which of the wanted sources an object of a source that is not wanted any more belongs to. */
+export function adoptionOf(
+  parts: SelectionParts,
+  source: PlannedSource,
+  wanted: readonly PlannedSource[],
+  formers: readonly FormerSource['source'][],
+): Adoption | undefined {
+  const places = wanted.map((it) => ({ key: it.key, test: placeTest(parts, it) }))
+  // What nobody selects any more goes to whichever comes first: there it ends.
+  const claims = (object: KnownObject) =>
+    (places.find(({ test }) => test(object))?.key ?? source.key) === source.key
+  // A namespace that was only taken out keeps its place, should it come back.
+  const isReplaced = ({ namespace }: FormerSource['source']) =>
+    namespace === '' || wanted.some((it) => includesNamespace(parts, it, namespace))
+  const replaced = formers.filter(isReplaced)
+  return { parts, formers: replaced.map((it) => ({ source: it, claims })) }
+}
+
+function includesNamespace(parts: SelectionParts, { shard: _, ...source }: PlannedSource, namespace: string) {
+  return placeTest(parts, source)({ namespace, uid: '', name: '', labelsJson: '{}' })
+}
+
+export interface AdoptingParts {
+  store: Pick<SourceStore, 'peek' | 'owners'>
+  clock: { now(): number }
+  timing: Timing
+  log: Logger
+}
+
+/**
+ * Takes over what the former sources of a source knew; waits for a while where another process still works on one. True when the
+ * session adopts.
+ */
+export async function adopt(
+  { store, clock, timing, log }: AdoptingParts,
+  source: PlannedSource,
+  session: SourceSession,
+  report: SourceReport,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const untilMs = clock.now() + timing.adoptWaitMs
+  for (const former of source.adoption?.formers ?? []) {
+    for (;;) {
+      const { changes } = store.owners
+      const at = await store.peek(former.source, signal)
+      if (!at?.ownerAlive) break
+      if (clock.now() >= untilMs) {
+        const fields = { watch: source.title, before: former.source.title }
+        log.warn(
+          fields,
+          'another process watches by the selection of before: this watch begins without its state',
+        )
+        return false
+      }
+      report.standby(true)
+      await store.owners.wait(changes, timing.fencedPauseMs, signal)
+    }
+    await session.adopt(former, signal)
+  }
+  if (session.checkpoint?.adopting === undefined) return false
+  log.info({ watch: source.title }, 'goes on with what was known by another selection')
+  return true
+}
+
+/** How the first list of a source that adopts is compared: what is new, and what is only not selected any more. */
+export function comparisonOf(source: PlannedSource, session: SourceSession) {
+  const scopes = session.checkpoint?.adopting ?? []
+  const parts = source.adoption?.parts
+  if (!parts) return {}
+  const watched = scopes.map((it) => selectionTest(parts, it))
+  // Nobody knows of which fields an object that is not there was.
+  const { fieldSelector } = source
+  const isKnown = fieldSelector === '' || scopes.every((it) => it.fieldSelector === fieldSelector)
+  const isIn = labelTest(parts, source)
+  return {
+    isNew: (object: ScannedObject) => source.initial === 'emit' || watched.some((test) => test(object)),
+    isSelected: (object: KnownObject) => isKnown && isIn(object),
+  }
+}
