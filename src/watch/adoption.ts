@@ -41,40 +41,50 @@ export interface AdoptingParts {
   log: Logger
 }
 
-/**
- * Takes over what the former sources of a source knew; waits for a while where another process still works on one. True when the
- * session adopts.
- */
+/** Takes over what the former sources of a source knew, once no other process works on them. True when the session adopts. */
 export async function adopt(
-  { store, clock, timing, log }: AdoptingParts,
+  parts: AdoptingParts,
   source: PlannedSource,
   session: SourceSession,
   report: SourceReport,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const untilMs = clock.now() + timing.adoptWaitMs
-  for (const former of source.adoption?.formers ?? []) {
-    for (;;) {
-      const { changes } = store.owners
-      const at = await store.peek(former.source, signal)
-      if (!at?.ownerAlive) break
-      if (clock.now() >= untilMs) {
-        const fields = { watch: source.title, before: former.source.title }
-        log.warn(
-          fields,
-          'another process watches by the selection of before: this watch begins without its state',
-        )
-        return false
-      }
-      report.standby(true)
-      await store.owners.wait(changes, timing.fencedPauseMs, signal)
-    }
-    await session.adopt(former, signal)
-  }
+  const { formers = [] } = source.adoption ?? {}
+  if (!(await areFree(parts, source, formers, report, signal))) return false
+  for (const former of formers) await session.adopt(former, signal)
   if (session.checkpoint?.adopting === undefined) return false
-  log.info({ watch: source.title }, 'goes on with what was known by another selection')
+  parts.log.info({ watch: source.title }, 'goes on with what was known by another selection')
   return true
 }
+
+/**
+ * False where a process goes on by a selection of before: what it knows stays its own. During a roll-out of another configuration
+ * it ends as soon as this one is ready.
+ */
+async function areFree(
+  { store, clock, timing, log }: AdoptingParts,
+  { title: watch }: PlannedSource,
+  formers: readonly FormerSource[],
+  report: SourceReport,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const untilMs = clock.now() + timing.adoptWaitMs
+  for (;;) {
+    const { changes } = store.owners
+    const at = await Promise.all(formers.map(({ source }) => store.peek(source, signal)))
+    const owned = formers.find((_, i) => at[i]?.ownerAlive)
+    if (!owned) return true
+    if (clock.now() >= untilMs) {
+      log.warn({ watch, before: owned.source.title }, STILL_OWNED)
+      return false
+    }
+    report.standby(true)
+    await store.owners.wait(changes, timing.fencedPauseMs, signal)
+  }
+}
+
+const STILL_OWNED =
+  'another process watches by the selection of before: this watch begins anew, without its state'
 
 /** How the first list of a source that adopts is compared: what is new, and what is only not selected any more. */
 export function comparisonOf(source: PlannedSource, session: SourceSession) {

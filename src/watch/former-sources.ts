@@ -18,6 +18,9 @@ export interface FormerSourcesParts extends SelectionParts {
 const POSITION_GONE =
   'Redis has lost the position of this watch: it begins anew, and what happened since the last stop is not told'
 
+const NOT_EXACT =
+  'an earlier version stored what it knew by another selection, and not which: it is not taken over, and what happened since the last stop is not told'
+
 /** What is stored of sources that an earlier start watched, and what became of them. */
 export function createFormerSources(parts: FormerSourcesParts) {
   const { client, store, log, isRunning, matcherOf } = parts
@@ -69,6 +72,8 @@ export function createFormerSources(parts: FormerSourcesParts) {
       buried.delete(source.key)
       const isSame = ({ resource }: Source) => storageOf(resource) === storageOf(source.resource)
       const formers = unwanted.filter((it) => isSame(it) && isExact(it))
+      const others = unwanted.filter((it) => isSame(it) && !isExact(it)).map(({ title }) => title)
+      if (others.length > 0) log.warn({ watch: source.title, before: others.join('; ') }, NOT_EXACT)
       return { ...source, adoption: adoptionOf(parts, source, plan.sources.filter(isSame), formers) }
     })
   }

@@ -157,7 +157,11 @@ class SourceRun {
   async #adopts(session: SourceSession): Promise<boolean> {
     const { checkpoint } = session
     if (checkpoint && !checkpoint.adopting) return false
-    return adopt(this.#parts, this.#source, session, this.#report, this.#signal)
+    const { progress } = this.#parts
+    progress.rest()
+    const adopts = await adopt(this.#parts, this.#source, session, this.#report, this.#signal)
+    progress.begin()
+    return adopts
   }
 
   /** Lists where the end of the last watch asks for it, or where the collection's position does. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { SourceStore } from '../../src/change.ts'
+import { silentLog } from '../../src/log.ts'
 import { readLedger } from '../../src/queue/ledger.ts'
 import type { WatchEntry } from '../../src/watch/schema.ts'
 import { configMap, failure } from '../servers/scripted-api.ts'
@@ -142,6 +143,72 @@ for (const how of ['a restart', 'a reload'] as const) {
     expect(await it.enqueued()).toEqual(['MODIFIED a@14'])
   })
 }
+
+test('a source stands by, ready, as long as another process works on the one that it replaces; then it goes on from that', async () => {
+  let isOwned = false
+  const before = [object('changes', 6), object('other', 8, 'pay')]
+  await using it = await startBed(inNamespaces('shop'), before, {
+    wrap: (store) => ({
+      ...store,
+      async peek(...args) {
+        const checkpoint = await store.peek(...args)
+        return checkpoint && { ...checkpoint, ownerAlive: isOwned }
+      },
+    }),
+  })
+  await it.watched(1)
+  await it.stop()
+  isOwned = true
+  it.start(all)
+  await waitFor(() => it.statuses().some(({ phase, ready }) => phase === 'standby' && ready), {
+    what: 'it to stand by',
+  })
+  it.state.objects = [object('changes', 11), object('other', 8, 'pay')]
+  it.api.resourceVersion = '11'
+  isOwned = false
+  await it.arrived(1)
+  expect(await it.enqueued()).toEqual(['MODIFIED changes@11 synthesized'])
+})
+
+test('a process that goes on by the selection of before keeps what it knows: the new watch begins from now, and says so', async () => {
+  const warnings: string[] = []
+  const log = { ...silentLog, warn: (_: object, message: string) => void warnings.push(message) }
+  await using it = await startBed(inNamespaces('shop'), [object('a', 6)], {
+    log,
+    timing: { adoptWaitMs: 200 },
+    wrap: (store) => ({
+      ...store,
+      async peek(...args) {
+        const checkpoint = await store.peek(...args)
+        return checkpoint && { ...checkpoint, ownerAlive: true }
+      },
+    }),
+  })
+  await it.watched(1)
+  await it.stop()
+  const index = await it.reader.keys(it.keys.index('*'))
+  it.start(all)
+  await it.watched(1)
+  expect(warnings).toEqual([expect.stringContaining('begins anew, without its state')])
+  expect(await it.enqueued()).toEqual([])
+  expect(await it.reader.exists(...index)).toBe(1)
+})
+
+test('what an earlier version stored for patterns of namespaces is not taken over, and the log says so', async () => {
+  const warnings: string[] = []
+  const log = { ...silentLog, warn: (_: object, message: string) => void warnings.push(message) }
+  await using it = await startBed(inNamespaces('shop', '!dev'), [object('a', 6)], { log })
+  await it.watched(1)
+  await it.stop()
+  const [key, text] = Object.entries(await it.reader.hgetall(it.keys.sources))[0] as [string, string]
+  const { namespaces: _, ...description } = JSON.parse(text)
+  await it.reader.hset(it.keys.sources, key, JSON.stringify(description))
+  it.state.objects = []
+  it.start(all)
+  await it.watched(1)
+  expect(warnings).toEqual([expect.stringContaining('is not taken over')])
+  expect(await it.enqueued()).toEqual([])
+})
 
 test('a namespace that is taken out keeps its place', async () => {
   await using it = await startBed(inNamespaces('shop', 'pay'), [object('a', 5), object('b', 6, 'pay')])
