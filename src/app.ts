@@ -14,7 +14,9 @@ import { createCommitLine } from './queue/commit-line.ts'
 import { keysOf } from './queue/keys.ts'
 import type { Lanes } from './queue/lanes.ts'
 import { startLimits } from './queue/limits.ts'
+import { LiveProcesses } from './queue/live-processes.ts'
 import { type RedisSettings, type RedisTarget, renewCredentials } from './queue/redis-target.ts'
+import { startRemovedState } from './queue/removed-state.ts'
 import { storeOf } from './queue/salt.ts'
 import { createTroubles } from './queue/troubles.ts'
 import { waitForRedis } from './queue/wait-for-redis.ts'
@@ -102,6 +104,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const instance = randomBytes(6).toString('hex')
   const metrics = createMetrics()
   const troubles = createTroubles(log)
+  const processes = new LiveProcesses(instance)
   const common = { keys, metrics, log, clock: CLOCK }
   await startAtZero(metrics, config)
   const reloads = createReloadState(common, options.digest)
@@ -179,11 +182,16 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     normalise: toEvent,
     routing: () => generations.current,
     commit: (routing, onEnqueued) =>
-      startCommits({ ...common, line, instance, generations, normalise: toEvent, salt }, routing, onEnqueued),
+      startCommits(
+        { ...common, line, instance, processes, generations, normalise: toEvent, salt },
+        routing,
+        onEnqueued,
+      ),
     deliver: () =>
       startDeliveries({
         ...common,
         connections,
+        processes,
         sinkSet,
         generations,
         onDrained: (sink) => void letGo(applyParts, sink),
@@ -218,6 +226,15 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     troubles,
   })
   vitals = reporting.vitals
+  const removedState =
+    watches &&
+    startRemovedState({
+      ...common,
+      redis: connections.report,
+      watches: watches.statuses,
+      kinds: () => generations.current.config.watch.map(({ kind }) => kind),
+      sinks: () => generations.current.config.sinks.map(({ name }) => name),
+    })
   const applyParts = {
     generations,
     generation: generationParts,
@@ -242,7 +259,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     renewRedis: (settings) => renewCredentials(options.redis, settings),
     async stop() {
       reporting.stopping()
-      await Promise.all([watches?.close(), limits?.close(), enrichment?.close()])
+      await Promise.all([watches?.close(), limits?.close(), removedState?.close(), enrichment?.close()])
       await lanes.close(GRACE_MS)
       const traced = tracing?.close()
       const pending = await reporting.close()

@@ -52,6 +52,8 @@ export interface Transition {
    * called; undefined when it cannot be.
    */
   old?: () => Buffer | undefined
+  /** Nothing happened to the object: the watch does not select it any more. It ends what rules follow, and is no event. */
+  left?: true
 }
 
 /**
@@ -65,6 +67,8 @@ export interface Source {
   resource: Resource
   /** '' watches all namespaces (or a cluster-scoped resource). */
   namespace: string
+  /** Patterns of namespaces, where those of several entries are joined: one of the lists has to match. */
+  namespaces?: readonly (readonly string[])[]
   labelSelector: string
   fieldSelector: string
   /** How to begin without a checkpoint: from now on, or with an ADDED for everything that exists. */
@@ -87,6 +91,19 @@ export interface Shard {
   of: number
 }
 
+/** What a source selects of its resource. */
+export type Selection = Pick<Source, 'namespace' | 'namespaces' | 'labelSelector' | 'fieldSelector' | 'shard'>
+
+/** What the index knows of an object. */
+export type KnownObject = Pick<Transition, 'uid' | 'namespace' | 'name' | 'labelsJson'>
+
+/** A source that another selection of the same resource has replaced. */
+export interface FormerSource {
+  source: Source
+  /** Is the object one of the source that takes over? Others belong to other sources. */
+  claims(object: KnownObject): boolean
+}
+
 /** Where a source stands, durable in Redis. */
 export interface Checkpoint {
   /**
@@ -102,6 +119,13 @@ export interface Checkpoint {
   holder: string
   /** Of the process. */
   instance?: string
+  /** That process has left the source to others. */
+  released?: true
+  /**
+   * With `seeding`: it takes over what former sources knew, and its first list is compared with that. What they selected:
+   * whatever is new there is an event.
+   */
+  adopting?: readonly Selection[]
   atMs: number
 }
 
@@ -126,15 +150,33 @@ export interface SourceSession {
   beginSeed(signal: AbortSignal): Promise<void>
   /** Adds a page to the index (and takes what is DELETED out of it); nothing is emitted. */
   seed(page: readonly Change[], signal: AbortSignal): Promise<void>
+  /**
+   * Takes over the index, the old objects and the states of limits of a source that this one replaces, and forgets it. The
+   * session must be at its beginning, or adopt already; it adopts until its next list ends. May be repeated after a crash.
+   */
+  adopt(former: FormerSource, signal: AbortSignal): Promise<void>
   /** Starts a list whose differences to the index are emitted as synthesized changes. */
   beginList(comparison: Comparison, signal: AbortSignal): Promise<void>
-  /** Emits what is new or different in a page of that list; a name with a new uid emits DELETED of the old first. */
-  list(page: readonly Change[], signal: AbortSignal): Promise<void>
+  /**
+   * Emits what is new or different in a page of that list; a name with a new uid emits DELETED of the old first. Objects that
+   * are not in the index and not `isNew` are only noted.
+   */
+  list(
+    page: readonly Change[],
+    signal: AbortSignal,
+    isNew?: (object: ScannedObject) => boolean,
+  ): Promise<void>
   /**
    * Ends a seed or list: emits DELETED for what was not in it, and moves to `watching` at `resourceVersion`. A list that was
-   * not `complete`, because items could not be read, deletes nothing.
+   * not `complete`, because items could not be read, deletes nothing. What is not `isSelected` was not deleted: it is forgotten,
+   * and what rules follow of it ends.
    */
-  endList(resourceVersion: string, signal: AbortSignal, complete?: boolean): Promise<void>
+  endList(
+    resourceVersion: string,
+    signal: AbortSignal,
+    complete?: boolean,
+    isSelected?: (object: KnownObject) => boolean,
+  ): Promise<void>
   /** Emits the changes of a watch and moves the position; an empty batch moves the position alone (bookmark). */
   commit(changes: readonly Change[], resourceVersion: string, signal: AbortSignal): Promise<void>
   /** The resource is gone for certain (its CRD is): emits DELETED for all of the index, phase `absent`. */
@@ -146,7 +188,7 @@ export interface SourceSession {
    * a change that was not read yet may be what ends the waiting.
    */
   expire(signal: AbortSignal): Promise<void>
-  /** Nobody follows its objects any more: what waits for them is counted as gone. */
+  /** Nobody follows its objects any more: what rules follow of them ends, and what waits for them is counted as gone. */
   forgetLimits(signal: AbortSignal): Promise<void>
 }
 
@@ -156,6 +198,9 @@ export interface SourceStore {
   open(source: Source, signal: AbortSignal, permit?: () => void): Promise<SourceSession>
   /** Where a source stands, without taking it. */
   peek(source: Source, signal: AbortSignal): Promise<PeekedCheckpoint | undefined>
+  /** Leaves a source to other processes; nothing of this one writes it any more. Does nothing where another one owns it. */
+  release(source: Source, signal: AbortSignal): Promise<void>
+  readonly owners: Owners
   /** Kinds that were not installed when they were asked for: once they come, everything in them is new. */
   readonly absentKinds: AbsentKinds
   readonly identities: ClusterIdentities
@@ -164,7 +209,15 @@ export interface SourceStore {
   stored(signal: AbortSignal): Promise<Source[]>
 }
 
-/** `ownerAlive` is undefined when nobody can tell. */
+/** The processes that own sources. */
+export interface Owners {
+  /** Counts how often a process went or left sources to others. */
+  readonly changes: number
+  /** Resolves once `changes` is no longer `since`, or after `ms`. */
+  wait(since: number, ms: number, signal: AbortSignal): Promise<void>
+}
+
+/** `ownerAlive` is false also when the owner has left the source to others, and undefined when nobody can tell. */
 export interface PeekedCheckpoint extends Checkpoint {
   ownerAlive: boolean | undefined
 }

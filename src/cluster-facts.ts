@@ -1,10 +1,13 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { ClusterIdentity, SourceStore } from './change.ts'
 
-/** What stores without Redis know of clusters: it goes with the process. */
-export function clusterFacts(): Pick<SourceStore, 'absentKinds' | 'identities'> {
+/** What stores without Redis know of clusters: it goes with the process, and no other process works on their sources. */
+export function clusterFacts(): Pick<SourceStore, 'absentKinds' | 'identities' | 'release' | 'owners'> {
   const absent = new Set<string>()
   const identities = new Map<string, ClusterIdentity>()
   return {
+    release: async () => {},
+    owners: { changes: 0, wait: (_since, ms, signal) => pause(ms, undefined, { signal }) },
     absentKinds: {
       add: async (kind) => void absent.add(kind),
       has: async (kind) => absent.has(kind),

@@ -7,6 +7,7 @@ import type { Metrics } from './metrics.ts'
 import type { CommitLine } from './queue/commit-line.ts'
 import type { Keys } from './queue/keys.ts'
 import type { Enqueued } from './queue/lane-feed.ts'
+import type { LiveProcesses } from './queue/live-processes.ts'
 import { createSourceStore } from './queue/source-store.ts'
 import { objectJsonOf } from './watch/trim.ts'
 
@@ -14,6 +15,7 @@ export interface CommitsParts {
   line: CommitLine
   keys: Keys
   instance: string
+  processes: LiveProcesses
   generations: Generations
   normalise: DecidingHops['normalise']
   /** Salts the hashes of Secret values. */

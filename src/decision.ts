@@ -33,11 +33,11 @@ export function decideWith(hops: DecidingHops): Decide {
     }
     const trace = transitions.length > 0 ? hops.trace?.(source) : undefined
     for (const transition of transitions) {
-      const change = trace?.change(transition)
+      const change = transition.left ? undefined : trace?.change(transition)
       try {
         if (route(tally, hops, hops.normalise(source, transition), change)) tally.transitions.push(transition)
       } catch (error) {
-        tally.unmatched++
+        if (!transition.left) tally.unmatched++
         change?.malformed()
         hops.onMalformed(source, transition, error)
       }
@@ -138,6 +138,13 @@ function route(
 ): boolean {
   const result = hops.match(event)
   const { sends, dropped } = result
+  // Nothing happened, so nothing is counted.
+  if (event.left) {
+    if (result.limited.length === 0) return false
+    tally.limited.push({ event, matches: result.limited })
+    tally.counted.push(true)
+    return true
+  }
   // Before anything is counted: one that cannot be read is sent by no rule.
   const contents = sends.length > 0 ? contentsOf(event) : undefined
   for (const rule of new Set(sends.map((send) => send.rule))) countRule(tally.rules, rule, 'sent')

@@ -3,6 +3,7 @@ import type { Logger } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import type { Keys } from './queue/keys.ts'
 import { createLanes, type Lanes } from './queue/lanes.ts'
+import type { LiveProcesses } from './queue/live-processes.ts'
 import type { MemoryGate } from './queue/memory-gate.ts'
 import type { Troubles } from './queue/troubles.ts'
 import type { Connections } from './redis-connections.ts'
@@ -12,6 +13,7 @@ import type { LineTracer } from './trace.ts'
 export interface DeliveriesParts {
   connections: Connections
   keys: Keys
+  processes: LiveProcesses
   sinkSet: SinkSet
   generations: Generations
   /** Nothing waits for a removed sink any more. */
@@ -33,13 +35,14 @@ const MAX_PAUSE_MS = 300_000
 
 /** Delivers what lies in the lanes to the sinks of this process, by the generation in force. */
 export function startDeliveries(parts: DeliveriesParts): Lanes {
-  const { connections, keys, sinkSet, generations, onDrained, gate, troubles, metrics, log, clock, trace } =
-    parts
+  const { connections, keys, processes, sinkSet, generations, onDrained } = parts
+  const { gate, troubles, metrics, log, clock, trace } = parts
   return createLanes({
     redis: connections.lanes,
     queueConnection: connections.queue,
     workerConnection: connections.worker,
     keys,
+    processes,
     sinks: sinkSet.sinks,
     maxBatchOf: (sink) => generations.of(sink).choices.typeOf(sink).maxBatch,
     render: (delivery, attempt) => generations.render(delivery, attempt),

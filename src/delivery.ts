@@ -59,6 +59,6 @@ export interface Resolved {
   since: string
   /** When it was over, RFC 3339. */
   at: string
-  /** It held no longer; the object was deleted; nothing came for as long as the rule says. */
-  why: 'ended' | 'deleted' | 'quiet'
+  /** It held no longer; the object was deleted, or is no longer watched; nothing came for as long as the rule says. */
+  why: 'ended' | 'deleted' | 'unwatched' | 'quiet'
 }

@@ -1,14 +1,16 @@
-import type { Change, Comparison, Source, SourceSession, SourceStore } from './change.ts'
+import type { Change, Comparison, FormerSource, Source, SourceSession, SourceStore } from './change.ts'
 
 /** Resolves when what rules ask of the surroundings of changes is known, or was waited for long enough. */
 export type Enrich = (source: Source, changes: readonly Change[], signal: AbortSignal) => Promise<void>
 
 /** A store that decides about changes only once their surroundings are known. What is only noted waits for nothing. */
 export function enrichBeforeCommit(store: SourceStore, enrich: Enrich): SourceStore {
-  const { peek, absentKinds, identities, splits, stored } = store
+  const { peek, release, owners, absentKinds, identities, splits, stored } = store
   return {
     peek: peek.bind(store),
+    release: release.bind(store),
     stored: stored.bind(store),
+    owners,
     absentKinds,
     identities,
     splits,
@@ -61,13 +63,17 @@ class EnrichedSession implements SourceSession {
     return this.#session.beginList(comparison, signal)
   }
 
-  async list(page: readonly Change[], signal: AbortSignal): Promise<void> {
-    await this.#enrich(this.#source, page, signal)
-    return this.#session.list(page, signal)
+  adopt(former: FormerSource, signal: AbortSignal): Promise<void> {
+    return this.#session.adopt(former, signal)
   }
 
-  endList(resourceVersion: string, signal: AbortSignal, complete?: boolean): Promise<void> {
-    return this.#session.endList(resourceVersion, signal, complete)
+  async list(...[page, signal, isNew]: Parameters<SourceSession['list']>): Promise<void> {
+    await this.#enrich(this.#source, page, signal)
+    return this.#session.list(page, signal, isNew)
+  }
+
+  endList(...args: Parameters<SourceSession['endList']>): Promise<void> {
+    return this.#session.endList(...args)
   }
 
   async commit(changes: readonly Change[], resourceVersion: string, signal: AbortSignal): Promise<void> {

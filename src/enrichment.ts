@@ -10,6 +10,7 @@ import type { ObjectRef } from './event.ts'
 import type { Logger } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import { compilePattern } from './rules/pattern.ts'
+import { matcherOfSelector } from './rules/selector.ts'
 import type { WatchStatus } from './status.ts'
 import type { Surroundings } from './surroundings.ts'
 import type { ClusterClient } from './watch/cluster-client.ts'
@@ -83,6 +84,7 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
     random: Math.random,
     timing: parts.timing ?? DEFAULT_TIMING,
     matcherOf: compilePattern,
+    selectorOf: matcherOfSelector,
     plan(asked, catalogue, clusterUid, matcherOf) {
       const plan = planMetadata(asked, catalogue, clusterUid, matcherOf)
       store.expect(plan.sources)

@@ -101,6 +101,8 @@ export interface ClusterEvent
   /** Undefined for cluster-scoped objects. */
   readonly namespace: string | undefined
   readonly synthesized: boolean
+  /** It is no event: the watch does not select the object any more. It ends what rules follow. */
+  readonly left?: boolean
   /** The normalised Event, when the object is one. */
   readonly event: KubeEventView | undefined
   /** What a MODIFIED changed; undefined when the old object is not known. Made on first use. */

@@ -3,6 +3,7 @@ import type { Config } from './config/schema.ts'
 import type { Logger } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import { compilePattern } from './rules/pattern.ts'
+import { matcherOfSelector } from './rules/selector.ts'
 import type { ClusterClient } from './watch/cluster-client.ts'
 import { countRequests } from './watch/counted-client.ts'
 import { openLeases } from './watch/leases/open.ts'
@@ -38,6 +39,7 @@ export function startWatches(parts: WatchesParts, store: SourceStore): WatchMana
     random: Math.random,
     timing: DEFAULT_TIMING,
     matcherOf: compilePattern,
+    selectorOf: matcherOfSelector,
     ...(maxObjectBytes !== undefined && { maxObjectBytes }),
     ...(leases && {
       leases: openLeases(leases, {

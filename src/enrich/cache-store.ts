@@ -106,6 +106,8 @@ class CacheSession implements SourceSession {
 
   async forgetLimits(): Promise<void> {}
 
+  async adopt(): Promise<void> {}
+
   async beginSeed(): Promise<void> {
     this.#state.part.list++
     this.#move('seeding', '')

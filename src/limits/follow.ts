@@ -113,8 +113,8 @@ function end(
 ): void {
   if (state.pending) return drop(work, key, state, waitingFor(plan, state, atMs))
   if (!plan.resolves || !state.open) return work.forget('own', key)
-  if (state.over && event.type !== 'DELETED') return
-  const why = event.type === 'DELETED' ? 'deleted' : 'ended'
+  if (state.over && (event.left || event.type !== 'DELETED')) return
+  const why = event.left ? 'unwatched' : event.type === 'DELETED' ? 'deleted' : 'ended'
   const told = packed(toldOf(event, state.open.sinks))
   keep(work, plan, key, { ...state, over: { told, atMs, why } })
   settleOver(work, plan, key, atMs)

@@ -1,4 +1,4 @@
-import type { DigestItem } from '../delivery.ts'
+import type { DigestItem, Resolved } from '../delivery.ts'
 import type { EventHeader } from '../event.ts'
 
 /**
@@ -62,7 +62,7 @@ export interface FollowState extends StateHead {
   /** Told, to these sinks; before `fromMs` it waits in a group, whose key this is. Without it a limit held it back. */
   open?: { sinks: readonly string[]; fromMs: number; group?: string; order?: string }
   /** It is over, which is told when `open.fromMs` has come. */
-  over?: { told: Held; atMs: number; why: 'ended' | 'deleted' }
+  over?: { told: Held; atMs: number; why: Exclude<Resolved['why'], 'quiet'> }
 }
 
 /** `resolve: {after}`: since an event was told, until none has come for so long. */

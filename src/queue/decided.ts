@@ -67,7 +67,8 @@ export async function decideCommit(parts: DecideParts, source: Source, plan: Pla
   }
   if (plan.gone)
     return decided(routing, NOTHING, await forget(parts, { shared: [], own: plan.gone }), clock.now())
-  const decision = routing.decide(source, plan.transitions)
+  const { transitions, left } = plan
+  const decision = routing.decide(source, left ? [...transitions, ...left] : transitions)
   const { limits } = decision
   if (!limits) return decided(routing, decision, undefined, clock.now())
   const states = statesOf(parts)

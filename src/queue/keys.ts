@@ -66,6 +66,8 @@ export interface Keys {
   formerLanes: string
   /** Hash: sink or lane that fails → since when, and when it failed last. */
   outages: string
+  /** Hash: watch, sink or kind that was removed → since when no process has it. What it left is freed after a week. */
+  removed: string
   /** Hash: sink that no process has → since when, and when that was seen last. */
   orphans: string
   /** String with a TTL: state of a sink's own. */
@@ -121,6 +123,7 @@ export function keysOf(cluster: string): Keys {
     slots: `${tag}:slots`,
     formerLanes: `${tag}:former-lanes`,
     outages: `${tag}:outages`,
+    removed: `${tag}:removed`,
     orphans: `${tag}:orphans`,
     sinkState: (sink, key) => `${tag}:sink:${sink}:${key}`,
     journal: `${tag}:journal`,

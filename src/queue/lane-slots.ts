@@ -6,6 +6,7 @@ import { laneByObject } from '../sink/lane.ts'
 import type { Keys } from './keys.ts'
 import { sinkOf, slotsOf } from './lane-names.ts'
 import { LAYOUT, LayoutChangedError } from './layout.ts'
+import type { LiveProcesses } from './live-processes.ts'
 import { isRefusal, sayFault } from './redis-fault.ts'
 import { runScript, script } from './script.ts'
 import { type Heartbeat, Liveness, planSlots } from './slot-plan.ts'
@@ -16,8 +17,8 @@ export interface LaneSlotsParts {
   keys: Keys
   log: Logger
   troubles: Troubles
-  /** The worker's own, unique. */
-  id: string
+  /** Learns from each heartbeat who is alive. */
+  processes: LiveProcesses
   /** The sinks that it delivers to at the moment. */
   sinks(): readonly string[]
   onTaken(slots: readonly string[]): void
@@ -54,13 +55,19 @@ export class LaneSlots {
   #version: string | undefined
   #membership = ''
   #sinceRead = 0
-  #others = 0
   #closed = false
   #paused = false
 
   constructor(parts: LaneSlotsParts) {
     this.#parts = parts
-    this.#self = { id: parts.id, host: hostname(), place: placeOf(), pid: process.pid, sinks: [], beat: 0 }
+    this.#self = {
+      id: parts.processes.id,
+      host: hostname(),
+      place: placeOf(),
+      pid: process.pid,
+      sinks: [],
+      beat: 0,
+    }
     this.#liveness = new Liveness(this.#self, isGone)
   }
 
@@ -88,11 +95,6 @@ export class LaneSlots {
     return performance.now() - this.#leaseMs < LEASE_MS
   }
 
-  /** Are there other workers? */
-  isAlone(): boolean {
-    return this.#others === 0
-  }
-
   /** An acknowledgement was refused: another worker has the slot. */
   lost(slot: string): void {
     if (!this.#tokens.delete(slot)) return
@@ -113,16 +115,21 @@ export class LaneSlots {
     this.#closed = true
     clearInterval(this.#timer)
     await this.#running
-    const { redis, keys, id } = this.#parts
+    const { redis, keys, processes } = this.#parts
     const held = [...this.#tokens].flat()
     this.#tokens.clear()
-    await runScript(redis, RELEASE, [keys.slots, keys.workers], [id, ...held])
+    await runScript(redis, RELEASE, [keys.slots, keys.workers], [processes.id, ...held])
   }
 
   async #beat(): Promise<void> {
-    const { redis, keys, troubles, log } = this.#parts
+    const { redis, keys, troubles, log, processes } = this.#parts
     const startedMs = performance.now()
-    const own: Heartbeat = { ...this.#self, beat: ++this.#counter, sinks: this.#parts.sinks() }
+    const own: Heartbeat = {
+      ...this.#self,
+      beat: ++this.#counter,
+      sinks: this.#parts.sinks(),
+      released: processes.released,
+    }
     try {
       const reply = await runScript(
         redis,
@@ -134,7 +141,7 @@ export class LaneSlots {
       const [flat, version] = reply as [string[], string]
       const beats = readBeats(flat)
       const live = this.#liveness.look(beats, performance.now())
-      this.#others = live.length - 1
+      processes.look(beats, live)
       const membership = JSON.stringify(live.map(({ id, sinks }) => [id, sinks]).toSorted())
       const isDue = ++this.#sinceRead >= READ_ANYWAY && live.length > 1
       if (!this.#paused && (this.#version !== version || this.#membership !== membership || isDue)) {
@@ -154,7 +161,8 @@ export class LaneSlots {
   }
 
   async #reconcile(live: readonly Heartbeat[], beats: readonly Heartbeat[]): Promise<void> {
-    const { redis, keys, id, log } = this.#parts
+    const { redis, keys, processes, log } = this.#parts
+    const { id } = processes
     const tokens = new Map(Object.entries(await redis.hgetall(keys.slots)))
     tokens.delete('version')
     const lost = [...this.#tokens].filter(([slot, token]) => tokens.get(slot) !== token)
@@ -196,8 +204,8 @@ export class LaneSlots {
 
   async #take(slots: readonly string[], tokens: ReadonlyMap<string, string>): Promise<void> {
     if (slots.length === 0) return
-    const { redis, keys, id, log } = this.#parts
-    const asked = slots.map((slot) => ({ slot, token: `${id}:${++this.#counter}` }))
+    const { redis, keys, processes, log } = this.#parts
+    const asked = slots.map((slot) => ({ slot, token: `${processes.id}:${++this.#counter}` }))
     const args = asked.flatMap(({ slot, token }) => [slot, tokens.get(slot) ?? '', token])
     const taken = await runScript(redis, TAKE, [keys.slots, keys.schema], [LAYOUT, ...args])
     if (!Array.isArray(taken)) throw new LayoutChangedError(taken)

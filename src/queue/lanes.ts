@@ -5,10 +5,12 @@ import { createAcks } from './acks.ts'
 import { createByteBudget, defaultBudget } from './byte-budget.ts'
 import { createCaller } from './call-sink.ts'
 import { EmptyLanes } from './empty-lanes.ts'
+import { withdrawReport } from './instances.ts'
 import type { DeliveryParts, LaneContext } from './lane-context.ts'
 import type { Enqueued } from './lane-feed.ts'
 import { sinkOf, slotOf } from './lane-names.ts'
 import { LaneSlots } from './lane-slots.ts'
+import { LiveProcesses } from './live-processes.ts'
 import { findOrphans, undertaker } from './orphans.ts'
 import { createOutages } from './outages.ts'
 import { OwnedLanes } from './owned-lanes.ts'
@@ -37,11 +39,13 @@ export interface Lanes {
   close(graceMs: number): Promise<void>
 }
 
-/** Without any sinks, this process only wakes the workers of others. */
+/** Without any sinks, this process only shows that it is alive, and wakes the workers of others. */
 export interface LanesParts extends SinkRegistryParts, DeliveryParts {
   /** Connections of their own for BullMQ: one for commands, one for the worker. */
   queueConnection: Redis
   workerConnection: Redis
+  /** Learns who is alive, and names this process; default: one without sources. */
+  processes?: LiveProcesses
   onOutOfMemory(): void
   /** A call that takes longer is aborted and tried again; sinks have tighter limits of their own. */
   deliverTimeoutMs: number
@@ -59,7 +63,7 @@ const LAST_MS = 2_000
 /** Delivers from the lanes whose slots this process owns. Deliveries and their order are in the streams. */
 export function createLanes(parts: LanesParts): Lanes {
   const { redis, keys, log, troubles, policy, clock } = parts
-  const id = randomBytes(6).toString('hex')
+  const processes = parts.processes ?? new LiveProcesses(randomBytes(6).toString('hex'))
   const registry = createSinkRegistry(parts)
   registry.use([...parts.sinks.keys()], new Set())
   const waker = createWaker(parts)
@@ -81,14 +85,17 @@ export function createLanes(parts: LanesParts): Lanes {
   let isLoaded = false
 
   const slots = new LaneSlots({
-    ...{ redis, keys, log, troubles, id },
+    ...{ redis, keys, log, troubles, processes },
     sinks: () => [...registry.keys()],
     onTaken: () => scan(),
     onLost: (lost) => owned.drop(lost),
-    onGone: (worker) => void forgetWakeUps(parts, worker).catch(() => {}),
+    onGone(worker) {
+      void forgetWakeUps(parts, worker).catch(() => {})
+      void withdrawReport(redis, keys, worker).catch(() => {})
+    },
     drain: (some) => withinMs(DRAIN_MS, owned.drain(some)),
     onBeat() {
-      if (closing) return
+      if (closing || registry.size === 0) return
       if (former.size > 0 || ++beats % SCAN_BEATS === 0) scan()
       owned.pump()
       void empty
@@ -183,12 +190,12 @@ export function createLanes(parts: LanesParts): Lanes {
     }
   }
 
-  function start(): void {
-    if (receiver || registry.size === 0) return
-    receiver = listen(parts, id, (lane) => owned.wake([lane]))
-    slots.start()
+  function listenWithSinks(): void {
+    if (registry.size > 0) receiver ??= listen(parts, processes.id, (lane) => owned.wake([lane]))
   }
-  start()
+  listenWithSinks()
+  processes.onReleased = () => slots.beat()
+  slots.start()
 
   return {
     enqueued(lanes) {
@@ -202,8 +209,8 @@ export function createLanes(parts: LanesParts): Lanes {
     use(sinks, anew) {
       registry.use(sinks, anew)
       for (const sink of sinks) unknown.delete(sink)
-      if (receiver) slots.beat()
-      else start()
+      listenWithSinks()
+      slots.beat()
       owned.pump()
     },
     tryNow(sinks) {

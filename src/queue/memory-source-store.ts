@@ -122,6 +122,8 @@ class MemorySession implements SourceSession {
 
   async forgetLimits(): Promise<void> {}
 
+  async adopt(): Promise<void> {}
+
   #removeUnseen(): void {
     for (const uid of this.#unseen.values()) this.#remove(uid, this.#parts.clock.now())
   }

@@ -16,6 +16,8 @@ const GAP_MS = 7_200_000
 const FORGET_MS = 86_400_000
 /** How often a failure that goes on is written. */
 const WRITE_MS = 2_000
+/** How often, while something fails, what is old is forgotten. */
+const SWEEP_MS = 3_600_000
 
 export function createOutages({
   redis,
@@ -32,19 +34,36 @@ export function createOutages({
   const written = (work: Promise<unknown>) =>
     void work.catch((error) => log.debug({ error }, 'an outage was not noted'))
 
+  let sweptMs = clock.now()
+
+  /** Forgets those of more than a day ago, and returns the others. */
+  async function readRecent(): Promise<{ name: string; sinceMs: number; lastMs: number }[]> {
+    const nowMs = clock.now()
+    return [...(await readHash(redis, keys.outages))].flatMap(([name, text]) => {
+      const [sinceMs = Number.NaN, lastMs = Number.NaN] = text.split(',').map(Number)
+      if (nowMs - lastMs <= FORGET_MS) return [{ name, sinceMs, lastMs }]
+      written(redis.hdel(keys.outages, name))
+      return []
+    })
+  }
+
+  /** Lanes may be named after anything: those that failed once and were never used again would stay for ever. */
+  function sweep(nowMs: number): void {
+    sweptMs = nowMs
+    for (const [name, { lastMs }] of known) if (nowMs - lastMs > GAP_MS) known.delete(name)
+    written(readRecent())
+  }
+
   return {
     async load() {
       const nowMs = clock.now()
-      for (const [name, text] of await readHash(redis, keys.outages)) {
-        const [sinceMs = Number.NaN, lastMs = Number.NaN] = text.split(',').map(Number)
-        const isOld = !(nowMs - lastMs <= FORGET_MS)
-        if (isOld) written(redis.hdel(keys.outages, name))
+      for (const { name, sinceMs, lastMs } of await readRecent())
         if (nowMs - lastMs <= GAP_MS && Number.isFinite(sinceMs) && !known.has(name))
           known.set(name, { sinceMs, lastMs, writtenMs: 0 })
-      }
     },
     failed(name) {
       const nowMs = clock.now()
+      if (Math.abs(nowMs - sweptMs) > SWEEP_MS) sweep(nowMs)
       const before = known.get(name)
       const isRecent = before !== undefined && nowMs - before.lastMs <= GAP_MS
       const sinceMs = isRecent ? before.sinceMs : nowMs

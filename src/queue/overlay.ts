@@ -1,9 +1,9 @@
 import type { ChainableCommander, Redis } from 'ioredis'
-import type { Change, Comparison, Transition } from '../change.ts'
+import type { Change, Comparison, ScannedObject, Transition } from '../change.ts'
 import { decodeIndexEntry, encodeIndexEntry, type IndexEntry } from './index-entry.ts'
 import { type Keep, KeptObjects } from './kept-objects.ts'
 import { valuesOf } from './replies.ts'
-import { decideTransition, deletionOf } from './transition.ts'
+import { decideTransition, deletionOf, leavingOf } from './transition.ts'
 
 /** A source's keys in Redis, and what is kept of its objects; undefined when nothing is. */
 export interface SourceKeys {
@@ -31,6 +31,8 @@ export interface Plan {
   /** Of limits: own states whose time has come, or that nobody follows any more. */
   due?: string[]
   gone?: string[]
+  /** Objects that are not selected any more: what rules follow of them ends. */
+  left?: Transition[]
 }
 
 export function emptyPlan(): Plan {
@@ -54,6 +56,7 @@ export class Overlay {
   readonly #kept: KeptObjects | undefined
   readonly #touched = new Set<string>()
   readonly #transitions: Transition[] = []
+  readonly #left: Transition[] = []
 
   constructor(keys: SourceKeys) {
     this.#keys = keys
@@ -93,10 +96,14 @@ export class Overlay {
     else if (object) this.#kept?.put(object)
   }
 
-  /** An object of a list. One that did not change is kept all the same, if it was not yet. */
-  meet(change: Change, comparison: Comparison): void {
+  /**
+   * An object of a list. One that did not change is kept all the same, if it was not yet. One that is neither known nor new is
+   * only noted.
+   */
+  meet(change: Change, comparison: Comparison, isNew: boolean): void {
     const { object } = change
     const known = this.get(object.uid)
+    if (!known && !isNew) return this.#note(object)
     const transition = decideTransition(change, known, comparison, true)
     if (transition) this.apply(transition)
     else if (
@@ -106,6 +113,28 @@ export class Overlay {
       this.#kept?.put(object)
   }
 
+  #note(object: ScannedObject): void {
+    this.#touched.add(object.uid)
+    this.#entries.set(object.uid, object)
+    this.#kept?.put(object)
+  }
+
+  /** Forgets an object that is not selected any more. */
+  leave(uid: string, nowMs: number): void {
+    const entry = this.get(uid)
+    if (!entry) return
+    this.endFollowed(uid, nowMs)
+    this.#touched.add(uid)
+    this.#entries.set(uid, undefined)
+    this.#kept?.delete(uid)
+  }
+
+  /** Ends what rules follow of an object, and goes on knowing it. */
+  endFollowed(uid: string, nowMs: number): void {
+    const entry = this.get(uid)
+    if (entry) this.#left.push(this.#withOld(leavingOf(uid, entry, nowMs)))
+  }
+
   /** Deletes what nobody saw being deleted. */
   remove(uid: string | undefined, nowMs: number): void {
     const entry = uid === undefined ? undefined : this.get(uid)
@@ -113,7 +142,8 @@ export class Overlay {
   }
 
   plan(): Plan {
-    const plan = { ...emptyPlan(), transitions: this.#transitions, ...this.#kept?.plan() }
+    const plan: Plan = { ...emptyPlan(), transitions: this.#transitions, ...this.#kept?.plan() }
+    if (this.#left.length > 0) plan.left = this.#left
     for (const uid of this.#touched) {
       const entry = this.#entries.get(uid)
       if (entry) plan.indexSet.push(uid, encodeIndexEntry(entry))

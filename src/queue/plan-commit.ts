@@ -1,5 +1,5 @@
 import type { ChainableCommander, Redis } from 'ioredis'
-import type { Change, Comparison } from '../change.ts'
+import type { Change, Comparison, KnownObject, ScannedObject } from '../change.ts'
 import { encodeIndexEntry, nameOf } from './index-entry.ts'
 import { KeptObjects } from './kept-objects.ts'
 import type { KnownEntries } from './known-entries.ts'
@@ -45,6 +45,19 @@ export function prepareGone(fields: readonly string[]): Preparation {
   return { read() {}, plan: () => ({ ...emptyPlan(), gone: [...fields] }) }
 }
 
+/** What rules follow of these objects ends; the index goes on knowing them. */
+export function prepareLeaving(keys: SourceKeys, uids: readonly string[], nowMs: number): Preparation {
+  return {
+    read: (pipeline) => readKnown(pipeline, keys, uids),
+    plan([entries, old]) {
+      const overlay = new Overlay(keys)
+      overlay.read(uids, entries, old)
+      for (const uid of uids) overlay.endFollowed(uid, nowMs)
+      return overlay.plan()
+    },
+  }
+}
+
 /** Objects that are there at the beginning: known, not told. */
 export function prepareSeed({ keep }: SourceKeys, page: readonly Change[]): Preparation {
   const last = new Map(page.map((change) => [change.object.uid, change]))
@@ -88,7 +101,12 @@ export function prepareWatch(keys: SourceKeys, changes: readonly Change[], known
 }
 
 /** A page of a list. A name that the index knows under another uid was deleted before this one came. */
-export function prepareList(keys: SourceKeys, page: readonly Change[], comparison: Comparison): Preparation {
+export function prepareList(
+  keys: SourceKeys,
+  page: readonly Change[],
+  comparison: Comparison,
+  isNew: (object: ScannedObject) => boolean = () => true,
+): Preparation {
   const uids = page.map((change) => change.object.uid)
   const names = page.map((change) => nameOf(change.object))
   return {
@@ -105,26 +123,30 @@ export function prepareList(keys: SourceKeys, page: readonly Change[], compariso
       await overlay.readMore(redis, [...replaced.values()])
       for (const [i, change] of page.entries()) {
         overlay.remove(replaced.get(i), change.observedAtMs)
-        overlay.meet(change, comparison)
+        overlay.meet(change, comparison, replaced.has(i) || isNew(change.object))
       }
       return { ...overlay.plan(), unseenDelete: names }
     },
   }
 }
 
-/** Objects that are gone for certain. */
+/** Objects that are gone for certain, but those that are not selected: these are only forgotten. */
 export function prepareDeletions(
   keys: SourceKeys,
-  names: readonly string[],
-  uids: readonly string[],
+  { names, uids }: { names: readonly string[]; uids: readonly string[] },
   nowMs: number,
+  isSelected: (object: KnownObject) => boolean = () => true,
 ): Preparation {
   return {
     read: (pipeline) => readKnown(pipeline, keys, uids),
     plan([entries, old]) {
       const overlay = new Overlay(keys)
       overlay.read(uids, entries, old)
-      for (const uid of uids) overlay.remove(uid, nowMs)
+      for (const uid of uids) {
+        const entry = overlay.get(uid)
+        if (entry && !isSelected({ uid, ...entry })) overlay.leave(uid, nowMs)
+        else overlay.remove(uid, nowMs)
+      }
       return { ...overlay.plan(), unseenDelete: [...names] }
     },
   }

@@ -58,6 +58,8 @@ export interface Heartbeat {
   sinks: readonly string[]
   /** Counts up. */
   beat: number
+  /** How often it left a source to others; absent in heartbeats of older versions. */
+  released?: number
 }
 
 /** A worker is dead when its heartbeat did not change for this long while we looked. */

@@ -5,9 +5,14 @@ import {
   type Checkpoint,
   type Comparison,
   FencedError,
+  type FormerSource,
+  type KnownObject,
+  type ScannedObject,
+  type Selection,
   type Source,
   type SourceSession,
 } from '../change.ts'
+import { adoptSource, selectionOf, watchedBefore } from './adopt-source.ts'
 import { chunks } from './chunks.ts'
 import { KnownEntries } from './known-entries.ts'
 import type { SourceKeys } from './overlay.ts'
@@ -20,6 +25,7 @@ import {
   prepareDeletions,
   prepareExpiry,
   prepareGone,
+  prepareLeaving,
   prepareList,
   prepareSeed,
   prepareWatch,
@@ -70,6 +76,10 @@ export class RedisSession implements SourceSession {
     return readCheckpoint(this.#stored)
   }
 
+  get #isAdopting(): boolean {
+    return this.checkpoint?.adopting !== undefined
+  }
+
   get keepsOld(): boolean {
     return this.#keys.keep !== undefined
   }
@@ -107,21 +117,50 @@ export class RedisSession implements SourceSession {
     for (const part of chunks(page)) await this.#transact({}, prepareSeed(this.#keys, part), signal)
   }
 
+  async adopt(former: FormerSource, signal: AbortSignal): Promise<void> {
+    const { line, keys, clock } = this.#parts
+    const { source } = former
+    const at = readCheckpoint(await line.run((redis) => redis.get(keys.checkpoint(source.key)), signal))
+    if (!at) return
+    await this.#describe(signal)
+    // Before anything moves: after a crash the list must know what was watched.
+    const adopting = distinct([...(this.checkpoint?.adopting ?? []), ...watchedBefore(source, at)])
+    const isFirst = this.checkpoint?.adopting === undefined
+    await this.#transact(
+      { phase: 'seeding', resourceVersion: '', adopting },
+      isFirst ? FORGET : NOTHING,
+      signal,
+    )
+    const checkpoint = this.#stored ?? ''
+    const adopter = { line, keys, clock, key: this.#source.key, checkpoint, keepsOld: this.keepsOld }
+    await adoptSource(adopter, former, signal)
+    await this.#transact({}, NOTHING, signal, true)
+  }
+
   async beginList(comparison: Comparison, signal: AbortSignal): Promise<void> {
     this.#comparison = comparison
     await this.#describe(signal)
-    await this.#transact({ phase: 'listing' }, FORGET_UNSEEN, signal)
+    await this.#transact(this.#isAdopting ? {} : { phase: 'listing' }, FORGET_UNSEEN, signal)
     await copyNames(this.#parts.line, this.#keys, this.#stored ?? '', signal)
   }
 
-  async list(page: readonly Change[], signal: AbortSignal): Promise<void> {
+  async list(
+    page: readonly Change[],
+    signal: AbortSignal,
+    isNew?: (object: ScannedObject) => boolean,
+  ): Promise<void> {
     for (const part of chunks(page))
-      await this.#transact({}, prepareList(this.#keys, part, this.#comparison), signal)
+      await this.#transact({}, prepareList(this.#keys, part, this.#comparison, isNew), signal)
   }
 
-  async endList(resourceVersion: string, signal: AbortSignal, complete = true): Promise<void> {
-    const listed = this.checkpoint?.phase === 'listing'
-    if (listed && complete) await this.#deleteUnseen(signal)
+  async endList(
+    resourceVersion: string,
+    signal: AbortSignal,
+    complete = true,
+    isSelected?: (object: KnownObject) => boolean,
+  ): Promise<void> {
+    const listed = this.checkpoint?.phase === 'listing' || this.#isAdopting
+    if (listed && complete) await this.#deleteUnseen(signal, isSelected)
     await this.#transact({ phase: 'watching', resourceVersion }, listed ? FORGET_UNSEEN : NOTHING, signal)
   }
 
@@ -152,33 +191,35 @@ export class RedisSession implements SourceSession {
   }
 
   async forgetLimits(signal: AbortSignal): Promise<void> {
-    const { line } = this.#parts
+    const { line, clock } = this.#parts
     for (;;) {
-      const read = (redis: Redis) => redis.hrandfield(this.#keys.limits, MOST_FORGOTTEN) as Promise<string[]>
+      const most = this.keepsOld ? FEW : MOST_FORGOTTEN
+      const read = (redis: Redis) => redis.hrandfield(this.#keys.limits, most) as Promise<string[]>
       const some = await line.run(read, signal)
       if (some.length === 0) return
+      const uids = [...new Set(some.map((field) => field.slice(0, field.indexOf(':'))))]
+      await this.#transact({}, prepareLeaving(this.#keys, uids, clock.now()), signal)
       await this.#transact({}, prepareGone(some), signal)
     }
   }
 
   async #describe(signal: AbortSignal): Promise<void> {
-    const { title, resource, namespace, labelSelector, fieldSelector } = this.#source
-    const { initial, clusterUid, spelling, custom } = this.#source
-    const selectors = { namespace, labelSelector, fieldSelector }
-    const text = JSON.stringify({ title, resource, ...selectors, initial, clusterUid, spelling, custom })
+    const { title, resource, initial, clusterUid, spelling, custom } = this.#source
+    const selection = selectionOf(this.#source)
+    const text = JSON.stringify({ title, resource, ...selection, initial, clusterUid, spelling, custom })
     await this.#parts.line.run(
       (redis) => redis.hset(this.#parts.keys.sources, this.#source.key, text),
       signal,
     )
   }
 
-  /** Emits DELETED for all that is still unseen; may be repeated after a crash. */
-  async #deleteUnseen(signal: AbortSignal): Promise<void> {
+  /** Emits DELETED for all that is still unseen and selected; may be repeated after a crash. */
+  async #deleteUnseen(signal: AbortSignal, isSelected?: (object: KnownObject) => boolean): Promise<void> {
     const { line, clock } = this.#parts
     for (;;) {
       const some = await someUnseen(line, this.#keys.unseen, this.keepsOld ? FEW : MANY, signal)
       if (!some) return
-      await this.#transact({}, prepareDeletions(this.#keys, some.names, some.uids, clock.now()), signal)
+      await this.#transact({}, prepareDeletions(this.#keys, some, clock.now(), isSelected), signal)
     }
   }
 
@@ -198,6 +239,8 @@ export class RedisSession implements SourceSession {
 
   #nextCheckpoint(move: Partial<Checkpoint>): string {
     const current = this.checkpoint
+    // Until the list ends; a seed begins without what was known.
+    const adopting = move.adopting ?? (move.phase === undefined ? current?.adopting : undefined)
     const next: Checkpoint = {
       phase: move.phase ?? current?.phase ?? 'listing',
       resourceVersion: move.resourceVersion ?? current?.resourceVersion ?? '',
@@ -205,7 +248,12 @@ export class RedisSession implements SourceSession {
       holder: this.#holder,
       atMs: this.#parts.clock.now(),
       ...(this.#parts.instance !== undefined && { instance: this.#parts.instance }),
+      ...(adopting && { adopting }),
     }
     return JSON.stringify(next)
   }
+}
+
+function distinct(selections: readonly Selection[]): Selection[] {
+  return [...new Map(selections.map((it) => [JSON.stringify(it), it])).values()]
 }

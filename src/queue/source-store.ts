@@ -1,12 +1,20 @@
-import type { SourceStore } from '../change.ts'
+import type { Checkpoint, SourceStore } from '../change.ts'
+import { LAYOUT } from './layout.ts'
+import { LiveProcesses } from './live-processes.ts'
 import { readHash } from './pending.ts'
+import { evaluate } from './script.ts'
 import { RedisSession } from './source-session.ts'
 import { readCheckpoint, readIdentity, readSource } from './stored-json.ts'
 import type { StoreParts } from './transact.ts'
 
+export interface SourceStoreParts extends StoreParts {
+  /** Who is alive, and the name of this process; default: nobody knows. */
+  processes?: LiveProcesses
+}
+
 /** Sources on Redis: position, index, lanes and ledger, each call one transaction. */
-export function createSourceStore(parts: StoreParts): SourceStore {
-  const { line, keys } = parts
+export function createSourceStore(parts: SourceStoreParts): SourceStore {
+  const { line, keys, processes = new LiveProcesses(parts.instance ?? '') } = parts
   return {
     async open(source, signal, permit) {
       const session = new RedisSession(parts, source)
@@ -18,13 +26,30 @@ export function createSourceStore(parts: StoreParts): SourceStore {
       // One that cannot be read is named when the source is opened.
       const checkpoint = readCheckpoint(text)
       if (!checkpoint) return undefined
-      const { instance } = checkpoint
+      const { instance, released } = checkpoint
+      if (released) return { ...checkpoint, ownerAlive: false }
       if (instance === undefined) return { ...checkpoint, ownerAlive: undefined }
       // Ours from before Redis lost what came later: nobody else works on it.
       if (instance === parts.instance) return { ...checkpoint, ownerAlive: false }
-      const alive = await line.run((redis) => redis.exists(keys.instance(instance)), signal)
-      return { ...checkpoint, ownerAlive: alive === 1 }
+      const beats = processes.isAlive(instance)
+      if (beats !== undefined) return { ...checkpoint, ownerAlive: beats }
+      const reports = await line.run((redis) => redis.exists(keys.instance(instance)), signal)
+      return { ...checkpoint, ownerAlive: reports === 1 }
     },
+    async release({ key }, signal) {
+      if (parts.instance === undefined) return
+      const isReleased = await line.run(async (redis) => {
+        const text = await redis.get(keys.checkpoint(key))
+        const checkpoint = readCheckpoint(text)
+        if (!checkpoint || checkpoint.instance !== parts.instance) return false
+        const { sequence } = checkpoint
+        const next: Checkpoint = { ...checkpoint, sequence: sequence + 1, released: true }
+        const names = [keys.checkpoint(key), keys.schema]
+        return (await evaluate(redis, RELEASE, names, [text as string, JSON.stringify(next), LAYOUT])) === 1
+      }, signal)
+      if (isReleased) processes.release()
+    },
+    owners: processes,
     absentKinds: {
       add: async (kind, signal) =>
         void (await line.run((redis) => redis.sadd(keys.absentKinds, kind), signal)),
@@ -65,3 +90,11 @@ export function createSourceStore(parts: StoreParts): SourceStore {
 function choiceOf(text: string | null): 'shards' | 'whole' | undefined {
   return text === 'shards' || text === 'whole' ? text : undefined
 }
+
+const RELEASE = `
+local layout = redis.call('GET', KEYS[2])
+if layout and layout ~= ARGV[3] then return 0 end
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2])
+return 1
+`

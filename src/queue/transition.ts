@@ -30,6 +30,11 @@ export function decideTransition(
   return isNews(object.resourceVersion, known, comparison) ? { ...base, type: 'MODIFIED' } : undefined
 }
 
+/** An object that is as it was, and that the watch does not select any more. */
+export function leavingOf(uid: string, known: IndexEntry, observedAtMs: number): Transition {
+  return { ...deletionOf(uid, known, observedAtMs), type: 'MODIFIED', left: true }
+}
+
 /** A deletion that a list found: only what the index knew is left of the object. */
 export function deletionOf(uid: string, known: IndexEntry, observedAtMs: number): Transition {
   return {

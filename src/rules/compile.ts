@@ -93,9 +93,18 @@ export function joinRules(
     return entered ? BOTH : HOLDS
   }
 
+  /** Whatever rules ask: of an object that nobody watches any more nothing holds. */
+  function leaving(candidates: readonly Candidate<CompiledRule>[]): MatchResult {
+    const limited = candidates.flatMap(({ rule }) =>
+      rule.limits === 'states' ? [{ rule: rule.name, sinks: [], holds: false, entered: false }] : [],
+    )
+    return limited.length > 0 ? { sends: [], limited, dropped: false } : UNMATCHED
+  }
+
   return (event) => {
     const candidates = candidatesOf(event)
     if (candidates.length === 0) return UNMATCHED
+    if (event.left) return leaving(candidates)
     let made:
       | { sends: { sink: string; rule: string }[]; limited: LimitedMatch[]; taken: string[] }
       | undefined

@@ -24,6 +24,13 @@ export function compileSelector(
   return compiled((values) => requirements.every((requirement) => holds(requirement, values)))
 }
 
+/** The predicate of a selector that was checked. Throws when it has faults. */
+export function matcherOfSelector(text: string): (values: Values) => boolean {
+  const result = compileSelector(text)
+  if (!result.ok) throw new Error(`the selector ${text} was not checked: ${result.faults[0]?.message}`)
+  return result.value
+}
+
 const WITH_COLON = /(?=[A-Za-z0-9])(?<=^\s*|,\s*)([A-Za-z0-9][\w./-]*):\s*([A-Za-z0-9][\w.-]*)/g
 
 /** `team: shop`, as in a map of YAML. */

@@ -1,24 +1,29 @@
 import type { Source, SourceStore } from '../change.ts'
 import type { Logger } from '../log.ts'
+import { adoptionOf } from './adoption.ts'
 import type { ClusterClient } from './cluster-client.ts'
 import { crdStateOf } from './crd.ts'
-import { planSources, type WatchPlan } from './plan.ts'
+import { type PlannedSource, planSources, storageOf, type WatchPlan } from './plan.ts'
 import { titleOf } from './resolve.ts'
+import type { SelectionParts } from './selection.ts'
 import { shardsOf } from './split.ts'
 
-export interface FormerSourcesParts {
+export interface FormerSourcesParts extends SelectionParts {
   client: ClusterClient
   store: SourceStore
   log: Logger
   isRunning(key: string): boolean
-  matcherOf(patterns: readonly string[]): (namespace: string) => boolean
 }
 
 const POSITION_GONE =
   'Redis has lost the position of this watch: it begins anew, and what happened since the last stop is not told'
 
+const NOT_EXACT =
+  'an earlier version stored what it knew by another selection, and not which: it is not taken over, and what happened since the last stop is not told'
+
 /** What is stored of sources that an earlier start watched, and what became of them. */
-export function createFormerSources({ client, store, log, isRunning, matcherOf }: FormerSourcesParts) {
+export function createFormerSources(parts: FormerSourcesParts) {
+  const { client, store, log, isRunning, matcherOf } = parts
   const buried = new Set<string>()
 
   /** Kinds that are waited for may have been watched before, and have gone while nobody looked: with all their objects. */
@@ -47,34 +52,36 @@ export function createFormerSources({ client, store, log, isRunning, matcherOf }
     return sources.flatMap((it) => [it, ...shardsOf(it)]).some(({ key }) => key === source.key)
   }
 
-  /** Other selectors or namespaces make another source of a resource: it knows nothing of where the old one stood. */
-  async function tellChanged(plan: WatchPlan, current: string, signal: AbortSignal): Promise<void> {
+  /**
+   * Returns the sources that are to be started. Other selectors or namespaces make another source of a resource: it takes over
+   * what the former ones knew.
+   */
+  async function begin(plan: WatchPlan, current: string, signal: AbortSignal): Promise<PlannedSource[]> {
     const fresh = plan.sources.filter(({ key }) => !isRunning(key))
-    if (fresh.length === 0) return
+    if (fresh.length === 0) return []
     const stored = await store.stored(signal)
-    const wanted = new Set(plan.sources.map(({ key }) => key))
     for (const source of fresh) {
-      if (stored.some(({ key }) => key === source.key)) {
-        if (!(await store.peek(source, signal))) log.error({ watch: source.title }, POSITION_GONE)
-        continue
-      }
-      const before = stored.filter(
-        ({ key, clusterUid, resource }) =>
-          !wanted.has(key) && clusterUid === current && titleOf(resource) === titleOf(source.resource),
-      )
-      if (before.length === 0) continue
-      const fields = { watch: source.title, before: before.map(({ title }) => title).join('; ') }
-      log.warn(
-        fields,
-        'selects otherwise than before: it begins anew, and what happened since the last stop is not told',
-      )
+      const isKnown = stored.some(({ key }) => key === source.key)
+      if (isKnown && !(await store.peek(source, signal))) log.error({ watch: source.title }, POSITION_GONE)
     }
+    const wanted = new Set(plan.sources.map(({ key }) => key))
+    const unwanted = stored.filter(
+      ({ key, clusterUid }) => !wanted.has(key) && clusterUid === current && !isRunning(key),
+    )
+    return fresh.map((source) => {
+      buried.delete(source.key)
+      const isSame = ({ resource }: Source) => storageOf(resource) === storageOf(source.resource)
+      const formers = unwanted.filter((it) => isSame(it) && isExact(it))
+      const others = unwanted.filter((it) => isSame(it) && !isExact(it)).map(({ title }) => title)
+      if (others.length > 0) log.warn({ watch: source.title, before: others.join('; ') }, NOT_EXACT)
+      return { ...source, adoption: adoptionOf(parts, source, plan.sources.filter(isSame), formers) }
+    })
   }
 
-  return {
-    bury,
-    tellChanged,
-    /** A source runs again: the next time that it goes is another one. */
-    begins: ({ key }: Source) => void buried.delete(key),
-  }
+  return { bury, begin }
+}
+
+/** Earlier versions did not store the patterns of namespaces: nobody knows what such a source selected. */
+function isExact({ namespace, namespaces, title }: Source): boolean {
+  return namespace !== '' || namespaces !== undefined || !title.includes(' in ')
 }

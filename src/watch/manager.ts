@@ -8,16 +8,17 @@ import { createFormerSources } from './former-sources.ts'
 import { identify } from './identity.ts'
 import { type PlannedSource, planSources, type WatchPlan } from './plan.ts'
 import type { WatchEntry } from './schema.ts'
+import type { SelectionParts } from './selection.ts'
 import { createSourceRuns, type RunsParts } from './source-runs.ts'
 import { createSplitter } from './split.ts'
 import { unresolved } from './statuses.ts'
 import { backoffMs } from './timing.ts'
 
-export interface ManagerParts extends Omit<RunsParts, 'offers' | 'clusterUid' | 'onEnd' | 'onReady'> {
+export interface ManagerParts
+  extends SelectionParts,
+    Omit<RunsParts, 'offers' | 'clusterUid' | 'onEnd' | 'onReady'> {
   /** Turns entries into sources; by default those that tell of events. */
   plan?: typeof planSources
-  /** Makes a predicate of namespace patterns. */
-  matcherOf(patterns: readonly string[]): (namespace: string) => boolean
 }
 
 export interface WatchManager {
@@ -112,12 +113,9 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     }
     await former.bury(plan, current, signal)
     await retire(catalogue)
-    await former.tellChanged(plan, current, signal)
     const faults: unknown[] = []
-    for (const source of plan.sources) {
+    for (const source of await former.begin(plan, current, signal)) {
       // One that cannot be started yet keeps no other from it.
-      if (runs.has(source.key)) continue
-      former.begins(source)
       await runs.start(source, signal).catch((error: unknown) => void faults.push(error))
     }
     if (faults.length > 0) throw faults[0]

@@ -111,6 +111,10 @@ class ScannedEvent implements ClusterEvent {
     return new Date(this.#transition.observedAtMs).toISOString()
   }
 
+  get left(): boolean {
+    return this.#transition.left === true
+  }
+
   get synthesized(): boolean {
     return this.#transition.synthesized
   }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Source } from '../change.ts'
 import type { Resource } from '../event.ts'
+import type { Adoption } from './adoption.ts'
 import type { Catalogue } from './discovery.ts'
 import { resolveKind, titleOf } from './resolve.ts'
 import type { WatchEntry } from './schema.ts'
@@ -10,6 +11,8 @@ export interface PlannedSource extends Source {
   namespaceFilter?: (namespace: string) => boolean
   /** It is to be split into so many. */
   shards?: number | undefined
+  /** What it takes over when it begins. */
+  adoption?: Adoption | undefined
 }
 
 export interface WatchPlan {
@@ -75,8 +78,8 @@ export function resolveEntries(
   return { plan, resolved }
 }
 
-/** core/v1 and events.k8s.io Events are the same objects. */
-function storageOf({ group, plural }: Resource): string {
+/** Equal for resources that have the same objects: core/v1 and events.k8s.io Events, and all versions of a kind. */
+export function storageOf({ group, plural }: Resource): string {
   return plural === 'events' && group === 'events.k8s.io' ? 'events.' : `${plural}.${group}`
 }
 
@@ -177,6 +180,7 @@ export function sourcesOf(
       namespace: '',
       title: `${title} in ${filter}`,
       key: keyOf(base, '', filter),
+      namespaces: either ?? [namespaces],
       namespaceFilter: testOf(wish, matcherOf),
     },
   ]

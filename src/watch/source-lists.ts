@@ -1,4 +1,5 @@
 import type { Change, SourceSession } from '../change.ts'
+import { comparisonOf } from './adoption.ts'
 import { BrokenStream } from './api-fault.ts'
 import type { ClusterClient } from './cluster-client.ts'
 import type { RelistCause } from './decide.ts'
@@ -50,17 +51,30 @@ export class SourceLists {
     })
   }
 
+  /** What the index knows is compared with what is there by another selection. */
+  async adopt(session: SourceSession): Promise<void> {
+    return this.#compare(session, undefined, comparisonOf(this.#source, session))
+  }
+
   /** Everything that differs from the index comes out as a change. */
   async list(session: SourceSession, cause?: RelistCause): Promise<void> {
+    return this.#compare(session, cause, {})
+  }
+
+  async #compare(
+    session: SourceSession,
+    cause: RelistCause | undefined,
+    { isNew, isSelected }: ReturnType<typeof comparisonOf>,
+  ): Promise<void> {
     this.#parts.report.listing(cause)
     await this.#fromOneState(async (whole) => {
       // A list is consistent, so whatever differs is newer, or the cluster went back in time.
       await session.beginList('different', this.#signal)
       this.#unreadable = 0
-      const take = (page: readonly Change[]) => session.list(page, this.#signal)
+      const take = (page: readonly Change[]) => session.list(page, this.#signal, isNew)
       const metadataOnly = this.#source.metadataOnly ?? false
       const position = await this.#eachPage({ metadataOnly, whole }, take)
-      await session.endList(position, this.#signal, this.#unreadable === 0)
+      await session.endList(position, this.#signal, this.#unreadable === 0, isSelected)
     })
   }
 

@@ -27,6 +27,9 @@ interface Running {
   done: Promise<void>
 }
 
+/** How long a stop waits for Redis, per source. */
+const RELEASE_LIMIT_MS = 1_000
+
 /** The sources that run, each with its status. */
 export function createSourceRuns(parts: RunsParts) {
   const { client, store, clock, log, metrics, timing, random } = parts
@@ -101,12 +104,25 @@ export function createSourceRuns(parts: RunsParts) {
         it.reopen = new AbortController()
       }
     }
-    if (!parts.leases) return run(undefined, signal)
+    if (!parts.leases) {
+      const end = await run(undefined, signal)
+      if (signal.aborted) await release(source)
+      return end
+    }
     try {
       return await parts.leases.run(source, withPosition(it, report, signal), signal, run)
     } catch (error) {
       if (signal.aborted) return 'stopped'
       throw error
+    }
+  }
+
+  /** Another process that stands by needs not find out that this one has stopped. */
+  async function release(source: PlannedSource): Promise<void> {
+    try {
+      await store.release(source, AbortSignal.timeout(RELEASE_LIMIT_MS))
+    } catch (error) {
+      log.debug({ watch: source.title, error }, 'the watch was not left to other processes; they wait for it')
     }
   }
 

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Change, FencedError, type SourceSession, type SourceStore } from '../change.ts'
+import { adopt } from './adoption.ts'
 import { ApiFault, BrokenStream } from './api-fault.ts'
 import { CatchUp } from './catch-up.ts'
 import type { ClusterClient } from './cluster-client.ts'
@@ -143,11 +144,24 @@ class SourceRun {
     if (this.#verify && (await this.#parts.clusterUid(this.#signal)) !== this.#source.clusterUid)
       return 'other-cluster'
     const phase = session.checkpoint?.phase
-    if (phase === undefined || phase === 'seeding') await this.#listed(this.#lists.begin(session), session)
+    if (await this.#adopts(session)) await this.#listed(this.#lists.adopt(session), session)
+    else if (phase === undefined || phase === 'seeding')
+      await this.#listed(this.#lists.begin(session), session)
     else if (phase === 'listing' || phase === 'absent') await this.#listed(this.#lists.list(session), session)
     else await this.#compare(session)
     this.#verify = false
     return this.#watch(session)
+  }
+
+  /** A source that begins, or was interrupted when it did, takes over what other selections of its resource knew. */
+  async #adopts(session: SourceSession): Promise<boolean> {
+    const { checkpoint } = session
+    if (checkpoint && !checkpoint.adopting) return false
+    const { progress } = this.#parts
+    progress.rest()
+    const adopts = await adopt(this.#parts, this.#source, session, this.#report, this.#signal)
+    progress.begin()
+    return adopts
   }
 
   /** Lists where the end of the last watch asks for it, or where the collection's position does. */
@@ -311,7 +325,11 @@ class SourceRun {
     this.#report.reconnecting(step, LIST_STEP_MS)
     this.#parts.progress.closed()
     if (step.refresh) await this.#parts.client.refresh().catch((error) => this.#report.trouble(error, step))
-    if (step.delayMs > 0) await pause(step.delayMs, undefined, { signal: this.#signal })
+    if (step.delayMs === 0) return
+    const { permit, store } = this.#parts
+    // Two that take a source from each other grow slower; where the other one is gone there is nobody to wait for.
+    if (this.#fenced && !permit) await store.owners.wait(store.owners.changes, step.delayMs, this.#signal)
+    else await pause(step.delayMs, undefined, { signal: this.#signal })
   }
 }
 

@@ -26,7 +26,7 @@ export function shardsOf(source: PlannedSource): PlannedSource[] {
 
 /**
  * Splits what is to be watched in shards, where the server does so. It is decided once for a watch and a number, in Redis and
- * so for all processes: shards and the whole are different sources, and to change from one to the other would begin anew.
+ * so for all processes: shards and the whole are different sources, and to change from one to the other takes a list.
  */
 export function createSplitter({ client, store, log }: SplitterParts) {
   const settled = new Map<string, 'shards' | 'whole'>()
@@ -79,6 +79,6 @@ function messageOf(choice: 'shards' | 'whole', offered: boolean): string | undef
       ? undefined
       : 'the API server does not split this watch any more: each shard reads all of it and passes over the rest'
   return offered
-    ? 'the API server could split this watch by now; it goes on in one, as shards begin anew: with another number of "shards" they do'
+    ? 'the API server could split this watch by now; it goes on in one: with another number of "shards" it is asked again'
     : 'the API server does not split this watch (feature gate ShardedListAndWatch): it goes on in one'
 }

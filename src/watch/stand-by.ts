@@ -4,26 +4,39 @@ import { isPositioned } from './position.ts'
 import type { SourceReport } from './source-report.ts'
 import type { Timing } from './timing.ts'
 
+export interface StandByParts {
+  store: Pick<SourceStore, 'peek' | 'owners'>
+  clock: { now(): number }
+  timing: Timing
+  random(): number
+}
+
 /**
  * Waits as long as another process works on a source: two that took it from each other would never finish a long list.
- * Resolves when that process is gone, or gets nowhere for long.
+ * Resolves when that process is gone or has left the source to others, or gets nowhere for long.
  */
 export async function standBy(
-  { store, clock, timing }: { store: SourceStore; clock: { now(): number }; timing: Timing },
+  { store, clock, timing, random }: StandByParts,
   source: Source,
   report: SourceReport,
   signal: AbortSignal,
 ): Promise<void> {
-  let seen = await store.peek(source, signal)
+  let seen: PeekedCheckpoint | undefined
   let movedMs = clock.now()
+  let wasFree = false
   for (;;) {
-    await pause(timing.fencedPauseMs, undefined, { signal })
+    const { changes } = store.owners
     const current = await store.peek(source, signal)
-    if (current?.holder !== seen?.holder || current?.sequence !== seen?.sequence) {
-      seen = current
-      movedMs = clock.now()
-    } else if (clock.now() - movedMs > patienceMs(current, timing)) return
+    const patience = patienceMs(current, timing)
+    const isFree = patience === 0
+    if (current?.holder !== seen?.holder || current?.sequence !== seen?.sequence) movedMs = clock.now()
+    else if (isFree ? wasFree : clock.now() - movedMs > patience) return
+    seen = current
+    wasFree = isFree
     report.standby(isPositioned(current))
+    // Of several that stand by, the first one takes it, and the others see that.
+    if (isFree) await pause(random() * timing.takeOverSpreadMs, undefined, { signal })
+    else await store.owners.wait(changes, timing.fencedPauseMs, signal)
   }
 }
 

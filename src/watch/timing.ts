@@ -16,6 +16,10 @@ export interface Timing {
   slowRetryMs: number
   /** After another process took the source over; and between looks whether it still moves. */
   fencedPauseMs: number
+  /** How long a source whose selection was edited waits for a process that works by the one before. */
+  adoptWaitMs: number
+  /** Over how long several processes spread their take-overs of a source whose owner is gone. */
+  takeOverSpreadMs: number
   /** How long the source of another process that is alive may stand still before it is taken over: longer than a list may take. */
   standbyPatienceMs: number
   /** A position that moves without changes is stored at most this often. */
@@ -44,6 +48,8 @@ export const DEFAULT_TIMING: Timing = {
   quickEndMs: 2_000,
   slowRetryMs: 15_000,
   fencedPauseMs: 5_000,
+  takeOverSpreadMs: 250,
+  adoptWaitMs: 60_000,
   standbyPatienceMs: 180_000,
   positionEveryMs: 5_000,
   identityFreshMs: 5_000,

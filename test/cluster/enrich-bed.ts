@@ -9,6 +9,7 @@ import { createCommitLine } from '../../src/queue/commit-line.ts'
 import { openRedis } from '../../src/queue/connection.ts'
 import { keysOf } from '../../src/queue/keys.ts'
 import { createSourceStore } from '../../src/queue/source-store.ts'
+import { matcherOfSelector } from '../../src/rules/selector.ts'
 import type { ClusterClient } from '../../src/watch/cluster-client.ts'
 import { connectCluster } from '../../src/watch/connect.ts'
 import { createWatchManager } from '../../src/watch/manager.ts'
@@ -108,6 +109,7 @@ export async function startEnrichBed({
     random: Math.random,
     timing: QUICK,
     matcherOf: (patterns) => (namespace) => patterns.includes(namespace),
+    selectorOf: matcherOfSelector,
   })
   stack.defer(() => manager.close())
   manager.apply(watch)

@@ -183,6 +183,7 @@ export function limitedRouting(limits: Limits, rules?: ReadonlySet<string>): Rou
       const header = headers[i] as (typeof headers)[number]
       const rule = RULES.find((name) => it.name.startsWith(`${name}-`))
       const follows = rule === 'lasting' || rule === 'slow'
+      if (!follows && it.left) continue
       if (!follows && it.type === 'DELETED') unmatched++
       else if (!rule)
         deliveries.push({ sink: 'hook', rule: 'all', event: header, objectJson: Buffer.from('{}') })
@@ -213,8 +214,8 @@ export function limitedRouting(limits: Limits, rules?: ReadonlySet<string>): Rou
   return { decide, expire: limits.expire, laneOf: () => 'hook/0', ...(rules && { rules }) }
 }
 
-/** An object ends when it is deleted. */
-function entersOf({ type }: Transition): { holds: boolean; entered: boolean } {
-  const holds = type !== 'DELETED'
+/** An object ends when it is deleted, or no longer watched. */
+function entersOf({ type, left }: Transition): { holds: boolean; entered: boolean } {
+  const holds = type !== 'DELETED' && !left
   return { holds, entered: holds }
 }

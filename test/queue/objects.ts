@@ -58,14 +58,17 @@ export function headerFor(name: string, resourceVersion: string, type: ChangeTyp
   }
 }
 
-/** Sends every transition to the sink `hook`. */
-export const sendAll: Decide = (_source, transitions) => ({
-  deliveries: transitions.map((it): Delivery => {
-    const event = headerFor(it.name, it.resourceVersion, it.type, it.uid)
-    const header = it.synthesized ? { ...event, synthesized: true as const } : event
-    return { sink: 'hook', rule: 'all', event: header, objectJson: it.object?.bytes ?? Buffer.from('{}') }
-  }),
-  unmatched: 0,
-  dropped: 0,
-  matched: transitions.length,
-})
+/** Sends every transition to the sink `hook`, but those that are no events. */
+export const sendAll: Decide = (_source, transitions) => {
+  const events = transitions.filter(({ left }) => !left)
+  return {
+    deliveries: events.map((it): Delivery => {
+      const event = headerFor(it.name, it.resourceVersion, it.type, it.uid)
+      const header = it.synthesized ? { ...event, synthesized: true as const } : event
+      return { sink: 'hook', rule: 'all', event: header, objectJson: it.object?.bytes ?? Buffer.from('{}') }
+    }),
+    unmatched: 0,
+    dropped: 0,
+    matched: events.length,
+  }
+}

@@ -216,6 +216,23 @@ test("a position of our own, which a failover took back, is nobody else's: there
   })
 })
 
+test('a source that its process leaves to others waits for nobody, and a session left over from before is fenced', async () => {
+  await using it = await startStoreBed()
+  const [ours, theirs] = [it.newStore(undefined, undefined, 'us'), it.newStore(undefined, undefined, 'them')]
+  const session = await ours.open(SOURCE, never)
+  await session.beginList('newer', never)
+  await it.reader.set(it.keys.instance('us'), '{}')
+  expect(await theirs.peek(SOURCE, never)).toMatchObject({ ownerAlive: true })
+  await theirs.release(SOURCE, never)
+  expect(await theirs.peek(SOURCE, never)).toMatchObject({ ownerAlive: true })
+  await ours.release(SOURCE, never)
+  expect(await theirs.peek(SOURCE, never)).toMatchObject({ ownerAlive: false, phase: 'listing' })
+  await expect(session.endList('7', never)).rejects.toThrow(FencedError)
+  await theirs.open(SOURCE, never)
+  await it.reader.set(it.keys.instance('them'), '{}')
+  expect(await ours.peek(SOURCE, never)).toMatchObject({ ownerAlive: true })
+})
+
 test('a session that Redis went back behind learns that, and not that another process works on its source', async () => {
   await using it = await startStoreBed()
   const session = await it.watching()

@@ -72,6 +72,9 @@ export const NOTICES: Readonly<Record<string, Delivery>> = {
   'a Pod that is deleted': delivery(header('Pod', 'web-1', { type: 'DELETED' }), {
     notice: { kind: 'resolved', since: FROM, at: '2026-11-21T11:15:07.000Z', why: 'deleted' },
   }),
+  'a Pod that is no longer watched': delivery(header('Pod', 'web-1'), {
+    notice: { kind: 'resolved', since: FROM, at: '2026-11-21T11:15:07.000Z', why: 'unwatched' },
+  }),
   'back-offs that stopped': delivery(podEvent('web-1'), {
     notice: { kind: 'resolved', since: FROM, at: '2026-11-21T09:29:09.000Z', why: 'quiet' },
   }),

@@ -10,6 +10,7 @@ import { openRedis } from '../../src/queue/connection.ts'
 import { decodeEntry } from '../../src/queue/entry.ts'
 import { keysOf } from '../../src/queue/keys.ts'
 import { createSourceStore } from '../../src/queue/source-store.ts'
+import { matcherOfSelector } from '../../src/rules/selector.ts'
 import type { ClusterClient } from '../../src/watch/cluster-client.ts'
 import { connectCluster } from '../../src/watch/connect.ts'
 import type { SourceLeases } from '../../src/watch/leases/source-leases.ts'
@@ -127,6 +128,7 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
       ...(options.maxObjectBytes !== undefined && { maxObjectBytes: options.maxObjectBytes }),
       timing: { ...DEFAULT_TIMING, ...QUICK, ...options.timing },
       matcherOf: (patterns) => (namespace) => patterns.includes(namespace),
+      selectorOf: matcherOfSelector,
     })
     manager.apply(entries ?? [{ kind: 'ConfigMap' }])
     managers.push(manager)

@@ -202,24 +202,6 @@ test('a watch whose position went while nothing ran says that it begins anew, on
   ])
 })
 
-test('a watch that selects otherwise than before says that it begins anew', async () => {
-  const warnings: string[] = []
-  const log = {
-    ...silentLog,
-    warn: (fields: object, message: string) => void warnings.push(`${JSON.stringify(fields)} ${message}`),
-  }
-  await using it = await startWatchBed({ log })
-  await it.watching('10')
-  await it.stop()
-  it.start([{ kind: 'ConfigMap', labels: 'app=web' }])
-  await waitFor(() => it.statuses().some(({ ready }) => ready), { what: 'the new watch' })
-  expect(warnings).toEqual([expect.stringContaining('begins anew')])
-  await it.stop()
-  it.start([{ kind: 'ConfigMap', labels: 'app=web' }])
-  await waitFor(() => it.statuses().some(({ ready }) => ready), { what: 'the new watch again' })
-  expect(warnings).toHaveLength(1)
-})
-
 test('a watch that a reload adds is not ready before it has a position, from the moment of the reload on', async () => {
   await using it = await startWatchBed()
   await it.watching('10')

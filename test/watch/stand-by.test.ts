@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { PeekedCheckpoint, SourceStore } from '../../src/change.ts'
+import type { PeekedCheckpoint } from '../../src/change.ts'
 import { silentLog } from '../../src/log.ts'
 import { createMetrics } from '../../src/metrics.ts'
 import { SourceReport } from '../../src/watch/source-report.ts'
@@ -19,16 +19,17 @@ const AT: PeekedCheckpoint = {
 /** How many looks it takes to take over, when a second passes between two of them. */
 async function looksUntilTakeOver(checkpointAt: (look: number) => PeekedCheckpoint): Promise<number> {
   let looks = 0
-  const store = { peek: async () => checkpointAt(looks++) } as unknown as SourceStore
+  const owners = { changes: 0, wait: async () => {} }
+  const store = { peek: async () => checkpointAt(looks++), owners }
   const clock = { now: () => looks * 1_000 }
   const report = new SourceReport({ metrics: createMetrics(), log: silentLog, clock, report() {} }, 'x')
-  const timing = { ...DEFAULT_TIMING, fencedPauseMs: 1, standbyPatienceMs: 30_000 }
-  await standBy({ store, clock, timing }, SOURCE, report, new AbortController().signal)
+  const timing = { ...DEFAULT_TIMING, takeOverSpreadMs: 1, standbyPatienceMs: 30_000 }
+  await standBy({ store, clock, timing, random: () => 0 }, SOURCE, report, new AbortController().signal)
   return looks
 }
 
 test('a quiet source is left to its owner as long as that lives', async () => {
-  expect(await looksUntilTakeOver((look) => ({ ...AT, ownerAlive: look < 20 }))).toBe(21)
+  expect(await looksUntilTakeOver((look) => ({ ...AT, ownerAlive: look < 20 }))).toBe(22)
 })
 
 test('a source that stands still for long is taken over, though its owner lives', async () => {
@@ -41,4 +42,14 @@ test('a source that moves is left alone', async () => {
 
 test('a source without a living owner is taken over at once', async () => {
   expect(await looksUntilTakeOver(() => ({ ...AT, ownerAlive: false }))).toBe(2)
+})
+
+test('of several that stand by the first one takes the source, and the others go on waiting', async () => {
+  const takenBy = (look: number) => (look === 0 ? 'dead' : 'third')
+  const at = (look: number) => ({ ...AT, holder: takenBy(look), ownerAlive: look > 0 && look < 20 })
+  expect(await looksUntilTakeOver(at)).toBe(22)
+})
+
+test('an owner whose heartbeat comes back in time keeps its source', async () => {
+  expect(await looksUntilTakeOver((look) => ({ ...AT, ownerAlive: look !== 0 && look < 20 }))).toBe(22)
 })

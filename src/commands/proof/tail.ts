@@ -9,6 +9,7 @@ import type { ClusterEvent } from '../../event.ts'
 import { createMetrics } from '../../metrics.ts'
 import { createMemorySourceStore } from '../../queue/memory-source-store.ts'
 import { compilePattern } from '../../rules/pattern.ts'
+import { matcherOfSelector } from '../../rules/selector.ts'
 import { userAgent } from '../../version.ts'
 import { connectCluster } from '../../watch/connect.ts'
 import { createWatchManager, type WatchManager } from '../../watch/manager.ts'
@@ -132,6 +133,7 @@ async function follow(parts: Tailing, signal: AbortSignal): Promise<{ cluster: s
     random: Math.random,
     timing: DEFAULT_TIMING,
     matcherOf: compilePattern,
+    selectorOf: matcherOfSelector,
     ...(maxObjectBytes !== undefined && { maxObjectBytes }),
   })
   stack.defer(() => watches.close())

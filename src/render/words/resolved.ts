@@ -40,6 +40,8 @@ function said(
   switch (why) {
     case 'deleted':
       return { title: `Resolved: ${subject} was deleted${after}`, text: '' }
+    case 'unwatched':
+      return { title: `Resolved: ${subject} is no longer watched${after}`, text: '' }
     case 'quiet': {
       const reason = clause(text(event.event, 'reason'), 60)
       const title = `Resolved: nothing more ${reason === '' ? 'of' : `like ${reason} from`} ${subject}${after}`

@@ -39,6 +39,7 @@ const PARTS: Readonly<Record<string, MessageParts>> = {
   },
   'that something ended': { notice: { ...over, why: 'ended' }, words: { severity: 'resolved' } },
   'that something was deleted': { notice: { ...over, why: 'deleted' }, type: 'DELETED' },
+  'that something is no longer watched': { notice: { ...over, why: 'unwatched' } },
   'that something went quiet': { notice: { ...over, why: 'quiet' } },
   'how many were held back, with a severity and labels of the rule': {
     heldBack: { count: 14, since: FROM },
