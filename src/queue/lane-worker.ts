@@ -3,9 +3,9 @@ import type { Delivery } from '../delivery.ts'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { redactMessage } from '../redact.ts'
-import type { Message, Outcome, Reason } from '../sink/index.ts'
+import type { Message, Outcome } from '../sink/index.ts'
 import type { AttemptTrace, LineTracer } from '../trace.ts'
-import type { Acknowledgement, FailureNote } from './ack-script.ts'
+import type { Acknowledgement, DeadReason, FailureNote } from './ack-script.ts'
 import type { Acks } from './acks.ts'
 import type { ByteBudget } from './byte-budget.ts'
 import type { Caller } from './call-sink.ts'
@@ -61,6 +61,8 @@ export interface LaneContext {
   outages: Outages
   parked: ParkedChains
   stateOf(sink: string): SinkState | undefined
+  /** The sink's bound of age, in milliseconds. */
+  maxAgeMs(sink: string): number
   /** May calls begin? Not without the lease of the worker, and not while it stops. */
   mayStart(): boolean
   isFormer(lane: string): boolean
@@ -131,6 +133,7 @@ export class LaneWorker {
   #dirty = true
   #fromStart = true
   #reading = false
+  #givingUp = false
   /** Entries that ended while a read was under way, which may bring them again. */
   readonly #ended = new Set<string>()
   /** Counts how often deliveries were let go of: what was being read then is not what follows. */
@@ -221,6 +224,50 @@ export class LaneWorker {
     return promise
   }
 
+  /**
+   * Makes dead letters of those deliveries of `read` that are meant and not under way, whether they are in memory or not. Returns
+   * them when that is durable; none where another worker has the lane.
+   */
+  async giveUp(
+    read: () => Promise<readonly LaneEntryRead[]>,
+    isMeant: (item: Item) => boolean,
+    reason: DeadReason,
+    detail: string,
+  ): Promise<readonly Item[]> {
+    this.#givingUp = true
+    const entries = await read().finally(() => {
+      this.#givingUp = false
+    })
+    const items = this.#take(entries, isMeant)
+    if (!this.#reading) this.#ended.clear()
+    if (items.length === 0) return items
+    const acks = items.map((item) => this.#dead(item, reason, detail))
+    return (await this.#acknowledge(acks, items)) === 'fenced' ? [] : items
+  }
+
+  /** Takes deliveries that are not under way out of memory; those that are not in memory are known from now on. */
+  #take(read: readonly LaneEntryRead[], isMeant: (item: Item) => boolean): Item[] {
+    if (this.#dropped || this.#draining) return []
+    const placeOf = ({ entryId, place }: Item) => `${entryId}/${place}`
+    const idle = new Map(this.#window.idle().map((item) => [placeOf(item), item]))
+    const taken: Item[] = []
+    for (const { id, count, settled, items } of read) {
+      const known = this.#entries.get(id)
+      if (this.#ended.has(id)) continue
+      const entry = known ?? { count, settled: new Set(settled), open: new Set<number>() }
+      for (const item of items) {
+        const isOpen = entry.open.has(item.place)
+        const own = isOpen ? idle.get(placeOf(item)) : item
+        if (!own || entry.settled.has(item.place) || !isMeant(item)) continue
+        if (!isOpen) this.#context.budget.add(this.sink, item.cost)
+        this.#entries.set(id, entry)
+        taken.push(own)
+      }
+    }
+    this.#window.remove(taken)
+    return taken
+  }
+
   /** The lane belongs to another worker: forgets all. */
   drop(): void {
     this.#dropped = true
@@ -304,7 +351,7 @@ export class LaneWorker {
     } finally {
       budget.give(this.sink, reserved)
       this.#reading = false
-      this.#ended.clear()
+      if (!this.#givingUp) this.#ended.clear()
       this.pump()
       this.#checkEmpty()
     }
@@ -531,11 +578,13 @@ export class LaneWorker {
 
   /** Gives up what waited for too long while the sink, or the lane's target, has failed. */
   #expire(state: SinkState): void {
-    const { policy, clock } = this.#context
+    const { clock, maxAgeMs } = this.#context
     const failingSinceMs = state.failingSinceMs ?? this.#failingSinceMs
     if (failingSinceMs === undefined || !this.#context.mayStart()) return
     const limit = { nowMs: clock.now(), failingSinceMs }
-    const items = [...this.#window.idle()].filter((item) => isExpired(item, policy, limit))
+    const items = [...this.#window.idle()].filter((item) =>
+      isExpired(item, { maxAgeMs: maxAgeMs(this.sink) }, limit),
+    )
     if (items.length === 0) return
     const { reason, detail } = expiry(this.#lastFailure || (state.lastError ?? ''))
     this.#window.remove(items)
@@ -577,7 +626,7 @@ export class LaneWorker {
     })
   }
 
-  #dead(item: Item, reason: Reason, detail: string): Acknowledgement {
+  #dead(item: Item, reason: DeadReason, detail: string): Acknowledgement {
     this.#mark(item)
     const [encoded] = encodeEntries([item.delivery])
     const { rule } = item.delivery
@@ -631,7 +680,7 @@ export class LaneWorker {
       const entry = this.#entries.get(entryId)
       if (!entry || entry.settled.size < entry.count) continue
       this.#entries.delete(entryId)
-      if (this.#reading) this.#ended.add(entryId)
+      if (this.#reading || this.#givingUp) this.#ended.add(entryId)
     }
     if (end === 'missing' && !this.#dropped) this.resync()
     this.#checkDrained()

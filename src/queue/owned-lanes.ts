@@ -102,6 +102,17 @@ export class OwnedLanes {
     return (this.#workers.get(lane)?.size ?? 0) < FEW && !context.waitsForFormer(lane)
   }
 
+  /** Gives up deliveries of a lane, as `LaneWorker.giveUp` does; undefined where the lane is not ours, or waits for others. */
+  giverOf(lane: string): LaneWorker['giveUp'] | undefined {
+    const { context, parked } = this.#parts
+    const token = this.#tokenOf(lane)
+    if (typeof token !== 'object' || !context.mayStart()) return undefined
+    if (context.acks.isBlocked(lane) || context.waitsForFormer(lane)) return undefined
+    if (isParked(lane)) return (...args) => parked.giveUp(lane, ...args)
+    const worker = this.#workerOf(lane, token.held)
+    return (...args) => worker.giveUp(...args)
+  }
+
   remove(worker: LaneWorker): void {
     if (this.#workers.get(worker.name) === worker) this.#workers.delete(worker.name)
   }

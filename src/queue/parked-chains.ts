@@ -108,6 +108,39 @@ export class ParkedLanes implements ParkedChains {
     for (const it of this.#parked.values()) if (it.sink === sink) it.dueMs = 0
   }
 
+  /**
+   * Makes dead letters of those deliveries of `read` that are meant. Returns them when that is durable; none while an attempt is
+   * under way, or where the lane is not ours.
+   */
+  async giveUp(
+    lane: string,
+    read: () => Promise<readonly LaneEntryRead[]>,
+    isMeant: (item: Item) => boolean,
+    reason: DeadReason,
+    detail: string,
+  ): Promise<readonly Item[]> {
+    const parked = this.#parked.get(lane)
+    if (!parked || parked.busy || this.#draining.has(parked.token)) return []
+    parked.busy = true
+    try {
+      const entries = await read()
+      if (this.#parked.get(lane) !== parked) return []
+      const items: Item[] = []
+      const acks = entries.flatMap((entry) => {
+        const meant = entry.items.filter(isMeant)
+        items.push(...meant)
+        return meant.map((item) => ({
+          ...{ entryId: entry.id, count: entry.count, places: [item.place] },
+          dead: this.#letter(item, reason, detail),
+        }))
+      })
+      return acks.length > 0 && (await this.#acknowledge(parked, acks)) ? items : []
+    } finally {
+      parked.busy = false
+      for (const go of this.#waiting.splice(0)) go()
+    }
+  }
+
   /** Forgets those of slots that another worker has taken. */
   drop(slots: ReadonlySet<string>): void {
     for (const it of [...this.#parked.values()]) if (slots.has(slotOf(it.lane))) this.#remove(it)
@@ -243,6 +276,7 @@ export class ParkedLanes implements ParkedChains {
   #failed(parked: Parked, state: SinkState, outcome: Retry, before: FailureNote) {
     const context = this.#context()
     const { policy, clock, random } = context
+    const maxAgeMs = context.maxAgeMs(parked.sink)
     noteRetry(context, state, outcome)
     // An attempt counts where others succeeded since the one before, and the sink as a whole is well.
     const isOwn = !failsAsAWhole(state)
@@ -252,7 +286,7 @@ export class ParkedLanes implements ParkedChains {
     // Where much fails, the next attempt is as likely to pass as the first one.
     parked.failures = isOwn ? parked.failures + 1 : 1
     const pauseMs = parkedPauseMs(policy, parked.failures, outcome.afterMs, random)
-    return { note, pauseMs, dead: giveUp(outcome, { ...note, nowMs: clock.now() }, policy) }
+    return { note, pauseMs, dead: giveUp(outcome, { ...note, nowMs: clock.now() }, { ...policy, maxAgeMs }) }
   }
 
   #letter(item: Item, reason: DeadReason, detail: string) {
