@@ -140,6 +140,7 @@ export function createLanes(parts: LanesParts): Lanes {
     bounds: boundsInForce,
     deliveringSince: createDeliveringSince(parts),
     giverOf: (lane) => owned.giverOf(lane),
+    lastError: (sink) => registry.get(sink)?.lastError,
     onDue: lookSoon,
     onGivenUp: (bytes) => parts.onGivenUp?.(bytes),
   })

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
+import { writtenDuration } from '../sink/duration.ts'
 import type { QueueStatus } from '../status.ts'
 import type { DeadReason } from './ack-script.ts'
 import type { DeliveringSince } from './delivering-since.ts'
@@ -35,6 +36,8 @@ export interface SinkBoundsParts {
   giverOf(lane: string): LaneWorker['giveUp'] | undefined
   /** The register of lanes has to be read before its time. */
   onDue(): void
+  /** Why the sink failed last. */
+  lastError(sink: string): string | undefined
   /** So many bytes became dead letters, about. */
   onGivenUp(bytes: number): void
 }
@@ -151,14 +154,16 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
     noteTrend(sink, state, maxBytes, maxAgeMs)
     const perDelivery = (lane: string) => Math.max(1, lanes.get(lane)?.perDelivery ?? 1)
     const quotas: Quota[] = []
+    const failure = parts.lastError(sink)
+    const because = failure === undefined ? '' : `; last failure: ${failure}`
+    const tooOld = `waited for longer than the queue's maxAge of ${writtenDuration(maxAgeMs)}${because}`
     const beforeMs = parts.deliveringSince.expiredBefore(sink, maxAgeMs)
     for (const { lane, oldestMs } of extents) {
       if (oldestMs >= beforeMs) continue
-      const detail = `waited for longer than the queue's maxAge of ${Math.round(maxAgeMs / 1_000)} s`
       const most = Number.POSITIVE_INFINITY
-      quotas.push({ lane, perDelivery: perDelivery(lane), reason: 'expired', detail, most, beforeMs })
+      quotas.push({ lane, perDelivery: perDelivery(lane), reason: 'expired', detail: tooOld, most, beforeMs })
     }
-    const detail = `more than the queue's maxBytes of ${maxBytes} bytes waited, and this was the oldest`
+    const detail = `more than the queue's maxBytes of ${maxBytes} bytes waited, and this was among the oldest${because}`
     for (const [lane, some] of oldestOf(extents, excess(state.bytes, maxBytes))) {
       const most = Math.ceil(some / perDelivery(lane))
       const about = { lane, perDelivery: perDelivery(lane), detail, most }
