@@ -16,6 +16,7 @@ import {
   reachedInMs,
   withMeasured,
 } from './queue-bounds.ts'
+import { isTransient } from './redis-fault.ts'
 
 /** Where dead letters go before they are deleted. */
 export type Archive =
@@ -57,6 +58,12 @@ const WORK_MS = 5_000
 const LOG_MS = 60_000
 /** While the archive fails, dead letters wait for it up to so many times their bound in bytes. */
 const WAITING = 2
+
+/** A dead letter beyond the bounds, and what it takes in bytes. */
+interface Due {
+  letter: StoredDeadLetter
+  freed: number
+}
 
 export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetterBounds {
   const { redis, keys, metrics, log, clock } = parts
@@ -121,59 +128,63 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
     let start = '-'
     while (performance.now() < untilMs && !closed) {
       const rows = await oldestDeadLetters(redis, keys, start, count)
-      const due: StoredDeadLetter[] = []
-      let freed = 0
+      const due: Due[] = []
       for (const { letter, bytes: size } of rows) {
-        if (freed >= left && letter.atMs >= beforeMs) break
-        due.push(letter)
-        freed += bytesOf({ entries: 1, sizes: [size] })
+        if (left <= 0 && letter.atMs >= beforeMs) break
+        const freed = bytesOf({ entries: 1, sizes: [size] })
+        due.push({ letter, freed })
+        left -= freed
       }
       if (due.length === 0) return
-      const isCrowded = bytes > WAITING * bounds.maxBytes
-      const gone = await discardPortion(due, isCrowded)
-      if (gone === 0) return
-      left -= freed
-      bytes = Math.max(0, bytes - freed)
-      if (due.length < rows.length || rows.length < count) return
+      const gone = await discardPortion(due, bytes - WAITING * bounds.maxBytes)
+      bytes = Math.max(0, bytes - gone.reduce((sum, { freed }) => sum + freed, 0))
+      if (gone.length < rows.length || rows.length < count) return
       start = `(${rows.at(-1)?.letter.id}`
     }
   }
 
-  /** Returns how many were deleted: none while the archive fails, unless Redis would become too full. */
-  async function discardPortion(letters: readonly StoredDeadLetter[], isCrowded: boolean): Promise<number> {
+  /** Deletes what the archive has; while it fails only the oldest `most` bytes. Returns those that were tried. */
+  async function discardPortion(due: readonly Due[], most: number): Promise<readonly Due[]> {
     const archive = parts.archive()
-    if (!archive) return drop(letters)
+    const letters = due.map(({ letter }) => letter)
     try {
-      const gone = archive.kind === 'file' ? await toFile(archive, letters) : await toSink(archive, letters)
-      if (archiveFault !== undefined) log.info({}, 'the archive of dead letters can be written again')
+      if (!archive) await drop(letters)
+      else if (archive.kind === 'file') await toFile(archive, letters)
+      else await toSink(archive, letters)
+      if (archiveFault !== undefined) log.info({}, 'dead letters can be archived again')
       archiveFault = undefined
-      return gone
+      return due
     } catch (error) {
+      if (isTransient(error)) throw error
       const fault = (error as Error).message
       if (fault !== archiveFault) log.error({ error: fault }, 'dead letters cannot be archived; they wait')
       archiveFault = fault
-      return isCrowded ? drop(letters) : 0
+      let freed = 0
+      const crowded = due.filter((it) => {
+        const isMeant = freed < most
+        freed += it.freed
+        return isMeant
+      })
+      await drop(crowded.map(({ letter }) => letter))
+      return crowded
     }
   }
 
   async function toFile(
     archive: Extract<Archive, { kind: 'file' }>,
     letters: readonly StoredDeadLetter[],
-  ): Promise<number> {
+  ): Promise<void> {
     await archive.write(letters)
-    const gone = await discardDeadLetters(redis, keys, letters, 'archived')
-    count(gone, 'archived')
-    return gone.length
+    count(await discardDeadLetters(redis, keys, letters, 'archived'), 'archived')
   }
 
   /** What cannot be read cannot be delivered anywhere, and letters of the archive's own sink have nowhere to go: those are dropped. */
   async function toSink(
     { sink, laneOf, wake }: Extract<Archive, { kind: 'sink' }>,
     letters: readonly StoredDeadLetter[],
-  ): Promise<number> {
+  ): Promise<void> {
     const lanes = new Set<string>()
     const rest: StoredDeadLetter[] = []
-    let moved = 0
     for (const letter of letters) {
       const { delivery } = letter
       if (!delivery || letter.sink === sink || letter.sink === '') {
@@ -184,16 +195,13 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
       if (!(await archiveToLane(redis, keys, { ...letter, delivery }, { sink, lane }))) continue
       lanes.add(lane)
       count([letter], 'archived')
-      moved++
     }
     wake([...lanes])
-    return moved + (await drop(rest))
+    await drop(rest)
   }
 
-  async function drop(letters: readonly StoredDeadLetter[]): Promise<number> {
-    const gone = await discardDeadLetters(redis, keys, letters, 'dropped')
-    count(gone, 'dropped')
-    return gone.length
+  async function drop(letters: readonly StoredDeadLetter[]): Promise<void> {
+    count(await discardDeadLetters(redis, keys, letters, 'dropped'), 'dropped')
   }
 
   function count(letters: readonly StoredDeadLetter[], how: Discarded): void {
@@ -218,7 +226,17 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
       .catch((error) => log.debug({ error }, 'the bounds of dead letters were not looked at; they are again'))
       .finally(() => {
         running = undefined
+        // More may have come meanwhile.
+        if (archiveFault === undefined) lookSoon()
       })
+  }
+
+  function lookSoon(): void {
+    if (closed || !status || bytes + added <= status.maxBytes) return
+    soon ??= setTimeout(() => {
+      soon = undefined
+      tick()
+    }, SOON_MS)
   }
 
   const timer = setInterval(tick, LOOK_MS)
@@ -226,11 +244,7 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
   return {
     added(some) {
       added += some
-      if (closed || !status || bytes + added <= status.maxBytes) return
-      soon ??= setTimeout(() => {
-        soon = undefined
-        tick()
-      }, SOON_MS)
+      lookSoon()
     },
     status: () => status,
     async close() {
