@@ -15,7 +15,7 @@ export const QueueSettings = z.strictObject({
   maxBytes: maxBytes.optional(),
 })
 
-const NEEDS_FILE = 'goes with "file" only'
+const NEEDS_FILE = 'needs "file" beside it'
 
 /** Where dead letters beyond their bounds go before they are deleted. */
 const Archive = z

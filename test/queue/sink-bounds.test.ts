@@ -160,11 +160,14 @@ test('parked chains count for the bound, and give up their oldest', async () => 
 
 test('what waited while no process delivered is delivered, and not too old', async () => {
   await using it = await startLaneBed()
-  await fill(it, 'hook/n0', versions('a', 20), 7 * 86_400_000)
-  const sink = scriptedSink(() => DELIVERED)
+  await fill(it, 'hook/n0', versions('a', 100), 7 * 86_400_000)
+  const sink = scriptedSink(async () => {
+    await new Promise((resolve) => setTimeout(resolve, 30))
+    return DELIVERED
+  })
   it.work({ hook: sink }, { bounds: { hook: { maxAgeMs: 60_000 } } })
   await it.drained('hook')
-  expect(sink.took).toEqual(versions('a', 20))
+  expect(sink.took).toEqual(versions('a', 100))
 })
 
 test('two processes keep one bound together, each for the lanes that it owns', async () => {
