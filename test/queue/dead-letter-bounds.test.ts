@@ -7,7 +7,7 @@ import { type Archive, createDeadLetterBounds } from '../../src/queue/dead-lette
 import { listDeadLetters, retryDeadLetter } from '../../src/queue/dead-letters.ts'
 import { encodeEntries } from '../../src/queue/entry.ts'
 import { waitFor } from '../wait-for.ts'
-import { DELIVERED, scriptedSink, startLaneBed } from './lane-bed.ts'
+import { DELIVERED, DOWN, scriptedSink, startLaneBed } from './lane-bed.ts'
 import { headerFor } from './objects.ts'
 
 /** Dead letters stay within their bounds; what is beyond is archived, if there is an archive, and counted. */
@@ -21,7 +21,10 @@ const MAX_BYTES = 100_000
 async function giveUp(it: Bed, sink: string, names: readonly string[], agoMs = 0): Promise<void> {
   const pipeline = it.redis.pipeline()
   for (const name of names) {
-    const event = { ...headerFor(name, '1', 'MODIFIED', `uid-${name}`), time: new Date().toISOString() }
+    const event = {
+      ...headerFor(name, '1', 'MODIFIED', `uid-${name}`),
+      time: new Date(Date.now() - agoMs).toISOString(),
+    }
     const objectJson = Buffer.from(JSON.stringify({ data: randomBytes(1_000).toString('latin1') }))
     const [entry] = encodeEntries([{ sink, rule: 'all', event, objectJson } satisfies Delivery])
     const about = ['sink', sink, 'lane', `${sink}/n0`, 'rule', 'all', 'reason', 'expired', 'detail', 'down']
@@ -186,6 +189,7 @@ test('of two processes one archives at a time', async () => {
     kind: 'file',
     async write(letters) {
       written.push(...letters.map(({ id }) => id))
+      await new Promise((resolve) => setTimeout(resolve, 300))
     },
   }
   await using _ = keep(it, { archive, id: 'one' })
@@ -197,14 +201,14 @@ test('of two processes one archives at a time', async () => {
 test('a dead letter that is retried has its whole age before it', async () => {
   await using it = await startLaneBed()
   await it.redis.hset(it.keys.deliveringSince, 'hook', `${Date.now() - 30 * DAY_MS},${Date.now()}`)
-  const old = new Date(Date.now() - 3 * DAY_MS)
-  await it.putAt('hook/n0', old, 'a@1')
-  const sink = scriptedSink(() => DELIVERED)
-  it.work({ hook: sink }, { bounds: { hook: { maxAgeMs: DAY_MS } } })
-  await waitFor(async () => (await it.redis.xlen(it.keys.deadLetters)) === 1 || sink.took.length > 0, {
-    what: 'the delivery to be given up',
-  })
+  await giveUp(it, 'hook', ['a'], 3 * DAY_MS)
   const [letter] = await Array.fromAsync(listDeadLetters(it.redis, it.keys))
-  if (letter) await retryDeadLetter(it.redis, it.keys, letter)
+  if (!letter) throw new Error('there is no dead letter')
+  await retryDeadLetter(it.redis, it.keys, letter)
+  let up = false
+  const sink = scriptedSink(() => (up ? DELIVERED : DOWN))
+  const lanes = it.work({ hook: sink }, { bounds: { hook: { maxAgeMs: DAY_MS } } })
+  await waitFor(() => (lanes.statuses()[0]?.queue?.bytes ?? 0) > 0, { what: 'a look at the bounds' })
+  up = true
   await waitFor(() => sink.took.length === 1, { what: 'the delivery' })
 })
