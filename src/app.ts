@@ -3,6 +3,7 @@ import { apply, letGo } from './apply.ts'
 import type { Source, Transition } from './change.ts'
 import { startCommits } from './commits.ts'
 import type { Config } from './config/schema.ts'
+import { deadLetterArchive } from './dead-letter-archive.ts'
 import { startDeliveries } from './deliveries.ts'
 import { startEnrichment } from './enrichment.ts'
 import { createGeneration } from './generation.ts'
@@ -11,15 +12,19 @@ import type { Logger } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { connectHops } from './pipeline.ts'
 import { createCommitLine } from './queue/commit-line.ts'
+import { createDeadLetterBounds, type DeadLetterBounds } from './queue/dead-letter-bounds.ts'
 import { keysOf } from './queue/keys.ts'
 import type { Lanes } from './queue/lanes.ts'
 import { startLimits } from './queue/limits.ts'
 import { LiveProcesses } from './queue/live-processes.ts'
+import { deadLetterBytes } from './queue/queue-bounds.ts'
 import { type RedisSettings, type RedisTarget, renewCredentials } from './queue/redis-target.ts'
 import { startRemovedState } from './queue/removed-state.ts'
+import { boundsBeyond } from './queue/requirements.ts'
 import { storeOf } from './queue/salt.ts'
 import { createTroubles } from './queue/troubles.ts'
 import { waitForRedis } from './queue/wait-for-redis.ts'
+import { boundsOf } from './queue-settings.ts'
 import { disconnect, openConnections } from './redis-connections.ts'
 import { startRedisUpkeep } from './redis-upkeep.ts'
 import type { Differences } from './reload/differences.ts'
@@ -31,7 +36,7 @@ import { startAtZero } from './server/samples.ts'
 import type { SinkType } from './sink/index.ts'
 import { sinkContexts } from './sink-contexts.ts'
 import { createSinkSet } from './sink-set/set.ts'
-import { sinkLoader } from './sink-types.ts'
+import { builtInSinks, sinkLoader } from './sink-types.ts'
 import { STARTING, startStatusReporting } from './status-reporting.ts'
 import { startTracing } from './tracing/tracing.ts'
 import { version } from './version.ts'
@@ -86,6 +91,8 @@ export interface App {
 
 const CLOCK = { now: () => Date.now() }
 const GRACE_MS = 5_000
+/** How long dead letters are kept, where the configuration does not tell. */
+const DEAD_LETTERS_MS = 7 * 86_400_000
 
 /**
  * Builds the parts of the configuration and joins them. Waits for Redis, and throws what waiting would not help against
@@ -113,7 +120,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const server = await serve(options, metrics, () => vitals())
   opened.defer(() => server?.close())
   const { version: redisVersion } = await waitForRedis({
-    ...{ target: options.redis, keys, log, signal: options.signal },
+    ...{ target: options.redis, keys, log, signal: options.signal, bounds: boundsOf(config) },
     onWaiting(redisTrouble) {
       vitals = () => ({ ...STARTING, redisTrouble })
     },
@@ -163,6 +170,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     return normalise(source, transition, { cluster, salt, surroundings, owners, named })
   }
 
+  let deadLetterBounds: DeadLetterBounds | undefined
   const { watches, lanes, limits } = connectHops({
     watch: (store) => {
       if (role === 'deliver' || !client) return undefined
@@ -196,6 +204,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
         generations,
         onDrained: (sink) => void letGo(applyParts, sink),
         gate,
+        onGivenUp: (bytes) => deadLetterBounds?.added(bytes),
         troubles,
         trace: tracing?.attempt,
       }),
@@ -209,6 +218,20 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     trace: tracing?.commit,
   })
 
+  const archive = deadLetterArchive({ generations, load: builtInSinks.file, contextOf, lanes })
+  opened.defer(() => archive.close())
+  if (delivers) {
+    deadLetterBounds = createDeadLetterBounds({
+      ...common,
+      ...{ redis: connections.report, id: instance, archive: archive.current },
+      bounds() {
+        const { maxAge = DEAD_LETTERS_MS, maxBytes } = generations.current.config.deadLetters ?? {}
+        return { maxAgeMs: maxAge, maxBytes: deadLetterBytes(gate.maxmemory(), maxBytes) }
+      },
+    })
+    opened.defer(() => deadLetterBounds?.close())
+  }
+
   const reporting = startStatusReporting({
     ...common,
     instance,
@@ -221,6 +244,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     enrichment,
     lanes,
     sinkSet,
+    deadLetters: () => deadLetterBounds?.status(),
     line,
     gate,
     troubles,
@@ -255,12 +279,18 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     watches,
     lanes,
     reloads,
-    apply: (config) => apply(applyParts, config),
+    async apply(config) {
+      const [beyond] = boundsBeyond(boundsOf(config), gate.maxmemory())
+      if (beyond !== undefined) throw new Error(beyond)
+      return apply(applyParts, config)
+    },
     renewRedis: (settings) => renewCredentials(options.redis, settings),
     async stop() {
       reporting.stopping()
       await Promise.all([watches?.close(), limits?.close(), removedState?.close(), enrichment?.close()])
       await lanes.close(GRACE_MS)
+      await deadLetterBounds?.close()
+      await archive.close()
       const traced = tracing?.close()
       const pending = await reporting.close()
       upkeep.close()

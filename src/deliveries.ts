@@ -1,3 +1,4 @@
+import type { Config } from './config/schema.ts'
 import type { Generations } from './generations.ts'
 import type { Logger } from './log.ts'
 import type { Metrics } from './metrics.ts'
@@ -5,6 +6,7 @@ import type { Keys } from './queue/keys.ts'
 import { createLanes, type Lanes } from './queue/lanes.ts'
 import type { LiveProcesses } from './queue/live-processes.ts'
 import type { MemoryGate } from './queue/memory-gate.ts'
+import type { QueueBounds } from './queue/queue-bounds.ts'
 import type { Troubles } from './queue/troubles.ts'
 import type { Connections } from './redis-connections.ts'
 import type { SinkSet } from './sink-set/set.ts'
@@ -19,6 +21,8 @@ export interface DeliveriesParts {
   /** Nothing waits for a removed sink any more. */
   onDrained(sink: string): void
   gate: MemoryGate
+  /** So many bytes, about, became dead letters beyond the bounds of sinks. */
+  onGivenUp(bytes: number): void
   troubles: Troubles
   metrics: Metrics
   log: Logger
@@ -60,6 +64,15 @@ export function startDeliveries(parts: DeliveriesParts): Lanes {
     clock,
     random: Math.random,
     onOutOfMemory: gate.onOutOfMemory,
+    maxmemory: gate.maxmemory,
+    boundsOf: (sink) => queueOf(generations.of(sink).config, sink),
+    onGivenUp: parts.onGivenUp,
     trace,
   })
+}
+
+/** What the configuration says of a sink's bounds. */
+function queueOf({ sinks }: Config, sink: string): Partial<QueueBounds> {
+  const { maxAge, maxBytes } = sinks.find(({ name }) => name === sink)?.queue ?? {}
+  return { ...(maxAge !== undefined && { maxAgeMs: maxAge }), ...(maxBytes !== undefined && { maxBytes }) }
 }

@@ -188,6 +188,35 @@ export function createMetrics() {
     oldestPending: gauge('deliveries_oldest_pending_seconds', 'Age of the oldest waiting delivery.', [
       'sink',
     ]),
+    queueBytes: gauge('queue_bytes', 'Bytes of Redis that waiting deliveries of the sink take, about.', [
+      'sink',
+    ]),
+    queueMaxBytes: gauge(
+      'queue_max_bytes',
+      'The bound of the sink in bytes: beyond it the oldest deliveries become dead letters.',
+      ['sink'],
+    ),
+    queueMaxAge: gauge(
+      'queue_max_age_seconds',
+      'The bound of the sink in age: deliveries that wait for longer become dead letters.',
+      ['sink'],
+    ),
+    deadLettersBytes: gauge('dead_letters_bytes', 'Bytes of Redis that dead letters take, about.', []),
+    deadLettersMaxBytes: gauge(
+      'dead_letters_max_bytes',
+      'The bound of dead letters in bytes: beyond it the oldest are archived, or dropped.',
+      [],
+    ),
+    deadLettersArchived: counter(
+      'dead_letters_archived_total',
+      'Dead letters beyond their bounds that were put into the archive.',
+      ['sink'],
+    ),
+    deadLettersDropped: counter(
+      'dead_letters_dropped_total',
+      'Dead letters beyond their bounds that were deleted without an archive.',
+      ['sink'],
+    ),
     deadLetters: gauge('dead_letters', 'Dead letters that wait for somebody to retry or drop them.', [
       'sink',
     ]),

@@ -16,6 +16,7 @@ import type { RuleErrors } from './rule-errors.ts'
 import type { Vitals } from './server/health.ts'
 import { type SinkHealth, watchSinkHealth } from './sink-set/health.ts'
 import type { SinkSet } from './sink-set/set.ts'
+import type { QueueStatus } from './status.ts'
 import type { WatchManager } from './watch/manager.ts'
 
 export interface StatusReportingParts {
@@ -33,6 +34,8 @@ export interface StatusReportingParts {
   enrichment: Pick<Enrichment, 'statuses'> | undefined
   lanes: Lanes
   sinkSet: SinkSet
+  /** How much room dead letters take; undefined for a process that delivers nothing. */
+  deadLetters(): QueueStatus | undefined
   line: CommitLine
   gate: MemoryGate
   troubles: Troubles
@@ -86,6 +89,7 @@ export function startStatusReporting(parts: StatusReportingParts): StatusReporti
   const redisTrouble = () => line.trouble() ?? troubles.first()
   const view = () => {
     const trouble = redisTrouble()
+    const deadLetters = parts.deadLetters()
     metrics.redisTrouble.set(trouble === undefined ? 0 : 1)
     return {
       config: reloads.status(),
@@ -93,6 +97,7 @@ export function startStatusReporting(parts: StatusReportingParts): StatusReporti
       metadata: metadata(),
       sinks: sinks(),
       rules: parts.ruleErrors.statuses(generations.current.config.rules),
+      ...(deadLetters && { deadLetters }),
       ...(gate.isClosed() && { backPressure: true as const }),
       ...(trouble !== undefined && { redisTrouble: trouble }),
     }

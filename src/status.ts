@@ -33,6 +33,16 @@ export interface WatchStatus {
 /** A watch that is behind for longer than this is not ready. The list that a stalled watch asks for has come by then. */
 export const TOO_FAR_BEHIND_MS = 180_000
 
+/** What waits, and what may: of one sink, or of dead letters. */
+export interface QueueStatus {
+  /** About: an estimate from samples. */
+  bytes: number
+  maxBytes: number
+  maxAgeMs: number
+  /** In so many milliseconds the bound in bytes is reached, if it goes on as it did; 0 when it is. */
+  reachedMs?: number
+}
+
 /** What a sink's lanes do, as one process sees it. */
 export interface SinkStatus {
   sink: string
@@ -43,6 +53,8 @@ export interface SinkStatus {
   aside: number
   /** Lanes whose target (a channel, a topic) fails. */
   failingTargets: number
+  /** Undefined in reports of older versions, and before the first measurement. */
+  queue?: QueueStatus
   lastDeliveredMs?: number
   lastError?: string
   lastErrorMs?: number

@@ -2,6 +2,7 @@ import { SET } from '../rule-sets/rule-sets.ts'
 import { listHint } from '../rules/comma.ts'
 import { ownerKindOf } from '../rules/owner.ts'
 import { listOf, type Patterns, Rule } from '../rules/schema.ts'
+import { archiveSink } from './check-archive.ts'
 import { dropsAll } from './check-shadow.ts'
 import type { ConfigDocument, Path } from './document.ts'
 import type { Draft, RuleDraft } from './draft.ts'
@@ -193,7 +194,7 @@ export function checkUnusedSinks({ sinks = [], rules }: Draft, document: ConfigD
   const known = new Set(sinks)
   const isOpen = ({ to, drop }: RuleDraft) => (to ? to.some((name) => !known.has(name)) : drop !== true)
   if (rules.length === 0 || rules.some(isOpen)) return []
-  const used = new Set(rules.flatMap(({ to = [] }) => to))
+  const used = new Set([...rules.flatMap(({ to = [] }) => to), archiveSink(document)])
   return sinks
     .filter((name) => !used.has(name))
     .map((name) =>

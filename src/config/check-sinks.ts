@@ -44,7 +44,7 @@ export async function checkSinks(
       document,
       schema: sinkType.config,
       prefix: ['sinks', name],
-      alsoKnown: ['type', 'messages'],
+      alsoKnown: ['type', 'messages', 'queue'],
     }
     if ('issues' in result) problems.push(...problemsOf(subject, result.issues))
     else sinks.push(result.sink)
@@ -76,7 +76,7 @@ export async function readSink(
   { config }: SinkType,
   section: Readonly<Record<string, unknown>>,
 ): Promise<{ sink: SinkConfig } | { issues: readonly SchemaIssue[] }> {
-  const { type, messages: _, ...options } = section as { type: string; messages?: unknown }
+  const { type, messages: _m, queue: _q, ...options } = section as Record<string, unknown> & { type: string }
   const result = (await config['~standard'].validate(options)) as {
     value?: unknown
     issues?: readonly SchemaIssue[]

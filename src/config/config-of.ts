@@ -12,7 +12,7 @@ export function configOf(parsed: ConfigFile, { folder, sinks, ...parts }: Config
   return {
     ...data,
     kubernetes: resolvePath(parsed.kubernetes, folder),
-    sinks: sinks.map((sink) => withMessages(sink, parsed)),
+    sinks: sinks.map((sink) => withCommonKeys(sink, parsed)),
     ...parts,
   }
 }
@@ -25,9 +25,10 @@ export function checkable(value: unknown): Record<string, unknown> {
   return Object.fromEntries(rest)
 }
 
-function withMessages(sink: SinkConfig, { sinks }: ConfigFile): SinkConfig {
-  const messages = sinks[sink.name]?.messages
-  return messages === undefined ? sink : { ...sink, messages }
+/** Keys that sinks of all types have. */
+function withCommonKeys(sink: SinkConfig, { sinks }: ConfigFile): SinkConfig {
+  const { messages, queue } = sinks[sink.name] ?? {}
+  return { ...sink, ...(messages !== undefined && { messages }), ...(queue !== undefined && { queue }) }
 }
 
 /** A kubeconfig is found from the configuration, wherever the program was started. */

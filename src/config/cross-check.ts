@@ -1,3 +1,4 @@
+import { checkArchive } from './check-archive.ts'
 import { checkCommas } from './check-commas.ts'
 import { checkContainerPaths } from './check-container-paths.ts'
 import { checkDoubtfulIfs } from './check-doubtful-ifs.ts'
@@ -31,6 +32,7 @@ export function crossCheck(draft: Draft, document: ConfigDocument): Problem[] {
     ...checkReasons(draft, document),
     ...checkStates(draft, document),
     ...checkLimitKeys(draft, document),
+    ...checkArchive(draft, document),
     ...checkUnusedSinks(draft, document),
   ]
 }

@@ -1,5 +1,6 @@
 import { dirname, resolve } from 'node:path'
 import type { SinkType } from '../sink/index.ts'
+import { checkArchiveRoute } from './check-archive.ts'
 import { checkMessages } from './check-messages.ts'
 import { checkRoutes } from './check-routes.ts'
 import { checkRules } from './check-rules.ts'
@@ -86,6 +87,7 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
     ...plugins.problems,
     ...sinkProblems,
     ...routeProblems,
+    ...(await checkArchiveRoute(document, types, sinks)),
     // What a file that is missing would have said, nobody knows.
     ...(complete ? crossCheck : checkRules)(draftOf(root), document),
   ].filter((it) => complete || !/^"(rules|watch)" (is missing|has no)/.test(it.message))

@@ -6,6 +6,7 @@ import { MessageTemplates } from '../render/message-schema.ts'
 import { Name, Rule } from '../rules/schema.ts'
 import { LeasesInput } from '../watch/leases/settings.ts'
 import { WatchEntryInput } from '../watch/schema.ts'
+import { DeadLetters, QueueSettings } from './queue-schema.ts'
 import { Redis } from './redis-schema.ts'
 import type { Routes } from './routes.ts'
 import { NEVER_DEFAULT } from './rule-defaults.ts'
@@ -108,7 +109,14 @@ export const ConfigFile = z.strictObject({
   /** What is read of the objects around events, where rules ask for it. */
   enrich: EnrichSettings.optional(),
   sinks: z
-    .record(Name, z.looseObject({ type: z.string(), messages: MessageTemplates.optional() }))
+    .record(
+      Name,
+      z.looseObject({
+        type: z.string(),
+        messages: MessageTemplates.optional(),
+        queue: QueueSettings.optional(),
+      }),
+    )
     .refine(
       (sinks) => Object.keys(sinks).length > 0,
       'is empty: give it a sink, such as { screen: { type: stdout } }',
@@ -118,6 +126,8 @@ export const ConfigFile = z.strictObject({
   tests: Tests.optional(),
   /** What happened, kept for `kubeherald backtest`. */
   journal: Journal.optional(),
+  /** How long, and how many, dead letters are kept. */
+  deadLetters: DeadLetters.optional(),
 })
 export type ConfigFile = z.output<typeof ConfigFile>
 
@@ -130,6 +140,8 @@ export interface SinkConfig {
   source: string
   /** What people shall read, where the rule's `message` does not say. */
   messages?: MessageTemplates
+  /** Bounds of what waits for it, where they are not the usual ones. */
+  queue?: QueueSettings
 }
 
 /** A checked configuration; what its plug-ins gave stands beside it. */

@@ -3,8 +3,11 @@ import type { Keys } from './keys.ts'
 import { baseOf, sinkOf, slotOf } from './lane-names.ts'
 import { script } from './script.ts'
 
-/** Why a delivery was given up: what the sink answered, or that what Redis has cannot be read. */
-export type DeadReason = Reason | 'unreadable'
+/**
+ * Why a delivery was given up: what the sink answered, that what Redis has cannot be read, or that more waits for the sink than
+ * its bound in bytes allows.
+ */
+export type DeadReason = Reason | 'unreadable' | 'queue-full'
 
 export interface DeadLetter {
   rule: string

@@ -49,6 +49,20 @@ export async function* listDeadLetters(
   }
 }
 
+/** The oldest after an id, or all from `-` on, each with the bytes of its fields. */
+export async function oldestDeadLetters(
+  redis: Redis,
+  keys: Keys,
+  start: string,
+  count: number,
+): Promise<{ letter: StoredDeadLetter; bytes: number }[]> {
+  const rows = await redis.xrangeBuffer(keys.deadLetters, start, '+', 'COUNT', count)
+  return rows.map(([id, fields]) => ({
+    letter: letterOf(id.toString(), fields),
+    bytes: fields.reduce((sum, field, i) => sum + (i % 2 === 1 ? field.length : 0), 0),
+  }))
+}
+
 export async function findDeadLetter(
   redis: Redis,
   keys: Keys,
@@ -59,20 +73,25 @@ export async function findDeadLetter(
 }
 
 /**
- * Puts it at the end of its lane, marked `replay`; what cannot be read as it is, since another version may read it. False when
- * it is gone already. Throws NoLaneError when it does not name its lane.
+ * Puts it at the end of its lane, marked `replay`; what cannot be read as it is, since another version may read it. Its age counts
+ * from now. False when it is gone already. Throws NoLaneError when it does not name its lane.
  */
 export async function retryDeadLetter(redis: Redis, keys: Keys, letter: StoredDeadLetter): Promise<boolean> {
   const { id, sink, lane, delivery } = letter
   if (!lane.startsWith(`${sink}/`))
     throw new NoLaneError(`dead letter ${id} does not name its lane: it can only be dropped`)
   const [entry] = delivery
-    ? encodeEntries([{ ...delivery, replay: true }])
-    : [{ observedAtMs: letter.atMs, payload: letter.payload }]
+    ? encodeEntries([replayed(delivery)])
+    : [{ observedAtMs: Date.now(), payload: letter.payload }]
   if (!entry) return false
   const targets = [keys.deadLetters, keys.lane(lane), keys.pending, keys.sinkLedger(sink)]
   const about = [id, lane, entry.observedAtMs, entry.payload, letter.count]
   return (await evaluate(redis, RETRY, targets, about)) === 1
+}
+
+/** The delivery as it is enqueued again, for its sink or another one. */
+export function replayed(delivery: Delivery, sink = delivery.sink): Delivery {
+  return { ...delivery, sink, replay: true, releasedAt: new Date().toISOString() }
 }
 
 /** Deletes it. The ledger keeps it among the dead, and among the discarded. */

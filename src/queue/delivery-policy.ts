@@ -121,7 +121,7 @@ export function giveUp(
 /** The sink failed for as long as the policy allows, and this one waited all that time. Unix times in milliseconds. */
 export function isExpired(
   { observedAtMs }: Pick<Tried, 'observedAtMs'>,
-  { maxAgeMs }: Policy,
+  { maxAgeMs }: Pick<Policy, 'maxAgeMs'>,
   { nowMs, failingSinceMs }: { nowMs: number; failingSinceMs: number },
 ): boolean {
   return nowMs - Math.max(observedAtMs, failingSinceMs) > maxAgeMs

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import type { Redis } from 'ioredis'
-import type { ConfigStatus, RuleStatus, SinkStatus, WatchStatus } from '../status.ts'
+import type { ConfigStatus, QueueStatus, RuleStatus, SinkStatus, WatchStatus } from '../status.ts'
 import { version } from '../version.ts'
 import type { Keys } from './keys.ts'
 import { LAYOUT } from './layout.ts'
@@ -28,6 +28,8 @@ export interface InstanceReport {
   sinks: readonly SinkStatus[]
   /** Those of its configuration, from top to bottom; undefined in reports of older versions, and where nobody asked for them. */
   rules?: readonly RuleStatus[]
+  /** How much room dead letters take; undefined where it delivers nothing, and in reports of older versions. */
+  deadLetters?: QueueStatus
   /** Set while watches pause because Redis is nearly full. */
   backPressure?: true
   /** Why it cannot write to Redis, or not as it should. */
@@ -49,7 +51,7 @@ export function startReporting(
   role: InstanceReport['role'],
   view: () => Pick<
     InstanceReport,
-    'config' | 'watches' | 'metadata' | 'sinks' | 'rules' | 'backPressure' | 'redisTrouble'
+    'config' | 'watches' | 'metadata' | 'sinks' | 'rules' | 'deadLetters' | 'backPressure' | 'redisTrouble'
   >,
   troubles?: Troubles,
 ) {

@@ -48,7 +48,7 @@ export interface Keys {
   ruleLedger(rule: string): string
   /** Hash: observed, unmatched, dropped, matched, limited. */
   watchLedger(source: string): string
-  /** Hash: enqueued, delivered, dead, and `discarded` (dead letters dropped by hand). */
+  /** Hash: enqueued, delivered, dead, and `discarded` (dead letters that were deleted), of which `archived` and `dropped` by their bounds. */
   sinkLedger(sink: string): string
   /** Stream: entries of deliveries, oldest first. */
   lane(lane: string): string
@@ -68,6 +68,10 @@ export interface Keys {
   outages: string
   /** Hash: watch, sink or kind that was removed → since when no process has it. What it left is freed after a week. */
   removed: string
+  /** Hash: sink → since when processes have delivered to it without a gap, and when one did last. */
+  deliveringSince: string
+  /** String with a TTL: who keeps the dead letters within their bounds. */
+  deadLettersTurn: string
   /** Hash: sink that no process has → since when, and when that was seen last. */
   orphans: string
   /** String with a TTL: state of a sink's own. */
@@ -124,6 +128,8 @@ export function keysOf(cluster: string): Keys {
     formerLanes: `${tag}:former-lanes`,
     outages: `${tag}:outages`,
     removed: `${tag}:removed`,
+    deliveringSince: `${tag}:delivering-since`,
+    deadLettersTurn: `${tag}:dead-letters-turn`,
     orphans: `${tag}:orphans`,
     sinkState: (sink, key) => `${tag}:sink:${sink}:${key}`,
     journal: `${tag}:journal`,

@@ -40,6 +40,8 @@ export interface LaneContext extends DeliveryParts {
   outages: Outages
   parked: ParkedChains
   stateOf(sink: string): SinkState | undefined
+  /** The sink's bound of age, in milliseconds. */
+  maxAgeMs(sink: string): number
   /** May calls begin? Not without the lease of the worker, and not while it stops. */
   mayStart(): boolean
   isFormer(lane: string): boolean

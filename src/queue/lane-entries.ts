@@ -38,6 +38,29 @@ export class LaneEntries {
     return { items: fresh, unreadable: broken, isSettled }
   }
 
+  /** Those of `read` that are meant and not under way: `idle` ones in memory, and others that are known from now on. */
+  claim(
+    read: readonly LaneEntryRead[],
+    idle: Iterable<Item>,
+    isMeant: (item: Item) => boolean,
+  ): { held: Item[]; fresh: Item[] } {
+    const placeOf = ({ entryId, place }: Item) => `${entryId}/${place}`
+    const inMemory = new Map([...idle].map((item) => [placeOf(item), item]))
+    const held: Item[] = []
+    const fresh: Item[] = []
+    for (const { id, count, settled, items } of read) {
+      const entry = this.#entries.get(id) ?? { count, settled: new Set(settled), open: new Set<number>() }
+      for (const item of items.filter((it) => !entry.settled.has(it.place) && isMeant(it))) {
+        const own = inMemory.get(placeOf(item))
+        if (own) held.push(own)
+        else if (!entry.open.has(item.place)) fresh.push(item)
+        else continue
+        this.#entries.set(id, entry)
+      }
+    }
+    return { held, fresh }
+  }
+
   /** They were delivered: one acknowledgement for each entry. */
   delivered(items: readonly Item[]): Acknowledgement[] {
     for (const item of items) this.#settle(item)

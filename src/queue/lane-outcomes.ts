@@ -113,10 +113,11 @@ export class LaneOutcomes {
   }
 
   /** Returns what has waited for too long while the sink, or the lane's target, has failed, and the reason. */
-  expired({ failingSinceMs = this.#targetSinceMs, lastError = '' }: SinkState) {
-    const { policy, clock } = this.#context
+  expired({ name, failingSinceMs = this.#targetSinceMs, lastError = '' }: SinkState) {
+    const { maxAgeMs, clock } = this.#context
     if (failingSinceMs === undefined) return undefined
     const limit = { nowMs: clock.now(), failingSinceMs }
+    const policy = { maxAgeMs: maxAgeMs(name) }
     const items = [...this.#window.idle()].filter((item) => isExpired(item, policy, limit))
     return items.length > 0 ? { items, ...expiry(this.#last || lastError) } : undefined
   }

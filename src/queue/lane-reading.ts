@@ -27,6 +27,8 @@ export class LaneReading {
   #againMs = 0
   /** Entries that ended while a read was under way, which may bring them again. */
   readonly #ended = new Set<string>()
+  /** Reads besides that of the lane. */
+  #besides = 0
   /** Counts how often deliveries were let go of: what was being read then is not what follows. */
   #generation = 0
 
@@ -81,7 +83,7 @@ export class LaneReading {
 
   /** All of these entries was acknowledged. */
   ended(ids: readonly string[]): void {
-    if (this.#isReading) for (const id of ids) this.#ended.add(id)
+    if (this.#isReading || this.#besides > 0) for (const id of ids) this.#ended.add(id)
   }
 
   /** May a read begin? `held` deliveries are in memory. */
@@ -146,7 +148,22 @@ export class LaneReading {
   end(): void {
     this.#isReading = false
     this.#waitsSinceMs = undefined
-    this.#ended.clear()
+    this.#forgetEnded()
+  }
+
+  /** Reads entries beside the usual order; those that ended meanwhile are left out. */
+  async beside(read: () => Promise<readonly LaneEntryRead[]>): Promise<LaneEntryRead[]> {
+    this.#besides++
+    try {
+      return (await read()).filter(({ id }) => !this.#ended.has(id))
+    } finally {
+      this.#besides--
+      this.#forgetEnded()
+    }
+  }
+
+  #forgetEnded(): void {
+    if (!this.#isReading && this.#besides === 0) this.#ended.clear()
   }
 }
 

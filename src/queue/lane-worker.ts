@@ -1,7 +1,7 @@
 import type { Delivery } from '../delivery.ts'
 import type { Outcome } from '../sink/index.ts'
 import type { AttemptTrace } from '../trace.ts'
-import type { Acknowledgement } from './ack-script.ts'
+import type { Acknowledgement, DeadReason } from './ack-script.ts'
 import { judge } from './delivery-policy.ts'
 import { type Call, LaneCalls } from './lane-calls.ts'
 import type { LaneContext } from './lane-context.ts'
@@ -99,6 +99,28 @@ export class LaneWorker {
     this.#drained = resolve
     this.#checkDrained()
     return promise
+  }
+
+  /**
+   * Makes dead letters of those deliveries of `read` that are meant and not under way, whether they are in memory or not. Returns
+   * them when that is durable; none where another worker has the lane.
+   */
+  async giveUp(
+    read: () => Promise<readonly LaneEntryRead[]>,
+    isMeant: (item: Item) => boolean,
+    reason: DeadReason,
+    detail: string,
+  ): Promise<readonly Item[]> {
+    const { budget, clock } = this.#context
+    const entries = await this.#reading.beside(read)
+    if (this.#dropped || this.#drained) return []
+    const { held, fresh } = this.#entries.claim(entries, this.#window.idle(), isMeant)
+    this.#window.remove(held)
+    for (const { cost } of fresh) budget.add(this.sink, cost)
+    const items = [...held, ...fresh]
+    if (items.length === 0) return items
+    const acks = items.map((item) => this.#entries.dead(item, reason, detail, clock.now()))
+    return (await this.#acknowledge(acks, items)) === 'fenced' ? [] : items
   }
 
   /** The lane belongs to another worker: forgets all. */

@@ -4,6 +4,7 @@ import type { SinkStatus } from '../status.ts'
 import { createAcks } from './acks.ts'
 import { createByteBudget, defaultBudget } from './byte-budget.ts'
 import { createCaller } from './call-sink.ts'
+import { createDeliveringSince } from './delivering-since.ts'
 import { EmptyLanes } from './empty-lanes.ts'
 import { withdrawReport } from './instances.ts'
 import type { DeliveryParts, LaneContext } from './lane-context.ts'
@@ -15,7 +16,9 @@ import { findOrphans, undertaker } from './orphans.ts'
 import { createOutages } from './outages.ts'
 import { OwnedLanes } from './owned-lanes.ts'
 import { ParkedLanes } from './parked-chains.ts'
+import { type QueueBounds, sinkBytes } from './queue-bounds.ts'
 import { RegisterScan } from './register-scan.ts'
+import { createSinkBounds } from './sink-bounds.ts'
 import { createSinkRegistry, type SinkRegistryParts, statusOf } from './sink-registry.ts'
 import type { SinkState } from './sink-state.ts'
 import { createWaker, forgetWakeUps, listen } from './waker.ts'
@@ -47,6 +50,12 @@ export interface LanesParts extends SinkRegistryParts, DeliveryParts {
   /** Learns who is alive, and names this process; default: one without sources. */
   processes?: LiveProcesses
   onOutOfMemory(): void
+  /** The bounds of a sink that the configuration has, where they are not the usual ones. */
+  boundsOf?(sink: string): Partial<QueueBounds>
+  /** The memory limit of Redis in bytes; 0 where there is none. */
+  maxmemory?(): number
+  /** So many bytes, about, became dead letters beyond the bounds. */
+  onGivenUp?(bytes: number): void
   /** A call that takes longer is aborted and tried again; sinks have tighter limits of their own. */
   deliverTimeoutMs: number
   /** Bytes of deliveries in memory at once; a part of the process's memory by default. */
@@ -56,6 +65,8 @@ export interface LanesParts extends SinkRegistryParts, DeliveryParts {
 /** How often the register is read, in heartbeats: for what nobody told of, as a dead letter that was put back. */
 const SCAN_BEATS = 2
 const SCAN_GAP_MS = 1_000
+/** Between two looks at the bounds of sinks. */
+const BOUNDS_GAP_MS = 100
 const DRAIN_MS = 15_000
 /** What may take no longer when the process stops, whatever Redis does. */
 const LAST_MS = 2_000
@@ -108,6 +119,7 @@ export function createLanes(parts: LanesParts): Lanes {
     ...parts,
     ...{ caller, acks, budget, outages, parked },
     stateOf: (sink) => registry.get(sink),
+    maxAgeMs: (sink) => parts.boundsOf?.(sink).maxAgeMs ?? policy.maxAgeMs,
     mayStart: () => !closing && slots.hasLease(),
     isFormer: (lane) => former.has(lane),
     waitsForFormer: (lane) => former.size > 0 && owned.waitsFor(lane, former),
@@ -118,6 +130,37 @@ export function createLanes(parts: LanesParts): Lanes {
     onPassed: (state) => owned.pump(state.name),
   }
   const owned: OwnedLanes = new OwnedLanes({ context, slots, parked, empty, onGap: scanSoon })
+  const bounds = createSinkBounds({
+    ...parts,
+    bounds: boundsInForce,
+    deliveringSince: createDeliveringSince(parts),
+    giverOf: (lane) => owned.giverOf(lane),
+    lastError: (sink) => registry.get(sink)?.lastError,
+    onDue: lookSoon,
+    onGivenUp: (bytes) => parts.onGivenUp?.(bytes),
+  })
+
+  function boundsInForce(): Map<string, QueueBounds> {
+    const own = new Map(registry.keys().map((sink) => [sink, parts.boundsOf?.(sink).maxBytes]))
+    const bytes = sinkBytes(parts.maxmemory?.() ?? 0, own)
+    return new Map(
+      bytes.entries().map(([sink, maxBytes]) => [sink, { maxAgeMs: context.maxAgeMs(sink), maxBytes }]),
+    )
+  }
+
+  let boundsTimer: NodeJS.Timeout | undefined
+  function lookSoon(): void {
+    if (closing) return
+    boundsTimer ??= setTimeout(() => {
+      void register
+        .read(registry)
+        .then(({ waiting }) => bounds.look(waiting))
+        .catch((error) => log.debug({ error }, 'the register of lanes was not read; it is read again'))
+        .finally(() => {
+          boundsTimer = undefined
+        })
+    }, BOUNDS_GAP_MS)
+  }
 
   /** A sink that fails is asked again when its breaker admits a probe. */
   function openLater(state: SinkState): void {
@@ -156,6 +199,7 @@ export function createLanes(parts: LanesParts): Lanes {
         const { waiting, empty: found } = await register.read(registry)
         seen(waiting)
         empty.found(found)
+        void bounds.look(waiting)
         await lookAfterSinks(new Set([...waiting.keys()].map(sinkOf)))
       } catch (error) {
         log.debug({ error }, 'the register of lanes was not read; it is read again')
@@ -199,13 +243,18 @@ export function createLanes(parts: LanesParts): Lanes {
 
   return {
     enqueued(lanes) {
+      bounds.enqueued(lanes)
       waker.wake(owned.enqueued(lanes))
     },
     keepsUp: (lane) => owned.keepsUp(lane),
     wake(lanes) {
       waker.wake(owned.wake(lanes))
     },
-    statuses: () => [...registry.values()].map((state) => statusOf(state, parked.count(state.name))),
+    statuses: () =>
+      [...registry.values()].map((state) => {
+        const queue = bounds.status(state.name)
+        return { ...statusOf(state, parked.count(state.name)), ...(queue && { queue }) }
+      }),
     use(sinks, anew) {
       registry.use(sinks, anew)
       for (const sink of sinks) unknown.delete(sink)
@@ -224,6 +273,7 @@ export function createLanes(parts: LanesParts): Lanes {
       closing = true
       for (const timer of opened.values()) clearTimeout(timer)
       clearTimeout(scanTimer)
+      clearTimeout(boundsTimer)
       slots.pause()
       const drained = owned.drain()
       const hurry = setTimeout(() => caller.abort(), graceMs)

@@ -30,9 +30,12 @@ export interface RuleLedger extends RuleCounts {
 export interface SinkCounts {
   enqueued: number
   delivered: number
-  /** Given up: lying as dead letters, or dropped by hand (`discarded`). */
+  /** Given up: kept as dead letters, or deleted (`discarded`). */
   dead: number
+  /** Deleted dead letters: by hand, or beyond their bounds, those `archived` and those `dropped` without an archive. */
   discarded: number
+  archived: number
+  dropped: number
   pending: number
   /** When the oldest pending delivery was observed. */
   oldestMs?: number
@@ -68,7 +71,7 @@ export async function readLedger(redis: Redis, keys: Keys, { verify }: { verify:
 }
 
 const NO_CHANGES: WatchCounts = { observed: 0, unmatched: 0, dropped: 0, matched: 0, limited: 0 }
-const NO_DELIVERIES = { enqueued: 0, delivered: 0, dead: 0, discarded: 0 }
+const NO_DELIVERIES = { enqueued: 0, delivered: 0, dead: 0, discarded: 0, archived: 0, dropped: 0 }
 
 interface Counters {
   watches: Map<string, WatchCounts>
@@ -260,6 +263,7 @@ function isBalanced(
   const delivered = Object.entries(sinks).every(
     ([name, it]) =>
       it.enqueued === it.delivered + it.dead + it.pending &&
+      it.archived + it.dropped <= it.discarded &&
       (lying === undefined || it.dead === (lying.get(name) ?? 0) + it.discarded),
   )
   return watched && delivered

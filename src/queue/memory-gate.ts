@@ -12,6 +12,8 @@ export interface MemoryGate {
   /** Resolves when there is room. */
   room(signal: AbortSignal): Promise<void>
   isClosed(): boolean
+  /** The memory limit of Redis in bytes, as of the last sample; 0 while there is none, or none is known. */
+  maxmemory(): number
   /** Redis refused a write: gives it the ballast's room, so that workers can settle. */
   onOutOfMemory(): void
   close(): void
@@ -39,6 +41,7 @@ export function createMemoryGate(parts: {
   const door = new EventEmitter().setMaxListeners(0)
   let closed = false
   let hasBallast = false
+  let maxmemory = 0
 
   function setClosed(next: boolean, share: number): void {
     if (next === closed) return
@@ -72,6 +75,7 @@ export function createMemoryGate(parts: {
     metrics.redisUp.set(1)
     metrics.redisMemory.set(used)
     metrics.redisMaxMemory.set(limit)
+    maxmemory = limit
     noteEviction(info)
     troubles.over(MEMORY)
     const share = limit === 0 ? 0 : used / limit
@@ -113,6 +117,7 @@ export function createMemoryGate(parts: {
       while (closed) await once(door, 'open', { signal })
     },
     isClosed: () => closed,
+    maxmemory: () => maxmemory,
     onOutOfMemory() {
       setClosed(true, 1)
       if (!hasBallast) return

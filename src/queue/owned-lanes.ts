@@ -105,6 +105,17 @@ export class OwnedLanes {
     return (this.#workers.get(lane)?.size ?? 0) < FEW && !context.waitsForFormer(lane)
   }
 
+  /** Gives up deliveries of a lane, as `LaneWorker.giveUp` does; undefined where the lane is not ours, or waits for others. */
+  giverOf(lane: string): LaneWorker['giveUp'] | undefined {
+    const { context, parked } = this.#parts
+    const token = this.#tokenOf(lane)
+    if (typeof token !== 'object' || !context.mayStart()) return undefined
+    if (context.acks.isBlocked(lane) || context.waitsForFormer(lane)) return undefined
+    if (isParked(lane)) return (...args) => parked.giveUp(lane, ...args)
+    const worker = this.#workerOf(lane, token.held)
+    return (...args) => worker.giveUp(...args)
+  }
+
   /** Nothing is left in the lane. */
   remove(lane: string): void {
     if (this.#workers.delete(lane)) this.#parts.empty.note(lane)

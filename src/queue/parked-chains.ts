@@ -1,6 +1,6 @@
 import type { Outcome } from '../sink/index.ts'
 import type { AttemptTrace } from '../trace.ts'
-import type { FailureNote } from './ack-script.ts'
+import type { DeadReason, FailureNote } from './ack-script.ts'
 import { deadLetterOf } from './acknowledgements.ts'
 import { giveUp, judge, parkedPauseMs, type Retry } from './delivery-policy.ts'
 import type { Underway } from './lane-calls.ts'
@@ -119,6 +119,39 @@ export class ParkedLanes implements ParkedChains {
   /** All parked chains of these sinks are due. */
   hurry(sink: string): void {
     for (const it of this.#parked.values()) if (it.sink === sink) it.dueMs = 0
+  }
+
+  /**
+   * Makes dead letters of those deliveries of `read` that are meant. Returns them when that is durable; none while an attempt is
+   * under way, or where the lane is not ours.
+   */
+  async giveUp(
+    lane: string,
+    read: () => Promise<readonly LaneEntryRead[]>,
+    isMeant: (item: Item) => boolean,
+    reason: DeadReason,
+    detail: string,
+  ): Promise<readonly Item[]> {
+    const parked = this.#parked.get(lane)
+    if (!parked || parked.busy || this.#draining.has(parked.token)) return []
+    parked.busy = true
+    try {
+      const entries = await read()
+      if (this.#parked.get(lane) !== parked) return []
+      const items: Item[] = []
+      const acks = entries.flatMap((entry) => {
+        const meant = entry.items.filter(isMeant)
+        items.push(...meant)
+        return meant.map((item) => ({
+          ...{ entryId: entry.id, count: entry.count, places: [item.place] },
+          dead: deadLetterOf(item, { reason, detail, atMs: this.#context().clock.now() }),
+        }))
+      })
+      return acks.length > 0 && (await this.#acknowledge(parked, acks)) ? items : []
+    } finally {
+      parked.busy = false
+      for (const go of this.#waiting.splice(0)) go()
+    }
   }
 
   /** Forgets those of slots that another worker has taken. */
@@ -266,6 +299,7 @@ export class ParkedLanes implements ParkedChains {
   #failed(parked: Parked, state: SinkState, outcome: Retry, before: FailureNote) {
     const context = this.#context()
     const { policy, clock, random } = context
+    const maxAgeMs = context.maxAgeMs(parked.sink)
     noteRetry(context, state, outcome)
     // An attempt counts where others succeeded since the one before, and the sink as a whole is well.
     const isOwn = !failsAsAWhole(state)
@@ -275,7 +309,7 @@ export class ParkedLanes implements ParkedChains {
     // Where much fails, the next attempt is as likely to pass as the first one.
     parked.failures = isOwn ? parked.failures + 1 : 1
     const pauseMs = parkedPauseMs(policy, parked.failures, outcome.afterMs, random)
-    return { note, pauseMs, dead: giveUp(outcome, { ...note, nowMs: clock.now() }, policy) }
+    return { note, pauseMs, dead: giveUp(outcome, { ...note, nowMs: clock.now() }, { ...policy, maxAgeMs }) }
   }
 
   /** Of an entry without a delivery: what cannot be read becomes a dead letter. */

@@ -14,11 +14,20 @@ export interface RedisReport {
   warnings: string[]
 }
 
+/** A bound in bytes of the configuration, named as its user finds it. */
+export interface BytesBound {
+  /** `kubeherald.yaml:12:30 sinks.oncall.queue.maxBytes` */
+  name: string
+  bytes: number
+}
+
 export interface CheckParts {
   redis: Redis
   keys: Keys
   /** It is reached as a Redis Cluster. */
   asCluster?: boolean
+  /** Bounds that must be below its memory limit. */
+  bounds?: readonly BytesBound[]
 }
 
 const OLDEST = [6, 2]
@@ -32,9 +41,15 @@ export async function checkRedis(parts: CheckParts, log: Logger = silentLog): Pr
 }
 
 /** Looks, and writes nothing. Reads INFO alone: CONFIG is forbidden on many managed ones. */
-export async function inspectRedis({ redis, keys, asCluster = false }: CheckParts): Promise<RedisReport> {
+export async function inspectRedis({
+  redis,
+  keys,
+  asCluster = false,
+  bounds = [],
+}: CheckParts): Promise<RedisReport> {
   const info = await readInfo(redis)
   const refusals = [...refusalsOf(info, asCluster, redisCli(redis))]
+  refusals.push(...boundsBeyond(bounds, Number(info['maxmemory'] ?? 0)))
   const missing = refusals.length === 0 ? await missingRights(redis, keys) : []
   if (missing.length > 0)
     refusals.push(`the user of Redis lacks rights: ACL SETUSER NAME ${missing.join(' ')}`)
@@ -75,6 +90,21 @@ function* refusalsOf(info: Info, asCluster: boolean, cli: string): Generator<str
     yield 'this Redis is a node of a Redis Cluster: write redis: { cluster: { nodes: [HOST:PORT] } } instead of redis.url'
   if (mode === 'sentinel')
     yield 'this is a Sentinel: write redis: { sentinel: { name: NAME, nodes: [HOST:26379] } } instead of redis.url'
+}
+
+/** Why bounds in bytes cannot hold in a Redis with this limit; none where it is 0, which is none. */
+export function boundsBeyond(bounds: readonly BytesBound[], maxmemory: number): string[] {
+  if (maxmemory === 0) return []
+  return bounds
+    .filter(({ bytes }) => bytes > maxmemory)
+    .map(
+      ({ name, bytes }) =>
+        `${name} is ${inMegabytes(bytes)}, more than the maxmemory of Redis (${inMegabytes(maxmemory)}): lower it, or raise maxmemory`,
+    )
+}
+
+function inMegabytes(bytes: number): string {
+  return `${Number((bytes / 1e6).toFixed(1))} MB`
 }
 
 function* pendingOf(info: Info): Generator<string> {

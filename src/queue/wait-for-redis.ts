@@ -5,7 +5,7 @@ import { reachRedis } from './connection.ts'
 import type { Keys } from './keys.ts'
 import { isTransient, LastingFault } from './redis-fault.ts'
 import { addressOf, type RedisTarget } from './redis-target.ts'
-import { checkRedis, type RedisReport } from './requirements.ts'
+import { type BytesBound, checkRedis, type RedisReport } from './requirements.ts'
 
 /** Redis answers, and would lose what it is given, or holds keys that this version cannot use. */
 export class RedisRefusedError extends Error {
@@ -22,6 +22,8 @@ export interface WaitForRedisParts {
   target: RedisTarget
   keys: Keys
   log: Logger
+  /** Bounds that must be below the memory limit of Redis. */
+  bounds?: readonly BytesBound[]
   /** Called with the reason after each attempt that failed. */
   onWaiting?(reason: string): void
   /** Ends the wait: the promise rejects. */
@@ -85,13 +87,14 @@ async function attempt(parts: WaitForRedisParts, onWaiting: (reason: string) => 
   }
 }
 
-async function reachAndCheck({ target, keys, log, signal }: WaitForRedisParts): Promise<Attempt> {
+async function reachAndCheck({ target, keys, log, signal, bounds }: WaitForRedisParts): Promise<Attempt> {
   const redis = await reachRedis(target, signal).catch((error: Error) => error)
   if (redis instanceof LastingFault) throw redis
   if (redis instanceof Error) return { reason: redis.message }
   const cannot = (why: string) => `Redis at ${addressOf(target)} cannot be used: ${why}`
   try {
-    const report = await checkRedis({ redis, keys, asCluster: target.cluster !== undefined }, log)
+    const asCluster = target.cluster !== undefined
+    const report = await checkRedis({ redis, keys, asCluster, ...(bounds && { bounds }) }, log)
     if (report.refusals.length > 0) throw new RedisRefusedError(report.refusals)
     return report.pending.length === 0 ? { report } : { reason: cannot(report.pending.join('; ')) }
   } catch (error) {

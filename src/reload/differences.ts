@@ -71,6 +71,7 @@ const APPLIED = new Set<string>([
   'sinks',
   'rules',
   'journal',
+  'deadLetters',
   'enrich',
   'routes',
   'placeOf',

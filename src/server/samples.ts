@@ -69,6 +69,9 @@ export async function startAtZero(
       metrics.retried.inc({ sink, reason }, 0)
       metrics.dead.inc({ sink, reason }, 0)
     }
+    for (const reason of ['unreadable', 'queue-full']) metrics.dead.inc({ sink, reason }, 0)
+    metrics.deadLettersArchived.inc({ sink }, 0)
+    metrics.deadLettersDropped.inc({ sink }, 0)
   }
 }
 

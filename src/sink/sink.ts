@@ -64,7 +64,7 @@ export interface SinkType<C = unknown, R = unknown> extends Markup {
   apiVersion: 1
   /** The word behind `type:`. */
   type: string
-  /** The sink's section of the configuration, without `type` and `messages`. */
+  /** The sink's section of the configuration, without `type`, `messages` and `queue`. */
   config: ConfigSchema<C>
   /** What a rule may say for this sink (`to: [{ oncall: { channel: "#shop" } }]`); it must accept `{}`. Default: nothing. */
   route?: ConfigSchema<R>

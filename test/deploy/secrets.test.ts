@@ -40,7 +40,7 @@ const PUBLIC: Readonly<Record<string, string>> = {
 }
 /** Sections without a secret, whatever fields they have. */
 const PUBLIC_SECTIONS =
-  'include vars defaults cluster kubernetes leases server plugins watch enrich rules tests journal'
+  'include vars defaults cluster kubernetes leases server plugins watch enrich rules tests journal deadLetters'
 
 /** Paths of the fields that take free text. */
 function textFields(node: Node | boolean | undefined, path: readonly string[] = []): string[] {
@@ -61,7 +61,7 @@ function fieldsBySection(): Map<string, string[]> {
   const sink = (SCHEMA.properties?.['sinks']?.anyOf?.[0]?.additionalProperties as Node | undefined)
     ?.anyOf?.[0]
   for (const { if: condition, then } of sink?.allOf ?? []) {
-    const { type: _t, messages: _m, ...options } = then?.properties ?? {}
+    const { type: _t, messages: _m, queue: _q, ...options } = then?.properties ?? {}
     fields.set(String(condition?.properties?.['type']?.const), textFields({ properties: options }))
   }
   return fields

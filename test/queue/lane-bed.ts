@@ -1,11 +1,12 @@
 import type { Delivery } from '../../src/delivery.ts'
-import { silentLog } from '../../src/log.ts'
+import { type Logger, silentLog } from '../../src/log.ts'
 import { createMetrics, type Metrics } from '../../src/metrics.ts'
 import { openRedis } from '../../src/queue/connection.ts'
 import { encodeEntries } from '../../src/queue/entry.ts'
 import { keysOf } from '../../src/queue/keys.ts'
 import { createLanes, type Lanes } from '../../src/queue/lanes.ts'
 import { readLedger } from '../../src/queue/ledger.ts'
+import type { QueueBounds } from '../../src/queue/queue-bounds.ts'
 import { createTroubles, type Troubles } from '../../src/queue/troubles.ts'
 import { createRender } from '../../src/render/message.ts'
 import type { Message, Outcome, Sink } from '../../src/sink/index.ts'
@@ -98,6 +99,9 @@ export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
       clock?: { now(): number }
       metrics?: Metrics
       troubles?: Troubles
+      bounds?: Record<string, Partial<QueueBounds>>
+      maxmemory?: number
+      log?: Logger
     } = {},
   ) {
     const open = () => openRedis(server.url, 'work', silentLog)
@@ -124,7 +128,9 @@ export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
       deliverTimeoutMs: options.deliverTimeoutMs ?? 30_000,
       metrics: options.metrics ?? createMetrics(),
       troubles: options.troubles ?? createTroubles(silentLog),
-      log: silentLog,
+      log: options.log ?? silentLog,
+      boundsOf: (sink) => options.bounds?.[sink] ?? {},
+      maxmemory: () => options.maxmemory ?? 0,
       clock: options.clock ?? Date,
       random: Math.random,
       onOutOfMemory() {},

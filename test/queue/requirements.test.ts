@@ -43,6 +43,20 @@ test('a Redis without append-only file, and one without limit, are warned of', a
   ])
 })
 
+test('a bound above the memory limit is refused, with its key and what Redis has', async () => {
+  await using server = await startRedis({ args: ['--maxmemory', '24mb'] })
+  const redis = openRedis(server.url, 'command', silentLog)
+  const bounds = [
+    { name: 'kubeherald.yaml:3:20 sinks.audit.queue.maxBytes', bytes: 512e6 },
+    { name: 'kubeherald.yaml:4:20 sinks.small.queue.maxBytes', bytes: 4e6 },
+  ]
+  const { refusals } = await checkRedis({ redis, keys: keysOf('test'), bounds })
+  redis.disconnect()
+  expect(refusals).toEqual([
+    'kubeherald.yaml:3:20 sinks.audit.queue.maxBytes is 512 MB, more than the maxmemory of Redis (25.2 MB): lower it, or raise maxmemory',
+  ])
+})
+
 test('keys of another layout are refused', async () => {
   await using server = await startRedis()
   await server.command('SET', keysOf('test').schema, '99')

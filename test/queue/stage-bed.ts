@@ -18,6 +18,8 @@ export interface StageOptions {
   /** More options of a sink, as YAML in braces without these. */
   sinkOptions?: Record<string, string>
   redisArgs?: string[]
+  /** More keys of the configuration, as YAML; `DIR` stands for a folder of this test. */
+  more?: string
   /** What Redis holds before the process starts. */
   stored?(redis: RedisServer): Promise<void>
   /** Its history so far, for a Redis that holds something. */
@@ -30,6 +32,8 @@ export interface Stage extends AsyncDisposable {
   feed: ChangeFeed
   hook: Receiver
   kubeherald: Kubeherald
+  /** A folder of this test. */
+  dir: string
   /** One more process of the same configuration. */
   startAnother(): Promise<Kubeherald>
   /** What a sink's receiver took, in order: requests that it answered with 200. */
@@ -58,7 +62,8 @@ redis: { url: "${redis.url}" }
 watch: [ConfigMap]
 sinks:
 ${sinks.map((it) => `  ${it}: { type: webhook, url: "${urlOf(it)}"${sinkOptions[it] ? `, ${sinkOptions[it]}` : ''} }`).join('\n')}
-rules: [{ name: all, to: [${sinks}] }]`
+rules: [{ name: all, to: [${sinks}] }]
+${(options.more ?? '').replaceAll('DIR', dir)}`
   const kubeherald = stack.use(await startKubeherald({ kubeconfig, config }))
   await waitFor(() => feed.watches() > 0, { what: 'the watch' })
   const others = stack.use(new AsyncDisposableStack())
@@ -75,6 +80,7 @@ rules: [{ name: all, to: [${sinks}] }]`
     feed,
     hook,
     kubeherald,
+    dir,
     startAnother: async () => others.use(await startKubeherald({ kubeconfig, config })),
     arrivals,
     missing,

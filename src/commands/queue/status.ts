@@ -6,7 +6,7 @@ import type { StatusReport } from '../../queue/status-report.ts'
 import { readStatus } from '../../queue/status-report.ts'
 import { titleIn } from '../../queue/stored-json.ts'
 import { describeRestart } from '../../reload/differences.ts'
-import type { SinkStatus, WatchStatus } from '../../status.ts'
+import type { QueueStatus, SinkStatus, WatchStatus } from '../../status.ts'
 import { duration, table } from '../table.ts'
 import { type OpenQueue, openQueue, type QueueOptions } from './open-queue.ts'
 
@@ -45,7 +45,7 @@ function describe(report: StatusReport, cluster: string, titles: ReadonlyMap<str
     processes(report, cluster),
     watching ? watches(report) : storedWatches(report, titles),
     ...metadata(report),
-    sinks(report),
+    sinks(report) + queues(report) + deadLetters(report),
     ...rules(report),
     ledger(report) + journal(report),
   ]
@@ -214,6 +214,40 @@ function sinks({ instances, ledger, atMs }: StatusReport): string {
   })
   const note = instances.length > 0 && !delivering ? 'no process delivers\n' : ''
   return rows.length === 0 ? 'no deliveries yet\n' : note + table([header, ...rows])
+}
+
+/** Less than this part of a bound is no news. */
+const SHOWN_PART = 0.1
+
+/** The queues that come near their bounds. */
+function queues({ instances }: StatusReport): string {
+  const bySink = new Map(instances.flatMap((it) => it.sinks.map(({ sink, queue }) => [sink, queue] as const)))
+  return [...bySink]
+    .flatMap(([sink, queue]) =>
+      queue && queue.bytes >= queue.maxBytes * SHOWN_PART ? [`queue of ${sink}: ${filled(queue)}\n`] : [],
+    )
+    .join('')
+}
+
+/** How many dead letters there are, how much of their bound they take, and how many beyond it were deleted. */
+function deadLetters({ deadLetters: kept, instances, ledger }: StatusReport): string {
+  const sum = (what: 'archived' | 'dropped') =>
+    Object.values(ledger.sinks).reduce((total, counts) => total + counts[what], 0)
+  const [archived, dropped] = [sum('archived'), sum('dropped')]
+  if (kept === 0 && archived === 0 && dropped === 0) return ''
+  const queue = instances.flatMap((it) => it.deadLetters ?? [])[0]
+  const parts = [
+    `${kept} kept${queue ? `, ${filled(queue)}` : ''}`,
+    ...(archived > 0 ? [`${archived} archived`] : []),
+    ...(dropped > 0 ? [`${dropped} dropped`] : []),
+  ]
+  return `dead letters: ${parts.join('; ')}\n`
+}
+
+function filled({ bytes, maxBytes, reachedMs }: QueueStatus): string {
+  const room = `${(bytes / 1e6).toFixed(1)} of ${(maxBytes / 1e6).toFixed(1)} MB`
+  if (reachedMs === undefined) return room
+  return reachedMs === 0 ? `${room}, full` : `${room}, full in ${duration(reachedMs)}`
 }
 
 /** In the order of the configuration; those that no process has any more come last. */

@@ -43,6 +43,12 @@ export const FILE: Explanations = {
   ],
   'sinks.*.type': 'What kind of sink it is: a built-in one, or that of a plug-in.',
   'sinks.*.messages': 'What people read where a rule does not say it.',
+  'sinks.*.queue': ['Bounds of what waits for it in Redis.', { maxAge: '24h', maxBytes: '256MB' }],
+  'sinks.*.queue.maxAge': ['What waits for longer becomes a dead letter; default: 24h.', '24h'],
+  'sinks.*.queue.maxBytes': [
+    'Beyond it the oldest become dead letters; default: a fair share of 40 % of maxmemory.',
+    '256MB',
+  ],
   rules: ['What goes where, read from top to bottom.', [{ name: 'all', to: ['screen'] }]],
   tests: ['What kubeherald test holds the rules against.'],
   cluster: ['The name of the cluster in events and in keys of Redis: do not change it later.', 'prod-eu'],
@@ -92,5 +98,19 @@ export const FILE: Explanations = {
   'enrich.maxObjects': ['How many objects are remembered; default: 200000.', 200_000],
   journal: ['Keeps what happened, for kubeherald backtest.', { keep: '24h', max: '64MB' }],
   'journal.keep': ['How long.', '24h'],
+  deadLetters: [
+    'How long dead letters are kept, and where they go then.',
+    { maxAge: '7d', archive: { file: '/var/log/kubeherald/dead-letters.ndjson' } },
+  ],
+  'deadLetters.maxAge': ['How long; default: 7d.', '7d'],
+  'deadLetters.maxBytes': ['How much of Redis; default: 10 % of maxmemory.', '128MB'],
+  'deadLetters.archive': 'Where they go before they are deleted; without it they are only counted.',
+  'deadLetters.archive.file': [
+    'A file, absolute: a JSON object a line.',
+    '/var/log/kubeherald/dead-letters.ndjson',
+  ],
+  'deadLetters.archive.sink': ['A sink that no rule sends to.', 'archive'],
+  'deadLetters.archive.maxSize': ['A new file is begun at this size; default: 100MB.', '100MB'],
+  'deadLetters.archive.maxFiles': 'How many full files are kept; default: 10.',
   'journal.max': ['How much: the oldest goes when there is more; default: 64MB.', '64MB'],
 }

@@ -49,7 +49,8 @@ export async function jsonSchemaOf({ sinkTypes, included = false }: SchemaOption
   if (included) delete properties['watch']['minItems']
   properties['tests'] = explain(plain(Tests), TESTS, () => false, 'tests')
   explain(root, FILE, (path) => /^(rules|defaults)/.test(path))
-  if (properties['sinks']) properties['sinks'] = { ...properties['sinks'], ...sinks(types) }
+  if (properties['sinks'])
+    properties['sinks'] = { ...properties['sinks'], ...sinks(types, queueIn(properties['sinks'])) }
   const open = openForReferences(root, true)
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
@@ -169,8 +170,13 @@ function includes(defaults: Node): Node {
   return { anyOf: [text, { type: 'array', items: { anyOf: [text, entry] } }] }
 }
 
+/** The bounds that any sink may have. */
+function queueIn({ additionalProperties }: Node): Node {
+  return (typeof additionalProperties === 'object' && additionalProperties.properties?.['queue']) || {}
+}
+
 /** Each sink by its type; of other types, those of plug-ins, nobody knows the options. */
-function sinks(types: readonly SinkType[]): Node {
+function sinks(types: readonly SinkType[], queue: Node): Node {
   const messages = { $ref: '#/definitions/rule-message' }
   const named = types.map(({ type, config }) => {
     const { properties = {}, required = [] } = explain(plain(config), under(SINKS, type))
@@ -178,7 +184,7 @@ function sinks(types: readonly SinkType[]): Node {
       if: { properties: { type: { const: type } }, required: ['type'] },
       // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
       then: {
-        properties: { type: { const: type }, messages, ...properties },
+        properties: { type: { const: type }, messages, queue, ...properties },
         required: ['type', ...(required as string[])],
         additionalProperties: false,
       },
@@ -193,7 +199,7 @@ function sinks(types: readonly SinkType[]): Node {
     minProperties: 1,
     additionalProperties: {
       type: 'object',
-      properties: { type, messages },
+      properties: { type, messages, queue },
       required: ['type'],
       allOf: named,
     },

@@ -81,7 +81,7 @@ function neighboursOf(text: string, start: number): Key[] {
 }
 
 const AT_THE_TOP =
-  /^(watch|sinks|rules|redis|vars|defaults|include|tests|kubernetes|server|cluster|journal|plugins|x-.*)$/
+  /^(watch|sinks|rules|redis|vars|defaults|include|tests|kubernetes|server|cluster|journal|deadLetters|plugins|x-.*)$/
 
 /** Of two that are equally far, that which is further in. */
 function nearestOf(keys: readonly Key[], { name, column }: Key): Key | undefined {

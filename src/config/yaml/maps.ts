@@ -11,7 +11,7 @@ interface Joined extends Piece {
 }
 
 const MAPS =
-  /^(to|to-state|from|when|condition|labels|annotations|namespaceLabels|regarding|throttle|after|count|group|mute|resolve|vars|defaults|redis|server|kubernetes|sinks|journal|given|object|expect|surroundings)$/
+  /^(to|to-state|from|when|condition|labels|annotations|namespaceLabels|regarding|throttle|after|count|group|mute|resolve|vars|defaults|redis|server|kubernetes|sinks|queue|journal|deadLetters|archive|given|object|expect|surroundings)$/
 
 const TEXTS = /^(if|name|title|text|url|path|reason|message)$/
 

@@ -1,0 +1,56 @@
+import { isAbsolute } from 'node:path'
+import * as z from 'zod'
+import { sizeText } from '../journal/schema.ts'
+import { durationText } from '../sink/duration.ts'
+
+const maxBytes = sizeText({
+  least: 1e6,
+  most: 1024 * 2 ** 30,
+  rule: 'must be a size from 1MB to 1024GiB, such as 256MB',
+})
+
+/** Bounds of what waits for one sink: milliseconds, and bytes in Redis. */
+export const QueueSettings = z.strictObject({
+  maxAge: durationText({ least: '1s', most: '365d', example: '24h' }).optional(),
+  maxBytes: maxBytes.optional(),
+})
+
+const NEEDS_FILE = 'needs "file" beside it'
+
+/** Where dead letters beyond their bounds go before they are deleted. */
+const Archive = z
+  .strictObject({
+    file: z
+      .string()
+      .refine(isAbsolute, 'must be absolute, such as /var/log/kubeherald/dead-letters.ndjson')
+      .refine((path) => !path.endsWith('/'), 'must name a file, not a folder')
+      .refine((path) => !path.includes('\0'), 'must not have a zero character in it')
+      .optional(),
+    sink: z.string().min(1, 'is empty: name a sink').optional(),
+    /** Bytes of one file. */
+    maxSize: sizeText({
+      least: 1e6,
+      most: 1024 * 2 ** 30,
+      rule: 'must be a size from 1MB to 1024GiB, such as 100MB',
+    }).optional(),
+    /** How many full files are kept beside the current one. */
+    maxFiles: z.int().min(1).max(10_000).optional(),
+  })
+  .superRefine(({ file, sink, maxSize, maxFiles }, context) => {
+    const refuse = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message })
+    if (file === undefined && sink === undefined) refuse([], 'needs "file" or "sink": where dead letters go')
+    if (file !== undefined && sink !== undefined)
+      refuse(['sink'], 'does not go with "file": there is one archive')
+    if (file === undefined && maxSize !== undefined) refuse(['maxSize'], NEEDS_FILE)
+    if (file === undefined && maxFiles !== undefined) refuse(['maxFiles'], NEEDS_FILE)
+  })
+
+/** Bounds of the dead letters of all sinks together. */
+export const DeadLetters = z.strictObject({
+  maxAge: durationText({ least: '1m', most: '3650d', example: '7d' }).optional(),
+  maxBytes: maxBytes.optional(),
+  archive: Archive.optional(),
+})
+export type DeadLetters = z.output<typeof DeadLetters>
+
+export type QueueSettings = z.output<typeof QueueSettings>

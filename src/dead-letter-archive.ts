@@ -1,0 +1,79 @@
+import type { Config } from './config/schema.ts'
+import type { Generations } from './generations.ts'
+import type { Archive } from './queue/dead-letter-bounds.ts'
+import type { StoredDeadLetter } from './queue/dead-letters.ts'
+import type { Lanes } from './queue/lanes.ts'
+import type { Message, Sink, SinkContext, SinkType } from './sink/index.ts'
+
+export interface DeadLetterArchiveParts {
+  generations: Generations
+  /** The type that writes files. */
+  load(): Promise<SinkType>
+  contextOf(name: string, type: SinkType): SinkContext
+  /** Undefined until this process delivers. */
+  lanes: Pick<Lanes, 'wake'>
+}
+
+type FileArchive = NonNullable<NonNullable<Config['deadLetters']>['archive']>
+
+const NAME = 'dead-letters'
+const NEVER = new AbortController().signal
+
+/** The archive of dead letters that the generation in force asks for. A file is written by the sink type of files. */
+export function deadLetterArchive({ generations, load, contextOf, lanes }: DeadLetterArchiveParts) {
+  let opened: { of: string; sink: Sink } | undefined
+
+  async function fileSink(settings: FileArchive): Promise<Sink> {
+    const { file: path = '', maxSize, maxFiles = 10 } = settings
+    const of = JSON.stringify(settings)
+    if (opened?.of === of) return opened.sink
+    await opened?.sink.close()
+    opened = undefined
+    const type = await load()
+    const options = { path, maxSize: maxSize ?? 100e6, maxFiles, compress: false, fsync: true }
+    opened = { of, sink: await type.open(options, contextOf(NAME, type)) }
+    return opened.sink
+  }
+
+  async function write(settings: FileArchive, letters: readonly StoredDeadLetter[]): Promise<void> {
+    const sink = await fileSink(settings)
+    const batch = letters.map((letter) => ({ id: letter.id, cloudEvent: archivedLine(letter) }) as Message)
+    const outcomes = await sink.deliver(batch, NEVER)
+    const failed = outcomes.find((it) => it.kind === 'retry' || it.kind === 'rejected')
+    if (failed) throw new Error(failed.detail)
+  }
+
+  return {
+    current(): Archive | undefined {
+      const settings = generations.current.config.deadLetters?.archive
+      const { sink } = settings ?? {}
+      if (!settings) return undefined
+      if (sink === undefined) return { kind: 'file', write: (letters) => write(settings, letters) }
+      return {
+        ...{ kind: 'sink', sink },
+        laneOf: (delivery) => generations.of(sink).laneOf(delivery),
+        wake: (some) => lanes.wake(some),
+      }
+    },
+    async close(): Promise<void> {
+      await opened?.sink.close()
+    },
+  }
+}
+
+/** A dead letter as JSON on one line: all that is known of it, with the object, or the bytes (base64) of one that cannot be read. */
+export function archivedLine({ delivery, payload, atMs, ...letter }: StoredDeadLetter): Buffer {
+  const about = { ...letter, at: new Date(atMs).toISOString() }
+  if (!delivery) return Buffer.from(JSON.stringify({ ...about, payload: payload.toString('base64') }))
+  const { objectJson, sink: _s, rule: _r, ...rest } = delivery
+  const text = objectJson.toString()
+  return Buffer.from(JSON.stringify({ ...about, ...rest, ...objectIn(text) }))
+}
+
+function objectIn(text: string): { object: unknown } | { objectText: string } {
+  try {
+    return { object: JSON.parse(text) }
+  } catch {
+    return { objectText: text }
+  }
+}

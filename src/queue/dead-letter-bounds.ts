@@ -1,0 +1,257 @@
+import type { Redis } from 'ioredis'
+import type { Delivery } from '../delivery.ts'
+import type { Logger } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+import type { QueueStatus } from '../status.ts'
+import { oldestDeadLetters, type StoredDeadLetter } from './dead-letters.ts'
+import { archiveToLane, type Discarded, discardDeadLetters } from './discard-dead-letters.ts'
+import type { Keys } from './keys.ts'
+import { type MeasuredStream, measureStreams } from './measure-streams.ts'
+import {
+  bytesOf,
+  excess,
+  isSoon,
+  type Measured,
+  type QueueBounds,
+  reachedInMs,
+  withMeasured,
+} from './queue-bounds.ts'
+import { isTransient } from './redis-fault.ts'
+
+/** Where dead letters go before they are deleted. */
+export type Archive =
+  | {
+      kind: 'file'
+      /** Resolves when the letters are on the disk; rejects with what is wrong. */
+      write(letters: readonly StoredDeadLetter[]): Promise<void>
+    }
+  | { kind: 'sink'; sink: string; laneOf(delivery: Delivery): string; wake(lanes: readonly string[]): void }
+
+export interface DeadLetterBoundsParts {
+  redis: Redis
+  keys: Keys
+  metrics: Metrics
+  log: Logger
+  clock: { now(): number }
+  /** The process's own, unique. */
+  id: string
+  bounds(): QueueBounds
+  archive(): Archive | undefined
+}
+
+/** Keeps the dead letters within their bounds: the oldest beyond go to the archive, if there is one, and are deleted. */
+export interface DeadLetterBounds {
+  /** So many bytes of dead letters, about, were added since the last measurement. */
+  added(bytes: number): void
+  status(): QueueStatus | undefined
+  close(): Promise<void>
+}
+
+const LOOK_MS = 2_000
+const SOON_MS = 100
+/** One process at a time archives: what two archive is there twice. */
+const TURN_MS = 15_000
+const POINTS = 16
+const PAGE_BYTES = 1024 * 1024
+const MOST_ROWS = 500
+const WORK_MS = 5_000
+const LOG_MS = 60_000
+/** While the archive fails, dead letters wait for it up to so many times their bound in bytes. */
+const WAITING = 2
+
+/** A dead letter beyond the bounds, and what it takes in bytes. */
+interface Due {
+  letter: StoredDeadLetter
+  freed: number
+}
+
+export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetterBounds {
+  const { redis, keys, metrics, log, clock } = parts
+  let trend: Measured[] = []
+  let status: QueueStatus | undefined
+  let bytes = 0
+  let added = 0
+  let wasSoon = false
+  let archiveFault: string | undefined
+  const unlogged = new Map<Discarded, number>()
+  let loggedMs = Number.NEGATIVE_INFINITY
+  let running: Promise<void> | undefined
+  let closed = false
+  let soon: NodeJS.Timeout | undefined
+
+  async function look(): Promise<void> {
+    const bounds = parts.bounds()
+    const sample = (await measureStreams(redis, [keys.deadLetters], POINTS)).get(keys.deadLetters)
+    bytes = sample ? bytesOf(sample) : 0
+    added = 0
+    note(bounds)
+    const beforeMs = clock.now() - bounds.maxAgeMs
+    const isDue = bytes > bounds.maxBytes || (sample !== undefined && sample.oldestMs < beforeMs)
+    if (sample && isDue && (await hasTurn())) await discard(bounds, sample, beforeMs)
+    logDiscarded()
+  }
+
+  function note({ maxBytes, maxAgeMs }: QueueBounds): void {
+    trend = withMeasured(trend, { atMs: clock.now(), bytes })
+    const reachedMs = bytes >= maxBytes ? 0 : reachedInMs(trend, maxBytes)
+    status = { bytes, maxBytes, maxAgeMs, ...(reachedMs !== undefined && { reachedMs }) }
+    metrics.deadLettersBytes.set(bytes)
+    metrics.deadLettersMaxBytes.set(maxBytes)
+    const isNow = isSoon(bytes, maxBytes, reachedMs)
+    if (isNow && !wasSoon) {
+      const about = { bytes, maxBytes, inMinutes: Math.round((reachedMs ?? 0) / 60_000) }
+      log.warn(
+        about,
+        `the dead letters reach their maxBytes: then the oldest are ${parts.archive() ? 'archived' : 'dropped'}`,
+      )
+    }
+    wasSoon = isNow
+  }
+
+  /** True while this process is the one that deletes. */
+  async function hasTurn(): Promise<boolean> {
+    const { id } = parts
+    const taken = await redis.set(keys.deadLettersTurn, id, 'PX', TURN_MS, 'NX')
+    if (taken === 'OK') return true
+    if ((await redis.get(keys.deadLettersTurn)) !== id) return false
+    await redis.set(keys.deadLettersTurn, id, 'PX', TURN_MS)
+    return true
+  }
+
+  async function discard(bounds: QueueBounds, sample: MeasuredStream, beforeMs: number): Promise<void> {
+    const untilMs = performance.now() + WORK_MS
+    const count = Math.min(
+      Math.max(Math.floor((PAGE_BYTES * sample.entries) / Math.max(1, bytes)), 1),
+      MOST_ROWS,
+    )
+    let left = excess(bytes, bounds.maxBytes)
+    let start = '-'
+    while (performance.now() < untilMs && !closed) {
+      const rows = await oldestDeadLetters(redis, keys, start, count)
+      const due: Due[] = []
+      for (const { letter, bytes: size } of rows) {
+        if (left <= 0 && letter.atMs >= beforeMs) break
+        const freed = bytesOf({ entries: 1, sizes: [size] })
+        due.push({ letter, freed })
+        left -= freed
+      }
+      if (due.length === 0) return
+      const gone = await discardPortion(due, bytes - WAITING * bounds.maxBytes)
+      bytes = Math.max(0, bytes - gone.reduce((sum, { freed }) => sum + freed, 0))
+      if (gone.length < rows.length || rows.length < count) return
+      start = `(${rows.at(-1)?.letter.id}`
+    }
+  }
+
+  /** Deletes what the archive has; while it fails only the oldest `most` bytes. Returns those that were tried. */
+  async function discardPortion(due: readonly Due[], most: number): Promise<readonly Due[]> {
+    const archive = parts.archive()
+    const letters = due.map(({ letter }) => letter)
+    try {
+      if (!archive) await drop(letters)
+      else if (archive.kind === 'file') await toFile(archive, letters)
+      else await toSink(archive, letters)
+      if (archiveFault !== undefined) log.info({}, 'dead letters can be archived again')
+      archiveFault = undefined
+      return due
+    } catch (error) {
+      if (isTransient(error)) throw error
+      const fault = (error as Error).message
+      if (fault !== archiveFault) log.error({ error: fault }, 'dead letters cannot be archived; they wait')
+      archiveFault = fault
+      let freed = 0
+      const crowded = due.filter((it) => {
+        const isMeant = freed < most
+        freed += it.freed
+        return isMeant
+      })
+      await drop(crowded.map(({ letter }) => letter))
+      return crowded
+    }
+  }
+
+  async function toFile(
+    archive: Extract<Archive, { kind: 'file' }>,
+    letters: readonly StoredDeadLetter[],
+  ): Promise<void> {
+    await archive.write(letters)
+    count(await discardDeadLetters(redis, keys, letters, 'archived'), 'archived')
+  }
+
+  /** What cannot be read cannot be delivered anywhere, and letters of the archive's own sink have nowhere to go: those are dropped. */
+  async function toSink(
+    { sink, laneOf, wake }: Extract<Archive, { kind: 'sink' }>,
+    letters: readonly StoredDeadLetter[],
+  ): Promise<void> {
+    const lanes = new Set<string>()
+    const rest: StoredDeadLetter[] = []
+    for (const letter of letters) {
+      const { delivery } = letter
+      if (!delivery || letter.sink === sink || letter.sink === '') {
+        rest.push(letter)
+        continue
+      }
+      const lane = laneOf({ ...delivery, sink })
+      if (!(await archiveToLane(redis, keys, { ...letter, delivery }, { sink, lane }))) continue
+      lanes.add(lane)
+      count([letter], 'archived')
+    }
+    wake([...lanes])
+    await drop(rest)
+  }
+
+  async function drop(letters: readonly StoredDeadLetter[]): Promise<void> {
+    count(await discardDeadLetters(redis, keys, letters, 'dropped'), 'dropped')
+  }
+
+  function count(letters: readonly StoredDeadLetter[], how: Discarded): void {
+    const counter = how === 'archived' ? metrics.deadLettersArchived : metrics.deadLettersDropped
+    for (const { sink, count } of letters) {
+      counter.inc({ sink }, count)
+      unlogged.set(how, (unlogged.get(how) ?? 0) + count)
+    }
+  }
+
+  function logDiscarded(): void {
+    if (unlogged.size === 0 || performance.now() - loggedMs < LOG_MS) return
+    for (const [how, deliveries] of unlogged)
+      log.warn({ deliveries, bytes }, `the oldest dead letters were ${how}`)
+    unlogged.clear()
+    loggedMs = performance.now()
+  }
+
+  function tick(): void {
+    if (closed) return
+    running ??= look()
+      .catch((error) => log.debug({ error }, 'the bounds of dead letters were not looked at; they are again'))
+      .finally(() => {
+        running = undefined
+        // More may have come meanwhile.
+        if (archiveFault === undefined) lookSoon()
+      })
+  }
+
+  function lookSoon(): void {
+    if (closed || !status || bytes + added <= status.maxBytes) return
+    soon ??= setTimeout(() => {
+      soon = undefined
+      tick()
+    }, SOON_MS)
+  }
+
+  const timer = setInterval(tick, LOOK_MS)
+  tick()
+  return {
+    added(some) {
+      added += some
+      lookSoon()
+    },
+    status: () => status,
+    async close() {
+      closed = true
+      clearInterval(timer)
+      clearTimeout(soon)
+      await running
+    },
+  }
+}

@@ -1,0 +1,136 @@
+/** Bounds of what waits for one sink, or of the dead letters. */
+export interface QueueBounds {
+  maxAgeMs: number
+  maxBytes: number
+}
+
+/** What waits in one lane, as it was measured. Times are Unix milliseconds. */
+export interface LaneExtent {
+  lane: string
+  bytes: number
+  oldestMs: number
+  newestMs: number
+}
+
+/** A stream, as `measureStreams` samples it. */
+export interface StreamSample {
+  entries: number
+  /** Bytes of all fields of some entries. */
+  sizes: readonly number[]
+}
+
+/** Of `maxmemory`. The memory gate closes at 80 %: the rest is for the index, buffers, and the error of the estimate. */
+const SINKS_SHARE = 0.4
+const DEAD_LETTERS_SHARE = 0.1
+/** A sink gets so much in any case, however much others were given. */
+const LEAST_SHARE = 0.01
+/** Where Redis has no limit. */
+const SINK_BYTES = 256 * 2 ** 20
+const DEAD_LETTERS_BYTES = 128 * 2 ** 20
+
+/**
+ * Returns the bound in bytes of each sink: its own where it has one; the others share equally what is left of 40 % of `maxmemory`.
+ * `maxmemory` is 0 where Redis has no limit, or does not report it.
+ */
+export function sinkBytes(
+  maxmemory: number,
+  own: ReadonlyMap<string, number | undefined>,
+): Map<string, number> {
+  const given = own.values().reduce<number>((sum, bytes) => sum + (bytes ?? 0), 0)
+  const others = own.values().reduce<number>((count, bytes) => count + (bytes === undefined ? 1 : 0), 0)
+  const fair = Math.max((maxmemory * SINKS_SHARE - given) / others, maxmemory * LEAST_SHARE)
+  const usual = maxmemory === 0 ? SINK_BYTES : Math.floor(fair)
+  return new Map([...own].map(([sink, bytes]) => [sink, bytes ?? usual]))
+}
+
+/** Returns the bound in bytes of the dead letters: their own, else 10 % of `maxmemory`. */
+export function deadLetterBytes(maxmemory: number, own: number | undefined): number {
+  return own ?? (maxmemory === 0 ? DEAD_LETTERS_BYTES : Math.floor(maxmemory * DEAD_LETTERS_SHARE))
+}
+
+/** What Redis adds to the fields of an entry: its header, and what its allocator rounds up. */
+const ENTRY_BYTES = 60
+const ALLOCATED = 1.1
+
+/** Returns about how much memory of Redis a stream takes, in bytes; of entries of one size between 7 % less and 30 % more. */
+export function bytesOf({ entries, sizes }: StreamSample): number {
+  if (entries === 0 || sizes.length === 0) return 0
+  const mean = sizes.reduce((sum, size) => sum + size, 0) / sizes.length
+  return Math.round(entries * (mean + ENTRY_BYTES) * ALLOCATED)
+}
+
+/** So much of a bound is left when what is beyond was given up: not each delivery that follows gives up another one. */
+const REFILLED = 0.9
+
+/** Returns how many bytes have to be given up; 0 while the bound holds. */
+export function excess(bytes: number, maxBytes: number): number {
+  return bytes > maxBytes ? bytes - maxBytes * REFILLED : 0
+}
+
+/**
+ * Returns how many bytes of each lane belong to the oldest `wanted` bytes of all of them. Between the oldest and the newest delivery of
+ * a lane its bytes are taken to be spread evenly.
+ */
+export function oldestOf(extents: readonly LaneExtent[], wanted: number): Map<string, number> {
+  const all = extents.reduce((sum, { bytes }) => sum + bytes, 0)
+  if (wanted <= 0 || all === 0) return new Map()
+  const share = ({ bytes, oldestMs, newestMs }: LaneExtent, untilMs: number) => {
+    if (untilMs < oldestMs) return 0
+    return newestMs <= oldestMs ? bytes : bytes * Math.min(1, (untilMs - oldestMs) / (newestMs - oldestMs))
+  }
+  const upTo = (untilMs: number) => extents.reduce((sum, it) => sum + share(it, untilMs), 0)
+  let low = extents.reduce((least, { oldestMs }) => Math.min(least, oldestMs), Number.POSITIVE_INFINITY)
+  let high = extents.reduce((most, { newestMs }) => Math.max(most, newestMs), low)
+  while (high - low > 1) {
+    const middle = (low + high) / 2
+    if (upTo(middle) < wanted) low = middle
+    else high = middle
+  }
+  const found = upTo(high)
+  const part = Math.min(1, wanted / found)
+  const quotas = extents.map((it): [string, number] => [it.lane, share(it, high) * part])
+  return new Map(quotas.filter(([, bytes]) => bytes > 0))
+}
+
+/** How much was measured at some time. */
+export interface Measured {
+  atMs: number
+  bytes: number
+}
+
+const TREND_MS = 15 * 60_000
+const SAMPLE_MS = 15_000
+const LEAST_MS = 60_000
+
+/** Returns the measurements of the last 15 minutes with one more, at most one for each 15 s. */
+export function withMeasured(trend: readonly Measured[], measured: Measured): Measured[] {
+  const last = trend.at(-1)
+  const isEarly = last !== undefined && measured.atMs >= last.atMs && measured.atMs - last.atMs < SAMPLE_MS
+  if (isEarly) return [...trend]
+  return [...trend.filter(({ atMs }) => measured.atMs - atMs <= TREND_MS && atMs <= measured.atMs), measured]
+}
+
+/**
+ * Returns in how many milliseconds the bytes reach `maxBytes` when they go on to grow as they did, by least squares; undefined
+ * while they do not grow, or are known for less than a minute.
+ */
+export function reachedInMs(trend: readonly Measured[], maxBytes: number): number | undefined {
+  const [first, last] = [trend[0], trend.at(-1)]
+  if (!first || !last || last.atMs - first.atMs < LEAST_MS) return undefined
+  if (last.bytes >= maxBytes) return 0
+  const mean = (of: (it: Measured) => number) => trend.reduce((sum, it) => sum + of(it), 0) / trend.length
+  const [atMs, bytes] = [mean((it) => it.atMs), mean((it) => it.bytes)]
+  const perMs =
+    mean((it) => (it.atMs - atMs) * (it.bytes - bytes)) / mean((it) => (it.atMs - atMs) * (it.atMs - atMs))
+  return perMs > 0 ? Math.round((maxBytes - last.bytes) / perMs) : undefined
+}
+
+/** A bound that is reached later than this is no news. */
+const SOON_MS = 4 * 3_600_000
+/** Less than this part of a bound is a moment's backlog, whatever its growth. */
+const SMALL = 0.1
+
+/** Is the bound reached soon? */
+export function isSoon(bytes: number, maxBytes: number, reachedMs: number | undefined): boolean {
+  return bytes >= maxBytes * SMALL && reachedMs !== undefined && reachedMs <= SOON_MS
+}

@@ -1,0 +1,286 @@
+import type { Redis } from 'ioredis'
+import type { Logger } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+import { writtenDuration } from '../sink/duration.ts'
+import type { QueueStatus } from '../status.ts'
+import type { DeadReason } from './ack-script.ts'
+import type { DeliveringSince } from './delivering-since.ts'
+import type { Keys } from './keys.ts'
+import type { Enqueued } from './lane-feed.ts'
+import { sinkOf } from './lane-names.ts'
+import { type Item, readLane } from './lane-reader.ts'
+import type { LaneWorker } from './lane-worker.ts'
+import { measureStreams } from './measure-streams.ts'
+import {
+  bytesOf,
+  excess,
+  isSoon,
+  type LaneExtent,
+  type Measured,
+  oldestOf,
+  type QueueBounds,
+  reachedInMs,
+  withMeasured,
+} from './queue-bounds.ts'
+
+export interface SinkBoundsParts {
+  redis: Redis
+  keys: Keys
+  metrics: Metrics
+  log: Logger
+  clock: { now(): number }
+  /** The bounds in force of all sinks that this process delivers to. */
+  bounds(): ReadonlyMap<string, QueueBounds>
+  deliveringSince: DeliveringSince
+  /** Gives up deliveries of a lane that this process owns; undefined for any other. */
+  giverOf(lane: string): LaneWorker['giveUp'] | undefined
+  /** The register of lanes has to be read before its time. */
+  onDue(): void
+  /** Why the sink failed last. */
+  lastError(sink: string): string | undefined
+  /** So many bytes became dead letters, about. */
+  onGivenUp(bytes: number): void
+}
+
+/** Keeps what waits for each sink within its bounds, whether the sink fails, hangs or is slow. No sink is asked for it. */
+export interface SinkBounds {
+  /** What a commit of this process wrote: counted until the next measurement. */
+  enqueued(lanes: readonly Enqueued[]): void
+  /** Measures the lanes in which something waits, and gives up what is beyond the bounds. At most one is under way. */
+  look(waiting: ReadonlyMap<string, number>): Promise<void>
+  status(sink: string): QueueStatus | undefined
+}
+
+/** So many lanes are measured at once; of more, others the next time. */
+const MOST_MEASURED = 1_000
+/** How long one look gives up deliveries; the next one goes on. */
+const GIVING_UP_MS = 1_000
+const LANES_AT_ONCE = 4
+/** Bytes of entries that one read takes, about, and entries. */
+const READ_BYTES = 512 * 1024
+const MOST_ENTRIES = 32
+const LOG_MS = 60_000
+
+/** A lane as it was measured last. */
+interface KnownLane {
+  perDelivery: number
+  oldestMs: number
+  newestMs: number
+}
+
+interface KnownSink {
+  bytes: number
+  /** Raw bytes that this process enqueued since: more than they take in Redis. */
+  enqueued: number
+  trend: Measured[]
+  reachedMs: number | undefined
+  isSoon: boolean
+  /** Given up since the last line of the log, and when that was. */
+  unlogged: Map<DeadReason, number>
+  loggedMs: number
+}
+
+/** What a lane has to give up: so many deliveries, or those that were observed before a time. */
+interface Quota {
+  lane: string
+  perDelivery: number
+  reason: 'expired' | 'queue-full'
+  detail: string
+  most: number
+  beforeMs: number
+}
+
+export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
+  const { redis, keys, metrics, log, clock } = parts
+  const sinks = new Map<string, KnownSink>()
+  const lanes = new Map<string, KnownLane>()
+  let bounds = parts.bounds()
+  let running: Promise<void> | undefined
+  /** Where the next measurement, and the next giving up, begin. */
+  let turn = 0
+  let givingTurn = 0
+
+  function sinkStateOf(sink: string): KnownSink {
+    const known = sinks.get(sink)
+    if (known) return known
+    const [unlogged, loggedMs] = [new Map<DeadReason, number>(), Number.NEGATIVE_INFINITY]
+    const it = { bytes: 0, enqueued: 0, trend: [], reachedMs: undefined, isSoon: false, unlogged, loggedMs }
+    sinks.set(sink, it)
+    return it
+  }
+
+  async function look(waiting: ReadonlyMap<string, number>): Promise<void> {
+    bounds = parts.bounds()
+    const bySink = new Map([...bounds.keys()].map((sink): [string, string[]] => [sink, []]))
+    for (const lane of waiting.keys()) bySink.get(sinkOf(lane))?.push(lane)
+    for (const sink of sinks.keys()) if (!bounds.has(sink)) forget(sink)
+    await parts.deliveringSince.note([...bounds.keys()])
+    await measure([...bySink.values()].flat(), waiting)
+    const quotas = [...bounds].map(([sink, bound]) => quotasOf(sink, bound, bySink.get(sink) ?? [], waiting))
+    await giveUpAll(quotas.filter(({ length }) => length > 0))
+    for (const sink of bounds.keys()) logGivenUp(sink, sinkStateOf(sink))
+  }
+
+  async function measure(own: readonly string[], waiting: ReadonlyMap<string, number>): Promise<void> {
+    for (const lane of lanes.keys()) if (!waiting.has(lane)) lanes.delete(lane)
+    const start = own.length > MOST_MEASURED ? turn % own.length : 0
+    const some = [...own.slice(start), ...own.slice(0, start)].slice(0, MOST_MEASURED)
+    turn = start + some.length
+    const measured = await measureStreams(redis, some.map(keys.lane))
+    for (const lane of some) {
+      const sample = measured.get(keys.lane(lane))
+      if (!sample) continue
+      const perDelivery = bytesOf(sample) / Math.max(1, waiting.get(lane) ?? 1)
+      lanes.set(lane, { perDelivery, oldestMs: sample.oldestMs, newestMs: sample.newestMs })
+    }
+  }
+
+  /** Counts what waits for a sink; returns what has to be given up. */
+  function quotasOf(
+    sink: string,
+    { maxAgeMs, maxBytes }: QueueBounds,
+    own: readonly string[],
+    waiting: ReadonlyMap<string, number>,
+  ): Quota[] {
+    const state = sinkStateOf(sink)
+    const extents = own.flatMap((lane): LaneExtent[] => {
+      const known = lanes.get(lane)
+      return known ? [{ ...known, lane, bytes: known.perDelivery * (waiting.get(lane) ?? 0) }] : []
+    })
+    const bytes = extents.reduce((sum, it) => sum + it.bytes, 0)
+    // Lanes that were never measured are like the others.
+    state.bytes = Math.round(extents.length === 0 ? 0 : (bytes * own.length) / extents.length)
+    state.enqueued = 0
+    noteTrend(sink, state, maxBytes, maxAgeMs)
+    const perDelivery = (lane: string) => Math.max(1, lanes.get(lane)?.perDelivery ?? 1)
+    const quotas: Quota[] = []
+    const failure = parts.lastError(sink)
+    const because = failure === undefined ? '' : `; last failure: ${failure}`
+    const tooOld = `waited for longer than the queue's maxAge of ${writtenDuration(maxAgeMs)}${because}`
+    const beforeMs = parts.deliveringSince.expiredBefore(sink, maxAgeMs)
+    for (const { lane, oldestMs } of extents) {
+      if (oldestMs >= beforeMs) continue
+      const most = Number.POSITIVE_INFINITY
+      quotas.push({ lane, perDelivery: perDelivery(lane), reason: 'expired', detail: tooOld, most, beforeMs })
+    }
+    const detail = `more than the queue's maxBytes of ${maxBytes} bytes waited, and this was among the oldest${because}`
+    for (const [lane, some] of oldestOf(extents, excess(state.bytes, maxBytes))) {
+      const most = Math.ceil(some / perDelivery(lane))
+      const about = { lane, perDelivery: perDelivery(lane), detail, most }
+      quotas.push({ ...about, reason: 'queue-full', beforeMs: Number.POSITIVE_INFINITY })
+    }
+    return quotas
+  }
+
+  function noteTrend(sink: string, state: KnownSink, maxBytes: number, maxAgeMs: number): void {
+    const { bytes } = state
+    state.trend = withMeasured(state.trend, { atMs: clock.now(), bytes })
+    state.reachedMs = bytes >= maxBytes ? 0 : reachedInMs(state.trend, maxBytes)
+    const wasSoon = state.isSoon
+    state.isSoon = isSoon(bytes, maxBytes, state.reachedMs)
+    metrics.queueBytes.set({ sink }, bytes)
+    metrics.queueMaxBytes.set({ sink }, maxBytes)
+    metrics.queueMaxAge.set({ sink }, maxAgeMs / 1_000)
+    if (state.isSoon && !wasSoon) {
+      const about = { sink, bytes, maxBytes, inMinutes: Math.round((state.reachedMs ?? 0) / 60_000) }
+      log.warn(about, 'the queue of the sink reaches its maxBytes: then its oldest become dead letters')
+    }
+  }
+
+  /** Sinks take turns, so that one with much to give up holds up no other. */
+  async function giveUpAll(bySink: readonly (readonly Quota[])[]): Promise<void> {
+    const untilMs = performance.now() + GIVING_UP_MS
+    const most = bySink.reduce((max, { length }) => Math.max(max, length), 0)
+    const mixed = Array.from({ length: most }, (_, i) => bySink.flatMap((quotas) => quotas[i] ?? [])).flat()
+    const start = mixed.length === 0 ? 0 : givingTurn++ % mixed.length
+    const queue = [...mixed.slice(start), ...mixed.slice(0, start)]
+    let given = 0
+    const work = async () => {
+      for (let quota = queue.shift(); quota; quota = queue.shift())
+        if (performance.now() < untilMs) given += await giveUpIn(quota, untilMs)
+    }
+    await Promise.all(Array.from({ length: LANES_AT_ONCE }, work))
+    if (given > 0) parts.onDue()
+  }
+
+  /** In portions, from the beginning of the lane. Returns how many deliveries were given up. */
+  async function giveUpIn(quota: Quota, untilMs: number): Promise<number> {
+    const { lane, perDelivery, reason, detail, beforeMs } = quota
+    const sink = sinkOf(lane)
+    const count = Math.min(Math.max(Math.floor(READ_BYTES / perDelivery), 1), MOST_ENTRIES)
+    let left = quota.most
+    let given = 0
+    let start = '-'
+    while (left > 0 && performance.now() < untilMs) {
+      const giveUp = parts.giverOf(lane)
+      if (!giveUp) break
+      let next: string | undefined
+      const read = async () => {
+        const { entries, more } = await readLane(redis, keys, lane, start, count)
+        const last = entries.at(-1)
+        const isDue = last?.items.every(({ observedAtMs }) => observedAtMs < beforeMs) ?? false
+        next = more && last && isDue ? `(${last.id}` : undefined
+        return entries
+      }
+      let meant = 0
+      const isMeant = ({ observedAtMs }: Item) => observedAtMs < beforeMs && meant++ < left
+      const items = await giveUp(read, isMeant, reason, detail)
+      left -= items.length
+      given += items.length
+      if (items.length > 0) {
+        metrics.dead.inc({ sink, reason }, items.length)
+        const { unlogged } = sinkStateOf(sink)
+        unlogged.set(reason, (unlogged.get(reason) ?? 0) + items.length)
+        parts.onGivenUp(items.length * perDelivery)
+      }
+      if (next === undefined) break
+      start = next
+    }
+    return given
+  }
+
+  function logGivenUp(sink: string, state: KnownSink): void {
+    if (state.unlogged.size === 0 || performance.now() - state.loggedMs < LOG_MS) return
+    for (const [reason, deliveries] of state.unlogged)
+      log.warn(
+        { sink, reason, deliveries, bytes: state.bytes },
+        'the oldest deliveries of the sink became dead letters',
+      )
+    state.unlogged.clear()
+    state.loggedMs = performance.now()
+  }
+
+  function forget(sink: string): void {
+    sinks.delete(sink)
+    for (const gauge of [metrics.queueBytes, metrics.queueMaxBytes, metrics.queueMaxAge])
+      gauge.remove({ sink })
+  }
+
+  return {
+    enqueued(some) {
+      for (const { sink, stored } of some) {
+        const bound = bounds.get(sink)
+        if (!bound) continue
+        const state = sinkStateOf(sink)
+        for (const { deliveries } of stored?.entries ?? [])
+          for (const { objectJson } of deliveries) state.enqueued += objectJson.length
+        if (state.bytes + state.enqueued > bound.maxBytes) parts.onDue()
+      }
+    },
+    look(waiting) {
+      running ??= look(waiting)
+        .catch((error) => log.debug({ error }, 'the bounds of queues were not looked at; they are again'))
+        .finally(() => {
+          running = undefined
+        })
+      return running
+    },
+    status(sink) {
+      const [state, bound] = [sinks.get(sink), bounds.get(sink)]
+      if (!state || !bound) return undefined
+      const { bytes, reachedMs } = state
+      const { maxBytes, maxAgeMs } = bound
+      return { bytes, maxBytes, maxAgeMs, ...(reachedMs !== undefined && { reachedMs }) }
+    },
+  }
+}

@@ -1,0 +1,214 @@
+import { randomBytes } from 'node:crypto'
+import { expect, test } from 'vitest'
+import type { Delivery } from '../../src/delivery.ts'
+import { silentLog } from '../../src/log.ts'
+import { createMetrics } from '../../src/metrics.ts'
+import { type Archive, createDeadLetterBounds } from '../../src/queue/dead-letter-bounds.ts'
+import { listDeadLetters, retryDeadLetter } from '../../src/queue/dead-letters.ts'
+import { encodeEntries } from '../../src/queue/entry.ts'
+import { waitFor } from '../wait-for.ts'
+import { DELIVERED, DOWN, scriptedSink, startLaneBed } from './lane-bed.ts'
+import { headerFor } from './objects.ts'
+
+/** Dead letters stay within their bounds; what is beyond is archived, if there is an archive, and counted. */
+
+type Bed = Awaited<ReturnType<typeof startLaneBed>>
+
+const DAY_MS = 86_400_000
+const MAX_BYTES = 100_000
+
+/** Dead letters as acknowledgements leave them, of 2 KB each, given up `agoMs` ago. */
+async function giveUp(it: Bed, sink: string, names: readonly string[], agoMs = 0): Promise<void> {
+  const pipeline = it.redis.pipeline()
+  for (const name of names) {
+    const event = {
+      ...headerFor(name, '1', 'MODIFIED', `uid-${name}`),
+      time: new Date(Date.now() - agoMs).toISOString(),
+    }
+    const objectJson = Buffer.from(JSON.stringify({ data: randomBytes(1_000).toString('latin1') }))
+    const [entry] = encodeEntries([{ sink, rule: 'all', event, objectJson } satisfies Delivery])
+    const about = ['sink', sink, 'lane', `${sink}/n0`, 'rule', 'all', 'reason', 'expired', 'detail', 'down']
+    const at = Date.now() - agoMs
+    pipeline.xadd(it.keys.deadLetters, '*', ...about, 'at', at, 'z', entry?.payload ?? '', 'n', 1)
+  }
+  pipeline.hincrby(it.keys.sinkLedger(sink), 'enqueued', names.length)
+  pipeline.hincrby(it.keys.sinkLedger(sink), 'dead', names.length)
+  pipeline.hincrby(it.keys.pending, `${sink}/n0`, 0)
+  await pipeline.exec()
+}
+
+function keep(
+  it: Bed,
+  options: { archive?: Archive; maxAgeMs?: number; maxBytes?: number; id?: string } = {},
+) {
+  const metrics = createMetrics()
+  const { maxAgeMs = 7 * DAY_MS, maxBytes = MAX_BYTES, id = 'one' } = options
+  const bounds = createDeadLetterBounds({
+    ...{ redis: it.redis, keys: it.keys, metrics, log: silentLog, clock: Date, id },
+    bounds: () => ({ maxAgeMs, maxBytes }),
+    archive: () => options.archive,
+  })
+  return { metrics, bounds, [Symbol.asyncDispose]: () => bounds.close() }
+}
+
+const names = (count: number, prefix = 'a') => Array.from({ length: count }, (_, i) => `${prefix}-${i}`)
+
+const kept = async (it: Bed) =>
+  (await Array.fromAsync(listDeadLetters(it.redis, it.keys)))
+    .toReversed()
+    .map((it) => it.delivery?.event.name)
+
+const keptFewer = (it: Bed, than: number) =>
+  waitFor(async () => (await it.redis.xlen(it.keys.deadLetters)) < than, {
+    what: 'the dead letters to be within their bounds',
+  })
+
+async function bytesTaken(it: Bed): Promise<number> {
+  return Number((await it.redis.memory('USAGE', it.keys.deadLetters, 'SAMPLES', 0)) ?? 0)
+}
+
+test('without an archive the oldest beyond the bytes are dropped, and counted', async () => {
+  await using it = await startLaneBed()
+  await giveUp(it, 'hook', names(200))
+  await using running = keep(it)
+  await keptFewer(it, 60)
+  const left = await kept(it)
+  expect(left).toEqual(names(200).slice(-left.length))
+  expect(left.length).toBeGreaterThan(20)
+  expect(await bytesTaken(it)).toBeLessThan(MAX_BYTES * 1.3)
+  const { sinks, balanced, verified } = await it.ledger()
+  const dropped = 200 - left.length
+  expect(sinks['hook']).toMatchObject({ dead: 200, discarded: dropped, dropped, archived: 0 })
+  expect({ balanced, verified }).toEqual({ balanced: true, verified: true })
+  const { values } = await running.metrics.deadLettersDropped.get()
+  expect(values).toMatchObject([{ labels: { sink: 'hook' }, value: dropped }])
+})
+
+test('those that are too old go, others stay', async () => {
+  await using it = await startLaneBed()
+  await giveUp(it, 'hook', names(5, 'old'), 8 * DAY_MS)
+  await giveUp(it, 'hook', names(3, 'new'), DAY_MS)
+  await using _ = keep(it, { maxBytes: 10_000_000 })
+  await keptFewer(it, 4)
+  expect(await kept(it)).toEqual(names(3, 'new'))
+})
+
+test('a letter is deleted only when the archive has it', async () => {
+  await using it = await startLaneBed()
+  await giveUp(it, 'hook', names(200))
+  const written: (string | undefined)[] = []
+  const stillThere: number[] = []
+  const archive: Archive = {
+    kind: 'file',
+    async write(letters) {
+      written.push(...letters.map(({ delivery }) => delivery?.event.name))
+      for (const { id } of letters)
+        stillThere.push((await it.redis.xrange(it.keys.deadLetters, id, id)).length)
+    },
+  }
+  await using running = keep(it, { archive })
+  await keptFewer(it, 60)
+  const left = await kept(it)
+  expect([...written, ...left]).toEqual(names(200))
+  expect(stillThere.every((count) => count === 1)).toBe(true)
+  const archived = 200 - left.length
+  const ledger = await it.ledger()
+  expect(ledger.sinks['hook']).toMatchObject({ discarded: archived, archived, dropped: 0 })
+  expect(ledger.balanced).toBe(true)
+  const { values } = await running.metrics.deadLettersArchived.get()
+  expect(values).toMatchObject([{ value: archived }])
+})
+
+test('while the archive fails letters wait for it, up to twice the bound', async () => {
+  await using it = await startLaneBed()
+  await giveUp(it, 'hook', names(70))
+  let fails = true
+  const written: string[] = []
+  let tried = 0
+  const archive: Archive = {
+    kind: 'file',
+    async write(letters) {
+      tried++
+      if (fails) throw new Error('the disk is full')
+      written.push(...letters.map(({ id }) => id))
+    },
+  }
+  await using _ = keep(it, { archive, maxAgeMs: 1_000 })
+  await waitFor(() => tried >= 2, { what: 'the archive to be tried again' })
+  expect(await kept(it)).toEqual(names(70))
+  await giveUp(it, 'hook', names(200, 'b'))
+  await keptFewer(it, 200)
+  expect((await it.ledger()).sinks['hook']).toMatchObject({ archived: 0 })
+  const waiting = await bytesTaken(it)
+  expect(waiting).toBeGreaterThan(1.5 * MAX_BYTES)
+  expect(waiting).toBeLessThan(2.6 * MAX_BYTES)
+  fails = false
+  await waitFor(() => written.length > 0, { what: 'the archive to be written' })
+  expect(await it.ledger()).toMatchObject({ balanced: true })
+})
+
+test('an archive that is a sink gets them as deliveries of its own', async () => {
+  await using it = await startLaneBed()
+  await giveUp(it, 'hook', names(10), 8 * DAY_MS)
+  const sink = scriptedSink(() => DELIVERED)
+  const lanes = it.work({ archive: sink })
+  const archive: Archive = {
+    ...{ kind: 'sink', sink: 'archive', laneOf: () => 'archive/n0' },
+    wake: (some) => lanes.wake(some),
+  }
+  await using _ = keep(it, { archive, maxBytes: 10_000_000 })
+  await waitFor(() => sink.took.length === 10, { what: 'the archive to get them' })
+  expect(sink.took).toEqual(names(10).map((name) => `${name}@1`))
+  await it.drained('archive')
+  const { sinks, balanced } = await it.ledger()
+  expect(sinks['hook']).toMatchObject({ dead: 10, archived: 10, discarded: 10 })
+  expect(sinks['archive']).toMatchObject({ enqueued: 10, delivered: 10 })
+  expect(balanced).toBe(true)
+})
+
+test("the archive's own dead letters, and those that cannot be read, are dropped", async () => {
+  await using it = await startLaneBed()
+  await giveUp(it, 'archive', names(2), 8 * DAY_MS)
+  const at = Date.now() - 8 * DAY_MS
+  await it.redis.xadd(it.keys.deadLetters, '*', 'sink', 'archive', 'at', at, 'z', 'garbage', 'n', 3)
+  await it.redis.hincrby(it.keys.sinkLedger('archive'), 'enqueued', 3)
+  await it.redis.hincrby(it.keys.sinkLedger('archive'), 'dead', 3)
+  const archive: Archive = { kind: 'sink', sink: 'archive', laneOf: () => 'archive/n0', wake() {} }
+  await using _ = keep(it, { archive, maxBytes: 10_000_000 })
+  await keptFewer(it, 1)
+  const { sinks, balanced } = await it.ledger()
+  expect(sinks['archive']).toMatchObject({ enqueued: 5, dead: 5, dropped: 5, archived: 0, pending: 0 })
+  expect(balanced).toBe(true)
+})
+
+test('of two processes one archives at a time', async () => {
+  await using it = await startLaneBed()
+  await giveUp(it, 'hook', names(200))
+  const written: string[] = []
+  const archive: Archive = {
+    kind: 'file',
+    async write(letters) {
+      written.push(...letters.map(({ id }) => id))
+      await new Promise((resolve) => setTimeout(resolve, 300))
+    },
+  }
+  await using _ = keep(it, { archive, id: 'one' })
+  await using __ = keep(it, { archive, id: 'two' })
+  await keptFewer(it, 60)
+  expect(new Set(written).size).toBe(written.length)
+})
+
+test('a dead letter that is retried has its whole age before it', async () => {
+  await using it = await startLaneBed()
+  await it.redis.hset(it.keys.deliveringSince, 'hook', `${Date.now() - 30 * DAY_MS},${Date.now()}`)
+  await giveUp(it, 'hook', ['a'], 3 * DAY_MS)
+  const [letter] = await Array.fromAsync(listDeadLetters(it.redis, it.keys))
+  if (!letter) throw new Error('there is no dead letter')
+  await retryDeadLetter(it.redis, it.keys, letter)
+  let up = false
+  const sink = scriptedSink(() => (up ? DELIVERED : DOWN))
+  const lanes = it.work({ hook: sink }, { bounds: { hook: { maxAgeMs: DAY_MS } } })
+  await waitFor(() => (lanes.statuses()[0]?.queue?.bytes ?? 0) > 0, { what: 'a look at the bounds' })
+  up = true
+  await waitFor(() => sink.took.length === 1, { what: 'the delivery' })
+})

@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest'
+import {
+  deadLetterBytes,
+  excess,
+  isSoon,
+  type LaneExtent,
+  type Measured,
+  oldestOf,
+  reachedInMs,
+  sinkBytes,
+  withMeasured,
+} from '../../src/queue/queue-bounds.ts'
+
+const GATE = 0.8
+const MB = 1e6
+
+const unset = (count: number) =>
+  new Map(Array.from({ length: count }, (_, i): [string, undefined] => [`sink-${i}`, undefined]))
+
+const sum = (numbers: Iterable<number>) => [...numbers].reduce((total, it) => total + it, 0)
+
+test.each([1, 2, 7, 40])(
+  'all of %i sinks and the dead letters at their bounds stay far below the memory gate',
+  (count) => {
+    const maxmemory = 24 * MB
+    const all = sum(sinkBytes(maxmemory, unset(count)).values()) + deadLetterBytes(maxmemory, undefined)
+    expect(all).toBeLessThanOrEqual(maxmemory * (GATE - 0.25))
+    expect(all).toBeGreaterThan(maxmemory * 0.4)
+  },
+)
+
+test('sinks without a bound share what the others leave, and get a little in any case', () => {
+  const own = new Map([...unset(2), ['audit', 20 * MB]] as [string, number | undefined][])
+  expect(Object.fromEntries(sinkBytes(100 * MB, own))).toEqual({
+    'sink-0': 10 * MB,
+    'sink-1': 10 * MB,
+    audit: 20 * MB,
+  })
+  own.set('audit', 70 * MB)
+  expect(sinkBytes(100 * MB, own).get('sink-0')).toBe(MB)
+})
+
+test('without a memory limit of Redis bounds have a fixed size', () => {
+  const bytes = [...sinkBytes(0, unset(3)).values()]
+  expect(new Set(bytes).size).toBe(1)
+  expect(bytes[0]).toBeGreaterThan(100 * MB)
+  expect(deadLetterBytes(0, undefined)).toBeGreaterThan(100 * MB)
+  expect(deadLetterBytes(0, 5 * MB)).toBe(5 * MB)
+})
+
+test('nothing is given up within the bound; beyond it a tenth becomes free', () => {
+  expect(excess(100, 100)).toBe(0)
+  expect(excess(101, 100)).toBe(11)
+})
+
+const lane = (name: string, bytes: number, oldestMs: number, newestMs: number): LaneExtent => ({
+  ...{ lane: name, bytes, oldestMs, newestMs },
+})
+
+test('the oldest of all lanes go first, whatever lane they are in', () => {
+  const lanes = [lane('old', 100, 0, 100), lane('new', 100, 200, 300), lane('both', 100, 50, 250)]
+  expect([...oldestOf(lanes, 50).keys()]).not.toContain('new')
+  const quotas = oldestOf(lanes, 125)
+  expect(quotas.get('old')).toBeCloseTo(100, 0)
+  expect(quotas.get('both')).toBeCloseTo(25, 0)
+  expect(sum(quotas.values())).toBeCloseTo(125, 0)
+  expect(sum(oldestOf(lanes, 1_000).values())).toBeCloseTo(300, 0)
+  expect(oldestOf(lanes, 0).size).toBe(0)
+})
+
+test('of a burst with one time no more is given up than is wanted', () => {
+  const lanes = [lane('a', 100, 5, 5), lane('b', 300, 5, 5)]
+  expect(Object.fromEntries(oldestOf(lanes, 40))).toEqual({ a: 10, b: 30 })
+})
+
+/** One measurement each 15 s. */
+const trendOf = (...bytes: number[]) =>
+  bytes.reduce<Measured[]>((trend, it, i) => withMeasured(trend, { atMs: i * 15_000, bytes: it }), [])
+
+test('tells when a bound is reached, if it goes on like this', () => {
+  expect(reachedInMs(trendOf(0, 10, 20, 30, 40, 50), 100)).toBe(75_000)
+  expect(reachedInMs(trendOf(0, 10, 20), 100)).toBeUndefined()
+  expect(reachedInMs(trendOf(50, 40, 30, 20, 10, 0), 100)).toBeUndefined()
+  expect(reachedInMs(trendOf(50, 80, 90, 95, 100, 120), 100)).toBe(0)
+})
+
+test('a trend forgets what is longer ago than a quarter of an hour', () => {
+  const rising = Array.from({ length: 60 }, (_, i) => i * 10)
+  const falling = Array.from({ length: 70 }, (_, i) => 600 - i)
+  expect(reachedInMs(trendOf(...rising, ...falling), 10_000)).toBeUndefined()
+})
+
+test('a small queue that grows fast is no news', () => {
+  expect(isSoon(5, 100, 60_000)).toBe(false)
+  expect(isSoon(15, 100, 60_000)).toBe(true)
+  expect(isSoon(15, 100, 24 * 3_600_000)).toBe(false)
+  expect(isSoon(15, 100, undefined)).toBe(false)
+})

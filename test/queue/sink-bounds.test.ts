@@ -1,0 +1,218 @@
+import { randomBytes } from 'node:crypto'
+import { expect, test } from 'vitest'
+import type { Delivery } from '../../src/delivery.ts'
+import { type Logger, silentLog } from '../../src/log.ts'
+import { listDeadLetters } from '../../src/queue/dead-letters.ts'
+import { encodeEntries } from '../../src/queue/entry.ts'
+import { parkedLane } from '../../src/queue/lane-names.ts'
+import { measureStreams } from '../../src/queue/measure-streams.ts'
+import { bytesOf } from '../../src/queue/queue-bounds.ts'
+import type { Sink } from '../../src/sink/index.ts'
+import { orderOf } from '../../src/sink/lane.ts'
+import { waitFor } from '../wait-for.ts'
+import { DELIVERED, DOWN, scriptedSink, startLaneBed } from './lane-bed.ts'
+import { headerFor } from './objects.ts'
+
+/** What waits for a sink stays within the sink's own bounds of age and bytes, whatever the sink does. */
+
+type Bed = Awaited<ReturnType<typeof startLaneBed>>
+
+const BYTES = 2_000
+const MAX_BYTES = 200_000
+
+/** One entry for each delivery, of `BYTES` that cannot be packed; the first was observed `agoMs` ago, the others 1 ms later each. */
+async function fill(it: Bed, lane: string, names: readonly string[], agoMs = 60_000): Promise<void> {
+  const sink = lane.split('/')[0] as string
+  const pipeline = it.redis.pipeline()
+  for (const [i, text] of names.entries()) {
+    const [name = '', version = '1'] = text.split('@')
+    const time = new Date(Date.now() - agoMs + i).toISOString()
+    const event = { ...headerFor(name, version, 'MODIFIED', `uid-${name}`), time }
+    const objectJson = Buffer.from(JSON.stringify({ data: randomBytes(BYTES / 2).toString('latin1') }))
+    const delivery: Delivery = { sink, rule: 'all', event, objectJson }
+    for (const { count, observedAtMs, payload } of encodeEntries([delivery]))
+      pipeline.xadd(it.keys.lane(lane), '*', 'n', count, 't', observedAtMs, 'z', payload)
+  }
+  pipeline.hincrby(it.keys.pending, lane, names.length)
+  pipeline.hincrby(it.keys.sinkLedger(sink), 'enqueued', names.length)
+  await pipeline.exec()
+}
+
+const versions = (name: string, count: number, from = 1) =>
+  Array.from({ length: count }, (_, i) => `${name}@${from + i}`)
+
+async function bytesOfSink(it: Bed, sink: string): Promise<number> {
+  const lanes = Object.keys(await it.redis.hgetall(it.keys.pending)).filter((lane) =>
+    lane.startsWith(`${sink}/`),
+  )
+  const used = await Promise.all(
+    lanes.map((lane) => it.redis.memory('USAGE', it.keys.lane(lane), 'SAMPLES', 0)),
+  )
+  return used.reduce<number>((sum, bytes) => sum + Number(bytes ?? 0), 0)
+}
+
+const within = (it: Bed, sink: string, maxBytes = MAX_BYTES) =>
+  waitFor(async () => (await bytesOfSink(it, sink)) < maxBytes * 1.3, {
+    timeoutMs: 20_000,
+    what: `${sink} to be within its bound`,
+  })
+
+async function namesOfDead(it: Bed, sink: string): Promise<string[]> {
+  const letters = await Array.fromAsync(listDeadLetters(it.redis, it.keys, sink))
+  return letters
+    .toReversed()
+    .map(({ delivery }) => `${delivery?.event.name}@${delivery?.event.resourceVersion}`)
+}
+
+/** Takes calls and never ends them before it is asked to. */
+function hangingSink(): Sink & { calls: number } {
+  const sink = {
+    calls: 0,
+    deliver(batch: readonly unknown[], signal: AbortSignal) {
+      sink.calls++
+      return new Promise<ReturnType<typeof answers>>((resolve) => {
+        signal.addEventListener('abort', () => resolve(answers(batch)), { once: true })
+      })
+    },
+    async close() {},
+  }
+  const answers = (batch: readonly unknown[]) => batch.map(() => DOWN)
+  return sink
+}
+
+test.each([
+  ['fails', () => scriptedSink(() => DOWN)],
+  ['hangs', hangingSink],
+])('beyond its bytes a sink that %s gives up its oldest deliveries, and only those', async (_, sinkOf) => {
+  await using it = await startLaneBed()
+  await fill(it, 'down/n0', versions('a', 400))
+  await fill(it, 'down/n1', versions('b', 20), 1_000)
+  it.work({ down: sinkOf() }, { bounds: { down: { maxBytes: MAX_BYTES } } })
+  await within(it, 'down')
+  const dead = await namesOfDead(it, 'down')
+  // All are of the older lane, in order; deliveries that were under way are left out.
+  const positions = dead.map((name) => Number(name.split('@')[1]))
+  expect(dead.every((name) => name.startsWith('a@'))).toBe(true)
+  expect(positions).toEqual(positions.toSorted((a, b) => a - b))
+  expect(positions.at(-1)).toBeLessThanOrEqual(dead.length + 20)
+  const ledger = await it.ledger()
+  expect(ledger).toMatchObject({ balanced: true, verified: true })
+  expect(ledger.sinks['down']).toMatchObject({ enqueued: 420, delivered: 0, dead: dead.length })
+  expect(ledger.sinks['down']?.pending).toBeGreaterThan(50)
+  const [letter] = await Array.fromAsync(listDeadLetters(it.redis, it.keys, 'down'))
+  expect(letter).toMatchObject({ reason: 'queue-full', lane: 'down/n0' })
+})
+
+test('a sink that is only slow gives up what is too old, and delivers the rest in order', async () => {
+  await using it = await startLaneBed()
+  await fill(it, 'slow/n0', versions('a', 300))
+  const sink = scriptedSink(async () => {
+    await new Promise((resolve) => setTimeout(resolve, 40))
+    return DELIVERED
+  })
+  it.work({ slow: sink }, { bounds: { slow: { maxAgeMs: 1_000 } } })
+  await it.drained('slow')
+  const { delivered = 0, dead = 0 } = (await it.ledger()).sinks['slow'] ?? {}
+  expect(delivered).toBeGreaterThan(0)
+  expect(dead).toBeGreaterThan(0)
+  expect(delivered + dead).toBe(300)
+  const took = sink.took.map((name) => Number(name.split('@')[1]))
+  expect(took).toEqual(took.toSorted((a, b) => a - b))
+  const letters = await Array.fromAsync(listDeadLetters(it.redis, it.keys, 'slow'))
+  expect(new Set(letters.map(({ reason }) => reason))).toEqual(new Set(['expired']))
+  expect(await it.ledger()).toMatchObject({ balanced: true, verified: true })
+})
+
+test('of 650 lanes none is left out, and a healthy sink gets everything meanwhile', async () => {
+  await using it = await startLaneBed()
+  for (let i = 0; i < 650; i++) await fill(it, `down/topic-${i}`, [`o${i}@1`, `o${i}@2`], 60_000 - i * 10)
+  await fill(it, 'healthy/n0', versions('h', 50))
+  const healthy = scriptedSink(() => DELIVERED)
+  const down = scriptedSink(() => DOWN)
+  it.work({ down, healthy }, { namesLanes: true, bounds: { down: { maxBytes: MAX_BYTES } } })
+  await within(it, 'down')
+  await it.drained('healthy')
+  expect(healthy.took).toEqual(versions('h', 50))
+  const dead = await namesOfDead(it, 'down')
+  expect(dead.length).toBeGreaterThan(1_000)
+  // What is kept is the newest.
+  const kept = Object.keys(await it.redis.hgetall(it.keys.pending)).filter((lane) =>
+    /^down\/topic-6[34]/.test(lane),
+  )
+  expect(kept.length).toBeGreaterThan(15)
+  expect(await it.ledger()).toMatchObject({ balanced: true, verified: true })
+})
+
+test('parked chains count for the bound, and give up their oldest', async () => {
+  await using it = await startLaneBed()
+  const lane = parkedLane('hook/n0', orderOf({ event: headerFor('odd', '1', 'MODIFIED', 'uid-odd') }))
+  await fill(it, lane, versions('odd', 300))
+  const sink = scriptedSink(({ event }) =>
+    event.name === 'odd' ? { ...DOWN, reason: 'server-error', scope: 'event' } : DELIVERED,
+  )
+  const lanes = it.work({ hook: sink }, { bounds: { hook: { maxBytes: MAX_BYTES } } })
+  await using _ = { [Symbol.asyncDispose]: () => it.trickle(lanes).stop() }
+  await within(it, 'hook')
+  const dead = await namesOfDead(it, 'hook')
+  expect(dead).toEqual(versions('odd', dead.length))
+  expect(await it.ledger()).toMatchObject({ balanced: true })
+})
+
+test('what waited while no process delivered is delivered, and not too old', async () => {
+  await using it = await startLaneBed()
+  await fill(it, 'hook/n0', versions('a', 100), 7 * 86_400_000)
+  const sink = scriptedSink(async () => {
+    await new Promise((resolve) => setTimeout(resolve, 30))
+    return DELIVERED
+  })
+  it.work({ hook: sink }, { bounds: { hook: { maxAgeMs: 60_000 } } })
+  await it.drained('hook')
+  expect(sink.took).toEqual(versions('a', 100))
+})
+
+test('two processes keep one bound together, each for the lanes that it owns', async () => {
+  await using it = await startLaneBed()
+  const bounds = { down: { maxBytes: MAX_BYTES } }
+  const sinks = [hangingSink(), hangingSink()]
+  for (const down of sinks) it.work({ down }, { bounds })
+  for (let i = 0; i < 16; i++) await fill(it, `down/n${i}`, versions(`o${i}`, 30))
+  await within(it, 'down')
+  const { sinks: counts, balanced } = await it.ledger()
+  expect(balanced).toBe(true)
+  expect(counts['down']?.dead).toBeGreaterThan(300)
+  expect(counts['down']?.pending).toBeGreaterThan(50)
+})
+
+test('the log says that deliveries were given up, in a line for many of them', async () => {
+  await using it = await startLaneBed()
+  await fill(it, 'down/n0', versions('a', 400))
+  const lines: { deliveries?: number; reason?: string }[] = []
+  const log: Logger = { ...silentLog, warn: (fields) => void lines.push(fields) }
+  const lanes = it.work({ down: hangingSink() }, { log, bounds: { down: { maxBytes: MAX_BYTES } } })
+  await within(it, 'down')
+  await waitFor(() => lines.some(({ reason }) => reason === 'queue-full'), { what: 'the line of the log' })
+  const told = lines.filter(({ reason }) => reason === 'queue-full')
+  expect(told).toHaveLength(1)
+  expect(told[0]?.deliveries).toBeGreaterThan(100)
+  await waitFor(() => (lanes.statuses()[0]?.queue?.bytes ?? 0) > 0, { what: 'the size in the status' })
+  expect(lanes.statuses()[0]?.queue).toMatchObject({ maxBytes: MAX_BYTES })
+})
+
+test.each([150, 400, 900, 2_000, 3_000, 5_000, 9_000, 20_000, 100_000])(
+  'the estimate for entries of %i bytes is near what Redis takes',
+  async (size) => {
+    await using it = await startLaneBed()
+    const key = it.keys.lane('hook/n0')
+    const used = async () => Number(/used_memory:(\d+)/.exec(await it.redis.info('memory'))?.[1])
+    const before = await used()
+    const pipeline = it.redis.pipeline()
+    for (let i = 0; i < 500; i++) pipeline.xadd(key, '*', 'n', 1, 't', Date.now(), 'z', randomBytes(size))
+    await pipeline.exec()
+    const taken = (await used()) - before
+    const sample = (await measureStreams(it.redis, [key])).get(key)
+    expect(sample?.entries).toBe(500)
+    const estimate = bytesOf(sample ?? { entries: 0, sizes: [] })
+    expect(estimate / taken).toBeGreaterThan(0.85)
+    expect(estimate / taken).toBeLessThan(1.35)
+  },
+)

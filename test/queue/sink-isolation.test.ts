@@ -1,0 +1,100 @@
+import { randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { waitFor } from '../wait-for.ts'
+import { named, type Stage, sayMissing, startStage } from './stage-bed.ts'
+
+/** A sink that is down fills its own share of Redis and no more: other sinks get everything meanwhile. */
+
+const OBJECTS = named('object', 50)
+const CHANGES = 1_500
+/** Random, so that it takes as much of Redis as it is long. */
+const CHANGE_BYTES = 20_000
+/** Half of what the sink that is down has to keep. */
+const SMALL_REDIS = ['--maxmemory', '16mb', '--save', '', '--appendonly', 'no']
+
+test('a sink that is down for more than a small Redis can keep delays no other, and closes no watch', async () => {
+  await using it = await startStage({
+    sinks: ['down', 'healthy'],
+    redisArgs: SMALL_REDIS,
+    more: 'deadLetters: { archive: { file: DIR/archive/dead.ndjson } }',
+  })
+  it.hook.answer(({ path }) => ({ status: path.endsWith('/down') ? 503 : 200 }))
+  await change(it)
+  await it.expectAll('healthy', 45_000)
+  expect(it.kubeherald.log()).not.toContain('Redis is nearly full')
+  // Each of its deliveries waits, is a dead letter, or is in the archive.
+  const { ledger, deadLetters } = await it.kubeherald.status()
+  const { enqueued, delivered, dead, pending, archived, dropped } = ledger.sinks.down
+  expect({ enqueued, delivered, dropped }).toEqual({ enqueued: CHANGES, delivered: 0, dropped: 0 })
+  expect(dead + pending).toBe(CHANGES)
+  expect(archived + deadLetters).toBe(dead)
+  expect(ledger).toMatchObject({ balanced: true, verified: true })
+  const lines = archivedIn(it.dir)
+  expect(new Set(lines.map(({ id }) => id)).size).toBe(archived)
+  expect(lines[0]).toMatchObject({
+    ...{ sink: 'down', rule: 'all', reason: 'queue-full', event: { kind: 'ConfigMap' } },
+    object: { kind: 'ConfigMap' },
+  })
+  const { stdout } = await it.kubeherald.command('status')
+  expect(stdout).toMatch(/queue of down: \d+\.\d of \d+\.\d MB/)
+  expect(stdout).toMatch(/dead letters: \d+ kept, .* MB.*; \d+ archived\n/)
+  const metrics = await it.kubeherald.metrics()
+  expect(metrics).toMatch(/kubeherald_queue_max_bytes\{sink="down"\} 33\d{5}\n/)
+  expect(metrics).toMatch(/kubeherald_deliveries_dead_total\{sink="down",reason="queue-full"\} [1-9]/)
+}, 180_000)
+
+test('beyond its own bounds of age and bytes, the oldest deliveries of a sink that is down become dead letters', async () => {
+  await using it = await startStage({
+    sinks: ['down', 'healthy'],
+    sinkOptions: { down: 'queue: { maxAge: 5s, maxBytes: 4MB }' },
+    redisArgs: SMALL_REDIS,
+  })
+  it.hook.answer(({ path }) => ({ status: path.endsWith('/down') ? 503 : 200 }))
+  await change(it)
+  await it.expectAll('healthy', 45_000)
+  const down = async () => (await it.kubeherald.status()).ledger.sinks.down
+  await waitFor(async () => (await down()).pending === 0, {
+    timeoutMs: 30_000,
+    what: 'all that waits for the sink to be too old',
+  })
+  expect(await down()).toMatchObject({ enqueued: CHANGES, delivered: 0, dead: CHANGES })
+  // What is older than the outage is given up; what comes after it is delivered.
+  it.hook.answer(() => ({ status: 200 }))
+  const version = String(it.feed.change('MODIFIED', OBJECTS[0] as string))
+  await waitFor(() => it.arrivals('down').some(({ resourceVersion }) => resourceVersion === version), {
+    timeoutMs: 45_000,
+    what: 'a change after the outage',
+  })
+}, 180_000)
+
+/** In portions that the healthy receiver takes in: a burst may wait in Redis, too. */
+async function change(it: Stage): Promise<void> {
+  for (let i = 0; i < CHANGES; ) {
+    for (const end = Math.min(i + 50, CHANGES); i < end; i++) {
+      const name = OBJECTS[i % OBJECTS.length] as string
+      const data = { random: randomBytes(CHANGE_BYTES / 2).toString('hex') }
+      it.feed.change(i < OBJECTS.length ? 'ADDED' : 'MODIFIED', name, data)
+    }
+    await waitFor(() => it.missing('healthy').length === 0, {
+      timeoutMs: 45_000,
+      what: () => `the healthy receiver; ${sayMissing(it.missing('healthy'), it.feed.history.length)}`,
+    })
+    await pause(20)
+  }
+}
+
+interface ArchivedLetter {
+  id: string
+  sink: string
+}
+
+function archivedIn(dir: string): ArchivedLetter[] {
+  const folder = join(dir, 'archive')
+  return readdirSync(folder)
+    .toSorted()
+    .flatMap((file) => readFileSync(join(folder, file), 'utf8').trimEnd().split('\n'))
+    .map((line) => JSON.parse(line))
+}
