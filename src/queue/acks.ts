@@ -33,6 +33,8 @@ export interface AckGroup {
   isFormer: boolean
   acks: readonly Acknowledgement[]
   note?: FailureNote | undefined
+  /** Something waits for it. */
+  isUrgent?: boolean
 }
 
 /** `missing`: Redis did not have some of the entries any more. */
@@ -153,10 +155,10 @@ export function createAcks(parts: AcksParts): Acks {
     await new Promise((resolve) => setImmediate(resolve))
   }
 
-  function note({ lane, acks, note }: AckGroup): void {
+  function note({ lane, acks, isUrgent: isAwaited }: AckGroup): void {
     const count = acks.reduce((sum, { places }) => sum + places.length, waitingOf.get(lane) ?? 0)
     waitingOf.set(lane, count)
-    const isPlain = !note && acks.every(({ dead, move }) => !dead && !move)
+    const isPlain = !isAwaited && acks.every(({ dead, move }) => !dead && !move)
     if (isPlain && count < MANY_OF_LANE && queue.length < MANY) return
     isUrgent = true
     hurry?.()

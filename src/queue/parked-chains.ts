@@ -334,7 +334,8 @@ export class ParkedLanes implements ParkedChains {
     note?: FailureNote,
   ): Promise<boolean> {
     const context = this.#context()
-    const end = await context.acks.add({ lane, token, isFormer: context.isFormer(lane), acks, note })
+    const group = { lane, token, isFormer: context.isFormer(lane), acks, note, isUrgent: true }
+    const end = await context.acks.add(group)
     if (end === 'fenced') context.onFenced(lane)
     return end !== 'fenced'
   }

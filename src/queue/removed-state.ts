@@ -123,7 +123,7 @@ export function startRemovedState(parts: RemovedStateParts): { close(): Promise<
   }
 
   async function freeSink(sink: string): Promise<boolean> {
-    const names = [keys.schema, keys.sinkLedger(sink), keys.pending, keys.outages]
+    const names = [keys.schema, keys.sinkLedger(sink), keys.pending, keys.outages, keys.deliveringSince]
     const isFreed = (await evaluate(redis, FREE_SINK, names, [LAYOUT, sink])) === 1
     if (isFreed) log.info({ sink }, 'no process has had this sink for long: its counts are forgotten')
     return isFreed
@@ -162,5 +162,6 @@ if counts[1] ~= counts[2] + counts[3] or counts[3] ~= counts[4] then return 0 en
 redis.call('UNLINK', KEYS[2])
 redis.call('HDEL', KEYS[3], ARGV[2] .. '/*')
 redis.call('HDEL', KEYS[4], ARGV[2])
+redis.call('HDEL', KEYS[5], ARGV[2])
 return 1
 `

@@ -29,10 +29,11 @@ test('ten thousand lanes that were used once leave no keys and no fields, also t
   await lanes.close(500)
   const { keys, redis } = it
   expect((await redis.keys('*')).toSorted()).toEqual(
-    [keys.sinkLedger('hook'), keys.pending, keys.slots].toSorted(),
+    [keys.deliveringSince, keys.sinkLedger('hook'), keys.pending, keys.slots].toSorted(),
   )
   expect(await redis.hgetall(keys.pending)).toEqual({ 'hook/*': '0' })
   expect(await redis.hkeys(keys.slots)).toEqual(['version'])
+  expect(await redis.hkeys(keys.deliveringSince)).toEqual(['hook'])
 }, 120_000)
 
 test('what failed once and was never used again is forgotten within a day and an hour', async () => {
