@@ -1,9 +1,18 @@
+import type { Delivery } from '../delivery.ts'
 import type { LaneContext } from './lane-context.ts'
 import { type Item, type LaneEntryRead, readLane } from './lane-reader.ts'
 import { isRefusal, sayFault } from './redis-fault.ts'
 import type { SinkState } from './sink-state.ts'
 
+/** What a commit of this process has written. */
+export interface FedEntry {
+  id: string
+  deliveries: readonly Delivery[]
+}
+
 const ENOUGH = 256
+/** Entries that are kept while the lane is read. */
+const MOST_FED = 64
 /** What one read takes, in bytes of the budget, about. */
 const READ_BYTES = 1024 * 1024
 const MOST_ENTRIES = 16
@@ -27,6 +36,8 @@ export class LaneReading {
   #againMs = 0
   /** Entries that ended while a read was under way, which may bring them again. */
   readonly #ended = new Set<string>()
+  /** What commits wrote while the lane was read. */
+  #fed: FedEntry[] = []
   /** Reads besides that of the lane. */
   #besides = 0
   /** Counts how often deliveries were let go of: what was being read then is not what follows. */
@@ -74,6 +85,20 @@ export class LaneReading {
   /** Does an entry that was not read follow the last one immediately? `held` deliveries are in memory. */
   isFollowedBy(id: string, held: number): boolean {
     return this.isDone && isAfter(id, this.#lastId) && held <= 4 * ENOUGH
+  }
+
+  /** Keeps what a commit wrote while the lane is read, for `fedMeanwhile`; false when it is to be read. */
+  keep(entries: readonly FedEntry[]): boolean {
+    if (!this.#isReading || this.#isBehind || this.#fed.length + entries.length > MOST_FED) return false
+    this.#fed.push(...entries)
+    return true
+  }
+
+  /** What was written after that which the last read has brought, when nothing else is left to read. */
+  fedMeanwhile(): FedEntry[] {
+    const fed = this.isDone ? this.#fed.filter(({ id }) => isAfter(id, this.#lastId)) : []
+    this.#fed = []
+    return fed
   }
 
   /** The last entry that this process knows. */

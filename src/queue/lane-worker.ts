@@ -1,4 +1,3 @@
-import type { Delivery } from '../delivery.ts'
 import type { Outcome } from '../sink/index.ts'
 import type { AttemptTrace } from '../trace.ts'
 import type { Acknowledgement, DeadReason } from './ack-script.ts'
@@ -10,7 +9,7 @@ import { sinkOf } from './lane-names.ts'
 import { LaneOutcomes } from './lane-outcomes.ts'
 import { LaneParking, type Parked } from './lane-parking.ts'
 import { type Item, itemOf, type LaneEntryRead } from './lane-reader.ts'
-import { costOfAll, LaneReading } from './lane-reading.ts'
+import { costOfAll, type FedEntry, LaneReading } from './lane-reading.ts'
 import { LaneWindow } from './lane-window.ts'
 import { noteDead, noteOutcomes, noteUnreadable, type SinkState } from './sink-state.ts'
 
@@ -71,8 +70,9 @@ export class LaneWorker {
   }
 
   /** What a commit of this process has written, nothing of others before it. */
-  feed(entries: readonly { id: string; deliveries: readonly Delivery[] }[]): void {
+  feed(entries: readonly FedEntry[]): void {
     const { budget } = this.#context
+    if (this.#reading.keep(entries)) return
     const first = entries[0]
     if (!first || !this.#reading.isFollowedBy(first.id, this.#window.size)) return this.poke()
     const read = entries.map(({ id, deliveries }): LaneEntryRead => {
@@ -158,7 +158,9 @@ export class LaneWorker {
     } finally {
       budget.give(this.sink, reserved)
       this.#reading.end()
-      this.pump()
+      const fed = this.#reading.fedMeanwhile()
+      if (fed.length > 0) this.feed(fed)
+      else this.pump()
       this.#checkEmpty()
     }
   }
