@@ -34,7 +34,7 @@ export function traceCommit(tracer: Tracer, { resource }: Source): CommitTrace {
       const startTime = changes.reduce((latest, { decidedMs }) => Math.max(latest, decidedMs), 0)
       const endTime = Math.max(Date.now(), startTime)
       const attributes = {
-        ...redisAttributes('EXEC'),
+        ...redisAttributes('EVALSHA'),
         ...(changes.length > 1 && { 'db.operation.batch.size': changes.length }),
       }
       const options = { kind: SpanKind.CLIENT, startTime, attributes }
