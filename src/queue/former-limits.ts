@@ -92,7 +92,7 @@ export function startFormerLimits(parts: FormerLimitsParts): { close(): Promise<
     unwantedSinceMs.delete(key)
     log.info(
       { watch: source.title },
-      'nobody watches this any more: what waited for limits is counted as gone',
+      'nobody watches this any more: its incidents end, and what waited for limits is counted as gone',
     )
   }
 

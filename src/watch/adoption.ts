@@ -1,4 +1,11 @@
-import type { FormerSource, KnownObject, ScannedObject, SourceSession, SourceStore } from '../change.ts'
+import type {
+  FormerSource,
+  KnownObject,
+  ScannedObject,
+  Source,
+  SourceSession,
+  SourceStore,
+} from '../change.ts'
 import type { Logger } from '../log.ts'
 import type { PlannedSource } from './plan.ts'
 import { labelTest, placeTest, type SelectionParts, selectionTest } from './selection.ts'
@@ -7,8 +14,8 @@ import type { Timing } from './timing.ts'
 
 /** What a source takes over, and how its first list is compared with that. */
 export interface Adoption {
-  /** Those that it replaces, as far as they were known when it was planned. */
-  formers: readonly FormerSource[]
+  /** Those that it replaces. Asked when it begins: another process may have replaced this one meanwhile. */
+  formers(signal: AbortSignal): Promise<readonly FormerSource[]>
   parts: SelectionParts
 }
 
@@ -17,17 +24,20 @@ export function adoptionOf(
   parts: SelectionParts,
   source: PlannedSource,
   wanted: readonly PlannedSource[],
-  formers: readonly FormerSource['source'][],
-): Adoption | undefined {
+  unwanted: (signal: AbortSignal) => Promise<readonly Source[]>,
+): Adoption {
   const places = wanted.map((it) => ({ key: it.key, test: placeTest(parts, it) }))
   // What nobody selects any more goes to whichever comes first: there it ends.
   const claims = (object: KnownObject) =>
     (places.find(({ test }) => test(object))?.key ?? source.key) === source.key
   // A namespace that was only taken out keeps its place, should it come back.
-  const isReplaced = ({ namespace }: FormerSource['source']) =>
+  const isReplaced = ({ namespace }: Source) =>
     namespace === '' || wanted.some((it) => includesNamespace(parts, it, namespace))
-  const replaced = formers.filter(isReplaced)
-  return { parts, formers: replaced.map((it) => ({ source: it, claims })) }
+  return {
+    parts,
+    formers: async (signal) =>
+      (await unwanted(signal)).filter(isReplaced).map((it) => ({ source: it, claims })),
+  }
 }
 
 function includesNamespace(parts: SelectionParts, { shard: _, ...source }: PlannedSource, namespace: string) {
@@ -49,7 +59,7 @@ export async function adopt(
   report: SourceReport,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { formers = [] } = source.adoption ?? {}
+  const formers = (await source.adoption?.formers(signal)) ?? []
   if (!(await areFree(parts, source, formers, report, signal))) return false
   for (const former of formers) await session.adopt(former, signal)
   if (session.checkpoint?.adopting === undefined) return false

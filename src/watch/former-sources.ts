@@ -64,18 +64,21 @@ export function createFormerSources(parts: FormerSourcesParts) {
       const isKnown = stored.some(({ key }) => key === source.key)
       if (isKnown && !(await store.peek(source, signal))) log.error({ watch: source.title }, POSITION_GONE)
     }
-    const wanted = new Set(plan.sources.map(({ key }) => key))
-    const unwanted = stored.filter(
-      ({ key, clusterUid }) => !wanted.has(key) && clusterUid === current && !isRunning(key),
-    )
     return fresh.map((source) => {
       buried.delete(source.key)
       const isSame = ({ resource }: Source) => storageOf(resource) === storageOf(source.resource)
-      const formers = unwanted.filter((it) => isSame(it) && isExact(it))
-      const others = unwanted.filter((it) => isSame(it) && !isExact(it)).map(({ title }) => title)
-      if (others.length > 0) log.warn({ watch: source.title, before: others.join('; ') }, NOT_EXACT)
+      const unwanted = (all: readonly Source[]) =>
+        all.filter((it) => isSame(it) && isUnwanted(it, plan, current))
+      const others = unwanted(stored).filter((it) => !isExact(it))
+      if (others.length > 0)
+        log.warn({ watch: source.title, before: others.map(({ title }) => title).join('; ') }, NOT_EXACT)
+      const formers = async (asking: AbortSignal) => unwanted(await store.stored(asking)).filter(isExact)
       return { ...source, adoption: adoptionOf(parts, source, plan.sources.filter(isSame), formers) }
     })
+  }
+
+  function isUnwanted({ key, clusterUid }: Source, plan: WatchPlan, current: string): boolean {
+    return clusterUid === current && !isRunning(key) && !plan.sources.some((it) => it.key === key)
   }
 
   return { bury, begin }

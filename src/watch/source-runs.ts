@@ -100,15 +100,12 @@ export function createSourceRuns(parts: RunsParts) {
       for (;;) {
         const { reopen } = it
         const end = await runSource(own, source, AbortSignal.any([until, reopen.signal]))
+        if (until.aborted) await release(source)
         if (end !== 'stopped' || until.aborted || !reopen.signal.aborted) return end
         it.reopen = new AbortController()
       }
     }
-    if (!parts.leases) {
-      const end = await run(undefined, signal)
-      if (signal.aborted) await release(source)
-      return end
-    }
+    if (!parts.leases) return run(undefined, signal)
     try {
       return await parts.leases.run(source, withPosition(it, report, signal), signal, run)
     } catch (error) {
@@ -117,7 +114,7 @@ export function createSourceRuns(parts: RunsParts) {
     }
   }
 
-  /** Another process that stands by needs not find out that this one has stopped. */
+  /** A process that stands by, or takes over what this source knew, needs not find out that this one has stopped. */
   async function release(source: PlannedSource): Promise<void> {
     try {
       await store.release(source, AbortSignal.timeout(RELEASE_LIMIT_MS))

@@ -49,7 +49,7 @@ export const DEFAULT_TIMING: Timing = {
   slowRetryMs: 15_000,
   fencedPauseMs: 5_000,
   takeOverSpreadMs: 250,
-  adoptWaitMs: 60_000,
+  adoptWaitMs: 120_000,
   standbyPatienceMs: 180_000,
   positionEveryMs: 5_000,
   identityFreshMs: 5_000,

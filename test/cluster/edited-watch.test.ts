@@ -1,7 +1,10 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { waitFor } from '../wait-for.ts'
 import { type Bed, startBed } from './bed.ts'
 import { mountConfigMap } from './config-map.ts'
+import type { HistoryEntry } from './etcd-history.ts'
+import { startKubeherald } from './kubeherald.ts'
 import { configOf } from './reload-parts.ts'
 import { CONFIG_MAPS, churn } from './workload.ts'
 
@@ -40,36 +43,35 @@ test('a watch whose selection is edited again and again under load, with kills: 
   }
   loading = false
   await load
-  // No name comes twice.
-  const lives = Map.groupBy(await bed.history(), ({ key }) => key)
-  const toldOf = () => Map.groupBy(bed.arrivals(), ({ key }) => key)
-  const unfinished = () => {
-    const told = toldOf()
-    return [...lives].flatMap(([key, life]) => {
-      const [end, last] = [life.at(-1), told.get(key)?.at(-1)]
-      // One that came and went between two lists is told by nobody.
-      const isTold =
-        end?.type === 'DELETED'
-          ? !last || last.type === 'DELETED'
-          : last?.resourceVersion === end?.resourceVersion
-      return isTold ? [] : [`${key} ends with ${end?.type}@${end?.resourceVersion}, told is ${last?.type}`]
-    })
-  }
-  await waitFor(() => unfinished().length === 0, {
-    timeoutMs: 30_000,
-    what: () => `the last state of each object: ${unfinished().slice(0, 5)}`,
-  })
-  for (const [key, arrivals] of toldOf()) {
-    // A kill may repeat what was under way.
-    const types = [...new Map(arrivals.map((it) => [it.id, it.type])).values()]
-    const inBetween = types.slice(1, -1).filter((type) => type !== 'MODIFIED')
-    expect([types[0], inBetween, types.indexOf('ADDED', 1)], `${key}: ${types}`).toEqual(['ADDED', [], -1])
-  }
-  expect(toldOf().size).toBeGreaterThan(lives.size / 2)
-  const { ledger } = await kubeherald.status()
-  expect(ledger).toMatchObject({ balanced: true, verified: true })
+  const lives = await expectWholeLives(bed)
   console.log(`10 edits under ${[...lives.values()].flat().length} changes of ${lives.size} objects`)
 }, 180_000)
+
+test('of two processes one reloads some seconds before the other, again and again: each object is told from its beginning to its end, once', async () => {
+  await using bed = await startBed({ watch: SELECTIONS[4] as string, rules: RULES })
+  const { kubeherald, kubernetes, redis, hook } = bed
+  await using other = await startKubeherald({
+    kubeconfig: kubernetes.kubeconfig,
+    config: configOf(bed, { watch: SELECTIONS[4] as string, rules: RULES }),
+  })
+  const configs = [mountConfigMap(kubeherald), mountConfigMap(other)]
+  let loading = true
+  const load = (async () => {
+    for (let i = 0; loading; i++)
+      await churn(kubernetes, [CONFIG_MAPS], { count: 20, parallel: 2, prefix: `load-${i}`, deleteEvery: 2 })
+  })()
+  load.catch(() => {})
+  for (let i = 0; i < 6; i++) {
+    const text = configOf({ ...bed, redis, hook }, { watch: SELECTIONS[i % 3] as string, rules: RULES })
+    await configs[i % 2]?.reload(text)
+    await pause(1_000 * (i % 4))
+    await configs[(i + 1) % 2]?.reload(text)
+    await isWatching(bed, 1)
+  }
+  loading = false
+  await load
+  await expectWholeLives(bed)
+}, 240_000)
 
 test('incidents of objects that a watch no longer selects end as no longer watched, others go on and end once', async () => {
   const rules = '[{ name: trouble, when: { labels: "state=bad" }, resolve: true, to: hook }]'
@@ -108,18 +110,53 @@ test('incidents of objects that a watch no longer selects end as no longer watch
   expect((await kubeherald.status()).ledger).toMatchObject({ balanced: true, verified: true })
 }, 90_000)
 
-/** Waits until all watches are open. */
-async function isWatching({ kubeherald }: Bed): Promise<void> {
+/** Each object was told from its beginning to its last state; the ledger balances. Returns what happened to each. */
+async function expectWholeLives(bed: Bed): Promise<Map<string, HistoryEntry[]>> {
+  // No name comes twice.
+  const lives = Map.groupBy(await bed.history(), ({ key }) => key)
+  const toldOf = () => Map.groupBy(bed.arrivals(), ({ key }) => key)
+  const unfinished = () => {
+    const told = toldOf()
+    return [...lives].flatMap(([key, life]) => {
+      const [end, last] = [life.at(-1), told.get(key)?.at(-1)]
+      // One that came and went between two lists is told by nobody.
+      const isTold =
+        end?.type === 'DELETED'
+          ? !last || last.type === 'DELETED'
+          : last?.resourceVersion === end?.resourceVersion
+      return isTold ? [] : [`${key} ends with ${end?.type}@${end?.resourceVersion}, told is ${last?.type}`]
+    })
+  }
+  await waitFor(() => unfinished().length === 0, {
+    timeoutMs: 30_000,
+    what: () => `the last state of each object: ${unfinished().slice(0, 5)}`,
+  })
+  for (const [key, arrivals] of toldOf()) {
+    // A kill may repeat what was under way.
+    const types = [...new Map(arrivals.map((it) => [it.id, it.type])).values()]
+    const inBetween = types.slice(1, -1).filter((type) => type !== 'MODIFIED')
+    expect([types[0], inBetween, types.indexOf('ADDED', 1)], `${key}: ${types}`).toEqual(['ADDED', [], -1])
+  }
+  expect(toldOf().size).toBeGreaterThan(lives.size / 2)
+  const { ledger } = await bed.kubeherald.status()
+  expect(ledger).toMatchObject({ balanced: true, verified: true })
+  return lives
+}
+
+/** Waits until all watches are open, or are another process's. */
+async function isWatching({ kubeherald }: Bed, others = 0): Promise<void> {
   const phases = async () => {
     const { instances } = await kubeherald.status()
-    const own = instances.find(({ pid }: { pid: number }) => pid === kubeherald.pid)
-    return own?.watches.map(({ phase }: { phase: string }) => phase) ?? []
+    const asked = instances.filter(({ pid }: { pid: number }) => others > 0 || pid === kubeherald.pid)
+    return asked.flatMap((it: any) => it.watches.map(({ phase }: { phase: string }) => phase))
   }
   await waitFor(
     async () => {
       const all = await phases()
-      return all.length > 0 && all.every((phase: string) => phase === 'watching')
+      return (
+        all.includes('watching') && all.every((phase: string) => phase === 'watching' || phase === 'standby')
+      )
     },
-    { timeoutMs: 20_000, what: () => `the watches to be open; it said\n${kubeherald.log().slice(-3_000)}` },
+    { timeoutMs: 60_000, what: () => `the watches to be open; it said\n${kubeherald.log().slice(-3_000)}` },
   )
 }
