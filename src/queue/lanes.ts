@@ -4,6 +4,7 @@ import type { SinkStatus } from '../status.ts'
 import { createAcks } from './acks.ts'
 import { createByteBudget, defaultBudget } from './byte-budget.ts'
 import { createCaller } from './call-sink.ts'
+import { createClockJumps } from './clock-jumps.ts'
 import type { DeliveryParts, LaneContext } from './lane-context.ts'
 import type { Enqueued } from './lane-feed.ts'
 import { sinkOf, slotOf } from './lane-names.ts'
@@ -64,7 +65,8 @@ export function createLanes(parts: LanesParts): Lanes {
   const waker = createWaker(parts)
   const acks = createAcks(parts)
   const caller = createCaller(parts)
-  const outages = createOutages({ redis, keys, clock, log })
+  const jumps = createClockJumps(clock)
+  const outages = createOutages({ redis, keys, clock, jumps, log })
   const budget = createByteBudget(parts.budgetBytes ?? defaultBudget(), () => registry.size)
   const parked: ParkedLanes = new ParkedLanes(() => context)
   const register = new RegisterScan({ redis, keys, log })
@@ -94,7 +96,7 @@ export function createLanes(parts: LanesParts): Lanes {
 
   const context: LaneContext = {
     ...parts,
-    ...{ caller, acks, budget, outages, parked },
+    ...{ caller, acks, budget, outages, jumps, parked },
     stateOf: (sink) => registry.get(sink),
     mayStart: () => !closing && slots.hasLease(),
     isFormer: (lane) => former.has(lane),
