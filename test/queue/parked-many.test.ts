@@ -127,16 +127,22 @@ test('Redis is full now and then while chains are parked', async () => {
   const objects = Array.from({ length: 320 }, (_, i) => `object-${i}`)
   const random = seeded(9)
   let mended = false
-  const sink = scriptedSink(() => (mended || random() < 0.5 ? DELIVERED : ODD))
+  const isFull = Promise.withResolvers<void>()
+  const sink = scriptedSink(async () => {
+    await isFull.promise
+    return mended || random() < 0.5 ? DELIVERED : ODD
+  })
   const lanes = it.work({ hook: sink }, { minFailingMs: 600_000 })
   const refused = async () =>
     Number(/errorstat_OOM:count=(\d+)/.exec(await it.redis.info('errorstats'))?.[1] ?? 0)
   for (let version = 1; version <= 8; version++) {
     for (let i = 0; i < objects.length; i += 20)
       await it.put(laneOf(i / 20), ...objects.slice(i, i + 20).map((name) => `${name}@${version}`))
+    lanes.wake(LANES)
+    await waitFor(() => sink.calls > 0, { what: 'calls under way' })
     await it.redis.config('SET', 'maxmemory', '1')
     const before = await refused()
-    lanes.wake(LANES)
+    isFull.resolve()
     await waitFor(async () => (await refused()) > before, { what: 'Redis to refuse something' })
     if (version === 1)
       await waitFor(async () => (await parkedIn(it)) > 10, {
