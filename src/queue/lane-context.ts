@@ -7,6 +7,7 @@ import type { LineTracer } from '../trace.ts'
 import type { Acks } from './acks.ts'
 import type { ByteBudget } from './byte-budget.ts'
 import type { Caller } from './call-sink.ts'
+import type { ClockJumps } from './clock-jumps.ts'
 import type { Policy } from './delivery-policy.ts'
 import type { Keys } from './keys.ts'
 import type { Outages } from './outages.ts'
@@ -38,6 +39,7 @@ export interface LaneContext extends DeliveryParts {
   acks: Acks
   budget: ByteBudget
   outages: Outages
+  jumps: ClockJumps
   parked: ParkedChains
   stateOf(sink: string): SinkState | undefined
   /** The sink's bound of age, in milliseconds. */

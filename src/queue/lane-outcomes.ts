@@ -113,12 +113,15 @@ export class LaneOutcomes {
   }
 
   /** Returns what has waited for too long while the sink, or the lane's target, has failed, and the reason. */
-  expired({ name, failingSinceMs = this.#targetSinceMs, lastError = '' }: SinkState) {
-    const { maxAgeMs, clock } = this.#context
+  expired(state: SinkState) {
+    const { maxAgeMs, clock, outages } = this.#context
+    const isConfirmed = state.failingSinceMs !== undefined || this.#targetSinceMs !== undefined
+    if (!isConfirmed) return undefined
+    const failingSinceMs = outages.since(state.failingSinceMs === undefined ? this.#lane : state.name)
     if (failingSinceMs === undefined) return undefined
     const limit = { nowMs: clock.now(), failingSinceMs }
-    const policy = { maxAgeMs: maxAgeMs(name) }
+    const policy = { maxAgeMs: maxAgeMs(state.name) }
     const items = [...this.#window.idle()].filter((item) => isExpired(item, policy, limit))
-    return items.length > 0 ? { items, ...expiry(this.#last || lastError) } : undefined
+    return items.length > 0 ? { items, ...expiry(this.#last || (state.lastError ?? '')) } : undefined
   }
 }

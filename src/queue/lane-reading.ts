@@ -1,6 +1,7 @@
 import type { Delivery } from '../delivery.ts'
 import type { LaneContext } from './lane-context.ts'
 import { type Item, type LaneEntryRead, readLane } from './lane-reader.ts'
+import type { LaneWindow } from './lane-window.ts'
 import { isRefusal, sayFault } from './redis-fault.ts'
 import type { SinkState } from './sink-state.ts'
 
@@ -11,6 +12,7 @@ export interface FedEntry {
 }
 
 const ENOUGH = 256
+const ENOUGH_TO_PROBE = 32
 /** Entries that are kept while the lane is read. */
 const MOST_FED = 64
 /** What one read takes, in bytes of the budget, about. */
@@ -111,12 +113,12 @@ export class LaneReading {
     if (this.#isReading || this.#besides > 0) for (const id of ids) this.#ended.add(id)
   }
 
-  /** May a read begin? `held` deliveries are in memory. */
-  wantsMore({ breaker, batchSize }: SinkState, held: number): boolean {
+  /** May a read begin? `window` has what is in memory. */
+  wantsMore({ breaker, batchSize }: SinkState, window: LaneWindow): boolean {
     if (!this.#isBehind || this.#isReading || performance.now() < this.#againMs) return false
-    // What waits for a sink that fails takes no room from others.
-    if (held > 0 && breaker.isOpen()) return false
-    return held < mostHeld(batchSize)
+    // What waits for a sink that fails takes no room from others, but for an object that has not failed: it may be well.
+    if (window.size > 0 && breaker.isOpen()) return !window.hasUntried() && window.size < ENOUGH_TO_PROBE
+    return window.size < mostHeld(batchSize)
   }
 
   /** Is there more, and no room for it? `held` deliveries are in memory. */

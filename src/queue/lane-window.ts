@@ -6,8 +6,6 @@ interface Chain {
   items: Item[]
   /** How many of its first items are under way. */
   busy: number
-  /** When it failed, by a clock that never jumps; undefined while it did not. */
-  failedMs: number | undefined
   /** It is not tried before. */
   notBeforeMs: number
 }
@@ -24,13 +22,15 @@ export interface Picking {
 }
 
 /** Beyond that the oldest are forgotten: they are found again. */
-const MOST_SLOW = 1_000
+const MOST_REMEMBERED = 1_000
 
 /** What a lane holds in memory, by chain: one call per chain at a time, in order; chains are independent. */
 export class LaneWindow {
   readonly #chains = new Map<string, Chain>()
   /** Chains whose last call took long: they are called alone. */
-  readonly #slow = new Set<string>()
+  readonly #slow = new Map<string, true>()
+  /** When chains failed last, by a clock that never jumps; also of those that were let go of meanwhile. */
+  readonly #failed = new Map<string, number>()
   /** The order of the lane. */
   readonly #places = new WeakMap<Item, number>()
   #size = 0
@@ -49,7 +49,6 @@ export class LaneWindow {
         key: item.chain,
         items: [item],
         busy: 0,
-        failedMs: undefined,
         notBeforeMs: 0,
       })
     }
@@ -63,12 +62,12 @@ export class LaneWindow {
     for (const chain of this.#chains.values()) {
       if (chain.busy > 0 || chain.notBeforeMs > nowMs) continue
       ready.push(chain)
-      if (!ordered && ready.length >= (joined || probe ? size : 1)) break
+      if (!ordered && !probe && ready.length >= (joined ? size : 1)) break
     }
-    const [first] = probe ? ready.toSorted((a, b) => (a.failedMs ?? 0) - (b.failedMs ?? 0)) : ready
+    const [first] = probe ? ready.toSorted((a, b) => this.#failedAt(a) - this.#failedAt(b)) : ready
     if (!first) return []
     if (probe || size === 1) return this.#take(first, 1)
-    const isAlone = ({ key, failedMs }: Chain) => failedMs !== undefined || this.#slow.has(key)
+    const isAlone = ({ key }: Chain) => this.#failed.has(key) || this.#slow.has(key)
     const together = ready.filter((chain) => !isAlone(chain))
     if (together.length === 0 || isAlone(first)) return this.#take(first, 1)
     if (!joined) return this.#take(first, size)
@@ -124,26 +123,39 @@ export class LaneWindow {
 
   setSlow(chain: string, slow: boolean): void {
     this.#slow.delete(chain)
-    if (!slow) return
-    this.#slow.add(chain)
-    const [oldest] = this.#slow
-    if (this.#slow.size > MOST_SLOW && oldest !== undefined) this.#slow.delete(oldest)
+    if (slow) remember(this.#slow, chain, true)
   }
 
   failedMs(chain: string): number | undefined {
-    return this.#chains.get(chain)?.failedMs
+    return this.#failed.get(chain)
   }
 
   failed(chain: string, nowMs: number, pauseMs: number): void {
+    remember(this.#failed, chain, nowMs)
     const it = this.#chains.get(chain)
-    if (!it) return
-    it.failedMs = nowMs
-    it.notBeforeMs = nowMs + pauseMs
+    if (it) it.notBeforeMs = nowMs + pauseMs
   }
 
   passed(chain: string): void {
-    const it = this.#chains.get(chain)
-    if (it) it.failedMs = undefined
+    this.#failed.delete(chain)
+  }
+
+  /** Is there a chain that has not failed? */
+  hasUntried(): boolean {
+    return this.#chains.keys().some((key) => !this.#failed.has(key))
+  }
+
+  /** All that is not under way, but the first delivery of so many chains: those that failed longest ago, or not at all. */
+  *allBut(count: number): Generator<Item> {
+    const kept = new Set(
+      [...this.#chains.values()].toSorted((a, b) => this.#failedAt(a) - this.#failedAt(b)).slice(0, count),
+    )
+    for (const chain of [...this.#chains.values()])
+      yield* chain.items.slice(Math.max(chain.busy, kept.has(chain) ? 1 : 0))
+  }
+
+  #failedAt({ key }: Chain): number {
+    return this.#failed.get(key) ?? 0
   }
 
   /** All of a chain that is not under way. */
@@ -174,4 +186,11 @@ export class LaneWindow {
   hurry(): void {
     for (const chain of this.#chains.values()) chain.notBeforeMs = 0
   }
+}
+
+function remember<T>(known: Map<string, T>, chain: string, value: T): void {
+  known.delete(chain)
+  known.set(chain, value)
+  const [oldest] = known.keys()
+  if (known.size > MOST_REMEMBERED && oldest !== undefined) known.delete(oldest)
 }

@@ -13,6 +13,9 @@ import { costOfAll, type FedEntry, LaneReading } from './lane-reading.ts'
 import { LaneWindow } from './lane-window.ts'
 import { noteDead, noteOutcomes, noteUnreadable, type SinkState } from './sink-state.ts'
 
+/** Deliveries of a sink that fails which a lane keeps in memory, each of another object. */
+const KEPT_FOR_PROBES = 3
+
 /**
  * One lane of a slot that this worker owns: read ─▶ render ─▶ deliver ─▶ acknowledge. Each object has its own chain; several chains
  * are under way at once, one call per chain at a time. What a commit of this process wrote is fed in memory.
@@ -140,7 +143,7 @@ export class LaneWorker {
     this.#leave(this.#parking.former())
     if (this.#reading.isHeldUp(state, this.#window.size))
       this.#leave(this.#parking.stalled(state, this.#calls))
-    if (this.#reading.wantsMore(state, this.#window.size)) void this.#read(state)
+    if (this.#reading.wantsMore(state, this.#window)) void this.#read(state)
     while (this.#begin(state)) {}
     this.#arm()
   }
@@ -283,7 +286,7 @@ export class LaneWorker {
 
   /** What waits for a sink that fails is read again when it is back: memory is for those that take something. */
   #shrink(): void {
-    const [_first, ...rest] = [...this.#window.idle()]
+    const rest = [...this.#window.allBut(KEPT_FOR_PROBES)]
     if (rest.length === 0 || this.#calls.size > 0) return
     this.#forget(rest)
     this.#reading.restart()

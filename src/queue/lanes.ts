@@ -4,6 +4,7 @@ import type { SinkStatus } from '../status.ts'
 import { createAcks } from './acks.ts'
 import { createByteBudget, defaultBudget } from './byte-budget.ts'
 import { createCaller } from './call-sink.ts'
+import { createClockJumps } from './clock-jumps.ts'
 import { createDeliveringSince } from './delivering-since.ts'
 import { EmptyLanes } from './empty-lanes.ts'
 import { withdrawReport } from './instances.ts'
@@ -80,7 +81,8 @@ export function createLanes(parts: LanesParts): Lanes {
   const waker = createWaker(parts)
   const acks = createAcks(parts)
   const caller = createCaller(parts)
-  const outages = createOutages({ redis, keys, clock, log })
+  const jumps = createClockJumps(clock)
+  const outages = createOutages({ redis, keys, clock, jumps, log })
   const budget = createByteBudget(parts.budgetBytes ?? defaultBudget(), () => registry.size)
   const parked: ParkedLanes = new ParkedLanes(() => context)
   const empty = new EmptyLanes({ redis, keys, tokenOf: (slot) => slots.token(slot) })
@@ -117,7 +119,7 @@ export function createLanes(parts: LanesParts): Lanes {
 
   const context: LaneContext = {
     ...parts,
-    ...{ caller, acks, budget, outages, parked },
+    ...{ caller, acks, budget, outages, jumps, parked },
     stateOf: (sink) => registry.get(sink),
     maxAgeMs: (sink) => parts.boundsOf?.(sink).maxAgeMs ?? policy.maxAgeMs,
     mayStart: () => !closing && slots.hasLease(),

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { Logger } from '../log.ts'
+import type { ClockJumps } from './clock-jumps.ts'
 import type { Keys } from './keys.ts'
 import { readHash } from './pending.ts'
 
@@ -9,6 +10,8 @@ export interface Outages {
   /** Returns since when it has failed, in Unix milliseconds; undefined when this is the first failure. */
   failed(name: string): number | undefined
   passed(name: string): void
+  /** Since when it has failed, in Unix milliseconds. A jump of the clock moves it along. */
+  since(name: string): number | undefined
 }
 
 /** A failure longer ago is no part of an outage: nobody tried meanwhile. Sinks may ask for pauses of an hour. */
@@ -23,11 +26,13 @@ export function createOutages({
   redis,
   keys,
   clock,
+  jumps,
   log,
 }: {
   redis: Redis
   keys: Keys
   clock: { now(): number }
+  jumps: ClockJumps
   log: Logger
 }): Outages {
   const known = new Map<string, { sinceMs: number; lastMs: number; writtenMs: number }>()
@@ -54,6 +59,17 @@ export function createOutages({
     written(readRecent())
   }
 
+  let followedMs = 0
+
+  /** The time in which the clock jumped is nobody's failure. */
+  function followClock(): void {
+    const jumpMs = jumps.totalMs() - followedMs
+    if (jumpMs === 0) return
+    followedMs += jumpMs
+    for (const [name, { sinceMs, lastMs }] of known)
+      known.set(name, { sinceMs: sinceMs + jumpMs, lastMs: lastMs + jumpMs, writtenMs: 0 })
+  }
+
   return {
     async load() {
       const nowMs = clock.now()
@@ -61,7 +77,12 @@ export function createOutages({
         if (nowMs - lastMs <= GAP_MS && Number.isFinite(sinceMs) && !known.has(name))
           known.set(name, { sinceMs, lastMs, writtenMs: 0 })
     },
+    since(name) {
+      followClock()
+      return known.get(name)?.sinceMs
+    },
     failed(name) {
+      followClock()
       const nowMs = clock.now()
       if (Math.abs(nowMs - sweptMs) > SWEEP_MS) sweep(nowMs)
       const before = known.get(name)

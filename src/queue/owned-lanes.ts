@@ -123,8 +123,10 @@ export class OwnedLanes {
 
   /** Goes on with all lanes, or those of a sink: whatever they waited for may be over. */
   pump(sink?: string): void {
-    for (const worker of [...this.#workers.values()])
-      if (sink === undefined || worker.sink === sink) worker.pump()
+    const workers = [...this.#workers.values()].filter((it) => sink === undefined || it.sink === sink)
+    // The probes of a sink that fails are few: not always those of the same lanes.
+    const first = Math.floor(this.#parts.context.random() * workers.length)
+    for (const worker of [...workers.slice(first), ...workers.slice(0, first)]) worker.pump()
   }
 
   hurry(sink: string): void {

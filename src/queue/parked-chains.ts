@@ -42,6 +42,8 @@ interface Parked {
   dueMs: number
   failures: number
   lastFailedMs: number
+  /** How far the wall clock had jumped then. */
+  jumpedMs: number
   busy: boolean
   moving: number
   underway: Map<string, Underway>
@@ -79,7 +81,7 @@ export class ParkedLanes implements ParkedChains {
 
   add(lane: string, token: string, { failed = false, underway = [] }: ParkedCause = {}): void {
     if (this.#parked.has(lane)) return
-    const { policy, random } = this.#context()
+    const { policy, random, jumps } = this.#context()
     const nowMs = performance.now()
     const failures = failed ? 1 : 0
     // After a start all of them are due: spread over the first pause.
@@ -95,6 +97,7 @@ export class ParkedLanes implements ParkedChains {
       dueMs: underway.length > 0 ? nowMs : nowMs + pauseMs,
       failures,
       lastFailedMs,
+      jumpedMs: jumps.totalMs(),
       busy: false,
       moving: 0,
       underway: new Map(underway.map((it) => [it.id, it])),
@@ -298,13 +301,15 @@ export class ParkedLanes implements ParkedChains {
 
   #failed(parked: Parked, state: SinkState, outcome: Retry, before: FailureNote) {
     const context = this.#context()
-    const { policy, clock, random } = context
+    const { policy, clock, random, jumps } = context
     const maxAgeMs = context.maxAgeMs(parked.sink)
     noteRetry(context, state, outcome)
+    const jumpMs = jumps.totalMs() - parked.jumpedMs
+    parked.jumpedMs += jumpMs
     // An attempt counts where others succeeded since the one before, and the sink as a whole is well.
     const isOwn = !failsAsAWhole(state)
     const counts = state.passedMs > parked.lastFailedMs && isOwn
-    const note = { tries: before.tries + (counts ? 1 : 0), sinceMs: before.sinceMs }
+    const note = { tries: before.tries + (counts ? 1 : 0), sinceMs: before.sinceMs + jumpMs }
     parked.lastFailedMs = performance.now()
     // Where much fails, the next attempt is as likely to pass as the first one.
     parked.failures = isOwn ? parked.failures + 1 : 1

@@ -11,7 +11,7 @@ const PER_SECOND = 100
 const SECONDS = 8
 const CHANGES = PER_SECOND * SECONDS
 /** Of what a receiver without faults has by then; each delivery to the flaky one takes two attempts on average. */
-const LEAST_SHARE = 0.25
+const LEAST_SHARE = 1 / 3
 
 const FAULTS: [string, Answer][] = [
   ['500', { status: 500 }],

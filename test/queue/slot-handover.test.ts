@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
+import { isParked } from '../../src/queue/lane-names.ts'
 import { waitFor } from '../wait-for.ts'
-import { DELIVERED, scriptedSink, startLaneBed } from './lane-bed.ts'
+import { DELIVERED, ODD, scriptedSink, startLaneBed } from './lane-bed.ts'
 
 type Bed = Awaited<ReturnType<typeof startLaneBed>>
 
@@ -45,4 +46,34 @@ test('while a slot is on its way to another worker, its lanes begin nothing here
     leaving: ['kept@1', 'held@1'],
     joining: ['late@1'],
   })
+})
+
+test('an attempt of a parked chain ends before another worker gets its slot', async () => {
+  await using it = await startLaneBed()
+  const release = Promise.withResolvers<void>()
+  const isParkedIn = async () => (await it.redis.hkeys(it.keys.pending)).some(isParked)
+  let isHeld = false
+  const leaving = scriptedSink(async ({ event }) => {
+    if (event.name !== 'bad') return DELIVERED
+    if (!(await isParkedIn())) return ODD
+    isHeld = true
+    await release.promise
+    return DELIVERED
+  })
+  const lanes = it.work({ hook: leaving }, { minFailingMs: 600_000 })
+  const trickle = it.trickle(lanes)
+  await waitFor(() => leaving.took.length > 0, { what: 'a success' })
+  await it.put(HELD, 'bad@1', 'bad@2')
+  lanes.wake([HELD])
+  await waitFor(() => isHeld, { what: 'an attempt of the parked chain' })
+  await trickle.stop()
+  const joining = scriptedSink(() => DELIVERED)
+  it.work({ hook: joining })
+  await everyWorkerDecides(it, 2)
+  await everyWorkerDecides(it, 2)
+  expect(joining.took).toEqual([])
+  release.resolve()
+  await it.drained('hook')
+  const ofBad = ({ took }: typeof leaving) => took.filter((name) => name.startsWith('bad'))
+  expect([...ofBad(leaving), ...ofBad(joining)]).toEqual(['bad@1', 'bad@2'])
 })
