@@ -159,7 +159,7 @@ export function createLanes(parts: LanesParts): Lanes {
     boundsTimer ??= setTimeout(() => {
       void register
         .read(registry)
-        .then((waiting) => bounds.look(waiting))
+        .then((waiting) => bounds.look(waiting, true))
         .catch((error) => log.debug({ error }, 'the register of lanes was not read; it is read again'))
         .finally(() => {
           boundsTimer = undefined
