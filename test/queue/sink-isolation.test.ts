@@ -75,6 +75,28 @@ test('what a sink that was down kept within its own bound is the newest, and arr
   expect(Math.min(...versions)).toBeGreaterThanOrEqual(Math.min(...newest))
 }, 180_000)
 
+test('a sink that is the archive gets the dead letters beyond their bound', async () => {
+  await using it = await startStage({
+    sinks: ['down', 'healthy'],
+    withoutRule: ['archive'],
+    sinkOptions: { down: 'queue: { maxBytes: 1MB }' },
+    redisArgs: SMALL_REDIS,
+    more: 'deadLetters: { maxBytes: 1MB, archive: { sink: archive } }',
+  })
+  it.hook.answer(({ path }) => ({ status: path.endsWith('/down') ? 503 : 200 }))
+  await change(it)
+  await it.expectAll('healthy', 45_000)
+  const counts = async () => (await it.kubeherald.status()).ledger
+  await waitFor(async () => (await counts()).sinks.archive?.pending === 0, { what: 'the archive' })
+  const { sinks, balanced } = await counts()
+  expect(sinks.archive).toMatchObject({ enqueued: sinks.down.archived, dead: 0 })
+  expect(sinks.down).toMatchObject({ enqueued: CHANGES, dropped: 0 })
+  expect(balanced).toBe(true)
+  const { unexpected } = differences(it.feed.history, it.arrivals('archive'))
+  expect(unexpected).toEqual([])
+  expect(it.arrivals('archive').length).toBeGreaterThan(CHANGES / 2)
+}, 180_000)
+
 /** In portions that the healthy receiver takes in: a burst may wait in Redis, too. */
 async function change(it: Stage): Promise<void> {
   for (let i = 0; i < CHANGES; ) {
