@@ -69,11 +69,14 @@ const LANES_AT_ONCE = 4
 /** Bytes of entries that one read takes, about, and entries. */
 const READ_BYTES = 512 * 1024
 const MOST_ENTRIES = 32
+/** Deliveries of one read, about: each is packed alone, and holds up the event loop for some 50 µs. */
+const MOST_DELIVERIES = 128
 const LOG_MS = 60_000
 
 /** A lane as it was measured last. */
 interface KnownLane {
   perDelivery: number
+  perEntry: number
   oldestMs: number
   newestMs: number
 }
@@ -153,8 +156,10 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
     for (const lane of some) {
       const sample = measured.get(keys.lane(lane))
       if (!sample) continue
-      const perDelivery = bytesOf(sample) / Math.max(1, waiting.get(lane) ?? 1)
-      lanes.set(lane, { perDelivery, oldestMs: sample.oldestMs, newestMs: sample.newestMs })
+      const deliveries = Math.max(1, waiting.get(lane) ?? 1)
+      const perDelivery = bytesOf(sample) / deliveries
+      const perEntry = deliveries / sample.entries
+      lanes.set(lane, { perDelivery, perEntry, oldestMs: sample.oldestMs, newestMs: sample.newestMs })
     }
   }
 
@@ -232,7 +237,8 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
   async function giveUpIn(quota: Quota, untilMs: number): Promise<number> {
     const { lane, perDelivery, reason, detail, beforeMs } = quota
     const sink = sinkOf(lane)
-    const count = Math.min(Math.max(Math.floor(READ_BYTES / perDelivery), 1), MOST_ENTRIES)
+    const most = Math.min(READ_BYTES / perDelivery, MOST_DELIVERIES) / (lanes.get(lane)?.perEntry ?? 1)
+    const count = Math.min(Math.max(Math.floor(most), 1), MOST_ENTRIES)
     let left = quota.most
     let given = 0
     let start = '-'
