@@ -9,9 +9,12 @@ const maxBytes = sizeText({
   rule: 'must be a size from 1MB to 1024GiB, such as 256MB',
 })
 
-/** Bounds of what waits for one sink: milliseconds, and bytes in Redis. */
+/**
+ * Bounds of what waits for one sink: milliseconds, and bytes in Redis. The least age is several intervals of the probes that ask
+ * whether a sink is back: otherwise all would expire before a probe.
+ */
 export const QueueSettings = z.strictObject({
-  maxAge: durationText({ least: '1s', most: '365d', example: '24h' }).optional(),
+  maxAge: durationText({ least: '1m', most: '365d', example: '24h' }).optional(),
   maxBytes: maxBytes.optional(),
 })
 

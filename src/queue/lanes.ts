@@ -135,7 +135,7 @@ export function createLanes(parts: LanesParts): Lanes {
   const bounds = createSinkBounds({
     ...parts,
     bounds: boundsInForce,
-    deliveringSince: createDeliveringSince(parts),
+    deliveringSince: createDeliveringSince({ ...parts, jumps }),
     giverOf: (lane) => owned.giverOf(lane),
     lastError: (sink) => registry.get(sink)?.lastError,
     onDue: lookSoon,
@@ -156,7 +156,7 @@ export function createLanes(parts: LanesParts): Lanes {
     boundsTimer ??= setTimeout(() => {
       void register
         .read(registry)
-        .then(({ waiting }) => bounds.look(waiting))
+        .then(({ waiting }) => bounds.look(waiting, true))
         .catch((error) => log.debug({ error }, 'the register of lanes was not read; it is read again'))
         .finally(() => {
           boundsTimer = undefined

@@ -12,18 +12,20 @@ export interface MeasuredStream extends StreamSample {
 const AT_ONCE = 50
 
 /**
- * Measures streams by `points` of their entries: the first, the last, and some between, spread evenly over the time of their ids.
+ * Measures streams by `points` of their entries: the first, the last, and some between, spread over the time of their ids by chance.
  * Payloads stay in Redis. Streams that are empty, gone, or another program's are left out.
  */
 export async function measureStreams(
   redis: Redis,
   keys: readonly string[],
   points = 3,
+  random: () => number = Math.random,
 ): Promise<Map<string, MeasuredStream>> {
   const found = new Map<string, MeasuredStream>()
   for (let start = 0; start < keys.length; start += AT_ONCE) {
     const some = keys.slice(start, start + AT_ONCE)
-    const reply = (await runScript(redis, MEASURE, some, [points])) as (number | string)[][]
+    const chances = Array.from({ length: Math.max(0, points - 2) }, () => random().toFixed(6))
+    const reply = (await runScript(redis, MEASURE, some, chances)) as (number | string)[][]
     for (const [i, [entries, oldest, newest, ...sizes]] of reply.entries()) {
       const [oldestMs, newestMs] = [Number(oldest), Number(newest)]
       if (Number(entries) === 0 || !Number.isFinite(oldestMs)) continue
@@ -61,9 +63,8 @@ for i, key in ipairs(KEYS) do
       times[#times + 1] = time
     end
     take(first)
-    local points = tonumber(ARGV[1])
-    for point = 1, points - 2 do
-      local at = math.floor(from + (to - from) * point / (points - 1))
+    for _, chance in ipairs(ARGV) do
+      local at = math.floor(from + (to - from) * tonumber(chance))
       local row = redis.call('XRANGE', key, at, '+', 'COUNT', 1)[1]
       if row then take(row) end
     end

@@ -54,7 +54,9 @@ export async function inspectRedis({
   if (missing.length > 0)
     refusals.push(`the user of Redis lacks rights: ACL SETUSER NAME ${missing.join(' ')}`)
   const pending = [...pendingOf(info)]
-  return { version: versionOf(info), refusals, pending, warnings: [...warningsOf(info)] }
+  const crowded = boundsTogether(bounds, Number(info['maxmemory'] ?? 0))
+  const warnings = [...warningsOf(info), ...(crowded === undefined ? [] : [crowded])]
+  return { version: versionOf(info), refusals, pending, warnings }
 }
 
 /** Why this Redis takes no writes at the moment; undefined when it does, or does not tell. */
@@ -101,6 +103,16 @@ export function boundsBeyond(bounds: readonly BytesBound[], maxmemory: number): 
       ({ name, bytes }) =>
         `${name} is ${inMegabytes(bytes)}, more than the maxmemory of Redis (${inMegabytes(maxmemory)}): lower it, or raise maxmemory`,
     )
+}
+
+/** The memory gate closes at 80 %, and the index needs room. */
+const MOST_TOGETHER = 0.7
+
+/** Undefined while the bounds of a configuration leave room for what else is in Redis. */
+function boundsTogether(bounds: readonly BytesBound[], maxmemory: number): string | undefined {
+  const all = bounds.reduce((sum, { bytes }) => sum + bytes, 0)
+  if (maxmemory === 0 || all <= maxmemory * MOST_TOGETHER) return undefined
+  return `the bounds of queues and dead letters together are ${inMegabytes(all)}, and the maxmemory of Redis is ${inMegabytes(maxmemory)}: watches pause at 80 % of it. Lower them, or raise maxmemory`
 }
 
 function inMegabytes(bytes: number): string {

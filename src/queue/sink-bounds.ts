@@ -46,32 +46,47 @@ export interface SinkBoundsParts {
 export interface SinkBounds {
   /** What a commit of this process wrote: counted until the next measurement. */
   enqueued(lanes: readonly Enqueued[]): void
-  /** Measures the lanes in which something waits, and gives up what is beyond the bounds. At most one is under way. */
-  look(waiting: ReadonlyMap<string, number>): Promise<void>
+  /**
+   * Measures the lanes in which something waits, and gives up what is beyond the bounds. At most one is under way. `isSoon`: the
+   * next one comes soon, so that fewer lanes are measured.
+   */
+  look(waiting: ReadonlyMap<string, number>, isSoon?: boolean): Promise<void>
   status(sink: string): QueueStatus | undefined
 }
 
-/** So many lanes are measured at once; of more, others the next time. */
+/** So many lanes are measured with the register's reading, and before its time; of more, others the next time. */
 const MOST_MEASURED = 1_000
+const MOST_MEASURED_SOON = 100
+/** Entries of all lanes together that a measurement samples where lanes are few, and of one lane. */
+const POINTS = 200
+const MOST_POINTS = 16
+const LEAST_POINTS = 3
+/** Entries are rarely packed to less than this part. */
+const PACKED = 1 / 8
 /** How long one look gives up deliveries; the next one goes on. */
 const GIVING_UP_MS = 1_000
 const LANES_AT_ONCE = 4
 /** Bytes of entries that one read takes, about, and entries. */
 const READ_BYTES = 512 * 1024
 const MOST_ENTRIES = 32
+/** Deliveries of one read, about: each is packed alone, and holds up the event loop for some 50 µs. */
+const MOST_DELIVERIES = 128
 const LOG_MS = 60_000
 
 /** A lane as it was measured last. */
 interface KnownLane {
   perDelivery: number
+  perEntry: number
   oldestMs: number
   newestMs: number
 }
 
 interface KnownSink {
   bytes: number
-  /** Raw bytes that this process enqueued since: more than they take in Redis. */
+  /** Bytes that this process enqueued since, rather more than they take in Redis. */
   enqueued: number
+  /** What a delivery takes on the average; 0 before one was measured. */
+  perDelivery: number
   trend: Measured[]
   reachedMs: number | undefined
   isSoon: boolean
@@ -104,34 +119,47 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
     const known = sinks.get(sink)
     if (known) return known
     const [unlogged, loggedMs] = [new Map<DeadReason, number>(), Number.NEGATIVE_INFINITY]
-    const it = { bytes: 0, enqueued: 0, trend: [], reachedMs: undefined, isSoon: false, unlogged, loggedMs }
+    const it: KnownSink = {
+      ...{ bytes: 0, enqueued: 0, perDelivery: 0, trend: [], reachedMs: undefined, isSoon: false },
+      ...{ unlogged, loggedMs },
+    }
     sinks.set(sink, it)
     return it
   }
 
-  async function look(waiting: ReadonlyMap<string, number>): Promise<void> {
+  async function look(waiting: ReadonlyMap<string, number>, most: number): Promise<void> {
     bounds = parts.bounds()
     const bySink = new Map([...bounds.keys()].map((sink): [string, string[]] => [sink, []]))
     for (const lane of waiting.keys()) bySink.get(sinkOf(lane))?.push(lane)
     for (const sink of sinks.keys()) if (!bounds.has(sink)) forget(sink)
     await parts.deliveringSince.note([...bounds.keys()])
-    await measure([...bySink.values()].flat(), waiting)
+    await measure([...bySink.values()].flat(), waiting, most)
     const quotas = [...bounds].map(([sink, bound]) => quotasOf(sink, bound, bySink.get(sink) ?? [], waiting))
     await giveUpAll(quotas.filter(({ length }) => length > 0))
     for (const sink of bounds.keys()) logGivenUp(sink, sinkStateOf(sink))
   }
 
-  async function measure(own: readonly string[], waiting: ReadonlyMap<string, number>): Promise<void> {
+  /** Those that are not known first, then the others in turns. */
+  async function measure(
+    own: readonly string[],
+    waiting: ReadonlyMap<string, number>,
+    most: number,
+  ): Promise<void> {
     for (const lane of lanes.keys()) if (!waiting.has(lane)) lanes.delete(lane)
-    const start = own.length > MOST_MEASURED ? turn % own.length : 0
-    const some = [...own.slice(start), ...own.slice(0, start)].slice(0, MOST_MEASURED)
-    turn = start + some.length
-    const measured = await measureStreams(redis, some.map(keys.lane))
+    const known = own.filter((lane) => lanes.has(lane))
+    const start = known.length > 0 ? turn % known.length : 0
+    const inTurn = [...known.slice(start), ...known.slice(0, start)]
+    const some = [...own.filter((lane) => !lanes.has(lane)), ...inTurn].slice(0, most)
+    turn = start + most
+    const points = Math.min(Math.max(Math.floor(POINTS / some.length), LEAST_POINTS), MOST_POINTS)
+    const measured = await measureStreams(redis, some.map(keys.lane), points)
     for (const lane of some) {
       const sample = measured.get(keys.lane(lane))
       if (!sample) continue
-      const perDelivery = bytesOf(sample) / Math.max(1, waiting.get(lane) ?? 1)
-      lanes.set(lane, { perDelivery, oldestMs: sample.oldestMs, newestMs: sample.newestMs })
+      const deliveries = Math.max(1, waiting.get(lane) ?? 1)
+      const perDelivery = bytesOf(sample) / deliveries
+      const perEntry = deliveries / sample.entries
+      lanes.set(lane, { perDelivery, perEntry, oldestMs: sample.oldestMs, newestMs: sample.newestMs })
     }
   }
 
@@ -151,6 +179,8 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
     // Lanes that were never measured are like the others.
     state.bytes = Math.round(extents.length === 0 ? 0 : (bytes * own.length) / extents.length)
     state.enqueued = 0
+    const deliveries = extents.reduce((sum, { lane }) => sum + (waiting.get(lane) ?? 0), 0)
+    if (deliveries > 0) state.perDelivery = bytes / deliveries
     noteTrend(sink, state, maxBytes, maxAgeMs)
     const perDelivery = (lane: string) => Math.max(1, lanes.get(lane)?.perDelivery ?? 1)
     const quotas: Quota[] = []
@@ -207,7 +237,8 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
   async function giveUpIn(quota: Quota, untilMs: number): Promise<number> {
     const { lane, perDelivery, reason, detail, beforeMs } = quota
     const sink = sinkOf(lane)
-    const count = Math.min(Math.max(Math.floor(READ_BYTES / perDelivery), 1), MOST_ENTRIES)
+    const most = Math.min(READ_BYTES / perDelivery, MOST_DELIVERIES) / (lanes.get(lane)?.perEntry ?? 1)
+    const count = Math.min(Math.max(Math.floor(most), 1), MOST_ENTRIES)
     let left = quota.most
     let given = 0
     let start = '-'
@@ -224,7 +255,10 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
       }
       let meant = 0
       const isMeant = ({ observedAtMs }: Item) => observedAtMs < beforeMs && meant++ < left
-      const items = await giveUp(read, isMeant, reason, detail)
+      const items = await giveUp(read, isMeant, reason, detail).catch((error) => {
+        log.debug({ error, lane }, 'deliveries beyond the bounds were not given up; they are later')
+        return []
+      })
       left -= items.length
       given += items.length
       if (items.length > 0) {
@@ -236,6 +270,7 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
       if (next === undefined) break
       start = next
     }
+    if (given > 0) lanes.delete(lane)
     return given
   }
 
@@ -263,12 +298,12 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
         if (!bound) continue
         const state = sinkStateOf(sink)
         for (const { deliveries } of stored?.entries ?? [])
-          for (const { objectJson } of deliveries) state.enqueued += objectJson.length
+          for (const { objectJson } of deliveries) state.enqueued += costOf(state, objectJson.length)
         if (state.bytes + state.enqueued > bound.maxBytes) parts.onDue()
       }
     },
-    look(waiting) {
-      running ??= look(waiting)
+    look(waiting, isSoon = false) {
+      running ??= look(waiting, isSoon ? MOST_MEASURED_SOON : MOST_MEASURED)
         .catch((error) => log.debug({ error }, 'the bounds of queues were not looked at; they are again'))
         .finally(() => {
           running = undefined
@@ -283,4 +318,9 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
       return { bytes, maxBytes, maxAgeMs, ...(reachedMs !== undefined && { reachedMs }) }
     },
   }
+}
+
+/** What a delivery of so many raw bytes takes in Redis, at most as a rule. */
+function costOf({ perDelivery }: KnownSink, rawBytes: number): number {
+  return perDelivery === 0 ? rawBytes : Math.max(perDelivery, rawBytes * PACKED)
 }

@@ -13,7 +13,7 @@ const WITH_ARCHIVE = '{ archive: { sink: archive } }'
 test.each([
   ['{}', WITH_ARCHIVE],
   ['{ maxAge: 3d, maxBytes: 512MB }', WITH_ARCHIVE],
-  ['{ maxAge: 1s }', '{ maxAge: 30d, maxBytes: 1GiB, archive: { sink: archive } }'],
+  ['{ maxAge: 1m }', '{ maxAge: 30d, maxBytes: 1GiB, archive: { sink: archive } }'],
 ])('good bounds: queue %s, deadLetters %s', async (queue, deadLetters) => {
   expect(await told(config(queue, deadLetters))).toEqual([])
 })
@@ -26,8 +26,9 @@ test('an archive may be a file, of a size of its own', async () => {
 })
 
 test.each([
-  ['{ maxAge: 0s }', '"maxAge" must be at least 1s'],
-  ['{ maxAge: "-5m" }', '"maxAge" must be a duration from 1s to 365d'],
+  ['{ maxAge: 0s }', '"maxAge" must be at least 1m'],
+  ['{ maxAge: 5s }', '"maxAge" must be at least 1m'],
+  ['{ maxAge: "-5m" }', '"maxAge" must be a duration from 1m to 365d'],
   ['{ maxAge: 24 }', '"maxAge" needs a unit'],
   ['{ maxBytes: 0MB }', '"maxBytes" must be a size from 1MB to 1024GiB'],
   ['{ maxBytes: -4MB }', '"maxBytes" must be a size from 1MB to 1024GiB'],

@@ -51,7 +51,10 @@ test('a bound above the memory limit is refused, with its key and what Redis has
     { name: 'kubeherald.yaml:4:20 sinks.small.queue.maxBytes', bytes: 4e6 },
   ]
   const { refusals } = await checkRedis({ redis, keys: keysOf('test'), bounds })
+  const together = [8e6, 8e6, 8e6].map((bytes) => ({ name: 'sinks.audit.queue.maxBytes', bytes }))
+  const { warnings } = await checkRedis({ redis, keys: keysOf('test'), bounds: together })
   redis.disconnect()
+  expect(warnings).toEqual([expect.stringContaining('together are 24 MB')])
   expect(refusals).toEqual([
     'kubeherald.yaml:3:20 sinks.audit.queue.maxBytes is 512 MB, more than the maxmemory of Redis (25.2 MB): lower it, or raise maxmemory',
   ])

@@ -5,6 +5,7 @@ import { type Logger, silentLog } from '../../src/log.ts'
 import { listDeadLetters } from '../../src/queue/dead-letters.ts'
 import { encodeEntries } from '../../src/queue/entry.ts'
 import { parkedLane } from '../../src/queue/lane-names.ts'
+import type { Lanes } from '../../src/queue/lanes.ts'
 import { measureStreams } from '../../src/queue/measure-streams.ts'
 import { bytesOf } from '../../src/queue/queue-bounds.ts'
 import type { Sink } from '../../src/sink/index.ts'
@@ -57,6 +58,16 @@ const within = (it: Bed, sink: string, maxBytes = MAX_BYTES) =>
     what: `${sink} to be within its bound`,
   })
 
+/** Waits until the only sink was measured within its bound: then nothing more is given up. */
+const settled = (it: Bed, lanes: Lanes) =>
+  waitFor(
+    async () => {
+      const { bytes = 0, maxBytes = 0 } = lanes.statuses()[0]?.queue ?? {}
+      return bytes > 0 && bytes <= maxBytes && (await bytesOfSink(it, 'down')) < maxBytes * 1.3
+    },
+    { what: 'the sink to be measured within its bound' },
+  )
+
 async function namesOfDead(it: Bed, sink: string): Promise<string[]> {
   const letters = await Array.fromAsync(listDeadLetters(it.redis, it.keys, sink))
   return letters
@@ -87,8 +98,9 @@ test.each([
   await using it = await startLaneBed()
   await fill(it, 'down/n0', versions('a', 400))
   await fill(it, 'down/n1', versions('b', 20), 1_000)
-  it.work({ down: sinkOf() }, { bounds: { down: { maxBytes: MAX_BYTES } } })
+  const lanes = it.work({ down: sinkOf() }, { bounds: { down: { maxBytes: MAX_BYTES } } })
   await within(it, 'down')
+  await settled(it, lanes)
   const dead = await namesOfDead(it, 'down')
   // All are of the older lane, in order; deliveries that were under way are left out.
   const positions = dead.map((name) => Number(name.split('@')[1]))

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { differences } from '../cluster/compare.ts'
 import { waitFor } from '../wait-for.ts'
 import { named, type Stage, sayMissing, startStage } from './stage-bed.ts'
 
@@ -46,28 +47,54 @@ test('a sink that is down for more than a small Redis can keep delays no other, 
   expect(metrics).toMatch(/kubeherald_deliveries_dead_total\{sink="down",reason="queue-full"\} [1-9]/)
 }, 180_000)
 
-test('beyond its own bounds of age and bytes, the oldest deliveries of a sink that is down become dead letters', async () => {
+test('what a sink that was down kept within its own bound is the newest, and arrives in order', async () => {
   await using it = await startStage({
     sinks: ['down', 'healthy'],
-    sinkOptions: { down: 'queue: { maxAge: 5s, maxBytes: 4MB }' },
+    sinkOptions: { down: 'queue: { maxBytes: 1MB }' },
     redisArgs: SMALL_REDIS,
   })
   it.hook.answer(({ path }) => ({ status: path.endsWith('/down') ? 503 : 200 }))
   await change(it)
   await it.expectAll('healthy', 45_000)
-  const down = async () => (await it.kubeherald.status()).ledger.sinks.down
-  await waitFor(async () => (await down()).pending === 0, {
-    timeoutMs: 30_000,
-    what: 'all that waits for the sink to be too old',
-  })
-  expect(await down()).toMatchObject({ enqueued: CHANGES, delivered: 0, dead: CHANGES })
-  // What is older than the outage is given up; what comes after it is delivered.
   it.hook.answer(() => ({ status: 200 }))
   const version = String(it.feed.change('MODIFIED', OBJECTS[0] as string))
   await waitFor(() => it.arrivals('down').some(({ resourceVersion }) => resourceVersion === version), {
     timeoutMs: 45_000,
     what: 'a change after the outage',
   })
+  const down = async () => (await it.kubeherald.status()).ledger.sinks.down
+  await waitFor(async () => (await down()).pending === 0, { what: 'the lanes to be empty' })
+  const { delivered, dead } = await down()
+  expect(delivered + dead).toBe(CHANGES + 1)
+  expect(delivered).toBeGreaterThan(10)
+  const { outOfOrder } = differences(it.feed.history, it.arrivals('down'))
+  expect(outOfOrder).toEqual([])
+  // Between the lanes of a sink times decide, about.
+  const versions = it.arrivals('down').map(({ resourceVersion }) => Number(resourceVersion))
+  const newest = it.feed.history.slice(-3 * delivered).map((entry) => Number(entry.resourceVersion))
+  expect(Math.min(...versions)).toBeGreaterThanOrEqual(Math.min(...newest))
+}, 180_000)
+
+test('a sink that is the archive gets the dead letters beyond their bound', async () => {
+  await using it = await startStage({
+    sinks: ['down', 'healthy'],
+    withoutRule: ['archive'],
+    sinkOptions: { down: 'queue: { maxBytes: 1MB }' },
+    redisArgs: SMALL_REDIS,
+    more: 'deadLetters: { maxBytes: 1MB, archive: { sink: archive } }',
+  })
+  it.hook.answer(({ path }) => ({ status: path.endsWith('/down') ? 503 : 200 }))
+  await change(it)
+  await it.expectAll('healthy', 45_000)
+  const counts = async () => (await it.kubeherald.status()).ledger
+  await waitFor(async () => (await counts()).sinks.archive?.pending === 0, { what: 'the archive' })
+  const { sinks, balanced } = await counts()
+  expect(sinks.archive).toMatchObject({ enqueued: sinks.down.archived, dead: 0 })
+  expect(sinks.down).toMatchObject({ enqueued: CHANGES, dropped: 0 })
+  expect(balanced).toBe(true)
+  const { unexpected } = differences(it.feed.history, it.arrivals('archive'))
+  expect(unexpected).toEqual([])
+  expect(it.arrivals('archive').length).toBeGreaterThan(CHANGES / 2)
 }, 180_000)
 
 /** In portions that the healthy receiver takes in: a burst may wait in Redis, too. */

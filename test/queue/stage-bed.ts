@@ -15,6 +15,8 @@ import { kubeconfigFor } from '../watch/bed.ts'
 export interface StageOptions {
   /** Names of webhook sinks, each at a path of its own; every change is sent to all of them. Default: `hook`. */
   sinks?: readonly string[]
+  /** More of them, that no rule sends to. */
+  withoutRule?: readonly string[]
   /** More options of a sink, as YAML in braces without these. */
   sinkOptions?: Record<string, string>
   redisArgs?: string[]
@@ -45,7 +47,7 @@ export interface Stage extends AsyncDisposable {
 }
 
 export async function startStage(options: StageOptions = {}): Promise<Stage> {
-  const { sinks = ['hook'], sinkOptions = {}, redisArgs = [] } = options
+  const { sinks = ['hook'], withoutRule = [], sinkOptions = {}, redisArgs = [] } = options
   await using stack = new AsyncDisposableStack()
   const redis = stack.use(await startRedis({ args: redisArgs }))
   await options.stored?.(redis)
@@ -61,7 +63,7 @@ cluster: test
 redis: { url: "${redis.url}" }
 watch: [ConfigMap]
 sinks:
-${sinks.map((it) => `  ${it}: { type: webhook, url: "${urlOf(it)}"${sinkOptions[it] ? `, ${sinkOptions[it]}` : ''} }`).join('\n')}
+${[...sinks, ...withoutRule].map((it) => `  ${it}: { type: webhook, url: "${urlOf(it)}"${sinkOptions[it] ? `, ${sinkOptions[it]}` : ''} }`).join('\n')}
 rules: [{ name: all, to: [${sinks}] }]
 ${(options.more ?? '').replaceAll('DIR', dir)}`
   const kubeherald = stack.use(await startKubeherald({ kubeconfig, config }))
