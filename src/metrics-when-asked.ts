@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counter, Gauge, type Registry } from 'prom-client'
 
 /** Too often for a counter with labels, which costs half a microsecond: numbers in a map, told when somebody asks. */
@@ -58,5 +59,38 @@ export function commitWaits(registry: Registry) {
       startedMs.add(one)
       return () => void startedMs.delete(one)
     },
+  }
+}
+
+const LAG_RESOLUTION_MS = 100
+
+/** Delays of the event loop since the last collection, sampled ten times a second; replaces those of the library under their names. */
+export function eventLoopLag(registry: Registry): void {
+  const delays = monitorEventLoopDelay({ resolution: LAG_RESOLUTION_MS })
+  delays.enable()
+  // Each sample holds the time between two of them.
+  const seconds = (nanoseconds: number) =>
+    delays.count === 0 ? 0 : Math.max(0, nanoseconds / 1e9 - LAG_RESOLUTION_MS / 1_000)
+  const read: Record<string, () => number> = {
+    min: () => seconds(delays.min),
+    max: () => seconds(delays.max),
+    mean: () => seconds(delays.mean),
+    stddev: () => (delays.count === 0 ? 0 : delays.stddev / 1e9),
+    p50: () => seconds(delays.percentile(50)),
+    p90: () => seconds(delays.percentile(90)),
+    p99: () => seconds(delays.percentile(99)),
+  }
+  for (const [what, value] of Object.entries(read)) {
+    const name = `nodejs_eventloop_lag_${what}_seconds`
+    registry.removeSingleMetric(name)
+    new Gauge({
+      name,
+      help: `Delays of the event loop since the last collection: ${what}.`,
+      registers: [registry],
+      collect() {
+        this.set(value())
+        if (what === 'p99') delays.reset()
+      },
+    })
   }
 }

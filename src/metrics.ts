@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import { commitWaits, enrichObjects, ruleMatches } from './metrics-when-asked.ts'
+import { commitWaits, enrichObjects, eventLoopLag, ruleMatches } from './metrics-when-asked.ts'
 import { version } from './version.ts'
 
 /**
@@ -8,7 +8,9 @@ import { version } from './version.ts'
  */
 export function createMetrics() {
   const registry = new Registry()
-  collectDefaultMetrics({ register: registry })
+  // Its sampler would wake the process a hundred times a second.
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 2 ** 31 - 1 })
+  eventLoopLag(registry)
   // Gauges that are named like counters; those without `_total` say the same by type.
   for (const what of ['handles', 'requests', 'resources'])
     registry.removeSingleMetric(`nodejs_active_${what}_total`)
