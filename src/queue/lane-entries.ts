@@ -6,6 +6,8 @@ import type { Item, LaneEntryRead, UnreadableItem } from './lane-reader.ts'
 interface Entry {
   count: number
   settled: Set<number>
+  /** Those whose acknowledgement is durable. */
+  acknowledged: Set<number>
   /** Places in memory. */
   open: Set<number>
 }
@@ -28,7 +30,7 @@ export class LaneEntries {
 
   /** Takes over what was read or fed; what is known already is passed over. */
   take({ id, count, settled, items, unreadable }: LaneEntryRead): Taken {
-    const entry = this.#entries.get(id) ?? { count, settled: new Set(settled), open: new Set<number>() }
+    const entry = this.#entries.get(id) ?? newEntry(count, settled)
     this.#entries.set(id, entry)
     const broken = unreadable.filter(({ places }) => !places.some((place) => entry.settled.has(place)))
     for (const { places } of broken) for (const place of places) entry.settled.add(place)
@@ -49,7 +51,7 @@ export class LaneEntries {
     const held: Item[] = []
     const fresh: Item[] = []
     for (const { id, count, settled, items } of read) {
-      const entry = this.#entries.get(id) ?? { count, settled: new Set(settled), open: new Set<number>() }
+      const entry = this.#entries.get(id) ?? newEntry(count, settled)
       for (const item of items.filter((it) => !entry.settled.has(it.place) && isMeant(it))) {
         const own = inMemory.get(placeOf(item))
         if (own) held.push(own)
@@ -84,9 +86,11 @@ export class LaneEntries {
     }))
   }
 
-  /** Forgets entries of which all was acknowledged; returns their ids. */
+  /** These acknowledgements are durable. Forgets entries of which all are; returns their ids. */
   end(acks: readonly Acknowledgement[]): string[] {
-    const ended = acks.map(({ entryId }) => entryId).filter((id) => this.#isSettled(id))
+    for (const { entryId, places } of acks)
+      for (const place of places) this.#entries.get(entryId)?.acknowledged.add(place)
+    const ended = acks.map(({ entryId }) => entryId).filter((id) => this.#isAcknowledged(id))
     for (const id of ended) this.#entries.delete(id)
     return ended
   }
@@ -111,14 +115,18 @@ export class LaneEntries {
     entry?.settled.add(place)
   }
 
-  #isSettled(id: string): boolean {
+  #isAcknowledged(id: string): boolean {
     const entry = this.#entries.get(id)
-    return entry !== undefined && entry.settled.size >= entry.count
+    return entry !== undefined && entry.acknowledged.size >= entry.count
   }
 
   #countOf({ entryId }: Item): number {
     return this.#entries.get(entryId)?.count ?? 1
   }
+}
+
+function newEntry(count: number, settled: ReadonlySet<number>): Entry {
+  return { count, settled: new Set(settled), acknowledged: new Set(settled), open: new Set() }
 }
 
 /** The acknowledgement of an entry, or a part of it, that cannot be read. */

@@ -31,7 +31,10 @@ for (const fsync of ['everysec', 'always']) {
 }
 
 test('acceptance 6: a full Redis pauses the watches, workers drain, and everything arrives once there is room', async () => {
-  await using bed = await startBed({ redisArgs: ['--maxmemory', '10mb'] })
+  // More than the gate lets in: nothing of it is given up.
+  const sinks = ({ url }: { url: string }) =>
+    `{ hook: { type: webhook, url: "${url}", queue: { maxBytes: 9mb } } }`
+  await using bed = await startBed({ redisArgs: ['--maxmemory', '10mb'], sinks })
   const { kubernetes, kubeherald, redis, hook } = bed
   const info = async (field: string) =>
     Number(new RegExp(`${field}:(\\d+)`).exec(String(await redis.command('INFO', 'memory')))?.[1])

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest'
+import { KnownEntries } from '../../src/queue/known-entries.ts'
+import { emptyPlan } from '../../src/queue/overlay.ts'
+import { change, SOURCE } from './objects.ts'
+import { never, startStoreBed } from './store-bed.ts'
+
+test('an object that a session takes to be new, and that the index has, is enqueued no second time', async () => {
+  await using it = await startStoreBed()
+  const first = await it.watching()
+  await first.commit([change('ADDED', 'a', 2), change('ADDED', 'b', 3)], '3', never)
+  const next = await it.newStore().open(SOURCE, never)
+  await next.commit([change('ADDED', 'b', 3), change('ADDED', 'c', 4)], '4', never)
+  expect(await it.enqueued()).toEqual(['ADDED a@2', 'ADDED b@3', 'ADDED c@4'])
+  await next.commit([change('ADDED', 'a', 5)], '5', never)
+  expect(await it.enqueued()).toEqual(['ADDED a@2', 'ADDED b@3', 'ADDED c@4', 'MODIFIED a@5'])
+})
+
+test('what a session wrote it need not read again, until the index says otherwise', async () => {
+  await using it = await startStoreBed()
+  const session = await it.watching()
+  await session.commit([change('ADDED', 'a', 2)], '2', never)
+  const reads = async () => {
+    const stats = await it.reader.info('commandstats')
+    const of = (name: string) => Number(new RegExp(`cmdstat_${name}:calls=(\\d+)`).exec(stats)?.[1] ?? 0)
+    return { hmget: of('hmget'), scripts: of('evalsha') }
+  }
+  const before = await reads()
+  await session.commit([change('MODIFIED', 'a', 3)], '3', never)
+  expect(await reads()).toEqual({ hmget: before.hmget + 1, scripts: before.scripts + 1 })
+  await session.commit([change('DELETED', 'a', 4)], '4', never)
+  expect(await it.enqueued()).toEqual(['ADDED a@2', 'MODIFIED a@3', 'DELETED a@4'])
+})
+
+test('only objects of which nothing is known are read, and no more than some thousands are remembered', () => {
+  const known = new KnownEntries()
+  expect(known.assume([change('ADDED', 'a', 2)])).toEqual(new Map([['uid-of-a', null]]))
+  expect(known.assume([change('ADDED', 'a', 2), change('MODIFIED', 'b', 3)])).toBeUndefined()
+  for (let i = 0; i < 5_000; i++) known.written({ ...emptyPlan(), indexSet: [`uid-of-o${i}`, `entry ${i}`] })
+  expect(known.assume([change('MODIFIED', 'o0', 2)])).toBeUndefined()
+  expect(known.assume([change('MODIFIED', 'o4999', 2)])).toEqual(new Map([['uid-of-o4999', 'entry 4999']]))
+  known.written({ ...emptyPlan(), forget: 'all' })
+  expect(known.assume([change('MODIFIED', 'o4999', 2)])).toBeUndefined()
+})

@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest'
+import { LaneEntries } from '../../src/queue/lane-entries.ts'
+import type { Item } from '../../src/queue/lane-reader.ts'
+
+const itemAt = (place: number) => ({ entryId: '1-0', place }) as Item
+const read = (settled: number[] = []) => ({
+  ...{ id: '1-0', count: 3, settled: new Set(settled), unreadable: [] },
+  items: [0, 1, 2].filter((place) => !settled.includes(place)).map(itemAt),
+})
+
+test('an entry is known until all of its acknowledgements are durable: read again, it brings nothing a second time', () => {
+  const entries = new LaneEntries()
+  expect(entries.take(read()).items).toHaveLength(3)
+  const first = entries.delivered([itemAt(0)])
+  const others = entries.delivered([itemAt(1), itemAt(2)])
+  expect(entries.end(first)).toEqual([])
+  expect(entries.take(read([0])).items).toEqual([])
+  expect(entries.end(others)).toEqual(['1-0'])
+  expect(entries.size).toBe(0)
+})
+
+test('what was acknowledged before the entry was read counts', () => {
+  const entries = new LaneEntries()
+  entries.take(read([1]))
+  expect(entries.end(entries.delivered([itemAt(0), itemAt(2)]))).toEqual(['1-0'])
+})
