@@ -33,7 +33,7 @@ for (const fsync of ['everysec', 'always']) {
 test('acceptance 6: a full Redis pauses the watches, workers drain, and everything arrives once there is room', async () => {
   // More than the gate lets in: nothing of it is given up.
   const sinks = ({ url }: { url: string }) =>
-    `{ hook: { type: webhook, url: "${url}", queue: { maxBytes: 9mb } } }`
+    `{ hook: { type: webhook, url: "${url}", queue: { maxBytes: 9MB } } }`
   await using bed = await startBed({ redisArgs: ['--maxmemory', '10mb'], sinks })
   const { kubernetes, kubeherald, redis, hook } = bed
   const info = async (field: string) =>
