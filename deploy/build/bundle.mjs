@@ -5,6 +5,7 @@ import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { licencesOf } from './licences.mjs'
+import { MALLOC, NODE_FLAGS } from './node-flags.mjs'
 import { onDemand, requiresOnDemand } from './on-demand.mjs'
 import {
   builtinsByName,
@@ -82,13 +83,9 @@ const { metafile } = await build({
 })
 
 const main = readFileSync(`${OUT}/main.js`, 'utf8')
-// Small young generation: buffers that wait for a collection cost more memory than collections cost time. For the same reason
-// the old one is collected when it has doubled. glibc shares one arena and keeps its thresholds: with an arena for each thread and
-// thresholds that grow, it never gives back the memory of a burst.
-writeFileSync(
-  `${OUT}/main.js`,
-  `#!/usr/bin/env -S MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=1048576 MALLOC_TRIM_THRESHOLD_=2097152 node --max-semi-space-size=4 --heap-growing-percent=100\n${main}`,
-)
+const environment = Object.entries(MALLOC).map(([name, value]) => `${name}=${value}`)
+const shebang = ['#!/usr/bin/env -S', ...environment, 'node', ...NODE_FLAGS].join(' ')
+writeFileSync(`${OUT}/main.js`, `${shebang}\n${main}`)
 chmodSync(`${OUT}/main.js`, 0o755)
 cpSync('rule-sets', `${OUT}/rule-sets`, { recursive: true, filter: (file) => !file.endsWith('.md') })
 writeFileSync(`${OUT}/THIRD_PARTY_LICENSES.txt`, licencesOf(metafile.inputs, ROOT))

@@ -14,6 +14,8 @@ import { connectCluster } from '../../src/watch/connect.ts'
 // the seconds from the opening of the watch to the last delivery (or commit, when no rule matches).
 const [kubeconfig = '', redisUrl = '', countText = '0', mode = 'null', hook = ''] = process.argv.slice(2)
 const count = Number(countText)
+// As main.ts has it.
+Buffer.poolSize = 8 * 1024
 let delivered = 0
 let startedMs = Number.POSITIVE_INFINITY
 

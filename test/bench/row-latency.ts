@@ -23,8 +23,8 @@ export const latencyRow: Row = {
     return {
       ours: `p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms`,
       yardstick: `${measured.length} changes, after ${WARM_UP} to warm up`,
-      target: 'p50 ≤ 10 ms, p99 ≤ 50 ms',
-      met: p50 <= 10 && p99 <= 50,
+      target: 'p50 ≤ 1.5 ms, p99 ≤ 10 ms',
+      met: p50 <= 1.5 && p99 <= 10,
     }
   },
 }

@@ -22,8 +22,8 @@ export const memoryRow: Row = {
       ours: `${large.toFixed(0)} MB`,
       yardstick: `${small.toFixed(0)} MB`,
       ratio,
-      target: '≤ 150 MB, ≤ 1.15 ×',
-      met: large <= 150 && ratio <= 1.15,
+      target: '≤ 130 MB, ≤ 1.05 ×',
+      met: large <= 130 && ratio <= 1.05,
     }
   },
 }
