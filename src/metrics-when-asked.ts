@@ -62,9 +62,9 @@ export function commitWaits(registry: Registry) {
   }
 }
 
-const LAG_RESOLUTION_MS = 100
+const LAG_RESOLUTION_MS = 500
 
-/** Delays of the event loop since the last collection, sampled ten times a second; replaces those of the library under their names. */
+/** Delays of the event loop since the last collection, sampled twice a second; replaces those of the library under their names. */
 export function eventLoopLag(registry: Registry): void {
   const delays = monitorEventLoopDelay({ resolution: LAG_RESOLUTION_MS })
   delays.enable()

@@ -68,8 +68,10 @@ export function createMemoryGate(parts: {
   }
 
   async function sample(): Promise<void> {
-    const [text, ballastBytes] = await Promise.all([redis.info('memory'), redis.strlen(keys.ballast)])
-    const info = parseInfo(text)
+    const [[failed, text] = [], [, ballastBytes] = []] =
+      (await redis.pipeline().info('memory').strlen(keys.ballast).exec()) ?? []
+    if (failed) throw failed
+    const info = parseInfo(String(text))
     const used = Number(info['used_memory'] ?? 0)
     const limit = Number(info['maxmemory'] ?? 0)
     metrics.redisUp.set(1)
@@ -80,7 +82,7 @@ export function createMemoryGate(parts: {
     troubles.over(MEMORY)
     const share = limit === 0 ? 0 : used / limit
     setClosed(closed ? share > OPEN_AT : share >= CLOSE_AT, share)
-    hasBallast = ballastBytes > 0
+    hasBallast = Number(ballastBytes) > 0
     if (limit > 0 && !hasBallast && share < BALLAST_AGAIN_AT) await fillBallast(limit)
   }
 

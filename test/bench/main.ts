@@ -8,6 +8,7 @@ import { checkRow } from './row-check.ts'
 import { enrichRow } from './row-enrich.ts'
 import { eventCostRows } from './row-event-cost.ts'
 import { growthRows } from './row-growth.ts'
+import { idleRow } from './row-idle.ts'
 import { journalRow } from './row-journal.ts'
 import { kafkaRow } from './row-kafka.ts'
 import { latencyRow } from './row-latency.ts'
@@ -37,6 +38,7 @@ const ROWS: readonly Row[] = [
   ...eventCostRows,
   backlogRow,
   recoveryRow,
+  idleRow,
   memoryRow,
   soakRow,
   enrichRow,

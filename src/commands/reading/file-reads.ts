@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, realpathSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { expandGlob } from '../../config/expand-glob.ts'
 import type { IncludeFiles } from '../../config/include-files.ts'
 import { isHandedOver, MAX_FILE_BYTES, readPlainFile, readPlainFileLater } from './plain-file.ts'
@@ -18,6 +19,8 @@ export class FileReads {
   /** What each pattern meant. */
   readonly #lists = new Map<string, string>()
   readonly #included: string[] = []
+  /** The stamps of files when they were found to hold what they held before. */
+  readonly #stamps = new Map<string, string | undefined>()
 
   /** Included files: they are part of `digest`. */
   readonly included: IncludeFiles = {
@@ -82,8 +85,12 @@ export class FileReads {
   async changed(): Promise<string | undefined> {
     const now = await Promise.all(
       [...this.#digests].map(async ([path, before]) => {
+        const stamp = await settledStamp(path)
+        if (stamp !== undefined && stamp === this.#stamps.get(path)) return []
         const digest = await readPlainFileLater(path, MAX_FILE_BYTES).then(digestOf, () => undefined)
-        return digest === before ? [] : [`${path} ${digest}`]
+        if (digest !== before) return [`${path} ${digest}`]
+        this.#stamps.set(path, stamp)
+        return []
       }),
     )
     const lists = [...this.#lists].flatMap(([pattern, before]) => {
@@ -97,6 +104,16 @@ export class FileReads {
 
 export function digestOf(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex')
+}
+
+/** A file written so lately may be written again within one tick of the file system's clock. */
+const SETTLED_MS = 10_000
+
+/** What is another one after each write or exchange of a file; undefined where it was changed lately, or cannot be known. */
+async function settledStamp(path: string): Promise<string | undefined> {
+  const stats = await stat(path, { bigint: true }).catch(() => undefined)
+  if (!stats || Date.now() - Number(stats.ctimeMs) < SETTLED_MS) return undefined
+  return [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(' ')
 }
 
 function realPath(path: string): string {
