@@ -2,7 +2,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 
 // A webhook in a process of its own. Its argument: `0` or a number of milliseconds to wait before each answer, `delays` to
-// note how long ago the change was sent, `firsts` to note when each object came first since /reset, `never` to leave everything unanswered, `faults` to fail 30 % of requests and, for the
+// note how long ago the change was sent, `firsts` to note when each object came first since /reset, which /firsts tells (in ms since 1970),
+// `never` to leave everything unanswered, `faults` to fail 30 % of requests and, for the
 // last 30 s of every 2 minutes, all. Tells what it knows on /stats.
 const [mode = '0'] = process.argv.slice(2)
 const waitMs = Number(mode)
@@ -16,6 +17,7 @@ const server = createServer((request, response) => {
     const last = Math.max(...firsts.values())
     return void response.end(JSON.stringify({ count, delays, objects: firsts.size, lastFirstMs: last }))
   }
+  if (request.url === '/firsts') return void response.end(JSON.stringify(Object.fromEntries(firsts)))
   if (request.url === '/reset') {
     firsts.clear()
     return void response.end()
@@ -30,17 +32,19 @@ const server = createServer((request, response) => {
   })
 })
 
-/** Attempts take a while, so that some are under way in every lane. */
-const FIRSTS_WAIT_MS = 20
+/** For `firsts`: attempts that take a while are under way in every lane. */
+const firstsWaitMs = Number(process.argv[3] ?? 20)
 
 function noteFirst(request: IncomingMessage, response: ServerResponse): void {
+  const arrivedMs = performance.timeOrigin + performance.now()
   const chunks: Buffer[] = []
   request.on('data', (chunk) => chunks.push(chunk))
   request.on('end', () => {
     count++
     const subject = /"subject":"([^"]+)"/.exec(Buffer.concat(chunks).toString('latin1'))?.[1] ?? ''
-    if (!firsts.has(subject)) firsts.set(subject, Date.now())
-    setTimeout(() => response.end(), FIRSTS_WAIT_MS)
+    if (!firsts.has(subject)) firsts.set(subject, arrivedMs)
+    if (firstsWaitMs > 0) setTimeout(() => response.end(), firstsWaitMs)
+    else response.end()
   })
 }
 

@@ -2,7 +2,9 @@ import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { startRedis } from '../servers/redis.ts'
 import type { Result, Row } from './row.ts'
+import { acknowledgedRow } from './row-acknowledged.ts'
 import { backlogRow } from './row-backlog.ts'
+import { burstRow } from './row-burst.ts'
 import { celRow } from './row-cel.ts'
 import { checkRow } from './row-check.ts'
 import { enrichRow } from './row-enrich.ts'
@@ -35,7 +37,9 @@ const ROWS: readonly Row[] = [
   kafkaRow,
   slackRow,
   latencyRow,
+  acknowledgedRow,
   ...eventCostRows,
+  burstRow,
   backlogRow,
   recoveryRow,
   idleRow,
