@@ -93,14 +93,16 @@ export class LaneCalls {
   /** How many deliveries may begin. A sink that gets many in one request decides by its batches. */
   room({ ordered, joins }: SinkState, nowMs: number): number {
     if (ordered || joins) return Number.POSITIVE_INFINITY
-    const begun = this.#since(nowMs - SLOW_MS).reduce((sum, { items }) => sum + items.length, 0)
-    return MOST_BEGUN - begun - this.#unacknowledged
+    let begun = this.#unacknowledged
+    for (const { items, startedMs } of this.#calls) if (startedMs > nowMs - SLOW_MS) begun += items.length
+    return MOST_BEGUN - begun
   }
 
   /** May one more call begin? Calls that take long do not count, as long as the sink answers others. */
   isFree(state: SinkState, nowMs: number): boolean {
     const since = nowMs - SLOW_MS
-    const young = this.#since(since).length
+    let young = 0
+    for (const { startedMs } of this.#calls) if (startedMs > since) young++
     const most = state.ordered ? 1 : state.joins ? JOINED_CALLS : MOST_BEGUN
     if (young >= most || this.room(state, nowMs) <= 0 || this.#calls.size >= MOST_CALLS) return false
     return this.#calls.size - young < MOST_SLOW_CALLS || state.passedMs > since
@@ -108,11 +110,8 @@ export class LaneCalls {
 
   /** When the next call no longer counts; undefined when none does. */
   slowMs(nowMs: number): number | undefined {
-    const times = this.#since(nowMs - SLOW_MS).map(({ startedMs }) => startedMs + SLOW_MS)
-    return times.length > 0 ? Math.min(...times) : undefined
-  }
-
-  #since(ms: number): Call[] {
-    return [...this.#calls].filter(({ startedMs }) => startedMs > ms)
+    // They are in the order in which they began.
+    for (const { startedMs } of this.#calls) if (startedMs > nowMs - SLOW_MS) return startedMs + SLOW_MS
+    return undefined
   }
 }

@@ -27,6 +27,8 @@ const MOST_REMEMBERED = 1_000
 /** What a lane holds in memory, by chain: one call per chain at a time, in order; chains are independent. */
 export class LaneWindow {
   readonly #chains = new Map<string, Chain>()
+  /** Those that are not tried before a while is over; some are gone, or may go again. */
+  readonly #pausing = new Set<Chain>()
   /** Chains whose last call took long: they are called alone. */
   readonly #slow = new Map<string, true>()
   /** When chains failed last, by a clock that never jumps; also of those that were let go of meanwhile. */
@@ -97,15 +99,17 @@ export class LaneWindow {
 
   /** A call ended: these were acknowledged, moved or given up. */
   remove(items: Iterable<Item>): void {
-    const byChain = Map.groupBy(items, ({ chain }) => chain)
-    for (const [key, some] of byChain) {
+    const some = [...items]
+    const gone = new Set(some)
+    for (const key of new Set(some.map(({ chain }) => chain))) {
       const chain = this.#chains.get(key)
       if (!chain) continue
-      const gone = new Set(some)
       const left = chain.items.filter((item) => !gone.has(item))
       this.#size -= chain.items.length - left.length
       chain.items = left
-      if (left.length === 0) this.#chains.delete(key)
+      if (left.length > 0) continue
+      this.#chains.delete(key)
+      this.#pausing.delete(chain)
     }
   }
 
@@ -133,7 +137,9 @@ export class LaneWindow {
   failed(chain: string, nowMs: number, pauseMs: number): void {
     remember(this.#failed, chain, nowMs)
     const it = this.#chains.get(chain)
-    if (it) it.notBeforeMs = nowMs + pauseMs
+    if (!it) return
+    it.notBeforeMs = nowMs + pauseMs
+    this.#pausing.add(it)
   }
 
   passed(chain: string): void {
@@ -172,19 +178,24 @@ export class LaneWindow {
   /** When the next chain that failed may be tried again; undefined when none waits. */
   nextMs(nowMs: number): number | undefined {
     let next: number | undefined
-    for (const { busy, notBeforeMs } of this.#chains.values())
-      if (busy === 0 && notBeforeMs > nowMs) next = Math.min(next ?? notBeforeMs, notBeforeMs)
+    for (const chain of this.#pausing) {
+      const { busy, notBeforeMs } = chain
+      if (notBeforeMs <= nowMs) this.#pausing.delete(chain)
+      else if (busy === 0) next = Math.min(next ?? notBeforeMs, notBeforeMs)
+    }
     return next
   }
 
   /** Is there a chain that could go now? */
   hasReady(nowMs: number): boolean {
-    return this.#chains.values().some(({ busy, notBeforeMs }) => busy === 0 && notBeforeMs <= nowMs)
+    for (const { busy, notBeforeMs } of this.#chains.values())
+      if (busy === 0 && notBeforeMs <= nowMs) return true
+    return false
   }
 
   /** Pauses are over. */
   hurry(): void {
-    for (const chain of this.#chains.values()) chain.notBeforeMs = 0
+    for (const chain of this.#pausing) chain.notBeforeMs = 0
   }
 }
 

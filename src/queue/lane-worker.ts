@@ -354,16 +354,20 @@ export class LaneWorker {
   /** One timer for all that the lane waits for; none while it waits for nothing. */
   #arm(): void {
     const nowMs = performance.now()
-    const times = [this.#reading.againMs(nowMs)]
-    if (this.#window.size > 0) {
-      times.push(this.#outcomes.pausedUntilMs, this.#window.nextMs(nowMs))
-      if (this.#window.hasReady(nowMs)) times.push(this.#calls.slowMs(nowMs))
+    let dueMs = Number.POSITIVE_INFINITY
+    const wait = (ms: number | undefined) => {
+      if (ms !== undefined && ms > nowMs && ms < dueMs) dueMs = ms
     }
-    const dueMs = Math.min(...(times.filter((ms) => ms !== undefined && ms > nowMs) as number[]))
-    if (dueMs === this.#timerMs) return
+    wait(this.#reading.againMs(nowMs))
+    if (this.#window.size > 0) {
+      wait(this.#outcomes.pausedUntilMs)
+      wait(this.#window.nextMs(nowMs))
+      if (this.#window.hasReady(nowMs)) wait(this.#calls.slowMs(nowMs))
+    }
+    // One that is too early costs less than a new one for each call.
+    if (dueMs >= this.#timerMs) return
     clearTimeout(this.#timer)
     this.#timerMs = dueMs
-    if (dueMs === Number.POSITIVE_INFINITY) return
     const go = () => {
       this.#timerMs = Number.POSITIVE_INFINITY
       this.pump()

@@ -11,6 +11,8 @@ const ofEvents = process.argv[5] === 'Event'
 const frames = benchFrames(500)
 const START = 1_000_000
 const CHUNK = 20
+/** The latest state that anybody was told: one that goes back would be that of a restored etcd. */
+let newest = START
 
 const server = createServer((request, response) => {
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://feed')
@@ -48,9 +50,11 @@ function nowMs(): number {
 }
 
 function frameAt(i: number, sentAt: string): string {
-  if (ofEvents) return benchEventFrame(i, START + 1 + i)
+  const resourceVersion = START + 1 + i
+  newest = Math.max(newest, resourceVersion)
+  if (ofEvents) return benchEventFrame(i, resourceVersion)
   const [head, middle, tail] = frames[i % frames.length] as BenchFrame
-  return head + (START + 1 + i) + middle + sentAt + tail
+  return head + resourceVersion + middle + sentAt + tail
 }
 
 function page(query: URLSearchParams): object {
@@ -62,7 +66,7 @@ function page(query: URLSearchParams): object {
     return { ...kind, metadata: { ...metadata, resourceVersion: '5' } }
   })
   return {
-    metadata: { resourceVersion: String(START), ...(end < objects && { continue: String(end) }) },
+    metadata: { resourceVersion: String(newest), ...(end < objects && { continue: String(end) }) },
     items,
   }
 }
