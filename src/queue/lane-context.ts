@@ -51,8 +51,8 @@ export interface LaneContext extends DeliveryParts {
   waitsForFormer(lane: string): boolean
   /** Hashes of the chains that the version before left parked, and that go before those of this lane. */
   formerChains(lane: string): ReadonlySet<string>
-  /** Another worker has the lane's slot. */
-  onFenced(lane: string): void
+  /** An acknowledgement with this token was refused: another worker has the lane's slot. */
+  onFenced(lane: string, token: string): void
   /** Nothing is left in the lane, as far as this process knows. */
   onEmpty(lane: string): void
   /** The breaker of this sink is open: its lanes go on when it admits calls. */

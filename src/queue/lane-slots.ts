@@ -95,9 +95,10 @@ export class LaneSlots {
     return performance.now() - this.#leaseMs < LEASE_MS
   }
 
-  /** An acknowledgement was refused: another worker has the slot. */
-  lost(slot: string): void {
-    if (!this.#tokens.delete(slot)) return
+  /** An acknowledgement with this token was refused: another worker has the slot, unless it came back to this one since. */
+  lost(slot: string, token: string): void {
+    if (this.#tokens.get(slot) !== token) return
+    this.#tokens.delete(slot)
     this.#version = undefined
     this.#parts.onLost([slot])
   }
@@ -168,6 +169,7 @@ export class LaneSlots {
     const lost = [...this.#tokens].filter(([slot, token]) => tokens.get(slot) !== token)
     for (const [slot] of lost) this.#tokens.delete(slot)
     if (lost.length > 0) this.#parts.onLost(lost.map(([slot]) => slot))
+    await this.#releaseStrays(tokens)
 
     const alive = new Map(live.map((it) => [it.id, new Set(it.sinks)]))
     const ownerOf = (slot: string) => {
@@ -200,6 +202,21 @@ export class LaneSlots {
     if (forgotten.length > 0)
       await runScript(redis, RELEASE, [keys.slots, keys.workers], ['', ...forgotten.flat()])
     if (dead.length > 0) await redis.hdel(keys.workers, ...dead.map((it) => it.id))
+  }
+
+  /**
+   * Gives back what Redis says is ours and this process knows nothing of, and takes it out of `tokens`: the reply to a script that
+   * took it got lost, or it could not be given away. Nobody would deliver from it otherwise.
+   */
+  async #releaseStrays(tokens: Map<string, string>): Promise<void> {
+    const { redis, keys, processes, log } = this.#parts
+    const isStray = (slot: string, token: string) =>
+      workerOf(token) === processes.id && this.#tokens.get(slot) !== token
+    const strays = [...tokens].filter(([slot, token]) => isStray(slot, token))
+    if (strays.length === 0) return
+    await runScript(redis, RELEASE, [keys.slots, keys.workers], ['', ...strays.flat()])
+    for (const [slot] of strays) tokens.delete(slot)
+    log.debug({ slots: strays.length }, 'gave back slots of lanes that it did not know of')
   }
 
   async #take(slots: readonly string[], tokens: ReadonlyMap<string, string>): Promise<void> {

@@ -75,7 +75,7 @@ export class LaneWorker {
   /** What a commit of this process has written, nothing of others before it. */
   feed(entries: readonly FedEntry[]): void {
     const { budget } = this.#context
-    if (this.#reading.keep(entries)) return
+    if (this.#dropped || this.#reading.keep(entries)) return
     const first = entries[0]
     if (!first || !this.#reading.isFollowedBy(first.id, this.#window.size)) return this.poke()
     const read = entries.map(({ id, deliveries }): LaneEntryRead => {
@@ -319,7 +319,7 @@ export class LaneWorker {
     context.budget.give(this.sink, costOfAll(items))
     for (const { move } of acks) if (move) context.parked.moving(move.to, -1)
     if (end === 'fenced') {
-      if (!this.#dropped) context.onFenced(this.name)
+      if (!this.#dropped) context.onFenced(this.name, this.#token)
       return 'fenced'
     }
     this.#reading.ended(this.#entries.end(acks))

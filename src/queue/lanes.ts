@@ -68,7 +68,6 @@ const SCAN_BEATS = 2
 const SCAN_GAP_MS = 1_000
 /** Between two looks at the bounds of sinks. */
 const BOUNDS_GAP_MS = 100
-const DRAIN_MS = 15_000
 /** What may take no longer when the process stops, whatever Redis does. */
 const LAST_MS = 2_000
 
@@ -106,7 +105,8 @@ export function createLanes(parts: LanesParts): Lanes {
       void forgetWakeUps(parts, worker).catch(() => {})
       void withdrawReport(redis, keys, worker).catch(() => {})
     },
-    drain: (some) => withinMs(DRAIN_MS, owned.drain(some)),
+    // Calls end by then: one that goes on would be repeated by the next owner meanwhile.
+    drain: (some) => withinMs(parts.deliverTimeoutMs + LAST_MS, owned.drain(some)),
     onBeat() {
       if (closing || registry.size === 0) return
       if (former.size > 0 || ++beats % SCAN_BEATS === 0) scan()
@@ -126,7 +126,7 @@ export function createLanes(parts: LanesParts): Lanes {
     isFormer: (lane) => former.has(lane),
     waitsForFormer: (lane) => former.size > 0 && owned.waitsFor(lane, former),
     formerChains: (lane) => owned.formerChains(lane, former),
-    onFenced: (lane) => slots.lost(slotOf(lane)),
+    onFenced: (lane, token) => slots.lost(slotOf(lane), token),
     onEmpty: (lane) => owned.remove(lane),
     onOpen: openLater,
     onPassed: (state) => owned.pump(state.name),

@@ -45,7 +45,6 @@ interface Parked {
   /** How far the wall clock had jumped then. */
   jumpedMs: number
   busy: boolean
-  moving: number
   underway: Map<string, Underway>
 }
 
@@ -65,6 +64,8 @@ export class ParkedLanes implements ParkedChains {
   readonly #parked = new Map<string, Parked>()
   /** Lane → its parked ones. */
   readonly #byBase = new Map<string, Set<string>>()
+  /** Lane → deliveries on their way into it, and how many have ever been. */
+  readonly #moves = new Map<string, { now: number; begun: number }>()
   readonly #busyBySink = new Map<string, number>()
   #timer: NodeJS.Timeout | undefined
   /** Who waits until attempts have ended. */
@@ -99,7 +100,6 @@ export class ParkedLanes implements ParkedChains {
       lastFailedMs,
       jumpedMs: jumps.totalMs(),
       busy: false,
-      moving: 0,
       underway: new Map(underway.map((it) => [it.id, it])),
     }
     this.#parked.set(lane, parked)
@@ -110,8 +110,9 @@ export class ParkedLanes implements ParkedChains {
   }
 
   moving(lane: string, n: number): void {
-    const parked = this.#parked.get(lane)
-    if (parked) parked.moving += n
+    const { now, begun } = this.#moves.get(lane) ?? { now: 0, begun: 0 }
+    this.#moves.set(lane, { now: now + n, begun: begun + Math.max(n, 0) })
+    if (now + n === 0 && !this.#parked.has(lane)) this.#moves.delete(lane)
   }
 
   /** How many objects of a sink are parked. */
@@ -176,6 +177,7 @@ export class ParkedLanes implements ParkedChains {
 
   #remove({ lane }: Parked): void {
     this.#parked.delete(lane)
+    if (this.#moves.get(lane)?.now === 0) this.#moves.delete(lane)
     const base = baseOf(lane)
     const siblings = this.#byBase.get(base)
     siblings?.delete(lane)
@@ -223,6 +225,7 @@ export class ParkedLanes implements ParkedChains {
     const cost = state.entryCost ?? READ_BYTES
     await budget.take(parked.sink, cost)
     try {
+      const before = this.#moves.get(parked.lane)
       const [read, [tries, since]] = await Promise.all([
         readLane(redis, keys, parked.lane, '-', 1),
         redis.hmget(keys.progress(parked.lane), 'tries', 'since'),
@@ -230,8 +233,11 @@ export class ParkedLanes implements ParkedChains {
       if (read.awaitsNewer) return this.#wait(parked, NEWER_MS)
       const entry = read.entries[0]
       if (!entry) {
-        if (parked.moving > 0) return this.#wait(parked, AGAIN_MS)
-        this.#remove(parked)
+        const after = this.#moves.get(parked.lane)
+        if (after && after.now > 0) return this.#wait(parked, TICK_MS)
+        // What was on its way when Redis was asked may have arrived since: it is read before anything overtakes it.
+        if (before?.now || before?.begun !== after?.begun) return true
+        if (this.#parked.get(parked.lane) === parked) this.#remove(parked)
         return false
       }
       const [item] = entry.items
@@ -341,7 +347,7 @@ export class ParkedLanes implements ParkedChains {
     const context = this.#context()
     const group = { lane, token, isFormer: context.isFormer(lane), acks, note, isUrgent: true }
     const end = await context.acks.add(group)
-    if (end === 'fenced') context.onFenced(lane)
+    if (end === 'fenced') context.onFenced(lane, token)
     return end !== 'fenced'
   }
 

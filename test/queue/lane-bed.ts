@@ -102,9 +102,11 @@ export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
       bounds?: Record<string, Partial<QueueBounds>>
       maxmemory?: number
       log?: Logger
+      /** Another way to the same Redis. */
+      url?: string
     } = {},
   ) {
-    const open = () => openRedis(server.url, 'work', silentLog)
+    const open = () => openRedis(options.url ?? server.url, 'work', silentLog)
     const connections = [open(), open(), open()] as const
     const lanes = createLanes({
       redis: connections[0],

@@ -15,6 +15,8 @@ export interface TcpProxy extends AsyncDisposable {
   cut(): void
   /** From now on nothing comes through the connections that are open, either way, and nothing ends them. */
   freeze(): void
+  /** What servers send takes so much longer from now on. */
+  delayAnswers(ms: number): void
   /** Connections that come from now on lead to this port. */
   retarget(port: number): void
   /** The next data that hold `text` reach the server, and the client is cut off before the answer. */
@@ -34,6 +36,7 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
   const frozen = new Set<Socket>()
   let towards = target
+  let delayMs = 0
 
   const proxy = createServer((client) => {
     const server = connect(towards, '127.0.0.1')
@@ -49,7 +52,9 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
       })
     }
     server.on('data', (data) => {
-      if (!frozen.has(server)) client.write(data)
+      if (frozen.has(server)) return
+      if (delayMs > 0) setTimeout(() => client.write(data), delayMs)
+      else client.write(data)
     })
     client.on('data', (data) => {
       if (frozen.has(client)) return
@@ -73,6 +78,9 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
     },
     freeze: () => {
       for (const socket of sockets) frozen.add(socket)
+    },
+    delayAnswers: (ms) => {
+      delayMs = ms
     },
     retarget: (port) => {
       towards = port

@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest'
+import { silentLog } from '../../src/log.ts'
+import { openRedis } from '../../src/queue/connection.ts'
+import { keysOf } from '../../src/queue/keys.ts'
+import { slotsOf } from '../../src/queue/lane-names.ts'
+import { LaneSlots } from '../../src/queue/lane-slots.ts'
+import { LiveProcesses } from '../../src/queue/live-processes.ts'
+import { createTroubles } from '../../src/queue/troubles.ts'
+import { startRedis } from '../servers/redis.ts'
+import { startTcpProxy } from '../servers/tcp-proxy.ts'
+import { waitFor } from '../wait-for.ts'
+import { DELIVERED, scriptedSink, startLaneBed } from './lane-bed.ts'
+
+/** What Redis says of slots and what a worker knows of them come together again, whatever got lost between them. */
+
+const LANES = Array.from({ length: 16 }, (_, i) => `hook/n${i}`)
+
+type Bed = Awaited<ReturnType<typeof startLaneBed>>
+
+/** A delivery on each lane comes through. */
+async function expectAllLanesDeliver(it: Bed): Promise<void> {
+  for (const lane of LANES) await it.put(lane, `${lane}@1`)
+  await it.drained('hook')
+}
+
+test('a worker whose reply to taking slots got lost delivers from them all the same', async () => {
+  await using it = await startLaneBed()
+  await using proxy = await startTcpProxy(Number(new URL(it.server.url).port))
+  // Of the script that takes them, sent in full the first time.
+  proxy.cutAfter('local taken')
+  const sink = scriptedSink(() => DELIVERED)
+  it.work({ hook: sink }, { url: `redis://127.0.0.1:${proxy.port}` })
+  await waitFor(async () => (await it.redis.hlen(it.keys.slots)) > 0, { what: 'the slots' })
+  await expectAllLanesDeliver(it)
+  expect(sink.took).toHaveLength(LANES.length)
+})
+
+test('a slot that Redis says is of a worker that does not know of it is delivered from again', async () => {
+  await using it = await startLaneBed()
+  const sink = scriptedSink(() => DELIVERED)
+  it.work({ hook: sink })
+  const tokens = () => it.redis.hgetall(it.keys.slots)
+  await waitFor(async () => Object.keys(await tokens()).length > LANES.length, { what: 'all slots' })
+  const { version: _, ...known } = await tokens()
+  const worker = Object.values(known)[0]?.split(':')[0]
+  const others = slotsOf('hook').flatMap((slot, i) => [slot, `${worker}:9${i}`])
+  await it.redis.multi().hset(it.keys.slots, others).hincrby(it.keys.slots, 'version', 1).exec()
+  await expectAllLanesDeliver(it)
+  expect(sink.took).toHaveLength(LANES.length)
+})
+
+test('a refusal of an older token does not take a slot away that came back', async () => {
+  await using stack = new AsyncDisposableStack()
+  const server = stack.use(await startRedis())
+  const redis = openRedis(server.url, 'work', silentLog)
+  stack.defer(() => redis.disconnect())
+  const lost: string[] = []
+  const slots = new LaneSlots({
+    ...{ redis, keys: keysOf('test'), log: silentLog, troubles: createTroubles(silentLog) },
+    processes: new LiveProcesses('worker'),
+    sinks: () => ['hook'],
+    onTaken() {},
+    onLost: (some) => lost.push(...some),
+    onGone() {},
+    async drain() {},
+    onBeat() {},
+  })
+  stack.defer(() => slots.close())
+  slots.start()
+  const slot = 'hook/0'
+  await waitFor(() => slots.token(slot) !== undefined, { what: 'the slots' })
+  const token = slots.token(slot) as string
+  slots.lost(slot, `${token}0`)
+  expect([slots.token(slot), lost]).toEqual([token, []])
+  slots.lost(slot, token)
+  expect([slots.token(slot), lost]).toEqual([undefined, [slot]])
+})
