@@ -197,7 +197,7 @@ async function isDone({ keys, metrics }: StoreParts, commit: Commit, redis: Redi
   if (isForeign(layout)) throw new LayoutChangedError(layout)
   if (current === commit.next) return true
   if (current === commit.stored) return false
-  if (current === null) throw new PositionLostError(LOST)
+  if (current === null) throw new PositionLostError(layout === null ? LOST : GONE)
   const checkpoint = readCheckpoint(current)
   if (!checkpoint) throw new UnreadableCheckpointError(commit.keys.checkpoint)
   if (checkpoint.sequence <= (readCheckpoint(commit.stored)?.sequence ?? 0))
@@ -234,6 +234,10 @@ function areSame(some: readonly Transition[], others: readonly Transition[]): bo
 
 const LOST =
   'Redis has lost its data: the position is gone, and with it what waited to be delivered; the watch begins anew'
+
+/** Other data is there: it was frozen while its watch was removed or replaced, or a process has begun anew in an empty Redis. */
+const GONE =
+  'the position is gone: while this process stood still, the watch was removed or another one took it over, or Redis lost its data; the watch begins anew'
 
 /** Who takes a source over counts its sequence on: one that did not grow is of the time before ours. */
 const ROLLED_BACK =

@@ -3,6 +3,7 @@ import type { KnownObject, Source } from '../../src/change.ts'
 import { PositionLostError } from '../../src/change.ts'
 import { decideWith } from '../../src/decision.ts'
 import { createLimits, limitsOf } from '../../src/limits/limits.ts'
+import { LAYOUT } from '../../src/queue/layout.ts'
 import { readLedger } from '../../src/queue/ledger.ts'
 import { compileRules } from '../../src/rules/compile.ts'
 import { normalise } from '../../src/watch/normalise.ts'
@@ -114,7 +115,10 @@ for (const after of [1, 700, 1_100, OBJECTS])
     await back.adopt({ source: NEXT, claims: claimsAll }, never)
     expect(await it.fieldsOf(FORMER)).toMatchObject({ index: OBJECTS, limits: it.incidents })
     expect(await it.reader.keys('*next*')).toEqual([])
-    await expect(next.commit([], '2000', never)).rejects.toThrow(PositionLostError)
+    await it.reader.set(it.keys.schema, String(LAYOUT))
+    const gone = next.commit([], '2000', never)
+    await expect(gone).rejects.toThrow(PositionLostError)
+    await expect(gone).rejects.toThrow(/another one took it over/)
     await back.beginList('different', never)
     await back.list(changes, never, () => true)
     await back.endList('2000', never)
