@@ -176,15 +176,21 @@ export function createAcks(parts: AcksParts): Acks {
     if (closed) end(queue.splice(0))
   }
 
+  /** One that is added between the last look at the queue and the end is sent as well. */
+  function start(): void {
+    running ??= run().finally(() => {
+      running = undefined
+      if (queue.length > 0) start()
+    })
+  }
+
   return {
     add(group) {
       const { promise, resolve } = Promise.withResolvers<AckEnd>()
       if (closed) return Promise.resolve('fenced')
       queue.push({ ...group, end: resolve })
       note(group)
-      running ??= run().finally(() => {
-        running = undefined
-      })
+      start()
       return promise
     },
     isBlocked: (lane) => refused || foreign.has(lane),

@@ -141,7 +141,10 @@ async function moveBatch(
     const args = some.flatMap(({ uid, fields }) => [uid, fields.length, ...fields])
     const done = await line.run(
       (redis) =>
-        evaluate(redis, MOVE, names, [LAYOUT, checkpoint, retired, keepsOld ? 1 : 0, former.key, ...args]),
+        evaluate(redis, MOVE, names, [
+          ...[LAYOUT, checkpoint, retired, keepsOld ? 1 : 0, former.key, keys.ruleLedger('')],
+          ...args,
+        ]),
       signal,
     )
     if (typeof done === 'string' && done !== 'fenced') throw new LayoutChangedError(done)
@@ -157,7 +160,9 @@ redis.call('SET', KEYS[2], ARGV[3])
 return 1
 `
 
-/** What the new source knows already is newer. A repeat finds nothing to move, and counts nothing twice. */
+/**
+ * What the new source knows already is newer; what waits in a state that it has as well is counted as gone, as the four bytes
+ * behind format and times say. A repeat finds nothing to move, and counts nothing twice. */
 const MOVE = `
 local layout = redis.call('GET', KEYS[1])
 if layout and layout ~= ARGV[1] then return layout end
@@ -171,17 +176,28 @@ if current ~= ARGV[3] then return 'fenced' end
 local function moveField(from, to, field)
   local value = redis.call('HGET', from, field)
   if not value then return end
-  redis.call('HSETNX', to, field, value)
+  local isMoved = redis.call('HSETNX', to, field, value) == 1
   redis.call('HDEL', from, field)
+  return not isMoved and value
 end
-local at = 6
+local function countGone(field, state)
+  if #state < 17 then return end
+  local a, b, c, d = string.byte(state, 14, 17)
+  local waiting = ((a * 256 + b) * 256 + c) * 256 + d
+  if waiting == 0 then return end
+  local ledger = ARGV[6] .. string.match(field, '[^:]*$')
+  redis.call('HINCRBY', ledger, 'waiting', -waiting)
+  redis.call('HINCRBY', ledger, 'suppressed:gone', waiting)
+end
+local at = 7
 while at <= #ARGV do
   local uid, count = ARGV[at], tonumber(ARGV[at + 1])
   moveField(fromIndex, index, uid)
   if ARGV[4] == '1' then moveField(fromOld, old, uid) end
   for i = at + 2, at + 1 + count do
     local field = ARGV[i]
-    moveField(fromLimits, limits, field)
+    local left = moveField(fromLimits, limits, field)
+    if left then countGone(field, left) end
     local due = redis.call('ZSCORE', fromTimers, field)
     if due then
       redis.call('ZADD', timers, 'NX', due, field)

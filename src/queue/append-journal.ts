@@ -6,22 +6,22 @@ local function appendJournal(journal, counter, max, since, keep, each, most, ...
   if type(length) == 'table' then return -1 end
   local stored = redis.pcall('GET', counter)
   local bytes = type(stored) == 'string' and tonumber(stored) or 0
-  if redis.call('EXISTS', journal) == 0 then bytes = 0 end
+  if length == 0 then bytes = 0 end
   local entries = { ... }
   for _, entry in ipairs(entries) do
-    redis.call('XADD', journal, '*', 'z', entry)
+    if type(redis.pcall('XADD', journal, '*', 'z', entry)) == 'table' then break end
     bytes = bytes + #entry + each
   end
   for _ = 1, most + #entries do
-    local first = redis.call('XRANGE', journal, '-', '+', 'COUNT', 1)[1]
-    if not first then break end
+    local first = redis.pcall('XRANGE', journal, '-', '+', 'COUNT', 1)[1]
+    if type(first) ~= 'table' then break end
     local ms = tonumber(string.match(first[1], '^(%d+)'))
     if bytes <= max and ms >= since then break end
-    redis.call('XDEL', journal, first[1])
+    if type(redis.pcall('XDEL', journal, first[1])) == 'table' then break end
     bytes = bytes - #first[2][2] - each
   end
-  redis.call('SET', counter, string.format('%d', bytes), 'PX', keep)
-  redis.call('PEXPIRE', journal, keep)
+  redis.pcall('SET', counter, string.format('%d', bytes), 'PX', keep)
+  redis.pcall('PEXPIRE', journal, keep)
   return bytes
 end
 `

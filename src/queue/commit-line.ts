@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import type { Logger } from '../log.ts'
-import { ForeignKeyError, isTransient, rootOf, sayFault } from './redis-fault.ts'
+import { ForeignKeyError, isOutOfMemory, isTransient, rootOf, sayFault } from './redis-fault.ts'
 
 /** The one connection on which commits happen, one at a time: WATCH belongs to a connection. */
 export interface CommitLine {
@@ -31,8 +31,7 @@ export function createCommitLine({ redis, room, onOutOfMemory, log }: CommitLine
   const foreign = new Map<object, string>()
 
   function report(error: unknown): void {
-    const { message } = rootOf(error)
-    if (message.startsWith('OOM')) onOutOfMemory()
+    if (isOutOfMemory(error)) onOutOfMemory()
     if (trouble === undefined) log.warn({ error: sayFault(error) }, 'cannot write to Redis; watches wait')
     trouble = sayFault(error)
   }

@@ -178,6 +178,7 @@ export function createLanes(parts: LanesParts): Lanes {
     scanAgain = true
     scanning ??= scanAll().finally(() => {
       scanning = undefined
+      if (scanAgain && !closing) scan()
     })
   }
 

@@ -32,6 +32,12 @@ export function isRefusal(error: unknown): boolean {
 /** The second is what a script gets before Redis 7. */
 const FORBIDDEN = /^NOPERM\b|The user executing the script can't/
 
+/** True when Redis refused it because it is full. */
+export function isOutOfMemory(error: unknown): boolean {
+  const { name, message } = rootOf(error)
+  return name === 'ReplyError' && OUT_OF_MEMORY.test(message)
+}
+
 /** Why a transaction was not executed: EXECABORT only says that one of its commands was refused. */
 export function rootOf(error: unknown): Error {
   if (!(error instanceof Error)) return new Error(String(error))
@@ -83,12 +89,15 @@ const LASTING: readonly RegExp[] = [
   /certificate required|alert unknown ca/,
 ]
 
-/**
- * Redis loads its file, became a replica, is full, cannot write its file, lost its replicas, moves slots. Before Redis 7, what
- * a script is refused with follows the name of the script.
- */
-const REFUSED_FOR_NOW =
-  /^(ERR Error running script.* -)?(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MOVED|ASK|OOM|EXECABORT|MISCONF|NOREPLICAS|BUSY|UNBLOCKED)\b/
+/** Before Redis 7, what a script is refused with follows the name of the script and its line, once or twice. */
+const IN_SCRIPT = /^(?:(?:ERR Error running script|@\w+: ?\d+:).*? -|(?:@\w+: ?\d+: )+)?/
+
+/** Redis loads its file, became a replica, is full, cannot write its file, lost its replicas, moves slots. */
+const REFUSED_FOR_NOW = new RegExp(
+  `${IN_SCRIPT.source}(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MOVED|ASK|OOM|EXECABORT|MISCONF|NOREPLICAS|BUSY|UNBLOCKED)\\b`,
+)
+
+const OUT_OF_MEMORY = new RegExp(`${IN_SCRIPT.source}OOM\\b`)
 
 /** What ioredis says of commands whose reply will never come; it has no error classes for most of them. */
 const CONNECTION_LOST =

@@ -20,7 +20,7 @@ export async function runScript(
   args: readonly Argument[],
 ): Promise<unknown> {
   try {
-    return await redis.evalsha(sha, keys.length, ...keys, ...args)
+    return await redis.evalsha(sha, keys.length, ...lists(keys, args))
   } catch (error) {
     if (!(error as Error).message.startsWith('NOSCRIPT')) throw error
     return evaluate(redis, text, keys, args)
@@ -34,5 +34,10 @@ export function evaluate(
   keys: readonly string[],
   args: readonly Argument[],
 ): Promise<unknown> {
-  return redis.eval(text, keys.length, ...keys, ...args)
+  return redis.eval(text, keys.length, ...lists(keys, args))
+}
+
+/** Keys and arguments as the library flattens them: hundreds of thousands are too many for a call with each of its own. */
+export function lists(keys: readonly string[], args: readonly Argument[]): Argument[] {
+  return [keys, args] as unknown as Argument[]
 }

@@ -103,12 +103,19 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
   const ended = metrics.commitWaits.begin()
   const turn = new LimitsTurn(keys, commit.next)
   let written: Written | undefined
+  /** It was sent, and its reply lost: its script may still run. */
+  let sent: Written | undefined
   // A repeat after a lost reply must decide as the one that may still come: by the same rules, as of the same time.
   let routing: Routing | undefined
   let nowMs: number | undefined
   let assumes = true
+  /** What is written is what was sent: one that read later may have found it, and nothing left to do. */
+  const found = (last: Written, redis: Redis) => {
+    written = sent ?? last
+    return foundDone(written, commit, redis)
+  }
   const done = line.commit(async (redis): Promise<Committed> => {
-    if (written && (await isDone(parts, commit, redis))) return foundDone(written, commit, redis)
+    if (written && (await isDone(parts, commit, redis))) return found(written, redis)
     for (;;) {
       const { stream } = redis
       routing ??= decidingOnce(parts.routing())
@@ -124,7 +131,7 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
       addJournal(written, parts, commit)
       // Read there, executed here: on another connection nothing is watched, and it may be one to an older state.
       if (redis.stream !== stream) {
-        if (await isDone(parts, commit, redis)) return foundDone(written, commit, redis)
+        if (await isDone(parts, commit, redis)) return found(written, redis)
         continue
       }
       nowMs = written.decided.nowMs
@@ -135,6 +142,7 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
         continue
       }
       const timed = commit.opens === true || limits !== undefined
+      sent ??= written
       const end = await prepare(parts, commit, written, { turn, nowMs, timed }).run(redis, {
         watching: watched !== undefined,
       })
@@ -143,9 +151,10 @@ export async function transact(parts: StoreParts, commit: Commit, signal: AbortS
         return timed ? { timer: timerOf(end.replies.at(-1)) } : {}
       }
       // It was discarded for certain, and what others wrote meanwhile is of a later time.
+      if (sent === written) sent = undefined
       nowMs = undefined
       if (end.kind === 'lost') await turn.lost(redis)
-      else if (await isDone(parts, commit, redis)) return foundDone(written, commit, redis)
+      else if (await isDone(parts, commit, redis)) return found(written, redis)
     }
   }, signal)
   const committed = await done.finally(ended)
@@ -188,7 +197,7 @@ async function isDone({ keys, metrics }: StoreParts, commit: Commit, redis: Redi
   if (isForeign(layout)) throw new LayoutChangedError(layout)
   if (current === commit.next) return true
   if (current === commit.stored) return false
-  if (current === null) throw new PositionLostError(LOST)
+  if (current === null) throw new PositionLostError(layout === null ? LOST : GONE)
   const checkpoint = readCheckpoint(current)
   if (!checkpoint) throw new UnreadableCheckpointError(commit.keys.checkpoint)
   if (checkpoint.sequence <= (readCheckpoint(commit.stored)?.sequence ?? 0))
@@ -225,6 +234,10 @@ function areSame(some: readonly Transition[], others: readonly Transition[]): bo
 
 const LOST =
   'Redis has lost its data: the position is gone, and with it what waited to be delivered; the watch begins anew'
+
+/** Other data is there: it was frozen while its watch was removed or replaced, or a process has begun anew in an empty Redis. */
+const GONE =
+  'the position is gone: while this process stood still, the watch was removed or another one took it over, or Redis lost its data; the watch begins anew'
 
 /** Who takes a source over counts its sequence on: one that did not grow is of the time before ours. */
 const ROLLED_BACK =

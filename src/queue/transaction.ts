@@ -1,9 +1,8 @@
 import type { Redis } from 'ioredis'
 import { APPEND_JOURNAL } from './append-journal.ts'
-import { IS_FOREIGN } from './foreign-keys.ts'
 import { ForeignKeyError } from './redis-fault.ts'
 import { valuesOf } from './replies.ts'
-import { runScript, script } from './script.ts'
+import { lists, runScript, script } from './script.ts'
 
 type Argument = string | number | Buffer
 
@@ -20,7 +19,7 @@ export type TransactionEnd =
   /** A watched key was touched. */
   | { kind: 'lost' }
 
-/** What a command needs its key to be. */
+/** Commands whose values and members may be very many, and what they need their key to be. */
 const KIND_OF: Readonly<Record<string, string>> = { HSET: 'hash', HDEL: 'hash', ZADD: 'zset', ZREM: 'zset' }
 
 const DESCRIBED: Readonly<Record<string, string>> = {
@@ -29,6 +28,7 @@ const DESCRIBED: Readonly<Record<string, string>> = {
   HDEL: 'a hash',
   ZADD: 'a sorted set',
   ZREM: 'a sorted set',
+  ZRANGE: 'a sorted set',
   HINCRBY: 'a hash of whole numbers',
   INCRBY: 'a whole number',
 }
@@ -38,8 +38,10 @@ const MOST_ARGUMENTS = 2_000
 
 /**
  * Commands that Redis executes all or not at all, in one script, only while some keys have the values that were read before.
- * Redis itself would go on after a command that fails, as with a foreign value at a lane's key: the checkpoint would move, and the
- * delivery be lost. So the script undoes what it did. What it cannot undo it does last, when the types of those keys are known to be right.
+ * Redis itself would go on after a command that fails, as with a foreign value at a lane's key or without a right: the index would
+ * say that a change is known whose delivery is lost. So the script undoes what it did, in this order: what undoes itself by the
+ * same command, and is refused while Redis is full; commands that change nothing, which show that what undoes the others is
+ * allowed; the others; and last what cannot be undone, and cannot fail any more.
  */
 export class Transaction {
   readonly #expected = new Map<string, string>()
@@ -79,7 +81,7 @@ export class Transaction {
     if (watching) {
       const replies = await redis
         .multi()
-        .eval(TRANSACTION.text, keys.length, ...keys, ...args)
+        .eval(TRANSACTION.text, keys.length, ...lists(keys, args))
         .exec()
       if (replies === null) return { kind: 'lost' }
       reply = valuesOf(replies)[0]
@@ -105,29 +107,51 @@ export class Transaction {
       args.push(placeOf(key), fields.size, ...fields.keys())
       for (const value of fields.values()) args.push(value === null ? '' : `=${value}`)
     }
-    const commands = [...this.#commands.entries()]
-    const canUndo = ([, { name, key }]: [number, Command]) =>
-      UNDONE.has(name) || (name === 'SET' && this.#expected.has(key))
-    const last = commands.filter((it) => !canUndo(it))
-    const checks = last.slice(1).filter(([, { name }]) => name in KIND_OF)
-    const checked = new Map(checks.map(([i, { name, key }]) => [key, [i, KIND_OF[name]] as const]))
-    args.push(checked.size)
-    for (const [key, [i, kind]] of checked) args.push(i, placeOf(key), kind as string)
-    args.push(commands.length)
-    for (const [i, { name, key, args: some }] of [...commands.filter(canUndo), ...last]) {
-      args.push(i, name, placeOf(key), some.length)
+    const steps = this.#steps()
+    const names = new Set(this.#commands.map(({ name }) => name))
+    const needed = PROBED.filter(([probed, by]) => names.has(probed) && names.has(by)).map(([name]) => name)
+    const probes = needed.flatMap((name) => steps.find(({ it }) => it.name === name) ?? [])
+    args.push(probes.length)
+    for (const { place, it } of probes) args.push(place, it.name, placeOf(it.key))
+    args.push(steps.filter(({ rank }) => rank === 0).length, steps.length)
+    for (const { place, it } of steps) {
+      const { name, key, args: some } = it
+      args.push(place, name, placeOf(key), some.length)
       if (name === 'JOURNAL') placeOf(String(some[0]))
-      for (const it of some) args.push(it)
+      for (const value of some) args.push(value)
     }
     return { keys: [...places.keys()], args }
   }
+
+  /** The commands, each with its place, in the order of their execution. Those of a key that is freed stay behind that. */
+  #steps(): { place: number; it: Command; rank: number }[] {
+    const freed = new Set<string>()
+    const ranked = [...this.#commands.entries()].map(([place, it]) => {
+      if (it.name === 'UNLINK') freed.add(it.key)
+      return { place, it, rank: freed.has(it.key) ? FREES : this.#rank(it) }
+    })
+    return ranked.sort((one, other) => one.rank - other.rank)
+  }
+
+  #rank({ name, key }: Command): number {
+    if (name === 'SET') return this.#expected.has(key) ? 0 : 2
+    return RANKS[name] ?? 1
+  }
 }
 
-/** Commands that the script can undo. The journal fails nothing. */
-const UNDONE: ReadonlySet<string> = new Set(['XADD', 'HINCRBY', 'INCRBY'])
+const FREES = 3
+
+/** The order of execution; a command without a rank has 1. The journal fails nothing. */
+const RANKS: Readonly<Record<string, number>> = { HINCRBY: 0, INCRBY: 0, UNLINK: FREES, JOURNAL: 4 }
+
+/** What is shown to be allowed before the second one is executed, which it undoes. */
+const PROBED: readonly [name: string, by: string][] = [
+  ['HDEL', 'HSET'],
+  ['ZREM', 'ZADD'],
+  ['UNLINK', 'UNLINK'],
+]
 
 const TRANSACTION = script(`
-${IS_FOREIGN}
 ${APPEND_JOURNAL}
 local at = 0
 local function arg()
@@ -141,40 +165,88 @@ for i = 1, expected do
   local isMissing = not found and (value == '' or string.sub(value, 1, 1) == '?')
   if not isMissing and not (found and value ~= '' and found == string.sub(value, 2)) then return { 'moved' } end
 end
+local was = {}
 for _ = 1, tonumber(arg()) do
   local key, count = KEYS[tonumber(arg())], tonumber(arg())
+  local known = was[key] or {}
+  was[key] = known
   local found = redis.pcall('HMGET', key, unpack(ARGV, at + 1, at + count))
   if found.err then return redis.error_reply(string.find(found.err, 'WRONGTYPE', 1, true) and 'WRONGTYPE ' .. key or found.err) end
+  for i = 1, count do known[ARGV[at + i]] = found[i] end
   at = at + count
   for i = 1, count do
     if (found[i] and '=' .. found[i] or '') ~= arg() then return { 'moved' } end
   end
 end
-for _ = 1, tonumber(arg()) do
-  local place, key, kind = arg(), KEYS[tonumber(arg())], arg()
-  if isForeign(key, kind) then return { 'foreign', place } end
-end
+local probes = {}
+for i = 1, tonumber(arg()) do probes[i] = { arg(), arg(), KEYS[tonumber(arg())] } end
 local replies, undo = { 'done' }, {}
-local function undoAll()
+local function isError(reply) return type(reply) == 'table' and reply.err end
+local function failed(place, fault)
   for j = #undo, 1, -1 do redis.pcall(unpack(undo[j])) end
+  for _, said in ipairs({ 'WRONGTYPE', 'not an integer', 'would overflow' }) do
+    if string.find(fault, said, 1, true) then return { 'foreign', place } end
+  end
+  return redis.error_reply(fault)
 end
-for _ = 1, tonumber(arg()) do
+local function note(...) undo[#undo + 1] = { ... } end
+local function undoHash(key, from, count, step)
+  local fields = {}
+  for i = 1, count, step do fields[#fields + 1] = ARGV[from + i - 1] end
+  local values, known, isKnown = {}, was[key] or {}, true
+  for i, field in ipairs(fields) do
+    values[i] = known[field]
+    if values[i] == nil then isKnown = false end
+  end
+  if not isKnown then
+    values = redis.pcall('HMGET', key, unpack(fields))
+    if values.err then return values.err end
+  end
+  local set, new = { 'HSET', key }, { 'HDEL', key }
+  for i, field in ipairs(fields) do
+    if values[i] then
+      set[#set + 1] = field
+      set[#set + 1] = values[i]
+    elseif step == 2 then new[#new + 1] = field end
+  end
+  if #set > 2 then undo[#undo + 1] = set end
+  if #new > 2 then undo[#undo + 1] = new end
+end
+local function undoZset(key, from, count, step)
+  for i = step, count, step do
+    local member = ARGV[from + i - 1]
+    local score = redis.pcall('ZSCORE', key, member)
+    if isError(score) then return score.err end
+    if score then note('ZADD', key, score, member)
+    elseif step == 2 then note('ZREM', key, member) end
+  end
+end
+local BEFORE = { HSET = undoHash, HDEL = undoHash, ZADD = undoZset, ZREM = undoZset }
+local probeAt = tonumber(arg())
+for step = 1, tonumber(arg()) do
+  if step == probeAt + 1 then
+    for _, probe in ipairs(probes) do
+      local place, name, key = unpack(probe)
+      local reply
+      if name == 'UNLINK' then reply = redis.pcall(name, key .. ':none')
+      else reply = redis.pcall(name, key, '') end
+      if isError(reply) then return failed(place, reply.err) end
+    end
+  end
   local place, name, keyAt, count = arg(), arg(), tonumber(arg()), tonumber(arg())
   local key, reply = KEYS[keyAt], nil
+  if BEFORE[name] then
+    local fault = BEFORE[name](key, at + 1, count, (name == 'HSET' or name == 'ZADD') and 2 or 1)
+    if fault then return failed(place, fault) end
+  end
   if name == 'JOURNAL' then reply = appendJournal(key, unpack(ARGV, at + 1, at + count))
   else reply = redis.pcall(name, key, unpack(ARGV, at + 1, at + count)) end
-  if type(reply) == 'table' and reply.err then
-    undoAll()
-    for _, said in ipairs({ 'WRONGTYPE', 'not an integer', 'would overflow' }) do
-      if string.find(reply.err, said, 1, true) then return { 'foreign', place } end
-    end
-    return redis.error_reply(reply.err)
-  end
-  if name == 'XADD' then undo[#undo + 1] = { 'XDEL', key, reply }
-  elseif name == 'HINCRBY' then undo[#undo + 1] = { name, key, ARGV[at + 1], -ARGV[at + 2] }
-  elseif name == 'INCRBY' then undo[#undo + 1] = { name, key, -ARGV[at + 1] }
-  elseif keyAt <= expected then
-    undo[#undo + 1] = before[keyAt] and { 'SET', key, before[keyAt] } or { 'DEL', key }
+  if isError(reply) then return failed(place, reply.err) end
+  if name == 'XADD' then note('XDEL', key, reply)
+  elseif name == 'HINCRBY' then note(name, key, ARGV[at + 1], -ARGV[at + 2])
+  elseif name == 'INCRBY' then note(name, key, -ARGV[at + 1])
+  elseif name == 'SET' and keyAt <= expected then
+    if before[keyAt] then note('SET', key, before[keyAt]) else note('DEL', key) end
   end
   at = at + count
   replies[place + 2] = reply

@@ -39,12 +39,13 @@ export interface BedOptions {
 
 /** A real cluster, a real Redis, a receiver and a kubeherald that sends what happens to ConfigMaps in `default`. */
 export async function startBed(options: BedOptions = {}): Promise<Bed> {
-  const stack = new AsyncDisposableStack()
-  const kubernetes = stack.use(await startKubernetes({ flags: options.flags ?? [] }))
-  const redis = stack.use(await startRedis(options.redisArgs ? { args: options.redisArgs } : {}))
-  const hook = stack.use(await startReceiver())
+  // Ends what was started when the rest is refused.
+  await using opening = new AsyncDisposableStack()
+  const kubernetes = opening.use(await startKubernetes({ flags: options.flags ?? [] }))
+  const redis = opening.use(await startRedis(options.redisArgs ? { args: options.redisArgs } : {}))
+  const hook = opening.use(await startReceiver())
   if (options.crd) await installWidgets(kubernetes)
-  const kubeherald = stack.use(
+  const kubeherald = opening.use(
     await startKubeherald({
       kubeconfig: (await options.kubeconfig?.(kubernetes)) ?? kubernetes.kubeconfig,
       args: options.args ?? [],
@@ -73,6 +74,7 @@ rules: ${options.rules ?? '[{ name: all, when: { namespace: default }, to: [hook
     })
     return happened
   }
+  const stack = opening.move()
   return {
     kubernetes,
     redis,

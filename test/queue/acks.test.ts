@@ -1,7 +1,9 @@
+import type { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
 import { silentLog } from '../../src/log.ts'
 import { ACKNOWLEDGE, ackArguments, ackResults } from '../../src/queue/ack-script.ts'
 import { createAcks } from '../../src/queue/acks.ts'
+import { keysOf } from '../../src/queue/keys.ts'
 import { runScript } from '../../src/queue/script.ts'
 import { createTroubles } from '../../src/queue/troubles.ts'
 import { startLaneBed } from './lane-bed.ts'
@@ -81,4 +83,23 @@ for (const command of ['hincrby', 'xadd', 'hset', 'xdel'])
       ...{ balanced: true, verified: true },
       sinks: { hook: { delivered: 2, dead: 1, pending: 0 } },
     })
+  })
+
+/** How long after the end of one acknowledgement the next is added, in turns of the queue of microtasks. */
+const TURNS = Array.from({ length: 20 }, (_, turns) => turns)
+
+for (const ends of ['done', 'fenced'] as const)
+  test(`an acknowledgement that comes whenever the one before ends is not forgotten, but ${ends}`, async () => {
+    const redis = { evalsha: async () => ['done 0'] } as unknown as Redis
+    const group = { lane: LANE, token: 'mine', isFormer: false, isUrgent: true }
+    const add = async (turns: number) => {
+      const parts = { troubles: createTroubles(silentLog), log: silentLog, onOutOfMemory() {} }
+      const acks = createAcks({ redis, keys: keysOf('test'), ...parts })
+      await acks.add({ ...group, acks: [{ entryId: '1-0', count: 1, places: [0] }] })
+      for (let turn = 0; turn < turns; turn++) await Promise.resolve()
+      const second = acks.add({ ...group, acks: [{ entryId: '2-0', count: 1, places: [0] }] })
+      if (ends === 'fenced') acks.close()
+      return second
+    }
+    expect(new Set(await Promise.all(TURNS.map(add)))).toEqual(new Set([ends]))
   })

@@ -3,6 +3,7 @@ import type { KnownObject, Source } from '../../src/change.ts'
 import { PositionLostError } from '../../src/change.ts'
 import { decideWith } from '../../src/decision.ts'
 import { createLimits, limitsOf } from '../../src/limits/limits.ts'
+import { LAYOUT } from '../../src/queue/layout.ts'
 import { readLedger } from '../../src/queue/ledger.ts'
 import { compileRules } from '../../src/rules/compile.ts'
 import { normalise } from '../../src/watch/normalise.ts'
@@ -20,8 +21,8 @@ const isEven = ({ name }: KnownObject) => Number(name.slice(1)) % 2 === 0
 const changes = Array.from({ length: OBJECTS }, (_, i) => change('ADDED', `o${i}`, i + 2))
 
 /** A former source that knows objects, and follows incidents of some of them. */
-async function startBed() {
-  const rule = { name: 'trouble', when: { name: 'o*7' }, resolve: true as const, to: ['hook'] }
+async function startBed(limit: { resolve: true } | { for: number } = { resolve: true }) {
+  const rule = { name: 'trouble', when: { name: 'o*7' }, ...limit, to: ['hook'] }
   const decide = decideWith({
     normalise: (source, transition) =>
       normalise(source, transition, { cluster: 'test', salt: Buffer.from('salt') }),
@@ -114,7 +115,10 @@ for (const after of [1, 700, 1_100, OBJECTS])
     await back.adopt({ source: NEXT, claims: claimsAll }, never)
     expect(await it.fieldsOf(FORMER)).toMatchObject({ index: OBJECTS, limits: it.incidents })
     expect(await it.reader.keys('*next*')).toEqual([])
-    await expect(next.commit([], '2000', never)).rejects.toThrow(PositionLostError)
+    await it.reader.set(it.keys.schema, String(LAYOUT))
+    const gone = next.commit([], '2000', never)
+    await expect(gone).rejects.toThrow(PositionLostError)
+    await expect(gone).rejects.toThrow(/another one took it over/)
     await back.beginList('different', never)
     await back.list(changes, never, () => true)
     await back.endList('2000', never)
@@ -143,4 +147,21 @@ test('incidents of a watch that was removed end as no longer watched, and its in
   expect(new Set((await it.ends()).map((end) => end.split(' ')[1]))).toEqual(new Set(['unwatched']))
   expect(await it.fieldsOf(FORMER)).toEqual({ index: OBJECTS, limits: 0, timers: 0 })
   await it.expectBalance()
+})
+
+test('what waits in two sources for the same object waits once when they become one', async () => {
+  await using it = await startBed({ for: 3_600_000 })
+  const waits = async () => (await readLedger(it.reader, it.keys, { verify: true })).rules['trouble']
+  const before = (await waits())?.waiting ?? 0
+  const session = await it.newStore().open(NEXT, never)
+  await session.beginList('newer', never)
+  await session.endList('1', never)
+  await session.commit(changes.slice(0, 20), '22', never)
+  expect((await waits())?.waiting).toBe(before + 2)
+  await session.adopt({ source: FORMER, claims: claimsAll }, never)
+  expect(await it.fieldsOf(NEXT)).toMatchObject({ limits: before })
+  expect(await waits()).toMatchObject({ waiting: before, suppressed: { gone: 2 } })
+  expect(await readLedger(it.reader, it.keys, { verify: true })).toMatchObject({
+    ...{ balanced: true, verified: true },
+  })
 })

@@ -64,6 +64,28 @@ test('an EXEC that arrives while its commit is tried again makes the second one 
   expect(session.checkpoint?.resourceVersion).toBe('2')
 })
 
+test('a late EXEC that arrives before its commit is decided again is counted as what it wrote', async () => {
+  await using it = await startStoreBed()
+  const store = it.newStore()
+  const session = await store.open(SOURCE, never)
+  await session.beginList('newer', never)
+  await session.endList('1', never)
+  const late = it.proxy.hold('evalsha', { cut: true })
+  const commit = session.commit([change('ADDED', 'o0', 2)], '2', never)
+  await late.seen
+  const read = it.proxy.hold('hmget')
+  await read.seen
+  late.release()
+  await waitFor(async () => (await it.enqueued()).length === 1, { what: 'the late EXEC' })
+  read.release()
+  await commit
+  expect(it.woken).toEqual(['hook/0'])
+  const text = await store.metrics.registry.metrics()
+  expect(text).toMatch(/_enqueued_total\{sink="hook"\} 1$/m)
+  await session.commit([change('MODIFIED', 'o0', 3)], '3', never)
+  expect(await it.enqueued()).toEqual(['ADDED o0@2', 'MODIFIED o0@3'])
+})
+
 test('a commit that is tried again decides as before, also when the configuration was reloaded meanwhile', async () => {
   let lane = 'hook/0'
   await using it = await startStoreBed({ lane: () => lane })

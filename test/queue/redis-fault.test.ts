@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isTransient, rootOf } from '../../src/queue/redis-fault.ts'
+import { isOutOfMemory, isTransient, rootOf } from '../../src/queue/redis-fault.ts'
 
 const named = (name: string, message: string, rest: object = {}) =>
   Object.assign(new Error(message), { name, ...rest })
@@ -32,6 +32,23 @@ test.each([
   discarded(reply("NOPERM this user has no permissions to run the 'xadd' command")),
 ])('is thrown: $message', (error) => {
   expect(isTransient(error)).toBe(false)
+})
+
+/** What Redis 6.2 answers where a script passes on what it was refused with, or ends with it. */
+const IN_SCRIPTS = [
+  (said: string) => `@user_script: 81: -${said}`,
+  (said: string) => `@user_script: 81: ${said}`,
+  (said: string) =>
+    `ERR Error running script (call to f_0123456789abcdef): @user_script:81: @user_script: 81: -${said}`,
+  (said: string) => `ERR Error running script (call to f_0123456789abcdef): @user_script:81: -${said}`,
+]
+
+test.each(IN_SCRIPTS)('a refusal within a script of Redis 6.2 is waited for', (inScript) => {
+  const full = reply(inScript("OOM command not allowed when used memory > 'maxmemory'."))
+  expect([isTransient(full), isOutOfMemory(full)]).toEqual([true, true])
+  const replica = reply(inScript("READONLY You can't write against a read only replica."))
+  expect([isTransient(replica), isOutOfMemory(replica)]).toEqual([true, false])
+  expect(isTransient(reply(inScript('WRONGTYPE Operation against a key')))).toBe(false)
 })
 
 test('a discarded transaction tells which of its commands was refused, and why', () => {
