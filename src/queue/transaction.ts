@@ -227,9 +227,8 @@ for step = 1, tonumber(arg()) do
   if step == probeAt + 1 then
     for _, probe in ipairs(probes) do
       local place, name, key = unpack(probe)
-      local reply
-      if name == 'UNLINK' then reply = redis.pcall(name, key .. ':none')
-      else reply = redis.pcall(name, key, '') end
+      local none = key .. ':none'
+      local reply = name == 'UNLINK' and redis.pcall(name, none) or redis.pcall(name, none, '')
       if isError(reply) then return failed(place, reply.err) end
     end
   end
