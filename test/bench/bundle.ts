@@ -26,22 +26,32 @@ export interface Bundle extends AsyncDisposable {
   usage(): { cpuSeconds: number; writes: number }
 }
 
+export interface BundleOptions {
+  /** Kinds, as in a list. */
+  watch?: string | undefined
+  kubeconfig?: string | undefined
+  /** Sinks and rules in place of the one sink, as YAML. */
+  routing?: string | undefined
+  /** In front of the command. */
+  launcher?: readonly string[] | undefined
+}
+
 /** Runs the bundle as its users do: all objects of a kind to one sink, pods of a feed unless something else is given. */
 export function runBundle(
   feed: string,
   redisUrl: string,
   sink: string,
-  { watch = 'Pod', kubeconfig }: { watch?: string; kubeconfig?: string } = {},
+  { watch = 'Pod', kubeconfig, routing, launcher = [] }: BundleOptions = {},
 ): Bundle {
-  const files = writeFiles(feed, redisUrl, sink, watch)
+  const files = writeFiles(feed, redisUrl, sink, { watch, routing })
   const env = {
     ...process.env,
     PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,
     KUBECONFIG: kubeconfig ?? files.kubeconfig,
   }
   const startedMs = performance.now()
-  const command = join(ROOT, 'dist/main.js')
-  const child = spawn(command, ['run', '--config', files.config], { env, stdio: 'ignore' })
+  const [command = '', ...args] = [...launcher, join(ROOT, 'dist/main.js'), 'run', '--config', files.config]
+  const child = spawn(command, args, { env, stdio: 'ignore' })
   const release = dieWithUs(child)
   return {
     child,
@@ -74,7 +84,12 @@ function usageOf(pid: number | undefined): { cpuSeconds: number; writes: number 
 }
 
 /** A kubeconfig for a feed, and a configuration that sends everything of it to a sink. */
-export function writeFiles(feed: string, redisUrl: string, sink: string, watch = 'Pod') {
+export function writeFiles(
+  feed: string,
+  redisUrl: string,
+  sink: string,
+  { watch = 'Pod', routing }: Pick<BundleOptions, 'watch' | 'routing'> = {},
+) {
   const dir = mkdtempSync(join(tmpdir(), 'kubeherald-bench-'))
   const [config, kubeconfig] = [join(dir, 'kubeherald.yaml'), join(dir, 'kubeconfig')]
   writeFileSync(
@@ -83,8 +98,7 @@ export function writeFiles(feed: string, redisUrl: string, sink: string, watch =
 redis: { url: "${redisUrl}" }
 server: false
 watch: [${watch}]
-sinks: { out: ${sink} }
-rules: [{ name: all, to: [out] }]
+${routing ?? `sinks: { out: ${sink} }\nrules: [{ name: all, to: [out] }]`}
 `,
   )
   writeFileSync(

@@ -26,12 +26,13 @@ export function benchEvent(i: number) {
 }
 
 /** The frame of a watch that adds such an Event. */
-export function benchEventFrame(i: number, resourceVersion: number): string {
+export function benchEventFrame(i: number, resourceVersion: number, sentAt: string): string {
   const event = benchEvent(i)
   const metadata = {
     ...event.metadata,
     uid: `00000000-0000-4000-8000-${i.toString(16).padStart(12, '0')}`,
     resourceVersion: String(resourceVersion),
+    annotations: { 'bench/sent-at': sentAt },
   }
   return `${JSON.stringify({ type: 'ADDED', object: { ...event, metadata } })}\n`
 }

@@ -52,7 +52,7 @@ function nowMs(): number {
 function frameAt(i: number, sentAt: string): string {
   const resourceVersion = START + 1 + i
   newest = Math.max(newest, resourceVersion)
-  if (ofEvents) return benchEventFrame(i, resourceVersion)
+  if (ofEvents) return benchEventFrame(i, resourceVersion, sentAt)
   const [head, middle, tail] = frames[i % frames.length] as BenchFrame
   return head + resourceVersion + middle + sentAt + tail
 }

@@ -15,8 +15,10 @@ import { journalRow } from './row-journal.ts'
 import { kafkaRow } from './row-kafka.ts'
 import { latencyRow } from './row-latency.ts'
 import { limitsRow } from './row-limits.ts'
+import { manyLanesRow } from './row-many-lanes.ts'
 import { memoryRow } from './row-memory.ts'
 import { oldValuesRow } from './row-old-values.ts'
+import { podLimitRow } from './row-pod-limit.ts'
 import { recoveryRow } from './row-recovery.ts'
 import { redisRow } from './row-redis.ts'
 import { rulesRows } from './row-rules.ts'
@@ -39,11 +41,13 @@ const ROWS: readonly Row[] = [
   latencyRow,
   acknowledgedRow,
   ...eventCostRows,
+  manyLanesRow,
   burstRow,
   backlogRow,
   recoveryRow,
   idleRow,
   memoryRow,
+  podLimitRow,
   soakRow,
   enrichRow,
   redisRow,

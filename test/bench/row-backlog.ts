@@ -34,11 +34,12 @@ interface Drain {
   peakMb: number
 }
 
-async function drain(context: BenchContext): Promise<Drain> {
+/** Throws when the process that has to deliver it ends. */
+export async function drain(context: BenchContext, launcher?: readonly string[]): Promise<Drain> {
   await using feed = await serve('./feed.ts', String(WAITING), '0', '0', 'Event')
   await using redis = await context.startRedis()
-  const run = (url: string) =>
-    runBundle(feed.url, redis.url, `{ type: webhook, url: "${url}" }`, { watch: 'Event' })
+  const run = (url: string, launcher?: readonly string[]) =>
+    runBundle(feed.url, redis.url, `{ type: webhook, url: "${url}" }`, { watch: 'Event', launcher })
   {
     await using silent = await serve('./hook.ts', 'never')
     await using bundle = run(silent.url)
@@ -50,7 +51,7 @@ async function drain(context: BenchContext): Promise<Drain> {
     await gone
   }
   await using hook = await serve('./hook.ts')
-  await using bundle = run(hook.url)
+  await using bundle = run(hook.url, launcher)
   const count = async () => {
     const { body } = await request(`${hook.url}/stats`)
     return ((await body.json()) as { count: number }).count

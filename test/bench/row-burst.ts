@@ -33,13 +33,15 @@ interface Burst {
   peakMb: number
 }
 
-async function burst(context: BenchContext): Promise<Burst> {
+/** Throws when the process ends. */
+export async function burst(context: BenchContext, launcher?: readonly string[]): Promise<Burst> {
   await using feed = await serve('./feed.ts', String(EVENTS), '0', '0', 'Event')
   await using hook = await serve('./hook.ts')
   await using redis = await context.startRedis()
   const watching = once(feed.child, 'message')
   await using bundle = runBundle(feed.url, redis.url, `{ type: webhook, url: "${hook.url}" }`, {
     watch: 'Event',
+    launcher,
   })
   await watching
   const startedMs = performance.now()

@@ -3,7 +3,7 @@ import type { RedisServer } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
 import { buildBundle, runBundle } from './bundle.ts'
 import { median, pairs } from './pairs.ts'
-import { measure, serve } from './processes.ts'
+import { measure, type Server, serve } from './processes.ts'
 import type { BenchContext, Row } from './row.ts'
 
 const MOST_REDIS_MS = 0.3
@@ -15,14 +15,13 @@ export const eventCostRows: readonly Row[] = [
   rowAt({ perSecond: 10, warmUpSeconds: 10, seconds: 18, most: 1.3 }),
 ]
 
-interface Rate {
+export interface Rate {
   perSecond: number
   warmUpSeconds: number
   seconds: number
-  most: number
 }
 
-function rowAt(rate: Rate): Row {
+function rowAt(rate: Rate & { most: number }): Row {
   const { perSecond, warmUpSeconds, seconds, most } = rate
   const warmUp = perSecond * warmUpSeconds
   const count = perSecond * seconds
@@ -35,7 +34,8 @@ function rowAt(rate: Rate): Row {
       const results = await pairs(
         context.pairs,
         async () => {
-          const cost = await costOfOurs(context, rate)
+          await using hook = await serve('./hook.ts')
+          const cost = await costOfOurs(context, rate, hook)
           costs.push(cost)
           return cost.ms
         },
@@ -62,7 +62,7 @@ function rowAt(rate: Rate): Row {
 }
 
 /** Of one Event, from its frame to its acknowledgement. */
-interface Cost {
+export interface Cost {
   ms: number
   redisMs: number
   commands: number
@@ -70,15 +70,20 @@ interface Cost {
   writes: number
 }
 
-async function costOfOurs(context: BenchContext, rate: Rate): Promise<Cost> {
+/** `hook` takes all that is sent; `routing` says to what, in place of one sink. */
+export async function costOfOurs(
+  context: BenchContext,
+  rate: Rate,
+  hook: Server,
+  routing?: (url: string) => string,
+): Promise<Cost> {
   const { perSecond, warmUpSeconds, seconds } = rate
   const warmUp = perSecond * warmUpSeconds
   const count = perSecond * seconds
   await using feed = await serve('./feed.ts', String(2 * (warmUp + count)), String(perSecond), '0', 'Event')
-  await using hook = await serve('./hook.ts')
   await using redis = await context.startRedis()
   const sink = `{ type: webhook, url: "${hook.url}" }`
-  await using bundle = runBundle(feed.url, redis.url, sink, { watch: 'Event' })
+  await using bundle = runBundle(feed.url, redis.url, sink, { watch: 'Event', routing: routing?.(hook.url) })
   const delivered = async (least: number) => {
     let came = 0
     const enough = async () => {

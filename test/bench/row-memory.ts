@@ -28,13 +28,17 @@ export const memoryRow: Row = {
   },
 }
 
-/** Resident memory in MB: the median of the seconds after its first list, while changes flow. */
-async function memoryWith(objects: number, context: BenchContext): Promise<number> {
+/** Resident memory in MB: the median of the seconds after its first list, while changes flow. Throws when the process ends. */
+export async function memoryWith(
+  objects: number,
+  context: BenchContext,
+  launcher?: readonly string[],
+): Promise<number> {
   await using feed = await serve('./feed.ts', String(COUNT), String(PER_SECOND), String(objects))
   await using hook = await serve('./hook.ts')
   await using redis = await context.startRedis()
   const watching = once(feed.child, 'message')
-  await using bundle = runBundle(feed.url, redis.url, `{ type: webhook, url: "${hook.url}" }`)
+  await using bundle = runBundle(feed.url, redis.url, `{ type: webhook, url: "${hook.url}" }`, { launcher })
   await watching
   const samples: number[] = []
   for (let i = 0; i < SECONDS; i++) {
