@@ -1,5 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { silentLog } from '../../src/log.ts'
+import { openRedis } from '../../src/queue/connection.ts'
+import { listDeadLetters } from '../../src/queue/dead-letters.ts'
+import { keysOf } from '../../src/queue/keys.ts'
 import { startBed } from '../cluster/bed.ts'
 import { arrivalOf } from '../cluster/compare.ts'
 import { startKubeherald } from '../cluster/kubeherald.ts'
@@ -7,7 +11,7 @@ import { CONFIG_MAPS, churn, DEPLOYMENTS, WIDGETS } from '../cluster/workload.ts
 import { seeded } from '../seeded-random.ts'
 import { waitFor } from '../wait-for.ts'
 import { createFaults } from './faults.ts'
-import { faultsOfLimits, LIMITED_RULES, limitedSinks } from './limits.ts'
+import { faultsOfLimits, LIMITED_RULES, limitedSinks, ROOMY } from './limits.ts'
 import { verdictOf } from './verdict.ts'
 
 /**
@@ -35,7 +39,7 @@ await using bed = await startBed({
   crd: true,
   watch: '[{ kind: ConfigMap, namespaces: default }, Deployment, widgets.stable.example.com]',
   prefixes: ['configmaps', 'deployments', 'stable.example.com/widgets'],
-  sinks: ({ url }) => `{ hook: { type: webhook, url: "${url}" }, ${limitedSinks(url)} }`,
+  sinks: ({ url }) => `{ hook: { type: webhook, url: "${url}", ${ROOMY} }, ${limitedSinks(url)} }`,
   rules: `
   - { name: all, when: { namespace: default }, to: hook }${LIMITED_RULES}${values.leases ? `\n${LEASES}` : ''}`,
 })
@@ -115,6 +119,7 @@ console.log(`rules: ${JSON.stringify(ledger.rules, null, 1)}`)
 console.log(limitFaults.join('\n'))
 console.log(`large objects: ${sizes.escaped} of 6 MB, ${sizes.plain} of 100 to 300 KB`)
 console.log(`\n${verdict.summary}`)
+if (verdict.lost.length > 0) console.log(`dead letters: ${JSON.stringify(await reasonsOfDeadLetters())}`)
 console.log(`ledger: ${JSON.stringify(ledger.sinks.hook)} balanced ${ledger.balanced}`)
 const good =
   verdict.lost.length === 0 &&
@@ -126,6 +131,16 @@ console.log(
   good ? 'crash test: passed' : `crash test: FAILED\n${JSON.stringify(verdict, null, 2).slice(0, 5_000)}`,
 )
 process.exitCode = good ? 0 : 1
+
+/** How many dead letters there are of each reason. */
+async function reasonsOfDeadLetters(): Promise<Record<string, number>> {
+  const redis = openRedis(bed.redis.url, 'work', silentLog)
+  const counts: Record<string, number> = {}
+  for await (const { reason, detail } of listDeadLetters(redis, keysOf('test')))
+    counts[`${reason}: ${detail}`] = (counts[`${reason}: ${detail}`] ?? 0) + 1
+  redis.disconnect()
+  return counts
+}
 
 function clock(): string {
   return new Date().toISOString().slice(11, 19)
