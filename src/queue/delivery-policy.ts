@@ -83,18 +83,20 @@ export interface SinkFacts {
   calledMs: number
 }
 
+/** A limit of requests, and a target that is not there, are never an object's fault. */
+export function mayBeOwnFault({ scope, reason }: Retry): boolean {
+  return reason !== 'rate-limited' && scope !== 'target'
+}
+
 /**
  * Does the object fail alone? Then it is parked. Whatever the sink answers of its reach, a failure is the object's own when others
  * succeeded since it failed before: a receiver may cut the connection, or answer 403, for this one alone. The first failure is the
- * object's own where the sink says so and others succeeded during the call. A limit of requests is never an object's fault.
+ * object's own where the sink says so and others succeeded during the call.
  */
-export function failsAlone(
-  { scope, reason }: Retry,
-  { passedMs, failedBeforeMs, calledMs }: SinkFacts,
-): boolean {
-  if (reason === 'rate-limited' || scope === 'target') return false
+export function failsAlone(failure: Retry, { passedMs, failedBeforeMs, calledMs }: SinkFacts): boolean {
+  if (!mayBeOwnFault(failure)) return false
   if (failedBeforeMs !== undefined) return passedMs > failedBeforeMs
-  return scope === 'event' && passedMs > calledMs
+  return failure.scope === 'event' && passedMs > calledMs
 }
 
 /** Of a parked delivery. */

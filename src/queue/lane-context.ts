@@ -49,6 +49,8 @@ export interface LaneContext extends DeliveryParts {
   isFormer(lane: string): boolean
   /** Stored deliveries of the version before go first. */
   waitsForFormer(lane: string): boolean
+  /** No call of the lane begins before, by a clock that never jumps: its target asked for it. */
+  pausedUntilMs(lane: string): number
   /** Hashes of the chains that the version before left parked, and that go before those of this lane. */
   formerChains(lane: string): ReadonlySet<string>
   /** An acknowledgement with this token was refused: another worker has the lane's slot. */

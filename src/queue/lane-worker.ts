@@ -55,6 +55,11 @@ export class LaneWorker {
     return this.#window.size
   }
 
+  /** No call begins before, by a clock that never jumps: its target asked for it. */
+  get pausedUntilMs(): number {
+    return this.#outcomes.pausedUntilMs
+  }
+
   get isEmpty(): boolean {
     return this.#entries.size === 0 && this.#reading.isDone && this.#calls.size === 0
   }

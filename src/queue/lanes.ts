@@ -125,6 +125,7 @@ export function createLanes(parts: LanesParts): Lanes {
     mayStart: () => !closing && slots.hasLease(),
     isFormer: (lane) => former.has(lane),
     waitsForFormer: (lane) => former.size > 0 && owned.waitsFor(lane, former),
+    pausedUntilMs: (lane) => owned.pausedUntilMs(lane),
     formerChains: (lane) => owned.formerChains(lane, former),
     onFenced: (lane, token) => slots.lost(slotOf(lane), token),
     onEmpty: (lane) => owned.remove(lane),

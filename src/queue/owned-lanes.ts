@@ -105,6 +105,11 @@ export class OwnedLanes {
     return (this.#workers.get(lane)?.size ?? 0) < FEW && !context.waitsForFormer(lane)
   }
 
+  /** No call of the lane begins before, by a clock that never jumps. */
+  pausedUntilMs(lane: string): number {
+    return this.#workers.get(lane)?.pausedUntilMs ?? 0
+  }
+
   /** Gives up deliveries of a lane, as `LaneWorker.giveUp` does; undefined where the lane is not ours, or waits for others. */
   giverOf(lane: string): LaneWorker['giveUp'] | undefined {
     const { context, parked } = this.#parts

@@ -2,7 +2,7 @@ import type { Outcome } from '../sink/index.ts'
 import type { AttemptTrace } from '../trace.ts'
 import type { DeadReason, FailureNote } from './ack-script.ts'
 import { deadLetterOf } from './acknowledgements.ts'
-import { giveUp, judge, parkedPauseMs, type Retry } from './delivery-policy.ts'
+import { giveUp, judge, mayBeOwnFault, parkedPauseMs, type Retry } from './delivery-policy.ts'
 import type { Underway } from './lane-calls.ts'
 import type { LaneContext } from './lane-context.ts'
 import { unreadableAck } from './lane-entries.ts'
@@ -62,8 +62,8 @@ const READ_BYTES = 64 * 1024
 export class ParkedLanes implements ParkedChains {
   readonly #context: () => LaneContext
   readonly #parked = new Map<string, Parked>()
-  /** Lane → its parked ones. */
-  readonly #byBase = new Map<string, Set<string>>()
+  /** Lane → its parked ones, and until when their target asked them to wait. */
+  readonly #byBase = new Map<string, { lanes: Set<string>; pausedUntilMs: number }>()
   /** Lane → deliveries on their way into it, and how many have ever been. */
   readonly #moves = new Map<string, { now: number; begun: number }>()
   readonly #busyBySink = new Map<string, number>()
@@ -104,8 +104,8 @@ export class ParkedLanes implements ParkedChains {
     }
     this.#parked.set(lane, parked)
     const siblings = this.#byBase.get(base)
-    if (siblings) siblings.add(lane)
-    else this.#byBase.set(base, new Set([lane]))
+    if (siblings) siblings.lanes.add(lane)
+    else this.#byBase.set(base, { lanes: new Set([lane]), pausedUntilMs: 0 })
     this.#timer ??= setInterval(() => this.#tick(), TICK_MS)
   }
 
@@ -123,6 +123,7 @@ export class ParkedLanes implements ParkedChains {
   /** All parked chains of these sinks are due. */
   hurry(sink: string): void {
     for (const it of this.#parked.values()) if (it.sink === sink) it.dueMs = 0
+    for (const [base, it] of this.#byBase) if (sinkOf(base) === sink) it.pausedUntilMs = 0
   }
 
   /**
@@ -180,8 +181,8 @@ export class ParkedLanes implements ParkedChains {
     if (this.#moves.get(lane)?.now === 0) this.#moves.delete(lane)
     const base = baseOf(lane)
     const siblings = this.#byBase.get(base)
-    siblings?.delete(lane)
-    if (siblings?.size === 0) this.#byBase.delete(base)
+    siblings?.lanes.delete(lane)
+    if (siblings?.lanes.size === 0) this.#byBase.delete(base)
     if (this.#parked.size === 0) this.close()
   }
 
@@ -191,9 +192,12 @@ export class ParkedLanes implements ParkedChains {
     for (const parked of this.#parked.values()) {
       if (parked.busy || parked.dueMs > nowMs || this.#draining.has(parked.token)) continue
       const busy = this.#busyBySink.get(parked.sink) ?? 0
-      if (busy >= MOST_AT_ONCE) continue
+      if (busy >= MOST_AT_ONCE || !this.#mayTry(parked)) continue
       this.#busyBySink.set(parked.sink, busy + 1)
       parked.busy = true
+      // Behind the others: each gets its turn.
+      this.#parked.delete(parked.lane)
+      this.#parked.set(parked.lane, parked)
       void this.#attempt(parked).finally(() => {
         parked.busy = false
         this.#busyBySink.set(parked.sink, (this.#busyBySink.get(parked.sink) ?? 1) - 1)
@@ -202,13 +206,24 @@ export class ParkedLanes implements ParkedChains {
     }
   }
 
+  /** May it be tried now: is it ours, and do neither worker, sink nor target forbid a call? What is under way needs no other call. */
+  #mayTry(parked: Parked): boolean {
+    const context = this.#context()
+    if (this.#parked.get(parked.lane) !== parked || this.#draining.has(parked.token)) return false
+    if (!context.mayStart() || context.acks.isBlocked(parked.lane)) return false
+    if (parked.underway.size > 0) return true
+    if ((context.stateOf(parked.sink)?.breaker.waitMs() ?? 0) > 0) return false
+    const base = baseOf(parked.lane)
+    const untilMs = Math.max(this.#byBase.get(base)?.pausedUntilMs ?? 0, context.pausedUntilMs(base))
+    return untilMs <= performance.now()
+  }
+
   /** Delivers from a parked chain until it fails or nothing is left. */
   async #attempt(parked: Parked): Promise<void> {
     const context = this.#context()
-    const isOurs = () => this.#parked.get(parked.lane) === parked && !this.#draining.has(parked.token)
     parked.dueMs = performance.now() + AGAIN_MS
     try {
-      while (isOurs() && context.mayStart() && !context.acks.isBlocked(parked.lane)) {
+      while (this.#mayTry(parked)) {
         const state = context.stateOf(parked.sink)
         if (!state || context.waitsForFormer(parked.lane)) return
         if (!(await this.#deliverFirst(parked, state))) return
@@ -242,6 +257,8 @@ export class ParkedLanes implements ParkedChains {
       }
       const [item] = entry.items
       if (!item) return await this.#acknowledgeRest(parked, state, entry)
+      // Much may have changed while it was read: a slot that another worker has taken, a pause that the target asked for.
+      if (!this.#mayTry(parked)) return false
       const note = { tries: countOf(tries), sinceMs: countOf(since) || context.clock.now() }
       // What has a note was tried before, also where its attempts did not count.
       const triesBefore = countOf(since) > 0 ? Math.max(note.tries, 1) : 0
@@ -281,13 +298,16 @@ export class ParkedLanes implements ParkedChains {
       else state.breaker.released()
     if (failed) {
       if (context.caller.aborted) return false
-      const end = this.#failed(parked, state, failed.outcome, note)
+      const end = this.#failed(parked, state, failed.outcome, { note, startedMs })
       if (!end.dead) {
         await this.#acknowledge(parked, [], end.note)
         return this.#wait(parked, end.pauseMs)
       }
       verdict.dead.push({ item: items[0] as Item, ...end.dead })
-    } else if (laterMs !== undefined) return this.#wait(parked, laterMs)
+    } else if (laterMs !== undefined) {
+      this.#pauseTarget(parked, laterMs)
+      return this.#wait(parked, laterMs)
+    }
     parked.failures = 0
     const about = { entryId: item.entryId, count, places: [item.place] }
     const atMs = context.clock.now()
@@ -305,7 +325,12 @@ export class ParkedLanes implements ParkedChains {
     return caller.call(state.sink, [trace ? trace.traced(0, message) : message])
   }
 
-  #failed(parked: Parked, state: SinkState, outcome: Retry, before: FailureNote) {
+  #failed(
+    parked: Parked,
+    state: SinkState,
+    outcome: Retry,
+    { note: before, startedMs }: { note: FailureNote; startedMs: number },
+  ) {
     const context = this.#context()
     const { policy, clock, random, jumps } = context
     const maxAgeMs = context.maxAgeMs(parked.sink)
@@ -313,13 +338,16 @@ export class ParkedLanes implements ParkedChains {
     const jumpMs = jumps.totalMs() - parked.jumpedMs
     parked.jumpedMs += jumpMs
     // An attempt counts where others succeeded since the one before, and the sink as a whole is well.
-    const isOwn = !failsAsAWhole(state)
+    const isOwn = mayBeOwnFault(outcome) && !failsAsAWhole(state)
     const counts = state.passedMs > parked.lastFailedMs && isOwn
     const note = { tries: before.tries + (counts ? 1 : 0), sinceMs: before.sinceMs + jumpMs }
     parked.lastFailedMs = performance.now()
     // Where much fails, the next attempt is as likely to pass as the first one.
     parked.failures = isOwn ? parked.failures + 1 : 1
     const pauseMs = parkedPauseMs(policy, parked.failures, outcome.afterMs, random)
+    if (outcome.scope === 'target') this.#pauseTarget(parked, pauseMs)
+    else if (outcome.afterMs !== undefined && !mayBeOwnFault(outcome) && state.passedMs < startedMs)
+      state.breaker.pause(outcome.afterMs)
     return { note, pauseMs, dead: giveUp(outcome, { ...note, nowMs: clock.now() }, { ...policy, maxAgeMs }) }
   }
 
@@ -349,6 +377,12 @@ export class ParkedLanes implements ParkedChains {
     const end = await context.acks.add(group)
     if (end === 'fenced') context.onFenced(lane, token)
     return end !== 'fenced'
+  }
+
+  /** Other parked chains of the lane have the same target. */
+  #pauseTarget({ lane }: Parked, ms: number): void {
+    const siblings = this.#byBase.get(baseOf(lane))
+    if (siblings) siblings.pausedUntilMs = Math.max(siblings.pausedUntilMs, performance.now() + ms)
   }
 
   #wait(parked: Parked, ms: number): false {

@@ -130,7 +130,7 @@ export class Transaction {
       if (it.name === 'UNLINK') freed.add(it.key)
       return { place, it, rank: freed.has(it.key) ? FREES : this.#rank(it) }
     })
-    return ranked.sort((one, other) => one.rank - other.rank)
+    return ranked.toSorted((one, other) => one.rank - other.rank)
   }
 
   #rank({ name, key }: Command): number {
