@@ -9,6 +9,10 @@ export interface ByteBudget {
   /** Counts what is here already, whether there is room or not. */
   add(sink: string, bytes: number): void
   give(sink: string, bytes: number): void
+  /** How long the sink has waited for room, in milliseconds; 0 where it does not. */
+  waitsMs(sink: string): number
+  /** What one sink may use, in bytes. */
+  share(): number
   used(): number
 }
 
@@ -35,11 +39,12 @@ export function defaultBudget(): number {
 export function createByteBudget(limit: number, sinks: () => number): ByteBudget {
   let used = 0
   const usedBy = new Map<string, number>()
-  let waiting: { sink: string; bytes: number; go(): void }[] = []
+  let waiting: { sink: string; bytes: number; sinceMs: number; go(): void }[] = []
+  const share = () => limit / Math.max(1, sinks())
 
   function hasRoom(sink: string, bytes: number): boolean {
     const own = usedBy.get(sink) ?? 0
-    return own === 0 || (used + bytes <= limit && own + bytes <= limit / Math.max(1, sinks()))
+    return own === 0 || (used + bytes <= limit && own + bytes <= share())
   }
 
   function add(sink: string, bytes: number): void {
@@ -71,7 +76,8 @@ export function createByteBudget(limit: number, sinks: () => number): ByteBudget
   return {
     take(sink, bytes) {
       if (tryTake(sink, bytes)) return Promise.resolve()
-      return new Promise((go) => void waiting.push({ sink, bytes, go }))
+      const sinceMs = performance.now()
+      return new Promise((go) => void waiting.push({ sink, bytes, sinceMs, go }))
     },
     tryTake,
     add,
@@ -82,6 +88,11 @@ export function createByteBudget(limit: number, sinks: () => number): ByteBudget
       else usedBy.delete(sink)
       if (waiting.length > 0) admit()
     },
+    waitsMs(sink) {
+      const first = waiting.find((it) => it.sink === sink)
+      return first ? performance.now() - first.sinceMs : 0
+    },
+    share,
     used: () => used,
   }
 }

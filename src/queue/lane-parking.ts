@@ -67,16 +67,18 @@ export class LaneParking {
   }
 
   /**
-   * Chains of calls that take long while others pass, where so much waits behind them that the lane cannot be read on. They are
-   * parked with the deliveries under way; what comes of those decides there.
+   * Chains of calls that take long while others pass, where so much waits behind them that the lane cannot be read on; or while
+   * nothing passes, where other lanes have no room in memory to try. They are parked with the deliveries under way; what comes of
+   * those decides there.
    */
   stalled(state: SinkState, calls: LaneCalls): Parked | undefined {
+    const isCrowded = this.#context.budget.waitsMs(state.name) > 0
     const beforeMs = performance.now() - (state.joins ? SLOW_MS : STALLED_MS)
     const least = Math.max(2, this.#window.size * STALLED_PART)
     const acks: Acknowledgement[] = []
     const items: Item[] = []
     for (const call of calls) {
-      if (call.startedMs > beforeMs || call.startedMs > state.passedMs) continue
+      if (call.startedMs > beforeMs || (call.startedMs > state.passedMs && !isCrowded)) continue
       for (const [chain, underway] of Map.groupBy(call.items, (it) => it.chain)) {
         const waiting = this.#window.waiting(chain)
         if (waiting.length < least) continue

@@ -15,12 +15,13 @@ const ENOUGH = 256
 const ENOUGH_TO_PROBE = 32
 /** Entries that are kept while the lane is read. */
 const MOST_FED = 64
-/** What one read takes, in bytes of the budget, about. */
+/** What one read takes of the budget, about: in bytes, and of the share of its sink. */
 const READ_BYTES = 1024 * 1024
+const READ_PART = 1 / 4
 const MOST_ENTRIES = 16
 /** What an entry is taken for before the first was read. */
 const UNKNOWN_BYTES = 512 * 1024
-/** A read that waits longer for room in the byte budget is held up by what is in memory. */
+/** A sink of which a read waits longer for room in the byte budget is held up by what it has in memory. */
 const HELD_UP_MS = 1_000
 const READ_AGAIN_MS = 500
 const NEWER_MS = 15_000
@@ -33,8 +34,6 @@ export class LaneReading {
   #isBehind: boolean
   #fromStart: boolean
   #isReading = false
-  /** Since when a read waits for room in the byte budget. */
-  #waitsSinceMs: number | undefined
   #againMs = 0
   /** Entries that ended while a read was under way, which may bring them again. */
   readonly #ended = new Set<string>()
@@ -121,24 +120,23 @@ export class LaneReading {
     return window.size < mostHeld(batchSize)
   }
 
-  /** Is there more, and no room for it? `held` deliveries are in memory. */
-  isHeldUp({ batchSize }: SinkState, held: number): boolean {
-    if (this.#waitsSinceMs !== undefined) return performance.now() - this.#waitsSinceMs > HELD_UP_MS
+  /** Is there more, in this lane or in others of its sink, and no room for it? `held` deliveries are in memory. */
+  isHeldUp({ name, batchSize }: SinkState, held: number): boolean {
+    if (this.#context.budget.waitsMs(name) > HELD_UP_MS) return true
     return this.#isBehind && held >= mostHeld(batchSize)
   }
 
   /** Call before `read`, and `end` after it. Returns how many entries to read, and the bytes to reserve for them. */
   begin({ entryCost = UNKNOWN_BYTES }: SinkState): { count: number; reserved: number } {
     this.#isReading = true
-    this.#waitsSinceMs = performance.now()
-    const count = Math.min(Math.max(Math.floor(READ_BYTES / entryCost), 1), MOST_ENTRIES)
+    const bytes = Math.min(READ_BYTES, this.#context.budget.share() * READ_PART)
+    const count = Math.min(Math.max(Math.floor(bytes / entryCost), 1), MOST_ENTRIES)
     return { count, reserved: count * entryCost }
   }
 
   /** Returns the next entries; undefined when deliveries were let go of meanwhile. */
   async read(state: SinkState, count: number): Promise<LaneEntryRead[] | undefined> {
     const { redis, keys, troubles, log } = this.#context
-    this.#waitsSinceMs = undefined
     if (this.#fromStart) this.#lastId = '0-0'
     const start = this.#fromStart ? '-' : `(${this.#lastId}`
     this.#isBehind = false
@@ -174,7 +172,6 @@ export class LaneReading {
 
   end(): void {
     this.#isReading = false
-    this.#waitsSinceMs = undefined
     this.#forgetEnded()
   }
 

@@ -51,8 +51,9 @@ interface Parked {
 const TICK_MS = 100
 const AGAIN_MS = 1_000
 const NEWER_MS = 15_000
-/** Attempts of parked chains of one sink under way at once. */
+/** Attempts of parked chains of one sink under way at once, and the part of the sink's memory that they may take. */
 const MOST_AT_ONCE = 32
+const MOST_OF_SHARE = 1 / 4
 const READ_BYTES = 64 * 1024
 
 /**
@@ -192,7 +193,7 @@ export class ParkedLanes implements ParkedChains {
     for (const parked of this.#parked.values()) {
       if (parked.busy || parked.dueMs > nowMs || this.#draining.has(parked.token)) continue
       const busy = this.#busyBySink.get(parked.sink) ?? 0
-      if (busy >= MOST_AT_ONCE || !this.#mayTry(parked)) continue
+      if (busy >= this.#mostAtOnce(parked.sink) || !this.#mayTry(parked)) continue
       this.#busyBySink.set(parked.sink, busy + 1)
       parked.busy = true
       // Behind the others: each gets its turn.
@@ -204,6 +205,19 @@ export class ParkedLanes implements ParkedChains {
         for (const go of this.#waiting.splice(0)) go()
       })
     }
+  }
+
+  #mostAtOnce(sink: string): number {
+    const { budget } = this.#context()
+    return Math.min(
+      MOST_AT_ONCE,
+      Math.max(1, Math.floor((budget.share() * MOST_OF_SHARE) / this.#costOf(sink))),
+    )
+  }
+
+  /** What an attempt is taken for, in bytes of the budget. */
+  #costOf(sink: string): number {
+    return this.#context().stateOf(sink)?.entryCost ?? READ_BYTES
   }
 
   /** May it be tried now: is it ours, and do neither worker, sink nor target forbid a call? What is under way needs no other call. */
@@ -237,7 +251,7 @@ export class ParkedLanes implements ParkedChains {
   async #deliverFirst(parked: Parked, state: SinkState): Promise<boolean> {
     const context = this.#context()
     const { redis, keys, budget } = context
-    const cost = state.entryCost ?? READ_BYTES
+    const cost = this.#costOf(parked.sink)
     await budget.take(parked.sink, cost)
     try {
       const before = this.#moves.get(parked.lane)

@@ -101,6 +101,7 @@ export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
       troubles?: Troubles
       bounds?: Record<string, Partial<QueueBounds>>
       maxmemory?: number
+      budgetBytes?: number
       log?: Logger
       /** Another way to the same Redis. */
       url?: string
@@ -133,6 +134,7 @@ export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
       log: options.log ?? silentLog,
       boundsOf: (sink) => options.bounds?.[sink] ?? {},
       maxmemory: () => options.maxmemory ?? 0,
+      ...(options.budgetBytes !== undefined && { budgetBytes: options.budgetBytes }),
       clock: options.clock ?? Date,
       random: Math.random,
       onOutOfMemory() {},

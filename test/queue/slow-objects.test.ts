@@ -139,3 +139,28 @@ test('a sink whose calls have several objects: one object that makes its call ha
     ...numbered('slow', CHANGES),
   ])
 }, 60_000)
+
+test('behind a call that hangs, what its lane holds of the memory of its sink keeps no other lane from being read', async () => {
+  await using it = await startLaneBed()
+  const slow = slowSink()
+  const lanes = it.work({ hook: slow.sink }, { minFailingMs: 600_000, budgetBytes: 200_000 })
+  const trickle = it.trickle(lanes)
+  await it.put(LANE, 'slow@0')
+  lanes.wake([LANE])
+  await waitFor(() => slow.sent.includes('slow@0'), { what: 'the call that hangs' })
+  // All of it is read: nothing more waits in the lane itself.
+  await it.put(LANE, ...numbered('slow', 90))
+  lanes.wake([LANE])
+  await waitFor(() => lanes.statuses()[0]?.aside === 0, { what: 'a lane that is read' })
+  for (let i = 0; i < 3; i++) await it.put('hook/n1', ...numbered('healthy', 90).slice(i * 30, i * 30 + 30))
+  lanes.wake(['hook/n1'])
+  await waitFor(() => slow.countOf('healthy') === 90, {
+    what: () => `the healthy object; ${slow.countOf('healthy')} of 90 passed`,
+  })
+  expect(slow.countOf('slow')).toBe(0)
+  slow.end(DELIVERED)
+  await trickle.stop()
+  await it.drained('hook')
+  const expected = ['slow@0', ...numbered('slow', 90)]
+  expect(slow.took.filter((name) => name.startsWith('slow'))).toEqual(expected)
+}, 60_000)
