@@ -7,6 +7,7 @@ import { adaptBatchSize, noteFailure, notePassed, noteRetry, type SinkState } fr
 
 const FIRST_PAUSE_MS = 500
 const MAX_PAUSE_MS = 15_000
+const RECENTLY_MS = 10_000
 
 /** What the outcomes of calls mean for the lane, its target and its sink: who waits, and how long. */
 export class LaneOutcomes {
@@ -106,7 +107,11 @@ export class LaneOutcomes {
     call.noted = true
     breaker.failed()
     // Where others get through meanwhile, what the sink asks for is this object's alone.
-    if (failure.afterMs !== undefined && state.passedMs < calledMs) breaker.pause(failure.afterMs)
+    if (failure.scope === 'sink' && failure.afterMs !== undefined && state.passedMs < calledMs) {
+      // It may be even where they only did just now: another one finds out. A limit of requests is everybody's.
+      const isOfAll = failure.reason === 'rate-limited' || state.passedMs < performance.now() - RECENTLY_MS
+      breaker.pause(isOfAll ? failure.afterMs : Math.min(failure.afterMs, MAX_PAUSE_MS))
+    }
     noteFailure(this.#context, state, this.#lane, failure)
     if (state.passedMs < calledMs) state.failingSinceMs = outages.failed(state.name)
     if (breaker.isOpen()) onOpen(state)

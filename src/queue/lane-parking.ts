@@ -1,5 +1,5 @@
 import type { Acknowledgement, FailureNote } from './ack-script.ts'
-import { type LaneCalls, SLOW_MS } from './lane-calls.ts'
+import { type Call, type LaneCalls, SLOW_MS } from './lane-calls.ts'
 import type { LaneContext } from './lane-context.ts'
 import type { LaneEntries } from './lane-entries.ts'
 import { chainHashOf, parkedLane } from './lane-names.ts'
@@ -9,13 +9,21 @@ import { failsAsAWhole, type SinkState } from './sink-state.ts'
 
 /** A call that takes longer may keep its lane from being read. One of several objects gets the time that makes each of them slow. */
 const STALLED_MS = 1_000
-/** The part of what a lane has in memory that waits behind one call: less keeps nobody from being read. */
+/** The part of what a lane has in memory that waits behind calls: less keeps nobody from being read. */
 const STALLED_PART = 1 / 4
 
 /** What leaves a lane for the lane of its chain. Acknowledge it, and give its cost back. */
 export interface Parked {
   acks: Acknowledgement[]
   items: readonly Item[]
+}
+
+/** A chain that waits for its call, or until it may be tried. */
+interface Held {
+  chain: string
+  waiting: readonly Item[]
+  call?: Call
+  dueMs?: number
 }
 
 /** Moves chains of a lane to lanes of their own. */
@@ -67,30 +75,44 @@ export class LaneParking {
   }
 
   /**
-   * Chains of calls that take long while others pass, where so much waits behind them that the lane cannot be read on; or while
-   * nothing passes, where other lanes have no room in memory to try. They are parked with the deliveries under way; what comes of
-   * those decides there.
+   * Parks what keeps the lane, or others of its sink, from being read: chains of calls that take long while others pass, and chains
+   * that were asked to wait. Each of which much waits goes; and all together, where others pass quickly. Calls under way move with
+   * their deliveries, and what comes of them decides there. While nothing passes, only what keeps others from trying moves.
    */
   stalled(state: SinkState, calls: LaneCalls): Parked | undefined {
+    const nowMs = performance.now()
     const isCrowded = this.#context.budget.waitsMs(state.name) > 0
-    const beforeMs = performance.now() - (state.joins ? SLOW_MS : STALLED_MS)
     const least = Math.max(2, this.#window.size * STALLED_PART)
+    const held: Held[] = this.#window
+      .pausing(nowMs + STALLED_MS)
+      .filter(({ chain }) => state.passedMs > (this.#window.failedMs(chain) ?? 0))
+      .map(({ chain, notBeforeMs }) => this.#held(chain, { dueMs: notBeforeMs }))
+    for (const call of calls) {
+      if (call.startedMs > nowMs - (state.joins ? SLOW_MS : STALLED_MS)) continue
+      if (call.startedMs > state.passedMs && !isCrowded) continue
+      for (const chain of new Set(call.items.map((it) => it.chain))) held.push(this.#held(chain, { call }))
+    }
+    const together = held.filter(({ call }) => !call || call.startedMs < state.quickMs)
+    const isMuch = together.reduce((sum, { waiting }) => sum + waiting.length, 0) >= least
+    const leaving = held.filter((it) => it.waiting.length >= least || (isMuch && together.includes(it)))
     const acks: Acknowledgement[] = []
     const items: Item[] = []
-    for (const call of calls) {
-      if (call.startedMs > beforeMs || (call.startedMs > state.passedMs && !isCrowded)) continue
-      for (const [chain, underway] of Map.groupBy(call.items, (it) => it.chain)) {
-        const waiting = this.#window.waiting(chain)
-        if (waiting.length < least) continue
-        const [first] = underway as [Item]
-        this.#context.parked.add(this.#laneOf(first), this.#token, { underway: calls.handOver(call, chain) })
-        this.#say(state, first, 'a call of an object takes long while others pass: parked')
-        acks.push(...this.follow([...underway, ...waiting]))
-        items.push(...waiting)
-        this.#window.remove([...underway, ...waiting])
-      }
+    for (const { chain, waiting, call, dueMs } of leaving) {
+      const underway = call?.items.filter((it) => it.chain === chain) ?? []
+      const first = underway[0] ?? waiting[0]
+      if (!first || waiting.length === 0) continue
+      const cause = call ? { underway: calls.handOver(call, chain) } : { dueMs: dueMs ?? nowMs }
+      this.#context.parked.add(this.#laneOf(first), this.#token, cause)
+      this.#say(state, first, 'an object takes long while others pass: parked')
+      acks.push(...this.follow([...underway, ...waiting]))
+      items.push(...waiting)
+      this.#window.remove([...underway, ...waiting])
     }
     return acks.length > 0 ? { acks, items } : undefined
+  }
+
+  #held(chain: string, by: Pick<Held, 'call' | 'dueMs'>): Held {
+    return { chain, waiting: this.#window.waiting(chain), ...by }
   }
 
   #laneOf({ chain }: Item): string {

@@ -112,9 +112,10 @@ export class LaneReading {
     if (this.#isReading || this.#besides > 0) for (const id of ids) this.#ended.add(id)
   }
 
-  /** May a read begin? `window` has what is in memory. */
-  wantsMore({ breaker, batchSize }: SinkState, window: LaneWindow): boolean {
+  /** May a read begin? `window` has what is in memory; `isPaused`: no call begins now. */
+  wantsMore({ breaker, batchSize }: SinkState, window: LaneWindow, isPaused: boolean): boolean {
     if (!this.#isBehind || this.#isReading || performance.now() < this.#againMs) return false
+    if (isPaused && window.size > 0) return false
     // What waits for a sink that fails takes no room from others, but for an object that has not failed: it may be well.
     if (window.size > 0 && breaker.isOpen()) return !window.hasUntried() && window.size < ENOUGH_TO_PROBE
     return window.size < mostHeld(batchSize)

@@ -26,8 +26,10 @@ export interface LaneSlotsParts {
   onLost(slots: readonly string[]): void
   /** A worker is dead. */
   onGone(worker: string): void
-  /** Ends what is under way in these slots and acknowledges it; resolves within a bounded time. */
-  drain(slots: readonly string[]): Promise<void>
+  /** Begins nothing in this slot, and ends and acknowledges what is under way. Resolves to whether that took no longer. */
+  drain(slot: string, withinMs: number): Promise<boolean>
+  /** It stays after all: calls begin again. */
+  onKept(slot: string): void
   /** Redis was asked, whether anything changed or not. */
   onBeat(): void
 }
@@ -36,6 +38,9 @@ const BEAT_MS = 1_000
 /** Who did not reach Redis for so long may have been taken for dead: it begins no call before it knows better. */
 const LEASE_MS = 3_500
 const READ_ANYWAY = 10
+/** For calls to end before a slot stays a while longer; doubles each time. */
+const FIRST_DRAIN_MS = 1_000
+const MOST_DOUBLINGS = 7
 const SLOTS = 'the slots of lanes'
 
 /**
@@ -48,6 +53,8 @@ export class LaneSlots {
   readonly #liveness: Liveness
   readonly #tokens = new Map<string, string>()
   readonly #draining = new Set<string>()
+  /** Slots that could not be given away because of calls that take long: how often, and not before when again. */
+  readonly #busy = new Map<string, { times: number; notBeforeMs: number }>()
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> | undefined
   #leaseMs = Number.NEGATIVE_INFINITY
@@ -79,6 +86,11 @@ export class LaneSlots {
   /** The token of a slot; undefined where another worker has it, or it is on its way to another one. */
   token(slot: string): string | undefined {
     return this.#draining.has(slot) ? undefined : this.#tokens.get(slot)
+  }
+
+  /** It may stay, or go to another worker. */
+  isDraining(slot: string): boolean {
+    return this.#draining.has(slot)
   }
 
   held(): Iterable<string> {
@@ -190,8 +202,12 @@ export class LaneSlots {
       }
     }
     await this.#take(wanted, tokens)
-    const given = [...surplus].filter((slot) => !this.#draining.has(slot))
-    if (given.length > 0) void this.#giveAway(given)
+    for (const slot of this.#busy.keys()) if (!surplus.has(slot)) this.#busy.delete(slot)
+    const nowMs = performance.now()
+    for (const slot of surplus) {
+      if (this.#draining.has(slot) || (this.#busy.get(slot)?.notBeforeMs ?? 0) > nowMs) continue
+      void this.#giveAway(slot)
+    }
     const known = new Set(live.flatMap(({ sinks }) => sinks))
     const forgotten = [...tokens].filter(([slot]) => !known.has(sinkOf(slot)) && !this.#tokens.has(slot))
     const dead = beats.filter((it) => !alive.has(it.id))
@@ -233,23 +249,32 @@ export class LaneSlots {
     this.#parts.onTaken(got.map(({ slot }) => slot))
   }
 
-  async #giveAway(slots: readonly string[]): Promise<void> {
+  /** Gives a slot away when nothing of it is under way; where calls take long, it stays a while and is tried again. */
+  async #giveAway(slot: string): Promise<void> {
     const { redis, keys, log } = this.#parts
-    for (const slot of slots) this.#draining.add(slot)
+    const times = this.#busy.get(slot)?.times ?? 0
+    const patienceMs = FIRST_DRAIN_MS * 2 ** Math.min(times, MOST_DOUBLINGS)
+    this.#draining.add(slot)
+    const isDrained = await this.#parts.drain(slot, patienceMs)
+    this.#version = undefined
+    if (!isDrained && !this.#closed) {
+      this.#draining.delete(slot)
+      this.#busy.set(slot, { times: times + 1, notBeforeMs: performance.now() + patienceMs })
+      this.#parts.onKept(slot)
+      return
+    }
+    const token = this.#tokens.get(slot)
     try {
-      await this.#parts.drain(slots)
-      const held = slots.flatMap((slot) => [slot, this.#tokens.get(slot) ?? ''])
-      if (this.#closed) return
-      await runScript(redis, RELEASE, [keys.slots, keys.workers], ['', ...held])
+      if (this.#closed || token === undefined) return
+      await runScript(redis, RELEASE, [keys.slots, keys.workers], ['', slot, token])
     } catch (error) {
       log.debug({ error }, 'slots were not given away; they are read again with the next heartbeat')
     } finally {
-      for (const slot of slots) {
-        this.#draining.delete(slot)
-        this.#tokens.delete(slot)
-      }
+      this.#draining.delete(slot)
+      this.#busy.delete(slot)
+      this.#tokens.delete(slot)
       this.#version = undefined
-      this.#parts.onLost(slots)
+      this.#parts.onLost([slot])
     }
   }
 }

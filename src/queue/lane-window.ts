@@ -186,6 +186,13 @@ export class LaneWindow {
     return next
   }
 
+  /** Chains that are not tried before `untilMs`, and until when they wait. */
+  pausing(untilMs: number): { chain: string; notBeforeMs: number }[] {
+    return [...this.#pausing]
+      .filter(({ busy, notBeforeMs }) => busy === 0 && notBeforeMs > untilMs)
+      .map(({ key, notBeforeMs }) => ({ chain: key, notBeforeMs }))
+  }
+
   /** Is there a chain that could go now? */
   hasReady(nowMs: number): boolean {
     for (const { busy, notBeforeMs } of this.#chains.values())

@@ -109,6 +109,13 @@ export class LaneWorker {
     return promise
   }
 
+  /** Begins calls again: the slot stays. What was written meanwhile is read. */
+  resume(): void {
+    this.#drained?.()
+    this.#drained = undefined
+    this.poke()
+  }
+
   /**
    * Makes dead letters of those deliveries of `read` that are meant and not under way, whether they are in memory or not. Returns
    * them when that is durable; none where another worker has the lane.
@@ -146,9 +153,12 @@ export class LaneWorker {
     if (!state) return
     this.#expire(state)
     this.#leave(this.#parking.former())
-    if (this.#reading.isHeldUp(state, this.#window.size))
+    const isPaused = this.#outcomes.pausedUntilMs > performance.now()
+    if (this.#reading.isHeldUp(state, this.#window.size)) {
       this.#leave(this.#parking.stalled(state, this.#calls))
-    if (this.#reading.wantsMore(state, this.#window)) void this.#read(state)
+      if (isPaused) this.#shrink()
+    }
+    if (this.#reading.wantsMore(state, this.#window, isPaused)) void this.#read(state)
     while (this.#begin(state)) {}
     this.#arm()
   }
@@ -217,7 +227,9 @@ export class LaneWorker {
       return false
     }
     const probe = admission.kind === 'probe'
-    const size = probe ? 1 : Math.min(state.batchSize, this.#calls.room(state, nowMs))
+    // Half of the room at most: an object whose call hangs leaves some for others.
+    const room = Math.ceil(this.#calls.room(state, nowMs) / 2)
+    const size = probe ? 1 : Math.min(state.batchSize, room)
     const items = this.#window.pick({ size, nowMs, ordered: state.ordered, joined: state.joins, probe })
     if (items.length === 0) {
       if (probe) state.breaker.released()
@@ -260,7 +272,10 @@ export class LaneWorker {
     const { items, probe } = call
     const verdict = judge(items, outcomes)
     const settled = [...verdict.delivered, ...verdict.dead.map(({ item }) => item)]
-    if (this.#dropped) return this.#forget(items)
+    if (this.#dropped) {
+      if (probe) state.breaker.released()
+      return this.#forget(items)
+    }
     this.#outcomes.took(state, call)
     this.#window.remove(settled)
     this.#window.release(items)
@@ -284,12 +299,13 @@ export class LaneWorker {
     if (verdict.laterMs !== undefined) this.#outcomes.pause(verdict.laterMs)
     const end = acks.length > 0 ? this.#acknowledge(acks, [...settled, ...moved]) : undefined
     this.pump()
+    this.#checkDrained()
     if ((await end) === 'fenced') return
     trace?.settled(verdict)
     if (end) noteOutcomes(context, state, this.name, verdict)
   }
 
-  /** What waits for a sink that fails is read again when it is back: memory is for those that take something. */
+  /** What waits for a sink that fails, or a target that pauses, is read again when it is back: memory is for those that take something. */
   #shrink(): void {
     const rest = [...this.#window.allBut(KEPT_FOR_PROBES)]
     if (rest.length === 0 || this.#calls.size > 0) return

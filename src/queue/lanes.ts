@@ -105,8 +105,8 @@ export function createLanes(parts: LanesParts): Lanes {
       void forgetWakeUps(parts, worker).catch(() => {})
       void withdrawReport(redis, keys, worker).catch(() => {})
     },
-    // Calls end by then: one that goes on would be repeated by the next owner meanwhile.
-    drain: (some) => withinMs(parts.deliverTimeoutMs + LAST_MS, owned.drain(some)),
+    drain: (slot, ms) => withinMs(ms, owned.drain([slot])),
+    onKept: (slot) => owned.resume(slot),
     onBeat() {
       if (closing || registry.size === 0) return
       if (former.size > 0 || ++beats % SCAN_BEATS === 0) scan()
@@ -297,10 +297,15 @@ export function createLanes(parts: LanesParts): Lanes {
   }
 }
 
-/** Waits no longer, and for no fault: what is left is Redis's to forget. */
-async function withinMs(ms: number, work: Promise<unknown>): Promise<void> {
-  const late = Promise.withResolvers<void>()
-  const timer = setTimeout(late.resolve, ms)
-  await Promise.race([work.catch(() => {}), late.promise])
+/** Waits no longer, and for no fault: what is left is Redis's to forget. Resolves to whether the work came to its end. */
+async function withinMs(ms: number, work: Promise<unknown>): Promise<boolean> {
+  const late = Promise.withResolvers<boolean>()
+  const timer = setTimeout(() => late.resolve(false), ms)
+  const ended = work.then(
+    () => true,
+    () => false,
+  )
+  const inTime = await Promise.race([ended, late.promise])
   clearTimeout(timer)
+  return inTime
 }

@@ -8,7 +8,7 @@ import type { ParkedLanes } from './parked-chains.ts'
 
 export interface OwnedLanesParts {
   context: LaneContext
-  slots: Pick<LaneSlots, 'token' | 'held'>
+  slots: Pick<LaneSlots, 'token' | 'held' | 'isDraining'>
   parked: ParkedLanes
   empty: EmptyLanes
   /** Others have enqueued: the register has to be read. */
@@ -25,7 +25,7 @@ export class OwnedLanes {
   readonly #feed = new FeedSequence()
   /** Slot → the token with which its parked chains, and all that waited, were read from the register. */
   readonly #ready = new Map<string, string>()
-  /** Lanes that got something before their slot was ready. */
+  /** Lanes that got something before their slot was ready, or while it may go to another worker. */
   readonly #missed = new Set<string>()
 
   constructor(parts: OwnedLanesParts) {
@@ -39,7 +39,7 @@ export class OwnedLanes {
       const order = this.#feed.note(it)
       if (order !== 'contiguous') this.#reread(it.sink, order)
       const token = this.#tokenOf(it.lane)
-      if (token === 'none') others.push(it.lane)
+      if (token === 'none') this.#leave(it.lane, others)
       else if (token === 'later') this.#missed.add(it.lane)
       else if (it.stored && order === 'contiguous') this.#give(it.lane, token.held, it.stored.entries)
       else this.#workerOf(it.lane, token.held).poke()
@@ -52,7 +52,7 @@ export class OwnedLanes {
     const others: string[] = []
     for (const lane of lanes) {
       const token = this.#tokenOf(lane)
-      if (token === 'none') others.push(lane)
+      if (token === 'none') this.#leave(lane, others)
       else if (token === 'later') this.#missed.add(lane)
       else if (!isParked(lane)) this.#workerOf(lane, token.held).poke()
     }
@@ -140,15 +140,31 @@ export class OwnedLanes {
 
   /** Ends what is under way in these slots, or in all. */
   async drain(slots?: readonly string[]): Promise<void> {
+    const { workers, tokens } = this.#in(slots)
+    await Promise.all([...workers.map((worker) => worker.drain()), this.#parts.parked.drain(tokens)])
+  }
+
+  /** Goes on with a slot that was to be drained. */
+  resume(slot: string): void {
+    const { workers, tokens } = this.#in([slot])
+    this.#parts.parked.resume(tokens)
+    for (const worker of workers) worker.resume()
+    const missed = [...this.#missed].filter((lane) => slotOf(lane) === slot)
+    for (const lane of missed) this.#missed.delete(lane)
+    this.wake(missed)
+  }
+
+  #in(slots?: readonly string[]): { workers: LaneWorker[]; tokens: ReadonlySet<string> } {
     const some = slots && new Set(slots)
     const workers = [...this.#workers.values()].filter(({ name }) => !some || some.has(slotOf(name)))
     const tokens = [...this.#ready].flatMap(([slot, token]) => (!some || some.has(slot) ? [token] : []))
-    await Promise.all([...workers.map((worker) => worker.drain()), this.#parts.parked.drain(new Set(tokens))])
+    return { workers, tokens: new Set(tokens) }
   }
 
   /** Forgets these slots, or all: other workers have them. */
   drop(slots: readonly string[] = [...this.#ready.keys()]): void {
     const lost = new Set(slots)
+    const { tokens } = this.#in(slots)
     for (const slot of lost) this.#ready.delete(slot)
     for (const [lane, worker] of [...this.#workers]) {
       if (!lost.has(slotOf(lane))) continue
@@ -156,6 +172,7 @@ export class OwnedLanes {
       worker.drop()
     }
     this.#parts.parked.drop(lost)
+    this.#parts.parked.resume(tokens)
   }
 
   /** A lane by name waits while its sink has lanes of the version before; a parked chain, while it is parked there. */
@@ -186,6 +203,12 @@ export class OwnedLanes {
     const held = this.#parts.slots.token(slot)
     if (held === undefined) return 'none'
     return this.#ready.get(slot) === held ? { held } : 'later'
+  }
+
+  /** Another worker has the lane, or may have it soon. */
+  #leave(lane: string, others: string[]): void {
+    others.push(lane)
+    if (this.#parts.slots.isDraining(slotOf(lane))) this.#missed.add(lane)
   }
 
   #workerOf(lane: string, token: string): LaneWorker {

@@ -33,6 +33,8 @@ export interface ParkedCause {
   failed?: boolean
   /** Its first deliveries are under way: what comes of them is that of its first attempts. */
   underway?: readonly Underway[]
+  /** It was asked to wait until then, by a clock that never jumps. */
+  dueMs?: number
 }
 
 interface Parked {
@@ -81,7 +83,7 @@ export class ParkedLanes implements ParkedChains {
     return this.#byBase.has(lane) && this.#parked.has(parkedLane(lane, chain))
   }
 
-  add(lane: string, token: string, { failed = false, underway = [] }: ParkedCause = {}): void {
+  add(lane: string, token: string, { failed = false, underway = [], dueMs }: ParkedCause = {}): void {
     if (this.#parked.has(lane)) return
     const { policy, random, jumps } = this.#context()
     const nowMs = performance.now()
@@ -96,7 +98,7 @@ export class ParkedLanes implements ParkedChains {
       lane,
       sink,
       token,
-      dueMs: underway.length > 0 ? nowMs : nowMs + pauseMs,
+      dueMs: dueMs ?? (underway.length > 0 ? nowMs : nowMs + pauseMs),
       failures,
       lastFailedMs,
       jumpedMs: jumps.totalMs(),
@@ -139,7 +141,7 @@ export class ParkedLanes implements ParkedChains {
     detail: string,
   ): Promise<readonly Item[]> {
     const parked = this.#parked.get(lane)
-    if (!parked || parked.busy || this.#draining.has(parked.token)) return []
+    if (!parked || isUnderway(parked) || this.#draining.has(parked.token)) return []
     parked.busy = true
     try {
       const entries = await read()
@@ -156,7 +158,7 @@ export class ParkedLanes implements ParkedChains {
       return acks.length > 0 && (await this.#acknowledge(parked, acks)) ? items : []
     } finally {
       parked.busy = false
-      for (const go of this.#waiting.splice(0)) go()
+      this.#goOn()
     }
   }
 
@@ -165,11 +167,17 @@ export class ParkedLanes implements ParkedChains {
     for (const it of [...this.#parked.values()]) if (slots.has(slotOf(it.lane))) this.#remove(it)
   }
 
-  /** Begins no attempt with these tokens; resolves when none is under way. */
+  /** Begins no attempt with these tokens; resolves when none is under way, and what was under way is acknowledged. */
   async drain(tokens: ReadonlySet<string>): Promise<void> {
     for (const token of tokens) this.#draining.add(token)
-    const isBusy = () => this.#parked.values().some((it) => it.busy && tokens.has(it.token))
+    const isBusy = () => this.#parked.values().some((it) => isUnderway(it) && tokens.has(it.token))
     while (isBusy()) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+  }
+
+  /** Begins attempts with these tokens again. */
+  resume(tokens: ReadonlySet<string>): void {
+    for (const token of tokens) this.#draining.delete(token)
+    this.#goOn()
   }
 
   close(): void {
@@ -185,15 +193,19 @@ export class ParkedLanes implements ParkedChains {
     siblings?.lanes.delete(lane)
     if (siblings?.lanes.size === 0) this.#byBase.delete(base)
     if (this.#parked.size === 0) this.close()
+    this.#goOn()
+  }
+
+  #goOn(): void {
+    for (const go of this.#waiting.splice(0)) go()
   }
 
   #tick(): void {
-    if (!this.#context().mayStart()) return
     const nowMs = performance.now()
     for (const parked of this.#parked.values()) {
-      if (parked.busy || parked.dueMs > nowMs || this.#draining.has(parked.token)) continue
+      if (parked.busy || parked.dueMs > nowMs || !this.#mayTry(parked)) continue
       const busy = this.#busyBySink.get(parked.sink) ?? 0
-      if (busy >= this.#mostAtOnce(parked.sink) || !this.#mayTry(parked)) continue
+      if (parked.underway.size === 0 && busy >= this.#mostAtOnce(parked.sink)) continue
       this.#busyBySink.set(parked.sink, busy + 1)
       parked.busy = true
       // Behind the others: each gets its turn.
@@ -202,7 +214,7 @@ export class ParkedLanes implements ParkedChains {
       void this.#attempt(parked).finally(() => {
         parked.busy = false
         this.#busyBySink.set(parked.sink, (this.#busyBySink.get(parked.sink) ?? 1) - 1)
-        for (const go of this.#waiting.splice(0)) go()
+        this.#goOn()
       })
     }
   }
@@ -223,9 +235,9 @@ export class ParkedLanes implements ParkedChains {
   /** May it be tried now: is it ours, and do neither worker, sink nor target forbid a call? What is under way needs no other call. */
   #mayTry(parked: Parked): boolean {
     const context = this.#context()
-    if (this.#parked.get(parked.lane) !== parked || this.#draining.has(parked.token)) return false
-    if (!context.mayStart() || context.acks.isBlocked(parked.lane)) return false
+    if (this.#parked.get(parked.lane) !== parked || context.acks.isBlocked(parked.lane)) return false
     if (parked.underway.size > 0) return true
+    if (this.#draining.has(parked.token) || !context.mayStart()) return false
     if ((context.stateOf(parked.sink)?.breaker.waitMs() ?? 0) > 0) return false
     const base = baseOf(parked.lane)
     const untilMs = Math.max(this.#byBase.get(base)?.pausedUntilMs ?? 0, context.pausedUntilMs(base))
@@ -271,6 +283,9 @@ export class ParkedLanes implements ParkedChains {
       }
       const [item] = entry.items
       if (!item) return await this.#acknowledgeRest(parked, state, entry)
+      // Nothing begins any more, and this is not what was under way: that call left it for later.
+      const isEnding = this.#draining.has(parked.token) || !context.mayStart()
+      if (isEnding && !parked.underway.has(item.delivery.event.id)) parked.underway.clear()
       // Much may have changed while it was read: a slot that another worker has taken, a pause that the target asked for.
       if (!this.#mayTry(parked)) return false
       const note = { tries: countOf(tries), sinceMs: countOf(since) || context.clock.now() }
@@ -403,6 +418,10 @@ export class ParkedLanes implements ParkedChains {
     parked.dueMs = performance.now() + ms
     return false
   }
+}
+
+function isUnderway({ busy, underway }: Parked): boolean {
+  return busy || underway.size > 0
 }
 
 function countOf(text: string | null | undefined): number {

@@ -110,6 +110,7 @@ function stateOf(
     removed: false,
     replaced: false,
     passedMs: Number.NEGATIVE_INFINITY,
+    quickMs: Number.NEGATIVE_INFINITY,
     failingSinceMs: undefined,
     entryCost: undefined,
     batchSize: maxBatch ?? FIRST_BATCH,

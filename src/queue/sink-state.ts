@@ -30,6 +30,8 @@ export interface SinkState {
   ordered: boolean
   /** When it took something last, by a clock that never jumps. */
   passedMs: number
+  /** When it took something last within a second of the call's begin. */
+  quickMs: number
   /** Since when all attempts failed, in Unix milliseconds, once that was confirmed by a second failure. */
   failingSinceMs: number | undefined
   /** Bytes that a delivery's entry counts, about; undefined before one was read. */
@@ -49,6 +51,8 @@ interface SinkStateParts {
 
 export const FIRST_BATCH = 32
 const MAX_BATCH = 128
+/** A call that ends earlier is quick. */
+const QUICK_MS = 1_000
 const SLOW_BATCH_MS = 1_000
 const QUICK_BATCH_MS = 200
 const RECENTLY_MS = 10_000
@@ -144,6 +148,7 @@ export function notePassed({ metrics, log }: SinkStateParts, state: SinkState, c
   const nowMs = performance.now()
   const closed = state.breaker.succeeded(calledMs)
   state.passedMs = nowMs
+  if (nowMs - calledMs < QUICK_MS) state.quickMs = nowMs
   if (!closed && state.breaker.isOpen()) return
   if (!state.healthy) log.info({ sink: state.name }, 'the sink takes deliveries again')
   setHealthy(metrics, state, true)

@@ -84,6 +84,47 @@ test('a target that fails delays its lane alone, burns no attempt, and is told u
   expect(lanes.statuses()).toMatchObject([{ failingTargets: 0 }])
 })
 
+test('what waits for a target that fails takes no memory from the others of its sink', async () => {
+  await using it = await startLaneBed()
+  const closed: Outcome = { kind: 'retry', reason: 'config', detail: 'closed', scope: 'target' }
+  const sink = scriptedSink(({ event }) => (event.name === 'a' ? closed : DELIVERED))
+  const lanes = it.work({ chat: sink }, { budgetBytes: 200_000 })
+  for (let i = 0; i < 300; i += 20) await it.put('chat/closed', ...numbered('a', 300).slice(i, i + 20))
+  lanes.wake(['chat/closed'])
+  await waitFor(() => lanes.statuses()[0]?.failingTargets === 1, { what: 'the target to fail' })
+  for (let i = 0; i < 60; i += 20) await it.put('chat/open', ...numbered('b', 60).slice(i, i + 20))
+  lanes.wake(['chat/open'])
+  await waitFor(() => sink.took.length === 60, { what: () => `the open channel; ${sink.took.length} of 60` })
+})
+
+test.each(['event', 'sink'] as const)(
+  'an object that is asked to wait as its %s keeps no other of its lane waiting, however much it changes',
+  async (scope) => {
+    await using it = await startLaneBed()
+    const limited: Outcome = {
+      ...{ kind: 'retry', reason: 'server-error', detail: '503', scope },
+      afterMs: 600_000,
+    }
+    const sink = scriptedSink(({ event }) => (event.name === 'hot' ? limited : DELIVERED))
+    const lanes = it.work({ hook: sink })
+    const trickle = it.trickle(lanes)
+    await waitFor(() => sink.took.length > 2, { what: 'others to pass' })
+    for (let i = 0; i < 30; i++) {
+      const hot = numbered('hot', 600).slice(i * 20, i * 20 + 20)
+      await it.put('hook/n0', `healthy@${i + 1}`, ...hot)
+    }
+    lanes.wake(['hook/n0'])
+    const healthy = () => sink.took.filter((name) => name.startsWith('healthy'))
+    await waitFor(() => healthy().length === 30, {
+      timeoutMs: 30_000,
+      what: () => `the healthy object; ${healthy().length} of 30`,
+    })
+    expect(healthy()).toEqual(numbered('healthy', 30))
+    await trickle.stop()
+  },
+  60_000,
+)
+
 test('a sink whose only target fails is not well', async () => {
   await using it = await startLaneBed()
   await it.put('chat/closed', 'a@1')

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest'
 import { isParked } from '../../src/queue/lane-names.ts'
+import type { Outcome } from '../../src/sink/index.ts'
 import { waitFor } from '../wait-for.ts'
-import { DELIVERED, ODD, scriptedSink, startLaneBed } from './lane-bed.ts'
+import { DELIVERED, DOWN, numbered, ODD, scriptedSink, startLaneBed } from './lane-bed.ts'
 
 type Bed = Awaited<ReturnType<typeof startLaneBed>>
 
 /** Lanes whose slots go to a second worker: of two, each keeps every other one. */
-const [HELD, LATE] = ['hook/n1', 'hook/n3']
+const [HELD, OTHER] = ['hook/n1', 'hook/n3']
 
 /** Waits until every worker has seen the others, and has decided which slots to give away. */
 async function everyWorkerDecides({ redis, keys }: Bed, workers: number): Promise<void> {
@@ -20,7 +21,7 @@ async function everyWorkerDecides({ redis, keys }: Bed, workers: number): Promis
   await waitFor(async () => (await sum()) >= until, { what: 'two heartbeats of each' })
 }
 
-test('while a slot is on its way to another worker, its lanes begin nothing here', async () => {
+test('a slot of which a call is under way stays, while others go to another worker', async () => {
   await using it = await startLaneBed()
   const release = Promise.withResolvers<void>()
   const leaving = scriptedSink(async ({ event }) => {
@@ -34,19 +35,100 @@ test('while a slot is on its way to another worker, its lanes begin nothing here
   const joining = scriptedSink(() => DELIVERED)
   it.work({ hook: joining })
   await everyWorkerDecides(it, 2)
-  await it.put(LATE, 'late@1')
-  lanes.wake([LATE])
+  await it.put(OTHER, 'other@1')
   await it.put('hook/n0', 'kept@1')
-  lanes.wake(['hook/n0'])
+  lanes.wake([OTHER, 'hook/n0'])
   await waitFor(() => leaving.took.includes('kept@1'), { what: 'a lane that stays' })
-  expect(joining.took).toEqual([])
+  await waitFor(() => joining.took.includes('other@1'), { what: 'a lane of which nothing is under way' })
+  expect({ leaving: leaving.took, joining: joining.took }).toEqual({
+    leaving: ['kept@1'],
+    joining: ['other@1'],
+  })
   release.resolve()
   await it.drained('hook')
   expect({ leaving: leaving.took, joining: joining.took }).toEqual({
     leaving: ['kept@1', 'held@1'],
-    joining: ['late@1'],
+    joining: ['other@1'],
   })
 })
+
+const ENDS: [string, Outcome][] = [
+  ['an object that fails', ODD],
+  ['a sink that fails', DOWN],
+  ['a target that fails', { ...DOWN, scope: 'target' } as Outcome],
+  ['a sink that paces itself', { kind: 'later', afterMs: 100 }],
+]
+
+test.each(ENDS)(
+  'a slot goes to another worker as soon as its last call ends, also with %s',
+  async (_, end) => {
+    await using it = await startLaneBed()
+    const release = Promise.withResolvers<void>()
+    const leaving = scriptedSink(async ({ event }) => {
+      if (event.name !== 'held') return DELIVERED
+      await release.promise
+      return end
+    })
+    const lanes = it.work({ hook: leaving })
+    await it.put(HELD, 'held@1')
+    lanes.wake([HELD])
+    await waitFor(() => leaving.calls === 1, { what: 'a call that holds the slot' })
+    const joining = scriptedSink(() => DELIVERED)
+    it.work({ hook: joining })
+    await everyWorkerDecides(it, 2)
+    release.resolve()
+    await waitFor(() => joining.took.includes('held@1'), { what: 'the delivery, by the next owner' })
+  },
+)
+
+test('a call that hangs keeps its slot where it is, and no other object of the slot waits for it', async () => {
+  await using it = await startLaneBed()
+  const release = Promise.withResolvers<void>()
+  const leaving = scriptedSink(async ({ event }) => {
+    if (event.name === 'held') await release.promise
+    return DELIVERED
+  })
+  const lanes = it.work({ hook: leaving })
+  await it.put(HELD, 'held@1')
+  lanes.wake([HELD])
+  await waitFor(() => leaving.calls === 1, { what: 'a call that hangs' })
+  const joining = scriptedSink(() => DELIVERED)
+  const others = it.work({ hook: joining })
+  await everyWorkerDecides(it, 2)
+  await it.put(HELD, 'late@1')
+  for (const it of [lanes, others]) it.wake([HELD])
+  await waitFor(() => leaving.took.includes('late@1'), { what: 'another object of the slot' })
+  release.resolve()
+  await it.drained('hook')
+  expect([...leaving.took, ...joining.took].toSorted()).toEqual(['held@1', 'late@1'])
+})
+
+test('what a slow call has delivered is not sent again by the next owner, also where the object was parked meanwhile', async () => {
+  await using it = await startLaneBed()
+  const release = Promise.withResolvers<void>()
+  const leaving = scriptedSink(async ({ event: { name, resourceVersion } }) => {
+    if (name === 'slow' && resourceVersion === '1') await release.promise
+    return DELIVERED
+  })
+  // Together, so that several of the object are in the call that hangs.
+  const lanes = it.work({ hook: leaving })
+  await it.put('hook/n0', ...numbered('warm', 10))
+  const trickle = it.trickle(lanes)
+  await it.put(HELD, ...numbered('slow', 600))
+  lanes.wake([HELD])
+  await waitFor(() => lanes.statuses()[0]?.aside === 1, { what: 'the object to be parked' })
+  const closed = lanes.close(20_000)
+  await trickle.stop()
+  release.resolve()
+  await closed
+  const before = leaving.took.filter((name) => name.startsWith('slow'))
+  const next = scriptedSink(() => DELIVERED)
+  it.work({ hook: next })
+  await it.drained('hook')
+  const after = next.took.filter((name) => name.startsWith('slow'))
+  expect(before.length).toBeGreaterThan(1)
+  expect([...before, ...after]).toEqual(numbered('slow', 600))
+}, 60_000)
 
 test('an attempt of a parked chain ends before another worker gets its slot', async () => {
   await using it = await startLaneBed()

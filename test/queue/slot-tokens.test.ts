@@ -9,7 +9,7 @@ import { createTroubles } from '../../src/queue/troubles.ts'
 import { startRedis } from '../servers/redis.ts'
 import { startTcpProxy } from '../servers/tcp-proxy.ts'
 import { waitFor } from '../wait-for.ts'
-import { DELIVERED, scriptedSink, startLaneBed } from './lane-bed.ts'
+import { DELIVERED, DOWN, scriptedSink, startLaneBed } from './lane-bed.ts'
 
 /** What Redis says of slots and what a worker knows of them come together again, whatever got lost between them. */
 
@@ -49,6 +49,34 @@ test('a slot that Redis says is of a worker that does not know of it is delivere
   expect(sink.took).toHaveLength(LANES.length)
 })
 
+test('a worker that loses its slots while it asks whether the sink is back asks again when it has them back', async () => {
+  await using it = await startLaneBed()
+  const hangs = Promise.withResolvers<void>()
+  let down = true
+  let asked = 0
+  const sink = scriptedSink(async () => {
+    if (!down) return DELIVERED
+    asked++
+    if (lanes.statuses()[0]?.healthy === false) await hangs.promise
+    return DOWN
+  })
+  const lanes = it.work({ hook: sink })
+  for (const lane of LANES) await it.put(lane, `${lane}@1`)
+  lanes.wake(LANES)
+  await waitFor(() => lanes.statuses()[0]?.healthy === false, { what: 'a sink that fails' })
+  const before = asked
+  await waitFor(() => asked >= before + 3, { timeoutMs: 20_000, what: 'probes' })
+  const foreign = slotsOf('hook').flatMap((slot) => [slot, 'another:1'])
+  await it.redis.multi().hset(it.keys.slots, foreign).hincrby(it.keys.slots, 'version', 1).exec()
+  const tokens = async () => Object.values(await it.redis.hmget(it.keys.slots, ...slotsOf('hook')))
+  await waitFor(async () => (await tokens()).every((token) => !token?.startsWith('another')), {
+    what: 'slots of a worker that does not live to come back',
+  })
+  hangs.resolve()
+  down = false
+  await it.drained('hook')
+}, 60_000)
+
 test('a refusal of an older token does not take a slot away that came back', async () => {
   await using stack = new AsyncDisposableStack()
   const server = stack.use(await startRedis())
@@ -62,7 +90,8 @@ test('a refusal of an older token does not take a slot away that came back', asy
     onTaken() {},
     onLost: (some) => lost.push(...some),
     onGone() {},
-    async drain() {},
+    drain: async () => true,
+    onKept() {},
     onBeat() {},
   })
   stack.defer(() => slots.close())

@@ -164,3 +164,31 @@ test('behind a call that hangs, what its lane holds of the memory of its sink ke
   const expected = ['slow@0', ...numbered('slow', 90)]
   expect(slow.took.filter((name) => name.startsWith('slow'))).toEqual(expected)
 }, 60_000)
+
+test('several objects that hang, each with few deliveries behind it, keep no other of their lane waiting', async () => {
+  await using it = await startLaneBed()
+  const end = Promise.withResolvers<void>()
+  const took: string[] = []
+  const sink: Sink = {
+    async deliver(batch) {
+      if (batch.some(({ event }) => event.name.startsWith('slow'))) await end.promise
+      took.push(...batch.map(({ event }) => `${event.name}@${event.resourceVersion}`))
+      return batch.map(() => DELIVERED)
+    },
+    async close() {},
+  }
+  const lanes = it.work({ hook: sink })
+  const trickle = it.trickle(lanes)
+  const names = Array.from({ length: 6 }, (_, i) => `slow-${i}`)
+  for (const name of names) await it.put(LANE, ...numbered(name, 60))
+  await it.put(LANE, ...numbered('healthy', 20))
+  lanes.wake([LANE])
+  const others = () => took.filter((name) => name.startsWith('healthy'))
+  await waitFor(() => others().length === 20, {
+    ...{ timeoutMs: 40_000, what: () => `the others; ${others().length} of 20 passed` },
+  })
+  end.resolve()
+  await trickle.stop()
+  await it.drained('hook')
+  for (const name of names) expect(took.filter((it) => it.startsWith(`${name}@`))).toEqual(numbered(name, 60))
+}, 60_000)
