@@ -89,7 +89,7 @@ test('Redis lost its data: without a copy, `initial: emit` on an empty one tells
   await bed.allArrived()
   await bed.redis.command('FLUSHALL')
   await kubernetes.request('POST', CONFIG_MAPS, manifest(CONFIG_MAPS, 'shows-the-loss', 0))
-  await waitFor(() => kubeherald.log().includes('Redis has lost its data'), { what: 'the loss to be told' })
+  await waitFor(() => kubeherald.log().includes('the position is gone'), { what: 'the loss to be told' })
   await waitFor(() => kubeherald.ready(), { what: 'readiness' })
   expect(await kubeherald.stop()).toBe(0)
   await kubernetes.request('DELETE', `${CONFIG_MAPS}/goes`)
@@ -120,7 +120,7 @@ test('one position is lost: its watch says so, begins anew from now, and the led
   const position = keysOf('test').checkpoint(source as string)
   await redis.command('DEL', position)
   await kubernetes.request('POST', CONFIG_MAPS, manifest(CONFIG_MAPS, 'shows-the-loss', 0))
-  await waitFor(() => kubeherald.log().includes('Redis has lost its data'), { what: 'the loss to be told' })
+  await waitFor(() => kubeherald.log().includes('the position is gone'), { what: 'the loss to be told' })
   await waitFor(async () => String(await redis.command('GET', position)).includes('"watching"'), {
     what: 'a new position',
   })

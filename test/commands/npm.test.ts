@@ -58,7 +58,7 @@ test('SIGTERM to npm ends what its script started', async () => {
 function cloneInto(dir: string): string {
   const clone = join(dir, 'clone')
   mkdirSync(join(clone, 'node_modules'), { recursive: true })
-  for (const name of ['package.json', 'package-lock.json', 'deploy/local'])
+  for (const name of ['package.json', 'package-lock.json', 'deploy/local', 'deploy/build'])
     cpSync(join(ROOT, name), join(clone, name), { recursive: true })
   for (const name of ['src', 'sinks', 'node_modules/node']) symlinkSync(join(ROOT, name), join(clone, name))
   const lock = createHash('sha256').update(readFileSync(join(clone, 'package-lock.json')))
