@@ -25,11 +25,8 @@ export const OTHER_GROUPS = [
 
 const NAMES = ['throttled', 'counted', 'grouped', 'sampled', 'lasting', 'told', 'quiet'] as const
 
-/** Redis is full at times: bounds that follow its memory limit would make dead letters, as they should. */
-export const ROOMY = 'queue: { maxBytes: 4Gi }'
-
 export const limitedSinks = (url: string) =>
-  NAMES.map((name) => `${name}: { type: webhook, url: "${url}/${name}", ${ROOMY} }`).join(', ')
+  NAMES.map((name) => `${name}: { type: webhook, url: "${url}/${name}" }`).join(', ')
 
 interface Told {
   id: string

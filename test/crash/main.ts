@@ -11,7 +11,8 @@ import { CONFIG_MAPS, churn, DEPLOYMENTS, WIDGETS } from '../cluster/workload.ts
 import { seeded } from '../seeded-random.ts'
 import { waitFor } from '../wait-for.ts'
 import { createFaults } from './faults.ts'
-import { faultsOfLimits, LIMITED_RULES, limitedSinks, ROOMY } from './limits.ts'
+import { faultsOfLimits, LIMITED_RULES, limitedSinks } from './limits.ts'
+import { MAXMEMORY } from './redis-faults.ts'
 import { verdictOf } from './verdict.ts'
 
 /**
@@ -37,9 +38,10 @@ const LEASES =
 
 await using bed = await startBed({
   crd: true,
+  redisArgs: ['--maxmemory', String(MAXMEMORY)],
   watch: '[{ kind: ConfigMap, namespaces: default }, Deployment, widgets.stable.example.com]',
   prefixes: ['configmaps', 'deployments', 'stable.example.com/widgets'],
-  sinks: ({ url }) => `{ hook: { type: webhook, url: "${url}", ${ROOMY} }, ${limitedSinks(url)} }`,
+  sinks: ({ url }) => `{ hook: { type: webhook, url: "${url}" }, ${limitedSinks(url)} }`,
   rules: `
   - { name: all, when: { namespace: default }, to: hook }${LIMITED_RULES}${values.leases ? `\n${LEASES}` : ''}`,
 })

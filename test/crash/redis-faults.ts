@@ -4,6 +4,11 @@ import type { Fault } from './faults.ts'
 /** Longer than a silence that is taken for a dead Redis. */
 const LONG_MS = 17_000
 
+/** Room for the bounds of all sinks: what waits is never beyond them. */
+export const MAXMEMORY = 1_000_000_000
+/** Redis takes no longer value. */
+const FILLER_BYTES = 500_000_000
+
 interface Times {
   pause(ms: number): Promise<unknown>
   between(low: number, high: number): number
@@ -46,9 +51,17 @@ export function redisFaults(redis: RedisServer, { pause, between, settle }: Time
       name: 'Redis is full',
       async strike() {
         const [, used] = /used_memory:(\d+)/.exec(String(await redis.command('INFO', 'memory'))) ?? []
-        await set('maxmemory', String(Math.floor(Number(used) * between(0.8, 1.02))))
+        const fillers: string[] = []
+        let bytes = MAXMEMORY * between(0.98, 1.25) - Number(used)
+        for (; bytes > 0; bytes -= FILLER_BYTES) {
+          const filler = `filler-${fillers.length}`
+          fillers.push(filler)
+          const end = Math.floor(Math.min(bytes, FILLER_BYTES)) - 1
+          // Refused once Redis is full, as it should be.
+          await redis.command('SETRANGE', filler, String(Math.max(end, 0)), 'x').catch(() => {})
+        }
         await pause(between(500, 5_000))
-        await set('maxmemory', '0')
+        await redis.command('DEL', ...fillers)
         await settle()
       },
     },
