@@ -1,5 +1,3 @@
-import { readFileSync, readlinkSync } from 'node:fs'
-import { hostname } from 'node:os'
 import type { Redis } from 'ioredis'
 import type { Logger } from '../log.ts'
 import { laneByObject } from '../sink/lane.ts'
@@ -7,6 +5,7 @@ import type { Keys } from './keys.ts'
 import { sinkOf, slotsOf } from './lane-names.ts'
 import { LAYOUT, LayoutChangedError } from './layout.ts'
 import type { LiveProcesses } from './live-processes.ts'
+import { openPresence, type Presence } from './process-presence.ts'
 import { isRefusal, sayFault } from './redis-fault.ts'
 import { runScript, script } from './script.ts'
 import { type Heartbeat, Liveness, planSlots } from './slot-plan.ts'
@@ -44,8 +43,8 @@ const SLOTS = 'the slots of lanes'
  */
 export class LaneSlots {
   readonly #parts: LaneSlotsParts
-  readonly #self: Heartbeat
   readonly #liveness: Liveness
+  #presence: Promise<Presence> | undefined
   readonly #tokens = new Map<string, string>()
   readonly #draining = new Set<string>()
   #timer: NodeJS.Timeout | undefined
@@ -60,15 +59,7 @@ export class LaneSlots {
 
   constructor(parts: LaneSlotsParts) {
     this.#parts = parts
-    this.#self = {
-      id: parts.processes.id,
-      host: hostname(),
-      place: placeOf(),
-      pid: process.pid,
-      sinks: [],
-      beat: 0,
-    }
-    this.#liveness = new Liveness(this.#self, isGone)
+    this.#liveness = new Liveness(parts.processes.id)
   }
 
   start(): void {
@@ -119,14 +110,21 @@ export class LaneSlots {
     const { redis, keys, processes } = this.#parts
     const held = [...this.#tokens].flat()
     this.#tokens.clear()
-    await runScript(redis, RELEASE, [keys.slots, keys.workers], [processes.id, ...held])
+    try {
+      await runScript(redis, RELEASE, [keys.slots, keys.workers], [processes.id, ...held])
+    } finally {
+      const presence = await this.#presence
+      presence?.close()
+    }
   }
 
   async #beat(): Promise<void> {
     const { redis, keys, troubles, log, processes } = this.#parts
+    this.#presence ??= openPresence(processes.id)
+    const presence = await this.#presence
     const startedMs = performance.now()
     const own: Heartbeat = {
-      ...this.#self,
+      ...{ id: processes.id, ...presence.where },
       beat: ++this.#counter,
       sinks: this.#parts.sinks(),
       released: processes.released,
@@ -141,7 +139,8 @@ export class LaneSlots {
       if (!Array.isArray(reply)) throw new LayoutChangedError(reply)
       const [flat, version] = reply as [string[], string]
       const beats = readBeats(flat)
-      const live = this.#liveness.look(beats, performance.now())
+      const ended = await presence.endedAmong(beats)
+      const live = this.#liveness.look(beats, performance.now(), ended)
       processes.look(beats, live)
       const membership = JSON.stringify(live.map(({ id, sinks }) => [id, sinks]).toSorted())
       const isDue = ++this.#sinceRead >= READ_ANYWAY && live.length > 1
@@ -270,24 +269,6 @@ function readBeats(flat: readonly string[]): Heartbeat[] {
     }
   }
   return beats
-}
-
-/** Equal for processes whose pids can be compared; unique where that cannot be known. */
-function placeOf(): string {
-  try {
-    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}/${readlinkSync('/proc/self/ns/pid')}`
-  } catch {
-    return `${hostname()}/${process.platform}`
-  }
-}
-
-function isGone(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return false
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ESRCH'
-  }
 }
 
 const BEAT = script(`
