@@ -16,6 +16,7 @@ export interface LaneSlotsParts {
   keys: Keys
   log: Logger
   troubles: Troubles
+  clock: { now(): number }
   /** Learns from each heartbeat who is alive. */
   processes: LiveProcesses
   /** The sinks that it delivers to at the moment. */
@@ -34,6 +35,7 @@ export interface LaneSlotsParts {
 const BEAT_MS = 1_000
 /** Who did not reach Redis for so long may have been taken for dead: it begins no call before it knows better. */
 const LEASE_MS = 3_500
+const NO_LEASE = { steadyMs: Number.NEGATIVE_INFINITY, wallMs: Number.NEGATIVE_INFINITY }
 const READ_ANYWAY = 10
 const SLOTS = 'the slots of lanes'
 
@@ -49,7 +51,8 @@ export class LaneSlots {
   readonly #draining = new Set<string>()
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> | undefined
-  #leaseMs = Number.NEGATIVE_INFINITY
+  /** When the last heartbeat that succeeded began. */
+  #lease = NO_LEASE
   #counter = 0
   #version: string | undefined
   #membership = ''
@@ -81,9 +84,10 @@ export class LaneSlots {
     this.#paused = true
   }
 
-  /** May calls begin? */
+  /** May calls begin? The steady clock stands still while the machine sleeps, or is paused: the wall clock shows that. */
   hasLease(): boolean {
-    return performance.now() - this.#leaseMs < LEASE_MS
+    const { steadyMs, wallMs } = this.#lease
+    return performance.now() - steadyMs < LEASE_MS && this.#parts.clock.now() - wallMs < LEASE_MS
   }
 
   /** An acknowledgement with this token was refused: another worker has the slot, unless it came back to this one since. */
@@ -119,10 +123,10 @@ export class LaneSlots {
   }
 
   async #beat(): Promise<void> {
-    const { redis, keys, troubles, log, processes } = this.#parts
+    const { redis, keys, troubles, log, clock, processes } = this.#parts
     this.#presence ??= openPresence(processes.id)
     const presence = await this.#presence
-    const startedMs = performance.now()
+    const started = { steadyMs: performance.now(), wallMs: clock.now() }
     const own: Heartbeat = {
       ...{ id: processes.id, ...presence.where },
       beat: ++this.#counter,
@@ -150,10 +154,10 @@ export class LaneSlots {
         this.#membership = membership
         this.#version = version
       }
-      this.#leaseMs = startedMs
+      this.#lease = started
       troubles.over(SLOTS)
     } catch (error) {
-      if (error instanceof LayoutChangedError) this.#leaseMs = Number.NEGATIVE_INFINITY
+      if (error instanceof LayoutChangedError) this.#lease = NO_LEASE
       if (isRefusal(error)) troubles.note(SLOTS, sayFault(error))
       else log.debug({ error }, 'the heartbeat failed; the next one follows')
     }

@@ -24,7 +24,7 @@ async function startSlotsBed() {
 
   function startSlots(about: Partial<LaneSlotsParts> = {}): LaneSlots {
     const slots = new LaneSlots({
-      ...{ redis, keys, log: silentLog, troubles: createTroubles(silentLog) },
+      ...{ redis, keys, log: silentLog, troubles: createTroubles(silentLog), clock: Date },
       processes: new LiveProcesses('taker'),
       sinks: () => ['hook'],
       onTaken() {},
@@ -74,3 +74,15 @@ test.runIf(process.platform === 'linux')(
     expect(performance.now() - startedMs).toBeLessThan(1_500)
   },
 )
+
+test('a machine that slept begins no call before Redis was asked, though its steady clock stood still meanwhile', async () => {
+  await using it = await startSlotsBed()
+  let sleptMs = 0
+  const slots = it.startSlots({ clock: { now: () => Date.now() + sleptMs } })
+  await waitFor(() => slots.hasLease(), { what: 'the lease' })
+  sleptMs = 4_000
+  expect(slots.hasLease()).toBe(false)
+  await waitFor(() => slots.hasLease(), { what: 'the lease of the next heartbeat' })
+  sleptMs = -3_600_000
+  expect(slots.hasLease()).toBe(true)
+})
