@@ -24,7 +24,7 @@ export interface LaneSlotsParts {
   onTaken(slots: readonly string[]): void
   /** Another worker has them: what is in memory of them is void. */
   onLost(slots: readonly string[]): void
-  /** A worker is dead. */
+  /** A worker is dead. Called before its heartbeat is removed, should this process end meanwhile, and after it: others woke it until then. */
   onGone(worker: string): void
   /** Ends what is under way in these slots and acknowledges it; resolves within a bounded time. */
   drain(slots: readonly string[]): Promise<void>
@@ -204,7 +204,9 @@ export class LaneSlots {
     }
     if (forgotten.length > 0)
       await runScript(redis, RELEASE, [keys.slots, keys.workers], ['', ...forgotten.flat()])
-    if (dead.length > 0) await redis.hdel(keys.workers, ...dead.map((it) => it.id))
+    if (dead.length === 0) return
+    await redis.hdel(keys.workers, ...dead.map((it) => it.id))
+    for (const it of dead) this.#parts.onGone(it.id)
   }
 
   /**

@@ -86,3 +86,16 @@ test('a machine that slept begins no call before Redis was asked, though its ste
   sleptMs = -3_600_000
   expect(slots.hasLease()).toBe(true)
 })
+
+test('what a dead worker left is freed again after its heartbeat: others woke it until then', async () => {
+  await using it = await startSlotsBed()
+  const presence = await openPresence('dead')
+  await it.putSilentWorker('dead', { ...presence.where, pid: 2 ** 22 + 1 })
+  presence.close()
+  const hadHeartbeat: Promise<number>[] = []
+  it.startSlots({ onGone: (worker) => hadHeartbeat.push(it.redis.hexists(it.keys.workers, worker)) })
+  await waitFor(async () => (await it.redis.hlen(it.keys.workers)) === 1, {
+    what: 'the heartbeat to be removed',
+  })
+  await waitFor(async () => (await Promise.all(hadHeartbeat)).at(-1) === 0, { what: 'the last time' })
+})
