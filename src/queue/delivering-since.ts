@@ -53,9 +53,9 @@ export function createDeliveringSince({
     },
     expiredBefore(sink, maxAgeMs) {
       if (Math.abs(jumps.totalMs() - jumpedMs) > GAP_MS) return Number.NEGATIVE_INFINITY
-      const nowMs = clock.now()
+      const beforeMs = jumps.agoMs(maxAgeMs)
       const since = known.get(sink)
-      return since && nowMs - since.sinceMs > maxAgeMs ? nowMs - maxAgeMs : Number.NEGATIVE_INFINITY
+      return since && since.sinceMs < beforeMs ? beforeMs : Number.NEGATIVE_INFINITY
     },
   }
 }

@@ -120,13 +120,16 @@ export function giveUp(
   return forMs > maxAgeMs ? expiry(detail) : undefined
 }
 
-/** The sink failed for as long as the policy allows, and this one waited all that time. Unix times in milliseconds. */
+/**
+ * The sink failed for as long as the policy allows, and this one waited all that time: it was observed before `beforeMs`, which is
+ * as long ago. Unix times in milliseconds.
+ */
 export function isExpired(
   { observedAtMs }: Pick<Tried, 'observedAtMs'>,
   { maxAgeMs }: Pick<Policy, 'maxAgeMs'>,
-  { nowMs, failingSinceMs }: { nowMs: number; failingSinceMs: number },
+  { failingForMs, beforeMs }: { failingForMs: number; beforeMs: number },
 ): boolean {
-  return nowMs - Math.max(observedAtMs, failingSinceMs) > maxAgeMs
+  return failingForMs > maxAgeMs && observedAtMs < beforeMs
 }
 
 export function expiry(detail: string): { reason: Reason; detail: string } {

@@ -119,14 +119,14 @@ export class LaneOutcomes {
 
   /** Returns what has waited for too long while the sink, or the lane's target, has failed, and the reason. */
   expired(state: SinkState) {
-    const { maxAgeMs, clock, outages } = this.#context
+    const { clock, jumps, outages } = this.#context
     const isConfirmed = state.failingSinceMs !== undefined || this.#targetSinceMs !== undefined
     if (!isConfirmed) return undefined
     const failingSinceMs = outages.since(state.failingSinceMs === undefined ? this.#lane : state.name)
     if (failingSinceMs === undefined) return undefined
-    const limit = { nowMs: clock.now(), failingSinceMs }
-    const policy = { maxAgeMs: maxAgeMs(state.name) }
-    const items = [...this.#window.idle()].filter((item) => isExpired(item, policy, limit))
+    const maxAgeMs = this.#context.maxAgeMs(state.name)
+    const outage = { failingForMs: clock.now() - failingSinceMs, beforeMs: jumps.agoMs(maxAgeMs) }
+    const items = [...this.#window.idle()].filter((item) => isExpired(item, { maxAgeMs }, outage))
     return items.length > 0 ? { items, ...expiry(this.#last || (state.lastError ?? '')) } : undefined
   }
 }

@@ -1,5 +1,3 @@
-import { readFileSync, readlinkSync } from 'node:fs'
-import { hostname } from 'node:os'
 import type { Redis } from 'ioredis'
 import type { Logger } from '../log.ts'
 import { laneByObject } from '../sink/lane.ts'
@@ -7,6 +5,7 @@ import type { Keys } from './keys.ts'
 import { sinkOf, slotsOf } from './lane-names.ts'
 import { LAYOUT, LayoutChangedError } from './layout.ts'
 import type { LiveProcesses } from './live-processes.ts'
+import { openPresence, type Presence } from './process-presence.ts'
 import { isRefusal, sayFault } from './redis-fault.ts'
 import { runScript, script } from './script.ts'
 import { type Heartbeat, Liveness, planSlots } from './slot-plan.ts'
@@ -17,6 +16,7 @@ export interface LaneSlotsParts {
   keys: Keys
   log: Logger
   troubles: Troubles
+  clock: { now(): number }
   /** Learns from each heartbeat who is alive. */
   processes: LiveProcesses
   /** The sinks that it delivers to at the moment. */
@@ -24,7 +24,7 @@ export interface LaneSlotsParts {
   onTaken(slots: readonly string[]): void
   /** Another worker has them: what is in memory of them is void. */
   onLost(slots: readonly string[]): void
-  /** A worker is dead. */
+  /** A worker is dead. Called before its heartbeat is removed, should this process end meanwhile, and after it: others woke it until then. */
   onGone(worker: string): void
   /** Begins nothing in this slot, and ends and acknowledges what is under way. Resolves to whether that took no longer. */
   drain(slot: string, withinMs: number): Promise<boolean>
@@ -37,6 +37,7 @@ export interface LaneSlotsParts {
 const BEAT_MS = 1_000
 /** Who did not reach Redis for so long may have been taken for dead: it begins no call before it knows better. */
 const LEASE_MS = 3_500
+const NO_LEASE = { steadyMs: Number.NEGATIVE_INFINITY, wallMs: Number.NEGATIVE_INFINITY }
 const READ_ANYWAY = 10
 /** For calls to end before a slot stays a while longer; doubles each time. */
 const FIRST_DRAIN_MS = 1_000
@@ -49,15 +50,16 @@ const SLOTS = 'the slots of lanes'
  */
 export class LaneSlots {
   readonly #parts: LaneSlotsParts
-  readonly #self: Heartbeat
   readonly #liveness: Liveness
+  #presence: Promise<Presence> | undefined
   readonly #tokens = new Map<string, string>()
   readonly #draining = new Set<string>()
   /** Slots that could not be given away because of calls that take long: how often, and not before when again. */
   readonly #busy = new Map<string, { times: number; notBeforeMs: number }>()
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> | undefined
-  #leaseMs = Number.NEGATIVE_INFINITY
+  /** When the last heartbeat that succeeded began. */
+  #lease = NO_LEASE
   #counter = 0
   #version: string | undefined
   #membership = ''
@@ -67,15 +69,7 @@ export class LaneSlots {
 
   constructor(parts: LaneSlotsParts) {
     this.#parts = parts
-    this.#self = {
-      id: parts.processes.id,
-      host: hostname(),
-      place: placeOf(),
-      pid: process.pid,
-      sinks: [],
-      beat: 0,
-    }
-    this.#liveness = new Liveness(this.#self, isGone)
+    this.#liveness = new Liveness(parts.processes.id)
   }
 
   start(): void {
@@ -102,9 +96,10 @@ export class LaneSlots {
     this.#paused = true
   }
 
-  /** May calls begin? */
+  /** May calls begin? The steady clock stands still while the machine sleeps, or is paused: the wall clock shows that. */
   hasLease(): boolean {
-    return performance.now() - this.#leaseMs < LEASE_MS
+    const { steadyMs, wallMs } = this.#lease
+    return performance.now() - steadyMs < LEASE_MS && this.#parts.clock.now() - wallMs < LEASE_MS
   }
 
   /** An acknowledgement with this token was refused: another worker has the slot, unless it came back to this one since. */
@@ -131,14 +126,21 @@ export class LaneSlots {
     const { redis, keys, processes } = this.#parts
     const held = [...this.#tokens].flat()
     this.#tokens.clear()
-    await runScript(redis, RELEASE, [keys.slots, keys.workers], [processes.id, ...held])
+    try {
+      await runScript(redis, RELEASE, [keys.slots, keys.workers], [processes.id, ...held])
+    } finally {
+      const presence = await this.#presence
+      presence?.close()
+    }
   }
 
   async #beat(): Promise<void> {
-    const { redis, keys, troubles, log, processes } = this.#parts
-    const startedMs = performance.now()
+    const { redis, keys, troubles, log, clock, processes } = this.#parts
+    this.#presence ??= openPresence(processes.id)
+    const presence = await this.#presence
+    const started = { steadyMs: performance.now(), wallMs: clock.now() }
     const own: Heartbeat = {
-      ...this.#self,
+      ...{ id: processes.id, ...presence.where },
       beat: ++this.#counter,
       sinks: this.#parts.sinks(),
       released: processes.released,
@@ -153,7 +155,8 @@ export class LaneSlots {
       if (!Array.isArray(reply)) throw new LayoutChangedError(reply)
       const [flat, version] = reply as [string[], string]
       const beats = readBeats(flat)
-      const live = this.#liveness.look(beats, performance.now())
+      const ended = await presence.endedAmong(beats)
+      const live = this.#liveness.look(beats, performance.now(), ended)
       processes.look(beats, live)
       const membership = JSON.stringify(live.map(({ id, sinks }) => [id, sinks]).toSorted())
       const isDue = ++this.#sinceRead >= READ_ANYWAY && live.length > 1
@@ -163,10 +166,10 @@ export class LaneSlots {
         this.#membership = membership
         this.#version = version
       }
-      this.#leaseMs = startedMs
+      this.#lease = started
       troubles.over(SLOTS)
     } catch (error) {
-      if (error instanceof LayoutChangedError) this.#leaseMs = Number.NEGATIVE_INFINITY
+      if (error instanceof LayoutChangedError) this.#lease = NO_LEASE
       if (isRefusal(error)) troubles.note(SLOTS, sayFault(error))
       else log.debug({ error }, 'the heartbeat failed; the next one follows')
     }
@@ -217,7 +220,9 @@ export class LaneSlots {
     }
     if (forgotten.length > 0)
       await runScript(redis, RELEASE, [keys.slots, keys.workers], ['', ...forgotten.flat()])
-    if (dead.length > 0) await redis.hdel(keys.workers, ...dead.map((it) => it.id))
+    if (dead.length === 0) return
+    await redis.hdel(keys.workers, ...dead.map((it) => it.id))
+    for (const it of dead) this.#parts.onGone(it.id)
   }
 
   /**
@@ -295,24 +300,6 @@ function readBeats(flat: readonly string[]): Heartbeat[] {
     }
   }
   return beats
-}
-
-/** Equal for processes whose pids can be compared; unique where that cannot be known. */
-function placeOf(): string {
-  try {
-    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}/${readlinkSync('/proc/self/ns/pid')}`
-  } catch {
-    return `${hostname()}/${process.platform}`
-  }
-}
-
-function isGone(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return false
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ESRCH'
-  }
 }
 
 const BEAT = script(`

@@ -97,7 +97,7 @@ export function createLanes(parts: LanesParts): Lanes {
   let isLoaded = false
 
   const slots = new LaneSlots({
-    ...{ redis, keys, log, troubles, processes },
+    ...{ redis, keys, log, troubles, processes, clock },
     sinks: () => [...registry.keys()],
     onTaken: () => scan(),
     onLost: (lost) => owned.drop(lost),

@@ -63,6 +63,7 @@ export class OwnedLanes {
   beginScan(): (waiting: ReadonlyMap<string, number>) => void {
     const { slots, parked } = this.#parts
     const isFed = this.#feed.beginScan()
+    const ended = parked.endedFromNow()
     const held = (slot: string) => slots.token(slot)
     const before = new Map<string, string>()
     const tokenBefore = (slot: string) => {
@@ -74,9 +75,9 @@ export class OwnedLanes {
       if (token !== undefined) before.set(slot, token)
     }
     return (waiting) => {
-      // Parked chains first: what comes for them must not overtake.
+      // Parked chains first: what comes for them must not overtake. Of one that ended meanwhile more may be under way in its lane.
       for (const lane of waiting.keys()) {
-        const token = isParked(lane) ? tokenBefore(slotOf(lane)) : undefined
+        const token = isParked(lane) && !ended.has(lane) ? tokenBefore(slotOf(lane)) : undefined
         if (token !== undefined) parked.add(lane, token)
       }
       for (const slot of before.keys()) {

@@ -74,6 +74,7 @@ export class ParkedLanes implements ParkedChains {
   /** Who waits until attempts have ended. */
   #waiting: (() => void)[] = []
   readonly #draining = new Set<string>()
+  #ended = new Set<string>()
 
   constructor(context: () => LaneContext) {
     this.#context = context
@@ -110,6 +111,12 @@ export class ParkedLanes implements ParkedChains {
     if (siblings) siblings.lanes.add(lane)
     else this.#byBase.set(base, { lanes: new Set([lane]), pausedUntilMs: 0 })
     this.#timer ??= setInterval(() => this.#tick(), TICK_MS)
+  }
+
+  /** Returns the parked lanes that end from now on, until the next call: what was read of them before is over. */
+  endedFromNow(): ReadonlySet<string> {
+    this.#ended = new Set()
+    return this.#ended
   }
 
   moving(lane: string, n: number): void {
@@ -187,6 +194,7 @@ export class ParkedLanes implements ParkedChains {
 
   #remove({ lane }: Parked): void {
     this.#parked.delete(lane)
+    this.#ended.add(lane)
     if (this.#moves.get(lane)?.now === 0) this.#moves.delete(lane)
     const base = baseOf(lane)
     const siblings = this.#byBase.get(base)

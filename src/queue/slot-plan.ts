@@ -54,6 +54,10 @@ export interface Heartbeat {
   /** Boot, process namespace: pids of equal places can be compared. */
   place: string
   pid: number
+  /** When the process started, in clock ticks since boot: a later process with its pid is another one. Absent where that is unknown. */
+  start?: string | undefined
+  /** Boot, network namespace: in equal ones its socket can be asked for. Absent where it has none, and in older versions. */
+  network?: string | undefined
   /** The sinks that it delivers to. */
   sinks: readonly string[]
   /** Counts up. */
@@ -64,43 +68,38 @@ export interface Heartbeat {
 
 /** A worker is dead when its heartbeat did not change for this long while we looked. */
 export const DEAD_AFTER_MS = 4_000
-/** One whose host and pid we have in another process namespace: our container was restarted in place. */
-const REPLACED_AFTER_MS = 1_500
 /** Looking less often than this is not looking: Redis was away, for the others as well. */
 const LOOK_GAP_MS = 2_500
 
 /** Tells who is alive by heartbeats, without comparing clocks. */
 export class Liveness {
-  readonly #self: Heartbeat
-  readonly #isGone: (pid: number) => boolean
+  readonly #self: string
   readonly #seen = new Map<string, { beat: number; sinceMs: number }>()
   #lookedMs = Number.NEGATIVE_INFINITY
 
-  constructor(self: Heartbeat, isGone: (pid: number) => boolean) {
+  constructor(self: string) {
     this.#self = self
-    this.#isGone = isGone
   }
 
-  /** Returns the live ones. `nowMs` is of a clock that never jumps. */
-  look(beats: readonly Heartbeat[], nowMs: number): Heartbeat[] {
+  /**
+   * Returns the live ones. `nowMs` is of a clock that never jumps. The processes of those in `ended` have certainly ended: only
+   * that makes a worker dead before its lease is over.
+   */
+  look(
+    beats: readonly Heartbeat[],
+    nowMs: number,
+    ended: { has(id: string): boolean } = new Set(),
+  ): Heartbeat[] {
     const isGap = nowMs - this.#lookedMs > LOOK_GAP_MS
     this.#lookedMs = nowMs
     const ids = new Set(beats.map(({ id }) => id))
     for (const id of this.#seen.keys()) if (!ids.has(id)) this.#seen.delete(id)
-    return beats.filter((it) => {
-      const before = this.#seen.get(it.id)
-      const isNew = isGap || before === undefined || before.beat !== it.beat
+    return beats.filter(({ id, beat }) => {
+      const before = this.#seen.get(id)
+      const isNew = isGap || before === undefined || before.beat !== beat
       const sinceMs = isNew ? nowMs : before.sinceMs
-      this.#seen.set(it.id, { beat: it.beat, sinceMs })
-      return it.id === this.#self.id || this.#lives(it, nowMs - sinceMs)
+      this.#seen.set(id, { beat, sinceMs })
+      return id === this.#self || (nowMs - sinceMs < DEAD_AFTER_MS && !ended.has(id))
     })
-  }
-
-  #lives({ host, place, pid }: Heartbeat, silentMs: number): boolean {
-    if (silentMs >= DEAD_AFTER_MS) return false
-    const self = this.#self
-    if (place === self.place) return !this.#isGone(pid)
-    const isReplaced = host === self.host && pid === self.pid
-    return !(isReplaced && silentMs >= REPLACED_AFTER_MS)
   }
 }

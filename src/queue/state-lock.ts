@@ -91,7 +91,7 @@ function isAlive(pid: number): boolean {
 }
 
 /** In clock ticks since boot on Linux (field 22 of proc_pid_stat(5)), as a date elsewhere; '' when it cannot be told. */
-function startOf(pid: number): string {
+export function startOf(pid: number): string {
   if (process.platform !== 'linux')
     return spawnSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).stdout?.trim() ?? ''
   const stat = read(`/proc/${pid}/stat`) ?? ''

@@ -56,6 +56,10 @@ export function createWaker(parts: WakerParts): Waker {
           await queueOf(worker).addBulk(
             some.map((lane) => ({ name: 'lane', data: { lane }, opts: optionsOf(lane) })),
           )
+          // It is dead: its keys may have been freed just before, and nobody frees them again.
+          if ((await redis.hexists(keys.workers, worker)) === 1) continue
+          queues.delete(worker)
+          await forgetWakeUps(parts, worker)
         }
       } catch (error) {
         log.debug({ error }, 'a wake-up failed; the worker looks by itself')

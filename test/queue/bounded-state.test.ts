@@ -43,7 +43,7 @@ test('what failed once and was never used again is forgotten within a day and an
     redis: it.redis,
     keys: it.keys,
     clock: { now: () => nowMs },
-    jumps: { totalMs: () => 0 },
+    jumps: { totalMs: () => 0, agoMs: (ms) => nowMs - ms },
     log: silentLog,
   })
   for (const lane of LANES.slice(0, 1_000)) outages.failed(lane)

@@ -21,6 +21,44 @@ test('jumps add up; the time that passes, and small corrections, are none', () =
   expect(pass(1_000, -DAY_MS)).toBe(HOUR_MS - DAY_MS)
 })
 
+test('the time of what is so old leaves jumps out', () => {
+  const [wall, steady] = [{ ms: 1_000 * HOUR_MS }, { ms: 0 }]
+  const jumps = createClockJumps({ now: () => wall.ms }, { now: () => steady.ms })
+  const pass = (hours: number, jumpHours = 0) => {
+    wall.ms += (hours + jumpHours) * HOUR_MS
+    steady.ms += hours * HOUR_MS
+    jumps.totalMs()
+  }
+  const ago = (hours: number) => jumps.agoMs(hours * HOUR_MS) / HOUR_MS
+  pass(10)
+  expect(ago(4)).toBe(1_006)
+  pass(0, 3)
+  pass(1)
+  expect([ago(0.5), ago(1), ago(2)]).toEqual([1_013.5, 1_013, 1_009])
+  // Of the times since 1012 it is not known whether they are of before or after it.
+  pass(0, -2)
+  pass(1)
+  expect([ago(0.5), ago(1), ago(1.5), ago(4)]).toEqual([1_012.5, 1_012, 1_012, 1_008])
+})
+
+test('in an outage of as long as maxAge, what has waited for less does not expire because the clock was set', async () => {
+  await using it = await startLaneBed()
+  const [maxAgeMs, laterMs] = [4_000, 2_500]
+  let jumpedMs = 0
+  const clock = { now: () => Date.now() + jumpedMs }
+  const lanes = it.work({ down: scriptedSink(() => DOWN) }, { maxAgeMs, clock })
+  await it.put('down/n0', 'early@1')
+  lanes.wake(['down/n0'])
+  await new Promise((resolve) => setTimeout(resolve, laterMs))
+  await it.put('down/n0', 'late@1')
+  lanes.wake(['down/n0'])
+  const startedMs = performance.now()
+  jumpedMs = HOUR_MS / 10
+  const dead = async () => (await it.ledger()).sinks['down']?.dead
+  await waitFor(async () => (await dead()) === 2, { timeoutMs: 20_000, what: 'both to expire' })
+  expect(performance.now() - startedMs).toBeGreaterThan(maxAgeMs - 200)
+})
+
 test.each([
   ['an hour forwards', HOUR_MS],
   ['an hour backwards', -HOUR_MS],

@@ -54,9 +54,10 @@ test('a delivery is given up after enough tries and enough time, not after one o
 })
 
 test('what came in the middle of an outage is given its own time', () => {
-  const outage = { nowMs: 100_000_000, failingSinceMs: 0 }
+  const outage = { failingForMs: 100_000_000, beforeMs: 100_000_000 - policy.maxAgeMs }
   expect(isExpired({ observedAtMs: 0 }, policy, outage)).toBe(true)
   expect(isExpired({ observedAtMs: 50_000_000 }, policy, outage)).toBe(false)
+  expect(isExpired({ observedAtMs: 0 }, policy, { ...outage, failingForMs: 86_400_000 })).toBe(false)
 })
 
 test('pauses of a parked object double up to five minutes, and are no shorter than the sink asks', () => {

@@ -182,6 +182,23 @@ test('what waited while no process delivered is delivered, and not too old', asy
   expect(sink.took).toEqual(versions('a', 100))
 })
 
+test('what waits for less than a short maxAge is not too old after the clock was set by some minutes', async () => {
+  await using it = await startLaneBed()
+  const since = Date.now() - 3_600_000
+  await it.redis.hset(it.keys.deliveringSince, 'down', `${since},${Date.now()}`)
+  await fill(it, 'down/n0', versions('a', 50), 1_000)
+  let jumpedMs = 0
+  const clock = { now: () => Date.now() + jumpedMs }
+  const lanes = it.work({ down: hangingSink() }, { clock, bounds: { down: { maxAgeMs: 300_000 } } })
+  const isMeasured = () => (lanes.statuses()[0]?.queue?.bytes ?? 0) > 0
+  await waitFor(isMeasured, { what: 'the sink to be measured' })
+  jumpedMs = 9 * 60_000
+  const beat = async () => JSON.parse((await it.redis.hvals(it.keys.workers))[0] ?? '{}').beat
+  const before = await beat()
+  await waitFor(async () => (await beat()) > before + 4, { what: 'two looks at the bounds' })
+  expect((await it.ledger()).sinks['down']).toMatchObject({ dead: 0, pending: 50 })
+})
+
 test('two processes keep one bound together, each for the lanes that it owns', async () => {
   await using it = await startLaneBed()
   const bounds = { down: { maxBytes: MAX_BYTES } }

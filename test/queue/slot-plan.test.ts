@@ -48,7 +48,7 @@ const beat = (id: string, about: Partial<Heartbeat> = {}): Heartbeat => ({
 const ids = (live: readonly Heartbeat[]) => live.map(({ id }) => id)
 
 test('a worker is dead when its heartbeat stands still for as long as we look', () => {
-  const liveness = new Liveness(beat('self'), () => false)
+  const liveness = new Liveness('self')
   const beats = (n: number) => [beat('self'), beat('other', { beat: n })]
   for (let ms = 0; ms < DEAD_AFTER_MS; ms += 1_000)
     expect(ids(liveness.look(beats(1), ms))).toEqual(['self', 'other'])
@@ -57,21 +57,21 @@ test('a worker is dead when its heartbeat stands still for as long as we look', 
 })
 
 test('a Redis that was away for long makes nobody dead', () => {
-  const liveness = new Liveness(beat('self'), () => false)
+  const liveness = new Liveness('self')
   const beats = [beat('self'), beat('other')]
   liveness.look(beats, 0)
   expect(ids(liveness.look(beats, 60_000))).toEqual(['self', 'other'])
 })
 
-test('one of the same place is dead as soon as its process is gone', () => {
-  const liveness = new Liveness(beat('self', { place: 'here', pid: 2 }), (pid) => pid === 7)
-  const beats = [beat('gone', { place: 'here', pid: 7 }), beat('there', { place: 'here', pid: 8 })]
-  expect(ids(liveness.look(beats, 0))).toEqual(['there'])
+test('one whose process has ended is dead immediately', () => {
+  const liveness = new Liveness('self')
+  const beats = [beat('self'), beat('ended'), beat('other')]
+  expect(ids(liveness.look(beats, 0, new Set(['ended', 'self'])))).toEqual(['self', 'other'])
 })
 
-test('one of our host and pid in another process namespace is dead sooner: its container was restarted in place', () => {
-  const liveness = new Liveness(beat('self', { host: 'pod', place: 'new' }), () => false)
-  const beats = [beat('before', { host: 'pod', place: 'old' }), beat('other')]
-  for (const ms of [0, 1_000]) expect(ids(liveness.look(beats, ms))).toEqual(['before', 'other'])
-  expect(ids(liveness.look(beats, 2_000))).toEqual(['other'])
+test('our host and pid in another process namespace make nobody dead: replicas may share both', () => {
+  const liveness = new Liveness('self')
+  const beats = [beat('self', { host: 'node' }), beat('other', { host: 'node' })]
+  for (let ms = 0; ms < DEAD_AFTER_MS; ms += 500)
+    expect(ids(liveness.look(beats, ms))).toEqual(['self', 'other'])
 })

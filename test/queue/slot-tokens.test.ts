@@ -84,7 +84,7 @@ test('a refusal of an older token does not take a slot away that came back', asy
   stack.defer(() => redis.disconnect())
   const lost: string[] = []
   const slots = new LaneSlots({
-    ...{ redis, keys: keysOf('test'), log: silentLog, troubles: createTroubles(silentLog) },
+    ...{ redis, keys: keysOf('test'), log: silentLog, troubles: createTroubles(silentLog), clock: Date },
     processes: new LiveProcesses('worker'),
     sinks: () => ['hook'],
     onTaken() {},

@@ -1,0 +1,102 @@
+import { hostname } from 'node:os'
+import { expect, test } from 'vitest'
+import { silentLog } from '../../src/log.ts'
+import { openRedis } from '../../src/queue/connection.ts'
+import { keysOf } from '../../src/queue/keys.ts'
+import { slotsOf } from '../../src/queue/lane-names.ts'
+import { LaneSlots, type LaneSlotsParts } from '../../src/queue/lane-slots.ts'
+import { LiveProcesses } from '../../src/queue/live-processes.ts'
+import { openPresence } from '../../src/queue/process-presence.ts'
+import { createTroubles } from '../../src/queue/troubles.ts'
+import { startRedis } from '../servers/redis.ts'
+import { waitFor } from '../wait-for.ts'
+
+/** When a worker takes the slots of another one. */
+
+const [SLOT] = slotsOf('hook') as [string]
+
+async function startSlotsBed() {
+  const stack = new AsyncDisposableStack()
+  const server = stack.use(await startRedis())
+  const redis = openRedis(server.url, 'work', silentLog)
+  stack.defer(() => redis.disconnect())
+  const keys = keysOf('test')
+
+  function startSlots(about: Partial<LaneSlotsParts> = {}): LaneSlots {
+    const slots = new LaneSlots({
+      ...{ redis, keys, log: silentLog, troubles: createTroubles(silentLog), clock: Date },
+      processes: new LiveProcesses('taker'),
+      sinks: () => ['hook'],
+      onTaken() {},
+      onLost() {},
+      onGone() {},
+      drain: async () => true,
+      onKept() {},
+      onBeat() {},
+      ...about,
+    })
+    stack.defer(() => slots.close())
+    slots.start()
+    return slots
+  }
+
+  /** A worker that owns all slots and whose heartbeat stands still, as if its event loop were blocked. */
+  async function putSilentWorker(id: string, about: object): Promise<void> {
+    const beat = { id, host: hostname(), pid: process.pid, sinks: ['hook'], beat: 7, ...about }
+    const tokens = slotsOf('hook').flatMap((slot) => [slot, `${id}:1`])
+    await redis
+      .multi()
+      .hset(keys.workers, id, JSON.stringify(beat))
+      .hset(keys.slots, ...tokens, 'version', 1)
+      .exec()
+  }
+  return { redis, keys, startSlots, putSilentWorker, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+}
+
+test('a live worker of our host and pid in another pid namespace keeps its slots for as long as its lease', async () => {
+  await using it = await startSlotsBed()
+  await it.putSilentWorker('blocked', { place: 'another-boot/pid:[1]' })
+  const slots = it.startSlots()
+  const startedMs = performance.now()
+  await waitFor(() => slots.token(SLOT) !== undefined, { timeoutMs: 20_000, what: 'the slots to be taken' })
+  expect(performance.now() - startedMs).toBeGreaterThan(3_500)
+})
+
+test.runIf(process.platform === 'linux')(
+  'a process that was killed in our pod, and shows so, loses its slots immediately',
+  async () => {
+    await using it = await startSlotsBed()
+    const presence = await openPresence('killed')
+    presence.close()
+    await it.putSilentWorker('killed', { ...presence.where, place: 'another-boot/pid:[1]' })
+    const slots = it.startSlots()
+    const startedMs = performance.now()
+    await waitFor(() => slots.token(SLOT) !== undefined, { what: 'the slots to be taken' })
+    expect(performance.now() - startedMs).toBeLessThan(1_500)
+  },
+)
+
+test('a machine that slept begins no call before Redis was asked, though its steady clock stood still meanwhile', async () => {
+  await using it = await startSlotsBed()
+  let sleptMs = 0
+  const slots = it.startSlots({ clock: { now: () => Date.now() + sleptMs } })
+  await waitFor(() => slots.hasLease(), { what: 'the lease' })
+  sleptMs = 4_000
+  expect(slots.hasLease()).toBe(false)
+  await waitFor(() => slots.hasLease(), { what: 'the lease of the next heartbeat' })
+  sleptMs = -3_600_000
+  expect(slots.hasLease()).toBe(true)
+})
+
+test('what a dead worker left is freed again after its heartbeat: others woke it until then', async () => {
+  await using it = await startSlotsBed()
+  const presence = await openPresence('dead')
+  await it.putSilentWorker('dead', { ...presence.where, pid: 2 ** 22 + 1 })
+  presence.close()
+  const hadHeartbeat: Promise<number>[] = []
+  it.startSlots({ onGone: (worker) => hadHeartbeat.push(it.redis.hexists(it.keys.workers, worker)) })
+  await waitFor(async () => (await it.redis.hlen(it.keys.workers)) === 1, {
+    what: 'the heartbeat to be removed',
+  })
+  await waitFor(async () => (await Promise.all(hadHeartbeat)).at(-1) === 0, { what: 'the last time' })
+})
