@@ -16,21 +16,21 @@ const RECOVERY_LIMIT_MS = 12_000
 test('a process that is killed and started again in place delivers from every lane soon', async () => {
   await using it = await startStage()
   it.hook.answer(() => ({ status: 200, delayMs: ANSWER_MS }))
-  const load = changeSteadily(it.feed, OBJECTS, { perSecond: PER_SECOND, seconds: 16 })
+  const load = startLoad(it)
   await underway(it)
   await it.kubeherald.kill()
   await it.kubeherald.start()
   const recoveryMs = await everyObjectArrives(it, Date.now())
   console.log(`started again in place, every lane delivered within ${recoveryMs} ms of readiness`)
   expect(recoveryMs).toBeLessThan(RECOVERY_LIMIT_MS)
-  await load
+  await load.stop()
   await it.expectAll('hook', 60_000)
 }, 120_000)
 
 test('of two processes the one that watches is killed: the other watches, and delivers from every lane, soon', async () => {
   await using it = await startStage()
   it.hook.answer(() => ({ status: 200, delayMs: ANSWER_MS }))
-  const load = changeSteadily(it.feed, OBJECTS, { perSecond: PER_SECOND, seconds: 20 })
+  const load = startLoad(it)
   const other = await it.startAnother()
   await bothDeliver(it.kubeherald, other)
   await standsBy(it.kubeherald)
@@ -38,14 +38,14 @@ test('of two processes the one that watches is killed: the other watches, and de
   const recoveryMs = await everyObjectArrives(it, Date.now())
   console.log(`after the kill of another process every lane delivered within ${recoveryMs} ms`)
   expect(recoveryMs).toBeLessThan(RECOVERY_LIMIT_MS)
-  await load
+  await load.stop()
   await it.expectAll('hook', 60_000)
 }, 120_000)
 
 test('of two processes the one that watches is stopped: the other watches, and delivers from every lane, soon', async () => {
   await using it = await startStage()
   it.hook.answer(() => ({ status: 200, delayMs: ANSWER_MS }))
-  const load = changeSteadily(it.feed, OBJECTS, { perSecond: PER_SECOND, seconds: 16 })
+  const load = startLoad(it)
   const other = await it.startAnother()
   await bothDeliver(it.kubeherald, other)
   await standsBy(it.kubeherald)
@@ -53,14 +53,14 @@ test('of two processes the one that watches is stopped: the other watches, and d
   const [recoveryMs] = await Promise.all([everyObjectArrives(it, stoppedMs), other.stop()])
   console.log(`after the stop of another process every lane delivered within ${recoveryMs} ms`)
   expect(recoveryMs).toBeLessThan(RECOVERY_LIMIT_MS)
-  await load
+  await load.stop()
   await it.expectAll('hook', 60_000)
 }, 120_000)
 
 test('of two processes one is frozen until the other has its lanes, and goes on: nothing is lost, reordered or acknowledged twice', async () => {
   await using it = await startStage()
   it.hook.answer(() => ({ status: 200, delayMs: ANSWER_MS }))
-  const load = changeSteadily(it.feed, OBJECTS, { perSecond: PER_SECOND, seconds: 24 })
+  const load = startLoad(it)
   const other = await it.startAnother()
   await bothDeliver(it.kubeherald, other)
   other.signal('SIGSTOP')
@@ -69,9 +69,22 @@ test('of two processes one is frozen until the other has its lanes, and goes on:
   expect(recoveryMs).toBeLessThan(RECOVERY_LIMIT_MS)
   other.signal('SIGCONT')
   await waitFor(() => other.ready(), { timeoutMs: 30_000, what: 'the frozen process to be ready again' })
-  await load
+  await load.stop()
   await it.expectAll('hook', 60_000)
 }, 120_000)
+
+/** Changes come until the test has what it waits for, however long that takes. */
+function startLoad({ feed }: Stage): { stop(): Promise<void> } {
+  const end = new AbortController()
+  const options = { perSecond: PER_SECOND, seconds: 90, signal: end.signal }
+  const load = changeSteadily(feed, OBJECTS, options)
+  return {
+    stop() {
+      end.abort()
+      return load
+    },
+  }
+}
 
 const underway = (it: Stage) =>
   waitFor(() => new Set(it.hook.requests.map(nameIn)).size === OBJECTS.length, {

@@ -121,12 +121,12 @@ export const nameIn = ({ body }: ReceivedRequest): string => JSON.parse(body).na
 export async function changeSteadily(
   feed: ChangeFeed,
   names: readonly string[],
-  options: { perSecond: number; seconds: number },
+  options: { perSecond: number; seconds: number; signal?: AbortSignal },
 ): Promise<void> {
   const known = new Set(feed.history.map(({ key }) => key.split('/').at(-1)))
   const startedMs = performance.now()
   const total = options.perSecond * options.seconds
-  for (let i = 0; i < total; ) {
+  for (let i = 0; i < total && !options.signal?.aborted; ) {
     const due = ((performance.now() - startedMs) / 1_000) * options.perSecond
     for (; i < Math.min(due, total); i++) {
       const name = names[i % names.length] as string
