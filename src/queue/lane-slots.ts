@@ -162,9 +162,9 @@ export class LaneSlots {
       const isDue = ++this.#sinceRead >= READ_ANYWAY && live.length > 1
       if (!this.#paused && (this.#version !== version || this.#membership !== membership || isDue)) {
         this.#sinceRead = 0
-        await this.#reconcile(live, beats)
+        const isDone = await this.#reconcile(live, beats, textsOf(flat))
         this.#membership = membership
-        this.#version = version
+        this.#version = isDone ? version : undefined
       }
       this.#lease = started
       troubles.over(SLOTS)
@@ -176,7 +176,12 @@ export class LaneSlots {
     if (!this.#closed) this.#parts.onBeat()
   }
 
-  async #reconcile(live: readonly Heartbeat[], beats: readonly Heartbeat[]): Promise<void> {
+  /** False when slots that it wants are not its own yet. */
+  async #reconcile(
+    live: readonly Heartbeat[],
+    beats: readonly Heartbeat[],
+    texts: ReadonlyMap<string, string>,
+  ): Promise<boolean> {
     const { redis, keys, processes, log } = this.#parts
     const { id } = processes
     const tokens = new Map(Object.entries(await redis.hgetall(keys.slots)))
@@ -204,7 +209,7 @@ export class LaneSlots {
         if (!this.#tokens.has(slot) && ownerOf(slot) === undefined) wanted.push(slot)
       }
     }
-    await this.#take(wanted, tokens)
+    const isDone = await this.#take(wanted, tokens, texts)
     for (const slot of this.#busy.keys()) if (!surplus.has(slot)) this.#busy.delete(slot)
     const nowMs = performance.now()
     for (const slot of surplus) {
@@ -220,9 +225,11 @@ export class LaneSlots {
     }
     if (forgotten.length > 0)
       await runScript(redis, RELEASE, [keys.slots, keys.workers], ['', ...forgotten.flat()])
-    if (dead.length === 0) return
-    await redis.hdel(keys.workers, ...dead.map((it) => it.id))
-    for (const it of dead) this.#parts.onGone(it.id)
+    if (dead.length === 0) return isDone
+    const seen = dead.flatMap(({ id }) => [id, texts.get(id) ?? ''])
+    const buried = (await runScript(redis, BURY, [keys.workers], seen)) as number[]
+    for (const [i, it] of dead.entries()) if (buried[i] === 1) this.#parts.onGone(it.id)
+    return isDone
   }
 
   /**
@@ -240,18 +247,27 @@ export class LaneSlots {
     log.debug({ slots: strays.length }, 'gave back slots of lanes that it did not know of')
   }
 
-  async #take(slots: readonly string[], tokens: ReadonlyMap<string, string>): Promise<void> {
-    if (slots.length === 0) return
+  /** `texts`: the heartbeats by which their owners are dead. One that beat again since keeps its slots. False when some were not got. */
+  async #take(
+    slots: readonly string[],
+    tokens: ReadonlyMap<string, string>,
+    texts: ReadonlyMap<string, string>,
+  ): Promise<boolean> {
+    if (slots.length === 0) return true
     const { redis, keys, processes, log } = this.#parts
     const asked = slots.map((slot) => ({ slot, token: `${processes.id}:${++this.#counter}` }))
     const args = asked.flatMap(({ slot, token }) => [slot, tokens.get(slot) ?? '', token])
-    const taken = await runScript(redis, TAKE, [keys.slots, keys.schema], [LAYOUT, ...args])
+    const owners = [...new Set(slots.flatMap((slot) => workerOf(tokens.get(slot)) ?? []))]
+    const seen = owners.flatMap((owner) => [owner, texts.get(owner) ?? ''])
+    const names = [keys.slots, keys.schema, keys.workers]
+    const taken = await runScript(redis, TAKE, names, [LAYOUT, owners.length, ...seen, ...args])
     if (!Array.isArray(taken)) throw new LayoutChangedError(taken)
     const got = asked.filter((_, i) => taken[i] === 1)
-    if (this.#closed || got.length === 0) return
+    if (this.#closed) return true
     for (const { slot, token } of got) this.#tokens.set(slot, token)
     log.debug({ slots: got.length }, 'took slots of lanes')
-    this.#parts.onTaken(got.map(({ slot }) => slot))
+    if (got.length > 0) this.#parts.onTaken(got.map(({ slot }) => slot))
+    return got.length === asked.length
   }
 
   /** Gives a slot away when nothing of it is under way; where calls take long, it stays a while and is tried again. */
@@ -289,6 +305,13 @@ export function workerOf(token: string | null | undefined): string | undefined {
   return token?.includes(':') ? token.slice(0, token.indexOf(':')) : undefined
 }
 
+/** Worker → its heartbeat as it is stored. */
+function textsOf(flat: readonly string[]): Map<string, string> {
+  const texts = new Map<string, string>()
+  for (let i = 1; i < flat.length; i += 2) texts.set(flat[i - 1] as string, flat[i] as string)
+  return texts
+}
+
 function readBeats(flat: readonly string[]): Heartbeat[] {
   const beats: Heartbeat[] = []
   for (let i = 1; i < flat.length; i += 2) {
@@ -309,13 +332,19 @@ redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return { redis.call('HGETALL', KEYS[1]), redis.call('HGET', KEYS[2], 'version') or '0' }
 `)
 
-/** Takes each slot only from the owner that was seen. */
+/** Takes each slot only from the owner that was seen, unless that has beaten again since. */
 const TAKE = script(`
 local layout = redis.call('GET', KEYS[2])
 if layout and layout ~= ARGV[1] then return layout end
+local first = 3 + 2 * tonumber(ARGV[2])
+local beaten = {}
+for i = 3, first - 1, 2 do
+  beaten[ARGV[i]] = (redis.call('HGET', KEYS[3], ARGV[i]) or '') ~= ARGV[i + 1]
+end
 local taken, any = {}, false
-for i = 2, #ARGV, 3 do
-  local free = (redis.call('HGET', KEYS[1], ARGV[i]) or '') == ARGV[i + 1]
+for i = first, #ARGV, 3 do
+  local owner = string.match(ARGV[i + 1], '^(.-):')
+  local free = not (owner and beaten[owner]) and (redis.call('HGET', KEYS[1], ARGV[i]) or '') == ARGV[i + 1]
   if free then
     redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 2])
     any = true
@@ -324,6 +353,17 @@ for i = 2, #ARGV, 3 do
 end
 if any then redis.call('HINCRBY', KEYS[1], 'version', 1) end
 return taken
+`)
+
+/** Removes the heartbeats of dead workers, unless they have beaten again since. */
+const BURY = script(`
+local buried = {}
+for i = 1, #ARGV, 2 do
+  local isDead = redis.call('HGET', KEYS[1], ARGV[i]) == ARGV[i + 1]
+  if isDead then redis.call('HDEL', KEYS[1], ARGV[i]) end
+  buried[#buried + 1] = isDead and 1 or 0
+end
+return buried
 `)
 
 const RELEASE = script(`

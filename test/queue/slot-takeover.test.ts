@@ -100,3 +100,37 @@ test('what a dead worker left is freed again after its heartbeat: others woke it
   })
   await waitFor(async () => (await Promise.all(hadHeartbeat)).at(-1) === 0, { what: 'the last time' })
 })
+
+test('a worker that is taken for dead and beats once more keeps its slots', async () => {
+  await using it = await startSlotsBed()
+  await it.putSilentWorker('late', { place: 'another-boot/pid:[1]' })
+  let beats = 0
+  const beatOnceMore = async () => {
+    if (beats++ > 0) return
+    const text = (await it.redis.hget(it.keys.workers, 'late')) as string
+    await it.redis.hset(it.keys.workers, 'late', JSON.stringify({ ...JSON.parse(text), beat: 8 }))
+  }
+  // Slots are read after the decision who is dead, and before they are taken.
+  let isDead = false
+  const redis = new Proxy(it.redis, {
+    get(target, name) {
+      const value = Reflect.get(target, name)
+      if (name !== 'hgetall') return typeof value === 'function' ? value.bind(target) : value
+      return async (key: string) => {
+        if (isDead) await beatOnceMore()
+        return target.hgetall(key)
+      }
+    },
+  })
+  const startedMs = performance.now()
+  const processes = new LiveProcesses('taker')
+  const look = processes.look.bind(processes)
+  processes.look = (seen, live) => {
+    isDead = !live.some(({ id }) => id === 'late')
+    look(seen, live)
+  }
+  const slots = it.startSlots({ redis, processes })
+  await waitFor(() => slots.token(SLOT) !== undefined, { timeoutMs: 20_000, what: 'the slots to be taken' })
+  expect(beats).toBeGreaterThan(0)
+  expect(performance.now() - startedMs).toBeGreaterThan(6_500)
+}, 30_000)
