@@ -23,20 +23,24 @@ interface OpenGap extends Gap {
 export function createGapLog({ redis, kubernetes }: Pick<Bed, 'redis' | 'kubernetes'>): GapLog {
   const gaps: OpenGap[] = []
 
-  async function positions(): Promise<Map<string, bigint>> {
+  async function positions(): Promise<Map<string, { at: bigint; isListing: boolean }>> {
     const keys = (await redis.command('KEYS', '{kubeherald:test}:checkpoint:*')) as string[]
     const texts = await Promise.all(keys.map((key) => redis.command('GET', key)))
-    const read = (text: unknown) => BigInt(JSON.parse(String(text)).resourceVersion)
+    const read = (text: unknown) => {
+      const { resourceVersion, phase } = JSON.parse(String(text))
+      return { at: BigInt(resourceVersion), isListing: phase !== 'watching' }
+    }
     return new Map(keys.map((key, i) => [key, read(texts[i])]))
   }
 
   async function look(): Promise<boolean> {
     const open = gaps.filter(({ closed, restartedAt }) => !closed && restartedAt !== undefined)
     // Redis is down at times.
-    const now = open.length > 0 ? await positions().catch(() => undefined) : new Map<string, bigint>()
+    const now = open.length > 0 ? await positions().catch(() => undefined) : undefined
     for (const gap of now ? open : []) {
-      for (const [key, position] of now ?? []) {
-        if (position >= (gap.restartedAt as bigint) && !gap.left.has(key)) gap.left.set(key, position)
+      for (const [key, { at, isListing }] of now ?? []) {
+        // A list that is interrupted begins anew, at a later position.
+        if (!isListing && at >= (gap.restartedAt as bigint) && !gap.left.has(key)) gap.left.set(key, at)
       }
       if (gap.left.size < (now?.size ?? 0)) continue
       gap.until = [...gap.left.values()].reduce((a, b) => (a > b ? a : b))
@@ -48,7 +52,7 @@ export function createGapLog({ redis, kubernetes }: Pick<Bed, 'redis' | 'kuberne
   const timer = setInterval(() => void look(), 100)
   return {
     async open() {
-      const now = [...(await positions()).values()]
+      const now = [...(await positions()).values()].map(({ at }) => at)
       gaps.push({ after: now.reduce((a, b) => (a < b ? a : b)), until: 0n, left: new Map() })
     },
     async restarted() {

@@ -1,4 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { silentLog } from '../../src/log.ts'
 import { openRedis } from '../../src/queue/connection.ts'
@@ -132,6 +134,12 @@ const good =
 console.log(
   good ? 'crash test: passed' : `crash test: FAILED\n${JSON.stringify(verdict, null, 2).slice(0, 5_000)}`,
 )
+if (!good) {
+  const dir = mkdtempSync(join(tmpdir(), 'kubeherald-crash-'))
+  for (const [i, process] of processes.entries()) writeFileSync(join(dir, `process-${i}.log`), process.log())
+  writeFileSync(join(dir, 'verdict.json'), JSON.stringify(verdict, null, 2))
+  console.log(`the logs of the processes and the whole verdict are in ${dir}`)
+}
 process.exitCode = good ? 0 : 1
 
 /** How many dead letters there are of each reason. */
