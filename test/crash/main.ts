@@ -54,6 +54,13 @@ await using others = new AsyncDisposableStack()
 const processes = [bed.kubeherald]
 while (processes.length < Number(values.processes))
   processes.push(others.use(await startKubeherald({ kubeconfig, config, unready: true })))
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, async () => {
+    console.log('stopped: ends what it started')
+    await others.disposeAsync()
+    await bed[Symbol.asyncDispose]()
+    process.exit(1)
+  })
 const arrivals = () =>
   bed.hook.requests
     .filter(({ status, path }) => status === 200 && path === '/hook')
