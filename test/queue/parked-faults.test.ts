@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { isParked } from '../../src/queue/lane-names.ts'
 import { seeded } from '../seeded-random.ts'
 import { waitFor } from '../wait-for.ts'
-import { changeSteadily, named, type Stage, startStage } from './stage-bed.ts'
+import { named, type Stage, startLoad, startStage } from './stage-bed.ts'
 
 /** Faults while chains are parked and return all the time: the sets are exact, the order holds, and nothing stays behind. */
 
@@ -35,11 +35,7 @@ test('a process that is killed 20 times while chains are parked and return', asy
   await using it = await startStage()
   failOften(it)
   const random = seeded(3)
-  let stopped = false
-  async function change(): Promise<void> {
-    while (!stopped) await changeSteadily(it.feed, OBJECTS, { perSecond: PER_SECOND, seconds: 1 })
-  }
-  const changing = change()
+  const load = startLoad(it.feed, OBJECTS, PER_SECOND)
   let parked = 0
   for (let i = 0; i < KILLS; i++) {
     const before = it.hook.requests.length
@@ -49,8 +45,7 @@ test('a process that is killed 20 times while chains are parked and return', asy
     await it.kubeherald.kill()
     await it.kubeherald.start()
   }
-  stopped = true
-  await changing
+  await load.stop()
   expect(parked).toBeGreaterThan(KILLS)
   await expectRecovery(it)
 }, 180_000)
@@ -59,7 +54,7 @@ test('of two processes one is frozen until the other has its parked chains, and 
   await using it = await startStage()
   const other = await it.startAnother()
   failOften(it)
-  const load = changeSteadily(it.feed, OBJECTS, { perSecond: PER_SECOND, seconds: 20 })
+  const load = startLoad(it.feed, OBJECTS, PER_SECOND)
   const owners = async () => {
     const tokens = (await it.redis.command('HVALS', `${KEY}:slots`)) as string[]
     return new Set(tokens.filter((token) => token.includes(':')).map((token) => token.split(':')[0]))
@@ -81,14 +76,14 @@ test('of two processes one is frozen until the other has its parked chains, and 
     timeoutMs: 30_000,
     what: 'both to own slots again',
   })
-  await load
+  await load.stop()
   await expectRecovery(it)
 }, 120_000)
 
 test('Redis goes back by some hundred changes under load, chains being parked', async () => {
   await using it = await startStage()
   failOften(it)
-  const load = changeSteadily(it.feed, OBJECTS, { perSecond: PER_SECOND, seconds: 12 })
+  const load = startLoad(it.feed, OBJECTS, PER_SECOND)
   await waitFor(async () => (await parkedIn(it)) > 5, { what: 'parked chains' })
   const older = await it.redis.copy()
   const before = it.arrivals().length
@@ -96,6 +91,6 @@ test('Redis goes back by some hundred changes under load, chains being parked', 
   await it.redis.kill()
   await it.redis.restore(older)
   await it.redis.restart()
-  await load
+  await load.stop()
   await expectRecovery(it)
 }, 120_000)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Kubeherald } from '../cluster/kubeherald.ts'
 import { waitFor } from '../wait-for.ts'
-import { changeSteadily, named, nameIn, type Stage, startStage } from './stage-bed.ts'
+import { named, nameIn, type Stage, startLoad, startStage } from './stage-bed.ts'
 
 /** Processes that are killed or frozen under load: every lane goes on soon, and the sets are exact. */
 
@@ -16,7 +16,7 @@ const RECOVERY_LIMIT_MS = 12_000
 test('a process that is killed and started again in place delivers from every lane soon', async () => {
   await using it = await startStage()
   it.hook.answer(() => ({ status: 200, delayMs: ANSWER_MS }))
-  const load = startLoad(it)
+  const load = startLoad(it.feed, OBJECTS, PER_SECOND)
   await underway(it)
   await it.kubeherald.kill()
   await it.kubeherald.start()
@@ -30,7 +30,7 @@ test('a process that is killed and started again in place delivers from every la
 test('of two processes the one that watches is killed: the other watches, and delivers from every lane, soon', async () => {
   await using it = await startStage()
   it.hook.answer(() => ({ status: 200, delayMs: ANSWER_MS }))
-  const load = startLoad(it)
+  const load = startLoad(it.feed, OBJECTS, PER_SECOND)
   const other = await it.startAnother()
   await bothDeliver(it.kubeherald, other)
   await standsBy(it.kubeherald)
@@ -45,7 +45,7 @@ test('of two processes the one that watches is killed: the other watches, and de
 test('of two processes the one that watches is stopped: the other watches, and delivers from every lane, soon', async () => {
   await using it = await startStage()
   it.hook.answer(() => ({ status: 200, delayMs: ANSWER_MS }))
-  const load = startLoad(it)
+  const load = startLoad(it.feed, OBJECTS, PER_SECOND)
   const other = await it.startAnother()
   await bothDeliver(it.kubeherald, other)
   await standsBy(it.kubeherald)
@@ -60,7 +60,7 @@ test('of two processes the one that watches is stopped: the other watches, and d
 test('of two processes one is frozen until the other has its lanes, and goes on: nothing is lost, reordered or acknowledged twice', async () => {
   await using it = await startStage()
   it.hook.answer(() => ({ status: 200, delayMs: ANSWER_MS }))
-  const load = startLoad(it)
+  const load = startLoad(it.feed, OBJECTS, PER_SECOND)
   const other = await it.startAnother()
   await bothDeliver(it.kubeherald, other)
   other.signal('SIGSTOP')
@@ -72,19 +72,6 @@ test('of two processes one is frozen until the other has its lanes, and goes on:
   await load.stop()
   await it.expectAll('hook', 60_000)
 }, 120_000)
-
-/** Changes come until the test has what it waits for, however long that takes. */
-function startLoad({ feed }: Stage): { stop(): Promise<void> } {
-  const end = new AbortController()
-  const options = { perSecond: PER_SECOND, seconds: 90, signal: end.signal }
-  const load = changeSteadily(feed, OBJECTS, options)
-  return {
-    stop() {
-      end.abort()
-      return load
-    },
-  }
-}
 
 const underway = (it: Stage) =>
   waitFor(() => new Set(it.hook.requests.map(nameIn)).size === OBJECTS.length, {

@@ -137,5 +137,21 @@ export async function changeSteadily(
   }
 }
 
+/** Changes come until the test has what it waits for, however long that takes. */
+export function startLoad(
+  feed: ChangeFeed,
+  names: readonly string[],
+  perSecond: number,
+): { stop(): Promise<void> } {
+  const end = new AbortController()
+  const load = changeSteadily(feed, names, { perSecond, seconds: 150, signal: end.signal })
+  return {
+    stop() {
+      end.abort()
+      return load
+    },
+  }
+}
+
 export const named = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, i) => `${prefix}-${i}`)
