@@ -9,7 +9,7 @@ import { CONFIG_MAPS, churn, manifest, WIDGETS } from './workload.ts'
 test('acceptance 4, case 13: the API server is killed twice under writes and nothing is missing', async () => {
   await using bed = await startBed()
   const { kubernetes } = bed
-  const gaps = createGapLog(bed)
+  const gaps = createGapLog(bed, [CONFIG_MAPS])
   for (let round = 0; round < 2; round++) {
     // Writes that the dying server did not answer are known from etcd, not from the writer.
     const load = churn(kubernetes, [CONFIG_MAPS], {

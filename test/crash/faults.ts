@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import type { Bed } from '../cluster/bed.ts'
 import type { Kubeherald } from '../cluster/kubeherald.ts'
+import { CONFIG_MAPS, DEPLOYMENTS, WIDGETS } from '../cluster/workload.ts'
 import { waitFor } from '../wait-for.ts'
 import { createGapLog, type GapLog } from './gaps.ts'
 import { OTHER_GROUPS, usualGroups } from './limits.ts'
@@ -25,7 +26,7 @@ export interface Faults {
 
 /** All the ways in which a part can die, chosen by `random`. */
 export function createFaults(bed: Bed, processes: readonly Kubeherald[], random: () => number): Faults {
-  const gaps = createGapLog(bed)
+  const gaps = createGapLog(bed, [CONFIG_MAPS, DEPLOYMENTS, WIDGETS])
   const between = (low: number, high: number) => low + random() * (high - low)
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
   const settle = () => pause(between(500, 3_000))

@@ -20,7 +20,10 @@ interface OpenGap extends Gap {
   closed?: true
 }
 
-export function createGapLog({ redis, kubernetes }: Pick<Bed, 'redis' | 'kubernetes'>): GapLog {
+export function createGapLog(
+  { redis, kubernetes }: Pick<Bed, 'redis' | 'kubernetes'>,
+  collections: readonly string[],
+): GapLog {
   const gaps: OpenGap[] = []
 
   async function positions(): Promise<Map<string, { at: bigint; isListing: boolean }>> {
@@ -56,6 +59,8 @@ export function createGapLog({ redis, kubernetes }: Pick<Bed, 'redis' | 'kuberne
       gaps.push({ after: now.reduce((a, b) => (a < b ? a : b)), until: 0n, left: new Map() })
     },
     async restarted() {
+      // The server's history of a resource begins when it is asked for the first time, and not when the server is ready.
+      await Promise.all(collections.map((collection) => served(kubernetes, collection)))
       const gap = gaps.at(-1)
       if (gap) gap.restartedAt = BigInt(await currentRevision(kubernetes.etcdUrl))
     },
@@ -65,4 +70,16 @@ export function createGapLog({ redis, kubernetes }: Pick<Bed, 'redis' | 'kuberne
       return gaps.map(({ after, until }) => ({ after, until }))
     },
   }
+}
+
+/** Waits until watches of the collection are served. */
+async function served({ request }: Pick<Bed['kubernetes'], 'request'>, collection: string): Promise<void> {
+  const watch = `${collection}?watch=true&resourceVersion=0&timeoutSeconds=1`
+  const isServed = () =>
+    request('GET', watch).then(
+      () => true,
+      // Of several frames, which are no JSON together.
+      (error) => error instanceof SyntaxError,
+    )
+  await waitFor(isServed, { timeoutMs: 60_000, what: `watches of ${collection}` })
 }
