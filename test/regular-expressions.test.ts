@@ -3,7 +3,7 @@ import { createContext, Script } from 'node:vm'
 import { expect, test } from 'vitest'
 import { parseAst } from 'vitest/node'
 
-const SHORT = 2 * 1024
+const SHORT = 4 * 1024
 const LONG = 64 * 1024
 /** A linear scan of `LONG` characters takes about a millisecond; a quadratic one takes seconds. */
 const MAX_CPU_MS = 500
