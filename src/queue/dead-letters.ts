@@ -49,6 +49,30 @@ export async function* listDeadLetters(
   }
 }
 
+/** So few at once may be as large as they can be. */
+const LARGE_PAGE = 20
+
+/** The oldest first, without those that are made meanwhile. They may be removed while they are read. */
+export async function* deadLettersByAge(
+  redis: Redis,
+  keys: Keys,
+  sink?: string,
+): AsyncGenerator<StoredDeadLetter> {
+  const [newest] = await redis.xrevrange(keys.deadLetters, '+', '-', 'COUNT', 1)
+  if (!newest) return
+  let start = '-'
+  for (;;) {
+    const rows = await redis.xrangeBuffer(keys.deadLetters, start, newest[0], 'COUNT', LARGE_PAGE)
+    for (const [id, fields] of rows) {
+      const letter = letterOf(id.toString(), fields)
+      if (sink === undefined || letter.sink === sink) yield letter
+    }
+    const last = rows.at(-1)
+    if (rows.length < LARGE_PAGE || !last) return
+    start = `(${last[0].toString()}`
+  }
+}
+
 /** The oldest after an id, or all from `-` on, each with the bytes of its fields. */
 export async function oldestDeadLetters(
   redis: Redis,

@@ -3,6 +3,7 @@ import { silentLog } from '../../src/log.ts'
 import { openRedis } from '../../src/queue/connection.ts'
 import { encodeEntries } from '../../src/queue/entry.ts'
 import { keysOf } from '../../src/queue/keys.ts'
+import { readLane } from '../../src/queue/lane-reader.ts'
 import { checkRedis } from '../../src/queue/requirements.ts'
 import { headerFor } from '../queue/objects.ts'
 import { startRedis } from '../servers/redis.ts'
@@ -103,4 +104,38 @@ test('a dead letter that cannot be read is listed, shown with its bytes, retried
     verified: true,
   })
   expect((await desk.run('dead-letters', 'drop', foreign)).stdout).toContain('1 dead letter dropped')
+})
+
+test('all dead letters of one sink are retried, the oldest first, or dropped; those of others stay', async () => {
+  using desk = openDesk()
+  await using server = await startRedis()
+  const redis = openRedis(server.url, 'work', silentLog)
+  await using _ = { [Symbol.asyncDispose]: async () => redis.disconnect() }
+  const keys = keysOf('here')
+  await checkRedis({ redis, keys })
+  const put = async (sink: string, version: number) => {
+    const event = headerFor('web', String(version), 'MODIFIED', 'u')
+    const [entry] = encodeEntries([{ sink, rule: 'all', event, objectJson: Buffer.from('{}') }])
+    const about = ['sink', sink, 'lane', `${sink}/n0`, 'rule', 'all', 'reason', 'rejected', 'detail', '400']
+    await redis.xadd(keys.deadLetters, '*', ...about, 'at', Date.now(), 'z', entry?.payload ?? '')
+  }
+  for (let version = 1; version <= 50; version++)
+    for (const sink of ['hook', 'other']) await put(sink, version)
+  const sinks = '{ hook: { type: stdout }, other: { type: stdout } }'
+  desk.write(
+    'kubeherald.yaml',
+    `cluster: here\nredis: { url: "${server.url}" }\nwatch: [Event]\nsinks: ${sinks}\nrules: [{ name: all, to: [hook, other] }]\n`,
+  )
+  const retried = await desk.run('dead-letters', 'retry', '--all', '--sink', 'hook')
+  expect(retried).toMatchObject({ code: 0, stdout: expect.stringContaining('50 dead letters') })
+  const { entries } = await readLane(redis, keys, 'hook/n0', '-', 1_000)
+  const versions = entries.flatMap(({ items }) =>
+    items.map((it) => Number(it.delivery.event.resourceVersion)),
+  )
+  expect(versions).toEqual(Array.from({ length: 50 }, (_, i) => i + 1))
+  expect(await redis.xlen(keys.deadLetters)).toBe(50)
+  const dropped = await desk.run('dead-letters', 'drop', '--all', '--sink', 'other')
+  expect(dropped).toMatchObject({ code: 0, stdout: expect.stringContaining('50 dead letters') })
+  expect(await redis.xlen(keys.deadLetters)).toBe(0)
+  expect((await desk.run('dead-letters', 'drop')).code).toBe(2)
 })

@@ -2,6 +2,7 @@ import { suggest } from '../../config/suggest.ts'
 import type { Delivery, Digest, Resolved } from '../../delivery.ts'
 import { printableJson } from '../../printable.ts'
 import {
+  deadLettersByAge,
   dropDeadLetter,
   findDeadLetter,
   listDeadLetters,
@@ -116,27 +117,21 @@ function showUnreadable(letter: StoredDeadLetter, { json }: { json?: boolean }):
 }
 
 /** Puts dead letters back into their lanes; a process that delivers takes them up within seconds. */
-export async function retry(
-  ids: readonly string[],
-  options: QueueOptions & { all?: boolean; sink?: string },
-): Promise<number> {
-  requireOneChoice(ids, options)
+export async function retry(ids: readonly string[], options: QueueOptions & Choice): Promise<number> {
+  requireOneChoice('retry', ids, options)
   await using queue = await openQueue(options)
   await requireSink(queue, options.sink)
-  const letters = options.all
-    ? await Array.fromAsync(listDeadLetters(queue.redis, queue.keys, options.sink))
-    : await findAll(queue, ids)
   let count = 0
+  const sinks = new Set<string>()
   // The oldest first: those of one object keep their order.
-  for (const letter of letters.toSorted((a, b) => compareIds(a.id, b.id))) {
+  for await (const letter of chosen(queue, ids, options)) {
+    sinks.add(letter.sink)
     if (await retryOne(queue, letter)) count++
   }
   process.stdout.write(
     `${count} ${count === 1 ? 'dead letter goes on its' : 'dead letters go on their'} way again\n`,
   )
-  const gone = new Set(
-    letters.map(({ sink: name }) => name).filter((name) => !queue.configuredSinks.includes(name)),
-  )
+  const gone = new Set([...sinks].filter((name) => !queue.configuredSinks.includes(name)))
   if (count > 0 && queue.configuredSinks.length > 0 && gone.size > 0)
     process.stderr.write(
       `warning: the configuration has no sink ${[...gone].join(', ')} (any more): what goes there waits until it has\n`,
@@ -155,18 +150,37 @@ async function retryOne({ redis, keys }: OpenQueue, letter: StoredDeadLetter): P
   }
 }
 
-function requireOneChoice(ids: readonly string[], { all, sink }: { all?: boolean; sink?: string }): void {
-  if (ids.length === 0 && !all) throw new UsageError('say which: dead-letters retry ID…, or --all')
-  if (ids.length > 0 && all) throw new UsageError('retry takes IDs or --all, not both')
+interface Choice {
+  all?: boolean
+  sink?: string
+}
+
+function requireOneChoice(command: string, ids: readonly string[], { all, sink }: Choice): void {
+  if (ids.length === 0 && !all) throw new UsageError(`say which: dead-letters ${command} ID…, or --all`)
+  if (ids.length > 0 && all) throw new UsageError(`${command} takes IDs or --all, not both`)
   if (sink !== undefined && !all)
     throw new UsageError('--sink goes with --all; an ID says by itself which one')
 }
 
+/** The oldest first. Throws where an id is not found, before any is given. */
+async function* chosen(
+  queue: OpenQueue,
+  ids: readonly string[],
+  { all, sink }: Choice,
+): AsyncGenerator<StoredDeadLetter> {
+  if (all) return yield* deadLettersByAge(queue.redis, queue.keys, sink)
+  const letters: StoredDeadLetter[] = []
+  for (const id of ids) letters.push(await find(queue, id))
+  yield* letters.toSorted((a, b) => compareIds(a.id, b.id))
+}
+
 /** Deletes dead letters for good. */
-export async function drop(ids: readonly string[], options: QueueOptions): Promise<number> {
+export async function drop(ids: readonly string[], options: QueueOptions & Choice): Promise<number> {
+  requireOneChoice('drop', ids, options)
   await using queue = await openQueue(options)
+  await requireSink(queue, options.sink)
   let count = 0
-  for (const letter of await findAll(queue, ids))
+  for await (const letter of chosen(queue, ids, options))
     if (await dropDeadLetter(queue.redis, queue.keys, letter)) count++
   process.stdout.write(`${counted(count, 'dead letter')} dropped\n`)
   return 0
@@ -180,12 +194,6 @@ async function requireSink({ redis, keys, configuredSinks }: OpenQueue, sink?: s
   if (known.includes(sink)) return
   const hint = suggest(sink, known, 'there are')
   throw new UsageError(`there is no sink "${sink}"${hint ? `; ${hint}` : ''}`)
-}
-
-async function findAll(queue: OpenQueue, ids: readonly string[]): Promise<StoredDeadLetter[]> {
-  const letters: StoredDeadLetter[] = []
-  for (const id of ids) letters.push(await find(queue, id))
-  return letters
 }
 
 async function find({ redis, keys }: OpenQueue, id: string): Promise<StoredDeadLetter> {

@@ -33,8 +33,10 @@ function describeDeadLetters(program: Command, exit: Exit): void {
     .option('--all', 'all of them')
     .option('--sink <name>', 'with --all: only those of one sink')
     .action(async (ids, options) => exit(await (await load()).retry(ids, options)))
-  ofQueue(group.command('drop <ids...>'))
+  ofQueue(group.command('drop [ids...]'))
     .description('delete them for good; the ledger remembers how many')
+    .option('--all', 'all of them')
+    .option('--sink <name>', 'with --all: only those of one sink')
     .action(async (ids, options) => exit(await (await load()).drop(ids, options)))
 }
 
