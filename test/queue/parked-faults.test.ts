@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { isParked } from '../../src/queue/lane-names.ts'
+import { isParked, slotOf } from '../../src/queue/lane-names.ts'
+import { workerOf } from '../../src/queue/lane-slots.ts'
 import { seeded } from '../seeded-random.ts'
 import { waitFor } from '../wait-for.ts'
 import { named, type Stage, startLoad, startStage } from './stage-bed.ts'
@@ -52,25 +53,30 @@ test('a process that is killed 20 times while chains are parked and return', asy
 
 test('of two processes one is frozen until the other has its parked chains, and goes on', async () => {
   await using it = await startStage()
+  const tokens = async () => {
+    const flat = (await it.redis.command('HGETALL', `${KEY}:slots`)) as string[]
+    return new Map(Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i], flat[2 * i + 1]]))
+  }
+  const owners = async () => new Set([...(await tokens()).values()].flatMap((it) => workerOf(it) ?? []))
+  await waitFor(async () => (await owners()).size === 1, { what: 'the first to own all slots' })
+  const [first] = await owners()
   const other = await it.startAnother()
   failOften(it)
   const load = startLoad(it.feed, OBJECTS, PER_SECOND)
-  const owners = async () => {
-    const tokens = (await it.redis.command('HVALS', `${KEY}:slots`)) as string[]
-    return new Set(tokens.filter((token) => token.includes(':')).map((token) => token.split(':')[0]))
+  const parkedOfOther = async () => {
+    const lanes = (await it.redis.command('HKEYS', `${KEY}:pending`)) as string[]
+    const known = await tokens()
+    const owner = (lane: string) => workerOf(known.get(slotOf(lane)))
+    return lanes.filter((lane) => isParked(lane) && owner(lane) !== undefined && owner(lane) !== first).length
   }
-  await waitFor(async () => (await owners()).size === 2 && (await parkedIn(it)) > 5, {
-    what: 'two owners and parked chains',
-  })
-  const before = await owners()
+  await waitFor(async () => (await parkedOfOther()) > 3, { what: 'parked chains of the second' })
   other.signal('SIGSTOP')
+  expect(await parkedOfOther()).toBeGreaterThan(0)
   await waitFor(async () => (await owners()).size === 1, {
     timeoutMs: 30_000,
     what: 'one owner of all slots',
   })
-  const [left] = await owners()
-  expect(before.has(left)).toBe(true)
-  expect(await parkedIn(it)).toBeGreaterThan(0)
+  expect([...(await owners())]).toEqual([first])
   other.signal('SIGCONT')
   await waitFor(async () => (await owners()).size === 2, {
     timeoutMs: 30_000,
