@@ -21,8 +21,8 @@ async function everyWorkerDecides({ redis, keys }: Bed, workers: number): Promis
   await waitFor(async () => (await sum()) >= until, { what: 'two heartbeats of each' })
 }
 
-test('a slot of which a call is under way stays, while others go to another worker', async () => {
-  await using it = await startLaneBed()
+/** A worker with a call under way in a slot that would move. */
+async function holdSlot(it: Bed) {
   const release = Promise.withResolvers<void>()
   const leaving = scriptedSink(async ({ event }) => {
     if (event.name === 'held') await release.promise
@@ -31,7 +31,13 @@ test('a slot of which a call is under way stays, while others go to another work
   const lanes = it.work({ hook: leaving })
   await it.put(HELD, 'held@1')
   lanes.wake([HELD])
-  await waitFor(() => leaving.calls === 1, { what: 'a call that holds the slots' })
+  await waitFor(() => leaving.calls === 1, { what: 'a call that is under way' })
+  return { release, leaving, lanes }
+}
+
+test('a slot of which a call is under way stays, while others go to another worker', async () => {
+  await using it = await startLaneBed()
+  const { release, leaving, lanes } = await holdSlot(it)
   const joining = scriptedSink(() => DELIVERED)
   it.work({ hook: joining })
   await everyWorkerDecides(it, 2)
@@ -83,15 +89,7 @@ test.each(ENDS)(
 
 test('a call that hangs keeps its slot where it is, and no other object of the slot waits for it', async () => {
   await using it = await startLaneBed()
-  const release = Promise.withResolvers<void>()
-  const leaving = scriptedSink(async ({ event }) => {
-    if (event.name === 'held') await release.promise
-    return DELIVERED
-  })
-  const lanes = it.work({ hook: leaving })
-  await it.put(HELD, 'held@1')
-  lanes.wake([HELD])
-  await waitFor(() => leaving.calls === 1, { what: 'a call that hangs' })
+  const { release, leaving, lanes } = await holdSlot(it)
   const joining = scriptedSink(() => DELIVERED)
   const others = it.work({ hook: joining })
   await everyWorkerDecides(it, 2)
