@@ -16,7 +16,7 @@ export interface OwnedLanesParts {
 }
 
 /** So many deliveries that wait are no backlog. */
-const FEW = 8
+const FEW = 2
 
 /** The lanes of the slots that this worker owns: a worker for each that has something. */
 export class OwnedLanes {

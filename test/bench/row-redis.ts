@@ -28,23 +28,19 @@ export const redisRow: Row = {
 /** As docs/operating.md says, and as the private Redis runs. */
 const RECOMMENDED = ['--stream-node-max-bytes', '16384']
 
-/** What Redis keeps for a delivery that nobody answers. The index stays when it is delivered: it does not count. */
+/** What Redis keeps for a delivery that nobody answers: what its data shrinks by when the lanes are deleted. */
 async function bytesPerEvent(context: BenchContext, perSecond: number): Promise<number> {
   await using feed = await serve('./feed.ts', String(WAITING), String(perSecond))
   await using hook = await serve('./hook.ts', 'never')
   await using redis = await context.startRedis({ args: RECOMMENDED })
-  const before = await datasetBytes(redis)
   await using _bundle = runBundle(feed.url, redis.url, `{ type: webhook, url: "${hook.url}" }`)
   const ledger = keysOf('bench').sinkLedger('out')
   const enqueued = async () => Number(await redis.command('HGET', ledger, 'enqueued')) >= WAITING
   await waitFor(enqueued, { timeoutMs: 60_000, what: `${WAITING} waiting deliveries` })
-  return ((await datasetBytes(redis)) - (await indexBytes(redis)) - before) / WAITING
-}
-
-async function indexBytes(redis: RedisServer): Promise<number> {
-  const names = (await redis.command('KEYS', keysOf('bench').index('*'))) as string[]
-  const sizes = await Promise.all(names.map((key) => redis.command('MEMORY', 'USAGE', key, 'SAMPLES', '0')))
-  return sizes.reduce((sum: number, bytes) => sum + Number(bytes), 0)
+  const before = await datasetBytes(redis)
+  const lanes = (await redis.command('KEYS', keysOf('bench').lane('*'))) as string[]
+  await redis.command('DEL', ...lanes)
+  return (before - (await datasetBytes(redis))) / WAITING
 }
 
 async function datasetBytes(redis: RedisServer): Promise<number> {
