@@ -33,12 +33,12 @@ export function chainHashOf(lane: string): string | undefined {
   return base === lane ? undefined : lane.slice(base.length + 1)
 }
 
-/** A lane that takes deliveries by the object's name. */
+/** A lane that takes deliveries by the object's name; or a target of that name, where the sink's type names the lanes. */
 export function isByName(lane: string): boolean {
   return /^n\d{1,2}$/.test(nameIn(baseOf(lane)))
 }
 
-/** A lane that took deliveries by the object's uid, before layout 2. */
+/** A lane that took deliveries by the object's uid, before layout 2; or a target of that name. */
 export function isByUid(lane: string): boolean {
   return /^(\d|1[0-5])$/.test(nameIn(lane))
 }

@@ -178,7 +178,7 @@ export class OwnedLanes {
 
   /** A lane by name waits while its sink has lanes of the version before; a parked chain, while it is parked there. */
   waitsFor(lane: string, former: ReadonlySet<string>): boolean {
-    if (!isByName(lane)) return false
+    if (!this.#isByName(lane)) return false
     const [sink, hash] = [sinkOf(lane), chainHashOf(lane)]
     for (const it of former) {
       if (sinkOf(it) !== sink || isByName(it)) continue
@@ -190,12 +190,17 @@ export class OwnedLanes {
   /** Hashes of the chains of lanes by uid that are parked, for a lane by name of their sink. */
   formerChains(lane: string, former: ReadonlySet<string>): ReadonlySet<string> {
     const hashes = new Set<string>()
-    if (former.size === 0 || isParked(lane) || !isByName(lane)) return hashes
+    if (former.size === 0 || isParked(lane) || !this.#isByName(lane)) return hashes
     for (const it of former) {
       const hash = chainHashOf(it)
       if (hash !== undefined && sinkOf(it) === sinkOf(lane) && !isByName(it)) hashes.add(hash)
     }
     return hashes
+  }
+
+  /** Where the sink's type names the lanes, `n7` is a target, and `7` another one: neither waits for the other. */
+  #isByName(lane: string): boolean {
+    return isByName(lane) && !this.#parts.context.stateOf(sinkOf(lane))?.ordered
   }
 
   /** `none`: another worker's, or on its way to one. `later`: ours, but the register was not read since. */

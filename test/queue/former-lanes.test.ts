@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { silentLog } from '../../src/log.ts'
 import { prepareSchema } from '../../src/queue/schema.ts'
+import type { Outcome } from '../../src/sink/index.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, numbered, ODD, scriptedSink, startLaneBed } from './lane-bed.ts'
 
@@ -51,4 +52,22 @@ test('an object of layout 1 that fails holds back its own name alone', async () 
   mended = true
   await it.drained('hook')
   expect(sink.took.filter((name) => name.startsWith('web0'))).toEqual(['web0@1', 'web0@2'])
+})
+
+test('a target named like a lane by name does not wait for one named like a lane by uid', async () => {
+  await using it = await startLaneBed()
+  await it.redis.set(it.keys.schema, '1')
+  await it.put('log/7', ...numbered('number', 3))
+  await it.put('log/n7', ...numbered('letter', 3))
+  await prepareSchema({ redis: it.redis, keys: it.keys, log: silentLog })
+  const missing: Outcome = { kind: 'retry', reason: 'network', detail: 'no such topic', scope: 'target' }
+  let isThere = false
+  const sink = scriptedSink(({ event }) => (event.name === 'number' && !isThere ? missing : DELIVERED))
+  const lanes = it.work({ log: sink }, { namesLanes: true })
+  await waitFor(() => sink.took.length === 3, { what: 'the target that takes deliveries' })
+  expect(sink.took).toEqual(numbered('letter', 3))
+  isThere = true
+  lanes.tryNow(['log'])
+  await it.drained('log')
+  expect(sink.took).toEqual([...numbered('letter', 3), ...numbered('number', 3)])
 })
