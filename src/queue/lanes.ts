@@ -144,8 +144,10 @@ export function createLanes(parts: LanesParts): Lanes {
   })
 
   function boundsInForce(): Map<string, QueueBounds> {
-    const own = new Map(registry.keys().map((sink) => [sink, parts.boundsOf?.(sink).maxBytes]))
-    const bytes = sinkBytes(parts.maxmemory?.() ?? 0, own)
+    const [own, gone] = [new Map<string, number | undefined>(), new Map<string, number | undefined>()]
+    for (const { name, removed } of registry.values())
+      (removed ? gone : own).set(name, parts.boundsOf?.(name).maxBytes)
+    const bytes = sinkBytes(parts.maxmemory?.() ?? 0, own, gone)
     return new Map(
       bytes.entries().map(([sink, maxBytes]) => [sink, { maxAgeMs: context.maxAgeMs(sink), maxBytes }]),
     )

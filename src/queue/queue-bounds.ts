@@ -30,12 +30,18 @@ const DEAD_LETTERS_BYTES = 128 * 2 ** 20
 
 /**
  * Returns the bound in bytes of each sink: its own where it has one; the others share equally what is left of 40 % of `maxmemory`.
- * `maxmemory` is 0 where Redis has no limit, or does not report it.
+ * `removed` sinks get what they would if they were configured still, and take nothing from those of `own`. `maxmemory` is 0 where
+ * Redis has no limit, or does not report it.
  */
 export function sinkBytes(
   maxmemory: number,
   own: ReadonlyMap<string, number | undefined>,
+  removed: ReadonlyMap<string, number | undefined> = new Map(),
 ): Map<string, number> {
+  return new Map([...sharesOf(maxmemory, new Map([...own, ...removed])), ...sharesOf(maxmemory, own)])
+}
+
+function sharesOf(maxmemory: number, own: ReadonlyMap<string, number | undefined>): Map<string, number> {
   const given = own.values().reduce<number>((sum, bytes) => sum + (bytes ?? 0), 0)
   const others = own.values().reduce<number>((count, bytes) => count + (bytes === undefined ? 1 : 0), 0)
   const fair = Math.max((maxmemory * SINKS_SHARE - given) / others, maxmemory * LEAST_SHARE)

@@ -40,6 +40,20 @@ test('sinks without a bound share what the others leave, and get a little in any
   expect(sinkBytes(100 * MB, own).get('sink-0')).toBe(MB)
 })
 
+test('sinks that were removed keep a bound, and take nothing from those of the configuration', () => {
+  const removed = new Map([
+    ...[0, 1, 2].map((i) => [`old-${i}`, undefined] as const),
+    ['audit', 20 * MB] as const,
+  ])
+  expect(Object.fromEntries(sinkBytes(100 * MB, unset(1), removed))).toEqual({
+    'sink-0': 40 * MB,
+    'old-0': 5 * MB,
+    'old-1': 5 * MB,
+    'old-2': 5 * MB,
+    audit: 20 * MB,
+  })
+})
+
 test('without a memory limit of Redis bounds have a fixed size', () => {
   const bytes = [...sinkBytes(0, unset(3)).values()]
   expect(new Set(bytes).size).toBe(1)

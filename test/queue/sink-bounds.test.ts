@@ -212,6 +212,23 @@ test('two processes keep one bound together, each for the lanes that it owns', a
   expect(counts['down']?.pending).toBeGreaterThan(50)
 })
 
+test('the share of a sink does not shrink for one that was removed and has deliveries left', async () => {
+  await using it = await startLaneBed()
+  const sinks = { gone: hangingSink(), kept: scriptedSink(() => DELIVERED) }
+  await fill(it, 'gone/n0', versions('a', 20))
+  const lanes = it.work(sinks, { maxmemory: 1e9 })
+  const bounds = () => lanes.statuses().map(({ sink, queue }) => [sink, queue?.maxBytes])
+  const become = (gone: number, kept: number) =>
+    waitFor(() => JSON.stringify(bounds()) === JSON.stringify(Object.entries({ gone, kept })), {
+      what: `the bounds to be ${gone} and ${kept}, not ${JSON.stringify(bounds())}`,
+    })
+  await become(2e8, 2e8)
+  lanes.use(['kept'], new Set())
+  await become(2e8, 4e8)
+  lanes.use(['gone', 'kept'], new Set())
+  await become(2e8, 2e8)
+})
+
 test('the log says that deliveries were given up, in a line for many of them', async () => {
   await using it = await startLaneBed()
   await fill(it, 'down/n0', versions('a', 400))
