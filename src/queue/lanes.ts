@@ -228,7 +228,8 @@ export function createLanes(parts: LanesParts): Lanes {
   }
 
   async function buryOrphans(waiting: ReadonlySet<string>): Promise<void> {
-    const limit = { maxAgeMs: policy.maxAgeMs, nowMs: clock.now() }
+    const { maxAgeMs } = policy
+    const limit = { beforeMs: jumps.agoMs(maxAgeMs), nowMs: clock.now() }
     // Standing in for a sink is not having it: the mark stays until a process takes it away that has.
     const own = { has: (sink: string) => registry.has(sink) && !registry.isBuried(sink) }
     const orphans = new Set(await findOrphans(redis, keys, waiting, own, limit))
@@ -236,7 +237,7 @@ export function createLanes(parts: LanesParts): Lanes {
     for (const sink of orphans) {
       if (registry.has(sink)) continue
       log.warn({ sink }, 'no process has had this sink for too long: what waits for it becomes dead letters')
-      registry.bury(sink, undertaker(sink, { maxAgeMs: policy.maxAgeMs, clock }))
+      registry.bury(sink, undertaker(sink, { maxAgeMs, jumps }))
     }
   }
 

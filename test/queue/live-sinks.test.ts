@@ -111,7 +111,7 @@ test('a sink that another process has is no orphan, however long this one does n
   await using it = await startLaneBed()
   const { redis, keys } = it
   const find = (own: readonly string[], nowMs: number, waiting = ['a']) =>
-    findOrphans(redis, keys, new Set(waiting), new Set(own), { maxAgeMs: 100_000, nowMs })
+    findOrphans(redis, keys, new Set(waiting), new Set(own), { beforeMs: nowMs - 100_000, nowMs })
   expect(await find([], 1_000)).toEqual([])
   expect(await find(['a'], 60_000)).toEqual([])
   expect(await find([], 60_001)).toEqual([])
@@ -122,4 +122,35 @@ test('a sink that another process has is no orphan, however long this one does n
   expect(await find([], 163_000)).toEqual([])
   // Nobody looked for long: it begins anew.
   expect(await find([], 10_000_000)).toEqual([])
+  // The clock went back before that: it begins anew, too.
+  expect(await find([], 9_000_000)).toEqual([])
+  expect(await find([], 9_100_000)).toEqual([])
+  expect(await find([], 9_100_001)).toEqual(['a'])
+})
+
+test('a clock that is set ahead gives up nothing for removed sinks before its time', async () => {
+  await using it = await startLaneBed()
+  const MINUTE_MS = 60_000
+  const agoMs = (minutes: number) => Date.now() - minutes * MINUTE_MS
+  await it.redis.hset(it.keys.orphans, 'young', `${agoMs(57)},${Date.now()}`)
+  await it.redis.hset(it.keys.orphans, 'gone', `${agoMs(62)},${Date.now()}`)
+  await it.putAt('young/n0', new Date(agoMs(120)), 'kept@1')
+  await it.putAt('gone/n0', new Date(agoMs(120)), 'old@1')
+  await it.putAt('gone/n1', new Date(agoMs(57)), 'fresh@1')
+  let jumpedMs = 0
+  const clock = { now: () => Date.now() + jumpedMs }
+  it.work({ hook: scriptedSink(() => DELIVERED) }, { maxAgeMs: 60 * MINUTE_MS, clock })
+  const counts = async (sink: string) => (await it.ledger()).sinks[sink]
+  await waitFor(async () => (await counts('gone'))?.dead === 1, { what: 'the dead letter' })
+  jumpedMs = 9 * MINUTE_MS
+  const lastMs = async () => Number((await it.redis.hget(it.keys.orphans, 'young'))?.split(',')[1])
+  for (const look of ['first', 'second']) {
+    const fromMs = Math.max(await lastMs(), Date.now() + 8 * MINUTE_MS)
+    await waitFor(async () => (await lastMs()) > fromMs, {
+      what: `the ${look} look by the clock that was set`,
+    })
+  }
+  await it.put('gone/n2', 'later@1')
+  expect(await counts('gone')).toMatchObject({ dead: 1, pending: 2 })
+  expect(await counts('young')).toMatchObject({ dead: 0, pending: 1 })
 })
