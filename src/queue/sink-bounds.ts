@@ -22,6 +22,7 @@ import {
   reachedInMs,
   withMeasured,
 } from './queue-bounds.ts'
+import { Turns } from './turns.ts'
 
 export interface SinkBoundsParts {
   redis: Redis
@@ -47,8 +48,8 @@ export interface SinkBounds {
   /** What a commit of this process wrote: counted until the next measurement. */
   enqueued(lanes: readonly Enqueued[]): void
   /**
-   * Measures the lanes in which something waits, and gives up what is beyond the bounds. At most one is under way. `isSoon`: the
-   * next one comes soon, so that fewer lanes are measured.
+   * Measures the lanes in which something waits, and gives up what is beyond the bounds. At most one is under way. `isSoon`: it
+   * comes before its time, so that fewer lanes are measured.
    */
   look(waiting: ReadonlyMap<string, number>, isSoon?: boolean): Promise<void>
   status(sink: string): QueueStatus | undefined
@@ -111,9 +112,12 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
   const lanes = new Map<string, KnownLane>()
   let bounds = parts.bounds()
   let running: Promise<void> | undefined
-  /** Where the next measurement, and the next giving up, begin. */
-  let turn = 0
-  let givingTurn = 0
+  /** A look came at its time while another one was under way: the next one measures as many. */
+  let isDue = false
+  const measuring = new Turns()
+  const [givingSinks, givingLanes] = [new Turns(), new Turns()]
+  /** Lanes that gave up something since they were measured. */
+  const changed = new Set<string>()
 
   function sinkStateOf(sink: string): KnownSink {
     const known = sinks.get(sink)
@@ -135,22 +139,27 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
     await parts.deliveringSince.note([...bounds.keys()])
     await measure([...bySink.values()].flat(), waiting, most)
     const quotas = [...bounds].map(([sink, bound]) => quotasOf(sink, bound, bySink.get(sink) ?? [], waiting))
-    await giveUpAll(quotas.filter(({ length }) => length > 0))
+    givingSinks.keep(bounds.keys())
+    givingLanes.keep([...bySink.values()].flat())
+    await giveUpAll(quotas.flat())
     for (const sink of bounds.keys()) logGivenUp(sink, sinkStateOf(sink))
   }
 
-  /** Those that are not known first, then the others in turns. */
+  /** Lanes in turn. Those that have perhaps more to give up do not wait for theirs, and get half of it at most. */
   async function measure(
     own: readonly string[],
     waiting: ReadonlyMap<string, number>,
     most: number,
   ): Promise<void> {
     for (const lane of lanes.keys()) if (!waiting.has(lane)) lanes.delete(lane)
-    const known = own.filter((lane) => lanes.has(lane))
-    const start = known.length > 0 ? turn % known.length : 0
-    const inTurn = [...known.slice(start), ...known.slice(0, start)]
-    const some = [...own.filter((lane) => !lanes.has(lane)), ...inTurn].slice(0, most)
-    turn = start + most
+    for (const lane of changed) if (!waiting.has(lane)) changed.delete(lane)
+    measuring.keep(own)
+    const first = [...changed].slice(0, Math.floor(most / 2))
+    const some = [...new Set([...first, ...measuring.inOrder()])].slice(0, most)
+    for (const lane of some) {
+      measuring.served(lane)
+      changed.delete(lane)
+    }
     const points = Math.min(Math.max(Math.floor(POINTS / some.length), LEAST_POINTS), MOST_POINTS)
     const measured = await measureStreams(redis, some.map(keys.lane), points)
     for (const lane of some) {
@@ -194,7 +203,9 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
       quotas.push({ lane, perDelivery: perDelivery(lane), reason: 'expired', detail: tooOld, most, beforeMs })
     }
     const detail = `more than the queue's maxBytes of ${maxBytes} bytes waited, and this was among the oldest${because}`
-    for (const [lane, some] of oldestOf(extents, excess(state.bytes, maxBytes))) {
+    // Lanes that are not measured give up their part when they are: it is not taken from what is newer in these.
+    const wanted = (excess(state.bytes, maxBytes) * extents.length) / Math.max(1, own.length)
+    for (const [lane, some] of oldestOf(extents, wanted)) {
       const most = Math.ceil(some / perDelivery(lane))
       const about = { lane, perDelivery: perDelivery(lane), detail, most }
       quotas.push({ ...about, reason: 'queue-full', beforeMs: Number.POSITIVE_INFINITY })
@@ -217,17 +228,25 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
     }
   }
 
-  /** Sinks take turns, so that one with much to give up holds up no other. */
-  async function giveUpAll(bySink: readonly (readonly Quota[])[]): Promise<void> {
+  /** Sinks take turns, so that one with much to give up holds up no other; and so do the lanes of each. */
+  async function giveUpAll(quotas: readonly Quota[]): Promise<void> {
     const untilMs = performance.now() + GIVING_UP_MS
-    const most = bySink.reduce((max, { length }) => Math.max(max, length), 0)
-    const mixed = Array.from({ length: most }, (_, i) => bySink.flatMap((quotas) => quotas[i] ?? [])).flat()
-    const start = mixed.length === 0 ? 0 : givingTurn++ % mixed.length
-    const queue = [...mixed.slice(start), ...mixed.slice(0, start)]
+    const byLane = Map.groupBy(quotas, ({ lane }) => lane)
+    const lanesInTurn = givingLanes.inOrder().filter((lane) => byLane.has(lane))
+    const bySink = Map.groupBy(lanesInTurn, sinkOf)
+    const inTurn = givingSinks.inOrder().map((sink) => bySink.get(sink) ?? [])
+    const most = inTurn.reduce((max, { length }) => Math.max(max, length), 0)
+    const queue = Array.from({ length: most }, (_, i) => inTurn.flatMap((some) => some[i] ?? [])).flat()
     let given = 0
     const work = async () => {
-      for (let quota = queue.shift(); quota; quota = queue.shift())
-        if (performance.now() < untilMs) given += await giveUpIn(quota, untilMs)
+      for (let lane = queue.shift(); lane && performance.now() < untilMs; lane = queue.shift()) {
+        givingLanes.served(lane)
+        givingSinks.served(sinkOf(lane))
+        for (const quota of byLane.get(lane) ?? []) {
+          const some = await giveUpIn(quota, untilMs)
+          given += some
+        }
+      }
     }
     await Promise.all(Array.from({ length: LANES_AT_ONCE }, work))
     if (given > 0) parts.onDue()
@@ -270,7 +289,10 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
       if (next === undefined) break
       start = next
     }
-    if (given > 0) lanes.delete(lane)
+    if (given > 0) {
+      lanes.delete(lane)
+      changed.add(lane)
+    }
     return given
   }
 
@@ -303,7 +325,11 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
       }
     },
     look(waiting, isSoon = false) {
-      running ??= look(waiting, isSoon ? MOST_MEASURED_SOON : MOST_MEASURED)
+      isDue ||= !isSoon
+      if (running) return running
+      const most = isDue ? MOST_MEASURED : MOST_MEASURED_SOON
+      isDue = false
+      running = look(waiting, most)
         .catch((error) => log.debug({ error }, 'the bounds of queues were not looked at; they are again'))
         .finally(() => {
           running = undefined

@@ -1,0 +1,151 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { silentLog } from '../../src/log.ts'
+import { createMetrics } from '../../src/metrics.ts'
+import { createDeliveringSince } from '../../src/queue/delivering-since.ts'
+import { sinkOf } from '../../src/queue/lane-names.ts'
+import type { Item } from '../../src/queue/lane-reader.ts'
+import type { QueueBounds } from '../../src/queue/queue-bounds.ts'
+import { createSinkBounds } from '../../src/queue/sink-bounds.ts'
+import { startLaneBed } from './lane-bed.ts'
+
+/** More lanes than one look at the bounds measures, or than it has time for. A look before its time measures 100. */
+
+const HOUR_MS = 3_600_000
+const WEEK_MS = 168 * HOUR_MS
+
+type Bed = Awaited<ReturnType<typeof startLaneBed>>
+
+/** Bounds of sinks over lanes whose workers say what they give up. */
+async function boundsOver(
+  it: Bed,
+  sinks: Record<string, Partial<QueueBounds>>,
+  giveUp: (lane: string) => number,
+) {
+  const { redis, keys } = it
+  const clock = { now: () => Date.now() }
+  const jumps = { totalMs: () => 0, agoMs: (ms: number) => clock.now() - ms }
+  const since = `${clock.now() - WEEK_MS},${clock.now()}`
+  for (const sink of Object.keys(sinks)) await redis.hset(keys.deliveringSince, sink, since)
+  const all = Object.entries(sinks).map(([sink, own]): [string, QueueBounds] => {
+    return [sink, { maxAgeMs: WEEK_MS, maxBytes: 1e9, ...own }]
+  })
+  return createSinkBounds({
+    ...{ redis, keys, clock, metrics: createMetrics(), log: silentLog },
+    bounds: () => new Map(all),
+    deliveringSince: createDeliveringSince({ redis, keys, clock, jumps }),
+    giverOf: (lane) => async () => Array.from({ length: giveUp(lane) }, () => ({}) as Item),
+    onDue() {},
+    lastError: () => undefined,
+    onGivenUp() {},
+  })
+}
+
+/** One entry in each lane, observed so many hours ago. */
+async function fill(it: Bed, lanes: readonly (readonly [lane: string, hoursAgo: number])[]) {
+  const pipeline = it.redis.pipeline()
+  for (const [lane, hoursAgo] of lanes)
+    pipeline.xadd(
+      it.keys.lane(lane),
+      '*',
+      'n',
+      1,
+      't',
+      Date.now() - hoursAgo * HOUR_MS,
+      'z',
+      'x'.repeat(1_000),
+    )
+  await pipeline.exec()
+  return new Map(lanes.map(([lane]) => [lane, 1]))
+}
+
+const numbered = (sink: string, count: number) =>
+  Array.from({ length: count }, (_, i) => `${sink}/topic-${i}`)
+
+test('lanes that always have more to give up keep no other from it', async () => {
+  await using it = await startLaneBed()
+  const lanes = [...numbered('one', 150), ...numbered('two', 100)]
+  const waiting = await fill(
+    it,
+    lanes.map((lane) => [lane, 2]),
+  )
+  const asked = new Set<string>()
+  const giveUp = (lane: string) => asked.add(lane) && 1
+  const bounds = await boundsOver(it, { one: { maxAgeMs: HOUR_MS }, two: { maxAgeMs: HOUR_MS } }, giveUp)
+  for (let i = 0; i < 6; i++) await bounds.look(waiting, true)
+  expect(asked.size).toBe(lanes.length)
+})
+
+test('lanes that cannot be measured keep no other from it', async () => {
+  await using it = await startLaneBed()
+  const waiting = new Map(numbered('foreign', 120).map((lane) => [lane, 1]))
+  for (const [lane, count] of await fill(it, [['old/n0', 2]])) waiting.set(lane, count)
+  const asked: string[] = []
+  const bounds = await boundsOver(it, { foreign: {}, old: { maxAgeMs: HOUR_MS } }, (lane) => asked.push(lane))
+  for (let i = 0; i < 2; i++) await bounds.look(waiting, true)
+  expect(asked).toEqual(['old/n0'])
+})
+
+test('of lanes that are not measured yet, others do not give up their part', async () => {
+  await using it = await startLaneBed()
+  // The oldest are everywhere; the last ones are measured last.
+  const lanes = numbered('down', 300).map((lane, i) => [lane, ((i * 7) % 100) + 1] as const)
+  const hoursAgo = new Map(lanes)
+  const waiting = await fill(it, lanes)
+  const given: string[] = []
+  const bounds = await boundsOver(it, { down: { maxBytes: 230_000 } }, (lane) => given.push(lane) && 1)
+  await bounds.look(waiting, true)
+  expect(given.length).toBeGreaterThan(10)
+  expect(given.map((lane) => hoursAgo.get(lane) ?? 0).filter((hours) => hours < 50)).toEqual([])
+})
+
+test('a look at many lanes is not lost while one at few is under way', async () => {
+  await using it = await startLaneBed()
+  const lanes = numbered('one', 300)
+  const waiting = await fill(
+    it,
+    lanes.map((lane) => [lane, 2]),
+  )
+  const asked = new Set<string>()
+  const giveUp = (lane: string) => asked.add(lane) && 0
+  const bounds = await boundsOver(it, { one: { maxAgeMs: HOUR_MS } }, giveUp)
+  const soon = bounds.look(waiting, true)
+  await bounds.look(waiting)
+  await soon
+  await bounds.look(waiting, true)
+  expect(asked.size).toBe(lanes.length)
+})
+
+test('lanes of which nothing can be given up now keep no other from it', async () => {
+  await using it = await startLaneBed()
+  let steadyMs = performance.now()
+  vi.spyOn(performance, 'now').mockImplementation(() => steadyMs)
+  onTestFinished(() => void vi.restoreAllMocks())
+  const lanes = numbered('slow', 90)
+  const waiting = await fill(
+    it,
+    lanes.map((lane) => [lane, 2]),
+  )
+  const asked = new Set<string>()
+  const giveUp = (lane: string) => {
+    steadyMs += 25
+    asked.add(lane)
+    return 0
+  }
+  const bounds = await boundsOver(it, { slow: { maxAgeMs: HOUR_MS } }, giveUp)
+  for (let i = 0; i < 3; i++) await bounds.look(waiting)
+  expect(asked.size).toBe(lanes.length)
+})
+
+test('the lanes of a sink behind 1,500 others are all measured', async () => {
+  await using it = await startLaneBed()
+  const lanes = [...numbered('one', 1_500), ...numbered('two', 1_000)]
+  const waiting = await fill(
+    it,
+    lanes.map((lane) => [lane, sinkOf(lane) === 'two' ? 2 : 0]),
+  )
+  const asked = new Set<string>()
+  const giveUp = (lane: string) => asked.add(lane) && 1
+  const bounds = await boundsOver(it, { one: { maxAgeMs: HOUR_MS }, two: { maxAgeMs: HOUR_MS } }, giveUp)
+  for (let i = 0; i < 4; i++) await bounds.look(waiting)
+  expect([...asked].map(sinkOf)).toEqual(Array.from({ length: 1_000 }, () => 'two'))
+})
