@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { request } from 'undici'
+import { freePort } from '../servers/ports.ts'
 import { waitFor } from '../wait-for.ts'
 
 const MAIN = new URL('../../src/main.ts', import.meta.url).pathname
@@ -155,13 +155,4 @@ export async function startKubeherald(options: KubeheraldOptions): Promise<Kubeh
     throw error
   })
   return kubeherald
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  return port
 }
