@@ -73,7 +73,7 @@ export class LastingFault extends Error {
   override name = 'LastingFault'
 }
 
-/** True when the next attempt to connect fails for the same reason. What is not known to last is taken to pass. */
+/** True when the next attempt to connect fails for the same reason. A fault of an unknown kind counts as one that passes. */
 export function isLasting(error: unknown): boolean {
   const { message } = rootOf(error)
   return error instanceof LastingFault || LASTING.some((said) => said.test(message))

@@ -39,9 +39,9 @@ const MOST_ARGUMENTS = 2_000
 /**
  * Commands that Redis executes all or not at all, in one script, only while some keys have the values that were read before.
  * Redis itself would go on after a command that fails, as with a foreign value at a lane's key or without a right: the index would
- * say that a change is known whose delivery is lost. So the script undoes what it did, in this order: what undoes itself by the
- * same command, and is refused while Redis is full; commands that change nothing, which show that what undoes the others is
- * allowed; the others; and last what cannot be undone, and cannot fail any more.
+ * say that a change is known whose delivery is lost. So the script undoes what it did when a command fails. It runs its commands in this order:
+ * first those whose inverse is the same command (SET, HINCRBY), which Redis refuses while it is full; then commands without effect, which show
+ * that the user may run the inverse of the others; then the others; and last those without an inverse, which cannot fail any more.
  */
 export class Transaction {
   readonly #expected = new Map<string, string>()
