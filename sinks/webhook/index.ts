@@ -6,6 +6,7 @@ import {
   deliverInOrder,
   type Message,
   type Outcome,
+  type Reply,
   secretsOfHeaders,
   TemplateFault,
 } from '../../src/sink/index.ts'
@@ -17,6 +18,9 @@ import { authorizationOf, createSender, envelopeOf } from './sender.ts'
 import { shownUrl, urlOf } from './target.ts'
 
 const DEFAULT_CONCURRENCY = 64
+/** By default, of a receiver that answers within `QUICK_MS`: more requests under way are no burden for it. */
+const QUICK_CONCURRENCY = 128
+const QUICK_MS = 100
 const PAGERDUTY_URL = new URL('https://events.pagerduty.com/v2/enqueue')
 const DEFAULT_BATCH = { max: 100, maxBytes: 1_000_000 }
 
@@ -36,7 +40,9 @@ export default defineSink<WebhookConfig>({
   },
   open(config, { clock, userAgent }) {
     const preset = config.preset && PRESETS[config.preset]
-    const concurrency = config.concurrency ?? preset?.concurrency ?? DEFAULT_CONCURRENCY
+    const fixed = config.concurrency ?? preset?.concurrency
+    const concurrency = fixed ?? QUICK_CONCURRENCY
+    let averageMs = Number.POSITIVE_INFINITY
     const endpoint = config.url ?? { base: PAGERDUTY_URL, template: undefined }
     const http = createHttpClient({
       connections: concurrency,
@@ -50,12 +56,22 @@ export default defineSink<WebhookConfig>({
     const target = urlOf(endpoint)
     const write = writerOf(config)
     // Shared by all lanes: a request's time begins when it is sent, not when it waits for others.
-    const slots = createSlots(concurrency)
+    const slots = createSlots(() => fixed ?? (averageMs < QUICK_MS ? QUICK_CONCURRENCY : DEFAULT_CONCURRENCY))
+
+    async function request(...args: Parameters<typeof sender.send>): Promise<Reply> {
+      const startedMs = performance.now()
+      const reply = await sender.send(...args)
+      const tookMs = performance.now() - startedMs
+      // A refusal may be quick because the receiver is overloaded.
+      if (reply.outcome.kind !== 'delivered') averageMs = Number.POSITIVE_INFINITY
+      else averageMs = Number.isFinite(averageMs) ? averageMs + (tookMs - averageMs) / 16 : tookMs
+      return reply
+    }
 
     async function deliverOne(message: Message, signal: AbortSignal): Promise<Outcome> {
       try {
         const written = write(message)
-        const { outcome, status, body } = await sender.send(target(message), message, written, signal)
+        const { outcome, status, body } = await request(target(message), message, written, signal)
         if (outcome.kind === 'delivered' && written.note) return { kind: 'delivered', note: written.note }
         if (status === 409 && message.attempt > 0 && config.repeatConflict === 'delivered')
           return { kind: 'delivered' }
@@ -78,10 +94,7 @@ export default defineSink<WebhookConfig>({
             signal,
           )
         const send = (messages: readonly Message[]) =>
-          slots.run(
-            () => sender.send(endpoint.base, envelopeOf(messages), writeBatch(messages), signal),
-            signal,
-          )
+          slots.run(() => request(endpoint.base, envelopeOf(messages), writeBatch(messages), signal), signal)
         return deliverInBatches(batch, config.batch ?? DEFAULT_BATCH, send, signal)
       },
       async health(signal) {

@@ -1,11 +1,13 @@
-/** A limit that several deliveries share: at most `size` pieces of work at once, in the order in which they came. */
+/** A limit that several deliveries share: at most `size` pieces of work at the same time, in the order in which they came. */
 export interface Slots {
   /** Waits for a slot, works, and frees it. Rejects when `signal` aborts before there is one. */
   run<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T>
 }
 
-export function createSlots(size: number): Slots {
-  let free = size
+/** A `size` that is a function may change: it counts when work begins, and work that is under way goes on. */
+export function createSlots(size: number | (() => number)): Slots {
+  let running = 0
+  const most = () => (typeof size === 'number' ? size : size())
   const waiting: (() => void)[] = []
 
   function nextFree(signal: AbortSignal): Promise<void> {
@@ -24,15 +26,17 @@ export function createSlots(size: number): Slots {
   }
 
   function release(): void {
-    const next = waiting.shift()
-    if (next) next()
-    else free++
+    running--
+    while (waiting.length > 0 && running < most()) {
+      running++
+      waiting.shift()?.()
+    }
   }
 
   return {
     async run(work, signal) {
       signal.throwIfAborted()
-      if (free > 0) free--
+      if (waiting.length === 0 && running < most()) running++
       else await nextFree(signal)
       try {
         return await work()

@@ -1,6 +1,5 @@
 import { keysOf } from '../../src/queue/keys.ts'
 import { median, pairs, perSecond } from './pairs.ts'
-import { serve } from './processes.ts'
 import type { Row } from './row.ts'
 import { lineRate } from './row-throughput.ts'
 
@@ -14,16 +13,18 @@ export const journalRow: Row = {
   name: 'journal',
   title: 'whole line to a null sink with a journal / without; Redis for each 5.7 KB event in it',
   async measure(context) {
-    await using feed = await serve('./feed.ts', String(EVENTS))
     const sizes: number[] = []
     const rates = await pairs(
       context.pairs,
       () =>
-        lineRate(context, feed.url, 'journal', EVENTS, '', async (redis) => {
-          const size = await redis.command('MEMORY', 'USAGE', keysOf('bench').journal, 'SAMPLES', '0')
-          sizes.push(Number(size) / EVENTS)
+        lineRate(context, 'journal', {
+          count: EVENTS,
+          async after(redis) {
+            const size = await redis.command('MEMORY', 'USAGE', keysOf('bench').journal, 'SAMPLES', '0')
+            sizes.push(Number(size) / EVENTS)
+          },
         }),
-      () => lineRate(context, feed.url, 'null', EVENTS),
+      () => lineRate(context, 'null', { count: EVENTS }),
     )
     const ratio = median(rates.map(({ a, b }) => a / b))
     const bytes = median(sizes)

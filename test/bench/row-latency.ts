@@ -13,9 +13,8 @@ export const latencyRow: Row = {
   name: 'latency',
   title: 'change → webhook at 500 events/s, nothing else running',
   async measure(context) {
-    await using feed = await serve('./feed.ts', String(COUNT), String(PER_SECOND))
     await using hook = await serve('./hook.ts', 'delays')
-    await lineRate(context, feed.url, 'webhook', COUNT, hook.url)
+    await lineRate(context, 'webhook', { count: COUNT, paced: PER_SECOND, hook: hook.url })
     const { body } = await request(`${hook.url}/stats`)
     const { delays } = (await body.json()) as { delays: number[] }
     const measured = delays.slice(WARM_UP)

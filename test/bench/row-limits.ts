@@ -1,6 +1,5 @@
 import type { RedisServer } from '../servers/redis.ts'
 import { median, pairs, perSecond } from './pairs.ts'
-import { serve } from './processes.ts'
 import type { Row } from './row.ts'
 import { lineRate } from './row-throughput.ts'
 
@@ -13,11 +12,13 @@ export const limitsRow: Row = {
   name: 'limits',
   title: 'whole line, a rule with after, throttle and group for one event of ten / without its limits',
   async measure(context) {
-    await using feed = await serve('./feed.ts', String(EVENTS))
     const commands = { limits: [] as number[], 'no-limits': [] as number[] }
     const rate = (mode: 'limits' | 'no-limits') =>
-      lineRate(context, feed.url, mode, EVENTS, '', async (redis) => {
-        commands[mode].push((await commandsOf(redis)) / EVENTS)
+      lineRate(context, mode, {
+        count: EVENTS,
+        async after(redis) {
+          commands[mode].push((await commandsOf(redis)) / EVENTS)
+        },
       })
     const rates = await pairs(
       context.pairs,

@@ -24,11 +24,10 @@ export const webhookRow: Row = {
   name: 'webhook',
   title: 'whole line to a loopback webhook / a bare loop posting the same bodies with the same client',
   async measure(context) {
-    await using feed = await serve('./feed.ts', String(POSTS))
     await using hook = await serve('./hook.ts')
     const rates = await pairs(
       context.pairs,
-      () => lineRate(context, feed.url, 'webhook', POSTS, hook.url),
+      () => lineRate(context, 'webhook', { count: POSTS, hook: hook.url }),
       async () => POSTS / (await measure('./post-loop.ts', hook.url, String(POSTS))).seconds,
     )
     return compare(rates, 0.6)
@@ -39,11 +38,10 @@ export const slowWebhookRow: Row = {
   name: 'slow-webhook',
   title: 'to a webhook that takes 20 ms to answer, order per object kept',
   async measure(context) {
-    await using feed = await serve('./feed.ts', String(SLOW_POSTS))
     await using hook = await serve('./hook.ts', '20')
     const rates: number[] = []
     for (let i = 0; i < context.pairs; i++)
-      rates.push(await lineRate(context, feed.url, 'webhook', SLOW_POSTS, hook.url))
+      rates.push(await lineRate(context, 'webhook', { count: SLOW_POSTS, hook: hook.url }))
     const ours = median(rates)
     return {
       ours: perSecond(ours),
@@ -55,7 +53,7 @@ export const slowWebhookRow: Row = {
   },
 }
 
-/** The line against the parse loop, each reading the same feed. */
+/** The line against the parse loop, each reading the same frames. */
 async function againstParseLoop(
   context: BenchContext,
   mode: 'null' | 'unmatched',
@@ -64,7 +62,7 @@ async function againstParseLoop(
   await using feed = await serve('./feed.ts', String(EVENTS))
   const rates = await pairs(
     context.pairs,
-    () => lineRate(context, feed.url, mode, EVENTS),
+    () => lineRate(context, mode, { count: EVENTS }),
     async () => EVENTS / (await measure('./parse-loop.ts', feed.url, String(EVENTS))).seconds,
   )
   return compare(rates, least)
@@ -72,17 +70,23 @@ async function againstParseLoop(
 
 export type LineMode = 'null' | 'unmatched' | 'webhook' | 'limits' | 'no-limits' | 'journal'
 
-/** Events a second through the whole line, from a Redis of its own; `after` may look at that before it ends. */
-export async function lineRate(
-  context: BenchContext,
-  feed: string,
-  mode: LineMode,
-  count: number,
-  hook = '',
-  after?: (redis: RedisServer) => Promise<void>,
-): Promise<number> {
+export interface LineOptions {
+  /** How many events. */
+  count: number
+  /** How many the feed sends a second; 0, the default: as many as are read. */
+  paced?: number
+  /** The webhook's URL. */
+  hook?: string
+  /** Looks at Redis before it ends. */
+  after?(redis: RedisServer): Promise<void>
+}
+
+/** Events a second through the whole line, from a feed and a Redis of its own. */
+export async function lineRate(context: BenchContext, mode: LineMode, options: LineOptions): Promise<number> {
+  const { count, paced = 0, hook = '', after } = options
+  await using feed = await serve('./feed.ts', String(count), String(paced))
   await using redis = await context.startRedis()
-  const files = writeFiles(feed, redis.url, '{ type: stdout }')
+  const files = writeFiles(feed.url, redis.url, '{ type: stdout }')
   const { seconds } = await measureLine(files.kubeconfig, redis.url, String(count), mode, hook)
   files.remove()
   await after?.(redis)

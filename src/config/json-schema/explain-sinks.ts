@@ -99,7 +99,8 @@ export const SINKS: Explanations = {
   'webhook.tls.servername': 'The name that the certificate of the receiver must have.',
   'webhook.proxy': "An http or https proxy; false for none; default: the environment's.",
   'webhook.timeout': 'Of the whole request, at most 50s; default: 20s.',
-  'webhook.concurrency': 'Requests under way at once; default: 64.',
+  'webhook.concurrency':
+    'Requests under way at the same time; default: 64, and 128 while they take less than 100 ms.',
   'webhook.allowLinkLocal': 'true permits link-local and cloud metadata addresses.',
   'webhook.repeatConflict':
     'What 409 means to an event that was tried before: delivered where the receiver refuses an id that it has; default: retry.',

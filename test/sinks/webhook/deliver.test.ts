@@ -7,6 +7,7 @@ import webhook from '../../../sinks/webhook/index.ts'
 import { createHttpClient } from '../../../src/sink/http.ts'
 import type { Message } from '../../../src/sink/index.ts'
 import { startReceiver } from '../../servers/receiver.ts'
+import { waitFor } from '../../wait-for.ts'
 import { messageOf, openSink } from '../bed.ts'
 
 const SECRET = `whsec_${Buffer.from('a-secret-of-thirty-two-bytes-or-so').toString('base64')}`
@@ -91,6 +92,28 @@ test('deliveries of one object keep their order, different objects go side by si
       .map(({ resourceversion }) => Number(resourceversion))
     expect(versions).toEqual(versions.toSorted((a, b) => a - b))
   }
+})
+
+test('a receiver that answers quickly gets more requests at the same time than a slow one', async () => {
+  await using hook = await startReceiver()
+  let [running, highest] = [0, 0]
+  const answerAfter = (delayMs: number) =>
+    hook.answer(() => {
+      highest = Math.max(highest, ++running)
+      setTimeout(() => running--, delayMs)
+      return { status: 200, delayMs: delayMs + 5 }
+    })
+  const batch = Array.from({ length: 400 }, (_, i) => message(`object-${i}`, '1'))
+  answerAfter(150)
+  await using slow = await open({ url: hook.url })
+  await slow.deliver(batch, never)
+  expect(highest).toBeGreaterThan(32)
+  expect(highest).toBeLessThanOrEqual(64)
+  answerAfter(0)
+  await using quick = await open({ url: hook.url })
+  // Where the machine is busy, the first answers may be late.
+  await waitFor(async () => (await quick.deliver(batch, never)) && highest > 64, { what: 'more requests' })
+  expect(highest).toBeLessThanOrEqual(128)
 })
 
 test('after a failure the later deliveries of that object are not sent, others are', async () => {
