@@ -226,7 +226,9 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
       ...{ redis: connections.report, id: instance, archive: archive.current },
       bounds() {
         const { maxAge = DEAD_LETTERS_MS, maxBytes } = generations.current.config.deadLetters ?? {}
-        return { maxAgeMs: maxAge, maxBytes: deadLetterBytes(gate.maxmemory(), maxBytes) }
+        const maxmemory = gate.maxmemory()
+        if (maxmemory === undefined) return undefined
+        return { maxAgeMs: maxAge, maxBytes: deadLetterBytes(maxmemory, maxBytes) }
       },
     })
     opened.defer(() => deadLetterBounds?.close())
@@ -280,7 +282,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     lanes,
     reloads,
     async apply(config) {
-      const [beyond] = boundsBeyond(boundsOf(config), gate.maxmemory())
+      const [beyond] = boundsBeyond(boundsOf(config), gate.maxmemory() ?? 0)
       if (beyond !== undefined) throw new Error(beyond)
       return apply(applyParts, config)
     },

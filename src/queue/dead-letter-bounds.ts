@@ -6,9 +6,9 @@ import type { QueueStatus } from '../status.ts'
 import { oldestDeadLetters, type StoredDeadLetter } from './dead-letters.ts'
 import { archiveToLane, type Discarded, discardDeadLetters } from './discard-dead-letters.ts'
 import type { Keys } from './keys.ts'
-import { type MeasuredStream, measureStreams } from './measure-streams.ts'
+import { type MeasuredStream, MeasuringPauses, measureStreams } from './measure-streams.ts'
 import {
-  bytesOf,
+  bytesOfEntry,
   excess,
   isSoon,
   type Measured,
@@ -35,7 +35,8 @@ export interface DeadLetterBoundsParts {
   clock: { now(): number }
   /** The process's own, unique. */
   id: string
-  bounds(): QueueBounds
+  /** Undefined while they are not known yet. */
+  bounds(): QueueBounds | undefined
   archive(): Archive | undefined
 }
 
@@ -51,7 +52,6 @@ const LOOK_MS = 2_000
 const SOON_MS = 100
 /** One process at a time archives: what two archive is there twice. */
 const TURN_MS = 15_000
-const POINTS = 16
 const PAGE_BYTES = 1024 * 1024
 const MOST_ROWS = 500
 const WORK_MS = 5_000
@@ -77,12 +77,16 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
   let loggedMs = Number.NEGATIVE_INFINITY
   let running: Promise<void> | undefined
   let closed = false
+  const pauses = new MeasuringPauses()
   let soon: NodeJS.Timeout | undefined
 
   async function look(): Promise<void> {
     const bounds = parts.bounds()
-    const sample = (await measureStreams(redis, [keys.deadLetters], POINTS)).get(keys.deadLetters)
-    bytes = sample ? bytesOf(sample) : 0
+    if (!bounds) return
+    if (pauses.isResting) return
+    const measured = await pauses.note(() => measureStreams(redis, [keys.deadLetters]))
+    const sample = measured.get(keys.deadLetters)
+    bytes = sample?.bytes ?? 0
     added = 0
     note(bounds)
     const beforeMs = clock.now() - bounds.maxAgeMs
@@ -131,7 +135,7 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
       const due: Due[] = []
       for (const { letter, bytes: size } of rows) {
         if (left <= 0 && letter.atMs >= beforeMs) break
-        const freed = bytesOf({ entries: 1, sizes: [size] })
+        const freed = bytesOfEntry(size)
         due.push({ letter, freed })
         left -= freed
       }

@@ -57,6 +57,11 @@ export class LaneReading {
     return !this.#isBehind && !this.#isReading
   }
 
+  /** Are entries read beside the usual order? They may be of use to nobody, or claimed. */
+  get isReadBeside(): boolean {
+    return this.#besides > 0
+  }
+
   /** When it is read again after a fault; undefined when it does not wait for that. */
   againMs(nowMs: number): number | undefined {
     return this.#isBehind && this.#againMs > nowMs ? this.#againMs : undefined

@@ -61,7 +61,8 @@ export class LaneWorker {
   }
 
   get isEmpty(): boolean {
-    return this.#entries.size === 0 && this.#reading.isDone && this.#calls.size === 0
+    const { isDone, isReadBeside } = this.#reading
+    return this.#entries.size === 0 && isDone && !isReadBeside && this.#calls.size === 0
   }
 
   /** There may be entries that are not read; `anywhere`: also before those that are known. */
@@ -133,7 +134,10 @@ export class LaneWorker {
     this.#window.remove(held)
     for (const { cost } of fresh) budget.add(this.sink, cost)
     const items = [...held, ...fresh]
-    if (items.length === 0) return items
+    if (items.length === 0) {
+      this.#checkEmpty()
+      return items
+    }
     const acks = items.map((item) => this.#entries.dead(item, reason, detail, clock.now()))
     return (await this.#acknowledge(acks, items)) === 'fenced' ? [] : items
   }

@@ -53,8 +53,8 @@ export interface LanesParts extends SinkRegistryParts, DeliveryParts {
   onOutOfMemory(): void
   /** The bounds of a sink that the configuration has, where they are not the usual ones. */
   boundsOf?(sink: string): Partial<QueueBounds>
-  /** The memory limit of Redis in bytes; 0 where there is none. */
-  maxmemory?(): number
+  /** The memory limit of Redis in bytes: 0 where there is none, undefined while it is not known. */
+  maxmemory?(): number | undefined
   /** So many bytes, about, became dead letters beyond the bounds. */
   onGivenUp?(bytes: number): void
   /** A call that takes longer is aborted and tried again; sinks have tighter limits of their own. */
@@ -147,7 +147,9 @@ export function createLanes(parts: LanesParts): Lanes {
     const [own, gone] = [new Map<string, number | undefined>(), new Map<string, number | undefined>()]
     for (const { name, removed } of registry.values())
       (removed ? gone : own).set(name, parts.boundsOf?.(name).maxBytes)
-    const bytes = sinkBytes(parts.maxmemory?.() ?? 0, own, gone)
+    const maxmemory = parts.maxmemory ? parts.maxmemory() : 0
+    if (maxmemory === undefined) return new Map()
+    const bytes = sinkBytes(maxmemory, own, gone)
     return new Map(
       bytes.entries().map(([sink, maxBytes]) => [sink, { maxAgeMs: context.maxAgeMs(sink), maxBytes }]),
     )

@@ -1,76 +1,85 @@
 import type { Redis } from 'ioredis'
-import type { StreamSample } from './queue-bounds.ts'
 import { runScript, script } from './script.ts'
 
-/** A stream of deliveries or dead letters: some entries of it, with the times in their field `t` or `at`, in Unix milliseconds. */
-export interface MeasuredStream extends StreamSample {
+/** A stream of deliveries or dead letters, with the times in the field `t` or `at` of its first and last entry, in Unix milliseconds. */
+export interface MeasuredStream {
+  entries: number
+  /** The memory that Redis uses for it. */
+  bytes: number
   oldestMs: number
   newestMs: number
 }
 
-/** So many streams in one script: it holds up Redis while it runs. */
-const AT_ONCE = 50
+/** So many streams, and entries of them, in one script: Redis answers nobody else while it runs. */
+const MOST_STREAMS = 8
+const MOST_ENTRIES = 50_000
+/** After a measurement others have Redis for so many times as long. */
+const REST = 50
 
 /**
- * Measures streams by `points` of their entries: the first, the last, and some between, spread over the time of their ids by chance.
- * Payloads stay in Redis. Streams that are empty, gone, or another program's are left out.
+ * Measures streams; those that are empty, gone, or another program's are left out. `waiting` is about how many entries one has. Of one with
+ * more than 50,000 nodes the others count as much as these do on average.
  */
 export async function measureStreams(
   redis: Redis,
   keys: readonly string[],
-  points = 3,
-  random: () => number = Math.random,
+  waiting: (key: string) => number = () => 0,
 ): Promise<Map<string, MeasuredStream>> {
   const found = new Map<string, MeasuredStream>()
-  for (let start = 0; start < keys.length; start += AT_ONCE) {
-    const some = keys.slice(start, start + AT_ONCE)
-    const chances = Array.from({ length: Math.max(0, points - 2) }, () => random().toFixed(6))
-    const reply = (await runScript(redis, MEASURE, some, chances)) as (number | string)[][]
-    for (const [i, [entries, oldest, newest, ...sizes]] of reply.entries()) {
-      const [oldestMs, newestMs] = [Number(oldest), Number(newest)]
-      if (Number(entries) === 0 || !Number.isFinite(oldestMs)) continue
-      found.set(some[i] as string, {
-        entries: Number(entries),
-        sizes: sizes.map(Number),
-        oldestMs,
-        newestMs: Number.isFinite(newestMs) ? Math.max(oldestMs, newestMs) : oldestMs,
-      })
+  for (let start = 0; start < keys.length; ) {
+    let [end, entries] = [start, 0]
+    while (end < keys.length && end - start < MOST_STREAMS && entries < MOST_ENTRIES)
+      entries += waiting(keys[end++] as string)
+    const some = keys.slice(start, end)
+    start = end
+    const reply = (await runScript(redis, MEASURE, some, [MOST_ENTRIES])) as (number | string)[][]
+    for (const [i, row] of reply.entries()) {
+      const [length = 0, bytes = 0, oldestMs = Number.NaN, newestMs = Number.NaN] = row.map(Number)
+      if (length === 0 || !Number.isFinite(oldestMs)) continue
+      const newest = Number.isFinite(newestMs) ? Math.max(oldestMs, newestMs) : oldestMs
+      found.set(some[i] as string, { entries: length, bytes, oldestMs, newestMs: newest })
     }
   }
   return found
 }
 
+/** Keeps measurements from taking more than 2 % of Redis' time. */
+export class MeasuringPauses {
+  #untilMs = 0
+
+  /** Is it too early for another measurement? */
+  get isResting(): boolean {
+    return performance.now() < this.#untilMs
+  }
+
+  async note<T>(measuring: () => Promise<T>): Promise<T> {
+    const startedMs = performance.now()
+    const result = await measuring()
+    const nowMs = performance.now()
+    this.#untilMs = Math.max(this.#untilMs, nowMs + REST * (nowMs - startedMs))
+    return result
+  }
+}
+
 const MEASURE = script(`
 local function isError(reply) return type(reply) == 'table' and reply.err end
-local function msOf(id) return tonumber(string.match(id, '^%d+')) end
+local function timeOf(row)
+  local time = tonumber(string.match(row[1], '^%d+'))
+  for j = 1, #row[2], 2 do
+    local name = row[2][j]
+    if name == 't' or name == 'at' then time = tonumber(row[2][j + 1]) or time end
+  end
+  return string.format('%.0f', time)
+end
 local results = {}
 for i, key in ipairs(KEYS) do
   local result = { 0 }
   local length = redis.pcall('XLEN', key)
   if not isError(length) and length > 0 then
+    local bytes = redis.call('MEMORY', 'USAGE', key, 'SAMPLES', ARGV[1])
     local first = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
-    local last = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]
-    local from, to = msOf(first[1]), msOf(last[1])
-    local sizes, times = {}, {}
-    local function take(row)
-      local size, time = 0, msOf(row[1])
-      for j = 1, #row[2], 2 do
-        local name, value = row[2][j], row[2][j + 1]
-        size = size + #value
-        if name == 't' or name == 'at' then time = tonumber(value) or time end
-      end
-      sizes[#sizes + 1] = size
-      times[#times + 1] = time
-    end
-    take(first)
-    for _, chance in ipairs(ARGV) do
-      local at = math.floor(from + (to - from) * tonumber(chance))
-      local row = redis.call('XRANGE', key, at, '+', 'COUNT', 1)[1]
-      if row then take(row) end
-    end
-    take(last)
-    result = { length, string.format('%.0f', times[1]), string.format('%.0f', times[#times]) }
-    for _, size in ipairs(sizes) do result[#result + 1] = size end
+    local last = length > 1 and redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1] or first
+    result = { length, bytes, timeOf(first), timeOf(last) }
   end
   results[i] = result
 end

@@ -12,8 +12,8 @@ export interface MemoryGate {
   /** Resolves when there is room. */
   room(signal: AbortSignal): Promise<void>
   isClosed(): boolean
-  /** The memory limit of Redis in bytes, as of the last sample; 0 while there is none, or none is known. */
-  maxmemory(): number
+  /** The memory limit of Redis in bytes, as of the last sample: 0 where there is none, undefined while it is not known. */
+  maxmemory(): number | undefined
   /** Redis refused a write: gives it the ballast's room, so that workers can settle. */
   onOutOfMemory(): void
   close(): void
@@ -41,7 +41,7 @@ export function createMemoryGate(parts: {
   const door = new EventEmitter().setMaxListeners(0)
   let closed = false
   let hasBallast = false
-  let maxmemory = 0
+  let maxmemory: number | undefined
 
   function setClosed(next: boolean, share: number): void {
     if (next === closed) return

@@ -12,13 +12,6 @@ export interface LaneExtent {
   newestMs: number
 }
 
-/** A stream, as `measureStreams` samples it. */
-export interface StreamSample {
-  entries: number
-  /** Bytes of all fields of some entries. */
-  sizes: readonly number[]
-}
-
 /** Of `maxmemory`. The memory gate closes at 80 %: the rest is for the index, buffers, and the error of the estimate. */
 const SINKS_SHARE = 0.4
 const DEAD_LETTERS_SHARE = 0.1
@@ -54,15 +47,34 @@ export function deadLetterBytes(maxmemory: number, own: number | undefined): num
   return own ?? (maxmemory === 0 ? DEAD_LETTERS_BYTES : Math.floor(maxmemory * DEAD_LETTERS_SHARE))
 }
 
+/** What Redis takes for a stream with one small entry: its key, its tree, and a node with room for more. */
+const STREAM_BYTES = 4_400
+
+/** Returns about how many bytes a lane takes that took `bytes` with so many deliveries when it was measured, and has `now` of them. */
+export function bytesNow(measured: { bytes: number; deliveries: number }, now: number): number {
+  if (now <= 0) return 0
+  const { bytes, deliveries } = measured
+  const fixed = fixedOf(bytes)
+  return Math.round(fixed + ((bytes - fixed) / Math.max(1, deliveries)) * now)
+}
+
+/** Returns what of these bytes one more delivery adds nothing to. */
+export function fixedOf(bytes: number): number {
+  return Math.min(STREAM_BYTES, bytes * 0.9)
+}
+
+/** Returns about how many bytes a lane takes that was never measured. `perDelivery` is what a delivery adds elsewhere. */
+export function bytesUnmeasured(perDelivery: number, now: number): number {
+  return now <= 0 ? 0 : Math.round(STREAM_BYTES + perDelivery * now)
+}
+
 /** What Redis adds to the fields of an entry: its header, and what its allocator rounds up. */
 const ENTRY_BYTES = 60
 const ALLOCATED = 1.1
 
-/** Returns about how much memory of Redis a stream takes, in bytes; of entries of one size between 7 % less and 30 % more. */
-export function bytesOf({ entries, sizes }: StreamSample): number {
-  if (entries === 0 || sizes.length === 0) return 0
-  const mean = sizes.reduce((sum, size) => sum + size, 0) / sizes.length
-  return Math.round(entries * (mean + ENTRY_BYTES) * ALLOCATED)
+/** Returns about how much memory an entry with fields of so many bytes takes in a stream. */
+export function bytesOfEntry(size: number): number {
+  return Math.round((size + ENTRY_BYTES) * ALLOCATED)
 }
 
 /** So much of a bound is left when what is beyond was given up: not each delivery that follows gives up another one. */

@@ -49,6 +49,7 @@ lpush K x
 lrange K 0 1
 lrem K 1 x
 ltrim K 0 1
+memory usage K SAMPLES 1
 rpoplpush K K
 rpush K x
 sadd K x
@@ -81,7 +82,7 @@ zscore K x
 /** As ACL SETUSER calls them: the list of docs/operating.md. */
 export const COMMANDS: readonly string[] = EXAMPLES.map((example) => {
   const [command = '', sub = ''] = example.split(' ')
-  return command === 'client' ? `${command}|${sub}` : command
+  return command === 'client' || command === 'memory' ? `${command}|${sub}` : command
 })
 
 /** What the user of this connection may not do, as rules for ACL SETUSER. Empty where Redis cannot tell (before 7.0). */

@@ -9,19 +9,19 @@ import type { Keys } from './keys.ts'
 import type { Enqueued } from './lane-feed.ts'
 import { sinkOf } from './lane-names.ts'
 import { type Item, readLane } from './lane-reader.ts'
+import { LaneSizes, type Waiting } from './lane-sizes.ts'
 import type { LaneWorker } from './lane-worker.ts'
-import { measureStreams } from './measure-streams.ts'
 import {
-  bytesOf,
   excess,
   isSoon,
-  type LaneExtent,
   type Measured,
   oldestOf,
   type QueueBounds,
   reachedInMs,
   withMeasured,
 } from './queue-bounds.ts'
+import { isRefusal, sayFault } from './redis-fault.ts'
+import type { Troubles } from './troubles.ts'
 import { Turns } from './turns.ts'
 
 export interface SinkBoundsParts {
@@ -30,7 +30,8 @@ export interface SinkBoundsParts {
   metrics: Metrics
   log: Logger
   clock: { now(): number }
-  /** The bounds in force of all sinks that this process delivers to. */
+  troubles: Troubles
+  /** The bounds in force of all sinks that this process delivers to; none while they are not known. */
   bounds(): ReadonlyMap<string, QueueBounds>
   deliveringSince: DeliveringSince
   /** Gives up deliveries of a lane that this process owns; undefined for any other. */
@@ -51,17 +52,14 @@ export interface SinkBounds {
    * Measures the lanes in which something waits, and gives up what is beyond the bounds. At most one is under way. `isSoon`: it
    * comes before its time, so that fewer lanes are measured.
    */
-  look(waiting: ReadonlyMap<string, number>, isSoon?: boolean): Promise<void>
+  look(waiting: Waiting, isSoon?: boolean): Promise<void>
   status(sink: string): QueueStatus | undefined
 }
 
+const TROUBLE = 'bounds of queues'
 /** So many lanes are measured with the register's reading, and before its time; of more, others the next time. */
 const MOST_MEASURED = 1_000
 const MOST_MEASURED_SOON = 100
-/** Entries of all lanes together that a measurement samples where lanes are few, and of one lane. */
-const POINTS = 200
-const MOST_POINTS = 16
-const LEAST_POINTS = 3
 /** Entries are rarely packed to less than this part. */
 const PACKED = 1 / 8
 /** How long one look gives up deliveries; the next one goes on. */
@@ -74,19 +72,11 @@ const MOST_ENTRIES = 32
 const MOST_DELIVERIES = 128
 const LOG_MS = 60_000
 
-/** A lane as it was measured last. */
-interface KnownLane {
-  perDelivery: number
-  perEntry: number
-  oldestMs: number
-  newestMs: number
-}
-
 interface KnownSink {
   bytes: number
   /** Bytes that this process enqueued since, rather more than they take in Redis. */
   enqueued: number
-  /** What a delivery takes on the average; 0 before one was measured. */
+  /** What a delivery adds on the average; 0 before one was measured. */
   perDelivery: number
   trend: Measured[]
   reachedMs: number | undefined
@@ -99,7 +89,6 @@ interface KnownSink {
 /** What a lane has to give up: so many deliveries, or those that were observed before a time. */
 interface Quota {
   lane: string
-  perDelivery: number
   reason: 'expired' | 'queue-full'
   detail: string
   most: number
@@ -109,15 +98,12 @@ interface Quota {
 export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
   const { redis, keys, metrics, log, clock } = parts
   const sinks = new Map<string, KnownSink>()
-  const lanes = new Map<string, KnownLane>()
+  const lanes = new LaneSizes(redis, keys)
   let bounds = parts.bounds()
   let running: Promise<void> | undefined
   /** A look came at its time while another one was under way: the next one measures as many. */
   let isDue = false
-  const measuring = new Turns()
   const [givingSinks, givingLanes] = [new Turns(), new Turns()]
-  /** Lanes that gave up something since they were measured. */
-  const changed = new Set<string>()
 
   function sinkStateOf(sink: string): KnownSink {
     const known = sinks.get(sink)
@@ -131,89 +117,79 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
     return it
   }
 
-  async function look(waiting: ReadonlyMap<string, number>, most: number): Promise<void> {
+  async function look(waiting: Waiting, most: number): Promise<void> {
     bounds = parts.bounds()
     const bySink = new Map([...bounds.keys()].map((sink): [string, string[]] => [sink, []]))
     for (const lane of waiting.keys()) bySink.get(sinkOf(lane))?.push(lane)
     for (const sink of sinks.keys()) if (!bounds.has(sink)) forget(sink)
     await parts.deliveringSince.note([...bounds.keys()])
-    await measure([...bySink.values()].flat(), waiting, most)
-    const quotas = [...bounds].map(([sink, bound]) => quotasOf(sink, bound, bySink.get(sink) ?? [], waiting))
+    await lanes.measure([...bySink.values()].flat(), waiting, most)
     givingSinks.keep(bounds.keys())
     givingLanes.keep([...bySink.values()].flat())
-    await giveUpAll(quotas.flat())
+    const left = new Map(waiting)
+    const startedMs = performance.now()
+    for (const [sink, bound] of bounds) note(sink, bound, bySink.get(sink) ?? [], left)
+    const tooOld = [...bounds].flatMap(([sink, bound]) => tooOldOf(sink, bound, bySink.get(sink) ?? [], left))
+    const others = await giveUpAll(tooOld, left, startedMs + GIVING_UP_MS / 2)
+    const tooMany = [...bounds].flatMap(([sink, bound]) =>
+      tooManyOf(sink, bound, bySink.get(sink) ?? [], left),
+    )
+    await giveUpAll(tooMany, left, startedMs + GIVING_UP_MS)
+    await giveUpAll(others, left, startedMs + GIVING_UP_MS)
     for (const sink of bounds.keys()) logGivenUp(sink, sinkStateOf(sink))
   }
 
-  /** Lanes in turn. Those that have perhaps more to give up do not wait for theirs, and get half of it at most. */
-  async function measure(
-    own: readonly string[],
-    waiting: ReadonlyMap<string, number>,
-    most: number,
-  ): Promise<void> {
-    for (const lane of lanes.keys()) if (!waiting.has(lane)) lanes.delete(lane)
-    for (const lane of changed) if (!waiting.has(lane)) changed.delete(lane)
-    measuring.keep(own)
-    const first = [...changed].slice(0, Math.floor(most / 2))
-    const some = [...new Set([...first, ...measuring.inOrder()])].slice(0, most)
-    for (const lane of some) {
-      measuring.served(lane)
-      changed.delete(lane)
-    }
-    const points = Math.min(Math.max(Math.floor(POINTS / some.length), LEAST_POINTS), MOST_POINTS)
-    const measured = await measureStreams(redis, some.map(keys.lane), points)
-    for (const lane of some) {
-      const sample = measured.get(keys.lane(lane))
-      if (!sample) continue
-      const deliveries = Math.max(1, waiting.get(lane) ?? 1)
-      const perDelivery = bytesOf(sample) / deliveries
-      const perEntry = deliveries / sample.entries
-      lanes.set(lane, { perDelivery, perEntry, oldestMs: sample.oldestMs, newestMs: sample.newestMs })
-    }
-  }
-
-  /** Counts what waits for a sink; returns what has to be given up. */
-  function quotasOf(
-    sink: string,
-    { maxAgeMs, maxBytes }: QueueBounds,
-    own: readonly string[],
-    waiting: ReadonlyMap<string, number>,
-  ): Quota[] {
+  /** Counts what waits for a sink. */
+  function note(sink: string, bound: QueueBounds, own: readonly string[], waiting: Waiting): void {
     const state = sinkStateOf(sink)
-    const extents = own.flatMap((lane): LaneExtent[] => {
-      const known = lanes.get(lane)
-      return known ? [{ ...known, lane, bytes: known.perDelivery * (waiting.get(lane) ?? 0) }] : []
-    })
-    const bytes = extents.reduce((sum, it) => sum + it.bytes, 0)
-    // Lanes that were never measured are like the others.
-    state.bytes = Math.round(extents.length === 0 ? 0 : (bytes * own.length) / extents.length)
+    state.perDelivery = lanes.perDelivery(own) ?? state.perDelivery
+    const bytes = lanes.extents(own, waiting).reduce((sum, it) => sum + it.bytes, 0)
+    state.bytes = bytes + lanes.unmeasured(own, waiting, state.perDelivery)
     state.enqueued = 0
-    const deliveries = extents.reduce((sum, { lane }) => sum + (waiting.get(lane) ?? 0), 0)
-    if (deliveries > 0) state.perDelivery = bytes / deliveries
-    noteTrend(sink, state, maxBytes, maxAgeMs)
-    const perDelivery = (lane: string) => Math.max(1, lanes.get(lane)?.perDelivery ?? 1)
-    const quotas: Quota[] = []
-    const failure = parts.lastError(sink)
-    const because = failure === undefined ? '' : `; last failure: ${failure}`
-    const tooOld = `waited for longer than the queue's maxAge of ${writtenDuration(maxAgeMs)}${because}`
-    const beforeMs = parts.deliveringSince.expiredBefore(sink, maxAgeMs)
-    for (const { lane, oldestMs } of extents) {
-      if (oldestMs >= beforeMs) continue
-      const most = Number.POSITIVE_INFINITY
-      quotas.push({ lane, perDelivery: perDelivery(lane), reason: 'expired', detail: tooOld, most, beforeMs })
-    }
-    const detail = `more than the queue's maxBytes of ${maxBytes} bytes waited, and this was among the oldest${because}`
-    // Lanes that are not measured give up their part when they are: it is not taken from what is newer in these.
-    const wanted = (excess(state.bytes, maxBytes) * extents.length) / Math.max(1, own.length)
-    for (const [lane, some] of oldestOf(extents, wanted)) {
-      const most = Math.ceil(some / perDelivery(lane))
-      const about = { lane, perDelivery: perDelivery(lane), detail, most }
-      quotas.push({ ...about, reason: 'queue-full', beforeMs: Number.POSITIVE_INFINITY })
-    }
-    return quotas
+    noteTrend(sink, state, bound)
   }
 
-  function noteTrend(sink: string, state: KnownSink, maxBytes: number, maxAgeMs: number): void {
+  /** What waits for longer than the bound. */
+  function tooOldOf(
+    sink: string,
+    { maxAgeMs }: QueueBounds,
+    own: readonly string[],
+    waiting: Waiting,
+  ): Quota[] {
+    const beforeMs = parts.deliveringSince.expiredBefore(sink, maxAgeMs)
+    const detail = `waited for longer than the queue's maxAge of ${writtenDuration(maxAgeMs)}${becauseOf(sink)}`
+    return lanes
+      .extents(own, waiting)
+      .filter(({ oldestMs }) => oldestMs < beforeMs)
+      .map(({ lane }) => ({ lane, reason: 'expired', detail, most: Number.POSITIVE_INFINITY, beforeMs }))
+  }
+
+  /** The oldest beyond the bound in bytes, after what was too old has gone. */
+  function tooManyOf(
+    sink: string,
+    { maxBytes }: QueueBounds,
+    own: readonly string[],
+    waiting: Waiting,
+  ): Quota[] {
+    const extents = lanes.extents(own, waiting)
+    const bytes = extents.reduce((sum, it) => sum + it.bytes, 0)
+    const unmeasured = lanes.unmeasured(own, waiting, sinkStateOf(sink).perDelivery)
+    // Lanes that are not measured give up their part when they are: it is not taken from what is newer in these.
+    const part = bytes / Math.max(1, bytes + unmeasured)
+    const detail = `more than the queue's maxBytes of ${maxBytes} bytes waited, and this was among the oldest${becauseOf(sink)}`
+    const beforeMs = Number.POSITIVE_INFINITY
+    return [...oldestOf(extents, excess(bytes + unmeasured, maxBytes) * part)].map(([lane, some]) => ({
+      ...{ lane, reason: 'queue-full', detail, beforeMs },
+      most: Math.ceil(some / lanes.averageOf(lane).bytes),
+    }))
+  }
+
+  function becauseOf(sink: string): string {
+    const failure = parts.lastError(sink)
+    return failure === undefined ? '' : `; last failure: ${failure}`
+  }
+
+  function noteTrend(sink: string, state: KnownSink, { maxBytes, maxAgeMs }: QueueBounds): void {
     const { bytes } = state
     state.trend = withMeasured(state.trend, { atMs: clock.now(), bytes })
     state.reachedMs = bytes >= maxBytes ? 0 : reachedInMs(state.trend, maxBytes)
@@ -228,9 +204,12 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
     }
   }
 
-  /** Sinks take turns, so that one with much to give up holds up no other; and so do the lanes of each. */
-  async function giveUpAll(quotas: readonly Quota[]): Promise<void> {
-    const untilMs = performance.now() + GIVING_UP_MS
+  /** Returns those for which there was no time. Sinks take turns, so that one with much to give up holds up no other; and so do the lanes of each. */
+  async function giveUpAll(
+    quotas: readonly Quota[],
+    left: Map<string, number>,
+    untilMs: number,
+  ): Promise<Quota[]> {
     const byLane = Map.groupBy(quotas, ({ lane }) => lane)
     const lanesInTurn = givingLanes.inOrder().filter((lane) => byLane.has(lane))
     const bySink = Map.groupBy(lanesInTurn, sinkOf)
@@ -244,19 +223,22 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
         givingSinks.served(sinkOf(lane))
         for (const quota of byLane.get(lane) ?? []) {
           const some = await giveUpIn(quota, untilMs)
+          left.set(lane, Math.max(0, (left.get(lane) ?? 0) - some))
           given += some
         }
       }
     }
     await Promise.all(Array.from({ length: LANES_AT_ONCE }, work))
     if (given > 0) parts.onDue()
+    return queue.flatMap((lane) => byLane.get(lane) ?? [])
   }
 
   /** In portions, from the beginning of the lane. Returns how many deliveries were given up. */
   async function giveUpIn(quota: Quota, untilMs: number): Promise<number> {
-    const { lane, perDelivery, reason, detail, beforeMs } = quota
+    const { lane, reason, detail, beforeMs } = quota
     const sink = sinkOf(lane)
-    const most = Math.min(READ_BYTES / perDelivery, MOST_DELIVERIES) / (lanes.get(lane)?.perEntry ?? 1)
+    const { bytes: perDelivery, perEntry } = lanes.averageOf(lane)
+    const most = Math.min(READ_BYTES / perDelivery, MOST_DELIVERIES) / perEntry
     const count = Math.min(Math.max(Math.floor(most), 1), MOST_ENTRIES)
     let left = quota.most
     let given = 0
@@ -281,6 +263,7 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
       left -= items.length
       given += items.length
       if (items.length > 0) {
+        lanes.gaveUp(lane, items.at(-1)?.observedAtMs ?? 0)
         metrics.dead.inc({ sink, reason }, items.length)
         const { unlogged } = sinkStateOf(sink)
         unlogged.set(reason, (unlogged.get(reason) ?? 0) + items.length)
@@ -288,10 +271,6 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
       }
       if (next === undefined) break
       start = next
-    }
-    if (given > 0) {
-      lanes.delete(lane)
-      changed.add(lane)
     }
     return given
   }
@@ -330,7 +309,11 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
       const most = isDue ? MOST_MEASURED : MOST_MEASURED_SOON
       isDue = false
       running = look(waiting, most)
-        .catch((error) => log.debug({ error }, 'the bounds of queues were not looked at; they are again'))
+        .then(() => parts.troubles.over(TROUBLE))
+        .catch((error) => {
+          if (isRefusal(error)) parts.troubles.note(TROUBLE, sayFault(error))
+          else log.debug({ error }, 'the bounds of queues were not looked at; they are again')
+        })
         .finally(() => {
           running = undefined
         })

@@ -6,6 +6,7 @@ import { sinkOf } from '../../src/queue/lane-names.ts'
 import type { Item } from '../../src/queue/lane-reader.ts'
 import type { QueueBounds } from '../../src/queue/queue-bounds.ts'
 import { createSinkBounds } from '../../src/queue/sink-bounds.ts'
+import { createTroubles } from '../../src/queue/troubles.ts'
 import { startLaneBed } from './lane-bed.ts'
 
 /** More lanes than one look at the bounds measures, or than it has time for. A look before its time measures 100. */
@@ -30,7 +31,7 @@ async function boundsOver(
     return [sink, { maxAgeMs: WEEK_MS, maxBytes: 1e9, ...own }]
   })
   return createSinkBounds({
-    ...{ redis, keys, clock, metrics: createMetrics(), log: silentLog },
+    ...{ redis, keys, clock, metrics: createMetrics(), log: silentLog, troubles: createTroubles(silentLog) },
     bounds: () => new Map(all),
     deliveringSince: createDeliveringSince({ redis, keys, clock, jumps }),
     giverOf: (lane) => async () => Array.from({ length: giveUp(lane) }, () => ({}) as Item),
@@ -92,7 +93,7 @@ test('of lanes that are not measured yet, others do not give up their part', asy
   const hoursAgo = new Map(lanes)
   const waiting = await fill(it, lanes)
   const given: string[] = []
-  const bounds = await boundsOver(it, { down: { maxBytes: 230_000 } }, (lane) => given.push(lane) && 1)
+  const bounds = await boundsOver(it, { down: { maxBytes: 1_000_000 } }, (lane) => given.push(lane) && 1)
   await bounds.look(waiting, true)
   expect(given.length).toBeGreaterThan(10)
   expect(given.map((lane) => hoursAgo.get(lane) ?? 0).filter((hours) => hours < 50)).toEqual([])

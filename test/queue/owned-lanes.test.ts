@@ -9,6 +9,7 @@ import { createClockJumps } from '../../src/queue/clock-jumps.ts'
 import { EmptyLanes } from '../../src/queue/empty-lanes.ts'
 import type { LaneContext } from '../../src/queue/lane-context.ts'
 import { parkedLane, slotsOf } from '../../src/queue/lane-names.ts'
+import { readLane } from '../../src/queue/lane-reader.ts'
 import { createOutages } from '../../src/queue/outages.ts'
 import { OwnedLanes } from '../../src/queue/owned-lanes.ts'
 import { ParkedLanes } from '../../src/queue/parked-chains.ts'
@@ -111,4 +112,39 @@ test('a register that names a parked lane of before it was read parks its object
     await waitFor(() => it.parked.count('hook') === 0, { what: 'the object to return to its lane' })
   }
   expect(sink.took).toEqual(['odd@1', 'odd@2'])
+})
+
+test('a lane that becomes empty while its oldest deliveries are read stays one lane', async () => {
+  const steps: string[] = []
+  const gates = new Map(['1', '2', '3'].map((version) => [version, Promise.withResolvers<void>()]))
+  const sink = scriptedSink(async ({ event: { resourceVersion } }) => {
+    steps.push(`${resourceVersion} begins`)
+    await gates.get(resourceVersion)?.promise
+    steps.push(`${resourceVersion} ends`)
+    return DELIVERED
+  })
+  await using it = await startOwnedBed(sink)
+  await it.put(LANE, 'odd@1')
+  it.owned.beginScan()(new Map([[LANE, 1]]))
+  await waitFor(() => steps.includes('1 begins'), { what: 'the first call' })
+  const slow = Promise.withResolvers<void>()
+  const read = async () => {
+    await slow.promise
+    return (await readLane(it.redis, it.keys, LANE, '-', 32)).entries
+  }
+  const given = it.owned.giverOf(LANE)?.(read, () => true, 'queue-full', 'too many')
+  gates.get('1')?.resolve()
+  await waitFor(async () => (await it.redis.xlen(it.keys.lane(LANE))) === 0, { what: 'an empty lane' })
+  await pause(100)
+  await it.put(LANE, 'odd@2')
+  it.owned.wake([LANE])
+  await waitFor(() => steps.includes('2 begins'), { what: 'the second call' })
+  slow.resolve()
+  expect(await given).toEqual([])
+  await it.put(LANE, 'odd@3')
+  it.owned.wake([LANE])
+  await pause(500)
+  for (const gate of gates.values()) gate.resolve()
+  await it.drained('hook')
+  expect(steps).toEqual(['1', '2', '3'].flatMap((version) => [`${version} begins`, `${version} ends`]))
 })
