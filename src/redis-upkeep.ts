@@ -47,6 +47,8 @@ export async function startRedisUpkeep(parts: RedisUpkeepParts): Promise<RedisUp
   closing(keepSalt(redis, keys, salt))
   const { silentMs } = closing(keepContact(redis, keys))
   const gate = closing(createMemoryGate({ redis, keys, troubles, metrics, log }))
+  // Bounds of queues are parts of its maxmemory.
+  await gate.sampled
   const opened = started.move()
   return { salt, silentMs, gate, close: () => opened.dispose() }
 }

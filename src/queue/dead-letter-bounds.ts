@@ -78,15 +78,18 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
   let running: Promise<void> | undefined
   let closed = false
   const pauses = new MeasuringPauses()
+  /** As it was measured last. */
+  let sample: MeasuredStream | undefined
   let soon: NodeJS.Timeout | undefined
 
   async function look(): Promise<void> {
     const bounds = parts.bounds()
     if (!bounds) return
-    if (pauses.isResting) return
-    const measured = await pauses.note(() => measureStreams(redis, [keys.deadLetters]))
-    const sample = measured.get(keys.deadLetters)
-    bytes = sample?.bytes ?? 0
+    if (!sample || !pauses.isResting) {
+      const measured = await pauses.note(() => measureStreams(redis, [keys.deadLetters]))
+      sample = measured.get(keys.deadLetters)
+      bytes = sample?.bytes ?? 0
+    } else bytes += added
     added = 0
     note(bounds)
     const beforeMs = clock.now() - bounds.maxAgeMs
@@ -125,7 +128,7 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
   async function discard(bounds: QueueBounds, sample: MeasuredStream, beforeMs: number): Promise<void> {
     const untilMs = performance.now() + WORK_MS
     const count = Math.min(
-      Math.max(Math.floor((PAGE_BYTES * sample.entries) / Math.max(1, bytes)), 1),
+      Math.max(Math.floor((PAGE_BYTES * sample.entries) / Math.max(1, sample.bytes)), 1),
       MOST_ROWS,
     )
     let left = excess(bytes, bounds.maxBytes)

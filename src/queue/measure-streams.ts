@@ -13,8 +13,9 @@ export interface MeasuredStream {
 /** So many streams, and entries of them, in one script: Redis answers nobody else while it runs. */
 const MOST_STREAMS = 8
 const MOST_ENTRIES = 50_000
-/** After a measurement others have Redis for so many times as long. */
+/** After a measurement others have Redis for so many times as long, but not for longer than this. */
 const REST = 50
+const MOST_REST_MS = 10_000
 
 /**
  * Measures streams; those that are empty, gone, or another program's are left out. `waiting` is about how many entries one has. Of one with
@@ -56,7 +57,7 @@ export class MeasuringPauses {
     const startedMs = performance.now()
     const result = await measuring()
     const nowMs = performance.now()
-    this.#untilMs = Math.max(this.#untilMs, nowMs + REST * (nowMs - startedMs))
+    this.#untilMs = nowMs + Math.min(REST * (nowMs - startedMs), MOST_REST_MS)
     return result
   }
 }

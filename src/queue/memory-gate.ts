@@ -14,6 +14,8 @@ export interface MemoryGate {
   isClosed(): boolean
   /** The memory limit of Redis in bytes, as of the last sample: 0 where there is none, undefined while it is not known. */
   maxmemory(): number | undefined
+  /** Resolves when Redis was asked once, whatever it answered. */
+  sampled: Promise<void>
   /** Redis refused a write: gives it the ballast's room, so that workers can settle. */
   onOutOfMemory(): void
   close(): void
@@ -100,7 +102,7 @@ export function createMemoryGate(parts: {
   }
 
   const tick = () =>
-    void sample().catch((error) => {
+    sample().catch((error) => {
       if (!isRefusal(error)) {
         metrics.redisUp.set(0)
         log.debug({ error }, 'cannot read the memory of Redis')
@@ -110,8 +112,8 @@ export function createMemoryGate(parts: {
       troubles.note(MEMORY, sayFault(error))
       setClosed(false, 0)
     })
-  const timer = setInterval(tick, SAMPLE_MS)
-  tick()
+  const timer = setInterval(() => void tick(), SAMPLE_MS)
+  const sampled = tick()
 
   return {
     async room(signal) {
@@ -120,6 +122,7 @@ export function createMemoryGate(parts: {
     },
     isClosed: () => closed,
     maxmemory: () => maxmemory,
+    sampled,
     onOutOfMemory() {
       setClosed(true, 1)
       if (!hasBallast) return

@@ -50,7 +50,8 @@ test('what our own code sends is in the list', async () => {
   const words = [...code.matchAll(/\.([a-z]+?)(?:Buffer)?\(/g), ...code.matchAll(/redis\.call\('([A-Z]+)'/g)]
   const ofOthers = ['debug', 'keys', 'reset']
   const sent = (await commandsAmong(words)).filter((it) => !ofOthers.includes(it))
-  expect(sent.filter((it) => !COMMANDS.includes(it))).toEqual([])
+  const listed = new Set(COMMANDS.map((it) => it.split('|')[0]))
+  expect(sent.filter((it) => !listed.has(it))).toEqual([])
   expect(sent.length).toBeGreaterThan(30)
 })
 
