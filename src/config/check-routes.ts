@@ -16,7 +16,7 @@ export async function checkRoutes(
   const problems: Problem[] = []
   const sections = new Map(sinks.map((sink) => [sink.name, sink.options]))
   for (const [index] of (document.at(['rules'])?.items ?? []).entries()) {
-    const name = String(document.at(['rules', index, 'name'])?.value)
+    const name = document.at(['rules', index, 'name'])?.value
     const options = new Map<string, unknown>()
     const facts = { digests: (document.at(['rules', index, 'group'])?.value ?? undefined) !== undefined }
     const targets = targetsOf(document, index)
@@ -36,7 +36,7 @@ export async function checkRoutes(
         problems.push(...lacking.filter((it) => !isInside(it)).map((it) => atSink(document, target, it)))
       }
     }
-    routes.set(name, options)
+    if (typeof name === 'string') routes.set(name, options)
   }
   return { routes, problems }
 }

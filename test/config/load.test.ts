@@ -150,6 +150,11 @@ test('a sink package that shows values in its messages cannot show what came fro
   expect(await tellings(text, { env: { TOKEN: SECRET }, sinkTypes })).toEqual(['2:39 "token" is not ***'])
 })
 
+test('a rule whose name is a map is a problem like any other', async () => {
+  const text = withRules('  - { name: { a: b }, to: screen }')
+  expect(await tellings(text)).toEqual(['4:13 "name" must be text, not a map'])
+})
+
 test('what came from outside is shown in no problem, wherever it was used', async () => {
   const text = `cluster: "\${env:S}"
 redis: { url: "\${env:S}" }
