@@ -31,16 +31,28 @@ export const FileConfig = z.strictObject({
     .string()
     .refine(isAbsolute, 'must be absolute, such as /var/log/kubeherald/events.ndjson')
     .refine((path) => !path.endsWith('/'), 'must name a file, not a folder')
-    .refine((path) => !path.includes('\0'), 'must not have a zero character in it'),
+    .refine((path) => !path.includes('\0'), 'must not have a zero character in it')
+    .meta({
+      description: 'The file, absolute; folders are made.',
+      examples: ['/var/log/kubeherald/audit.ndjson'],
+    }),
   /** Bytes that a file does not exceed, unless one line alone does. */
-  maxSize: Size.prefault('100MB'),
+  maxSize: Size.prefault('100MB').meta({
+    description: 'A new file is begun at this size; default: 100MB.',
+    examples: ['1GiB'],
+  }),
   /** Milliseconds; a file holds what was delivered in one such period, counted from midnight UTC. */
-  interval: Interval.optional(),
-  /** How many full files are kept beside the current one. */
-  maxFiles: z.int().min(1).max(10_000).default(10),
-  /** Full files are packed with gzip. */
-  compress: z.boolean().default(false),
-  /** Delivered only when the disk has it, not only the operating system. */
-  fsync: z.boolean().default(true),
+  interval: Interval.optional().meta({ description: 'A new file is begun so often.', examples: ['1d'] }),
+  maxFiles: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .default(10)
+    .meta({ description: 'How many full files are kept; default: 10.' }),
+  compress: z.boolean().default(false).meta({ description: 'Full files are packed with gzip.' }),
+  fsync: z
+    .boolean()
+    .default(true)
+    .meta({ description: 'Delivered only when the disk has it; default: true.' }),
 })
 export type FileConfig = z.output<typeof FileConfig>

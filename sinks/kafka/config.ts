@@ -21,10 +21,10 @@ const STATE_NEEDS_HEADERS =
 /** What a rule may say for the sink. */
 export const KafkaRoute = z
   .strictObject({
-    topic: Topic.optional(),
-    key: Key.optional(),
-    state: z.boolean().optional(),
-    format: Format.optional(),
+    topic: Topic.optional().meta({ description: 'Another topic for this rule.' }),
+    key: Key.optional().meta({ description: 'Another key for this rule.' }),
+    state: z.boolean().optional().meta({ description: 'For this rule: the newest of each object.' }),
+    format: Format.optional().meta({ description: 'Another format for this rule.' }),
   })
   .refine(({ state, format }) => !(state && format === 'structured'), {
     path: ['format'],
@@ -49,23 +49,27 @@ const Pem = z
 
 const Tls = z
   .strictObject({
-    /** Authorities to trust instead of the system's. */
-    ca: Pem.optional(),
-    cert: Pem.optional(),
-    key: Pem.optional(),
-    /** The name that the brokers' certificate must have, if it is not the host's. */
-    servername: z.string().min(1).optional(),
-    /** Takes any certificate: whoever stands in between can read and change everything. */
-    insecureSkipVerify: z.boolean().default(false),
+    ca: Pem.optional().meta({ description: 'Certificates of authorities, as PEM text.' }),
+    cert: Pem.optional().meta({ description: 'The own certificate, as PEM text.' }),
+    key: Pem.optional().meta({ description: 'Its key, as PEM text.' }),
+    servername: z
+      .string()
+      .min(1)
+      .optional()
+      .meta({ description: 'The name that the certificate of the brokers must have.' }),
+    /** Whoever stands in between can read and change everything. */
+    insecureSkipVerify: z.boolean().default(false).meta({ description: 'true: takes any certificate.' }),
   })
   .refine(({ cert, key }) => (cert === undefined) === (key === undefined), {
     message: 'cert and key belong together; one of them is missing',
   })
 
+const MECHANISM = { description: 'plain, scram-sha-256, scram-sha-512 or oauthbearer.' }
+
 const Password = z.strictObject({
-  mechanism: z.enum(['plain', 'scram-sha-256', 'scram-sha-512']),
-  username: z.string().min(1),
-  password: z.string().min(1),
+  mechanism: z.enum(['plain', 'scram-sha-256', 'scram-sha-512']).meta(MECHANISM),
+  username: z.string().min(1).meta({ description: 'For plain and scram.' }),
+  password: z.string().min(1).meta({ description: 'For plain and scram.' }),
 })
 
 const TokenUrl = z
@@ -75,16 +79,14 @@ const TokenUrl = z
 
 const OauthBearer = z
   .strictObject({
-    mechanism: z.literal('oauthbearer'),
-    /** A token as it is. */
-    token: z.string().min(1).optional(),
-    /** Or where to get one with client credentials (RFC 6749 §4.4). */
-    tokenUrl: TokenUrl.optional(),
-    clientId: z.string().min(1).optional(),
-    clientSecret: z.string().min(1).optional(),
-    scope: z.string().min(1).optional(),
-    /** Authorities to trust as the token server's, instead of the system's. */
-    tokenCa: Pem.optional(),
+    mechanism: z.literal('oauthbearer').meta(MECHANISM),
+    token: z.string().min(1).optional().meta({ description: 'For oauthbearer: the token itself.' }),
+    /** With client credentials (RFC 6749 §4.4). */
+    tokenUrl: TokenUrl.optional().meta({ description: 'For oauthbearer: where tokens come from.' }),
+    clientId: z.string().min(1).optional().meta({ description: 'Who asks there.' }),
+    clientSecret: z.string().min(1).optional().meta({ description: 'Who asks there.' }),
+    scope: z.string().min(1).optional().meta({ description: 'What for.' }),
+    tokenCa: Pem.optional().meta({ description: 'Certificates of authorities for tokenUrl, as PEM text.' }),
   })
   .refine(
     ({ token, tokenUrl, clientId, clientSecret }) =>
@@ -107,10 +109,16 @@ const Compression = z.enum(COMPRESSIONS, {
 })
 
 const CreateTopics = z.strictObject({
-  partitions: z.int().min(1).max(10_000),
+  partitions: z.int().min(1).max(10_000).meta({ description: 'How many partitions.' }),
   /** Default: what the brokers have as default. */
-  replicationFactor: z.int().min(1).max(100).optional(),
-  configs: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]).transform(String)).default({}),
+  replicationFactor: z.int().min(1).max(100).optional().meta({ description: 'How many replicas.' }),
+  configs: z
+    .record(
+      z.string(),
+      z.union([z.string(), z.number(), z.boolean()]).transform(String).meta({ description: 'A text.' }),
+    )
+    .default({})
+    .meta({ description: 'Settings of the topics.' }),
 })
 export type CreateTopics = z.output<typeof CreateTopics>
 
@@ -119,24 +127,53 @@ const MAX_TIMEOUT = '25s'
 
 export const KafkaConfig = z
   .strictObject({
-    brokers: z.array(Broker).min(1),
-    clientId: z.string().min(1).max(200).default('kubeherald'),
-    topic: Topic.optional(),
-    key: Key.optional(),
-    format: Format.default('binary'),
-    state: z.boolean().default(false),
-    compression: Compression.default('gzip'),
-    createTopics: CreateTopics.optional(),
+    brokers: z
+      .array(Broker)
+      .min(1)
+      .meta({ description: 'host:port of some brokers.', examples: [['kafka-0:9092', 'kafka-1:9092']] }),
+    clientId: z
+      .string()
+      .min(1)
+      .max(200)
+      .default('kubeherald')
+      .meta({ description: 'What the brokers call it; default: kubeherald.' }),
+    topic: Topic.optional().meta({ description: 'The topic: a template.', examples: ['k8s.events'] }),
+    key: Key.optional().meta({ description: "The key of a record: a template; default: the object's uid." }),
+    format: Format.default('binary').meta({
+      description: 'CloudEvents in binary (default) or structured mode, or the object.',
+    }),
+    state: z
+      .boolean()
+      .default(false)
+      .meta({ description: 'true for a compacted topic with the newest of each object.' }),
+    compression: Compression.default('gzip').meta({ description: 'gzip (default), zstd, lz4 or none.' }),
+    createTopics: CreateTopics.optional().meta({
+      description: 'Creates topics that are not there.',
+      examples: [{ partitions: 12, replicationFactor: 3 }],
+    }),
     tls: z
       .union([z.boolean(), Tls])
       .optional()
-      .transform((it) => (it === true ? { insecureSkipVerify: false } : it || undefined)),
-    sasl: z.discriminatedUnion('mechanism', [Password, OauthBearer]).optional(),
+      .transform((it) => (it === true ? { insecureSkipVerify: false } : it || undefined))
+      .meta({ description: 'true, or certificates.' }),
+    sasl: z
+      .discriminatedUnion('mechanism', [Password, OauthBearer])
+      .optional()
+      .meta({
+        description: 'How to sign in.',
+        examples: [{ mechanism: 'scram-sha-512', username: 'herald', password: `\${env:KAFKA_PASSWORD}` }],
+      }),
     /** How long the brokers may take to write a batch to all replicas that are in sync. */
-    timeout: durationText({ least: '100ms', most: MAX_TIMEOUT, example: '10s' }).default(10_000),
-    connectTimeout: durationText({ least: '100ms', most: '20s', example: '3s' }).default(3_000),
+    timeout: durationText({ least: '100ms', most: MAX_TIMEOUT, example: '10s' })
+      .default(10_000)
+      .meta({ description: 'Of a request, at most 25s; default: 10s.' }),
+    connectTimeout: durationText({ least: '100ms', most: '20s', example: '3s' })
+      .default(3_000)
+      .meta({ description: 'Of a connection; default: 3s.' }),
     /** After so long, leaders and counts of partitions are asked for anew. */
-    metadataMaxAge: durationText({ least: '100ms', most: '1h', example: '1m' }).default(60_000),
+    metadataMaxAge: durationText({ least: '100ms', most: '1h', example: '1m' })
+      .default(60_000)
+      .meta({ description: 'How long it is believed where partitions are; default: 1m.' }),
   })
   .refine(({ state, format }) => !(state && format === 'structured'), {
     path: ['format'],

@@ -64,40 +64,71 @@ export const WEBHOOK_MODE = 'a webhook can neither thread nor update; a token ca
 const Rate = z.number().positive().max(50)
 
 export const Options = z.strictObject({
-  token: Token.optional(),
-  /** An incoming webhook instead of a token: it writes into one channel, and cannot thread. */
-  url: WebhookUrl.optional(),
-  channel: ChannelTemplate.optional(),
-  allowChannels: z.array(AllowedChannel).default([]),
-  fallbackChannel: Channel.optional(),
-  mode: Mode.optional(),
-  groupBy: templateText().optional(),
-  threadTtl: durationText({ least: '1m', most: '30d', example: '24h' }).default(86_400_000),
+  token: Token.optional().meta({
+    description: 'The Bot User OAuth Token of the app.',
+    examples: [`\${env:SLACK_TOKEN}`],
+  }),
+  /** It writes into one channel, and cannot thread. */
+  url: WebhookUrl.optional().meta({ description: 'An incoming webhook instead of a token.' }),
+  channel: ChannelTemplate.optional().meta({
+    description: 'A channel, its id, or a template.',
+    examples: ['#oncall'],
+  }),
+  allowChannels: z
+    .array(AllowedChannel)
+    .default([])
+    .meta({ description: 'What a template may choose.', examples: [['#team-*']] }),
+  fallbackChannel: Channel.optional().meta({
+    description: 'Where that goes which a template may not choose.',
+  }),
+  mode: Mode.optional().meta({ description: 'thread (default), update, or message.' }),
+  groupBy: templateText()
+    .optional()
+    .meta({
+      description: 'What belongs to one thread: a template; default: the object.',
+      examples: ['{{ namespace }}'],
+    }),
+  threadTtl: durationText({ least: '1m', most: '30d', example: '24h' })
+    .default(86_400_000)
+    .meta({ description: 'How long a thread is continued; default: 24h.', examples: ['24h'] }),
   digest: z
     .union([
       z.literal(false),
       z.strictObject({
-        after: durationText({ least: '1s', most: '1h', example: '30s' }).default(30_000),
-        waiting: z.int().min(2).max(400).default(20),
+        after: durationText({ least: '1s', most: '1h', example: '30s' })
+          .default(30_000)
+          .meta({ description: 'How long something waits before.' }),
+        waiting: z.int().min(2).max(400).default(20).meta({ description: 'How much waits before.' }),
       }),
     ])
-    .default({ after: 30_000, waiting: 20 }),
+    .default({ after: 30_000, waiting: 20 })
+    .meta({
+      description: 'When much waits, one message for all of it; false for never.',
+      examples: [{ after: '30s', waiting: 20 }],
+    }),
   rate: z
     .union([
       Rate.transform((perSecond) => ({ perSecond, burst: 5 })),
-      z.strictObject({ perSecond: Rate.default(1), burst: z.int().min(1).max(50).default(5) }),
+      z.strictObject({
+        perSecond: Rate.default(1).meta({ description: 'In the long run.' }),
+        burst: z.int().min(1).max(50).default(5).meta({ description: 'At once.' }),
+      }),
     ])
-    .default({ perSecond: 1, burst: 5 }),
-  timeout: durationText({ least: '100ms', most: '20s', example: '15s' }).default(15_000),
-  proxy: HttpUrl.optional(),
+    .default({ perSecond: 1, burst: 5 })
+    .meta({ description: 'Messages a second to a channel.', examples: [1, { perSecond: 1, burst: 5 }] }),
+  timeout: durationText({ least: '100ms', most: '20s', example: '15s' })
+    .default(15_000)
+    .meta({ description: 'Of a request, at most 20s; default: 15s.' }),
+  proxy: HttpUrl.optional().meta({ description: 'An http proxy.' }),
   ca: z
     .string()
     .refine(
       (it) => it.includes('-----BEGIN CERTIFICATE-----'),
       `must be certificates in PEM, such as \${file:/etc/ssl/corporate-ca.pem}`,
     )
-    .optional(),
-  apiUrl: OpenUrl.default(new URL('https://slack.com/api/')),
+    .optional()
+    .meta({ description: 'Certificates of authorities, as PEM text.' }),
+  apiUrl: OpenUrl.default(new URL('https://slack.com/api/')).meta({ description: 'Where the Web API is.' }),
 })
 
 export const SlackConfig = Options.superRefine((it, context) => {
@@ -146,10 +177,16 @@ function mentionOf(text: string): string | undefined {
 }
 
 export const SlackRoute = z.strictObject({
-  channel: ChannelTemplate.optional(),
-  mode: Mode.optional(),
-  groupBy: templateText().optional(),
-  mention: Mentions.default([]),
+  channel: ChannelTemplate.optional().meta({
+    description: 'Another channel for this rule.',
+    examples: ['#shop'],
+  }),
+  mode: Mode.optional().meta({ description: 'Another mode for this rule.' }),
+  groupBy: templateText().optional().meta({ description: 'What belongs to one thread, for this rule.' }),
+  mention: Mentions.default([]).meta({
+    description: 'Who is pinged: here, channel, a user, a group.',
+    examples: ['here', 'U0123456789'],
+  }),
 })
 
 /** What a rule may say; absent parts are the sink's. */

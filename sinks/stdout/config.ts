@@ -1,7 +1,9 @@
 import * as z from 'zod'
 
 export const StdoutConfig = z.strictObject({
-  /** `json`: a CloudEvent a line; `text`: a line for people; `message`: what chats show; `auto`: text on a terminal. */
-  format: z.enum(['auto', 'json', 'text', 'message']).default('auto'),
+  format: z
+    .enum(['auto', 'json', 'text', 'message'])
+    .default('auto')
+    .meta({ description: 'auto (text on a terminal, else JSON), json, text, or message: what chats show.' }),
 })
 export type StdoutConfig = z.output<typeof StdoutConfig>

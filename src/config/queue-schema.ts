@@ -14,8 +14,13 @@ const maxBytes = sizeText({
  * whether a sink is back: otherwise all would expire before a probe.
  */
 export const QueueSettings = z.strictObject({
-  maxAge: durationText({ least: '1m', most: '365d', example: '24h' }).optional(),
-  maxBytes: maxBytes.optional(),
+  maxAge: durationText({ least: '1m', most: '365d', example: '24h' })
+    .optional()
+    .meta({ description: 'What waits for longer becomes a dead letter; default: 24h.', examples: ['24h'] }),
+  maxBytes: maxBytes.optional().meta({
+    description: 'Beyond it the oldest become dead letters; default: a fair share of 40 % of maxmemory.',
+    examples: ['256MB'],
+  }),
 })
 
 const NEEDS_FILE = 'needs "file" beside it'
@@ -28,16 +33,30 @@ const Archive = z
       .refine(isAbsolute, 'must be absolute, such as /var/log/kubeherald/dead-letters.ndjson')
       .refine((path) => !path.endsWith('/'), 'must name a file, not a folder')
       .refine((path) => !path.includes('\0'), 'must not have a zero character in it')
-      .optional(),
-    sink: z.string().min(1, 'is empty: name a sink').optional(),
+      .optional()
+      .meta({
+        description: 'A file, absolute: a JSON object a line.',
+        examples: ['/var/log/kubeherald/dead-letters.ndjson'],
+      }),
+    sink: z
+      .string()
+      .min(1, 'is empty: name a sink')
+      .optional()
+      .meta({ description: 'A sink that no rule sends to.', examples: ['archive'] }),
     /** Bytes of one file. */
     maxSize: sizeText({
       least: 1e6,
       most: 1024 * 2 ** 30,
       rule: 'must be a size from 1MB to 1024GiB, such as 100MB',
-    }).optional(),
-    /** How many full files are kept beside the current one. */
-    maxFiles: z.int().min(1).max(10_000).optional(),
+    })
+      .optional()
+      .meta({ description: 'A new file is begun at this size; default: 100MB.', examples: ['100MB'] }),
+    maxFiles: z
+      .int()
+      .min(1)
+      .max(10_000)
+      .optional()
+      .meta({ description: 'How many full files are kept; default: 10.' }),
   })
   .superRefine(({ file, sink, maxSize, maxFiles }, context) => {
     const refuse = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message })
@@ -50,9 +69,15 @@ const Archive = z
 
 /** Bounds of the dead letters of all sinks together. */
 export const DeadLetters = z.strictObject({
-  maxAge: durationText({ least: '1m', most: '3650d', example: '7d' }).optional(),
-  maxBytes: maxBytes.optional(),
-  archive: Archive.optional(),
+  maxAge: durationText({ least: '1m', most: '3650d', example: '7d' })
+    .optional()
+    .meta({ description: 'How long; default: 7d.', examples: ['7d'] }),
+  maxBytes: maxBytes
+    .optional()
+    .meta({ description: 'How much of Redis; default: 10 % of maxmemory.', examples: ['128MB'] }),
+  archive: Archive.optional().meta({
+    description: 'Where they go before they are deleted; without it they are only counted.',
+  }),
 })
 export type DeadLetters = z.output<typeof DeadLetters>
 

@@ -26,23 +26,43 @@ const Secret = z.string().min(1, 'is empty')
 
 const Sentinel = z
   .strictObject({
-    name: z.string().min(1, 'is empty: it is what the sentinels call the master, often mymaster'),
-    nodes: nodes('sentinel-0:26379'),
-    username: Secret.optional(),
-    password: Secret.optional(),
-    tls: Tls.optional(),
+    name: z
+      .string()
+      .min(1, 'is empty: it is what the sentinels call the master, often mymaster')
+      .meta({ description: 'What the Sentinels call the master.', examples: ['mymaster'] }),
+    nodes: nodes('sentinel-0:26379').meta({
+      description: 'Addresses of the Sentinels.',
+      examples: [['sentinel-0:26379']],
+    }),
+    username: Secret.optional().meta({ description: 'Of the Sentinels themselves.' }),
+    password: Secret.optional().meta({ description: 'Of the Sentinels themselves.' }),
+    tls: Tls.optional().meta({ description: 'Of the Sentinels themselves: true, or certificates.' }),
   })
   .superRefine(userNeedsPassword)
 
 /** Where Redis is; without any of them there is a private one. */
 export const Redis = z
   .strictObject({
-    url: RedisUrl.optional(),
-    username: Secret.optional(),
-    password: Secret.optional(),
-    tls: Tls.optional(),
-    sentinel: Sentinel.optional(),
-    cluster: z.strictObject({ nodes: nodes('redis-0:6379') }).optional(),
+    url: RedisUrl.optional().meta({
+      description: 'redis://, rediss:// (TLS) or unix:// address.',
+      examples: ['redis://redis:6379/1'],
+    }),
+    username: Secret.optional().meta({ description: 'Instead of that in the URL.' }),
+    password: Secret.optional().meta({
+      description: 'Instead of that in the URL.',
+      examples: [`\${file:redis-password}`],
+    }),
+    tls: Tls.optional().meta({ description: 'true, or certificates.' }),
+    sentinel: Sentinel.optional().meta({ description: 'Redis behind Sentinels.' }),
+    cluster: z
+      .strictObject({
+        nodes: nodes('redis-0:6379').meta({
+          description: 'Addresses of some of its nodes.',
+          examples: [['redis-0:6379']],
+        }),
+      })
+      .optional()
+      .meta({ description: 'A Redis Cluster.' }),
   })
   .superRefine((redis, context) => {
     const { url, sentinel, cluster, tls } = redis

@@ -36,12 +36,22 @@ const Port = z.union(
 
 /** Where /livez, /readyz and /metrics answer. */
 const Server = z.strictObject({
-  host: z.string().min(1, 'is empty: 127.0.0.1 is this machine, 0.0.0.0 all interfaces').default('127.0.0.1'),
-  port: Port.default(9464),
+  host: z
+    .string()
+    .min(1, 'is empty: 127.0.0.1 is this machine, 0.0.0.0 all interfaces')
+    .default('127.0.0.1')
+    .meta({ description: '127.0.0.1 for this machine (default), 0.0.0.0 for all interfaces.' }),
+  port: Port.default(9464).meta({ description: '1 to 65535, or 0 for any free one; default: 9464.' }),
 })
 
 /** A rule, with what people shall read of what it sends. */
-const RuleWithMessage = Rule.extend({ message: MessageTemplates.optional(), ...LimitKeysShape })
+const RuleWithMessage = Rule.extend({
+  message: MessageTemplates.optional().meta({
+    description: 'What people read: a Liquid template, or the parts that differ from the usual.',
+    examples: ['{{ name }} is down'],
+  }),
+  ...LimitKeysShape,
+})
 
 export { RuleWithMessage }
 
@@ -53,14 +63,16 @@ const VarName = z
   .regex(/^[A-Za-z][\w.-]*$/, 'is no name: use letters, digits, "_", "-" and ".", beginning with a letter')
 
 /** What `${var:NAME}` stands for. */
-const Vars = z.record(VarName, z.unknown())
+const Vars = z.record(VarName, z.unknown().meta({ description: 'Any value.' }))
 
 const From = z.string().min(1, 'is empty: name a file')
 
 /** Files, with what their rules say when they don't say it themselves. */
 export const IncludeEntry = z.strictObject({
-  from: z.union([From, z.array(From).min(1, 'is an empty list: name a file')]),
-  vars: Vars.optional(),
+  from: z
+    .union([From, z.array(From).min(1, 'is an empty list: name a file')])
+    .meta({ description: 'A file, a glob, or kubeherald:SET.' }),
+  vars: Vars.optional().meta({ description: 'Variables for these files: they go before their own.' }),
   ...without(RuleWithMessage.shape, [...NEVER_DEFAULT, 'from']),
 })
 
@@ -80,54 +92,114 @@ export const IncludedFile = z.strictObject({
 
 /** The file, but for the options of its sinks: those are checked by their types. */
 export const ConfigFile = z.strictObject({
-  /** Files whose rules come before those of this one. */
-  include: Include.optional(),
-  vars: Vars.optional(),
-  defaults: RuleDefaults.optional(),
-  cluster: ClusterName.optional(),
+  include: Include.optional().meta({
+    description:
+      'Rules in other files: files, globs, and sets that come with kubeherald. They come before the rules of this file.',
+    examples: [['teams/*.yaml', 'kubeherald:crash-loops']],
+  }),
+  vars: Vars.optional().meta({
+    description: `Values with a name: \${var:NAME} stands for them, with their type.`,
+    examples: [{ ours: ['shop', 'pay-*'] }],
+  }),
+  defaults: RuleDefaults.optional().meta({
+    description: 'What rules say when they do not say it themselves.',
+    examples: [{ to: 'oncall', throttle: { every: '10m' } }],
+  }),
+  cluster: ClusterName.optional().meta({
+    description: 'The name of the cluster in events and in keys of Redis: do not change it later.',
+    examples: ['prod-eu'],
+  }),
   kubernetes: z
     .strictObject({
-      kubeconfig: z.string().min(1, 'is empty').optional(),
-      context: z.string().min(1, 'is empty').optional(),
-      /** Bytes of JSON; of a larger object only the metadata is read. */
+      kubeconfig: z
+        .string()
+        .min(1, 'is empty')
+        .optional()
+        .meta({ description: "A kubeconfig, relative to this file's folder.", examples: ['kube/config'] }),
+      context: z
+        .string()
+        .min(1, 'is empty')
+        .optional()
+        .meta({ description: 'Its context; default: the current one.' }),
+      /** Bytes of JSON. */
       maxObjectSize: sizeText({
         least: 1e6,
         most: 2 ** 30,
         rule: 'must be a size from 1MB to 1GiB, such as 64MiB',
-      }).optional(),
+      })
+        .optional()
+        .meta({
+          description: 'Of an object with more JSON, only the metadata is read; default: 64MiB.',
+          examples: ['128MiB'],
+        }),
     })
-    .default({}),
-  redis: Redis.default({}),
-  /** A Lease for each watch, so that processes share them out. */
-  leases: LeasesInput,
-  server: z.union([z.literal(false), Server]).default({ host: '127.0.0.1', port: 9464 }),
-  /** Packages and files with sink types; `plugins.ts` loads them. */
-  plugins: z.array(z.string().min(1, 'is empty')).default([]),
+    .default({})
+    .meta({ description: 'How to reach the cluster.' }),
+  redis: Redis.default({}).meta({
+    description: 'Where deliveries wait; without it a private redis-server.',
+    examples: [{ url: 'redis://redis:6379' }],
+  }),
+  leases: LeasesInput.meta({ description: 'Shares the watches out among processes.', examples: [true] }),
+  server: z
+    .union([z.literal(false), Server])
+    .default({ host: '127.0.0.1', port: 9464 })
+    .meta({
+      description: 'Where /livez, /readyz and /metrics answer; false for nowhere.',
+      examples: [{ host: '0.0.0.0', port: 9464 }],
+    }),
+  plugins: z
+    .array(z.string().min(1, 'is empty'))
+    .default([])
+    .meta({ description: 'Packages and files with sink types.', examples: [['./sinks/tickets.mts']] }),
   watch: z
     .array(WatchEntryInput)
-    .min(1, 'is an empty list: name the kinds to watch, such as [Event, Deployment]'),
-  /** What is read of the objects around events, where rules ask for it. */
-  enrich: EnrichSettings.optional(),
+    .min(1, 'is an empty list: name the kinds to watch, such as [Event, Deployment]')
+    .meta({
+      description: 'What is read from the cluster: kinds, or maps that narrow them.',
+      examples: [['Event', { kind: 'Deployment', namespaces: ['shop'] }]],
+    }),
+  enrich: EnrichSettings.optional().meta({
+    description: 'What is read of the objects around an event, where rules ask for it.',
+    examples: [{ owners: ['rollouts.argoproj.io'] }],
+  }),
   sinks: z
     .record(
       Name,
       z.looseObject({
-        type: z.string(),
+        type: z
+          .string()
+          .meta({ description: 'What kind of sink it is: a built-in one, or that of a plug-in.' }),
         messages: MessageTemplates.optional(),
-        queue: QueueSettings.optional(),
+        queue: QueueSettings.optional().meta({
+          description: 'Bounds of what waits for it in Redis.',
+          examples: [{ maxAge: '24h', maxBytes: '256MB' }],
+        }),
       }),
     )
     .refine(
       (sinks) => Object.keys(sinks).length > 0,
       'is empty: give it a sink, such as { screen: { type: stdout } }',
-    ),
-  rules: z.array(RuleWithMessage).min(1, 'is an empty list: without a rule nothing is sent'),
-  /** For `kubeherald test`. */
-  tests: Tests.optional(),
-  /** What happened, kept for `kubeherald backtest`. */
-  journal: Journal.optional(),
-  /** How long, and how many, dead letters are kept. */
-  deadLetters: DeadLetters.optional(),
+    )
+    .meta({
+      description: 'Where events can go, by names of your own.',
+      examples: [{ oncall: { type: 'slack', token: `\${env:SLACK_TOKEN}`, channel: '#oncall' } }],
+    }),
+  rules: z
+    .array(RuleWithMessage)
+    .min(1, 'is an empty list: without a rule nothing is sent')
+    .meta({
+      description: 'What goes where, read from top to bottom.',
+      examples: [[{ name: 'all', to: ['screen'] }]],
+    }),
+  tests: Tests.optional().meta({ description: 'What kubeherald test holds the rules against.' }),
+  journal: Journal.optional().meta({
+    description: 'Keeps what happened, for kubeherald backtest.',
+    examples: [{ keep: '24h', max: '64MB' }],
+  }),
+  deadLetters: DeadLetters.optional().meta({
+    description: 'How long dead letters are kept, and where they go then.',
+    examples: [{ maxAge: '7d', archive: { file: '/var/log/kubeherald/dead-letters.ndjson' } }],
+  }),
 })
 export type ConfigFile = z.output<typeof ConfigFile>
 

@@ -21,39 +21,62 @@ const Moment = z.string(MOMENT_RULE).transform((text, context): Moment => {
 })
 
 /** What is known of the cluster besides: Namespaces with their labels, owners, objects that Events are about. */
-const Surroundings = z.array(z.looseObject({ kind: z.string() }))
+const surroundings = (kindIs: string) =>
+  z.array(z.looseObject({ kind: z.string().meta({ description: kindIs, examples: ['Namespace'] }) }))
 
 const CHANGE_TYPES = ['ADDED', 'MODIFIED', 'DELETED'] as const
 
 /** A file with an object, or the object itself; what an API server fills in may be left out. */
 const ObjectOrFile = z.union([z.string().min(1, 'is empty: name a file'), z.looseObject({})])
 
+const GivenMoment = Moment.meta({
+  description: 'When: so long after the beginning, or a time with its zone.',
+  examples: ['5m', '2026-11-21T22:30:00Z'],
+})
+
 /** A change of an object, said in full. */
 export const GivenChange = z.strictObject({
-  object: ObjectOrFile,
-  /** What it was before; default: what was given before of the same object. */
-  old: ObjectOrFile.optional(),
-  /** Default: MODIFIED when it was given before or has `old`, else ADDED. */
-  type: z.enum(CHANGE_TYPES).optional(),
-  synthesized: z.boolean().optional(),
+  object: ObjectOrFile.meta({
+    description: 'A file with an object, or the object; what an API server fills in may be left out.',
+  }),
+  old: ObjectOrFile.optional().meta({
+    description: 'The object before the change; default: what was given before of the same one.',
+  }),
+  type: z
+    .enum(CHANGE_TYPES)
+    .optional()
+    .meta({ description: 'Default: MODIFIED when it was given before or has old, else ADDED.' }),
+  synthesized: z
+    .boolean()
+    .optional()
+    .meta({ description: 'It was not seen as it happened, but found by comparing.' }),
   /** Default: an Event's own time, else that of the one before. */
-  at: Moment.optional(),
-  /** It happens so often … */
-  times: z.int().min(1).max(10_000).optional(),
-  /** … with so much time in between. */
-  every: durationText({ least: '1ms', most: '7d', example: '10s' }).optional(),
-  /** Of the object's namespace: short for a Namespace among `surroundings`. */
-  namespaceLabels: z.record(z.string(), z.string()).optional(),
-  /** What is known besides from then on. */
-  surroundings: Surroundings.optional(),
+  at: GivenMoment.optional(),
+  times: z.int().min(1).max(10_000).optional().meta({ description: 'It happens so often.' }),
+  every: durationText({ least: '1ms', most: '7d', example: '10s' })
+    .optional()
+    .meta({ description: 'With so much time in between.', examples: ['10s'] }),
+  /** Short for a Namespace among `surroundings`. */
+  namespaceLabels: z
+    .record(z.string(), z.string().meta({ description: 'A text.' }))
+    .optional()
+    .meta({ description: "Labels of the object's namespace.", examples: [{ env: 'prod' }] }),
+  surroundings: surroundings('A kind.')
+    .optional()
+    .meta({
+      description: 'What is known besides from then on: namespaces, owners, objects that Events are about.',
+      examples: [[{ kind: 'Namespace', name: 'shop', labels: { env: 'prod' } }]],
+    }),
 })
 export type GivenChange = z.output<typeof GivenChange>
 
 /** Nothing happens: time passes up to then. */
-export const GivenPause = z.strictObject({ at: Moment })
+export const GivenPause = z.strictObject({ at: GivenMoment })
 
 /** An object among others may say when it happens. */
-export const GivenObject = z.looseObject({ kind: z.string() })
+export const GivenObject = z.looseObject({
+  kind: z.string().meta({ description: 'Of the object.', examples: ['Event'] }),
+})
 
 const Given = z.union([z.string().min(1), GivenPause, GivenChange, GivenObject])
 
@@ -71,23 +94,43 @@ const Text = z.union([z.string(), z.array(z.string()).min(1)]).superRefine((patt
 /** What must come of what is given. All that is said must be so. */
 export const Expectation = z
   .strictObject({
-    /** In a list: what has come since the one before, up to then. Default: up to what was given at this place. */
-    at: Moment.optional(),
-    /** These match. */
-    rule: names('rule').optional(),
-    /** It is sent to these, and to no others; with `rule`, by it. */
-    to: names('sink').optional(),
-    /** What people read, as a pattern on the title, the text, or all of it. */
-    text: Text.optional(),
-    severity: z.enum(['error', 'warning', 'info', 'resolved']).optional(),
-    /** A limit holds it back, for now or for good. */
-    suppressed: z.enum(LIMIT_KEYS).optional(),
-    dropped: z.boolean().optional(),
-    /** Nothing is sent. */
-    none: z.literal(true, 'must be true, or be left out').optional(),
-    notices: z.enum(['digest', 'resolved']).optional(),
-    /** So many messages are sent. */
-    messages: z.int().min(0).optional(),
+    /** In a list: what has come since the one before, up to then. */
+    at: Moment.optional().meta({
+      description: 'Up to when; default: up to what is given at this place of the list.',
+      examples: ['10m'],
+    }),
+    rule: names('rule')
+      .optional()
+      .meta({ description: 'These rules match.', examples: ['crash-loops'] }),
+    to: names('sink')
+      .optional()
+      .meta({
+        description: 'It is sent to these sinks, and to no others; with rule, by it.',
+        examples: [['oncall']],
+      }),
+    /** On the title, the text, or all of it. */
+    text: Text.optional().meta({
+      description: 'A pattern on what people read.',
+      examples: ['*crash-looping*'],
+    }),
+    severity: z
+      .enum(['error', 'warning', 'info', 'resolved'])
+      .optional()
+      .meta({ description: 'Of every message.' }),
+    suppressed: z
+      .enum(LIMIT_KEYS)
+      .optional()
+      .meta({ description: 'The limit that holds it back, for now or for good.' }),
+    dropped: z.boolean().optional().meta({ description: 'Whether a rule drops it.' }),
+    none: z
+      .literal(true, 'must be true, or be left out')
+      .optional()
+      .meta({ description: 'Nothing is sent.' }),
+    notices: z
+      .enum(['digest', 'resolved'])
+      .optional()
+      .meta({ description: 'A digest, or that something is over.' }),
+    messages: z.int().min(0).optional().meta({ description: 'How many are sent, over all sinks.' }),
   })
   .superRefine((it, context) => {
     const { at: _, ...said } = it
@@ -106,11 +149,20 @@ export type Expectation = z.output<typeof Expectation>
 
 /** One entry of `tests:`. */
 export const Test = z.strictObject({
-  name: z.string().min(1, 'is empty: say what the test shows'),
-  /** A file, an object, a change, or a list of them, one after the other. */
-  given: z.union([Given, z.array(Given).min(1, 'is an empty list: give an object')]),
-  surroundings: Surroundings.optional(),
-  expect: z.union([Expectation, z.array(Expectation).min(1, 'is an empty list')]),
+  name: z
+    .string()
+    .min(1, 'is empty: say what the test shows')
+    .meta({ description: 'What it shows.', examples: ['a third back-off reaches on-call'] }),
+  given: z
+    .union([Given, z.array(Given).min(1, 'is an empty list: give an object')])
+    .meta({ description: 'A file, an object, a change, or a list of them, one after the other.' }),
+  surroundings: surroundings('Of the object.')
+    .optional()
+    .meta({ description: 'Objects known besides: Namespaces with their labels, owners.' }),
+  expect: z.union([Expectation, z.array(Expectation).min(1, 'is an empty list')]).meta({
+    description: 'What must come of it; in a list, each is about what came since the one before.',
+    examples: [{ rule: 'crash-loops', to: ['oncall'] }],
+  }),
 })
 
 export const Tests = z.array(Test)

@@ -27,7 +27,12 @@ const Size = sizeText({
 
 /** What happened is kept for a while, so that other rules can be tried on it. Without it nothing is. */
 export const Journal = z.strictObject({
-  keep: durationText({ least: '1m', most: '30d', example: '24h' }).default(86_400_000),
-  max: Size.prefault('64MB'),
+  keep: durationText({ least: '1m', most: '30d', example: '24h' })
+    .default(86_400_000)
+    .meta({ description: 'How long.', examples: ['24h'] }),
+  max: Size.prefault('64MB').meta({
+    description: 'How much: the oldest goes when there is more; default: 64MB.',
+    examples: ['64MB'],
+  }),
 })
 export type Journal = z.output<typeof Journal>

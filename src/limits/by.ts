@@ -36,6 +36,10 @@ const MEANT: ReadonlyMap<string, string> = new Map([
 
 const KEY = /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/
 
+/** What a limit can count by, for the descriptions of its keys. */
+export const BY_TEXT =
+  'rule, object, namespace, name, kind, reason, message, owner, regarding, node, labels.KEY, annotations.KEY, namespaceLabels.KEY, regarding.labels.KEY, regarding.owner; one or a list'
+
 /** What limits count by: `rule` (all of its events together), or one or several properties of the event. */
 export const By = z
   .union([

@@ -57,10 +57,16 @@ const Timezone = z.string().superRefine((name, context) => {
 
 const Window = z
   .strictObject({
-    from: Time.optional(),
-    to: Time.optional(),
-    days: Days.optional(),
-    timezone: Timezone.optional(),
+    from: Time.optional().meta({ description: 'When it begins.', examples: ['22:00'] }),
+    to: Time.optional().meta({ description: 'When it ends, perhaps on the next day.', examples: ['07:00'] }),
+    days: Days.optional().meta({
+      description: 'On which days it begins.',
+      examples: [['Sat', 'Sun'], 'mon-fri'],
+    }),
+    timezone: Timezone.optional().meta({
+      description: 'Of these times; default: UTC.',
+      examples: ['Europe/Berlin'],
+    }),
   })
   .superRefine(({ from, to, days, timezone }, context) => {
     const refuse = (message: string, hint: string, path: string[] = []) =>

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { durationText } from '../sink/duration.ts'
-import { By } from './by.ts'
+import { BY_TEXT, By } from './by.ts'
 import { Mute } from './mute-schema.ts'
 
 const Span = durationText({ least: '1s', most: '7d', example: '10m' })
@@ -25,7 +25,10 @@ const Count = z
   .union([
     Occurrences,
     z
-      .strictObject({ at: Occurrences.optional(), every: Occurrence.optional() })
+      .strictObject({
+        at: Occurrences.optional().meta({ description: 'These counts.', examples: [[1, 10]] }),
+        every: Occurrence.optional().meta({ description: 'Each multiple of this.', examples: [100] }),
+      })
       .refine(({ at, every }) => at !== undefined || every !== undefined, {
         message: 'has no count in it',
         params: { hint: 'such as [1, 10, 100], or { at: [1], every: 10 }' },
@@ -49,25 +52,85 @@ function sampleRule(input: unknown): string {
 
 /** What a rule may say beside its conditions so that people are told less, and once. In the order in which they are asked. */
 export const LimitKeysShape = {
-  mute: Mute.optional(),
+  mute: Mute.optional().meta({
+    description: 'Tell nothing in this time of day, or in these.',
+    examples: [{ from: '22:00', to: '07:00', days: 'mon-fri', timezone: 'Europe/Berlin' }],
+  }),
   sample: z
     .number({ error: ({ input }) => sampleRule(input) })
     .gt(0, SAMPLE_RULE)
     .lte(1, SAMPLE_RULE)
-    .optional(),
-  for: Span.optional(),
-  count: Count.optional(),
-  after: z.strictObject({ count: count(2), within: Span, per: By.optional() }).optional(),
-  throttle: z.strictObject({ per: By.optional(), every: Span, burst: count(1).optional() }).optional(),
+    .optional()
+    .meta({
+      description: 'The part of the events that is told, the same ones whenever they are seen again.',
+      examples: [0.1],
+    }),
+  for: Span.optional().meta({
+    description: 'Tell only when it has held for so long; nothing is told when it ends before.',
+    examples: ['2m'],
+  }),
+  count: Count.optional().meta({
+    description: 'Of an Event that recurs: when its own count reaches one of these.',
+    examples: [[1, 10, 100], { at: [1], every: 10 }],
+  }),
+  after: z
+    .strictObject({
+      count: count(2).meta({ description: 'How many it takes.' }),
+      within: Span.meta({ description: 'Within which time.', examples: ['10m'] }),
+      per: By.optional().meta({ description: `What is counted together: ${BY_TEXT}. Default: regarding.` }),
+    })
+    .optional()
+    .meta({
+      description: 'Tell the count-th within a time, then count anew.',
+      examples: [{ count: 3, within: '10m' }],
+    }),
+  throttle: z
+    .strictObject({
+      per: By.optional().meta({ description: `What is throttled together: ${BY_TEXT}. Default: regarding.` }),
+      every: Span.meta({ description: 'The window.', examples: ['10m'] }),
+      burst: count(1).optional().meta({ description: 'How many are told in a window; default: 1.' }),
+    })
+    .optional()
+    .meta({
+      description: 'At most burst in any window of this length; the next says how many were held back.',
+      examples: [{ every: '10m' }],
+    }),
   group: z
     .strictObject({
-      by: By.optional(),
-      wait: Wait.optional(),
-      interval: Span.optional(),
-      max: count(2).optional(),
+      by: By.optional().meta({
+        description: `What is gathered together: ${BY_TEXT}. Default: namespace and reason of Events, namespace and kind of others.`,
+      }),
+      wait: Wait.optional().meta({
+        description: 'How long the first event of a group waits for others; default: 30s.',
+        examples: ['30s'],
+      }),
+      interval: Span.optional().meta({
+        description: 'How long after a digest more of the same is gathered; default: 5m.',
+        examples: ['5m'],
+      }),
+      max: count(2)
+        .optional()
+        .meta({ description: 'A digest goes at once when it has so many; default: 100.' }),
     })
-    .optional(),
-  resolve: z.union([z.boolean(), z.strictObject({ after: Span, per: By.optional() })]).optional(),
+    .optional()
+    .meta({
+      description: 'Gather events into one digest.',
+      examples: [{ by: 'namespace', wait: '30s', interval: '5m', max: 100 }],
+    }),
+  resolve: z
+    .union([
+      z.boolean(),
+      z.strictObject({
+        after: Span.meta({ description: 'Over when nothing matched for so long.', examples: ['15m'] }),
+        per: By.optional().meta({ description: `What is over together: ${BY_TEXT}. Default: regarding.` }),
+      }),
+    ])
+    .optional()
+    .meta({
+      description:
+        'Tell when it is over: the object no longer matches or is gone; or nothing matched for a while.',
+      examples: [true, { after: '15m' }],
+    }),
 } satisfies Record<string, z.ZodType>
 
 /** In the order in which they are asked. */

@@ -24,19 +24,37 @@ const LinkText = Text.transform((program, context): Program => {
 
 /** What a message for people may say; what is not given keeps its default. */
 const Parts = z.strictObject({
-  title: Text.optional(),
-  text: Text.optional(),
-  severity: SeverityText.optional(),
+  title: Text.optional().meta({
+    description: 'The first line.',
+    examples: ['{{ kind }} {{ name }} changed'],
+  }),
+  text: Text.optional().meta({ description: 'What stands below it.' }),
+  severity: SeverityText.optional().meta({
+    description: 'error, warning, info or resolved, or a template that gives one.',
+  }),
   fields: z
     .union([
       z.literal(false),
-      z.record(z.string(), Text).refine(hasAtMost(MOST_KEYS), tooMany(MOST_KEYS, 'fields')),
+      z
+        .record(z.string(), Text.meta({ description: 'A Liquid template.' }))
+        .refine(hasAtMost(MOST_KEYS), tooMany(MOST_KEYS, 'fields')),
     ])
-    .optional(),
-  links: z.record(z.string(), LinkText).refine(hasAtMost(MOST_KEYS), tooMany(MOST_KEYS, 'links')).optional(),
-  quote: z.boolean().optional(),
-  changes: z.boolean().optional(),
-  command: z.boolean().optional(),
+    .optional()
+    .meta({
+      description: 'Names with texts, or false for none.',
+      examples: [{ Node: '{{ object.spec.nodeName }}' }],
+    }),
+  links: z
+    .record(z.string(), LinkText.meta({ description: 'An address, with templates.' }))
+    .refine(hasAtMost(MOST_KEYS), tooMany(MOST_KEYS, 'links'))
+    .optional()
+    .meta({
+      description: 'Names with addresses.',
+      examples: [{ Dashboard: 'https://grafana.example.com/d/deploy?var-ns={{ namespace }}' }],
+    }),
+  quote: z.boolean().optional().meta({ description: "false: without the Event's own text." }),
+  changes: z.boolean().optional().meta({ description: 'false: without what changed.' }),
+  command: z.boolean().optional().meta({ description: 'false: without the kubectl command.' }),
 })
 
 /** A rule's `message`, a sink's `messages`: a text that is all that is said, or parts. */

@@ -37,32 +37,70 @@ const Ages = z.union([
 ])
 
 export const Regarding = z.strictObject({
-  kind: Patterns.optional(),
-  namespace: Patterns.optional(),
-  name: Patterns.optional(),
-  labels: KeyValues.optional(),
-  owner: Patterns.optional(),
+  kind: Patterns.optional().meta({ description: 'Its kind.', examples: ['Pod'] }),
+  namespace: Patterns.optional().meta({ description: 'Its namespace.' }),
+  name: Patterns.optional().meta({ description: 'Its name.', examples: ['web-*'] }),
+  labels: KeyValues.optional().meta({
+    description: 'Its labels: a Kubernetes selector, or a map of patterns.',
+    examples: ['team in (shop, pay)'],
+  }),
+  owner: Patterns.optional().meta({
+    description: 'A controller of it, any in the chain.',
+    examples: ['Deployment/web'],
+  }),
 })
 export type Regarding = z.infer<typeof Regarding>
 
 /** The conditions of a rule: all that are given must hold. */
 export const When = z.strictObject({
-  kind: Patterns.optional(),
-  namespace: Patterns.optional(),
-  /** Labels of the object's namespace. */
-  namespaceLabels: KeyValues.optional(),
-  name: Patterns.optional(),
-  labels: KeyValues.optional(),
-  annotations: KeyValues.optional(),
-  type: Patterns.optional(),
-  reason: Patterns.optional(),
-  message: Patterns.optional(),
-  /** `Kind/name` of any of its controllers. */
-  owner: Patterns.optional(),
-  regarding: Regarding.optional(),
-  synthesized: z.boolean().optional(),
-  /** `<5m`, `>=1h`, or several of them. */
-  age: Ages.optional(),
+  kind: Patterns.optional().meta({
+    description: 'The kind of the object, in any spelling: Deployment, deployments.apps, apps/v1/Deployment.',
+    examples: ['Event'],
+  }),
+  namespace: Patterns.optional().meta({
+    description: 'The namespace of the object.',
+    examples: [['shop', 'pay-*'], '!kube-*'],
+  }),
+  namespaceLabels: KeyValues.optional().meta({
+    description: 'The labels of its namespace: a Kubernetes selector, or a map of patterns.',
+    examples: ['env=prod'],
+  }),
+  name: Patterns.optional().meta({
+    description: 'The name of the object; of an Event that of the Event itself: see regarding.',
+    examples: ['web-*'],
+  }),
+  labels: KeyValues.optional().meta({
+    description: 'The labels of the object: a Kubernetes selector, or a map of patterns.',
+    examples: ['team in (shop, pay)'],
+  }),
+  annotations: KeyValues.optional().meta({
+    description: 'The annotations of the object: a Kubernetes selector, or a map of patterns.',
+  }),
+  type: Patterns.optional().meta({
+    description: 'What happened: ADDED, MODIFIED, DELETED; and of an Event Normal or Warning.',
+    examples: ['Warning', ['ADDED', 'DELETED']],
+  }),
+  reason: Patterns.optional().meta({
+    description: 'The reason of an Event.',
+    examples: [['BackOff', 'OOMKilling']],
+  }),
+  message: Patterns.optional().meta({ description: 'The text of an Event.', examples: ['*node*'] }),
+  owner: Patterns.optional().meta({
+    description: 'A controller of the object, any in the chain: Kind/name, Kind, or */name.',
+    examples: ['Deployment/web', 'CronJob'],
+  }),
+  regarding: Regarding.optional().meta({
+    description: 'The object that an Event is about.',
+    examples: [{ kind: 'Pod' }],
+  }),
+  synthesized: z.boolean().optional().meta({
+    description:
+      'true: what was noticed only later, by comparing lists; false: what was seen as it happened.',
+  }),
+  age: Ages.optional().meta({
+    description: 'How long ago the object was created.',
+    examples: ['<5m', '>1h'],
+  }),
 })
 export type When = z.infer<typeof When>
 
@@ -101,26 +139,43 @@ export const StaticLabels = z
       .refine((text) => !/\{[{%]/.test(text), {
         message: 'is a fixed text: a template would be sent as it stands',
         params: { hint: 'templates stand in message: { fields: { … } }' },
-      }),
+      })
+      .meta({ description: 'A text.' }),
   )
   .refine(hasAtMost(MOST_KEYS), tooMany(MOST_KEYS, 'labels'))
 
 /** One entry of `rules:`. */
 export const Rule = z.strictObject({
-  name: Name,
-  /** Without it every event matches. */
-  when: When.optional(),
+  name: Name.meta({
+    description: 'What messages, metrics and dead letters call the rule: lower-case letters, digits and "-".',
+    examples: ['crash-loops'],
+  }),
+  when: When.optional().meta({
+    description:
+      'What the rule is for: all conditions must hold; without any, every event matches. A value is exact, a glob (pay-*), an expression (/^web-\\d+$/), a list of those; "!" in front means not.',
+    examples: [{ kind: 'Event', type: 'Warning' }],
+  }),
   ...TransitionKeysShape,
-  drop: z.boolean().optional(),
-  to: To.optional(),
-  /** False: no rule below sees an event that this one matches. */
-  continue: z.boolean().optional(),
-  /** Of the notification; a template of `message` goes before it. */
-  severity: Severity.optional(),
-  /** Stand in the notification. */
-  labels: StaticLabels.optional(),
-  /** What an error at run time counts as. */
-  onError: z.enum(['skip', 'deliver']).optional(),
+  drop: z
+    .boolean()
+    .optional()
+    .meta({ description: 'true: what matches goes nowhere, and no rule below sees it.' }),
+  to: To.optional().meta({
+    description: 'The sinks it goes to, with options of this rule.',
+    examples: [['oncall'], [{ oncall: { channel: '#shop' } }, 'bus']],
+  }),
+  continue: z.boolean().optional().meta({ description: 'false: no rule below sees what this one matches.' }),
+  severity: Severity.optional().meta({
+    description: 'How bad it is: error, warning or info. A template of message goes before it.',
+  }),
+  labels: StaticLabels.optional().meta({
+    description: 'Texts that go with the notification.',
+    examples: [{ team: 'shop' }],
+  }),
+  onError: z
+    .enum(['skip', 'deliver'])
+    .optional()
+    .meta({ description: 'When "if" fails on an event: skip (default) is no match, deliver is a match.' }),
 })
 export type Rule = z.infer<typeof Rule>
 

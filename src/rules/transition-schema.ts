@@ -16,30 +16,55 @@ const Paths = z.union([
 /** YAML reads some words and numbers as values of their own. */
 const Scalar = z.union([z.string(), z.number(), z.boolean()]).transform(String)
 const Status = z.union([Scalar, z.array(Scalar).min(1, NOTHING).max(MOST_PATTERNS, TOO_MANY)])
-const States = z.record(z.string(), Status).refine(hasAtMost(MOST_PATHS), tooMany(MOST_PATHS, 'paths'))
+const states = (description: string) =>
+  z
+    .record(z.string(), Status.meta({ description }))
+    .refine(hasAtMost(MOST_PATHS), tooMany(MOST_PATHS, 'paths'))
 
 /** What a rule may ask of an object's change. */
 export const TransitionKeysShape = {
-  /** CEL. */
-  if: z.string().optional(),
-  /** One of these is not as it was. */
-  changed: Paths.optional(),
-  /** All of these are as they were. */
-  unchanged: Paths.optional(),
-  /** What was at a path: patterns. */
-  from: States.optional(),
-  /** What is at a path now, and was not before: patterns. */
-  'to-state': States.optional(),
+  if: z
+    .string()
+    .optional()
+    .meta({
+      description: 'A CEL expression that must be true: object, oldObject, event, cluster, now.',
+      examples: ['event.count >= 3', 'object.spec.replicas > 10'],
+    }),
+  changed: Paths.optional().meta({
+    description: 'One of these paths changed.',
+    examples: [['spec.template.spec.containers.*.image']],
+  }),
+  unchanged: Paths.optional().meta({ description: 'None of these paths changed.', examples: [['spec']] }),
+  from: states('Patterns for the old value.')
+    .optional()
+    .meta({ description: 'What the old values were, by paths.', examples: [{ 'status.phase': 'Running' }] }),
+  'to-state': states('Patterns for the new value.')
+    .optional()
+    .meta({
+      description: 'What the new values are and the old were not, by paths: the object entered this state.',
+      examples: [{ 'status.phase': 'Failed' }],
+    }),
   /** Shorthand for `status.conditions[type=…]`. */
   condition: z
     .strictObject({
-      type: z.string().min(1, 'is empty: name a condition, such as Ready'),
-      becomes: ConditionStatus(),
-      from: ConditionStatus().optional(),
-      reason: Texts.optional(),
-      for: durationText({ least: '1s', most: '7d', example: '2m' }).optional(),
+      type: z
+        .string()
+        .min(1, 'is empty: name a condition, such as Ready')
+        .meta({ description: 'Its type.', examples: ['Ready'] }),
+      becomes: ConditionStatus().meta({ description: 'Its status now.', examples: ['False'] }),
+      from: ConditionStatus()
+        .optional()
+        .meta({ description: 'Its status before.', examples: ['True'] }),
+      reason: Texts.optional().meta({ description: 'Its reason now.' }),
+      for: durationText({ least: '1s', most: '7d', example: '2m' })
+        .optional()
+        .meta({ description: 'Tell only when it has been so for this long.', examples: ['2m'] }),
     })
-    .optional(),
+    .optional()
+    .meta({
+      description: 'A condition of the status changed.',
+      examples: [{ type: 'Ready', becomes: 'False', for: '2m' }],
+    }),
 } satisfies Record<string, z.ZodType>
 
 /** `becomes: False` is meant as the word that the API has. */

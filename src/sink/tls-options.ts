@@ -18,13 +18,14 @@ export function tlsOptions(folder = '/etc/tls') {
   const privateKey = pemText((pem) => privateKeyFault(pem, `${folder}/tls.key`))
   return z
     .strictObject({
-      ca: certificates.optional(),
-      cert: certificates.optional(),
-      key: privateKey.optional(),
+      ca: certificates.optional().meta({ description: 'Certificates of authorities, as PEM text.' }),
+      cert: certificates.optional().meta({ description: 'The own certificate, as PEM text.' }),
+      key: privateKey.optional().meta({ description: 'Its key, as PEM text.' }),
       servername: z
         .string()
         .regex(/^(?=.*[A-Za-z])[A-Za-z0-9_.-]+$/, 'must be a host name; addresses are no names in TLS')
-        .optional(),
+        .optional()
+        .meta({ description: 'The name that the certificate of the other side must have.' }),
     })
     .superRefine(({ cert, key }, context) => {
       const refuse = (path: 'cert' | 'key', message: string) =>

@@ -178,7 +178,7 @@ test('every key has a text for editors', () => {
       if (typeof part === 'object' && part !== null)
         walk(part as Node, `${path}.${key === 'then' ? '' : '*'}`)
     }
-    for (const key of ['anyOf', 'allOf'])
+    for (const key of ['anyOf', 'allOf', 'oneOf'])
       for (const part of (node[key] as Node[] | undefined) ?? []) walk(part, path)
   }
   walk(main.schema, '')

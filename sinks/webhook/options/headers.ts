@@ -41,7 +41,7 @@ function isOurs(name: string): boolean {
 }
 
 export const Headers = z
-  .record(HeaderName, HeaderValue)
+  .record(HeaderName, HeaderValue.meta({ description: 'A text.' }))
   .superRefine((headers, context) => {
     const names = Object.keys(headers)
     for (const [i, name] of names.entries()) {

@@ -1,13 +1,8 @@
 import * as z from 'zod'
 import type { SinkType } from '../../sink/index.ts'
 import { TURNED_OFF_BY_FALSE } from '../rule-defaults.ts'
-import { ConfigFile, IncludedFile, RuleDefaults, RuleWithMessage } from '../schema.ts'
+import { ConfigFile, IncludedFile, IncludeEntry, RuleDefaults, RuleWithMessage } from '../schema.ts'
 import { Tests } from '../test-schema.ts'
-import { FILE } from './explain-file.ts'
-import { RULE } from './explain-rules.ts'
-import { SINKS } from './explain-sinks.ts'
-import { TESTS } from './explain-tests.ts'
-import { type Explanations, explained } from './explained.ts'
 
 /** A part of a JSON Schema, draft 7: what the YAML language server knows best. */
 export interface Node {
@@ -28,13 +23,12 @@ export interface SchemaOptions {
 
 const REFERENCE = { $ref: '#/definitions/reference' }
 
-/** The JSON Schema of a configuration, from the same source as its checks, with texts for editors. */
+/** The JSON Schema of a configuration, from the same source as its checks. Descriptions and examples are the `.meta()` of each key's zod schema. */
 export async function jsonSchemaOf({ sinkTypes, included = false }: SchemaOptions): Promise<Node> {
   const types = await Promise.all(Object.values(sinkTypes).map((load) => load()))
   const root = plain(included ? IncludedFile : ConfigFile)
-  const properties = root.properties ?? {}
-  const rule = explain(plain(RuleWithMessage), RULE)
-  const defaults = explain(plain(RuleDefaults), RULE)
+  const rule = plain(RuleWithMessage)
+  const defaults = plain(RuleDefaults)
   const to = targets(rule.properties?.['to'] ?? {}, types)
   const keys = Object.entries({ ...withOff(rule.properties ?? {}), to })
   const byKey = Object.fromEntries(keys.map(([key, node]) => [`rule-${key}`, openForReferences(node)]))
@@ -42,15 +36,20 @@ export async function jsonSchemaOf({ sinkTypes, included = false }: SchemaOption
     it.properties = Object.fromEntries(
       Object.keys(it.properties ?? {}).map((key) => [key, { $ref: `#/definitions/rule-${key}` }]),
     )
-  properties['include'] = includes(defaults)
-  properties['defaults'] = defaults
-  properties['rules'] = { type: 'array', items: rule }
-  properties['watch'] = plain(ConfigFile).properties?.['watch'] ?? {}
-  if (included) delete properties['watch']['minItems']
-  properties['tests'] = explain(plain(Tests), TESTS, () => false, 'tests')
-  explain(root, FILE, (path) => /^(rules|defaults)/.test(path))
-  if (properties['sinks'])
-    properties['sinks'] = { ...properties['sinks'], ...sinks(types, queueIn(properties['sinks'])) }
+  const ofFile = plain(ConfigFile).properties ?? {}
+  const { watch = {}, sinks = {} } = ofFile
+  if (included) delete watch['minItems']
+  const ofKeys: Record<string, Node> = {
+    ...ofFile,
+    include: includes(defaults),
+    defaults,
+    rules: { type: 'array', items: rule },
+    tests: plain(Tests),
+    sinks: { ...sinks, ...sinksOf(types, sinks) },
+  }
+  root.properties = Object.fromEntries(
+    Object.keys(root.properties ?? {}).map((key) => [key, { ...ofKeys[key], ...textsOf(ofFile[key]) }]),
+  )
   const open = openForReferences(root, true)
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
@@ -80,54 +79,33 @@ export function schemaName(included: boolean): string {
   return included ? 'kubeherald-included.schema.json' : 'kubeherald.schema.json'
 }
 
+/** The JSON Schema of a zod schema's input. zod omits examples where it transforms the value; ours are examples of the input, so they are put back. */
 function plain(schema: unknown): Node {
   const { $schema: _, ...rest } = z.toJSONSchema(schema as z.ZodType, {
     io: 'input',
     target: 'draft-7',
     unrepresentable: 'any',
     reused: 'inline',
+    override({ zodSchema, jsonSchema }) {
+      const { examples } = z.globalRegistry.get(zodSchema) ?? {}
+      if (Array.isArray(examples)) jsonSchema.examples = examples
+    },
   }) as Node
   return rest
 }
 
-/** Puts the texts of a table to each key; alternatives of a value have the keys of all. */
-function explain(
-  node: Node,
-  table: Explanations,
-  isOther: (path: string) => boolean = () => false,
-  path = '',
-): Node {
-  for (const [key, child] of Object.entries(node.properties ?? {})) {
-    const at = path === '' ? key : `${path}.${key}`
-    describe(child, table, at)
-    if (isOther(`${at}.`) || isOther(at)) continue
-    explain(child, table, isOther, at)
-  }
-  if (node.items) explain(node.items, table, isOther, `${path}[]`)
-  if (typeof node.additionalProperties === 'object') {
-    describe(node.additionalProperties, table, `${path}.*`)
-    explain(node.additionalProperties, table, isOther, `${path}.*`)
-  }
-  for (const branch of node.anyOf ?? []) explain(branch, table, isOther, path)
-  return node
-}
-
-function describe(node: Node, table: Explanations, path: string): void {
-  const found = explained(table, path) ?? explained(table, path.replaceAll('[]', ''))
-  if (!found) return
-  node['description'] = found.text
-  if (found.examples) node['examples'] = [...found.examples]
+/** The description and the examples of a key. */
+function textsOf({ description, examples }: Node = {}): Node {
+  return { ...(description !== undefined && { description }), ...(examples !== undefined && { examples }) }
 }
 
 function withOff(properties: Record<string, Node>): Record<string, Node> {
   return Object.fromEntries(
-    Object.entries(properties).map(([key, { description, examples, ...node }]) => {
-      const words = {
-        ...(description !== undefined && { description }),
-        ...(examples !== undefined && { examples }),
-      }
-      if (!TURNED_OFF_BY_FALSE.includes(key)) return [key, { ...words, ...node }]
-      return [key, { ...words, anyOf: [node, { const: false, description: 'Takes over no default.' }] }]
+    Object.entries(properties).map(([key, property]) => {
+      if (!TURNED_OFF_BY_FALSE.includes(key)) return [key, property]
+      const { description: _, examples: __, ...node } = property
+      const off = { const: false, description: 'Takes over no default.' }
+      return [key, { ...textsOf(property), anyOf: [node, off] }]
     }),
   )
 }
@@ -135,9 +113,9 @@ function withOff(properties: Record<string, Node>): Record<string, Node> {
 /** `to`, with what the built-in sinks know of a rule; a plug-in's sink may know more. */
 function targets(to: Node, types: readonly SinkType[]): Node {
   const options: Record<string, Node> = {}
-  for (const { type, route } of types) {
+  for (const { route } of types) {
     if (!route) continue
-    const { properties = {} } = explain(plain(route), under(SINKS, `${type}.to`))
+    const { properties = {} } = plain(route)
     for (const [key, node] of Object.entries(properties))
       options[key] = options[key] ? { anyOf: [options[key], node] } : node
   }
@@ -145,10 +123,8 @@ function targets(to: Node, types: readonly SinkType[]): Node {
     type: 'object',
     additionalProperties: { anyOf: [{ type: 'object', properties: options }, { type: 'null' }] },
   }
-  const { description, examples } = to
   return {
-    description,
-    examples,
+    ...textsOf(to),
     anyOf: [
       { type: 'string' },
       { type: 'array', minItems: 1, items: { anyOf: [{ type: 'string' }, byName] } },
@@ -159,27 +135,23 @@ function targets(to: Node, types: readonly SinkType[]): Node {
 
 function includes(defaults: Node): Node {
   const { from: _, ...keys } = defaults.properties ?? {}
+  const { from = {}, vars = {} } = plain(IncludeEntry).properties ?? {}
   const text = { type: 'string', minLength: 1 }
-  const from = { anyOf: [text, { type: 'array', minItems: 1, items: text }] }
   const entry: Node = {
     type: 'object',
-    properties: { from, vars: { type: 'object', additionalProperties: {} }, ...keys },
+    properties: { from, vars, ...keys },
     required: ['from'],
     additionalProperties: false,
   }
   return { anyOf: [text, { type: 'array', items: { anyOf: [text, entry] } }] }
 }
 
-/** The bounds that any sink may have. */
-function queueIn({ additionalProperties }: Node): Node {
-  return (typeof additionalProperties === 'object' && additionalProperties.properties?.['queue']) || {}
-}
-
 /** Each sink by its type; of other types, those of plug-ins, nobody knows the options. */
-function sinks(types: readonly SinkType[], queue: Node): Node {
+function sinksOf(types: readonly SinkType[], { additionalProperties: common }: Node): Node {
+  const { type: ofType, queue = {} } = (typeof common === 'object' && common.properties) || {}
   const messages = { $ref: '#/definitions/rule-message' }
   const named = types.map(({ type, config }) => {
-    const { properties = {}, required = [] } = explain(plain(config), under(SINKS, type))
+    const { properties = {}, required = [] } = plain(config)
     return {
       if: { properties: { type: { const: type } }, required: ['type'] },
       // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
@@ -191,7 +163,7 @@ function sinks(types: readonly SinkType[], queue: Node): Node {
     }
   })
   const type = {
-    description: FILE['sinks.*.type'],
+    ...textsOf(ofType),
     anyOf: [{ enum: types.map((it) => it.type) }, { type: 'string', description: 'That of a plug-in.' }],
   }
   return {
@@ -204,11 +176,6 @@ function sinks(types: readonly SinkType[], queue: Node): Node {
       allOf: named,
     },
   }
-}
-
-function under(table: Explanations, prefix: string): Explanations {
-  const entries = Object.entries(table).filter(([key]) => key.startsWith(`${prefix}.`))
-  return Object.fromEntries(entries.map(([key, value]) => [key.slice(prefix.length + 1), value]))
 }
 
 /** Any value may be a variable, and any text may come from outside. */
@@ -228,9 +195,8 @@ function openForReferences(node: Node, isRoot = false): Node {
     else if (typeof part === 'object' && part !== null) open[key] = openForReferences(part as Node, true)
   }
   if (isRoot || takesAnyText(open)) return open
-  const { description, examples, default: usual, ...rest } = open
-  const words = { description, examples, default: usual }
-  const kept = Object.fromEntries(Object.entries(words).filter(([, value]) => value !== undefined))
+  const { description: _, examples: __, default: usual, ...rest } = open
+  const kept = { ...textsOf(open), ...(usual !== undefined && { default: usual }) }
   return rest.anyOf && Object.keys(rest).length === 1
     ? { ...kept, anyOf: [...rest.anyOf, REFERENCE] }
     : { ...kept, anyOf: [rest, REFERENCE] }

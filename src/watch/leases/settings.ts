@@ -21,10 +21,17 @@ export const LeaseSettings = z
       .string()
       .max(63, 'is longer than 63 characters')
       .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, 'is no name of a namespace: use a-z, 0-9 and "-"')
-      .optional(),
-    durationSeconds: Seconds.default(DEFAULTS.durationSeconds),
-    renewDeadlineSeconds: Seconds.default(DEFAULTS.renewDeadlineSeconds),
-    retryPeriodSeconds: Seconds.default(DEFAULTS.retryPeriodSeconds),
+      .optional()
+      .meta({ description: 'Where the Leases lie.' }),
+    durationSeconds: Seconds.default(DEFAULTS.durationSeconds).meta({
+      description: 'A holder that was not seen to renew for so long is taken for dead; default: 15.',
+    }),
+    renewDeadlineSeconds: Seconds.default(DEFAULTS.renewDeadlineSeconds).meta({
+      description: 'A holder that could not renew for so long stops; default: 10.',
+    }),
+    retryPeriodSeconds: Seconds.default(DEFAULTS.retryPeriodSeconds).meta({
+      description: 'Between renewals; default: 2.',
+    }),
   })
   .superRefine((settings, context) => {
     const { durationSeconds, renewDeadlineSeconds, retryPeriodSeconds } = settings
