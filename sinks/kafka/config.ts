@@ -57,7 +57,7 @@ const Tls = z
       .min(1)
       .optional()
       .meta({ description: 'The name that the certificate of the brokers must have.' }),
-    /** Whoever stands in between can read and change everything. */
+    /** Without verification, a man in the middle can read and change everything. */
     insecureSkipVerify: z.boolean().default(false).meta({ description: 'true: takes any certificate.' }),
   })
   .refine(({ cert, key }) => (cert === undefined) === (key === undefined), {

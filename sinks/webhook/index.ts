@@ -18,7 +18,7 @@ import { authorizationOf, createSender, envelopeOf } from './sender.ts'
 import { shownUrl, urlOf } from './target.ts'
 
 const DEFAULT_CONCURRENCY = 64
-/** By default, of a receiver that answers within `QUICK_MS`: more requests under way are no burden for it. */
+/** The default while answers take less than `QUICK_MS` on average: the receiver has capacity left. */
 const QUICK_CONCURRENCY = 128
 const QUICK_MS = 100
 const PAGERDUTY_URL = new URL('https://events.pagerduty.com/v2/enqueue')

@@ -53,7 +53,7 @@ function sampleRule(input: unknown): string {
 /** What a rule may say beside its conditions so that people are told less, and once. In the order in which they are asked. */
 export const LimitKeysShape = {
   mute: Mute.optional().meta({
-    description: 'Tell nothing in this time of day, or in these.',
+    description: 'Send no notification during this time of day, or these.',
     examples: [{ from: '22:00', to: '07:00', days: 'mon-fri', timezone: 'Europe/Berlin' }],
   }),
   sample: z
@@ -62,11 +62,11 @@ export const LimitKeysShape = {
     .lte(1, SAMPLE_RULE)
     .optional()
     .meta({
-      description: 'The part of the events that is told, the same ones whenever they are seen again.',
+      description: 'The share of events that passes. The same event always gets the same answer.',
       examples: [0.1],
     }),
   for: Span.optional().meta({
-    description: 'Tell only when it has held for so long; nothing is told when it ends before.',
+    description: 'Notify only after the conditions have held for this long; no notification if they end earlier.',
     examples: ['2m'],
   }),
   count: Count.optional().meta({
@@ -81,14 +81,14 @@ export const LimitKeysShape = {
     })
     .optional()
     .meta({
-      description: 'Tell the count-th within a time, then count anew.',
+      description: 'Notify at the count-th event within a time, then start to count from zero.',
       examples: [{ count: 3, within: '10m' }],
     }),
   throttle: z
     .strictObject({
       per: By.optional().meta({ description: `What is throttled together: ${BY_TEXT}. Default: regarding.` }),
       every: Span.meta({ description: 'The window.', examples: ['10m'] }),
-      burst: count(1).optional().meta({ description: 'How many are told in a window; default: 1.' }),
+      burst: count(1).optional().meta({ description: 'How many notifications pass in a window; default: 1.' }),
     })
     .optional()
     .meta({
@@ -128,7 +128,7 @@ export const LimitKeysShape = {
     .optional()
     .meta({
       description:
-        'Tell when it is over: the object no longer matches or is gone; or nothing matched for a while.',
+        'Notify when it is over: the object no longer matches or is gone; or nothing matched for a while.',
       examples: [true, { after: '15m' }],
     }),
 } satisfies Record<string, z.ZodType>

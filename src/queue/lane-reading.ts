@@ -57,7 +57,7 @@ export class LaneReading {
     return !this.#isBehind && !this.#isReading
   }
 
-  /** Are entries read beside the usual order? They may be of use to nobody, or claimed. */
+  /** True while `beside` reads. Its caller may still claim entries, so the lane must not count as empty. */
   get isReadBeside(): boolean {
     return this.#besides > 0
   }

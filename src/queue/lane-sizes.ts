@@ -17,7 +17,7 @@ interface KnownLane {
 /** Lane → how many deliveries wait in it. */
 export type Waiting = ReadonlyMap<string, number>
 
-/** How much memory of Redis the lanes take: measured in turn, and computed from how many deliveries wait in between. */
+/** The memory that lanes use in Redis. They are measured in turn; between measurements the size is computed from the number of deliveries. */
 export class LaneSizes {
   readonly #redis: Redis
   readonly #keys: Keys
@@ -33,8 +33,8 @@ export class LaneSizes {
   }
 
   /**
-   * Measures at most so many of `own`, and forgets lanes in which nothing waits. Those that have perhaps more to give up do not wait for their
-   * turn, and get half of it at most. While measuring rests, those that are not known.
+   * Measures at most `most` lanes of `own`, the longest unmeasured first, and forgets lanes in which nothing waits. Lanes that just gave up
+   * deliveries go first, but take at most half. During a pause only lanes that were never measured are measured.
    */
   async measure(own: readonly string[], waiting: Waiting, most: number): Promise<void> {
     for (const lane of this.#known.keys()) if (!waiting.has(lane)) this.#known.delete(lane)
@@ -76,13 +76,13 @@ export class LaneSizes {
     })
   }
 
-  /** What lanes that were not measured take, about, when a delivery adds so many bytes. */
+  /** Returns the estimated bytes of all lanes of `own` that were never measured. */
   unmeasured(own: readonly string[], waiting: Waiting, perDelivery: number): number {
     const some = own.filter((lane) => !this.#known.has(lane))
     return some.reduce((sum, lane) => sum + bytesUnmeasured(perDelivery, waiting.get(lane) ?? 0), 0)
   }
 
-  /** What a delivery adds on the average, in bytes; undefined where none was measured. */
+  /** Returns the average bytes that a delivery adds to these lanes; undefined if none was measured. */
   perDelivery(own: readonly string[]): number | undefined {
     let [bytes, deliveries] = [0, 0]
     for (const lane of own) {
@@ -94,7 +94,7 @@ export class LaneSizes {
     return deliveries === 0 ? undefined : bytes / deliveries
   }
 
-  /** What a delivery of this lane takes on the average, in bytes, and how many its entries have. */
+  /** Returns the average bytes of a delivery of this lane, and the average number of deliveries in an entry. */
   averageOf(lane: string): { bytes: number; perEntry: number } {
     const { bytes, deliveries, entries } = this.#known.get(lane) ?? { bytes: 1, deliveries: 1, entries: 1 }
     return { bytes: Math.max(1, bytes / deliveries), perEntry: deliveries / entries }

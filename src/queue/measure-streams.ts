@@ -10,16 +10,16 @@ export interface MeasuredStream {
   newestMs: number
 }
 
-/** So many streams, and entries of them, in one script: Redis answers nobody else while it runs. */
+/** Limits of one script: Redis executes nothing else while it runs. */
 const MOST_STREAMS = 8
 const MOST_ENTRIES = 50_000
-/** After a measurement others have Redis for so many times as long, but not for longer than this. */
+/** The pause after a measurement, as a multiple of its duration, and its upper limit. */
 const REST = 50
 const MOST_REST_MS = 10_000
 
 /**
- * Measures streams; those that are empty, gone, or another program's are left out. `waiting` is about how many entries one has. Of one with
- * more than 50,000 nodes the others count as much as these do on average.
+ * Returns the measurement of each stream, by its key, without those that are empty, missing or of another type. `waiting` returns the approximate
+ * number of entries. In a stream with more than 50,000 nodes, Redis extrapolates from the first 50,000.
  */
 export async function measureStreams(
   redis: Redis,
@@ -44,7 +44,7 @@ export async function measureStreams(
   return found
 }
 
-/** Keeps measurements from taking more than 2 % of Redis' time. */
+/** Pauses between measurements, so that they take about 2 % of the time; more if one takes longer than 200 ms. */
 export class MeasuringPauses {
   #untilMs = 0
 

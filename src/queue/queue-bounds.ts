@@ -50,7 +50,7 @@ export function deadLetterBytes(maxmemory: number, own: number | undefined): num
 /** What Redis takes for a stream with one small entry: its key, its tree, and a node with room for more. */
 const STREAM_BYTES = 4_400
 
-/** Returns about how many bytes a lane takes that took `bytes` with so many deliveries when it was measured, and has `now` of them. */
+/** Returns the estimated size in bytes of a lane that now holds `now` deliveries, from its last measurement. */
 export function bytesNow(measured: { bytes: number; deliveries: number }, now: number): number {
   if (now <= 0) return 0
   const { bytes, deliveries } = measured
@@ -58,12 +58,12 @@ export function bytesNow(measured: { bytes: number; deliveries: number }, now: n
   return Math.round(fixed + ((bytes - fixed) / Math.max(1, deliveries)) * now)
 }
 
-/** Returns what of these bytes one more delivery adds nothing to. */
+/** Returns the part of a lane's size that does not depend on the number of deliveries. */
 export function fixedOf(bytes: number): number {
   return Math.min(STREAM_BYTES, bytes * 0.9)
 }
 
-/** Returns about how many bytes a lane takes that was never measured. `perDelivery` is what a delivery adds elsewhere. */
+/** Returns the estimated size in bytes of a lane that was never measured. `perDelivery` is the average of other lanes of the sink. */
 export function bytesUnmeasured(perDelivery: number, now: number): number {
   return now <= 0 ? 0 : Math.round(STREAM_BYTES + perDelivery * now)
 }

@@ -58,7 +58,7 @@ export const TransitionKeysShape = {
       reason: Texts.optional().meta({ description: 'Its reason now.' }),
       for: durationText({ least: '1s', most: '7d', example: '2m' })
         .optional()
-        .meta({ description: 'Tell only when it has been so for this long.', examples: ['2m'] }),
+        .meta({ description: 'Notify only after it has been so for this long.', examples: ['2m'] }),
     })
     .optional()
     .meta({
