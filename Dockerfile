@@ -7,7 +7,6 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json LICENSE ./
 COPY deploy/build deploy/build
-COPY rule-sets rule-sets
 COPY sinks sinks
 COPY src src
 RUN node deploy/build/bundle.mjs /out/app --without-types \

@@ -1,16 +1,45 @@
 import { defineConfig } from 'vitest/config'
 import { leftOut } from './test/components.ts'
+import { CLUSTER_FILES, OWN_PROCESS_FILES, SLOW_FILES } from './test/slow-files.ts'
+import { SlowestFirst } from './test/slowest-first.ts'
 
-export default defineConfig({
+const EXCLUDED = ['test/bench/**', 'test/crash/**', ...leftOut().flatMap(({ files }) => files)]
+
+const cluster = {
+  extends: true,
+  test: { name: 'cluster', include: [...CLUSTER_FILES], exclude: EXCLUDED, isolate: false },
+} as const
+
+const slow = { extends: true, test: { name: 'slow', include: [...SLOW_FILES], exclude: EXCLUDED } } as const
+
+const ownProcess = {
+  extends: true,
+  test: { name: 'own process', include: [...OWN_PROCESS_FILES], exclude: EXCLUDED },
+} as const
+
+const fast = {
+  extends: true,
   test: {
+    name: 'fast',
     include: ['test/**/*.test.ts'],
-    exclude: ['test/bench/**', 'test/crash/**', ...leftOut().flatMap(({ files }) => files)],
+    exclude: [...EXCLUDED, ...CLUSTER_FILES, ...SLOW_FILES, ...OWN_PROCESS_FILES],
+    // They share the processes of the workers: one for each file takes three times their processor time.
+    isolate: false,
+  },
+} as const
+
+/** `--mode fast` leaves out the slow files. */
+export default defineConfig(({ mode }) => ({
+  test: {
+    projects: mode === 'fast' ? [ownProcess, fast] : [cluster, slow, ownProcess, fast],
+    globalSetup: ['./test/build-program.ts'],
     pool: 'forks',
+    sequence: { sequencer: SlowestFirst },
     // Most of the time tests wait for servers.
-    maxWorkers: 3,
+    maxWorkers: 4,
     testTimeout: 30_000,
-    // Longer than the waits inside: those say what did not come.
+    // Longer than the waits inside: those report what did not come.
     hookTimeout: 180_000,
     reporters: ['default', './test/summary-reporter.ts'],
   },
-})
+}))

@@ -1,12 +1,12 @@
 import { flushCompileCache } from 'node:module'
-import { startCompileCache } from './compile-cache.ts'
+import { startCompileCache } from './cli/compile-cache.ts'
 
 startCompileCache()
 // Node's own pools are 64 KiB since Node 24: one small buffer that lives longer keeps all others of its pool in memory.
 Buffer.poolSize = 8 * 1024
 // Also for a process that is killed one day: by then all that a start needs is compiled.
 setTimeout(flushCompileCache, 5_000).unref()
-const { runCommandLine } = await import('./commands/command-line.ts')
+const { runCommandLine } = await import('./cli/command-line.ts')
 
 /** For what ends by itself; what a failed start left open must not keep the process alive. */
 const LINGER_MS = 1_000

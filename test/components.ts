@@ -35,7 +35,7 @@ export const needySuites = (): NeedySuites[] => [
     files: [
       'test/sinks/kafka/real-*.test.ts',
       'test/image/real-kafka.test.ts',
-      'test/tracing/real-kafka.test.ts',
+      'test/observe/tracing/real-kafka.test.ts',
     ],
     missing: missingForKafka() && `what needs Kafka; there is no ${missingForKafka()} on this machine`,
   },
@@ -44,7 +44,7 @@ export const needySuites = (): NeedySuites[] => [
     missing: hasPrometheus() ? undefined : 'what needs promtool and prometheus',
   },
   {
-    files: ['test/queue/large-backlog.test.ts'],
+    files: ['test/store/large-backlog.test.ts'],
     missing:
       missingForMemoryCgroup() &&
       `what runs within a pod’s limit of memory; there is no ${missingForMemoryCgroup()} on this machine`,

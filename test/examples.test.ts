@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'libsql'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openDesk } from './commands/cli.ts'
+import { openDesk } from './cli/cli.ts'
 import { type Elsewhere, installElsewhere, ROOT } from './packed.ts'
 import { waitFor } from './wait-for.ts'
 
@@ -15,18 +15,18 @@ beforeAll(() => {
 }, LIMIT.timeout)
 afterAll(() => elsewhere?.[Symbol.dispose]())
 
-const PAGE = 'examples/sink-sqlite/README.md'
-const EXAMPLES = readdirSync(join(ROOT, 'examples')).filter((name) => name.startsWith('sink-'))
+const PAGE = 'docs/examples/sink-sqlite/README.md'
+const EXAMPLES = readdirSync(join(ROOT, 'docs/examples')).filter((name) => name.startsWith('sink-'))
 
-test.each(EXAMPLES)('the tests of examples/%s pass on the package as it ships', LIMIT, (name) => {
-  const folder = elsewhere.copy(`examples/${name}`)
+test.each(EXAMPLES)('the tests of docs/examples/%s pass on the package as it ships', LIMIT, (name) => {
+  const folder = elsewhere.copy(`docs/examples/${name}`)
   const { status, output } = elsewhere.node(folder, '--test', '--test-reporter=spec')
   expect(output).toMatch(/tests \d{2,}/)
   expect({ status, output: status === 0 ? '' : output }).toEqual({ status: 0, output: '' })
 })
 
-test.each(EXAMPLES)('the types of examples/%s are right', LIMIT, (name) => {
-  const folder = elsewhere.copy(`examples/${name}`)
+test.each(EXAMPLES)('the types of docs/examples/%s are right', LIMIT, (name) => {
+  const folder = elsewhere.copy(`docs/examples/${name}`)
   expect(typesOf(folder, ['index.js', 'conformance.test.js'])).toBe('')
 })
 
@@ -56,7 +56,7 @@ export const wrong: Outcome = { kind: 'sent' }
 })
 
 test('the shipped program loads the plug-in of the example', () => {
-  const folder = elsewhere.copy('examples/sink-sqlite')
+  const folder = elsewhere.copy('docs/examples/sink-sqlite')
   process.env['EVENTS_DB'] = join(folder, 'events.db')
   const { status, output } = elsewhere.node(
     folder,
@@ -74,7 +74,7 @@ test('the shipped program loads the plug-in of the example', () => {
 })
 
 test('the example keeps the warnings of a cluster', LIMIT, async () => {
-  const folder = join(ROOT, 'examples/sink-sqlite')
+  const folder = join(ROOT, 'docs/examples/sink-sqlite')
   using desk = openDesk({ EVENTS_DB: join(elsewhere.folder, 'demo.db') })
   const config = desk.write('kubeherald.yaml', exampleConfig(folder))
   const program = desk.start('demo', '--config', config)

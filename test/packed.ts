@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { builtFolder } from './program.ts'
 
 export const ROOT = new URL('..', import.meta.url).pathname
 
@@ -23,8 +24,7 @@ export function installElsewhere(): Elsewhere {
   mkdirSync(home, { recursive: true })
   copyFileSync(join(ROOT, 'package.json'), join(home, 'package.json'))
   linkDependencies(modules)
-  const build = run(ROOT, 'deploy/build/bundle.mjs', join(home, 'dist'))
-  if (build.status !== 0) throw new Error(`what ships cannot be built: ${build.output}`)
+  cpSync(builtFolder(), join(home, 'dist'), { recursive: true })
   return {
     folder,
     main: join(home, 'dist/main.js'),

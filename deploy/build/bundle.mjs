@@ -39,11 +39,11 @@ const ON_DEMAND = [
 ]
 /** Commands that ask the cluster or Redis, and those that need not; the thread of a reload needs what these have. */
 const WITH_OTHERS = [
-  ...['queue/status', 'queue/dead-letters', 'proof/tail', 'proof/backtest', 'proof/explain'],
-  ...['check/check-outside', 'init', 'rights/rbac'],
+  ...['queue/status', 'queue/dead-letters', 'dry-run/tail', 'dry-run/backtest', 'dry-run/explain'],
+  ...['check/check-outside', 'init/init', 'rbac/rbac'],
 ]
-const ALONE = ['check/check', 'proof/test', 'schema', 'import', 'reading/read-and-tell']
-const commands = (names) => names.map((name) => resolve(ROOT, `src/commands/${name}.ts`))
+const ALONE = ['check/check', 'dry-run/test', 'schema', 'import/import', 'load-config/worker-answers']
+const commands = (names) => names.map((name) => resolve(ROOT, `src/cli/${name}.ts`))
 // Dependencies in CommonJS call require() for what Node brings along.
 const banner =
   "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);"
@@ -52,7 +52,7 @@ const { metafile } = await build({
   entryPoints: {
     main: 'src/main.ts',
     // A thread's own file, found by its name.
-    'reading-thread': 'src/commands/reading/reading-thread.ts',
+    'reading-thread': 'src/cli/load-config/reading-thread.ts',
     sink: 'src/sink/index.ts',
     liquid: LIQUID,
     'sink/testkit': 'src/sink/testkit/index.ts',
@@ -73,7 +73,7 @@ const { metafile } = await build({
     withoutSideEffects('@kubernetes/client-node'),
     requiresOnDemand(/node_modules\/undici\/index\.js$/),
     requiresOnDemand(/node_modules\/undici\/lib\/dispatcher\/client\.js$/, ['connectH2']),
-    loadedLater('liquidjs', /src\/sink\/template\/liquid\.ts$/, 'liquid'),
+    loadedLater('liquidjs', /src\/sink\/template\/filters\.ts$/, 'liquid'),
     builtinsByName,
   ],
   legalComments: 'external',
@@ -87,7 +87,7 @@ const environment = Object.entries(MALLOC).map(([name, value]) => `${name}=${val
 const shebang = ['#!/usr/bin/env -S', ...environment, 'node', ...NODE_FLAGS].join(' ')
 writeFileSync(`${OUT}/main.js`, `${shebang}\n${main}`)
 chmodSync(`${OUT}/main.js`, 0o755)
-cpSync('rule-sets', `${OUT}/rule-sets`, { recursive: true, filter: (file) => !file.endsWith('.md') })
+cpSync('src/rules/sets', `${OUT}/rule-sets`, { recursive: true, filter: (file) => !/\.(md|ts)$/.test(file) })
 writeFileSync(`${OUT}/THIRD_PARTY_LICENSES.txt`, licencesOf(metafile.inputs, ROOT))
 
 for (const [name, ...args] of [['kubeherald'], ['kubeherald-included', '--included']]) {

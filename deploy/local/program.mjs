@@ -12,9 +12,13 @@ export function runProgram(command, args, options = {}, onStart = () => {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, options)
     const passOn = (signal) => child.kill(signal)
+    // A step of the set-up that fails ends this process while others run.
+    const stop = () => child.kill()
     for (const signal of PASSED_ON) process.on(signal, passOn)
+    process.on('exit', stop)
     const end = (settle) => (value, signal) => {
       for (const name of PASSED_ON) process.off(name, passOn)
+      process.off('exit', stop)
       settle(value, signal)
     }
     child.on('error', end(reject))

@@ -15,11 +15,12 @@ export function hasPrometheus() {
   return PROGRAMS.every((name) => dirs.some((dir) => isProgram(join(dir, name))))
 }
 
-/** Gets both where that is possible without asking; `fate` says what becomes of the suites when it is not. */
-export async function preparePrometheus({ say, fate }) {
+/** Gets both where that is possible without asking; `missingSuites` says how suites end without them. */
+export async function preparePrometheus({ say, missingSuites }) {
   if (hasPrometheus()) return
   const why = await get(say)
-  if (why !== undefined) say(`promtool and prometheus are not there: ${why}. Suites that need them ${fate}`)
+  if (why !== undefined)
+    say(`promtool and prometheus are not there: ${why}. Suites that need them ${missingSuites}`)
 }
 
 /** Why it could not. */

@@ -21,12 +21,12 @@ class SetupError extends Error {}
 /** Does what is missing. `tests`: also what only the tests need. Ends the process with a line when it cannot. */
 export async function setUp({ tests = false } = {}) {
   try {
-    await installDependencies()
-    await installRedis()
-    if (tests) await prepareKubernetes()
-    if (tests) await prepareDeployTools()
-    if (tests) await prepareKafka()
-    if (tests) await preparePrometheus({ say, fate: fate() })
+    // Downloads and builds side by side; apt-get locks, so that its steps come one after the other.
+    await Promise.all([
+      installDependencies(),
+      installPrograms({ tests }),
+      ...(tests ? [prepareKubernetes(), prepareDeployTools()] : []),
+    ])
   } catch (error) {
     if (!(error instanceof SetupError)) throw error
     say(error.message)
@@ -52,6 +52,13 @@ async function installDependencies() {
     )
   }
   writeFileSync(STAMP, wanted)
+}
+
+async function installPrograms({ tests }) {
+  await installRedis()
+  if (!tests) return
+  await preparePrometheus({ say, missingSuites: missingSuites() })
+  await prepareKafka()
 }
 
 async function installRedis() {
@@ -82,7 +89,9 @@ async function installPackages({ apt, brew }) {
 async function prepareKubernetes() {
   if (hasKubernetes()) return
   if (!findProgram('go')) {
-    say(`kube-apiserver is not there and cannot be built: there is no Go. Suites that need it ${fate()}`)
+    say(
+      `kube-apiserver is not there and cannot be built: there is no Go. Suites that need it ${missingSuites()}`,
+    )
     return
   }
   await buildKubernetes(say).catch((error) => {
@@ -94,7 +103,7 @@ async function prepareDeployTools() {
   if (hasDeployTools()) return
   if (!findProgram('go')) {
     say(
-      `Helm and kustomize are not there and cannot be built: there is no Go. Suites that need them ${fate()}`,
+      `Helm and kustomize are not there and cannot be built: there is no Go. Suites that need them ${missingSuites()}`,
     )
     return
   }
@@ -120,7 +129,7 @@ export async function prepareKafka() {
   }
   const [first] = missing()
   if (first) {
-    say(`there is no ${first.program} on this machine. Suites that need Kafka ${fate()}`)
+    say(`there is no ${first.program} on this machine. Suites that need Kafka ${missingSuites()}`)
     return
   }
   if (hasKafka()) return
@@ -134,8 +143,8 @@ function sayFailure(error) {
   say(error.message)
 }
 
-/** What becomes of suites whose component is missing. */
-function fate() {
+/** Returns how suites end whose component is missing. */
+function missingSuites() {
   return process.env.CI ? 'fail, because CI is set' : 'are skipped'
 }
 

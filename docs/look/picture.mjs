@@ -25,7 +25,7 @@ export function picture(text) {
       `<text x="${MARGIN}" y="${TOP + i * LINE_HEIGHT}" fill="${colour}"${weight}>${escaped(line)}</text>`,
     ]
   })
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-label="What the demo prints: a roll-out, a crash loop, its end">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-label="Output of the demo: a rollout, a crash loop, its end">
 <rect width="${WIDTH}" height="${height}" rx="10" fill="#0d1117"/>
 <circle cx="24" cy="22" r="6" fill="#ff5f57"/><circle cx="44" cy="22" r="6" fill="#febc2e"/><circle cx="64" cy="22" r="6" fill="#28c840"/>
 <style>text { white-space: pre }</style>

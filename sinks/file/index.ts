@@ -1,7 +1,8 @@
 import { access, constants, stat, statfs } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, isAbsolute } from 'node:path'
+import * as z from 'zod'
 import {
-  createSlots,
+  createSemaphore,
   defineSink,
   type Health,
   type Message,
@@ -9,20 +10,73 @@ import {
   type Sink,
   type SinkContext,
 } from '../../src/sink/index.ts'
-import { FileConfig } from './config.ts'
-import { faultOf, goneOrThrow, notFile, type Retry } from './fault.ts'
-import { groupsOf, lineOf } from './format.ts'
-import { keepFullFiles } from './full-files.ts'
-import { LogFile } from './log-file.ts'
-import { isFull } from './rotation.ts'
+import { faultOf, goneOrThrow, isFull, keepFullFiles, LogFile, notFile, type Retry } from './log-file.ts'
+
+const UNITS: Readonly<Record<string, number>> = {
+  KB: 1e3,
+  MB: 1e6,
+  GB: 1e9,
+  KiB: 1024,
+  MiB: 1024 ** 2,
+  GiB: 1024 ** 3,
+}
+const INTERVALS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+const SIZE_RULE = 'must be a size such as 100MB or 1GiB'
+const INTERVAL_RULE = 'must be minutes, hours or days, such as 15m, 1h or 1d'
+
+const Size = z
+  .string(SIZE_RULE)
+  .regex(/^\d{1,6}([KMG]B|[KMG]iB)$/, SIZE_RULE)
+  .transform((text) => Number.parseInt(text, 10) * (UNITS[text.replace(/^\d+/, '')] ?? 0))
+  .refine((bytes) => bytes > 0, 'must be more than 0')
+
+const Interval = z
+  .string(INTERVAL_RULE)
+  .regex(/^\d{1,4}[mhd]$/, INTERVAL_RULE)
+  .transform((text) => Number.parseInt(text, 10) * (INTERVALS_MS[text.slice(-1)] ?? 0))
+  .refine((ms) => ms > 0, 'must be longer than 0')
+
+export const FileConfig = z.strictObject({
+  path: z
+    .string()
+    .refine(isAbsolute, 'must be absolute, such as /var/log/kubeherald/events.ndjson')
+    .refine((path) => !path.endsWith('/'), 'must name a file, not a folder')
+    .refine((path) => !path.includes('\0'), 'must not have a zero character in it')
+    .meta({
+      description: 'The file, absolute; folders are made.',
+      examples: ['/var/log/kubeherald/audit.ndjson'],
+    }),
+  /** Bytes that a file does not exceed, unless one line alone does. */
+  maxSize: Size.prefault('100MB').meta({
+    description: 'A new file is begun at this size; default: 100MB.',
+    examples: ['1GiB'],
+  }),
+  /** Milliseconds. A file holds the deliveries of one such period, counted from midnight UTC. */
+  interval: Interval.optional().meta({ description: 'A new file is begun so often.', examples: ['1d'] }),
+  maxFiles: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .default(10)
+    .meta({ description: 'How many full files are kept; default: 10.' }),
+  compress: z.boolean().default(false).meta({ description: 'Full files are packed with gzip.' }),
+  fsync: z
+    .boolean()
+    .default(true)
+    .meta({ description: 'Delivered only when the disk has it; default: true.' }),
+})
+export type FileConfig = z.output<typeof FileConfig>
 
 /** Appends every event to a file, a CloudEvent a line; a delivery counts when the disk has it. */
 export default defineSink<FileConfig>({
   apiVersion: 1,
   type: 'file',
   config: FileConfig,
-  tellsChanges: () => false,
-  // One lane: lines stand in the order in which things happened.
+  showsChanges: () => false,
+  example: '{ type: file, path: /var/log/kubeherald/events.jsonl }',
+  placeholders: { path: '/kubeherald-placeholder' },
+  // One lane, so that lines keep the order of the events.
   lane: () => '0',
   preview: (message, { path }) => ({ target: path, body: lineOf(message).toString() }),
   open: openFile,
@@ -30,7 +84,7 @@ export default defineSink<FileConfig>({
 
 /** How far a batch has come, in messages from its beginning. */
 interface Progress {
-  /** Delivered, whatever comes. */
+  /** Delivered, whatever happens later. */
   safe: number
   /** Handed to the system, in part or whole. */
   begun: number
@@ -41,9 +95,9 @@ export function openFile(config: FileConfig, { log, metrics, clock }: SinkContex
   const file = new LogFile(path)
   const full = keepFullFiles({ ...config, log })
   const begunFiles = metrics.counter('rotations_total', 'Files that were full and moved away.')
-  const one = createSlots(1)
+  const one = createSemaphore(1)
   const closing = new AbortController()
-  // What was written after its call had ended: it comes again, and is there already.
+  // Ids that were written after their call had ended. They are delivered again and must not be written twice.
   const late = new Set<string>()
 
   full.look()
@@ -113,7 +167,7 @@ export function openFile(config: FileConfig, { log, metrics, clock }: SinkContex
     async close() {
       closing.abort()
       const soon = AbortSignal.timeout(CLOSE_MS)
-      // What is under way ends by itself; a disk that hangs must not keep anybody waiting.
+      // Work under way ends by itself. A disk that hangs must not block the shutdown.
       await Promise.race([one.run(() => file.close(), soon).catch(() => undefined), whenAborted(soon)])
       await full.close()
     },
@@ -135,7 +189,7 @@ function outcomeOf(place: number, { safe, begun }: Progress, failure: Retry | un
   return place < begun ? { ...failure, ambiguous: true } : failure
 }
 
-/** How many lines lie wholly within the first bytes. */
+/** Returns how many lines are complete within the first bytes. */
 function wholeLines(lines: readonly Buffer[], bytes: number): number {
   let count = 0
   for (let end = 0; count < lines.length; count++) {
@@ -157,7 +211,7 @@ async function rejectedWhenAborted(signal: AbortSignal): Promise<never> {
   throw signal.reason
 }
 
-/** Could a line be written now? Makes nothing. */
+/** Checks whether a line could be written now, without creating anything. */
 async function lookAt({ path, maxSize }: FileConfig): Promise<Health> {
   try {
     const there = await stat(path).catch(goneOrThrow)
@@ -167,7 +221,7 @@ async function lookAt({ path, maxSize }: FileConfig): Promise<Health> {
     const { bavail, bsize } = await statfs(place)
     const free = bavail * bsize
     if (free >= maxSize) return { ok: true }
-    return { ok: true, warnings: [`only ${Math.floor(free / 1e6)} MB are free where ${path} lies`] }
+    return { ok: true, warnings: [`only ${Math.floor(free / 1e6)} MB are free on the disk of ${path}`] }
   } catch (error) {
     const { reason, detail } = faultOf(error, path)
     return { ok: false, reason, detail }
@@ -177,4 +231,46 @@ async function lookAt({ path, maxSize }: FileConfig): Promise<Health> {
 async function nearestFolder(path: string): Promise<string> {
   if (await stat(path).catch(goneOrThrow)) return path
   return path === dirname(path) ? path : nearestFolder(dirname(path))
+}
+
+const LINE_FEED = 0x0a
+const BLANK = 0x20
+
+/** Returns a CloudEvent as one line. JSON permits line feeds between values only, where a space is equivalent. */
+export function lineOf({ cloudEvent }: Pick<Message, 'cloudEvent'>): Buffer {
+  const line = Buffer.allocUnsafe(cloudEvent.length + 1)
+  cloudEvent.copy(line)
+  for (
+    let at = line.indexOf(LINE_FEED);
+    at !== -1 && at < cloudEvent.length;
+    at = line.indexOf(LINE_FEED, at)
+  )
+    line[at] = BLANK
+  line[cloudEvent.length] = LINE_FEED
+  return line
+}
+
+/** Lines that are written with one call, in order. */
+interface Group {
+  lines: readonly Buffer[]
+  bytes: number
+}
+
+const MAX_GROUP_BYTES = 1024 * 1024
+
+/** Groups of about 1 MiB that fit into a file; a line that is longer has a group of its own. */
+function groupsOf(lines: Iterable<Buffer>, maxBytes: number): Group[] {
+  const limit = Math.min(maxBytes, MAX_GROUP_BYTES)
+  const groups: Group[] = []
+  let [current, bytes]: [Buffer[], number] = [[], 0]
+  for (const line of lines) {
+    if (current.length > 0 && bytes + line.length > limit) {
+      groups.push({ lines: current, bytes })
+      ;[current, bytes] = [[], 0]
+    }
+    current.push(line)
+    bytes += line.length
+  }
+  if (current.length > 0) groups.push({ lines: current, bytes })
+  return groups
 }

@@ -1,14 +1,15 @@
-import { constants } from 'node:fs'
-import { type FileHandle, mkdir, open, readdir, rename, stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
-import { goneOrThrow, notFile } from './fault.ts'
-import { type Current, fullFiles, fullMs, fullName } from './rotation.ts'
+import { constants, createReadStream, createWriteStream } from 'node:fs'
+import { type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises'
+import { basename, dirname, extname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { createGzip } from 'node:zlib'
+import type { Logger, Outcome, Reason } from '../../src/sink/index.ts'
 
 const { O_APPEND, O_CREAT, O_NONBLOCK, O_RDWR } = constants
 const MODE = 0o640
 const LINE_FEED = 0x0a
 
-/** The file that lines are appended to. After a call that throws it is opened anew, and a torn end is closed off. */
+/** The current file. After an exception it is reopened, and a torn last line is terminated. */
 export class LogFile {
   readonly #path: string
   #opened: { handle: FileHandle; inode: number; device: number } | undefined
@@ -25,7 +26,7 @@ export class LogFile {
     return this.#current
   }
 
-  /** Opens what lies at the path now: others may have moved it away, as logrotate does. */
+  /** Opens the file at the path. Others, such as logrotate, may have moved it away. */
   async ready(): Promise<void> {
     const known = this.#opened
     if (known) {
@@ -48,7 +49,7 @@ export class LogFile {
     }
   }
 
-  /** Appends the whole of it, however little the system takes at once; `took` hears how much it has so far. */
+  /** Appends all bytes, with as many writes as needed; `took` receives the number of bytes written so far. */
   async append(bytes: Buffer, nowMs: number, took: (written: number) => void): Promise<void> {
     try {
       await this.#writeAll(this.#handle, bytes, took)
@@ -66,16 +67,16 @@ export class LogFile {
       if (this.#folderIsNew) await syncFolder(dirname(this.#path))
       this.#folderIsNew = false
     } catch (error) {
-      // What could not be synced may be lost from memory too: nothing is to be built on it.
+      // Bytes that could not be synced may be lost from the page cache, too: never build on them.
       await this.close()
       throw error
     }
   }
 
-  /** Gives the file the name of a full one; what comes next begins another. */
+  /** Renames the file to a full file; the next line begins a new one. */
   async moveAway(nowMs: number): Promise<string> {
     await this.close()
-    // Names sort in the order of the files, also when several are full within a millisecond or the clock goes back.
+    // Names sort in the order of the files, even if several fill up within a millisecond or the clock goes back.
     this.#movedMs ||= await this.#newestFullMs()
     let atMs = Math.max(nowMs, this.#movedMs + 1)
     while (await isTaken(fullName(this.#path, atMs))) atMs++
@@ -86,7 +87,10 @@ export class LogFile {
     return full
   }
 
-  /** An earlier process may have had a clock that was ahead: what is newer must not pass for the oldest, which goes first. */
+  /**
+   * The clock of an earlier process may have been ahead: newer files must sort after its files, because the oldest
+   * is deleted first.
+   */
   async #newestFullMs(): Promise<number> {
     const newest = fullFiles(this.#path, await readdir(dirname(this.#path))).at(-1)
     return newest === undefined ? 0 : fullMs(this.#path, newest)
@@ -103,7 +107,7 @@ export class LogFile {
     return this.#opened.handle
   }
 
-  /** A system that runs out of room takes a part, and says no only to the next. */
+  /** On a full disk a write succeeds in part; only the next one fails. */
   async #writeAll(handle: FileHandle, bytes: Buffer, took?: (written: number) => void): Promise<void> {
     for (let written = 0; written < bytes.length; ) {
       const { bytesWritten } = await handle.write(bytes, written)
@@ -137,4 +141,176 @@ async function syncFolder(path: string): Promise<void> {
   } finally {
     await folder.close()
   }
+}
+
+export type Retry = Extract<Outcome, { kind: 'retry' }>
+
+const CAUSES: Readonly<Record<string, readonly [reason: Reason, cause: string]>> = {
+  ENOSPC: ['server-error', 'the disk is full: make room, or lower maxSize and maxFiles'],
+  EDQUOT: ['server-error', 'the quota of the disk is used up'],
+  EFBIG: ['server-error', 'the file may not grow any more: lower maxSize'],
+  EIO: ['server-error', 'the disk reports an error'],
+  EMFILE: ['server-error', 'too many files are open'],
+  ENFILE: ['server-error', 'too many files are open on this machine'],
+  ESTALE: ['network', 'the network file system has lost the file'],
+  EACCES: ['auth', 'permission denied: let the user that kubeherald runs as write there'],
+  EPERM: ['auth', 'it is not permitted: let the user that kubeherald runs as write there'],
+  EROFS: ['config', 'the file system is read-only: mount a volume there that can be written to'],
+  ENOTDIR: ['config', 'a part of the path is a file, not a folder'],
+  EEXIST: ['config', 'a part of the path is a file, not a folder'],
+  EISDIR: ['config', 'it is a folder: name a file in it'],
+  ENOENT: ['config', 'its folder is not there and cannot be made'],
+  ELOOP: ['config', 'the path goes round in circles: its links lead to each other'],
+  ENAMETOOLONG: ['config', 'the path is too long'],
+  ENOTFILE: ['config', 'it is no regular file'],
+}
+
+/** Returns why a file cannot be written. The whole sink waits until it can. */
+export function faultOf(error: unknown, path: string): Retry {
+  const { code = '', message } = error as NodeJS.ErrnoException
+  const [reason, cause] = (Object.hasOwn(CAUSES, code) ? CAUSES[code] : undefined) ?? [
+    'unknown',
+    code || message,
+  ]
+  const detail = `cannot write ${path}: ${cause}${cause === code ? '' : ` (${code})`}`
+  return { kind: 'retry', reason, detail: detail.slice(0, 1_000), scope: 'sink' }
+}
+
+export function notFile(): Error {
+  return Object.assign(new Error('no regular file'), { code: 'ENOTFILE' })
+}
+
+/** Returns undefined for a missing file, and rethrows any other error. */
+export function goneOrThrow(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
+}
+
+/** Size and last write of the current file. */
+interface Current {
+  bytes: number
+  /** When something was last written to it. */
+  writtenMs: number
+}
+
+/** Must a new file be begun before so many bytes are written? */
+export function isFull(
+  { bytes, writtenMs }: Current,
+  more: number,
+  limits: { maxSize: number; interval?: number | undefined },
+  nowMs: number,
+): boolean {
+  if (bytes === 0) return false
+  if (bytes + more > limits.maxSize) return true
+  const { interval } = limits
+  return interval !== undefined && Math.floor(nowMs / interval) > Math.floor(writtenMs / interval)
+}
+
+/** `events.ndjson` → `events.20261121T091407.312Z.ndjson`: names sort by time. */
+export function fullName(path: string, atMs: number): string {
+  const stamp = new Date(atMs).toISOString().replaceAll(/[-:]/g, '')
+  const ending = extname(path)
+  return join(dirname(path), `${basename(path, ending)}.${stamp}${ending}`)
+}
+
+/** When a file got its name as a full one. */
+export function fullMs(path: string, name: string): number {
+  const stem = `${basename(path, extname(path))}.`
+  const [, date = '', hour, minute, second] =
+    /^(\d{8})T(\d\d)(\d\d)(\d\d\.\d{3}Z)/.exec(name.slice(stem.length)) ?? []
+  const day = `${date.slice(0, 4)}-${date.slice(4, 6)}-${date.slice(6)}`
+  return Date.parse(`${day}T${hour}:${minute}:${second}`) || 0
+}
+
+/** The full files of a path among the names in its folder, the oldest first. */
+function fullFiles(path: string, names: readonly string[]): string[] {
+  return names.filter((name) => kindOf(path, name) === 'full').toSorted()
+}
+
+/** Returns whether a name in the folder is a full file of the path, one that is being compressed, or unrelated. */
+export function kindOf(path: string, name: string): 'full' | 'part' | undefined {
+  const ending = extname(path)
+  const stem = `${basename(path, ending)}.`
+  if (!name.startsWith(stem)) return undefined
+  const found = /^\d{8}T\d{6}\.\d{3}Z(.*)$/.exec(name.slice(stem.length))
+  const rest = found?.[1]
+  if (rest === ending || rest === `${ending}.gz`) return 'full'
+  return rest?.startsWith(`${ending}.gz.`) && rest.endsWith('.part') ? 'part' : undefined
+}
+
+interface FullFilesOptions {
+  path: string
+  maxFiles: number
+  compress: boolean
+  log: Logger
+}
+
+/** A partial file that is older was left by a process that died. */
+const ABANDONED_MS = 3_600_000
+
+/** Keeps `maxFiles` full files and compresses them. Deliveries never wait for it. */
+export function keepFullFiles({ path, maxFiles, compress, log }: FullFilesOptions) {
+  const folder = dirname(path)
+  const ending = new AbortController()
+  let working: Promise<void> | undefined
+  let again = false
+
+  async function work(): Promise<void> {
+    do {
+      again = false
+      await tidy().catch((error: unknown) => {
+        if (!ending.signal.aborted) log.warn({ error, path }, 'full files cannot be tidied up')
+      })
+    } while (again && !ending.signal.aborted)
+    working = undefined
+  }
+
+  async function tidy(): Promise<void> {
+    const names = await namesIn(folder)
+    for (const name of names) if (kindOf(path, name) === 'part') await removeAbandoned(join(folder, name))
+    const full = fullFiles(path, names)
+    const kept = full.slice(-maxFiles)
+    for (const name of full.slice(0, -maxFiles)) await unlink(join(folder, name))
+    if (!compress) return
+    for (const name of kept) if (!name.endsWith('.gz')) await pack(join(folder, name), ending.signal)
+  }
+
+  return {
+    /** Starts a run, or requests another one if one is under way. */
+    look(): void {
+      again = true
+      if (!ending.signal.aborted) working ??= work()
+    },
+    /** Stops compressing. An unfinished file is compressed again next time. */
+    async close(): Promise<void> {
+      ending.abort()
+      await working
+    },
+  }
+}
+
+/** A folder that is not there yet is made by the first event. */
+async function namesIn(folder: string): Promise<string[]> {
+  return readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+}
+
+async function removeAbandoned(part: string): Promise<void> {
+  const { mtimeMs } = await stat(part)
+  if (Date.now() - mtimeMs > ABANDONED_MS) await unlink(part)
+}
+
+/** The compressed file gets its name when it is complete and synced; only then the original is deleted. */
+async function pack(file: string, signal: AbortSignal): Promise<void> {
+  const part = `${file}.gz.${process.pid}.part`
+  try {
+    const output = createWriteStream(part, { mode: 0o640, flush: true })
+    await pipeline(createReadStream(file), createGzip(), output, { signal })
+    await rename(part, join(dirname(file), `${basename(file)}.gz`))
+  } catch (error) {
+    await unlink(part).catch(() => undefined)
+    throw error
+  }
+  await unlink(file)
 }

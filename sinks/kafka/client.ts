@@ -1,12 +1,23 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
-import { createSlots } from '../../src/sink/index.ts'
-import { type Address, shownAddress } from './address.ts'
-import { isAuthentication, OutOfTime, RequestFault, rootCause, Throttled } from './faults.ts'
-import { apiKeys, Broker, ConnectionPool, type EncodedRequest, requests } from './kafkajs.ts'
+import { createSemaphore } from '../../src/sink/index.ts'
+import { type Address, shownAddress } from './config.ts'
+import { isAuthentication, OutOfTime, RequestFault, rootCause, Throttled } from './errors.ts'
+import {
+  apiKeys,
+  Broker,
+  ConnectionPool,
+  type CreateTopicsAnswer,
+  type DescribeConfigsAnswer,
+  type EncodedRequest,
+  type MetadataAnswer,
+  type ProduceAnswer,
+  requests,
+} from './kafkajs.ts'
+import { encodeProduce, type ProduceRequest } from './produce-request.ts'
 import type { Sasl } from './security.ts'
 
-export interface LinkOptions {
+interface BrokerOptions {
   clientId: string
   tls: ConnectionOptions | undefined
   sasl: Sasl | undefined
@@ -17,17 +28,17 @@ export interface LinkOptions {
 }
 
 /** The connection to one broker; requests go through it one after the other. It is used until its first failure. */
-export interface Link {
+interface BrokerConnection {
   readonly address: Address
   readonly connected: boolean
-  /** Answers as the broker did, whatever error codes are in it. Throws a RequestFault, or Throttled before it is sent. */
+  /** Returns the broker's response, including its error codes. Throws a RequestFault, or Throttled before sending. */
   ask<T>(api: string, options: object, limitMs: number, encode?: Encode): Promise<T>
-  /** Ends after what is under way, or when `soon` aborts. */
+  /** Closes after pending requests, or when `soon` aborts. */
   close(soon?: AbortSignal): Promise<void>
 }
 
-/** Makes the body of a request, instead of kafkajs. */
-export type Encode = () => Promise<EncodedRequest>
+/** Encodes the body of a request in place of kafkajs. */
+type Encode = () => Promise<EncodedRequest>
 
 const KEEP_ALIVE_MS = 30_000
 /** A shorter throttling is waited for. */
@@ -37,7 +48,7 @@ const LEAST_PRODUCE = 3
 const TOO_OLD = new Error('it is older than Kafka 0.11, whose records have no headers')
 const never = new AbortController().signal
 
-export function openLink(address: Address, options: LinkOptions, onGone: () => void): Link {
+function openConnection(address: Address, options: BrokerOptions, onGone: () => void): BrokerConnection {
   const { clientId, tls, sasl, connectMs, logger } = options
   const shown = shownAddress(address)
   const pool = new ConnectionPool({
@@ -61,7 +72,7 @@ export function openLink(address: Address, options: LinkOptions, onGone: () => v
     allowAutoTopicCreation: false,
     authenticationTimeout: connectMs,
   })
-  const turns = createSlots(1)
+  const turns = createSemaphore(1)
   let gone: unknown
 
   /** A connection that failed is not used again: kafkajs keeps the beginning of an answer that was cut. */
@@ -151,4 +162,107 @@ function socketFactory({ host, port, ssl, onConnect }: SocketParts): Socket {
     : connectTcp({ host, port }, onConnect)
   socket.setNoDelay(true)
   return socket.setKeepAlive(true, KEEP_ALIVE_MS)
+}
+
+interface ClusterClientOptions extends BrokerOptions {
+  /** The bootstrap brokers. */
+  seeds: readonly Address[]
+}
+
+/** The brokers of a cluster: one connection to each that is needed. */
+export interface ClusterClient {
+  /** Asks any broker about topics; their error codes are in the response. */
+  metadata(topics: readonly string[]): Promise<MetadataAnswer>
+  produce(leader: number, request: ProduceRequest, limitMs: number): Promise<ProduceAnswer>
+  createTopics(request: object, limitMs: number): Promise<CreateTopicsAnswer>
+  describeConfigs(request: object): Promise<DescribeConfigsAnswer>
+  /** Closes after pending requests, or when `soon` aborts. */
+  close(soon: AbortSignal): Promise<void>
+}
+
+const METADATA_LIMIT_MS = 10_000
+/** All brokers together may take so long to answer; a batch gets 60 s. */
+const SEARCH_LIMIT_MS = 20_000
+
+export function createClusterClient(options: ClusterClientOptions): ClusterClient {
+  const { seeds, ...linkOptions } = options
+  const links = new Map<string, BrokerConnection>()
+  const nodes = new Map<number, Address>()
+  let controller = -1
+  let firstSeed = 0
+  let closed = false
+
+  function linkTo(address: Address): BrokerConnection {
+    const key = shownAddress(address)
+    const known = links.get(key)
+    if (known) return known
+    if (closed) throw new RequestFault(key, false, new Error('the sink is closed'))
+    const link = openConnection(address, linkOptions, () => {
+      if (links.get(key) === link) links.delete(key)
+    })
+    links.set(key, link)
+    return link
+  }
+
+  /** Those that are connected, those that the cluster named, those of the configuration; each once. */
+  function candidates(): Address[] {
+    const connected = [...links.values()].filter((it) => it.connected).map(({ address }) => address)
+    const start = firstSeed++ % seeds.length
+    const all = [...connected, ...nodes.values(), ...seeds.slice(start), ...seeds.slice(0, start)]
+    return [...new Map(all.map((it) => [shownAddress(it), it])).values()]
+  }
+
+  async function askAny<T>(api: string, args: object): Promise<T> {
+    const untilMs = performance.now() + SEARCH_LIMIT_MS
+    let failure: unknown
+    for (const address of candidates()) {
+      try {
+        return await linkTo(address).ask<T>(api, args, METADATA_LIMIT_MS)
+      } catch (error) {
+        failure = error
+        // The others would refuse the same credentials, and lock the user out sooner.
+        if (isAuthentication(rootCause(error)) || performance.now() > untilMs) break
+      }
+    }
+    throw failure
+  }
+
+  function addressOfNode(id: number): Address {
+    const address = nodes.get(id)
+    if (!address) throw new Error(`broker ${id} is not known`)
+    return address
+  }
+
+  function learn({ brokers, controllerId }: MetadataAnswer): void {
+    controller = controllerId
+    nodes.clear()
+    for (const { nodeId, host, port } of brokers) nodes.set(nodeId, { host, port })
+    const wanted = new Set([...nodes.values(), ...seeds].map(shownAddress))
+    for (const [key, link] of links) {
+      if (wanted.has(key)) continue
+      links.delete(key)
+      link.close().catch(() => {})
+    }
+  }
+
+  return {
+    async metadata(topics) {
+      const answer = await askAny<MetadataAnswer>('Metadata', { topics, allowAutoTopicCreation: false })
+      learn(answer)
+      return answer
+    },
+    async produce(leader, request, limitMs) {
+      return linkTo(addressOfNode(leader)).ask('Produce', {}, limitMs, () =>
+        encodeProduce(request, Date.now()),
+      )
+    },
+    async createTopics(request, limitMs) {
+      return linkTo(addressOfNode(controller)).ask('CreateTopics', request, limitMs)
+    },
+    describeConfigs: (request) => askAny('DescribeConfigs', request),
+    async close(soon) {
+      closed = true
+      await Promise.all([...links.values()].map((link) => link.close(soon)))
+    },
+  }
 }

@@ -1,7 +1,5 @@
 import * as z from 'zod'
 import { durationText, isForbiddenHost, type Template, templateText } from '../../src/sink/index.ts'
-import { type Address, addressOf } from './address.ts'
-import { literalFault, topicNameFault } from './topic-name.ts'
 
 /** A constant name is checked when the configuration is read, others when they are known. */
 const Topic = templateText().superRefine((template: Template, context) => {
@@ -18,7 +16,7 @@ const Format = z.enum(['binary', 'structured', 'object'])
 const STATE_NEEDS_HEADERS =
   'structured cannot be used with state: true, for a deletion has no value that could hold the envelope; use binary or object'
 
-/** What a rule may say for the sink. */
+/** Options of a rule for the sink. */
 export const KafkaRoute = z
   .strictObject({
     topic: Topic.optional().meta({ description: 'Another topic for this rule.' }),
@@ -35,8 +33,7 @@ export type KafkaRoute = z.output<typeof KafkaRoute>
 const Broker = z.string().transform((text, context): Address => {
   const address = addressOf(text)
   if (address) return address
-  const hint = /^[A-Za-z0-9.-]+$/.test(text) ? `, such as ${text}:9092` : ''
-  context.addIssue({ code: 'custom', message: `must be host:port${hint}` })
+  context.addIssue({ code: 'custom', message: 'must be host:port, such as kafka-0:9092' })
   return z.NEVER
 })
 
@@ -110,7 +107,7 @@ const Compression = z.enum(COMPRESSIONS, {
 
 const CreateTopics = z.strictObject({
   partitions: z.int().min(1).max(10_000).meta({ description: 'How many partitions.' }),
-  /** Default: what the brokers have as default. */
+  /** Default: the default of the brokers. */
   replicationFactor: z.int().min(1).max(100).optional().meta({ description: 'How many replicas.' }),
   configs: z
     .record(
@@ -122,7 +119,7 @@ const CreateTopics = z.strictObject({
 })
 export type CreateTopics = z.output<typeof CreateTopics>
 
-/** The core gives a batch up after 60 s: a request and one that waits for it must have ended by then. */
+/** The core aborts a batch after 60 s: a request and one that waits for it must end before. */
 const MAX_TIMEOUT = '25s'
 
 export const KafkaConfig = z
@@ -170,7 +167,7 @@ export const KafkaConfig = z
     connectTimeout: durationText({ least: '100ms', most: '20s', example: '3s' })
       .default(3_000)
       .meta({ description: 'Of a connection; default: 3s.' }),
-    /** After so long, leaders and counts of partitions are asked for anew. */
+    /** The age at which leaders and partition counts are fetched again. */
     metadataMaxAge: durationText({ least: '100ms', most: '1h', example: '1m' })
       .default(60_000)
       .meta({ description: 'How long it is believed where partitions are; default: 1m.' }),
@@ -180,3 +177,49 @@ export const KafkaConfig = z
     message: STATE_NEEDS_HEADERS,
   })
 export type KafkaConfig = z.output<typeof KafkaConfig>
+
+/** Where a broker listens. */
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+/** `kafka-1:9092`, `[fd00::1]:9092`; undefined when it is neither. */
+function addressOf(text: string): Address | undefined {
+  const [, v6, name, digits] = /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9._-]+)):(\d{1,5})$/.exec(text) ?? []
+  const host = v6 ?? name
+  const port = Number(digits)
+  return host !== undefined && port > 0 && port < 65_536 ? { host, port } : undefined
+}
+
+export function shownAddress({ host, port }: Address): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+}
+
+const OTHERS = /[^a-zA-Z0-9._-]/
+
+/** Why Kafka would refuse this name, or undefined. */
+export function topicNameFault(name: string): string | undefined {
+  if (name === '') return 'it is empty'
+  if (name === '.' || name === '..') return 'it is "." or ".."'
+  if (name.length > 249) return `it has ${name.length} characters, and 249 are the most`
+  if (OTHERS.test(name)) return 'it has other characters than letters, digits, ".", "_" and "-"'
+  return undefined
+}
+
+/** A hyphen trims the whitespace next to it. */
+const MAX_SOURCE = 1_000
+const OUTPUT = /(?:\s*\{\{-|\{\{)(?:"[^"]*"|'[^']*'|[^"'])*?(?:-\}\}\s*|\}\})/g
+
+/** Returns why no value can make a template a valid topic name; undefined if that depends on the object. */
+function literalFault(source: string): string | undefined {
+  // With conditions, parts may be left out.
+  if (source.includes('{%') || source.length > MAX_SOURCE) return undefined
+  const literal = source.trim().replace(OUTPUT, '')
+  if (literal.length > 249)
+    return `it has ${literal.length} characters that are always there, and 249 are the most`
+  const [other] = OTHERS.exec(literal) ?? []
+  return other === undefined
+    ? undefined
+    : `${JSON.stringify(other)} is always in it, and only letters, digits, ".", "_" and "-" may be`
+}

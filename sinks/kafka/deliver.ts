@@ -1,11 +1,10 @@
 import type { Message, Outcome, Sink } from '../../src/sink/index.ts'
-import { addressed } from './addressed.ts'
-import type { Retry } from './codes.ts'
 import type { KafkaConfig, KafkaRoute } from './config.ts'
+import type { Retry } from './errors.ts'
+import { destinationOf, type KafkaRecord, recordOf } from './format.ts'
 import { partitionOf } from './kafkajs.ts'
-import type { Pipes, Submission } from './pipes.ts'
-import { type KafkaRecord, recordOf } from './record.ts'
-import { type Place, roundsOf } from './rounds.ts'
+import type { PartitionQueues, Submission } from './partition-queues.ts'
+
 import type { Topics, TopicView } from './topics.ts'
 
 type Deliver = Sink<KafkaRoute>['deliver']
@@ -13,12 +12,12 @@ type Deliver = Sink<KafkaRoute>['deliver']
 export interface DeliverParts {
   config: KafkaConfig
   topics: Topics
-  pipes: Pipes
-  /** What it means that a topic cannot be learned of. */
+  pipes: PartitionQueues
+  /** Maps a failure to fetch a topic's metadata to an outcome. */
   faultOf(error: unknown): Outcome
 }
 
-/** What was sent may be acknowledged so long after a stop; the core waits for 1 s. */
+/** How long after a stop acknowledgements are still accepted; the core waits 1 s. */
 const LAST_ANSWERS_MS = 700
 
 interface Ready extends Place {
@@ -50,7 +49,7 @@ export function createDeliver({ config, topics, pipes, faultOf }: DeliverParts):
     const ready: Ready[] = []
     for (const [index, message] of batch.entries()) {
       const { uid } = message.event
-      const place = addressed(message, config)
+      const place = destinationOf(message, config)
       if ('kind' in place) {
         answer(index, place, uid)
         continue
@@ -73,7 +72,7 @@ export function createDeliver({ config, topics, pipes, faultOf }: DeliverParts):
       }
     }
 
-    for (const round of roundsOf(ready)) {
+    for (const round of sequentialBatches(ready)) {
       const groups = new Map<string, Ready[]>()
       for (const it of round) {
         const names = [it.uid, `${it.topic}/${it.key}`]
@@ -140,7 +139,7 @@ async function unlessStopped<T>(work: Promise<T>, signal: AbortSignal): Promise<
   }
 }
 
-/** The outcomes of all; after a stop, of what is settled a moment later. */
+/** Returns all outcomes; after a stop, those that are known LAST_ANSWERS_MS later. */
 async function untilStopped(submissions: readonly Submission[], signal: AbortSignal): Promise<Outcome[][]> {
   const all = Promise.all(submissions.map(({ done }) => done))
   const late = Promise.withResolvers<void>()
@@ -158,4 +157,36 @@ async function untilStopped(submissions: readonly Submission[], signal: AbortSig
     clearTimeout(timer)
     signal.removeEventListener('abort', stop)
   }
+}
+
+/** The destination of a message of a batch. */
+interface Place {
+  /** Its place in the batch. */
+  readonly index: number
+  readonly uid: string
+  readonly topic: string
+  readonly key: string
+  readonly partition: number
+}
+
+/**
+ * Parts a batch into rounds, to be sent one after the other. Nearly always it is one: partitions keep their own order. An
+ * object whose key changed is in two partitions, and the later record has to wait for the earlier one.
+ */
+function sequentialBatches<P extends Place>(places: readonly P[]): P[][] {
+  const rounds: P[][] = []
+  const ofObject = new Map<string, { round: number; where: string }>()
+  const ofKey = new Map<string, number>()
+  for (const place of places) {
+    const where = `${place.topic}/${place.partition}`
+    const key = `${place.topic}/${place.key}`
+    const before = ofObject.get(place.uid)
+    const after = before ? (before.where === where ? before.round : before.round + 1) : 0
+    const round = Math.max(after, ofKey.get(key) ?? 0)
+    ofObject.set(place.uid, { round, where })
+    ofKey.set(key, round)
+    rounds[round] ??= []
+    rounds[round].push(place)
+  }
+  return rounds
 }

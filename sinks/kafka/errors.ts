@@ -1,16 +1,16 @@
-import type { Outcome } from '../../src/sink/index.ts'
+import type { Mask, Outcome } from '../../src/sink/index.ts'
 
-/** What an answer, or the lack of one, means for a batch of records. */
+/** The result of a produce request for a batch of records. */
 export type Verdict =
   | { kind: 'delivered' }
-  /** A record of the batch is not wanted: halve it until that one is known. */
+  /** A record of the batch is refused: halve the batch until that record is alone. */
   | { kind: 'refused'; detail: string }
-  /** Somebody else leads the partition by now: look again, and try once more. */
+  /** Another broker leads the partition now: refresh the metadata and try once more. */
   | { kind: 'moved'; outcome: Retry }
   | { kind: 'failed'; outcome: Retry | Later }
 
 export type Retry = Extract<Outcome, { kind: 'retry' }>
-export type Later = Extract<Outcome, { kind: 'later' }>
+type Later = Extract<Outcome, { kind: 'later' }>
 
 type Policy = 'refused' | 'moved' | readonly [Retry['reason'], Retry['scope'], ambiguous?: 'ambiguous']
 
@@ -67,7 +67,7 @@ const CODES: Readonly<Record<number, readonly [name: string, policy: Policy, hin
   89: ['THROTTLING_QUOTA_EXCEEDED', ['rate-limited', 'sink']],
 }
 
-/** What an error code means; one that nobody knows will pass. `about` is what it was the answer for. */
+/** Maps an error code to a verdict. An unknown code means retry. `about` names the request in the detail. */
 export function verdictOfCode(code: number, about: string, said?: string): Verdict {
   if (code === 0) return { kind: 'delivered' }
   const [name, policy, hint] = CODES[code] ?? [
@@ -87,4 +87,89 @@ export function verdictOfCode(code: number, about: string, said?: string): Verdi
     kind: 'failed',
     outcome: { kind: 'retry', reason, detail, scope, ...(ambiguous && { ambiguous: true }) },
   }
+}
+
+/** Throttled by the brokers' quotas: how long to wait. */
+export class Throttled extends Error {
+  override name = 'Throttled'
+  readonly ms: number
+  constructor(ms: number) {
+    super(`throttled by the brokers for ${ms} ms`)
+    this.ms = ms
+  }
+}
+
+/** A request failed. `sent`: its bytes had left, so it may have been done. */
+export class RequestFault extends Error {
+  override name = 'RequestFault'
+  readonly sent: boolean
+  readonly broker: string
+  constructor(broker: string, sent: boolean, cause: unknown) {
+    super(`the request to ${broker} failed`, { cause })
+    this.broker = broker
+    this.sent = sent
+  }
+}
+
+/** No answer, or no connection, in time. */
+export class OutOfTime extends Error {
+  override name = 'OutOfTime'
+}
+
+/** Returns the innermost error: kafkajs' wrappers are not retriable even when only a broker is down. */
+export function rootCause(error: unknown): Error & { code?: unknown; type?: unknown; errors?: unknown } {
+  let root = error as Error
+  for (let depth = 0; depth < 20; depth++) {
+    const inner = root?.cause ?? (root as { originalError?: unknown })?.originalError
+    if (!(inner instanceof Error)) break
+    root = inner
+  }
+  return root instanceof Error ? root : new Error(String(root))
+}
+
+/** Maps a failed request to an outcome, which is never a dead letter. */
+export function outcomeOfFault(error: unknown, mask: Mask): Retry {
+  const fault = error instanceof RequestFault ? error : undefined
+  const root = rootCause(error)
+  const where = fault ? `broker ${fault.broker}: ` : ''
+  const ambiguous = fault?.sent ? ({ ambiguous: true } as const) : {}
+  const retry = (reason: Retry['reason'], detail: string): Retry => ({
+    kind: 'retry',
+    reason,
+    detail: mask(`${where}${detail}`).slice(0, 1_000),
+    scope: 'sink',
+    ...ambiguous,
+  })
+  const protocol = protocolCode(root)
+  if (protocol !== undefined) {
+    const verdict = verdictOfCode(protocol, where.slice(0, -2) || 'Kafka', root.message)
+    if (verdict.kind === 'failed' && verdict.outcome.kind === 'retry')
+      return { ...verdict.outcome, detail: mask(verdict.outcome.detail), ...ambiguous }
+    return retry('server-error', `error code ${protocol}: ${root.message}`)
+  }
+  if (isAuthentication(root)) return retry('auth', root.message)
+  const code = String(root.code ?? '')
+  if (isTls(code, root.message)) return retry('config', `TLS: ${root.message}`)
+  if (root instanceof OutOfTime) return retry('timeout', root.message)
+  if (root.name === 'KafkaJSServerDoesNotSupportApiKey')
+    return retry('config', 'it does not speak the versions of the protocol that are needed')
+  return retry('network', root.message || code || 'the connection failed')
+}
+
+export function isAuthentication({ name, type }: ReturnType<typeof rootCause>): boolean {
+  return name === 'KafkaJSSASLAuthenticationError' || name === 'TokenFault' || /SASL/.test(String(type ?? ''))
+}
+
+function isTls(code: string, message: string): boolean {
+  return (
+    /^(ERR_(SSL|TLS)|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|EPROTO|HOSTNAME_MISMATCH)/.test(code) ||
+    /certificate|SSL routines|altnames|tlsv1 alert/i.test(message)
+  )
+}
+
+function protocolCode({ name, code, message }: ReturnType<typeof rootCause>): number | undefined {
+  if (typeof code !== 'number') return undefined
+  // Codes that kafkajs does not know are only in the message.
+  if (code === -99) return Number(/(-?(?<!\d)\d+)$/.exec(message)?.[1] ?? -1)
+  return name.includes('Protocol') || name.includes('Topic') ? code : undefined
 }

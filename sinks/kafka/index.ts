@@ -1,9 +1,13 @@
-import { defineSink } from '../../src/sink/index.ts'
-import { laneOf } from './addressed.ts'
-import { checkRoute } from './check-route.ts'
+import {
+  defineSink,
+  type Message,
+  type Preview,
+  type RuleFacts,
+  type SchemaIssue,
+  TemplateFault,
+} from '../../src/sink/index.ts'
 import { KafkaConfig, KafkaRoute } from './config.ts'
-import { preview } from './preview.ts'
-
+import { destinationOf, laneOf, recordOf } from './format.ts'
 /** Writes every event to Kafka, in order for each key, and counts it only with a verified acknowledgement. */
 export default defineSink<KafkaConfig, KafkaRoute>({
   apiVersion: 1,
@@ -11,10 +15,41 @@ export default defineSink<KafkaConfig, KafkaRoute>({
   config: KafkaConfig,
   route: KafkaRoute,
   checkRoute,
-  tellsChanges: () => false,
+  showsChanges: () => false,
   maxBatch: 500,
+  example: `{ type: kafka, brokers: ["\${env:KAFKA_BROKER}"], topic: kubernetes.changes }`,
+  placeholders: { brokers: 'kubeherald-placeholder.invalid:9092' },
   lane: laneOf,
   preview,
   // kafkajs is loaded when a sink is opened, not when a configuration is checked.
   open: async (config, context) => (await import('./open.ts')).openKafka(config, context),
 })
+
+/** Checks options of a rule that depend on the sink's. */
+export function checkRoute(route: KafkaRoute, config: KafkaConfig, rule?: RuleFacts): SchemaIssue[] {
+  const issues: SchemaIssue[] = []
+  if (!route.topic && !config.topic)
+    issues.push({ message: 'needs a topic, here or in the sink: { topic: k8s.events }' })
+  if ((route.state ?? config.state) && (route.format ?? config.format) === 'structured')
+    issues.push({
+      path: [route.format ? 'format' : 'state'],
+      message: 'cannot be so: state: true and format: structured exclude each other; use binary or object',
+    })
+  if ((route.state ?? config.state) && rule?.digests)
+    issues.push({
+      ...(route.state && { path: ['state'] }),
+      message: 'cannot have state: true in a rule with group: a digest is no state of an object',
+    })
+  return issues
+}
+
+/** Returns the record and its topic. Throws a TemplateFault if there is none. */
+export function preview(message: Message<KafkaRoute>, config: KafkaConfig): Preview {
+  const place = destinationOf(message, config)
+  if ('kind' in place) throw new TemplateFault('detail' in place ? place.detail : place.kind)
+  const { value } = recordOf(message, place)
+  return {
+    target: `topic ${place.topic}, key ${place.key}`,
+    body: value === null ? '(a tombstone: no value)' : value.toString(),
+  }
+}

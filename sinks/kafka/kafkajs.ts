@@ -9,8 +9,8 @@ import crc32c from 'kafkajs/src/protocol/recordBatch/crc32C/index.js'
 import apiKeys from 'kafkajs/src/protocol/requests/apiKeys.js'
 import protocol from 'kafkajs/src/protocol/requests/index.js'
 
-// kafkajs' producer retries, partitions and merges answers in ways that lose records silently (README.md). What lies below
-// it, connections and protocol, is sound: that is used here, one request for one partition, and nothing else of it.
+// kafkajs' producer retries, partitions and merges responses in ways that lose records silently (README.md). Its
+// lower layers, connections and protocol, are sound: only these are used, with one request for one partition.
 
 const VERSION = '2.2.4'
 
@@ -43,7 +43,7 @@ export interface DescribeConfigsAnswer {
   }[]
 }
 
-/** What kafkajs puts behind a request's head. */
+/** The part of a request that follows its header. */
 export interface EncodedRequest {
   /** Looked at only to see whether it is an encoder. */
   buf: Buffer
@@ -105,7 +105,7 @@ export function partitionOf(key: Buffer, partitions: number): number {
 type Counted = Parameters<typeof partition>[0]['partitionMetadata']
 const counts = new Map<number, Counted>()
 
-/** The partitioner wants a list, and looks at its length only. */
+/** The partitioner takes a list but reads only its length. */
 function countOf(partitions: number): Counted {
   const known = counts.get(partitions)
   if (known) return known
@@ -118,8 +118,8 @@ function countOf(partitions: number): Counted {
 let prepared = false
 
 /**
- * Makes sure that this is the kafkajs that we know, and mends its queue of requests, which otherwise sets a timer of 1 ms
- * again and again for every idle connection. Throws when it is another version.
+ * Checks the version of kafkajs and patches its request queue, which otherwise rearms a timer of 1 ms forever for
+ * every idle connection. Throws for any other version.
  */
 export function prepareKafkajs(): void {
   if (prepared) return

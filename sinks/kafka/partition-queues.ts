@@ -1,17 +1,17 @@
 import type { Outcome } from '../../src/sink/index.ts'
-import type { KafkaRecord } from './record.ts'
-import type { Target, Transmit } from './transmit.ts'
+import type { KafkaRecord } from './format.ts'
+import type { Produce, Target } from './producer.ts'
 
-/** Records for one partition that one call handed in, in order, and what became of them. */
+/** Records for one partition from one call, in order, with their outcomes. */
 export interface Submission {
   readonly outcomes: readonly (Outcome | undefined)[]
   /** Resolves when every record has an outcome. */
   readonly done: Promise<void>
-  /** What is not under way will not be sent; gives what to answer for the rest. */
+  /** Stops sending records that are not under way, and returns an outcome for each. */
   stop(): Outcome[]
 }
 
-export interface Pipes {
+export interface PartitionQueues {
   submit(target: Target, records: readonly KafkaRecord[]): Submission
   /** How many partitions have something to send. */
   readonly size: number
@@ -19,9 +19,9 @@ export interface Pipes {
   idle(): Promise<void>
 }
 
-export interface PipeLimits {
+export interface BatchLimits {
   maxRecords: number
-  /** Uncompressed; a larger record goes alone. */
+  /** Uncompressed; a larger record is sent alone. */
   maxBytes: number
 }
 
@@ -36,16 +36,16 @@ interface Group {
   sent: boolean[]
   open: number
   stopped: boolean
-  /** What is later in the group must not overtake what failed. */
+  /** Later records of the group must not overtake a failed one. */
   failed: Outcome | undefined
   resolve(): void
 }
 
 /**
- * One queue for each partition that has something to send: what lanes hand in while a request is under way goes with the
- * next one. One request at a time for each, so that order holds.
+ * One queue for each partition with pending records. Records that lanes submit during a request go with the next
+ * one. One request at a time per partition keeps the order.
  */
-export function createPipes(transmit: Transmit, limits: PipeLimits): Pipes {
+export function createPartitionQueues(transmit: Produce, limits: BatchLimits): PartitionQueues {
   const pipes = new Map<string, Entry[]>()
   const running = new Set<Promise<void>>()
 
@@ -80,13 +80,13 @@ export function createPipes(transmit: Transmit, limits: PipeLimits): Pipes {
   }
 
   async function drain(target: Target, key: string, queue: Entry[]): Promise<void> {
-    // What other lanes hand in at the same time goes along.
+    // Wait one turn, so that other lanes' records join the batch.
     await new Promise(setImmediate)
     while (queue.length > 0) await sendInOrder(target, queue.splice(0, cut(queue, limits)))
     pipes.delete(key)
   }
 
-  /** Halves what is refused until the guilty record is known; the others are delivered, in order. */
+  /** Halves a refused batch until the offending record is alone; the others are delivered, in order. */
   async function sendInOrder(target: Target, entries: readonly Entry[]): Promise<void> {
     const batch = entries.filter((it) => !isBlocked(it))
     const [first] = batch
@@ -120,7 +120,7 @@ export function createPipes(transmit: Transmit, limits: PipeLimits): Pipes {
 }
 
 /** How many of the first records make a batch; at least one. */
-function cut(queue: readonly Entry[], { maxRecords, maxBytes }: PipeLimits): number {
+function cut(queue: readonly Entry[], { maxRecords, maxBytes }: BatchLimits): number {
   let bytes = 0
   const most = Math.min(queue.length, maxRecords)
   for (let i = 0; i < most; i++) {
@@ -144,7 +144,7 @@ function fail(batch: readonly Entry[], outcome: Outcome): void {
   }
 }
 
-/** What was not sent cannot have arrived. */
+/** A record that was not sent cannot have arrived. */
 function unsent(outcome: Outcome): Outcome {
   if (outcome.kind !== 'retry') return outcome
   const { ambiguous: _, ...rest } = outcome

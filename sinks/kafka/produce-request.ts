@@ -1,6 +1,5 @@
+import { type KafkaRecord, varintSize, writeVarint } from './format.ts'
 import { crc32c, type EncodedRequest } from './kafkajs.ts'
-import type { KafkaRecord } from './record.ts'
-import { varintSize, writeVarint } from './varint.ts'
 
 export interface ProduceRequest {
   topic: string
@@ -24,8 +23,8 @@ const MAGIC = 2
 const ALL_REPLICAS = -1
 
 /**
- * The body of a Produce request, version 3 to 8, with one batch for one partition and no producer id. kafkajs' own encoder makes
- * a buffer for each header of each record, which takes most of the time of a delivery.
+ * Encodes a Produce request, version 3 to 8, with one batch for one partition and no producer id. kafkajs' own
+ * encoder allocates a buffer for each header of each record, which dominates the time of a delivery.
  */
 export async function encodeProduce(request: ProduceRequest, nowMs: number): Promise<EncodedRequest> {
   const { topic, partition, timeoutMs, compression } = request
@@ -73,7 +72,8 @@ function encodeRecords(records: readonly KafkaRecord[]): Buffer {
   const buffer = Buffer.allocUnsafe(records.reduce((sum, it) => sum + it.bytes, 0))
   let at = 0
   for (const [i, { key, value, headers }] of records.entries()) {
-    const size = 2 + varintSize(i) + sized(key.length) + (value ? sized(value.length) : 1) + headers.length
+    const size =
+      2 + varintSize(i) + sizedField(key.length) + (value ? sizedField(value.length) : 1) + headers.length
     at = writeVarint(buffer, size, at)
     at = buffer.writeInt16BE(0, at)
     at = writeVarint(buffer, i, at)
@@ -86,6 +86,6 @@ function encodeRecords(records: readonly KafkaRecord[]): Buffer {
   return buffer.subarray(0, at)
 }
 
-function sized(length: number): number {
+function sizedField(length: number): number {
   return varintSize(length) + length
 }

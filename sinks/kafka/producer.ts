@@ -1,19 +1,18 @@
 import type { Mask } from '../../src/sink/index.ts'
-import { verdictOfAnswer } from './acknowledgement.ts'
-import { type Verdict, verdictOfCode } from './codes.ts'
-import { outcomeOfFault, RequestFault, Throttled } from './faults.ts'
+import type { ClusterClient } from './client.ts'
+import { outcomeOfFault, RequestFault, Throttled, type Verdict, verdictOfCode } from './errors.ts'
+import type { KafkaRecord } from './format.ts'
+import type { ProduceAnswer } from './kafkajs.ts'
 import type { Compression } from './produce-request.ts'
-import type { KafkaRecord } from './record.ts'
 import { TopicFault, type Topics, type TopicView } from './topics.ts'
-import type { Wire } from './wire.ts'
 
-export interface TransmitOptions {
-  wire: Wire
+export interface ProducerOptions {
+  wire: ClusterClient
   topics: Topics
   compression: (bytes: number) => Compression | undefined
   /** How long the brokers may wait for their replicas. */
   timeoutMs: number
-  /** For the way there and back, on top of that. */
+  /** Allowed for the network, in addition to `timeoutMs`. */
   travelMs: number
   mask: Mask
 }
@@ -24,19 +23,19 @@ export interface Target {
   readonly compacted: boolean
 }
 
-/** Writes a batch to one partition with one request; says what became of it. */
-export type Transmit = (target: Target, records: readonly KafkaRecord[]) => Promise<Verdict>
+/** Writes a batch to one partition with one request, and returns the verdict. */
+export type Produce = (target: Target, records: readonly KafkaRecord[]) => Promise<Verdict>
 
 const LEADER_NOT_AVAILABLE = 5
 
-export function createTransmit({
+export function createProducer({
   wire,
   topics,
   compression,
   timeoutMs,
   travelMs,
   mask,
-}: TransmitOptions): Transmit {
+}: ProducerOptions): Produce {
   async function once(target: Target, records: readonly KafkaRecord[]): Promise<Verdict> {
     const { topic, partition, compacted } = target
     let view: TopicView
@@ -97,5 +96,32 @@ function repartitioned(topic: string, partition: number): Verdict {
   return {
     kind: 'failed',
     outcome: { kind: 'retry', reason: 'config', detail, scope: 'target', afterMs: 100 },
+  }
+}
+
+/**
+ * Accepts an acknowledgement only if it has exactly one entry, for this topic and partition, without error and with
+ * an offset. Any other response is ambiguous.
+ */
+function verdictOfAnswer(answer: ProduceAnswer, topic: string, partition: number): Verdict {
+  const about = `topic "${topic}", partition ${partition}`
+  const entries = (answer?.topics ?? []).flatMap(({ topicName, partitions }) =>
+    partitions.map((it) => ({ topicName, ...it })),
+  )
+  const [entry] = entries
+  if (entries.length !== 1 || !entry)
+    return unbelievable(about, `${entries.length} acknowledgements instead of one`)
+  if (entry.topicName !== topic || entry.partition !== partition)
+    return unbelievable(about, `an acknowledgement for "${entry.topicName}", partition ${entry.partition}`)
+  if (entry.errorCode !== 0) return verdictOfCode(entry.errorCode, about)
+  if (!/^\d+$/.test(String(entry.baseOffset))) return unbelievable(about, 'an acknowledgement without offset')
+  return { kind: 'delivered' }
+}
+
+function unbelievable(about: string, what: string): Verdict {
+  const detail = `${about}: the broker sent ${what}`
+  return {
+    kind: 'failed',
+    outcome: { kind: 'retry', reason: 'unknown', detail, scope: 'target', ambiguous: true },
   }
 }

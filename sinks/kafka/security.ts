@@ -1,8 +1,8 @@
 import type { ConnectionOptions } from 'node:tls'
+import { type ClientCredentials, createHttpClient, createTokenSource } from '../../src/sink/index.ts'
 import type { KafkaConfig } from './config.ts'
-import { createTokens } from './token.ts'
 
-/** What must be told nowhere. */
+/** Secrets that must not appear in logs or outcomes. */
 export function secretsOf({ sasl, tls }: Pick<KafkaConfig, 'sasl' | 'tls'>): string[] {
   const secrets = [tls?.key]
   if (sasl?.mechanism === 'oauthbearer') secrets.push(sasl.token, sasl.clientSecret)
@@ -27,9 +27,9 @@ export function tlsOptions(tls: KafkaConfig['tls']): ConnectionOptions | undefin
   }
 }
 
-/** What shows the brokers who we are. */
+/** The SASL credentials of the brokers. */
 export interface Sasl {
-  /** As kafkajs wants it. */
+  /** In kafkajs' format. */
   options: object
   /** A broker refused it. */
   refused(): void
@@ -51,3 +51,61 @@ const bearer = (get: () => Promise<string>) => ({
   mechanism: 'oauthbearer',
   oauthBearerProvider: async () => ({ value: await get() }),
 })
+
+/** No token was granted; the message is the reason, without secrets. */
+class TokenFault extends Error {
+  override name = 'TokenFault'
+}
+
+/** Tokens for connections to brokers. */
+interface Tokens {
+  /** One that is good for now. Throws a TokenFault. */
+  get(): Promise<string>
+  /** A broker refused it: the next connection gets a new one. */
+  refused(): void
+  close(): Promise<void>
+}
+
+interface TokensOptions extends ClientCredentials {
+  /** PEM: the authorities to trust for the token server, in place of the system's. */
+  ca?: string | undefined
+  userAgent: string
+}
+
+/** Connecting to a broker waits for the token, and has 6 s by default. */
+const LIMIT_MS = 5_000
+const never = new AbortController().signal
+
+/** Gets tokens with client credentials (RFC 6749 §4.4), for all brokers the same. */
+export function createTokens({ ca, userAgent, ...credentials }: TokensOptions): Tokens {
+  const http = createHttpClient({
+    connections: 1,
+    timeoutMs: LIMIT_MS,
+    secrets: [credentials.clientSecret],
+    tls: { ca },
+  })
+  const source = createTokenSource(credentials, http, userAgent)
+  let given: string | undefined
+  let bad: string | undefined
+
+  return {
+    async get() {
+      const granted = await source.get(never, bad)
+      if ('fault' in granted) throw new TokenFault(advised(granted.fault.detail))
+      given = granted.token
+      return given
+    },
+    refused() {
+      bad = given
+    },
+    async close() {
+      source.close()
+      await http.close()
+    },
+  }
+}
+
+/** The HTTP client advises `tls`, which here is the brokers'. */
+function advised(detail: string): string {
+  return detail.replace(/tls: \{ ca: ("[^"]*") \}/, 'tokenCa: $1')
+}

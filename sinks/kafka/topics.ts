@@ -1,13 +1,13 @@
 import type { Logger } from '../../src/sink/index.ts'
-import { type Retry, verdictOfCode } from './codes.ts'
+import type { ClusterClient } from './client.ts'
 import type { CreateTopics } from './config.ts'
+import { type Retry, verdictOfCode } from './errors.ts'
 import type { MetadataAnswer } from './kafkajs.ts'
-import type { Wire } from './wire.ts'
 
-/** What is known of a topic. */
+/** The metadata of a topic. */
 export interface TopicView {
   partitions: number
-  /** The broker that leads each partition; -1 when there is none. */
+  /** The leader of each partition; -1 if there is none. */
   leaders: readonly number[]
   learnedMs: number
 }
@@ -26,20 +26,20 @@ export class TopicFault extends Error {
 }
 
 export interface TopicsOptions {
-  wire: Wire
+  wire: ClusterClient
   maxAgeMs: number
   createTopics: CreateTopics | undefined
   log: Logger
   clock: { now(): number }
 }
 
-/** What the cluster says of topics, asked when needed and kept for a while. */
+/** Cached metadata of topics. */
 export interface Topics {
-  /** Throws a TopicFault, or what the wire throws. `compacted` is how a topic is made that is not there. */
+  /** Throws a TopicFault, or an error of the client. A missing topic is created, compacted if `compacted` is set. */
   get(topic: string, compacted: boolean): Promise<TopicView>
-  /** What was known has proved wrong. */
+  /** Drops cached metadata that has proved wrong. */
   forget(topic: string): void
-  /** A broker does not answer: whatever it led has to be asked for again. */
+  /** Drops the metadata of all topics with partitions of a broker that does not respond. */
   forgetLeader(leader: number): void
 }
 
@@ -160,7 +160,7 @@ function topicOutcome(topic: string, code: number): Retry {
   }
 }
 
-/** What is said of one topic says little of others. */
+/** An error of one topic is no information about others, so an unknown error has scope target. */
 function scopeOf({ reason, scope }: Retry): Retry['scope'] {
   return reason === 'unknown' ? 'target' : scope
 }

@@ -1,4 +1,5 @@
 import type { WebClient } from '@slack/web-api'
+import { Agent, type Dispatcher, ProxyAgent, type RequestInit, Response, fetch as undiciFetch } from 'undici'
 import type { Mask } from '../../src/sink/index.ts'
 import {
   type Circumstances,
@@ -8,14 +9,13 @@ import {
   throttled,
   unexpectedBody,
   type Verdict,
-} from './classify.ts'
-import type { Fetching } from './fetch.ts'
+} from './errors.ts'
 
 export type Answer = Record<string, unknown>
 
-export type Called = { ok: true; answer: Answer } | { ok: false; verdict: Verdict }
+type Called = { ok: true; answer: Answer } | { ok: false; verdict: Verdict }
 
-/** Slack's Web API: one attempt for each call, every failure judged. */
+/** Slack's Web API: one attempt for each call, every failure classified. */
 export interface SlackApi {
   call(
     method: string,
@@ -25,7 +25,7 @@ export interface SlackApi {
   ): Promise<Called>
 }
 
-export interface ApiOptions {
+interface ApiOptions {
   token: string
   apiUrl: URL
   timeoutMs: number
@@ -50,7 +50,7 @@ async function loadClient(): Promise<typeof import('@slack/web-api')> {
 }
 
 /** Loads Slack's client: a configuration without Slack never does. */
-export async function createSlackApi(options: ApiOptions, fetching: Fetching): Promise<SlackApi> {
+export async function createSlackApi(options: ApiOptions, fetching: Transport): Promise<SlackApi> {
   const { WebClient, ErrorCode } = await loadClient()
   const clients = new WeakMap<AbortSignal, WebClient>()
 
@@ -71,7 +71,7 @@ export async function createSlackApi(options: ApiOptions, fetching: Fetching): P
     return client
   }
 
-  function judge(error: unknown, about: Circumstances): Verdict {
+  function verdictOf(error: unknown, about: Circumstances): Verdict {
     const { code, data, retryAfter, statusCode, message } = (error ?? {}) as Failure
     if (code === ErrorCode.RateLimitedError) return throttled(retryAfter)
     if (/^Retry header did not contain a valid timeout/.test(String(message))) return throttled(undefined)
@@ -96,7 +96,7 @@ export async function createSlackApi(options: ApiOptions, fetching: Fetching): P
         const answer = await clientFor(signal).apiCall(method, args)
         return { ok: true, answer: answer as unknown as Answer }
       } catch (error) {
-        return { ok: false, verdict: judge(error, { ...about, mask: options.mask }) }
+        return { ok: false, verdict: verdictOf(error, { ...about, mask: options.mask }) }
       }
     },
   }
@@ -121,4 +121,84 @@ function textOf(value: unknown): string | undefined {
 
 function textsOf(value: unknown): string[] | undefined {
   return Array.isArray(value) && value.length > 0 ? value.map(String) : undefined
+}
+
+interface FetchOptions {
+  proxy?: URL | undefined
+  /** PEM of authorities to trust instead of the usual ones. */
+  ca?: string | undefined
+}
+
+export interface Transport {
+  /** Sends once, follows no redirect, reads at most 1 MiB of the answer; ends when one of the signals aborts. */
+  fetch(url: string | URL, init: RequestInit, signal: AbortSignal): Promise<Response>
+  close(): Promise<void>
+}
+
+const MAX_BYTES = 1024 * 1024
+const CONNECT_MS = 5_000
+const NO_BODY = new Set([101, 204, 205, 304])
+
+/**
+ * The transport of Slack's client, which itself buffers responses without a bound and supports neither proxies nor
+ * custom authorities.
+ */
+export function createTransport({ proxy, ca }: FetchOptions): Transport {
+  const common = { connections: 20, pipelining: 1, keepAliveTimeout: 4_000, allowH2: false }
+  const tls = ca === undefined ? {} : { ca }
+  const dispatcher: Dispatcher = proxy
+    ? new ProxyAgent({ ...common, uri: proxy.href, requestTls: tls, proxyTls: tls })
+    : new Agent({ ...common, connect: { timeout: CONNECT_MS, ...tls } })
+  return {
+    async fetch(url, init, signal) {
+      const ends = afterReading(AbortSignal.any(init.signal ? [signal, init.signal] : [signal]))
+      try {
+        return await send(url, { ...init, redirect: 'error', dispatcher, signal: ends.signal })
+      } finally {
+        ends.dispose()
+      }
+    },
+    close: () => dispatcher.destroy(),
+  }
+}
+
+async function send(url: string | URL, init: RequestInit): Promise<Response> {
+  const response = await undiciFetch(url, init)
+  const body = await bounded(response)
+  const headers = new Headers([...response.headers])
+  readableRetryAfter(headers)
+  const { status, statusText } = response
+  return new Response(NO_BODY.has(status) ? null : body, { status, statusText, headers: [...headers] })
+}
+
+/**
+ * Aborts one turn of the event loop later. A process that was frozen runs its timers first when it wakes. A
+ * response that is in the socket by then proves that the message was posted, and must be read.
+ */
+function afterReading(signal: AbortSignal): { signal: AbortSignal; dispose(): void } {
+  const later = new AbortController()
+  const abort = () => void setImmediate(() => later.abort(signal.reason))
+  if (signal.aborted) later.abort(signal.reason)
+  else signal.addEventListener('abort', abort, { once: true })
+  return { signal: later.signal, dispose: () => signal.removeEventListener('abort', abort) }
+}
+
+async function bounded(response: Response): Promise<Buffer<ArrayBuffer>> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length
+    if (bytes > MAX_BYTES) throw new Error(`HTTP ${response.status} with an answer of more than 1 MiB`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+/** Slack's client reads seconds only; some proxies write dates. */
+function readableRetryAfter(headers: Headers): void {
+  const value = headers.get('retry-after')
+  if (value === null || /^\d+$/.test(value)) return
+  const seconds = Math.ceil((Date.parse(value) - Date.now()) / 1_000)
+  if (Number.isFinite(seconds)) headers.set('retry-after', String(Math.max(1, seconds)))
+  else headers.delete('retry-after')
 }

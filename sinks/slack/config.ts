@@ -1,8 +1,12 @@
 import * as z from 'zod'
 
-import { durationText, isForbiddenHost, type Template, templateText } from '../../src/sink/index.ts'
-
-import { allowedChannel, channelName } from './channel.ts'
+import {
+  durationText,
+  isForbiddenHost,
+  type Routed,
+  type Template,
+  templateText,
+} from '../../src/sink/index.ts'
 
 const MODES = ['message', 'thread', 'update'] as const
 export type Mode = (typeof MODES)[number]
@@ -11,7 +15,7 @@ const Mode = z.enum(MODES)
 
 const CHANNEL_RULE = 'must be a channel such as "#shop" or its id such as C0123456789'
 
-/** A channel, or a template that makes one of an object. */
+/** A channel, or a template of one. */
 const ChannelTemplate = templateText().refine(
   (it) => !it.constant || channelName(it.source) !== undefined,
   CHANNEL_RULE,
@@ -111,7 +115,7 @@ export const Options = z.strictObject({
       Rate.transform((perSecond) => ({ perSecond, burst: 5 })),
       z.strictObject({
         perSecond: Rate.default(1).meta({ description: 'In the long run.' }),
-        burst: z.int().min(1).max(50).default(5).meta({ description: 'At once.' }),
+        burst: z.int().min(1).max(50).default(5).meta({ description: 'Without a pause.' }),
       }),
     ])
     .default({ perSecond: 1, burst: 5 })
@@ -136,7 +140,7 @@ export const SlackConfig = Options.superRefine((it, context) => {
   if (it.token === undefined && it.url === undefined)
     issue([], 'needs a token (of a Slack app), or the url of an incoming webhook')
   if (it.token !== undefined && it.url !== undefined)
-    issue(['url'], 'cannot stand beside token; keep one of the two')
+    issue(['url'], 'cannot be combined with token; keep one of the two')
   if (it.url !== undefined && it.token === undefined) {
     if (it.channel) issue(['channel'], WEBHOOK_CHANNEL)
     if (it.mode !== undefined && it.mode !== 'message') issue(['mode'], WEBHOOK_MODE)
@@ -156,7 +160,7 @@ export type SlackConfig = z.output<typeof SlackConfig>
 const MENTION_RULE =
   'must be here, channel, the id of a user (U0123456789) or of a user group (S0123456789); names do not ping anybody'
 
-/** Users, groups or everyone who is there, in mrkdwn; written in the configuration only. */
+/** Users, groups or everyone present, in mrkdwn; only the configuration can mention. */
 const Mentions = z.union([z.string(), z.array(z.string()).max(10)]).transform((given, context) => {
   const texts = typeof given === 'string' ? [given] : given
   return texts.map((text, index) => {
@@ -189,7 +193,7 @@ export const SlackRoute = z.strictObject({
   }),
 })
 
-/** What a rule may say; absent parts are the sink's. */
+/** Options of a rule; the sink's apply where they are absent. */
 export interface SlackRoute {
   channel?: Template | undefined
   mode?: Mode | undefined
@@ -200,4 +204,92 @@ export interface SlackRoute {
 
 function isHttpUrl(text: string): boolean {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
+}
+
+/** The options that decide the channel of a message. */
+interface ChannelOptions {
+  channel?: Template | undefined
+  allowChannels: readonly string[]
+  fallbackChannel?: string | undefined
+}
+
+/** A channel's name or id as Slack takes it, or why there is none. */
+type Target = { ok: true; channel: string } | { ok: false; detail: string }
+
+const ID = /^[CGD][A-Z0-9]{7,20}$/
+const NAME = /^[\p{L}\p{N}_.-]{1,80}$/u
+
+/** A name without `#` in lower case, or an id; undefined when it can be neither. */
+export function channelName(text: string): string | undefined {
+  const trimmed = text.trim()
+  if (ID.test(trimmed)) return trimmed
+  const name = trimmed.replace(/^#/, '').toLowerCase()
+  return NAME.test(name) ? name : undefined
+}
+
+/** As it is shown, and as Slack takes it: `#shop`, `C0123456789`. */
+export function spelled(channel: string): string {
+  return ID.test(channel) ? channel : `#${channel}`
+}
+
+export function isChannelId(channel: string): boolean {
+  return ID.test(channel)
+}
+
+/**
+ * Returns the channel of a message. A channel that a template derives from an object must be in the list: a user
+ * who may label a pod must not choose the readers. Throws a TemplateFault.
+ */
+export function targetOf(
+  subject: Routed<{ channel?: Template | undefined }>,
+  options: ChannelOptions,
+): Target {
+  const template = subject.route?.channel ?? options.channel
+  if (!template) return { ok: false, detail: 'neither the sink nor the rule has a channel: set channel' }
+  const text = template.render(subject)
+  const channel = channelName(text)
+  if (template.constant && channel !== undefined) return { ok: true, channel }
+  if (channel !== undefined && isAllowed(channel, options.allowChannels)) return { ok: true, channel }
+  if (options.fallbackChannel !== undefined) return { ok: true, channel: options.fallbackChannel }
+  return { ok: false, detail: denied(text, channel, template, options.allowChannels) }
+}
+
+function denied(
+  text: string,
+  channel: string | undefined,
+  template: Template,
+  list: readonly string[],
+): string {
+  const shown = JSON.stringify(text.slice(0, 100))
+  if (channel === undefined) return `channel ${template.source} gave ${shown}, which can be no channel's name`
+  if (list.length === 0)
+    return `channel ${template.source} gave ${shown}, but the sink has no allowChannels: list there what templates may choose`
+  return `channel ${template.source} gave ${shown}, which is not in allowChannels (${list.map(spelled).join(', ')})`
+}
+
+/** Matches literally or by a glob: `*` is one or more characters, so `team-*` does not match `team-`. */
+export function isAllowed(channel: string, list: readonly string[]): boolean {
+  return list.some((entry) => (entry.includes('*') ? globMatches(entry, channel) : entry === channel))
+}
+
+function globMatches(glob: string, text: string): boolean {
+  const parts = glob.split('*')
+  const first = parts[0] as string
+  const last = parts.at(-1) as string
+  if (!text.startsWith(first) || !text.endsWith(last)) return false
+  let from = first.length
+  const end = text.length - last.length
+  for (const part of parts.slice(1, -1)) {
+    const at = text.indexOf(part, from + 1)
+    if (at < 0 || at + part.length > end) return false
+    from = at + part.length
+  }
+  return from < end
+}
+
+/** Parses an entry of the list: a name, an id or a glob of names. Returns undefined if it is invalid. */
+function allowedChannel(text: string): string | undefined {
+  if (!text.includes('*')) return channelName(text)
+  const glob = text.trim().replace(/^#/, '').toLowerCase()
+  return /^[\p{L}\p{N}_.*-]{1,80}$/u.test(glob) ? glob.replace(/\*+/g, '*') : undefined
 }

@@ -1,18 +1,15 @@
-import { type Message, type Outcome, orderOf, TemplateFault } from '../../src/sink/index.ts'
-import type { Bucket } from './bucket.ts'
-import { targetOf } from './channel.ts'
-import type { SlackConfig, SlackRoute } from './config.ts'
-import { formatDigest } from './format-digest.ts'
+import { type Message, type Outcome, orderOf, TemplateFault, timeOf } from '../../src/sink/index.ts'
+import { type Mode, type SlackConfig, type SlackRoute, targetOf } from './config.ts'
+import { formatDigest } from './format.ts'
 import type { Poster } from './post.ts'
-import type { Telling } from './tell.ts'
-import { groupOf, isOver, StoreFault, threadKey } from './thread.ts'
-import { createTurn, type Turn } from './turn.ts'
-import { type Item, isDigestDue, type Unit, unitsOf } from './units.ts'
+import { type Bucket, createRateSlots, type RateSlots } from './rate-limit.ts'
+import { groupOf, isOver, StoreFault, threadKey } from './thread-store.ts'
+import type { ThreadDelivery } from './threads.ts'
 
-export interface DeliveryParts {
+interface DeliveryParts {
   config: SlackConfig
   poster: Poster
-  telling: Telling
+  threads: ThreadDelivery
   /** The limit of messages to a channel. */
   bucketOf(channel: string): Bucket
   now(): number
@@ -22,14 +19,14 @@ export interface DeliveryParts {
 
 type Batch = readonly Message<SlackRoute>[]
 
-/** The webhook's own, which it does not tell. */
+/** The lane of a webhook, whose channel is unknown. */
 const WEBHOOK = 'webhook'
 
 /** Delivers batches: each channel by itself, its messages in order. */
 export function createDelivery(
   parts: DeliveryParts,
 ): (batch: Batch, signal: AbortSignal) => Promise<Outcome[]> {
-  const { config, poster, telling } = parts
+  const { config, poster, threads } = parts
 
   async function deliverChannel(
     channel: string,
@@ -37,7 +34,7 @@ export function createDelivery(
     outcomes: Outcome[],
     signal: AbortSignal,
   ): Promise<void> {
-    const turn = createTurn(signal)
+    const slots = createRateSlots(signal)
     const bucket = parts.bucketOf(channel)
     const settle = (unit: Unit, outcome: Outcome) => {
       for (const [i, { place }] of unit.entries())
@@ -46,7 +43,7 @@ export function createDelivery(
     const digest = isDigestDue(units, config.digest, bucket.free(), parts.now())
     if (digest) {
       const members = units.flat().toSorted((a, b) => a.place - b.place)
-      const outcome = await orFault(() => sendDigest(channel, members, turn))
+      const outcome = await orFault(() => sendDigest(channel, members, slots))
       for (const { place } of members) outcomes[place] = outcome
       return
     }
@@ -55,19 +52,19 @@ export function createDelivery(
     for (const unit of units) {
       const uids = unit.map(({ message }) => orderOf(message))
       const held = uids.map((uid) => blocked.get(uid)).find((it) => it !== undefined)
-      const outcome = stopped ?? held ?? (await orFault(() => telling.tell(channel, unit, turn)))
+      const outcome = stopped ?? held ?? (await orFault(() => threads.deliver(channel, unit, slots)))
       settle(unit, outcome)
       if (outcome.kind !== 'retry' && outcome.kind !== 'later') continue
       for (const uid of uids) blocked.set(uid, unsent(outcome))
       if (stopped || held) continue
-      stopped = whatFollows(outcome, channel, turn)
+      stopped = afterFailure(outcome, channel, slots)
     }
   }
 
-  /** What the rest of the channel's messages get, when one fails so; undefined when they may go on. */
-  function whatFollows(outcome: Outcome, channel: string, turn: Turn): Outcome | undefined {
+  /** Returns the outcome for the channel's remaining messages after a failure; undefined if they may be sent. */
+  function afterFailure(outcome: Outcome, channel: string, slots: RateSlots): Outcome | undefined {
     if (outcome.kind === 'later')
-      return turn.leftMs() > 0 && parts.bucketOf(channel).free() > 0 ? undefined : outcome
+      return slots.leftMs() > 0 && parts.bucketOf(channel).free() > 0 ? undefined : outcome
     if (outcome.kind !== 'retry') return undefined
     if (outcome.reason === 'rate-limited') {
       parts.onThrottled()
@@ -78,23 +75,23 @@ export function createDelivery(
     return outcome.reason === 'timeout' ? { kind: 'later', afterMs: 1_000 } : undefined
   }
 
-  async function sendDigest(channel: string, members: readonly Item[], turn: Turn): Promise<Outcome> {
-    const waitMs = await turn.slot(parts.bucketOf(channel))
+  async function sendDigest(channel: string, members: readonly Item[], slots: RateSlots): Promise<Outcome> {
+    const waitMs = await slots.slot(parts.bucketOf(channel))
     if (waitMs > 0) return { kind: 'later', afterMs: waitMs }
     const messages = members.map(({ message }) => message)
-    const urgent = messages.filter(({ words }) => words.severity !== 'resolved')
+    const urgent = messages.filter(({ summary }) => summary.severity !== 'resolved')
     const mention = [...new Set(urgent.flatMap(({ route }) => route?.mention ?? []))].slice(0, 10)
-    const sent = await poster.post(channel, formatDigest(messages, mention), turn.signal)
+    const sent = await poster.post(channel, formatDigest(messages, mention), slots.signal)
     if (sent.kind === 'failed') {
-      whatFollows(sent.outcome, channel, turn)
+      afterFailure(sent.outcome, channel, slots)
       return sent.outcome
     }
     parts.onDigest(members.length)
-    await telling.noteDigest(channel, members)
+    await threads.noteDigest(channel, members)
     return DIGESTED
   }
 
-  /** By channel; what has none is answered at once. */
+  /** Groups items by channel; a message without one gets its outcome immediately. */
   function sorted(batch: Batch, outcomes: Outcome[]): Map<string, Item[]> {
     const channels = new Map<string, Item[]>()
     for (const [place, message] of batch.entries()) {
@@ -136,7 +133,7 @@ export function createDelivery(
   }
 }
 
-/** The channel of a message, or why it has none. Throws a TemplateFault. */
+/** Returns the channel of a message, or the outcome if it has none. Throws a TemplateFault. */
 export function channelOf(message: Parameters<typeof targetOf>[0], config: SlackConfig): string | Outcome {
   if (config.url) {
     if (!message.route?.channel) return WEBHOOK
@@ -171,4 +168,56 @@ const STOPPED: Outcome = {
   reason: 'unknown',
   detail: 'stopped before it was sent',
   scope: 'sink',
+}
+
+/** A message with its place in the batch and its mode. */
+export interface Item {
+  place: number
+  message: Message<SlackRoute>
+  mode: Mode
+  /** The key of its thread; undefined if the message is not threaded. */
+  key: string | undefined
+  over: boolean
+}
+
+/** Items sent with one call: one message, or several states of which only the newest is shown. */
+export type Unit = Item[]
+
+/**
+ * In `update` mode, states of one group that follow each other are one update, up to one that ends it. Nothing passes an
+ * earlier message of its own object.
+ */
+export function unitsOf(items: readonly Item[]): Unit[] {
+  const units: Unit[] = []
+  const openOf = new Map<string, number>()
+  const lastOf = new Map<string, number>()
+  for (const item of items) {
+    const uid = orderOf(item.message)
+    const open = item.mode === 'update' && item.key !== undefined ? openOf.get(item.key) : undefined
+    const fits = open !== undefined && (lastOf.get(uid) ?? -1) <= open
+    const at = fits ? open : units.length
+    if (fits) units[at]?.push(item)
+    else units.push([item])
+    lastOf.set(uid, at)
+    if (item.key === undefined) continue
+    if (item.over) openOf.delete(item.key)
+    else openOf.set(item.key, at)
+  }
+  return units
+}
+
+interface DigestRule {
+  /** In milliseconds. */
+  after: number
+  waiting: number
+}
+
+/**
+ * Returns whether a digest is due: too many units wait, or one has waited too long, and they exceed the free rate.
+ */
+function isDigestDue(units: readonly Unit[], rule: DigestRule | false, free: number, nowMs: number): boolean {
+  if (rule === false || units.length < 2 || units.length <= free) return false
+  if (units.length > rule.waiting) return true
+  const oldestMs = Math.min(...units.flat().map(({ message }) => Date.parse(timeOf(message)) || nowMs))
+  return nowMs - oldestMs > rule.after
 }

@@ -1,10 +1,9 @@
 import type { Mask, Outcome, Reason } from '../../src/sink/index.ts'
-import { adviceFor, CHANNEL_ERRORS, isTokenError } from './advice.ts'
 
-/** What a failed call means for the message. */
+/** The class of a failed call. */
 export type Verdict =
   | { kind: 'retry'; outcome: Retry }
-  /** An operator has to act; `scope` tells whether for the channel or for all of the sink. */
+  /** An operator has to act; `scope`: for the channel or the whole sink. */
   | { kind: 'operator'; scope: 'target' | 'sink'; reason: Reason; code: string; detail: string }
   /** Slack does not take this message as it is: a plainer one may do. */
   | { kind: 'payload'; detail: string }
@@ -14,7 +13,7 @@ export type Verdict =
 type Retry = Extract<Outcome, { kind: 'retry' }>
 
 export interface Circumstances {
-  /** As people write it: `#shop`. */
+  /** In readable form: `#shop`. */
   channel: string
   /** A reply or an update: it depends on an earlier message. */
   threaded: boolean
@@ -22,7 +21,7 @@ export interface Circumstances {
 }
 
 const MAX_WAIT_MS = 3_600_000
-/** When Slack says "later" without saying when. */
+/** The pause if Slack gives none. */
 const WAIT_MS = 30_000
 
 const TRANSIENT: Record<string, readonly [reason: Reason, scope: Retry['scope']]> = {
@@ -83,8 +82,8 @@ export function classifyCode(
     const [reason, scope] = known
     return retry(reason, code, scope, reason === 'rate-limited' ? WAIT_MS : undefined)
   }
-  // Slack's own words are short; a page or nothing comes from something in between.
-  if (/^[a-z][a-z0-9_]{1,60}$/.test(code)) return retry('unknown', `Slack says ${mask(code)}`, 'event')
+  // Slack's own codes are short; an HTML page or an empty body comes from an intermediary.
+  if (/^[a-z][a-z0-9_]{1,60}$/.test(code)) return retry('unknown', `Slack answered ${mask(code)}`, 'event')
   return unexpectedBody(code, mask)
 }
 
@@ -95,7 +94,7 @@ export function unexpectedBody(body: string, mask: Mask): Verdict {
   return retry('server-error', detail, 'sink', undefined, true)
 }
 
-/** Slow down: for as long as the peer says, else half a minute; at most an hour. */
+/** The peer asks to slow down: for as long as it asks, else half a minute, at most an hour. */
 export function throttled(seconds: number | undefined): Verdict {
   const ms = seconds === undefined ? WAIT_MS : Math.min(Math.max(seconds * 1_000, 1_000), MAX_WAIT_MS)
   return retry('rate-limited', 'Slack asks to slow down', 'target', ms)
@@ -163,4 +162,80 @@ function retry(
       ...(ambiguous && { ambiguous: true as const }),
     },
   }
+}
+
+/** Errors that one channel has; the others go on. */
+const CHANNEL_ERRORS: ReadonlySet<string> = new Set([
+  'channel_not_found',
+  'not_in_channel',
+  'is_archived',
+  'channel_is_archived',
+  'access_denied',
+  'action_prohibited',
+  'posting_to_general_channel_denied',
+  'user_not_found',
+])
+
+const TOKEN_ERRORS: Record<string, string> = {
+  invalid_auth: 'Slack does not know this token: copy the Bot User OAuth Token from the app once more',
+  not_authed: 'Slack got no token: is a proxy dropping the authorization header?',
+  token_revoked: 'the token was revoked: reinstall the app and take its new Bot User OAuth Token',
+  token_expired: 'the token has expired: renew it, or switch token rotation off for the app',
+  account_inactive: 'the app was removed from the workspace: install it again and take its new token',
+  not_allowed_token_type: 'this kind of token cannot post: use the Bot User OAuth Token (xoxb-)',
+  invalid_token: 'the webhook was withdrawn: add a new one to the app and put its URL into url',
+}
+
+const SINK_ERRORS: Record<string, string> = {
+  no_permission: "the app lacks the permission to post: check its scopes and the workspace's settings",
+  ekm_access_denied: "the workspace's administrators have suspended posting (Enterprise Key Management)",
+  team_access_not_granted:
+    'the app is not granted to this workspace: ask an administrator of the organisation',
+  org_login_required: 'the workspace is being moved into an organisation: wait, or install the app again',
+  no_service: 'the webhook was removed or switched off: add a new one to the app and put its URL into url',
+  no_service_id: 'url is not complete: copy the whole address of the webhook',
+  no_team: 'url names no workspace: copy the whole address of the webhook',
+  team_disabled: 'the workspace is disabled',
+  no_active_hooks: 'the webhook is switched off: switch it on or add a new one',
+  invalid_url: 'url is no address of a webhook: copy it once more',
+}
+
+/** Returns what an operator can do about an error; undefined if nothing. */
+function adviceFor(code: string, channel: string, needed?: string): string | undefined {
+  if (code === 'missing_scope') {
+    const scope = needed || 'chat:write'
+    return `missing_scope: add the scope ${scope} to the app (OAuth & Permissions) and reinstall it`
+  }
+  const known = forChannel(code, channel) ?? own(TOKEN_ERRORS, code) ?? own(SINK_ERRORS, code)
+  return known === undefined ? undefined : `${code}: ${known}`
+}
+
+function isTokenError(code: string): boolean {
+  return Object.hasOwn(TOKEN_ERRORS, code) || code === 'missing_scope' || code === 'no_permission'
+}
+
+function forChannel(code: string, channel: string): string | undefined {
+  switch (code) {
+    case 'channel_not_found':
+      return `there is no ${channel}, or it is private and the app is not in it: correct the name, or /invite the app there`
+    case 'not_in_channel':
+      return `the app is not in ${channel}: /invite it there, or give it chat:write.public`
+    case 'is_archived':
+    case 'channel_is_archived':
+      return `${channel} is archived: unarchive it, or choose another channel`
+    case 'access_denied':
+    case 'action_prohibited':
+    case 'posting_to_general_channel_denied':
+      return `the workspace's settings keep the app from posting to ${channel}`
+    case 'user_not_found':
+      return `${channel} belongs to a user who is gone: choose another channel`
+    default:
+      return code.startsWith('restricted_action')
+        ? `${channel} or the workspace restricts who may post: allow the app, or choose another channel`
+        : undefined
+  }
+}
+
+function own(texts: Record<string, string>, code: string): string | undefined {
+  return Object.hasOwn(texts, code) ? texts[code] : undefined
 }

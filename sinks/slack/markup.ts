@@ -43,7 +43,7 @@ export function severalLines(text: string): string {
   return text.toWellFormed().split(/\r?\n/).map(printable).join('\n')
 }
 
-/** A link; what would end its address early is percent-encoded. */
+/** Returns a link; characters that would end its address are percent-encoded. */
 export function link(title: string, url: string): string {
   const address = url.replace(/[<>|\s]/g, (it) => encodeURIComponent(it)).replaceAll('&', '&amp;')
   return `<${address}|${title.replaceAll('|', '¦')}>`
@@ -62,4 +62,81 @@ export function dateOf(ms: number): string {
 
 export function grouped(n: number): string {
   return n.toLocaleString('en-US')
+}
+
+/** The parts of Slack's Block Kit that messages are made of. */
+export type Block = Section | ContextBlock | RichText
+
+export interface Mrkdwn {
+  type: 'mrkdwn'
+  text: string
+  /** Names, channels and URLs in the text stay text. */
+  verbatim: true
+}
+
+interface Section {
+  type: 'section'
+  text?: Mrkdwn
+  fields?: Mrkdwn[]
+}
+
+interface ContextBlock {
+  type: 'context'
+  elements: Mrkdwn[]
+}
+
+/** Slack does not parse this text: no character has a meaning. */
+interface RichText {
+  type: 'rich_text'
+  elements: (RichSection | RichPreformatted)[]
+}
+
+interface RichSection {
+  type: 'rich_text_section'
+  elements: RichRun[]
+}
+
+interface RichPreformatted {
+  type: 'rich_text_preformatted'
+  elements: RichRun[]
+}
+
+export interface RichRun {
+  type: 'text'
+  text: string
+  style?: { bold?: true; code?: true }
+}
+
+/** Legacy, but the only place for a bar of colour. */
+interface Attachment {
+  color: string
+  fallback: string
+  blocks: Block[]
+}
+
+/** A message as Slack takes it. */
+export interface Rendered {
+  /** In mrkdwn: the first line, and the only text in notifications and screen readers. */
+  text: string
+  attachments: Attachment[]
+  /** All of it as mrkdwn without blocks, for when Slack refuses them. */
+  plain: string
+  /** Some of the content was cut. */
+  truncated: boolean
+}
+
+export function mrkdwn(text: string): Mrkdwn {
+  return { type: 'mrkdwn', text, verbatim: true }
+}
+
+/** Returns the characters that Slack counts for a block. */
+export function charactersOf(block: Block): number {
+  const { type } = block
+  if (type === 'context') return sum(block.elements)
+  if (type === 'rich_text') return block.elements.reduce((n, it) => n + sum(it.elements), 0)
+  return (block.text?.text.length ?? 0) + sum(block.fields ?? [])
+}
+
+function sum(texts: readonly { text: string }[]): number {
+  return texts.reduce((n, { text }) => n + text.length, 0)
 }

@@ -1,27 +1,31 @@
-import type { Mask, Note, Outcome } from '../../src/sink/index.ts'
-import type { Rendered } from './blocks.ts'
-import { spelled } from './channel.ts'
-import type { Verdict } from './classify.ts'
-import type { SlackApi } from './client.ts'
-import type { Fetching } from './fetch.ts'
-import type { Thread } from './thread.ts'
-import type { Troubles } from './troubles.ts'
-import { postToWebhook } from './webhook.ts'
+import type { Logger, Mask, Note, Outcome } from '../../src/sink/index.ts'
+import type { SlackApi, Transport } from './client.ts'
+import { spelled } from './config.ts'
+import {
+  classifyCode,
+  classifyFault,
+  classifyStatus,
+  throttled,
+  unexpectedBody,
+  type Verdict,
+} from './errors.ts'
+import type { Rendered } from './markup.ts'
+import type { Thread } from './thread-store.ts'
 
 export type Sent =
   | { kind: 'sent'; channelId: string; ts: string; note?: Note }
-  /** What it was to reply to, or to update, is not there any more. */
+  /** The message to reply to or to update no longer exists. */
   | { kind: 'gone'; code: string }
   | { kind: 'failed'; outcome: Outcome }
 
-/** Sends messages; one that Slack does not take as it is goes once more as plain text. */
+/** Sends messages. One that Slack refuses is sent once more as plain text. */
 export interface Poster {
   post(channel: string, rendered: Rendered, signal: AbortSignal, threadTs?: string): Promise<Sent>
   update(channel: string, thread: Thread, rendered: Rendered, signal: AbortSignal): Promise<Sent>
 }
 
-export interface PosterParts {
-  troubles: Troubles
+interface PosterParts {
+  failing: FailingChannels
   onFallback(): void
 }
 
@@ -57,7 +61,7 @@ export function createApiPoster(api: SlackApi, parts: PosterParts): Poster {
 
 export function createWebhookPoster(
   options: { url: URL; timeoutMs: number; userAgent: string; mask: Mask },
-  fetching: Fetching,
+  fetching: Transport,
   parts: PosterParts,
 ): Poster {
   return {
@@ -78,7 +82,7 @@ async function sendTwice(
   send: (body: object) => Promise<Sent | Verdict>,
   { text, attachments, plain, truncated }: Rendered,
   channel: string,
-  { troubles, onFallback }: PosterParts,
+  { failing, onFallback }: PosterParts,
   signal: AbortSignal,
 ): Promise<Sent> {
   let answer = await send({ text, attachments })
@@ -87,7 +91,7 @@ async function sendTwice(
     onFallback()
     note = 'fallback'
     const first = answer.detail
-    // An update keeps what it is not told about: no attachments have to be said, too.
+    // An update keeps attachments that it does not name.
     answer = await send({ text: plain, attachments: [] })
     if (answer.kind === 'payload') {
       const detail = `Slack refuses it, in plain text too: ${first}; ${answer.detail}`
@@ -95,7 +99,7 @@ async function sendTwice(
     }
   }
   if (answer.kind === 'sent') {
-    troubles.passed(channel)
+    failing.passed(channel)
     return note ? { ...answer, note } : answer
   }
   if (answer.kind === 'thread') return { kind: 'gone', code: answer.code }
@@ -104,7 +108,7 @@ async function sendTwice(
   if (answer.kind === 'retry') return { kind: 'failed', outcome: answer.outcome }
   if (answer.kind === 'payload') return { kind: 'failed', outcome: STOPPED }
   const { scope, reason, code, detail } = answer
-  const afterMs = troubles.failed(scope === 'target' ? channel : '*', code, detail)
+  const afterMs = failing.failed(scope === 'target' ? channel : '*', code, detail)
   return { kind: 'failed', outcome: { kind: 'retry', reason, detail, scope, afterMs } }
 }
 
@@ -115,4 +119,100 @@ const STOPPED: Outcome = {
   detail: 'stopped before it was answered',
   scope: 'sink',
   ambiguous: true,
+}
+
+interface WebhookOptions {
+  url: URL
+  timeoutMs: number
+  userAgent: string
+  mask: Mask
+}
+
+/** Posts to an incoming webhook, once; undefined when Slack took it. */
+async function postToWebhook(
+  { url, timeoutMs, userAgent, mask }: WebhookOptions,
+  fetching: Transport,
+  payload: object,
+  signal: AbortSignal,
+): Promise<Verdict | undefined> {
+  try {
+    const init = {
+      method: 'POST',
+      headers: { 'content-type': 'application/json; charset=utf-8', 'user-agent': userAgent },
+      body: JSON.stringify(payload),
+      signal: AbortSignal.timeout(timeoutMs),
+    }
+    const response = await fetching.fetch(url, init, signal)
+    const text = (await response.text()).trim()
+    return verdictOf(response.status, response.headers.get('retry-after'), text, mask)
+  } catch (error) {
+    return classifyFault(error, mask)
+  }
+}
+
+function verdictOf(status: number, retryAfter: string | null, text: string, mask: Mask): Verdict | undefined {
+  if (status === 429) return throttled(retryAfter === null ? undefined : Number(retryAfter))
+  if (status === 200 && text === 'ok') return undefined
+  const word = wordOf(text)
+  const about = { channel: "the webhook's channel", threaded: false, mask }
+  if (word !== undefined && (status < 500 || word === 'rollup_error')) return classifyCode(word, {}, about)
+  return status === 200 ? unexpectedBody(text, mask) : classifyStatus(status)
+}
+
+/** `invalid_payload`, or the same in JSON. */
+function wordOf(text: string): string | undefined {
+  if (/^[a-z][a-z0-9_]{1,60}$/.test(text)) return text
+  try {
+    const { error } = JSON.parse(text) as { error?: unknown }
+    return typeof error === 'string' ? error : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Failures that an operator has to fix, by channel or for the whole sink ('*'). They are retried with growing
+ * pauses and logged once.
+ */
+interface FailingChannels {
+  /** Records a failure and returns the pause in milliseconds: a minute, doubled each time, at most 15 minutes. */
+  failed(target: string, code: string, detail: string): number
+  /** It works again. */
+  passed(target: string): void
+}
+
+const FIRST_MS = 60_000
+const LONGEST_MS = 15 * 60_000
+const MANY = 1_000
+
+export function createFailingChannels(
+  log: Logger,
+  now: () => number,
+  count: (n: number) => void,
+): FailingChannels {
+  const known = new Map<string, { code: string; waitMs: number; untilMs: number }>()
+  // Reset the gauge: the sink may have been reopened with other options, such as a new token.
+  count(0)
+  return {
+    failed(target, code, detail) {
+      const before = known.get(target)
+      const same = before?.code === code
+      if (!same) log.warn({ target, detail }, 'Slack needs an operator; messages to this target wait')
+      // Other messages that fail during the pause do not extend it.
+      const leftMs = same ? Math.min(before.untilMs - now(), before.waitMs) : 0
+      if (leftMs > 0) return Math.ceil(leftMs)
+      const waitMs = same ? Math.min(before.waitMs * 2, LONGEST_MS) : FIRST_MS
+      if (known.size >= MANY) known.clear()
+      known.set(target, { code, waitMs, untilMs: now() + waitMs })
+      count(known.size)
+      return waitMs
+    },
+    passed(target) {
+      for (const it of [target, '*']) {
+        if (!known.delete(it)) continue
+        log.info({ target: it }, 'Slack takes messages again')
+        count(known.size)
+      }
+    },
+  }
 }

@@ -1,16 +1,18 @@
-/** Slots that refill: at most `burst` at once, then `perSecond`. */
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** A token bucket: at most `burst` immediately, then `perSecond`. */
 export interface Bucket {
   /** How many could be taken now. */
   free(): number
-  /** Takes one and gives 0, or gives the milliseconds until there is one. */
+  /** Takes a token and returns 0, or returns the milliseconds until one is free. */
   take(): number
   /** Takes one that may not be there yet. */
   owe(): void
-  /** Nothing for so long: the peer asked for it. */
+  /** Blocks the bucket for so long, because the peer asked for it. */
   pause(ms: number): void
 }
 
-export interface Rate {
+interface Rate {
   perSecond: number
   burst: number
 }
@@ -47,7 +49,7 @@ export function createBucket(
     },
     pause(ms) {
       closedUntilMs = Math.max(closedUntilMs, now() + ms)
-      // Whoever is told to slow down has no burst left.
+      // After a request to slow down there is no burst.
       refill()
       tokens = Math.min(tokens, 1)
     },
@@ -73,3 +75,35 @@ export function createBuckets(rate: Rate, now?: () => number): { of(channel: str
 }
 
 const MANY = 1_000
+
+/** One call of deliver: how long it may take before the rest is left for later. */
+export interface RateSlots {
+  readonly signal: AbortSignal
+  /** Takes a token, waiting for it within the time limit. Returns 0, or the milliseconds until one is free. */
+  slot(bucket: Bucket): Promise<number>
+  /** How much of its time is left, in milliseconds. */
+  leftMs(): number
+}
+
+/** The core reduces the batch size after slower batches, and digests need large ones. */
+const LONGEST_MS = 700
+const IMMEDIATELY_MS = 1
+
+export function createRateSlots(signal: AbortSignal): RateSlots {
+  const untilMs = performance.now() + LONGEST_MS
+  const leftMs = () => untilMs - performance.now()
+  return {
+    signal,
+    leftMs,
+    async slot(bucket) {
+      for (;;) {
+        signal.throwIfAborted()
+        if (leftMs() <= 0) return IMMEDIATELY_MS
+        const waitMs = bucket.take()
+        if (waitMs === 0) return 0
+        if (waitMs > leftMs()) return waitMs
+        await sleep(waitMs, undefined, { signal })
+      }
+    },
+  }
+}

@@ -1,11 +1,124 @@
-import type { Logger } from '../../src/sink/index.ts'
-import type { Rendered } from './blocks.ts'
-import type { Bucket } from './bucket.ts'
+import { createHash, randomBytes } from 'node:crypto'
+import type { KeyValueStore, Logger, Message, Severity } from '../../src/sink/index.ts'
+import type { SlackRoute } from './config.ts'
+import type { Rendered } from './markup.ts'
 import type { Poster } from './post.ts'
-import type { Thread, Threads } from './thread.ts'
+import type { Bucket } from './rate-limit.ts'
 
-/** What the first message of a thread shall show. */
-export interface RootUpdate {
+/** The message that a group of changes hangs on. */
+export interface Thread {
+  channelId: string
+  ts: string
+  severity: Severity
+  /** Identifies the state that the message shows; another value means that somebody else has updated it since. */
+  rev: string
+  /** How many changes came after the first. */
+  changes: number
+  /** Time and title of the first change, in mrkdwn. */
+  sinceMs: number
+  title: string
+  /** When the message was written last. */
+  writtenMs: number
+}
+
+/** The threads of a sink, in the store that all processes share. */
+export interface Threads {
+  find(key: string): Promise<Thread | undefined>
+  save(key: string, thread: Thread): Promise<void>
+  forget(key: string): Promise<void>
+  /** The right to open a thread, for a short time; undefined when another has it. */
+  lock(key: string): Promise<{ release(): Promise<void> } | undefined>
+}
+
+/** The store does not answer: nothing is known of threads. */
+export class StoreFault extends Error {
+  override name = 'StoreFault'
+}
+
+export function createThreads(store: KeyValueStore, ttlMs: number, lockMs: number): Threads {
+  return {
+    async find(key) {
+      return parsed(await asked(store.get(key)))
+    },
+    save: (key, thread) => asked(store.set(key, JSON.stringify(thread), { ttlMs })),
+    async forget(key) {
+      await asked(store.delete(key))
+    },
+    async lock(key) {
+      const name = `lock:${key}`
+      const owner = newRev()
+      if (!(await asked(store.add(name, owner, { ttlMs: lockMs })))) return undefined
+      return {
+        async release() {
+          // It ends by itself.
+          await store.delete(name, owner).catch(() => {})
+        },
+      }
+    },
+  }
+}
+
+/** `thread:<channel>:<hash>` */
+export function threadKey(channel: string, group: string): string {
+  return `thread:${channel}:${createHash('sha256').update(group).digest('hex').slice(0, 32)}`
+}
+
+/**
+ * Returns the key of a message's thread: by the rule's or the sink's groupBy, else the group of a digest, else the
+ * object.
+ */
+export function groupOf(message: Message<SlackRoute>, groupBy: SlackRoute['groupBy']): string {
+  const said = (message.route?.groupBy ?? groupBy)?.render(message).trim()
+  if (said) return `by:${said}`
+  const { notice } = message
+  if (notice?.kind === 'digest')
+    return `digest:${[message.event.cluster, message.rule, JSON.stringify(notice.by)].join('/')}`
+  const { kind, namespace = '', name } = message.summary.about
+  return [message.event.cluster, kind, namespace, name].join('/')
+}
+
+/**
+ * Returns whether the thread ends: the problem is resolved or the object deleted. The expiry of an Event does not
+ * end it.
+ */
+export function isOver(message: Message): boolean {
+  const { event, content, notice } = message
+  if (notice) return notice.kind === 'resolved' || content.severity === 'resolved'
+  return content.severity === 'resolved' || (event.type === 'DELETED' && event.event === undefined)
+}
+
+const RANK: Record<Severity, number> = { resolved: 0, info: 1, warning: 2, error: 3 }
+
+export function isWorse(severity: Severity, than: Severity): boolean {
+  return RANK[severity] > RANK[than]
+}
+
+export function newRev(): string {
+  return randomBytes(8).toString('hex')
+}
+
+function parsed(text: string | undefined): Thread | undefined {
+  if (text === undefined) return undefined
+  try {
+    const thread = JSON.parse(text) as Partial<Thread>
+    return typeof thread.channelId === 'string' && typeof thread.ts === 'string'
+      ? (thread as Thread)
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+async function asked<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer
+  } catch (error) {
+    throw new StoreFault('the store of threads (Redis) does not answer', { cause: error })
+  }
+}
+
+/** The new state of a thread's first message. */
+interface RootUpdate {
   key: string
   channel: string
   thread: Thread
@@ -15,18 +128,18 @@ export interface RootUpdate {
 }
 
 /**
- * Keeps the first message of each thread at the newest state: several changes within `everyMs` are one update. The changes
- * themselves are delivered as replies; what is lost here by a crash is made up for by the next change.
+ * Keeps the first message of each thread at the newest state: changes within `everyMs` are one update. The changes
+ * themselves are delivered as replies. The next change repairs an update that a crash has lost.
  */
-export interface Roots {
+export interface RootMessages {
   schedule(update: RootUpdate): void
-  /** At once, if the limit of updates allows; else soon. */
+  /** Updates immediately if the rate permits, else soon. */
   now(update: RootUpdate, signal: AbortSignal): Promise<void>
-  /** Writes what waits, for a moment at most. */
+  /** Writes pending updates, within CLOSE_MS. */
   close(): Promise<void>
 }
 
-export interface RootsParts {
+interface RootMessagesParts {
   poster: Poster
   threads: Threads
   /** The limit of updates. */
@@ -45,7 +158,13 @@ interface Waiting extends RootUpdate {
   tries: number
 }
 
-export function createRoots({ poster, threads, bucket, log, everyMs }: RootsParts): Roots {
+export function createRootMessages({
+  poster,
+  threads,
+  bucket,
+  log,
+  everyMs,
+}: RootMessagesParts): RootMessages {
   const waiting = new Map<string, Waiting>()
   const writtenMs = new Map<string, number>()
   const stop = new AbortController()

@@ -1,24 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger, Outcome } from '../../src/sink/index.ts'
-import type { Bucket } from './bucket.ts'
-import { formatMessage, type Surroundings, titleOf } from './format.ts'
+import type { Item, Unit } from './deliver.ts'
+import { formatMessage, type ThreadContext, titleOf } from './format.ts'
 import type { Poster, Sent } from './post.ts'
-import type { Roots } from './roots.ts'
-import { isWorse, newRev, type Thread, type Threads } from './thread.ts'
-import type { Turn } from './turn.ts'
-import type { Item, Unit } from './units.ts'
+import type { Bucket, RateSlots } from './rate-limit.ts'
+import { isWorse, newRev, type RootMessages, type Thread, type Threads } from './thread-store.ts'
 
-/** Sends what belongs together, as messages, threads or updates. */
-export interface Telling {
-  tell(channel: string, unit: Unit, turn: Turn): Promise<Outcome>
-  /** The threads of those that a digest told: their first messages show the newest state soon; what is over is closed. */
+/** Sends a unit as message, thread or update. */
+export interface ThreadDelivery {
+  deliver(channel: string, unit: Unit, slots: RateSlots): Promise<Outcome>
+  /** Updates the threads of a digest's members soon, and closes those that are over. */
   noteDigest(channel: string, members: readonly Item[]): Promise<void>
 }
 
-export interface TellingParts {
+export interface ThreadDeliveryParts {
   poster: Poster
   threads: Threads
-  roots: Roots
+  rootMessages: RootMessages
   bucketOf(channel: string): Bucket
   /** The limit of updates. */
   updates: Bucket
@@ -29,47 +27,59 @@ export interface TellingParts {
 }
 
 const MAX_TITLE = 200
-const LOOK_AGAIN_MS = [30, 60, 120, 200]
+const POLL_MS = [30, 60, 120, 200]
 const LOCKED_MS = 1_000
 const MOST_THREADS_OF_A_DIGEST = 200
 
-export function createTelling(parts: TellingParts): Telling {
-  const { poster, threads, roots, log, now } = parts
+export function createThreadDelivery(parts: ThreadDeliveryParts): ThreadDelivery {
+  const { poster, threads, rootMessages, log, now } = parts
 
-  async function tell(channel: string, unit: Unit, turn: Turn): Promise<Outcome> {
+  async function deliver(channel: string, unit: Unit, slots: RateSlots): Promise<Outcome> {
     const item = unit.at(-1) as Item
-    if (item.key === undefined) return alone(channel, item, turn)
+    if (item.key === undefined) return single(channel, item, slots)
     const thread = await threads.find(item.key)
-    if (thread) return goOn(channel, unit, item.key, thread, turn)
-    // What ends nothing that is known begins nothing either.
-    return item.over ? alone(channel, item, turn) : open(channel, unit, item.key, turn)
+    if (thread) return continueThread(channel, unit, item.key, thread, slots)
+    // A resolve notification without a thread does not begin one.
+    return item.over ? single(channel, item, slots) : open(channel, unit, item.key, slots)
   }
 
-  async function alone(channel: string, item: Item, turn: Turn, paid = false): Promise<Outcome> {
+  async function single(channel: string, item: Item, slots: RateSlots, paid = false): Promise<Outcome> {
     const rendered = formatMessage(item.message, { mention: mentionOf(item), over: item.over })
-    const waitMs = paid ? 0 : await turn.slot(parts.bucketOf(channel))
+    const waitMs = paid ? 0 : await slots.slot(parts.bucketOf(channel))
     if (waitMs > 0) return later(waitMs)
-    return outcomeOf(await poster.post(channel, rendered, turn.signal))
+    return outcomeOf(await poster.post(channel, rendered, slots.signal))
   }
 
-  function goOn(channel: string, unit: Unit, key: string, thread: Thread, turn: Turn): Promise<Outcome> {
+  function continueThread(
+    channel: string,
+    unit: Unit,
+    key: string,
+    thread: Thread,
+    slots: RateSlots,
+  ): Promise<Outcome> {
     const item = unit.at(-1) as Item
     return item.mode === 'update'
-      ? update(channel, unit, key, thread, turn)
-      : reply(channel, item, key, thread, turn)
+      ? update(channel, unit, key, thread, slots)
+      : reply(channel, item, key, thread, slots)
   }
 
-  async function open(channel: string, unit: Unit, key: string, turn: Turn, paid = false): Promise<Outcome> {
+  async function open(
+    channel: string,
+    unit: Unit,
+    key: string,
+    slots: RateSlots,
+    paid = false,
+  ): Promise<Outcome> {
     const item = unit.at(-1) as Item
     const rendered = formatMessage(item.message, { mention: mentionOf(item) })
-    const waitMs = paid ? 0 : await turn.slot(parts.bucketOf(channel))
+    const waitMs = paid ? 0 : await slots.slot(parts.bucketOf(channel))
     if (waitMs > 0) return later(waitMs)
     const lock = await threads.lock(key)
-    if (!lock) return afterAnother(channel, unit, key, turn)
+    if (!lock) return waitForThread(channel, unit, key, slots)
     try {
       const opened = await threads.find(key)
-      if (opened) return await goOn(channel, unit, key, opened, turn)
-      const sent = await poster.post(channel, rendered, turn.signal)
+      if (opened) return await continueThread(channel, unit, key, opened, slots)
+      const sent = await poster.post(channel, rendered, slots.signal)
       if (sent.kind === 'sent' && sent.ts) {
         const { message } = item
         await keep(key, {
@@ -89,13 +99,13 @@ export function createTelling(parts: TellingParts): Telling {
     }
   }
 
-  /** Another worker is opening the thread: wait a little for what it hangs on. */
-  async function afterAnother(channel: string, unit: Unit, key: string, turn: Turn): Promise<Outcome> {
-    for (const ms of LOOK_AGAIN_MS) {
-      if (turn.leftMs() < ms) break
-      await sleep(ms, undefined, { signal: turn.signal })
+  /** Another worker is opening the thread: wait briefly for it. */
+  async function waitForThread(channel: string, unit: Unit, key: string, slots: RateSlots): Promise<Outcome> {
+    for (const ms of POLL_MS) {
+      if (slots.leftMs() < ms) break
+      await sleep(ms, undefined, { signal: slots.signal })
       const opened = await threads.find(key)
-      if (opened) return goOn(channel, unit, key, opened, turn)
+      if (opened) return continueThread(channel, unit, key, opened, slots)
     }
     return later(LOCKED_MS)
   }
@@ -105,18 +115,18 @@ export function createTelling(parts: TellingParts): Telling {
     item: Item,
     key: string,
     thread: Thread,
-    turn: Turn,
+    slots: RateSlots,
   ): Promise<Outcome> {
     const { message, over } = item
     const { severity } = message.content
     const mention = isWorse(severity, thread.severity) ? mentionOf(item) : []
     const rendered = formatMessage(message, { mention, over })
-    const waitMs = await turn.slot(parts.bucketOf(channel))
+    const waitMs = await slots.slot(parts.bucketOf(channel))
     if (waitMs > 0) return later(waitMs)
-    const sent = await poster.post(channel, rendered, turn.signal, thread.ts)
-    if (sent.kind === 'gone') return anew(channel, [item], key, turn, sent.code)
+    const sent = await poster.post(channel, rendered, slots.signal, thread.ts)
+    if (sent.kind === 'gone') return startOver(channel, [item], key, slots, sent.code)
     if (sent.kind !== 'sent') return sent.outcome
-    await showOnRoot(channel, item, key, thread, 1, (it) => roots.now(it, turn.signal))
+    await showOnRoot(channel, item, key, thread, 1, (it) => rootMessages.now(it, slots.signal))
     return outcomeOf(sent)
   }
 
@@ -126,50 +136,56 @@ export function createTelling(parts: TellingParts): Telling {
     unit: Unit,
     key: string,
     thread: Thread,
-    turn: Turn,
+    slots: RateSlots,
   ): Promise<Outcome> {
     const item = unit.at(-1) as Item
     const next = nextOf(thread, item, unit.length)
-    const rendered = formatMessage(item.message, { ...surroundings(next), over: item.over })
+    const rendered = formatMessage(item.message, { ...threadContext(next), over: item.over })
     const tooSoonMs = thread.writtenMs + parts.everyMs - now()
     // A clock that was set back must not hold it for longer than that.
     if (tooSoonMs > 0) return later(Math.min(tooSoonMs, parts.everyMs))
-    const waitMs = await turn.slot(parts.updates)
+    const waitMs = await slots.slot(parts.updates)
     if (waitMs > 0) return later(waitMs)
-    const sent = await poster.update(channel, thread, rendered, turn.signal)
-    if (sent.kind === 'gone') return anew(channel, unit, key, turn, sent.code)
+    const sent = await poster.update(channel, thread, rendered, slots.signal)
+    if (sent.kind === 'gone') return startOver(channel, unit, key, slots, sent.code)
     if (sent.kind === 'sent') await (item.over ? drop(key) : keep(key, { ...next, writtenMs: now() }))
     else if (sent.outcome.kind === 'retry' && sent.outcome.reason === 'rate-limited')
       parts.updates.pause(sent.outcome.afterMs ?? 1_000)
     return outcomeOf(sent)
   }
 
-  async function anew(channel: string, unit: Unit, key: string, turn: Turn, code: string): Promise<Outcome> {
+  async function startOver(
+    channel: string,
+    unit: Unit,
+    key: string,
+    slots: RateSlots,
+    code: string,
+  ): Promise<Outcome> {
     log.debug({ channel, code }, 'a thread is gone; a new one begins')
     await threads.forget(key)
     const item = unit.at(-1) as Item
     parts.bucketOf(channel).owe()
-    return item.over ? alone(channel, item, turn, true) : open(channel, unit, key, turn, true)
+    return item.over ? single(channel, item, slots, true) : open(channel, unit, key, slots, true)
   }
 
-  /** Stores what the thread is now, and has its first message show it; what is over is shown by `atOnce`. */
+  /** Stores the thread and updates its first message; `finish` writes the last state. */
   async function showOnRoot(
     channel: string,
     item: Item,
     key: string,
     thread: Thread,
     changes: number,
-    atOnce: Roots['schedule'] | ((update: Parameters<Roots['schedule']>[0]) => Promise<void>),
+    finish: RootMessages['schedule'] | ((update: Parameters<RootMessages['schedule']>[0]) => Promise<void>),
   ): Promise<void> {
     const next = nextOf(thread, item, changes)
-    const rendered = formatMessage(item.message, { ...surroundings(next), over: item.over })
+    const rendered = formatMessage(item.message, { ...threadContext(next), over: item.over })
     const root = { key, channel, thread: next, rendered, final: item.over }
     if (item.over) {
       await drop(key)
-      await atOnce(root)
+      await finish(root)
     } else {
       await keep(key, next)
-      roots.schedule(root)
+      rootMessages.schedule(root)
     }
   }
 
@@ -184,7 +200,7 @@ export function createTelling(parts: TellingParts): Telling {
       some.map(async ([key, { item, count }]) => {
         try {
           const thread = await threads.find(key)
-          if (thread) await showOnRoot(channel, item, key, thread, count, (it) => roots.schedule(it))
+          if (thread) await showOnRoot(channel, item, key, thread, count, (it) => rootMessages.schedule(it))
         } catch (error) {
           log.debug({ error }, 'a thread was not updated after a digest')
         }
@@ -192,7 +208,7 @@ export function createTelling(parts: TellingParts): Telling {
     )
   }
 
-  /** What was sent is sent: without the store, the next change begins a thread of its own. */
+  /** The message is sent already: if the store fails, the next change begins a new thread. */
   async function keep(key: string, thread: Thread): Promise<void> {
     await threads.save(key, thread).catch((error) => log.warn({ error }, 'a thread could not be remembered'))
   }
@@ -201,18 +217,18 @@ export function createTelling(parts: TellingParts): Telling {
     await threads.forget(key).catch((error) => log.warn({ error }, 'a thread could not be forgotten'))
   }
 
-  return { tell, noteDigest }
+  return { deliver, noteDigest }
 }
 
 function nextOf(thread: Thread, { message }: Item, changes: number): Thread {
   return { ...thread, severity: message.content.severity, rev: newRev(), changes: thread.changes + changes }
 }
 
-function surroundings({ title, sinceMs, changes }: Thread): Surroundings {
+function threadContext({ title, sinceMs, changes }: Thread): ThreadContext {
   return { began: { title, sinceMs, changes } }
 }
 
-/** Nobody is called for what is over. */
+/** A resolve notification mentions nobody. */
 function mentionOf({ message, over }: Item): readonly string[] {
   return over || message.content.severity === 'resolved' ? [] : (message.route?.mention ?? [])
 }

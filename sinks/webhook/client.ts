@@ -1,24 +1,25 @@
-import { createHash } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 import {
+  createMask,
   createTokenSource,
   type HttpClient,
   type Message,
   type Reply,
+  TemplateFault,
   type TraceContext,
 } from '../../src/sink/index.ts'
 import type { WebhookConfig } from './config.ts'
-import type { Written } from './formats.ts'
-import type { Auth, OAuth2 } from './options/auth.ts'
-import { signatureHeaders } from './signature.ts'
+import type { Written } from './format.ts'
+import type { Auth, Endpoint, OAuth2 } from './request-options.ts'
 
-/** What of a request is not written in its body. */
-export type Envelope = Pick<Message, 'id' | 'trace'>
+/** The parts of a message that are sent outside of the body. */
+type Envelope = Pick<Message, 'id' | 'trace'>
 
 interface Clock {
   now(): number
 }
 
-/** Sends what was written, signed and with what shows who we are. */
+/** Sends the body with signature and authorization headers. */
 export function createSender(config: WebhookConfig, http: HttpClient, userAgent: string, clock: Clock) {
   const { secret, method, headers, auth } = config
   const common = { 'user-agent': userAgent, ...inLowerCase(headers), ...authorizationOf(auth) }
@@ -93,4 +94,79 @@ function idOfBatch(messages: readonly Message[]): string {
 
 function inLowerCase(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+}
+
+/**
+ * Returns the headers of Standard Webhooks 1.0.0. The id is the same for all attempts. The timestamp is the
+ * attempt's, so each attempt is signed again, once with each secret.
+ */
+function signatureHeaders(
+  secrets: readonly string[],
+  id: string,
+  body: Buffer,
+  nowMs: number,
+): Record<string, string> {
+  const timestamp = String(Math.floor(nowMs / 1_000))
+  id = headerId(id)
+  const headers = { 'webhook-id': id, 'webhook-timestamp': timestamp }
+  if (secrets.length === 0) return headers
+  const signatures = secrets.map((secret) => `v1,${sign(secret, id, timestamp, body)}`)
+  return { ...headers, 'webhook-signature': signatures.join(' ') }
+}
+
+function sign(secret: string, id: string, timestamp: string, body: Buffer): string {
+  const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
+  return createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')
+}
+
+/** Standard Webhooks forbids full stops in ids; those of the API server contain none. */
+function headerId(id: string): string {
+  if (/^[\x21-\x2d\x2f-\x7e]+$/.test(id)) return id
+  return encodeURIComponent(id.toWellFormed()).replaceAll('.', '%2E')
+}
+
+const MAX_URL = 8_000
+
+/** Returns the URL of a message. Throws a TemplateFault if the values make no valid URL. */
+export function urlOf({ base, template }: Endpoint): (message: Message) => URL {
+  if (!template) return () => base
+  return (message) => {
+    const filled = template.render(message)
+    if (filled.length > MAX_URL)
+      throw new TemplateFault(`url: what is filled in makes more than ${MAX_URL} characters`)
+    if (hasDotSegment(filled))
+      throw new TemplateFault(
+        'url: what is filled in makes a "." or ".." between slashes, which leads elsewhere',
+      )
+    const url = URL.parse(`${base.origin}${filled}`)
+    if (url?.origin !== base.origin) throw new TemplateFault('url: what is filled in makes no URL')
+    url.username = base.username
+    url.password = base.password
+    return url
+  }
+}
+
+/** As URLs are parsed: without line breaks and blanks at the end, with `\` for `/` and `%2e` for a dot. */
+function hasDotSegment(filled: string): boolean {
+  const [path = ''] = filled.replace(/[\t\r\n]|[\0- ]+$/g, '').split(/[?#]/, 1)
+  return path.split(/[/\\]/).some((segment) => /^(\.|%2e){1,2}$/i.test(segment))
+}
+
+/**
+ * Returns the printable URL of a message. A fixed path may be a secret, as in chat services, and is left out. A
+ * template's path is shown, except literal parts that look like tokens. Throws as `urlOf`.
+ */
+export function shownUrl(endpoint: Endpoint, message: Message): string {
+  const { origin, pathname, search } = urlOf(endpoint)(message)
+  if (!endpoint.template) return origin
+  const literals = endpoint.template.source.split(/\{\{[^{}]*\}\}|\{%[^{}]*%\}/)
+  const secrets = literals.flatMap((it) => [
+    ...it.split(/[/?&=]/).filter(looksLikeToken),
+    ...[...it.matchAll(/=([^&=]{3,})/g)].map(([, value = '']) => value),
+  ])
+  return origin + createMask(secrets)(pathname + search)
+}
+
+function looksLikeToken(text: string): boolean {
+  return text.length >= 16 || (text.length >= 8 && /\d/.test(text) && /[a-z]/i.test(text))
 }

@@ -1,9 +1,9 @@
 import { cloudEventAttributes, cloudEventData, type Message, type Note } from '../../src/sink/index.ts'
 import type { WebhookConfig } from './config.ts'
-import { fitted } from './presets/fitted.ts'
 import { PRESETS } from './presets/index.ts'
+import { fitted } from './presets/parts.ts'
 
-/** What of a message is sent. */
+/** The request body and headers of a message. */
 export interface Written {
   body: Buffer
   headers: Readonly<Record<string, string>>
@@ -14,7 +14,7 @@ export type Write = (message: Message) => Written
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** How a sink's messages are written. What it makes may throw a TemplateFault. */
+/** Returns the writer of a sink's format. The writer may throw a TemplateFault. */
 export function writerOf(config: WebhookConfig): Write {
   const { preset, body: tree, raw, contentType } = config
   if (preset !== undefined) return presetWriter(config, preset)

@@ -1,21 +1,20 @@
 import {
   createHttpClient,
   createMask,
-  createSlots,
+  createSemaphore,
   defineSink,
   deliverInOrder,
   type Message,
   type Outcome,
+  orderOf,
   type Reply,
   secretsOfHeaders,
   TemplateFault,
 } from '../../src/sink/index.ts'
+import { authorizationOf, createSender, envelopeOf, shownUrl, urlOf } from './client.ts'
 import { WebhookConfig } from './config.ts'
-import { writeBatch, writerOf } from './formats.ts'
-import { deliverInBatches } from './in-batches.ts'
+import { writeBatch, writerOf } from './format.ts'
 import { PRESETS } from './presets/index.ts'
-import { authorizationOf, createSender, envelopeOf } from './sender.ts'
-import { shownUrl, urlOf } from './target.ts'
 
 const DEFAULT_CONCURRENCY = 64
 /** The default while answers take less than `QUICK_MS` on average: the receiver has capacity left. */
@@ -24,14 +23,19 @@ const QUICK_MS = 100
 const PAGERDUTY_URL = new URL('https://events.pagerduty.com/v2/enqueue')
 const DEFAULT_BATCH = { max: 100, maxBytes: 1_000_000 }
 
-/** Posts every event: as a CloudEvent, as a template says, or as the service of a preset wants it; in order for each object. */
+/**
+ * Posts every event: as a CloudEvent, by a template, or in the format of a preset's service; in order for each
+ * object.
+ */
 export default defineSink<WebhookConfig>({
   apiVersion: 1,
   type: 'webhook',
   config: WebhookConfig,
   markup: ({ preset }) => (preset ? PRESETS[preset].markup : {}),
-  tellsChanges: ({ preset }) => preset !== undefined,
+  showsChanges: ({ preset }) => preset !== undefined,
   batches: ({ format }) => format === 'batch',
+  example: `{ type: webhook, url: "\${env:WEBHOOK_URL}", secret: "\${env:WEBHOOK_SECRET}" }`,
+  placeholders: { secret: `whsec_${Buffer.alloc(32).toString('base64')}` },
   preview(message, config) {
     const { method, url = { base: PAGERDUTY_URL, template: undefined } } = config
     const mask = createMask(secretsOf(config))
@@ -56,7 +60,9 @@ export default defineSink<WebhookConfig>({
     const target = urlOf(endpoint)
     const write = writerOf(config)
     // Shared by all lanes: a request's time begins when it is sent, not when it waits for others.
-    const slots = createSlots(() => fixed ?? (averageMs < QUICK_MS ? QUICK_CONCURRENCY : DEFAULT_CONCURRENCY))
+    const slots = createSemaphore(
+      () => fixed ?? (averageMs < QUICK_MS ? QUICK_CONCURRENCY : DEFAULT_CONCURRENCY),
+    )
 
     async function request(...args: Parameters<typeof sender.send>): Promise<Reply> {
       const startedMs = performance.now()
@@ -110,7 +116,7 @@ export default defineSink<WebhookConfig>({
   },
 })
 
-/** Some receivers repeat what they got; Standard Webhooks' secrets may be known without their prefix. */
+/** Some receivers echo requests. The secrets of Standard Webhooks are masked without their prefix, too. */
 function secretsOf({ headers, secret, auth, routingKey }: WebhookConfig): string[] {
   const values = [...Object.values(headers), ...Object.values(authorizationOf(auth))]
   const { clientSecret } = auth?.oauth2 ?? {}
@@ -120,4 +126,91 @@ function secretsOf({ headers, secret, auth, routingKey }: WebhookConfig): string
     ...(clientSecret === undefined ? [] : [clientSecret]),
     ...(routingKey === undefined ? [] : [routingKey]),
   ]
+}
+
+interface BatchLimits {
+  max: number
+  maxBytes: number
+}
+
+interface BatchReply {
+  outcome: Outcome
+  status: number
+}
+
+/** Answers that may be the fault of one event among many, or of their number. */
+const DIVISIBLE = [400, 413, 422]
+
+/**
+ * Delivers messages in requests of many, in order. One response counts for the whole request. A request that is
+ * refused for its size or content is halved, until the refused event is alone. Events of a failed object do not
+ * overtake it.
+ */
+async function deliverInBatches(
+  messages: readonly Message[],
+  limits: BatchLimits,
+  send: (messages: readonly Message[]) => Promise<BatchReply>,
+  signal: AbortSignal,
+): Promise<Outcome[]> {
+  const outcomes = new Map<Message, Outcome>()
+  const held = new Map<string, Outcome>()
+  let stopped: Outcome | undefined
+
+  async function deliver(group: readonly Message[]): Promise<void> {
+    if (signal.aborted) stopped ??= STOPPED
+    const free = group.filter((it) => {
+      const outcome = stopped ?? held.get(orderOf(it))
+      if (outcome) outcomes.set(it, outcome)
+      return outcome === undefined
+    })
+    if (free.length === 0) return
+    const { outcome, status } = await attempt(free)
+    if (free.length > 1 && outcome.kind === 'rejected' && DIVISIBLE.includes(status)) {
+      const middle = free.length >> 1
+      await deliver(free.slice(0, middle))
+      return deliver(free.slice(middle))
+    }
+    for (const it of free) {
+      outcomes.set(it, outcome)
+      if (outcome.kind === 'retry' || outcome.kind === 'later') held.set(orderOf(it), outcome)
+    }
+    if (outcome.kind === 'retry' && outcome.scope === 'sink') stopped ??= outcome
+  }
+
+  /** An exception, such as an abort before the semaphore is free, must not affect outcomes of earlier requests. */
+  async function attempt(free: readonly Message[]): Promise<BatchReply> {
+    try {
+      return await send(free)
+    } catch (error) {
+      if (signal.aborted) return { outcome: STOPPED, status: 0 }
+      const detail = String((error as Error)?.message ?? error)
+      return { outcome: { kind: 'retry', reason: 'unknown', detail, scope: 'event' }, status: 0 }
+    }
+  }
+
+  for (const group of groups(messages, limits)) await deliver(group)
+  return messages.map((it) => outcomes.get(it) as Outcome)
+}
+
+function groups(messages: readonly Message[], { max, maxBytes }: BatchLimits): Message[][] {
+  const all: Message[][] = []
+  let bytes = 0
+  for (const message of messages) {
+    const { length } = message.cloudEvent
+    const last = all.at(-1)
+    if (last && last.length < max && bytes + length <= maxBytes) last.push(message)
+    else {
+      all.push([message])
+      bytes = 0
+    }
+    bytes += length
+  }
+  return all
+}
+
+const STOPPED: Outcome = {
+  kind: 'retry',
+  reason: 'unknown',
+  detail: 'stopped before it was sent',
+  scope: 'sink',
 }

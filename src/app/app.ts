@@ -1,53 +1,39 @@
 import { randomBytes } from 'node:crypto'
-import { apply, letGo } from './apply.ts'
-import type { Source, Transition } from './change.ts'
-import { startCommits } from './commits.ts'
-import type { Config } from './config/schema.ts'
+import type { Config } from '../config/schema.ts'
+import type { Logger } from '../observe/log.ts'
+import { createMetrics, type Metrics, startAtZero } from '../observe/metrics.ts'
+import type { Vitals } from '../observe/server/health.ts'
+import { type HealthServer, startServer } from '../observe/server/http.ts'
+import { startTracing } from '../observe/tracing/tracing.ts'
+import type { SinkType } from '../sink/index.ts'
+import { builtInSinks, sinkLoader } from '../sink-types.ts'
+import { createDeadLetterBounds, type DeadLetterBounds } from '../store/bounds/dead-letter-bounds.ts'
+import { deadLetterBytes } from '../store/bounds/queue-bounds.ts'
+import { createCommitLine } from '../store/commit/commit-connection.ts'
+import { startRemovedState } from '../store/commit/removed-state.ts'
+import { keysOf } from '../store/keys.ts'
+import type { Lanes } from '../store/lanes/lanes.ts'
+import { LiveProcesses } from '../store/lanes/live-processes.ts'
+import { storeOf } from '../store/redis/layout.ts'
+import { createTroubles } from '../store/redis/redis-fault.ts'
+import { type RedisSettings, type RedisTarget, renewCredentials } from '../store/redis/redis-target.ts'
+import { boundsBeyond, waitForRedis } from '../store/redis/requirements.ts'
+import { version } from '../version.ts'
+import type { ClusterClient } from '../watch/client/cluster-client.ts'
+import type { WatchManager } from '../watch/reflector/manager.ts'
+import { ConfigSnapshots, createConfigSnapshot } from './config-snapshot.ts'
 import { deadLetterArchive } from './dead-letter-archive.ts'
-import { startDeliveries } from './deliveries.ts'
-import { startEnrichment } from './enrichment.ts'
-import { createGeneration } from './generation.ts'
-import { Generations } from './generations.ts'
-import type { Logger } from './log.ts'
-import { createMetrics, type Metrics } from './metrics.ts'
-import { connectHops } from './pipeline.ts'
-import { createCommitLine } from './queue/commit-line.ts'
-import { createDeadLetterBounds, type DeadLetterBounds } from './queue/dead-letter-bounds.ts'
-import { keysOf } from './queue/keys.ts'
-import type { Lanes } from './queue/lanes.ts'
-import { startLimits } from './queue/limits.ts'
-import { LiveProcesses } from './queue/live-processes.ts'
-import { deadLetterBytes } from './queue/queue-bounds.ts'
-import { type RedisSettings, type RedisTarget, renewCredentials } from './queue/redis-target.ts'
-import { startRemovedState } from './queue/removed-state.ts'
-import { boundsBeyond } from './queue/requirements.ts'
-import { storeOf } from './queue/salt.ts'
-import { createTroubles } from './queue/troubles.ts'
-import { waitForRedis } from './queue/wait-for-redis.ts'
-import { boundsOf } from './queue-settings.ts'
-import { disconnect, openConnections } from './redis-connections.ts'
-import { startRedisUpkeep } from './redis-upkeep.ts'
-import type { Differences } from './reload/differences.ts'
-import { createReloadState, type ReloadState } from './reload/state.ts'
-import { createRuleErrors } from './rule-errors.ts'
-import type { Vitals } from './server/health.ts'
-import { type HealthServer, startServer } from './server/http.ts'
-import { startAtZero } from './server/samples.ts'
-import type { SinkType } from './sink/index.ts'
-import { sinkContexts } from './sink-contexts.ts'
+import { startEnrichment } from './metadata-informers.ts'
+import { startPipeline } from './pipeline.ts'
+import { boundsOf, disconnect, openConnections, startRedisUpkeep } from './redis.ts'
+import { apply, createReloadState, type Differences, letGo, type ReloadState } from './reload.ts'
+import { sinkContexts } from './sink-set/contexts.ts'
 import { createSinkSet } from './sink-set/set.ts'
-import { builtInSinks, sinkLoader } from './sink-types.ts'
-import { STARTING, startStatusReporting } from './status-reporting.ts'
-import { startTracing } from './tracing/tracing.ts'
-import { version } from './version.ts'
-import type { ClusterClient } from './watch/cluster-client.ts'
-import type { WatchManager } from './watch/manager.ts'
-import { normalise } from './watch/normalise.ts'
-import { startWatches } from './watches.ts'
+import { createRuleErrors, STARTING, startStatusReporting } from './status-reporting.ts'
 
 export type Role = 'all' | 'watch' | 'deliver'
 
-export interface AppOptions {
+interface AppOptions {
   config: Config
   /** The cluster's name: it is part of every key. */
   cluster: string
@@ -55,48 +41,48 @@ export interface AppOptions {
   redis: RedisTarget
   /** Connected already; not needed for role `deliver`. */
   client?: ClusterClient
-  /** Of the kubeconfig's context: Leases lie there when nothing else says where. */
+  /** Namespace of the kubeconfig's context: the default for Leases. */
   namespace?: string
   log: Logger
-  /** Of the configuration's file, as `ConfigStatus` has it. */
+  /** Digest of the configuration's file, as in `ConfigStatus`. */
   digest?: string | undefined
-  /** Called once when a newer version converted the keys: nothing is written any more, so it is time to end. */
+  /** Called once when a newer version converted the keys: this process can no longer write and should end. */
   onLayoutChanged?(error: Error): void
-  /** For benches and plug-ins: types beside the built-in ones. */
+  /** For benches and plug-ins: additional sink types. */
   sinkTypes?: Readonly<Record<string, SinkType>>
   /** Ends a start that waits for Redis: the promise rejects. */
   signal?: AbortSignal
 }
 
 export interface App {
-  /** The address of /livez, /readyz and /metrics; undefined when it is turned off. */
+  /** The address of /livez, /readyz and /metrics; undefined when the server is switched off. */
   url: string | undefined
-  /** `7.0.15`; of another make with its name, `Valkey 8.0.1`. */
+  /** `7.0.15`, or with the name of another product, `Valkey 8.0.1`. */
   redisVersion: string
   metrics: Metrics
   watches: WatchManager | undefined
   lanes: Lanes
-  /** What became of the configuration's reloads. */
+  /** State of the configuration's reloads. */
   reloads: ReloadState
   /**
-   * Puts another configuration in force, but for keys that are read at the start only; gives what changed. When it throws, as
-   * an `OpenError` of a sink, all is as it was.
+   * Applies another configuration, except for keys that need a restart; returns the differences. If it throws, for example
+   * an `OpenError` of a sink, nothing has changed.
    */
   apply(config: Config): Promise<Differences>
-  /** Takes over the passwords and certificates of Redis for connections that come from now on. */
+  /** Uses the passwords and certificates of Redis for new connections. */
   renewRedis(settings: RedisSettings): void
-  /** Stops reading, finishes the commit, finishes or gives back what is in flight; gives how many deliveries still wait. */
+  /** Stops watching, finishes the commit, finishes or releases deliveries in flight; returns the number of waiting deliveries. */
   stop(): Promise<{ pending: number }>
 }
 
 const CLOCK = { now: () => Date.now() }
 const GRACE_MS = 5_000
-/** How long dead letters are kept, where the configuration does not tell. */
+/** Default retention of dead letters. */
 const DEAD_LETTERS_MS = 7 * 86_400_000
 
 /**
- * Builds the parts of the configuration and joins them. Waits for Redis, and throws what waiting would not help against
- * (`waitForRedis`). What was opened is closed again when the start fails.
+ * Constructs and connects all parts. Waits for Redis, and throws the errors that waiting cannot solve
+ * (`waitForRedis`). If the start fails, everything that was opened is closed.
  */
 export async function startApp(options: AppOptions): Promise<App> {
   await using opened = new AsyncDisposableStack()
@@ -116,7 +102,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   await startAtZero(metrics, config)
   const reloads = createReloadState(common, options.digest)
   let vitals = (): Vitals => STARTING
-  // First, because it can fail: a taken port ends the start before anything else has begun.
+  // First, because it can fail: a port in use ends the start before anything else has begun.
   const server = await serve(options, metrics, () => vitals())
   opened.defer(() => server?.close())
   const { version: redisVersion } = await waitForRedis({
@@ -135,7 +121,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   opened.defer(() => upkeep.close())
   const { salt, silentMs, gate } = upkeep
   const ruleErrors = createRuleErrors()
-  const generationParts = {
+  const snapshotParts = {
     load: sinkLoader(options.sinkTypes),
     onMatch: metrics.ruleMatches.inc,
     onRuleError(rule: string, error: unknown) {
@@ -144,8 +130,8 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
       log.debug({ rule, error }, 'a rule failed')
     },
   }
-  const first = await createGeneration(config, generationParts)
-  const generations = new Generations(first)
+  const first = await createConfigSnapshot(config, snapshotParts)
+  const snapshots = new ConfigSnapshots(first)
   const contextOf = sinkContexts({ ...common, cluster, redis: connections.report })
   const sinkSet = createSinkSet({ contextOf, log })
   opened.defer(() => sinkSet.close())
@@ -163,69 +149,48 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   opened.defer(() => enrichment?.close())
   enrichment?.use(first.needs, config.enrich?.maxObjects)
 
-  const toEvent = (source: Source, transition: Transition) => {
-    const { needs, named } = generations.current
-    const surroundings = enrichment?.surroundings
-    const owners = needs.owners || needs.regardingOwners
-    return normalise(source, transition, { cluster, salt, surroundings, owners, named })
-  }
-
   let deadLetterBounds: DeadLetterBounds | undefined
-  const { watches, lanes, limits } = connectHops({
-    watch: (store) => {
-      if (role === 'deliver' || !client) return undefined
-      const { namespace } = options
-      const redis = { store: storeOf(salt), silentMs }
-      return startWatches({ ...common, config, client, cluster, namespace, redis }, store)
+  const { watches, lanes, limits } = startPipeline({
+    ...{
+      ...common,
+      instance,
+      processes,
+      line,
+      connections,
+      gate,
+      troubles,
+      snapshots,
+      sinkSet,
+      enrichment,
+      cluster,
+      salt,
     },
-    limit: (watches, { store, routing, onEnqueued }) =>
-      watches &&
-      startLimits({
-        ...{ ...common, line, instance, store, routing, generations },
-        onEnqueued,
-        redis: connections.report,
-        watches: watches.statuses,
-      }),
-    enrich: async (source, changes, signal) => enrichment?.known(source, changes, signal),
-    normalise: toEvent,
-    routing: () => generations.current,
-    commit: (routing, onEnqueued) =>
-      startCommits(
-        { ...common, line, instance, processes, generations, normalise: toEvent, salt },
-        routing,
-        onEnqueued,
-      ),
-    deliver: () =>
-      startDeliveries({
-        ...common,
-        connections,
-        processes,
-        sinkSet,
-        generations,
-        onDrained: (sink) => void letGo(applyParts, sink),
-        gate,
-        onGivenUp: (bytes) => deadLetterBounds?.added(bytes),
-        troubles,
-        trace: tracing?.attempt,
-      }),
     onMalformed(source, transition, error) {
-      metrics.malformed.inc({ watch: source.title })
-      log.error(
-        { watch: source.title, name: transition.name, error },
-        'an object cannot be read; it is passed over',
-      )
+      const watch = source.title
+      metrics.malformed.inc({ watch })
+      log.error({ watch, name: transition.name, error }, 'an object cannot be read; it is skipped')
     },
     trace: tracing?.commit,
+    traceAttempt: tracing?.attempt,
+    onDrained: (sink) => void letGo(applyParts, sink),
+    onGivenUp: (bytes) => deadLetterBounds?.added(bytes),
+    watch:
+      role === 'deliver' || !client
+        ? undefined
+        : {
+            ...{ ...common, config, client, cluster, namespace: options.namespace },
+            redis: { store: storeOf(salt), silentMs },
+          },
   })
 
-  const archive = deadLetterArchive({ generations, load: builtInSinks.file, contextOf, lanes })
+  const archive = deadLetterArchive({ snapshots, load: builtInSinks.file, contextOf, lanes })
   opened.defer(() => archive.close())
   if (delivers) {
     deadLetterBounds = createDeadLetterBounds({
       ...common,
       ...{ redis: connections.report, id: instance, archive: archive.current },
       bounds() {
-        const { maxAge = DEAD_LETTERS_MS, maxBytes } = generations.current.config.deadLetters ?? {}
+        const { maxAge = DEAD_LETTERS_MS, maxBytes } = snapshots.current.config.deadLetters ?? {}
         const maxmemory = gate.maxmemory()
         if (maxmemory === undefined) return undefined
         return { maxAgeMs: maxAge, maxBytes: deadLetterBytes(maxmemory, maxBytes) }
@@ -235,21 +200,9 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   }
 
   const reporting = startStatusReporting({
-    ...common,
-    instance,
-    role,
-    connections,
-    generations,
-    ruleErrors,
-    reloads,
-    watches,
-    enrichment,
-    lanes,
-    sinkSet,
+    ...{ ...common, instance, role, connections, snapshots, ruleErrors, reloads, watches, enrichment },
+    ...{ lanes, sinkSet, line, gate, troubles },
     deadLetters: () => deadLetterBounds?.status(),
-    line,
-    gate,
-    troubles,
   })
   vitals = reporting.vitals
   const removedState =
@@ -258,20 +211,12 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
       ...common,
       redis: connections.report,
       watches: watches.statuses,
-      kinds: () => generations.current.config.watch.map(({ kind }) => kind),
-      sinks: () => generations.current.config.sinks.map(({ name }) => name),
+      kinds: () => snapshots.current.config.watch.map(({ kind }) => kind),
+      sinks: () => snapshots.current.config.sinks.map(({ name }) => name),
     })
   const applyParts = {
-    generations,
-    generation: generationParts,
-    sinkSet,
-    delivers,
-    lanes,
-    watches,
-    enrichment,
-    health: reporting.health,
-    metrics,
-    log,
+    ...{ snapshots, snapshotParts, sinkSet, delivers, lanes, watches, enrichment },
+    ...{ health: reporting.health, metrics, log },
   }
 
   return {

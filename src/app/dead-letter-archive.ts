@@ -1,13 +1,13 @@
-import type { Config } from './config/schema.ts'
-import type { Generations } from './generations.ts'
-import type { Archive } from './queue/dead-letter-bounds.ts'
-import type { StoredDeadLetter } from './queue/dead-letters.ts'
-import type { Lanes } from './queue/lanes.ts'
-import type { Message, Sink, SinkContext, SinkType } from './sink/index.ts'
+import type { Config } from '../config/schema.ts'
+import type { Message, Sink, SinkContext, SinkType } from '../sink/index.ts'
+import type { Archive } from '../store/bounds/dead-letter-bounds.ts'
+import type { StoredDeadLetter } from '../store/lanes/dead-letters.ts'
+import type { Lanes } from '../store/lanes/lanes.ts'
+import type { ConfigSnapshots } from './config-snapshot.ts'
 
-export interface DeadLetterArchiveParts {
-  generations: Generations
-  /** The type that writes files. */
+interface DeadLetterArchiveParts {
+  snapshots: ConfigSnapshots
+  /** The sink type that writes files. */
   load(): Promise<SinkType>
   contextOf(name: string, type: SinkType): SinkContext
   /** Undefined until this process delivers. */
@@ -19,8 +19,8 @@ type FileArchive = NonNullable<NonNullable<Config['deadLetters']>['archive']>
 const NAME = 'dead-letters'
 const NEVER = new AbortController().signal
 
-/** The archive of dead letters that the generation in force asks for. A file is written by the sink type of files. */
-export function deadLetterArchive({ generations, load, contextOf, lanes }: DeadLetterArchiveParts) {
+/** The archive of dead letters of the current configuration. The file sink writes an archive file. */
+export function deadLetterArchive({ snapshots, load, contextOf, lanes }: DeadLetterArchiveParts) {
   let opened: { of: string; sink: Sink } | undefined
 
   async function fileSink(settings: FileArchive): Promise<Sink> {
@@ -45,13 +45,13 @@ export function deadLetterArchive({ generations, load, contextOf, lanes }: DeadL
 
   return {
     current(): Archive | undefined {
-      const settings = generations.current.config.deadLetters?.archive
+      const settings = snapshots.current.config.deadLetters?.archive
       const { sink } = settings ?? {}
       if (!settings) return undefined
       if (sink === undefined) return { kind: 'file', write: (letters) => write(settings, letters) }
       return {
         ...{ kind: 'sink', sink },
-        laneOf: (delivery) => generations.of(sink).laneOf(delivery),
+        laneOf: (delivery) => snapshots.of(sink).laneOf(delivery),
         wake: (some) => lanes.wake(some),
       }
     },
@@ -61,8 +61,8 @@ export function deadLetterArchive({ generations, load, contextOf, lanes }: DeadL
   }
 }
 
-/** A dead letter as JSON on one line: all that is known of it, with the object, or the bytes (base64) of one that cannot be read. */
-export function archivedLine({ delivery, payload, atMs, ...letter }: StoredDeadLetter): Buffer {
+/** Returns a dead letter as one line of JSON, with the object, or with the bytes (base64) of an unreadable one. */
+function archivedLine({ delivery, payload, atMs, ...letter }: StoredDeadLetter): Buffer {
   const about = { ...letter, at: new Date(atMs).toISOString() }
   if (!delivery) return Buffer.from(JSON.stringify({ ...about, payload: payload.toString('base64') }))
   const { objectJson, sink: _s, rule: _r, ...rest } = delivery

@@ -1,29 +1,25 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Change, Source } from './change.ts'
-import { AwaitKnown, type Progress } from './enrich/await-known.ts'
-import { MetadataCache } from './enrich/cache.ts'
-import { createCacheStore } from './enrich/cache-store.ts'
-import { type Needs, NO_NEEDS } from './enrich/needs.ts'
-import { MAX_OBJECTS } from './enrich/schema.ts'
-import { surroundingsOf } from './enrich/surroundings.ts'
-import type { ObjectRef } from './event.ts'
-import type { Logger } from './log.ts'
-import type { Metrics } from './metrics.ts'
-import { compilePattern } from './rules/pattern.ts'
-import { matcherOfSelector } from './rules/selector.ts'
-import type { WatchStatus } from './status.ts'
-import type { Surroundings } from './surroundings.ts'
-import type { ClusterClient } from './watch/cluster-client.ts'
-import { countRequests } from './watch/counted-client.ts'
-import { isEventResource } from './watch/kube-event.ts'
-import { createWatchManager } from './watch/manager.ts'
-import { planMetadata } from './watch/metadata-plan.ts'
-import { regardingIn } from './watch/references.ts'
-import { titleOf } from './watch/resolve.ts'
-import type { WatchEntry } from './watch/schema.ts'
-import { DEFAULT_TIMING, type Timing } from './watch/timing.ts'
+import type { Change, Source } from '../model/change.ts'
+import type { ObjectRef, RelatedMetadata } from '../model/event.ts'
+import type { WatchStatus } from '../model/status.ts'
+import type { Logger } from '../observe/log.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import { compilePattern } from '../rules/pattern.ts'
+import { matcherOfSelector } from '../rules/selector.ts'
+import { type ClusterClient, countRequests } from '../watch/client/cluster-client.ts'
+import { titleOf } from '../watch/client/discovery.ts'
+import { isEventResource, regardingIn } from '../watch/decode/kube-event.ts'
+import { MetadataCache } from '../watch/metadata/cache.ts'
+import { createCacheStore } from '../watch/metadata/cache-store.ts'
+import { MetadataBarrier, type Progress } from '../watch/metadata/metadata-barrier.ts'
+import { type MetadataRequirements, NO_REQUIREMENTS } from '../watch/metadata/metadata-requirements.ts'
+import { surroundingsOf } from '../watch/metadata/related-metadata.ts'
+import { planMetadata } from '../watch/plan/plan.ts'
+import { createWatchManager } from '../watch/reflector/manager.ts'
+import { DEFAULT_TIMING, type Timing } from '../watch/reflector/timing.ts'
+import { MAX_OBJECTS, type WatchEntry } from '../watch/schema.ts'
 
-export interface EnrichmentParts {
+interface EnrichmentParts {
   client: ClusterClient
   metrics: Metrics
   log: Logger
@@ -31,39 +27,40 @@ export interface EnrichmentParts {
   timing?: Timing
 }
 
-/** What is known of the surroundings of events, as far as rules ask for it. */
+/** The related metadata that rules use. */
 export interface Enrichment {
-  readonly surroundings: Surroundings
-  /** Resolves when what the needs in force ask of these changes is known, or was waited for long enough. */
-  known(source: Source, changes: readonly Change[], signal: AbortSignal): Promise<void>
-  /** Begins to read what other needs ask for besides; resolves when it is there, or does not come. */
-  prepare(needs: Needs): Promise<void>
-  /** Puts needs in force; what only others needed is read no longer. */
-  use(needs: Needs, maxObjects?: number): void
+  readonly surroundings: RelatedMetadata
+  /** Resolves when the related metadata of these changes is known, or the wait budget is used up. */
+  awaitMetadata(source: Source, changes: readonly Change[], signal: AbortSignal): Promise<void>
+  /** Starts the additional informers of other requirements; resolves when they have synced, or failed to. */
+  prepare(needs: MetadataRequirements): Promise<void>
+  /** Applies requirements; informers that are no longer needed stop. */
+  use(needs: MetadataRequirements, maxObjects?: number): void
   statuses(): WatchStatus[]
   close(): Promise<void>
 }
 
-/** How long a change of the configuration waits for metadata that does not come. */
+/** How long a reload waits for metadata. */
 const PREPARE_MS = 30_000
 
-/** Caches of metadata, which watches of their own feed: the same machinery as for the watches of the configuration. */
+/** Caches of metadata, fed by metadata-only watches with the same reflector as the configured watches. */
 export function startEnrichment(parts: EnrichmentParts): Enrichment {
   const { metrics, log, clock } = parts
   const stop = new AbortController()
-  const told = new Set<string>()
-  let needs = NO_NEEDS
+  /** Keys of conditions that were logged and still last. */
+  const logged = new Set<string>()
+  let needs = NO_REQUIREMENTS
   let entries: readonly WatchEntry[] = []
   let latest: WatchStatus[] = []
-  let latestMs = -1
+  let latestMs = Number.NEGATIVE_INFINITY
 
   const cache = new MetadataCache({
     maxObjects: MAX_OBJECTS,
-    clock,
+    clock: performance,
     onEvict({ plural, group }, count) {
       const resource = titleOf({ plural, group })
       metrics.enrichEvictions.inc({ resource }, count)
-      tell(`evict ${resource}`, () =>
+      logOnce(`evict ${resource}`, () =>
         log.warn(
           { resource },
           'there are more objects than "enrich.maxObjects": the oldest are forgotten, and rules that ask for them may miss events',
@@ -71,9 +68,9 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
       )
     },
   })
-  const store = createCacheStore(cache, clock)
+  const store = createCacheStore(cache, performance)
   metrics.enrichObjects.collectFrom(() =>
-    cache.sizes().map(({ resource, objects }) => ({ resource: titleOf(resource), objects })),
+    cache.sizes().map(({ resource, objects }) => [titleOf(resource), objects] as const),
   )
   const manager = createWatchManager({
     client: countRequests(parts.client, metrics),
@@ -96,17 +93,17 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
       const keys = new Set(plan.sources.map(({ key }) => key))
       const found = new Set(plan.sources.map(({ spelling }) => spelling))
       const spelled = new Set(asked.map(({ kind }) => kind))
-      // What discovery misses for a moment stays.
+      // A kind that discovery lacks temporarily stays.
       store.retain(({ key, spelling }) => keys.has(key) || (spelled.has(spelling) && !found.has(spelling)))
       return plan
     },
   })
 
-  /** Asked for each change that is not known: not older than a moment. */
+  /** Called for each change with unknown metadata: cached for a moment. */
   function statuses(): WatchStatus[] {
-    if (clock.now() - latestMs >= 50 || clock.now() < latestMs) {
+    if (performance.now() - latestMs >= 50) {
       latest = manager.statuses()
-      latestMs = clock.now()
+      latestMs = performance.now()
     }
     return latest
   }
@@ -117,21 +114,21 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
     if (!status) return 'behind'
     if (status.phase === 'failing') return 'fails'
     if (status.phase !== 'watching' || !status.ready) return 'behind'
-    told.delete(source.key)
+    logged.delete(source.key)
     return 'follows'
   }
 
-  /** Of kinds that the cluster was not asked for yet it may be. */
-  function isTold(ref: ObjectRef, namespace: string): boolean {
+  /** True also for kinds that are not resolved yet. */
+  function isWatched(ref: ObjectRef, namespace: string): boolean {
     const table = cache.tableOf(ref)
     if (!table) return progressOf(undefined) !== 'follows'
     return store.stateOf(table, table.resource.namespaced ? namespace : '', ref.name ?? '') !== undefined
   }
 
-  function tell(key: string, say: () => void): void {
-    if (told.has(key)) return
-    told.add(key)
-    say()
+  function logOnce(key: string, write: () => void): void {
+    if (logged.has(key)) return
+    logged.add(key)
+    write()
   }
 
   function rulesOf(source: Source): string {
@@ -141,17 +138,17 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
     ].join(', ')
   }
 
-  const awaiting = new AwaitKnown({
+  const barrier = new MetadataBarrier({
     cache,
     store,
-    clock,
+    clock: performance,
     progressOf,
     regardingIn,
     isEvent: ({ resource }) => isEventResource(resource),
     onMiss(source, why) {
       metrics.enrichMisses.inc({ resource: source ? titleOf(source.resource) : 'unknown' })
       if (!source || why === 'follows') return
-      tell(source.key, () =>
+      logOnce(source.key, () =>
         log.warn(
           { watch: source.title, rules: rulesOf(source), error: errorOf(source) },
           why === 'fails'
@@ -167,7 +164,7 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
     return statuses().find(({ key }) => key === source.key)?.lastError
   }
 
-  /** Has every source of these needs begun to follow the cluster, or failed? */
+  /** Whether every source of these requirements has synced or failed. */
   function isSettled(): boolean {
     return manager
       .statuses()
@@ -184,14 +181,14 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
   }
 
   return {
-    surroundings: surroundingsOf(cache, isTold),
-    known: (source, changes, signal) => awaiting.known(source, changes, needs, signal),
+    surroundings: surroundingsOf(cache, isWatched),
+    awaitMetadata: (source, changes, signal) => barrier.awaitMetadata(source, changes, needs, signal),
     async prepare(next) {
       const added = entriesOf(next).filter((it) => !entries.some((known) => isSame(known, it)))
       if (added.length === 0) return
       apply([...entries, ...added])
-      const deadlineMs = clock.now() + PREPARE_MS
-      while (!isSettled() && clock.now() < deadlineMs && !stop.signal.aborted)
+      const deadlineMs = performance.now() + PREPARE_MS
+      while (!isSettled() && performance.now() < deadlineMs && !stop.signal.aborted)
         await Promise.race([cache.changed, pause(100, undefined, { signal: stop.signal }).catch(() => {})])
     },
     use(next, maxObjects = MAX_OBJECTS) {
@@ -209,7 +206,7 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
   }
 }
 
-function entriesOf({ metadata }: Needs): WatchEntry[] {
+function entriesOf({ metadata }: MetadataRequirements): WatchEntry[] {
   return metadata.map(({ kind, namespaces, name }) => ({
     kind,
     ...(namespaces && { namespaces: [...namespaces] }),

@@ -1,14 +1,59 @@
-import type { Logger } from './log.ts'
-import type { Metrics } from './metrics.ts'
-import { keepContact } from './queue/contact.ts'
-import type { Keys } from './queue/keys.ts'
-import { createMemoryGate, type MemoryGate } from './queue/memory-gate.ts'
-import { keepSalt, readSalt } from './queue/salt.ts'
-import { watchSchema } from './queue/schema-watch.ts'
-import type { Troubles } from './queue/troubles.ts'
-import type { Connections } from './redis-connections.ts'
+import type { Redis } from 'ioredis'
+import type { Config } from '../config/schema.ts'
+import { type Logger, silentLog } from '../observe/log.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import type { Keys } from '../store/keys.ts'
+import { countReconnects, openRedis, type Purpose, watchLiveness } from '../store/redis/connection.ts'
+import { keepSalt, readSalt, watchSchema } from '../store/redis/layout.ts'
+import { createMemoryGate, type MemoryGate } from '../store/redis/memory-gate.ts'
+import type { Troubles } from '../store/redis/redis-fault.ts'
+import type { RedisTarget } from '../store/redis/redis-target.ts'
+import type { BytesBound } from '../store/redis/requirements.ts'
 
-export interface RedisUpkeepParts {
+/** One connection for each kind of work, so that none waits behind another's blocking read or large commit. */
+export interface Connections {
+  commit: Redis
+  lanes: Redis
+  /** For BullMQ: commands, and the blocking worker. */
+  queue: Redis
+  worker: Redis
+  /** For gauges, reports and the stores of sinks. */
+  report: Redis
+}
+
+/** Opens the connections, which reconnect after each loss. */
+export function openConnections(target: RedisTarget, log: Logger, metrics: Metrics): Connections {
+  // All connections lose Redis and reconnect together: only one of them logs it.
+  const connect = (purpose: Purpose, logger = silentLog) => openRedis(target, purpose, logger)
+  const connections = {
+    commit: connect('commit', log),
+    lanes: connect('work'),
+    queue: connect('work'),
+    worker: connect('work'),
+    report: connect('commit'),
+  }
+  countReconnects(connections, metrics)
+  return connections
+}
+
+export function disconnect(connections: Connections): void {
+  for (const connection of Object.values(connections)) connection.disconnect()
+}
+
+/** Returns the configured bounds in bytes, each with its path in the file. */
+export function boundsOf({ sinks, deadLetters, placeOf }: Config): BytesBound[] {
+  const bound = (path: readonly string[], bytes: number | undefined): BytesBound[] => {
+    if (bytes === undefined) return []
+    const place = placeOf?.(path)
+    return [{ name: `${place === undefined ? '' : `${place} `}${path.join('.')}`, bytes }]
+  }
+  return [
+    ...sinks.flatMap(({ name, queue }) => bound(['sinks', name, 'queue', 'maxBytes'], queue?.maxBytes)),
+    ...bound(['deadLetters', 'maxBytes'], deadLetters?.maxBytes),
+  ]
+}
+
+interface RedisUpkeepParts {
   connections: Connections
   keys: Keys
   troubles: Troubles
@@ -18,17 +63,17 @@ export interface RedisUpkeepParts {
   onLayoutChanged?: ((error: Error) => void) | undefined
 }
 
-/** What a process watches over in Redis, whatever its role. */
-export interface RedisUpkeep {
+/** Checks of Redis that every process runs, whatever its role. */
+interface RedisUpkeep {
   /** Salts the hashes of Secret values. */
   salt: Buffer
-  /** For how long Redis has not answered. */
+  /** Returns how long Redis has not answered, in milliseconds. */
   silentMs(): number
   gate: MemoryGate
   close(): void
 }
 
-/** The layout of the keys, the installation's salt, whether Redis answers, and whether it has room. */
+/** Starts to check the layout of the keys, the salt, the liveness and the memory of Redis. */
 export async function startRedisUpkeep(parts: RedisUpkeepParts): Promise<RedisUpkeep> {
   const { connections, keys, troubles, metrics, log, onLayoutChanged } = parts
   const redis = connections.report
@@ -45,9 +90,9 @@ export async function startRedisUpkeep(parts: RedisUpkeepParts): Promise<RedisUp
   )
   const salt = await readSalt(connections.lanes, keys)
   closing(keepSalt(redis, keys, salt))
-  const { silentMs } = closing(keepContact(redis, keys))
+  const { silentMs } = closing(watchLiveness(redis, keys))
   const gate = closing(createMemoryGate({ redis, keys, troubles, metrics, log }))
-  // Bounds of queues are parts of its maxmemory.
+  // The bounds of queues are shares of maxmemory.
   await gate.sampled
   const opened = started.move()
   return { salt, silentMs, gate, close: () => opened.dispose() }

@@ -1,29 +1,115 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../config/schema.ts'
-import { mapInSlices } from '../slices.ts'
+import type { ConfigStatus } from '../model/status.ts'
+import type { Logger } from '../observe/log.ts'
+import { forgetSeries, type Metrics, startAtZero } from '../observe/metrics.ts'
+import type { Lanes } from '../store/lanes/lanes.ts'
+import { mapInSlices } from '../text/yielding.ts'
+import type { WatchManager } from '../watch/reflector/manager.ts'
+import { type ConfigSnapshotParts, type ConfigSnapshots, createConfigSnapshot } from './config-snapshot.ts'
+import type { Enrichment } from './metadata-informers.ts'
+import { prefixOf } from './sink-set/contexts.ts'
+import type { SinkHealth } from './sink-set/health.ts'
+import type { SinkSet } from './sink-set/set.ts'
 
-/** Names that came, went, or stand for something else now. */
-export interface Changed {
+interface ApplyParts {
+  snapshots: ConfigSnapshots
+  snapshotParts: ConfigSnapshotParts
+  sinkSet: SinkSet
+  /** False for a process that does not deliver. */
+  delivers: boolean
+  lanes: Pick<Lanes, 'use' | 'tryNow'>
+  watches: Pick<WatchManager, 'apply' | 'reopen'> | undefined
+  enrichment: Pick<Enrichment, 'prepare' | 'use'> | undefined
+  health: SinkHealth
+  metrics: Metrics
+  log: Logger
+}
+
+/**
+ * Applies another configuration. The steps that can fail come first and change nothing; then everything is replaced together, between
+ * two commits and two batches: each of those uses one configuration from its beginning to its end.
+ */
+export async function apply(parts: ApplyParts, config: Config): Promise<Differences> {
+  const { snapshots, sinkSet, lanes, watches, health, metrics } = parts
+  const next = await createConfigSnapshot(config, parts.snapshotParts)
+  const delivered = parts.delivers ? config.sinks : []
+  await using prepared = await sinkSet.prepare(delivered, next.choices.typeOf)
+  await parts.enrichment?.prepare(next.needs)
+
+  const before = snapshots.current
+  const changes = await differences(before.config, config)
+  const newRules = new Set([...changes.rules.added, ...changes.rules.changed])
+  await startAtZero(metrics, {
+    sinks: config.sinks.filter(({ name }) => changes.sinks.added.includes(name)),
+    rules: config.rules.filter(({ name }) => newRules.has(name)),
+  })
+  const { retyped, oldPrefixes } = otherTypes(snapshots, delivered)
+  snapshots.exchange(next)
+  parts.enrichment?.use(next.needs, config.enrich?.maxObjects)
+  prepared.use()
+  lanes.use(
+    delivered.map(({ name }) => name),
+    retyped,
+  )
+  watches?.apply(config.watch)
+  // A session decides when it is opened whether it stores previous objects.
+  watches?.reopen((resource) => before.keepsPrevious(resource) !== next.keepsPrevious(resource))
+
+  lanes.tryNow(prepared.opened)
+  health.ask(prepared.opened)
+  await forgetSeries(metrics.registry, 'rule', changes.rules.removed)
+  for (const [sink, prefix] of oldPrefixes) await forgetSeries(metrics.registry, 'sink', [sink], prefix)
+  if (!parts.delivers) await forgetSeries(metrics.registry, 'sink', changes.sinks.removed)
+  return changes
+}
+
+/** Closes a removed sink for which no delivery waits. */
+export async function letGo(
+  { snapshots, health, sinkSet, metrics, log }: ApplyParts,
+  sink: string,
+): Promise<void> {
+  log.info({ sink }, 'nothing waits for the removed sink any more: it is closed')
+  snapshots.forget(sink)
+  health.forget(sink)
+  await Promise.all([sinkSet.drop(sink), forgetSeries(metrics.registry, 'sink', [sink])])
+}
+
+/** Returns the sinks whose name has another type now, with the metric prefixes of their old types. */
+function otherTypes(snapshots: ConfigSnapshots, sinks: Config['sinks']) {
+  const retyped = new Set<string>()
+  const oldPrefixes = new Map<string, string>()
+  for (const { name, type } of sinks) {
+    const before = snapshots.of(name).config.sinks.find((sink) => sink.name === name)
+    if (!before || before.type === type) continue
+    retyped.add(name)
+    oldPrefixes.set(name, prefixOf(before.type))
+  }
+  return { retyped, oldPrefixes }
+}
+
+/** Names that were added, removed or changed. */
+interface Changed {
   added: readonly string[]
   removed: readonly string[]
   changed: readonly string[]
 }
 
-/** What makes one configuration another. Never values: they may be secrets. */
+/** The differences of two configurations. Contains no values, because they can be secrets. */
 export interface Differences {
-  /** Entries of `watch:`, by their kinds; one with other selectors is another entry. */
+  /** Entries of `watch:` by their kinds; an entry with other selectors is another entry. */
   watches: Changed
   sinks: Changed
   rules: Changed
-  /** The rules that stay are read in another order. */
+  /** The remaining rules have another order. */
   reordered: boolean
-  /** Keys that are only read at the start. */
+  /** Changed keys that need a restart. */
   restart: readonly string[]
 }
 
 /**
- * Compares what was read, not what was made of it: templates and options are not comparable. In slices, for there may be
- * thousands of rules.
+ * Compares the values as read, because compiled templates and options are not comparable. Yields to the event loop, because
+ * there can be thousands of rules.
  */
 export async function differences(before: Config, after: Config): Promise<Differences> {
   const [rulesBefore, rulesAfter] = [await rulesOf(before), await rulesOf(after)]
@@ -38,7 +124,7 @@ export async function differences(before: Config, after: Config): Promise<Differ
   }
 }
 
-/** `+1 watch, -2 sinks, rules changed`; undefined when all is as it was. */
+/** Returns `+1 watch, -2 sinks, rules changed`; undefined without differences. */
 export function describeDifferences({ watches, sinks, rules, reordered }: Differences): string | undefined {
   const rulesChanged = reordered || Object.values(rules).some(({ length }) => length > 0)
   const parts = [
@@ -47,13 +133,6 @@ export function describeDifferences({ watches, sinks, rules, reordered }: Differ
     ...(rulesChanged ? ['rules changed'] : []),
   ]
   return parts.length === 0 ? undefined : parts.join(', ')
-}
-
-/** `redis and server changed: restart to use them`. */
-export function describeRestart(keys: readonly string[]): string {
-  const last = keys.at(-1) ?? ''
-  const words = keys.length === 1 ? last : `${keys.slice(0, -1).join(', ')} and ${last}`
-  return `${words} changed: restart to use ${keys.length === 1 ? 'it' : 'them'}`
 }
 
 function describeChanged({ added, removed, changed }: Changed, one: string, many: string): string[] {
@@ -65,7 +144,7 @@ function describeChanged({ added, removed, changed }: Changed, one: string, many
   ]
 }
 
-/** Those that take effect while the process runs, and what only describes the file. */
+/** Keys that a reload applies, and keys that only describe the file. */
 const APPLIED = new Set<string>([
   'watch',
   'sinks',
@@ -78,7 +157,7 @@ const APPLIED = new Set<string>([
   'written',
 ] satisfies (keyof Config)[])
 
-/** Keys that are not as they were, and are only read at the start. */
+/** Returns the changed keys that need a restart. */
 export function restartKeys(before: Config, after: Config): string[] {
   const keys = new Set([...Object.keys(before), ...Object.keys(after)])
   const under = (config: Config, key: string) =>
@@ -88,7 +167,7 @@ export function restartKeys(before: Config, after: Config): string[] {
     .toSorted()
 }
 
-/** Without passwords and certificates: those that are exchanged are used as soon as a connection is made anew. */
+/** Omits passwords and certificates: new connections use changed ones without a restart. */
 function addressed({ url, sentinel, cluster }: Config['redis']): unknown {
   const place = url?.startsWith('unix:') ? url : url && new URL(url)
   return {
@@ -126,7 +205,48 @@ function compareEntries(before: Config['watch'], after: Config['watch']): Change
   return { added: without(after, before), removed: without(before, after), changed: [] }
 }
 
-/** In whatever order its keys are written. */
+/** Compares independently of the order of keys. */
 function identityOf(entry: Config['watch'][number]): string {
   return JSON.stringify(Object.entries(entry).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** The state of the configuration's reloads, for status, readiness and metrics. */
+export interface ReloadState {
+  status(): ConfigStatus
+  /** A file was applied; `restart` lists its keys that need a restart. */
+  applied(digest: string | undefined, restart: readonly string[]): void
+  /** A file was rejected: reason without secrets, and `file:line`. The running configuration stays. */
+  rejected(problem: string, place?: string): void
+}
+
+/** Creates the state, with the configuration of the start applied. */
+export function createReloadState(
+  { metrics, clock }: { metrics: Metrics; clock: { now(): number } },
+  digest: string | undefined,
+): ReloadState {
+  let status = statusOf(digest, [], clock.now())
+  const succeeded = () => {
+    metrics.configSuccessful.set(1)
+    metrics.configSuccessTime.set(status.appliedMs / 1_000)
+  }
+  succeeded()
+  for (const result of ['success', 'failure']) metrics.configReloads.inc({ result }, 0)
+  return {
+    status: () => status,
+    applied(newDigest, restart) {
+      status = statusOf(newDigest, restart, clock.now())
+      metrics.configReloads.inc({ result: 'success' })
+      succeeded()
+    },
+    rejected(problem, place) {
+      const sinceMs = status.rejected?.sinceMs ?? clock.now()
+      status = { ...status, rejected: { problem, sinceMs, ...(place !== undefined && { place }) } }
+      metrics.configReloads.inc({ result: 'failure' })
+      metrics.configSuccessful.set(0)
+    },
+  }
+}
+
+function statusOf(digest: string | undefined, restart: readonly string[], appliedMs: number): ConfigStatus {
+  return { appliedMs, ...(digest !== undefined && { digest }), ...(restart.length > 0 && { restart }) }
 }

@@ -1,25 +1,23 @@
-import type { Enrichment } from './enrichment.ts'
-import type { Generations } from './generations.ts'
-import type { Logger } from './log.ts'
-import type { Metrics } from './metrics.ts'
-import type { CommitLine } from './queue/commit-line.ts'
-import { type InstanceReport, startReporting } from './queue/instances.ts'
-import type { Keys } from './queue/keys.ts'
-import { watchLanes } from './queue/lane-gauges.ts'
-import type { Lanes } from './queue/lanes.ts'
-import type { MemoryGate } from './queue/memory-gate.ts'
-import { watchPositions } from './queue/position-gauges.ts'
-import type { Troubles } from './queue/troubles.ts'
-import type { Connections } from './redis-connections.ts'
-import type { ReloadState } from './reload/state.ts'
-import type { RuleErrors } from './rule-errors.ts'
-import type { Vitals } from './server/health.ts'
+import type { QueueStatus, RuleStatus } from '../model/status.ts'
+import type { Logger } from '../observe/log.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import type { Vitals } from '../observe/server/health.ts'
+import type { CommitLine } from '../store/commit/commit-connection.ts'
+import { watchCheckpoints, watchLanes } from '../store/gauges.ts'
+import type { Keys } from '../store/keys.ts'
+import type { Lanes } from '../store/lanes/lanes.ts'
+import { type InstanceReport, startReporting } from '../store/process-reports.ts'
+import type { MemoryGate } from '../store/redis/memory-gate.ts'
+import type { Troubles } from '../store/redis/redis-fault.ts'
+import type { WatchManager } from '../watch/reflector/manager.ts'
+import type { ConfigSnapshots } from './config-snapshot.ts'
+import type { Enrichment } from './metadata-informers.ts'
+import type { Connections } from './redis.ts'
+import type { ReloadState } from './reload.ts'
 import { type SinkHealth, watchSinkHealth } from './sink-set/health.ts'
 import type { SinkSet } from './sink-set/set.ts'
-import type { QueueStatus } from './status.ts'
-import type { WatchManager } from './watch/manager.ts'
 
-export interface StatusReportingParts {
+interface StatusReportingParts {
   instance: string
   role: InstanceReport['role']
   connections: Connections
@@ -27,31 +25,31 @@ export interface StatusReportingParts {
   metrics: Metrics
   log: Logger
   clock: { now(): number }
-  generations: Generations
+  snapshots: ConfigSnapshots
   ruleErrors: RuleErrors
   reloads: ReloadState
   watches: WatchManager | undefined
   enrichment: Pick<Enrichment, 'statuses'> | undefined
   lanes: Lanes
   sinkSet: SinkSet
-  /** How much room dead letters take; undefined for a process that delivers nothing. */
+  /** Size of the dead letters; undefined for a process that does not deliver. */
   deadLetters(): QueueStatus | undefined
   line: CommitLine
   gate: MemoryGate
   troubles: Troubles
 }
 
-/** What this process tells of itself and of the queue: to probes, to `kubeherald status`, to Prometheus. */
-export interface StatusReporting {
+/** Reports the state of this process and of the queue to probes, `kubeherald status` and Prometheus. */
+interface StatusReporting {
   vitals(): Vitals
   health: SinkHealth
-  /** Not ready any more, and no sink is asked how it is. */
+  /** The process stops: not ready, and no more health checks of sinks. */
   stopping(): void
-  /** Counts a last time, and takes the report back; gives how many deliveries wait. */
+  /** Updates the counters, deletes the report, and returns the number of waiting deliveries. */
   close(): Promise<number>
 }
 
-/** Before there is anything to tell. */
+/** The state before the first report. */
 export const STARTING: Vitals = {
   nowMs: 0,
   watches: [],
@@ -62,30 +60,18 @@ export const STARTING: Vitals = {
 }
 
 export function startStatusReporting(parts: StatusReportingParts): StatusReporting {
-  const {
-    connections,
-    keys,
-    metrics,
-    log,
-    clock,
-    generations,
-    reloads,
-    lanes,
-    sinkSet,
-    line,
-    gate,
-    troubles,
-  } = parts
+  const { connections, keys, metrics, log, clock, snapshots, reloads, lanes, sinkSet, line, gate, troubles } =
+    parts
   const redis = connections.report
   let stopping = false
   const watches = () => parts.watches?.statuses() ?? []
   const metadata = () => parts.enrichment?.statuses() ?? []
-  const health = watchSinkHealth(sinkSet.sinks, { log, clock, statuses: lanes.statuses })
+  const health = watchSinkHealth(sinkSet.sinks, { log, clock, statuses: () => lanes.statuses() })
   const sinks = () => health.merge(lanes.statuses())
-  const configured = () => generations.current.config.sinks.map(({ name }) => name)
-  const rules = () => generations.current.ruleNames
+  const configured = () => snapshots.current.config.sinks.map(({ name }) => name)
+  const rules = () => snapshots.current.ruleNames
   const laneGauges = watchLanes({ redis, keys, metrics, clock, configured, rules })
-  const positionGauges = watchPositions({ redis, keys, troubles, metrics, watches })
+  const positionGauges = watchCheckpoints({ redis, keys, troubles, metrics, watches })
   const redisTrouble = () => line.trouble() ?? troubles.first()
   const view = () => {
     const trouble = redisTrouble()
@@ -96,7 +82,7 @@ export function startStatusReporting(parts: StatusReportingParts): StatusReporti
       watches: watches(),
       metadata: metadata(),
       sinks: sinks(),
-      rules: parts.ruleErrors.statuses(generations.current.config.rules),
+      rules: parts.ruleErrors.statuses(snapshots.current.config.rules),
       ...(deadLetters && { deadLetters }),
       ...(gate.isClosed() && { backPressure: true as const }),
       ...(trouble !== undefined && { redisTrouble: trouble }),
@@ -124,6 +110,33 @@ export function startStatusReporting(parts: StatusReportingParts): StatusReporti
       const pending = await laneGauges.close()
       await report.close()
       return pending
+    },
+  }
+}
+
+/** Counts run-time errors of rules since the start, with the last error of each. */
+interface RuleErrors {
+  note(rule: string, error: unknown): void
+  /** Returns the errors of these rules, in their order, and forgets those of others. */
+  statuses(rules: readonly { name: string }[]): RuleStatus[]
+}
+
+const MOST_CHARACTERS = 300
+
+export function createRuleErrors(): RuleErrors {
+  const known = new Map<string, { errors: number; lastError: string }>()
+  return {
+    note(rule, error) {
+      const message = error instanceof Error ? error.message : String(error)
+      const errors = (known.get(rule)?.errors ?? 0) + 1
+      known.set(rule, { errors, lastError: message.slice(0, MOST_CHARACTERS) })
+    },
+    statuses(rules) {
+      if (known.size > 0) {
+        const names = new Set(rules.map(({ name }) => name))
+        for (const rule of known.keys()) if (!names.has(rule)) known.delete(rule)
+      }
+      return rules.map(({ name }) => ({ rule: name, ...known.get(name) }))
     },
   }
 }

@@ -1,15 +1,8 @@
 import { Command, CommanderError } from 'commander'
-import { suggest } from '../config/suggest.ts'
-import { sayFault } from '../queue/redis-fault.ts'
+import { suggest } from '../config/error-messages/suggest.ts'
+import { describeFault } from '../store/redis/redis-fault.ts'
 import { version } from '../version.ts'
-import { describeCheck } from './check/describe.ts'
-import { describeBeginnings, describeSchema } from './describe-files.ts'
-import type { Exit } from './options.ts'
-import { describeProof } from './proof/describe.ts'
-import { describeLiveProof } from './proof/describe-live.ts'
-import { describeQueue } from './queue/describe.ts'
-import { describeRbac } from './rights/describe.ts'
-import { describeRun } from './run/describe.ts'
+import { describeCommands, type Exit } from './commands.ts'
 import { UsageError } from './usage-error.ts'
 
 /** Exit codes: 0 after a clean end, 2 for bad configuration or arguments, 1 otherwise. */
@@ -24,14 +17,14 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     return exitCode
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
-    process.stderr.write(`kubeherald: ${wordsOf(error)}\n`)
+    process.stderr.write(`kubeherald: ${messageOf(error)}\n`)
     return error instanceof UsageError ? 2 : 1
   }
 }
 
-function wordsOf(error: unknown): string {
+function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  return error.name === 'ReplyError' ? sayFault(error) : error.message
+  return error.name === 'ReplyError' ? describeFault(error) : error.message
 }
 
 const OF_THE_PROGRAM = ['-h', '--help', '-v', '-V', '--version']
@@ -54,9 +47,7 @@ function refuseUnknownHelp(program: Command, [first, name]: readonly string[]): 
 function describeProgram(exit: Exit): Command {
   const program = new Command('kubeherald')
     .usage('[run] [options]\n       kubeherald <command> [options]')
-    .description(
-      'Forwards what happens in a Kubernetes cluster to people and services, and loses none of it.',
-    )
+    .description('Forwards Kubernetes changes and Events to Slack, Kafka and webhooks, without losing any.')
     .version(version, '-v, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .helpCommand('help [command]', 'explain a command')
@@ -64,13 +55,6 @@ function describeProgram(exit: Exit): Command {
     .showHelpAfterError('(--help explains)')
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'kubeherald: ')) })
 
-  describeRun(program, exit)
-  describeCheck(program, exit)
-  describeProof(program, exit)
-  describeSchema(program, exit)
-  describeLiveProof(program, exit)
-  describeRbac(program, exit)
-  describeBeginnings(program, exit)
-  describeQueue(program, exit)
+  describeCommands(program, exit)
   return program
 }

@@ -1,13 +1,13 @@
-import { createLog, isLogLevel, LOG_LEVELS, type Logger } from '../log.ts'
-import type { Configuration } from './reading/configuration.ts'
+import { createLog, isLogLevel, LOG_LEVELS, type Logger } from '../observe/log.ts'
+import type { Configuration } from './load-config/configuration.ts'
 import { UsageError } from './usage-error.ts'
 
 export interface CommandLog {
   log: Logger
   /** JSON for machines, text for a terminal and for the demo. */
   format: 'json' | 'text'
-  /** A line that stands for itself: plain among text, an object among JSON. */
-  say(line: string, fields: object): void
+  /** Prints a line as text, or logs it with its fields as JSON. */
+  print(line: string, fields: object): void
 }
 
 export function commandLog(level: string | undefined, demo: boolean): CommandLog {
@@ -16,18 +16,19 @@ export function commandLog(level: string | undefined, demo: boolean): CommandLog
   const terminal = process.stderr.isTTY === true
   const format = terminal || demo ? 'text' : 'json'
   const log = createLog({
-    // Who looks at the demo wants to see events, not how they come about.
+    // The demo shows events, not its own log.
     level: level ?? (demo ? 'warn' : 'info'),
     format,
     colour: terminal && !process.env['NO_COLOR'],
     output: process.stderr,
   })
-  const say = (line: string, fields: object) =>
+  const print = (line: string, fields: object) =>
     format === 'text' ? void process.stderr.write(`${line}\n`) : log.info(fields, line)
-  return { log, format, say }
+  return { log, format, print }
 }
 
-export function tellWarnings(
+/** Prints the warnings of a configuration. */
+export function printWarnings(
   { warnings, shownWarnings }: Pick<Configuration, 'warnings' | 'shownWarnings'>,
   { log, format }: CommandLog,
 ): void {

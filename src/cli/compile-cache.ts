@@ -3,7 +3,7 @@ import { enableCompileCache } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Halves the start; without a directory that nobody else can write to it does nothing. */
+/** Halves the time of a start; does nothing without a directory that only this user can write to. */
 export function startCompileCache(): void {
   const uid = process.getuid?.()
   // Where there are no such ids, as on Windows, the temporary directory is the user's own.
@@ -12,8 +12,8 @@ export function startCompileCache(): void {
 }
 
 /**
- * The cache below `parent` of this user alone; undefined when it cannot be. Node runs what it finds in a cache and asks not
- * who wrote it, and in its own default, which all users share, whoever comes first can write for the others.
+ * Returns a directory below `parent` that only this user can write to; undefined without one. Node runs the code in a cache without
+ * checking its owner, and its default directory is shared by all users.
  */
 export function ownDirectory(parent: string, uid: number): string | undefined {
   const path = join(parent, `kubeherald-${uid}`)

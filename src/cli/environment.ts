@@ -1,13 +1,40 @@
 import { accessSync, constants, statSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
 import type { Config } from '../config/schema.ts'
+import { targetOf } from '../store/redis/redis-target.ts'
 import {
   type ClusterAccess,
   findKubeconfig,
   type KubeconfigOptions,
   loadAccess,
-} from '../watch/kubeconfig.ts'
-import { fileFault } from './reading/file-fault.ts'
+} from '../watch/client/kubeconfig.ts'
+import { fileFault } from './load-config/file-reads.ts'
 import { UsageError } from './usage-error.ts'
+
+/** The cluster's name: the configuration's, else the kubeconfig context's (made fit for a key), else `kubernetes`. */
+export function clusterName({ cluster }: Pick<Config, 'cluster'>, context: () => string | undefined): string {
+  if (cluster) return cluster
+  const fit = context()
+    ?.replace(/[^A-Za-z0-9._-]+/g, '-')
+    .replace(/^[^A-Za-z0-9]+|[^A-Za-z0-9]+$/g, '')
+  return fit || 'kubernetes'
+}
+
+/** How the user calls the program: in a clone through npm, elsewhere by its name. */
+export function invocation(env: NodeJS.ProcessEnv): string {
+  return env['npm_lifecycle_event'] === 'start' ? 'npm start --' : 'kubeherald'
+}
+
+/**
+ * Where a process keeps what must survive it when it has no Redis of its own: `--state-dir`, else
+ * `$XDG_STATE_HOME/kubeherald`, else `~/.local/state/kubeherald` (XDG Base Directory Specification).
+ */
+export function stateDir(option: string | undefined, env: NodeJS.ProcessEnv): string {
+  if (option) return resolve(option)
+  const base = env['XDG_STATE_HOME'] || join(homedir(), '.local', 'state')
+  return join(base, 'kubeherald')
+}
 
 /** Which cluster a configuration and the arguments mean. */
 export function kubeconfigOptions(
@@ -37,4 +64,12 @@ function requireReadable(file: string): void {
   }
   if (statSync(file).isDirectory())
     throw new UsageError(`cannot read the kubeconfig ${file}: it is a directory`)
+}
+
+/** Returns the keys that a configuration lacks to share its work: processes meet in Redis under the cluster's name. */
+export function missingToShare({ redis, cluster }: Pick<Config, 'redis' | 'cluster'>): string[] {
+  return [
+    ...(targetOf(redis, '') ? [] : ['redis: { url: "redis://HOST:6379" }']),
+    ...(cluster ? [] : ['cluster: NAME']),
+  ]
 }

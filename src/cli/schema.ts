@@ -1,4 +1,4 @@
-import { jsonSchemaOf } from '../config/json-schema/json-schema.ts'
+import { jsonSchemaOf } from '../config/schema/json-schema.ts'
 import { builtInSinks } from '../sink-types.ts'
 
 /** Prints the JSON Schema of a configuration, or of a file that one includes. */

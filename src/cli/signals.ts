@@ -1,23 +1,20 @@
-/** A terminal, npm and the set-up each pass one Ctrl-C on: what comes so soon is the same wish. */
-const SAME_WISH_MS = 500
+/** A terminal, npm and the set-up each forward one Ctrl-C: signals within this time are one. */
+const SAME_SIGNAL_MS = 500
 
-/** Resolves with the first of these signals; a later one ends the process at once. */
+/** Resolves with the first of these signals; a later one ends the process immediately. */
 export function firstSignal(names: readonly NodeJS.Signals[]): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let firstMs: number | undefined
     const onSignal = (name: NodeJS.Signals) => {
       firstMs ??= performance.now()
-      if (performance.now() - firstMs > SAME_WISH_MS) process.exit(130)
+      if (performance.now() - firstMs > SAME_SIGNAL_MS) process.exit(130)
       resolve(name)
     }
     for (const name of names) process.on(name, onSignal)
   })
 }
 
-/**
- * What SIGHUP asks for: to read the file again, as of any daemon; on a terminal it says that this was closed, and without a file
- * there is nothing to read.
- */
+/** Whether SIGHUP means a reload, as for any daemon: a terminal sends it when it is closed, and without a file there is nothing to read. */
 export function hangUpReloads(
   file: string | undefined,
   isTerminal = [process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY === true),
@@ -25,10 +22,7 @@ export function hangUpReloads(
   return file !== undefined && file !== '-' && !isTerminal
 }
 
-/**
- * Resolves when whoever read our output went away, as `head` does: the end, not an error, of a process that does nothing but
- * print.
- */
+/** Resolves when the reader closes the pipe of our output, as `head` does: the normal end of a process that only prints. */
 export function outputClosed(onlyPrints: () => boolean): Promise<string> {
   return new Promise((resolve) => {
     process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {

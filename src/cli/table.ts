@@ -1,6 +1,6 @@
-import { printable } from '../printable.ts'
+import { printable } from '../text/printable.ts'
 
-/** Lines of columns, each as wide as its widest cell; the header comes first. Cells may hold text from anywhere. */
+/** Formats rows as aligned columns, the header first. Cells may have text from outside. */
 export function table(cells: readonly (readonly string[])[]): string {
   const rows = cells.map((row) => row.map(printable))
   const widths = (rows[0] ?? []).map((_, column) =>
@@ -17,7 +17,7 @@ export function table(cells: readonly (readonly string[])[]): string {
     .join('')
 }
 
-/** A duration as people say it: `850 ms`, `12 s`, `3 min`, `5 h`, `2 d`. */
+/** Formats a duration: `850 ms`, `12 s`, `3 min`, `5 h`, `2 d`. */
 export function duration(ms: number): string {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`
   if (ms < 120_000) return `${Math.round(ms / 1_000)} s`

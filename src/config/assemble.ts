@@ -1,9 +1,8 @@
 import type { SinkType } from '../sink/index.ts'
-import { Breath, mapInSlices } from '../slices.ts'
-import { defaultsOf, readRoute } from './check-routes.ts'
-import { readSink, type SinkTypes } from './check-sinks.ts'
+import { mapInSlices, TimeSlice } from '../text/yielding.ts'
 import type { CheckedValue } from './checked-value.ts'
 import { checkable, configOf } from './config-of.ts'
+import { defaultsOf, readRoute, readSink, type SinkTypes } from './lint/sinks.ts'
 import { placeIn } from './places.ts'
 import { NO_RULE, type Routes } from './routes.ts'
 import { type Config, ConfigFile, RuleWithMessage, type SinkConfig } from './schema.ts'
@@ -53,9 +52,9 @@ async function routesOf(
 ): Promise<Routes | undefined> {
   const sections = new Map(sinks.map((sink) => [sink.name, sink.options]))
   const routes = new Map([[NO_RULE, await defaultsOf(types)]])
-  const breath = new Breath()
+  const timeSlice = new TimeSlice()
   for (const rule of rules as readonly { name: string; to?: unknown; group?: unknown }[]) {
-    if (breath.isDue()) await breath.take()
+    if (timeSlice.isDue()) await timeSlice.take()
     const facts = { digests: (rule.group ?? undefined) !== undefined }
     const options = new Map<string, unknown>()
     for (const [sink, said] of namedSinks(rule.to)) {

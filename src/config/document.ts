@@ -1,55 +1,60 @@
-import { type Interpolation, interpolate } from './interpolate.ts'
-import type { Located, Span } from './located.ts'
 import type { Problem } from './problem.ts'
-import { columnAt, lineAt, type SourceFile, sourceFile } from './source-file.ts'
-import { NO_VARS, type Scope } from './vars.ts'
+import type { ProblemCode } from './problem-codes.ts'
+import { type Located, positionAt, type SourceFile, type Span, sourceFile } from './source-node.ts'
+import { type Interpolation, interpolate } from './values/interpolate.ts'
+import { NO_VARS, type Scope } from './values/vars.ts'
 import { parseYaml, tooMuch } from './yaml/parse.ts'
 import { syntaxFaults } from './yaml/syntax.ts'
 import { buildTree, type TreeFault } from './yaml/tree.ts'
 
 export type Path = readonly PropertyKey[]
 
-/** Where in the value of a path a problem lies, and how bad it is. */
+/** Narrows the place of a problem within the value of a path, and adds what a problem may have. */
 export interface Placing {
   /** True when the key is wrong, and not its value. */
   atKey?: boolean
-  /** Into the text of the value, counted from 0. */
+  /** In the text of the value, counted from 0. */
   offset?: number
   length?: number
   hint?: string | undefined
   severity?: Problem['severity']
   absent?: true
+  about?: string
 }
 
-/** The YAML of a configuration, in one file or several, that knows where each of its values stands. */
+/** Where something is in a file. Lines and columns count from 1. */
+export type Place = Pick<Problem, 'file' | 'line' | 'column' | 'length'>
+
+/** The parsed YAML of a configuration, in one file or several, with the source position of each value. */
 export interface ConfigDocument {
-  /** False when it is no YAML at all: then there is nothing more to check. */
+  /** False when the text is not valid YAML: then no other check runs. */
   readable: boolean
   value: unknown
-  /** What was wrong with it as YAML, and references that lead nowhere. */
+  /** YAML errors, and references that cannot be resolved. */
   problems: Problem[]
-  problem(path: Path, message: string, placing?: Placing): Problem
-  /** Is this at a value that could not be read, so that it was told already? */
+  problem(code: ProblemCode, path: Path, message: string, placing?: Placing): Problem
+  place(path: Path, placing?: Placing): Place
+  /** True for a problem at a value that could not be read, because that has its own problem already. */
   isEcho(problem: Problem): boolean
-  /** The value of a path with its place, or undefined when it is not there. */
+  /** The value of a path with its place; undefined if it does not exist. */
   at(path: Path): Located | undefined
   lineOf(path: Path): number
-  /** `line 3`, or `line 3 of teams/pay.yaml` when it is another file than that of `seenFrom`. */
-  lineWords(path: Path, seenFrom: Path): string
+  /** Returns `line 3`, or `line 3 of teams/pay.yaml` when the file is not that of `seenFrom`. */
+  lineName(path: Path, seenFrom: Path): string
   /** The first characters behind a key, for hints. */
   textAfterKey(path: Path): string
 }
 
-/** One file, with what the files that it includes have to know of it. */
+/** One file, with what its included files need to know about it. */
 export interface FileDocument extends ConfigDocument {
   file: SourceFile
   /** Values that could not be read. */
   broken: readonly Span[]
-  /** Undefined when it is no YAML, or holds nothing. */
+  /** Undefined when the file is empty or not valid YAML. */
   root: Located | undefined
   /** Its variables, and those of the files around it. */
   scope: Scope
-  /** Its own variables, and those that it was given, that nothing used so far. */
+  /** Variables that it defines or was given, and that nothing has used so far. */
   unusedVars(): readonly string[]
 }
 
@@ -65,7 +70,7 @@ export function readDocument(
   const parsed = tooMuch(text) ?? parseYaml(text)
   if (!('contents' in parsed)) {
     const { message, hint, start } = parsed
-    const problems = [problemAt({ file, start, end: start + 1 }, message, { hint })]
+    const problems = [problemAt('too-large', { file, start, end: start + 1 }, message, { hint })]
     const nothing = { readable: false, problems, broken: [] }
     return {
       ...documentOf(undefined, file, nothing),
@@ -86,7 +91,7 @@ export function readDocument(
     ...syntaxFaults(parsed, text).map((fault) => ({ file, ...fault })),
     ...(readable ? faults : []),
   ]
-  const problems = found.map((fault) => problemAt(fault, fault.message, fault))
+  const problems = found.map((fault) => problemAt(fault.code, fault, fault.message, fault))
   return {
     ...documentOf(root, file, { readable, problems, broken }),
     file,
@@ -97,28 +102,29 @@ export function readDocument(
   }
 }
 
-/** What stands in a tree, whichever files its values came from; `file` is that of its root. */
+/** Returns a document for a tree, whose values may come from several files; `file` is that of its root. */
 export function documentOf(
   root: Located | undefined,
   file: SourceFile,
   { readable, problems, broken }: { readable: boolean; problems: Problem[]; broken: readonly Span[] },
 ): ConfigDocument {
-  const brokenAt = new Set(broken.map((span) => placeKey(problemAt(span, ''))))
+  const brokenAt = new Set(broken.map((span) => placeKey(placeAt(span))))
   const spanOf = (path: Path, placing: Placing) => placeOf(root, path, placing, file)
   return {
     readable,
     value: root?.value,
     problems,
-    problem: (path, message, placing = {}) => problemAt(spanOf(path, placing), message, placing),
+    place: (path, placing = {}) => placeAt(spanOf(path, placing)),
+    problem: (code, path, message, placing = {}) => problemAt(code, spanOf(path, placing), message, placing),
     isEcho: (problem) => brokenAt.has(placeKey(problem)),
     at: (path) => walk(root, path)?.value,
     lineOf: (path) => {
       const span = spanOf(path, { atKey: true })
-      return lineAt(span.file, span.start)
+      return positionAt(span.file, span.start).line
     },
-    lineWords: (path, seenFrom) => {
+    lineName: (path, seenFrom) => {
       const span = spanOf(path, { atKey: true })
-      const line = `line ${lineAt(span.file, span.start)}`
+      const line = `line ${positionAt(span.file, span.start).line}`
       return span.file === spanOf(seenFrom, {}).file ? line : `${line} of ${span.file.name}`
     },
     textAfterKey: (path) => {
@@ -128,26 +134,31 @@ export function documentOf(
   }
 }
 
-/** A problem of a piece of a file. */
+/** Returns a problem at a span of a file. */
 export function problemAt(
-  { file, start, end }: Span,
+  code: ProblemCode,
+  span: Span,
   message: string,
-  { hint, severity = 'error', absent }: Placing = {},
+  { hint, severity = 'error', absent, about }: Placing = {},
 ): Problem {
-  const lineEnd = file.text.indexOf('\n', start)
-  const length = Math.min(end, lineEnd === -1 ? file.text.length : lineEnd) - start
-  const place = { file: file.name, line: lineAt(file, start), column: columnAt(file, start) }
   return {
-    ...place,
-    length: Math.max(length, 1),
+    code,
+    ...placeAt(span),
     message,
     ...(hint !== undefined && { hint }),
     severity,
     ...(absent && { absent }),
+    ...(about !== undefined && { about }),
   }
 }
 
-function placeKey({ file, line, column }: Problem): string {
+function placeAt({ file, start, end }: Span): Place {
+  const lineEnd = file.text.indexOf('\n', start)
+  const length = Math.min(end, lineEnd === -1 ? file.text.length : lineEnd) - start
+  return { file: file.name, ...positionAt(file, start), length: Math.max(length, 1) }
+}
+
+function placeKey({ file, line, column }: Place): string {
   return `${file}:${line}:${column}`
 }
 
@@ -169,7 +180,7 @@ function childOf({ entries, items }: Located, step: PropertyKey): Found | undefi
   return item && { key: undefined, value: item }
 }
 
-/** The place of a path, or of the nearest thing around it that is there. */
+/** Returns the span of a path, or of its nearest existing parent. */
 function placeOf(
   root: Located | undefined,
   path: Path,

@@ -1,36 +1,39 @@
 import { dirname, resolve } from 'node:path'
 import type { SinkType } from '../sink/index.ts'
-import { checkArchiveRoute } from './check-archive.ts'
-import { checkMessages } from './check-messages.ts'
-import { checkRoutes } from './check-routes.ts'
-import { checkRules } from './check-rules.ts'
-import { checkSinks, loadTypes, type SinkTypes } from './check-sinks.ts'
 import { checkable, configOf } from './config-of.ts'
-import { crossCheck } from './cross-check.ts'
 import type { ConfigDocument, Path } from './document.ts'
-import { draftOf } from './draft.ts'
-import { hiding } from './hiding.ts'
-import { type IncludeFiles, NO_FILES } from './include-files.ts'
-import { withoutMeant } from './include-hints.ts'
-import type { Interpolation } from './interpolate.ts'
-import { problemsOf } from './issues.ts'
-import { type JoinedDocument, once, readJoined } from './joined-document.ts'
-import { manifestProblem } from './manifest.ts'
-import { loadPlugins } from './plugins.ts'
-import { type Problem, withShortWords } from './problem.ts'
+import { problemsOf } from './error-messages/zod-issues.ts'
+import { manifestProblem } from './include/check-file.ts'
+import { type IncludeFiles, NO_FILES } from './include/files.ts'
+import { type JoinedDocument, once, readJoined } from './include/joined-document.ts'
+import { lint } from './lint/lint.ts'
+import { checkRules } from './lint/rules.ts'
+import {
+  checkArchiveRoute,
+  checkMessages,
+  checkRoutes,
+  checkSinks,
+  loadTypes,
+  type SinkTypes,
+} from './lint/sinks.ts'
+import { draftOf } from './partial-config.ts'
+import { loadPlugins } from './plugins/plugins.ts'
+import { type Problem, shortened } from './problem.ts'
 import { type Config, ConfigFile } from './schema.ts'
+import type { Interpolation } from './values/interpolate.ts'
+import { redactor } from './values/secrets.ts'
 
 export interface LoadOptions extends Interpolation {
-  /** How the file is called in problems; `${file:PATH}` is relative to its folder. */
+  /** The name of the file in problems; `${file:PATH}` is relative to its folder. */
   file: string
   text: string
-  /** Where included files come from; without it there are none. */
+  /** Reads included files; without it a configuration cannot include any. */
   files?: IncludeFiles | undefined
   /** Loads a sink type by its name; a configuration loads only those that it names. */
   sinkTypes: SinkTypes
-  /** What turned plug-ins off, such as `--no-plugins`: a configuration that names some is refused. */
+  /** What turned plug-ins off, such as `--no-plugins`: a configuration with plug-ins is then rejected. */
   pluginsOff?: string | undefined
-  /** Sink types of plug-ins that are loaded already; without it `plugins:` is. */
+  /** Sink types of plug-ins that are already loaded; without it `plugins:` is loaded. */
   pluginTypes?: Readonly<Record<string, SinkType>> | undefined
 }
 
@@ -43,13 +46,13 @@ export type Loaded = {
       config: Config
       warnings: Problem[]
       document: JoinedDocument
-      /** Those of its plug-ins, by the word behind `type:`. */
+      /** Sink types of its plug-ins, by the value of `type`. */
       sinkTypes: Readonly<Record<string, SinkType>>
     }
   | { ok: false /** With at least one error; warnings too. */; problems: Problem[] }
 )
 
-/** Reads and checks a configuration: everything that is wrong with it at once, or one that can be trusted. */
+/** Reads and checks a configuration. Returns either all of its problems, or a valid configuration. */
 export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   const { file, files = NO_FILES, sinkTypes, pluginsOff } = options
   const folder = dirname(resolve(file))
@@ -79,6 +82,7 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   const types = await loadTypes(document, known)
   const { sinks, problems: sinkProblems } = await checkSinks(document, types, {
     known: Object.keys(known),
+    builtIn,
     pluginsFailed: plugins.problems.length > 0,
   })
   const { routes, problems: routeProblems } = await checkRoutes(document, types, sinks)
@@ -88,16 +92,16 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
     ...sinkProblems,
     ...routeProblems,
     ...(await checkArchiveRoute(document, types, sinks)),
-    // What a file that is missing would have said, nobody knows.
-    ...(complete ? crossCheck : checkRules)(draftOf(root), document),
-  ].filter((it) => complete || !/^"(rules|watch)" (is missing|has no)/.test(it.message))
+    // Checks across rules, watches and sinks would report what a missing file defines.
+    ...(complete ? lint : checkRules)(draftOf(root), document),
+  ].filter((it) => complete || !isOfIncludedFile(it))
   const isSound =
     parsed.success && [...document.problems, ...found].every(({ severity }) => severity !== 'error')
-  // A message that is not yet what it shall be may come to be read.
+  // Not for an invalid file: after a correction a sink may send the message.
   if (isSound) found.push(...checkMessages(document, types, sinks))
   const all = [...document.problems, ...found.filter((problem) => !document.isEcho(problem))]
-  const told = withoutMeant(once(all))
-  const problems = shownOf(told, document)
+  const explained = withoutExplained(once(all))
+  const problems = shownOf(explained, document)
   const errors = problems.filter(({ severity }) => severity === 'error')
   if (!parsed.success || errors.length > 0) return { ok: false, texts, problems }
   const config = configOf(parsed.data, {
@@ -110,16 +114,27 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   return { ok: true, texts, config, warnings: problems, document, sinkTypes: plugins.types }
 }
 
+/** Returns the problems without unused variables that another problem explains by a misspelt reference. */
+function withoutExplained(problems: readonly Problem[]): Problem[] {
+  const intended = new Set(problems.flatMap((it) => (it.code === 'unused-variable' ? [] : (it.about ?? []))))
+  return problems.filter(({ code, about = '' }) => code !== 'unused-variable' || !intended.has(about))
+}
+
+/** Whether a problem is about rules or watches that a file that could not be read may define. */
+function isOfIncludedFile({ code, about = '' }: Problem): boolean {
+  return (code === 'missing-key' || code === 'empty-value') && /^(rules|watch)$/.test(about)
+}
+
 function loaders(types: Readonly<Record<string, SinkType>>): SinkTypes {
   return Object.fromEntries(Object.entries(types).map(([name, type]) => [name, async () => type]))
 }
 
 function placeOf(document: ConfigDocument, path: Path, offset?: number): string {
-  const { file, line, column } = document.problem(path, '', { ...(offset !== undefined && { offset }) })
+  const { file, line, column } = document.place(path, { ...(offset !== undefined && { offset }) })
   return `${file}:${line}:${column}`
 }
 
-/** Problems as they may be shown: of a file outside of the configuration's folder only the line. */
+/** Returns the problems as they may be printed: for a file outside of the configuration's folder only line numbers. */
 export function shownOf(problems: readonly Problem[], { secrets, outside }: JoinedDocument): Problem[] {
   const shown = problems.map((problem): Problem => {
     if (!outside.has(problem.file)) return problem
@@ -130,24 +145,20 @@ export function shownOf(problems: readonly Problem[], { secrets, outside }: Join
 }
 
 const OUTSIDE = {
-  error: 'this line is wrong, and not shown: the file lies outside of the folder of the configuration',
-  warning:
-    'this line may be wrong, and is not shown: the file lies outside of the folder of the configuration',
+  error: 'this line is wrong, and not shown: the file is outside of the folder of the configuration',
+  warning: 'this line may be wrong, and is not shown: the file is outside of the folder of the configuration',
 }
 const TO_SEE_IT = 'to see what is wrong, check a copy of the file below that folder'
 
-/** Whatever a message says, of a sink package too: what `${…}` stood for is not shown. */
+/** No message, not even that of a sink's own schema, quotes the value of a reference. */
 function withoutSecrets(problems: readonly Problem[], secrets: readonly string[]): Problem[] {
-  const hide = hiding(
-    secrets.filter(({ length }) => length >= 3),
-    () => '***',
-  )
+  const redact = redactor(secrets)
   return problems.map((problem) => {
     const { message, hint } = problem
-    return withShortWords({
+    return shortened({
       ...problem,
-      message: hide(message),
-      ...(hint !== undefined && { hint: hide(hint) }),
+      message: redact(message),
+      ...(hint !== undefined && { hint: redact(hint) }),
     })
   })
 }
@@ -155,5 +166,7 @@ function withoutSecrets(problems: readonly Problem[], secrets: readonly string[]
 function notAMap(document: ConfigDocument): Problem {
   const isEmpty = (document.value ?? null) === null
   const message = isEmpty ? 'the file is empty' : 'the file must be a map of keys and values'
-  return document.problem([], message, { hint: 'it needs the keys watch, sinks and rules' })
+  return document.problem(isEmpty ? 'empty-file' : 'not-a-map', [], message, {
+    hint: 'it needs the keys watch, sinks and rules',
+  })
 }

@@ -1,32 +1,33 @@
 import type { z } from 'zod'
 import { checkRule } from '../rules/compile.ts'
 import type { Fault } from '../rules/fault.ts'
-import { type Rule, When } from '../rules/schema.ts'
+import type { Rule } from '../rules/schema.ts'
+import { When } from '../rules/when.ts'
 import { WatchEntry } from '../watch/schema.ts'
-import type { Located } from './located.ts'
 import { isMap } from './plain-data.ts'
 import { RuleWithMessage } from './schema.ts'
+import type { Located } from './source-node.ts'
 
-/** An entry of `watch` as far as it can be understood. */
+/** The valid parts of an entry of `watch`. */
 export interface WatchDraft extends Partial<WatchEntry> {
   index: number
-  /** False when a part was not understood: then nobody knows what it would have been. */
+  /** False when a part is invalid: then what it should select is unknown. */
   complete: boolean
 }
 
-/** A rule as far as it can be understood. */
+/** The valid parts of a rule. */
 export interface RuleDraft extends Omit<Partial<Rule>, 'when'> {
   index: number
-  /** The conditions that were understood. */
+  /** The conditions whose values have the right type. */
   when: When
-  /** Those of them that can be tested: a rule asks at least this. */
+  /** Those of them that compile: the rule requires at least these. */
   sound: When
   complete: boolean
-  /** What is wrong with what it asks, as `checkRule` tells it. */
+  /** The faults that `checkRule` found in its conditions. */
   faults: readonly Fault[]
 }
 
-/** What a file says as far as it can be understood, so that one mistake does not hide the others. */
+/** The valid parts of a file, so that one mistake does not hide the others. */
 export interface Draft {
   watch: readonly WatchDraft[]
   /** Undefined when there is no map of sinks. */
@@ -38,7 +39,7 @@ const SHAPE = RuleWithMessage.shape
 
 const drafts = new WeakMap<Located, Draft>()
 
-/** A file is looked at from several sides; its rules are compiled once. */
+/** Several checks need the draft of a file; its rules are compiled only once. */
 export function draftOf(root: Located): Draft {
   const draft = drafts.get(root) ?? readDraft(root)
   drafts.set(root, draft)
@@ -79,7 +80,7 @@ type Understood<Shape extends Record<string, z.ZodType>> = {
   [Key in keyof Shape]?: NonNullable<z.output<Shape[Key]>>
 }
 
-/** The keys whose values are right by themselves. */
+/** Returns the keys whose values are valid on their own. */
 function understood<Shape extends Record<string, z.ZodType>>(
   shape: Shape,
   value: unknown,

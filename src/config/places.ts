@@ -1,19 +1,19 @@
 import type { ConfigDocument, Path } from './document.ts'
 
-/** Where texts stand that are read only when something happens, as plain data: it outlives the tree that knows all places. */
+/** The source positions of templates, which can fail at run time. Plain data, because the tree with all positions is not kept. */
 export type Places = Readonly<Record<string, Place>>
 
 interface Place {
   file: string
   line: number
   column: number
-  /** Of a template: where the text goes on otherwise than by one more column, as [offset, line, column]. */
+  /** Of a template: each offset whose position is not the next column, as [offset, line, column]. */
   bends?: readonly Bend[] | undefined
 }
 
 type Bend = readonly [offset: number, line: number, column: number]
 
-/** The places of all that rules and sinks say to people. */
+/** Returns the places of the message templates of rules and sinks. */
 export function placesIn(document: ConfigDocument): Places {
   const places: Record<string, Place> = {}
   const rules = document.at(['rules'])?.items ?? []
@@ -23,7 +23,7 @@ export function placesIn(document: ConfigDocument): Places {
   return places
 }
 
-/** `kubeherald.yaml:12:15`; of what has no place of its own, that of what it is in. */
+/** Returns `kubeherald.yaml:12:15`; for a path without a place that of its nearest parent. */
 export function placeIn(places: Places, path: Path, offset?: number): string {
   for (let length = path.length; length > 0; length--) {
     const found = places[keyOf(path.slice(0, length))]
@@ -42,7 +42,7 @@ function bendAt({ bends }: Place, offset: number): [line: number, column: number
 function note(places: Record<string, Place>, document: ConfigDocument, path: Path): void {
   const found = document.at(path)
   if (!found) return
-  const { file, line, column } = document.problem(path, '')
+  const { file, line, column } = document.place(path)
   const { value, entries, placeOf } = found
   const isTemplate = typeof value === 'string' && placeOf !== undefined && /\{[{%]/.test(value)
   places[keyOf(path)] = { file, line, column, ...(isTemplate && { bends: bendsOf(document, path, value) }) }
@@ -52,7 +52,7 @@ function note(places: Record<string, Place>, document: ConfigDocument, path: Pat
 function bendsOf(document: ConfigDocument, path: Path, text: string): Bend[] {
   const bends: Bend[] = []
   for (let offset = 0; offset <= text.length; offset++) {
-    const { line, column } = document.problem(path, '', { offset })
+    const { line, column } = document.place(path, { offset })
     const last = bends.at(-1)
     if (last && last[1] === line && last[2] + offset - last[0] === column) continue
     bends.push([offset, line, column])

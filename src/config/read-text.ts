@@ -16,13 +16,15 @@ export function textOf(bytes: Uint8Array): { text: string } | { fault: string } 
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   ENOTDIR: 'there is no such file',
+  ENAMETOOLONG: 'there is no such file: the name is too long',
   EACCES: 'permission denied',
   EISDIR: 'it is a directory: name the file in it',
+  ELOOP: 'its links lead in a circle',
   NO_PLAIN_FILE: 'it is no plain file',
   FILE_TOO_LARGE: 'it is larger than 1 MiB',
 }
 
-/** Why a file could not be read, in words. */
+/** Returns why a file could not be read. */
 export function reasonOf(error: unknown): string {
   const { code = '', message } = error as NodeJS.ErrnoException
   return REASONS[code] ?? (code || message)

@@ -1,7 +1,7 @@
 /** Rule → sink → the options that the rule has for it, as the sink type's schema made them. */
 export type Routes = ReadonlyMap<string, ReadonlyMap<string, unknown>>
 
-/** Stands for rules that are not there any more while deliveries of theirs still wait: no rule has this name. */
+/** The key for the deliveries of removed rules; no rule has this name. */
 export const NO_RULE = ''
 
 export function routeOf(routes: Routes, rule: string, sink: string): unknown {

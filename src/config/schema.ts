@@ -1,22 +1,19 @@
 import * as z from 'zod'
-import { EnrichSettings } from '../enrich/schema.ts'
-import { Journal, sizeText } from '../journal/schema.ts'
-import { LimitKeysShape } from '../limits/schema.ts'
 import { MessageTemplates } from '../render/message-schema.ts'
+import { LIMIT_KEYS, LimitKeysShape } from '../rules/limits/schema.ts'
 import { Name, Rule } from '../rules/schema.ts'
-import { LeasesInput } from '../watch/leases/settings.ts'
-import { WatchEntryInput } from '../watch/schema.ts'
-import { DeadLetters, QueueSettings } from './queue-schema.ts'
-import { Redis } from './redis-schema.ts'
+import { Journal, sizeText } from '../store/commit/journal-schema.ts'
+import { EnrichSettings, LeasesInput, WatchEntryInput } from '../watch/schema.ts'
 import type { Routes } from './routes.ts'
-import { NEVER_DEFAULT } from './rule-defaults.ts'
+import { DeadLetters, QueueSettings } from './schema/queue.ts'
+import { Redis } from './schema/redis.ts'
 
 const ClusterName = z
   .string()
   .max(63, 'is longer than 63 characters')
   .regex(
     /^[A-Za-z0-9]([-A-Za-z0-9._]*[A-Za-z0-9])?$/,
-    'is no cluster name: use letters, digits, "-", "." and "_"',
+    'is no cluster name: use letters, digits, "-", "." and "_", such as prod-eu',
   )
 
 const PORT_RULE = 'must be a port from 1 to 65535, or 0 for any free one'
@@ -34,7 +31,7 @@ const Port = z.union(
   PORT_RULE,
 )
 
-/** Where /livez, /readyz and /metrics answer. */
+/** The HTTP server for /livez, /readyz and /metrics. */
 const Server = z.strictObject({
   host: z
     .string()
@@ -44,10 +41,10 @@ const Server = z.strictObject({
   port: Port.default(9464).meta({ description: '1 to 65535, or 0 for any free one; default: 9464.' }),
 })
 
-/** A rule, with what people shall read of what it sends. */
+/** A rule with its limits and the templates of its messages. */
 const RuleWithMessage = Rule.extend({
   message: MessageTemplates.optional().meta({
-    description: 'What people read: a Liquid template, or the parts that differ from the usual.',
+    description: 'The text of notifications: a Liquid template, or a map with the parts to replace.',
     examples: ['{{ name }} is down'],
   }),
   ...LimitKeysShape,
@@ -55,24 +52,35 @@ const RuleWithMessage = Rule.extend({
 
 export { RuleWithMessage }
 
-/** What rules may leave unsaid: any key but those that say what one rule is for. */
+/** Keys that belong to one rule, and therefore cannot be a default. */
+export const NEVER_DEFAULT = ['name', 'when', 'if', 'drop'] as const
+
+/** Keys that a rule sets to `false` to ignore the default of its file. `resolve` is not one: `false` is a value of it. */
+export const TURNED_OFF_BY_FALSE: readonly string[] = [
+  ...LIMIT_KEYS.filter((key) => key !== 'resolve'),
+  'severity',
+  'labels',
+  'message',
+]
+
+/** The keys of rules that a file may set for all its rules. */
 export const RuleDefaults = z.strictObject(without(RuleWithMessage.shape, NEVER_DEFAULT))
 
 const VarName = z
   .string()
   .regex(/^[A-Za-z][\w.-]*$/, 'is no name: use letters, digits, "_", "-" and ".", beginning with a letter')
 
-/** What `${var:NAME}` stands for. */
+/** The values of `${var:NAME}`. */
 const Vars = z.record(VarName, z.unknown().meta({ description: 'Any value.' }))
 
 const From = z.string().min(1, 'is empty: name a file')
 
-/** Files, with what their rules say when they don't say it themselves. */
+/** Files to include, with default values for their rules. */
 export const IncludeEntry = z.strictObject({
   from: z
     .union([From, z.array(From).min(1, 'is an empty list: name a file')])
-    .meta({ description: 'A file, a glob, or kubeherald:SET.' }),
-  vars: Vars.optional().meta({ description: 'Variables for these files: they go before their own.' }),
+    .meta({ description: 'A file, a glob, or kubeherald:SET.', examples: ['teams/*.yaml'] }),
+  vars: Vars.optional().meta({ description: 'Variables for these files: they override their own.' }),
   ...without(RuleWithMessage.shape, [...NEVER_DEFAULT, 'from']),
 })
 
@@ -80,7 +88,7 @@ export const Include = z.union([From, z.array(z.union([From, IncludeEntry]))])
 
 const Tests = z.array(z.unknown())
 
-/** What a file may say that another one includes; its rules and watches are checked with all others. */
+/** The keys of an included file. Its rules and watches are checked together with those of all other files. */
 export const IncludedFile = z.strictObject({
   include: Include.optional(),
   vars: Vars.optional(),
@@ -90,7 +98,7 @@ export const IncludedFile = z.strictObject({
   tests: Tests.optional(),
 })
 
-/** The file, but for the options of its sinks: those are checked by their types. */
+/** The main file. Sink types check the options of its sinks. */
 export const ConfigFile = z.strictObject({
   include: Include.optional().meta({
     description:
@@ -98,11 +106,11 @@ export const ConfigFile = z.strictObject({
     examples: [['teams/*.yaml', 'kubeherald:crash-loops']],
   }),
   vars: Vars.optional().meta({
-    description: `Values with a name: \${var:NAME} stands for them, with their type.`,
+    description: `Variables: \${var:NAME} is replaced by the value, which keeps its type.`,
     examples: [{ ours: ['shop', 'pay-*'] }],
   }),
   defaults: RuleDefaults.optional().meta({
-    description: 'What rules say when they do not say it themselves.',
+    description: 'Default values for keys of the rules.',
     examples: [{ to: 'oncall', throttle: { every: '10m' } }],
   }),
   cluster: ClusterName.optional().meta({
@@ -208,24 +216,24 @@ export interface SinkConfig {
   name: string
   type: string
   options: unknown
-  /** Its type and options as they were read, secrets included: others are another sink. Never to be shown. */
+  /** Its type and options as read, secrets included; a sink is reopened when they change. Never print it. */
   source: string
-  /** What people shall read, where the rule's `message` does not say. */
+  /** Templates for parts of messages that the rule's `message` does not set. */
   messages?: MessageTemplates
-  /** Bounds of what waits for it, where they are not the usual ones. */
+  /** Bounds of its queue; undefined for the defaults. */
   queue?: QueueSettings
 }
 
-/** A checked configuration; what its plug-ins gave stands beside it. */
+/** A checked configuration, without the sink types of its plug-ins. */
 export interface Config
   extends Omit<ConfigFile, 'sinks' | 'plugins' | 'include' | 'vars' | 'defaults' | 'tests'> {
   sinks: SinkConfig[]
   routes: Routes
-  /** Packages and files with sink types, as they are named. */
+  /** Packages and files with sink types, as written. */
   plugins?: readonly string[]
-  /** The file as it was read, secrets included: what differs in it is what changed. Never to be shown. */
+  /** The file as read, secrets included; a reload compares it. Never print it. */
   written?: Readonly<Record<string, unknown>>
-  /** Where a value stands, as `kubeherald.yaml:12:15`: for what turns out to be wrong only later. */
+  /** Returns the place of a value, as `kubeherald.yaml:12:15`, for errors at run time. */
   placeOf?: (path: readonly PropertyKey[], offset?: number) => string
 }
 

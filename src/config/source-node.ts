@@ -1,27 +1,48 @@
-import type { SourceFile } from './source-file.ts'
+import { LineCounter } from 'yaml'
 
-/** A piece of a file, as offsets into its text. */
+/** One file of a configuration. */
+export interface SourceFile {
+  /** Its name in problems. */
+  name: string
+  text: string
+  lines: LineCounter
+}
+
+export function sourceFile(name: string, text: string): SourceFile {
+  const lines = new LineCounter()
+  for (let at = 0; at !== 0 || lines.lineStarts.length === 0; at = text.indexOf('\n', at) + 1)
+    lines.addNewLine(at)
+  return { name, text, lines }
+}
+
+/** Returns line and column of an offset, counted from 1. */
+export function positionAt({ lines }: SourceFile, offset: number): { line: number; column: number } {
+  const { line, col } = lines.linePos(offset)
+  return { line, column: col }
+}
+
+/** A range of a file, as offsets into its text. */
 export interface Span {
   file: SourceFile
   start: number
   end: number
 }
 
-/** A value of the file, with where it stands. */
+/** A value of the file with its source position. */
 export interface Located extends Span {
   /** Plain data; maps have no prototype. */
   value: unknown
   entries?: ReadonlyMap<string, Entry>
   items?: readonly Located[]
-  /** Where a character of the text stands in the file, and that behind the last one; not for what has `${…}`. */
+  /** Maps an offset in the text to an offset in the file; missing for a text with `${…}`. */
   placeOf?: (offset: number) => number | undefined
-  /** How a number or a word such as `true` is written. */
+  /** A number or boolean as written. */
   source?: string
-  /** A text's form in the file, when it has `${…}`. */
+  /** A text with `${…}` as written in the file. */
   written?: string
-  /** What `${…}` stood for, here and further in: never to be shown. */
+  /** The values of `${env:…}` and `${file:…}` in it and its children: never print them. */
   secrets: readonly string[]
-  /** How many values this is once aliases are followed. */
+  /** The number of values in it, with aliases expanded. */
   size: number
 }
 
@@ -30,21 +51,21 @@ export interface Entry {
   value: Located
 }
 
-/** A few kilobytes of aliases to aliases can stand for billions of values. */
+/** A few kilobytes of aliases to aliases can expand to billions of values. */
 export const MAX_SIZE = 100_000
 
-/** A value without others in it, and without variables. */
+/** Returns a node for a value without children and without references. */
 export function leaf({ file, start, end }: Span, value: unknown): Located {
   return { file, start, end, value, secrets: NONE, size: 1 }
 }
 
-/** A list of such values. */
+/** Returns a node for a list. */
 export function listOf(span: Span, items: readonly Located[]): Located {
   const { file, start, end } = span
   return { file, start, end, items, value: items.map(({ value }) => value), ...sumOf(items) }
 }
 
-/** A map of such values. */
+/** Returns a node for a map. */
 export function mapOf(span: Span, entries: ReadonlyMap<string, Entry>): Located {
   const value = Object.create(null) as Record<string, unknown>
   for (const [name, entry] of entries) value[name] = entry.value.value

@@ -1,4 +1,14 @@
-/** What runs when there is no configuration: enough to see what happens in a cluster, and to begin one's own file with. */
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+
+/** Returns the configuration file: `--config`, else `$KUBEHERALD_CONFIG`, else `kubeherald.yaml` here; undefined without any. */
+export function findConfig(option: string | undefined, env: NodeJS.ProcessEnv): string | undefined {
+  const named = option ?? env['KUBEHERALD_CONFIG']
+  if (named) return named
+  return existsSync(resolve('kubeherald.yaml')) ? 'kubeherald.yaml' : undefined
+}
+
+/** The configuration that runs without a file: it shows what happens in a cluster, and is a start for a file of your own. */
 export const STARTER = `# The built-in starter configuration. Save it as kubeherald.yaml and make it yours.
 watch: [Event, Pod, Deployment, StatefulSet, DaemonSet, Job, Node, Namespace, Service, ConfigMap]
 sinks:
@@ -11,7 +21,7 @@ rules:
     drop: true
   - name: warnings
     when: { kind: Event, type: Warning }
-    throttle: { per: [regarding, reason], every: 1m }  # what is held back is counted, and told
+    throttle: { per: [regarding, reason], every: 1m }  # the next notification has the number of suppressed events
     to: screen
   - name: events
     when: { kind: Event, type: [ADDED, MODIFIED] }

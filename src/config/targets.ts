@@ -1,5 +1,5 @@
 import type { ConfigDocument, Path } from './document.ts'
-import type { Located } from './located.ts'
+import type { Located } from './source-node.ts'
 
 /** A sink that a rule names, with the options that the rule has for it. */
 export interface Target {
@@ -8,11 +8,11 @@ export interface Target {
   path: Path
   /** True when it is named by a key. */
   atKey: boolean
-  /** An empty map when the rule says nothing more. */
+  /** An empty map when the rule sets no options. */
   options: unknown
 }
 
-/** The sinks that stand in a rule's `to`, in any of its forms; nothing for what is none. */
+/** Returns the sinks in a rule's `to`, in any of its forms; invalid entries are skipped. */
 export function targetsOf(document: ConfigDocument, rule: number): Target[] {
   const path = ['rules', rule, 'to']
   const to = document.at(path)

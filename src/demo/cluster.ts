@@ -3,17 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { serveApi } from './api/server.ts'
 import { createStore } from './api/store.ts'
-import { chanceOf } from './chance.ts'
-import { setUp } from './day/beginning.ts'
-import { playDay } from './day/day.ts'
+import { playDay, setUp } from './day/day.ts'
 import { createWorld, type World } from './day/world.ts'
+import { chanceOf } from './objects.ts'
 
 export interface DemoCluster extends AsyncDisposable {
   url: string
   /** A kubeconfig file for it; deleted with it. */
   kubeconfig: string
-  /** What there is in it, for people. */
-  describe(): string
   close(): Promise<void>
 }
 
@@ -29,7 +26,7 @@ const HISTORY = 1_000
 const AGE_MS = 9 * 24 * 3_600_000
 const FIRST_CHANGE_MS = 200
 
-/** Starts an API server in this process, on a free loopback port, with a small cluster in which something always happens. */
+/** Starts an API server in this process, on a free loopback port, with a small cluster that changes all the time. */
 export async function startDemoCluster({
   random,
   clock,
@@ -46,10 +43,10 @@ export async function startDemoCluster({
     await server[Symbol.asyncDispose]()
     await rm(dir, { recursive: true, force: true })
   }
-  return { url: server.url, kubeconfig, describe: () => describe(world), close, [Symbol.asyncDispose]: close }
+  return { url: server.url, kubeconfig, close, [Symbol.asyncDispose]: close }
 }
 
-/** A cluster that has been there for some days. */
+/** Builds a cluster that is some days old. */
 export function buildWorld({ random, clock, history = HISTORY }: DemoOptions): World {
   let ageMs = AGE_MS
   const time = { now: () => clock.now() - ageMs }
@@ -68,12 +65,6 @@ function play(world: World): () => void {
     timer = setTimeout(goOn, day.next().value)
   }
   return () => clearTimeout(timer)
-}
-
-function describe(world: World): string {
-  const count = (apiVersion: string, kind: string) => world.all(apiVersion, kind).length
-  const [nodes, namespaces, pods] = [count('v1', 'Node'), count('v1', 'Namespace'), count('v1', 'Pod')]
-  return `${nodes} nodes, ${namespaces} namespaces, ${pods} pods, with something happening every second`
 }
 
 function kubeconfigOf(url: string): string {

@@ -31,7 +31,7 @@ export interface Change {
   observedAtMs: number
 }
 
-/** A change after the comparison with the index: what really happened, once. */
+/** A change after the comparison with the index: it happened, and is processed once. */
 export interface Transition {
   type: ChangeType
   uid: string
@@ -43,17 +43,17 @@ export interface Transition {
   synthesized: boolean
   /** Absent for a deletion that was found by a relist: only the index knows the object. */
   object?: ScannedObject
-  /** The object is as it may leave already: of a journal. */
+  /** The object is trimmed and hashed already, because it comes from the journal. */
   isTrimmed?: true
-  /** Who wrote it last, where the object does not say it any more: of a journal. */
+  /** Field manager of the last write, if the trimmed object of a journal no longer has it. */
   manager?: string
   /**
-   * Where old objects are kept: the object as it was told before, as JSON (trimmed, Secret values hashed). Unpacked when
-   * called; undefined when it cannot be.
+   * If previous objects are stored: the previous version as JSON (trimmed, Secret values hashed). Decompresses when
+   * called; returns undefined when that fails.
    */
   old?: () => Buffer | undefined
-  /** Nothing happened to the object: the watch does not select it any more. It ends what rules follow, and is no event. */
-  left?: true
+  /** The object did not change, but the watch no longer selects it. Ends the limit states of the object; not an event. */
+  deselected?: true
 }
 
 /**
@@ -62,25 +62,25 @@ export interface Transition {
  */
 export interface Source {
   key: string
-  /** How people call it: `deployments.apps in shop`. A metric label. */
+  /** Display name: `deployments.apps in shop`. A metric label. */
   title: string
   resource: Resource
   /** '' watches all namespaces (or a cluster-scoped resource). */
   namespace: string
-  /** Patterns of namespaces, where those of several entries are joined: one of the lists has to match. */
+  /** Patterns of namespaces of several joined entries: one of the lists must match. */
   namespaces?: readonly (readonly string[])[]
   labelSelector: string
   fieldSelector: string
-  /** How to begin without a checkpoint: from now on, or with an ADDED for everything that exists. */
+  /** The first start, without a checkpoint: silent, or with an ADDED for every existing object. */
   initial: 'now' | 'emit'
   /** Only this part of the objects. */
   shard?: Shard
-  /** Reads metadata alone. */
+  /** Reads metadata only. */
   metadataOnly?: true
   clusterUid: string
-  /** As the configuration spells its kind. */
+  /** The kind as written in the configuration. */
   spelling: string
-  /** Its resource is defined by a CustomResourceDefinition, so it can be gone for certain. */
+  /** A CustomResourceDefinition defines the resource, so its removal can be verified. */
   custom: boolean
 }
 
@@ -91,20 +91,20 @@ export interface Shard {
   of: number
 }
 
-/** What a source selects of its resource. */
+/** The selection of a source within its resource. */
 export type Selection = Pick<Source, 'namespace' | 'namespaces' | 'labelSelector' | 'fieldSelector' | 'shard'>
 
-/** What the index knows of an object. */
+/** The part of an object that the index stores. */
 export type KnownObject = Pick<Transition, 'uid' | 'namespace' | 'name' | 'labelsJson'>
 
 /** A source that another selection of the same resource has replaced. */
 export interface FormerSource {
   source: Source
-  /** Is the object one of the source that takes over? Others belong to other sources. */
+  /** Whether the object belongs to the source that takes over; others belong to other sources. */
   claims(object: KnownObject): boolean
 }
 
-/** Where a source stands, durable in Redis. */
+/** The position and phase of a source, durable in Redis. */
 export interface Checkpoint {
   /**
    * `seeding`: a silent first list is not complete; `listing`: a list whose differences are emitted is not complete;
@@ -113,53 +113,55 @@ export interface Checkpoint {
   phase: 'seeding' | 'listing' | 'watching' | 'absent'
   /** The position to resume from; '' before the first list was complete. */
   resourceVersion: string
-  /** Counts the commits; with `holder` it makes every value unique, so that a stale writer is noticed. */
+  /** Counts the commits. With `holder` it makes every value unique, so that a stale writer is detected. */
   sequence: number
   /** Random per session. */
   holder: string
-  /** Of the process. */
+  /** Name of the process. */
   instance?: string
-  /** That process has left the source to others. */
+  /** That process has released the source. */
   released?: true
   /**
-   * With `seeding`: it takes over what former sources knew, and its first list is compared with that. What they selected:
-   * whatever is new there is an event.
+   * With `seeding`: the source takes over the state of former sources, and its first list is compared with it. Their
+   * selections: an object that is new within them is an event.
    */
   adopting?: readonly Selection[]
   atMs: number
 }
 
-/** How resourceVersions are compared with the index's. */
+/** How resourceVersions are compared with those of the index. */
 export type Comparison =
-  /** Integers, longer wins (KEP-5504): only a newer one is a change. */
+  /** As integers (KEP-5504): only a newer one is a change. */
   | 'newer'
-  /** Any other one is a change: after a restored etcd, or when the server's are no integers. */
+  /** Any different one is a change: after a restore of etcd, or if the server's are not integers. */
   | 'different'
 
 /**
- * What the watch asks of durable storage. Every call is one transaction that also moves the
- * checkpoint, and is fenced: if another process moved it meanwhile, nothing is written.
- * While Redis is away or full a call waits (until `signal`); it never drops and never applies twice.
+ * The durable state of one source. Every call is one transaction that also moves the
+ * checkpoint, and is fenced: if another process moved it, nothing is written.
+ * While Redis is unreachable or full, a call waits until `signal`; it never drops and never applies twice.
  */
 export interface SourceSession {
-  /** What is stored now; undefined before the first start. */
+  /** The stored checkpoint; undefined before the first start. */
   readonly checkpoint: Checkpoint | undefined
-  /** Old objects are kept: a seed then takes whole objects, not their metadata alone. */
-  readonly keepsOld: boolean
-  /** Forgets the index and starts a silent first list. */
+  /** Previous objects are stored, so a seed needs whole objects, not only their metadata. */
+  readonly keepsPrevious: boolean
+  /** How many changes this session has emitted. */
+  readonly emitted: number
+  /** Deletes the index and starts a silent first list. */
   beginSeed(signal: AbortSignal): Promise<void>
-  /** Adds a page to the index (and takes what is DELETED out of it); nothing is emitted. */
+  /** Adds a page to the index, and removes DELETED objects from it. Emits nothing. */
   seed(page: readonly Change[], signal: AbortSignal): Promise<void>
   /**
-   * Takes over the index, the old objects and the states of limits of a source that this one replaces, and forgets it. The
-   * session must be at its beginning, or adopt already; it adopts until its next list ends. May be repeated after a crash.
+   * Takes over the index, the previous objects and the limit states of a source that this one replaces, and deletes that source. The
+   * session must be new, or adopting already; it adopts until its next list ends. Can be repeated after a crash.
    */
   adopt(former: FormerSource, signal: AbortSignal): Promise<void>
   /** Starts a list whose differences to the index are emitted as synthesized changes. */
   beginList(comparison: Comparison, signal: AbortSignal): Promise<void>
   /**
-   * Emits what is new or different in a page of that list; a name with a new uid emits DELETED of the old first. Objects that
-   * are not in the index and not `isNew` are only noted.
+   * Emits new and different objects of a page of that list; for a name with a new uid it first emits DELETED of the old one. Objects that
+   * are not in the index and not `isNew` are only indexed.
    */
   list(
     page: readonly Change[],
@@ -167,9 +169,9 @@ export interface SourceSession {
     isNew?: (object: ScannedObject) => boolean,
   ): Promise<void>
   /**
-   * Ends a seed or list: emits DELETED for what was not in it, and moves to `watching` at `resourceVersion`. A list that was
-   * not `complete`, because items could not be read, deletes nothing. What is not `isSelected` was not deleted: it is forgotten,
-   * and what rules follow of it ends.
+   * Ends a seed or list: emits DELETED for objects that were not listed, and moves to `watching` at `resourceVersion`. A list that is
+   * not `complete`, because items could not be read, deletes nothing. An object that is not `isSelected` was not deleted: it is removed
+   * from the index, and its limit states end.
    */
   endList(
     resourceVersion: string,
@@ -177,70 +179,84 @@ export interface SourceSession {
     complete?: boolean,
     isSelected?: (object: KnownObject) => boolean,
   ): Promise<void>
-  /** Emits the changes of a watch and moves the position; an empty batch moves the position alone (bookmark). */
+  /** Emits the changes of a watch and moves the position; an empty batch only moves the position (bookmark). */
   commit(changes: readonly Change[], resourceVersion: string, signal: AbortSignal): Promise<void>
-  /** The resource is gone for certain (its CRD is): emits DELETED for all of the index, phase `absent`. */
+  /** The resource was removed (its CRD does not exist): emits DELETED for the whole index, phase `absent`. */
   markAbsent(signal: AbortSignal): Promise<void>
-  /** When `expire` is to be called, Unix time in milliseconds: the time of a limit of its objects is over. */
+  /** When to call `expire`, Unix time in milliseconds: the earliest due time of its limit states. */
   readonly dueMs: number | undefined
   /**
-   * Decides what limits of its objects have waited for, some of what is due. Only when all that happened before is committed:
-   * a change that was not read yet may be what ends the waiting.
+   * Evaluates some of the limit states that are due. Call it only when all earlier changes are committed:
+   * an unread change can end the state.
    */
   expire(signal: AbortSignal): Promise<void>
-  /** Nobody follows its objects any more: what rules follow of them ends, and what waits for them is counted as gone. */
+  /** The source was removed: its limit states end, and their waiting events are counted as gone. */
   forgetLimits(signal: AbortSignal): Promise<void>
 }
 
+/**
+ * Returns true if both are resourceVersions that can be compared, and `a` is the older one (KEP-5504: decimal without leading
+ * zeros; the shorter is the older, else the lexically smaller).
+ */
+export function isOlder(a: string, b: string): boolean {
+  if (!COMPARABLE.test(a) || !COMPARABLE.test(b)) return false
+  return a.length === b.length ? a < b : a.length < b.length
+}
+
+const COMPARABLE = /^[1-9][0-9]*$/
+
+/** Resolves when the related metadata of these changes is known, or the wait budget is used up. */
+export type AwaitMetadata = (source: Source, changes: readonly Change[], signal: AbortSignal) => Promise<void>
+
 /** Opens a source's durable state; the newest opener owns it, older sessions are fenced. */
 export interface SourceStore {
-  /** `permit` is asked before each try, and throws when this process may not own it (any more). */
+  /** Calls `permit` before each attempt; it throws when this process may not own the source. */
   open(source: Source, signal: AbortSignal, permit?: () => void): Promise<SourceSession>
-  /** Where a source stands, without taking it. */
+  /** Returns the checkpoint without taking ownership. */
   peek(source: Source, signal: AbortSignal): Promise<PeekedCheckpoint | undefined>
-  /** Leaves a source to other processes; nothing of this one writes it any more. Does nothing where another one owns it. */
+  /** Releases a source to other processes; this process no longer writes it. Does nothing if another process owns it. */
   release(source: Source, signal: AbortSignal): Promise<void>
   readonly owners: Owners
-  /** Kinds that were not installed when they were asked for: once they come, everything in them is new. */
+  /** Kinds that were not installed: when they appear, all their objects are new. */
   readonly absentKinds: AbsentKinds
   readonly identities: ClusterIdentities
   readonly splits: Splits
-  /** The sources that were ever listed, whether they are still wanted or not. */
+  /** Returns the sources that were ever listed, also those that are no longer configured. */
   stored(signal: AbortSignal): Promise<Source[]>
 }
 
 /** The processes that own sources. */
 export interface Owners {
-  /** Counts how often a process went or left sources to others. */
+  /** Counts how often a process ended or released sources. */
   readonly changes: number
-  /** Resolves once `changes` is no longer `since`, or after `ms`. */
+  /** Resolves when `changes` differs from `since`, or after `ms`. */
   wait(since: number, ms: number, signal: AbortSignal): Promise<void>
 }
 
-/** `ownerAlive` is false also when the owner has left the source to others, and undefined when nobody can tell. */
+/** `ownerAlive` is also false when the owner has released the source, and undefined when it is unknown. */
 export interface PeekedCheckpoint extends Checkpoint {
   ownerAlive: boolean | undefined
 }
 
-/** How the clusters behind API servers' addresses are told apart; `address` is a hash. */
+/** Identities of the clusters behind API servers' addresses; `address` is a hash. */
 export interface ClusterIdentities {
   get(address: string, signal: AbortSignal): Promise<ClusterIdentity | undefined>
   set(address: string, identity: ClusterIdentity, signal: AbortSignal): Promise<void>
-  /** The same cluster may have been met at another address. */
+  /** Finds the same cluster at another address. */
   ofUid(uid: string, signal: AbortSignal): Promise<ClusterIdentity | undefined>
 }
 
 export interface ClusterIdentity {
   /** Part of every source's key and every event's id. */
   id: string
-  /** Of the namespace kube-system, once it could be read. */
+  /** Uid of the namespace kube-system, if it could be read. */
   uid?: string
 }
 
-/** Whether a source that may be split is; decided once, by the process that comes first. */
+/** Whether a source is split into shards; the first process decides once. */
 export interface Splits {
   get(name: string, signal: AbortSignal): Promise<'shards' | 'whole' | undefined>
-  /** Gives what is decided, by this call or an earlier one. */
+  /** Returns the decision of this or an earlier call. */
   settle(name: string, choice: 'shards' | 'whole', signal: AbortSignal): Promise<'shards' | 'whole'>
 }
 
@@ -250,53 +266,53 @@ export interface AbsentKinds {
   remove(kind: string, signal: AbortSignal): Promise<void>
 }
 
-/** Another process moved the checkpoint: this session must not write any more. */
+/** Another process moved the checkpoint: this session must not write. */
 export class FencedError extends Error {
   override name = 'FencedError'
 }
 
-/** Redis no longer has the position that it had confirmed: it lost its data, and with it whatever waited there. */
+/** Redis no longer has a checkpoint that it had confirmed: it lost data, including waiting deliveries. */
 export class PositionLostError extends FencedError {
   override name = 'PositionLostError'
 }
 
-/** What matching made of the transitions of one commit. */
-export interface Decision {
+/** The result of the rules for the transitions of one commit. */
+export interface Evaluation {
   deliveries: readonly Delivery[]
   unmatched: number
   dropped: number
   /** At least one delivery was made. */
   matched: number
-  /** What rules without limits matched; they send all of it. */
+  /** Counts of the rules without limits; they send everything that they match. */
   rules?: ReadonlyMap<string, RuleCounts>
-  /** Events that rules with limits decide once their states are read: neither matched nor `limited` yet. */
+  /** Events of rules with limits, to be evaluated when their states are read: neither matched nor `limited` yet. */
   limits?: PendingLimits
-  /** Is told when the commit is durable. */
+  /** Called when the commit is durable. */
   trace?: { committed(): void }
 }
 
-/** What is decided under the transaction's WATCH, when the states are known. */
+/** The part of the evaluation that needs limit states; runs under the transaction's WATCH. */
 export interface PendingLimits {
   keys: LimitKeys
   apply(states: LimitStates, nowMs: number): LimitOutcome
-  /** For each event: is it in `matched`, `dropped` or `unmatched` already? The others become `matched` or `limited`. */
+  /** For each event: whether it is counted in `matched`, `dropped` or `unmatched` already; others become `matched` or `limited`. */
   counted: readonly boolean[]
-  /** Id of each event → how many of the decision's deliveries come before what limits make of it. */
+  /** Id of each event → number of deliveries of the evaluation that precede those of its limits. */
   places: ReadonlyMap<string, number>
 }
 
-/** Turns what happened into deliveries; pure. `src/decision.ts` composes it of normalise and match. */
-export type Decide = (source: Source, transitions: readonly Transition[]) => Decision
+/** Turns transitions into deliveries; pure. `src/app/evaluation.ts` composes it from normalise and match. */
+export type Evaluate = (source: Source, transitions: readonly Transition[]) => Evaluation
 
-/** What becomes of the transitions of one commit: from its beginning to its end the same. */
-export interface Routing {
-  decide: Decide
-  /** Decides states of limits whose time has come. */
+/** Evaluates the transitions of one commit; constant for the whole commit. */
+export interface Evaluator {
+  evaluate: Evaluate
+  /** Evaluates limit states that are due. */
   expire?: Limits['expire']
-  /** The rules of the configuration; undefined: whatever there is. */
+  /** Names of the configured rules; undefined means all. */
   rules?: ReadonlySet<string>
-  /** Names the lane of a delivery: `<sink>/<lane>`. */
+  /** Returns the lane of a delivery: `<sink>/<lane>`. */
   laneOf(delivery: Delivery): string
-  /** Does what is enqueued there leave it at once? Then it is not worth compressing. */
+  /** Whether deliveries of the lane leave it immediately; then compression does not pay. */
   keepsUp?(lane: string): boolean
 }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ClusterIdentity, SourceStore } from './change.ts'
 
-/** What stores without Redis know of clusters: it goes with the process, and no other process works on their sources. */
+/** Facts about clusters for stores without Redis: kept in memory, for one process only. */
 export function clusterFacts(): Pick<SourceStore, 'absentKinds' | 'identities' | 'release' | 'owners'> {
   const absent = new Set<string>()
   const identities = new Map<string, ClusterIdentity>()

@@ -1,5 +1,4 @@
 import type { ChangeType, EventHeader, ObjectRef } from './event.ts'
-import type { TraceContext } from './trace-context.ts'
 
 /** One event for one sink: the queue's unit. */
 export interface Delivery {
@@ -9,7 +8,7 @@ export interface Delivery {
   event: EventHeader
   /** The object, trimmed, as JSON bytes. */
   objectJson: Buffer
-  /** Told by the rule's limits, and not by the event alone. */
+  /** Emitted by the rule's limits, and not by the event alone. */
   notice?: Digest | Resolved
   /** How many events the rule's limits held back before this one, and since when (RFC 3339). */
   heldBack?: { count: number; since: string }
@@ -28,7 +27,7 @@ export interface Digest {
   kind: 'digest'
   /** How many there are, those included that `items` has no place for. */
   count: number
-  /** What they have in common, as the rule groups them: `[['namespace', 'shop'], ['reason', 'BackOff']]`. */
+  /** The values of the group key: `[['namespace', 'shop'], ['reason', 'BackOff']]`. */
   by: readonly (readonly [name: string, value: string])[]
   /** Times of the first and the last, RFC 3339. */
   from: string
@@ -36,7 +35,7 @@ export interface Digest {
   items: readonly DigestItem[]
 }
 
-/** An event as a digest tells it: small. */
+/** An event of a digest: small. */
 export interface DigestItem {
   id: string
   type: ChangeType
@@ -52,13 +51,20 @@ export interface DigestItem {
   regarding?: ObjectRef
 }
 
-/** What the rule told of is over; `event` is what ended it, or the last one where only time did. */
+/** An incident is over; `event` is what ended it, or the last one where only time did. */
 export interface Resolved {
   kind: 'resolved'
   /** When it had begun, RFC 3339. */
   since: string
   /** When it was over, RFC 3339. */
   at: string
-  /** It held no longer; the object was deleted, or is no longer watched; nothing came for as long as the rule says. */
+  /** It held no longer; the object was deleted, or is no longer watched; nothing came for the rule's `resolve` time. */
   why: 'ended' | 'deleted' | 'unwatched' | 'quiet'
+}
+
+/** Where a trace goes on, in another process or at a peer: the headers of W3C Trace Context. */
+export interface TraceContext {
+  /** `00-<trace id>-<parent id>-<flags>`, lower-case hexadecimal. */
+  readonly traceparent: string
+  readonly tracestate?: string
 }

@@ -1,4 +1,4 @@
-/** What the API server says happened to an object, in its own words. */
+/** The type of a change, as the API server sends it. */
 export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED'
 
 /** One kind of object as the cluster's discovery names it. `group` is '' for the core group. */
@@ -6,7 +6,7 @@ export interface Resource {
   group: string
   version: string
   kind: string
-  /** The plural that stands in API paths, such as `deployments`. */
+  /** The plural of API paths, such as `deployments`. */
   plural: string
   namespaced: boolean
 }
@@ -82,11 +82,11 @@ export interface EventHeader {
   synthesized?: true
   /** The normalised Event, when the object is one. */
   event?: KubeEvent
-  /** What a MODIFIED changed, where the old object is known; at most 40, the most telling first; [] when only heartbeats did. */
+  /** The changes of a MODIFIED, if the previous object is known; at most 40, the most informative first; [] for heartbeats only. */
   changes?: readonly FieldChange[]
   /** The top of the chain of controllers above the object, or above the one that an Event is about; where rules ask for it. */
   owner?: ObjectRef
-  /** Who wrote the object last: the field manager by `time` in metadata.managedFields; see `managerToTell`. */
+  /** The field manager of the last write, by `time` in metadata.managedFields; see `managerToShow`. */
   manager?: string
 }
 
@@ -102,10 +102,10 @@ export interface ClusterEvent
   readonly namespace: string | undefined
   readonly synthesized: boolean
   /** It is no event: the watch does not select the object any more. It ends what rules follow. */
-  readonly left?: boolean
+  readonly deselected?: boolean
   /** The normalised Event, when the object is one. */
   readonly event: KubeEventView | undefined
-  /** What a MODIFIED changed; undefined when the old object is not known. Made on first use. */
+  /** The changes of a MODIFIED; undefined if the previous object is unknown. Computed on first use. */
   readonly changes?: readonly FieldChange[] | undefined
   readonly resource: Resource
   readonly labels: Readonly<Record<string, string>>
@@ -124,19 +124,19 @@ export interface ClusterEvent
   readonly owners?: readonly ObjectRef[] | undefined
   /** Undefined where the namespace's labels are not known, and for cluster-scoped objects. */
   readonly namespaceLabels?: Readonly<Record<string, string>> | undefined
-  /** Of the object that an Event is about, as far as it is known. */
+  /** Of the object that an Event regards, if known. */
   readonly regardingLabels?: Readonly<Record<string, string>> | undefined
   readonly regardingOwners?: readonly ObjectRef[] | undefined
   /** Above the last of `owners`, of an Event of `regardingOwners`, is a controller that is not known (yet, or any more). */
   readonly lacksOwners?: boolean | undefined
-  /** Who wrote the object last; undefined for Events and a DELETED. Read on first use. */
+  /** The field manager of the last write; undefined for Events and a DELETED. Read on first use. */
   readonly manager?: string | undefined
 }
 
 /** The plain header of an event, ready to be stored. */
 export function headerOf(event: ClusterEvent): EventHeader {
   const { event: kubeEvent, changes } = event
-  const manager = managerToTell(event)
+  const manager = managerToShow(event)
   const owner = (kubeEvent ? event.regardingOwners : event.owners)?.at(-1)
   return {
     id: event.id,
@@ -161,8 +161,8 @@ export function headerOf(event: ClusterEvent): EventHeader {
 /** Kinds that come in masses and that programs write. */
 const WRITTEN_BY_PROGRAMS = ['Pod', 'ReplicaSet', 'Node', 'Lease', 'Endpoints', 'EndpointSlice']
 
-/** Who wrote an object last, where it is worth a look into its managedFields each time and some bytes of the queue. */
-export function managerToTell(event: ClusterEvent): string | undefined {
+/** Returns the field manager of the last write, for kinds for which reading managedFields and storing it is worth the cost. */
+export function managerToShow(event: ClusterEvent): string | undefined {
   return WRITTEN_BY_PROGRAMS.includes(event.kind) ? undefined : event.manager
 }
 
@@ -178,4 +178,31 @@ export function plainKubeEvent(event: KubeEventView): KubeEvent {
     ...(lastSeen && { lastSeen }),
     ...(reportingComponent && { reportingComponent }),
   }
+}
+
+/** Metadata of an object from caches that watches feed, never requested live. */
+export interface KnownObject {
+  labels: Readonly<Record<string, string>>
+  /** Its controllers, the nearest first, up to the top. */
+  owners: readonly ObjectRef[]
+  /** As of `RelatedMetadata`, of the owners here. */
+  lacksOwners?: boolean
+}
+
+/** The cluster around an event. */
+export interface RelatedMetadata {
+  /** Undefined when the namespace is not known. */
+  namespaceLabels(namespace: string): Readonly<Record<string, string>> | undefined
+  /** By uid, else by kind, namespace and name; undefined when it is not known. Remembers what was deleted a while ago. */
+  object(ref: ObjectRef): KnownObject | undefined
+  /** The controllers above these owner references. */
+  ownersOf(references: readonly ObjectRef[], namespace: string): readonly ObjectRef[]
+  /** True if the top of a chain of controllers is of a watched kind, but unknown: then it may have owners itself. */
+  lacksOwners?(owners: readonly ObjectRef[], namespace: string): boolean
+}
+
+export const NO_SURROUNDINGS: RelatedMetadata = {
+  namespaceLabels: () => undefined,
+  object: () => undefined,
+  ownersOf: (references) => references.slice(0, 1),
 }

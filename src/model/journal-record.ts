@@ -1,8 +1,7 @@
 import type { Source, Transition } from './change.ts'
-import { type ClusterEvent, managerToTell, type ObjectRef } from './event.ts'
-import type { KnownObject } from './surroundings.ts'
+import { type ClusterEvent, type KnownObject, managerToShow, type ObjectRef } from './event.ts'
 
-/** What happened to one object, before rules, as the journal keeps it. */
+/** A record of the journal: one change, as it was before rules were evaluated. */
 export interface JournalRecord extends Omit<Transition, 'object' | 'old'> {
   source: JournalSource
   /** The object (trimmed, Secret values hashed) as JSON; of a deletion that nobody saw what is known of it. */
@@ -10,23 +9,23 @@ export interface JournalRecord extends Omit<Transition, 'object' | 'old'> {
   around?: JournalSurroundings
 }
 
-/** What was known of its surroundings, as far as rules asked for it then. */
+/** The related metadata that rules of that time used. */
 export interface JournalSurroundings {
   namespaceLabels?: Readonly<Record<string, string>>
   owners?: readonly ObjectRef[]
-  /** Of an Event: the object that it is about. */
+  /** For an Event: the regarded object. */
   regarding?: KnownObject
-  /** Who wrote the object last. */
+  /** The field manager of the last write. */
   manager?: string
 }
 
-/** What a record is made of besides its transition. */
+/** The parts of a record besides the transition. */
 export type JournalContents = Pick<JournalRecord, 'objectJson' | 'around'>
 
 /** Reads them of an event. */
 export function journalContents(event: ClusterEvent): JournalContents {
   const { objectJson, namespaceLabels, owners, regardingLabels, regardingOwners } = event
-  const manager = managerToTell(event)
+  const manager = managerToShow(event)
   const isRegarding = regardingLabels !== undefined || regardingOwners !== undefined
   const around: JournalSurroundings = {
     ...(namespaceLabels && { namespaceLabels }),
@@ -37,7 +36,7 @@ export function journalContents(event: ClusterEvent): JournalContents {
   return { objectJson, ...(Object.keys(around).length > 0 && { around }) }
 }
 
-/** What of a watch its events need. */
+/** The fields of a source that its events need. */
 export type JournalSource = Pick<Source, 'key' | 'title' | 'resource' | 'clusterUid' | 'spelling' | 'custom'>
 
 /** How much is kept. */

@@ -1,51 +1,51 @@
 import type { Delivery } from './delivery.ts'
 import type { ClusterEvent } from './event.ts'
 
-/** What a rule with limits makes of one event: one that it matches, or one of an object whose state it follows. */
+/** The result of a rule with limits for one event: an event that it matches, or one of an object whose state it tracks. */
 export interface LimitedMatch {
   rule: string
-  /** Those that no rule above has taken; [] where it does not hold. */
+  /** Sinks that no earlier rule has taken; empty if the rule does not match. */
   sinks: readonly string[]
-  /** All that the rule asks of the object as it is now. False only of rules that follow an object's state. */
+  /** Whether the object's state matches. False only for rules that track an object's state. */
   holds: boolean
-  /** It holds, and what the rule asks of the change (`changed`, `from`, `condition`) is so, too. */
+  /** Whether `holds` is true and the conditions on the change (`changed`, `from`, `condition`) match too. */
   entered: boolean
 }
 
-/** An event with the rules with limits that have something to say of it, from top to bottom. */
+/** An event with its rules with limits, from top to bottom. */
 export interface Limited {
   event: ClusterEvent
   matches: readonly LimitedMatch[]
 }
 
-/** Names of states that a decision depends on. */
+/** Keys of the limit states that an evaluation needs. */
 export interface LimitKeys {
-  /** `<rule>:<hash of what it counts by>`: any source may change them. */
+  /** `<rule>:<hash of the group key>`: any source can change them. */
   shared: readonly string[]
-  /** `<uid>:<rule>`: of one source's own objects. */
+  /** `<uid>:<rule>`: states of objects of one source. */
   own: readonly string[]
 }
 
-/** What is known from before: JSON by key. */
+/** The stored limit states: JSON by key. */
 export interface LimitStates {
   shared(key: string): string | undefined
   own(key: string): string | undefined
-  /** How many shared states a rule has; without it nothing bounds them. */
+  /** Returns the number of shared states of a rule; without it they are unbounded. */
   size?(rule: string): number
 }
 
-/** So many shared states a rule may have; what it counts by is written by strangers. */
+/** Maximum number of shared states of a rule: group keys contain data that others write. */
 export const MOST_STATES = 10_000
 
-/** A state as it will be; null forgets it, and its timer. */
+/** The new value of a state; null deletes it with its timer. */
 export interface LimitState {
-  /** JSON; holds deliveries that wait, too. */
+  /** JSON, including waiting deliveries. */
   text: string
-  /** It is of no use after so long without being touched. */
+  /** The state expires after this time without a write. */
   expiresAfterMs: number
-  /** When `expire` is to be asked for it. A state in which events wait has one. */
+  /** When to evaluate it with `expire`. A state with waiting events has one. */
   dueMs?: number
-  /** How many events of its rule wait in it; default 0. */
+  /** Number of waiting events of its rule; default 0. */
   waiting?: number
 }
 
@@ -54,30 +54,30 @@ export interface LimitWrites {
   own: ReadonlyMap<string, LimitState | null>
 }
 
-/** All of them. */
+/** All limits, and `gone`. */
 export const LIMIT_NAMES = ['mute', 'sample', 'count', 'after', 'throttle', 'for', 'resolve', 'gone'] as const
 
 /**
- * Which limit held an event back. `for`: it did not last, or a newer event of the object took its place; `resolve`: what it tells
- * was told, and is not over yet; `gone`: the rule, or the watch, is not there any more.
+ * The limit that suppressed an event. `for`: the state did not last, or a newer event of the object replaced it; `resolve`: the
+ * incident is open already; `gone`: the rule or the watch was removed.
  */
 export type LimitName = (typeof LIMIT_NAMES)[number]
 
-/** Why nothing of a match is told: a limit, or the rule drops. */
-export const WAYS_HELD = [...LIMIT_NAMES, 'drop'] as const
-export type HeldBy = (typeof WAYS_HELD)[number]
+/** Why a match sends nothing: a limit, or `drop`. */
+export const SUPPRESSED_BY = [...LIMIT_NAMES, 'drop'] as const
+export type SuppressedBy = (typeof SUPPRESSED_BY)[number]
 
-/** What became of the events that a rule matched: `matched = sent + digested + waiting + all of suppressed`. */
+/** Outcomes of the events that a rule matched: `matched = sent + digested + waiting + all of suppressed`. */
 export interface RuleCounts {
   matched: number
-  /** Told by themselves. */
+  /** Sent as single notifications. */
   sent: number
-  /** Told within a digest. */
+  /** Sent in a digest. */
   digested: number
-  /** Wait for a digest, or to have lasted. */
+  /** Waiting for a digest or for `for`. */
   waiting: number
-  suppressed: Readonly<Partial<Record<HeldBy, number>>>
-  /** Digests and notices that something is over: sent besides. */
+  suppressed: Readonly<Partial<Record<SuppressedBy, number>>>
+  /** Digests and resolve notifications, which are sent in addition. */
   notices: number
 }
 
@@ -90,10 +90,10 @@ export const NO_RULE_COUNTS: RuleCounts = {
   notices: 0,
 }
 
-/** Both together. */
+/** Returns the sums of all fields. */
 export function sumOfCounts(a: RuleCounts, b: RuleCounts): RuleCounts {
-  const suppressed: Partial<Record<HeldBy, number>> = { ...a.suppressed }
-  for (const [by, count = 0] of Object.entries(b.suppressed) as [HeldBy, number][])
+  const suppressed: Partial<Record<SuppressedBy, number>> = { ...a.suppressed }
+  for (const [by, count = 0] of Object.entries(b.suppressed) as [SuppressedBy, number][])
     suppressed[by] = (suppressed[by] ?? 0) + count
   return {
     matched: a.matched + b.matched,
@@ -105,15 +105,15 @@ export function sumOfCounts(a: RuleCounts, b: RuleCounts): RuleCounts {
   }
 }
 
-/** What limits decide; changes of counts, not sums. */
+/** The result of limits; `rules` has changes of counts, not sums. */
 export interface LimitOutcome {
   deliveries: readonly Delivery[]
-  /** For each `Limited`, in order: did it make a delivery at once? */
-  told: readonly boolean[]
+  /** For each `Limited`, in order: whether it made a delivery immediately. */
+  emitted: readonly boolean[]
   rules: ReadonlyMap<string, RuleCounts>
   writes: LimitWrites
-  /** Rule → limits that had no room for a state of their own. */
-  crowded?: ReadonlyMap<string, number>
+  /** Rule → number of limits that could not create another state. */
+  atCapacity?: ReadonlyMap<string, number>
 }
 
 /**
@@ -121,7 +121,7 @@ export interface LimitOutcome {
  * of the states, too: `apply` or `expire` is then called once more, when it is read.
  */
 export interface Limits {
-  /** What must be read before these can be decided. */
+  /** The states that must be read before these are evaluated. */
   keysOf(events: readonly Limited[]): LimitKeys
   apply(events: readonly Limited[], states: LimitStates, nowMs: number): LimitOutcome
   /** Decides states whose time has come. One that is not due (any more) is left as it is. */

@@ -1,8 +1,8 @@
-/** What a watch does at this moment, for status, readiness and metrics. */
+/** The current state of a watch, for status, readiness and metrics. */
 export interface WatchStatus {
   /** The source's key. */
   key: string
-  /** How people call it: `deployments.apps in shop`, `pods (all namespaces)`. */
+  /** Its name for users: `deployments.apps in shop`, `pods (all namespaces)`. */
   title: string
   phase:
     | 'resolving'
@@ -17,23 +17,23 @@ export interface WatchStatus {
   resourceVersion: string
   /** When the API server last said something (a frame, a bookmark, an answer). */
   lastContactMs: number
-  /** Up to when the watch may stay silent without being stuck; later than that it makes no progress. */
+  /** The watch counts as stuck if it receives nothing until this time. */
   aliveUntilMs: number
-  /** While its position is behind the API server's, or cannot be compared: for how long, and what the watch waits for. */
+  /** Set while its position is behind the API server's, or cannot be compared: for how long, and what the watch waits for. */
   behind?: { ms: number; waitsFor: 'api-server' | 'redis' }
   lastError?: string
-  /** Who holds its lease, where there are leases; '' when nobody does. */
+  /** With leases: the holder of its lease; '' if it has none. */
   holder?: string
   /** True once a first position is durable. */
   ready: boolean
-  /** True while all is read that happened before the watch was opened; undefined in reports of older versions. */
+  /** True while all changes from before the watch was opened have been read. */
   current?: boolean
 }
 
 /** A watch that is behind for longer than this is not ready. The list that a stalled watch asks for has come by then. */
 export const TOO_FAR_BEHIND_MS = 180_000
 
-/** What waits, and what may: of one sink, or of dead letters. */
+/** The size and the bounds of a sink's queue, or of dead letters. */
 export interface QueueStatus {
   /** About: an estimate from samples. */
   bytes: number
@@ -43,17 +43,17 @@ export interface QueueStatus {
   reachedMs?: number
 }
 
-/** What a sink's lanes do, as one process sees it. */
+/** The state of a sink and its lanes, as seen by one process. */
 export interface SinkStatus {
   sink: string
   healthy: boolean
   /** The configuration does not have it any more; what waited is still delivered. */
   removed?: true
-  /** Objects that fail while others pass: tried alone, with pauses. */
+  /** Objects in quarantine: they fail while others pass, and are tried alone, with pauses. The name is that of the JSON. */
   aside: number
   /** Lanes whose target (a channel, a topic) fails. */
   failingTargets: number
-  /** Undefined in reports of older versions, and before the first measurement. */
+  /** Undefined before the first measurement. */
   queue?: QueueStatus
   lastDeliveredMs?: number
   lastError?: string
@@ -78,4 +78,11 @@ export interface ConfigStatus {
   restart?: readonly string[]
   /** The file is another one by now, and not good: where, and why. */
   rejected?: { sinceMs: number; problem: string /** `file:line` of the first problem. */; place?: string }
+}
+
+/** `redis and server changed: restart to use them`. */
+export function describeRestart(keys: readonly string[]): string {
+  const last = keys.at(-1) ?? ''
+  const names = keys.length === 1 ? last : `${keys.slice(0, -1).join(', ')} and ${last}`
+  return `${names} changed: restart to use ${keys.length === 1 ? 'it' : 'them'}`
 }

@@ -1,11 +1,11 @@
 import { pino } from 'pino'
-import { printable, safeJson } from './printable.ts'
-import { redactFields, redactMessage } from './redact.ts'
-import type { Logger } from './sink/index.ts'
+import type { Logger } from '../sink/index.ts'
+import { printable, safeJson } from '../text/printable.ts'
+import { redactFields, redactMessage } from '../text/redact.ts'
 
-export type { Logger } from './sink/index.ts'
+export type { Logger } from '../sink/index.ts'
 
-/** Says nothing; for tests and for commands that print their own output. */
+/** Discards everything; for tests and for commands that print their own output. */
 export const silentLog: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 
 /** A logger whose lines all carry these fields. */
@@ -40,11 +40,11 @@ export interface Log extends Logger {
 
 /**
  * A logger on pino: a JSON object a line (`time`, `level`, fields, `msg`), or a readable line. Secrets are taken out of fields
- * and messages. An error is told in one line with its causes; its stack is shown only from level debug on.
+ * and messages. An error is one line with its causes; its stack is shown only from level debug on.
  */
 export function createLog({ level, format, colour, output }: LogOptions): Log {
   const withStack = level === 'debug' || level === 'trace'
-  // A reader that has gone must not take the program with it, and there is nobody left to tell.
+  // A reader that has gone must not end the program, and the log has no other reader.
   output.on('error', () => {})
   const write = (line: string) => {
     output.write(format === 'json' ? safeJson(line) : readable(JSON.parse(line), colour))
@@ -68,14 +68,14 @@ interface PinoLogger extends Logger {
 }
 
 function redacting(log: PinoLogger, withStack: boolean): Log {
-  const say = (level: keyof Logger) => (fields: object, message: string) => {
+  const write = (level: keyof Logger) => (fields: object, message: string) => {
     if (log.isLevelEnabled(level)) log[level](redactFields(fields, withStack), redactMessage(message))
   }
   return {
-    debug: say('debug'),
-    info: say('info'),
-    warn: say('warn'),
-    error: say('error'),
+    debug: write('debug'),
+    info: write('info'),
+    warn: write('warn'),
+    error: write('error'),
     child: (fields) => redacting(log.child(redactFields(fields, withStack)), withStack),
   }
 }

@@ -1,12 +1,11 @@
-import type { Source, Transition } from './change.ts'
-import type { Delivery } from './delivery.ts'
-import type { ClusterEvent } from './event.ts'
-import type { LimitedMatch } from './limit.ts'
-import type { Message, Outcome, Reason } from './sink/index.ts'
-import type { TraceContext } from './trace-context.ts'
+import type { Source, Transition } from '../model/change.ts'
+import type { Delivery, TraceContext } from '../model/delivery.ts'
+import type { ClusterEvent } from '../model/event.ts'
+import type { LimitedMatch } from '../model/limit.ts'
+import type { Message, Outcome, Reason } from '../sink/index.ts'
 
-/** What the line tells of its work where traces are on; it costs the line nothing where they are off. */
-export interface LineTracer {
+/** The pipeline's side of tracing; where traces are off it costs nothing. */
+export interface PipelineTracer {
   /** Begins a commit of changes. One that is begun again takes the place of the one before. */
   commit(source: Source): CommitTrace
   /** A worker has taken these from a lane; undefined when none of them is sampled. */

@@ -1,28 +1,31 @@
-import type { Delivery } from '../delivery.ts'
-import { cloudEvent } from '../sink/cloud-event.ts'
-import type { Content, Message, RuleSeverity, Words } from '../sink/index.ts'
-import { messageId } from '../sink/notice.ts'
-import { wordsOf } from './words/index.ts'
+import type { Delivery } from '../model/delivery.ts'
+import type { Content, Field, Link, Markup, Message, RuleSeverity, Summary } from '../sink/index.ts'
+import { additionalFields, cloudEvent, limitFields, messageId } from '../sink/message.ts'
+import { textOutput } from '../sink/template/engine.ts'
+import { TemplateFault } from '../sink/template/fault.ts'
+import { compileProgram, type Program } from '../sink/template/program.ts'
+import { isSeverity, type MessageParts, type MessageTemplates, urlOf } from './message-schema.ts'
+import { summarize } from './summary/index.ts'
 
-/** What a rule says of all that it sends. */
-export interface RuleSays {
+/** The severity and labels of a rule. */
+export interface RuleAttributes {
   severity?: RuleSeverity | undefined
   labels?: Readonly<Record<string, string>> | undefined
 }
 
-/** What rendering needs to know of the configuration. */
+/** The parts of the configuration that rendering uses. */
 export interface RenderOptions {
   /** The options that a rule has for a sink. */
   routeOf(rule: string, sink: string): unknown
   /** Its severity and labels; without it no rule has any. */
-  ruleOf?(rule: string): RuleSays | undefined
-  /** Makes what people read of the words, by the templates of rule and sink. */
+  ruleOf?(rule: string): RuleAttributes | undefined
+  /** Renders the content of a summary by the templates of rule and sink. */
   contentOf(message: Message, sink: string): Content
 }
 
 export type Render = (delivery: Delivery, attempt: number) => Message
 
-/** Makes the messages that sinks get; what is expensive is made on first use. */
+/** Creates the messages for sinks; expensive parts are computed on first use. */
 export function createRender(options: RenderOptions): Render {
   return (delivery, attempt) => new LazyMessage(delivery, attempt, options)
 }
@@ -40,7 +43,7 @@ class LazyMessage implements Message {
   readonly #options: RenderOptions
   #object: Record<string, unknown> | undefined
   #cloudEvent: Buffer | undefined
-  #words: Words | undefined
+  #summary: Summary | undefined
   #content: Content | undefined
 
   constructor(delivery: Delivery, attempt: number, options: RenderOptions) {
@@ -80,9 +83,9 @@ class LazyMessage implements Message {
     return this.#delivery.objectJson
   }
 
-  get words(): Words {
-    this.#words ??= this.#tell()
-    return this.#words
+  get summary(): Summary {
+    this.#summary ??= this.#summarize()
+    return this.#summary
   }
 
   get content(): Content {
@@ -95,9 +98,174 @@ class LazyMessage implements Message {
     return this.#cloudEvent
   }
 
-  #tell(): Words {
-    const words = wordsOf(this)
+  #summarize(): Summary {
+    const summary = summarize(this)
     const { severity } = this
-    return severity === undefined || words.severity === 'resolved' ? words : { ...words, severity }
+    return severity === undefined || summary.severity === 'resolved' ? summary : { ...summary, severity }
+  }
+}
+
+/** Returns the position of a part of a message in the configuration: `kubeherald.yaml:12:15`. */
+type PlaceOf = (path: readonly PropertyKey[], offset: number) => string
+
+interface MessageOptions {
+  placeOf?: { rule?: PlaceOf | undefined; sink?: PlaceOf | undefined }
+  /** For the filter `age`. */
+  clock?: { now(): number }
+}
+
+/**
+ * Compiles a rule's `message` and a sink's `messages` into a function that renders the content. It throws a
+ * TemplateFault.
+ */
+export function compileMessage(
+  ofRule: MessageTemplates | undefined,
+  ofSink: MessageTemplates | undefined,
+  markup: Markup = {},
+  { placeOf = {}, clock = Date }: MessageOptions = {},
+): (message: Message) => Content {
+  const parts = { ...partsOf(ofSink, placeOf.sink), ...partsOf(ofRule, placeOf.rule) }
+  const inMarkup = (text: string) => (markup.escape && text !== '' ? markup.escape(text) : text)
+  const setting = { markup, strict: false, now: () => clock.now() }
+
+  return (message) => {
+    const { summary } = message
+    const fieldInMarkup = (it: Field) => ({ title: inMarkup(it.title), value: inMarkup(it.value) })
+    const additional = parts.fields === false ? [] : additionalFields(message)
+    const rendered = (part: Part) =>
+      atPlace(part, () => part.program.run(message, textOutput, setting).buffer)
+    const title = parts.title && oneLine(rendered(parts.title))
+    const severity = parts.severity && rendered(parts.severity).trim().toLowerCase()
+    return {
+      severity: severity !== undefined && isSeverity(severity) ? severity : summary.severity,
+      title: title || inMarkup(summary.title),
+      text: parts.text ? rendered(parts.text).trim() : inMarkup(summary.text),
+      fields: parts.fields
+        ? [
+            ...parts.fields
+              .map(([name, part]) => ({ title: inMarkup(name), value: rendered(part).trim() }))
+              .filter(({ value }) => value !== ''),
+            ...additional.map(fieldInMarkup),
+          ]
+        : parts.fields === false
+          ? []
+          : limitFields(summary.fields, additional).map(fieldInMarkup),
+      links: (parts.links ?? []).flatMap(([name, part]): Link[] => {
+        const url = atPlace(part, () => urlOf(part.program, message, setting.now))
+        return url === undefined ? [] : [{ title: inMarkup(name), url }]
+      }),
+      quote: parts.quote === false ? '' : summary.quote,
+      changes: parts.changes === false ? [] : summary.changes,
+      command: parts.command === false ? '' : summary.command,
+    }
+  }
+}
+
+interface Part {
+  program: Program
+  place: ((offset: number) => string) | undefined
+}
+
+interface PlacedParts {
+  title?: Part
+  text?: Part
+  severity?: Part
+  fields?: readonly (readonly [string, Part])[] | false
+  links?: readonly (readonly [string, Part])[]
+  quote?: boolean
+  changes?: boolean
+  command?: boolean
+}
+
+/** A plain text replaces all other parts. */
+function partsOf(templates: MessageTemplates | undefined, placeOf: PlaceOf | undefined): PlacedParts {
+  if (templates === undefined) return {}
+  const part = (program: Program, ...path: PropertyKey[]): Part => ({
+    program,
+    place: placeOf && ((offset) => placeOf(path, offset)),
+  })
+  if (isProgram(templates))
+    return { title: part(templates), text: part(NOTHING), fields: false, links: [], ...SILENT }
+  const { title, text, severity, fields, links, ...flags } = templates
+  const named = (key: string, programs: Readonly<Record<string, Program>>) =>
+    Object.entries(programs).map(([name, program]) => [name, part(program, key, name)] as const)
+  return {
+    ...(title && { title: part(title, 'title') }),
+    ...(text && { text: part(text, 'text') }),
+    ...(severity && { severity: part(severity, 'severity') }),
+    ...(fields !== undefined && { fields: fields === false ? fields : named('fields', fields) }),
+    ...(links && { links: named('links', links) }),
+    ...(flags as Pick<PlacedParts, 'quote' | 'changes' | 'command'>),
+  }
+}
+
+const SILENT = { quote: false, changes: false, command: false }
+const NOTHING = constant('')
+
+function constant(text: string): Program {
+  const compiled = compileProgram(text)
+  if (!compiled.ok) throw new Error(text)
+  return compiled.program
+}
+
+function isProgram(templates: Program | MessageParts): templates is Program {
+  return 'run' in templates
+}
+
+/** Adds the position in the configuration to a fault. */
+function atPlace<T>({ place }: Part, render: () => T): T {
+  try {
+    return render()
+  } catch (error) {
+    if (!(error instanceof TemplateFault) || !error.problem || !place) throw error
+    const { message, offset } = error.problem
+    throw new TemplateFault(`${place(offset)}: ${message}`, { cause: error, problem: error.problem })
+  }
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim()
+}
+
+/** The templates of the configuration. */
+interface MessageConfig {
+  rules: readonly { name: string; message?: MessageTemplates | undefined }[]
+  sinks: readonly { name: string; messages?: MessageTemplates | undefined }[]
+  /** Returns the position of a value in the file, for faults. */
+  placeOf?: (path: readonly PropertyKey[], offset?: number) => string
+}
+
+/**
+ * Returns a function that renders the content of a message for a sink: by its rule's `message`, else the sink's
+ * `messages`, else its summary. `markupOf` returns the markup of a sink. It throws a TemplateFault with the
+ * position in the file.
+ */
+export function createContents(
+  { rules, sinks, placeOf }: MessageConfig,
+  markupOf: (sink: string) => Markup,
+  clock: { now(): number } = Date,
+): (message: Message, sink: string) => Content {
+  const placeUnder = (...path: PropertyKey[]) =>
+    placeOf && ((inner: readonly PropertyKey[], offset: number) => placeOf([...path, ...inner], offset))
+  const compiled = new Map<string, (message: Message) => Content>()
+
+  function compile(rule: string, sink: string): (message: Message) => Content {
+    const index = rules.findIndex(({ name }) => name === rule)
+    return compileMessage(
+      rules[index]?.message,
+      sinks.find(({ name }) => name === sink)?.messages,
+      markupOf(sink),
+      {
+        placeOf: { rule: placeUnder('rules', index, 'message'), sink: placeUnder('sinks', sink, 'messages') },
+        clock,
+      },
+    )
+  }
+
+  return (message, sink) => {
+    const key = `${sink}/${message.rule}`
+    const make = compiled.get(key) ?? compile(message.rule, sink)
+    compiled.set(key, make)
+    return make(message)
   }
 }

@@ -1,8 +1,72 @@
 import { type Compiled, compiled, type Fault, faulty, under } from './fault.ts'
-import { listOf, type Patterns } from './schema.ts'
+import { compilePatterns, listHint, listOf, type Patterns, type Test } from './pattern.ts'
 
-/** Tests how old something is, in milliseconds; undefined when nobody knows, which passes nothing. */
-export type AgeTest = (ageMs: number | undefined) => boolean
+export const changeTypes = ['ADDED', 'MODIFIED', 'DELETED'] as const
+const eventTypes = ['Normal', 'Warning'] as const
+
+/** The tests of `type`: for the type of the change, and for that of the Event. */
+interface TypeTests {
+  change?: Test
+  event?: Test
+}
+
+/**
+ * Compiles `type`. Types of changes and of Events do not overlap, and both must match: `[ADDED, Warning]` is a new Warning,
+ * `[ADDED, DELETED]` is either.
+ */
+export function compileTypes(patterns: Patterns): Compiled<TypeTests> {
+  const types = listOf(patterns)
+  const faults = types.flatMap((type, index) => typeFaults(type, typeof patterns === 'string' ? [] : [index]))
+  if (faults.length > 0) return { ok: false, faults }
+  const change = only(types, changeTypes)
+  const event = only(types, eventTypes)
+  if (!change.ok) return change
+  if (!event.ok) return event
+  return compiled({
+    ...(change.value && { change: change.value }),
+    ...(event.value && { event: event.value }),
+  })
+}
+
+/** Names of the changes in other tools and audit logs. */
+const ELSEWHERE: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    ADDED: ['add', 'create', 'created', 'new'],
+    MODIFIED: ['update', 'updated', 'modify', 'change', 'changed', 'patch'],
+    DELETED: ['delete', 'remove', 'removed'],
+    Warning: ['warn', 'error', 'warnings'],
+  }).flatMap(([type, names]) => names.map((name) => [name, type] as const)),
+)
+
+function typeFaults(word: string, path: Fault['path']): Fault[] {
+  const bare = bareOf(word)
+  const known = [...changeTypes, ...eventTypes]
+  if (known.some((it) => it === bare)) return []
+  const lower = bare.toLowerCase()
+  const similar = known.find((it) => it.toLowerCase() === lower) ?? ELSEWHERE.get(lower)
+  const offset = word.length - bare.length
+  if (bare.includes(',')) return faulty(`"${bare}" is no type`, { path, hint: listHint(word) }).faults
+  const sort = changeTypes.some((it) => it === similar) ? changeTypes : eventTypes
+  const hint = similar
+    ? `write ${similar} (there are ${sort.slice(0, -1).join(', ')} and ${sort.at(-1)})`
+    : `there are ${known.join(', ')}, each with "!" for not`
+  return faulty(`"${bare}" is no type`, { path, hint, offset, length: Math.max(bare.length, 1) }).faults
+}
+
+function only(types: readonly string[], known: readonly string[]): Compiled<Test | undefined> {
+  const chosen = types.filter((type) => known.includes(bareOf(type)))
+  if (chosen.length === 0) return compiled(undefined)
+  const test = compilePatterns(chosen)
+  if (!test.ok || known.some((word) => test.value(word))) return test
+  return faulty('matches nothing: all of its types are excluded with "!"')
+}
+
+function bareOf(word: string): string {
+  return word.startsWith('!') ? word.slice(1) : word
+}
+
+/** Tests an age in milliseconds; an unknown age (undefined) passes nothing. */
+type AgeTest = (ageMs: number | undefined) => boolean
 
 const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 const EXAMPLE = 'write "<5m" for younger than five minutes, ">=1h" for an hour or older'
@@ -34,7 +98,7 @@ function parseBound(text: string): Compiled<Bound> {
     faulty(message, { offset: at, length: Math.max(text.length - at, 1), hint })
   if (operator === '' && number !== '' && unit in UNITS)
     return fault(
-      `"${text}" does not say younger or older`,
+      `"${text}" has no < or >`,
       `write "<${number}${unit}" (younger) or ">=${number}${unit}" (older)`,
     )
   if (operator === '') return fault(`"${text}" is no age`, EXAMPLE)
@@ -61,7 +125,7 @@ function holds({ operator, ms }: Bound, ageMs: number): boolean {
   return operator === '>' ? ageMs > ms : ageMs >= ms
 }
 
-/** Is there a whole number of milliseconds that passes all? Ages of less than none are none. */
+/** Whether an age passes all bounds; ages are whole milliseconds, and not negative. */
 function isPossible(bounds: readonly Bound[]): boolean {
   const least = Math.max(
     0,

@@ -1,110 +1,76 @@
-import type { ClusterEvent } from '../event.ts'
-import type { LimitedMatch } from '../limit.ts'
-import type { Condition, RulePart } from './condition.ts'
+import type { ClusterEvent } from '../model/event.ts'
+import type { LimitedMatch } from '../model/limit.ts'
+import { celPart } from './cel/part.ts'
+import type { CompiledConditions, Condition, ConditionCompiler } from './condition.ts'
 import { type Compiled, compiled, type Fault } from './fault.ts'
-import { partMakers } from './part-makers.ts'
 import { type Candidate, createRuleIndex, type IndexedRule } from './rule-index.ts'
 import type { Rule } from './schema.ts'
+import { changedConditions, conditionConditions, stateConditions } from './transitions.ts'
+import { whenConditions } from './when.ts'
 
-/** What the rules make of one event. */
+/** The result of all rules for one event. */
 export interface MatchResult {
-  /** The sinks it goes to, each once, with the first rule that named it; of rules without limits. */
+  /** For rules without limits: the event's sinks, each once, with the first rule that names it. */
   sends: readonly { sink: string; rule: string }[]
-  /** Rules with limits that match, or that follow the state of the object. A rule that matches takes its sinks, limits or not. */
+  /** Rules with limits that match, or track the state of the object. A rule that matches takes its sinks, whatever its limits do. */
   limited: readonly LimitedMatch[]
-  /** A rule dropped it before any sent it. */
+  /** A rule dropped the event before any rule sent it. */
   dropped: boolean
-  /** The rule that dropped it, also after others had sent it. */
+  /** The rule that dropped the event, also if others had sent it. */
   droppedBy?: string
 }
 
-export interface CompileOptions {
-  /** A condition that fails at run time: its rule does not match, unless it says `onError: deliver`; the others go on. */
+export interface MatchHandlers {
+  /** Called when a condition throws. Its rule does not match, unless it has `onError: deliver`; other rules continue. */
   onError(rule: string, error: unknown): void
-  /** All that the rule asks is so. */
   onMatch?(rule: string): void
-  /** Has this rule limits, and do they follow the state of objects? Then each event of its kinds is told. */
-  limitsOf?(rule: string): LimitsOf | undefined
 }
 
-export type LimitsOf = 'events' | 'states'
+export interface CompileOptions extends MatchHandlers {
+  /** Whether a rule has limits, and whether they track the state of objects: then they get each event of its kinds. */
+  limitsOf?(rule: string): LimitScope | undefined
+}
 
-/** Opaque: for `joinRules`. */
-export interface CompiledRule extends IndexedRule {
-  name: string
-  drop: boolean
-  ends: boolean
-  delivers: boolean
-  to: readonly string[]
-  limits: LimitsOf | undefined
+export type LimitScope = 'events' | 'states'
+
+/**
+ * Compiles rules into one function. They apply from top to bottom: every matching rule sends, `drop` and `continue: false` end, and a
+ * sink gets an event once. Throws if a rule has faults, which `checkRule` returns.
+ */
+export function compileRules(
+  rules: readonly Rule[],
+  { limitsOf = () => undefined, ...handlers }: CompileOptions,
+): (event: ClusterEvent) => MatchResult {
+  return combineRules(
+    rules.map((rule) => compileRule(rule, limitsOf(rule.name))),
+    handlers,
+  )
+}
+
+/** Returns the function of rules that were compiled one by one. */
+export function combineRules(
+  rules: readonly CompiledRule[],
+  handlers: MatchHandlers,
+): (event: ClusterEvent) => MatchResult {
+  const matcher = new RuleMatcher(rules, handlers)
+  return (event) => matcher.match(event)
 }
 
 const UNMATCHED: MatchResult = { sends: [], limited: [], dropped: false }
 
-/**
- * Compiles rules into one function. They are read from top to bottom; every matching rule sends, `drop` and
- * `continue: false` end, and a sink gets an event once. Throws when a rule has faults: the configuration has checked them
- * (`checkRule`).
- */
-export function compileRules(
-  rules: readonly Rule[],
-  { limitsOf = () => undefined, ...options }: CompileOptions,
-): (event: ClusterEvent) => MatchResult {
-  return joinRules(
-    rules.map((rule) => compileRule(rule, limitsOf(rule.name))),
-    options,
-  )
-}
+class RuleMatcher {
+  readonly #candidatesOf: (event: ClusterEvent) => readonly Candidate<CompiledRule>[]
+  readonly #handlers: MatchHandlers
 
-/** The one function of rules that were compiled one by one. */
-export function joinRules(
-  rules: readonly CompiledRule[],
-  { onError, onMatch }: Omit<CompileOptions, 'limitsOf'>,
-): (event: ClusterEvent) => MatchResult {
-  const candidatesOf = createRuleIndex(rules)
-
-  /** A condition that cannot be answered is told, and counts as the rule says: undefined where nothing is known then. */
-  function passes(rule: CompiledRule, condition: Condition, event: ClusterEvent): boolean | undefined {
-    try {
-      return condition.test(event)
-    } catch (error) {
-      onError(rule.name, error)
-      return rule.delivers || undefined
-    }
+  constructor(rules: readonly CompiledRule[], handlers: MatchHandlers) {
+    this.#candidatesOf = createRuleIndex(rules)
+    this.#handlers = handlers
   }
 
-  function standingOf({ rule, conditions }: Candidate<CompiledRule>, event: ClusterEvent): Standing {
-    let entered = true
-    let unknown = false
-    for (const condition of conditions) {
-      if (!entered && condition.edge) continue
-      const passed = passes(rule, condition, event)
-      if (passed) continue
-      if (passed === undefined || (rule.limits === 'states' && condition.isUnknown?.(event))) {
-        unknown = true
-        if (rule.limits === 'states') continue
-        return UNKNOWN
-      }
-      if (!condition.edge || rule.limits !== 'states') return NEITHER
-      entered = false
-    }
-    // Whatever was asked: what is deleted is over.
-    if (unknown) return event.type === 'DELETED' ? NEITHER : UNKNOWN
-    return entered ? BOTH : HOLDS
-  }
-
-  /** Whatever rules ask: of an object that nobody watches any more nothing holds. */
-  function leaving(candidates: readonly Candidate<CompiledRule>[]): MatchResult {
-    const limited = candidates.flatMap(({ rule }) =>
-      rule.limits === 'states' ? [{ rule: rule.name, sinks: [], holds: false, entered: false }] : [],
-    )
-    return limited.length > 0 ? { sends: [], limited, dropped: false } : UNMATCHED
-  }
-
-  return (event) => {
-    const candidates = candidatesOf(event)
+  match(event: ClusterEvent): MatchResult {
+    const candidates = this.#candidatesOf(event)
     if (candidates.length === 0) return UNMATCHED
-    if (event.left) return leaving(candidates)
+    if (event.deselected) return deselected(candidates)
     let made:
       | { sends: { sink: string; rule: string }[]; limited: LimitedMatch[]; taken: string[] }
       | undefined
@@ -114,18 +80,18 @@ export function joinRules(
     let droppedBy: string | undefined
     for (const candidate of candidates) {
       const { rule } = candidate
-      const ofStates = rule.limits === 'states'
-      if (ended && !ofStates) continue
-      const standing = standingOf(candidate, event)
-      // Of a state that nobody could tell, nobody says that it is over.
-      if (standing === UNKNOWN || (standing === NEITHER && !ofStates)) continue
+      const tracksState = rule.limits === 'states'
+      if (ended && !tracksState) continue
+      const status = this.#statusOf(candidate, event)
+      // A rule that tracks states ends an incident only if it certainly no longer matches.
+      if (status === UNKNOWN || (status === NO_MATCH && !tracksState)) continue
       made ??= { sends: [], limited: [], taken: [] }
       const { sends, limited, taken } = made
-      const { holds, entered: isEntered } = standing
-      const entered = isEntered && !ended
-      if (entered) onMatch?.(rule.name)
+      const { holds } = status
+      const entered = status.entered && !ended
+      if (entered) this.#handlers.onMatch?.(rule.name)
       const sinks = holds && !ended ? rule.to.filter((sink) => !taken.includes(sink)) : []
-      if (ofStates || (rule.limits && entered)) limited.push({ rule: rule.name, sinks, holds, entered })
+      if (tracksState || (rule.limits && entered)) limited.push({ rule: rule.name, sinks, holds, entered })
       else if (entered) for (const sink of sinks) sends.push({ sink, rule: rule.name })
       if (!entered) continue
       taken.push(...sinks)
@@ -142,29 +108,73 @@ export function joinRules(
       ? { sends, limited, dropped, ...(droppedBy !== undefined && { droppedBy }) }
       : UNMATCHED
   }
+
+  #statusOf({ rule, conditions }: Candidate<CompiledRule>, event: ClusterEvent): Status {
+    const tracksState = rule.limits === 'states'
+    let entered = true
+    let unknown = false
+    for (const condition of conditions) {
+      if (!entered && condition.edge) continue
+      const passed = this.#test(rule, condition, event)
+      if (passed) continue
+      if (passed === undefined || (tracksState && condition.isUnknown?.(event))) {
+        unknown = true
+        if (tracksState) continue
+        return UNKNOWN
+      }
+      if (!condition.edge || !tracksState) return NO_MATCH
+      entered = false
+    }
+    // A deletion ends every state.
+    if (unknown) return event.type === 'DELETED' ? NO_MATCH : UNKNOWN
+    return entered ? ENTERED : HOLDS
+  }
+
+  /** Returns undefined if the condition throws and the rule skips errors. */
+  #test(rule: CompiledRule, condition: Condition, event: ClusterEvent): boolean | undefined {
+    try {
+      return condition.test(event)
+    } catch (error) {
+      this.#handlers.onError(rule.name, error)
+      return rule.delivers || undefined
+    }
+  }
 }
 
-interface Standing {
+/** The watch no longer selects the object: no rule matches it any more. */
+function deselected(candidates: readonly Candidate<CompiledRule>[]): MatchResult {
+  const limited = candidates.flatMap(({ rule }) =>
+    rule.limits === 'states' ? [{ rule: rule.name, sinks: [], holds: false, entered: false }] : [],
+  )
+  return limited.length > 0 ? { sends: [], limited, dropped: false } : UNMATCHED
+}
+
+/** `holds`: the object's state matches; `entered`: the change matches too. */
+interface Status {
   holds: boolean
   entered: boolean
 }
 
-const UNKNOWN = { holds: false, entered: false }
-const NEITHER = { holds: false, entered: false }
-const HOLDS = { holds: true, entered: false }
-const BOTH = { holds: true, entered: true }
+const UNKNOWN: Status = { holds: false, entered: false }
+const NO_MATCH: Status = { holds: false, entered: false }
+const HOLDS: Status = { holds: true, entered: false }
+const ENTERED: Status = { holds: true, entered: true }
 
-/** Everything that is wrong with the conditions of a rule; nothing when it compiles. */
-export function checkRule(rule: Omit<Rule, 'name'>): readonly Fault[] {
-  const result = compileParts(rule)
-  return result.ok ? [] : result.faults
+/** Opaque: for `combineRules`. */
+export interface CompiledRule extends IndexedRule {
+  name: string
+  drop: boolean
+  ends: boolean
+  delivers: boolean
+  to: readonly string[]
+  limits: LimitScope | undefined
 }
 
-/** One rule. Throws when it has faults. */
-export function compileRule(rule: Rule, limits: LimitsOf | undefined): CompiledRule {
+/** Compiles one rule. Throws if it has faults. */
+export function compileRule(rule: Rule, limits: LimitScope | undefined): CompiledRule {
   const { name, drop = false, to = [], onError } = rule
-  const parts = compileParts(rule)
-  if (!parts.ok) throw new Error(`rule "${name}" was not checked: ${parts.faults[0]?.message}`)
+  const conditions = compileConditions(rule)
+  if (!conditions.ok) throw new Error(`rule "${name}" was not checked: ${conditions.faults[0]?.message}`)
   return {
     name,
     drop,
@@ -173,17 +183,53 @@ export function compileRule(rule: Rule, limits: LimitsOf | undefined): CompiledR
     to: [...new Set(to)],
     limits: drop ? undefined : limits,
     always: !drop && limits === 'states',
-    ...parts.value,
+    ...conditions.value,
   }
 }
 
-/** All parts of a rule, their conditions with the cheap ones first. */
-export function compileParts(rule: Omit<Rule, 'name'>): Compiled<Required<RulePart>> {
-  const results = partMakers.map((make) => make(rule))
+/** Returns all faults in the conditions of a rule. */
+export function checkRule(rule: Omit<Rule, 'name'>): readonly Fault[] {
+  const result = compileConditions(rule)
+  return result.ok ? [] : result.faults
+}
+
+const COMPILERS: readonly ConditionCompiler[] = [
+  whenConditions,
+  celPart,
+  changedConditions,
+  stateConditions,
+  conditionConditions,
+  checkContradictions,
+]
+
+/** Compiles the conditions of a rule; cheap conditions come first. */
+export function compileConditions(rule: Omit<Rule, 'name'>): Compiled<Required<CompiledConditions>> {
+  const results = COMPILERS.map((compile) => compile(rule))
   const faults = results.flatMap((it) => (it.ok ? [] : it.faults))
   if (faults.length > 0) return { ok: false, faults }
   const parts = results.flatMap((it) => (it.ok ? it.value : []))
   const conditions = parts.flatMap((it) => it.conditions).sort((a, b) => a.cost - b.cost)
   const kinds = parts.flatMap(({ ofKind }) => ofKind ?? [])
   return compiled({ ofKind: (names) => kinds.every((test) => test(names)), conditions })
+}
+
+function checkContradictions({
+  drop,
+  continue: goesOn,
+  onError,
+}: Omit<Rule, 'name'>): ReturnType<ConditionCompiler> {
+  const faults: Fault[] = []
+  if (drop === true && onError === 'deliver')
+    faults.push({
+      path: ['onError'],
+      message: 'a rule that drops delivers nothing',
+      hint: 'leave it out: a failed condition does not drop',
+    })
+  if (drop === true && goesOn === true)
+    faults.push({
+      path: ['continue'],
+      message: 'a rule that drops always ends',
+      hint: 'leave "continue" out, or "drop"',
+    })
+  return faults.length > 0 ? { ok: false, faults } : compiled({ conditions: [] })
 }

@@ -1,102 +1,52 @@
-import type { ClusterEvent } from '../event.ts'
-import { printable } from '../printable.ts'
-import { compileParts } from './compile.ts'
+import type { ClusterEvent } from '../model/event.ts'
+import { printable } from '../text/printable.ts'
+import { compileConditions } from './compile.ts'
 import type { Condition } from './condition.ts'
-import { eventKeysOf } from './event-conditions.ts'
-import { isEventKind } from './kind.ts'
+import { compileKinds, isEventKind } from './kind.ts'
 import type { Rule } from './schema.ts'
+import { eventKeysOf } from './when.ts'
 
-/** What one condition asked of an event, and what it saw. Texts are short, and safe on a terminal. */
+/** The result of one condition for an event. Texts are short, and safe for a terminal. */
 export interface ConditionReport {
-  /** From the rule on: `['when', 'regarding', 'kind']`. */
+  /** From the rule to its key: `['when', 'regarding', 'kind']`. */
   path: readonly (string | number)[]
-  /** As it is written. */
+  /** The value in the configuration. */
   expected: string
-  /** Undefined when there is nothing, or nothing is known. */
+  /** The value of the event; undefined if it is absent or unknown. */
   seen: string | undefined
   holds: boolean
-  /** Why it could not be answered. */
+  /** Why the condition failed. */
   error?: string
-  /** It asks about the change, and not about the object as it is. */
+  /** It tests the change instead of the object's state. */
   edge?: true
 }
 
-export type RuleOutcome = 'matched' | 'not matched' | 'not reached' | 'for other kinds' | 'error'
-
-/** What one rule made of an event. */
-export interface RuleReport {
-  rule: string
-  outcome: RuleOutcome
-  /** All of them, in the order in which they are written. */
+/** The result of one rule for an event. */
+interface RuleReport {
+  /** Whether the rule can match objects of this kind at all. */
+  isOfKind: boolean
+  /** All conditions, in the order of the configuration. */
   conditions: readonly ConditionReport[]
-  /** Where it would send to, if it matched; `takenBy` names the rule above that has it. */
-  sinks: readonly { sink: string; takenBy?: string }[]
-  drops: boolean
-  /** Of a rule that is not reached: the one that ended the list. */
-  endedBy?: string
 }
 
 /**
- * Says for every rule why it matches an event or does not; the same conditions decide as in `compileRules`, but none is skipped.
- * `written` gives a rule as it stands in the file, for its texts and the order of its keys. The rules were checked.
+ * Reports why a rule matches an event or not, with the conditions of `compileRules`; none is skipped. `written` is the rule as in the
+ * file, for its texts and the order of its keys. The rule must be free of faults.
  */
-export function explainRules(
-  rules: readonly Rule[],
-  written: (rule: Rule) => unknown = (rule) => rule,
-): (event: ClusterEvent) => readonly RuleReport[] {
-  const compiled = rules.map((rule) => {
-    const parts = compileParts(rule)
-    if (!parts.ok) throw new Error(`rule "${rule.name}" was not checked: ${parts.faults[0]?.message}`)
-    const kind = rule.when?.kind
-    const kinds = kind === undefined ? undefined : compileParts({ when: { kind } })
-    const ofKind = kinds?.ok ? kinds.value.ofKind : undefined
-    return { rule, source: written(rule), parts: parts.value, ofKind }
+export function explainRule(rule: Rule, written: unknown = rule): (event: ClusterEvent) => RuleReport {
+  const compiled = compileConditions(rule)
+  if (!compiled.ok) throw new Error(`rule "${rule.name}" was not checked: ${compiled.faults[0]?.message}`)
+  const kind = rule.when?.kind
+  const kinds = kind === undefined ? undefined : compileKinds(kind)
+  const conditions = [...(kinds?.ok ? [kindCondition(kinds.value)] : []), ...compiled.value.conditions]
+  const ordered = inOrder(conditions, written)
+  return (event) => ({
+    isOfKind: compiled.value.ofKind(event.resource),
+    conditions: ordered.map((it) => reportOf(it, event, rule, written)),
   })
-  return (event) => {
-    const takenBy = new Map<string, string>()
-    let endedBy: string | undefined
-    return compiled.map(({ rule, source, parts, ofKind }) => {
-      const { name, drop = false, to = [], onError } = rule
-      const asked = ofKind ? [kindCondition(ofKind), ...parts.conditions] : parts.conditions
-      const conditions = inOrder(asked, source).map((it) => reportOf(it, event, rule, source))
-      const isOfKind = parts.ofKind(event.resource)
-      const all = conditions.every(
-        ({ holds, error }) => holds || (error !== undefined && onError === 'deliver'),
-      )
-      const others = conditions.every(({ holds, error }) => holds || error !== undefined)
-      const matches = isOfKind && all
-      const report: RuleReport = {
-        rule: name,
-        outcome: outcomeOf({ endedBy, isOfKind, matches, failed: isOfKind && others && !all }),
-        conditions,
-        sinks: [...new Set(to)].map((sink) => {
-          const taker = takenBy.get(sink)
-          return { sink, ...(taker !== undefined && { takenBy: taker }) }
-        }),
-        drops: drop,
-        ...(endedBy !== undefined && { endedBy }),
-      }
-      if (!matches || endedBy !== undefined) return report
-      for (const sink of to) if (!takenBy.has(sink)) takenBy.set(sink, name)
-      if (drop || rule.continue === false) endedBy = name
-      return report
-    })
-  }
 }
 
-function outcomeOf(of: {
-  endedBy: string | undefined
-  isOfKind: boolean
-  matches: boolean
-  failed: boolean
-}): RuleOutcome {
-  if (!of.isOfKind) return 'for other kinds'
-  if (of.endedBy !== undefined) return 'not reached'
-  if (of.failed) return 'error'
-  return of.matches ? 'matched' : 'not matched'
-}
-
-/** The kind is asked once for all events of it, so that it is no condition elsewhere. */
+/** Elsewhere the kind is no condition, because it is tested once for all events of a kind. */
 function kindCondition(ofKind: (resource: ClusterEvent['resource']) => boolean): Condition {
   return {
     name: 'kind',
@@ -110,7 +60,7 @@ function kindCondition(ofKind: (resource: ClusterEvent['resource']) => boolean):
 function reportOf(condition: Condition, event: ClusterEvent, rule: Rule, source: unknown): ConditionReport {
   const { path, edge } = condition
   const base = { path, expected: shown(valueAt(source, path)) ?? '', ...(edge && { edge: true as const }) }
-  // What only Events can answer does not hold of others, also behind a "!".
+  // Keys for Events match no other objects, also with a "!".
   const isOfEvents = eventKeysOf(rule.when ?? {}).includes(String(path[1])) && !edge
   const isOther = path[0] === 'when' && isOfEvents && !isEventKind(event.resource)
   try {
@@ -122,7 +72,7 @@ function reportOf(condition: Condition, event: ClusterEvent, rule: Rule, source:
 
 const LONGEST = 160
 
-/** A value as people can read it: on one line, not too long. */
+/** Returns the value as one short line. */
 function shown(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined
   const text = printable(typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value)))
@@ -141,7 +91,7 @@ function valueAt(source: unknown, path: Condition['path']): unknown {
   )
 }
 
-/** Sorted by where their keys stand. */
+/** Sorts by the order of keys in the configuration. */
 function inOrder(conditions: readonly Condition[], source: unknown): readonly Condition[] {
   const placed = conditions.map((condition) => ({ condition, place: placeOf(source, condition.path) }))
   return placed.sort((a, b) => compare(a.place, b.place)).map(({ condition }) => condition)

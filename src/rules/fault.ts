@@ -1,14 +1,16 @@
-/** What is wrong with a piece of a rule, and where: `path` leads from the checked value to the piece. */
+/** A fault in a part of a rule; `path` leads from the checked value to that part. */
 export interface Fault {
   path: readonly (string | number)[]
   message: string
-  /** What to write instead, when that can be told. */
+  /** The correction, if it is certain. */
   hint?: string
-  /** True when the key is wrong, and not its value. */
+  /** The fault is in the key, not in its value. */
   atKey?: boolean
-  /** Where in the text it is wrong, counted from 0, and how many characters of it. */
+  /** The position in the text, from 0, and the number of characters. */
   offset?: number
   length?: number
+  /** A quote in the text is not closed, which YAML may explain. */
+  code?: 'open-text'
 }
 
 export type Compiled<T> = { ok: true; value: T } | { ok: false; faults: readonly Fault[] }
@@ -24,12 +26,11 @@ export function faulty(
   return { ok: false, faults: [{ path: [], message, ...where }] }
 }
 
-/** The same faults as seen from further out. */
+/** Returns the faults with paths from an outer value. */
 export function under(path: Fault['path'], faults: readonly Fault[]): Fault[] {
   return faults.map((fault) => ({ ...fault, path: [...path, ...fault.path] }))
 }
 
-/** Builds on what was compiled, if it was. */
 export function mapped<T, U>(result: Compiled<T>, build: (value: T) => U): Compiled<U> {
   return result.ok ? compiled(build(result.value)) : result
 }

@@ -1,12 +1,17 @@
-import type { ObjectRef } from '../event.ts'
-import { builtInKinds } from './built-in-kinds.ts'
-import { isJoined, listHint } from './comma.ts'
+import type { ObjectRef } from '../model/event.ts'
 import { type Compiled, compiled, type Fault, faulty, under } from './fault.ts'
-import { expressionHint } from './likely-expression.ts'
-import { type Pattern, parsePattern, parsePatterns } from './pattern.ts'
-import { listOf, type Patterns } from './schema.ts'
+import {
+  expressionHint,
+  isJoined,
+  listHint,
+  listOf,
+  type Pattern,
+  type Patterns,
+  parsePattern,
+  parsePatterns,
+} from './pattern.ts'
 
-/** What a kind is called: enough of a resource, or of a reference to an object. */
+/** The names of a kind, of a resource or of a reference to an object. */
 export interface KindNames {
   group: string
   version: string
@@ -14,17 +19,17 @@ export interface KindNames {
   plural: string
 }
 
-/** A kind as people write it: `Deployment`, `deployments.apps`, `apps/v1/Deployment`. */
+/** The spelling of a kind: `Deployment`, `deployments.apps`, `apps/v1/Deployment`. */
 export interface Spelling {
   /** Kind, plural or short name, in lower case. */
   word: string
-  /** What was said about the group: `apps`, `v1.apps` or `v1`; undefined if nothing was. */
+  /** The group or version: `apps`, `v1.apps` or `v1`; undefined if there is none. */
   qualifier?: string
 }
 
 export type KindTest = (names: KindNames) => boolean
 
-/** Compiles the `kind` of a rule: exact names in any spelling, globs and expressions over them. */
+/** Compiles the `kind` of a rule: exact names in any spelling, globs and regular expressions. */
 export function compileKinds(patterns: Patterns): Compiled<KindTest> {
   const parsed = parsePatterns(patterns)
   const faults = listOf(patterns).flatMap((text, index) =>
@@ -41,7 +46,7 @@ export function compileKinds(patterns: Patterns): Compiled<KindTest> {
   )
 }
 
-/** Takes a spelling apart; undefined when it is none. */
+/** Parses a spelling; returns undefined if it is none. */
 export function parseSpelling(text: string): Spelling | undefined {
   if (!/^[A-Za-z0-9][-A-Za-z0-9./]*$/.test(text)) return undefined
   const lower = text.toLowerCase()
@@ -56,14 +61,78 @@ export function parseSpelling(text: string): Spelling | undefined {
     : { word: lower.slice(0, dot), qualifier: lower.slice(dot + 1) }
 }
 
-/** Is this the cluster's own Event, of core/v1 or events.k8s.io? */
+/** Whether the kind is the Event of core/v1 or events.k8s.io. */
 export function isEventKind({ kind, group }: Pick<KindNames, 'kind' | 'group'>): boolean {
   return kind === 'Event' && (group === '' || group === 'events.k8s.io')
 }
 
+/** A kind of every cluster, with its short names. */
+export interface BuiltInKind {
+  kind: string
+  plural: string
+  group: string
+  namespaced: boolean
+  shortNames: readonly string[]
+}
+
+/** `kubectl api-resources` of Kubernetes 1.36, without what only answers requests: kind plural [short names]. */
+const TABLE = {
+  namespaced: {
+    '': `ConfigMap configmaps cm,Endpoints endpoints ep,Event events ev,LimitRange limitranges limits,
+      PersistentVolumeClaim persistentvolumeclaims pvc,Pod pods po,PodTemplate podtemplates,
+      ReplicationController replicationcontrollers rc,ResourceQuota resourcequotas quota,Secret secrets,
+      Service services svc,ServiceAccount serviceaccounts sa`,
+    apps: `ControllerRevision controllerrevisions,DaemonSet daemonsets ds,Deployment deployments deploy,
+      ReplicaSet replicasets rs,StatefulSet statefulsets sts`,
+    autoscaling: 'HorizontalPodAutoscaler horizontalpodautoscalers hpa',
+    batch: 'CronJob cronjobs cj,Job jobs',
+    'coordination.k8s.io': 'Lease leases',
+    'discovery.k8s.io': 'EndpointSlice endpointslices',
+    'events.k8s.io': 'Event events ev',
+    'networking.k8s.io': 'Ingress ingresses ing,NetworkPolicy networkpolicies netpol',
+    policy: 'PodDisruptionBudget poddisruptionbudgets pdb',
+    'rbac.authorization.k8s.io': 'Role roles,RoleBinding rolebindings',
+    'resource.k8s.io': 'ResourceClaim resourceclaims,ResourceClaimTemplate resourceclaimtemplates',
+    'storage.k8s.io': 'CSIStorageCapacity csistoragecapacities',
+  },
+  cluster: {
+    '': 'Namespace namespaces ns,Node nodes no,PersistentVolume persistentvolumes pv',
+    'admissionregistration.k8s.io': `MutatingWebhookConfiguration mutatingwebhookconfigurations,
+      ValidatingAdmissionPolicy validatingadmissionpolicies,
+      ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings,
+      ValidatingWebhookConfiguration validatingwebhookconfigurations`,
+    'apiextensions.k8s.io': 'CustomResourceDefinition customresourcedefinitions crd crds',
+    'apiregistration.k8s.io': 'APIService apiservices',
+    'certificates.k8s.io': 'CertificateSigningRequest certificatesigningrequests csr',
+    'flowcontrol.apiserver.k8s.io': `FlowSchema flowschemas,
+      PriorityLevelConfiguration prioritylevelconfigurations`,
+    'networking.k8s.io': 'IngressClass ingressclasses,IPAddress ipaddresses ip,ServiceCIDR servicecidrs',
+    'node.k8s.io': 'RuntimeClass runtimeclasses',
+    'rbac.authorization.k8s.io': 'ClusterRole clusterroles,ClusterRoleBinding clusterrolebindings',
+    'resource.k8s.io': 'DeviceClass deviceclasses,ResourceSlice resourceslices',
+    'scheduling.k8s.io': 'PriorityClass priorityclasses pc',
+    'storage.k8s.io': `CSIDriver csidrivers,CSINode csinodes,StorageClass storageclasses sc,
+      VolumeAttachment volumeattachments,VolumeAttributesClass volumeattributesclasses vac`,
+  },
+} as const
+
+export const builtInKinds: readonly BuiltInKind[] = [
+  ...rowsOf(TABLE.namespaced, true),
+  ...rowsOf(TABLE.cluster, false),
+]
+
+function rowsOf(groups: Readonly<Record<string, string>>, namespaced: boolean): BuiltInKind[] {
+  return Object.entries(groups).flatMap(([group, rows]) =>
+    rows.split(',').map((row) => {
+      const [kind = '', plural = '', ...shortNames] = row.trim().split(/\s+/)
+      return { kind, plural, group, namespaced, shortNames }
+    }),
+  )
+}
+
 const pluralOfBuiltIn = new Map(builtInKinds.map(({ kind, plural }) => [kind.toLowerCase(), plural]))
 
-/** The usual plural of a kind, for references that do not carry it. */
+/** Returns the usual plural of a kind, for references without one. */
 export function pluralOf(kind: string): string {
   const lower = kind.toLowerCase()
   const builtIn = pluralOfBuiltIn.get(lower)
@@ -86,14 +155,14 @@ function spellingFaults(text: string): Fault[] {
   return fault.faults
 }
 
-/** The names of a reference's kind. */
+/** Returns the names of a reference's kind. */
 export function kindOf({ apiVersion = '', kind = '' }: ObjectRef): KindNames {
   const slash = apiVersion.indexOf('/')
   const group = slash === -1 ? '' : apiVersion.slice(0, slash)
   return { group, version: apiVersion.slice(slash + 1), kind, plural: pluralOf(kind) }
 }
 
-/** Is this the kind, plural or short name of a built-in kind? */
+/** Whether the text is the kind, plural or short name of a built-in kind. */
 export function isKnownWord(text: string): boolean {
   const word = text.toLowerCase()
   return builtInKinds.some(
@@ -102,12 +171,7 @@ export function isKnownWord(text: string): boolean {
   )
 }
 
-/** Is this a group of built-in kinds? */
-export function isGroup(text: string): boolean {
-  return builtInKinds.some(({ group }) => group === text)
-}
-
-/** What one pattern means, apart from its `!`. */
+/** Returns the test of one pattern, without its `!`. */
 export function kindTest(pattern: Pattern): KindTest {
   if (pattern.form === 'literal') return spellingTest(parseSpelling(pattern.text) as Spelling)
   if (pattern.form === 'regex') return (names) => namesOf(names).some((name) => pattern.test(name))
@@ -135,4 +199,23 @@ function isQualifiedBy(names: KindNames, qualifier: string | undefined): boolean
   if (isEventKind(names)) return /^(v1(beta1)?|(v1(beta1)?\.)?events\.k8s\.io)$/.test(qualifier)
   const full = names.group === '' ? names.version : `${names.version}.${names.group}`
   return qualifier === full
+}
+
+const TEMPLATE = 'spec.template.'
+
+/** The path of the pod template, by the names of its kind. */
+const TEMPLATES: Readonly<Record<string, string>> = {
+  ...{ pod: '', pods: '', po: '' },
+  ...{ deployment: TEMPLATE, deployments: TEMPLATE, deploy: TEMPLATE },
+  ...{ statefulset: TEMPLATE, statefulsets: TEMPLATE, sts: TEMPLATE },
+  ...{ daemonset: TEMPLATE, daemonsets: TEMPLATE, ds: TEMPLATE },
+  ...{ replicaset: TEMPLATE, replicasets: TEMPLATE, rs: TEMPLATE },
+  ...{ job: TEMPLATE, jobs: TEMPLATE },
+  ...{ cronjob: `spec.jobTemplate.${TEMPLATE}`, cronjobs: `spec.jobTemplate.${TEMPLATE}` },
+}
+
+/** Returns `spec.template.` for `Deployment` and an empty path for `Pod`; undefined for kinds without known pods. */
+export function templateOf(kind: string): string | undefined {
+  const word = parseSpelling(kind)?.word
+  return word !== undefined && Object.hasOwn(TEMPLATES, word) ? TEMPLATES[word] : undefined
 }

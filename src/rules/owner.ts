@@ -1,21 +1,26 @@
-import type { ObjectRef } from '../event.ts'
-import { isJoined, listHint } from './comma.ts'
+import type { ObjectRef } from '../model/event.ts'
 import { type Compiled, compiled, type Fault, faulty, under } from './fault.ts'
-import { isGroup, isKnownWord, type KindTest, kindOf, kindTest, parseSpelling } from './kind.ts'
-import { expressionHint } from './likely-expression.ts'
-import { type Pattern, parsePattern } from './pattern.ts'
-import { listOf, type Patterns } from './schema.ts'
+import { isKnownWord, type KindTest, kindOf, kindTest, parseSpelling } from './kind.ts'
+import {
+  expressionHint,
+  isJoined,
+  listHint,
+  listOf,
+  type Pattern,
+  type Patterns,
+  parsePattern,
+} from './pattern.ts'
 
-/** Tests the controllers of an object; undefined when they are not known, which only `!` patterns let pass. */
-export interface OwnerTest {
+/** Tests the controllers of an object; unknown controllers (undefined) pass only `!` patterns. */
+interface OwnerTest {
   (owners: readonly ObjectRef[] | undefined): boolean
-  /** Does a `!` pattern mean one of them? Then it fails, whatever else may be above. */
+  /** Whether a `!` pattern matches one of them: then unknown controllers further up do not matter. */
   excludes(owners: readonly ObjectRef[] | undefined): boolean
 }
 
 /**
- * Compiles `owner`: `Kind`, `Kind/name` with globs in both, or an expression over `Kind/name`. Passes when no `!` pattern
- * means any controller of the chain and, if there are others, one of them means one.
+ * Compiles `owner`: `Kind`, `Kind/name` with globs in both, or a regular expression for `Kind/name`. Passes if no `!` pattern
+ * matches a controller of the chain and, if there are others, one of them matches one.
  */
 export function compileOwners(patterns: Patterns): Compiled<OwnerTest> {
   const faults: Fault[] = []
@@ -45,9 +50,8 @@ function parseOwner(text: string): Compiled<{ negated: boolean; test: RefTest }>
     return compiled({ negated, test: ({ kind = '', name = '' }) => whole.value.test(`${kind}/${name}`) })
   const fault = faultIn(text, body, whole.value)
   if (fault) {
-    const { message, hint, whole: isWhole } = fault
-    const place = isWhole && !negated ? {} : { offset, length: Math.max(body.length, 1) }
-    return faulty(message, { ...place, hint })
+    const { message, hint } = fault
+    return faulty(message, { offset, length: Math.max(body.length, 1), hint })
   }
   const slash = body.lastIndexOf('/')
   const kind = testOfKind(slash === -1 ? body : body.slice(0, slash))
@@ -66,7 +70,7 @@ function testOfKind(text: string): KindTest {
 
 const EXAMPLES = 'write Deployment, Deployment/web, Deployment/pay-* or */web'
 
-/** The kind that a pattern of `owner` names, where it names one; without its `!`. */
+/** Returns the kind in a pattern of `owner` without `!`; undefined if it is a glob or a regular expression. */
 export function ownerKindOf(text: string): string | undefined {
   const body = text.replace(/^!/, '')
   const slash = body.lastIndexOf('/')
@@ -75,28 +79,12 @@ export function ownerKindOf(text: string): string | undefined {
   return parsed.ok && parsed.value.form === 'literal' && !body.startsWith('/') ? kind : undefined
 }
 
-/** `^web-.*$` as `web-*`; undefined for what is more than the begin or the end of a name. */
-function globFor(expression: string): string | undefined {
-  const [, start, more, word, any, end] = /^(\^?)(\.[*+])?([a-z0-9-]+)(\.[*+])?(\$?)$/.exec(expression) ?? []
-  if (word === undefined) return undefined
-  const isOpen = any !== undefined || end === ''
-  return `${start === '' || more !== undefined ? '*' : ''}${word}${isOpen ? '*' : ''}`
-}
-
-/** The same as it was written, but over the kind, too. */
-function expressionFor(kind: string, name: string): string {
-  const any = /^(\^|\.\*)/.test(name) ? '' : '.*'
-  return `/^${kind.replaceAll('*', '.*')}/${any}${name.replace(/^\^/, '')}/`
-}
-
 interface OwnerFault {
   message: string
   hint: string
-  /** All of it has to change, with its quotes. */
-  whole?: true
 }
 
-/** What is wrong with `Kind/name`, and what was probably meant. */
+/** Returns the fault of `Kind/name`, if there is one. */
 function faultIn(text: string, body: string, whole: Pattern): OwnerFault | undefined {
   if (body === '') return { message: 'is empty: name a kind', hint: EXAMPLES }
   if (isJoined(whole)) return { message: `"${body}" is no owner`, hint: listHint(text) }
@@ -104,41 +92,24 @@ function faultIn(text: string, body: string, whole: Pattern): OwnerFault | undef
   const [kind, name] = slash === -1 ? [body, undefined] : [body.slice(0, slash), body.slice(slash + 1)]
   const not = text === body ? '' : '!'
   if (kind === '' || name === '') return { message: `"${body}" is no owner`, hint: EXAMPLES }
-  const [first = '', ...between] = kind.split('/')
-  if (name !== undefined && kind.includes('/') && isKnownWord(first)) {
-    const [namespace] = between.length === 1 && not === '' ? between : []
+  const [first = ''] = kind.split('/')
+  if (name !== undefined && kind.includes('/') && isKnownWord(first))
     return {
-      message: `"${body}" is no owner: that is Kind/name, in the object's own namespace`,
-      hint: `write ${not}${first}/${name}${namespace ? `, and namespace: ${namespace} beside "owner"` : ''}`,
-      whole: true,
+      message: `"${body}" is no owner: an owner has no namespace`,
+      hint: `write ${not}${first}/${name}, which matches in all namespaces of the rule`,
     }
-  }
-  if (name !== undefined && /\^|\$$|[|+[\]]|\.\*|\\[dwsb]/.test(name)) {
-    const glob = globFor(name)
+  if (name !== undefined && /\^|\$$|[|+[\]]|\.\*|\\[dwsb]/.test(name))
     return {
-      message: `"${body}" is no owner: an expression stands between slashes, and is about Kind/name`,
-      hint:
-        glob === undefined
-          ? `write ${not}${kind}/… with * and ?, or "${not}${expressionFor(kind, name)}"`
-          : `write "${not}${kind}/${glob}", or "${not}${expressionFor(kind, name)}"`,
-      whole: true,
+      message: `"${body}" is no owner: a regular expression is enclosed in slashes, and matches Kind/name`,
+      hint: `write ${not}${kind}/… with * and ?, or "${not}/^${kind}/…/"`,
     }
-  }
   const parsed = parsePattern(kind)
   const isGlob = parsed.ok && parsed.value.form === 'glob'
   if (name !== undefined && /[A-Z]/.test(name)) {
-    if (!/^[a-z0-9.*?-]+$/.test(kind))
-      return {
-        message: `no object is called "${name}": names are in lower case`,
-        hint: isKnownWord(name)
-          ? `for any name write ${not}${body}/*`
-          : `write ${not}${kind}/${name.toLowerCase()}`,
-      }
-    const other = isKnownWord(name) && isGroup(kind) ? `, or ${not}${body}/* for any name` : ''
-    return {
-      message: `"${body}" is no owner: the kind comes first`,
-      hint: `write ${not}${name}/${kind}${other}`,
-    }
+    const isSwapped = /^[a-z0-9.*?-]+$/.test(kind)
+    const hint = isSwapped ? `write ${not}${name}/${kind}` : `write ${not}${kind}/${name.toLowerCase()}`
+    const fault = isSwapped ? 'the kind comes first' : 'names are in lower case'
+    return { message: `"${body}" is no owner: ${fault}`, hint }
   }
   if (!isGlob && !parseSpelling(kind))
     return { message: `"${kind}" is no kind`, hint: expressionHint(text) ?? EXAMPLES }

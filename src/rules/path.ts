@@ -1,7 +1,8 @@
-import { nearest } from '../../nearest.ts'
-import { type Compiled, compiled, type Fault, faulty } from '../fault.ts'
+import { createHash } from 'node:crypto'
+import { nearest } from '../text/closest-match.ts'
+import { type Compiled, compiled, type Fault, faulty } from './fault.ts'
 
-/** A step of a path: a member of a map, an item of a list by its place or by what identifies it, or each of them. */
+/** A step of a path: a member of a map, an item of a list by its index or by a key's value, or all of them. */
 export type Step =
   | { is: 'member'; key: string }
   | { is: 'place'; place: number }
@@ -9,20 +10,29 @@ export type Step =
   | { is: 'any' }
 
 export interface ValuePath {
-  /** As it was written. */
+  /** As in the configuration. */
   text: string
   steps: readonly Step[]
+}
+
+/** What a path is in the configuration: the value of a key, an entry of a list, or a key. */
+type Place = keyof typeof SEVERAL
+
+const SEVERAL = {
+  value: (parts: readonly string[]) => `write [${parts.join(', ')}]`,
+  entry: (parts: readonly string[]) => `write an entry for each: ${parts.join(', ')}`,
+  key: () => 'write a key for each',
 }
 
 const MAX_LENGTH = 500
 const MAX_STEPS = 30
 
 /**
- * Reads `spec.template.spec.containers.*.image`, `containers[name=app].image`, `metadata.labels["a/b"]`: names and `*` between
- * dots; in brackets a key (in quotes or not), a place, `*`, or `name=value` for an item of a list.
+ * Parses `spec.template.spec.containers.*.image`, `containers[name=app].image`, `metadata.labels["a/b"]`: names and `*` between
+ * dots; in brackets a key (quoted or not), an index, `*`, or `name=value` for an item of a list.
  */
-export function parsePath(text: string): Compiled<ValuePath> {
-  const habit = habitIn(text)
+export function parsePath(text: string, place: Place = 'value'): Compiled<ValuePath> {
+  const habit = habitIn(text, place)
   if (habit) return habit
   if (text.length > MAX_LENGTH) return faulty(`is longer than ${MAX_LENGTH} characters`)
   const steps: Step[] = []
@@ -37,7 +47,7 @@ export function parsePath(text: string): Compiled<ValuePath> {
   return splitKey(text, steps) ?? unknownTop(text, steps) ?? compiled({ text, steps })
 }
 
-/** Labels and annotations are flat, and their keys have dots. */
+/** Labels and annotations are flat maps, and their keys contain dots. */
 function splitKey(text: string, steps: readonly Step[]): ReturnType<typeof faulty> | undefined {
   const keys = steps.map((step) => (step.is === 'member' ? step.key : ''))
   const [top, map = '', ...rest] = keys
@@ -51,7 +61,7 @@ function splitKey(text: string, steps: readonly Step[]): ReturnType<typeof fault
 
 type Read = { step: Step; end: number } | { ok: false; faults: Fault[] }
 
-function habitIn(text: string): ReturnType<typeof faulty> | undefined {
+function habitIn(text: string, place: Place): ReturnType<typeof faulty> | undefined {
   if (text === '') return faulty('is empty', { hint: 'write a path, such as spec.replicas' })
   if (text.includes('**')) {
     const isEnd = /^[\w.]+\.\*\*$/.test(text)
@@ -65,7 +75,7 @@ function habitIn(text: string): ReturnType<typeof faulty> | undefined {
   const parts = text.split(',').map((it) => it.trim())
   if (parts.length > 1 && parts.every((part) => /^[A-Za-z][\w.*-]*$/.test(part)))
     return faulty(`is one path here, and ${parts.length === 2 ? 'two' : 'several'} are a list`, {
-      hint: `write [${parts.join(', ')}]`,
+      hint: SEVERAL[place](parts),
     })
   const bare = text
     .replace(/^\{|\}$/g, '')
@@ -84,7 +94,6 @@ function habitIn(text: string): ReturnType<typeof faulty> | undefined {
   return undefined
 }
 
-/** For a hint that has all of the path. */
 function whole(text: string): { offset: number; length: number } {
   return { offset: 0, length: Math.max(text.length, 1) }
 }
@@ -96,20 +105,20 @@ function readName(text: string, start: number, isGlued: boolean): Read {
     return faulty('has no "." here', {
       offset: start,
       length: 1,
-      hint: 'steps stand between dots: spec.replicas',
+      hint: 'separate steps by dots: spec.replicas',
     })
   if (name === '') {
     const what = text[start]
-    const meant = text.replaceAll(/\.{2,}/g, '.').replace(/\.$/, '')
-    if ((what === undefined || what === '.') && /^\w[\w.*-]*$/.test(meant))
+    const clean = text.replaceAll(/\.{2,}/g, '.').replace(/\.$/, '')
+    if ((what === undefined || what === '.') && /^\w[\w.*-]*$/.test(clean))
       return faulty(what === undefined ? 'ends with a "."' : 'has two dots without a name between them', {
         ...whole(text),
-        hint: `write ${meant}`,
+        hint: `write ${clean}`,
       })
     const hint =
       what === undefined || what === '.'
         ? 'a name is missing between two dots, or at an end'
-        : 'a key with special characters stands in brackets and quotes: labels["a/b"]'
+        : 'write a key with special characters in brackets and quotes: labels["a/b"]'
     return faulty(what === undefined ? 'ends with a "."' : `has "${what}" where a name is expected`, {
       offset: Math.min(start, text.length - 1),
       length: 1,
@@ -121,7 +130,7 @@ function readName(text: string, start: number, isGlued: boolean): Read {
       return faulty('has "*" within a name', {
         offset: start,
         length: name.length,
-        hint: '"*" stands alone: containers.*.image',
+        hint: '"*" is a step of its own: containers.*.image',
       })
     return { step: { is: 'any' }, end }
   }
@@ -159,7 +168,7 @@ function readBracket(text: string, open: number): Read {
   return { step: { is: 'member', key: inner }, end }
 }
 
-/** The bracket that closes, outside of quotes. */
+/** Returns the index of the closing bracket outside of quotes; -1 without one. */
 function closeOf(text: string): number {
   let quote = ''
   for (let i = 0; i < text.length; i++) {
@@ -175,7 +184,7 @@ function unquoted(text: string): string {
   return text.replaceAll(/\\(.)/gs, '$1')
 }
 
-/** Objects may have any top-level key, but nearly all that people follow lie under these. */
+/** Objects can have other top-level keys, but nearly all paths start with these. */
 const TOP = ['metadata', 'spec', 'status', 'data']
 
 function unknownTop(text: string, [first]: readonly Step[]): ReturnType<typeof faulty> | undefined {
@@ -192,11 +201,11 @@ function unknownTop(text: string, [first]: readonly Step[]): ReturnType<typeof f
     ? undefined
     : faulty(`begins with "${first.key}", which no object has at its top`, {
         ...whole(text),
-        hint: `write ${place}${text.slice(first.key.length)}`,
+        hint: `write ${place}${text.slice(first.key.length)}${/^spec\.containers/.test(place) ? ' (of a workload below spec.template)' : ''}`,
       })
 }
 
-/** Where fields are that people write without what is before them. */
+/** The full paths of fields that are often written without their parents. */
 const WELL_KNOWN: Readonly<Partial<Record<string, string>>> = {
   labels: 'metadata.labels',
   annotations: 'metadata.annotations',
@@ -209,4 +218,152 @@ const WELL_KNOWN: Readonly<Partial<Record<string, string>>> = {
   conditions: 'status.conditions',
   phase: 'status.phase',
   containerStatuses: 'status.containerStatuses',
+}
+
+/** The values at a path, by the keys of their `*` steps: two states of an object are compared key by key. */
+export type Values = ReadonlyMap<string, unknown>
+
+/** A hostile object can have a hundred thousand values: further ones are ignored. */
+const MAX_VALUES = 10_000
+/** Longer keys are hashed, because each value has a copy. */
+const MAX_KEY = 100
+const MAX_DEPTH = 500
+
+/** Returns the values at a path of an object; empty if a step does not exist. */
+export function valuesAt({ steps }: ValuePath, object: unknown): Values {
+  const values = new Map<string, unknown>()
+  follow(values, steps, object, 0, '')
+  return values
+}
+
+/*
+ * Called for each value of each event that a rule looks into: closures would halve the speed.
+ * `way` has the keys of the `*` steps so far.
+ */
+
+type Found = Map<string, unknown>
+
+function follow(values: Found, steps: readonly Step[], value: unknown, at: number, way: string): void {
+  const step = steps[at]
+  if (values.size >= MAX_VALUES) return
+  if (!step) values.set(way, value)
+  else if (Array.isArray(value)) followList(values, steps, value, at, way)
+  else if (isMap(value)) followMap(values, steps, value, at, way)
+}
+
+function followMap(
+  values: Found,
+  steps: readonly Step[],
+  map: Record<string, unknown>,
+  at: number,
+  way: string,
+): void {
+  const step = steps[at] as Step
+  if (step.is === 'any') {
+    for (const key of Object.keys(map)) {
+      if (values.size >= MAX_VALUES) return
+      follow(values, steps, map[key], at + 1, `${way}\0${shortKey(key)}`)
+    }
+    return
+  }
+  const key = step.is === 'member' ? step.key : step.is === 'place' ? String(step.place) : undefined
+  if (key !== undefined && Object.hasOwn(map, key)) follow(values, steps, map[key], at + 1, way)
+}
+
+function followList(
+  values: Found,
+  steps: readonly Step[],
+  list: readonly unknown[],
+  at: number,
+  way: string,
+): void {
+  const step = steps[at] as Step
+  if (step.is === 'place') {
+    if (step.place < list.length) follow(values, steps, list[step.place], at + 1, way)
+  } else if (step.is === 'item') {
+    for (const item of list)
+      if (textOf(memberOf(item, step.key)) === step.value) follow(values, steps, item, at + 1, way)
+  } else if (step.is === 'any') {
+    const name = nameOf(list)
+    for (const [place, item] of list.entries()) {
+      if (values.size >= MAX_VALUES) return
+      const key = name === undefined ? String(place) : String(memberOf(item, name))
+      follow(values, steps, item, at + 1, `${way}\0${shortKey(key)}`)
+    }
+  }
+}
+
+/** Whether the values at a path differ. Items of lists are matched by their natural key, not by their index. */
+export function differs(path: ValuePath, old: unknown, next: unknown): boolean {
+  const before = valuesAt(path, old)
+  const after = valuesAt(path, next)
+  if (before.size !== after.size) return true
+  for (const [way, value] of after) if (!before.has(way) || !isSame(before.get(way), value)) return true
+  return false
+}
+
+function shortKey(key: string): string {
+  return key.length <= MAX_KEY ? key : createHash('sha256').update(key).digest('base64')
+}
+
+/** Natural keys of lists in Kubernetes objects. */
+const NAMES = ['name', 'type', 'uid', 'key', 'mountPath', 'containerPort', 'port', 'ip', 'host', 'path']
+
+function nameOf(list: readonly unknown[]): string | undefined {
+  return NAMES.find((name) => {
+    const seen = new Set<string>()
+    for (const item of list) {
+      const value = memberOf(item, name)
+      if (typeof value !== 'string' && typeof value !== 'number') return false
+      const text = String(value)
+      if (seen.has(text)) return false
+      seen.add(text)
+    }
+    return true
+  })
+}
+
+function memberOf(value: unknown, key: string): unknown {
+  return isMap(value) && Object.hasOwn(value, key) ? value[key] : undefined
+}
+
+function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Returns the text of a value that patterns are compared with: lists and maps as JSON. */
+export function textOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value
+  if (value === undefined || value === null) return undefined
+  return typeof value === 'object' ? jsonOf(value) : String(value)
+}
+
+function jsonOf(value: object): string {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    throw tooDeep()
+  }
+}
+
+function tooDeep(): RangeError {
+  return new RangeError('a value is nested too deeply to be compared')
+}
+
+function isSame(a: unknown, b: unknown, depth = 0): boolean {
+  if (a === b) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
+  if (depth >= MAX_DEPTH) throw tooDeep()
+  if (Array.isArray(a) || Array.isArray(b))
+    return (
+      Array.isArray(a) &&
+      Array.isArray(b) &&
+      a.length === b.length &&
+      a.every((item, i) => isSame(item, b[i], depth + 1))
+    )
+  const keys = Object.keys(a)
+  return (
+    keys.length === Object.keys(b).length &&
+    keys.every((key) => Object.hasOwn(b, key) && isSame(memberOf(a, key), memberOf(b, key), depth + 1))
+  )
 }

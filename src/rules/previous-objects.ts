@@ -1,28 +1,57 @@
-import type { Resource, WayStep } from '../../event.ts'
-import { compileWhen } from '../conditions.ts'
-import type { KindTest } from '../kind.ts'
-import { listOf, type Patterns, type Rule } from '../schema.ts'
+import type { Resource, WayStep } from '../model/event.ts'
+import { mentionsOld } from './cel/part.ts'
+import { compileTypes } from './change-values.ts'
+import { isEventKind, type KindTest } from './kind.ts'
 import { parsePath, type Step } from './path.ts'
+import { listOf, type Patterns } from './pattern.ts'
+import type { Rule } from './schema.ts'
+import { compileWhen } from './when.ts'
 
-/** Paths that one rule names, of the kinds that it is for. */
+/**
+ * Returns the kinds whose previous objects a rule needs: its conditions read them, or one of its sinks shows what changed
+ * (`showsChanges`). The rule must be free of faults.
+ */
+export function kindsToStore(rule: Omit<Rule, 'name'>, showsChanges: boolean): KindTest {
+  return readsPrevious(rule) || (!rule.drop && showsChanges) ? kindsThatChange(rule.when ?? {}) : NONE
+}
+
+/** Returns the test of resources whose previous objects one of the rules needs. Never Events, which describe their changes themselves. */
+export function storesPrevious(kinds: readonly KindTest[]): (resource: Resource) => boolean {
+  const tests = kinds.filter((it) => it !== NONE)
+  return (resource) => !isEventKind(resource) && tests.some((ofKind) => ofKind(resource))
+}
+
+const NONE: KindTest = () => false
+
+function kindsThatChange(when: NonNullable<Rule['when']>): KindTest {
+  const compiled = compileWhen(when)
+  const types = when.type === undefined ? undefined : compileTypes(when.type)
+  if (!compiled.ok || types?.ok === false) return NONE
+  const { change } = types?.value ?? {}
+  return !change || change('MODIFIED') || change('DELETED') ? compiled.value.ofKind : NONE
+}
+
+function readsPrevious(rule: Omit<Rule, 'name'>): boolean {
+  const keys = ['changed', 'unchanged', 'from', 'to-state', 'condition'] as const
+  return keys.some((key) => rule[key] !== undefined) || (rule.if !== undefined && mentionsOld(rule.if))
+}
+
+/** The paths in a rule, and the kinds it can match. */
 export interface NamedPaths {
   ofKind: KindTest
   paths: readonly Path[]
 }
 
-/** The paths that a rule names by `changed`, `from`, `to-state`, `condition`; none or one of them. The rule was checked before. */
-export function namedByRule(rule: Omit<Rule, 'name'>): readonly NamedPaths[] {
+/** Returns the paths in `changed`, `from`, `to-state` and `condition`; empty or one element. The rule must be free of faults. */
+export function namedPaths(rule: Omit<Rule, 'name'>): readonly NamedPaths[] {
   const paths = pathsOf(rule)
   if (paths.length === 0) return []
   const when = compileWhen(rule.when ?? {})
   return when.ok ? [{ ofKind: when.value.ofKind, paths }] : []
 }
 
-/**
- * Is a changed value of this resource at, above or below a path that a rule names? People who wrote the rule want to read of
- * that first.
- */
-export function namedFor(
+/** Returns the test whether a changed value is at, above or below a path in a rule: notifications show these changes first. */
+export function namesPath(
   named: readonly NamedPaths[],
 ): (resource: Resource) => ((way: readonly WayStep[]) => boolean) | undefined {
   const known = new WeakMap<Resource, ((way: readonly WayStep[]) => boolean) | null>()
@@ -44,7 +73,7 @@ function pathsOf({ changed, from, 'to-state': state, condition }: Omit<Rule, 'na
     ...(changed === undefined ? [] : listOf(changed as Patterns)),
     ...Object.keys({ ...from, ...state }),
   ]
-  const written = texts.map(parsePath).flatMap((it) => (it.ok ? [it.value.steps] : []))
+  const written = texts.map((text) => parsePath(text)).flatMap((it) => (it.ok ? [it.value.steps] : []))
   return condition ? [...written, ofCondition(condition.type)] : written
 }
 
@@ -64,7 +93,7 @@ function isOnWay(steps: Path, way: readonly WayStep[]): boolean {
   })
 }
 
-/** Where one knows an item by its place and the other by its name, it may be the same. */
+/** An item by its index and one by its name can be the same. */
 function isAt(step: Step, { label, key }: WayStep): boolean {
   if (step.is === 'any') return true
   if (step.is === 'member') return label === undefined && key === step.key

@@ -1,35 +1,35 @@
-import type { ClusterEvent, Resource } from '../event.ts'
+import type { ClusterEvent, Resource } from '../model/event.ts'
 import type { Condition, Needs } from './condition.ts'
 import type { KindTest } from './kind.ts'
 
-/** A rule as an index must know it. */
+/** The part of a rule that the index needs. */
 export interface IndexedRule {
   ofKind: KindTest
-  /** Cheap ones first. */
+  /** Cheap conditions first. */
   conditions: readonly Condition[]
-  /** Is told of every event of its kinds, whatever its conditions say. */
+  /** A candidate for every event of its kinds. */
   always: boolean
 }
 
-/** A rule that an event may match, and what is left to ask. */
+/** A rule that an event can match, and the conditions to test. */
 export interface Candidate<Rule> {
   rule: Rule
-  /** Its place among all rules. */
+  /** Its index among all rules. */
   at: number
   conditions: readonly Condition[]
-  /** What it is found by; without, it is tried. */
+  /** The values by which it is found; without them it is always a candidate. */
   needs?: Needs
 }
 
-/** The rules that an event may match, in their order. */
+/** Returns the rules that an event can match, in their order. */
 export type RuleIndex<Rule> = (event: ClusterEvent) => readonly Candidate<Rule>[]
 
-/** Places of rules in all plans of one resource that are kept: some 10 MB at most, whatever namespaces come and go. */
+/** Maximum size of all cached plans of one resource, about 10 MB, for any number of namespaces. */
 const MOST_PLACES = 500_000
 
 /**
- * Finds rules by the kind of an object, by its namespace and the type of the change, and then by a value that a rule cannot
- * do without. The first two are decided once and remembered; none of it changes what matches.
+ * Finds rules by the kind of an object, by its namespace and the type of the change, and then by an exact value that a rule needs.
+ * The first two are cached. The index does not change which rules match.
  */
 export function createRuleIndex<Rule extends IndexedRule>(rules: readonly Rule[]): RuleIndex<Rule> {
   const byResource = new WeakMap<Resource, RuleIndex<Rule>>()
@@ -68,10 +68,9 @@ function indexOfResource<Rule extends IndexedRule>(
   }
 }
 
-/** By namespace. */
 const planMap = <Rule>() => new Map<string, RuleIndex<Rule>>()
 
-/** What namespace and type decide of a rule, and what is left to ask then; one object for all plans. */
+/** Splits the conditions of a rule: those that namespace and type decide, and the rest, which is one object in all plans. */
 function planned<Rule extends IndexedRule>(rule: Rule, at: number) {
   const { always, conditions } = rule
   const fixed = always ? [] : conditions.filter((it) => it.fixed)
@@ -81,7 +80,7 @@ function planned<Rule extends IndexedRule>(rule: Rule, at: number) {
   return { fixed, left }
 }
 
-/** Finds among the rules that are open in one namespace. */
+/** Returns the index of the rules that remain for one namespace and type. */
 function planOf<Rule extends IndexedRule>(open: readonly Candidate<Rule>[]): RuleIndex<Rule> {
   const tables = new Map<string, Table<Rule>>()
   const rest: Candidate<Rule>[] = []
@@ -95,7 +94,7 @@ function planOf<Rule extends IndexedRule>(open: readonly Candidate<Rule>[]): Rul
     try {
       return found(rest, lookups, event)
     } catch {
-      // What cannot be read is told by each rule that asks for it.
+      // Each rule that reads the value reports the error itself.
       return open
     }
   }
@@ -106,7 +105,7 @@ interface Table<Rule> {
   rules: Map<string, Candidate<Rule>[]>
 }
 
-/** The fields by which rules are found, the one that tells most first. */
+/** Fields by which rules are found, the most selective first. */
 const SELECTIVE: readonly Needs['of'][] = [
   'name',
   'regarding.name',
@@ -116,7 +115,7 @@ const SELECTIVE: readonly Needs['of'][] = [
   'type',
 ]
 
-/** With more values a rule is tried instead: its own test is a look-up, too. */
+/** A rule with more values is always a candidate: its own test is a lookup too. */
 const MOST_VALUES = 100
 
 function mostSelective(conditions: readonly Condition[]): Needs | undefined {
@@ -153,7 +152,7 @@ function readerOf({ of, key = '' }: Needs): Table<never>['read'] {
   }
 }
 
-/** A rule stands in one table, and an event has one value for each: none is found twice. */
+/** A rule is in one table, and an event has one value for each: no rule is found twice. */
 function found<Rule>(
   rest: readonly Candidate<Rule>[],
   tables: readonly Table<Rule>[],
@@ -168,7 +167,7 @@ function found<Rule>(
   return all
 }
 
-/** Two lists, each in its order, as one. */
+/** Merges two ordered lists. */
 function merged<Rule>(
   some: readonly Candidate<Rule>[],
   others: readonly Candidate<Rule>[],

@@ -1,115 +1,24 @@
 import * as z from 'zod'
-import { hasAtMost, LONGEST_SELECTOR, MOST_KEYS, MOST_PATTERNS, MOST_SINKS, tooMany } from '../bounds.ts'
-import { TransitionKeysShape } from './transition-schema.ts'
+import { durationText } from '../sink/duration.ts'
+import { hasAtMost, MOST_KEYS, MOST_PATHS, MOST_PATTERNS, MOST_SINKS, tooMany } from '../text/bounds.ts'
+import { Patterns } from './pattern.ts'
+import { When } from './when.ts'
 
-/** A name of the configuration: a DNS label, so that it fits into metrics, keys and URLs. */
+/** A name in the configuration: a DNS label, so that it is valid in metrics, keys and URLs. */
 export const Name = z
   .string()
   .max(63, 'is longer than 63 characters')
   .regex(
     /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/,
-    'is no name: use lower-case letters, digits and "-", beginning and ending with a letter or digit',
+    'is no name: use lower-case letters, digits and "-", beginning and ending with a letter or digit, such as team-a',
   )
 
-/** Exact text, a glob, `/RE2/`, each with `!` for not; or a list of them. */
-export const Patterns = z.union([
-  z.string(),
-  z
-    .array(z.string())
-    .min(1, 'is an empty list, which matches nothing')
-    .max(MOST_PATTERNS, tooMany(MOST_PATTERNS, 'patterns')),
-])
-export type Patterns = z.infer<typeof Patterns>
-
-/** A Kubernetes selector, or keys with patterns for their values. */
-export const KeyValues = z.union([
-  z.string().max(LONGEST_SELECTOR, `is longer than ${LONGEST_SELECTOR.toLocaleString('en')} characters`),
-  z.record(z.string(), Patterns).refine(hasAtMost(MOST_KEYS), tooMany(MOST_KEYS, 'keys')),
-])
-export type KeyValues = z.infer<typeof KeyValues>
-
-const Ages = z.union([
-  z.string(),
-  z
-    .array(z.string())
-    .min(1, 'is an empty list: write "<5m" or ">=1h"')
-    .max(MOST_KEYS, tooMany(MOST_KEYS, 'ages')),
-])
-
-export const Regarding = z.strictObject({
-  kind: Patterns.optional().meta({ description: 'Its kind.', examples: ['Pod'] }),
-  namespace: Patterns.optional().meta({ description: 'Its namespace.' }),
-  name: Patterns.optional().meta({ description: 'Its name.', examples: ['web-*'] }),
-  labels: KeyValues.optional().meta({
-    description: 'Its labels: a Kubernetes selector, or a map of patterns.',
-    examples: ['team in (shop, pay)'],
-  }),
-  owner: Patterns.optional().meta({
-    description: 'A controller of it, any in the chain.',
-    examples: ['Deployment/web'],
-  }),
-})
-export type Regarding = z.infer<typeof Regarding>
-
-/** The conditions of a rule: all that are given must hold. */
-export const When = z.strictObject({
-  kind: Patterns.optional().meta({
-    description: 'The kind of the object, in any spelling: Deployment, deployments.apps, apps/v1/Deployment.',
-    examples: ['Event'],
-  }),
-  namespace: Patterns.optional().meta({
-    description: 'The namespace of the object.',
-    examples: [['shop', 'pay-*'], '!kube-*'],
-  }),
-  namespaceLabels: KeyValues.optional().meta({
-    description: 'The labels of its namespace: a Kubernetes selector, or a map of patterns.',
-    examples: ['env=prod'],
-  }),
-  name: Patterns.optional().meta({
-    description: 'The name of the object; of an Event that of the Event itself: see regarding.',
-    examples: ['web-*'],
-  }),
-  labels: KeyValues.optional().meta({
-    description: 'The labels of the object: a Kubernetes selector, or a map of patterns.',
-    examples: ['team in (shop, pay)'],
-  }),
-  annotations: KeyValues.optional().meta({
-    description: 'The annotations of the object: a Kubernetes selector, or a map of patterns.',
-  }),
-  type: Patterns.optional().meta({
-    description: 'What happened: ADDED, MODIFIED, DELETED; and of an Event Normal or Warning.',
-    examples: ['Warning', ['ADDED', 'DELETED']],
-  }),
-  reason: Patterns.optional().meta({
-    description: 'The reason of an Event.',
-    examples: [['BackOff', 'OOMKilling']],
-  }),
-  message: Patterns.optional().meta({ description: 'The text of an Event.', examples: ['*node*'] }),
-  owner: Patterns.optional().meta({
-    description: 'A controller of the object, any in the chain: Kind/name, Kind, or */name.',
-    examples: ['Deployment/web', 'CronJob'],
-  }),
-  regarding: Regarding.optional().meta({
-    description: 'The object that an Event is about.',
-    examples: [{ kind: 'Pod' }],
-  }),
-  synthesized: z.boolean().optional().meta({
-    description:
-      'true: what was noticed only later, by comparing lists; false: what was seen as it happened.',
-  }),
-  age: Ages.optional().meta({
-    description: 'How long ago the object was created.',
-    examples: ['<5m', '>1h'],
-  }),
-})
-export type When = z.infer<typeof When>
-
-/** Sinks by name, each with what the rule says for it; its type checks that. */
+/** Sinks by name, each with the rule's options, which the sink type checks. */
 const SinkOptions = z
   .record(z.string(), z.unknown())
   .refine(hasAtMost(MOST_SINKS), tooMany(MOST_SINKS, 'sinks'))
 
-/** One sink, or several: by name, or as a map from names to options. The names remain. */
+/** One or several sinks, by name or as a map from names to options. The output has only the names. */
 const To = z
   .union([
     z.string(),
@@ -124,8 +33,8 @@ const To = z
 export const Severity = z.enum(['error', 'warning', 'info'])
 export type Severity = z.infer<typeof Severity>
 
-/** Texts that go with what a rule sends: `{ team: shop }`. */
-export const StaticLabels = z
+/** Fixed labels of a rule's notifications: `{ team: shop }`. */
+const StaticLabels = z
   .record(
     z
       .string()
@@ -137,12 +46,91 @@ export const StaticLabels = z
       .string()
       .max(200, 'is longer than 200 characters')
       .refine((text) => !/\{[{%]/.test(text), {
-        message: 'is a fixed text: a template would be sent as it stands',
-        params: { hint: 'templates stand in message: { fields: { … } }' },
+        message: 'is a fixed text: a template would be sent unchanged',
+        params: { code: 'template-in-label', hint: 'write templates into message: { fields: { … } }' },
       })
       .meta({ description: 'A text.' }),
   )
   .refine(hasAtMost(MOST_KEYS), tooMany(MOST_KEYS, 'labels'))
+
+const NOTHING = 'is an empty list, which matches nothing'
+const TOO_MANY = tooMany(MOST_PATTERNS, 'patterns')
+
+/** Paths into the object. */
+const Paths = z.union([
+  z.string(),
+  z.array(z.string()).min(1, 'is an empty list: name a path').max(MOST_PATHS, tooMany(MOST_PATHS, 'paths')),
+])
+
+/** YAML reads some texts as numbers or booleans. */
+const Scalar = z.union([z.string(), z.number(), z.boolean()]).transform(String)
+const Status = z.union([Scalar, z.array(Scalar).min(1, NOTHING).max(MOST_PATTERNS, TOO_MANY)])
+const states = (description: string) =>
+  z
+    .record(z.string(), Status.meta({ description }))
+    .refine(hasAtMost(MOST_PATHS), tooMany(MOST_PATHS, 'paths'))
+
+/** The keys that compare an object with its previous state. */
+const TransitionKeysShape = {
+  if: z
+    .string()
+    .optional()
+    .meta({
+      description: 'A CEL expression that must be true: object, oldObject, event, cluster, now.',
+      examples: ['event.count >= 3', 'object.spec.replicas > 10'],
+    }),
+  changed: Paths.optional().meta({
+    description: 'One of these paths changed.',
+    examples: [['spec.template.spec.containers.*.image']],
+  }),
+  unchanged: Paths.optional().meta({ description: 'None of these paths changed.', examples: [['spec']] }),
+  from: states('Patterns for the old value.')
+    .optional()
+    .meta({
+      description: 'Patterns by path that the old values match.',
+      examples: [{ 'status.phase': 'Running' }],
+    }),
+  'to-state': states('Patterns for the new value.')
+    .optional()
+    .meta({
+      description:
+        'Patterns by path that the new values match and the old values did not: the object entered this state.',
+      examples: [{ 'status.phase': 'Failed' }],
+    }),
+  /** Shorthand for `status.conditions[type=…]`. */
+  condition: z
+    .strictObject({
+      type: z
+        .string()
+        .min(1, 'is empty: name a condition, such as Ready')
+        .meta({ description: 'Its type.', examples: ['Ready'] }),
+      becomes: ConditionStatus().meta({ description: 'Its status now.', examples: ['False'] }),
+      from: ConditionStatus()
+        .optional()
+        .meta({ description: 'Its status before.', examples: ['True'] }),
+      reason: Patterns.optional().meta({ description: 'Its reason now.' }),
+      for: durationText({ least: '1s', most: '7d', example: '2m' })
+        .optional()
+        .meta({ description: 'Notify only after it has been so for this long.', examples: ['2m'] }),
+    })
+    .optional()
+    .meta({
+      description: 'A condition of the status changed.',
+      examples: [{ type: 'Ready', becomes: 'False', for: '2m' }],
+    }),
+} satisfies Record<string, z.ZodType>
+
+/** YAML reads `becomes: False` as a boolean; the API has "False". */
+function ConditionStatus() {
+  return Status.transform((status) => (Array.isArray(status) ? status.map(capitalised) : capitalised(status)))
+}
+
+function capitalised(text: string): string {
+  return text.replace(
+    /^(!?)(true|false|unknown)$/,
+    (_, not: string, word: string) => not + word.charAt(0).toUpperCase() + word.slice(1),
+  )
+}
 
 /** One entry of `rules:`. */
 export const Rule = z.strictObject({
@@ -178,7 +166,3 @@ export const Rule = z.strictObject({
     .meta({ description: 'When "if" fails on an event: skip (default) is no match, deliver is a match.' }),
 })
 export type Rule = z.infer<typeof Rule>
-
-export function listOf(patterns: Patterns): readonly string[] {
-  return typeof patterns === 'string' ? [patterns] : patterns
-}

@@ -1,6 +1,14 @@
-import { type Compiled, compiled, type Fault } from './fault.ts'
-import { keyFault, labelValueFault } from './label-syntax.ts'
-import { readTokens, type Token, type TokenReader, titleOf } from './selector-lexer.ts'
+import * as z from 'zod'
+import { hasAtMost, LONGEST_SELECTOR, MOST_KEYS, tooMany } from '../text/bounds.ts'
+import { type Compiled, compiled, type Fault, under } from './fault.ts'
+import { compilePatterns, exactTexts, listOf, Patterns, type Test } from './pattern.ts'
+
+/** A Kubernetes selector, or keys with patterns for their values. */
+export const KeyValues = z.union([
+  z.string().max(LONGEST_SELECTOR, `is longer than ${LONGEST_SELECTOR.toLocaleString('en')} characters`),
+  z.record(z.string(), Patterns).refine(hasAtMost(MOST_KEYS), tooMany(MOST_KEYS, 'keys')),
+])
+export type KeyValues = z.infer<typeof KeyValues>
 
 export type Values = Readonly<Record<string, string | undefined>>
 
@@ -10,54 +18,48 @@ type Operator = 'exists' | 'absent' | 'in' | 'notin' | '<' | '>'
 export type Requirement = { key: string; operator: Operator; values: readonly string[] }
 
 /**
- * Compiles a Kubernetes selector, such as `team in (shop, pay), tier!=test, !legacy`. Accepts and means what
- * apimachinery's `labels.Parse` does, but refuses the empty one. `anyValue` allows what a label cannot have, for annotations.
+ * Compiles a Kubernetes selector, such as `team in (shop, pay), tier!=test, !legacy`, with the syntax and meaning of apimachinery's
+ * `labels.Parse`; the empty selector is a fault. `anyValue` allows values that only annotations can have.
  */
 export function compileSelector(
   text: string,
   { anyValue = false }: { anyValue?: boolean } = {},
 ): Compiled<(values: Values) => boolean> {
-  const reader = readTokens(text)
+  const reader = new TokenReader(text)
   const requirements = parseSelector(reader, anyValue ? () => undefined : labelValueFault)
-  if (reader.fault)
-    return { ok: false, faults: [colonFault(text, reader.fault) ?? { ...reader.fault, hint: EXAMPLE }] }
+  if (reader.fault) return { ok: false, faults: [colonFault(text) ?? { ...reader.fault, hint: EXAMPLE }] }
   return compiled((values) => requirements.every((requirement) => holds(requirement, values)))
 }
 
-/** The predicate of a selector that was checked. Throws when it has faults. */
+/** Returns the predicate of a checked selector. Throws if it has faults. */
 export function matcherOfSelector(text: string): (values: Values) => boolean {
   const result = compileSelector(text)
   if (!result.ok) throw new Error(`the selector ${text} was not checked: ${result.faults[0]?.message}`)
   return result.value
 }
 
-const WITH_COLON = /(?=[A-Za-z0-9])(?<=^\s*|,\s*)([A-Za-z0-9][\w./-]*):\s*([A-Za-z0-9][\w.-]*)/g
-
-/** `team: shop`, as in a map of YAML. */
-function colonFault(text: string, { offset }: Fault): Fault | undefined {
-  const found = [...text.matchAll(WITH_COLON)].find(({ index }) => index === offset)
-  if (!found) return undefined
-  const meant = text.replaceAll(WITH_COLON, '$1=$2')
-  const isWhole = !parsed(meant).fault
-  const isPlain = /^[\w./=-]+$/.test(meant)
-  const whole = isPlain ? { offset: 0, length: text.length } : {}
+/** Finds `team: shop`, the syntax of a YAML map. */
+function colonFault(text: string): Fault | undefined {
+  const mended = text.replaceAll(/:\s*/g, '=')
+  if (mended === text || parsed(mended).fault) return undefined
+  const isPlain = /^[\w./=-]+$/.test(mended)
   return {
     path: [],
-    message: `"${isWhole ? text : found[0]}" is no selector: that has "=" and not ":"`,
-    hint: isWhole ? `write ${isPlain ? meant : JSON.stringify(meant)}` : EXAMPLE,
-    ...(isWhole ? whole : { offset: found.index, length: found[0].length }),
+    message: `"${text}" is no selector: that has "=" and not ":"`,
+    hint: `write ${isPlain ? mended : JSON.stringify(mended)}`,
+    ...(isPlain && { offset: 0, length: text.length }),
   }
 }
 
 function parsed(text: string): TokenReader {
-  const reader = readTokens(text)
+  const reader = new TokenReader(text)
   parseSelector(reader, labelValueFault)
   return reader
 }
 
-/** What a selector that was checked asks, its values in one order. */
+/** Returns the requirements of a checked selector, with sorted values. */
 export function requirementsOf(text: string): readonly Requirement[] {
-  const requirements = parseSelector(readTokens(text), () => undefined)
+  const requirements = parseSelector(new TokenReader(text), () => undefined)
   return requirements.map((it) => ({ ...it, values: [...it.values].sort() }))
 }
 
@@ -115,7 +117,7 @@ function parseComparison(reader: TokenReader, key: string, check: ValueCheck): R
   return { key, operator: 'exists', values: [] }
 }
 
-/** The value after `=`; nothing stands for the empty one. */
+/** Parses the value after `=`, which can be empty. */
 function parseValue(reader: TokenReader, check: ValueCheck): string {
   const { kind } = reader.peek()
   if (kind === 'end' || kind === ',') return ''
@@ -141,7 +143,7 @@ function parseSet(reader: TokenReader, check: ValueCheck): string[] {
   return values
 }
 
-/** An element of a set; nothing between commas stands for the empty value. */
+/** Parses an element of a set, which can be empty. */
 function parseElement(reader: TokenReader, check: ValueCheck): string {
   const { kind } = reader.peek()
   return kind === ',' || kind === ')' ? '' : takeValue(reader, check)
@@ -181,9 +183,168 @@ function compare(value: string | undefined, operator: '<' | '>', bound: string |
   return operator === '<' ? left < right : left > right
 }
 
-/** As Go's ParseInt(text, 10, 64). */
+/** Like Go's ParseInt(text, 10, 64). */
 function toInt64(text: string | undefined): bigint | undefined {
   if (text === undefined || !/^[+-]?[0-9]{1,40}$/.test(text)) return undefined
   const value = BigInt(text.replace(/^\+/, ''))
   return BigInt.asIntN(64, value) === value ? value : undefined
+}
+
+/** A token of a selector and its offset in the text; `in` and `notin` are words. */
+interface Token {
+  kind: 'word' | '(' | ')' | ',' | '!' | '=' | '==' | '!=' | '<' | '>' | 'end'
+  text: string
+  offset: number
+}
+
+const SIGN = /==|!=|[()!,=<>]/y
+const SPACE = /[ \t\r\n]*/y
+const WORD = /[^ \t\r\n()!,=<>]+/y
+
+/** Reads tokens. After the first failure there are no more tokens. */
+class TokenReader {
+  readonly #tokens: readonly Token[]
+  #at = 0
+  fault: Fault | undefined
+
+  constructor(text: string) {
+    this.#tokens = tokensOf(text)
+  }
+
+  peek(): Token {
+    const end = this.#tokens.at(-1) as Token
+    return this.fault ? end : (this.#tokens[this.#at] ?? end)
+  }
+
+  take(): Token {
+    const token = this.peek()
+    this.#at++
+    return token
+  }
+
+  /** Takes the next token if it is of this kind. */
+  accept(kind: Token['kind']): boolean {
+    if (this.peek().kind !== kind) return false
+    this.#at++
+    return true
+  }
+
+  fail(message: string, { kind, text, offset }: Token): void {
+    this.fault ??= { path: [], message, offset, length: kind === 'end' ? 1 : text.length }
+  }
+}
+
+/** Returns the token for a message. */
+function titleOf({ kind, text }: Token): string {
+  return kind === 'end' ? 'the end' : `"${text}"`
+}
+
+function tokensOf(text: string): Token[] {
+  const tokens: Token[] = []
+  let offset = skipSpace(text, 0)
+  while (offset < text.length) {
+    const sign = readAt(SIGN, text, offset)
+    const found = sign ?? readAt(WORD, text, offset) ?? ''
+    tokens.push({ kind: sign === undefined ? 'word' : (sign as Token['kind']), text: found, offset })
+    offset = skipSpace(text, offset + found.length)
+  }
+  tokens.push({ kind: 'end', text: '', offset: text.length })
+  return tokens
+}
+
+function readAt(pattern: RegExp, text: string, offset: number): string | undefined {
+  pattern.lastIndex = offset
+  return pattern.exec(text)?.[0]
+}
+
+function skipSpace(text: string, offset: number): number {
+  return offset + (readAt(SPACE, text, offset) ?? '').length
+}
+
+const NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/
+const PREFIX = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
+
+/**
+ * Returns the fault of a label's or annotation's key, or undefined. A key is a name of up to 63 characters, optionally after a DNS
+ * name and "/" (apimachinery `IsQualifiedName`).
+ */
+export function keyFault(key: string): string | undefined {
+  const parts = key.split('/')
+  const name = parts.at(-1) ?? ''
+  const prefix = parts.length > 1 ? parts[0] : undefined
+  if (parts.length > 2) return 'a key has one "/" at most'
+  if (name === '') return 'a key needs a name'
+  if (name.length > 63) return "a key's name has 63 characters at most"
+  if (!NAME.test(name))
+    return 'a key is letters, digits, "-", "_" and ".", and begins and ends with a letter or digit'
+  if (prefix === undefined) return undefined
+  const isPrefix = prefix.length <= 253 && PREFIX.test(prefix)
+  return isPrefix ? undefined : 'the part before "/" in a key is a DNS name, such as example.com'
+}
+
+/** Returns the fault of a label's value, or undefined: up to 63 letters, digits, "-", "_" and ".", or empty. */
+function labelValueFault(value: string): string | undefined {
+  if (value === '') return undefined
+  if (value.length > 63) return "a label's value has 63 characters at most"
+  if (NAME.test(value)) return undefined
+  return 'a label\'s value is letters, digits, "-", "_" and ".", and begins and ends with a letter or digit'
+}
+
+/**
+ * Compiles `labels` or `annotations`: a selector, or a map whose keys must all pass. An absent key passes only `!` patterns, as with
+ * `notin`.
+ */
+export function compileKeyValues(
+  wanted: KeyValues,
+  options: { anyValue?: boolean } = {},
+): Compiled<(values: Values) => boolean> {
+  if (typeof wanted === 'string') return compileSelector(wanted, options)
+  const faults: Fault[] = []
+  const tests: { key: string; test: Test }[] = []
+  for (const [key, patterns] of Object.entries(wanted)) {
+    const fault = keyFault(key)
+    if (fault) faults.push({ path: [key], message: `"${key}": ${fault}`, atKey: true })
+    const test = compilePatterns(patterns)
+    if (test.ok) tests.push({ key, test: test.value })
+    else faults.push(...under([key], test.faults))
+  }
+  if (faults.length > 0) return { ok: false, faults }
+  return compiled((values) =>
+    tests.every(({ key, test }) => test(Object.hasOwn(values, key) ? values[key] : undefined)),
+  )
+}
+
+/** Returns the keys that must exist for a checked selector or map of patterns to match. */
+export function askedKeys(asked: KeyValues | undefined): string[] {
+  if (asked === undefined) return []
+  if (typeof asked === 'string')
+    return requirementsOf(asked)
+      .filter(({ operator }) => operator !== 'absent' && operator !== 'notin')
+      .map(({ key }) => key)
+  return Object.entries(asked).flatMap(([key, patterns]) =>
+    listOf(patterns).some((it) => !it.startsWith('!')) ? [key] : [],
+  )
+}
+
+/** Returns the key with the fewest exact values, if there is one. */
+export function exactKey(wanted: KeyValues): { key: string; values: readonly string[] } | undefined {
+  const keys =
+    typeof wanted === 'string'
+      ? requirementsOf(wanted).flatMap(({ key, operator, values }) =>
+          operator === 'in' ? { key, values: [...new Set(values)] } : [],
+        )
+      : Object.entries(wanted).flatMap(([key, patterns]) => {
+          const values = exactTexts(patterns)
+          return values ? { key, values } : []
+        })
+  return keys.reduce<(typeof keys)[number] | undefined>(
+    (best, it) => (best && best.values.length <= it.values.length ? best : it),
+    undefined,
+  )
+}
+
+/** Returns the keys of a selector or map. */
+export function keysOf(wanted: KeyValues): readonly string[] {
+  if (typeof wanted !== 'string') return Object.keys(wanted)
+  return [...new Set(requirementsOf(wanted).map(({ key }) => key))]
 }

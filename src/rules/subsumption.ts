@@ -1,50 +1,97 @@
-import { builtInKinds } from './built-in-kinds.ts'
-import { eventKeysOf } from './event-conditions.ts'
-import { parseSpelling } from './kind.ts'
-import { compilePatterns, type Pattern, parsePattern, parsePatterns } from './pattern.ts'
-import { type KeyValues, listOf, type Patterns, type Regarding, type When } from './schema.ts'
-import { requirementsOf } from './selector.ts'
-import { changeTypes, compileTypes } from './types.ts'
+import { changeTypes, compileTypes } from './change-values.ts'
+import { builtInKinds, parseSpelling } from './kind.ts'
+import {
+  listOf,
+  type Pattern,
+  type Patterns,
+  parsePattern,
+  parsePatterns,
+  type Test,
+  testOf,
+} from './pattern.ts'
+import { type KeyValues, requirementsOf } from './selector.ts'
 
-/** Does every event that passes the narrow conditions pass the wide ones? True only when that is certain; both were checked. */
-export function implies(narrow: When, wide: When): boolean {
-  const texts = ['namespace', 'name', 'reason', 'message'] as const
-  const isAboutEvents = eventKeysOf(narrow).length > 0
-  return (
-    Object.keys(wide).every((key) => UNDERSTOOD.has(key)) &&
-    (kindsImply(narrow.kind, wide.kind) || (isAboutEvents && kindsImply('Event', wide.kind))) &&
-    texts.every((key) => patternsImply(narrow[key], wide[key])) &&
-    typesImply(narrow.type, wide.type) &&
-    keyValuesImply(narrow.labels, wide.labels) &&
-    keyValuesImply(narrow.annotations, wide.annotations) &&
-    keyValuesImply(narrow.namespaceLabels, wide.namespaceLabels) &&
-    ownersImply(narrow.owner, wide.owner) &&
-    regardingImplies(narrow.regarding, wide.regarding) &&
-    (wide.synthesized === undefined || wide.synthesized === narrow.synthesized) &&
-    agesImply(narrow.age, wide.age)
+/*
+ * Each function returns true if everything that matches the narrow value certainly matches the wide one. An undefined value matches
+ * everything. Both must be free of faults.
+ */
+
+export function patternsCover(wide: Patterns, narrow: Patterns | undefined): boolean {
+  if (narrow === undefined) return false
+  const few = sidesOf(narrow)
+  const many = sidesOf(wide)
+  if (!few || !many) return false
+  // Values that the narrow patterns both name and exclude do not count.
+  const isExcluded = (it: Pattern) => few.negative.some((not) => not.test(it.text))
+  if (few.isExact) return few.positive.every((it) => many.test(it.text) || isExcluded(it))
+  const isExcludedToo = (it: Pattern) => few.keys.has(keyOf(it)) || (it.form === 'literal' && isExcluded(it))
+  if (!many.negative.every(isExcludedToo)) return false
+  if (many.positive.length === 0) return true
+  const isCovered = (it: Pattern) => many.keys.has(keyOf(it)) || (it.form === 'literal' && many.test(it.text))
+  return few.positive.length > 0 && (many.positive.some(isAny) || few.positive.every(isCovered))
+}
+
+/** A kind has several spellings: only the same word is certain, or a glob that covers it. */
+export function kindsCover(wide: Patterns, narrow: Patterns | undefined): boolean {
+  if (narrow === undefined) return false
+  const few = sidesOf(narrow)
+  const many = sidesOf(wide)
+  if (!few || !many) return false
+  if (!many.negative.every((it) => few.negative.some((other) => kindCovers(other, it)))) return false
+  if (many.positive.length === 0) return true
+  const isCovered = (it: Pattern) => many.positive.some((other) => kindCovers(other, it))
+  return few.positive.length > 0 && few.positive.every(isCovered)
+}
+
+/** Compares the kinds without a leading `!`. */
+function kindCovers(wide: Pattern, narrow: Pattern): boolean {
+  if (isAny(wide) || isSame(narrow, wide)) return true
+  const spelling = narrow.form === 'literal' ? parseSpelling(narrow.text) : undefined
+  if (!spelling) return false
+  if (wide.form === 'glob') return namesOf(spelling.word).every((name) => globMatches(wide, name))
+  const other = wide.form === 'literal' ? parseSpelling(wide.text) : undefined
+  if (!other || (other.qualifier !== undefined && other.qualifier !== spelling.qualifier)) return false
+  return other.word === spelling.word
+}
+
+/** Returns the name itself, and the kinds that have it as their short name. */
+function namesOf(name: string): string[] {
+  const kinds = builtInKinds.filter(({ shortNames }) => shortNames.includes(name))
+  return [name, ...kinds.map(({ kind }) => kind.toLowerCase())]
+}
+
+function globMatches({ text }: Pattern, name: string): boolean {
+  const glob = parsePattern(text.toLowerCase())
+  return glob.ok && glob.value.test(name)
+}
+
+export function typesCover(wide: Patterns, narrow: Patterns | undefined): boolean {
+  const few = narrow === undefined ? undefined : compileTypes(narrow)
+  const many = compileTypes(wide)
+  if (!many.ok || (few && !few.ok)) return false
+  const { change, event } = few?.value ?? {}
+  const { change: wideChange, event: wideEvent } = many.value
+  const areChanges = changeTypes.every((it) => change?.(it) === false || wideChange?.(it) !== false)
+  if (!areChanges || !wideEvent) return areChanges
+  // The API server accepts Events with other types than these two.
+  const types = ['Normal', 'Warning', 'neither', undefined]
+  return event !== undefined && types.every((it) => !event(it) || wideEvent(it))
+}
+
+export function keyValuesCover(wide: KeyValues, narrow: KeyValues | undefined): boolean {
+  if (narrow === undefined) return false
+  if (typeof narrow === 'string' && typeof wide === 'string') {
+    const asked = requirementsOf(narrow).map((it) => JSON.stringify(it))
+    return requirementsOf(wide).every((it) => asked.includes(JSON.stringify(it)))
+  }
+  if (typeof narrow === 'string' || typeof wide === 'string') return false
+  return Object.entries(wide).every(([key, patterns]) =>
+    patternsCover(patterns, Object.hasOwn(narrow, key) ? narrow[key] : undefined),
   )
 }
 
-/** Of a condition that is not among them nothing can be proved. */
-const UNDERSTOOD: ReadonlySet<string> = new Set<keyof When>([
-  'kind',
-  'namespace',
-  'namespaceLabels',
-  'name',
-  'labels',
-  'annotations',
-  'type',
-  'reason',
-  'message',
-  'owner',
-  'regarding',
-  'synthesized',
-  'age',
-])
-
-/** A chain has several controllers, so that only the same words count. */
-function ownersImply(narrow: Patterns | undefined, wide: Patterns | undefined): boolean {
-  if (wide === undefined) return true
+/** Objects have several controllers: only the same patterns are certain. */
+export function ownersCover(wide: Patterns, narrow: Patterns | undefined): boolean {
   if (narrow === undefined) return false
   const isNegative = (text: string) => text.startsWith('!')
   const [few, many] = [listOf(narrow), listOf(wide)]
@@ -55,128 +102,53 @@ function ownersImply(narrow: Patterns | undefined, wide: Patterns | undefined): 
   return positive.length > 0 && positive.every((text) => covering.includes(text) || covering.includes('*'))
 }
 
-function agesImply(narrow: Patterns | undefined, wide: Patterns | undefined): boolean {
+export function agesCover(wide: Patterns, narrow: Patterns | undefined): boolean {
   const known = listOf(narrow ?? [])
-  return listOf(wide ?? []).every((bound) => known.includes(bound))
-}
-
-function patternsImply(narrow: Patterns | undefined, wide: Patterns | undefined): boolean {
-  if (wide === undefined) return true
-  if (narrow === undefined) return false
-  const test = compilePatterns(wide)
-  const few = sidesOf(narrow)
-  const many = sidesOf(wide)
-  if (!test.ok || !few || !many) return false
-  const isExact = few.positive.length > 0 && few.positive.every(({ form }) => form === 'literal')
-  // What the narrow ones name and exclude at once does not count.
-  const isNamed = (it: Pattern) => few.negative.some((not) => not.test(it.text))
-  if (isExact) return few.positive.every((it) => test.value(it.text) || isNamed(it))
-  const isExcluded = (it: Pattern) =>
-    includes(few.negative, it) || (it.form === 'literal' && few.negative.some((not) => not.test(it.text)))
-  if (!many.negative.every(isExcluded)) return false
-  if (many.positive.length === 0) return true
-  const isCovered = (it: Pattern) =>
-    includes(many.positive, it) || (it.form === 'literal' && test.value(it.text)) || many.positive.some(isAny)
-  return few.positive.length > 0 && few.positive.every(isCovered)
-}
-
-/** Kinds are spelled in several ways, so only the same word counts, or a glob that covers it. */
-function kindsImply(narrow: Patterns | undefined, wide: Patterns | undefined): boolean {
-  if (wide === undefined) return true
-  if (narrow === undefined) return false
-  const few = sidesOf(narrow)
-  const many = sidesOf(wide)
-  if (!few || !many) return false
-  if (!many.negative.every((it) => few.negative.some((other) => kindImplies(it, other)))) return false
-  if (many.positive.length === 0) return true
-  const isCovered = (it: Pattern) => many.positive.some((other) => kindImplies(it, other))
-  return few.positive.length > 0 && few.positive.every(isCovered)
-}
-
-/** Is every kind that the narrow pattern means, apart from its `!`, meant by the wide one? */
-function kindImplies(narrow: Pattern, wide: Pattern): boolean {
-  if (isAny(wide) || isSame(narrow, wide)) return true
-  const spelling = narrow.form === 'literal' ? parseSpelling(narrow.text) : undefined
-  if (!spelling) return false
-  if (wide.form === 'glob') return wordsOf(spelling.word).every((word) => globMeans(wide, word))
-  const other = wide.form === 'literal' ? parseSpelling(wide.text) : undefined
-  if (!other || (other.qualifier !== undefined && other.qualifier !== spelling.qualifier)) return false
-  return other.word === spelling.word
-}
-
-/** The word, one of which a kind of this spelling has as its kind or plural; for a short name also those it stands for. */
-function wordsOf(word: string): string[] {
-  const meant = builtInKinds.filter(({ shortNames }) => shortNames.includes(word))
-  return [word, ...meant.map(({ kind }) => kind.toLowerCase())]
-}
-
-function globMeans({ text }: Pattern, word: string): boolean {
-  const glob = parsePattern(text.toLowerCase())
-  return glob.ok && glob.value.test(word)
-}
-
-function typesImply(narrow: Patterns | undefined, wide: Patterns | undefined): boolean {
-  if (wide === undefined) return true
-  const few = narrow === undefined ? undefined : compileTypes(narrow)
-  const many = compileTypes(wide)
-  if (!many.ok || (few && !few.ok)) return false
-  const { change, event } = few?.value ?? {}
-  const { change: wideChange, event: wideEvent } = many.value
-  const areChanges = changeTypes.every((it) => change?.(it) === false || wideChange?.(it) !== false)
-  if (!areChanges || !wideEvent) return areChanges
-  // An Event's type is one of two words, but nothing keeps an author from others.
-  const texts = ['Normal', 'Warning', 'neither', undefined]
-  return event !== undefined && texts.every((it) => !event(it) || wideEvent(it))
-}
-
-function keyValuesImply(narrow: KeyValues | undefined, wide: KeyValues | undefined): boolean {
-  if (wide === undefined) return true
-  if (narrow === undefined) return false
-  if (typeof narrow === 'string' && typeof wide === 'string') {
-    const asked = requirementsOf(narrow).map((it) => JSON.stringify(it))
-    return requirementsOf(wide).every((it) => asked.includes(JSON.stringify(it)))
-  }
-  if (typeof narrow === 'string' || typeof wide === 'string') return false
-  return Object.entries(wide).every(([key, patterns]) =>
-    patternsImply(Object.hasOwn(narrow, key) ? narrow[key] : undefined, patterns),
-  )
-}
-
-function regardingImplies(narrow: Regarding | undefined, wide: Regarding | undefined): boolean {
-  if (wide === undefined) return true
-  if (narrow === undefined) return false
-  return (
-    kindsImply(narrow.kind, wide.kind) &&
-    patternsImply(narrow.namespace, wide.namespace) &&
-    patternsImply(narrow.name, wide.name) &&
-    keyValuesImply(narrow.labels, wide.labels) &&
-    ownersImply(narrow.owner, wide.owner)
-  )
+  return listOf(wide).every((bound) => known.includes(bound))
 }
 
 interface Sides {
   positive: readonly Pattern[]
   negative: readonly Pattern[]
+  /** Those of all patterns. */
+  keys: ReadonlySet<string>
+  test: Test
+  /** Whether only literals match. */
+  isExact: boolean
 }
 
+/** Each rule is compared with many others. */
+const sidesOfLists = new WeakMap<readonly string[], { sides: Sides | undefined }>()
+
 function sidesOf(patterns: Patterns): Sides | undefined {
+  if (typeof patterns === 'string') return readSides(patterns)
+  const found = sidesOfLists.get(patterns) ?? { sides: readSides(patterns) }
+  sidesOfLists.set(patterns, found)
+  return found.sides
+}
+
+function readSides(patterns: Patterns): Sides | undefined {
   const parsed = parsePatterns(patterns)
   if (!parsed.ok) return undefined
+  const positive = parsed.value.filter(({ negated }) => !negated)
   return {
-    positive: parsed.value.filter(({ negated }) => !negated),
+    positive,
     negative: parsed.value.filter(({ negated }) => negated),
+    keys: new Set(parsed.value.map(keyOf)),
+    test: testOf(parsed.value),
+    isExact: positive.length > 0 && positive.every(({ form }) => form === 'literal'),
   }
 }
 
-function includes(patterns: readonly Pattern[], pattern: Pattern): boolean {
-  return patterns.some((it) => isSame(it, pattern))
+function keyOf({ negated, form, text }: Pattern): string {
+  return `${negated}:${form}:${text}`
 }
 
 function isSame(a: Pattern, b: Pattern): boolean {
   return a.form === b.form && a.text === b.text
 }
 
-/** Means every value that is there. */
+/** Matches every existing value. */
 function isAny({ form, text }: Pattern): boolean {
   return form === 'glob' && text === '*'
 }

@@ -1,17 +1,13 @@
-import type { ClusterEvent } from '../../event.ts'
-import { COST, type Condition, type PartMaker } from '../condition.ts'
-import { type Compiled, compiled, type Fault, under } from '../fault.ts'
-import { compilePatterns, type Test } from '../pattern.ts'
-import { listOf, type Patterns } from '../schema.ts'
-import { templateOf, withoutDoubleStar } from './double-star.ts'
-import { parsePath, type ValuePath } from './path.ts'
-import { differs, textOf, valuesAt } from './read.ts'
-import { compileStates, type StateTest } from './states.ts'
+import type { ClusterEvent } from '../model/event.ts'
+import { COST, type Condition, type ConditionCompiler } from './condition.ts'
+import { type Compiled, compiled, type Fault, under } from './fault.ts'
+import { differs, parsePath, textOf, type ValuePath, valuesAt } from './path.ts'
+import { compilePatterns, type Patterns, type Test } from './pattern.ts'
 
 type OldObject = Readonly<Record<string, unknown>>
 
-/** `changed`, `unchanged`: what a MODIFIED did to paths. Where the old object is not known, neither holds. */
-export const changedPart: PartMaker = ({ changed, unchanged, when }) => {
+/** `changed`, `unchanged`: compare paths of a MODIFIED. If the previous object is unknown, neither matches. */
+export const changedConditions: ConditionCompiler = ({ changed, unchanged }) => {
   const conditions: Condition[] = []
   const faults: Fault[] = []
   for (const [name, paths, wanted] of [
@@ -19,7 +15,7 @@ export const changedPart: PartMaker = ({ changed, unchanged, when }) => {
     ['unchanged', unchanged, false],
   ] as const) {
     if (paths === undefined) continue
-    const result = compilePaths(paths, when?.kind)
+    const result = compilePaths(paths)
     if (!result.ok) faults.push(...under([name], result.faults))
     else
       conditions.push(isModified(name), {
@@ -36,11 +32,10 @@ export const changedPart: PartMaker = ({ changed, unchanged, when }) => {
   return faults.length > 0 ? { ok: false, faults } : compiled({ conditions })
 }
 
-/** `from`, `to-state`: the object came into a state, or left one. */
-export const statePart: PartMaker = (rule) => {
-  const kind = rule.when?.kind
-  const from = rule.from && compileStates(rule.from, kind)
-  const to = rule['to-state'] && compileStates(rule['to-state'], kind)
+/** `from`, `to-state`: the object entered or left a state. */
+export const stateConditions: ConditionCompiler = (rule) => {
+  const from = rule.from && compileStates(rule.from)
+  const to = rule['to-state'] && compileStates(rule['to-state'])
   const faults = [
     ...(from && !from.ok ? under(['from'], from.faults) : []),
     ...(to && !to.ok ? under(['to-state'], to.faults) : []),
@@ -56,7 +51,7 @@ export const statePart: PartMaker = (rule) => {
   })
 }
 
-/** What holds of the object as it is now; of one that is gone nothing does. */
+/** Tests the object's state; a deleted object has none. */
 function level(state: StateTest): Condition {
   return {
     name: 'to-state',
@@ -93,7 +88,7 @@ function left(state: StateTest, hasTarget: boolean): Condition {
   }
 }
 
-/** Asked first, so that a new object costs no expression, which may look at a former state that it has not. */
+/** Tested first, so that expressions that read the previous object do not run for new objects. */
 function isModified(name: string): Condition {
   return {
     name,
@@ -107,7 +102,7 @@ function isModified(name: string): Condition {
 
 const NOTHING_CHANGED = 'the same as before'
 
-/** What a condition saw that looks at the state before; where there is none, why. */
+/** Returns the tested value of the previous object for reports, or why there is none. */
 function before(event: ClusterEvent, seen: (old: OldObject) => unknown): unknown {
   if (event.type !== 'MODIFIED') return `${event.type}, and no change`
   const old = event.oldObject
@@ -121,8 +116,8 @@ function modified(test: (event: ClusterEvent, old: OldObject) => boolean): Condi
   }
 }
 
-/** `condition`: one of `status.conditions` becomes what is asked. */
-export const conditionPart: PartMaker = ({ condition }) => {
+/** `condition`: one of `status.conditions` changes its status. */
+export const conditionConditions: ConditionCompiler = ({ condition }) => {
   if (!condition) return compiled({ conditions: [] })
   const { type, becomes, from, reason } = condition
   const results = { becomes: tested(becomes), from: tested(from), reason: tested(reason) }
@@ -164,7 +159,6 @@ export const conditionPart: PartMaker = ({ condition }) => {
   return compiled({ conditions: [now, change] })
 }
 
-/** No patterns let everything pass. */
 function tested(patterns: Patterns | undefined): Compiled<Test> {
   return patterns === undefined ? compiled(() => true) : compilePatterns(patterns)
 }
@@ -200,52 +194,24 @@ function CONDITIONS(type: string): ValuePath {
 
 const FRESH_MS = 60_000
 
-/** Where the old object is not known: has it only just become so, by its own clock? */
+/** Without the previous object: whether the condition changed recently by its lastTransitionTime. */
 function isFresh(condition: StatusCondition | undefined, time: string): boolean {
   const ageMs = Date.parse(time) - Date.parse(condition?.since ?? '')
   return Math.abs(ageMs) <= FRESH_MS
 }
 
-function compilePaths(
-  paths: string | readonly string[],
-  kind: Patterns | undefined,
-): Compiled<readonly ValuePath[]> {
+function compilePaths(paths: string | readonly string[]): Compiled<readonly ValuePath[]> {
   const faults: Fault[] = []
   const parsed: ValuePath[] = []
-  for (const [index, text] of listOf(paths as Patterns).entries()) {
-    const result = parsePath(text)
+  for (const [index, text] of [paths].flat().entries()) {
+    const result = parsePath(text, typeof paths === 'string' ? 'value' : 'entry')
     if (result.ok) parsed.push(result.value)
-    else {
-      const full = withoutDoubleStar(text, kind)
-      const told =
-        full === undefined
-          ? result.faults.map((it) => inTemplate(it, kind))
-          : result.faults.map((it) => inFull(it, text, full))
-      faults.push(...(typeof paths === 'string' ? told : under([index], told.map(asEntry))))
-    }
+    else faults.push(...(typeof paths === 'string' ? result.faults : under([index], result.faults)))
   }
   return faults.length > 0 ? { ok: false, faults } : compiled(parsed)
 }
 
-function inFull({ path, message }: Fault, text: string, full: string): Fault {
-  return { path, message: `"${text}" ${message}`, hint: `write ${full}`, offset: 0, length: text.length }
-}
-
-/** Where the kind has its containers. */
-function inTemplate({ hint, ...fault }: Fault, kind: Patterns | undefined): Fault {
-  const below = typeof kind === 'string' ? templateOf(kind) : undefined
-  const offered =
-    below === undefined ? hint : hint?.replace(/^write (?=spec\.containers\b)/, `write ${below}`)
-  return { ...fault, ...(offered !== undefined && { hint: offered }) }
-}
-
-/** A list that is offered for a text is more entries of a list. */
-function asEntry({ hint, ...fault }: Fault): Fault {
-  const offered = hint?.replace(/^write \[(.*)\]$/s, 'write an entry for each: $1')
-  return { ...fault, ...(offered !== undefined && { hint: offered }) }
-}
-
-/** Of each path that is not as it was, what was and what is there. */
+/** Returns the old and new values of the changed paths. */
 function seenChanges(paths: readonly ValuePath[], event: ClusterEvent): unknown {
   const old = event.type === 'MODIFIED' ? event.oldObject : undefined
   if (!old) return undefined
@@ -255,4 +221,63 @@ function seenChanges(paths: readonly ValuePath[], event: ClusterEvent): unknown 
   return Object.fromEntries(
     changed.map((path) => [path.text, { old: shown(path, old), new: shown(path, event.object) }]),
   )
+}
+
+/** A state of an object: the values at its paths. */
+interface StateTest {
+  holds(object: unknown): boolean
+  /** Whether the object is in the state, and was not before at one of the paths at least. */
+  entered(old: unknown, next: unknown): boolean
+  /** Returns the values at the paths. */
+  seen(object: unknown): unknown
+}
+
+interface PathTest {
+  path: ValuePath
+  test: Test
+}
+
+/** Compiles paths with their patterns: all paths must pass; at a path with `*` one value is enough. */
+function compileStates(states: Readonly<Record<string, Patterns>>): Compiled<StateTest> {
+  const faults: Fault[] = []
+  const tests: PathTest[] = []
+  if (Object.keys(states).length === 0)
+    faults.push({ path: [], message: 'is empty', hint: 'name a path: { status.phase: Failed }' })
+  for (const [text, patterns] of Object.entries(states)) {
+    const path = parsePath(text, 'key')
+    const test = compilePatterns(patterns)
+    if (!path.ok) faults.push(...path.faults.map((it) => keyFault(text, it)))
+    if (!test.ok) faults.push(...under([text], test.faults))
+    if (path.ok && test.ok) tests.push({ path: path.value, test: test.value })
+  }
+  if (faults.length > 0) return { ok: false, faults }
+  const holds = (object: unknown) => tests.every((it) => passing(it, object).length > 0)
+  return compiled({
+    holds,
+    entered: (old, next) => holds(next) && tests.some((it) => isNew(it, old, next)),
+    seen: (object) =>
+      Object.fromEntries(tests.map(({ path }) => [path.text, shown([...valuesAt(path, object).values()])])),
+  })
+}
+
+/** Returns the keys of values that pass. An absent value passes only `!` patterns. */
+function passing({ path, test }: PathTest, object: unknown): string[] {
+  const values = valuesAt(path, object)
+  if (values.size === 0) return test(undefined) ? [''] : []
+  return [...values].filter(([, value]) => test(textOf(value))).map(([way]) => way)
+}
+
+function isNew(test: PathTest, old: unknown, next: unknown): boolean {
+  const before = new Set(passing(test, old))
+  return passing(test, next).some((way) => !before.has(way))
+}
+
+function keyFault(key: string, { message, hint }: Fault): Fault {
+  const sentence = `the path "${key}" ${message}`
+  return { path: [key], atKey: true, message: sentence, ...(hint !== undefined && { hint }) }
+}
+
+function shown(values: readonly unknown[]): unknown {
+  if (values.length === 0) return null
+  return values.length === 1 ? values[0] : values.slice(0, 8)
 }

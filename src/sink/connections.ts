@@ -1,11 +1,10 @@
 import { Agent, type Dispatcher, ProxyAgent } from 'undici'
-import { guardedLookup } from './link-local.ts'
 import { basicAuthorization } from './mask.ts'
-import { type ProxySetting, proxyFor } from './proxy.ts'
+import { guardedLookup, type ProxySetting, proxyFor } from './proxy.ts'
 import type { TlsOptions } from './tls-options.ts'
 
 export interface ConnectionOptions {
-  /** To one origin at once. */
+  /** Concurrent connections to one origin. */
   connections: number
   connectMs: number
   headersMs: number
@@ -14,12 +13,12 @@ export interface ConnectionOptions {
   proxy?: ProxySetting
 }
 
-/** How to ask an origin. */
-export interface Way {
+/** The route to an origin. */
+export interface Route {
   dispatcher: Dispatcher
-  /** Whom to connect to. */
+  /** The origin to connect to. */
   origin: string
-  /** Comes before a path: a proxy that forwards wants the whole URL. */
+  /** Prefix of the path: a forwarding proxy takes the whole URL. */
   prefix: string
   headers: Readonly<Record<string, string>> | undefined
   proxy: URL | undefined
@@ -27,7 +26,7 @@ export interface Way {
 
 const KEEP_ALIVE_MS = 4_000
 
-/** The connections of one client: kept, and made as its options say. */
+/** The cached connections of one client. */
 export function createConnections(options: ConnectionOptions) {
   const { connectMs, guarded, tls, proxy: setting } = options
   const common = {
@@ -41,7 +40,7 @@ export function createConnections(options: ConnectionOptions) {
   }
   const connect = { timeout: connectMs, allowH2: false, ...(guarded && { lookup: guardedLookup }) }
   const own = { ...(tls?.ca && { ca: tls.ca }) }
-  const ways = new Map<string, Way>()
+  const ways = new Map<string, Route>()
   const dispatchers = new Map<string, Dispatcher>()
 
   function dispatcherFor(key: string, make: () => Dispatcher): Dispatcher {
@@ -78,7 +77,7 @@ export function createConnections(options: ConnectionOptions) {
     )
   }
 
-  function makeWay(url: URL): Way {
+  function makeWay(url: URL): Route {
     const proxy = proxyFor(url, setting, process.env)
     const { origin } = url
     if (!proxy) return { dispatcher: direct(), origin, prefix: '', headers: undefined, proxy }
@@ -95,8 +94,8 @@ export function createConnections(options: ConnectionOptions) {
   }
 
   return {
-    /** Throws when the environment's proxy is none. */
-    wayTo(url: URL): Way {
+    /** Throws if the environment's proxy is invalid. */
+    wayTo(url: URL): Route {
       const known = ways.get(url.origin)
       if (known) return known
       const way = makeWay(url)
@@ -109,7 +108,7 @@ export function createConnections(options: ConnectionOptions) {
   }
 }
 
-/** Without what is undefined: undici would take it for a value. */
+/** Removes undefined options, which undici would treat as values. */
 function present(tls: TlsOptions | undefined): object {
   return Object.fromEntries(Object.entries(tls ?? {}).filter(([, value]) => value !== undefined))
 }

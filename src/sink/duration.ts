@@ -9,9 +9,9 @@ export type Duration = `${number}${Unit}`
 export interface DurationTextOptions {
   least: Duration
   most: Duration
-  /** Shows what one looks like here. Default: `least`. */
+  /** An example in error messages. Default: `least`. */
   example?: Duration
-  /** Why it must not be longer, in a few words. */
+  /** Why it must not be longer. */
   mostBecause?: string
 }
 
@@ -38,7 +38,7 @@ export function durationText({ least, most, example = least, mostBecause }: Dura
 
 const ASKED_FOR: readonly Unit[] = ['s', 'm', 'h', 'd', 'ms']
 
-/** What a bare number may have meant; undefined when it is none, or none that fits. */
+/** Suggests units for a bare number; undefined if it is not a number or no unit fits. */
 function unitMissing(text: string, leastMs: number, mostMs: number): string | undefined {
   const bare = /^\d{1,9}$/.exec(text)?.[0]
   if (bare === undefined) return undefined
@@ -63,7 +63,7 @@ const SPELLED: Readonly<Record<string, number>> = {
 }
 const PART = /(\d{1,6}(?:\.\d{1,3})?)\s*([a-z]{1,12})\s*/gi
 
-/** `{ hours: 1, minutes: 30 }` as `1hours 30minutes`; undefined for what is no map of numbers. */
+/** `{ hours: 1, minutes: 30 }` as `1hours 30minutes`; undefined if it is not a map of numbers. */
 function partsIn(input: unknown): string | undefined {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) return undefined
   const parts = Object.entries(input)
@@ -72,7 +72,7 @@ function partsIn(input: unknown): string | undefined {
     : undefined
 }
 
-/** How `2 minutes`, `1h30m` or `1.5h` is written here; undefined for what is no time, or none that fits. */
+/** Returns how to write `2 minutes`, `1h30m` or `1.5h` here; undefined if it is not a duration or out of range. */
 function otherForm(text: string, leastMs: number, mostMs: number): string | undefined {
   const written = writtenAs(text, leastMs, mostMs)
   return written && `must be a whole number and one of the units s, m, h and d: write ${written}`

@@ -1,29 +1,29 @@
 import type { Dispatcher } from 'undici'
-import { outcomeOfStatus } from './answer.ts'
+import { type Destination, networkFault } from './connectivity.ts'
+import { outcomeOfStatus } from './http-status.ts'
 import type { Mask } from './mask.ts'
-import { type Destination, networkFault } from './network-fault.ts'
-import type { Outcome } from './outcome.ts'
+import type { Outcome } from './sink.ts'
 
 const MAX_RESPONSE_BYTES = 64 * 1024
-/** Of the 2 KiB that an outcome may tell; the rest is for the status, and for what stands in place of secrets. */
+/** Of the 2 KiB of a detail; the rest is for the status and masked secrets. */
 const MAX_DETAIL_BYTES = 2_000
-/** Nobody reads the body of a success; its end frees the connection for the next request. */
+/** The body of a success is not used; its end frees the connection for the next request. */
 const SUCCESS_BODY_MS = 1_000
 /** A status that is known need not wait long for a body that only explains it. */
 const READ_BODY_MS = 5_000
 
-/** Where a request goes, as far as its failures tell. */
+/** The destination of a request, for its error messages. */
 export interface Peer extends Destination {
-  /** What must not be told. */
+  /** Masks secrets. */
   mask(): Mask
 }
 
-/** Told once. `status` is 0 when there was none, `body` at most 64 KiB of what was read; it may repeat secrets. */
+/** Called once. `status` is 0 without a response; `body` is at most 64 KiB and may contain secrets. */
 export type Decide = (outcome: Outcome, status: number, body: string) => void
 
 /**
  * One request and its answer, as undici reports them. Decides the outcome once: when the answer is there, its time is over,
- * the connection fails or it is stopped.
+ * the connection fails or it is stopped. In a file of its own, because the published types of the client must not need undici.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly #decide: Decide
@@ -79,7 +79,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#conclude(this.#status > 0 ? this.#answered() : this.#failed(error))
   }
 
-  /** Ends it because nobody waits for it any more. */
+  /** Ends the request because its caller has stopped. */
   stop(): void {
     this.#giveUp(this.#status > 0 ? this.#answered() : this.#controller ? STOPPED : NOT_SENT)
   }
@@ -119,9 +119,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (code === 'UND_ERR_HEADERS_TIMEOUT') return NO_ANSWER
     if (code === 'UND_ERR_INVALID_ARG')
       return { kind: 'rejected', reason: 'config', detail: `no request can be made of it: ${message}` }
-    const { reason, words } = networkFault(error, this.#peer)
-    const detail = words ?? this.#peer.mask()(message || code || 'the connection failed')
-    // Once its first byte may have left, nobody can tell how far it came.
+    const { reason, message: known } = networkFault(error, this.#peer)
+    const detail = known ?? this.#peer.mask()(message || code || 'the connection failed')
+    // After the first byte it is unknown how much has arrived.
     return { kind: 'retry', reason, detail, scope: 'sink', ...(this.#controller && { ambiguous: true }) }
   }
 }

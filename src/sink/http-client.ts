@@ -1,45 +1,42 @@
-import { type ConnectionOptions, createConnections, type Way } from './connections.ts'
+import { type ConnectionOptions, createConnections, type Route } from './connections.ts'
+import { checkConnection, forbidden } from './connectivity.ts'
 import { type Decide, Exchange, type Peer } from './exchange.ts'
-import { isForbiddenHost } from './link-local.ts'
 import { basicAuthorization, createMask, type Mask, secretsOfUrl } from './mask.ts'
-import { forbidden } from './network-fault.ts'
-import type { Outcome } from './outcome.ts'
-import type { ProxySetting } from './proxy.ts'
-import { checkConnection } from './reach.ts'
-import type { Health } from './sink.ts'
+import { isForbiddenHost, type ProxySetting } from './proxy.ts'
+import type { Health, Outcome } from './sink.ts'
 import type { TlsOptions } from './tls-options.ts'
 
 export interface HttpOptions {
-  /** Requests under way at once. */
+  /** Concurrent requests. */
   connections: number
   /** From sending to the end of the answer. Without it 20 s, of which the status may take 15 s; connecting never takes more than 3 s. */
   timeoutMs?: number | undefined
   /** Link-local and cloud metadata addresses are refused unless this is set. */
   allowLinkLocal?: boolean
   tls?: TlsOptions | undefined
-  /** Default: as HTTPS_PROXY, HTTP_PROXY and NO_PROXY of the environment say. A proxy resolves names itself. */
+  /** Default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY of the environment. A proxy resolves names itself. */
   proxy?: ProxySetting
-  /** What outcomes must not tell, besides the secrets of URLs. */
+  /** Secrets that outcomes must not contain, besides those of URLs. */
   secrets?: readonly string[]
 }
 
 export interface HttpRequest {
-  /** Default: POST. GET asks without delivering, for `health`. */
+  /** Default: POST. GET is for `health` and delivers nothing. */
   method?: 'POST' | 'PUT' | 'PATCH' | 'GET'
   url: URL
   headers: Readonly<Record<string, string>>
   body?: Buffer
   /** The reply shall have the body of a success, too. */
   readBody?: boolean
-  /** What the outcome must not tell, besides what the client knows of. */
+  /** Secrets that the outcome must not contain, besides the client's. */
   secrets?: readonly string[]
 }
 
 export interface Reply {
   outcome: Outcome
-  /** 0 when there was none. */
+  /** 0 without a response. */
   status: number
-  /** At most 64 KiB, of a success only if asked for; as it came: it may repeat secrets. */
+  /** At most 64 KiB, for a success only with `readBody`. It may contain secrets. */
   body: string
 }
 
@@ -52,7 +49,7 @@ export interface HttpClient {
     signal: AbortSignal,
   ): Promise<Outcome>
   request(request: HttpRequest, signal: AbortSignal): Promise<Reply>
-  /** Connects, over TLS and proxy if need be, and asks nothing. */
+  /** Connects, with TLS and proxy as configured, and sends nothing. */
   check(url: URL, signal: AbortSignal): Promise<Health>
   close(): Promise<void>
 }
@@ -93,7 +90,7 @@ export function createHttpClient(options: HttpOptions): HttpClient {
     }
   }
 
-  /** A listener for each request would cost a good part of what a request costs. */
+  /** One listener per signal: a listener per request would cost a large part of a request's time. */
   function underWayWith(signal: AbortSignal): Set<Exchange> {
     const known = underWay.get(signal)
     if (known) return known
@@ -145,19 +142,19 @@ export function createHttpClient(options: HttpOptions): HttpClient {
   }
 }
 
-/** What is the same for all requests to a URL. */
+/** The parts that all requests to a URL share. */
 type Target =
   | { fault: Outcome & { kind: 'retry' } }
   | (Peer & {
       fault?: undefined
-      way: Way
+      way: Route
       path: string
-      /** Headers of ours; those of a request come before them. */
+      /** Added headers; those of a request override them. */
       added: Readonly<Record<string, string>> | undefined
       withSecrets(secrets: readonly string[]): Peer
     })
 
-function createTarget(url: URL, way: Way, secrets: readonly string[]): Target {
+function createTarget(url: URL, way: Route, secrets: readonly string[]): Target {
   const { proxy } = way
   const authorization = basicAuthorization(url)
   const all = [...secrets, ...(proxy ? secretsOfUrl(proxy) : [])]

@@ -1,9 +1,8 @@
-import { detailOf } from './detail.ts'
-import type { Outcome, Reason, Scope } from './outcome.ts'
+import { detailOf, type Outcome, type Reason, type Scope } from './sink.ts'
 
 /**
- * What a status means. A sink that is throttled, misconfigured or unavailable fails as a whole; 500 and its rarer
- * relatives may be the event's own fault, so they count as its failure where others succeed.
+ * Maps a status to an outcome. A sink that is throttled, misconfigured or unavailable fails as a whole. 500 and its rarer
+ * relatives may be caused by the event, so they count as its failure where others succeed.
  */
 export function outcomeOfStatus(
   status: number,
@@ -39,7 +38,7 @@ function policyOf(status: number): readonly [reason: Reason, retryScope?: Scope]
 }
 
 const MAX_RETRY_AFTER_MS = 3_600_000
-/** Who says that it is gone need not be asked every few seconds whether it came back. */
+/** A receiver that is gone needs no frequent retries. */
 const GONE_PAUSE_MS = 900_000
 
 /** Seconds or an HTTP date (RFC 9110 §10.2.3), at most an hour; undefined when it is neither. */

@@ -1,17 +1,17 @@
-import { detailOf } from './detail.ts'
-import { orderOf } from './lane.ts'
+import { createHash } from 'node:crypto'
+import type { EventHeader } from '../model/event.ts'
 import type { Message } from './message.ts'
-import type { Outcome } from './outcome.ts'
+import { detailOf, type Outcome } from './sink.ts'
 
 export interface InOrderOptions {
-  /** How many messages may be under way at once. */
+  /** The number of concurrent messages. */
   concurrency: number
 }
 
 /**
- * Delivers a batch message by message: those of one object (or `order`) one after the other, different ones side by side. After a
- * `retry` or `later` the later ones of that object are not sent; after a `retry` of the whole sink nothing more is. Never
- * throws: a template that fails is a `rejected`, anything else that is thrown a `retry`.
+ * Delivers a batch message by message: messages of one object (or `order`) sequentially, others concurrently. After
+ * a `retry` or `later` the object's later messages are not sent; after a `retry` of the whole sink no message is.
+ * Never throws: a failed template is a `rejected`, any other exception a `retry`.
  */
 export async function deliverInOrder<R>(
   batch: readonly Message<R>[],
@@ -67,7 +67,7 @@ function notSent(outcome: Outcome): Outcome {
 }
 
 /**
- * What a template's fault means for its message; undefined for anything else that was thrown. Known by its name: a sink
+ * Returns the outcome of a template's fault; undefined for any other exception. It checks the name, because a sink
  * package may have a copy of the class.
  */
 export function renderFault(error: unknown): Outcome | undefined {
@@ -80,4 +80,97 @@ const STOPPED: Outcome = {
   reason: 'unknown',
   detail: 'stopped before it was sent',
   scope: 'sink',
+}
+
+/** How many lanes a sink has by default. */
+export const LANES = 16
+
+/** Returns the lane of an object by its uid: all of its deliveries get the same one, unless it is recreated. */
+export function laneByObject({ uid }: Pick<EventHeader, 'uid'>, lanes = LANES): string {
+  return laneByKey(uid, lanes)
+}
+
+/** Returns the lane of an ordering key, such as that of `orderOf`: FNV-1a, the same in every version. */
+export function laneByKey(key: string, lanes = LANES): string {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193)
+  return String((hash >>> 0) % lanes)
+}
+
+/**
+ * Returns the ordering key of a message: its group, else its object by name, so that a recreated object comes after
+ * its deletion.
+ */
+export function orderOf({ order, event }: { order?: string; event: Named }): string {
+  if (order !== undefined) return order
+  const { apiVersion, kind, namespace = '', name } = event
+  const [group] = apiVersion.includes('/') ? apiVersion.split('/') : ['']
+  return `${group ? `${kind}.${group}` : kind}/${namespace}/${name}`
+}
+
+type Named = Pick<EventHeader, 'apiVersion' | 'kind' | 'namespace' | 'name'>
+
+const LANE_NAME = /^[\w.#@-]{1,100}$/
+
+/**
+ * Returns a sink's lane name, or a hash if it does not fit into keys and labels. Undefined if the choice fails:
+ * rendering the delivery reports why.
+ */
+export function laneName(choose: () => string | undefined): string | undefined {
+  try {
+    const name = choose()
+    if (name === undefined || LANE_NAME.test(name)) return name
+    return createHash('sha256').update(name).digest('hex').slice(0, 32)
+  } catch {
+    return undefined
+  }
+}
+
+/** A limit that several deliveries share: at most `size` pieces of work at the same time, in the order in which they came. */
+export interface Semaphore {
+  /** Waits for a slot, runs `work`, and frees the slot. Rejects if `signal` aborts before. */
+  run<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T>
+}
+
+/** A `size` that is a function may change; it is read when work starts. Work under way continues. */
+export function createSemaphore(size: number | (() => number)): Semaphore {
+  let running = 0
+  const most = () => (typeof size === 'number' ? size : size())
+  const waiting: (() => void)[] = []
+
+  function nextFree(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const go = () => {
+        signal.removeEventListener('abort', giveUp)
+        resolve()
+      }
+      const giveUp = () => {
+        waiting.splice(waiting.indexOf(go), 1)
+        reject(signal.reason)
+      }
+      waiting.push(go)
+      signal.addEventListener('abort', giveUp, { once: true })
+    })
+  }
+
+  function release(): void {
+    running--
+    while (waiting.length > 0 && running < most()) {
+      running++
+      waiting.shift()?.()
+    }
+  }
+
+  return {
+    async run(work, signal) {
+      signal.throwIfAborted()
+      if (waiting.length === 0 && running < most()) running++
+      else await nextFree(signal)
+      try {
+        return await work()
+      } finally {
+        release()
+      }
+    },
+  }
 }

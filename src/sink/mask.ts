@@ -2,14 +2,14 @@
 export type Mask = (text: string, cut?: boolean) => string
 
 const MASKED = '[redacted]'
-/** What is shorter occurs by chance, and would make answers unreadable. */
+/** Shorter texts occur by chance and would make responses unreadable. */
 const MIN_HEADER = 6
 const MIN_QUERY = 4
 const MIN_PATH = 6
 /** So much of a secret at the end of a text that was cut is taken for it. */
 const MIN_START = 4
 
-/** Receivers like to repeat what they got: their answers must not carry our secrets into logs, status and dead letters. */
+/** Receivers often echo requests: their responses must not carry secrets into logs, status and dead letters. */
 export function createMask(secrets: Iterable<string>): Mask {
   const all = [...new Set([...secrets].flatMap(spellings))].filter((it) => it.length > 2)
   if (all.length === 0) return (text) => text
@@ -36,7 +36,10 @@ function withoutStart(text: string, secrets: readonly string[]): string {
   return cut > 0 ? text.slice(0, -cut) + MASKED : text
 }
 
-/** What of a URL may be a secret: user and password, path and query, each value of the query, parts that look like tokens. */
+/**
+ * Returns possible secrets of a URL: user and password, path and query, each value of the query, segments that look
+ * like tokens.
+ */
 export function secretsOfUrl(url: URL): string[] {
   const { username, password, pathname, search } = url
   const values = search.slice(1).split('&').map(afterEquals)
@@ -68,7 +71,7 @@ export function secretsOfHeaders(values: Iterable<string>): string[] {
     .filter((it) => it.length >= MIN_HEADER && !/^(bearer|digest|negotiate)$/i.test(it))
 }
 
-/** What a URL's user and password are sent as. */
+/** Returns the Basic authorization of a URL's user and password. */
 export function basicAuthorization({ username, password }: URL): string | undefined {
   if (!username && !password) return undefined
   return `Basic ${Buffer.from(`${decoded(username)}:${decoded(password)}`).toString('base64')}`
@@ -81,7 +84,7 @@ function secretsOfBasic(header: string): string[] {
   return [base64, pair, pair.slice(pair.indexOf(':') + 1)]
 }
 
-/** The value of `key=value`, or all of what has no key. */
+/** Returns the value of `key=value`, or the whole text without a key. */
 function afterEquals(text: string): string {
   return text.slice(text.indexOf('=') + 1)
 }

@@ -1,19 +1,21 @@
-import type { Delivery, Digest, Resolved } from '../delivery.ts'
-import type { EventHeader, FieldChange } from '../event.ts'
-import type { TraceContext } from '../trace-context.ts'
+import type { Delivery, Digest, Resolved, TraceContext } from '../model/delivery.ts'
+import type { EventHeader, FieldChange } from '../model/event.ts'
 
-/** What templates, lanes and messages are about: one change, or a notice of a rule's limits, for one sink, by one rule. */
+/**
+ * The subject of templates, lanes and messages: one event, or a digest or resolve notification, for one sink, by
+ * one rule.
+ */
 export interface Subject {
   /** Stays the same over all attempts: for idempotency keys. */
   readonly id: string
   readonly rule: string
-  /** What the rule says it is; absent where the words decide. */
+  /** The rule's severity; absent if the summary decides. */
   readonly severity?: RuleSeverity
-  /** What the rule adds to all that it sends. */
+  /** Labels that the rule adds to all its notifications. */
   readonly labels: Readonly<Record<string, string>>
   /**
-   * Told by the rule's limits, and not by `event` alone: several changes at once, `event` and `object` being those of the first;
-   * or that something is over, `event` being what ended it, or the last one where only time did.
+   * Emitted by the rule's limits: a digest of several events, where `event` and `object` are those of the first; or
+   * a resolve notification, where `event` is the one that ended the incident, or the last one if only time did.
    */
   readonly notice?: Digest | Resolved
   /** How many the rule's limits held back before this one, and since when (RFC 3339). */
@@ -21,8 +23,8 @@ export interface Subject {
   readonly event: EventHeader
   /** The object (trimmed, Secret values hashed), parsed on first use. */
   readonly object: Readonly<Record<string, unknown>>
-  /** What there is to tell people; plain text. Made on first use. */
-  readonly words: Words
+  /** A readable summary in plain text, computed on first use. */
+  readonly summary: Summary
 }
 
 /** A subject with the options that its rule has for the sink, as the sink type's `route` schema made them. */
@@ -30,48 +32,49 @@ export interface Routed<R = unknown> extends Subject {
   readonly route: R
 }
 
-/** A rendered delivery. Everything that a sink may send lies in here. */
+/** A rendered delivery. It contains everything that a sink may send. */
 export interface Message<R = unknown> extends Routed<R> {
   /** How many times it was tried before; 0 on the first try. */
   readonly attempt: number
-  /** Kept in order with all that have the same, instead of with those of its object: what was told of one group. */
+  /** The ordering key of a group, in place of the object's. */
   readonly order?: string
   /** The CloudEvents 1.0 envelope in structured JSON: UTF-8 bytes, one line, made on first use. */
   readonly cloudEvent: Buffer
   /** The object as JSON bytes, as the API server sent it (trimmed, Secret values hashed). */
   readonly objectJson: Buffer
   /**
-   * What people shall read, by the rule's `message`, else the sink's `messages`, else the words. Made on first use; throws a
-   * TemplateFault when a template fails, which is a `rejected` with reason `render`: `deliverInOrder` sees to that.
+   * The content by the rule's `message`, else the sink's `messages`, else the summary. Computed on first use.
+   * Throws a TemplateFault if a template fails, which `deliverInOrder` turns into a `rejected` with reason
+   * `render`.
    */
   readonly content: Content
   /**
-   * The headers of W3C Trace Context for what a peer does with this message: of this attempt, so others the next time. Only
-   * where traces are on and the change is sampled.
+   * The headers of W3C Trace Context, different for each attempt. Present only if tracing is on and the change is
+   * sampled.
    */
   readonly trace?: TraceContext
 }
 
-/** `resolved` ends what an earlier `error` or `warning` of the same object began. */
+/** `resolved` ends an earlier `error` or `warning` of the same object. */
 export type Severity = 'error' | 'warning' | 'info' | 'resolved'
 
-/** What a rule may say. */
+/** The severities that a rule may set. */
 export type RuleSeverity = Exclude<Severity, 'resolved'>
 
-/** What happened, told for people. Plain text throughout: values of objects are in it as they are, and may be hostile. */
-export interface Words {
+/** A readable summary of an event. Plain text: values of objects are unescaped and may be hostile. */
+export interface Summary {
   readonly severity: Severity
   /** One line: `Deployment shop/web rolled out nginx:1 → nginx:2`. */
   readonly title: string
-  /** What follows from it or why, in a few words, of a digest a line for each object; '' when there is nothing to add. */
+  /** Cause or consequence in short, of a digest a line for each object; '' if there is none. */
   readonly text: string
-  /** What it is about: the object itself, or the one that an Event regards. */
+  /** The object itself, or the object that an Event regards. */
   readonly about: { readonly kind: string; readonly namespace?: string; readonly name: string }
   /** At most 8, the most important first: owner, reason, since, node, count … */
   readonly fields: readonly Field[]
-  /** What another program said, word for word (the message of an Event, of a condition); '' when there is none. */
+  /** The literal message of another program, such as an Event or condition; '' if there is none. */
   readonly quote: string
-  /** What changed, as far as old values are known. */
+  /** The changes, where previous values are known. */
   readonly changes: readonly FieldChange[]
   /** The command to go on with: `kubectl -n shop describe deployment web`. Quoted for a shell. */
   readonly command: string
@@ -84,13 +87,13 @@ export interface Field {
 
 export interface Link {
   readonly title: string
-  /** http or https, parsed and written anew. */
+  /** http or https, normalized. */
   readonly url: string
 }
 
 /**
- * A message for people. `title`, `text`, `fields` and the links' titles are in the sink's own markup, with every value that
- * came from an object escaped by the sink type's `escape`: they can be embedded as they are. The others are plain text.
+ * The content of a notification. `title`, `text`, `fields` and the links' titles are in the sink's markup, with
+ * every value of an object escaped by the sink type's `escape`: embed them as they are. The others are plain text.
  */
 export interface Content {
   readonly severity: Severity
@@ -104,4 +107,133 @@ export interface Content {
   readonly changes: readonly FieldChange[]
   /** Plain text. */
   readonly command: string
+}
+
+/** The sign before a title in plain text, by severity. */
+export const SEVERITY_SIGNS: Readonly<Record<Severity, string>> = {
+  error: '🔴',
+  warning: '🟠',
+  info: '🔵',
+  resolved: '✅',
+}
+
+/** How many changed fields a message shows. */
+export const MAX_SHOWN_CHANGES = 8
+
+/**
+ * Returns the id of a message. Digests and resolve notifications have ids of their own: another rule may have sent
+ * the same event.
+ */
+export function messageId({
+  event,
+  rule,
+  notice,
+}: Pick<Subject, 'rule' | 'notice'> & { readonly event: Pick<EventHeader, 'id'> }): string {
+  const own = notice ? `/${notice.kind}/${rule}` : ''
+  // Out of limits its event has it already.
+  return event.id.endsWith(own) ? event.id : event.id + own
+}
+
+/** Returns the time of a message: of a digest the last event, of a resolve notification the end. RFC 3339. */
+export function timeOf({
+  event,
+  notice,
+}: Pick<Subject, 'notice'> & { readonly event: Pick<EventHeader, 'time'> }): string {
+  if (!notice) return event.time
+  return notice.kind === 'digest' ? notice.to : notice.at
+}
+
+/** Returns additional fields of any message: the suppressed events and the labels of the rule. */
+export function additionalFields({ heldBack, labels }: Pick<Subject, 'heldBack' | 'labels'>): Field[] {
+  const before = heldBack && {
+    title: 'Held back',
+    value: `${heldBack.count} more since ${clock(heldBack.since)}`,
+  }
+  const ours = Object.entries(labels).map(([title, value]) => ({ title, value }))
+  return before ? [before, ...ours] : ours
+}
+
+const MOST = 8
+
+/** Limits the fields so that the additional ones fit. */
+export function limitFields(fields: readonly Field[], additional: readonly Field[]): Field[] {
+  return [...fields.slice(0, Math.max(0, MOST - additional.length)), ...additional.slice(0, MOST)]
+}
+
+/** `2026-11-21 10:02:07 UTC` of an RFC 3339 time; other text stays as it is. */
+export function clock(time: string): string {
+  const ms = Date.parse(time)
+  return Number.isFinite(ms) ? `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC` : time
+}
+
+/** The parts of a message that its CloudEvent contains. */
+type CloudEventSubject = Pick<Subject, 'rule' | 'severity' | 'notice' | 'heldBack'> & {
+  readonly event: EventHeader
+  readonly labels?: Subject['labels']
+}
+
+const TYPES = { ADDED: 'added', MODIFIED: 'modified', DELETED: 'deleted' } as const
+
+/** The context attributes of CloudEvents 1.0. Names of extensions are lower-case letters and digits. */
+export type CloudEventAttributes = Readonly<Record<string, string | boolean>>
+
+/** The attributes of a message's CloudEvent: the same ones whichever form it is sent in. */
+export function cloudEventAttributes(
+  subject: Omit<CloudEventSubject, 'rule'> & { readonly rule?: string },
+): CloudEventAttributes {
+  const { event, rule = '', notice } = subject
+  const severity = notice?.kind === 'resolved' ? notice.kind : subject.severity
+  return {
+    specversion: '1.0',
+    id: messageId({ event, rule, ...(notice && { notice }) }),
+    source: `/clusters/${encodeURIComponent(event.cluster)}`,
+    type: `dev.kubeherald.resource.${notice?.kind ?? TYPES[event.type]}`,
+    subject: event.path,
+    time: timeOf(subject),
+    datacontenttype: 'application/json',
+    cluster: event.cluster,
+    kind: event.kind,
+    apiversion: event.apiVersion,
+    ...(event.namespace !== undefined && { namespace: event.namespace }),
+    name: event.name,
+    uid: event.uid,
+    resourceversion: event.resourceVersion,
+    partitionkey: event.uid,
+    ...(event.synthesized && { synthesized: true }),
+    ...(severity && { severity }),
+  }
+}
+
+/** The data of a message's CloudEvent as JSON, the object in it as the bytes that the API server sent; between `before` and `after`. */
+export function cloudEventData(
+  message: CloudEventSubject & { readonly objectJson: Buffer },
+  { before = '', after = '' } = {},
+): Buffer {
+  const { rule, event, notice, heldBack, labels = {}, objectJson } = message
+  const data = JSON.stringify({
+    type: event.type,
+    rule,
+    ...(event.event && { event: event.event }),
+    ...(event.changes && { changes: event.changes }),
+    ...(event.manager && { manager: event.manager }),
+    ...(Object.keys(labels).length > 0 && { labels }),
+    ...(heldBack && { heldBack }),
+    ...(notice && noticeData(notice)),
+  })
+  return Buffer.concat([
+    Buffer.from(`${before}${data.slice(0, -1)},"object":`),
+    objectJson,
+    Buffer.from(`}${after}`),
+  ])
+}
+
+function noticeData({ kind, ...rest }: NonNullable<Subject['notice']>): object {
+  const data = 'by' in rest ? { ...rest, by: Object.fromEntries(rest.by) } : rest
+  return { [kind]: data }
+}
+
+/** The CloudEvent of a message in structured JSON, one line. */
+export function cloudEvent(message: Parameters<typeof cloudEventData>[0]): Buffer {
+  const attributes = JSON.stringify(cloudEventAttributes(message))
+  return cloudEventData(message, { before: `${attributes.slice(0, -1)},"data":`, after: '}' })
 }

@@ -1,6 +1,7 @@
-import { BlockList, isIP } from 'node:net'
+import { lookup } from 'node:dns'
+import { BlockList, isIP, type LookupFunction } from 'node:net'
 
-/** A proxy of one's own, none, or (undefined) what the environment says. */
+/** A configured proxy, none, or (undefined) the environment's. */
 export type ProxySetting = URL | false | undefined
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -35,7 +36,7 @@ function hostOf({ hostname }: URL): string {
     .toLowerCase()
 }
 
-/** Does NO_PROXY say that this host is reached without a proxy? */
+/** Returns whether NO_PROXY contains this host. */
 export function isListed(url: URL, noProxy: string): boolean {
   const host = hostOf(url)
   const port = url.port || (url.protocol === 'https:' ? '443' : '80')
@@ -67,4 +68,41 @@ function isWithin(host: string, range: string, bits: number): boolean {
 
 function isLoopback(host: string): boolean {
   return isWithin(host, '127.0.0.0', 8) || host === '::1'
+}
+
+/** Includes IPv6 forms of IPv4 addresses: NAT64 and 6to4. */
+const FORBIDDEN = new BlockList()
+FORBIDDEN.addSubnet('169.254.0.0', 16, 'ipv4')
+FORBIDDEN.addSubnet('64:ff9b::a9fe:0', 112, 'ipv6')
+FORBIDDEN.addSubnet('2002:a9fe::', 32, 'ipv6')
+FORBIDDEN.addSubnet('fe80::', 10, 'ipv6')
+for (const address of ['100.100.100.200', '168.63.129.16', '192.0.0.192'])
+  FORBIDDEN.addAddress(address, 'ipv4')
+for (const address of ['fd00:ec2::254', 'fd00:ec2::23', 'fd20:ce::254']) FORBIDDEN.addAddress(address, 'ipv6')
+
+const FORBIDDEN_NAMES = ['metadata.google.internal', 'metadata.goog', 'instance-data.ec2.internal']
+
+/** Link-local, or where clouds answer with the machine's credentials. `host` is as in a URL. */
+export function isForbiddenHost(host: string): boolean {
+  const bare = host
+    .replace(/^\[|\]$/g, '')
+    .replace(/\.$/, '')
+    .toLowerCase()
+  return FORBIDDEN_NAMES.includes(bare) || isForbiddenAddress(bare)
+}
+
+function isForbiddenAddress(address: string): boolean {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address
+  const family = isIP(mapped)
+  return family !== 0 && FORBIDDEN.check(mapped, family === 6 ? 'ipv6' : 'ipv4')
+}
+
+/** Checks the address, not the name: a name may point anywhere by the time it is used. */
+export const guardedLookup: LookupFunction = (hostname, options, callback) => {
+  lookup(hostname, options, (error, address, family) => {
+    const addresses = Array.isArray(address) ? address.map((it) => it.address) : [address]
+    const bad = error ? undefined : addresses.find((it) => isForbiddenAddress(it))
+    if (bad === undefined) return callback(error, address as string, family)
+    callback(Object.assign(new Error('link-local address'), { code: 'ELINKLOCAL' }), '', 0)
+  })
 }

@@ -1,7 +1,4 @@
-import type { SinkContext } from './context.ts'
 import type { Message, Routed } from './message.ts'
-import type { Outcome, Reason } from './outcome.ts'
-import type { Markup } from './template/markup.ts'
 
 /**
  * An opened sink. When a `${file:…}` or the options of its section change, a new one is opened with them and the old one
@@ -9,24 +6,26 @@ import type { Markup } from './template/markup.ts'
  */
 export interface Sink<R = unknown> {
   /**
-   * Answers with one outcome for each message, in the same order. Messages of one object (`orderOf`: `order`, else
-   * kind, namespace and name) must reach the target in the order of the batch: after a `retry` or `later`, later ones of that object are not sent but answered with the same
-   * (`deliverInOrder` does all that). Must end soon after `signal` aborts; what was not sent then is a `retry`. What it throws
-   * counts as `retry`. Several batches, of different lanes, may be under way at once.
+   * Returns one outcome for each message, in the same order. Messages of one object (`orderOf`: `order`, else kind,
+   * namespace and name) must reach the target in the order of the batch: after a `retry` or `later`, later ones of
+   * that object are not sent and get the same outcome (`deliverInOrder` does all that). Must end soon after
+   * `signal` aborts; messages that were not sent are a `retry`. An exception counts as `retry`. Several batches, of
+   * different lanes, may be under way concurrently.
    */
   deliver(batch: readonly Message<R>[], signal: AbortSignal): Promise<Outcome[]>
   /**
-   * Asks the peer whether deliveries could succeed (address, credentials, rights, targets) without delivering anything. Called
-   * after the start, by `kubeherald check`, and now and then while nothing is delivered. What it throws counts as a failure.
+   * Checks whether deliveries could succeed (address, credentials, rights, targets) without delivering anything.
+   * Called after the start, by `kubeherald check`, and occasionally while nothing is delivered. An exception counts
+   * as a failure.
    */
   health?(signal: AbortSignal): Promise<Health>
-  /** Ends what is in flight, frees everything; may be called twice. */
+  /** Ends pending work and frees all resources; may be called twice. */
   close(): Promise<void>
 }
 
 export type Health =
-  | { ok: true /** What deserves attention all the same. */; warnings?: readonly string[] }
-  | { ok: false; reason: Reason /** What is wrong and what to do about it; no secrets. */; detail: string }
+  | { ok: true /** Warnings for the operator. */; warnings?: readonly string[] }
+  | { ok: false; reason: Reason /** The problem and its remedy; no secrets. */; detail: string }
 
 /** Validates a part of the configuration; any Standard Schema (zod 4 is one) will do. */
 export interface ConfigSchema<C> {
@@ -44,21 +43,21 @@ export interface SchemaIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
 }
 
-/** What a message is at its target, for whoever tries a configuration out. No secrets. */
+/** A dry run of a delivery. No secrets. */
 export interface Preview {
-  /** Where it goes: `#oncall`, `POST https://hooks.example.com`. */
+  /** The destination: `#oncall`, `POST https://hooks.example.com`. */
   target?: string
-  /** What is sent, where that is not what people read anyway. */
+  /** The body, where it differs from the content. */
   body?: string
 }
 
-/** What of a rule matters to what it says for a sink. */
+/** Properties of a rule that `checkRoute` needs. */
 export interface RuleFacts {
   /** It sends digests: it has `group`. */
   readonly digests: boolean
 }
 
-/** A kind of sink: its markup, what its configuration may say, and how to open one. */
+/** A sink type: its markup, its options, and how to open a sink. */
 export interface SinkType<C = unknown, R = unknown> extends Markup {
   /** Of this contract. */
   apiVersion: 1
@@ -66,17 +65,19 @@ export interface SinkType<C = unknown, R = unknown> extends Markup {
   type: string
   /** The sink's section of the configuration, without `type`, `messages` and `queue`. */
   config: ConfigSchema<C>
-  /** What a rule may say for this sink (`to: [{ oncall: { channel: "#shop" } }]`); it must accept `{}`. Default: nothing. */
+  /**
+   * Options of a rule for this sink (`to: [{ oncall: { channel: "#shop" } }]`); it must accept `{}`. Default: none.
+   */
   route?: ConfigSchema<R>
-  /** What a rule's options lack beside this section, such as a topic that neither names; told when the file is checked. */
+  /** Checks a rule's options against this section, such as a topic that neither names, when the file is checked. */
   checkRoute?(route: R, config: C, rule?: RuleFacts): readonly SchemaIssue[]
-  /** Where it depends on the section: what a sink with this configuration has in place of `escape` and `code`. */
+  /** Replaces `escape` and `code` where they depend on the section. */
   markup?(config: C): Markup
   /**
-   * It shows messages to people, who like to read old → new: old values are kept for what goes there. Where it is `false`,
-   * `check` warns of a `message` that nobody would read.
+   * The sink shows readable messages with old → new values: previous objects are stored for it. Where it is
+   * `false`, `check` warns about a `message` without effect.
    */
-  tellsChanges?(config: C): boolean
+  showsChanges?(config: C): boolean
   /**
    * It sends several messages in one request: those of different objects come in one batch. Default: no; then a batch is of one
    * object, and a slow one holds up no other. A type that names lanes gets those of a lane together in any case.
@@ -85,18 +86,145 @@ export interface SinkType<C = unknown, R = unknown> extends Markup {
   /** At most so many messages a batch. Default 128; the core takes fewer from a slow sink. */
   maxBatch?: number
   /**
-   * Names the lane of a delivery: an ordered log, and what a failure of scope `target` delays. All deliveries of one object
-   * to one target must get the same lane. Letters, digits and `._#@-`, at most 100; of others a hash is taken. Default: one
-   * of 16 by the object's name.
+   * Names the lane of a delivery: an ordered log, and the unit that a failure of scope `target` delays. All
+   * deliveries of one object to one target must get the same lane. Letters, digits and `._#@-`, at most 100; other
+   * names are hashed. Default: one of 16 by the object's name.
    */
   lane?(subject: Routed<R>, config: C): string
-  /** What would be sent where, told without opening anything: for `kubeherald explain`. May throw a TemplateFault. */
+  /** Returns destination and body without opening anything, for `kubeherald explain`. May throw a TemplateFault. */
   preview?(message: Message<R>, config: C): Preview
+  /** The sink prints to standard output: a `run` with only such sinks ends when the reader closes the pipe. */
+  printsToStdout?: boolean
+  /** Of built-in types: a section in one line of YAML, with `${env:…}` for secrets, for the file that `kubeherald init` writes. */
+  example?: string
+  /**
+   * Of built-in types: values by option that replace missing secrets where the form matters, for `kubeherald test` and `explain`. They
+   * are masked in what is printed, so they contain `kubeherald-placeholder`, which no object has.
+   */
+  placeholders?: Readonly<Record<string, string>>
   /** Must not fail because the peer is unreachable: that is a `retry` of the first delivery. */
   open(config: C, context: SinkContext): Promise<Sink<R>> | Sink<R>
 }
 
-/** Gives a sink type its types; use it as the default export of a sink package. */
+/** Types a sink type; use it as the default export of a sink package. */
 export function defineSink<C, R = unknown>(type: SinkType<C, R>): SinkType<C, R> {
   return type
+}
+
+/** The services that the core passes to a sink when it is opened. */
+export interface SinkContext {
+  /** The sink's name in the configuration. */
+  name: string
+  /** The cluster's name in the configuration. */
+  cluster: string
+  log: Logger
+  metrics: SinkMetrics
+  store: KeyValueStore
+  /** For requests to others, such as `kubeherald/0.1.0`. */
+  userAgent: string
+  clock: { now(): number }
+}
+
+export interface Logger {
+  debug(fields: object, message: string): void
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
+
+/**
+ * Metrics of the sink. Names are snake_case without prefix: `digests_total` of a type `pager` becomes
+ * `kubeherald_pager_digests_total{sink="oncall"}`. The same name returns the same metric. A type has at most 50;
+ * names must not depend on deliveries.
+ */
+export interface SinkMetrics {
+  counter(name: string, help: string): (n?: number) => void
+  gauge(name: string, help: string): (value: number) => void
+}
+
+/**
+ * Small state that all processes share and that survives restarts: threads, tokens, locks. Stored in Redis under
+ * keys of this sink; every value expires. Calls reject while Redis is unavailable: answer with `retry`.
+ */
+export interface KeyValueStore {
+  get(key: string): Promise<string | undefined>
+  set(key: string, value: string, options: { ttlMs: number }): Promise<void>
+  /** Sets it unless it is there; true when it was set. A lock, if the value is the holder's alone. */
+  add(key: string, value: string, options: { ttlMs: number }): Promise<boolean>
+  /**
+   * Increments and returns the new value, 1 the first time; the expiry is set then and stays. For limits that
+   * processes share.
+   */
+  increment(key: string, options: { ttlMs: number }): Promise<number>
+  /** Deletes it; with `value` only while it has that value. True when it is gone by this call. */
+  delete(key: string, value?: string): Promise<boolean>
+}
+
+/** Why a delivery did not succeed: a closed set, used as a metric label. */
+export const REASONS = [
+  'network',
+  'timeout',
+  'rate-limited',
+  'server-error',
+  'auth',
+  'config',
+  'gone',
+  'rejected',
+  'expired',
+  'render',
+  'unknown',
+] as const
+export type Reason = (typeof REASONS)[number]
+
+/**
+ * The extent of a failure: only this event, its target (channel, topic: the unit of its lane), or the whole sink. A
+ * failure of a target or sink delays its lanes and counts no attempts.
+ */
+export const SCOPES = ['event', 'target', 'sink'] as const
+export type Scope = (typeof SCOPES)[number]
+
+export type Outcome =
+  | { kind: 'delivered'; note?: Note }
+  /** Not sent yet, because the sink limits its own rate: neither failure nor attempt. `afterMs` is the pause. */
+  | { kind: 'later'; afterMs: number }
+  /**
+   * Try again, no earlier than `afterMs` if given. `ambiguous`: it may have arrived, so the next attempt may be a
+   * repeat.
+   */
+  | { kind: 'retry'; reason: Reason; detail: string; scope: Scope; afterMs?: number; ambiguous?: true }
+  /** Refused for good: becomes a dead letter with this detail (redacted, at most 2 KiB are kept). */
+  | { kind: 'rejected'; reason: Reason; detail: string }
+
+/** How it was delivered, where that is not as usual: as one of many in a digest, shortened, in a plainer form. */
+export const NOTES = ['digest', 'truncated', 'fallback'] as const
+export type Note = (typeof NOTES)[number]
+
+/** Returns the health that the outcome of a request, such as a GET, implies. */
+export function healthOf(outcome: Outcome): Health {
+  if (outcome.kind === 'delivered' || outcome.kind === 'later') return { ok: true }
+  return { ok: false, reason: outcome.reason, detail: outcome.detail }
+}
+
+/** The maximum of a detail in logs, status and dead letters. */
+const MAX_DETAIL_BYTES = 2_048
+
+/** As much of a text as a detail may have; no character is cut in half. */
+export function detailOf(text: string): string {
+  if (text.length * 3 <= MAX_DETAIL_BYTES) return text
+  const bytes = Buffer.from(text)
+  if (bytes.length <= MAX_DETAIL_BYTES) return text
+  let end = MAX_DETAIL_BYTES
+  while (((bytes[end] as number) & 0xc0) === 0x80) end--
+  return bytes.toString('utf8', 0, end)
+}
+
+/**
+ * How plain text is written in the sink's format. Without them text stays as it is. The functions must not need
+ * `this`.
+ */
+export interface Markup {
+  /** Writes plain text so that nothing in it has a meaning. */
+  escape?(text: string): string
+  /** Writes plain text as code, so that nothing can break out of it; for the filter `code`. Default: as `escape` does. */
+  code?(text: string): string
 }

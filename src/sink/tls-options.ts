@@ -1,7 +1,7 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import * as z from 'zod'
 
-/** PEM texts. `ca` stands in place of the authorities that Node knows. */
+/** PEM texts. `ca` replaces the authorities that Node trusts. */
 export interface TlsOptions {
   ca?: string | undefined
   cert?: string | undefined
@@ -12,7 +12,7 @@ export interface TlsOptions {
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g
 
-/** A zod schema for TLS, whom to believe and who we are; `folder` is where its advice looks for the files. */
+/** Returns a zod schema of TLS options; `folder` is the place of the files in its hints. */
 export function tlsOptions(folder = '/etc/tls') {
   const certificates = pemText((pem) => certificatesFault(pem, `${folder}/ca.crt`))
   const privateKey = pemText((pem) => privateKeyFault(pem, `${folder}/tls.key`))
@@ -30,8 +30,8 @@ export function tlsOptions(folder = '/etc/tls') {
     .superRefine(({ cert, key }, context) => {
       const refuse = (path: 'cert' | 'key', message: string) =>
         context.addIssue({ code: 'custom', path: [path], message })
-      if (cert !== undefined && key === undefined) refuse('cert', 'needs key beside it')
-      else if (key !== undefined && cert === undefined) refuse('key', 'needs cert beside it')
+      if (cert !== undefined && key === undefined) refuse('cert', 'needs key, too')
+      else if (key !== undefined && cert === undefined) refuse('key', 'needs cert, too')
       else if (cert !== undefined && key !== undefined && !belongTogether(cert, key))
         refuse('key', 'is not the key of cert')
     })
@@ -58,7 +58,7 @@ function privateKeyFault(pem: string, example: string): string | undefined {
     : `is no private key; must be PEM text, such as \${file:${example}}`
 }
 
-/** What cannot be read is told by itself. */
+/** An unreadable certificate or key is reported separately. */
 function belongTogether(cert: string, key: string): boolean {
   const [certificate, privateKey] = [certificateOf(cert), privateKeyOf(key)]
   return !certificate || !privateKey || certificate.checkPrivateKey(privateKey)

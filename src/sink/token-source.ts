@@ -1,15 +1,17 @@
-import type { HttpClient } from './http.ts'
-import type { Outcome } from './outcome.ts'
+import type { HttpClient } from './http-client.ts'
+import type { Outcome } from './sink.ts'
 
-/** Who asks where (RFC 6749 §4.4). */
+/** Client credentials (RFC 6749 §4.4). */
 export interface ClientCredentials {
   tokenUrl: URL
   clientId: string
   clientSecret: string
-  /** Words with spaces between. */
+  /** Scopes, separated by spaces. */
   scope?: string | undefined
   audience?: string | undefined
-  /** How the token endpoint learns who asks: Basic authorization, or fields of the form. Default: `basic`. */
+  /**
+   * The client authentication at the token endpoint: Basic authorization, or fields of the form. Default: `basic`.
+   */
   clientAuthentication?: 'basic' | 'body'
 }
 
@@ -27,15 +29,15 @@ interface Token {
   expiresAtMs: number
 }
 
-/** Of a token that does not say how long it lives. */
+/** The lifetime of a token without `expires_in`. */
 const DEFAULT_LIFE_S = 300
 const REFRESH_AT = 0.8
 /** How long a token that is still good is used before a failed refresh is tried again. */
 const REFRESH_PAUSE_MS = 10_000
 
 /**
- * Tokens by client credentials: kept, and renewed in the background when 80 % of their life is over. `clock` gives
- * milliseconds that only grow: with the time of day, a clock that is put back would make tokens live longer.
+ * Tokens by client credentials: cached, and renewed in the background after 80 % of their lifetime. `clock` returns
+ * monotonic milliseconds: a wall clock that is set back would extend the lifetime.
  */
 export function createTokenSource(
   credentials: ClientCredentials,
@@ -101,7 +103,7 @@ function tokenRequest(credentials: ClientCredentials, userAgent: string) {
     accept: 'application/json',
     'user-agent': userAgent,
   }
-  // Whoever repeats what it got repeats it as it was sent.
+  // A receiver echoes a request in its encoded form.
   const secrets = [formEncoded(clientSecret)]
   if (clientAuthentication === 'body') {
     form.set('client_id', clientId)
@@ -115,7 +117,7 @@ function tokenRequest(credentials: ClientCredentials, userAgent: string) {
   return { url: tokenUrl, headers, body: Buffer.from(form.toString()), secrets }
 }
 
-/** As RFC 6749 §2.3.1 wants user and password. */
+/** The encoding of user and password in RFC 6749 §2.3.1. */
 function formEncoded(text: string): string {
   return new URLSearchParams({ '': text }).toString().slice(1)
 }

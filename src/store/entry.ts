@@ -1,4 +1,4 @@
-import type { Delivery } from '../delivery.ts'
+import type { Delivery } from '../model/delivery.ts'
 import { compress, decompress, PLAIN, ZSTD_DICTIONARY_1 } from './packing.ts'
 
 /** One entry of a lane's stream: some deliveries, compressed together. Its fields in Redis: `n`, `t`, `z`. */
@@ -8,6 +8,19 @@ export interface LaneEntry {
   observedAtMs: number
   payload: Buffer
   deliveries: readonly Delivery[]
+}
+
+/** What a commit has put into one lane. */
+export interface Enqueued {
+  lane: string
+  sink: string
+  count: number
+  /** Undefined where the reply was lost. */
+  stored?: {
+    entries: readonly { id: string; deliveries: readonly Delivery[] }[]
+    /** The sink's counter `enqueued` after it. */
+    total: number
+  }
 }
 
 const MAX_DELIVERIES = 60

@@ -1,23 +1,25 @@
 import type { Redis } from 'ioredis'
-import type { Metrics } from '../metrics.ts'
-import { readReports } from './instances.ts'
-import type { Keys } from './keys.ts'
-import { sinkOf } from './lane-names.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import { readCheckpoint, unreadableCheckpoint } from './commit/stored-json.ts'
+import { type Keys, sinkOf } from './keys.ts'
+import { lanesIn, oldestInLanes } from './lanes/register.ts'
 import { type RuleLedger, readLedger } from './ledger.ts'
-import { lanesIn, oldestInLanes, scanHash } from './pending.ts'
+import { readReports } from './process-reports.ts'
+import { ForeignKeyError, rootOf, type Troubles } from './redis/redis-fault.ts'
+import { scanHash } from './redis/scan.ts'
 
-const SAMPLE_MS = 2_000
+const LANES_MS = 2_000
 const INSTANCES_MS = 5_000
 const LEDGER_MS = 15_000
 
-export interface LaneGauges {
+interface LaneGauges {
   redis: Redis
   keys: Keys
   metrics: Metrics
   clock: { now(): number }
-  /** The sinks of the configuration; others are told as long as something waits there. */
+  /** The sinks of the configuration; removed sinks have gauges while deliveries wait for them. */
   configured(): readonly string[]
-  /** The rules of the configuration; others are told as long as something waits for them. */
+  /** The rules of the configuration; removed rules have gauges while events wait for them. */
   rules(): ReadonlySet<string>
 }
 
@@ -30,8 +32,8 @@ interface Waiting {
 const NOTHING: Waiting = { pending: 0, lanes: 0, oldestMs: Number.POSITIVE_INFINITY }
 
 /**
- * Keeps the gauges of waiting deliveries, dead letters, the ledger and the processes; gives how many deliveries wait when
- * it is closed.
+ * Updates the gauges of waiting deliveries, dead letters, the ledger and the processes. `close` returns the number of waiting
+ * deliveries.
  */
 export function watchLanes({ redis, keys, metrics, clock, configured, rules }: LaneGauges): {
   close(): Promise<number>
@@ -88,13 +90,13 @@ export function watchLanes({ redis, keys, metrics, clock, configured, rules }: L
       metrics.instances.set({ role }, reports.filter((it) => it.role === role).length)
   }
 
-  // Redis being away is told by its own gauge.
+  // If Redis is unavailable, another gauge reports it.
   const keep = (take: () => Promise<unknown>, everyMs: number) => {
     const tick = () => void take().catch(() => {})
     tick()
     return setInterval(tick, everyMs)
   }
-  const timers = [keep(sample, SAMPLE_MS), keep(sampleInstances, INSTANCES_MS), keep(sampleLedger, LEDGER_MS)]
+  const timers = [keep(sample, LANES_MS), keep(sampleInstances, INSTANCES_MS), keep(sampleLedger, LEDGER_MS)]
   return {
     async close() {
       for (const timer of timers) clearInterval(timer)
@@ -115,4 +117,51 @@ function sampleRules(
     if (configured.has(rule) || waiting > 0) metrics.ruleWaiting.set({ rule }, waiting)
     if (configured.has(rule)) metrics.ruleLastMatch.set({ rule }, lastMatchMs / 1_000)
   }
+}
+
+const CHECKPOINTS_MS = 5_000
+
+/**
+ * Updates the gauges of the positions of watches. They are read from Redis, so a standby process exposes them, too, and they become
+ * stale only if no process moves the position.
+ */
+export function watchCheckpoints(parts: {
+  redis: Redis
+  keys: Keys
+  troubles: Troubles
+  metrics: Metrics
+  watches(): readonly { key: string; title: string }[]
+}): { close(): void } {
+  const { redis, keys, troubles, metrics } = parts
+
+  async function sample(): Promise<void> {
+    const watches = parts.watches()
+    if (watches.length === 0) return
+    const pipeline = redis.pipeline()
+    for (const { key } of watches) pipeline.get(keys.checkpoint(key)).hlen(keys.index(key))
+    const replies = (await pipeline.exec()) ?? []
+    metrics.position.reset()
+    metrics.knownObjects.reset()
+    for (const [i, { key, title: watch }] of watches.entries()) {
+      const [error, text] = replies[2 * i] ?? []
+      const [, size] = replies[2 * i + 1] ?? []
+      const checkpoint = typeof text === 'string' ? readCheckpoint(text) : undefined
+      if (error ? isForeign(error) : text !== null && !checkpoint)
+        troubles.note(`watch ${watch}`, unreadableCheckpoint(keys.checkpoint(key)))
+      else if (!error) troubles.over(`watch ${watch}`)
+      if (!checkpoint) continue
+      metrics.position.set({ watch }, checkpoint.atMs / 1_000)
+      if (typeof size === 'number') metrics.knownObjects.set({ watch }, size)
+    }
+  }
+
+  // If Redis is unavailable, another gauge reports it.
+  const tick = () => void sample().catch(() => {})
+  tick()
+  const timer = setInterval(tick, CHECKPOINTS_MS)
+  return { close: () => clearInterval(timer) }
+}
+
+function isForeign(error: Error): boolean {
+  return rootOf(error) instanceof ForeignKeyError
 }

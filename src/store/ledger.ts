@@ -1,14 +1,16 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Redis } from 'ioredis'
-import type { RuleCounts } from '../limit.ts'
-import type { Keys } from './keys.ts'
-import { sinkOf } from './lane-names.ts'
-import { countIn, decodePlaces, findField, readFields } from './lane-reader.ts'
-import { scored } from './limit-states.ts'
-import { lanesIn, oldestInLanes, readHash, scanHash } from './pending.ts'
-import { valuesOf } from './replies.ts'
-import { parseRule, ruleBalances } from './rule-counts.ts'
-import { countWaiting } from './waiting-states.ts'
+import type { RuleCounts } from '../model/limit.ts'
+import { journalExtent } from './commit/journal.ts'
+import { type Keys, sinkOf } from './keys.ts'
+import { countIn, decodePlaces, findField, readFields } from './lanes/lane-reader.ts'
+import { lanesIn, oldestInLanes } from './lanes/register.ts'
+import { countWaiting, scored } from './limits/limit-states.ts'
+import { parseRule, ruleBalances } from './limits/rule-counts.ts'
+import { type InstanceReport, readReportsWithRules } from './process-reports.ts'
+import { refusalOfWrites } from './redis/requirements.ts'
+import { readHash, scanHash } from './redis/scan.ts'
+import { valuesOf } from './redis/script.ts'
 
 /** Per watch: `observed = unmatched + dropped + matched + limited`. */
 export interface WatchCounts {
@@ -16,7 +18,7 @@ export interface WatchCounts {
   unmatched: number
   dropped: number
   matched: number
-  /** Nothing was sent at once: limits held back all that matched, or let it wait. */
+  /** Changes that matched, but that limits suppressed or delayed for all rules. */
   limited: number
 }
 
@@ -27,10 +29,10 @@ export interface RuleLedger extends RuleCounts {
 }
 
 /** Per sink: `enqueued = delivered + dead + pending`. */
-export interface SinkCounts {
+interface SinkCounts {
   enqueued: number
   delivered: number
-  /** Given up: kept as dead letters, or deleted (`discarded`). */
+  /** Deliveries that became dead letters, including deleted ones (`discarded`). */
   dead: number
   /** Deleted dead letters: by hand, or beyond their bounds, those `archived` and those `dropped` without an archive. */
   discarded: number
@@ -41,13 +43,13 @@ export interface SinkCounts {
   oldestMs?: number
 }
 
-export interface Ledger {
+interface Ledger {
   watches: Record<string, WatchCounts>
   sinks: Record<string, SinkCounts>
-  /** Those that ever matched something. */
+  /** The rules that have matched at least once. */
   rules: Record<string, RuleLedger>
   balanced: boolean
-  /** True when what lies in the streams, and waits for limits, was counted, and nothing moved meanwhile. */
+  /** True if streams and waiting limit states were counted, and no delivery moved meanwhile. */
   verified: boolean
 }
 
@@ -55,8 +57,8 @@ export interface Ledger {
 const MAX_COUNTS = 5
 
 /**
- * Reads the ledger, as it was at one moment. `verify` counts the deliveries that really lie in the streams, and the dead
- * letters, instead of trusting the counters; while they move without pause the counters have to do.
+ * Reads a consistent ledger. `verify` counts the deliveries in the streams, and the dead letters, instead of trusting the
+ * counters; if they never stop moving, it returns the counters.
  */
 export async function readLedger(redis: Redis, keys: Keys, { verify }: { verify: boolean }): Promise<Ledger> {
   let counters = await readCounters(redis, keys)
@@ -89,28 +91,28 @@ interface Lying {
   waiting: Map<string, number>
 }
 
-/** A hash of more fields is read in portions, and not at one moment: that would take all memory. */
-const MOST_AT_ONCE = 10_000
-/** How often the counters are read again because new sinks, lanes or rules came meanwhile. */
+/** A larger hash is read in parts, and not consistently, to bound memory. */
+const MAX_FIELDS_PER_READ = 10_000
+/** How often the counters are read again because new sinks, lanes or rules appeared meanwhile. */
 const MAX_READS = 20
 
-/** All counters in one transaction: commits and settlements change several of them at once. */
+/** Reads all counters in one transaction, because a commit or acknowledgement changes several of them together. */
 async function readCounters(redis: Redis, keys: Keys): Promise<Counters> {
   for (let read = 1; ; read++) {
     const size = await redis.hlen(keys.pending)
     const [sources, lanes, rules] = await Promise.all([
       readHash(redis, keys.sources),
       readLanes(redis, keys),
-      redis.zrange(keys.rules, String(-MOST_AT_ONCE), '-1'),
+      redis.zrange(keys.rules, String(-MAX_FIELDS_PER_READ), '-1'),
     ])
     const asked = { sources: [...sources.keys()], lanes, rules, size }
     const counters = await readTogether(redis, keys, asked, read === MAX_READS)
-    // A commit may have made the first lane of a sink meanwhile: then its counters were not asked for.
+    // A commit may have created the first lane of a sink meanwhile: then its counters were not read.
     if (counters) return counters
   }
 }
 
-/** The lanes of sinks that ever got something. Anything else in `pending` was not written by a commit. */
+/** The lanes of sinks that ever had a delivery. Other fields of `pending` were not written by a commit. */
 async function readLanes(redis: Redis, keys: Keys): Promise<string[]> {
   const bySink = new Map<string, string[]>()
   const unknown = new Set<string>()
@@ -122,7 +124,7 @@ async function readLanes(redis: Redis, keys: Keys): Promise<string[]> {
     const known = fresh.length > 0 ? valuesOf(await pipeline.exec()) : []
     for (const [i, sink] of fresh.entries()) {
       if (known[i] === 1) bySink.set(sink, [])
-      else if (unknown.size < MOST_AT_ONCE) unknown.add(sink)
+      else if (unknown.size < MAX_FIELDS_PER_READ) unknown.add(sink)
     }
     for (const [sink, some] of lanes) bySink.get(sink)?.push(...some)
   }
@@ -137,7 +139,7 @@ interface Asked {
   size: number
 }
 
-/** Undefined when there are sinks, lanes or rules by now that were not asked for, unless it is the last attempt. */
+/** Returns undefined if new sinks, lanes or rules appeared that were not read, unless this is the last attempt. */
 async function readTogether(
   redis: Redis,
   keys: Keys,
@@ -146,8 +148,11 @@ async function readTogether(
 ): Promise<Counters | undefined> {
   const asked = { sinks: new Set(lanes.map(sinkOf)), rules: new Set(rules) }
   const sinks = [...asked.sinks]
-  const isLarge = size > MOST_AT_ONCE
-  const multi = redis.multi().hlen(keys.pending).zrange(keys.rules, String(-MOST_AT_ONCE), '-1', 'WITHSCORES')
+  const isLarge = size > MAX_FIELDS_PER_READ
+  const multi = redis
+    .multi()
+    .hlen(keys.pending)
+    .zrange(keys.rules, String(-MAX_FIELDS_PER_READ), '-1', 'WITHSCORES')
   if (!isLarge) multi.hgetall(keys.pending)
   else if (lanes.length > 0) multi.hmget(keys.pending, ...lanes)
   else multi.hlen(keys.pending)
@@ -218,13 +223,13 @@ async function countLying(redis: Redis, keys: Keys, { pending, watches }: Counte
   return { pending: counted, dead: await countDeadLetters(redis, keys), waiting }
 }
 
-/** Counts what really lies in a lane: entries less the deliveries of them that are settled. */
+/** Counts the waiting deliveries in a lane: those of its entries, minus the acknowledged ones. */
 async function countLane(redis: Redis, keys: Keys, lane: string): Promise<number> {
   let waiting = 0
   for await (const entries of pagesOf(redis, keys.lane(lane))) {
     const settled = await redis.hmget(keys.progress(lane), ...entries.map(([id]) => id.toString()))
     for (const [i, [, fields]] of entries.entries()) {
-      // As the lane counts one that does not tell.
+      // An entry without a count is counted as lane workers count it.
       const count = countIn(fields) ?? readFields(fields).count
       waiting += count - decodePlaces(settled[i], count).size
     }
@@ -282,7 +287,7 @@ function rulesBalance(
   )
 }
 
-/** The field of a watch's ledger that counts changes as observed and as what became of them. */
+/** The field of a watch's ledger that counts changes by outcome. */
 export const observedAs = (end: string): string => `observed:${end}`
 
 function parseWatch(hash: Record<string, string>): WatchCounts {
@@ -298,4 +303,33 @@ function parseWatch(hash: Record<string, string>): WatchCounts {
 function numbers<T extends { [K in keyof T]: number }>(hash: Record<string, string>, zero: T): T {
   const entries = Object.keys(zero).map((field) => [field, Number(hash[field] ?? 0)])
   return Object.fromEntries(entries) as T
+}
+
+/** The data of `kubeherald status`. */
+export interface StatusReport {
+  atMs: number
+  instances: InstanceReport[]
+  ledger: Ledger
+  deadLetters: number
+  /** Why Redis refuses writes, if it reports that. */
+  redisRefuses?: string
+  /** Set if there is a journal. */
+  journal?: { bytes: number; oldestMs: number }
+}
+
+export async function readStatus(
+  redis: Redis,
+  keys: Keys,
+  options: { verify: boolean; now: number },
+): Promise<StatusReport> {
+  const { bytes, oldestMs } = await journalExtent(redis, keys)
+  const redisRefuses = await refusalOfWrites(redis)
+  return {
+    atMs: options.now,
+    instances: await readReportsWithRules(redis, keys),
+    ledger: await readLedger(redis, keys, options),
+    deadLetters: await redis.xlen(keys.deadLetters),
+    ...(redisRefuses !== undefined && { redisRefuses }),
+    ...(oldestMs !== undefined && { journal: { bytes, oldestMs } }),
+  }
 }

@@ -1,51 +1,46 @@
 import { hostname } from 'node:os'
 import type { Redis } from 'ioredis'
-import type { ConfigStatus, QueueStatus, RuleStatus, SinkStatus, WatchStatus } from '../status.ts'
+import type { ConfigStatus, QueueStatus, RuleStatus, SinkStatus, WatchStatus } from '../model/status.ts'
 import { version } from '../version.ts'
+import { readReport, readRules } from './commit/stored-json.ts'
 import type { Keys } from './keys.ts'
-import { LAYOUT } from './layout.ts'
-import { isRefusal, sayFault } from './redis-fault.ts'
-import { valuesOf } from './replies.ts'
-import { readReport, readRules } from './stored-json.ts'
-import type { Troubles } from './troubles.ts'
+import { describeFault, isRefusal, type Troubles } from './redis/redis-fault.ts'
+import { valuesOf } from './redis/script.ts'
 
-/** What a running process says of itself, for `kubeherald status`. */
+/** The state of a running process, for `kubeherald status`. */
 export interface InstanceReport {
   id: string
   role: 'all' | 'watch' | 'deliver'
   version: string
-  /** Of the keys that it knows; absent means 1. */
-  layout?: number
   host: string
   pid: number
   startedMs: number
   atMs: number
-  /** Undefined in reports of older versions. */
   config?: ConfigStatus
   watches: readonly WatchStatus[]
-  /** Watches of metadata, where rules ask for it; undefined in reports of older versions. */
+  /** Watches of related metadata, if rules need any. */
   metadata?: readonly WatchStatus[]
   sinks: readonly SinkStatus[]
-  /** Those of its configuration, from top to bottom; undefined in reports of older versions, and where nobody asked for them. */
+  /** The rules of its configuration, in order; undefined if they were not read. */
   rules?: readonly RuleStatus[]
-  /** How much room dead letters take; undefined where it delivers nothing, and in reports of older versions. */
+  /** The bytes and bounds of dead letters; undefined for a process that does not deliver. */
   deadLetters?: QueueStatus
   /** Set while watches pause because Redis is nearly full. */
   backPressure?: true
-  /** Why it cannot write to Redis, or not as it should. */
+  /** Why it cannot write to Redis, or not safely. */
   redisTrouble?: string
 }
 
 const MOST_INSTANCES = 10_000
 
-/** A report is forgotten when it was not renewed for this long. */
+/** A report expires if it is not renewed within this time. */
 const REPORT_TTL_MS = 15_000
 
 const REPORT_MS = 2_000
 
 const REPORT = 'the report for status'
 
-/** Tells the other processes, and `kubeherald status`, how this one is, again and again until it is closed. */
+/** Stores a report for other processes and `kubeherald status`, and renews it until it is closed. */
 export function startReporting(
   { redis, keys, clock, id }: { redis: Redis; keys: Keys; clock: { now(): number }; id: string },
   role: InstanceReport['role'],
@@ -59,7 +54,6 @@ export function startReporting(
     id,
     role,
     version,
-    layout: LAYOUT,
     host: hostname(),
     pid: process.pid,
     startedMs: clock.now(),
@@ -69,7 +63,7 @@ export function startReporting(
     publishReport(redis, keys, { ...fixed, atMs: clock.now(), ...view() }).then(
       () => troubles?.over(REPORT),
       (error) => {
-        if (isRefusal(error)) troubles?.note(REPORT, sayFault(error))
+        if (isRefusal(error)) troubles?.note(REPORT, describeFault(error))
       },
     )
   const timer = setInterval(publish, REPORT_MS)

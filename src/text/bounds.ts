@@ -4,7 +4,7 @@ export const MOST_KEYS = 100
 export const MOST_PATHS = 100
 export const MOST_SINKS = 100
 export const MOST_WINDOWS = 100
-export const MOST_WORDS = 20
+export const MOST_ENTRIES = 20
 export const LONGEST_SELECTOR = 10_000
 
 /** For a schema: `has more than 1,000 patterns: split the rule`. */

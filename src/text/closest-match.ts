@@ -1,7 +1,7 @@
 /** Nobody means a word that is longer; to compare letters takes the product of both lengths. */
 const MAX_LETTERS = 100
 
-/** The known word that is nearest to what was written, if it is near enough to be meant. */
+/** The known word that is nearest to what was written, if it is near enough. */
 export function nearest(
   word: string,
   known: Iterable<string>,

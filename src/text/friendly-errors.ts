@@ -4,18 +4,18 @@ const at = (address?: string) => (address ? `at ${address}` : 'there')
 const to = (address?: string) => (address ? ` to ${address}` : '')
 const ADDRESS = '(?: ([^\\s(),]+))?'
 
-/** What libraries say of a fault, and what that means to whoever runs the program. */
-const WORDS: readonly (readonly [
+/** Faults as libraries describe them, and their meaning for an operator. */
+const REWRITES: readonly (readonly [
   said: RegExp,
   means: string | ((match: string, address?: string) => string),
 ])[] = [
   [/Stream isn't writeable and enableOfflineQueue options is false\.?/, 'no connection'],
-  [/Reached the max retries per request limit.*?details\./, 'no connection'],
+  [/Reached the max retries per request limit.{0,200}?details\./, 'no connection'],
   [/Connection is closed\.?/, 'no connection'],
   [/Command aborted due to connection close\.?/, 'the connection broke'],
-  [/Command timed out\.?|Socket timeout\. .*?ms\./, 'no answer in time'],
+  [/Command timed out\.?|Socket timeout\. .{0,200}?ms\./, 'no answer in time'],
   [/OOM command not allowed.*/, 'Redis is full (OOM)'],
-  [/MISCONF .*/, 'Redis cannot write its data to disk and refuses writes (MISCONF); its log says why'],
+  [/MISCONF .*/, 'Redis cannot write its data to disk and refuses writes (MISCONF); its log has the cause'],
   [/READONLY .*/, 'this Redis is a replica and refuses writes (READONLY)'],
   [/LOADING .*/, 'Redis is reading its data (LOADING)'],
   [/NOREPLICAS .*/, 'Redis has too few replicas and refuses writes (NOREPLICAS)'],
@@ -29,7 +29,7 @@ const WORDS: readonly (readonly [
   [/NOAUTH .*/, 'Redis requires a password and was given none'],
   [/WRONGPASS .*/, 'Redis does not accept the user and password of the configuration'],
   [
-    /NOPERM .*?'([\w|]+)' command.*/,
+    /NOPERM [^']{0,200}'([\w|]+)' command.*/,
     (_, command) => `the user of Redis may not run ${command?.toUpperCase()} (NOPERM)`,
   ],
   [/NOPERM .*/, 'the user of Redis lacks a permission (NOPERM)'],
@@ -75,13 +75,13 @@ const WORDS: readonly (readonly [
     'the other side refuses the client certificate',
   ],
   [/no answer to the TLS handshake/, 'it does not answer the TLS handshake'],
-  [/Protocol error, got .* as reply type byte.*/s, 'it does not speak the protocol of Redis'],
+  [/Protocol error, got .{0,50}? as reply type byte.*/s, 'it does not speak the protocol of Redis'],
   [/(?:write )?EPROTO.*|ERR_SSL_\w+/, 'the other side does not speak TLS'],
 ]
 
-/** Says a fault without the words of libraries; what is not known stays as it is. */
-export function inPlainWords(text: string): string {
+/** Replaces the phrases of libraries in a fault; unknown text stays as it is. */
+export function friendlyError(text: string): string {
   let plain = cutText(text.trim())
-  for (const [said, means] of WORDS) plain = plain.replace(said, means as string)
+  for (const [said, means] of REWRITES) plain = plain.replace(said, means as string)
   return plain || 'the connection failed'
 }

@@ -34,7 +34,7 @@ export function redactMessage(message: string): string {
 }
 
 /**
- * Fields that may be logged: secrets and what URLs hide are taken out, errors become what they and their causes say,
+ * Fields that may be logged: secrets and what URLs hide are taken out, errors become their messages and those of their causes,
  * with the stack if `withStack`.
  */
 export function redactFields(fields: object, withStack: boolean): Record<string, unknown> {
@@ -61,7 +61,7 @@ function describeError(error: Error, withStack: boolean): unknown {
   return withStack ? { message, stack: redactText(cutText(error.stack ?? '', MAX_FIELD)) } : message
 }
 
-/** What an error and its causes say, from the outside in; what repeats the outer one is left out. */
+/** The messages of an error and its causes, from the outside in; what repeats the outer one is left out. */
 export function describeCauses(error: Error): string {
   let text = messageOf(error)
   let { cause } = error

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 const SLICE_MS = 10
 
 /** Work of many steps that gives the event loop back between slices of them: `if (breath.isDue()) await breath.take()`. */
-export class Breath {
+export class TimeSlice {
   #sinceMs = performance.now()
 
   isDue(): boolean {
@@ -22,10 +22,10 @@ export async function mapInSlices<Item, Made>(
   items: Iterable<Item>,
   make: (item: Item, index: number) => Made,
 ): Promise<Made[]> {
-  const breath = new Breath()
+  const timeSlice = new TimeSlice()
   const made: Made[] = []
   for (const item of items) {
-    if (breath.isDue()) await breath.take()
+    if (timeSlice.isDue()) await timeSlice.take()
     made.push(make(item, made.length))
   }
   return made
@@ -33,16 +33,16 @@ export async function mapInSlices<Item, Made>(
 
 /** What a generator returns, with slices of its steps: it yields where it may be left. */
 export async function runInSlices<Made>(steps: Generator<void, Made>): Promise<Made> {
-  const breath = new Breath()
+  const timeSlice = new TimeSlice()
   for (;;) {
     const step = steps.next()
     if (step.done) return step.value
-    if (breath.isDue()) await breath.take()
+    if (timeSlice.isDue()) await timeSlice.take()
   }
 }
 
-/** The same at once. */
-export function runAtOnce<Made>(steps: Generator<void, Made>): Made {
+/** The same without yielding. */
+export function runSynchronously<Made>(steps: Generator<void, Made>): Made {
   for (;;) {
     const step = steps.next()
     if (step.done) return step.value

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import type { Source, Transition } from '../src/change.ts'
-import { decideWith } from '../src/decision.ts'
-import { createLimits, limitsOf } from '../src/limits/limits.ts'
-import { compileRules } from '../src/rules/compile.ts'
-import { normalise } from '../src/watch/normalise.ts'
-import { scanObject } from '../src/watch/scan.ts'
-import { limitsIn } from './limits/bed.ts'
+import { evaluateWith } from '../../src/app/evaluation.ts'
+import type { Source, Transition } from '../../src/model/change.ts'
+import { compileRules } from '../../src/rules/compile.ts'
+import { createLimits, limitsOf } from '../../src/rules/limits/limits.ts'
+import { normalise } from '../../src/watch/decode/normalise.ts'
+import { scanObject } from '../../src/watch/decode/scan.ts'
+import { limitsIn } from '../rules/limits/bed.ts'
 
 const SECRETS: Source = {
   key: 'secrets',
@@ -38,7 +38,7 @@ function decide(rule: Parameters<typeof limitsIn>[0], transitions: readonly Tran
   const limited = { name: 'touched', ...limitsIn(rule), to: ['oncall'] }
   const rules = [...(audited ? [{ name: 'all', to: ['audit'] }] : []), limited]
   const malformed: string[] = []
-  const { limits, ...decision } = decideWith({
+  const { limits, ...decision } = evaluateWith({
     normalise: (source, transition) => normalise(source, transition, CONTEXT),
     match: compileRules(rules, {
       onError(_, error) {
@@ -61,8 +61,8 @@ test.each([
   const { outcome, malformed } = decide(limit, some)
   expect(malformed).toEqual(['torn'])
   expect(outcome?.rules.get('touched')?.matched).toBe(2)
-  expect(outcome?.told).toHaveLength(3)
-  expect(outcome?.told[1]).toBe(false)
+  expect(outcome?.emitted).toHaveLength(3)
+  expect(outcome?.emitted[1]).toBe(false)
   const told = outcome?.deliveries.map(({ event }) => event.name) ?? []
   expect(told).toEqual('throttle' in limit ? ['good', 'fine'] : [])
 })
@@ -81,4 +81,26 @@ test('what is held back is not read at all', () => {
   const { outcome, malformed } = decide({ throttle: { every: '10m', per: 'rule' } }, [first, torn])
   expect(malformed).toEqual([])
   expect(outcome?.rules.get('touched')).toMatchObject({ matched: 2, sent: 1, suppressed: { throttle: 1 } })
+})
+
+test('each sink of each rule that matches gets a delivery, and one that two rules name gets one', () => {
+  const rules = [
+    { name: 'first', to: ['oncall', 'audit'] },
+    { name: 'second', to: ['audit', 'screen'] },
+  ]
+  const { deliveries, matched } = evaluateWith({
+    normalise: (source, transition) => normalise(source, transition, CONTEXT),
+    match: compileRules(rules, { onError() {} }),
+    limits: createLimits(rules),
+    onMalformed() {},
+  })(SECRETS, [secret('good', '{}'), secret('fine', '{}')])
+  expect(deliveries.map(({ event, rule, sink }) => `${event.name} ${rule} ${sink}`)).toEqual([
+    'good first oncall',
+    'good first audit',
+    'good second screen',
+    'fine first oncall',
+    'fine first audit',
+    'fine second screen',
+  ])
+  expect(matched).toBe(2)
 })

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { decideWith } from '../src/decision.ts'
-import { createGeneration } from '../src/generation.ts'
-import { sinkLoader } from '../src/sink-types.ts'
-import { loadText, withRules } from './config/load-text.ts'
-import { clusterEvent } from './rules/events.ts'
+import { createConfigSnapshot } from '../../src/app/config-snapshot.ts'
+import { evaluateWith } from '../../src/app/evaluation.ts'
+import { sinkLoader } from '../../src/sink-types.ts'
+import { loadText, withRules } from '../config/load-text.ts'
+import { clusterEvent } from '../rules/events.ts'
 
 test('limits that cannot tell by what to count are an error of their rule; the other rules get the event', async () => {
   const rules = `
@@ -18,7 +18,7 @@ test('limits that cannot tell by what to count are an error of their rule; the o
   const loaded = await loadText(text)
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
   const errors: string[] = []
-  const { match, limits } = await createGeneration(loaded.config, {
+  const { match, limits } = await createConfigSnapshot(loaded.config, {
     load: sinkLoader(),
     onMatch() {},
     onRuleError: (rule, error) => void errors.push(`${rule}: ${(error as Error).message}`),
@@ -28,7 +28,7 @@ test('limits that cannot tell by what to count are an error of their rule; the o
       throw new SyntaxError('no annotations')
     },
   })
-  const decide = decideWith({ normalise: () => event, match, limits, onMalformed() {} })
+  const decide = evaluateWith({ normalise: () => event, match, limits, onMalformed() {} })
   const source = { key: 'k', title: 'Pod', resource: event.resource } as Parameters<typeof decide>[0]
   const decision = decide(source, [{ name: event.name } as never])
   expect(errors).toEqual(['first: no annotations'])

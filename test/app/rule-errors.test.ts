@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createRuleErrors } from '../src/rule-errors.ts'
+import { createRuleErrors } from '../../src/app/status-reporting.ts'
 
 test('a rule is told with how often it failed, and how it did last', () => {
   const errors = createRuleErrors()

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
+import { chooseSinks } from '../../src/app/config-snapshot.ts'
 import type { Config } from '../../src/config/schema.ts'
-import type { Delivery } from '../../src/delivery.ts'
+import type { Delivery } from '../../src/model/delivery.ts'
 import type { SinkType } from '../../src/sink/index.ts'
-import { chooseSinks } from '../../src/sink-set/choices.ts'
-import { headerFor } from '../queue/objects.ts'
+import { headerFor } from '../store/objects.ts'
 
 test('what is told of one group lies in one lane, whatever objects it is of; what is of one object in that of the object', async () => {
   const sinks = [{ name: 'hook', type: 'plain', options: {} }]

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import type { SourceStore } from '../src/change.ts'
-import { silentLog } from '../src/log.ts'
-import { createMetrics } from '../src/metrics.ts'
-import type { ClusterClient } from '../src/watch/cluster-client.ts'
-import { startWatches } from '../src/watches.ts'
-import { waitFor } from './wait-for.ts'
+import { startWatches } from '../../src/app/pipeline.ts'
+import type { SourceStore } from '../../src/model/change.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
+import type { ClusterClient } from '../../src/watch/client/cluster-client.ts'
+import { waitFor } from '../wait-for.ts'
 
 const PODS = {
   resource: 'pods',

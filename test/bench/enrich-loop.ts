@@ -1,14 +1,14 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import type { Change } from '../../src/change.ts'
-import { startEnrichment } from '../../src/enrichment.ts'
-import { headerOf } from '../../src/event.ts'
-import { silentLog } from '../../src/log.ts'
-import { createMetrics } from '../../src/metrics.ts'
-import { needsOfConfig } from '../../src/needs.ts'
-import { connectCluster } from '../../src/watch/connect.ts'
-import { readFrame } from '../../src/watch/frame.ts'
-import { normalise } from '../../src/watch/normalise.ts'
+import { startEnrichment } from '../../src/app/metadata-informers.ts'
+import { needsOfConfig } from '../../src/app/metadata-needs.ts'
+import type { Change } from '../../src/model/change.ts'
+import { headerOf } from '../../src/model/event.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
+import { connectCluster } from '../../src/watch/client/connect.ts'
+import { readFrame } from '../../src/watch/decode/frame.ts'
+import { normalise } from '../../src/watch/decode/normalise.ts'
 import { writeFiles } from './bundle.ts'
 import { benchPod } from './pod.ts'
 
@@ -75,7 +75,7 @@ async function read(enriched: boolean): Promise<number> {
       const frame = readFrame(line)
       return frame.kind === 'change' ? [{ type: frame.type, object: frame.object, observedAtMs: 0 }] : []
     })
-    if (enriched) await enrichment.known(source, changes, signal)
+    if (enriched) await enrichment.awaitMetadata(source, changes, signal)
     for (const { type, object } of changes) {
       const { uid, resourceVersion, namespace, name, labelsJson } = object
       const identity = {

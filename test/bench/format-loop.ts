@@ -2,7 +2,7 @@ import { request } from 'undici'
 import { formatMessage } from '../../sinks/slack/format.ts'
 import slack from '../../sinks/slack/index.ts'
 import { createRender } from '../../src/render/message.ts'
-import { contentOfWords } from '../content-of-words.ts'
+import { contentOfSummary } from '../render/content-of-summary.ts'
 import { benchDelivery } from './pod.ts'
 
 // One side of the Slack row. Arguments: format or post, Slack's API, its token, how many. Prints the seconds.
@@ -10,7 +10,7 @@ const [side = '', apiUrl = '', token = '', countText = '0'] = process.argv.slice
 const count = Number(countText)
 const render = createRender({
   routeOf: () => ({}),
-  contentOf: ({ words }) => contentOfWords(words, slack.escape),
+  contentOf: ({ summary }) => contentOfSummary(summary, slack.escape),
 })
 const deliveries = Array.from({ length: 500 }, (_, i) => benchDelivery(i))
 /** From the delivery on, as the lanes do it: words, content, blocks, and the form that is posted. */

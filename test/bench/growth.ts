@@ -1,9 +1,9 @@
-import { builtInSinks } from '../../sinks/index.ts'
-import { silentLog } from '../../src/log.ts'
+import { silentLog } from '../../src/observe/log.ts'
 import { createRender } from '../../src/render/message.ts'
 import type { SinkType } from '../../src/sink/index.ts'
 import { memoryStore } from '../../src/sink/testkit/index.ts'
-import { contentOfWords } from '../content-of-words.ts'
+import { builtInSinks } from '../../src/sink-types.ts'
+import { contentOfSummary } from '../render/content-of-summary.ts'
 import { benchDelivery } from './pod.ts'
 
 // Delivers many messages through one sink and tells how the heap, after a collection, grew between a tenth of them and all.
@@ -21,7 +21,7 @@ if (checked.issues) throw new Error(JSON.stringify(checked.issues))
 const route = type.route ? ((await type.route['~standard'].validate({})) as { value: unknown }).value : {}
 const render = createRender({
   routeOf: () => route,
-  contentOf: ({ words }) => contentOfWords(words, type.escape),
+  contentOf: ({ summary }) => contentOfSummary(summary, type.escape),
 })
 const sink = await type.open(checked.value, {
   name: 'bench',

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { WebhookConfig } from '../../sinks/webhook/config.ts'
-import { startApp } from '../../src/app.ts'
+import { startApp } from '../../src/app/app.ts'
 import type { Config } from '../../src/config/schema.ts'
-import { createLog } from '../../src/log.ts'
+import { createLog } from '../../src/observe/log.ts'
 import type { Rule } from '../../src/rules/schema.ts'
 import { defineSink, type SinkType } from '../../src/sink/index.ts'
 import { userAgent } from '../../src/version.ts'
-import type { ClusterClient } from '../../src/watch/cluster-client.ts'
-import { connectCluster } from '../../src/watch/connect.ts'
+import type { ClusterClient } from '../../src/watch/client/cluster-client.ts'
+import { connectCluster } from '../../src/watch/client/connect.ts'
 
 // The whole line in one process: watches a feed, and ends when all of its events are through. Arguments: a kubeconfig, the
 // URL of Redis, how many events, `null`, `unmatched`, `webhook`, `limits`, `no-limits` or `journal`, and the webhook's URL. Prints

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Delivery } from '../../src/delivery.ts'
-import { managedFields } from '../../src/demo/api/managed-fields.ts'
+import { managedFields } from '../../src/demo/api/store.ts'
+import type { Delivery } from '../../src/model/delivery.ts'
 
 /** Stamped in when a frame is sent. */
 const VERSION = '@@VERSION@@'

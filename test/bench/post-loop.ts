@@ -1,5 +1,5 @@
 import { Agent, request } from 'undici'
-import { cloudEvent } from '../../src/sink/cloud-event.ts'
+import { cloudEvent } from '../../src/sink/message.ts'
 import { benchDelivery } from './pod.ts'
 
 // The yardstick of the webhook: posts the bodies that the line posts, with the same client, as many at once, and does

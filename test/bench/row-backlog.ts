@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { request } from 'undici'
-import { keysOf } from '../../src/queue/keys.ts'
+import { keysOf } from '../../src/store/keys.ts'
 import { waitFor } from '../wait-for.ts'
 import { buildBundle, runBundle } from './bundle.ts'
 import { median, perSecond } from './pairs.ts'

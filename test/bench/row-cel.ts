@@ -1,5 +1,5 @@
 import { Environment } from '@marcbachmann/cel-js'
-import type { ClusterEvent } from '../../src/event.ts'
+import type { ClusterEvent } from '../../src/model/event.ts'
 import { celPart } from '../../src/rules/cel/part.ts'
 import { median, pairs, perSecond } from './pairs.ts'
 import { trimmedPod } from './pod.ts'

@@ -1,6 +1,6 @@
 import { parse } from 'yaml'
-import { builtInSinks } from '../../sinks/index.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { builtInSinks } from '../../src/sink-types.ts'
 import { median, pairs } from './pairs.ts'
 import type { Row } from './row.ts'
 

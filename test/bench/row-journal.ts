@@ -1,4 +1,4 @@
-import { keysOf } from '../../src/queue/keys.ts'
+import { keysOf } from '../../src/store/keys.ts'
 import { median, pairs, perSecond } from './pairs.ts'
 import type { Row } from './row.ts'
 import { lineRate } from './row-throughput.ts'

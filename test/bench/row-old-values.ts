@@ -1,4 +1,4 @@
-import { KeptObjects } from '../../src/queue/kept-objects.ts'
+import { PreviousObjects } from '../../src/store/commit/previous-objects.ts'
 import type { RedisServer } from '../servers/redis.ts'
 import { trimmedPod } from './pod.ts'
 import type { Row } from './row.ts'
@@ -15,7 +15,7 @@ export const oldValuesRow: Row = {
     const before = await datasetBytes(redis)
     let json = 0
     for (let i = 0; i < PODS; i += BATCH) {
-      const kept = new KeptObjects(({ bytes }) => bytes)
+      const kept = new PreviousObjects(({ bytes }) => bytes)
       for (let j = i; j < i + BATCH; j++) json += put(kept, j)
       await redis.command('HSET', 'old', ...(kept.plan().oldSet as string[]))
     }
@@ -29,7 +29,7 @@ export const oldValuesRow: Row = {
   },
 }
 
-function put(kept: KeptObjects, i: number): number {
+function put(kept: PreviousObjects, i: number): number {
   const { metadata, ...rest } = trimmedPod(i)
   const resourceVersion = String(104_000 + i)
   const bytes = Buffer.from(JSON.stringify({ ...rest, metadata: { ...metadata, resourceVersion } }))

@@ -1,4 +1,4 @@
-import { keysOf } from '../../src/queue/keys.ts'
+import { keysOf } from '../../src/store/keys.ts'
 import type { RedisServer } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
 import { buildBundle, runBundle } from './bundle.ts'

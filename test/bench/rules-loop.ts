@@ -1,9 +1,9 @@
 import { request } from 'undici'
-import { type ClusterEvent, headerOf } from '../../src/event.ts'
+import { type ClusterEvent, headerOf } from '../../src/model/event.ts'
 import { compileRules } from '../../src/rules/compile.ts'
-import { readFrame } from '../../src/watch/frame.ts'
-import { createLineSplitter } from '../../src/watch/lines.ts'
-import { normalise } from '../../src/watch/normalise.ts'
+import { readFrame } from '../../src/watch/decode/frame.ts'
+import { normalise } from '../../src/watch/decode/normalise.ts'
+import { createLineSplitter } from '../../src/watch/decode/splitters.ts'
 import { benchFrames } from './pod.ts'
 import { typicalRules } from './typical-rules.ts'
 

@@ -3,7 +3,7 @@ import { Agent, request } from 'undici'
 import webhook from '../../sinks/webhook/index.ts'
 import { createRender } from '../../src/render/message.ts'
 import { laneByObject } from '../../src/sink/index.ts'
-import { contentOfWords } from '../content-of-words.ts'
+import { contentOfSummary } from '../render/content-of-summary.ts'
 import { contextOf, optionsOf } from '../sinks/bed.ts'
 import { benchDelivery } from './pod.ts'
 
@@ -16,7 +16,7 @@ const connections = Number(concurrencyText)
 const key = Buffer.from('a-secret-of-thirty-two-bytes-or-so')
 const secret = `whsec_${key.toString('base64')}`
 const BATCH = 128
-const render = createRender({ routeOf: () => ({}), contentOf: ({ words }) => contentOfWords(words) })
+const render = createRender({ routeOf: () => ({}), contentOf: ({ summary }) => contentOfSummary(summary) })
 const deliveries = Array.from({ length: 500 }, (_, i) => benchDelivery(i))
 
 const work = mode === 'sink' ? await throughSink() : bare()

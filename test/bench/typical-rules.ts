@@ -1,4 +1,5 @@
-import type { Rule, When } from '../../src/rules/schema.ts'
+import type { Rule } from '../../src/rules/schema.ts'
+import type { When } from '../../src/rules/when.ts'
 
 /** The versions of five of the feed's five hundred pods. */
 const FEW_VERSIONS = [3, 103, 203, 303, 403].map((i) => `${i % 30}.${i % 7}.${i % 11}`)

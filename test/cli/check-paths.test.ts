@@ -3,20 +3,21 @@ import { mkdtempDisposableSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { checkPaths } from '../../src/commands/check/check-paths.ts'
+import { checkPaths } from '../../src/cli/check/check-cluster.ts'
 import { readDocument } from '../../src/config/document.ts'
-import { rulePaths } from '../../src/config/rule-paths.ts'
-import { pathsInExpression } from '../../src/rules/cel/paths-in.ts'
-import type { ClusterClient } from '../../src/watch/cluster-client.ts'
-import { connectCluster } from '../../src/watch/connect.ts'
-import { discover } from '../../src/watch/discovery.ts'
-import { type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
+import { rulePaths } from '../../src/config/lint/rule-paths.ts'
+import type { ClusterClient } from '../../src/watch/client/cluster-client.ts'
+import { connectCluster } from '../../src/watch/client/connect.ts'
+import { discover } from '../../src/watch/client/discovery.ts'
+import { programMain } from '../program.ts'
+import type { Kubernetes } from '../servers/kubernetes.ts'
+import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
 
 const SIGNAL = AbortSignal.timeout(60_000)
 let kubernetes: Kubernetes
 let client: ClusterClient
 beforeAll(async () => {
-  kubernetes = await startKubernetes()
+  kubernetes = await borrowKubernetes()
   client = connectCluster({ kubeconfig: kubernetes.kubeconfig, env: {}, userAgent: 'test' })
 })
 afterAll(async () => {
@@ -27,7 +28,7 @@ afterAll(async () => {
 async function tell(rules: string): Promise<string[]> {
   const document = readDocument('f.yaml', `rules:\n${rules}`, { env: {}, readFile: () => '' })
   const catalogue = await discover(client, SIGNAL)
-  const paths = rulePaths(document, pathsInExpression)
+  const paths = rulePaths(document)
   const problems = await checkPaths(paths, { client, catalogue }, document, SIGNAL)
   return problems.map(({ line, column, message, hint }) => `${line}:${column} ${message} = ${hint}`)
 }
@@ -73,9 +74,8 @@ rules:
   - { name: b, when: { kind: Deployment }, changed: spec.replica, to: screen }
 `,
   )
-  const main = new URL('../../src/main.ts', import.meta.url).pathname
   const env = { ...process.env, KUBECONFIG: kubernetes.kubeconfig }
-  const { stdout, stderr } = spawnSync(process.execPath, [main, 'check', '--config', file], {
+  const { stdout, stderr } = spawnSync(process.execPath, [programMain(), 'check', '--config', file], {
     env,
     encoding: 'utf8',
   })

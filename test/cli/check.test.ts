@@ -27,7 +27,7 @@ test.each([
     const redis = of === 'url' ? `redis: { url: ${secret} }\n` : ''
     const text = `${redis}watch: [Event]\nsinks: { chat: { ${sink} } }\nrules: [{ name: all, to: chat }]\n`
     desk.write('kubeherald.yaml', text)
-    const absent = of === 'url' ? 'the environment variable NOT_SET_HERE is not set' : 'it does not exist'
+    const absent = of === 'url' ? 'the environment variable NOT_SET_HERE is not set' : 'there is no such file'
     expect(await desk.run('check', '--offline', '--strict')).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(

@@ -3,9 +3,8 @@ import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { programMain } from '../program.ts'
 import { type Program, startProgram } from '../servers/process.ts'
-
-const MAIN = new URL('../../src/main.ts', import.meta.url).pathname
 
 export interface Result {
   code: number | null
@@ -43,7 +42,7 @@ export function openDesk(extra: NodeJS.ProcessEnv = {}): Desk {
       return file
     },
     async run(...args) {
-      const child = spawn(process.execPath, [MAIN, ...args], {
+      const child = spawn(process.execPath, [programMain(), ...args], {
         env,
         cwd: work,
         stdio: ['ignore', 'pipe', 'pipe'],
@@ -60,7 +59,7 @@ export function openDesk(extra: NodeJS.ProcessEnv = {}): Desk {
       const [code] = (await once(child, 'close')) as [number | null]
       return { code, stdout, stderr }
     },
-    start: (...args) => startProgram(process.execPath, [MAIN, ...args], { env, cwd: work }),
+    start: (...args) => startProgram(process.execPath, [programMain(), ...args], { env, cwd: work }),
     [Symbol.dispose]: () => rmSync(dir, { recursive: true, force: true }),
   }
 }

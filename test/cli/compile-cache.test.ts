@@ -2,8 +2,8 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symli
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { ownDirectory } from '../src/compile-cache.ts'
-import { openDesk } from './commands/cli.ts'
+import { ownDirectory } from '../../src/cli/compile-cache.ts'
+import { openDesk } from './cli.ts'
 
 const uid = process.getuid?.() as number
 let parent: string

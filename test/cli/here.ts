@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { vi } from 'vitest'
-import { runCommandLine } from '../../src/commands/command-line.ts'
+import { runCommandLine } from '../../src/cli/command-line.ts'
 import type { Desk, Result } from './cli.ts'
 
 /** Runs kubeherald in this process, at a desk: for commands that end by themselves and start nothing. */

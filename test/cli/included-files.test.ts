@@ -3,13 +3,13 @@ import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
-import { builtInSinks } from '../../sinks/index.ts'
-import type { CommandLog } from '../../src/commands/command-log.ts'
-import { type Configuration, readConfiguration } from '../../src/commands/reading/configuration.ts'
-import { FileReads } from '../../src/commands/reading/file-reads.ts'
-import { followConfiguration } from '../../src/commands/run/follow-configuration.ts'
+import { differences } from '../../src/app/reload.ts'
+import type { CommandLog } from '../../src/cli/command-log.ts'
+import { type Configuration, readConfiguration } from '../../src/cli/load-config/configuration.ts'
+import { FileReads } from '../../src/cli/load-config/file-reads.ts'
+import { followConfiguration } from '../../src/cli/run/follow-configuration.ts'
 import type { Config } from '../../src/config/schema.ts'
-import { differences } from '../../src/reload/differences.ts'
+import { builtInSinks } from '../../src/sink-types.ts'
 import { waitFor } from '../wait-for.ts'
 
 afterEach(() => vi.restoreAllMocks())
@@ -96,7 +96,9 @@ test('an included file that is not good keeps what runs, and is told with its pl
   expect(running.names()).toBe('a1 own')
   await rm(folder.path('a.yaml'))
   await waitFor(() => running.rejected.length > 1, { what: 'a second rejection' })
-  expect(running.rejected[1]).toBe(`${folder.path('kubeherald.yaml')}:1:11: a.yaml does not exist`)
+  expect(running.rejected[1]).toBe(
+    `${folder.path('kubeherald.yaml')}:1:11: a.yaml cannot be read: there is no such file`,
+  )
   await folder.write('a.yaml', rule('a3'))
   await running.until('a3 own')
 })
@@ -143,8 +145,8 @@ test('a file that includes nothing has the digest that sha256sum tells', async (
 })
 
 test.each([
-  ['/dev/zero', 'is no plain file'],
-  ['/dev', 'is a folder'],
+  ['/dev/zero', 'cannot be read: it is no plain file'],
+  ['/dev', 'cannot be read: it is a directory'],
 ])('%s is not read as a file', async (path, why) => {
   using folder = openFolder()
   await folder.write('kubeherald.yaml', main(`[${path}]`))

@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { readConfiguration } from '../../src/commands/reading/configuration.ts'
-import { configDetailOf } from '../../src/server/health.ts'
+import { readConfiguration } from '../../src/cli/load-config/configuration.ts'
+import { configDetailOf } from '../../src/observe/server/health.ts'
 import { builtInSinks } from '../../src/sink-types.ts'
 import { type Desk, openDesk } from './cli.ts'
 import { runHere } from './here.ts'
@@ -75,6 +75,29 @@ describe('values of references are shown by nothing', () => {
     expect(stderr).not.toMatch(/has \d+ problem|cannot/)
     expect(stdout).not.toBe('')
     expect(stdout + stderr).not.toMatch(SECRET)
+  })
+
+  test.each([
+    ['stdout, format: message', 'a*b_c[1](x)'],
+    ['webhook, preset: discord, url: "https://discord.com/api/webhooks/1/a"', '@user*:a_b`~x'],
+    ['webhook, preset: teams, url: "https://example.com/t"', '1. [a]*_x#b'],
+    ['webhook, preset: mattermost, url: "https://example.com/t"', 'a:b_c*@d#e~"f'],
+    ['webhook, preset: google-chat, url: "https://chat.googleapis.com/v1/spaces/x"', `a&b>"c"'d`],
+    ['slack, token: xoxb-1-2-abcdefghij, channel: "#a"', 'a<b>&c_d*'],
+  ])('explain hides a value that %s escapes: %s', async (sink, secret) => {
+    using desk = openDesk({ SECRET: secret })
+    desk.write('pod.json', POD('shop'))
+    desk.write(
+      'kubeherald.yaml',
+      `watch: [Pod]\nsinks: { s: { type: ${sink} } }\nrules: [{ name: r, to: s, message: { title: "word \${env:SECRET} end" } }]`,
+    )
+    for (const options of [[], ['--json']]) {
+      const { stdout, stderr } = await runHere(desk, 'explain', 'pod.json', ...options)
+      expect(stderr).toBe('')
+      expect(stdout).toContain('word *** end')
+      expect(stdout.match(/.{9}word (?!\*\*\* end).*/g)).toBeNull()
+      if (options.length > 0) expect(() => JSON.parse(stdout)).not.toThrow()
+    }
   })
 
   test('explain shows the references, and the path that a template makes', async () => {

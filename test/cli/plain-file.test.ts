@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { FileReads } from '../../src/commands/reading/file-reads.ts'
+import { FileReads } from '../../src/cli/load-config/file-reads.ts'
 import { openDesk } from './cli.ts'
 
 function openFolder() {
@@ -38,9 +38,9 @@ rules: [{ name: r, to: a }]
   expect(code).toBe(2)
   const told = stderr.split('\n').filter((line) => line.startsWith('kubeherald.yaml:'))
   expect(told.map((line) => line.replace(/^\S+ /, ''))).toEqual([
-    '/dev/zero is no plain file',
-    'pipe is no plain file',
-    'big is larger than 1 MiB',
+    '/dev/zero cannot be read: it is no plain file',
+    'pipe cannot be read: it is no plain file',
+    'big cannot be read: it is larger than 1 MiB',
     'the file /dev/zero cannot be read: it is no plain file',
     'the file pipe cannot be read: it is no plain file',
     'the file big cannot be read: it is larger than 1 MiB',

@@ -38,10 +38,10 @@ test('a kind that only a cluster can tell is named with its place, and with what
   const { stdout, stderr, code } = await desk.run('rbac', '--offline')
   expect({ stdout, code }).toEqual({ stdout: '', code: 2 })
   expect(stderr).toContain(
-    'kubeherald.yaml:2:5: watch[0]: only a cluster can tell which resource "db.example.com" is: ',
+    'kubeherald.yaml:2:5: watch[0]: only a cluster knows which resource "db.example.com" is: ',
   )
   expect(stderr).toContain(
-    'kubeherald.yaml:3:5: watch[1]: only a cluster can tell which resource "Database" is: ',
+    'kubeherald.yaml:3:5: watch[1]: only a cluster knows which resource "Database" is: ',
   )
   expect(stderr).toContain('write its plural and its group, such as databases.stable.example.com')
 })

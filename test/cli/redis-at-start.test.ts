@@ -1,7 +1,7 @@
 import { request } from 'undici'
 import { expect, test, vi } from 'vitest'
 import { startDemoCluster } from '../../src/demo/cluster.ts'
-import { keysOf } from '../../src/queue/keys.ts'
+import { keysOf } from '../../src/store/keys.ts'
 import { startKubeherald } from '../cluster/kubeherald.ts'
 import { freePort } from '../servers/ports.ts'
 import { startRedis } from '../servers/redis.ts'

@@ -4,12 +4,11 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { builtInSinks } from '../../sinks/index.ts'
-import { FileReads } from '../../src/commands/reading/file-reads.ts'
-import { readApart } from '../../src/commands/reading/read-apart.ts'
-import { readOnce } from '../../src/commands/reading/read-once.ts'
-import { reread } from '../../src/commands/reading/reread.ts'
+import { FileReads } from '../../src/cli/load-config/file-reads.ts'
+import { readOnce } from '../../src/cli/load-config/read-configuration.ts'
+import { readInWorker, reread } from '../../src/cli/load-config/reread.ts'
 import { defineSink, type SinkType } from '../../src/sink/index.ts'
+import { builtInSinks } from '../../src/sink-types.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'kubeherald-reread-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -76,9 +75,9 @@ test('what is wrong, the digest and the files are those that a start would find;
     else {
       const [first] = once.loaded.problems
       expect(again.problem).toContain(`${path}:${first.line}:${first.column}: ${first.message}`)
-      expect(again.shown).toContain('^')
+      expect(again.shown).toContain(`${path}:${first.line}:${first.column}:`)
     }
-    expect(again.reads.noted()).toEqual(reads.noted())
+    expect(again.reads.toData()).toEqual(reads.toData())
     expect(JSON.stringify(again.ok ? again.warnings : again)).not.toContain('hunter2')
   }
 })
@@ -118,7 +117,7 @@ test.each([
   ],
 ])('a thread that %s is told, and nothing of it is left', async (_, limits, told) => {
   const path = write('fine.yaml', GOOD)
-  await expect(readApart(asked(path), limits)).rejects.toThrow(told)
+  await expect(readInWorker(asked(path), limits)).rejects.toThrow(told)
 })
 
 test('what a thread was to read is known afterwards, so that only a change is read again', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isWorthCollecting } from '../../src/commands/run/spare-memory.ts'
+import { isWorthCollecting } from '../../src/cli/run/spare-memory.ts'
 
 const MB = 1_048_576
 

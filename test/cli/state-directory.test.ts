@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { stateDirectoryFault } from '../../src/commands/run/state-directory.ts'
-import { UsageError } from '../../src/commands/usage-error.ts'
+import { stateDirectoryFault } from '../../src/cli/run/run-redis.ts'
+import { UsageError } from '../../src/cli/usage-error.ts'
 
 test('a full disk is reported with the directory and a way out', () => {
   const full = Object.assign(new Error('ENOSPC: no space left on device, write'), {

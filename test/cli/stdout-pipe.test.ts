@@ -2,10 +2,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { startDemoCluster } from '../../src/demo/cluster.ts'
+import { programMain } from '../program.ts'
 import { waitFor } from '../wait-for.ts'
 import { openDesk } from './cli.ts'
-
-const MAIN = new URL('../../src/main.ts', import.meta.url).pathname
 
 /** A kubeherald that prints what happens in a cluster where something always does. */
 async function startPrinting() {
@@ -21,7 +20,7 @@ sinks: { screen: { type: stdout } }
 rules: [{ name: all, to: [screen] }]
 `,
   )
-  const child = spawn(process.execPath, [MAIN], {
+  const child = spawn(process.execPath, [programMain()], {
     cwd: `${desk.dir}/work`,
     env: desk.env,
     stdio: ['ignore', 'pipe', 'pipe'],

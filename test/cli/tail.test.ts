@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { createRecoveryNote, neverBegan } from '../../src/commands/proof/tail-watching.ts'
-import type { WatchStatus } from '../../src/status.ts'
+import { createRecoveryNote, neverBegan } from '../../src/cli/dry-run/tail.ts'
+import type { WatchStatus } from '../../src/model/status.ts'
 import { configuration, openDesk } from './cli.ts'
 import { runHere } from './here.ts'
 

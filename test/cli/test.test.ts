@@ -235,7 +235,7 @@ test.each([
   [
     'times that go back',
     '{ name: a, given: [{ <<: *back-off, at: 5m }, { <<: *back-off, at: 1m }], expect: { none: true } }',
-    /:3:\d+: is before what stands above it/,
+    /:3:\d+: is before the time of the step above/,
   ],
   [
     'expectations that go back',

@@ -3,8 +3,8 @@ import { rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { FileReads } from '../../src/commands/reading/file-reads.ts'
-import { watchFiles } from '../../src/commands/run/watch-files.ts'
+import { FileReads } from '../../src/cli/load-config/file-reads.ts'
+import { watchFiles } from '../../src/cli/run/follow-configuration.ts'
 import { waitFor } from '../wait-for.ts'
 
 /** Files that are read again whenever one of them changes; `told` has what they held each time. */

@@ -5,6 +5,7 @@ import { startBed } from './bed.ts'
 test('a bed whose configuration is refused leaves no server behind', async () => {
   let started: Kubernetes | undefined
   const bed = startBed({
+    flags: [],
     watch: '[{ kind: }]',
     kubeconfig(kubernetes) {
       started = kubernetes

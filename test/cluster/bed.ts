@@ -1,5 +1,5 @@
 import type { Kubernetes } from '../servers/kubernetes.ts'
-import { startKubernetes } from '../servers/kubernetes.ts'
+import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
 import { type Receiver, startReceiver } from '../servers/receiver.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
@@ -31,7 +31,7 @@ export interface BedOptions {
   /** `redis:` of the configuration, where it is not the bed's own. */
   redis?: string
   args?: string[]
-  /** More flags for kube-apiserver. */
+  /** More flags for kube-apiserver, which is then one of its own. */
   flags?: readonly string[]
   /** A kubeconfig other than the administrator's own. */
   kubeconfig?(kubernetes: Kubernetes): string | Promise<string>
@@ -41,7 +41,7 @@ export interface BedOptions {
 export async function startBed(options: BedOptions = {}): Promise<Bed> {
   // Ends what was started when the rest is refused.
   await using opening = new AsyncDisposableStack()
-  const kubernetes = opening.use(await startKubernetes({ flags: options.flags ?? [] }))
+  const kubernetes = opening.use(await borrowKubernetes(options.flags && { flags: options.flags }))
   const redis = opening.use(await startRedis(options.redisArgs ? { args: options.redisArgs } : {}))
   const hook = opening.use(await startReceiver())
   if (options.crd) await installWidgets(kubernetes)

@@ -45,13 +45,9 @@ export const exactly = (): Difference => structuredClone(NOTHING)
 
 /**
  * Compares by key, type and resourceVersion. Order is checked on first arrivals, per object by its name: an object that is
- * created again under the name of a deleted one follows that. `objectOf` chooses another order.
+ * created again under the name of a deleted one follows that.
  */
-export function differences(
-  history: readonly HistoryEntry[],
-  arrivals: readonly Arrival[],
-  objectOf = ({ key }: Arrival) => key,
-): Difference {
+export function differences(history: readonly HistoryEntry[], arrivals: readonly Arrival[]): Difference {
   const expected = new Set(history.map(nameOf))
   const seen = new Set<string>()
   const newest = new Map<string, bigint>()
@@ -65,12 +61,12 @@ export function differences(
     }
     seen.add(name)
     const position = BigInt(arrival.resourceVersion)
-    const last = newest.get(objectOf(arrival)) ?? -1n
+    const last = newest.get(arrival.key) ?? -1n
     // A deletion that a relist found carries the last version that was known.
     const inOrder =
       position > last || (position === last && arrival.type === 'DELETED' && arrival.synthesized)
     if (!inOrder) result.outOfOrder.push(name)
-    newest.set(objectOf(arrival), position)
+    newest.set(arrival.key, position)
   }
   for (const name of expected) if (!seen.has(name)) result.missing.push(name)
   return result

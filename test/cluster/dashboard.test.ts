@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { asGrafanaAsks, readDashboard } from '../server/dashboard.ts'
+import { asGrafanaAsks, readDashboard } from '../observe/dashboard.ts'
 import { type FakeCluster, startFakeCluster } from '../servers/fake-broker.ts'
-import { type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
+import type { Kubernetes } from '../servers/kubernetes.ts'
+import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
 import { type Prometheus, promtool, type Sample, startPrometheus } from '../servers/prometheus.ts'
 import { type Receiver, startReceiver } from '../servers/receiver.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
@@ -31,7 +32,7 @@ let prometheus: Prometheus
 const opened = new AsyncDisposableStack()
 
 beforeAll(async () => {
-  kubernetes = opened.use(await startKubernetes())
+  kubernetes = opened.use(await borrowKubernetes())
   redis = opened.use(await startRedis({ args: ['--maxmemory', '100mb'] }))
   slack = opened.use(await startSlack({ perSecond: 200, burst: 200 }))
   slack.channel('shop')

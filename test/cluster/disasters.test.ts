@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { keysOf } from '../../src/queue/keys.ts'
+import { keysOf } from '../../src/store/keys.ts'
 import { commandsIn } from '../docs/shell.ts'
 import { waitFor } from '../wait-for.ts'
 import { type Bed, startBed } from './bed.ts'
@@ -89,7 +89,7 @@ test('Redis lost its data: without a copy, `initial: emit` on an empty one tells
   await bed.allArrived()
   await bed.redis.command('FLUSHALL')
   await kubernetes.request('POST', CONFIG_MAPS, manifest(CONFIG_MAPS, 'shows-the-loss', 0))
-  await waitFor(() => kubeherald.log().includes('the position is gone'), { what: 'the loss to be told' })
+  await waitFor(() => kubeherald.log().includes('"cause":"position-lost"'), { what: 'the loss in the log' })
   await waitFor(() => kubeherald.ready(), { what: 'readiness' })
   expect(await kubeherald.stop()).toBe(0)
   await kubernetes.request('DELETE', `${CONFIG_MAPS}/goes`)
@@ -111,7 +111,7 @@ test('Redis lost its data: without a copy, `initial: emit` on an empty one tells
   await allIsSettled(bed)
 }, 120_000)
 
-test('one position is lost: its watch says so, begins anew from now, and the ledger still balances', async () => {
+test('one checkpoint is lost: its watch says so, starts from the current state, and the ledger still balances', async () => {
   await using bed = await startBed()
   const { kubernetes, kubeherald, redis } = bed
   await churn(kubernetes, [CONFIG_MAPS], { count: 5, parallel: 1, prefix: 'before' })
@@ -120,7 +120,7 @@ test('one position is lost: its watch says so, begins anew from now, and the led
   const position = keysOf('test').checkpoint(source as string)
   await redis.command('DEL', position)
   await kubernetes.request('POST', CONFIG_MAPS, manifest(CONFIG_MAPS, 'shows-the-loss', 0))
-  await waitFor(() => kubeherald.log().includes('the position is gone'), { what: 'the loss to be told' })
+  await waitFor(() => kubeherald.log().includes('"cause":"position-lost"'), { what: 'the loss in the log' })
   await waitFor(async () => String(await redis.command('GET', position)).includes('"watching"'), {
     what: 'a new position',
   })

@@ -1,21 +1,20 @@
-import type { Transition } from '../../src/change.ts'
-import { enrichBeforeCommit } from '../../src/enriched-store.ts'
-import { type Enrichment, startEnrichment } from '../../src/enrichment.ts'
-import { type ClusterEvent, headerOf } from '../../src/event.ts'
-import { type Logger, silentLog } from '../../src/log.ts'
-import { createMetrics } from '../../src/metrics.ts'
-import { needsOfConfig } from '../../src/needs.ts'
-import { createCommitLine } from '../../src/queue/commit-line.ts'
-import { openRedis } from '../../src/queue/connection.ts'
-import { keysOf } from '../../src/queue/keys.ts'
-import { createSourceStore } from '../../src/queue/source-store.ts'
+import { type Enrichment, startEnrichment } from '../../src/app/metadata-informers.ts'
+import { needsOfConfig } from '../../src/app/metadata-needs.ts'
+import type { Transition } from '../../src/model/change.ts'
+import { type ClusterEvent, headerOf } from '../../src/model/event.ts'
+import { type Logger, silentLog } from '../../src/observe/log.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
 import { matcherOfSelector } from '../../src/rules/selector.ts'
-import type { ClusterClient } from '../../src/watch/cluster-client.ts'
-import { connectCluster } from '../../src/watch/connect.ts'
-import { createWatchManager } from '../../src/watch/manager.ts'
-import { normalise } from '../../src/watch/normalise.ts'
+import { createCommitLine } from '../../src/store/commit/commit-connection.ts'
+import { createSourceStore } from '../../src/store/commit/source-store.ts'
+import { keysOf } from '../../src/store/keys.ts'
+import { openRedis } from '../../src/store/redis/connection.ts'
+import type { ClusterClient } from '../../src/watch/client/cluster-client.ts'
+import { connectCluster } from '../../src/watch/client/connect.ts'
+import { normalise } from '../../src/watch/decode/normalise.ts'
+import { createWatchManager } from '../../src/watch/reflector/manager.ts'
+import { DEFAULT_TIMING } from '../../src/watch/reflector/timing.ts'
 import type { WatchEntry } from '../../src/watch/schema.ts'
-import { DEFAULT_TIMING } from '../../src/watch/timing.ts'
 import { startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
 
@@ -84,7 +83,7 @@ export async function startEnrichBed({
   stack.defer(() => enrichment.close())
   enrichment.use(needsFor(rules))
 
-  function decide(source: Parameters<typeof normalise>[0], transitions: readonly Transition[]) {
+  function evaluate(source: Parameters<typeof normalise>[0], transitions: readonly Transition[]) {
     const { surroundings } = enrichment
     for (const transition of transitions)
       decided.push(
@@ -95,14 +94,14 @@ export async function startEnrichBed({
   const store = createSourceStore({
     line,
     keys: keysOf('test'),
-    routing: () => ({ decide, laneOf: () => 'none' }),
-    onEnqueued() {},
+    stages: { evaluator: () => ({ evaluate, laneOf: () => 'none' }), enqueued() {} },
+    enrich: enrichment.awaitMetadata,
     metrics,
     clock: Date,
   })
   const manager = createWatchManager({
     client: connect(),
-    store: enrichBeforeCommit(store, enrichment.known),
+    store,
     metrics,
     log: silentLog,
     clock: Date,

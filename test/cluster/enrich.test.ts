@@ -1,14 +1,15 @@
 import { Transform } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { ClusterClient } from '../../src/watch/cluster-client.ts'
-import { type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
+import type { ClusterClient } from '../../src/watch/client/cluster-client.ts'
+import type { Kubernetes } from '../servers/kubernetes.ts'
+import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
 import { waitFor } from '../wait-for.ts'
 import { startEnrichBed } from './enrich-bed.ts'
 
 let kubernetes: Kubernetes
 
 beforeAll(async () => {
-  kubernetes = await startKubernetes()
+  kubernetes = await borrowKubernetes()
 }, 60_000)
 
 afterAll(async () => {

@@ -16,7 +16,7 @@ test('acceptance 1: every change of 5,000 objects of three kinds arrives once, i
   await churn(bed.kubernetes, COLLECTIONS, { count: 1_667, parallel: 48 })
   const history = await bed.allArrived()
   expect(differences(history, bed.arrivals())).toEqual(exactly())
-  const { ledger } = await bed.kubeherald.status()
+  const ledger = await bed.kubeherald.settled()
   expect(ledger.balanced).toBe(true)
   expect(ledger.sinks.hook).toMatchObject({
     enqueued: history.length,
@@ -44,7 +44,7 @@ test('acceptance 2: ten kill -9 under load lose nothing, keep the order and enqu
   const { repeated, ...rest } = differences(history, bed.arrivals())
   expect(rest).toEqual({ missing: [], unexpected: [], outOfOrder: [] })
   expect(repeated.length).toBeLessThan(history.length / 2)
-  const { ledger } = await bed.kubeherald.status()
+  const ledger = await bed.kubeherald.settled()
   expect(ledger.balanced).toBe(true)
   expect(ledger.sinks.hook.enqueued).toBe(history.length)
 }, 240_000)

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { type Kafka, startKafka } from '../servers/kafka.ts'
 import { readTopic } from '../servers/kcat.ts'
-import { startKubernetes } from '../servers/kubernetes.ts'
+import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
 import { type Receiver, startReceiver } from '../servers/receiver.ts'
 import { startRedis } from '../servers/redis.ts'
 import { type FakeSlack, startSlack } from '../servers/slack.ts'
@@ -16,7 +16,7 @@ const OBJECTS = 572
 const KILLS = 5
 
 test('sinks, acceptance 1: four sinks get 2,000 changes over kills of kubeherald, of brokers, and storms of 429', async () => {
-  await using kubernetes = await startKubernetes({})
+  await using kubernetes = await borrowKubernetes({})
   await using redis = await startRedis()
   await using kafka = await startKafka({ brokers: 3 })
   await using slack = await startSlack({ perSecond: 50, burst: 50 })

@@ -1,9 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
-import { KNOWN_RESOURCES } from '../../src/init/known-resources.ts'
-import { openDesk } from '../commands/cli.ts'
-import { type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
+import { KNOWN_RESOURCES } from '../../src/cli/init/starter-file.ts'
+import { openDesk } from '../cli/cli.ts'
+import type { Kubernetes } from '../servers/kubernetes.ts'
+import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
 import { waitFor } from '../wait-for.ts'
 import { applyStrictly, kubeconfigOfAccount } from './service-account.ts'
 
@@ -17,7 +18,7 @@ const RIGHTS = '/apis/rbac.authorization.k8s.io/v1/namespaces/shop'
 
 let kubernetes: Kubernetes
 beforeAll(async () => {
-  kubernetes = await startKubernetes()
+  kubernetes = await borrowKubernetes()
   for (const [name, labels] of Object.entries(NAMESPACES))
     await kubernetes.request('POST', '/api/v1/namespaces', { metadata: { name, labels } })
   for (const { resource, kind } of KNOWN_RESOURCES)

@@ -3,11 +3,15 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { request } from 'undici'
+import { openQueue } from '../../src/cli/queue/open-queue.ts'
+import { readStatus } from '../../src/store/ledger.ts'
+import { programMain } from '../program.ts'
 import { freePort } from '../servers/ports.ts'
 import { waitFor } from '../wait-for.ts'
 
-const MAIN = new URL('../../src/main.ts', import.meta.url).pathname
+const STATUS_GAP_MS = 300
 
 export interface KubeheraldOptions {
   /** YAML of the configuration, without `server`. */
@@ -40,8 +44,10 @@ export interface Kubeherald extends AsyncDisposable {
   log(): string
   ready(): Promise<boolean>
   metrics(): Promise<string>
-  /** `kubeherald status --json --verify` on the same configuration. */
+  /** What `kubeherald status --json --verify` prints for the same configuration. */
   status(): Promise<any>
+  /** Waits until no delivery is pending: an acknowledgement follows its answer by some 50 ms. Returns the ledger then. */
+  settled(): Promise<any>
   /** Runs another command on the same configuration. */
   command(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }>
   /** SIGKILL; resolves when it is gone. */
@@ -66,11 +72,14 @@ export async function startKubeherald(options: KubeheraldOptions): Promise<Kubeh
     XDG_STATE_HOME: dir,
     ...options.env,
   }
+  // Its values, its kubeconfig or its state directory decide where the data is.
+  const needsOwnEnvironment = options.config.includes('${') || !/^cluster: .*^redis: /ms.test(options.config)
   let child: ChildProcess | undefined
   let output = ''
+  let statusAtMs = 0
 
   function spawnIt(args: readonly string[], launcher: readonly string[] = []): ChildProcess {
-    const program = options.main ? [options.main] : [process.execPath, MAIN]
+    const program = options.main ? [options.main] : [process.execPath, programMain()]
     const [command = '', ...words] = [...launcher, ...program, ...args]
     return spawn(command, words, { env, stdio: ['ignore', 'pipe', 'pipe'], cwd: dir })
   }
@@ -124,6 +133,12 @@ export async function startKubeherald(options: KubeheraldOptions): Promise<Kubeh
     return { code, stdout, stderr }
   }
 
+  async function statusOfCommand(): Promise<unknown> {
+    const { code, stdout, stderr } = await command('status', '--json', '--verify')
+    if (code !== 0) throw new Error(`status ended with ${code}: ${stderr}`)
+    return JSON.parse(stdout)
+  }
+
   const kubeherald: Kubeherald = {
     get pid() {
       return child?.pid ?? -1
@@ -137,9 +152,23 @@ export async function startKubeherald(options: KubeheraldOptions): Promise<Kubeh
     metrics: async () => (await request(`${url}/metrics`)).body.text(),
     command,
     async status() {
-      const { code, stdout, stderr } = await command('status', '--json', '--verify')
-      if (code !== 0) throw new Error(`status ended with ${code}: ${stderr}`)
-      return JSON.parse(stdout)
+      // Those that poll it must not take a core from what they wait for.
+      await pause(Math.max(0, statusAtMs + STATUS_GAP_MS - Date.now()))
+      statusAtMs = Date.now()
+      if (needsOwnEnvironment) return statusOfCommand()
+      await using queue = await openQueue({ config: configFile })
+      const report = await readStatus(queue.redis, queue.keys, { verify: true, now: Date.now() })
+      return JSON.parse(JSON.stringify(report))
+    },
+    async settled() {
+      return waitFor(
+        async () => {
+          const { ledger } = await kubeherald.status()
+          const sinks = Object.values(ledger.sinks as Record<string, { pending: number }>)
+          return sinks.every(({ pending }) => pending === 0) ? ledger : undefined
+        },
+        { timeoutMs: 60_000, what: () => `nothing pending; ${output.slice(-3_000)}` },
+      )
     },
     kill: async () => void (await end('SIGKILL')),
     stop: () => end('SIGTERM'),

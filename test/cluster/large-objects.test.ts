@@ -5,7 +5,8 @@ import { Agent, request } from 'undici'
 import { expect, test } from 'vitest'
 import { installElsewhere } from '../packed.ts'
 import { startFakeCluster } from '../servers/fake-broker.ts'
-import { type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
+import type { Kubernetes } from '../servers/kubernetes.ts'
+import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
 import { type Receiver, startReceiver } from '../servers/receiver.ts'
 import { startRedis } from '../servers/redis.ts'
 import { startSlack } from '../servers/slack.ts'
@@ -103,20 +104,9 @@ function seenOf(received: Receiver['requests'][0]): Seen {
 const rssMb = ({ pid }: Kubeherald) =>
   Math.round(Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024)
 
-async function settled(kubeherald: Kubeherald): Promise<any> {
-  return waitFor(
-    async () => {
-      const { ledger } = await kubeherald.status()
-      const sinks = Object.values(ledger.sinks as Record<string, { pending: number }>)
-      return sinks.every(({ pending }) => pending === 0) ? ledger : undefined
-    },
-    { timeoutMs: 60_000, what: () => `nothing pending; ${kubeherald.log().slice(-3_000)}` },
-  )
-}
-
 test('large objects of one namespace arrive in every sink or are dead letters, and delay the others little', async () => {
   using files = folder()
-  await using kubernetes = await startKubernetes()
+  await using kubernetes = await borrowKubernetes()
   await applyStrictly(kubernetes, TENANT)
   await using redis = await startRedis()
   await using hook = await startReceiver()
@@ -201,7 +191,7 @@ rules:
   expect(seen('large').map(({ type }) => type)).toEqual(['ADDED', 'MODIFIED', 'MODIFIED'])
   expect(seen('large-plain').map(({ type }) => type)).toEqual(['ADDED', 'DELETED'])
 
-  const ledger = await settled(kubeherald)
+  const ledger = await kubeherald.settled()
   console.log(`ledger: ${JSON.stringify(ledger.sinks)}`)
   expect(ledger.balanced).toBe(true)
   for (const name of ['hook', 'file', 'screen', 'chat'])
@@ -230,7 +220,7 @@ test.each([
 ])(
   'a first list and a relist with large objects, as %s',
   async (_name, flags) => {
-    await using kubernetes = await startKubernetes({ flags })
+    await using kubernetes = await borrowKubernetes({ flags })
     await applyStrictly(kubernetes, TENANT)
     for (let i = 0; i < COUNT; i++)
       await asTenant(kubernetes, 'POST', `${TEAM}/configmaps`, configMapOf(`large-${i}`, { text: ESCAPED }))
@@ -267,7 +257,7 @@ rules: [{ name: all, when: { namespace: team, name: ["large-*", plain, late] }, 
     expect(seen().toSorted()).toEqual(
       [...all, 'DELETED large-3', 'MODIFIED large-4', 'ADDED late'].toSorted(),
     )
-    expect((await settled(kubeherald)).balanced).toBe(true)
+    expect((await kubeherald.settled()).balanced).toBe(true)
   },
   300_000,
 )

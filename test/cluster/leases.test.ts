@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { silentLog } from '../../src/log.ts'
-import { createMetrics } from '../../src/metrics.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
 import { createLeaseApi } from '../../src/watch/leases/lease-api.ts'
 import { createSourceLeases } from '../../src/watch/leases/source-leases.ts'
-import { startKubernetes } from '../servers/kubernetes.ts'
+import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
 import { waitFor } from '../wait-for.ts'
 import { type Replica, startWatchBed } from '../watch/bed.ts'
 import { currentRevision, etcdHistory } from './etcd-history.ts'
@@ -45,7 +45,7 @@ type Manager = ReturnType<Awaited<ReturnType<typeof startWatchBed>>['start']>
 const watching = (manager: Manager) => manager.statuses().filter(({ phase }) => phase === 'watching').length
 
 test('case 41: replicas whose clocks are hours apart take watches from each other under load, and each change is enqueued once', async () => {
-  await using kubernetes = await startKubernetes()
+  await using kubernetes = await borrowKubernetes()
   await using bed = await startWatchBed({ kubeconfig: kubernetes.kubeconfig, idle: true })
   const early = bed.start(ENTRIES, replica('early', -7 * HOUR_MS))
   await waitFor(() => watching(early) === 2, { what: 'the first to watch all' })
@@ -68,7 +68,7 @@ test('case 41: replicas whose clocks are hours apart take watches from each othe
 }, 120_000)
 
 test('case 41: a process with leases and one without on the same Redis lose nothing and enqueue nothing twice', async () => {
-  await using kubernetes = await startKubernetes()
+  await using kubernetes = await borrowKubernetes()
   await using bed = await startWatchBed({ kubeconfig: kubernetes.kubeconfig, idle: true })
   const plain = bed.start(ENTRIES)
   await waitFor(() => watching(plain) === 2, { what: 'the one without to watch' })
@@ -81,7 +81,7 @@ test('case 41: a process with leases and one without on the same Redis lose noth
 }, 120_000)
 
 test('a process without the right to use leases watches nothing and says so, until it gets the right', async () => {
-  await using kubernetes = await startKubernetes()
+  await using kubernetes = await borrowKubernetes()
   await grantWatches(kubernetes)
   await using bed = await startWatchBed({ kubeconfig: kubernetes.kubeconfigOf('plain'), idle: true })
   const manager = bed.start([{ kind: 'ConfigMap', namespaces: NAMESPACES }], replica('one', 0))

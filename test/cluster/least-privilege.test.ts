@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import { checkRights } from '../../src/commands/check/check-rights.ts'
+import { checkRights } from '../../src/cli/check/check-cluster.ts'
 import type { Config } from '../../src/config/schema.ts'
-import { connectCluster } from '../../src/watch/connect.ts'
-import { discover } from '../../src/watch/discovery.ts'
-import { type Desk, openDesk } from '../commands/cli.ts'
+import { connectCluster } from '../../src/watch/client/connect.ts'
+import { discover } from '../../src/watch/client/discovery.ts'
+import { type Desk, openDesk } from '../cli/cli.ts'
 import { loadText } from '../config/load-text.ts'
-import { type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
+import type { Kubernetes } from '../servers/kubernetes.ts'
+import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
 import { startReceiver } from '../servers/receiver.ts'
 import { startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
@@ -56,7 +57,7 @@ let printed: string
 let kubeconfig: string
 
 beforeAll(async () => {
-  kubernetes = await startKubernetes()
+  kubernetes = await borrowKubernetes()
   desk = openDesk(env)
   await installWidgets(kubernetes)
   for (const name of ['shop', 'pay', 'kubeherald'])

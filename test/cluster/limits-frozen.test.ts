@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { startKubernetes } from '../servers/kubernetes.ts'
+import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
 import { startReceiver } from '../servers/receiver.ts'
 import { startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
@@ -7,7 +7,7 @@ import { startKubeherald } from './kubeherald.ts'
 import { CONFIG_MAPS } from './workload.ts'
 
 test('a process that is frozen while something waits: the other tells it in time, and the first one nothing again when it wakes', async () => {
-  await using kubernetes = await startKubernetes()
+  await using kubernetes = await borrowKubernetes()
   await using redis = await startRedis()
   await using hook = await startReceiver()
   const start = (pod: string) =>
@@ -34,7 +34,7 @@ rules:
     what: 'one of them to watch',
   })
   const other = holder === first ? second : first
-  const rules = async () => (await other.status()).ledger.rules ?? {}
+  const ledgerOf = async () => (await other.status()).ledger
   const put = (name: string, state = 'good') =>
     kubernetes.request('POST', CONFIG_MAPS, { metadata: { name, labels: { state } } })
   const told = () =>
@@ -46,8 +46,11 @@ rules:
   await Promise.all([put('lasts', 'bad'), put('group-1'), put('group-2'), put('quiet-1')])
   await waitFor(
     async () => {
-      const { lasting, grouped, quiet } = await rules()
-      return lasting?.waiting === 1 && grouped?.waiting === 2 && quiet?.sent === 1
+      const { rules = {}, sinks } = await ledgerOf()
+      const { lasting, grouped, quiet } = rules
+      // What was sent and not acknowledged when it is frozen comes once more.
+      const isAcknowledged = quiet?.sent === 1 && sinks.hook?.pending === 0
+      return lasting?.waiting === 1 && grouped?.waiting === 2 && isAcknowledged
     },
     { timeoutMs: 20_000, what: 'all to wait' },
   )

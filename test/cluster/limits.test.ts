@@ -1,10 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { silentLog } from '../../src/log.ts'
-import { openRedis } from '../../src/queue/connection.ts'
-import { keysOf } from '../../src/queue/keys.ts'
-import { readLedger } from '../../src/queue/ledger.ts'
-import { type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { keysOf } from '../../src/store/keys.ts'
+import { readLedger } from '../../src/store/ledger.ts'
+import { openRedis } from '../../src/store/redis/connection.ts'
+import type { Kubernetes } from '../servers/kubernetes.ts'
+import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
 import { type Receiver, startReceiver } from '../servers/receiver.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
@@ -36,7 +37,7 @@ rules:
 }
 
 test('acceptance 4: restart, relist and replica change in the middle of group, after, for and throttle: the same notifications as without', async () => {
-  await using kubernetes = await startKubernetes()
+  await using kubernetes = await borrowKubernetes()
   await using redis = await startRedis()
   await using hook = await startReceiver()
   const bed = { kubernetes, redis, hook }

@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { startApp } from '../../src/app.ts'
+import { startApp } from '../../src/app/app.ts'
 import type { Config } from '../../src/config/schema.ts'
-import { silentLog } from '../../src/log.ts'
+import { silentLog } from '../../src/observe/log.ts'
 import { defineSink, type Message, type SinkType } from '../../src/sink/index.ts'
-import { connectCluster } from '../../src/watch/connect.ts'
-import { type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
+import { connectCluster } from '../../src/watch/client/connect.ts'
+import type { Kubernetes } from '../servers/kubernetes.ts'
+import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
 import { startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
 import { DEPLOYMENTS } from './workload.ts'
@@ -30,7 +31,7 @@ async function startTeller(kubernetes: Kubernetes, redisUrl: string) {
     apiVersion: 1,
     type: 'teller',
     config: z.strictObject({}),
-    tellsChanges: () => true,
+    showsChanges: () => true,
     open: () => ({
       async deliver(batch) {
         messages.push(...batch)
@@ -67,7 +68,7 @@ async function startTeller(kubernetes: Kubernetes, redisUrl: string) {
 }
 
 test('a roll-out arrives as old image → new image, and what was deleted meanwhile as it was', async () => {
-  await using kubernetes = await startKubernetes()
+  await using kubernetes = await borrowKubernetes()
   await using redis = await startRedis()
   await kubernetes.request('POST', DEPLOYMENTS, deployment('nginx:1'))
   {
@@ -80,7 +81,7 @@ test('a roll-out arrives as old image → new image, and what was deleted meanwh
     const [message] = teller.messages as [Message]
     expect(message.event).toMatchObject({ type: 'MODIFIED', name: 'web', changes })
     expect(JSON.parse(message.cloudEvent.toString()).data.changes).toEqual(changes)
-    expect(message.words.changes).toEqual(changes)
+    expect(message.summary.changes).toEqual(changes)
   }
   await kubernetes.request('DELETE', `${DEPLOYMENTS}/web`)
   await kubernetes.compact()

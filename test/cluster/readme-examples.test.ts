@@ -3,7 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { DEMO_STARTER, STARTER } from '../../src/config/starter.ts'
-import { type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
+import type { Kubernetes } from '../servers/kubernetes.ts'
+import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
 import { type Receiver, startReceiver } from '../servers/receiver.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
@@ -47,7 +48,7 @@ let hook: Receiver
 let stack: AsyncDisposableStack
 beforeAll(async () => {
   stack = new AsyncDisposableStack()
-  kubernetes = stack.use(await startKubernetes())
+  kubernetes = stack.use(await borrowKubernetes())
   redis = stack.use(await startRedis())
   hook = stack.use(await startReceiver())
   await kubernetes.request('POST', '/api/v1/namespaces', { metadata: { name: 'shop' } })

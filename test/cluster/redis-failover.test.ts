@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { keysOf } from '../../src/queue/keys.ts'
+import { keysOf } from '../../src/store/keys.ts'
 import type { RedisServer } from '../servers/redis.ts'
 import { startRedisCluster } from '../servers/redis-cluster.ts'
 import { startSentinels } from '../servers/redis-sentinel.ts'

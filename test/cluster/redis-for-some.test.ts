@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { startKubernetes } from '../servers/kubernetes.ts'
+import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
 import { startReceiver } from '../servers/receiver.ts'
 import { startRedis } from '../servers/redis.ts'
 import { startTcpProxy } from '../servers/tcp-proxy.ts'
@@ -13,7 +13,7 @@ const LEASES = '{ durationSeconds: 5, renewDeadlineSeconds: 4, retryPeriodSecond
 test('a replica that loses Redis alone leaves its watches to one that has it, and gets its share back with it', {
   timeout: 150_000,
 }, async () => {
-  await using kubernetes = await startKubernetes()
+  await using kubernetes = await borrowKubernetes()
   await grantWatches(kubernetes)
   await grantLeases(kubernetes)
   await using redis = await startRedis()

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { expect, test } from 'vitest'
-import type { StatusReport } from '../../src/queue/status-report.ts'
-import { startKubernetes } from '../servers/kubernetes.ts'
+import type { StatusReport } from '../../src/store/ledger.ts'
+import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
 import { startReceiver } from '../servers/receiver.ts'
 import { startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
@@ -28,7 +28,7 @@ const SLACK_MS = 4_000
 test('acceptance: three replicas share the watches, and survive kill, freeze, stop and join under load', {
   timeout: 240_000 + FREEZE_SECONDS * 1_000,
 }, async () => {
-  await using kubernetes = await startKubernetes()
+  await using kubernetes = await borrowKubernetes()
   await using redis = await startRedis()
   await using hook = await startReceiver()
   await grantWatches(kubernetes)

@@ -1,15 +1,16 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { ruleSetNames } from '../../src/rule-sets/rule-sets.ts'
-import { type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
+import { ruleSetNames } from '../../src/rules/sets/rule-sets.ts'
+import type { Kubernetes } from '../servers/kubernetes.ts'
+import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
 import { type Receiver, startReceiver } from '../servers/receiver.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
 import { type Kubeherald, startKubeherald } from './kubeherald.ts'
 import { type Step, TRIGGERS } from './rule-set-triggers.ts'
 
-const FOLDER = new URL('../../rule-sets/', import.meta.url)
+const FOLDER = new URL('../../src/rules/sets/', import.meta.url)
 const SETS = ruleSetNames()
 
 let stack: AsyncDisposableStack
@@ -20,7 +21,7 @@ let kubeherald: Kubeherald
 
 beforeAll(async () => {
   stack = new AsyncDisposableStack()
-  kubernetes = stack.use(await startKubernetes({ flags: ['--allow-privileged=true'] }))
+  kubernetes = stack.use(await borrowKubernetes({ flags: ['--allow-privileged=true'] }))
   redis = stack.use(await startRedis())
   hook = stack.use(await startReceiver())
   await kubernetes.request('POST', '/api/v1/namespaces', { metadata: { name: 'shop' } })

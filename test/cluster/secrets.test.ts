@@ -1,9 +1,9 @@
 import { zstdDecompressSync } from 'node:zlib'
 import { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
-import { DICTIONARY } from '../../src/queue/dictionary.ts'
-import { OBJECT_DICTIONARY } from '../../src/queue/object-dictionary.ts'
-import { startKubernetes } from '../servers/kubernetes.ts'
+import { OBJECT_DICTIONARY } from '../../src/store/commit/previous-objects.ts'
+import { DICTIONARY } from '../../src/store/packing.ts'
+import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
 import { startReceiver } from '../servers/receiver.ts'
 import { startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
@@ -95,7 +95,7 @@ async function allOf(url: string): Promise<string> {
 test('values of Secrets, and those of the configuration, come out nowhere', {
   timeout: 150_000,
 }, async () => {
-  await using kubernetes = await startKubernetes({})
+  await using kubernetes = await borrowKubernetes({})
   await using redis = await startRedis()
   await using hook = await startReceiver()
   const administrator = new Redis(redis.url)

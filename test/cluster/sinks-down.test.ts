@@ -82,7 +82,7 @@ test('acceptance 5: one webhook fails and then hangs, the other never notices; a
     timeoutMs: 30_000,
     what: 'the dead letters to arrive',
   })
-  const { ledger } = await kubeherald.status()
+  const ledger = await kubeherald.settled()
   expect(ledger.balanced).toBe(true)
   expect(ledger.sinks.bad).toMatchObject({
     enqueued: history.length,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Desk, openDesk } from '../commands/cli.ts'
+import { type Desk, openDesk } from '../cli/cli.ts'
 import { waitFor } from '../wait-for.ts'
 import { type Bed, startBed } from './bed.ts'
 import { manifest } from './workload.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { startKubernetes } from '../servers/kubernetes.ts'
+import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
 import { startReceiver } from '../servers/receiver.ts'
 import { startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
@@ -10,7 +10,7 @@ import { grantLeases, grantWatches, NAMESPACES, startReplica } from './replicas.
 test('two releases with the same cluster name and their leases in one namespace, but a Redis each, both tell everything', {
   timeout: 120_000,
 }, async () => {
-  await using kubernetes = await startKubernetes()
+  await using kubernetes = await borrowKubernetes()
   await grantWatches(kubernetes)
   await grantLeases(kubernetes)
   await using redis = await startRedis()

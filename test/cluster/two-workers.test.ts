@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { laneByObject } from '../../src/sink/lane.ts'
+import { laneByObject } from '../../src/sink/in-order.ts'
 import type { ReceivedRequest } from '../servers/receiver.ts'
 import { waitFor } from '../wait-for.ts'
 import { startBed } from './bed.ts'
@@ -13,7 +13,7 @@ test('acceptance 7: of two delivering processes one is killed under a backlog; t
   await waitFor(async () => (await bed.kubeherald.status()).ledger.sinks.hook?.pending >= 2_000, {
     what: 'a backlog',
   })
-  bed.hook.answer(() => ({ status: 200, delayMs: 100 }))
+  bed.hook.answer(() => ({ hang: true }))
   const config = `
 cluster: test
 redis: { url: "${bed.redis.url}" }
@@ -22,6 +22,7 @@ sinks: { hook: { type: webhook, url: "${bed.hook.url}", concurrency: 16 } }
 rules: [{ name: all, when: { namespace: default }, to: [hook] }]`
   const start = () => startKubeherald({ config, args: ['--role', 'deliver'] })
   const [first, second] = await Promise.all([start(), start()])
+  bed.hook.answer(() => ({ status: 200, delayMs: 100 }))
   await using _first = first
   await using _second = second
   const delivered = async (process: typeof first) =>

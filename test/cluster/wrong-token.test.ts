@@ -1,14 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { openDesk } from '../commands/cli.ts'
-import { kubernetesAssets, startKubernetes } from '../servers/kubernetes.ts'
+import { openDesk } from '../cli/cli.ts'
+import { kubernetesAssets } from '../servers/kubernetes.ts'
+import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
 import { waitFor } from '../wait-for.ts'
 
 kubernetesAssets()
 
 test('check and run say that the API server does not accept a token, and what to do', async () => {
-  await using kubernetes = await startKubernetes()
+  await using kubernetes = await borrowKubernetes()
   using desk = openDesk()
   const text = readFileSync(kubernetes.kubeconfig, 'utf8').replace(/"token":"[^"]*"/, '"token":"expired-one"')
   desk.env['KUBECONFIG'] = desk.write('config', text)

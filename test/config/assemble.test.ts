@@ -1,11 +1,11 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { builtInSinks } from '../../sinks/index.ts'
 import { assemble } from '../../src/config/assemble.ts'
 import { checkedValueOf } from '../../src/config/checked-value.ts'
 import { placeIn } from '../../src/config/places.ts'
 import type { SinkType } from '../../src/sink/index.ts'
+import { builtInSinks } from '../../src/sink-types.ts'
 import { loadText } from './load-text.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -23,7 +23,7 @@ rules:
 const FILES = {
   'all at once': SETS,
   ...Object.fromEntries(
-    globSync(join(ROOT, 'examples/rules/*.yaml'))
+    globSync(join(ROOT, 'docs/examples/rules/*.yaml'))
       .filter((path) => !path.endsWith('_test.yaml'))
       .map((path) => [path.slice(ROOT.length), readFileSync(path, 'utf8')]),
   ),

@@ -1,19 +1,18 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { builtInSinks } from '../../sinks/index.ts'
 import { KafkaConfig, KafkaRoute } from '../../sinks/kafka/config.ts'
 import { Options, SlackRoute } from '../../sinks/slack/config.ts'
-import { StdoutConfig } from '../../sinks/stdout/config.ts'
+import { StdoutConfig } from '../../sinks/stdout/index.ts'
 import { WebhookConfig } from '../../sinks/webhook/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { ConfigFile } from '../../src/config/schema.ts'
-import { EnrichSettings } from '../../src/enrich/schema.ts'
-import { Journal } from '../../src/journal/schema.ts'
-import { LimitKeysShape } from '../../src/limits/schema.ts'
 import { MessageParts } from '../../src/render/message-schema.ts'
-import { Regarding, Rule, When } from '../../src/rules/schema.ts'
-import { LeaseSettings } from '../../src/watch/leases/settings.ts'
-import { WatchEntry } from '../../src/watch/schema.ts'
+import { LimitKeysShape } from '../../src/rules/limits/schema.ts'
+import { Rule } from '../../src/rules/schema.ts'
+import { Regarding, When } from '../../src/rules/when.ts'
+import { builtInSinks } from '../../src/sink-types.ts'
+import { Journal } from '../../src/store/commit/journal-schema.ts'
+import { EnrichSettings, LeaseSettings, WatchEntry } from '../../src/watch/schema.ts'
 
 const ROOT = new URL('../../', import.meta.url)
 const SECRET = `whsec_${Buffer.from('a-secret-of-thirty-two-bytes-or-so').toString('base64')}`
@@ -106,6 +105,14 @@ test.each([
   const text = readFileSync(new URL(REFERENCE, ROOT), 'utf8')
   for (const key of Object.keys(shape)) expect(text).toContain(`\`${key}\``)
 })
+
+test.each(['README.md', 'docs/configuration.md', 'sinks/README.md'])(
+  '%s links every built-in sink',
+  (page) => {
+    const text = readFileSync(new URL(page, ROOT), 'utf8')
+    expect(Object.keys(builtInSinks).filter((type) => !text.includes(`${type}/README.md)`))).toEqual([])
+  },
+)
 
 test('each chapter of the reference stands there once', () => {
   const text = readFileSync(new URL('docs/configuration.md', ROOT), 'utf8')

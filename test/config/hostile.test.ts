@@ -10,8 +10,8 @@ const row = (count: number, line: (i: number) => string) =>
 const text = (name: string, times: number) => name.repeat(times)
 
 test.each([
-  ['brackets in brackets', text('[', 5_000), 'this stands deeper than 100 levels'],
-  ['half a million of them', text('[', 500_000), 'more than 200000 words and marks'],
+  ['brackets in brackets', text('[', 5_000), 'this is nested deeper than 100 levels'],
+  ['half a million of them', text('[', 500_000), 'more than 200000 YAML tokens'],
   ['maps in maps', text('{a: ', 20_000), 'deeper than 100 levels'],
   ['lists in lists on one line', text('- ', 5_000), 'deeper than 100 levels'],
   ['keys that are keys', text('? ', 5_000), 'deeper than 100 levels'],
@@ -19,26 +19,26 @@ test.each([
   ['more than a ConfigMap holds', text('#', 1_100_000), 'larger than 1 MiB'],
   ['commas', `[${text(',', 90_000)}]`, 'unexpected ,'],
   ['anchors', text('&a ', 60_000), 'at most one anchor'],
-  ['duplicate keys', text('a:\n', 30_000), 'the key "a" stands here twice'],
+  ['duplicate keys', text('a:\n', 30_000), 'the key "a" appears twice in this map'],
   [
     'aliases to aliases',
     row(20, (i) => `x-${i}: &a${i} [${i ? text(`*a${i - 1},`, 9) : 'x'}]`),
-    'its aliases stand for more than 100000 values',
+    'its aliases expand to more than 100000 values',
   ],
   [
     'merge keys',
     `x-: &a {${row(1_000, (i) => ` k${i}: 1,`)} }\n${row(5_000, (i) => `x-${i}: {<<: *a}`)}`,
-    'its aliases stand for more than 100000 values',
+    'its aliases expand to more than 100000 values',
   ],
   [
     'variables of variables',
     `vars:\n${row(40, (i) => `  v${i}: "${i ? text(`\${var:v${i - 1}}`, 2) : 'xxxxxxxxxx'}"`)}`,
-    'its variables stand for more than 4 MiB of text',
+    'its variables expand to more than 4 MiB of text',
   ],
   [
     'lists of variables',
     `vars:\n${row(40, (i) => `  v${i}: [${i ? text(`"\${var:v${i - 1}}",`, 9) : 'x'}]`)}`,
-    'its aliases stand for more than 100000 values',
+    'its aliases expand to more than 100000 values',
   ],
   [
     'thousands of secrets that come from anchors',
@@ -69,7 +69,7 @@ test.each([
   [
     'defaults for a thousand rules',
     `defaults: { to: [${text('a,', 20_000)}] }\nwatch: [Pod]\nsinks: { a: { type: stdout } }\nrules:\n${row(1_000, (i) => `  - name: r${i}`)}`,
-    'all files together stand for more than 250000 values',
+    'all files together have more than 250000 values',
   ],
   [
     'thousands of sinks that are nearly those that there are',

@@ -1,8 +1,7 @@
 import { resolve } from 'node:path'
-import { builtInSinks } from '../../sinks/index.ts'
-import { expandGlob } from '../../src/config/expand-glob.ts'
-import { FileTooLarge, type IncludeFiles } from '../../src/config/include-files.ts'
+import { expandGlob, FileTooLarge, type IncludeFiles } from '../../src/config/include/files.ts'
 import { type Loaded, type LoadOptions, loadConfig } from '../../src/config/load.ts'
+import { builtInSinks } from '../../src/sink-types.ts'
 
 const FOLDER = '/etc/kubeherald'
 

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are references of the configuration
 import { expect, test } from 'vitest'
-import { interpolate } from '../../src/config/interpolate.ts'
+import { interpolate } from '../../src/config/values/interpolate.ts'
 
 const SOURCES = {
   env: { NAME: 'value', EMPTY: '' },
@@ -26,7 +26,7 @@ test.each([
 test.each([
   ['x${env:MISSING}', 1, 14, 'the environment variable MISSING is not set'],
   ['${env:constructor}', 0, 18, 'the environment variable constructor is not set'],
-  ['${file:gone}', 0, 12, 'the file gone cannot be read: it does not exist'],
+  ['${file:gone}', 0, 12, 'the file gone cannot be read: there is no such file'],
   ['${file:locked}', 0, 14, 'the file locked cannot be read: permission denied'],
   ['${NAME}', 0, 7, '${NAME} is no reference'],
   ['${}', 0, 3, '${} is no reference'],

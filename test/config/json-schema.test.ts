@@ -2,10 +2,10 @@ import { globSync, readFileSync } from 'node:fs'
 import { Ajv } from 'ajv'
 import { beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { builtInSinks } from '../../sinks/index.ts'
-import { jsonSchemaOf, type Node, schemaName } from '../../src/config/json-schema/json-schema.ts'
+import { jsonSchemaOf, type Node, schemaName } from '../../src/config/schema/json-schema.ts'
 import { DEMO_STARTER, STARTER } from '../../src/config/starter.ts'
-import { ruleSetNames, ruleSetText } from '../../src/rule-sets/rule-sets.ts'
+import { ruleSetNames, ruleSetText } from '../../src/rules/sets/rule-sets.ts'
+import { builtInSinks } from '../../src/sink-types.ts'
 
 const ROOT = new URL('../../', import.meta.url)
 const read = (path: string) => readFileSync(new URL(path, ROOT), 'utf8')
@@ -35,8 +35,8 @@ beforeAll(async () => {
 })
 
 const EXAMPLES = [
-  'examples/*/kubeherald.yaml',
-  'examples/rules/*.yaml',
+  'docs/examples/*/kubeherald.yaml',
+  'docs/examples/rules/*.yaml',
   'deploy/compose/*.yaml',
   'deploy/kustomize/overlays/*/kubeherald.yaml',
 ]
@@ -56,7 +56,7 @@ const PAGES = [
   'docs/**/*.md',
   'sinks/**/README.md',
   'src/**/README.md',
-  'examples/**/README.md',
+  'docs/examples/**/README.md',
   'deploy/**/*.md',
 ]
 const BLOCKS = PAGES.flatMap((pattern) =>

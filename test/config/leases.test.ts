@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { leaseNamespace } from '../../src/watch/leases/settings.ts'
+import { leaseNamespace } from '../../src/watch/schema.ts'
 import { loadText, told } from './load-text.ts'
 
 const withLeases = (leases: string) =>

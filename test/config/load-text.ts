@@ -1,5 +1,5 @@
-import { builtInSinks } from '../../sinks/index.ts'
 import { type Loaded, type LoadOptions, loadConfig } from '../../src/config/load.ts'
+import { builtInSinks } from '../../src/sink-types.ts'
 
 /** Loads a configuration as the program would, without touching the disk. */
 export function loadText(text: string, options: Partial<LoadOptions> = {}): Promise<Loaded> {
@@ -30,6 +30,13 @@ export async function told(text: string, options: Partial<LoadOptions> = {}): Pr
   return found.map(
     ({ severity, line, column, message, hint }) => `${severity} ${line}:${column} ${message} = ${hint}`,
   )
+}
+
+/** Each problem, or each warning when there is none, as `code line:column`. */
+export async function codesOf(text: string, options: Partial<LoadOptions> = {}): Promise<string[]> {
+  const loaded = await loadText(text, options)
+  const found = loaded.ok ? loaded.warnings : loaded.problems
+  return found.map(({ code, line, column }) => `${code} ${line}:${column}`)
 }
 
 /** A configuration around some rules. */

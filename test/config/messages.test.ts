@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createContents } from '../../src/render/contents.ts'
+import { createContents } from '../../src/render/message.ts'
 import { messageOf } from '../sinks/bed.ts'
 import { loadText, tellings, told } from './load-text.ts'
 

@@ -1,9 +1,9 @@
 // Loads each configuration of a folder as the program would, and prints what came of it: plug-ins are Node's to load.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { builtInSinks } from '../../sinks/index.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { TemplateFault } from '../../src/sink/index.ts'
+import { builtInSinks } from '../../src/sink-types.ts'
 
 const [folder = '.', pluginsOff] = process.argv.slice(2)
 const results: Record<string, unknown> = {}

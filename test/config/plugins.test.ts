@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openDesk } from '../commands/cli.ts'
+import { openDesk } from '../cli/cli.ts'
 
 const HOST = new URL('plugins-host.ts', import.meta.url).pathname
 const folder = mkdtempSync(join(tmpdir(), 'kubeherald-plugins-'))
@@ -130,7 +130,7 @@ test.each<[name: string, problem: RegExp, at?: string]>([
   ['not there', /nope\.mjs is not there: \/.*\/sinks\/nope\.mjs = undefined/],
   [
     'not installed',
-    /@acme\/nope is no package that can be found from \/.* = install it beside .*npm install/,
+    /@acme\/nope is no package that can be found from \/.* = install it next to .*npm install/,
   ],
   [
     'no dot',
@@ -142,7 +142,7 @@ test.each<[name: string, problem: RegExp, at?: string]>([
   ['syntax', /syntax\.mjs failed while it was loaded: Unexpected token/],
   [
     'needs',
-    /needs\.mjs needs what is not there: Cannot find package 'not-installed'.* = install its dependencies/,
+    /needs\.mjs imports a missing module: Cannot find package 'not-installed'.* = install its dependencies/,
   ],
   ['enum', /enum\.mts cannot be read: TypeScript enum is not supported.* = Node only takes types away/],
   ['as commonjs', /pager\.ts is read as CommonJS.* = let its name end in \.mts, or write "type": "module"/],
@@ -151,7 +151,7 @@ test.each<[name: string, problem: RegExp, at?: string]>([
   ['a function', /its default export is a function, not a sink type/],
   ['an empty list', /exports an empty list/],
   ['old version', /is written for version 0 of the contract; this kubeherald has version 1/],
-  ['no version', /does not say which contract it is written for = if it is this one: apiVersion: 1/],
+  ['no version', /has no apiVersion = this kubeherald has apiVersion: 1/],
   ['a built-in name', /built-in\.mjs: its type "webhook" is a built-in one = give it a name of its own/],
 ])('what is wrong is told at the entry, with the file: %s', (name, problem, at = AT) => {
   expect(results[name]?.problems).toEqual([expect.stringMatching(problem)])

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { boundsOf } from '../../src/queue-settings.ts'
+import { boundsOf } from '../../src/app/redis.ts'
 import { loadText, told } from './load-text.ts'
 
 /** Line 2 is the sink `s`, line 3 `deadLetters:`. */
@@ -47,7 +47,7 @@ test.each([
   ['{ archive: {} }', 'needs "file" or "sink"'],
   ['{ archive: { file: dead.ndjson } }', '"file" must be absolute'],
   ['{ archive: { file: /a.ndjson, sink: archive } }', '"sink" does not go with "file"'],
-  ['{ archive: { sink: archive, maxSize: 1MB } }', '"maxSize" needs "file" beside it'],
+  ['{ archive: { sink: archive, maxSize: 1MB } }', '"maxSize" needs "file" in the same map'],
   ['{ archive: { sink: archve } }', 'there is no sink "archve"'],
   [
     '{ archive: { sink: s } }',

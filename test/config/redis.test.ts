@@ -20,16 +20,16 @@ test.each([
 })
 
 test.each([
-  [`{ url: "redis://a", ${SENTINEL} }`, ['"sentinel" does not go with "url": one says where Redis is']],
+  [`{ url: "redis://a", ${SENTINEL} }`, ['"sentinel" cannot be combined with "url": use one of them']],
   [
     `{ ${SENTINEL}, cluster: { nodes: [a] } }`,
-    ['"cluster" does not go with "sentinel": one says where Redis is'],
+    ['"cluster" cannot be combined with "sentinel": use one of them'],
   ],
-  ['{ password: hidden }', ['"password" needs "url", "sentinel" or "cluster" beside it']],
-  ['{ tls: true }', ['"tls" needs "url", "sentinel" or "cluster" beside it']],
+  ['{ password: hidden }', ['"password" needs "url", "sentinel" or "cluster" in the same map']],
+  ['{ tls: true }', ['"tls" needs "url", "sentinel" or "cluster" in the same map']],
   [
     '{ url: "redis://kh:hidden@a", password: other }',
-    ['"password": stands in "url" already: leave one of them out'],
+    ['"password" is already set in "url": remove one of them'],
   ],
   ['{ url: "redis://a", tls: true }', ['"tls" does not go with this url']],
   ['{ url: "unix:///run/redis.sock", tls: true }', ['"tls" does not go with this url']],
@@ -40,11 +40,11 @@ test.each([
   ],
   ['{ sentinel: { name: main, nodes: [a:99999] } }', ['"nodes", entry 1 is no address: write host:port']],
   ['{ sentinel: { nodes: [a] } }', ['"name" is missing']],
-  ['{ cluster: { nodes: [a] }, username: kh }', ['"username" needs password beside it']],
+  ['{ cluster: { nodes: [a] }, username: kh }', ['"username" needs "password" in the same map']],
   ['{ cluster: { nodes: [a] }, tls: { ca: hidden } }', ['"ca" has no certificate; must be PEM text']],
   [
     '{ cluster: { nodes: [a] }, tls: { key: hidden } }',
-    ['"key" is no private key; must be PEM text', '"key" needs cert beside it'],
+    ['"key" is no private key; must be PEM text', '"key" needs cert, too'],
   ],
   ['{ cluster: { nodes: [a] }, tls: { servername: 10.0.0.1 } }', ['"servername" must be a host name']],
   ['{ cluster: { nodes: [a] }, tls: false }', ['"tls"']],
@@ -66,9 +66,9 @@ test.each(['redis://h:99999', 'rediss://kh:hidden@h:65536/1', 'redis://[::1]:0',
 )
 
 test.each([
-  ['{ sentinel: { nodes: [a] } }', 'what the Sentinels call the master, such as: name: mymaster'],
-  ['{ host: redis }', 'url: redis://HOST:6379/0'],
-  ['{ url: "redis://redis", db: 3 }', 'url: redis://HOST:6379/0'],
+  ['{ sentinel: { nodes: [a] } }', 'such as name: mymaster'],
+  ['{ host: redis }', 'here it is part of the url'],
+  ['{ url: "redis://redis", db: 3 }', 'here it is part of the url'],
 ])('what to write instead of %s is told', async (redis, hint) => {
   const [found = ''] = await told(withRedis(redis))
   expect(found).toContain(hint)
@@ -83,7 +83,7 @@ test('a certificate and a key that do not belong together are told', async () =>
   )
   expect(await told(text)).toEqual([expect.stringContaining('"key" is not the key of cert')])
   const half = withRedis(`\n  cluster: { nodes: [a] }\n  tls:\n    cert: ${block(one.cert)}\n`)
-  expect(await told(half)).toEqual([expect.stringContaining('"cert" needs key beside it')])
+  expect(await told(half)).toEqual([expect.stringContaining('"cert" needs key, too')])
 })
 
 test('the same words say how TLS is spoken with Redis and with sinks', async () => {

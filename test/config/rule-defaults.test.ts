@@ -62,7 +62,7 @@ test('what is wrong with a default is told once, where it stands', async () => {
 test.each(['name: x', 'when: { kind: Pod }', 'drop: true'])('%s is no default', async (text) => {
   const [key] = text.split(':')
   expect(await toldOf(`defaults: { to: [a, b], ${text} }\n${HEAD}rules: [{ name: one }]`)).toEqual([
-    `kubeherald.yaml:1:25 "${key}" says what one rule is for, and is no default = write it into the rules`,
+    `kubeherald.yaml:1:25 "${key}" belongs to one rule and cannot be a default = set it in the rules`,
   ])
 })
 
@@ -70,7 +70,7 @@ test('a fault in what include says for a file is told at include', async () => {
   const texts = { 'x.yaml': 'rules: [{ name: r }]' }
   expect(await toldOf(`include: [{ from: x.yaml, to: c, when: {} }]\n${HEAD}`, texts)).toMatchInlineSnapshot(`
     [
-      "kubeherald.yaml:1:34 unknown key "when" = it is for one rule: write it into the rules of that file",
+      "kubeherald.yaml:1:34 unknown key "when"",
       "kubeherald.yaml:1:31 there is no sink "c" = did you mean "a"?",
     ]
   `)

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { ruleSetNames, ruleSetText } from '../../src/rule-sets/rule-sets.ts'
-import { type Desk, openDesk } from '../commands/cli.ts'
+import { ruleSetNames, ruleSetText } from '../../src/rules/sets/rule-sets.ts'
+import { type Desk, openDesk } from '../cli/cli.ts'
 
 interface RuleSet {
   watch: (string | { kind: string })[]
@@ -11,7 +11,7 @@ interface RuleSet {
   tests: { expect: { rule?: string } | { rule?: string }[] }[]
 }
 
-const FOLDER = new URL('../../rule-sets/', import.meta.url)
+const FOLDER = new URL('../../src/rules/sets/', import.meta.url)
 const README = readFileSync(new URL('README.md', FOLDER), 'utf8')
 const SETS = ruleSetNames().map(
   (name) => [name, parse(ruleSetText(name) ?? '', { merge: true }) as RuleSet] as const,

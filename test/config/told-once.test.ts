@@ -16,7 +16,7 @@ test('a sink with a misspelt "type" is told which key it is', async () => {
   const loaded = await loadText(text)
   expect(loaded).toMatchObject({
     problems: [
-      { line: 2, column: 15, message: '"type" is missing', hint: 'did you mean "type" where "typ" stands?' },
+      { line: 2, column: 15, message: '"type" is missing', hint: 'did you mean "type" instead of "typ"?' },
     ],
   })
 })

@@ -83,7 +83,13 @@ test.each([
     'name: "${var:1p}"',
     ['kubeherald.yaml:1:9 "1p" is no name: use letters, digits, "_", "-" and ".", beginning with a letter'],
   ],
-  ['[x]', 'name: x', ['kubeherald.yaml:1:7 "vars" must be a map of keys and values, not a list']],
+  [
+    '[x]',
+    'name: x',
+    [
+      'kubeherald.yaml:1:7 "vars" must be a map of keys and values, not a list = such as vars: { ours: [shop, pay-*] }',
+    ],
+  ],
 ])('vars: %s with { %s } is told', async (vars, when, expected) => {
   expect(await toldOf(`vars: ${vars}\n${HEAD}rules: [{ name: r, when: { ${when} }, to: [a, b] }]`)).toEqual(
     expected,
@@ -103,7 +109,7 @@ test('a variable made of a secret is as secret as that', async () => {
   const loaded = await loadFiles(main, {}, { env: { TOKEN: 'S3CRET/(' } })
   if (loaded.ok) throw new Error('it is not good')
   const shown = formatProblems(loaded.problems, loaded.texts)
-  expect(shown).toContain('what ${var:t} stands for is no sink')
+  expect(shown).toContain('the value of ${var:t} is no sink')
   expect(shown).not.toContain('S3CRET')
 })
 

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { resourceOf } from '../../src/demo/api/catalogue.ts'
+import { resourceOf } from '../../src/demo/api/request.ts'
 import { serveApi } from '../../src/demo/api/server.ts'
 import { createStore, type Store } from '../../src/demo/api/store.ts'
-import { chanceOf } from '../../src/demo/chance.ts'
-import { configMap } from '../../src/demo/manifests/cluster.ts'
-import { database } from '../../src/demo/manifests/database.ts'
+import { configMap, database } from '../../src/demo/manifests/cluster.ts'
+import { chanceOf } from '../../src/demo/objects.ts'
 import { waitFor } from '../wait-for.ts'
 import { get, START_MS, seeded, watch } from './parts.ts'
 

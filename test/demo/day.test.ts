@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { CATALOGUE } from '../../src/demo/api/catalogue.ts'
+import { CATALOGUE } from '../../src/demo/api/request.ts'
 import type { Write } from '../../src/demo/api/store.ts'
 import { buildWorld } from '../../src/demo/cluster.ts'
 import { playDay } from '../../src/demo/day/day.ts'

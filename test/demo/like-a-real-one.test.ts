@@ -1,9 +1,10 @@
 import { Agent, request } from 'undici'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { DISCOVERY_TYPE } from '../../src/demo/api/discovery.ts'
+import { DISCOVERY_TYPE } from '../../src/demo/api/request.ts'
 import { type DemoCluster, startDemoCluster } from '../../src/demo/cluster.ts'
 import { leavesOutKubernetes } from '../components.ts'
-import { type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
+import type { Kubernetes } from '../servers/kubernetes.ts'
+import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
 import { seeded } from './parts.ts'
 
 const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json'
@@ -53,7 +54,7 @@ describe.skipIf(leavesOutKubernetes())('the demo cluster and a real API server',
   let demo: DemoCluster
   const agent = new Agent({ connect: { rejectUnauthorized: false } })
   beforeAll(async () => {
-    real = await startKubernetes()
+    real = await borrowKubernetes()
     demo = await startDemoCluster({ random: seeded(1), clock: Date })
   })
   afterAll(async () => {

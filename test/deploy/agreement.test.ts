@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse as parseYaml } from 'yaml'
 import { ConfigFile } from '../../src/config/schema.ts'
+import { programMain } from '../program.ts'
 import { runTool } from '../servers/deploy-tools.ts'
 import { CHART, find, parse, ROOT, renderChart, renderOverlay } from './render.ts'
 import { VALUES } from './values.ts'
@@ -47,7 +48,7 @@ test('every value is in the schema, and every key of the configuration', () => {
 })
 
 test('a pod has longer to stop than kubeherald takes', async () => {
-  const [, limit = ''] = /STOP_LIMIT_MS = ([\d_]+)/.exec(read('src/commands/run/run.ts')) ?? []
+  const [, limit = ''] = /STOP_LIMIT_MS = ([\d_]+)/.exec(read('src/cli/run/run.ts')) ?? []
   const limitSeconds = Number(limit.replace('_', '')) / 1_000
   const pods = [
     ...podsOf(await renderChart(BUNDLED)),
@@ -119,7 +120,7 @@ test('Leases, and the right to them, come with the second pod that watches', asy
 
 describe('kubeherald rbac', () => {
   const rbac = (folder: string, file: string, ...args: string[]) =>
-    run('src/main.ts', 'rbac', '--offline', '--config', join(folder, file), ...args).output
+    run(programMain(), 'rbac', '--offline', '--config', join(folder, file), ...args).output
 
   test('prints the rights that the chart gives to its own configuration', () => {
     const { rbac: given } = parseYaml(read('deploy/helm/kubeherald/values.yaml'))

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'undici'
 import { foreignDefinitions } from '../servers/deploy-tools.ts'
-import { type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
+import type { Kubernetes } from '../servers/kubernetes.ts'
+import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
 import { waitFor } from '../wait-for.ts'
 import { type Manifest, parse } from './render.ts'
 
@@ -21,7 +22,7 @@ const STRICT = 'fieldManager=test&force=true&fieldValidation=Strict'
 export async function startApplyBed(): Promise<ApplyBed> {
   // With the admission of service accounts, as clusters have it.
   const flags = ['--disable-admission-plugins=TaintNodesByCondition']
-  const kubernetes = await startKubernetes({ flags })
+  const kubernetes = await borrowKubernetes({ flags })
   const dispatcher = new Agent({ connect: { rejectUnauthorized: false } })
   const resources = new Map<string, Map<string, Resource>>()
 

@@ -1,15 +1,14 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { parse, stringify } from 'yaml'
+import { programMain } from '../program.ts'
 import { freePort } from '../servers/ports.ts'
-import { startProgram } from '../servers/process.ts'
 import { type Receiver, startReceiver } from '../servers/receiver.ts'
-import { waitFor } from '../wait-for.ts'
 import { type ApplyBed, startApplyBed } from './apply.ts'
 import { type RunningPod, startPod } from './pod.ts'
 import type { Image } from './pod-root.ts'
-import { type Manifest, ROOT } from './render.ts'
+import type { Manifest } from './render.ts'
 import { type PodManifest, podsOf } from './workload.ts'
 
 /** A real API server, a receiver, and pods of what is applied, as processes. */
@@ -28,15 +27,11 @@ export interface PodBed extends ApplyBed {
 
 export async function startPodBed(): Promise<PodBed> {
   const stack = new AsyncDisposableStack()
-  const bundle = mkdtempSync(join(tmpdir(), 'kubeherald-bundle-'))
-  stack.defer(() => rmSync(bundle, { recursive: true, force: true }))
   const claims = mkdtempSync(join(tmpdir(), 'kubeherald-claims-'))
   stack.defer(() => rmSync(claims, { recursive: true, force: true }))
-  const building = heraldImage(join(bundle, 'app'))
-  building.catch(() => {})
+  const image = heraldImage()
   const bed = stack.use(await startApplyBed())
   const hook = stack.use(await startReceiver())
-  const image = await building
   const { kubernetes } = bed
   /** Of each pod, by namespace and name: one that takes its place is reached where it was. */
   const ports = new Map<string, number>()
@@ -104,12 +99,9 @@ export async function startPodBed(): Promise<PodBed> {
 }
 
 /** The files and the entry point of the image, with this machine's Node. */
-async function heraldImage(app: string): Promise<Image> {
-  const build = startProgram(process.execPath, ['deploy/build/bundle.mjs', app], { cwd: ROOT })
-  await waitFor(build.ended, { timeoutMs: 110_000, what: 'what ships to be built' })
-  if (build.exitCode() !== 0) throw new Error(`what ships cannot be built: ${build.output()}`)
+function heraldImage(): Image {
   return {
-    files: { '/app/': app, '/nodejs/bin/node': process.execPath },
+    files: { '/app/': dirname(programMain()), '/nodejs/bin/node': process.execPath },
     entrypoint: ['/nodejs/bin/node', '--max-semi-space-size=4', '--heap-growing-percent=100', '/app/main.js'],
   }
 }

@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
+import { programMain } from '../program.ts'
 import { deployToolsFolder } from '../servers/deploy-tools.ts'
 import { kubernetesAssets } from '../servers/kubernetes.ts'
 import { type ApplyBed, startApplyBed } from './apply.ts'
@@ -31,7 +32,7 @@ beforeAll(async () => {
   await bed.apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } }])
   dir = mkdtempSync(join(tmpdir(), 'kubeherald-readme-'))
   symlinkSync(join(ROOT, 'deploy'), join(dir, 'deploy'))
-  writeFileSync(join(dir, 'kubeherald'), `#!/bin/sh\nexec ${process.execPath} ${ROOT}src/main.ts "$@"\n`)
+  writeFileSync(join(dir, 'kubeherald'), `#!/bin/sh\nexec ${process.execPath} ${programMain()} "$@"\n`)
   chmodSync(join(dir, 'kubeherald'), 0o755)
 })
 afterAll(async () => {

@@ -4,7 +4,7 @@ import { commandsIn } from './shell.ts'
 import { openStage, type Stage } from './stage.ts'
 
 const ROOT = new URL('../../', import.meta.url)
-const PAGES = ['*.md', 'docs/**/*.md', 'deploy/**/*.md', 'sinks/**/*.md', 'examples/**/*.md', 'src/**/*.md']
+const PAGES = ['*.md', 'docs/**/*.md', 'deploy/**/*.md', 'sinks/**/*.md', 'src/**/*.md']
   .flatMap((pattern) => globSync(pattern, { cwd: ROOT.pathname, exclude: ['**/node_modules/**'] }))
   .toSorted()
 
@@ -19,12 +19,17 @@ interface Elsewhere {
 
 /** What does not run on the stage. */
 const ELSEWHERE: Elsewhere[] = [
-  { command: /^npm start$/, by: 'test/commands/npm.test.ts' },
+  { command: /^npm start$/, by: 'test/cli/npm.test.ts' },
   { command: /^npm test$/, page: /^[A-Z]+\.md$/, by: '.ci/run' },
   { command: /^npm run check$/, by: '.github/workflows/ci.yml' },
   // A part of what npm test runs.
+  { command: /^npm run test:fast$/, by: '.ci/run', as: 'npm test' },
   { command: /^npx vitest run test\/(image|release)$/, by: '.ci/run', as: 'npm test' },
-  { command: /^(npm install|npm test|EVENTS_DB=|sqlite3 )/, page: /^examples/, by: 'test/examples.test.ts' },
+  {
+    command: /^(npm install|npm test|EVENTS_DB=|sqlite3 )/,
+    page: /^docs\/examples/,
+    by: 'test/examples.test.ts',
+  },
   { page: /^deploy\/(helm|kustomize)\//, command: /./, by: 'test/deploy/readme.test.ts' },
   {
     page: /^deploy\/README/,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 // @ts-expect-error a script without types
 import { picture } from '../../docs/look/picture.mjs'
-import { openDesk } from '../commands/cli.ts'
+import { openDesk } from '../cli/cli.ts'
 import { waitFor } from '../wait-for.ts'
 
 const ROOT = new URL('../../', import.meta.url)

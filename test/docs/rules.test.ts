@@ -1,17 +1,17 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { openDesk } from '../commands/cli.ts'
-import { runHere } from '../commands/here.ts'
+import { openDesk } from '../cli/cli.ts'
+import { runHere } from '../cli/here.ts'
 
 const ROOT = new URL('../../', import.meta.url).pathname
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 const files = (pattern: string) => globSync(pattern, { cwd: ROOT }).toSorted()
 
-const EXAMPLES = files('examples/rules/*.yaml').filter((file) => !file.endsWith('_test.yaml'))
+const EXAMPLES = files('docs/examples/rules/*.yaml').filter((file) => !file.endsWith('_test.yaml'))
 const PAGES = files('docs/rules/*.md')
 /** Whole files in pages that have tests, by page and line. */
-const BLOCKS = [...PAGES, 'README.md', 'examples/rules/README.md'].flatMap((page) => {
+const BLOCKS = [...PAGES, 'README.md', 'docs/examples/rules/README.md'].flatMap((page) => {
   const text = read(page)
   return [...text.matchAll(/^```yaml\n([\s\S]*?)^```/gm)]
     .filter(([, yaml = '']) => /^tests:/m.test(yaml))
@@ -45,7 +45,7 @@ describe.each(EXAMPLES)('%s', (file) => {
 
   test('its folder says what it is for', () => {
     const name = file.slice(file.lastIndexOf('/') + 1)
-    expect(read('examples/rules/README.md')).toContain(`[${name}](${name})`)
+    expect(read('docs/examples/rules/README.md')).toContain(`[${name}](${name})`)
   })
 })
 

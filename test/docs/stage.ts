@@ -4,8 +4,10 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, wri
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { manifest } from '../cluster/workload.ts'
+import { programMain } from '../program.ts'
 import { deployToolsFolder } from '../servers/deploy-tools.ts'
-import { type Kubernetes, kubernetesAssets, startKubernetes } from '../servers/kubernetes.ts'
+import { type Kubernetes, kubernetesAssets } from '../servers/kubernetes.ts'
+import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
 import { freePort } from '../servers/ports.ts'
 import { type Program, startProgram } from '../servers/process.ts'
 import { startReceiver } from '../servers/receiver.ts'
@@ -32,7 +34,7 @@ const REFUSED = 3
 /** `kubeherald.yaml` and `prod.yaml` lie there; what the sink `audit` gets is refused when a dead letter is wanted. */
 export async function openStage(): Promise<Stage> {
   const stack = new AsyncDisposableStack()
-  const kubernetes = stack.use(await startKubernetes())
+  const kubernetes = stack.use(await borrowKubernetes())
   const redis = stack.use(await startRedis())
   const hook = stack.use(await startReceiver())
   hook.answer(() => ({ status: 422 }))
@@ -48,7 +50,7 @@ sinks: { audit: { type: webhook, url: "${hook.url}" } }
 rules: [{ name: all, to: audit }]
 `
   for (const name of ['kubeherald.yaml', 'prod.yaml']) writeFileSync(join(dir, name), config)
-  for (const name of ['deploy', 'docs', 'examples']) symlinkSync(join(ROOT, name), join(dir, name))
+  for (const name of ['deploy', 'docs']) symlinkSync(join(ROOT, name), join(dir, name))
   const env = environment(dir, kubernetes)
   let staying: Program | undefined
   let made = 0
@@ -97,7 +99,7 @@ rules: [{ name: all, to: audit }]
 function environment(dir: string, kubernetes: Kubernetes): NodeJS.ProcessEnv {
   const bin = join(dir, 'bin')
   mkdirSync(bin)
-  writeFileSync(join(bin, 'kubeherald'), `#!/bin/sh\nexec ${process.execPath} ${ROOT}src/main.ts "$@"\n`)
+  writeFileSync(join(bin, 'kubeherald'), `#!/bin/sh\nexec ${process.execPath} ${programMain()} "$@"\n`)
   chmodSync(join(bin, 'kubeherald'), 0o755)
   const { npm_lifecycle_event, KUBEHERALD_CONFIG, ...rest } = process.env
   const folders = [bin, kubernetesAssets(), deployToolsFolder(), dirname(process.execPath), rest['PATH']]

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import manifest from '../../package.json' with { type: 'json' }
-import { type Desk, openDesk } from '../commands/cli.ts'
+import { type Desk, openDesk } from '../cli/cli.ts'
 import { ROOT } from '../packed.ts'
 import { freePort } from '../servers/ports.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { openDesk } from '../commands/cli.ts'
+import { openDesk } from '../cli/cli.ts'
 import { ROOT } from '../packed.ts'
 import { CLASS_PATH, JVM, VERSION } from '../servers/kafka.ts'
 import { kcatMetadata, readTopic } from '../servers/kcat.ts'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { createMetrics } from '../../src/metrics.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
 import { readAlerts } from './alerts.ts'
 import { metricsIn } from './dashboard.ts'
 

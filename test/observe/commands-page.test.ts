@@ -1,16 +1,15 @@
 import { spawnSync } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { programMain } from '../program.ts'
 import { PAGES, textOf } from './documentation.ts'
 
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const known = new Map<string, string>()
 
 /** What `--help` prints for a command. */
 function helpOf(...words: string[]): string {
   const key = words.join(' ')
   if (!known.has(key)) {
-    const { stdout } = spawnSync(process.execPath, [MAIN, ...words, '--help'], { encoding: 'utf8' })
+    const { stdout } = spawnSync(process.execPath, [programMain(), ...words, '--help'], { encoding: 'utf8' })
     known.set(key, stdout)
   }
   return known.get(key) ?? ''

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createMetrics } from '../../src/metrics.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
 import { metricsIn, type Panel, readDashboard } from './dashboard.ts'
 
 const DASHBOARD = readDashboard()

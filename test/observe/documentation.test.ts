@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { LEASE_RIGHTS } from '../../src/rights/leases.ts'
+import { LEASE_RIGHTS } from '../../src/cli/rbac/rights.ts'
 import { ALL_PAGES, linksOf, PAGES, textOf, yamlIn } from './documentation.ts'
 
 const ROOT = new URL('../../', import.meta.url)

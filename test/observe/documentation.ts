@@ -15,7 +15,7 @@ export const ALL_PAGES = [
   'docs/**/*',
   'deploy/**/*',
   'sinks/**/*',
-  'examples/**/*',
+  'docs/examples/**/*',
   'src/**/*',
   'test/*',
 ]

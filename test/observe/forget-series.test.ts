@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest'
-import { forgetSeries } from '../../src/forget-series.ts'
-import { createMetrics } from '../../src/metrics.ts'
-import { sampleVitals, startAtZero } from '../../src/server/samples.ts'
-import { createSinkMetrics } from '../../src/sink-set/metrics.ts'
+import { createSinkMetrics } from '../../src/app/sink-set/contexts.ts'
+import { createMetrics, forgetSeries, sampleVitals, startAtZero } from '../../src/observe/metrics.ts'
 
 const WATCH = {
   key: 'pods#1',

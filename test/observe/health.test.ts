@@ -1,9 +1,9 @@
 import { request } from 'undici'
 import { expect, test } from 'vitest'
-import { createMetrics } from '../../src/metrics.ts'
-import { describeChecks, liveness, readiness, type Vitals } from '../../src/server/health.ts'
-import { startServer } from '../../src/server/http.ts'
-import type { WatchStatus } from '../../src/status.ts'
+import type { WatchStatus } from '../../src/model/status.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
+import { describeChecks, liveness, readiness, type Vitals } from '../../src/observe/server/health.ts'
+import { startServer } from '../../src/observe/server/http.ts'
 
 const WATCH: WatchStatus = {
   key: 'k',

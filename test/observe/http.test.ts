@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterEach, expect, test } from 'vitest'
-import { createMetrics } from '../../src/metrics.ts'
-import { type HealthServer, startServer } from '../../src/server/http.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
+import { type HealthServer, startServer } from '../../src/observe/server/http.ts'
 
 let server: HealthServer | undefined
 afterEach(() => server?.close())

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { createMetrics } from '../../src/metrics.ts'
-import { publishReport } from '../../src/queue/instances.ts'
-import { watchLanes } from '../../src/queue/lane-gauges.ts'
-import { change, SOURCE } from '../queue/objects.ts'
-import { never, startStoreBed } from '../queue/store-bed.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
+import { watchLanes } from '../../src/store/gauges.ts'
+import { publishReport } from '../../src/store/process-reports.ts'
+import { change, SOURCE } from '../store/objects.ts'
+import { never, startStoreBed } from '../store/store-bed.ts'
 import { waitFor } from '../wait-for.ts'
 
 async function bed() {

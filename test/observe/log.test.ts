@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { createLog, isLogLevel, LOG_LEVELS, type LogOptions } from '../src/log.ts'
-import { redactMessage, redactText } from '../src/redact.ts'
+import { createLog, isLogLevel, LOG_LEVELS, type LogOptions } from '../../src/observe/log.ts'
+import { redactMessage, redactText } from '../../src/text/redact.ts'
 
 function capture(options: Partial<LogOptions> = {}) {
   let text = ''

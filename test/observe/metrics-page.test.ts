@@ -1,32 +1,36 @@
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
-import { builtInSinks } from '../../sinks/index.ts'
-import { createMetrics } from '../../src/metrics.ts'
-import { createSinkMetrics } from '../../src/sink-set/metrics.ts'
+import { parse } from 'yaml'
+import { createSinkMetrics } from '../../src/app/sink-set/contexts.ts'
+import type { MetricDefinition } from '../../src/observe/metric-types.ts'
+import { createMetrics, METRIC_TABLES } from '../../src/observe/metrics.ts'
+import type { SinkType } from '../../src/sink/index.ts'
+import { builtInSinks } from '../../src/sink-types.ts'
 import { contextOf, optionsOf } from '../sinks/bed.ts'
 import { PAGES, textOf } from './documentation.ts'
 
 const PAGE = 'docs/metrics.md'
-const { registry } = createMetrics()
-const REGISTERED = await registry.getMetricsAsJSON()
+const REGISTERED = await createMetrics().registry.getMetricsAsJSON()
 
-/** Each type of sink, with the least that it can be opened with. */
-const SINKS = {
-  slack: { token: 'xoxb-1111111111-fake-token-abcdef', channel: '#a' },
-  kafka: { brokers: ['127.0.0.1:1'], topic: 'a' },
-  webhook: { url: 'http://127.0.0.1:1' },
-  file: { path: join(tmpdir(), 'kubeherald-metrics-page', 'a.ndjson') },
-  stdout: {},
+/** Returns the options of a type's example, with placeholders for its references. */
+function exampleOf({ type, example = '', placeholders = {} }: SinkType): object {
+  const section = parse(example) as Record<string, unknown>
+  expect(section['type'], `the example of ${type}`).toBe(type)
+  const options = Object.entries(section).filter(([key]) => key !== 'type')
+  return Object.fromEntries(
+    options.map(([key, value]) => {
+      const text = JSON.stringify(value).replaceAll(/\$\{[^}]*\}/g, placeholders[key] ?? 'http://127.0.0.1:1')
+      return [key, JSON.parse(text)]
+    }),
+  )
 }
 
-/** What the sinks register when they are opened; nothing is delivered. */
+/** The metrics that the sinks register when they are opened; nothing is delivered. */
 async function registeredBySinks() {
   const own = new Registry()
   for (const [name, load] of Object.entries(builtInSinks)) {
     const type = await load()
-    const options = await optionsOf(type, SINKS[name as keyof typeof SINKS])
+    const options = await optionsOf(type, exampleOf(type))
     const sink = await type.open(options, contextOf({ metrics: createSinkMetrics(own, name, 'a') }))
     await sink.close()
   }
@@ -34,43 +38,30 @@ async function registeredBySinks() {
 }
 const OF_SINKS = await registeredBySinks()
 
-/** `name type labels` of every row that describes a metric. */
-const DESCRIBED = [
-  ...textOf(PAGE).matchAll(
-    /^\| `(kubeherald_\w+)` \| (counter|gauge|histogram)[^|]*\| ([^|]*)\| ([^|]*)\|$/gm,
-  ),
-].map(([, name, type, labels = '', meaning = '']) => ({
-  name,
-  type,
-  labels: [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label),
-  meaning: meaning.trim(),
-}))
+const HEAD = '| metric | type | labels | meaning |\n|---|---|---|---|\n'
 
-interface Named {
-  name: string | undefined
+function rowOf({ name, type, shared, labels, help, details }: MetricDefinition<unknown>): string {
+  const kind = type === 'gauge' ? `gauge, ${shared ? 'shared' : 'own'}` : type
+  const meaning = details === undefined ? help : `${help} ${details}.`
+  const names = labels.map((label) => `\`${label}\``).join(', ')
+  return `| \`${name}\` | ${kind} | ${names}${names && ' '}| ${meaning} |\n`
 }
-const byName = (a: Named, b: Named) => String(a.name).localeCompare(String(b.name))
 
-test('the page describes every metric that there is, with its type and labels, and no other', () => {
-  const own = REGISTERED.filter(({ name }) => name.startsWith('kubeherald_')).map(({ name, type }) => ({
-    name,
-    type: String(type),
-    labels: (registry.getSingleMetric(name) as unknown as { labelNames: string[] }).labelNames,
-  }))
-  expect(DESCRIBED.map(({ name, type, labels }) => ({ name, type, labels })).toSorted(byName)).toEqual(
-    own.toSorted(byName),
-  )
-  for (const { meaning } of DESCRIBED) expect(meaning).not.toBe('')
+test('the tables of the page are those of the definitions', async () => {
+  const tables = METRIC_TABLES.map((it) => Object.values<MetricDefinition<unknown>>(it).map(rowOf).join(''))
+  const [start, ...parts] = textOf(PAGE).split(HEAD)
+  expect(parts).toHaveLength(tables.length)
+  const rest = parts.map((it, i) => HEAD + tables[i] + it.replace(/^(\|.*\n)*/, ''))
+  await expect([start, ...rest].join('')).toMatchFileSnapshot(`../../${PAGE}`)
 })
 
 test('the page describes the metrics that sinks have of their own, with their types', () => {
   const rows = textOf(PAGE).matchAll(/^\| `(kubeherald_\w+)` \| (counter|gauge)[^|]*\| [^|]+ \|$/gm)
-  const described = [...rows].map(([, name, type]) => ({ name, type }))
-  const registered = OF_SINKS.map(({ name, type }) => ({ name, type: String(type) }))
-  expect(described.toSorted(byName)).toEqual(registered.toSorted(byName))
+  const described = [...rows].map(([, name, type]) => `${name} ${type}`)
+  expect(described.toSorted()).toEqual(OF_SINKS.map(({ name, type }) => `${name} ${type}`).toSorted())
 })
 
-test.each(PAGES)('%s names no metric that there is not', (page) => {
+test.each(PAGES)('%s names no unknown metric', (page) => {
   const named = textOf(page).match(/\b(?:kubeherald|process|nodejs)_[a-z_]+[a-z]\b/g) ?? []
   const known = [...REGISTERED, ...OF_SINKS].map(({ name }) => name)
   const unknown = named.filter((name) => !known.includes(name.replace(/_(bucket|count|sum)$/, '')))

@@ -1,9 +1,8 @@
 import { request } from 'undici'
 import { expect, test } from 'vitest'
-import { createMetrics } from '../../src/metrics.ts'
-import type { Vitals } from '../../src/server/health.ts'
-import { startServer } from '../../src/server/http.ts'
-import { startAtZero } from '../../src/server/samples.ts'
+import { createMetrics, startAtZero } from '../../src/observe/metrics.ts'
+import type { Vitals } from '../../src/observe/server/health.ts'
+import { startServer } from '../../src/observe/server/http.ts'
 import { version } from '../../src/version.ts'
 
 const CONFIG = {

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { openDesk } from '../commands/cli.ts'
+import { openDesk } from '../cli/cli.ts'
 
 const PAGE = readFileSync(new URL('../../docs/operating.md', import.meta.url), 'utf8')
-const RIGHTS = PAGE.slice(PAGE.indexOf('\n## Rights\n'))
+const RIGHTS = PAGE.slice(PAGE.indexOf('\n## Permissions\n'))
 
 test('the page shows a role as rbac prints it', async () => {
   using desk = openDesk()

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { Delivery } from '../../src/delivery.ts'
-import { cloudEvent } from '../../src/sink/cloud-event.ts'
-import { headerFor } from '../queue/objects.ts'
+import type { Delivery } from '../../src/model/delivery.ts'
+import { cloudEvent } from '../../src/sink/message.ts'
+import { headerFor } from '../store/objects.ts'
 
 const delivery = (event: Partial<Delivery['event']> = {}): Delivery => ({
   sink: 'hook',

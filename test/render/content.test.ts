@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest'
-import { compileMessage } from '../../src/render/content.ts'
-import { createContents } from '../../src/render/contents.ts'
+import { compileMessage, createContents } from '../../src/render/message.ts'
 import { MessageTemplates } from '../../src/render/message-schema.ts'
-import type { Content, Words } from '../../src/sink/index.ts'
+import type { Content, Summary } from '../../src/sink/index.ts'
+import { markup, NOW, subjectOf } from '../sink/template/subject.ts'
 import type { MessageParts } from '../sinks/bed.ts'
-import { markup, NOW, subjectOf } from '../template/subject.ts'
 
-const WORDS: Words = {
+const WORDS: Summary = {
   severity: 'warning',
   title: 'Pod shop/web <was> restarted',
   text: 'because',
@@ -30,7 +29,7 @@ const DEFAULT: Content = {
 
 function contentOf(ofRule: unknown, ofSink?: unknown, parts: MessageParts = {}): Content {
   const parsed = (it: unknown) => (it === undefined ? undefined : MessageTemplates.parse(it))
-  const message = Object.defineProperty(subjectOf(parts), 'words', { value: WORDS })
+  const message = Object.defineProperty(subjectOf(parts), 'summary', { value: WORDS })
   return compileMessage(parsed(ofRule), parsed(ofSink), markup, { clock: { now: () => NOW } })(message)
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { createContents } from '../../src/render/contents.ts'
+import { createContents } from '../../src/render/message.ts'
 import { FILTERS } from '../../src/sink/template/filters.ts'
 import { NAMES } from '../../src/sink/template/view.ts'
 import { loadText } from '../config/load-text.ts'

@@ -1,15 +1,13 @@
 import { expect, test } from 'vitest'
 import { formatMessage } from '../../sinks/slack/format.ts'
 import slack from '../../sinks/slack/index.ts'
-import { groupOf, isOver as isOverInSlack } from '../../sinks/slack/thread.ts'
-import { jsonLine, textLine } from '../../sinks/stdout/format.ts'
-import { messageText } from '../../sinks/stdout/message-text.ts'
-import { fitted } from '../../sinks/webhook/presets/fitted.ts'
+import { groupOf, isOver as isOverInSlack } from '../../sinks/slack/thread-store.ts'
+import { jsonLine, messageText, textLine } from '../../sinks/stdout/index.ts'
 import { PRESET_NAMES, PRESETS } from '../../sinks/webhook/presets/index.ts'
-import { subjectKey } from '../../sinks/webhook/presets/subject.ts'
-import { decodeEntry, encodeEntries } from '../../src/queue/entry.ts'
-import { compileMessage } from '../../src/render/content.ts'
+import { fitted, subjectKey } from '../../sinks/webhook/presets/parts.ts'
+import { compileMessage } from '../../src/render/message.ts'
 import { MessageTemplates } from '../../src/render/message-schema.ts'
+import { decodeEntry, encodeEntries } from '../../src/store/entry.ts'
 import { refusalOf } from '../servers/slack/limits.ts'
 import { listingOf } from '../servers/slack/listing.ts'
 import { NOTICES, noticeMessage } from './notices.ts'
@@ -61,8 +59,8 @@ test('the id of a notice is not that of its event, and the same for each attempt
   expect(noticeMessage(it).id).toBe(`${it.event.id}/resolved/trouble`)
   expect(JSON.parse(noticeMessage(it).cloudEvent.toString()).id).toBe(noticeMessage(it).id)
   expect(noticeMessage(notice('one after others were held back')).id).toBe(it.event.id)
-  const told = { ...it, event: { ...it.event, id: `${it.event.id}/resolved/trouble` } }
-  expect(noticeMessage(told).id).toBe(told.event.id)
+  const input = { ...it, event: { ...it.event, id: `${it.event.id}/resolved/trouble` } }
+  expect(noticeMessage(input).id).toBe(input.event.id)
 })
 
 test('the severity of a rule stands in for that of the words, but what is over is over', () => {
@@ -108,11 +106,11 @@ test('digests of a group belong together, and their end belongs to the object', 
   )
   expect(subjectKey(one!)).toBe(subjectKey(other!))
   expect(groupOf(one!, undefined)).toBe(groupOf(other!, undefined))
-  const [told, end] = ['one after others were held back', 'back-offs that stopped'].map((name) =>
+  const [input, end] = ['one after others were held back', 'back-offs that stopped'].map((name) =>
     noticeMessage(notice(name)),
   )
-  expect(subjectKey(told!)).toBe(subjectKey(end!))
-  expect(groupOf(told!, undefined)).toBe(groupOf(end!, undefined))
+  expect(subjectKey(input!)).toBe(subjectKey(end!))
+  expect(groupOf(input!, undefined)).toBe(groupOf(end!, undefined))
   expect(isOverInSlack(end!)).toBe(true)
   expect(isOverInSlack(one!)).toBe(false)
 })

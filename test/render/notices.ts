@@ -1,7 +1,6 @@
-import type { Delivery, Digest, DigestItem } from '../../src/delivery.ts'
-import type { EventHeader } from '../../src/event.ts'
-import { compileMessage } from '../../src/render/content.ts'
-import { createRender, type RuleSays } from '../../src/render/message.ts'
+import type { Delivery, Digest, DigestItem } from '../../src/model/delivery.ts'
+import type { EventHeader } from '../../src/model/event.ts'
+import { compileMessage, createRender, type RuleAttributes } from '../../src/render/message.ts'
 import type { Markup, Message } from '../../src/sink/index.ts'
 
 const FROM = '2026-11-21T09:14:07.312Z'
@@ -83,13 +82,13 @@ export const NOTICES: Readonly<Record<string, Delivery>> = {
   }),
 }
 
-const RULE: RuleSays = { labels: { team: 'pay', runbook: 'https://wiki.example.com/b*ck-offs' } }
+const RULE: RuleAttributes = { labels: { team: 'pay', runbook: 'https://wiki.example.com/b*ck-offs' } }
 
 /** As the core renders it for a sink with this markup. */
 export function noticeMessage(
   it: Delivery,
   markup: Markup = {},
-  { rule = RULE, route = {} }: { rule?: RuleSays; route?: unknown } = {},
+  { rule = RULE, route = {} }: { rule?: RuleAttributes; route?: unknown } = {},
 ): Message<any> {
   const contentOf = compileMessage(undefined, undefined, markup)
   return createRender({ routeOf: () => route, ruleOf: () => rule, contentOf })(it, 0) as Message<any>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createGeneration } from '../../src/generation.ts'
+import { createConfigSnapshot } from '../../src/app/config-snapshot.ts'
 import { sinkLoader } from '../../src/sink-types.ts'
 import { loadText } from '../config/load-text.ts'
 import { NOTICES } from './notices.ts'
@@ -13,7 +13,7 @@ rules:
   - { name: other, when: { kind: Event }, to: screen, labels: { team: shop }, message: "{{ message.labels.team }}" }
 `)
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
-  const { choices } = await createGeneration(loaded.config, {
+  const { choices } = await createConfigSnapshot(loaded.config, {
     load: sinkLoader(),
     clock: Date,
     onMatch() {},

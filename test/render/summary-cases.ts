@@ -1,10 +1,10 @@
-import type { EventHeader, FieldChange } from '../../src/event.ts'
-import type { Told } from '../../src/render/words/index.ts'
-import type { Words } from '../../src/sink/index.ts'
-import { readKubeEvent } from '../../src/watch/kube-event.ts'
+import type { EventHeader, FieldChange } from '../../src/model/event.ts'
+import type { SummaryInput } from '../../src/render/summary/index.ts'
+import type { Summary } from '../../src/sink/index.ts'
+import { readKubeEvent } from '../../src/watch/decode/kube-event.ts'
 
 /** A file of cases about one kind. */
-export interface WordsFile {
+export interface SummaryFile {
   /** When it is observed, unless a case says so. */
   now: string
   /** The object that cases patch. */
@@ -25,7 +25,7 @@ export interface WordsCase {
 
 type Json = Record<string, unknown>
 
-export function toldOf(file: WordsFile, it: WordsCase): Told {
+export function summaryOf(file: SummaryFile, it: WordsCase): SummaryInput {
   const object = it.whole ?? (merged(file.object, it.object ?? {}) as Json)
   const { apiVersion, kind, metadata } = object as { apiVersion: string; kind: string; metadata: Json }
   const { name = '', namespace, uid = 'u-1' } = metadata as { name: string; namespace?: string; uid?: string }
@@ -63,8 +63,8 @@ function isMap(value: unknown): value is Json {
 }
 
 /** As somebody would read it. */
-export function wordsAsText(name: string, words: Words): string {
-  const { severity, title, text, fields, quote, command } = words
+export function summaryAsText(name: string, summary: Summary): string {
+  const { severity, title, text, fields, quote, command } = summary
   const lines = [
     `── ${name}`,
     `${severity.toUpperCase().padEnd(9)}${title}`,

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import type { EventHeader, FieldChange, KubeEvent } from '../../src/event.ts'
-import { type Told, wordsOf } from '../../src/render/words/index.ts'
-import type { Words } from '../../src/sink/index.ts'
+import type { EventHeader, FieldChange, KubeEvent } from '../../src/model/event.ts'
+import { type SummaryInput, summarize } from '../../src/render/summary/index.ts'
+import type { Summary } from '../../src/sink/index.ts'
 import { seeded } from '../seeded-random.ts'
-import { anyObject, anyText, anyValue, type Chance, pick } from './words-random.ts'
+import { anyObject, anyText, anyValue, type Chance, pick } from './random-objects.ts'
 
 const KINDS = [
   ...['v1 Pod', 'v1 Node', 'v1 Namespace', 'v1 ConfigMap', 'v1 Secret', 'v1 Service', 'v1 Event'],
@@ -22,7 +22,7 @@ function header(kind: string, parts: Partial<EventHeader> = {}): EventHeader {
   return { ...identity, type: 'MODIFIED', apiVersion, kind: name, namespace: 'shop', name: 'web', ...parts }
 }
 
-function randomTold(chance: Chance, kind: string): Told {
+function randomTold(chance: Chance, kind: string): SummaryInput {
   const changes = Array.from(
     { length: Math.floor(chance() * 6) },
     (): FieldChange => ({
@@ -49,12 +49,12 @@ const PATHS = [
 
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/
 
-/** One assertion for all: there are thousands of words to look at. */
-function expectBounded(words: Words): void {
-  expect(faultsOf(words)).toEqual([])
+/** One assertion for all: there are thousands of summaries to check. */
+function expectBounded(summary: Summary): void {
+  expect(faultsOf(summary)).toEqual([])
 }
 
-function faultsOf({ severity, title, text, about, fields, quote, command }: Words): string[] {
+function faultsOf({ severity, title, text, about, fields, quote, command }: Summary): string[] {
   const lines = [
     title,
     text,
@@ -75,18 +75,18 @@ function faultsOf({ severity, title, text, about, fields, quote, command }: Word
   return Object.entries(wrong).flatMap(([part, is]) => (is ? [`${part} of ${title}`] : []))
 }
 
-test.each(KINDS)('whatever a %s holds, its words are bounded, on one line, and never throw', (kind) => {
+test.each(KINDS)('whatever a %s holds, its summary is bounded, on one line, and never throws', (kind) => {
   const chance = seeded(kind.length * 7_919 + kind.charCodeAt(kind.length - 1))
-  const faults = Array.from({ length: 250 }, () => faultsOf(wordsOf(randomTold(chance, kind)))).flat()
+  const faults = Array.from({ length: 250 }, () => faultsOf(summarize(randomTold(chance, kind)))).flat()
   expect(faults).toEqual([])
 })
 
 test.each(KINDS)('of a %s that only metadata is known of, something is said', (kind) => {
   for (const type of ['ADDED', 'MODIFIED', 'DELETED'] as const) {
     for (const object of [{}, { metadata: { name: 'web' } }, null as unknown as Record<string, unknown>]) {
-      const words = wordsOf({ event: header(kind, { type }), object })
-      expectBounded(words)
-      expect(words.title).toMatch(/ shop\/web (?:was created|was deleted|changed|\S)/)
+      const summary = summarize({ event: header(kind, { type }), object })
+      expectBounded(summary)
+      expect(summary.title).toMatch(/ shop\/web (?:was created|was deleted|changed|\S)/)
     }
   }
 })
@@ -104,7 +104,7 @@ test('a message of a megabyte costs no more than a moment, and is cut', () => {
     ]) {
       const event = { type: 'Warning', reason, message, count: 2, regarding: { kind: 'Pod', name: 'web' } }
       const started = performance.now()
-      expectBounded(wordsOf({ event: header('v1 Event', { event }), object: {} }))
+      expectBounded(summarize({ event: header('v1 Event', { event }), object: {} }))
       expect(performance.now() - started).toBeLessThan(2_000)
     }
   }
@@ -124,10 +124,10 @@ test('an object of a hundred thousand parts is not walked through', () => {
       containerStatuses: many({ name: 'a', restartCount: 3 }),
     },
   }
-  for (const kind of KINDS) expectBounded(wordsOf({ event: header(kind), object }))
+  for (const kind of KINDS) expectBounded(summarize({ event: header(kind), object }))
 })
 
-test('what a Secret holds is in no part of its words', () => {
+test('what a Secret holds is in no part of its summary', () => {
   const event = header('v1 Secret', {
     changes: [
       { path: 'data.password', old: 'aHVudGVyMg==', new: 'hunter3' },
@@ -135,17 +135,17 @@ test('what a Secret holds is in no part of its words', () => {
       { path: 'stringData["x.y"]', new: 'hunter3' },
     ],
   })
-  const words = wordsOf({
+  const summary = summarize({
     event,
     object: { data: { password: 'hunter3' }, stringData: { 'x.y': 'hunter3' } },
   })
-  expect(JSON.stringify(words)).not.toMatch(/hunter3|aHVudGVyMg/)
-  expect(words.title).toBe('Secret shop/web changed: keys password, a; added key x.y')
+  expect(JSON.stringify(summary)).not.toMatch(/hunter3|aHVudGVyMg/)
+  expect(summary.title).toBe('Secret shop/web changed: keys password, a; added key x.y')
 })
 
 test('what an environment variable is set to does not stand in a title', () => {
   const path = 'spec.template.spec.containers[name=app].env[name=DB_PASSWORD].value'
-  const { title } = wordsOf({
+  const { title } = summarize({
     event: header('apps/v1 Deployment', { changes: [{ path, old: 'hunter2', new: 'hunter3' }] }),
     object: { status: {} },
   })
@@ -159,5 +159,5 @@ test.each([
   ['--all', ''],
   ['x'.repeat(300), ''],
 ])('a pod named %j makes no other command', (name, command) => {
-  expect(wordsOf({ event: header('v1 Pod', { name }), object: {} }).command).toBe(command)
+  expect(summarize({ event: header('v1 Pod', { name }), object: {} }).command).toBe(command)
 })

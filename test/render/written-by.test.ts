@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { EventHeader } from '../../src/event.ts'
-import { wordsOf } from '../../src/render/words/index.ts'
+import type { EventHeader } from '../../src/model/event.ts'
+import { summarize } from '../../src/render/summary/index.ts'
 import { messageOf } from '../../src/sink/testkit/messages.ts'
 
 const IMAGE = [{ path: 'spec.template.spec.containers[name=a].image', old: 'a:1', new: 'a:2' }]
@@ -8,7 +8,7 @@ const READY = [{ path: 'status.readyReplicas', old: 1, new: 2 }]
 
 function byOf(event: Partial<EventHeader>, object: object = { spec: {}, status: {} }): string | undefined {
   const { event: header } = messageOf({ event: { kind: 'Deployment', apiVersion: 'apps/v1', ...event } })
-  const { fields } = wordsOf({ event: header, object: object as Record<string, unknown> })
+  const { fields } = summarize({ event: header, object: object as Record<string, unknown> })
   return fields.find(({ title }) => title === 'By')?.value
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { compileAge } from '../../src/rules/age.ts'
-import type { Patterns } from '../../src/rules/schema.ts'
+import { compileAge } from '../../src/rules/change-values.ts'
+import type { Patterns } from '../../src/rules/pattern.ts'
 
 const MINUTE_MS = 60_000
 
@@ -24,7 +24,7 @@ test.each<[Patterns, number | undefined, boolean]>([
 })
 
 test.each([
-  ['5m', 'does not say younger or older', 'write "<5m" (younger) or ">=5m" (older)', 0],
+  ['5m', 'has no < or >', 'write "<5m" (younger) or ">=5m" (older)', 0],
   ['young', '"young" is no age', 'write "<5m" for younger', 0],
   ['', 'is no age', 'write "<5m"', 0],
   ['<', 'has no number', 'write "<5m"', 1],

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import type { ChangeType, ClusterEvent, ObjectRef } from '../../src/event.ts'
-import { compileRules, type LimitsOf } from '../../src/rules/compile.ts'
+import type { ChangeType, ClusterEvent, ObjectRef } from '../../src/model/event.ts'
+import { compileRules, type LimitScope } from '../../src/rules/compile.ts'
 import type { Rule } from '../../src/rules/schema.ts'
-import { readFrame } from '../../src/watch/frame.ts'
-import { normalise } from '../../src/watch/normalise.ts'
+import { readFrame } from '../../src/watch/decode/frame.ts'
+import { normalise } from '../../src/watch/decode/normalise.ts'
 import { DEPLOYMENT, EVENT, NEW_EVENT, NODE, POD } from './events.ts'
 import { hostileJson } from './hostile-json.ts'
 import { createRandom, type Random, randomLabels, randomSurroundings, randomWhen, WORDS } from './random.ts'
@@ -128,7 +128,7 @@ test(`compiled rules say of ${EVENTS} random frames what the plain meaning says`
     const limits = new Map(
       rules.map(({ name }) => [
         name,
-        random.pick<LimitsOf | undefined>([undefined, undefined, 'events', 'states']),
+        random.pick<LimitScope | undefined>([undefined, undefined, 'events', 'states']),
       ]),
     )
     const limitsOf = (name: string) => limits.get(name)

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { checkRule, compileRules, type LimitsOf } from '../../src/rules/compile.ts'
-import type { Rule, When } from '../../src/rules/schema.ts'
+import { checkRule, compileRules, type LimitScope } from '../../src/rules/compile.ts'
+import type { Rule } from '../../src/rules/schema.ts'
+import type { When } from '../../src/rules/when.ts'
 import { clusterEvent, DEPLOYMENT, EVENT, type EventParts, NODE, POD } from './events.ts'
 
 const fail = (rule: string, error: unknown): never => {
@@ -250,7 +251,7 @@ test('onError: deliver takes a condition that fails for one that holds, and asks
 })
 
 test('a rule with limits takes its sinks; one that follows states hears of all events of its kinds', () => {
-  const limits: Record<string, LimitsOf> = { states: 'states', events: 'events' }
+  const limits: Record<string, LimitScope> = { states: 'states', events: 'events' }
   const rules = [
     rule('states', ['one'], { kind: 'Pod', namespace: 'shop', type: 'MODIFIED' }),
     rule('events', ['one', 'two'], { kind: 'Pod', namespace: 'shop' }),
@@ -357,12 +358,12 @@ test('all faults of a rule are told at once, each with its path', () => {
   }
   expect(checkRule({ when }).map(({ path }) => path.join('.'))).toEqual([
     'when.kind.1',
-    'when.type.1',
     'when.namespace',
     'when.name',
     'when.labels.a b',
     'when.labels.ok.0',
     'when.annotations',
+    'when.type.1',
     'when.regarding.name',
   ])
 })

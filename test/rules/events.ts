@@ -1,4 +1,4 @@
-import type { ChangeType, ClusterEvent, KubeEvent, ObjectRef, Resource } from '../../src/event.ts'
+import type { ChangeType, ClusterEvent, KubeEvent, ObjectRef, Resource } from '../../src/model/event.ts'
 
 export const POD: Resource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }
 export const NODE: Resource = { group: '', version: 'v1', kind: 'Node', plural: 'nodes', namespaced: false }

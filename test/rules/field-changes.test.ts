@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { fieldChanges } from '../../src/changes/field-changes.ts'
+import { fieldChanges } from '../../src/rules/field-changes.ts'
 
 const DEPLOYMENT = { group: 'apps', kind: 'Deployment' }
 const SECRET = { group: '', kind: 'Secret' }

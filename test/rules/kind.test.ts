@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { Resource } from '../../src/event.ts'
+import type { Resource } from '../../src/model/event.ts'
 import { compileKinds, parseSpelling, pluralOf } from '../../src/rules/kind.ts'
-import type { Patterns } from '../../src/rules/schema.ts'
+import type { Patterns } from '../../src/rules/pattern.ts'
 import { DATABASE, DEPLOYMENT, EVENT, NEW_EVENT, POD } from './events.ts'
 
 function means(patterns: Patterns, resource: Resource): boolean {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import type { WayStep } from '../../../src/event.ts'
-import { namedByRule, namedFor } from '../../../src/rules/paths/named.ts'
-import { Rule } from '../../../src/rules/schema.ts'
-import { DEPLOYMENT, NODE } from '../events.ts'
+import type { WayStep } from '../../src/model/event.ts'
+import { namedPaths, namesPath } from '../../src/rules/previous-objects.ts'
+import { Rule } from '../../src/rules/schema.ts'
+import { DEPLOYMENT, NODE } from './events.ts'
 
 /** `spec.containers[name=web].image` as steps; `[0]` is a place. */
 function way(text: string): WayStep[] {
@@ -12,7 +12,7 @@ function way(text: string): WayStep[] {
 }
 
 const isNamed = (keys: object, text: string, resource = DEPLOYMENT) =>
-  namedFor(namedByRule(Rule.parse({ name: 'r', to: 'chat', ...keys })))(resource)?.(way(text)) ?? false
+  namesPath(namedPaths(Rule.parse({ name: 'r', to: 'chat', ...keys })))(resource)?.(way(text)) ?? false
 
 const IMAGE = 'spec.template.spec.containers[name=web].image'
 
@@ -36,8 +36,8 @@ test.each<[expected: boolean, keys: object, text: string]>([
 })
 
 test('where no rule names a path of a kind, nothing is asked', () => {
-  const named = namedFor(
-    namedByRule(Rule.parse({ name: 'r', to: 'chat', when: { kind: 'Node' }, changed: 'spec.x' })),
+  const named = namesPath(
+    namedPaths(Rule.parse({ name: 'r', to: 'chat', when: { kind: 'Node' }, changed: 'spec.x' })),
   )
   expect(named(DEPLOYMENT)).toBeUndefined()
   expect(named(NODE)).toBeDefined()

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { compileOwners } from '../../src/rules/owner.ts'
-import type { Patterns } from '../../src/rules/schema.ts'
+import type { Patterns } from '../../src/rules/pattern.ts'
 
 const CHAIN = [
   { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web-6d4f' },
@@ -46,23 +46,20 @@ test.each([undefined, []])('of owners %j, which are not known or none, only "!" 
 })
 
 test.each([
-  ['Deployment/^web-.*$', 'write "Deployment/web-*", or "/^Deployment/web-.*$/"'],
-  ['Deployment/^web$', 'write "Deployment/web", or "/^Deployment/web$/"'],
-  ['!Deployment/.*-web$', 'write "!Deployment/*-web", or "!/^Deployment/.*-web$/"'],
-  ['Deployment/web-.*', 'write "Deployment/*web-*", or "/^Deployment/.*web-.*/"'],
-  ['Deployment/^(a|b)$', 'write Deployment/… with * and ?, or "/^Deployment/(a|b)$/"'],
-  ['Deployment/shop/web', 'write Deployment/web, and namespace: shop beside "owner"'],
-  ['!Deployment/shop/web', 'write !Deployment/web'],
-])('for %j is offered: %s', (text, hint) => {
+  ['Deployment/^web-.*$', 'write Deployment/… with * and ?, or "/^Deployment/…/"'],
+  ['!Deployment/(a|b)$', 'write !Deployment/… with * and ?, or "!/^Deployment/…/"'],
+  ['Deployment/shop/web', 'write Deployment/web, which matches in all namespaces of the rule'],
+  ['!Deployment/shop/web', 'write !Deployment/web, which matches in all namespaces of the rule'],
+])('for %j the hint is: %s', (text, hint) => {
   expect(compileOwners(text)).toMatchObject({ ok: false, faults: [{ hint }] })
 })
 
 test.each([
   ['web/Deployment', 'the kind comes first', 'write Deployment/web'],
   ['!web/Deployment', 'the kind comes first', 'write !Deployment/web'],
-  ['Deployment/Web', 'no object is called "Web": names are in lower case', 'write Deployment/web'],
-  ['apps/Deployment', 'the kind comes first', 'or apps/Deployment/* for any name'],
-  ['apps/v1/Deployment', 'no object is called', 'for any name write apps/v1/Deployment/*'],
+  ['Deployment/Web', 'names are in lower case', 'write Deployment/web'],
+  ['apps/Deployment', 'the kind comes first', 'write Deployment/apps'],
+  ['apps/v1/Deployment', 'names are in lower case', 'write apps/v1/deployment'],
   ['web-frontend', '"web-frontend" is no kind', 'for an owner of any kind write "*/web-frontend"'],
   ['Deployment/', '"Deployment/" is no owner', 'write Deployment, Deployment/web'],
   ['', 'is empty: name a kind', 'write Deployment'],

@@ -1,6 +1,5 @@
 import { describe, expect, it, test } from 'vitest'
-import { parsePath } from '../../../src/rules/paths/path.ts'
-import { differs, valuesAt } from '../../../src/rules/paths/read.ts'
+import { differs, parsePath, valuesAt } from '../../src/rules/path.ts'
 
 function read(text: string, object: unknown): unknown[] {
   const path = parsePath(text)
@@ -71,11 +70,11 @@ test.each([
   ['spec..image', 'spec..image', 'write spec.image'],
   ['spec.image.', 'spec.image.', 'write spec.image'],
   ['spec.a[0].', '.', 'a name is missing between two dots, or at an end'],
-  ['spec.con*.image', 'con', '"*" stands alone: containers.*.image'],
+  ['spec.con*.image', 'con', '"*" is a step of its own: containers.*.image'],
   ['spec.containers[name=app', '[', undefined],
   ['spec.containers[name=]', '[name=]', 'write [name=app]'],
   ['spec.containers[?(@.x)]', '[?(@.x)]', 'write [name=app], ["a/b"], [0] or [*]'],
-  ['spec.containers[0]image', 'i', 'steps stand between dots: spec.replicas'],
+  ['spec.containers[0]image', 'i', 'separate steps by dots: spec.replicas'],
 ])('"%s" is refused at "%s"', (text, place, hint) => {
   const result = parsePath(text)
   const fault = result.ok ? undefined : result.faults[0]

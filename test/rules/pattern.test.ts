@@ -56,7 +56,7 @@ test.each([
 test.each([
   ['!', 'nothing follows the "!"', undefined],
   ['//', 'is an empty expression', 0],
-  ['/a/i', 'an expression ends with its "/"', 0],
+  ['/a/i', 'a regular expression must end with "/"', 0],
   ['/web-(a/', 'missing closing )', 5],
   ['!/[z-a]/', 'invalid character class range', 3],
   ['/a(?=b)/', 'has a look-ahead "(?=", which RE2 regular expressions do not have', 2],
@@ -69,24 +69,13 @@ test.each([
   if (!compiled.ok) expect(compiled.faults[0]?.offset).toBe(offset)
 })
 
-test.each([
-  ['/^web-(?!test)/', 'write ["web-*", "!web-test*"]'],
-  ['/^web-(?!test$).*$/', 'write ["web-*", "!web-test"]'],
-  ['/web\\.(?!test.*)/', 'write ["*web.*", "!*web.test*"]'],
-  ['/^(?!kube-)/', 'write "!kube-*"'],
-  ['/^web-(?!test)x/', 'what it must not be is a pattern of its own: ["web-*", "!web-test*"]'],
-  ['!/^web-(?!test)/', 'what it must not be is a pattern of its own: ["web-*", "!web-test*"]'],
-])('%s is offered %s', (pattern, hint) => {
-  expect(compilePatterns(pattern)).toMatchObject({ ok: false, faults: [{ hint }] })
-})
-
-test('in a list two patterns are two entries', () => {
-  const compiled = compilePatterns(['api', '/^web-(?!test)/'])
-  expect(compiled).toMatchObject({
-    ok: false,
-    faults: [{ path: [1], hint: 'write "web-*", "!web-test*"' }],
-  })
-})
+test.each(['/^web-(?!test)/', '!/^web-(?!test)/'])(
+  '%s, which has a look-ahead, is refused with a hint',
+  (pattern) => {
+    const hint = 'what it must not be is a pattern of its own: ["web-*", "!web-test*"]'
+    expect(compilePatterns(pattern)).toMatchObject({ ok: false, faults: [{ hint }] })
+  },
+)
 
 test('a list tells the faults of all its entries, each with its place', () => {
   const compiled = compilePatterns(['ok', '!', '/(/'])

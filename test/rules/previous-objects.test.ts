@@ -1,14 +1,11 @@
 import { expect, test } from 'vitest'
-import { keepsOld } from '../../src/rules/keeps-old.ts'
+import { kindsToStore, storesPrevious } from '../../src/rules/previous-objects.ts'
 import type { Rule } from '../../src/rules/schema.ts'
 import { DATABASE, DEPLOYMENT, EVENT, NEW_EVENT, NODE, POD } from './events.ts'
 
 /** The kinds of which old objects are kept when the sink `chat` tells changes. */
 function kept(...rules: Omit<Rule, 'name'>[]): string[] {
-  const keeps = keepsOld(
-    rules.map((rule, i) => ({ name: `r${i}`, ...rule })),
-    ({ to = [] }) => to.includes('chat'),
-  )
+  const keeps = storesPrevious(rules.map((rule) => kindsToStore(rule, rule.to?.includes('chat') ?? false)))
   return [POD, NODE, DEPLOYMENT, DATABASE, EVENT, NEW_EVENT].filter(keeps).map(({ kind }) => kind)
 }
 

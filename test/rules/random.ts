@@ -1,5 +1,7 @@
-import type { ChangeType, ClusterEvent } from '../../src/event.ts'
-import type { KeyValues, Patterns, Regarding, When } from '../../src/rules/schema.ts'
+import type { ChangeType, ClusterEvent } from '../../src/model/event.ts'
+import type { Patterns } from '../../src/rules/pattern.ts'
+import type { KeyValues } from '../../src/rules/selector.ts'
+import type { Regarding, When } from '../../src/rules/when.ts'
 import { clusterEvent, DEPLOYMENT, EVENT, NODE, POD } from './events.ts'
 
 /** Small and seeded: a failure can be repeated. */

@@ -29,17 +29,14 @@ interface SyntaxNode {
 
 /** Where an expression begins that only sees text of bounded length: `file: source`, and the bound in characters. */
 const BOUNDS: Readonly<Record<string, number>> = {
-  [String.raw`sinks/kafka/topic-name.ts: (?:\s*\{\{-`]: 1_000,
-  'src/sink/network-fault.ts: ALERT_(': 200,
-  [String.raw`src/rules/cel/function-words.ts: '(?:(.+)\.)?`]: 500,
-  [String.raw`src/rules/cel/name-words.ts: ([\w.?]*(?:[lL]abels`]: 400,
-  [String.raw`src/rules/cel/name-words.ts: (?:[A-Za-z_]\w*\s*\.\s*)*`]: 400,
-  [String.raw`src/rules/cel/operands.ts: [A-Za-z_]\w*(?:`]: 500,
-  [String.raw`src/rules/cel/optional-words.ts: \b[A-Za-z_]\w*(?:`]: 500,
-  [String.raw`src/config/yaml/maps.ts: (?:[\w./-]+: +)+`]: 200,
+  [String.raw`sinks/kafka/config.ts: (?:\s*\{\{-`]: 1_000,
+  'src/sink/connectivity.ts: ALERT_(': 200,
+  [String.raw`src/rules/cel/error-messages.ts: '(?:(.+)\.)?`]: 500,
+  [String.raw`src/rules/cel/error-messages.ts: (\w+)\s*\.`]: 400,
+  [String.raw`src/rules/cel/error-messages.ts: [\w.?]*(?:[lL]abels`]: 400,
 }
 
-const root = new URL('../', import.meta.url)
+const root = new URL('../../', import.meta.url)
 const files = globSync('{src,sinks}/**/*.ts', { cwd: root.pathname })
 const literals = files.flatMap(literalsIn)
 const built = await builtWhileLoading()

@@ -1,6 +1,9 @@
-import type { ObjectRef, Resource } from '../../src/event.ts'
-import type { LimitsOf, MatchResult } from '../../src/rules/compile.ts'
-import { type KeyValues, listOf, type Patterns, type Rule, type When } from '../../src/rules/schema.ts'
+import type { ObjectRef, Resource } from '../../src/model/event.ts'
+import type { LimitScope, MatchResult } from '../../src/rules/compile.ts'
+import { listOf, type Patterns } from '../../src/rules/pattern.ts'
+import type { Rule } from '../../src/rules/schema.ts'
+import type { KeyValues } from '../../src/rules/selector.ts'
+import type { When } from '../../src/rules/when.ts'
 
 /** An event as plain data, parsed whole. */
 export interface PlainEvent {
@@ -23,7 +26,7 @@ export interface PlainEvent {
 export function slowMatch(
   rules: readonly Rule[],
   event: PlainEvent,
-  limitsOf: (rule: string) => LimitsOf | undefined = () => undefined,
+  limitsOf: (rule: string) => LimitScope | undefined = () => undefined,
 ): MatchResult {
   const result = {
     sends: [] as { sink: string; rule: string }[],

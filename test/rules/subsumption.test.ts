@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { checkRule, compileRules } from '../../src/rules/compile.ts'
-import { implies } from '../../src/rules/implies.ts'
-import type { When } from '../../src/rules/schema.ts'
+import { isSubsumedBy, type When } from '../../src/rules/when.ts'
 import { createRandom, type Random, randomEvent, randomWhen } from './random.ts'
 
 test.each<[When, When]>([
@@ -29,9 +28,9 @@ test.each<[When, When]>([
   [{ regarding: { labels: 'a', owner: 'Job' } }, { regarding: { labels: 'a' } }],
   [{ regarding: { kind: 'Pod', name: 'web-1' } }, { regarding: { kind: 'Pod', name: 'web-*' } }],
 ])('%j is part of %j, and not the other way round unless they say the same', (narrow, wide) => {
-  expect(implies(narrow, wide)).toBe(true)
+  expect(isSubsumedBy(narrow, wide)).toBe(true)
   const areSame = JSON.stringify(narrow) === JSON.stringify(wide)
-  expect(implies(wide, narrow)).toBe(areSame || JSON.stringify(wide.type) === '"!DELETED"')
+  expect(isSubsumedBy(wide, narrow)).toBe(areSame || JSON.stringify(wide.type) === '"!DELETED"')
 })
 
 test.each<[When, When]>([
@@ -51,7 +50,28 @@ test.each<[When, When]>([
   [{ age: '<5m' }, { age: '<10m' }],
   [{ kind: 'Pod' }, { kind: 'Pod', somethingNew: 'x' } as When],
 ])('%j is not certain to be part of %j', (narrow, wide) => {
-  expect(implies(narrow, wide)).toBe(false)
+  expect(isSubsumedBy(narrow, wide)).toBe(false)
+})
+
+test('the patterns of a list are read once, however many lists they are compared with', () => {
+  let reads = 0
+  const lists = Array.from(
+    { length: 20 },
+    (_, rule) =>
+      new Proxy(
+        Array.from({ length: 10 }, (_, i) => `n${rule}-${i}-*`),
+        {
+          get(target, key) {
+            if (/^\d+$/.test(String(key))) reads++
+            return Reflect.get(target, key)
+          },
+        },
+      ),
+  )
+  for (const wide of lists)
+    for (const narrow of lists)
+      expect(isSubsumedBy({ name: narrow, kind: narrow }, { name: wide, kind: wide })).toBe(narrow === wide)
+  expect(reads).toBe(200)
 })
 
 /** Something like it, so that many are part of others. */
@@ -72,7 +92,7 @@ test('what is said to be part of something is, on random conditions and events',
     const wide = randomWhen(random)
     const narrow = related(wide, random)
     if (checkRule({ when: wide }).length + checkRule({ when: narrow }).length > 0) continue
-    if (!implies(narrow, wide)) continue
+    if (!isSubsumedBy(narrow, wide)) continue
     seen.implied++
     const [isNarrow, isWide] = [matcher(narrow), matcher(wide)]
     for (const event of events) {

@@ -178,6 +178,8 @@ export async function startKubernetes({ flags = [] }: KubernetesOptions = {}): P
 
   await startEtcd()
   await startApiServer()
+  const removeDir = () => rmSync(dir, { recursive: true, force: true, maxRetries: 3 })
+  process.on('exit', removeDir)
   const kubernetes: Kubernetes = {
     url,
     etcdUrl,
@@ -222,7 +224,8 @@ export async function startKubernetes({ flags = [] }: KubernetesOptions = {}): P
       for (const server of [apiServer, ...added]) await server.end('SIGKILL')
       await etcd.end('SIGKILL')
       await agent.destroy()
-      rmSync(dir, { recursive: true, force: true })
+      process.off('exit', removeDir)
+      removeDir()
     },
   }
   return kubernetes

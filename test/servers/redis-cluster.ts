@@ -1,4 +1,4 @@
-import { hashSlot } from '../../src/queue/hash-slot.ts'
+import { hashSlot } from '../../src/store/redis/locate-master.ts'
 import { waitFor } from '../wait-for.ts'
 import { freePort } from './ports.ts'
 import { type RedisServer, startRedis } from './redis.ts'

@@ -1,13 +1,12 @@
-import type { Delivery } from '../../src/delivery.ts'
-import type { KubeEvent } from '../../src/event.ts'
-import { silentLog } from '../../src/log.ts'
+import type { Delivery, TraceContext } from '../../src/model/delivery.ts'
+import type { KubeEvent } from '../../src/model/event.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { TracedMessage } from '../../src/observe/tracing/attempt-spans.ts'
 import { createRender } from '../../src/render/message.ts'
 import type { Message, SinkContext, SinkMetrics, SinkType } from '../../src/sink/index.ts'
-import { memoryStore } from '../../src/sink/memory-store.ts'
-import type { TraceContext } from '../../src/trace-context.ts'
-import { TracedMessage } from '../../src/tracing/traced-message.ts'
-import { contentOfWords } from '../content-of-words.ts'
-import { headerFor } from '../queue/objects.ts'
+import { memoryStore } from '../../src/sink/testkit/context.ts'
+import { contentOfSummary } from '../render/content-of-summary.ts'
+import { headerFor } from '../store/objects.ts'
 
 /** What a message is made of; the rest is a ConfigMap named web that changed. */
 export interface MessageParts {
@@ -35,7 +34,7 @@ export function messageOf(parts: MessageParts = {}, type: Pick<SinkType, 'escape
   const event = { ...headerFor(name, version, parts.type ?? 'MODIFIED', uid), ...parts.event, ...kubeEvent }
   const render = createRender({
     routeOf: () => parts.route ?? {},
-    contentOf: ({ words }) => contentOfWords(words, type.escape),
+    contentOf: ({ summary }) => contentOfSummary(summary, type.escape),
   })
   const objectJson = Buffer.from(JSON.stringify(parts.object ?? {}))
   const message = render({ sink: 'hook', rule, event, objectJson }, parts.attempt ?? 0)

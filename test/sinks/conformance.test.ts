@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { builtInSinks } from '../../sinks/index.ts'
 import { conformance } from '../../src/sink/testkit/index.ts'
+import { builtInSinks } from '../../src/sink-types.ts'
 import { sinksUnderTest } from './targets/index.ts'
 
 // A new sink needs a line in targets/index.ts, and a file there that says how to start a peer for it.

@@ -1,12 +1,12 @@
 import type { Counter, Gauge } from 'prom-client'
 import { afterAll, describe, expect, test } from 'vitest'
-import { builtInSinks } from '../../sinks/index.ts'
+import { createSinkSet } from '../../src/app/sink-set/set.ts'
 import type { SinkConfig } from '../../src/config/schema.ts'
-import { silentLog } from '../../src/log.ts'
-import { createMetrics } from '../../src/metrics.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
 import type { SinkType } from '../../src/sink/index.ts'
-import { createSinkSet } from '../../src/sink-set/set.ts'
-import { numbered, startLaneBed } from '../queue/lane-bed.ts'
+import { builtInSinks } from '../../src/sink-types.ts'
+import { numbered, startLaneBed } from '../store/lane-bed.ts'
 import { waitFor } from '../wait-for.ts'
 import { contextOf, optionsOf } from './bed.ts'
 import { startFilePeer } from './outages/file.ts'
@@ -24,6 +24,10 @@ const PEERS: Record<string, () => Promise<Peer>> = {
   file: startFilePeer,
   stdout: startStdoutPeer,
 }
+
+test('every built-in sink has a peer that fails', () => {
+  expect(Object.keys(PEERS).toSorted()).toEqual(Object.keys(builtInSinks).toSorted())
+})
 
 const OBJECTS = ['a', 'b', 'c']
 const BEFORE = 5

@@ -1,7 +1,7 @@
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { builtInSinks } from '../../sinks/index.ts'
+import { builtInSinks } from '../../src/sink-types.ts'
 import { type Elsewhere, installElsewhere, ROOT } from '../packed.ts'
 
 const TEXT = readFileSync(join(ROOT, 'sinks/README.md'), 'utf8')

@@ -1,7 +1,6 @@
 import { PassThrough, Writable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { jsonLine, textLine } from '../../sinks/stdout/format.ts'
-import { openOutput } from '../../sinks/stdout/index.ts'
+import { jsonLine, openOutput, textLine } from '../../sinks/stdout/index.ts'
 import { type EventHeader, type Message, TemplateFault } from '../../src/sink/index.ts'
 import { messageOf } from './bed.ts'
 

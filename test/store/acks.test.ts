@@ -1,11 +1,11 @@
 import type { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
-import { silentLog } from '../../src/log.ts'
-import { ACKNOWLEDGE, ackArguments, ackResults } from '../../src/queue/ack-script.ts'
-import { createAcks } from '../../src/queue/acks.ts'
-import { keysOf } from '../../src/queue/keys.ts'
-import { runScript } from '../../src/queue/script.ts'
-import { createTroubles } from '../../src/queue/troubles.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { keysOf } from '../../src/store/keys.ts'
+import { ACKNOWLEDGE, ackArguments, ackResults } from '../../src/store/lanes/ack-script.ts'
+import { createAcks } from '../../src/store/lanes/acks.ts'
+import { createTroubles } from '../../src/store/redis/redis-fault.ts'
+import { runScript } from '../../src/store/redis/script.ts'
 import { startLaneBed } from './lane-bed.ts'
 
 const LANE = 'hook/n0'
@@ -24,7 +24,7 @@ test('an acknowledgement that is sent twice counts once, with gaps, and the last
   await using _ = it
   const send = async (...places: number[]) => {
     const acks = [{ entryId: id, count: 3, places }]
-    const { names, args } = ackArguments(it.keys, [{ lane: LANE, token: 'mine', isFormer: false, acks }])
+    const { names, args } = ackArguments(it.keys, [{ lane: LANE, token: 'mine', acks }])
     return ackResults(await runScript(it.redis, ACKNOWLEDGE, names, args))
   }
   await send(1)
@@ -44,7 +44,7 @@ test('one who lost the slot acknowledges nothing', async () => {
   const group = {
     lane: LANE,
     token: 'theirs',
-    isFormer: false,
+
     acks: [{ entryId: id, count: 3, places: [0] }],
   }
   expect(await acks.add(group)).toBe('fenced')
@@ -65,7 +65,7 @@ for (const command of ['hincrby', 'xadd', 'hset', 'xdel'])
     ]
     const send = async (places: number[]) => {
       const all = [...acks, { entryId: id, count: 3, places }]
-      const group = { lane: LANE, token: 'mine', isFormer: false, acks: all }
+      const group = { lane: LANE, token: 'mine', acks: all }
       const { names, args } = ackArguments(it.keys, [group])
       return runScript(it.redis, ACKNOWLEDGE, names, args)
     }
@@ -91,7 +91,7 @@ const TURNS = Array.from({ length: 20 }, (_, turns) => turns)
 for (const ends of ['done', 'fenced'] as const)
   test(`an acknowledgement that comes whenever the one before ends is not forgotten, but ${ends}`, async () => {
     const redis = { evalsha: async () => ['done 0'] } as unknown as Redis
-    const group = { lane: LANE, token: 'mine', isFormer: false, isUrgent: true }
+    const group = { lane: LANE, token: 'mine', isUrgent: true }
     const add = async (turns: number) => {
       const parts = { troubles: createTroubles(silentLog), log: silentLog, onOutOfMemory() {} }
       const acks = createAcks({ redis, keys: keysOf('test'), ...parts })

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import type { KnownObject, Source } from '../../src/change.ts'
-import { PositionLostError } from '../../src/change.ts'
-import { decideWith } from '../../src/decision.ts'
-import { createLimits, limitsOf } from '../../src/limits/limits.ts'
-import { LAYOUT } from '../../src/queue/layout.ts'
-import { readLedger } from '../../src/queue/ledger.ts'
+import { evaluateWith } from '../../src/app/evaluation.ts'
+import type { KnownObject, Source } from '../../src/model/change.ts'
+import { PositionLostError } from '../../src/model/change.ts'
 import { compileRules } from '../../src/rules/compile.ts'
-import { normalise } from '../../src/watch/normalise.ts'
+import { createLimits, limitsOf } from '../../src/rules/limits/limits.ts'
+import { readLedger } from '../../src/store/ledger.ts'
+import { LAYOUT } from '../../src/store/redis/layout.ts'
+import { normalise } from '../../src/watch/decode/normalise.ts'
 import { change, SOURCE } from './objects.ts'
 import { never, startStoreBed } from './store-bed.ts'
 
@@ -23,7 +23,7 @@ const changes = Array.from({ length: OBJECTS }, (_, i) => change('ADDED', `o${i}
 /** A former source that knows objects, and follows incidents of some of them. */
 async function startBed(limit: { resolve: true } | { for: number } = { resolve: true }) {
   const rule = { name: 'trouble', when: { name: 'o*7' }, ...limit, to: ['hook'] }
-  const decide = decideWith({
+  const decide = evaluateWith({
     normalise: (source, transition) =>
       normalise(source, transition, { cluster: 'test', salt: Buffer.from('salt') }),
     match: compileRules([rule], {
@@ -118,7 +118,7 @@ for (const after of [1, 700, 1_100, OBJECTS])
     await it.reader.set(it.keys.schema, String(LAYOUT))
     const gone = next.commit([], '2000', never)
     await expect(gone).rejects.toThrow(PositionLostError)
-    await expect(gone).rejects.toThrow(/another one took it over/)
+    await expect(gone).rejects.toThrow(/the checkpoint is gone/)
     await back.beginList('different', never)
     await back.list(changes, never, () => true)
     await back.endList('2000', never)

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
-import { silentLog } from '../../src/log.ts'
-import { createOutages } from '../../src/queue/outages.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { createOutages } from '../../src/store/lanes/outages.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, DOWN, ODD, scriptedSink, startLaneBed } from './lane-bed.ts'
 
 const LANES = Array.from({ length: 10_000 }, (_, i) => `hook/channel-${i}`)
 const HOUR_MS = 3_600_000
 
-test('ten thousand lanes that were used once leave no keys and no fields, also those that failed or parked objects', async () => {
+test('ten thousand lanes that were used once leave no keys and no fields, also those that failed or quarantined objects', async () => {
   await using it = await startLaneBed()
   for (let i = 0; i < LANES.length; i += 500)
     await Promise.all(LANES.slice(i, i + 500).map((lane, at) => it.put(lane, `object-${i + at}`)))

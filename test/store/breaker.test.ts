@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createBreaker } from '../../src/queue/breaker.ts'
+import { CircuitBreaker } from '../../src/store/lanes/circuit-breaker.ts'
 
 function clockAt(startMs: number) {
   let now = startMs
@@ -13,20 +13,24 @@ function clockAt(startMs: number) {
 
 /** One that three calls opened. */
 function opened(clock = clockAt(10_000)) {
-  const breaker = createBreaker(clock, () => 0.5)
+  const breaker = new CircuitBreaker(clock, () => 0.5)
   for (let i = 0; i < 3; i++) breaker.failed()
   return { breaker, clock }
 }
 
 test('three calls open it when nothing succeeded before, one or two do not', () => {
-  const breaker = createBreaker(clockAt(10_000), () => 0.5)
-  expect([breaker.failed(), breaker.failed(), breaker.failed()]).toEqual([false, false, true])
+  const breaker = new CircuitBreaker(clockAt(10_000), () => 0.5)
+  const isOpenAfter = () => {
+    breaker.failed()
+    return breaker.isOpen()
+  }
+  expect([isOpenAfter(), isOpenAfter(), isOpenAfter()]).toEqual([false, false, true])
   expect(breaker.admit().kind).toBe('wait')
 })
 
 test('a sink of which every other call fails stays closed', () => {
   const clock = clockAt(10_000)
-  const breaker = createBreaker(clock, () => 0.5)
+  const breaker = new CircuitBreaker(clock, () => 0.5)
   for (let i = 0; i < 200; i++) {
     clock.pass(10)
     if (i % 2 === 0) breaker.succeeded(clock.now())
@@ -37,20 +41,24 @@ test('a sink of which every other call fails stays closed', () => {
 
 test('nineteen of twenty failures open it, however recent the success', () => {
   const clock = clockAt(10_000)
-  const breaker = createBreaker(clock, () => 0.5)
+  const breaker = new CircuitBreaker(clock, () => 0.5)
   breaker.succeeded(clock.now())
-  for (let i = 0; i < 18; i++) expect(breaker.failed()).toBe(false)
-  expect(breaker.failed()).toBe(true)
+  for (let i = 0; i < 18; i++) breaker.failed()
+  expect(breaker.isOpen()).toBe(false)
+  breaker.failed()
+  expect(breaker.isOpen()).toBe(true)
 })
 
 test('an answer to what was begun before it opened does not close it, one of a probe does', () => {
   const { breaker, clock } = opened()
   const begunMs = clock.now() - 1
-  expect(breaker.succeeded(begunMs)).toBe(false)
+  breaker.succeeded(begunMs)
+  expect(breaker.isOpen()).toBe(true)
   expect(breaker.admit().kind).toBe('wait')
   clock.pass(breaker.waitMs())
   expect(breaker.admit().kind).toBe('probe')
-  expect(breaker.succeeded(clock.now())).toBe(true)
+  breaker.succeeded(clock.now())
+  expect(breaker.isOpen()).toBe(false)
   expect(breaker.admit().kind).toBe('go')
 })
 

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Queue, Worker, type WorkerOptions } from 'bullmq'
 import { expect, test } from 'vitest'
-import { silentLog } from '../../src/log.ts'
-import { openRedis } from '../../src/queue/connection.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { openRedis } from '../../src/store/redis/connection.ts'
 import { startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { costOf, createByteBudget, defaultBudget } from '../../src/queue/byte-budget.ts'
+import { costOf, createByteBudget, defaultBudget } from '../../src/store/lanes/byte-budget.ts'
 
 /** Lets go of what waits only for a promise. */
 const settled = () => new Promise((resolve) => setImmediate(resolve))

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { silentLog } from '../../src/log.ts'
-import { createCaller } from '../../src/queue/call-sink.ts'
-import type { Message, Outcome, Sink } from '../../src/sink/index.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { type Message, type Outcome, type Sink, TemplateFault } from '../../src/sink/index.ts'
+import { createCaller } from '../../src/store/lanes/call-sink.ts'
 
 const MESSAGES = [{}, {}] as Message[]
 const DELIVERED: Outcome = { kind: 'delivered' }
@@ -25,6 +25,22 @@ test('a sink that ignores its deadline is given up: everything is to be tried ag
   expect(outcomes).toMatchObject([
     { kind: 'retry', reason: 'timeout', scope: 'sink' },
     { kind: 'retry', reason: 'timeout', scope: 'sink' },
+  ])
+})
+
+test('a message that cannot be rendered is rejected, and those that were called with it are tried again', async () => {
+  const broken = {
+    get content(): never {
+      throw new TemplateFault('no such field')
+    },
+  } as unknown as Message
+  const rendering = sinkOf(async (batch) => batch.map(({ content }) => (content ? DELIVERED : DELIVERED)))
+  const caller = createCaller(limits)
+  const rejected = { kind: 'rejected', reason: 'render', detail: 'no such field' }
+  expect(await caller.call(rendering, [broken])).toEqual([rejected])
+  expect(await caller.call(rendering, [{} as Message, broken])).toMatchObject([
+    { kind: 'retry', scope: 'event' },
+    rejected,
   ])
 })
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createClockJumps } from '../../src/queue/clock-jumps.ts'
+import { createClockJumps } from '../../src/store/lanes/outages.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, DOWN, numbered, ODD, scriptedSink, startLaneBed } from './lane-bed.ts'
 
@@ -86,7 +86,7 @@ test.each([
     lanes.wake(['down/n0', 'hook/n0'])
     const since = () => it.redis.hget(it.keys.outages, 'down')
     await waitFor(async () => failures > 5 && (await since()) && down.calls > 2, {
-      what: 'an outage and a parked object',
+      what: 'an outage and a quarantined object',
     })
 
     jumpedMs = jumpMs

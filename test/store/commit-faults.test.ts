@@ -1,15 +1,14 @@
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
-import { FencedError, type SourceSession } from '../../src/change.ts'
-import { silentLog } from '../../src/log.ts'
-import { createMetrics } from '../../src/metrics.ts'
-import { createCommitLine } from '../../src/queue/commit-line.ts'
-import { openRedis } from '../../src/queue/connection.ts'
-import { KnownEntries } from '../../src/queue/known-entries.ts'
-import { emptyPlan } from '../../src/queue/overlay.ts'
-import type { Preparation } from '../../src/queue/plan-commit.ts'
-import { RuleTimes } from '../../src/queue/rule-counts.ts'
-import { transact } from '../../src/queue/transact.ts'
+import { FencedError, type SourceSession } from '../../src/model/change.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
+import { createCommitLine } from '../../src/store/commit/commit-connection.ts'
+import { type CommitPlan, emptyPlan } from '../../src/store/commit/commit-plan.ts'
+import { transact } from '../../src/store/commit/transact.ts'
+import { KnownEntries } from '../../src/store/commit/transition.ts'
+import { RuleTimes } from '../../src/store/limits/rule-counts.ts'
+import { openRedis } from '../../src/store/redis/connection.ts'
 import { waitFor } from '../wait-for.ts'
 import { change, SOURCE, sendAll } from './objects.ts'
 import { CONFIRMS_WHAT_IS_WRITTEN, never, startStoreBed } from './store-bed.ts'
@@ -115,13 +114,13 @@ test('a connection that is another one by the time of the EXEC watches nothing: 
   await once(redis, 'ready')
   const line = createCommitLine({ redis, room: async () => {}, onOutOfMemory() {}, log: silentLog })
   const parts = {
-    ...{ line, keys: it.keys, onEnqueued() {}, metrics: createMetrics(), clock: Date },
-    routing: () => ({ decide: sendAll, laneOf: () => 'hook/0' }),
+    ...{ line, keys: it.keys, metrics: createMetrics(), clock: Date },
+    stages: { evaluator: () => ({ evaluate: sendAll, laneOf: () => 'hook/0' }), enqueued() {} },
   }
-  const preparation: Preparation = {
+  const plan: CommitPlan = {
     read() {},
     // While it thinks, the connection breaks and comes back, and somebody else moves the position.
-    async plan() {
+    async compute() {
       it.proxy.cut()
       await once(redis, 'ready')
       await it.reader.set(it.keys.checkpoint(SOURCE.key), moved)
@@ -139,7 +138,7 @@ test('a connection that is another one by the time of the EXEC watches nothing: 
     keys,
     stored,
     next: 'mine',
-    preparation,
+    plan,
     times: new RuleTimes(),
     known: new KnownEntries(),
   }

@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
-import { silentLog } from '../../src/log.ts'
-import { createCommitLine } from '../../src/queue/commit-line.ts'
-import { ForeignKeyError } from '../../src/queue/redis-fault.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { createCommitLine } from '../../src/store/commit/commit-connection.ts'
+import { ForeignKeyError } from '../../src/store/redis/redis-fault.ts'
 
 const NO_REDIS = {} as Redis
 const away = () => Promise.reject(new Error('Connection is closed.'))

@@ -1,11 +1,16 @@
 import { once } from 'node:events'
 import { expect, test, vi } from 'vitest'
-import { silentLog } from '../../src/log.ts'
-import { openRedis, reachRedis } from '../../src/queue/connection.ts'
-import { hashSlot } from '../../src/queue/hash-slot.ts'
-import { keysOf } from '../../src/queue/keys.ts'
-import { addressOf, type RedisTarget, renewCredentials, targetOf } from '../../src/queue/redis-target.ts'
-import { checkRedis } from '../../src/queue/requirements.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { keysOf } from '../../src/store/keys.ts'
+import { openRedis, reachRedis } from '../../src/store/redis/connection.ts'
+import { hashSlot } from '../../src/store/redis/locate-master.ts'
+import {
+  addressOf,
+  type RedisTarget,
+  renewCredentials,
+  targetOf,
+} from '../../src/store/redis/redis-target.ts'
+import { checkRedis } from '../../src/store/redis/requirements.ts'
 import { startRedis } from '../servers/redis.ts'
 import { startRedisCluster } from '../servers/redis-cluster.ts'
 import { startSentinels } from '../servers/redis-sentinel.ts'

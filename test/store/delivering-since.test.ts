@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest'
-import { silentLog } from '../../src/log.ts'
-import { createClockJumps } from '../../src/queue/clock-jumps.ts'
-import { openRedis } from '../../src/queue/connection.ts'
-import { createDeliveringSince } from '../../src/queue/delivering-since.ts'
-import { keysOf } from '../../src/queue/keys.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { keysOf } from '../../src/store/keys.ts'
+import { createClockJumps, createDeliveringSince } from '../../src/store/lanes/outages.ts'
+import { openRedis } from '../../src/store/redis/connection.ts'
 import { startRedis } from '../servers/redis.ts'
 
 const MINUTE_MS = 60_000

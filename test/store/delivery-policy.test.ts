@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import {
+  classifyOutcomes,
   failsAlone,
   giveUp,
   isExpired,
-  judge,
-  parkedPauseMs,
+  quarantinePauseMs,
   type Retry,
-} from '../../src/queue/delivery-policy.ts'
+} from '../../src/store/lanes/delivery-policy.ts'
 import { DELIVERED, DOWN, ODD } from './lane-bed.ts'
 
 const down = DOWN as Retry
@@ -22,7 +22,7 @@ const item = (chain: string) => ({ chain, observedAtMs: 0 })
 
 test('of a chain only its first failure counts: what is behind it was not sent', () => {
   const [a, b, c] = [item('x'), item('x'), item('y')]
-  const verdict = judge([a, b, c], [ODD, ODD, DELIVERED])
+  const verdict = classifyOutcomes([a, b, c], [ODD, ODD, DELIVERED])
   expect(verdict).toMatchObject({ delivered: [c], retries: [{ item: a }], answered: true })
   expect(verdict.retries).toHaveLength(1)
 })
@@ -60,8 +60,9 @@ test('what came in the middle of an outage is given its own time', () => {
   expect(isExpired({ observedAtMs: 0 }, policy, { ...outage, failingForMs: 86_400_000 })).toBe(false)
 })
 
-test('pauses of a parked object double up to five minutes, and are no shorter than the sink asks', () => {
-  const pause = (failures: number, afterMs?: number) => parkedPauseMs(policy, failures, afterMs, () => 0.5)
+test('pauses of a quarantined object double up to five minutes, and are no shorter than the sink asks', () => {
+  const pause = (failures: number, afterMs?: number) =>
+    quarantinePauseMs(policy, failures, afterMs, () => 0.5)
   expect([1, 2, 3, 20].map((n) => pause(n))).toEqual([1_000, 2_000, 4_000, 300_000])
   expect(pause(1, 60_000)).toBe(60_000)
 })

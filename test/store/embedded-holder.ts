@@ -1,5 +1,5 @@
-import { silentLog } from '../../src/log.ts'
-import { startEmbedded } from '../../src/queue/embedded.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { startEmbedded } from '../../src/store/redis/embedded.ts'
 
 const [, , dir = '', fail] = process.argv
 const embedded = await startEmbedded(dir, silentLog)

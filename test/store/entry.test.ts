@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import type { Delivery } from '../../src/delivery.ts'
-import { DICTIONARY } from '../../src/queue/dictionary.ts'
-import { decodeEntry, encodeEntries } from '../../src/queue/entry.ts'
+import type { Delivery } from '../../src/model/delivery.ts'
+import { decodeEntry, encodeEntries } from '../../src/store/entry.ts'
+import { DICTIONARY } from '../../src/store/packing.ts'
 import { benchDelivery, benchPod } from '../bench/pod.ts'
 import { headerFor } from './objects.ts'
 

@@ -1,7 +1,6 @@
 import { Duplex } from 'node:stream'
 import { expect, test, vi } from 'vitest'
-import { followMaster } from '../../src/queue/follow-master.ts'
-import type { Located } from '../../src/queue/locate-master.ts'
+import { followMaster, type Located } from '../../src/store/redis/locate-master.ts'
 
 const at = (port: number) => ({ host: '127.0.0.1', port })
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { createMetrics } from '../../src/metrics.ts'
-import { readReports } from '../../src/queue/instances.ts'
-import { watchLanes } from '../../src/queue/lane-gauges.ts'
-import { readLedger } from '../../src/queue/ledger.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
+import { watchLanes } from '../../src/store/gauges.ts'
+import { readLedger } from '../../src/store/ledger.ts'
+import { readReports } from '../../src/store/process-reports.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, scriptedSink, startLaneBed } from './lane-bed.ts'
 

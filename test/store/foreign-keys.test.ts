@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
-import type { Decide } from '../../src/change.ts'
-import { NO_RULE_COUNTS } from '../../src/limit.ts'
-import { readLedger } from '../../src/queue/ledger.ts'
-import { ForeignKeyError } from '../../src/queue/redis-fault.ts'
-import { Transaction } from '../../src/queue/transaction.ts'
+import type { Evaluate } from '../../src/model/change.ts'
+import { NO_RULE_COUNTS } from '../../src/model/limit.ts'
+import { Transaction } from '../../src/store/commit/transaction.ts'
+import { readLedger } from '../../src/store/ledger.ts'
+import { ForeignKeyError } from '../../src/store/redis/redis-fault.ts'
 import { waitFor } from '../wait-for.ts'
 import { change, SOURCE, sendAll } from './objects.ts'
 import { never, startStoreBed } from './store-bed.ts'
 
 /** Of two rules: one is there in all commits, one is new in each. */
-const sendCounted: Decide = (source, transitions) => {
+const sendCounted: Evaluate = (source, transitions) => {
   const counts = { ...NO_RULE_COUNTS, matched: transitions.length, sent: transitions.length }
   const rules = ['all', `of-${transitions[0]?.uid}`].map((rule) => [rule, counts] as const)
   return { ...sendAll(source, transitions), rules: new Map(rules) }

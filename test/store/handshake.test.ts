@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
-import { silentLog } from '../../src/log.ts'
-import { openRedis, reachRedis } from '../../src/queue/connection.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { openRedis, reachRedis } from '../../src/store/redis/connection.ts'
 import { startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
 

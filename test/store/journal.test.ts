@@ -1,13 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import type { Change } from '../../src/change.ts'
-import type { ClusterEvent } from '../../src/event.ts'
-import { type ReplayParts, replay } from '../../src/journal/replay.ts'
-import { type JournalBounds, type JournalRecord, journalContents } from '../../src/journal-record.ts'
-import { type JournalParts, journalExtent, MOST_TRIMMED, readJournal } from '../../src/queue/journal.ts'
-import type { Surroundings } from '../../src/surroundings.ts'
-import { normalise } from '../../src/watch/normalise.ts'
-import { scanObject } from '../../src/watch/scan.ts'
+import type { Change } from '../../src/model/change.ts'
+import type { ClusterEvent, RelatedMetadata } from '../../src/model/event.ts'
+import { type JournalBounds, type JournalRecord, journalContents } from '../../src/model/journal-record.ts'
+import {
+  type JournalParts,
+  journalExtent,
+  MOST_TRIMMED,
+  readJournal,
+} from '../../src/store/commit/journal.ts'
+import { type ReplayParts, replay } from '../../src/store/commit/journal-replay.ts'
+import { normalise } from '../../src/watch/decode/normalise.ts'
+import { scanObject } from '../../src/watch/decode/scan.ts'
 import { waitFor } from '../wait-for.ts'
 import { change, SOURCE } from './objects.ts'
 import { never, startStoreBed } from './store-bed.ts'
@@ -109,7 +113,7 @@ const pathsOf = (event: ClusterEvent | undefined) => (event?.changes ?? []).map(
 
 test('what was known around a change is known in its replay', async () => {
   const owners = [{ kind: 'Deployment', name: 'web' }]
-  const surroundings: Surroundings = {
+  const surroundings: RelatedMetadata = {
     namespaceLabels: () => ({ team: 'pay' }),
     object: () => ({ labels: { app: 'web' }, owners }),
     ownersOf: () => owners,

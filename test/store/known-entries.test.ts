@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { KnownEntries } from '../../src/queue/known-entries.ts'
-import { emptyPlan } from '../../src/queue/overlay.ts'
+import { emptyPlan } from '../../src/store/commit/commit-plan.ts'
+import { KnownEntries } from '../../src/store/commit/transition.ts'
 import { change, SOURCE } from './objects.ts'
 import { never, startStoreBed } from './store-bed.ts'
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { silentLog } from '../../src/log.ts'
-import { openRedis } from '../../src/queue/connection.ts'
-import { keysOf } from '../../src/queue/keys.ts'
-import { createKeyValueStore } from '../../src/queue/kv-store.ts'
+import { createKeyValueStore } from '../../src/app/sink-set/contexts.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { keysOf } from '../../src/store/keys.ts'
+import { openRedis } from '../../src/store/redis/connection.ts'
 import { startRedis } from '../servers/redis.ts'
 
 test('the state of a sink has an end, belongs to it alone, and locks are released by their holder only', async () => {

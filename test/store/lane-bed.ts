@@ -1,16 +1,16 @@
-import type { Delivery } from '../../src/delivery.ts'
-import { type Logger, silentLog } from '../../src/log.ts'
-import { createMetrics, type Metrics } from '../../src/metrics.ts'
-import { openRedis } from '../../src/queue/connection.ts'
-import { encodeEntries } from '../../src/queue/entry.ts'
-import { keysOf } from '../../src/queue/keys.ts'
-import { createLanes, type Lanes } from '../../src/queue/lanes.ts'
-import { readLedger } from '../../src/queue/ledger.ts'
-import type { QueueBounds } from '../../src/queue/queue-bounds.ts'
-import { createTroubles, type Troubles } from '../../src/queue/troubles.ts'
+import type { Delivery } from '../../src/model/delivery.ts'
+import { type Logger, silentLog } from '../../src/observe/log.ts'
+import { createMetrics, type Metrics } from '../../src/observe/metrics.ts'
 import { createRender } from '../../src/render/message.ts'
 import type { Message, Outcome, Sink } from '../../src/sink/index.ts'
-import { contentOfWords } from '../content-of-words.ts'
+import type { QueueBounds } from '../../src/store/bounds/queue-bounds.ts'
+import { encodeEntries } from '../../src/store/entry.ts'
+import { keysOf } from '../../src/store/keys.ts'
+import { Lanes } from '../../src/store/lanes/lanes.ts'
+import { readLedger } from '../../src/store/ledger.ts'
+import { openRedis } from '../../src/store/redis/connection.ts'
+import { createTroubles, type Troubles } from '../../src/store/redis/redis-fault.ts'
+import { contentOfSummary } from '../render/content-of-summary.ts'
 import { startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
 import { headerFor } from './objects.ts'
@@ -109,7 +109,7 @@ export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
   ) {
     const open = () => openRedis(options.url ?? server.url, 'work', silentLog)
     const connections = [open(), open(), open()] as const
-    const lanes = createLanes({
+    const lanes = new Lanes({
       redis: connections[0],
       queueConnection: connections[1],
       workerConnection: connections[2],
@@ -118,7 +118,7 @@ export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
       drainedAfterMs: options.drainedAfterMs ?? 30_000,
       onDrained: (sink) => options.onDrained?.(sink),
       maxBatchOf: () => options.maxBatch,
-      render: createRender({ routeOf: () => ({}), contentOf: ({ words }) => contentOfWords(words) }),
+      render: createRender({ routeOf: () => ({}), contentOf: ({ summary }) => contentOfSummary(summary) }),
       namesLanes: () => options.namesLanes ?? false,
       joins: () => options.joins ?? false,
       policy: {

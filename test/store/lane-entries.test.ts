@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { LaneEntries } from '../../src/queue/lane-entries.ts'
-import type { Item } from '../../src/queue/lane-reader.ts'
+import { LaneEntries } from '../../src/store/lanes/lane-entries.ts'
+import type { Item } from '../../src/store/lanes/lane-reader.ts'
 
 const itemAt = (place: number) => ({ entryId: '1-0', place }) as Item
-const read = (settled: number[] = []) => ({
-  ...{ id: '1-0', count: 3, settled: new Set(settled), unreadable: [] },
-  items: [0, 1, 2].filter((place) => !settled.includes(place)).map(itemAt),
+const read = (acked: number[] = []) => ({
+  ...{ id: '1-0', count: 3, acked: new Set(acked), unreadable: [] },
+  items: [0, 1, 2].filter((place) => !acked.includes(place)).map(itemAt),
 })
 
 test('an entry is known until all of its acknowledgements are durable: read again, it brings nothing a second time', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { findDeadLetter, listDeadLetters, retryDeadLetter } from '../../src/queue/dead-letters.ts'
 import type { Outcome, Sink } from '../../src/sink/index.ts'
+import { findDeadLetter, listDeadLetters, retryDeadLetter } from '../../src/store/lanes/dead-letters.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, DOWN, numbered, ODD, scriptedSink, startLaneBed } from './lane-bed.ts'
 
@@ -273,7 +273,7 @@ test('one event that is refused as a whole sink would be is given up as any othe
   expect(letter?.detail).toMatch(/^failed 2 times while others succeeded/)
 })
 
-test('what was set aside goes with the others again once it passed', async () => {
+test('what was quarantined goes with the others again once it passed', async () => {
   await using it = await startLaneBed()
   await it.put('hook/0', 'bad@1', ...numbered('good', 5))
   let mended = false

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readLedger } from '../../src/queue/ledger.ts'
+import { readLedger } from '../../src/store/ledger.ts'
 import { change, SOURCE } from './objects.ts'
 import { never, startStoreBed } from './store-bed.ts'
 

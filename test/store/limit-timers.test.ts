@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { silentLog } from '../../src/log.ts'
-import { startFormerLimits } from '../../src/queue/former-limits.ts'
-import { type InstanceReport, publishReport } from '../../src/queue/instances.ts'
-import { readLedger } from '../../src/queue/ledger.ts'
-import { encodeState } from '../../src/queue/limit-state.ts'
-import { isAllRead, startLimitTimers } from '../../src/queue/limit-timers.ts'
-import type { WatchStatus } from '../../src/status.ts'
+import type { WatchStatus } from '../../src/model/status.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { readLedger } from '../../src/store/ledger.ts'
+import { startLimitStateGc } from '../../src/store/limits/limit-state-gc.ts'
+import { encodeState } from '../../src/store/limits/limit-states.ts'
+import { isAllRead, startLimitTimers } from '../../src/store/limits/limit-timers.ts'
+import { type InstanceReport, publishReport } from '../../src/store/process-reports.ts'
 import { waitFor } from '../wait-for.ts'
 import { limitedRouting, smallLimits } from './limits-bed.ts'
 import { change, SOURCE } from './objects.ts'
@@ -30,16 +30,17 @@ async function startTimersBed(rules?: ReadonlySet<string>) {
   const session = await it.watching()
   await session.commit([change('ADDED', 'digest-a', 2)], '2', never)
   const state = { watches: [status()], hasLimits: true, polls: 0 }
-  function start(patienceMs = 600_000, idlePollMs = 600_000) {
+  function start(maxDelayMs = 600_000, idlePollMs = 600_000) {
     const { line, metrics } = it.newStore()
     const timers = startLimitTimers({
-      ...{ line, keys: it.keys, instance: 'one', routing: () => routing, metrics, redis: it.reader },
-      ...{ clock: Date, log: silentLog, onEnqueued() {}, watches: () => state.watches },
+      ...{ line, keys: it.keys, instance: 'one', metrics, redis: it.reader },
+      ...{ clock: Date, log: silentLog, watches: () => state.watches },
+      stages: { evaluator: () => routing, enqueued() {} },
       hasLimits() {
         state.polls++
         return state.hasLimits
       },
-      timing: { pollMs: 20, idlePollMs, patienceMs },
+      timing: { pollMs: 20, idlePollMs, maxDelayMs },
     })
     stack.defer(() => timers.close())
     return timers
@@ -148,7 +149,7 @@ test('what waits for objects of a source that no process wants is given up, and 
   await session.commit([change('ADDED', 'lasting-a', 2), change('ADDED', 'x', 3)], '3', never)
   const other = report('other', [status()], [])
   await publishReport(it.reader, it.keys, other)
-  const former = startFormerLimits({
+  const former = startLimitStateGc({
     ...{ redis: it.reader, line: store.line, keys: it.keys, store, clock: Date, log: silentLog },
     ...{ watches: () => [status({ key: 'ours' })], rules: () => ['digest'] },
     timing: { pollMs: 20, unwantedMs: 100, rememberedMs: 1 },
@@ -177,7 +178,7 @@ test('what a removed rule knew of objects is forgotten: should it come back, who
   const store = it.newStore()
   let rules = ['digest', 'slow', 'lasting']
   let looks = 0
-  const former = startFormerLimits({
+  const former = startLimitStateGc({
     ...{ redis: it.reader, line: store.line, keys: it.keys, store, clock: Date, log: silentLog },
     watches: () => [status()],
     rules() {
@@ -204,7 +205,7 @@ test('what waits for objects of a source is kept while a process wants it, or no
   const store = it.newStore()
   let watches = [status({ key: 'kind', phase: 'resolving' })]
   let looks = 0
-  const former = startFormerLimits({
+  const former = startLimitStateGc({
     ...{ redis: it.reader, line: store.line, keys: it.keys, store, clock: Date, log: silentLog },
     watches() {
       looks++

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import type { Routing } from '../../src/change.ts'
-import { type Limited, MOST_STATES } from '../../src/limit.ts'
-import { createLimits } from '../../src/limits/limits.ts'
-import { CrowdedRules } from '../../src/queue/crowded-rules.ts'
-import { fireTimers } from '../../src/queue/fire-timers.ts'
-import { readLedger } from '../../src/queue/ledger.ts'
-import { limitedOf, limitsIn, START_MS } from '../limits/bed.ts'
+import type { Evaluator } from '../../src/model/change.ts'
+import { type Limited, MOST_STATES } from '../../src/model/limit.ts'
+import { createLimits } from '../../src/rules/limits/limits.ts'
+import { readLedger } from '../../src/store/ledger.ts'
+import { RulesAtCapacity } from '../../src/store/limits/limit-state-gc.ts'
+import { fireTimers } from '../../src/store/limits/limit-timers.ts'
+import { limitedOf, limitsIn, START_MS } from '../rules/limits/bed.ts'
 import { change } from './objects.ts'
 import { never, startStoreBed } from './store-bed.ts'
 
@@ -18,8 +18,8 @@ test('made-up reasons fill Redis up to a bound; nothing is lost, and what is of 
   const limits = createLimits(RULES)
   const clock = { ms: START_MS, now: () => clock.ms }
   let next: readonly Limited[] = []
-  const routing: Routing = {
-    decide: () => ({
+  const routing: Evaluator = {
+    evaluate: () => ({
       ...{ deliveries: [], dropped: 0, matched: 0, unmatched: 0 },
       limits: {
         keys: limits.keysOf(next),
@@ -55,9 +55,9 @@ test('made-up reasons fill Redis up to a bound; nothing is lost, and what is of 
   const places = (rule: string) => it.reader.zcard(it.keys.limitKeys(rule))
   const warned: string[] = []
   const log = { warn: ({ rule }: { rule: string }) => void warned.push(rule) } as never
-  const crowded = new CrowdedRules({ redis: it.reader, keys: it.keys, log })
+  const crowded = new RulesAtCapacity({ redis: it.reader, keys: it.keys, log })
   const look = () =>
-    crowded.look(
+    crowded.check(
       RULES.map(({ name }) => name),
       clock.ms,
     )
@@ -90,9 +90,8 @@ test('made-up reasons fill Redis up to a bound; nothing is lost, and what is of 
     line,
     keys: it.keys,
     instance: 'one',
-    routing: () => routing,
+    stages: { evaluator: () => routing, enqueued() {} },
     clock,
-    onEnqueued() {},
     metrics,
   }
   for (let attempt = 1; await fireTimers(parts, `one/${attempt}`, never); attempt++);

@@ -1,7 +1,14 @@
-import type { Decide, Routing, Transition } from '../../src/change.ts'
-import type { Delivery, Digest } from '../../src/delivery.ts'
-import type { ClusterEvent } from '../../src/event.ts'
-import type { Limited, LimitOutcome, LimitStates, Limits, LimitWrites, RuleCounts } from '../../src/limit.ts'
+import type { Evaluate, Evaluator, Transition } from '../../src/model/change.ts'
+import type { Delivery, Digest } from '../../src/model/delivery.ts'
+import type { ClusterEvent } from '../../src/model/event.ts'
+import type {
+  Limited,
+  LimitOutcome,
+  LimitStates,
+  Limits,
+  LimitWrites,
+  RuleCounts,
+} from '../../src/model/limit.ts'
 import { headerFor } from './objects.ts'
 
 /**
@@ -69,7 +76,7 @@ export function smallLimits({ waitMs = 60_000, lastMs = 60_000, impatient, rules
     }),
     apply(events, states, nowMs): LimitOutcome {
       const tally = new Tally()
-      const told = events.map(({ event, matches }) => {
+      const emitted = events.map(({ event, matches }) => {
         const before = tally.deliveries.length
         for (const { rule, holds } of matches) {
           const delivery = deliveryOf(event, rule)
@@ -106,7 +113,7 @@ export function smallLimits({ waitMs = 60_000, lastMs = 60_000, impatient, rules
         }
         return tally.deliveries.length > before
       })
-      return { ...tally, told }
+      return { ...tally, emitted }
     },
     expire(due, states, nowMs): LimitOutcome {
       const tally = new Tally()
@@ -141,7 +148,7 @@ export function smallLimits({ waitMs = 60_000, lastMs = 60_000, impatient, rules
           counts.waiting--
         }
       }
-      return { ...tally, told: [] }
+      return { ...tally, emitted: [] }
     },
   }
 }
@@ -172,8 +179,8 @@ function digestOf(deliveries: readonly Delivery[]): Digest {
 }
 
 /** Sends all to `all`, but what the names of objects ask for: `once-a1` goes to the rule `once`, and to no other. */
-export function limitedRouting(limits: Limits, rules?: ReadonlySet<string>): Routing {
-  const decide: Decide = (_source, transitions) => {
+export function limitedRouting(limits: Limits, rules?: ReadonlySet<string>): Evaluator {
+  const evaluate: Evaluate = (_source, transitions) => {
     const headers = transitions.map((it) => headerFor(it.name, it.resourceVersion, it.type, it.uid))
     const deliveries: Delivery[] = []
     const limited: Limited[] = []
@@ -183,7 +190,7 @@ export function limitedRouting(limits: Limits, rules?: ReadonlySet<string>): Rou
       const header = headers[i] as (typeof headers)[number]
       const rule = RULES.find((name) => it.name.startsWith(`${name}-`))
       const follows = rule === 'lasting' || rule === 'slow'
-      if (!follows && it.left) continue
+      if (!follows && it.deselected) continue
       if (!follows && it.type === 'DELETED') unmatched++
       else if (!rule)
         deliveries.push({ sink: 'hook', rule: 'all', event: header, objectJson: Buffer.from('{}') })
@@ -211,11 +218,11 @@ export function limitedRouting(limits: Limits, rules?: ReadonlySet<string>): Rou
       }),
     }
   }
-  return { decide, expire: limits.expire, laneOf: () => 'hook/0', ...(rules && { rules }) }
+  return { evaluate, expire: limits.expire, laneOf: () => 'hook/0', ...(rules && { rules }) }
 }
 
 /** An object ends when it is deleted, or no longer watched. */
-function entersOf({ type, left }: Transition): { holds: boolean; entered: boolean } {
-  const holds = type !== 'DELETED' && !left
+function entersOf({ type, deselected }: Transition): { holds: boolean; entered: boolean } {
+  const holds = type !== 'DELETED' && !deselected
   return { holds, entered: holds }
 }

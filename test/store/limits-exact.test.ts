@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import type { Routing } from '../../src/change.ts'
-import type { Delivery } from '../../src/delivery.ts'
-import type { Limited } from '../../src/limit.ts'
-import { createLimits } from '../../src/limits/limits.ts'
-import { createMemoryLimits } from '../../src/limits/memory.ts'
-import { fireTimers } from '../../src/queue/fire-timers.ts'
-import { readLedger } from '../../src/queue/ledger.ts'
-import { type Happening, limitedOf, limitsIn, START_MS } from '../limits/bed.ts'
+import type { Evaluator } from '../../src/model/change.ts'
+import type { Delivery } from '../../src/model/delivery.ts'
+import type { Limited } from '../../src/model/limit.ts'
+import { createLimits } from '../../src/rules/limits/limits.ts'
+import { MemoryLimits } from '../../src/rules/limits/memory.ts'
+import { readLedger } from '../../src/store/ledger.ts'
+import { fireTimers } from '../../src/store/limits/limit-timers.ts'
+import { type Happening, limitedOf, limitsIn, START_MS } from '../rules/limits/bed.ts'
 import { createRandom, type Random } from '../rules/random.ts'
 import { change, SOURCE } from './objects.ts'
 import { never, startStoreBed } from './store-bed.ts'
@@ -38,12 +38,12 @@ const inShort = ({ rule, event, notice }: Delivery) =>
 test('acceptance 4: in Redis limits decide what they decide in memory, whoever holds the source, and whatever is lost on the way', async () => {
   const random = createRandom(7)
   const limits = createLimits(RULES)
-  const memory = createMemoryLimits(limits)
+  const memory = new MemoryLimits(limits)
   const told: string[] = []
   const clock = { ms: START_MS, now: () => clock.ms }
   let next: readonly Limited[] = []
-  const routing: Routing = {
-    decide: () => ({
+  const routing: Evaluator = {
+    evaluate: () => ({
       ...{ deliveries: [], dropped: 0, matched: 0 },
       unmatched: next.filter(({ matches }) => !matches.some(({ entered }) => entered)).length,
       ...(next.length > 0 && {
@@ -60,7 +60,8 @@ test('acceptance 4: in Redis limits decide what they decide in memory, whoever h
   }
   await using it = await startStoreBed({ routing: () => routing, clock })
   const { line, metrics } = it.newStore()
-  const fireParts = { line, keys: it.keys, instance: 'one', routing: () => routing, clock, metrics }
+  const stages = { evaluator: () => routing, enqueued() {} }
+  const firing = { line, keys: it.keys, instance: 'one', stages, clock, metrics }
   const store = it.newStore()
   let session = await it.watching()
   let attempts = 0
@@ -69,7 +70,6 @@ test('acceptance 4: in Redis limits decide what they decide in memory, whoever h
     for (let dueMs = memory.nextDueMs(); dueMs !== undefined && dueMs <= toMs; dueMs = memory.nextDueMs()) {
       clock.ms = dueMs
       told.push(...memory.expire(dueMs).deliveries.map(inShort))
-      const firing = { ...fireParts, onEnqueued() {} }
       while (await fireTimers(firing, `one/${++attempts}`, never));
       while ((session.dueMs ?? Number.POSITIVE_INFINITY) <= dueMs) await session.expire(never)
     }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { Source } from '../../src/change.ts'
-import { limitsIn, START_MS } from '../limits/bed.ts'
+import type { Source } from '../../src/model/change.ts'
+import { limitsIn, START_MS } from '../rules/limits/bed.ts'
 import { SOURCE } from './objects.ts'
 import { startRealLimits } from './real-limits-bed.ts'
 

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import type { Decide, Routing, Source } from '../../src/change.ts'
-import { createMetrics } from '../../src/metrics.ts'
-import { GONE_AFTER_MS } from '../../src/queue/decided.ts'
-import { fireTimers } from '../../src/queue/fire-timers.ts'
-import { keysOf } from '../../src/queue/keys.ts'
-import { readLedger } from '../../src/queue/ledger.ts'
-import { encodeState } from '../../src/queue/limit-state.ts'
+import type { Evaluate, Evaluator, Source } from '../../src/model/change.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
+import { GONE_AFTER_MS } from '../../src/store/commit/evaluate.ts'
+import { keysOf } from '../../src/store/keys.ts'
+import { readLedger } from '../../src/store/ledger.ts'
+import { encodeState } from '../../src/store/limits/limit-states.ts'
+import { fireTimers } from '../../src/store/limits/limit-timers.ts'
 import { waitFor } from '../wait-for.ts'
 import { type BedLimits, limitedRouting, smallLimits } from './limits-bed.ts'
 import { change, SOURCE } from './objects.ts'
@@ -18,7 +18,7 @@ const LATER_MS = 3_600_000
 async function startLimitsBed(
   options: BedLimits & { rules?: ReadonlySet<string>; redisArgs?: string[] } = {},
 ) {
-  let routing: Routing = limitedRouting(smallLimits(options), options.rules)
+  let routing: Evaluator = limitedRouting(smallLimits(options), options.rules)
   const it = await startStoreBed({ routing: () => routing, redisArgs: options.redisArgs ?? [] })
   let attempts = 0
 
@@ -49,15 +49,15 @@ async function startLimitsBed(
         line,
         keys: it.keys,
         instance,
-        routing: () => routing,
+        stages: {
+          evaluator: () => routing,
+          enqueued: (lanes: readonly { lane: string }[]) =>
+            void it.woken.push(...lanes.map(({ lane }) => lane)),
+        },
         clock: { now: () => nowMs },
         metrics,
       }
-      return fireTimers(
-        { ...parts, onEnqueued: (lanes) => void it.woken.push(...lanes.map(({ lane }) => lane)) },
-        `${instance}/${++attempts}`,
-        never,
-      )
+      return fireTimers(parts, `${instance}/${++attempts}`, never)
     },
     use(next: BedLimits & { rules?: ReadonlySet<string> }) {
       routing = limitedRouting(smallLimits(next), next.rules)
@@ -336,11 +336,11 @@ test('a repeated commit decides by the time of the first try', async () => {
 test('rules are asked once, however often a commit is repeated for what others wrote', async () => {
   const routing = limitedRouting(smallLimits({}))
   const asked: string[] = []
-  const decide: Decide = (source, transitions) => {
+  const evaluate: Evaluate = (source, transitions) => {
     asked.push(...transitions.map(({ name }) => name))
-    return routing.decide(source, transitions)
+    return routing.evaluate(source, transitions)
   }
-  await using it = await startStoreBed({ routing: () => ({ ...routing, decide }) })
+  await using it = await startStoreBed({ routing: () => ({ ...routing, evaluate }) })
   const session = await it.watching()
   for (const repeats of [1, 2]) {
     const held = it.proxy.hold('exec', { cut: repeats === 2 })

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { LiveProcesses } from '../../src/queue/live-processes.ts'
-import type { Heartbeat } from '../../src/queue/slot-plan.ts'
+import { type Heartbeat, LiveProcesses } from '../../src/store/lanes/live-processes.ts'
 
 const never = new AbortController().signal
 const LONG_MS = 600_000

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { createMetrics } from '../../src/metrics.ts'
-import { findOrphans } from '../../src/queue/orphans.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
 import type { Outcome, Sink } from '../../src/sink/index.ts'
+import { findOrphanedSinks } from '../../src/store/lanes/sink-registry.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, DOWN, numbered, scriptedSink, startLaneBed } from './lane-bed.ts'
 
@@ -76,6 +76,51 @@ test('another sink under the same name takes over after the batch that is under 
   expect([...before.took, ...after.took]).toEqual(numbered('a', 100))
 })
 
+test.each([true, false])(
+  'from a reload on a sink gets objects together or alone as its options say: %s',
+  async (joined) => {
+    await using it = await startLaneBed()
+    const objects: number[] = []
+    const hook: Sink = {
+      async deliver(batch) {
+        objects.push(new Set(batch.map(({ event }) => event.name)).size)
+        return batch.map(() => DELIVERED)
+      },
+      async close() {},
+    }
+    const options = { joins: !joined }
+    const lanes = it.work({ hook }, options)
+    options.joins = joined
+    lanes.use(['hook'], none)
+    await it.put('hook/n0', 'a@1', 'b@1', 'c@1', 'd@1', 'e@1', 'f@1')
+    lanes.wake(['hook/n0'])
+    await it.drained('hook')
+    expect(Math.max(...objects) > 1).toBe(joined)
+  },
+)
+
+test('a failed call of a sink that was replaced leaves the health of the new one alone', async () => {
+  await using it = await startLaneBed()
+  const answer = Promise.withResolvers<Outcome>()
+  const before = scriptedSink(() => answer.promise)
+  const sinks = new Map<string, Sink>([['hook', before]])
+  const metrics = createMetrics()
+  const lanes = it.work(sinks, { metrics })
+  await it.put('hook/0', ...numbered('a', 3))
+  lanes.wake(['hook/0'])
+  await waitFor(() => before.calls === 1, { what: 'the first batch' })
+  sinks.set(
+    'hook',
+    scriptedSink(() => DELIVERED),
+  )
+  lanes.use(['hook'], new Set(['hook']))
+  answer.resolve(DOWN)
+  await it.drained('hook')
+  expect(await metrics.registry.getSingleMetricAsString('kubeherald_sink_healthy')).toContain(
+    '{sink="hook"} 1',
+  )
+})
+
 test('what waits for a sink that no process has for too long becomes dead letters with the reason', async () => {
   await using it = await startLaneBed()
   const metrics = createMetrics()
@@ -111,7 +156,7 @@ test('a sink that another process has is no orphan, however long this one does n
   await using it = await startLaneBed()
   const { redis, keys } = it
   const find = (own: readonly string[], nowMs: number, waiting = ['a']) =>
-    findOrphans(redis, keys, new Set(waiting), new Set(own), { beforeMs: nowMs - 100_000, nowMs })
+    findOrphanedSinks(redis, keys, new Set(waiting), new Set(own), { beforeMs: nowMs - 100_000, nowMs })
   expect(await find([], 1_000)).toEqual([])
   expect(await find(['a'], 60_000)).toEqual([])
   expect(await find([], 60_001)).toEqual([])

@@ -1,8 +1,7 @@
 import { test } from 'vitest'
-import { silentLog } from '../../src/log.ts'
-import { openRedis } from '../../src/queue/connection.ts'
-import { keepContact } from '../../src/queue/contact.ts'
-import { keysOf } from '../../src/queue/keys.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { keysOf } from '../../src/store/keys.ts'
+import { openRedis, watchLiveness } from '../../src/store/redis/connection.ts'
 import { startRedis } from '../servers/redis.ts'
 import { startTcpProxy } from '../servers/tcp-proxy.ts'
 import { waitFor } from '../wait-for.ts'
@@ -11,7 +10,7 @@ test('a Redis is silent from the first question that it did not answer until it 
   await using server = await startRedis()
   await using proxy = await startTcpProxy(server.port)
   const redis = openRedis(`redis://127.0.0.1:${proxy.port}`, 'commit', silentLog)
-  const contact = keepContact(redis, keysOf('test'), 20)
+  const contact = watchLiveness(redis, keysOf('test'), 20)
   const answers = () =>
     waitFor(() => redis.status === 'ready' && contact.silentMs() === 0, { what: 'answers' })
   await answers()

@@ -1,12 +1,12 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { silentLog } from '../../src/log.ts'
-import { createMetrics } from '../../src/metrics.ts'
-import { createDeliveringSince } from '../../src/queue/delivering-since.ts'
-import { sinkOf } from '../../src/queue/lane-names.ts'
-import type { Item } from '../../src/queue/lane-reader.ts'
-import type { QueueBounds } from '../../src/queue/queue-bounds.ts'
-import { createSinkBounds } from '../../src/queue/sink-bounds.ts'
-import { createTroubles } from '../../src/queue/troubles.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
+import type { QueueBounds } from '../../src/store/bounds/queue-bounds.ts'
+import { createSinkBounds } from '../../src/store/bounds/sink-bounds.ts'
+import { sinkOf } from '../../src/store/keys.ts'
+import type { Item } from '../../src/store/lanes/lane-reader.ts'
+import { createDeliveringSince } from '../../src/store/lanes/outages.ts'
+import { createTroubles } from '../../src/store/redis/redis-fault.ts'
 import { startLaneBed } from './lane-bed.ts'
 
 /** More lanes than one look at the bounds measures, or than it has time for. A look before its time measures 100. */
@@ -34,7 +34,7 @@ async function boundsOver(
     ...{ redis, keys, clock, metrics: createMetrics(), log: silentLog, troubles: createTroubles(silentLog) },
     bounds: () => new Map(all),
     deliveringSince: createDeliveringSince({ redis, keys, clock, jumps }),
-    giverOf: (lane) => async () => Array.from({ length: giveUp(lane) }, () => ({}) as Item),
+    giveUpOf: (lane) => async () => Array.from({ length: giveUp(lane) }, () => ({}) as Item),
     onDue() {},
     lastError: () => undefined,
     onGivenUp() {},

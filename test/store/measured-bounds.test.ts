@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import type { Delivery } from '../../src/delivery.ts'
-import { encodeEntries } from '../../src/queue/entry.ts'
-import { parkedLane } from '../../src/queue/lane-names.ts'
-import type { Lanes } from '../../src/queue/lanes.ts'
+import type { Delivery } from '../../src/model/delivery.ts'
 import type { Sink } from '../../src/sink/index.ts'
+import { encodeEntries } from '../../src/store/entry.ts'
+import { quarantineLane } from '../../src/store/keys.ts'
+import type { Lanes } from '../../src/store/lanes/lanes.ts'
 import { waitFor } from '../wait-for.ts'
 import { startLaneBed } from './lane-bed.ts'
 import { headerFor } from './objects.ts'
@@ -78,12 +78,12 @@ test('a burst at the head of each lane does not count as if all were like it', a
   for (const sink of sinks) expect(await deadOf(it, sink)).toBe(0)
 }, 60_000)
 
-test('thousands of parked objects with a delivery each count as what they take in Redis', async () => {
+test('thousands of quarantined objects with a delivery each count as what they take in Redis', async () => {
   await using it = await startLaneBed()
   const used = async () => Number(/used_memory:(\d+)/.exec(await it.redis.info('memory'))?.[1])
   const before = await used()
   for (let i = 0; i < 3_000; i++)
-    await commit(it, parkedLane(`down/n${i % 16}`, `object-${i}`), [
+    await commit(it, quarantineLane(`down/n${i % 16}`, `object-${i}`), [
       [deliveryOf('down', `object-${i}`, 300, MINUTE_MS)],
     ])
   const taken = (await used()) - before

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { Change, SourceSession, Transition } from '../../src/change.ts'
-import { createMemorySourceStore } from '../../src/queue/memory-source-store.ts'
+import type { Change, SourceSession, Transition } from '../../src/model/change.ts'
+import { createMemorySourceStore } from '../../src/store/commit/memory-source-store.ts'
 import { change, SOURCE } from './objects.ts'
 import { never, startStoreBed } from './store-bed.ts'
 

@@ -1,6 +1,6 @@
-import type { Change, Decide, ScannedObject, Source } from '../../src/change.ts'
-import type { Delivery } from '../../src/delivery.ts'
-import type { ChangeType, EventHeader } from '../../src/event.ts'
+import type { Change, Evaluate, ScannedObject, Source } from '../../src/model/change.ts'
+import type { Delivery } from '../../src/model/delivery.ts'
+import type { ChangeType, EventHeader } from '../../src/model/event.ts'
 
 /** A source of ConfigMaps, for tests of the store. */
 export const SOURCE: Source = {
@@ -59,8 +59,8 @@ export function headerFor(name: string, resourceVersion: string, type: ChangeTyp
 }
 
 /** Sends every transition to the sink `hook`, but those that are no events. */
-export const sendAll: Decide = (_source, transitions) => {
-  const events = transitions.filter(({ left }) => !left)
+export const sendAll: Evaluate = (_source, transitions) => {
+  const events = transitions.filter(({ deselected }) => !deselected)
   return {
     deliveries: events.map((it): Delivery => {
       const event = headerFor(it.name, it.resourceVersion, it.type, it.uid)

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import type { Change, Source } from '../../src/change.ts'
-import { decideWith } from '../../src/decision.ts'
-import type { Delivery } from '../../src/delivery.ts'
-import type { ChangeType } from '../../src/event.ts'
-import { createLimits } from '../../src/limits/limits.ts'
-import { normalise } from '../../src/watch/normalise.ts'
-import { scanObject } from '../../src/watch/scan.ts'
-import { objectJsonOf } from '../../src/watch/trim.ts'
+import { evaluateWith } from '../../src/app/evaluation.ts'
+import type { Change, Source } from '../../src/model/change.ts'
+import type { Delivery } from '../../src/model/delivery.ts'
+import type { ChangeType } from '../../src/model/event.ts'
+import { createLimits } from '../../src/rules/limits/limits.ts'
+import { normalise } from '../../src/watch/decode/normalise.ts'
+import { scanObject } from '../../src/watch/decode/scan.ts'
+import { objectJsonOf } from '../../src/watch/decode/trim.ts'
 import { SOURCE } from './objects.ts'
 import { never, startStoreBed } from './store-bed.ts'
 
@@ -40,7 +40,7 @@ export const image = (image: string) => ({ spec: { containers: [{ name: 'web', i
 
 /** The write side with the real hops before it; whatever happens goes to one sink. */
 export async function startOldBed(source = SOURCE) {
-  const decide = decideWith({
+  const decide = evaluateWith({
     normalise: (source, transition) => normalise(source, transition, { cluster: 'test', salt: SALT }),
     match: () => ({ sends: [{ sink: 'hook', rule: 'all' }], limited: [], dropped: false }),
     limits: createLimits([]),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { FencedError } from '../../src/change.ts'
+import { FencedError } from '../../src/model/change.ts'
 import { waitFor } from '../wait-for.ts'
 import { came, image, startOldBed } from './old-bed.ts'
 import { never } from './store-bed.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { unpackObject } from '../../src/queue/packed-object.ts'
+import { unpackObject } from '../../src/store/commit/previous-objects.ts'
 import { SOURCE } from './objects.ts'
 import { came, FORGETS, image, noise, startOldBed } from './old-bed.ts'
 import { never } from './store-bed.ts'

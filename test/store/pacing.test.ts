@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { createFailingLanes } from '../../src/queue/failing-lanes.ts'
 import { deliverInOrder, type Message, type Outcome, type Sink } from '../../src/sink/index.ts'
+import { FailingLanes } from '../../src/store/lanes/sink-state.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, numbered, scriptedSink, startLaneBed } from './lane-bed.ts'
 
@@ -166,7 +166,7 @@ test('a target whose deliveries were all given up does not count as failing any 
 
 test('a target that did not fail for two hours is forgotten: others deliver there', () => {
   let nowMs = 0
-  const targets = createFailingLanes(() => nowMs)
+  const targets = new FailingLanes(() => nowMs)
   targets.failed('hook/a', 'config')
   nowMs = 7_000_000
   targets.failed('hook/b', 'config')

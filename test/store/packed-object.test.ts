@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { packObject, unpackObject } from '../../src/queue/packed-object.ts'
-import { compress, decompress, ZSTD_DICTIONARY_1 } from '../../src/queue/packing.ts'
+import { packObject, unpackObject } from '../../src/store/commit/previous-objects.ts'
+import { compress, decompress } from '../../src/store/packing.ts'
 import { trimmedPod } from '../bench/pod.ts'
 
 const UID = '2b5dd4ee-9c1c-4f0c-9b84-0c6f4e5b3a11'
@@ -55,16 +55,6 @@ describe('a packed object', () => {
       }),
       { numRuns: 300 },
     )
-  })
-
-  it('is read as an older version had written it', () => {
-    const value = Buffer.concat([
-      Buffer.of(ZSTD_DICTIONARY_1, 2),
-      Buffer.from('77'),
-      compress(Buffer.from('{"a":1}')),
-    ])
-    expect(unpackObject(value, UID)?.resourceVersion).toBe('77')
-    expect(unpackObject(value, UID)?.json().toString()).toBe('{"a":1}')
   })
 
   it('is not kept under a version that is too long, nor read when it is of another format', () => {

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest'
-import { silentLog } from '../../src/log.ts'
-import { createMetrics } from '../../src/metrics.ts'
-import { openRedis } from '../../src/queue/connection.ts'
-import { watchPositions } from '../../src/queue/position-gauges.ts'
-import { countReconnects } from '../../src/queue/reconnects.ts'
-import { createTroubles } from '../../src/queue/troubles.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
+import { watchCheckpoints } from '../../src/store/gauges.ts'
+import { countReconnects, openRedis } from '../../src/store/redis/connection.ts'
+import { createTroubles } from '../../src/store/redis/redis-fault.ts'
 import { waitFor } from '../wait-for.ts'
 import { change, SOURCE } from './objects.ts'
 import { never, startStoreBed } from './store-bed.ts'
@@ -16,7 +15,7 @@ test('a process that does not hold a watch tells where it stands, too', async ()
   await session.commit([change('ADDED', 'a', 2), change('ADDED', 'b', 3)], '3', never)
   const metrics = createMetrics()
   const waiting = { key: 'Gadget', title: 'Gadget' }
-  const gauges = watchPositions({
+  const gauges = watchCheckpoints({
     redis: it.reader,
     keys: it.keys,
     troubles: createTroubles(silentLog),

@@ -1,5 +1,4 @@
-/** A process that shows its presence under the id that it is given, until it is killed. */
-import { openPresence } from '../../src/queue/process-presence.ts'
+import { openPresence } from '../../src/store/lanes/live-processes.ts'
 
 const presence = await openPresence(process.argv[2] as string)
 process.send?.(presence.where)

@@ -2,8 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { openPresence } from '../../src/queue/process-presence.ts'
-import type { Heartbeat } from '../../src/queue/slot-plan.ts'
+import { type Heartbeat, openPresence } from '../../src/store/lanes/live-processes.ts'
 
 /** Only what the kernel knows makes a process one that has ended. */
 
@@ -61,6 +60,6 @@ test.runIf(isLinux)('a later process has the pid: the former one has ended', asy
   const { pid, start } = it.own.where
   expect(await it.hasEnded({ pid, start })).toBe(false)
   expect(await it.hasEnded({ pid, start: '1' })).toBe(true)
-  // As an older version writes it.
+  // Where that is unknown.
   expect(await it.hasEnded({ pid, start: undefined })).toBe(false)
 })

@@ -3,7 +3,7 @@ import type { Outcome, Sink } from '../../src/sink/index.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, ODD, scriptedSink, startLaneBed } from './lane-bed.ts'
 
-/** What parked chains do to each other, and what their target asks of all of them. */
+/** What quarantined chains do to each other, and what their target asks of all of them. */
 
 type Bed = Awaited<ReturnType<typeof startLaneBed>>
 
@@ -20,8 +20,12 @@ const LIMITED: Outcome = {
 
 const named = (name: string, count: number) => Array.from({ length: count }, (_, i) => `${name}-${i}@1`)
 
-/** Parks these objects, which fail, among others that pass. */
-async function park(it: Bed, lanes: ReturnType<Bed['work']>, objects: readonly string[]): Promise<void> {
+/** Quarantines these objects, which fail, among others that pass. */
+async function quarantine(
+  it: Bed,
+  lanes: ReturnType<Bed['work']>,
+  objects: readonly string[],
+): Promise<void> {
   const before = lanes.statuses()[0]?.aside ?? 0
   for (let at = 0; at < objects.length; at += 5) {
     const some = objects.slice(at, at + 5)
@@ -29,11 +33,11 @@ async function park(it: Bed, lanes: ReturnType<Bed['work']>, objects: readonly s
     lanes.wake([LANE])
   }
   await waitFor(() => lanes.statuses()[0]?.aside === before + objects.length, {
-    what: () => `${objects.length} objects to be parked; ${lanes.statuses()[0]?.aside} are`,
+    what: () => `${objects.length} objects to be quarantined; ${lanes.statuses()[0]?.aside} are`,
   })
 }
 
-test('parked objects whose calls hang leave the others their turn', async () => {
+test('quarantined objects whose calls hang leave the others their turn', async () => {
   await using it = await startLaneBed()
   let begun = false
   const took: string[] = []
@@ -52,8 +56,8 @@ test('parked objects whose calls hang leave the others their turn', async () => 
   }
   const lanes = it.work({ hook: sink }, { minFailingMs: 600_000, deliverTimeoutMs: 1_000 })
   const trickle = it.trickle(lanes)
-  await park(it, lanes, named('hangs', MANY))
-  await park(it, lanes, named('mended', 5))
+  await quarantine(it, lanes, named('hangs', MANY))
+  await quarantine(it, lanes, named('mended', 5))
   begun = true
   await waitFor(() => took.length === 5, {
     ...{ timeoutMs: 12_000, what: () => `the objects that fail no longer; ${took.length} of 5 passed` },
@@ -61,7 +65,7 @@ test('parked objects whose calls hang leave the others their turn', async () => 
   await trickle.stop()
 }, 60_000)
 
-test('a limit of requests gives no parked delivery up', async () => {
+test('a limit of requests gives no quarantined delivery up', async () => {
   await using it = await startLaneBed()
   let answer: Outcome = ODD
   let calls = 0
@@ -72,7 +76,7 @@ test('a limit of requests gives no parked delivery up', async () => {
   })
   const lanes = it.work({ hook: sink }, { maxTries: 3 })
   const trickle = it.trickle(lanes)
-  await park(it, lanes, ['odd@1'])
+  await quarantine(it, lanes, ['odd@1'])
   answer = LIMITED
   const before = calls
   await waitFor(() => calls > before + 6, { what: 'attempts' })
@@ -82,7 +86,7 @@ test('a limit of requests gives no parked delivery up', async () => {
   await trickle.stop()
 }, 30_000)
 
-test('parked objects keep the pause that their target asked one of them for', async () => {
+test('quarantined objects keep the pause that their target asked one of them for', async () => {
   await using it = await startLaneBed()
   let limited = false
   let calls = 0
@@ -94,7 +98,7 @@ test('parked objects keep the pause that their target asked one of them for', as
   })
   const lanes = it.work({ hook: sink }, { minFailingMs: 600_000 })
   const trickle = it.trickle(lanes)
-  await park(it, lanes, named('odd', MANY))
+  await quarantine(it, lanes, named('odd', MANY))
   limited = true
   await waitFor(() => calls > 0, { what: 'an attempt that is asked to wait' })
   // By then all would have been tried.

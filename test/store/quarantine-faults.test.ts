@@ -1,57 +1,57 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { isParked, slotOf } from '../../src/queue/lane-names.ts'
-import { workerOf } from '../../src/queue/lane-slots.ts'
+import { isQuarantine, slotOf } from '../../src/store/keys.ts'
+import { workerOf } from '../../src/store/lanes/slot-plan.ts'
 import { seeded } from '../seeded-random.ts'
 import { waitFor } from '../wait-for.ts'
 import { named, type Stage, startLoad, startStage } from './stage-bed.ts'
 
-/** Faults while chains are parked and return all the time: the sets are exact, the order holds, and nothing stays behind. */
+/** Faults while chains are quarantined and return all the time: the sets are exact, the order holds, and nothing stays behind. */
 
 const OBJECTS = named('object', 64)
 const PER_SECOND = 64
-const KILLS = 20
+const KILLS = 10
 const KEY = '{kubeherald:test}'
 
-/** Two of five requests fail with an answer that is the object's own: chains are parked, and return a second later. */
+/** Two of five requests fail with an answer that is the object's own: chains are quarantined, and return a second later. */
 function failOften({ hook }: Stage): void {
   const random = seeded(7)
   hook.answer(() => ({ status: random() < 0.4 ? 500 : 200 }))
 }
 
-/** How many chains are parked in Redis. */
-async function parkedIn({ redis }: Stage): Promise<number> {
+/** How many chains are quarantined in Redis. */
+async function quarantinedIn({ redis }: Stage): Promise<number> {
   const lanes = (await redis.command('HKEYS', `${KEY}:pending`)) as string[]
-  return lanes.filter(isParked).length
+  return lanes.filter(isQuarantine).length
 }
 
-/** All arrive, in order and counted, and no chain is left parked. */
+/** All arrive, in order and counted, and no chain is left quarantined. */
 async function expectRecovery(it: Stage): Promise<void> {
   it.hook.answer(() => ({ status: 200 }))
   await it.expectAll('hook', 60_000)
-  await waitFor(async () => (await parkedIn(it)) === 0, { what: 'all chains to return' })
+  await waitFor(async () => (await quarantinedIn(it)) === 0, { what: 'all chains to return' })
 }
 
-test('a process that is killed 20 times while chains are parked and return', async () => {
+test('a process that is killed again and again while chains are quarantined and return', async () => {
   await using it = await startStage()
   failOften(it)
   const random = seeded(3)
   const load = startLoad(it.feed, OBJECTS, PER_SECOND)
-  let parked = 0
+  let quarantined = 0
   for (let i = 0; i < KILLS; i++) {
     const before = it.hook.requests.length
     await waitFor(() => it.hook.requests.length > before, { what: 'deliveries' })
     await pause(random() * 700)
-    parked += await parkedIn(it)
+    quarantined += await quarantinedIn(it)
     await it.kubeherald.kill()
     await it.kubeherald.start()
   }
   await load.stop()
-  expect(parked).toBeGreaterThan(KILLS)
+  expect(quarantined).toBeGreaterThan(KILLS)
   await expectRecovery(it)
 }, 180_000)
 
-test('of two processes one is frozen until the other has its parked chains, and goes on', async () => {
+test('of two processes one is frozen until the other has its quarantined chains, and goes on', async () => {
   await using it = await startStage()
   const tokens = async () => {
     const flat = (await it.redis.command('HGETALL', `${KEY}:slots`)) as string[]
@@ -63,15 +63,16 @@ test('of two processes one is frozen until the other has its parked chains, and 
   const other = await it.startAnother()
   failOften(it)
   const load = startLoad(it.feed, OBJECTS, PER_SECOND)
-  const parkedOfOther = async () => {
+  const quarantinedOfOther = async () => {
     const lanes = (await it.redis.command('HKEYS', `${KEY}:pending`)) as string[]
     const known = await tokens()
     const owner = (lane: string) => workerOf(known.get(slotOf(lane)))
-    return lanes.filter((lane) => isParked(lane) && owner(lane) !== undefined && owner(lane) !== first).length
+    return lanes.filter((lane) => isQuarantine(lane) && owner(lane) !== undefined && owner(lane) !== first)
+      .length
   }
-  await waitFor(async () => (await parkedOfOther()) > 3, { what: 'parked chains of the second' })
+  await waitFor(async () => (await quarantinedOfOther()) > 3, { what: 'quarantined chains of the second' })
   other.signal('SIGSTOP')
-  expect(await parkedOfOther()).toBeGreaterThan(0)
+  expect(await quarantinedOfOther()).toBeGreaterThan(0)
   await waitFor(async () => (await owners()).size === 1, {
     timeoutMs: 30_000,
     what: 'one owner of all slots',
@@ -86,11 +87,11 @@ test('of two processes one is frozen until the other has its parked chains, and 
   await expectRecovery(it)
 }, 120_000)
 
-test('Redis goes back by some hundred changes under load, chains being parked', async () => {
+test('Redis goes back by some hundred changes under load, chains being quarantined', async () => {
   await using it = await startStage()
   failOften(it)
   const load = startLoad(it.feed, OBJECTS, PER_SECOND)
-  await waitFor(async () => (await parkedIn(it)) > 5, { what: 'parked chains' })
+  await waitFor(async () => (await quarantinedIn(it)) > 5, { what: 'quarantined chains' })
   const older = await it.redis.copy()
   const before = it.arrivals().length
   await waitFor(() => it.arrivals().length > before + 100, { what: 'a hundred more' })

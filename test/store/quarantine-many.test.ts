@@ -1,18 +1,19 @@
 import { expect, test } from 'vitest'
-import { isParked } from '../../src/queue/lane-names.ts'
 import type { Message, Outcome } from '../../src/sink/index.ts'
+import { isQuarantine } from '../../src/store/keys.ts'
 import { seeded } from '../seeded-random.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, numbered, ODD, scriptedSink, startLaneBed } from './lane-bed.ts'
 
 type Bed = Awaited<ReturnType<typeof startLaneBed>>
 
-/** Many parked chains, and what else may happen to them: sets are exact, the order holds, the ledger balances. */
+/** Many quarantined chains, and what else may happen to them: sets are exact, the order holds, the ledger balances. */
 
 const LANES = Array.from({ length: 16 }, (_, i) => `hook/n${i}`)
 const laneOf = (i: number) => LANES[i % LANES.length] as string
 
-const parkedIn = async ({ redis, keys }: Bed) => (await redis.hkeys(keys.pending)).filter(isParked).length
+const quarantinedIn = async ({ redis, keys }: Bed) =>
+  (await redis.hkeys(keys.pending)).filter(isQuarantine).length
 
 /** What objects took, by name, in order; repeats left out. */
 function byObject(took: readonly string[]): Map<string, string[]> {
@@ -30,7 +31,7 @@ async function expectAll(it: Bed, took: readonly string[], objects: readonly str
     ...{ balanced: true, verified: true },
     sinks: { hook: { enqueued: all, delivered: all, dead: 0, pending: 0 } },
   })
-  await waitFor(async () => (await parkedIn(it)) === 0, { what: 'all chains to return' })
+  await waitFor(async () => (await quarantinedIn(it)) === 0, { what: 'all chains to return' })
   expect((await it.redis.keys('*')).filter((key) => key.includes('!'))).toEqual([])
 }
 
@@ -51,8 +52,8 @@ test('of 10,000 objects 1,000 fail: the others pass, and those arrive when they 
   await waitFor(() => healthy() === 18_000, {
     ...{ timeoutMs: 40_000, what: () => `the healthy ones; ${healthy()} of 18,000 passed` },
   })
-  await waitFor(async () => (await parkedIn(it)) === 1_000, {
-    ...{ timeoutMs: 20_000, what: 'all failing ones to be parked' },
+  await waitFor(async () => (await quarantinedIn(it)) === 1_000, {
+    ...{ timeoutMs: 20_000, what: 'all failing ones to be quarantined' },
   })
   expect(lanes.statuses()).toMatchObject([{ aside: 1_000, healthy: true }])
   mended = true
@@ -75,7 +76,7 @@ test('objects that fail at the heads of lanes, before anything has passed, do no
   await waitFor(() => sink.took.length === 3, { what: () => `the others; ${sink.took} passed` })
 }, 30_000)
 
-test('workers come and go while chains are parked, and change in between: one at a time has each', async () => {
+test('workers come and go while chains are quarantined, and change in between: one at a time has each', async () => {
   await using it = await startLaneBed()
   const objects = Array.from({ length: 60 }, (_, i) => (i < 40 ? `bad-${i}` : `good-${i}`))
   const took: string[] = []
@@ -106,7 +107,7 @@ test('workers come and go while chains are parked, and change in between: one at
   await changeAll()
   await allGood()
   await changeAll()
-  await waitFor(async () => (await parkedIn(it)) > 0, { what: 'parked chains' })
+  await waitFor(async () => (await quarantinedIn(it)) > 0, { what: 'quarantined chains' })
   for (let round = 0; round < 4; round++) {
     workers.push(start())
     await changeAll()
@@ -114,7 +115,7 @@ test('workers come and go while chains are parked, and change in between: one at
     await changeAll()
     await allGood()
   }
-  expect(await parkedIn(it)).toBeGreaterThan(30)
+  expect(await quarantinedIn(it)).toBeGreaterThan(30)
   mended = true
   for (const worker of workers) worker.tryNow(['hook'])
   await expectAll(it, took, objects, version)
@@ -122,7 +123,7 @@ test('workers come and go while chains are parked, and change in between: one at
   expect(took).toHaveLength(objects.length * version)
 }, 90_000)
 
-test('Redis is full now and then while chains are parked', async () => {
+test('Redis is full now and then while chains are quarantined', async () => {
   await using it = await startLaneBed()
   const objects = Array.from({ length: 320 }, (_, i) => `object-${i}`)
   const random = seeded(9)
@@ -145,8 +146,8 @@ test('Redis is full now and then while chains are parked', async () => {
     isFull.resolve()
     await waitFor(async () => (await refused()) > before, { what: 'Redis to refuse something' })
     if (version === 1)
-      await waitFor(async () => (await parkedIn(it)) > 10, {
-        what: 'chains that are parked while it is full',
+      await waitFor(async () => (await quarantinedIn(it)) > 10, {
+        what: 'chains that are quarantined while it is full',
       })
     await it.redis.config('SET', 'maxmemory', '0')
   }

@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { isParked } from '../../src/queue/lane-names.ts'
+import { isQuarantine } from '../../src/store/keys.ts'
 import { seeded } from '../seeded-random.ts'
 import { startTcpProxy } from '../servers/tcp-proxy.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, ODD, scriptedSink, startLaneBed } from './lane-bed.ts'
 
-/** Chains return to their lane while more of their deliveries are on the way behind what they have parked. */
+/** Chains return to their lane while more of their deliveries are on the way behind what they have quarantined. */
 
 const OBJECTS = 10
 const CHANGES = 1_000
@@ -28,9 +28,9 @@ test('nothing overtakes a chain that returns to its lane, Redis answering late',
     versions.set(name, (versions.get(name) ?? 0) + 1)
     await it.put(LANE, `${name}@${versions.get(name)}`)
     lanes.wake([LANE])
-    const parked = (await it.redis.hkeys(it.keys.pending)).filter(isParked).length
-    if (parked < before) returned++
-    before = parked
+    const quarantined = (await it.redis.hkeys(it.keys.pending)).filter(isQuarantine).length
+    if (quarantined < before) returned++
+    before = quarantined
     await pause(10 * random())
   }
   await waitFor(() => sink.took.length >= CHANGES, { timeoutMs: 60_000, what: 'all deliveries' })

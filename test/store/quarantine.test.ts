@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest'
-import { listDeadLetters } from '../../src/queue/dead-letters.ts'
-import { isParked } from '../../src/queue/lane-names.ts'
 import type { Outcome, Sink } from '../../src/sink/index.ts'
+import { isQuarantine } from '../../src/store/keys.ts'
+import { listDeadLetters } from '../../src/store/lanes/dead-letters.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, DOWN, numbered, ODD, scriptedSink, startLaneBed } from './lane-bed.ts'
 
 type Bed = Awaited<ReturnType<typeof startLaneBed>>
 
-const parkedLanes = async ({ redis, keys }: Bed) => (await redis.hkeys(keys.pending)).filter(isParked)
+const quarantineLanes = async ({ redis, keys }: Bed) => (await redis.hkeys(keys.pending)).filter(isQuarantine)
 
-/** Parks `bad`: it fails while another one passes. */
-async function park(it: Bed, answer: (name: string) => Outcome) {
+/** Quarantines `bad`: it fails while another one passes. */
+async function quarantine(it: Bed, answer: (name: string) => Outcome) {
   const sink = scriptedSink(({ event }) => answer(event.name))
   const lanes = it.work({ hook: sink }, { minFailingMs: 600_000 })
   await it.put('hook/n0', 'good@1')
@@ -19,15 +19,15 @@ async function park(it: Bed, answer: (name: string) => Outcome) {
   const trickle = it.trickle(lanes)
   await it.put('hook/n0', ...numbered('bad', 5))
   lanes.wake(['hook/n0'])
-  await waitFor(async () => (await parkedLanes(it)).length === 1, { what: 'the parked chain' })
+  await waitFor(async () => (await quarantineLanes(it)).length === 1, { what: 'the quarantined chain' })
   await trickle.stop()
   return { sink, lanes }
 }
 
-test('an object that fails while others pass is parked with all that follows, and returns in order when it passes', async () => {
+test('an object that fails while others pass is quarantined with all that follows, and returns in order when it passes', async () => {
   await using it = await startLaneBed()
   let mended = false
-  const { sink, lanes } = await park(it, (name) => (name === 'bad' && !mended ? ODD : DELIVERED))
+  const { sink, lanes } = await quarantine(it, (name) => (name === 'bad' && !mended ? ODD : DELIVERED))
   await it.put('hook/n0', 'bad@6', 'good@2')
   lanes.wake(['hook/n0'])
   await waitFor(() => sink.took.includes('good@2'), { what: 'the healthy object to go on' })
@@ -40,13 +40,13 @@ test('an object that fails while others pass is parked with all that follows, an
   expect(sink.took.filter((name) => name.startsWith('bad'))).toEqual(numbered('bad', 6))
   await waitFor(() => lanes.statuses()[0]?.aside === 0, { what: 'the object to return' })
   // Nothing is left of the chain.
-  expect(await parkedLanes(it)).toEqual([])
+  expect(await quarantineLanes(it)).toEqual([])
   expect((await it.redis.keys('*')).filter((key) => key.includes('!'))).toEqual([])
 })
 
-test('a parked chain outlasts its process: the next one sends it in order, and nothing overtakes it', async () => {
+test('a quarantined chain outlasts its process: the next one sends it in order, and nothing overtakes it', async () => {
   await using it = await startLaneBed()
-  const { lanes } = await park(it, (name) => (name === 'bad' ? ODD : DELIVERED))
+  const { lanes } = await quarantine(it, (name) => (name === 'bad' ? ODD : DELIVERED))
   await lanes.close(500)
   await it.put('hook/n0', 'bad@6')
   const next = scriptedSink(() => DELIVERED)
@@ -55,7 +55,26 @@ test('a parked chain outlasts its process: the next one sends it in order, and n
   expect(next.took).toEqual(numbered('bad', 6))
 })
 
-test('a parked delivery becomes a dead letter of its lane after enough tries, and the rest of its chain goes on', async () => {
+test('a success of a quarantined object ends the outage of its sink', async () => {
+  await using it = await startLaneBed()
+  let isDown = false
+  const first = await quarantine(it, (name) => (isDown ? DOWN : name === 'bad' ? ODD : DELIVERED))
+  isDown = true
+  const trickle = it.trickle(first.lanes)
+  const outage = () => it.redis.hget(it.keys.outages, 'hook')
+  await waitFor(async () => (await outage()) !== null, { what: 'the outage' })
+  await trickle.stop()
+  await first.lanes.close(500)
+  // Only the quarantined object is left to end it.
+  await it.redis.hdel(it.keys.pending, 'hook/1')
+  await it.redis.del(it.keys.lane('hook/1'))
+  const next = scriptedSink(() => DELIVERED)
+  it.work({ hook: next })
+  await waitFor(() => next.took.includes('bad@5'), { what: 'the quarantined object' })
+  await waitFor(async () => (await outage()) === null, { what: 'the end of the outage' })
+})
+
+test('a quarantined delivery becomes a dead letter of its lane after enough tries, and the rest of its chain goes on', async () => {
   await using it = await startLaneBed()
   const sink = scriptedSink(({ event }) =>
     event.name === 'bad' && event.resourceVersion === '1' ? ODD : DELIVERED,
@@ -93,7 +112,7 @@ test('an object whose calls hang holds back itself alone', async () => {
   }
 })
 
-test('of very many failing objects each is parked, and the healthy ones pass', async () => {
+test('of very many failing objects each is quarantined, and the healthy ones pass', async () => {
   await using it = await startLaneBed()
   const sink = scriptedSink(({ event }) => (event.name.startsWith('bad') ? ODD : DELIVERED))
   const lanes = it.work({ hook: sink }, { minFailingMs: 600_000 })
@@ -110,13 +129,15 @@ test('of very many failing objects each is parked, and the healthy ones pass', a
   await waitFor(() => healthy() === 300, {
     what: () => `the healthy ones; passed: ${healthy()}`,
   })
-  await waitFor(async () => (await parkedLanes(it)).length === 300, { what: 'all failing ones to be parked' })
+  await waitFor(async () => (await quarantineLanes(it)).length === 300, {
+    what: 'all failing ones to be quarantined',
+  })
   await trickle.stop()
   await waitFor(async () => !(await it.redis.exists(it.keys.lane('hook/1'))), { what: 'the others to pass' })
   expect((await it.ledger()).balanced).toBe(true)
 })
 
-test('a message says how often it was tried: in its lane, when parked, and none for what follows', async () => {
+test('a message says how often it was tried: in its lane, when quarantined, and none for what follows', async () => {
   await using it = await startLaneBed()
   const attempts: [string, number][] = []
   let failures = 4

@@ -9,7 +9,7 @@ import {
   reachedInMs,
   sinkBytes,
   withMeasured,
-} from '../../src/queue/queue-bounds.ts'
+} from '../../src/store/bounds/queue-bounds.ts'
 
 const GATE = 0.8
 const MB = 1e6

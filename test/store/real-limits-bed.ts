@@ -1,10 +1,10 @@
-import type { Decide, Source } from '../../src/change.ts'
-import type { Limited } from '../../src/limit.ts'
-import { createLimits } from '../../src/limits/limits.ts'
-import type { LimitedRule } from '../../src/limits/rule-plan.ts'
-import { fireTimers } from '../../src/queue/fire-timers.ts'
-import { readLedger } from '../../src/queue/ledger.ts'
-import { type Happening, limitedOf, START_MS } from '../limits/bed.ts'
+import type { Evaluate, Source } from '../../src/model/change.ts'
+import type { Limited } from '../../src/model/limit.ts'
+import { createLimits } from '../../src/rules/limits/limits.ts'
+import type { LimitedRule } from '../../src/rules/limits/rule-plan.ts'
+import { readLedger } from '../../src/store/ledger.ts'
+import { fireTimers } from '../../src/store/limits/limit-timers.ts'
+import { type Happening, limitedOf, START_MS } from '../rules/limits/bed.ts'
 import { change, SOURCE } from './objects.ts'
 import { never, startStoreBed } from './store-bed.ts'
 
@@ -15,7 +15,7 @@ export async function startRealLimits(rules: readonly LimitedRule[]) {
   const happening = new Map<string, Limited>()
   let version = 1
 
-  const decide: Decide = ({ key }, transitions) => {
+  const evaluate: Evaluate = ({ key }, transitions) => {
     const limited = transitions.length > 0 ? happening.get(key) : undefined
     return {
       ...{ deliveries: [], dropped: 0, matched: 0, unmatched: 0 },
@@ -29,7 +29,7 @@ export async function startRealLimits(rules: readonly LimitedRule[]) {
       }),
     }
   }
-  const routing = () => ({ decide, expire: limits.expire, laneOf: () => 'hook/0' })
+  const routing = () => ({ evaluate, expire: limits.expire, laneOf: () => 'hook/0' })
   const it = await startStoreBed({ routing, clock })
 
   /** A process of its own that watches a source, from an empty index on. */
@@ -55,8 +55,9 @@ export async function startRealLimits(rules: readonly LimitedRule[]) {
     /** Decides what is due in shared states, now or at some other time. */
     fire(nowMs?: number): Promise<boolean> {
       const { line, metrics } = it.newStore()
+      const stages = { evaluator: routing, enqueued() {} }
       const asOf = { now: () => nowMs ?? clock.ms }
-      const parts = { line, keys: it.keys, instance: 'one', routing, clock: asOf, onEnqueued() {}, metrics }
+      const parts = { line, keys: it.keys, instance: 'one', stages, clock: asOf, metrics }
       return fireTimers(parts, `one/${++version}`, never)
     },
     ledger: () => readLedger(it.reader, it.keys, { verify: true }),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isOutOfMemory, isTransient, rootOf } from '../../src/queue/redis-fault.ts'
+import { isOutOfMemory, isTransient, rootOf } from '../../src/store/redis/redis-fault.ts'
 
 const named = (name: string, message: string, rest: object = {}) =>
   Object.assign(new Error(message), { name, ...rest })

@@ -1,8 +1,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import type { Change } from '../../src/change.ts'
-import { UnseenLostError } from '../../src/queue/unseen.ts'
+import type { Change } from '../../src/model/change.ts'
+import { RelistDiffLostError } from '../../src/store/commit/relist-diff.ts'
 import { waitFor } from '../wait-for.ts'
 import { change, SOURCE } from './objects.ts'
 import { never, startStoreBed } from './store-bed.ts'
@@ -64,8 +64,8 @@ test('names that are lost during a list make it begin anew instead of forgetting
   await session.beginList('different', never)
   const unseen = await it.reader.keys(`${it.keys.unseen(SOURCE.key)}*`)
   await it.reader.del(unseen)
-  await expect(session.list([change('ADDED', 'there', 2)], never)).rejects.toThrow(UnseenLostError)
-  await expect(session.endList('9', never)).rejects.toThrow(UnseenLostError)
+  await expect(session.list([change('ADDED', 'there', 2)], never)).rejects.toThrow(RelistDiffLostError)
+  await expect(session.endList('9', never)).rejects.toThrow(RelistDiffLostError)
   const next = await it.newStore().open(SOURCE, never)
   expect(next.checkpoint?.phase).toBe('listing')
   await next.beginList('different', never)

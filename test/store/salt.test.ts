@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { silentLog } from '../../src/log.ts'
-import { openRedis } from '../../src/queue/connection.ts'
-import { keysOf } from '../../src/queue/keys.ts'
-import { keepSalt, readSalt, storeOf } from '../../src/queue/salt.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { keysOf } from '../../src/store/keys.ts'
+import { openRedis } from '../../src/store/redis/connection.ts'
+import { keepSalt, readSalt, storeOf } from '../../src/store/redis/layout.ts'
 import { startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
 

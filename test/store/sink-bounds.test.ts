@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import type { Delivery } from '../../src/delivery.ts'
-import { type Logger, silentLog } from '../../src/log.ts'
-import { listDeadLetters } from '../../src/queue/dead-letters.ts'
-import { encodeEntries } from '../../src/queue/entry.ts'
-import { parkedLane } from '../../src/queue/lane-names.ts'
-import type { Lanes } from '../../src/queue/lanes.ts'
-import { measureStreams } from '../../src/queue/measure-streams.ts'
+import type { Delivery } from '../../src/model/delivery.ts'
+import { type Logger, silentLog } from '../../src/observe/log.ts'
+import { orderOf } from '../../src/sink/in-order.ts'
 import type { Sink } from '../../src/sink/index.ts'
-import { orderOf } from '../../src/sink/lane.ts'
+import { measureStreams } from '../../src/store/bounds/lane-sizes.ts'
+import { encodeEntries } from '../../src/store/entry.ts'
+import { quarantineLane } from '../../src/store/keys.ts'
+import { listDeadLetters } from '../../src/store/lanes/dead-letters.ts'
+import type { Lanes } from '../../src/store/lanes/lanes.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, DOWN, scriptedSink, startLaneBed } from './lane-bed.ts'
 import { headerFor } from './objects.ts'
@@ -19,6 +19,23 @@ type Bed = Awaited<ReturnType<typeof startLaneBed>>
 
 const BYTES = 2_000
 const MAX_BYTES = 200_000
+
+test('what a process enqueues before it has read the register counts toward the bound', async () => {
+  await using it = await startLaneBed()
+  const lanes = it.work(
+    { hook: scriptedSink(() => DELIVERED) },
+    { bounds: { hook: { maxBytes: MAX_BYTES } } },
+  )
+  const delivery = {
+    sink: 'hook',
+    rule: 'all',
+    event: headerFor('a', '1', 'MODIFIED', 'uid-a'),
+    objectJson: Buffer.alloc(BYTES),
+  }
+  const stored = { total: 1, entries: [{ id: '1-0', deliveries: [delivery] }] }
+  lanes.enqueued([{ lane: 'hook/n0', sink: 'hook', count: 1, stored }])
+  expect(lanes.statuses()).toMatchObject([{ queue: { bytes: 0, maxBytes: MAX_BYTES } }])
+})
 
 /** One entry for each delivery, of `BYTES` that cannot be packed; the first was observed `agoMs` ago, the others 1 ms later each. */
 async function fill(it: Bed, lane: string, names: readonly string[], agoMs = 60_000): Promise<void> {
@@ -154,9 +171,9 @@ test('of 650 lanes none is left out, and a healthy sink gets everything meanwhil
   expect(await it.ledger()).toMatchObject({ balanced: true, verified: true })
 })
 
-test('parked chains count for the bound, and give up their oldest', async () => {
+test('quarantined chains count for the bound, and give up their oldest', async () => {
   await using it = await startLaneBed()
-  const lane = parkedLane('hook/n0', orderOf({ event: headerFor('odd', '1', 'MODIFIED', 'uid-odd') }))
+  const lane = quarantineLane('hook/n0', orderOf({ event: headerFor('odd', '1', 'MODIFIED', 'uid-odd') }))
   await fill(it, lane, versions('odd', 300))
   const sink = scriptedSink(({ event }) =>
     event.name === 'odd' ? { ...DOWN, reason: 'server-error', scope: 'event' } : DELIVERED,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { isParked } from '../../src/queue/lane-names.ts'
 import type { Outcome } from '../../src/sink/index.ts'
+import { isQuarantine } from '../../src/store/keys.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, DOWN, numbered, ODD, scriptedSink, startLaneBed } from './lane-bed.ts'
 
@@ -101,7 +101,7 @@ test('a call that hangs keeps its slot where it is, and no other object of the s
   expect([...leaving.took, ...joining.took].toSorted()).toEqual(['held@1', 'late@1'])
 })
 
-test('what a slow call has delivered is not sent again by the next owner, also where the object was parked meanwhile', async () => {
+test('what a slow call has delivered is not sent again by the next owner, also where the object was quarantined meanwhile', async () => {
   await using it = await startLaneBed()
   const release = Promise.withResolvers<void>()
   const leaving = scriptedSink(async ({ event: { name, resourceVersion } }) => {
@@ -114,7 +114,7 @@ test('what a slow call has delivered is not sent again by the next owner, also w
   const trickle = it.trickle(lanes)
   await it.put(HELD, ...numbered('slow', 600))
   lanes.wake([HELD])
-  await waitFor(() => lanes.statuses()[0]?.aside === 1, { what: 'the object to be parked' })
+  await waitFor(() => lanes.statuses()[0]?.aside === 1, { what: 'the object to be quarantined' })
   const closed = lanes.close(20_000)
   await trickle.stop()
   release.resolve()
@@ -128,14 +128,14 @@ test('what a slow call has delivered is not sent again by the next owner, also w
   expect([...before, ...after]).toEqual(numbered('slow', 600))
 }, 60_000)
 
-test('an attempt of a parked chain ends before another worker gets its slot', async () => {
+test('an attempt of a quarantined chain ends before another worker gets its slot', async () => {
   await using it = await startLaneBed()
   const release = Promise.withResolvers<void>()
-  const isParkedIn = async () => (await it.redis.hkeys(it.keys.pending)).some(isParked)
+  const isQuarantinedIn = async () => (await it.redis.hkeys(it.keys.pending)).some(isQuarantine)
   let isHeld = false
   const leaving = scriptedSink(async ({ event }) => {
     if (event.name !== 'bad') return DELIVERED
-    if (!(await isParkedIn())) return ODD
+    if (!(await isQuarantinedIn())) return ODD
     isHeld = true
     await release.promise
     return DELIVERED
@@ -145,7 +145,7 @@ test('an attempt of a parked chain ends before another worker gets its slot', as
   await waitFor(() => leaving.took.length > 0, { what: 'a success' })
   await it.put(HELD, 'bad@1', 'bad@2')
   lanes.wake([HELD])
-  await waitFor(() => isHeld, { what: 'an attempt of the parked chain' })
+  await waitFor(() => isHeld, { what: 'an attempt of the quarantined chain' })
   await trickle.stop()
   const joining = scriptedSink(() => DELIVERED)
   it.work({ hook: joining })

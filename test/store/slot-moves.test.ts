@@ -1,13 +1,13 @@
 import { execFileSync } from 'node:child_process'
 import { expect, test, vi } from 'vitest'
-import type { Decide } from '../../src/change.ts'
-import { silentLog } from '../../src/log.ts'
-import { createMetrics } from '../../src/metrics.ts'
-import { createCommitLine } from '../../src/queue/commit-line.ts'
-import { openRedis } from '../../src/queue/connection.ts'
-import { hashSlot } from '../../src/queue/hash-slot.ts'
-import { keysOf } from '../../src/queue/keys.ts'
-import { createSourceStore } from '../../src/queue/source-store.ts'
+import type { Evaluate } from '../../src/model/change.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
+import { createCommitLine } from '../../src/store/commit/commit-connection.ts'
+import { createSourceStore } from '../../src/store/commit/source-store.ts'
+import { keysOf } from '../../src/store/keys.ts'
+import { openRedis } from '../../src/store/redis/connection.ts'
+import { hashSlot } from '../../src/store/redis/locate-master.ts'
 import type { RedisServer } from '../servers/redis.ts'
 import { type RedisCluster, startRedisCluster } from '../servers/redis-cluster.ts'
 import { waitFor } from '../wait-for.ts'
@@ -28,7 +28,7 @@ async function startBed(cluster: RedisCluster) {
   const redis = openRedis(target, 'commit', silentLog)
   const reader = openRedis(target, 'work', silentLog)
   let between: (() => void) | undefined
-  const decide: Decide = (source, transitions) => {
+  const evaluate: Evaluate = (source, transitions) => {
     const now = between
     between = undefined
     now?.()
@@ -38,8 +38,7 @@ async function startBed(cluster: RedisCluster) {
   const store = createSourceStore({
     line,
     keys,
-    routing: () => ({ decide, laneOf: () => 'hook/0' }),
-    onEnqueued() {},
+    stages: { evaluator: () => ({ evaluate, laneOf: () => 'hook/0' }), enqueued() {} },
     metrics: createMetrics(),
     clock: Date,
   })

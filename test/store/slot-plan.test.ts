@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { DEAD_AFTER_MS, type Heartbeat, Liveness, planSlots } from '../../src/queue/slot-plan.ts'
+import { DEAD_AFTER_MS, type Heartbeat, WorkerLiveness } from '../../src/store/lanes/live-processes.ts'
+import { planSlots } from '../../src/store/lanes/slot-plan.ts'
 
 const none = Array.from({ length: 16 }, (): string | undefined => undefined)
 const counts = (plan: readonly (string | undefined)[]) =>
@@ -42,13 +43,13 @@ test('what a dead worker had goes to the others, and nothing else moves', () => 
 })
 
 const beat = (id: string, about: Partial<Heartbeat> = {}): Heartbeat => ({
-  ...{ id, host: id, place: id, pid: 1, sinks: [], beat: 1 },
+  ...{ id, host: id, place: id, pid: 1, sinks: [], beat: 1, released: 0 },
   ...about,
 })
 const ids = (live: readonly Heartbeat[]) => live.map(({ id }) => id)
 
 test('a worker is dead when its heartbeat stands still for as long as we look', () => {
-  const liveness = new Liveness('self')
+  const liveness = new WorkerLiveness('self')
   const beats = (n: number) => [beat('self'), beat('other', { beat: n })]
   for (let ms = 0; ms < DEAD_AFTER_MS; ms += 1_000)
     expect(ids(liveness.look(beats(1), ms))).toEqual(['self', 'other'])
@@ -57,20 +58,20 @@ test('a worker is dead when its heartbeat stands still for as long as we look', 
 })
 
 test('a Redis that was away for long makes nobody dead', () => {
-  const liveness = new Liveness('self')
+  const liveness = new WorkerLiveness('self')
   const beats = [beat('self'), beat('other')]
   liveness.look(beats, 0)
   expect(ids(liveness.look(beats, 60_000))).toEqual(['self', 'other'])
 })
 
 test('one whose process has ended is dead immediately', () => {
-  const liveness = new Liveness('self')
+  const liveness = new WorkerLiveness('self')
   const beats = [beat('self'), beat('ended'), beat('other')]
   expect(ids(liveness.look(beats, 0, new Set(['ended', 'self'])))).toEqual(['self', 'other'])
 })
 
 test('our host and pid in another process namespace make nobody dead: replicas may share both', () => {
-  const liveness = new Liveness('self')
+  const liveness = new WorkerLiveness('self')
   const beats = [beat('self', { host: 'node' }), beat('other', { host: 'node' })]
   for (let ms = 0; ms < DEAD_AFTER_MS; ms += 500)
     expect(ids(liveness.look(beats, ms))).toEqual(['self', 'other'])

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { isParked } from '../../src/queue/lane-names.ts'
 import type { Message, Outcome, Sink } from '../../src/sink/index.ts'
+import { isQuarantine } from '../../src/store/keys.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, DOWN, numbered, ODD, startLaneBed } from './lane-bed.ts'
 
@@ -91,7 +91,7 @@ test.each(ENDS)(
     const isRepeated = outcome.kind === 'retry'
     expect(slow.sent.filter((name) => name === 'slow@0')).toHaveLength(isRepeated ? 2 : 1)
     expect(await it.ledger()).toMatchObject({ balanced: true, verified: true, sinks: { hook: { dead } } })
-    expect((await it.redis.hkeys(it.keys.pending)).filter(isParked)).toEqual([])
+    expect((await it.redis.hkeys(it.keys.pending)).filter(isQuarantine)).toEqual([])
   },
   60_000,
 )
@@ -120,7 +120,7 @@ test('a process that ends behind a call that hangs leaves the object in order fo
   ])
 }, 60_000)
 
-test('a sink whose calls have several objects: one object that makes its call hang is found and parked', async () => {
+test('a sink whose calls have several objects: one object that makes its call hang is found and quarantined', async () => {
   await using it = await startLaneBed()
   const slow = slowSink()
   const lanes = it.work({ hook: slow.sink }, { joins: true })

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { type Decide, FencedError, PositionLostError } from '../../src/change.ts'
-import { silentLog } from '../../src/log.ts'
-import { createMetrics } from '../../src/metrics.ts'
-import { readReportsWithRules } from '../../src/queue/instances.ts'
-import { readLedger } from '../../src/queue/ledger.ts'
-import { watchPositions } from '../../src/queue/position-gauges.ts'
-import { createTroubles } from '../../src/queue/troubles.ts'
+import { type Evaluate, FencedError, PositionLostError } from '../../src/model/change.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
+import { watchCheckpoints } from '../../src/store/gauges.ts'
+import { readLedger } from '../../src/store/ledger.ts'
+import { readReportsWithRules } from '../../src/store/process-reports.ts'
+import { createTroubles } from '../../src/store/redis/redis-fault.ts'
 import { waitFor } from '../wait-for.ts'
 import { change, SOURCE, sendAll } from './objects.ts'
 import { never, startStoreBed } from './store-bed.ts'
@@ -167,7 +167,7 @@ test('a resource that is gone for certain emits DELETED for all of its objects',
 
 test('case 2: a burst that needs several transactions moves the position with each: what was committed is not replayed', async () => {
   let failing = true
-  const decide: Decide = (source, transitions) => {
+  const decide: Evaluate = (source, transitions) => {
     if (failing && transitions.some(({ name }) => name === 'o1900')) throw new Error('killed between two')
     return sendAll(source, transitions)
   }
@@ -266,7 +266,7 @@ for (const garbage of ['garbage', '{}', '[]', 'null', '{"phase":"watching","reso
     expect(await it.newStore().peek(SOURCE, never)).toBeUndefined()
     const troubles = createTroubles(silentLog)
     const parts = { redis: it.reader, keys: it.keys, troubles, metrics: createMetrics() }
-    const gauges = watchPositions({ ...parts, watches: () => [SOURCE] })
+    const gauges = watchCheckpoints({ ...parts, watches: () => [SOURCE] })
     await waitFor(() => troubles.first()?.includes(key), { what: 'the trouble' })
     gauges.close()
     await it.reader.set(key, before)

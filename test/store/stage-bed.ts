@@ -22,10 +22,6 @@ export interface StageOptions {
   redisArgs?: string[]
   /** More keys of the configuration, as YAML; `DIR` stands for a folder of this test. */
   more?: string
-  /** What Redis holds before the process starts. */
-  stored?(redis: RedisServer): Promise<void>
-  /** Its history so far, for a Redis that holds something. */
-  feed?: ChangeFeed
 }
 
 /** The delivery stage as a black box: a process on a real Redis, an API server that keeps its history, a receiver of all sinks. */
@@ -43,15 +39,14 @@ export interface Stage extends AsyncDisposable {
   /** The changes that a sink's receiver has not taken yet, without those of some objects. */
   missing(sink?: string, isMeant?: (entry: HistoryEntry) => boolean): string[]
   /** Waits until all of a sink's changes arrived, then compares sets and order with the history, and the ledger. */
-  expectAll(sink: string, timeoutMs: number, objectOf?: (arrival: Arrival) => string): Promise<void>
+  expectAll(sink: string, timeoutMs: number): Promise<void>
 }
 
 export async function startStage(options: StageOptions = {}): Promise<Stage> {
   const { sinks = ['hook'], withoutRule = [], sinkOptions = {}, redisArgs = [] } = options
   await using stack = new AsyncDisposableStack()
   const redis = stack.use(await startRedis({ args: redisArgs }))
-  await options.stored?.(redis)
-  const feed = stack.use(options.feed ?? (await startChangeFeed()))
+  const feed = stack.use(await startChangeFeed())
   const hook = stack.use(await startReceiver())
   const dir = mkdtempSync(join(tmpdir(), 'kubeherald-stage-'))
   stack.defer(() => rmSync(dir, { recursive: true, force: true }))
@@ -86,12 +81,12 @@ ${(options.more ?? '').replaceAll('DIR', dir)}`
     startAnother: async () => others.use(await startKubeherald({ kubeconfig, config })),
     arrivals,
     missing,
-    async expectAll(sink, timeoutMs, objectOf) {
+    async expectAll(sink, timeoutMs) {
       await waitFor(() => missing(sink).length === 0, {
         timeoutMs,
         what: () => `all changes for ${sink}; ${sayMissing(missing(sink), feed.history.length)}`,
       })
-      const { repeated: _, ...found } = differences(feed.history, arrivals(sink), objectOf)
+      const { repeated: _, ...found } = differences(feed.history, arrivals(sink))
       expect(found).toEqual({ missing: [], unexpected: [], outOfOrder: [] })
       const ledger = async () => (await kubeherald.status()).ledger
       await waitFor(async () => (await ledger()).sinks[sink]?.pending === 0, {

@@ -1,14 +1,14 @@
-import type { Change, Decide, Routing, Source, SourceSession } from '../../src/change.ts'
-import type { Delivery } from '../../src/delivery.ts'
-import { silentLog } from '../../src/log.ts'
-import { createMetrics } from '../../src/metrics.ts'
-import { createCommitLine } from '../../src/queue/commit-line.ts'
-import { openRedis } from '../../src/queue/connection.ts'
-import { decodeEntry } from '../../src/queue/entry.ts'
-import type { JournalParts } from '../../src/queue/journal.ts'
-import { keysOf } from '../../src/queue/keys.ts'
-import { createSourceStore } from '../../src/queue/source-store.ts'
-import type { OldObjects } from '../../src/queue/transact.ts'
+import type { Change, Evaluate, Evaluator, Source, SourceSession } from '../../src/model/change.ts'
+import type { Delivery } from '../../src/model/delivery.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
+import { createCommitLine } from '../../src/store/commit/commit-connection.ts'
+import type { JournalParts } from '../../src/store/commit/journal.ts'
+import { createSourceStore } from '../../src/store/commit/source-store.ts'
+import type { OldObjects } from '../../src/store/commit/transact.ts'
+import { decodeEntry } from '../../src/store/entry.ts'
+import { keysOf } from '../../src/store/keys.ts'
+import { openRedis } from '../../src/store/redis/connection.ts'
 import { startRedis } from '../servers/redis.ts'
 import { startTcpProxy } from '../servers/tcp-proxy.ts'
 import { SOURCE, sendAll } from './objects.ts'
@@ -24,13 +24,13 @@ export const CONFIRMS_WHAT_IS_WRITTEN = ['--appendfsync', 'no']
 /** The write side on a real Redis behind a proxy. Every `newStore` stands for a process of its own. */
 export async function startStoreBed(
   options: {
-    decide?: Decide
+    decide?: Evaluate
     source?: Source
     old?: OldObjects
     journal?: JournalParts
     lane?(): string
     /** Instead of `decide` and `lane`. */
-    routing?(): Routing
+    routing?(): Evaluator
     clock?: { now(): number }
     redisArgs?: string[]
   } = {},
@@ -57,12 +57,14 @@ export async function startStoreBed(
     const store = createSourceStore({
       line,
       keys,
-      routing() {
-        if (options.routing) return options.routing()
-        const lane = options.lane?.() ?? 'hook/0'
-        return { decide: options.decide ?? sendAll, laneOf: () => lane }
+      stages: {
+        evaluator() {
+          if (options.routing) return options.routing()
+          const lane = options.lane?.() ?? 'hook/0'
+          return { evaluate: options.decide ?? sendAll, laneOf: () => lane }
+        },
+        enqueued: (lanes) => void woken.push(...lanes.map((it) => it.lane)),
       },
-      onEnqueued: (lanes) => void woken.push(...lanes.map((it) => it.lane)),
       ...(old && { old }),
       ...(options.journal && { journal: options.journal }),
       ...(instance !== undefined && { instance }),

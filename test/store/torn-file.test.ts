@@ -2,15 +2,15 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { SourceSession } from '../../src/change.ts'
-import { silentLog } from '../../src/log.ts'
-import { createMetrics } from '../../src/metrics.ts'
-import { createCommitLine } from '../../src/queue/commit-line.ts'
-import { openRedis } from '../../src/queue/connection.ts'
-import { startEmbedded } from '../../src/queue/embedded.ts'
-import { decodeEntry } from '../../src/queue/entry.ts'
-import { keysOf } from '../../src/queue/keys.ts'
-import { createSourceStore } from '../../src/queue/source-store.ts'
+import type { SourceSession } from '../../src/model/change.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
+import { createCommitLine } from '../../src/store/commit/commit-connection.ts'
+import { createSourceStore } from '../../src/store/commit/source-store.ts'
+import { decodeEntry } from '../../src/store/entry.ts'
+import { keysOf } from '../../src/store/keys.ts'
+import { openRedis } from '../../src/store/redis/connection.ts'
+import { startEmbedded } from '../../src/store/redis/embedded.ts'
 import { waitFor } from '../wait-for.ts'
 import { change, SOURCE, sendAll } from './objects.ts'
 
@@ -25,8 +25,7 @@ async function live(dir: string) {
   const store = createSourceStore({
     line,
     keys,
-    routing: () => ({ decide: sendAll, laneOf: () => 'hook/0' }),
-    onEnqueued() {},
+    stages: { evaluator: () => ({ evaluate: sendAll, laneOf: () => 'hook/0' }), enqueued() {} },
     metrics: createMetrics(),
     clock: Date,
   })

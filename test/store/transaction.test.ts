@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { keysOf } from '../../src/queue/keys.ts'
-import { ForeignKeyError } from '../../src/queue/redis-fault.ts'
-import { runScript, script } from '../../src/queue/script.ts'
-import { Transaction } from '../../src/queue/transaction.ts'
+import { Transaction } from '../../src/store/commit/transaction.ts'
+import { keysOf } from '../../src/store/keys.ts'
+import { ForeignKeyError } from '../../src/store/redis/redis-fault.ts'
+import { runScript, script } from '../../src/store/redis/script.ts'
 import { startStoreBed } from './store-bed.ts'
 
 type Bed = Awaited<ReturnType<typeof startStoreBed>>

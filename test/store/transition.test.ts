@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { ChangeType } from '../../src/event.ts'
-import { decodeIndexEntry, encodeIndexEntry } from '../../src/queue/index-entry.ts'
-import { compareVersions, decideTransition } from '../../src/queue/transition.ts'
+import { isOlder } from '../../src/model/change.ts'
+import type { ChangeType } from '../../src/model/event.ts'
+import { decodeIndexEntry, encodeIndexEntry, transitionOf } from '../../src/store/commit/transition.ts'
 import { change } from './objects.ts'
 
 const known = (resourceVersion: string) => ({
@@ -37,7 +37,7 @@ const NEWER: Row[] = [
 ]
 
 test.each(NEWER)('case 44, 45: %s at %s, known at %s, means %s', (type, version, entry, expected) => {
-  const transition = decideTransition(
+  const transition = transitionOf(
     change(type, 'a', version),
     entry ? known(entry) : undefined,
     'newer',
@@ -59,24 +59,25 @@ test.each(DIFFERENT)(
   'after a restored etcd any other version is a change: %s at %s, known at %s, means %s',
   (type, version, entry, expected) => {
     const index = entry ? known(entry) : undefined
-    expect(decideTransition(change(type, 'a', version), index, 'different', true)?.type).toBe(expected)
+    expect(transitionOf(change(type, 'a', version), index, 'different', true)?.type).toBe(expected)
   },
 )
 
 test.each([
-  ['9', '10', -1],
-  ['10', '9', 1],
-  ['123', '124', -1],
-  ['5', '5', 0],
-  ['x', 'x', 0],
-  ['9007199254740993', '9007199254740992', 1],
-  ['0', '1', undefined],
-  ['01', '1', undefined],
-  ['-1', '1', undefined],
-  ['1e3', '1', undefined],
-  ['', '1', undefined],
-] as const)('KEP-5504: %s compared with %s is %s', (a, b, expected) => {
-  expect(compareVersions(a, b)).toBe(expected)
+  ['9', '10', true],
+  ['10', '9', false],
+  ['123', '124', true],
+  ['5', '5', false],
+  ['x', 'x', false],
+  ['9007199254740992', '9007199254740993', true],
+  ['0', '1', false],
+  ['01', '1', false],
+  ['1', '02', false],
+  ['-1', '1', false],
+  ['1e3', '1', false],
+  ['', '1', false],
+] as const)('KEP-5504: %s is older than %s: %s', (a, b, expected) => {
+  expect(isOlder(a, b)).toBe(expected)
 })
 
 test.each([

@@ -1,15 +1,15 @@
 import { zstdCompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { createMetrics } from '../../src/metrics.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
+import { encodeEntries, isUnreadable, readEntry, UnreadableEntryError } from '../../src/store/entry.ts'
 import {
   dropDeadLetter,
   listDeadLetters,
   NoLaneError,
   retryDeadLetter,
-} from '../../src/queue/dead-letters.ts'
-import { encodeEntries, isUnreadable, readEntry, UnreadableEntryError } from '../../src/queue/entry.ts'
-import { publishReport } from '../../src/queue/instances.ts'
-import { compress, ZSTD_DICTIONARY_1 } from '../../src/queue/packing.ts'
+} from '../../src/store/lanes/dead-letters.ts'
+import { compress, ZSTD_DICTIONARY_1 } from '../../src/store/packing.ts'
+import { publishReport } from '../../src/store/process-reports.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, scriptedSink, startLaneBed } from './lane-bed.ts'
 import { headerFor } from './objects.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { limitsIn, START_MS } from '../limits/bed.ts'
+import { limitsIn, START_MS } from '../rules/limits/bed.ts'
 import { SOURCE } from './objects.ts'
 import { startRealLimits } from './real-limits-bed.ts'
 import { never } from './store-bed.ts'

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { silentLog } from '../../src/log.ts'
-import { openRedis } from '../../src/queue/connection.ts'
-import { keysOf } from '../../src/queue/keys.ts'
-import { createTroubles } from '../../src/queue/troubles.ts'
-import { createWaker } from '../../src/queue/waker.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { keysOf } from '../../src/store/keys.ts'
+import { createWaker } from '../../src/store/lanes/waker.ts'
+import { openRedis } from '../../src/store/redis/connection.ts'
+import { createTroubles } from '../../src/store/redis/redis-fault.ts'
 import { startRedis } from '../servers/redis.ts'
 
 /** A process that commits may believe for a second that a dead worker lives: what it leaves there must not stay. */

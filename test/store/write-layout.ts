@@ -1,14 +1,14 @@
 import { writeFileSync } from 'node:fs'
-import { silentLog } from '../../src/log.ts'
-import { openRedis } from '../../src/queue/connection.ts'
-import { LAYOUT } from '../../src/queue/layout.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { openRedis } from '../../src/store/redis/connection.ts'
+import { LAYOUT } from '../../src/store/redis/layout.ts'
 import { startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
 import { writeLayout } from './layout-log.ts'
 import { startLine } from './line-bed.ts'
 
 // Writes fixtures/layout/<n>.jsonl: what a process of this version left behind that was killed. Once per layout, by hand:
-// node test/queue/write-layout.ts
+// node test/store/write-layout.ts
 
 await using server = await startRedis()
 let down = false

@@ -1,11 +1,11 @@
 import { createServer } from 'node:net'
 import { request } from 'undici'
 import { expect, test } from 'vitest'
-import { silentLog } from '../src/log.ts'
-import { inPlainWords } from '../src/plain-words.ts'
-import { openRedis } from '../src/queue/connection.ts'
-import { sayFault } from '../src/queue/redis-fault.ts'
-import { freePort } from './servers/ports.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { openRedis } from '../../src/store/redis/connection.ts'
+import { describeFault } from '../../src/store/redis/redis-fault.ts'
+import { friendlyError } from '../../src/text/friendly-errors.ts'
+import { freePort } from '../servers/ports.ts'
 
 test.each([
   [
@@ -32,21 +32,21 @@ test.each([
   ['network: UND_ERR_SOCKET', 'network: the connection broke'],
   ['', 'the connection failed'],
 ])('%j is told as %j', (said, told) => {
-  expect(inPlainWords(said)).toContain(told)
-  expect(inPlainWords(said)).not.toMatch(
+  expect(friendlyError(said)).toContain(told)
+  expect(friendlyError(said)).not.toMatch(
     /enableOfflineQueue|maxRetries|Socket|UND_ERR|ECONN|ENOTFOUND|ETIMEDOUT/,
   )
 })
 
 test('what the API server or a receiver says stays as it is', () => {
   const forbidden = '403 Forbidden: pods is forbidden: User "plain" cannot list resource "pods"'
-  expect(inPlainWords(forbidden)).toBe(forbidden)
-  expect(inPlainWords('rejected: HTTP 422: no such field')).toBe('rejected: HTTP 422: no such field')
+  expect(friendlyError(forbidden)).toBe(forbidden)
+  expect(friendlyError('rejected: HTTP 422: no such field')).toBe('rejected: HTTP 422: no such field')
 })
 
 test('a Redis that is away is told in words, whichever moment a command hits', async () => {
   const redis = openRedis(`redis://127.0.0.1:${await freePort()}`, 'commit', silentLog)
-  const told = await redis.get('x').catch((error: unknown) => sayFault(error))
+  const told = await redis.get('x').catch((error: unknown) => describeFault(error))
   redis.disconnect()
   expect(told).toMatch(/^Redis does not answer: (no connection|nobody listens at 127\.0\.0\.1:\d+)$/)
 })
@@ -55,7 +55,7 @@ test('an API server that is away, or hangs up, is told in words', async () => {
   const asked = (port: number) =>
     request(`http://127.0.0.1:${port}`).then(
       () => 'answered',
-      (error: Error) => inPlainWords(error.message),
+      (error: Error) => friendlyError(error.message),
     )
   const port = await freePort()
   expect(await asked(port)).toBe(`nobody listens at 127.0.0.1:${port}`)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { printableJson } from '../src/printable.ts'
+import { printableJson } from '../../src/text/printable.ts'
 
 const nested = (levels: number): unknown => JSON.parse('{"a":'.repeat(levels) + '1' + '}'.repeat(levels))
 

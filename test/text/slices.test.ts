@@ -1,12 +1,10 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { forgetSeries } from '../src/forget-series.ts'
-import { createGeneration } from '../src/generation.ts'
-import { createMetrics } from '../src/metrics.ts'
-import { differences } from '../src/reload/differences.ts'
-import { startAtZero } from '../src/server/samples.ts'
-import { sinkLoader } from '../src/sink-types.ts'
-import { mapInSlices, runAtOnce, runInSlices } from '../src/slices.ts'
-import { loadText } from './config/load-text.ts'
+import { createConfigSnapshot } from '../../src/app/config-snapshot.ts'
+import { differences } from '../../src/app/reload.ts'
+import { createMetrics, forgetSeries, startAtZero } from '../../src/observe/metrics.ts'
+import { sinkLoader } from '../../src/sink-types.ts'
+import { mapInSlices, runInSlices, runSynchronously } from '../../src/text/yielding.ts'
+import { loadText } from '../config/load-text.ts'
 
 afterEach(() => vi.restoreAllMocks())
 
@@ -42,7 +40,7 @@ test('steps give the same at once and in slices; what they throw is thrown', asy
     if (most === 0) throw new Error('nothing to count')
     return most
   }
-  expect(runAtOnce(count(500))).toBe(500)
+  expect(runSynchronously(count(500))).toBe(500)
   expect(await turnsOf(async () => expect(await runInSlices(count(500))).toBe(500))).toBeGreaterThan(40)
   await expect(runInSlices(count(0))).rejects.toThrow('nothing to count')
 })
@@ -62,7 +60,7 @@ test('each step of putting a thousand rules in force lets the loop turn', async 
   const parts = { load: sinkLoader(), onMatch() {}, onRuleError() {} }
   const metrics = createMetrics()
   // Limits, conditions, old objects, needs.
-  expect(await turnsOf(() => createGeneration(after, parts))).toBeGreaterThan(4 * 90)
+  expect(await turnsOf(() => createConfigSnapshot(after, parts))).toBeGreaterThan(4 * 90)
   expect(await turnsOf(() => differences(before, after))).toBeGreaterThan(90)
   expect(await turnsOf(() => startAtZero(metrics, after))).toBeGreaterThan(90)
   const names = after.rules.map(({ name }) => name)

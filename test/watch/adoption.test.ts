@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { SourceStore } from '../../src/change.ts'
-import { silentLog } from '../../src/log.ts'
-import { readLedger } from '../../src/queue/ledger.ts'
+import type { SourceStore } from '../../src/model/change.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { readLedger } from '../../src/store/ledger.ts'
 import type { WatchEntry } from '../../src/watch/schema.ts'
 import { configMap, failure } from '../servers/scripted-api.ts'
 import { waitFor } from '../wait-for.ts'
@@ -189,25 +189,9 @@ test('a process that goes on by the selection of before keeps what it knows: the
   const index = await it.reader.keys(it.keys.index('*'))
   it.start(all)
   await it.watched(1)
-  expect(warnings).toEqual([expect.stringContaining('begins anew, without its state')])
+  expect(warnings).toEqual([expect.stringContaining('starts over, without its state')])
   expect(await it.enqueued()).toEqual([])
   expect(await it.reader.exists(...index)).toBe(1)
-})
-
-test('what an earlier version stored for patterns of namespaces is not taken over, and the log says so', async () => {
-  const warnings: string[] = []
-  const log = { ...silentLog, warn: (_: object, message: string) => void warnings.push(message) }
-  await using it = await startBed(inNamespaces('shop', '!dev'), [object('a', 6)], { log })
-  await it.watched(1)
-  await it.stop()
-  const [key, text] = Object.entries(await it.reader.hgetall(it.keys.sources))[0] as [string, string]
-  const { namespaces: _, ...description } = JSON.parse(text)
-  await it.reader.hset(it.keys.sources, key, JSON.stringify(description))
-  it.state.objects = []
-  it.start(all)
-  await it.watched(1)
-  expect(warnings).toEqual([expect.stringContaining('is not taken over')])
-  expect(await it.enqueued()).toEqual([])
 })
 
 test('a namespace that is taken out keeps its place', async () => {

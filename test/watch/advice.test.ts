@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import type { Logger } from '../../src/log.ts'
-import { createMetrics } from '../../src/metrics.ts'
-import { ApiFault } from '../../src/watch/api-fault.ts'
-import { afterFault, NO_HISTORY } from '../../src/watch/decide.ts'
-import { SourceReport } from '../../src/watch/source-report.ts'
-import { DEFAULT_TIMING } from '../../src/watch/timing.ts'
+import type { Logger } from '../../src/observe/log.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
+import { ApiFault } from '../../src/watch/client/api-fault.ts'
+import { ReflectorStatus } from '../../src/watch/reflector/reflector-status.ts'
+import { afterFault, NO_HISTORY } from '../../src/watch/reflector/retry-policy.ts'
+import { DEFAULT_TIMING } from '../../src/watch/reflector/timing.ts'
 
 test.each([
   [403, 'Forbidden', '"kubeherald rbac" prints the rights'],
@@ -12,7 +12,7 @@ test.each([
 ])('a watch that is answered %s %s is logged with advice', (code, reason, advice) => {
   const lines: object[] = []
   const log = { warn: (fields: object) => lines.push(fields) } as unknown as Logger
-  const report = new SourceReport(
+  const report = new ReflectorStatus(
     { metrics: createMetrics(), log, clock: { now: () => 0 }, report: () => {} },
     'pods',
   )

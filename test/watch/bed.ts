@@ -1,25 +1,25 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Routing, SourceStore } from '../../src/change.ts'
-import type { Delivery } from '../../src/delivery.ts'
-import { type Logger, silentLog } from '../../src/log.ts'
-import { createMetrics } from '../../src/metrics.ts'
-import { createCommitLine } from '../../src/queue/commit-line.ts'
-import { openRedis } from '../../src/queue/connection.ts'
-import { decodeEntry } from '../../src/queue/entry.ts'
-import { keysOf } from '../../src/queue/keys.ts'
-import { createSourceStore } from '../../src/queue/source-store.ts'
+import type { Evaluator, SourceStore } from '../../src/model/change.ts'
+import type { Delivery } from '../../src/model/delivery.ts'
+import { type Logger, silentLog } from '../../src/observe/log.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
 import { matcherOfSelector } from '../../src/rules/selector.ts'
-import type { ClusterClient } from '../../src/watch/cluster-client.ts'
-import { connectCluster } from '../../src/watch/connect.ts'
+import { createCommitLine } from '../../src/store/commit/commit-connection.ts'
+import { createSourceStore } from '../../src/store/commit/source-store.ts'
+import { decodeEntry } from '../../src/store/entry.ts'
+import { keysOf } from '../../src/store/keys.ts'
+import { openRedis } from '../../src/store/redis/connection.ts'
+import type { ClusterClient } from '../../src/watch/client/cluster-client.ts'
+import { connectCluster } from '../../src/watch/client/connect.ts'
 import type { SourceLeases } from '../../src/watch/leases/source-leases.ts'
-import { createWatchManager } from '../../src/watch/manager.ts'
+import { createWatchManager } from '../../src/watch/reflector/manager.ts'
+import { DEFAULT_TIMING, type Timing } from '../../src/watch/reflector/timing.ts'
 import type { WatchEntry } from '../../src/watch/schema.ts'
-import { DEFAULT_TIMING, type Timing } from '../../src/watch/timing.ts'
-import { sendAll } from '../queue/objects.ts'
 import { startRedis } from '../servers/redis.ts'
 import { type ScriptedApi, type ScriptedApiOptions, startScriptedApi } from '../servers/scripted-api.ts'
+import { sendAll } from '../store/objects.ts'
 import { waitFor } from '../wait-for.ts'
 
 export interface WatchBedOptions {
@@ -50,7 +50,7 @@ export interface WatchBedOptions {
   /** Stands between the watch and the store. */
   wrap?(store: SourceStore): SourceStore
   /** Default: all is sent. */
-  routing?: Routing
+  routing?: Evaluator
 }
 
 /** One of several processes. */
@@ -107,8 +107,10 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
     const store = createSourceStore({
       line,
       keys,
-      routing: () => options.routing ?? { decide: sendAll, laneOf: () => 'hook/0' },
-      onEnqueued() {},
+      stages: {
+        evaluator: () => options.routing ?? { evaluate: sendAll, laneOf: () => 'hook/0' },
+        enqueued() {},
+      },
       metrics,
       clock: Date,
     })

@@ -14,20 +14,20 @@ function generation(name: string) {
   return { server: { ...authority.issue('server'), ca: authority.cert }, ca: authority.cert, client }
 }
 
-type Generation = ReturnType<typeof generation>
+type ConfigSnapshot = ReturnType<typeof generation>
 
 const base64 = (text: string) => Buffer.from(text).toString('base64')
-const inlineUser = ({ client }: Generation) => ({
+const inlineUser = ({ client }: ConfigSnapshot) => ({
   'client-certificate-data': base64(client.cert),
   'client-key-data': base64(client.key),
 })
-const inlineCluster = ({ ca }: Generation) => ({ 'certificate-authority-data': base64(ca) })
+const inlineCluster = ({ ca }: ConfigSnapshot) => ({ 'certificate-authority-data': base64(ca) })
 
 test('case 38: certificates that were rotated in their files, the authority’s too, are used by the next connection', async () => {
   using files = folder()
   const [old, next] = [generation('one'), generation('two')]
   const place = (name: string) => join(files.dir, name)
-  const write = ({ ca, client }: Generation) => {
+  const write = ({ ca, client }: ConfigSnapshot) => {
     writeFileSync(place('ca.crt'), ca)
     writeFileSync(place('client.crt'), client.cert)
     writeFileSync(place('client.key'), client.key)

@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { createMetrics } from '../../src/metrics.ts'
-import type { ClusterClient } from '../../src/watch/cluster-client.ts'
-import { codeLabel, countRequests } from '../../src/watch/counted-client.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
+import { type ClusterClient, codeLabel, countRequests } from '../../src/watch/client/cluster-client.ts'
 
 const never = new AbortController().signal
 

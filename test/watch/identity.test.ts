@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { decideIdentity } from '../../src/watch/identity.ts'
+import { decideIdentity } from '../../src/watch/reflector/manager.ts'
 import { configMap, failure, type ScriptedApi } from '../servers/scripted-api.ts'
 import { waitFor } from '../wait-for.ts'
 import { startWatchBed } from './bed.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readLabels } from '../../src/watch/labels.ts'
+import { readLabels } from '../../src/watch/decode/scan.ts'
 
 test('labels are those of the text, also such as objects have of their own', () => {
   const labels = readLabels('{"app":"shop","constructor":"x","n":1,"none":null}')

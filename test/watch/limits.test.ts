@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import type { Routing } from '../../src/change.ts'
-import { readLedger } from '../../src/queue/ledger.ts'
-import { limitedRouting, smallLimits } from '../queue/limits-bed.ts'
+import type { Evaluator } from '../../src/model/change.ts'
+import { readLedger } from '../../src/store/ledger.ts'
 import { configMap } from '../servers/scripted-api.ts'
+import { limitedRouting, smallLimits } from '../store/limits-bed.ts'
 import { waitFor } from '../wait-for.ts'
 import { startWatchBed, type WatchBedOptions } from './bed.ts'
 
@@ -29,7 +29,7 @@ async function startOverdue(timing: WatchBedOptions['timing'] = {}) {
   return {
     ...it,
     ledger,
-    use(next: Routing): void {
+    use(next: Evaluator): void {
       options.routing = next
     },
     rule: async () => (await ledger()).rules['lasting'],

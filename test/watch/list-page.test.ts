@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { BrokenStream } from '../../src/watch/api-fault.ts'
-import { type ListPart, type PageEnd, readPage } from '../../src/watch/list-page.ts'
-import { SOURCE } from '../queue/objects.ts'
+import { BrokenStream } from '../../src/watch/client/api-fault.ts'
+import { type ListPart, type PageEnd, readPage } from '../../src/watch/list/list.ts'
 import { configMap } from '../servers/scripted-api.ts'
+import { SOURCE } from '../store/objects.ts'
 
 /** Reads a list that comes in pieces of these sizes, again and again. */
 async function read(text: string, sizes: readonly number[] = [text.length], maxObjectBytes = 1_000_000) {

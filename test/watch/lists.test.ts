@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { silentLog } from '../../src/log.ts'
-import { keysOf } from '../../src/queue/keys.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { keysOf } from '../../src/store/keys.ts'
 import { configMap, failure, type ScriptedApi } from '../servers/scripted-api.ts'
 import { waitFor } from '../wait-for.ts'
 import { startWatchBed } from './bed.ts'
@@ -198,7 +198,7 @@ test('a watch whose position went while nothing ran says that it begins anew, on
     await it.stop()
   }
   expect(errors).toEqual([
-    '{"watch":"configmaps"} Redis has lost the position of this watch: it begins anew, and what happened since the last stop is not told',
+    '{"watch":"configmaps"} Redis has lost the position of this watch: it starts over, and changes since the last stop are not emitted',
   ])
 })
 

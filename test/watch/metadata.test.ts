@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { compilePattern } from '../../src/rules/pattern.ts'
-import type { Catalogue, DiscoveredResource } from '../../src/watch/discovery.ts'
-import { planMetadata } from '../../src/watch/metadata-plan.ts'
-import { regardingIn } from '../../src/watch/references.ts'
-import { scanObject } from '../../src/watch/scan.ts'
+import type { Catalogue, DiscoveredResource } from '../../src/watch/client/discovery.ts'
+import { regardingIn } from '../../src/watch/decode/kube-event.ts'
+import { scanObject } from '../../src/watch/decode/scan.ts'
+import { planMetadata } from '../../src/watch/plan/plan.ts'
 import type { WatchEntry } from '../../src/watch/schema.ts'
 
 function resource(group: string, kind: string, namespaced = true): DiscoveredResource {

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest'
-import type { Source, Transition } from '../../src/change.ts'
-import { headerOf } from '../../src/event.ts'
-import type { Surroundings } from '../../src/surroundings.ts'
-import { readKubeEvent } from '../../src/watch/kube-event.ts'
-import { normalise } from '../../src/watch/normalise.ts'
-import { scanObject } from '../../src/watch/scan.ts'
+import type { Source, Transition } from '../../src/model/change.ts'
+import { headerOf, type RelatedMetadata } from '../../src/model/event.ts'
+import { readKubeEvent } from '../../src/watch/decode/kube-event.ts'
+import { normalise } from '../../src/watch/decode/normalise.ts'
+import { scanObject } from '../../src/watch/decode/scan.ts'
 
 const CONTEXT = { cluster: 'prod', salt: Buffer.from('salt') }
 
@@ -299,7 +298,7 @@ const OWNED = {
     { ...OWNER, controller: true },
   ],
 }
-const AROUND: Surroundings = {
+const AROUND: RelatedMetadata = {
   namespaceLabels: (namespace) => ({ of: namespace }),
   object: ({ kind, name, namespace, uid }) =>
     name === 'unknown'

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { FencedError } from '../../src/change.ts'
-import { ApiFault, faultOf } from '../../src/watch/api-fault.ts'
-import { afterEnd, afterFault, type History, NO_HISTORY } from '../../src/watch/decide.ts'
-import { DEFAULT_TIMING } from '../../src/watch/timing.ts'
+import { FencedError } from '../../src/model/change.ts'
+import { ApiFault, faultOf } from '../../src/watch/client/api-fault.ts'
+import { afterEnd, afterFault, type History, NO_HISTORY } from '../../src/watch/reflector/retry-policy.ts'
+import { DEFAULT_TIMING } from '../../src/watch/reflector/timing.ts'
 import { configMap, failure } from '../servers/scripted-api.ts'
 import { waitFor } from '../wait-for.ts'
 import { startWatchBed } from './bed.ts'
@@ -50,6 +50,16 @@ test('other faults in between do not end the count of processes that take a sour
   const history = { ...NO_HISTORY, fences: 4 }
   for (const error of [answer(500), answer(410), new Error('ECONNRESET')])
     expect(afterFault(error, history, DEFAULT_TIMING, half).history.fences).toBe(4)
+})
+
+test('an error of this program does not count as one of the network', () => {
+  const coded = Object.assign(new TypeError('Invalid URL'), { code: 'ERR_INVALID_URL' })
+  for (const [error, cause] of [
+    [new Error('socket hang up'), 'network'],
+    [coded, 'network'],
+    [new TypeError('undefined is not iterable'), 'internal'],
+  ] as const)
+    expect(afterFault(error, NO_HISTORY, DEFAULT_TIMING, half).cause).toBe(cause)
 })
 
 test('a first 401 reads the credentials and asks again without a pause, a second one pauses', () => {

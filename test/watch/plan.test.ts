@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 import { compilePattern } from '../../src/rules/pattern.ts'
-import type { Catalogue, DiscoveredResource } from '../../src/watch/discovery.ts'
-import { planSources } from '../../src/watch/plan.ts'
-import { resolveKind } from '../../src/watch/resolve.ts'
+import { type Catalogue, type DiscoveredResource, resolveKind } from '../../src/watch/client/discovery.ts'
+import { planSources } from '../../src/watch/plan/plan.ts'
 
 const resource = (
   group: string,

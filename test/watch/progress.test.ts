@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { WatchProgress } from '../../src/watch/progress.ts'
+import { WatchProgress } from '../../src/watch/reflector/progress.ts'
 
 const TIMING = { probeAfterMs: 90_000, stalledMs: 90_000 }
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { connectCluster } from '../../src/watch/connect.ts'
+import { connectCluster } from '../../src/watch/client/connect.ts'
 import { createAuthority } from '../servers/certificates.ts'
 import { startHttpProxy } from '../servers/http-proxy.ts'
 import { configMap, startScriptedApi } from '../servers/scripted-api.ts'

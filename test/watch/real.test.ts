@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
-import type { ClusterClient } from '../../src/watch/cluster-client.ts'
+import type { ClusterClient } from '../../src/watch/client/cluster-client.ts'
 import { installWidgets } from '../cluster/bed.ts'
 import { CONFIG_MAPS, manifest, WIDGET_CRD, WIDGETS } from '../cluster/workload.ts'
-import { type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
+import type { Kubernetes } from '../servers/kubernetes.ts'
+import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
 import { startTcpProxy } from '../servers/tcp-proxy.ts'
 import { waitFor } from '../wait-for.ts'
 import { startWatchBed } from './bed.ts'
@@ -39,7 +40,7 @@ const remove = (kubernetes: Kubernetes, name: string) =>
   kubernetes.request('DELETE', `${CONFIG_MAPS}/${name}`)
 
 test('case 24: a server of today streams what is there, and nothing is listed', async () => {
-  await using kubernetes = await startKubernetes()
+  await using kubernetes = await borrowKubernetes()
   for (const name of ['object-a', 'object-b']) await create(kubernetes, name)
   const asked: Asked[] = []
   await using it = await startWatchBed({
@@ -63,7 +64,7 @@ test('case 24: a server of today streams what is there, and nothing is listed', 
 })
 
 test('cases 19, 24: an older server is listed in pages; when etcd forgets the state between two, the whole is listed and compared', async () => {
-  await using kubernetes = await startKubernetes({
+  await using kubernetes = await borrowKubernetes({
     flags: ['--feature-gates', 'WatchList=false,ListFromCacheSnapshot=false'],
   })
   const names = Array.from({ length: 510 }, (_, i) => `object-${String(i).padStart(4, '0')}`)
@@ -108,7 +109,7 @@ test('cases 19, 24: an older server is listed in pages; when etcd forgets the st
 })
 
 test('a watch whose connection is frozen is listed, and the next one is up to date', async () => {
-  await using kubernetes = await startKubernetes()
+  await using kubernetes = await borrowKubernetes()
   await using proxy = await startTcpProxy(Number(new URL(kubernetes.url).port))
   await using it = await startWatchBed({
     kubeconfig: kubernetes.kubeconfigAt(`https://127.0.0.1:${proxy.port}`),
@@ -129,7 +130,7 @@ test('a watch whose connection is frozen is listed, and the next one is up to da
 })
 
 test('a kind that is defined and not served yet is no new one: a first start is silent about its objects', async () => {
-  await using kubernetes = await startKubernetes()
+  await using kubernetes = await borrowKubernetes()
   await installWidgets(kubernetes)
   const add = (name: string) => kubernetes.request('POST', WIDGETS, manifest(WIDGETS, name, 0))
   await add('before')

@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
-import type { Checkpoint } from '../../src/change.ts'
-import { silentLog } from '../../src/log.ts'
-import { createMetrics } from '../../src/metrics.ts'
-import type { WatchStatus } from '../../src/status.ts'
-import type { PlannedSource } from '../../src/watch/plan.ts'
-import { createSourceRuns, type RunsParts } from '../../src/watch/source-runs.ts'
-import { DEFAULT_TIMING } from '../../src/watch/timing.ts'
+import type { Checkpoint } from '../../src/model/change.ts'
+import type { WatchStatus } from '../../src/model/status.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
+import type { PlannedSource } from '../../src/watch/plan/plan.ts'
+import { createReflectorPool, type PoolParts } from '../../src/watch/reflector/reflector-pool.ts'
+import { DEFAULT_TIMING } from '../../src/watch/reflector/timing.ts'
 import { waitFor } from '../wait-for.ts'
 
 const SOURCE = {
@@ -21,7 +21,7 @@ test('a watch that another process works on is ready once that has a position, a
   let stored: Partial<Checkpoint> | undefined
   let asked = 0
   let report: (news: Partial<WatchStatus>) => void = () => {}
-  const runs = createSourceRuns({
+  const runs = createReflectorPool({
     store: {
       absentKinds: { has: async () => false },
       peek: async () => {
@@ -42,7 +42,7 @@ test('a watch that another process works on is ready once that has a position, a
     random: Math.random,
     onReady() {},
     onEnd() {},
-  } as unknown as RunsParts)
+  } as unknown as PoolParts)
   await runs.start(SOURCE, stop.signal)
   const tell = () => report({ phase: 'standby', holder: 'another' })
   const standBy = async () => {

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
-import { plainKubeEvent } from '../../src/event.ts'
-import { readKubeEvent } from '../../src/watch/kube-event.ts'
-import { scanObject } from '../../src/watch/scan.ts'
-import { scanKubeEvent } from '../../src/watch/scan-event.ts'
+import { plainKubeEvent } from '../../src/model/event.ts'
+import { readKubeEvent, scanKubeEvent } from '../../src/watch/decode/kube-event.ts'
+import { scanObject } from '../../src/watch/decode/scan.ts'
 import { seeded } from '../seeded-random.ts'
 
 const random = seeded(11)

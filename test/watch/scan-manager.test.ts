@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { scanObject } from '../../src/watch/scan.ts'
-import { scanManager } from '../../src/watch/scan-manager.ts'
+import { scanManager, scanObject } from '../../src/watch/decode/scan.ts'
 
 const AT = '2026-11-21T09:00:00Z'
 const LATER = '2026-11-21T09:00:01Z'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { readFrame } from '../../src/watch/frame.ts'
-import { createLineSplitter } from '../../src/watch/lines.ts'
-import { scanObject } from '../../src/watch/scan.ts'
+import { readFrame } from '../../src/watch/decode/frame.ts'
+import { scanObject } from '../../src/watch/decode/scan.ts'
+import { createLineSplitter } from '../../src/watch/decode/splitters.ts'
 import { seeded } from '../seeded-random.ts'
 
 const STRINGS = [

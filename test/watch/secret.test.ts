@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { hashSecret } from '../../src/watch/secret.ts'
+import { hashSecret } from '../../src/watch/decode/trim.ts'
 
 const TEXTS = ['', 'djE=', 'ü€😀\ud800', 'x'.repeat(999), 'x'.repeat(1_001), 'ü'.repeat(5_000), 'short again']
 

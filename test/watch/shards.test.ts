@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import type { Source } from '../../src/change.ts'
+import type { Source } from '../../src/model/change.ts'
 import { compilePattern } from '../../src/rules/pattern.ts'
-import { collectionPath } from '../../src/watch/list.ts'
-import { planSources } from '../../src/watch/plan.ts'
-import { hashOf, isInShard, shardSelectorOf } from '../../src/watch/shards.ts'
-import { shardsOf } from '../../src/watch/split.ts'
+import { collectionPath } from '../../src/watch/list/list.ts'
+import { planSources } from '../../src/watch/plan/plan.ts'
+import { hashOf, isInShard, shardSelectorOf } from '../../src/watch/plan/shards.ts'
+import { shardsOf } from '../../src/watch/plan/split.ts'
 
 const PODS = {
   group: '',

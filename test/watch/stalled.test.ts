@@ -1,5 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
+import { MetadataCache } from '../../src/watch/metadata/cache.ts'
+import { createCacheStore } from '../../src/watch/metadata/cache-store.ts'
+import { WatchProgress } from '../../src/watch/reflector/progress.ts'
 import { configMap, failure, type ScriptedApi, type WatchConnection } from '../servers/scripted-api.ts'
 import { startTcpProxy } from '../servers/tcp-proxy.ts'
 import { waitFor } from '../wait-for.ts'
@@ -277,3 +280,21 @@ test('a process that stands by is not behind: the one that works on the watch is
   await waitFor(() => (inPhase('watching')?.behind?.ms ?? 0) > 500, { what: 'the second one to be behind' })
   expect(inPhase('standby')?.behind).toBeUndefined()
 })
+
+test.each(['redis', 'metadata'])(
+  'a comparison knows that it found what the watch had missed: %s',
+  async (kind) => {
+    const compared = vi.spyOn(WatchProgress.prototype, 'compared')
+    const cache = new MetadataCache({ maxObjects: 1_000, clock: performance, onEvict() {} })
+    await using it = await startWatchBed({
+      timing: SOON,
+      ...(kind === 'metadata' && { wrap: () => createCacheStore(cache, performance) }),
+    })
+    await it.watching('10')
+    it.api.objects = [configMap('missed', 15)]
+    it.api.resourceVersion = '20'
+    await waitFor(() => compared.mock.calls.length > 0, { what: 'the comparison' })
+    expect(compared.mock.calls[0]).toEqual([true])
+    compared.mockRestore()
+  },
+)

@@ -1,11 +1,11 @@
-import { expect, test } from 'vitest'
-import type { PeekedCheckpoint } from '../../src/change.ts'
-import { silentLog } from '../../src/log.ts'
-import { createMetrics } from '../../src/metrics.ts'
-import { SourceReport } from '../../src/watch/source-report.ts'
-import { standBy } from '../../src/watch/stand-by.ts'
-import { DEFAULT_TIMING } from '../../src/watch/timing.ts'
-import { SOURCE } from '../queue/objects.ts'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { PeekedCheckpoint } from '../../src/model/change.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
+import { ReflectorStatus } from '../../src/watch/reflector/reflector-status.ts'
+import { standBy } from '../../src/watch/reflector/takeover.ts'
+import { DEFAULT_TIMING } from '../../src/watch/reflector/timing.ts'
+import { SOURCE } from '../store/objects.ts'
 
 const AT: PeekedCheckpoint = {
   phase: 'watching',
@@ -16,15 +16,22 @@ const AT: PeekedCheckpoint = {
   ownerAlive: true,
 }
 
+beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
+afterEach(() => void vi.useRealTimers())
+
 /** How many looks it takes to take over, when a second passes between two of them. */
 async function looksUntilTakeOver(checkpointAt: (look: number) => PeekedCheckpoint): Promise<number> {
   let looks = 0
   const owners = { changes: 0, wait: async () => {} }
-  const store = { peek: async () => checkpointAt(looks++), owners }
+  const peek = async () => {
+    vi.advanceTimersByTime(1_000)
+    return checkpointAt(looks++)
+  }
+  const store = { peek, owners }
   const clock = { now: () => looks * 1_000 }
-  const report = new SourceReport({ metrics: createMetrics(), log: silentLog, clock, report() {} }, 'x')
+  const report = new ReflectorStatus({ metrics: createMetrics(), log: silentLog, clock, report() {} }, 'x')
   const timing = { ...DEFAULT_TIMING, takeOverSpreadMs: 1, standbyPatienceMs: 30_000 }
-  await standBy({ store, clock, timing, random: () => 0 }, SOURCE, report, new AbortController().signal)
+  await standBy({ store, timing, random: () => 0 }, SOURCE, report, new AbortController().signal)
   return looks
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { faultOf } from '../../src/watch/api-fault.ts'
-import { statusOf } from '../../src/watch/frame.ts'
+import { faultOf } from '../../src/watch/client/api-fault.ts'
+import { statusOf } from '../../src/watch/decode/frame.ts'
 import { failure } from '../servers/scripted-api.ts'
 
 /** Numbers and texts that an API server, or whatever answers in its place, may put into a Status. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { SourceSession, SourceStore } from '../../src/change.ts'
+import type { SourceSession, SourceStore } from '../../src/model/change.ts'
 import { configMap, failure } from '../servers/scripted-api.ts'
 import { waitFor } from '../wait-for.ts'
 import { startWatchBed } from './bed.ts'

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
-import type { ClusterClient } from '../../src/watch/cluster-client.ts'
-import { watchStream } from '../../src/watch/stream.ts'
+import type { ClusterClient } from '../../src/watch/client/cluster-client.ts'
+import { watchStream } from '../../src/watch/list/stream.ts'
 
 const FRAME = `${JSON.stringify({
   type: 'MODIFIED',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { plainKubeEvent } from '../../src/event.ts'
-import { readKubeEvent } from '../../src/watch/kube-event.ts'
+import { plainKubeEvent } from '../../src/model/event.ts'
+import { readKubeEvent } from '../../src/watch/decode/kube-event.ts'
 
 test.each([
   ['numbers', 7],

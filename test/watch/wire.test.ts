@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { silentLog } from '../../src/log.ts'
+import { silentLog } from '../../src/observe/log.ts'
 import { configMap } from '../servers/scripted-api.ts'
 import { startTcpProxy } from '../servers/tcp-proxy.ts'
 import { waitFor } from '../wait-for.ts'

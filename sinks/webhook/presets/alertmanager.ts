@@ -1,7 +1,5 @@
 import { type Message, timeOf } from '../../../src/sink/index.ts'
-import { partsOf } from './parts.ts'
-import type { Preset } from './preset.ts'
-import { isOver } from './subject.ts'
+import { isOver, type Preset, partsOf } from './parts.ts'
 
 const DAY_MS = 86_400_000
 
@@ -15,12 +13,12 @@ export const alertmanager: Preset = {
   maxBytes: 1_000_000,
   body(message, { resolveAfterMs = DAY_MS, labels = {} }, cut) {
     const { event, rule, heldBack } = message
-    const { about } = message.words
+    const { about } = message.summary
     const parts = partsOf(message)
     const over = isOver(message)
     const timeMs = Date.parse(timeOf(message))
     const endsAt = over ? timeOf(message) : new Date(timeMs + resolveAfterMs).toISOString()
-    const told = {
+    const content = {
       summary: cut(parts.headline, 1_000),
       severity: parts.severity,
       description: cut([parts.text, parts.quote].filter(Boolean).join('\n'), 8_000),
@@ -42,8 +40,8 @@ export const alertmanager: Preset = {
           name: about.name,
           ...labels,
         }),
-        annotations: present(told),
-        // Of an alert that ends only its end is told: when it began is known there.
+        annotations: present(content),
+        // Alertmanager knows when a resolved alert began.
         ...(!over && { startsAt: event.time }),
         endsAt,
         ...(parts.links[0] && { generatorURL: parts.links[0].url }),
@@ -52,7 +50,9 @@ export const alertmanager: Preset = {
   },
 }
 
-/** Those of the rule, by names as Prometheus has them; of a digest also what it groups by, for it has no one object. */
+/**
+ * Returns the rule's labels with valid Prometheus names, and the group key of a digest, which has no single object.
+ */
 function labelsOf({ labels, notice }: Message): Record<string, string> {
   const group =
     notice?.kind === 'digest' ? notice.by.map(([name, value]) => `${name}=${value}`).join(', ') : ''

@@ -1,6 +1,4 @@
-import { discordMarkup, fence } from './markdown.ts'
-import { COLOURS, partsOf } from './parts.ts'
-import type { Cut, Preset } from './preset.ts'
+import { COLOURS, type Cut, discordMarkup, fence, type Preset, partsOf } from './parts.ts'
 
 const MAX_TITLE = 256
 const MAX_DESCRIPTION = 4_096
@@ -11,7 +9,7 @@ const MAX_FOOTER = 2_048
 /** Of one message's embeds together. */
 const MAX_ALL = 6_000
 
-/** An embed of a Discord webhook. It mentions nobody, whatever the texts say. */
+/** An embed of a Discord webhook. It mentions nobody, whatever the texts contain. */
 export const discord: Preset = {
   markup: discordMarkup,
   concurrency: 2,
@@ -28,7 +26,7 @@ export const discord: Preset = {
         value: cut(value, MAX_FIELD_VALUE),
         inline: value.length <= 40,
       }
-      // Half of what there is for the description.
+      // Keeps half of the room for the description.
       if (left - field.name.length - field.value.length < MAX_ALL / 2) break
       left -= field.name.length + field.value.length
       fields.push(field)

@@ -1,14 +1,11 @@
 import { createHash } from 'node:crypto'
-import { htmlMarkup, htmlText, plainOfHtml } from './markdown.ts'
-import { COLOURS, partsOf } from './parts.ts'
-import type { Preset } from './preset.ts'
-import { subjectKey } from './subject.ts'
+import { COLOURS, htmlMarkup, htmlText, type Preset, partsOf, plainOfHtml, subjectKey } from './parts.ts'
 
 const MAX_FIELDS = 20
 
 /**
- * A card of a Google Chat webhook. Its thread is that of the object, which counts when the URL says
- * `messageReplyOption=REPLY_MESSAGE_FALLBACK_TO_NEW_THREAD`.
+ * A card of a Google Chat webhook. Each object has its thread, which requires
+ * `messageReplyOption=REPLY_MESSAGE_FALLBACK_TO_NEW_THREAD` in the URL.
  */
 export const googleChat: Preset = {
   markup: htmlMarkup,
@@ -47,7 +44,7 @@ export const googleChat: Preset = {
   },
 }
 
-/** Where text is shown as it is, <users/all> would still call everybody. */
+/** In fields without markup, <users/all> would still mention everybody. */
 function inert(html: string): string {
   return plainOfHtml(html).replace(/[<@*_~`]/g, (it) => `${it}\u200b`)
 }

@@ -3,7 +3,7 @@ import { discord } from './discord.ts'
 import { googleChat } from './google-chat.ts'
 import { mattermost } from './mattermost.ts'
 import { pagerduty } from './pagerduty.ts'
-import type { Preset } from './preset.ts'
+import type { Preset } from './parts.ts'
 import { teams } from './teams.ts'
 
 export const PRESETS = {

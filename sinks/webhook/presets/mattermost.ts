@@ -1,7 +1,5 @@
 import { stacked } from './discord.ts'
-import { fence, mattermostMarkup, mattermostText } from './markdown.ts'
-import { COLOURS, partsOf } from './parts.ts'
-import type { Preset } from './preset.ts'
+import { COLOURS, fence, mattermostMarkup, mattermostText, type Preset, partsOf } from './parts.ts'
 
 const MAX_TEXT = 16_383
 const MAX_FIELDS = 12

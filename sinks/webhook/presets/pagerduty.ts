@@ -1,7 +1,5 @@
 import type { Severity } from '../../../src/sink/index.ts'
-import { partsOf } from './parts.ts'
-import type { Preset } from './preset.ts'
-import { boundedKey, isOver, subjectKey } from './subject.ts'
+import { boundedKey, isOver, type Preset, partsOf, subjectKey } from './parts.ts'
 
 const MAX_SUMMARY = 1_024
 const MAX_KEY = 255
@@ -26,7 +24,7 @@ export const pagerduty: Preset = {
     }
     if (done !== 'trigger') return event
     const { event: header, rule } = message
-    const { about } = message.words
+    const { about } = message.summary
     const parts = partsOf(message)
     return {
       ...event,

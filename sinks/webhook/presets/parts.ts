@@ -1,14 +1,20 @@
+import { createHash } from 'node:crypto'
 import {
   type Content,
   type FieldChange,
   type Link,
+  MAX_SHOWN_CHANGES,
+  type Markup,
   type Message,
+  SEVERITY_SIGNS,
   type Severity,
   timeOf,
 } from '../../../src/sink/index.ts'
 
-/** What chat messages show: title, text, fields and the titles of links in the preset's markup, the others plain. */
-export interface Parts {
+/**
+ * The content of a chat message: title, text, fields and titles of links in the preset's markup, the others plain.
+ */
+interface Parts {
   severity: Severity
   /** One line. */
   headline: string
@@ -31,39 +37,37 @@ export const COLOURS: Readonly<Record<Severity, string>> = {
   resolved: '#2EB67D',
 }
 
-const SIGNS: Readonly<Record<Severity, string>> = { error: '🔴', warning: '🟠', info: '🔵', resolved: '✅' }
 const MAX_LINKS = 5
 const MAX_LINK = 2_000
-const MAX_CHANGES = 8
 const MAX_VALUE = 100
 
-/** A message in parts; what is empty is left out by whoever shows it. */
+/** Splits a message into parts; a preset leaves out empty ones. */
 export function partsOf(message: Pick<Message, 'content' | 'event' | 'rule' | 'notice'>): Parts {
   const { content, event, rule } = message
   const headline = oneLine(content.title)
   return {
     severity: content.severity,
     headline,
-    title: `${SIGNS[content.severity]} ${headline}`,
+    title: `${SEVERITY_SIGNS[content.severity]} ${headline}`,
     text: clean(content.text).trim(),
     fields: shownFields(content),
     quote: clean(content.quote).trim(),
-    changes: content.changes.slice(0, MAX_CHANGES).map(changeLine).join('\n'),
+    changes: content.changes.slice(0, MAX_SHOWN_CHANGES).map(changeLine).join('\n'),
     command: oneLine(content.command),
     links: shownLinks(content.links),
     source: oneLine(`${event.cluster} · ${rule} · ${timeOf(message)}`),
   }
 }
 
-/** Without what moves cursors, turns the direction of text or is no character at all. */
-export function clean(text: string): string {
+/** Removes control characters, direction marks and unpaired surrogates. */
+function clean(text: string): string {
   return text
     .replace(/\r\n?/g, '\n')
     .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, ' ')
     .toWellFormed()
 }
 
-export function oneLine(text: string): string {
+function oneLine(text: string): string {
   return clean(text).replace(/\s+/g, ' ').trim()
 }
 
@@ -73,8 +77,8 @@ function shownFields({ fields }: Content) {
     .filter(({ title, value }) => title !== '' && value !== '')
 }
 
-/** Links become parts of markup everywhere: what could end one is encoded. */
-export function shownLinks(links: readonly Link[]): Link[] {
+/** Links become markup: characters that could end one are encoded. */
+function shownLinks(links: readonly Link[]): Link[] {
   return links
     .filter(({ url }) => url.length <= MAX_LINK && /^https?:\/\//.test(url))
     .slice(0, MAX_LINKS)
@@ -89,7 +93,7 @@ function encoded(url: string): string {
 }
 
 /** `path: old → new`, one line. */
-export function changeLine(change: FieldChange): string {
+function changeLine(change: FieldChange): string {
   return oneLine(`${change.path}: ${valueText(change.old)} → ${valueText(change.new)}`)
 }
 
@@ -97,4 +101,170 @@ function valueText(value: unknown): string {
   if (value === undefined) return '(none)'
   const text = typeof value === 'string' ? value : JSON.stringify(value)
   return text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text
+}
+
+/** Returns cluster and object, for an Event the regarded object, for a digest its group. */
+export function subjectKey({ event, rule, notice }: Pick<Message, 'event' | 'rule' | 'notice'>): string {
+  if (notice?.kind === 'digest') return `${event.cluster}/${rule}/${JSON.stringify(notice.by)}`
+  const about = event.event?.regarding.uid || event.uid
+  return `${event.cluster}/${about}`
+}
+
+/** A key of at most `max` characters; a longer one keeps its beginning and gets a hash. */
+export function boundedKey(key: string, max: number): string {
+  if (key.length <= max) return key
+  const hash = createHash('sha256').update(key).digest('hex').slice(0, 32)
+  return `${key.slice(0, max - hash.length - 1).toWellFormed()}#${hash}`
+}
+
+/**
+ * Returns whether the problem is over: it is resolved, or its object is deleted. A deleted Event has not happened
+ * again for an hour.
+ */
+export function isOver({ event, content, notice }: Pick<Message, 'event' | 'content' | 'notice'>): boolean {
+  if (notice) return notice.kind === 'resolved' || content.severity === 'resolved'
+  return content.severity === 'resolved' || event.type === 'DELETED'
+}
+
+/** Options of a preset; `config.ts` checks that none is missing. */
+export interface PresetOptions {
+  routingKey?: string | undefined
+  action?: 'auto' | 'trigger' | 'acknowledge' | 'resolve' | undefined
+  resolveAfterMs?: number | undefined
+  labels?: Readonly<Record<string, string>> | undefined
+  username?: string | undefined
+  iconUrl?: string | undefined
+  channel?: string | undefined
+}
+
+/** The request format of a service. Pure. */
+export interface Preset {
+  /** In which title, text, fields and the titles of links come. */
+  markup: Markup
+  /** Concurrent requests, unless the configuration sets them. */
+  concurrency: number
+  /** Of the body, as JSON. */
+  maxBytes: number
+  /** `cut` shortens a text to so many UTF-16 units, to fewer when the body would be too large as a whole. */
+  body(message: Message, options: PresetOptions, cut: Cut): unknown
+  /** Returns the pause that a response body asks for. */
+  retryAfterMs?(reply: string): number | undefined
+}
+
+export type Cut = (text: string, max: number) => string
+
+const SMALLEST = 1 / 128
+const LEAST = 24
+
+interface Fitted {
+  body: Buffer
+  truncated: boolean
+}
+
+/** Builds a body of at most so many bytes: with all texts shortened further until it fits. */
+export function fitted(maxBytes: number, build: (cut: Cut) => unknown): Fitted {
+  for (let scale = 1; ; scale /= 2) {
+    let truncated = false
+    const body = Buffer.from(
+      JSON.stringify(
+        build((text, max) => {
+          const short = shortened(text, scale === 1 ? max : Math.min(max, Math.max(LEAST, max * scale)))
+          truncated ||= short !== text
+          return short
+        }),
+        tidy,
+      ),
+    )
+    if (body.length <= maxBytes || scale <= SMALLEST) return { body, truncated }
+  }
+}
+
+/** Removes control characters from all texts, whatever their origin. */
+function tidy(_: string, value: unknown): unknown {
+  return typeof value === 'string' ? clean(value) : value
+}
+
+/** At most `max` UTF-16 units; ends in no half of a character, of an escape or of an entity. */
+export function shortened(text: string, max: number): string {
+  if (text.length <= max) return text
+  const head = text
+    .slice(0, Math.max(0, Math.floor(max) - 1))
+    .replace(/[\ud800-\udbff]$/, '')
+    .replace(/&[#\w]{0,8}$/, '')
+    .replace(/(?<!\\)((?:\\\\)*)\\$/, '$1')
+  return `${head}…`
+}
+
+/** Invisible: between two characters that would mean something side by side. */
+const APART = '\u200b'
+
+/** A block of code that its text cannot end. */
+export function fence(text: string): string {
+  return `\`\`\`\n${text.replace(/`(?=`)/g, `\`${APART}`)}\n\`\`\``
+}
+
+/** Plain text in Discord's Markdown: no markup, mention or emoji. */
+function discordText(text: string): string {
+  return text.replace(/[\\*_~`|<>[\]()#:@-]/g, (it, at: number) =>
+    it === '@' ? `@${APART}` : needsEscape(it, text, at) ? `\\${it}` : it,
+  )
+}
+
+/** Plain text in Mattermost's Markdown: no mention, hashtag or emoji. */
+export function mattermostText(text: string): string {
+  return text
+    .replace(/[\\*_`|<>[\]()#!~@-]/g, (it, at: number) => {
+      if (it === '@' || it === '~') return `${it}${APART}`
+      return needsEscape(it, text, at) ? `\\${it}` : it
+    })
+    .replace(/:(?=[\w+-]+:)/g, `:${APART}`)
+    .replace(/\b(https?|ftp|mailto):/gi, `$1${APART}:`)
+}
+
+/** Plain text in the Markdown of Adaptive Cards: no link, no list, no date function. */
+export function cardText(text: string): string {
+  return text
+    .replace(/[\\*_`~[\]<>#+-]/g, (it, at: number) => (needsEscape(it, text, at) ? `\\${it}` : it))
+    .replace(/\{(?=\{)/g, `{${APART}`)
+    .replace(/^([^\S\n\r\u2028\u2029]*\d+)([.)])/gm, '$1\\$2')
+}
+
+/** Some characters are markup only at the start of a line; elsewhere they need no escape. */
+function needsEscape(character: string, text: string, at: number): boolean {
+  if (character === '(' || character === ')') return false
+  if (character === ':') return /^:[\w~]+:/.test(text.slice(at, at + 80))
+  if (character === '-' || character === '+' || character === '#')
+    return character === '#'
+      ? !/\w/.test(text[at - 1] ?? ' ')
+      : /(^|\n)[ \t]*$/.test(text.slice(Math.max(0, at - 8), at))
+  return true
+}
+
+/** Plain text in the HTML of cards. */
+export function htmlText(text: string): string {
+  return text.replace(/[&<>"']/g, (it) => `&#${it.charCodeAt(0)};`)
+}
+
+/** Code in a line, which its text cannot end. */
+function inlineCode(text: string): string {
+  return `\`${text.replace(/\s+/g, ' ').replaceAll('`', "'")}\``
+}
+
+export const discordMarkup: Markup = { escape: discordText, code: inlineCode }
+export const mattermostMarkup: Markup = { escape: mattermostText, code: inlineCode }
+/** Adaptive Cards know no code. */
+export const cardMarkup: Markup = { escape: cardText }
+export const htmlMarkup: Markup = { escape: htmlText }
+
+/** Returns the readable text of Markdown, for fields without markup. */
+export function plainOf(markdown: string): string {
+  return markdown.replace(/\\([\\*_`~[\]<>#+().-])/g, '$1')
+}
+
+/** Returns the readable text of HTML, for fields without markup. */
+export function plainOfHtml(html: string): string {
+  return html
+    .replace(/<\/?[a-z][^<>]*>/gi, '')
+    .replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
+    .replace(/&(lt|gt|amp|quot);/g, (_, name: string) => ({ lt: '<', gt: '>', quot: '"' })[name] ?? '&')
 }

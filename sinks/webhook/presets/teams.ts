@@ -1,7 +1,5 @@
 import type { Severity } from '../../../src/sink/index.ts'
-import { cardMarkup, cardText, plainOf } from './markdown.ts'
-import { partsOf } from './parts.ts'
-import type { Preset } from './preset.ts'
+import { cardMarkup, cardText, type Preset, partsOf, plainOf } from './parts.ts'
 
 const STYLES: Readonly<Record<Severity, string>> = {
   error: 'attention',

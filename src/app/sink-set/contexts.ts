@@ -1,7 +1,13 @@
+import type { Redis } from 'ioredis'
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { SinkMetrics } from '../sink/index.ts'
+import { type Logger, withFields } from '../../observe/log.ts'
+import type { Metrics } from '../../observe/metrics.ts'
+import type { KeyValueStore, SinkContext, SinkMetrics, SinkType } from '../../sink/index.ts'
+import type { Keys } from '../../store/keys.ts'
+import { evalScript } from '../../store/redis/script.ts'
+import { userAgent } from '../../version.ts'
 
-/** So many metrics the sinks of one type may have: a plug-in that needs more makes names out of what it delivers. */
+/** Maximum number of metrics of one sink type: a plug-in with more derives names from delivered data. */
 const MAX_NAMES = 50
 
 type Own = Counter<'sink'> | Gauge<'sink'>
@@ -9,9 +15,9 @@ type Own = Counter<'sink'> | Gauge<'sink'>
 const own = new WeakMap<Registry, Map<string, Own>>()
 
 /**
- * Metrics of a sink's own: `kubeherald_<type>_<name>{sink}`. Sinks of one type share them. Their only label is the sink, so
- * nothing that is delivered makes a series; metrics beyond the limit count nothing and are told by `onRefused`. Throws when
- * the name is another metric's.
+ * Metrics of sink types: `kubeherald_<type>_<name>{sink}`, shared by sinks of one type. Their only label is the sink, so
+ * delivered data cannot create series. Metrics beyond the limit count nothing and are reported by `onRefused`. Throws if
+ * another metric has the name.
  */
 export function createSinkMetrics(
   registry: Registry,
@@ -25,7 +31,7 @@ export function createSinkMetrics(
   const known = own.get(registry) ?? new Map<string, Own>()
   own.set(registry, known)
 
-  /** A metric of that name and kind; a new one while there is room for it. */
+  /** Returns the metric of that name and kind; creates it within the limit. */
   function have<M extends Own>(
     name: string,
     kind: { new (...args: never[]): M },
@@ -57,7 +63,59 @@ export function createSinkMetrics(
   }
 }
 
-/** How the names of a type's own metrics begin. */
+/** Returns the prefix of a type's metrics. */
 export function prefixOf(type: string): string {
   return `kubeherald_${type.replaceAll(/[^a-zA-Z0-9]/g, '_')}_`
 }
+
+interface SinkContextParts {
+  cluster: string
+  log: Logger
+  metrics: Metrics
+  redis: Redis
+  keys: Keys
+  clock: { now(): number }
+}
+
+/** Returns the context of a sink: its log, metrics and store. */
+export function sinkContexts({ cluster, log, metrics, redis, keys, clock }: SinkContextParts) {
+  return (name: string, { type }: Pick<SinkType, 'type'>): SinkContext => ({
+    name,
+    cluster,
+    log: withFields(log, { sink: name }),
+    metrics: createSinkMetrics(metrics.registry, type, name, () =>
+      metrics.sinkMetricsRefused.inc({ sink: name }),
+    ),
+    store: createKeyValueStore(redis, keys, name),
+    userAgent,
+    clock,
+  })
+}
+
+/** A sink's own state in Redis: values with an end, under its own prefix. */
+export function createKeyValueStore(redis: Redis, keys: Keys, sink: string): KeyValueStore {
+  const full = (key: string) => keys.sinkState(sink, key)
+  return {
+    get: async (key) => (await redis.get(full(key))) ?? undefined,
+    async set(key, value, { ttlMs }) {
+      await redis.set(full(key), value, 'PX', ttlMs)
+    },
+    add: async (key, value, { ttlMs }) => (await redis.set(full(key), value, 'PX', ttlMs, 'NX')) === 'OK',
+    increment: async (key, { ttlMs }) => Number(await evalScript(redis, INCREMENT, [full(key)], [ttlMs])),
+    delete: async (key, value) =>
+      value === undefined
+        ? (await redis.del(full(key))) === 1
+        : (await evalScript(redis, DELETE_IF, [full(key)], [value])) === 1,
+  }
+}
+
+const INCREMENT = `
+local now = redis.call('INCR', KEYS[1])
+if now == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
+return now
+`
+
+const DELETE_IF = `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])
+`

@@ -1,15 +1,15 @@
-import type { Logger } from '../log.ts'
-import { redactMessage } from '../redact.ts'
-import type { Health, Sink } from '../sink/index.ts'
-import type { SinkStatus } from '../status.ts'
+import type { SinkStatus } from '../../model/status.ts'
+import type { Logger } from '../../observe/log.ts'
+import type { Health, Sink } from '../../sink/index.ts'
+import { redactMessage } from '../../text/redact.ts'
 
-/** What sinks say of themselves when they are asked, beside what their deliveries show. */
+/** Results of the sinks' health checks, in addition to the outcomes of deliveries. */
 export interface SinkHealth {
-  /** Statuses with what the last answer adds. */
+  /** Returns the statuses with the results of the last health checks. */
   merge(statuses: readonly SinkStatus[]): SinkStatus[]
-  /** Asks these again now. */
+  /** Checks these sinks now. */
   ask(names: Iterable<string>): void
-  /** A sink is gone, and what it said of itself. */
+  /** Forgets a removed sink. */
   forget(name: string): void
   close(): void
 }
@@ -17,7 +17,7 @@ export interface SinkHealth {
 const EVERY_MS = 60_000
 const ANSWER_MS = 20_000
 
-/** Asks every sink after the start, and again while nothing is delivered that would show how it is. */
+/** Checks every sink after the start, and again while no delivery shows its state. */
 export function watchSinkHealth(
   sinks: ReadonlyMap<string, Sink>,
   parts: { log: Logger; clock: { now(): number }; statuses(): readonly SinkStatus[] },
@@ -32,7 +32,7 @@ export function watchSinkHealth(
     if (closing.signal.aborted || sinks.get(name) !== sink) return
     const before = answers.get(name)?.health
     answers.set(name, { health, atMs: parts.clock.now() })
-    tell(parts.log, name, health, before)
+    logHealth(parts.log, name, health, before)
   }
 
   const askAll = (names: Iterable<string>) => {
@@ -60,7 +60,7 @@ export function watchSinkHealth(
   }
 }
 
-/** Asks one sink; what it throws, or takes too long for, is an answer too. */
+/** Checks one sink; an error or a timeout is a result too. */
 export async function askHealth(sink: Sink, signal: AbortSignal): Promise<Health> {
   if (!sink.health) return { ok: true }
   const limit = new AbortController()
@@ -69,7 +69,7 @@ export async function askHealth(sink: Sink, signal: AbortSignal): Promise<Health
     limit.abort()
     late.resolve(LATE)
   }
-  // Nothing of it outlives the call: reloads may ask often.
+  // No listener outlives the call, because reloads can check often.
   const timer = setTimeout(abort, ANSWER_MS)
   signal.addEventListener('abort', abort)
   if (signal.aborted) abort()
@@ -86,20 +86,20 @@ export async function askHealth(sink: Sink, signal: AbortSignal): Promise<Health
 
 const LATE: Health = { ok: false, reason: 'timeout', detail: `no answer within ${ANSWER_MS / 1_000} s` }
 
-/** A delivery since then tells more than an answer. */
+/** A later delivery is more reliable than a health check. */
 function merged(status: SinkStatus, answer: { health: Health; atMs: number } | undefined): SinkStatus {
   if (!answer || answer.health.ok || (status.lastDeliveredMs ?? 0) > answer.atMs) return status
   const { reason, detail } = answer.health
   return { ...status, healthy: false, lastError: `${reason}: ${detail}`, lastErrorMs: answer.atMs }
 }
 
-function tell(log: Logger, sink: string, health: Health, before: Health | undefined): void {
+function logHealth(log: Logger, sink: string, health: Health, before: Health | undefined): void {
   if (!health.ok) {
     const { reason, detail } = health
     if (!before || before.ok || before.detail !== detail)
-      log.warn({ sink, reason, detail }, 'the sink says that deliveries would fail')
+      log.warn({ sink, reason, detail }, 'the health check of the sink failed: deliveries would fail too')
     return
   }
-  if (before && !before.ok) log.info({ sink }, 'the sink says that it is well again')
+  if (before && !before.ok) log.info({ sink }, 'the health check of the sink succeeds again')
   for (const warning of before ? [] : (health.warnings ?? [])) log.warn({ sink }, warning)
 }

@@ -1,40 +1,38 @@
-import type { SinkConfig } from '../config/schema.ts'
-import type { Logger } from '../log.ts'
-import type { Sink, SinkContext, SinkType } from '../sink/index.ts'
-import { ReplaceableSink } from './replaceable.ts'
+import type { SinkConfig } from '../../config/schema.ts'
+import type { Logger } from '../../observe/log.ts'
+import type { Sink, SinkContext, SinkType } from '../../sink/index.ts'
 
-/** The sinks of the configuration, opened; they can be exchanged while they work. */
+/** The opened sinks of the configuration; they can be replaced while they work. */
 export interface SinkSet {
-  /** By name, also those that the configuration does not have any more, until they are dropped. */
+  /** Sinks by name, including removed ones until they are dropped. */
   readonly sinks: ReadonlyMap<string, Sink>
   /**
-   * Opens what is new or has another type or other options, beside what works; nothing is exchanged before `use`. Throws an
-   * `OpenError`, and has closed what it opened.
+   * Opens sinks that are new or have another type or other options; replaces nothing before `use`. Throws
+   * `OpenError` after closing what it opened.
    */
   prepare(configs: readonly SinkConfig[], typeOf: (name: string) => SinkType): Promise<Prepared>
-  /** Closes one for good, after its last batch, unless the configuration has it again. */
+  /** Closes a removed sink after its last batch, unless it is configured again. */
   drop(name: string): Promise<void>
   close(): Promise<void>
 }
 
-export interface Prepared {
+/** Disposed of without `use`, it closes the opened sinks. */
+interface Prepared extends AsyncDisposable {
   /** The sinks that were opened. */
   opened: readonly string[]
-  /** Exchanges them at once; the old ones are closed after their last batch. */
+  /** Replaces the sinks; the old ones are closed after their last batch. */
   use(): void
-  /** Closes what was opened instead. */
-  discard(): Promise<void>
 }
 
-export interface SinkSetParts {
+interface SinkSetParts {
   contextOf(name: string, type: SinkType): SinkContext
   log: Logger
-  /** How long opening a sink may take. */
+  /** Time limit for opening a sink, in milliseconds. */
   openLimitMs?: number
 }
 
-/** A sink of the configuration cannot be opened. */
-export class OpenError extends Error {
+/** A configured sink cannot be opened. */
+class OpenError extends Error {
   override name = 'OpenError'
   readonly sink: string
 
@@ -46,13 +44,13 @@ export class OpenError extends Error {
 
 const OPEN_LIMIT_MS = 30_000
 
-/** Begins without any. */
+/** Creates an empty set. */
 export function createSinkSet(parts: SinkSetParts): SinkSet {
   const { log, openLimitMs = OPEN_LIMIT_MS } = parts
   const sinks = new Map<string, ReplaceableSink>()
-  /** What each was opened with. */
+  /** The settings with which each sink was opened. */
   const sources = new Map<string, string>()
-  /** Those of the newest configuration: they are not dropped. */
+  /** Names of the newest configuration, which are not dropped. */
   let needed: ReadonlySet<string> = new Set()
   let closed = false
 
@@ -67,7 +65,7 @@ export function createSinkSet(parts: SinkSetParts): SinkSet {
     const known = sinks.get(name)
     if (known) {
       known.replace(sink)
-      log.info({ sink: name }, 'its options changed: the sink was opened anew')
+      log.info({ sink: name }, 'its options changed: it was opened again')
     } else sinks.set(name, new ReplaceableSink(sink))
     sources.set(name, source)
   }
@@ -87,13 +85,16 @@ export function createSinkSet(parts: SinkSetParts): SinkSet {
         await discard()
         throw failed?.reason ?? new Error('the sinks are closed')
       }
+      let used = false
       return {
         opened: wanted.map(({ name }) => name),
         use() {
+          used = true
           if (closed) return void discard()
           for (const [i, config] of wanted.entries()) exchange(config, opened[i] as Sink)
         },
-        async discard() {
+        async [Symbol.asyncDispose]() {
+          if (used) return
           needed = before
           await discard()
         },
@@ -113,7 +114,7 @@ export function createSinkSet(parts: SinkSetParts): SinkSet {
   }
 }
 
-/** One that takes for ever must not keep others waiting; what it opens in the end is closed. */
+/** Opens a sink within the time limit; a sink that opens later is closed. */
 async function withinLimit(opening: Promise<Sink>, limitMs: number): Promise<Sink> {
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(() => late.reject(new Error(`opening took more than ${limitMs} ms`)), limitMs)
@@ -122,5 +123,70 @@ async function withinLimit(opening: Promise<Sink>, limitMs: number): Promise<Sin
     return await Promise.race([opening, late.promise])
   } finally {
     clearTimeout(timer)
+  }
+}
+
+/** A sink whose implementation can be replaced: batches in flight finish with the old one. */
+class ReplaceableSink implements Sink {
+  #current: Used
+  readonly #retiring = new Set<Promise<void>>()
+
+  constructor(sink: Sink) {
+    this.#current = new Used(sink)
+  }
+
+  deliver(...call: Parameters<Sink['deliver']>): ReturnType<Sink['deliver']> {
+    return this.#current.during((sink) => sink.deliver(...call))
+  }
+
+  health(signal: AbortSignal): ReturnType<NonNullable<Sink['health']>> {
+    return this.#current.during(async (sink) => (await sink.health?.(signal)) ?? { ok: true })
+  }
+
+  replace(sink: Sink): void {
+    const closing: Promise<void> = this.#current.retire().finally(() => this.#retiring.delete(closing))
+    this.#retiring.add(closing)
+    this.#current = new Used(sink)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#current.retire(), ...this.#retiring])
+  }
+}
+
+/** How long batches in flight can keep a replaced sink open, in milliseconds. */
+const RETIRE_MS = 65_000
+
+class Used {
+  readonly #sink: Sink
+  readonly #idle = Promise.withResolvers<void>()
+  #users = 0
+  #retired: Promise<void> | undefined
+
+  constructor(sink: Sink) {
+    this.#sink = sink
+  }
+
+  async during<T>(work: (sink: Sink) => Promise<T>): Promise<T> {
+    this.#users++
+    try {
+      return await work(this.#sink)
+    } finally {
+      if (--this.#users === 0 && this.#retired) this.#idle.resolve()
+    }
+  }
+
+  retire(): Promise<void> {
+    this.#retired ??= this.#close()
+    return this.#retired
+  }
+
+  async #close(): Promise<void> {
+    if (this.#users > 0) {
+      const limit = setTimeout(() => this.#idle.resolve(), RETIRE_MS)
+      await this.#idle.promise
+      clearTimeout(limit)
+    }
+    await this.#sink.close().catch(() => {})
   }
 }

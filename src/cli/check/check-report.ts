@@ -1,30 +1,30 @@
-import { type Problem, withShortWords } from '../../config/problem.ts'
-import { printableJson } from '../../printable.ts'
+import { type Problem, shortened } from '../../config/problem.ts'
+import { printableJson } from '../../text/printable.ts'
 
-/** What a check found outside of the file: of the cluster, of Redis, of a sink. */
+/** A finding in the cluster, Redis or a sink. */
 export interface Finding {
   severity: 'error' | 'warning'
   message: string
 }
 
-/** What a check of a configuration tells machines. */
+/** The output of `check --json`. */
 export interface CheckResult {
   file: string
-  /** Nothing of it is an error. */
+  /** There is no error. */
   good: boolean
   exitCode: number
-  problems: readonly (Omit<Problem, 'absent'> | Finding)[]
-  /** How many more problems there are, where there are very many. */
+  problems: readonly (Omit<Problem, 'absent' | 'about'> | Finding)[]
+  /** Number of problems beyond the limit. */
   more?: number
-  /** What the file refers to and is not here. */
-  absent: readonly Omit<Problem, 'absent'>[]
+  /** Missing variables and files that the configuration refers to. */
+  absent: readonly Omit<Problem, 'absent' | 'about'>[]
   cluster?: { name: string; watches: readonly WatchedSource[] }
   /** Why the cluster was not asked. */
   notAsked?: string
   counts?: { watch: number; sinks: number; rules: number }
 }
 
-/** What the cluster said, or why it was not asked. */
+/** The result of checks outside of the file. */
 export interface Asked {
   cluster?: CheckResult['cluster']
   notAsked?: string
@@ -39,7 +39,7 @@ export interface WatchedSource {
 
 const MAX_PROBLEMS = 1_000
 
-/** Gathers what a check finds: as it goes for people, at the end for machines. */
+/** Prints findings immediately as text, or at the end as JSON. */
 export class CheckReport {
   readonly isJson: boolean
   readonly #problems: (Problem | Finding)[] = []
@@ -56,37 +56,37 @@ export class CheckReport {
     return this.#problems.length - this.warnings
   }
 
-  /** For people only. */
-  say(text: string): void {
+  /** Prints text; nothing with --json. */
+  print(text: string): void {
     if (!this.isJson) process.stdout.write(text)
   }
 
-  /** What is wrong outside of the file, or beyond what it says. */
-  tell(severity: Finding['severity'], message: string): void {
+  /** Adds a finding without a place in the file. */
+  add(severity: Finding['severity'], message: string): void {
     this.#problems.push({ severity, message })
-    this.say(`  ${severity}: ${message}\n`)
+    this.print(`  ${severity}: ${message}\n`)
   }
 
-  /** Problems with places, in the words that people see. */
-  tellProblems(problems: readonly Problem[], shown: string): void {
-    for (const it of problems) if (!it.absent) this.#problems.push(withShortWords(it))
-    this.say(shown)
+  /** Adds problems with places; `shown` is their text. */
+  addProblems(problems: readonly Problem[], shown: string): void {
+    for (const it of problems) if (!it.absent) this.#problems.push(shortened(it))
+    this.print(shown)
   }
 
-  /** The end; gives the exit code. */
+  /** Prints the JSON and returns the exit code. */
   end(result: Omit<CheckResult, 'problems' | 'good'>): number {
     const warnsOnly = ({ severity }: { severity: string }) => Number(severity === 'warning')
     const more = this.#problems.length - MAX_PROBLEMS
     const all = this.#problems.map(withoutAbsent)
     const problems =
       more > 0 ? all.toSorted((a, b) => warnsOnly(a) - warnsOnly(b)).slice(0, MAX_PROBLEMS) : all
-    const told = { ...result, good: this.errors === 0, problems, ...(more > 0 && { more }) }
-    if (this.isJson) process.stdout.write(`${printableJson(told, 2)}\n`)
+    const json = { ...result, good: this.errors === 0, problems, ...(more > 0 && { more }) }
+    if (this.isJson) process.stdout.write(`${printableJson(json, 2)}\n`)
     return result.exitCode
   }
 }
 
-export function withoutAbsent<It extends object>(it: It): Omit<It, 'absent'> {
-  const { absent: _, ...rest } = it as It & { absent?: true }
+export function withoutAbsent<It extends object>(it: It): Omit<It, 'absent' | 'about'> {
+  const { absent: _, about: _a, ...rest } = it as It & { absent?: true; about?: string }
   return rest
 }

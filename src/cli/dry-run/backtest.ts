@@ -1,17 +1,21 @@
 import { randomBytes } from 'node:crypto'
-import { comparisonLines } from '../../dry-run/compare-lines.ts'
-import { compareTexts } from '../../dry-run/compare-texts.ts'
-import { createDryRun } from '../../dry-run/dry-run.ts'
-import { createPaint, wantsColour } from '../../dry-run/paint.ts'
-import { printableJson } from '../../printable.ts'
-import { journalExtent } from '../../queue/journal.ts'
+import type { Redis } from 'ioredis'
+import type { ClusterEvent, Resource } from '../../model/event.ts'
+import { journalExtent, readJournal } from '../../store/commit/journal.ts'
+import { replay } from '../../store/commit/journal-replay.ts'
+import type { Keys } from '../../store/keys.ts'
+import { printableJson } from '../../text/printable.ts'
+import { type NormaliseContext, normalise } from '../../watch/decode/normalise.ts'
+import { scanObject } from '../../watch/decode/scan.ts'
+import type { PluginOptions } from '../load-config/configuration.ts'
+import { readDryConfiguration } from '../load-config/configuration.ts'
 import { openQueue, type QueueOptions } from '../queue/open-queue.ts'
-import type { PluginOptions } from '../reading/configuration.ts'
-import { readDryConfiguration } from '../reading/dry-configuration.ts'
-import { spanOf } from '../span.ts'
-import { replayOf } from './journal-events.ts'
+import { durationOf } from '../usage-error.ts'
+import { compareRuns, comparisonLines } from './compare.ts'
+import { createDryRun } from './dry-run.ts'
+import { createPaint, wantsColour } from './terminal-text.ts'
 
-export interface BacktestOptions extends QueueOptions, PluginOptions {
+interface BacktestOptions extends QueueOptions, PluginOptions {
   rules: string
   since?: string
   examples?: number
@@ -22,9 +26,9 @@ export interface BacktestOptions extends QueueOptions, PluginOptions {
 const EXAMPLES = 5
 const PROGRESS_MS = 500
 
-/** Replays the journal through two configurations and tells what would have been sent otherwise. */
+/** Replays the journal through two configurations and prints the differences in what they send. */
 export async function backtest(options: BacktestOptions): Promise<number> {
-  const sinceMs = options.since === undefined ? 0 : Date.now() - spanOf('--since', options.since)
+  const sinceMs = options.since === undefined ? 0 : Date.now() - durationOf('--since', options.since)
   const now = await readDryConfiguration(options.config, options)
   const next = await readDryConfiguration(options.rules, options)
   await using queue = await openQueue(options)
@@ -39,15 +43,15 @@ export async function backtest(options: BacktestOptions): Promise<number> {
     cluster: queue.cluster,
     salt: randomBytes(16),
     named: (resource) => {
-      const tests = runs.flatMap(({ generation }) => generation.named(resource) ?? [])
+      const tests = runs.flatMap(({ snapshot }) => snapshot.named(resource) ?? [])
       return (way) => tests.some((test) => test(way))
     },
     onUnknown(resource) {
-      if (runs.some(({ generation }) => generation.keepsOld(resource))) unknown++
+      if (runs.some(({ snapshot }) => snapshot.keepsPrevious(resource))) unknown++
     },
   })
   const { examples = EXAMPLES } = options
-  const result = await compareTexts(...runs, events, {
+  const result = await compareRuns(...runs, events, {
     examples,
     untilMs: Date.now(),
     onProgress: progress.at,
@@ -56,7 +60,7 @@ export async function backtest(options: BacktestOptions): Promise<number> {
   const { events: count, firstMs, lastMs, total } = result
   if (count === 0)
     process.stderr.write(`note: the journal has nothing since then; it begins at ${timeOf(oldestMs)}\n`)
-  if (unknown > 0) process.stderr.write(`note: ${unknownWords(unknown)}\n`)
+  if (unknown > 0) process.stderr.write(`note: ${unknownNote(unknown)}\n`)
   if (options.json)
     print(`${printableJson({ since: timeOf(firstMs), unknownBefore: unknown, ...result }, 2)}\n`)
   else {
@@ -72,20 +76,20 @@ export async function backtest(options: BacktestOptions): Promise<number> {
 const EMPTY =
   'there is no journal: write "journal: { keep: 24h }" into the configuration of the kubeherald that runs, and come back when it has seen something'
 
-/** Of the first change of each object in the journal nobody knows what was before. */
-function unknownWords(n: number): string {
+/** The previous object of the first change of an object in the journal is unknown. */
+function unknownNote(n: number): string {
   const changes =
     n === 1
       ? '1 change is the first of its object'
       : `${n.toLocaleString('en-US')} changes are the first of their objects`
-  return `${changes} in the journal, so what was before is not known: rules that ask for it (changed, from, to-state, condition, oldObject) may have sent more than is told here`
+  return `${changes} in the journal, so what was before is not known: rules that ask for it (changed, from, to-state, condition, oldObject) may have sent more than is shown here`
 }
 
 function timeOf(ms: number | undefined): string {
   return ms === undefined ? '' : `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`
 }
 
-/** On a terminal: how far it is, while it takes long. */
+/** Shows progress on a terminal. */
 function createProgress() {
   const output = process.stderr
   const isShown = output.isTTY === true
@@ -102,4 +106,32 @@ function createProgress() {
       if (wasShown) output.write('\r\u001b[K')
     },
   }
+}
+
+interface ReplayOptions {
+  sinceMs: number
+  cluster: string
+  salt: Buffer
+  named?: NormaliseContext['named']
+  /** Called for a change whose previous object is unknown. */
+  onUnknown?(resource: Resource): void
+}
+
+/** A smaller journal is read from its beginning, so that the first events have their previous objects. */
+const MAX_LOOK_BACK_BYTES = 256 * 1024 * 1024
+
+/** Yields the events of the journal since a time. */
+export async function* replayOf(
+  { redis, keys }: { redis: Redis; keys: Keys },
+  { sinceMs, cluster, salt, named, onUnknown }: ReplayOptions,
+): AsyncGenerator<ClusterEvent> {
+  const { bytes } = await journalExtent(redis, keys)
+  const records = readJournal(redis, keys, { sinceMs: bytes > MAX_LOOK_BACK_BYTES ? sinceMs : 0 })
+  yield* replay(records, {
+    sinceMs,
+    ...(onUnknown && { onUnknown }),
+    scan: scanObject,
+    normalise: (source, transition, surroundings) =>
+      normalise(source, transition, { cluster, salt, surroundings, named }),
+  })
 }

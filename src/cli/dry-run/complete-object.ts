@@ -1,36 +1,34 @@
 import { createHash } from 'node:crypto'
-import type { Resource } from '../event.ts'
-import { isEventKind } from '../rules/kind.ts'
-import { isPlainMap, type PlainMap, textIn } from './plain.ts'
-import { resourceOf } from './resource.ts'
-import { pathAsGiven, unshortened } from './short-object.ts'
+import { isMap } from '../../config/plain-data.ts'
+import type { Resource } from '../../model/event.ts'
+import { type BuiltInKind, builtInKinds, isEventKind, pluralOf } from '../../rules/kind.ts'
+import { nearest } from '../../text/closest-match.ts'
 
-/** A whole object, as an API server would send it. */
-export interface WholeObject {
+/** An object as an API server sends it. */
+export interface CompletedObject {
   resource: Resource
   object: Record<string, unknown>
 }
 
-/** What is wrong with an object, and where in it. */
 export interface ObjectFault {
   path: readonly PropertyKey[]
   message: string
   hint?: string
 }
 
-export type Completed = ({ ok: true } & WholeObject) | { ok: false; faults: readonly ObjectFault[] }
+type Completed = ({ ok: true } & CompletedObject) | { ok: false; faults: readonly ObjectFault[] }
 
 /**
- * Fills in what an API server would have filled in: apiVersion of built-in kinds, namespace, name and uid, times; of an
- * Event all but what it says. What is given stays as it is.
+ * Adds what an API server adds: apiVersion of built-in kinds, namespace, name, uid and times; for an Event also type, count and references.
+ * Given values stay.
  */
 export function complete(short: unknown, atMs: number): Completed {
-  const given = unshortened(short)
+  const given = expandShortForm(short)
   const faults = faultsOf(given).map((it) => ({ ...it, path: pathAsGiven(it.path, short) }))
   if (faults.length > 0) return { ok: false, faults }
   const written = asWatched(given as PlainMap)
   const kind = textIn(written, 'kind') as string
-  const metadata = isPlainMap(written['metadata']) ? written['metadata'] : {}
+  const metadata = isMap(written['metadata']) ? written['metadata'] : {}
   const about = written['involvedObject'] ?? written['regarding']
   const namespace = textIn(metadata, 'namespace') ?? textIn(about, 'namespace')
   const found = resourceOf(textIn(written, 'apiVersion'), kind, namespace)
@@ -64,7 +62,7 @@ export function complete(short: unknown, atMs: number): Completed {
 }
 
 function faultsOf(given: unknown): ObjectFault[] {
-  if (!isPlainMap(given)) return [{ path: [], message: 'an object is a map with a kind' }]
+  if (!isMap(given)) return [{ path: [], message: 'an object is a map with a kind' }]
   const kind = given['kind']
   if (typeof kind !== 'string' || kind === '')
     return [{ path: ['kind'], message: 'an object needs a kind', hint: 'such as kind: Deployment' }]
@@ -73,13 +71,13 @@ function faultsOf(given: unknown): ObjectFault[] {
   if (apiVersion !== undefined && typeof apiVersion !== 'string')
     faults.push({ path: ['apiVersion'], message: '"apiVersion" must be text' })
   if (metadata === undefined || metadata === null) return faults
-  if (!isPlainMap(metadata)) return [...faults, { path: ['metadata'], message: '"metadata" must be a map' }]
+  if (!isMap(metadata)) return [...faults, { path: ['metadata'], message: '"metadata" must be a map' }]
   for (const key of ['name', 'namespace', 'uid', 'resourceVersion'])
     faults.push(...textFaults(metadata[key], ['metadata', key]))
   for (const key of ['labels', 'annotations']) {
     const values = metadata[key]
     if (values === undefined || values === null) continue
-    if (!isPlainMap(values)) faults.push({ path: ['metadata', key], message: `"${key}" must be a map` })
+    if (!isMap(values)) faults.push({ path: ['metadata', key], message: `"${key}" must be a map` })
     else
       for (const [name, value] of Object.entries(values))
         faults.push(...textFaults(value, ['metadata', key, name]))
@@ -94,7 +92,7 @@ function textFaults(value: unknown, path: readonly string[]): ObjectFault[] {
   return [{ path, message: `"${path.at(-1)}" must be text, and ${shown} is none`, ...(hint && { hint }) }]
 }
 
-/** An Event that says `regarding` and no apiVersion is read as core/v1 has it, for that is what watches get. */
+/** Converts an Event with `regarding` and no apiVersion to core/v1, the version that watches use. */
 function asWatched(given: PlainMap): PlainMap {
   if (given['kind'] !== 'Event' || given['apiVersion'] !== undefined) return given
   const { regarding, note, ...rest } = given
@@ -105,11 +103,6 @@ function asWatched(given: PlainMap): PlainMap {
   }
 }
 
-const API_VERSIONS: ReadonlyMap<string, string> = new Map([
-  ['Pod', 'v1'],
-  ['Node', 'v1'],
-])
-
 function completeEvent(event: PlainMap, namespace: string | undefined, time: string): PlainMap {
   const key = event['regarding'] === undefined ? 'involvedObject' : 'regarding'
   const about = event[key]
@@ -118,36 +111,36 @@ function completeEvent(event: PlainMap, namespace: string | undefined, time: str
     type: 'Normal',
     ...(isNew ? {} : { firstTimestamp: time, lastTimestamp: time, count: 1 }),
     ...event,
-    ...(isPlainMap(about) && { [key]: completeReference(about, namespace) }),
+    ...(isMap(about) && { [key]: completeReference(about, namespace) }),
   }
 }
 
-/** As a test writes them, owners have a kind and a name. */
+/** Completes owner references, which may have only a kind and a name. */
 function withOwners(metadata: PlainMap, namespace: string | undefined): PlainMap {
   const { ownerReferences } = metadata
   if (!Array.isArray(ownerReferences)) return metadata
   const whole = ownerReferences.map((it: unknown) => {
-    if (!isPlainMap(it)) return it
+    if (!isMap(it)) return it
     const { namespace: _, ...reference } = completeReference(it, namespace)
     return reference
   })
   return { ...metadata, ownerReferences: whole }
 }
 
-/** Who wrote a part of it did so now. */
+/** The default time of managed fields is now. */
 function withWriters(metadata: PlainMap, time: string): PlainMap {
   const { managedFields } = metadata
   if (!Array.isArray(managedFields)) return metadata
   return {
     ...metadata,
-    managedFields: managedFields.map((it: unknown) => (isPlainMap(it) ? { time, ...it } : it)),
+    managedFields: managedFields.map((it: unknown) => (isMap(it) ? { time, ...it } : it)),
   }
 }
 
 function completeReference(about: PlainMap, ofEvent: string | undefined): PlainMap {
   const kind = textIn(about, 'kind') ?? ''
   const name = textIn(about, 'name')
-  const found = resourceOf(textIn(about, 'apiVersion') ?? API_VERSIONS.get(kind), kind, ofEvent)
+  const found = resourceOf(textIn(about, 'apiVersion'), kind, ofEvent)
   if ('fault' in found) return about
   const { resource } = found
   const namespace = resource.namespaced ? (textIn(about, 'namespace') ?? ofEvent) : undefined
@@ -160,16 +153,16 @@ function completeReference(about: PlainMap, ofEvent: string | undefined): PlainM
   }
 }
 
-/** As Kubernetes does: what says the same of the same object is the same Event, which counts. */
+/** As in Kubernetes, an equal Event about the same object is the same Event, whose count rises. */
 function nameOfEvent(event: PlainMap): string {
   const about = event['involvedObject'] ?? event['regarding']
-  const said = ['type', 'reason', 'message', 'note', 'source', 'reportingComponent', 'reportingController']
-  const hash = hashOf([about, ...said.map((key) => event[key])])
+  const keys = ['type', 'reason', 'message', 'note', 'source', 'reportingComponent', 'reportingController']
+  const hash = hashOf([about, ...keys.map((key) => event[key])])
   return `${textIn(about, 'name') ?? 'event'}.${hash.slice(0, 16)}`
 }
 
-/** Of the same object always the same. */
-export function uidOf({ group, kind }: Resource, namespace: string | undefined, name: string): string {
+/** Returns the same uid for the same object. */
+function uidOf({ group, kind }: Resource, namespace: string | undefined, name: string): string {
   const hash = hashOf([group, kind, namespace, name])
   const parts = [
     hash.slice(0, 8),
@@ -183,4 +176,67 @@ export function uidOf({ group, kind }: Resource, namespace: string | undefined, 
 
 function hashOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex')
+}
+
+type FoundResource = { resource: Resource } | { fault: string; hint?: string }
+
+/** Returns the resource without a cluster: built-in kinds are known, for others the usual plural is assumed. */
+function resourceOf(
+  apiVersion: string | undefined,
+  kind: string,
+  namespace: string | undefined,
+): FoundResource {
+  if (apiVersion === undefined) return builtIn(kind)
+  const slash = apiVersion.indexOf('/')
+  const group = slash === -1 ? '' : apiVersion.slice(0, slash)
+  const version = apiVersion.slice(slash + 1)
+  const known = builtInKinds.find((it) => it.kind === kind && it.group === group)
+  if (known) return { resource: { ...resourceIn(known), version } }
+  return {
+    resource: { group, version, kind, plural: pluralOf(kind), namespaced: namespace !== undefined },
+  }
+}
+
+/** For a kind in several groups returns the one of the core group, as kubectl does. */
+function builtIn(kind: string): FoundResource {
+  const known = builtInKinds.filter((it) => it.kind === kind)
+  const chosen = known.find(({ group }) => group === '') ?? known[0]
+  if (chosen) return { resource: resourceIn(chosen) }
+  const near = nearest(
+    kind,
+    builtInKinds.map((it) => it.kind),
+  )
+  const hint = near === undefined ? 'such as apiVersion: stable.example.com/v1' : `did you mean "${near}"?`
+  return { fault: `"${kind}" is no built-in kind: it needs an apiVersion`, hint }
+}
+
+function resourceIn({ kind, plural, group, namespaced }: BuiltInKind): Resource {
+  return { group, version: group === 'autoscaling' ? 'v2' : 'v1', kind, plural, namespaced }
+}
+
+const OF_METADATA = ['name', 'namespace', 'labels', 'annotations', 'ownerReferences', 'creationTimestamp']
+
+/** Moves name, namespace, labels and so on from the top of an object into `metadata`, if it has none. */
+export function expandShortForm(given: unknown): unknown {
+  if (!isMap(given) || given['metadata'] !== undefined) return given
+  const entries = Object.entries(given)
+  const own = entries.filter(([key]) => OF_METADATA.includes(key))
+  if (own.length === 0) return given
+  const rest = entries.filter(([key]) => !OF_METADATA.includes(key))
+  return { ...Object.fromEntries(rest), metadata: Object.fromEntries(own) }
+}
+
+/** Returns the path in the given object for one in the expanded object. */
+function pathAsGiven(path: readonly PropertyKey[], given: unknown): readonly PropertyKey[] {
+  const [first, ...inner] = path
+  return first === 'metadata' && isMap(given) && given['metadata'] === undefined ? inner : path
+}
+
+/** A map of YAML or JSON. */
+export type PlainMap = Readonly<Record<string, unknown>>
+
+/** Returns a text that is not empty, else undefined. */
+export function textIn(map: unknown, key: string): string | undefined {
+  const value = isMap(map) ? map[key] : undefined
+  return typeof value === 'string' && value !== '' ? value : undefined
 }

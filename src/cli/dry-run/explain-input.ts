@@ -1,15 +1,96 @@
-import type { Resource } from '../../event.ts'
-import { printable } from '../../printable.ts'
-import { ApiFault, faultOf } from '../../watch/api-fault.ts'
-import { pathOf } from '../../watch/api-path.ts'
-import type { ClusterClient } from '../../watch/cluster-client.ts'
-import type { Catalogue } from '../../watch/discovery.ts'
-import { resolveKind } from '../../watch/resolve.ts'
+import { existsSync } from 'node:fs'
+import { formatProblems } from '../../config/problem.ts'
+import { STANDARD_INPUT } from '../../config/read-text.ts'
+import type { Config } from '../../config/schema.ts'
+import type { Resource } from '../../model/event.ts'
+import { printable } from '../../text/printable.ts'
+import { userAgent } from '../../version.ts'
+import { ApiFault, faultOf } from '../../watch/client/api-fault.ts'
+import type { ClusterClient } from '../../watch/client/cluster-client.ts'
+import { connectCluster } from '../../watch/client/connect.ts'
+import { type Catalogue, discover, pathOf, resolveKind } from '../../watch/client/discovery.ts'
+import { findKubeconfig } from '../../watch/client/kubeconfig.ts'
+import { kubeconfigOptions, loadCluster } from '../environment.ts'
+import { readInput } from '../load-config/read-configuration.ts'
 import { UsageError } from '../usage-error.ts'
+import { changesIn, type ReadChange, readObjects } from './read-objects.ts'
+
+interface ExplainInput {
+  /** Its source, for messages. */
+  from: string
+  changes: readonly ReadChange[]
+  /** Objects known besides. */
+  around: readonly unknown[]
+  /** What is not known, and why. */
+  notes: readonly string[]
+}
+
+/** Reads what is to be explained: a file, the standard input for `-`, else an object of the cluster. */
+export async function readExplainInput(
+  target: string,
+  config: Config,
+  context: string | undefined,
+): Promise<ExplainInput> {
+  const live = target === '-' || existsSync(target) ? undefined : liveTarget(target)
+  const isFile = /\.(ya?ml|json)$/.test(target)
+  if (!live && !isFile && target !== '-' && !existsSync(target))
+    throw new UsageError(`there is no file "${target}"; an object of the cluster is ${WRITTEN}`)
+  if (!live || isFile) return { ...(await readFromFile(target)), around: [], notes: [] }
+  const kubeconfig = kubeconfigOptions(config.kubernetes, context)
+  if (context === undefined && !findKubeconfig(kubeconfig))
+    throw new UsageError(
+      `there is no file ${target}, and no kubeconfig ($KUBECONFIG, ~/.kube/config) to ask a cluster for such an object`,
+    )
+  const { namespace = 'default' } = loadCluster(kubeconfig)
+  const client = connectCluster({ ...kubeconfig, userAgent })
+  const signal = AbortSignal.timeout(15_000)
+  try {
+    const catalogue = await discover(client, signal)
+    const { object, around, notes } = await readLive(live, client, catalogue, namespace, signal)
+    return { from: `the cluster at ${client.url}`, changes: [{ object }], around, notes }
+  } catch (error) {
+    if (error instanceof UsageError) throw error
+    throw new Error(
+      `${target} cannot be read from the cluster at ${client.url}: ${(error as Error).message}`,
+      {
+        cause: error,
+      },
+    )
+  } finally {
+    await client.close()
+  }
+}
+
+async function readFromFile(file: string): Promise<Pick<ExplainInput, 'from' | 'changes'>> {
+  const from = file === '-' ? STANDARD_INPUT : file
+  const text = await readInput(file)
+  const read = readObjects(from, text)
+  if (!read.ok)
+    throw new UsageError(
+      `${from} cannot be read\n\n${formatProblems(read.problems, new Map([[from, text]]))}`,
+    )
+  const changes = read.values.map(changesIn)
+  if (changes.some((it) => it === undefined))
+    throw new UsageError(`${from} is no Kubernetes object: ${WANTED}`)
+  return { from, changes: changes.flatMap((it) => it ?? []) }
+}
+
+/** The one object of a file, such as the former state of another. */
+export async function readOneObject(file: string): Promise<unknown> {
+  const { from, changes } = await readFromFile(file)
+  const [only] = changes
+  if (!only || changes.length > 1)
+    throw new UsageError(`${from} must hold one object, and holds ${changes.length}`)
+  return only.object
+}
+
+const WRITTEN = 'written kind/namespace/name or kind/name: pod/shop/web-1, node/worker-1'
+const WANTED =
+  'it needs apiVersion and kind. A List, a frame of a watch, a CloudEvent or a dead letter of kubeherald will do, too'
 
 type Json = Readonly<Record<string, unknown>>
 
-export interface LiveObject {
+interface LiveObject {
   object: Json
   /** Namespaces, controllers, and what an Event is about: metadata alone. */
   around: readonly Json[]
@@ -17,14 +98,14 @@ export interface LiveObject {
   notes: readonly string[]
 }
 
-export interface LiveTarget {
+interface LiveTarget {
   kind: string
   namespace: string | undefined
   name: string
 }
 
 /** `kind/namespace/name` or `kind/name`; undefined when it is written like neither. */
-export function liveTarget(text: string): LiveTarget | undefined {
+function liveTarget(text: string): LiveTarget | undefined {
   const [, kind = '', namespace, name = ''] =
     /^([A-Za-z][\w.-]*)\/(?:([^/\s]+)\/)?([^/\s]+)$/.exec(text) ?? []
   return name === '' ? undefined : { kind, namespace, name }
@@ -36,7 +117,7 @@ const MOST_OWNERS = 10
 const MOST_PLACES = 5
 
 /** Reads an object from the cluster, and what is known around it: each by one GET. */
-export async function readLive(
+async function readLive(
   target: LiveTarget,
   client: ClusterClient,
   catalogue: Catalogue,
@@ -61,7 +142,7 @@ export async function readLive(
     return JSON.parse(answer.body.toString()) as Json
   }
 
-  /** Whoever names no namespace is told where objects of that name are. */
+  /** Without a namespace the error names those that have an object of the name. */
   async function elsewhere(fault: unknown): Promise<never> {
     const isAsked = resource.namespaced && target.namespace === undefined
     if (!isAsked || !(fault instanceof ApiFault) || fault.status.code !== 404) throw fault

@@ -1,16 +1,89 @@
-import type { ClusterEvent } from '../event.ts'
-import { compileKeyValues } from '../rules/key-values.ts'
-import { compileKinds } from '../rules/kind.ts'
-import { compilePatterns } from '../rules/pattern.ts'
-import type { WatchEntry } from '../watch/schema.ts'
-import { isPlainMap } from './plain.ts'
+import { isMap } from '../../config/plain-data.ts'
+import type { Config } from '../../config/schema.ts'
+import type { ClusterEvent } from '../../model/event.ts'
+import { type ConditionReport, explainRule } from '../../rules/explain.ts'
+import { compileKinds } from '../../rules/kind.ts'
+import { compilePatterns } from '../../rules/pattern.ts'
+import { compileKeyValues } from '../../rules/selector.ts'
+import type { WatchEntry } from '../../watch/schema.ts'
+import { shownValue } from './terminal-text.ts'
 
-/** Does an entry of `watch` bring this event? Else what of the entries of its kind keeps it away. */
+/** A condition of a rule for one event. */
+export interface ConditionResult {
+  /** The path in the rule without `when`: `regarding.kind`. */
+  name: string
+  /** The value in the rule. */
+  expected: unknown
+  /** Undefined when it is absent or unknown. */
+  seen: string | undefined
+  holds: boolean
+  /** Why it could not be evaluated. */
+  error?: string
+}
+
+/** All conditions of a rule, also those behind one that does not hold. */
+export interface RuleConditions {
+  /** Whether it can match objects of this kind at all. */
+  ofKind: boolean
+  conditions: readonly ConditionResult[]
+}
+
+/** Returns a function that evaluates the conditions of one rule. */
+export function ruleConditions({
+  rules,
+  written,
+}: Config): (rule: string, event: ClusterEvent) => RuleConditions {
+  const list = written?.['rules']
+  const sources = new Map(
+    (Array.isArray(list) ? list : []).filter(isMap).map((source) => [source['name'], source]),
+  )
+  const compiled = new Map(
+    rules.map((rule) => {
+      const source = sources.get(rule.name) ?? rule
+      return [rule.name, { source, explain: explainRule(rule, source) }]
+    }),
+  )
+  return (name, event) => {
+    const { source, explain } = compiled.get(name) ?? {}
+    const report = explain?.(event)
+    if (!report) return { ofKind: false, conditions: [] }
+    return {
+      ofKind: report.isOfKind,
+      conditions: onePerKey(report.conditions).map(({ path, expected, seen, holds, error }) => ({
+        name: path.slice(path[0] === 'when' ? 1 : 0).join('.'),
+        expected: valueAt(source, path) ?? expected,
+        seen,
+        holds,
+        ...(error !== undefined && { error }),
+      })),
+    }
+  }
+}
+
+/** A key may have several conditions: the first that does not hold represents it. */
+function onePerKey(reports: readonly ConditionReport[]): readonly ConditionReport[] {
+  const known = new Map<string, ConditionReport>()
+  for (const report of reports) {
+    const key = JSON.stringify(report.path)
+    const other = known.get(key)
+    if (!other || (other.holds && !report.holds)) known.set(key, report)
+  }
+  return [...known.values()]
+}
+
+function valueAt(source: unknown, path: readonly (string | number)[]): unknown {
+  return path.reduce<unknown>((at, key) => {
+    if (Array.isArray(at)) return at[Number(key)]
+    return isMap(at) && Object.hasOwn(at, key) ? at[key] : undefined
+  }, source)
+}
+
+/** The entry of `watch` that selects an event; else, for each entry of its kind, the selector that excludes it. */
 export type Watched =
   | { entry: number }
   | { entry: undefined; kinds: readonly { entry: number; key: string; expected: string; seen: string }[] }
 
-/** Finds the entry of `watch` that brings an event; what none brings, rules never see. */
+/** Finds the entry of `watch` that selects an event: rules never see an event without one. */
 export function watchedBy(entries: readonly WatchEntry[], event: ClusterEvent): Watched {
   const kinds: { entry: number; key: string; expected: string; seen: string }[] = []
   for (const [entry, { kind, namespaces, labels, fields }] of entries.entries()) {
@@ -22,6 +95,15 @@ export function watchedBy(entries: readonly WatchEntry[], event: ClusterEvent): 
     kinds.push({ entry, ...miss })
   }
   return { entry: undefined, kinds }
+}
+
+/** The reason why rules never see an event; undefined for a watched one. */
+export function whyUnwatched(watched: Watched, kind: string): string | undefined {
+  if (watched.entry !== undefined) return undefined
+  const [first] = watched.kinds
+  if (!first) return `no entry of "watch" is for ${shownValue(kind)}`
+  const { key, expected, seen } = first
+  return `"watch" has ${shownValue(kind)} with ${key} ${shownValue(expected)}, and this has ${shownValue(seen)}`
 }
 
 type Miss = { key: string; expected: string; seen: string } | undefined
@@ -41,7 +123,7 @@ function missedLabels(selector: string | undefined, { labels }: ClusterEvent): M
   return { key: 'labels', expected: selector, seen: seen.join(', ') || '(none)' }
 }
 
-/** As the API server does for the fields that it knows: texts at paths, compared. */
+/** Compares texts at paths, as the API server does for the fields that it supports. */
 function missedFields(selector: string | undefined, event: ClusterEvent): Miss {
   for (const term of selector?.split(',') ?? []) {
     const [, path, operator, value] = /^\s*([^!=\s]+)\s*(!=|==?)\s*(.*?)\s*$/.exec(term) ?? []
@@ -55,6 +137,6 @@ function missedFields(selector: string | undefined, event: ClusterEvent): Miss {
 
 function textAt(value: unknown, path: readonly string[]): string {
   let at = value
-  for (const key of path) at = isPlainMap(at) && Object.hasOwn(at, key) ? at[key] : undefined
+  for (const key of path) at = isMap(at) && Object.hasOwn(at, key) ? at[key] : undefined
   return typeof at === 'string' || typeof at === 'number' || typeof at === 'boolean' ? String(at) : ''
 }

@@ -1,21 +1,19 @@
-import type { Path } from '../config/document.ts'
-import type { Problem } from '../config/problem.ts'
-import type { Moment } from '../config/test-schema.ts'
-import { readKubeEvent } from '../watch/kube-event.ts'
+import type { Path } from '../../config/document.ts'
+import { isMap } from '../../config/plain-data.ts'
+import type { Problem } from '../../config/problem.ts'
+import type { Moment } from '../../config/schema/test-file.ts'
+import { expandShortForm, type ObjectFault, textIn } from './complete-object.ts'
 import type { DryRun } from './dry-run.ts'
-import { type Mismatch, mismatchesOf } from './expectations.ts'
-import { isPlainMap, textIn } from './plain.ts'
-import { changesIn } from './read-changes.ts'
-import { unshortened } from './short-object.ts'
-import { createStage, type Stage } from './stage.ts'
-import type { GivenStep, TestCase } from './test-case.ts'
-import { watchedBy } from './watched.ts'
-import { momentMs, Windows } from './windows.ts'
+import { type Mismatch, mismatchesOf, type Step } from './expectations.ts'
+import { watchedBy } from './match-report.ts'
+import { changesIn, lastSeenMs } from './read-objects.ts'
+import { createScenario, type Scenario } from './scenario.ts'
+import type { GivenStep, TestCase } from './test-files.ts'
 
 export interface TestResult {
   test: TestCase
   mismatches: readonly Mismatch[]
-  /** It could not be run. */
+  /** Why it could not be run. */
   problems: readonly Problem[]
   /** Rules that matched. */
   matched: ReadonlySet<string>
@@ -23,26 +21,24 @@ export interface TestResult {
 }
 
 export interface RunTestOptions {
-  /** A new one: nothing of another test is left in it. */
+  /** Returns a new run, without state of other tests. */
   createRun(): Promise<DryRun>
   cluster: string
-  /** The values of a file that a test names, or why there are none. */
+  /** Returns the values of a file that a test names, or why it cannot be read. */
   readFile(name: string, test: TestCase): { values: readonly unknown[] } | { fault: string }
 }
 
-/** A Monday at noon, so that no test depends on the day when it runs. */
-const BEGINNING_MS = Date.parse('2026-01-05T12:00:00Z')
+/** A Monday at noon: no test depends on the day it runs. */
+const START_MS = Date.parse('2026-01-05T12:00:00Z')
 /** Two runs of a test give the same hashes. */
 const SALT = Buffer.alloc(16)
 
-/** Runs one test: what is given goes through watch, rules and limits as it would in a cluster. */
+/** Runs one test: its changes pass through watch, rules and limits as in a cluster. */
 export async function runTest(test: TestCase, options: RunTestOptions): Promise<TestResult> {
   const begunMs = performance.now()
   const run = await options.createRun()
-  const stage = createStage({ run, cluster: options.cluster, salt: SALT })
+  const scenario = createScenario({ run, cluster: options.cluster, salt: SALT })
   const problems: Problem[] = []
-  const told = toldBy(test, options, problems)
-  const timed = problems.length > 0 ? undefined : timedBy(told, test, problems)
   const matched = new Set<string>()
   const done = (mismatches: readonly Mismatch[] = []): TestResult => ({
     test,
@@ -51,55 +47,56 @@ export async function runTest(test: TestCase, options: RunTestOptions): Promise<
     matched,
     tookMs: performance.now() - begunMs,
   })
-  if (!timed) return done()
-  know(test, stage, timed, problems)
-  const [beginMs = BEGINNING_MS] = timed.map(({ atMs }) => atMs)
+  const given = changesOf(test, options, problems)
+  const changes = problems.length > 0 ? undefined : withTimes(given, test, problems)
+  if (!changes) return done()
+  const [beginMs = START_MS] = changes.map(({ atMs }) => atMs)
+  for (const { object, path } of test.surroundings)
+    problems.push(...problemsAt(test, path, scenario.addRelated(object, beginMs)))
   const windows = new Windows(test, run, beginMs, problems)
   if (problems.length > 0) return done()
-  for (const [index, change] of timed.entries()) {
-    windows.pass(change.atMs)
+  for (const [index, change] of changes.entries()) {
+    const { step, atMs } = change
+    windows.advance(atMs)
     if (change.object === undefined) {
-      windows.endOf(change.step)
+      windows.endOf(step)
       continue
     }
-    if (timed[index - 1]?.step !== change.step) knowAt(change, stage, test, problems)
+    if (changes[index - 1]?.step !== step) problems.push(...addRelated(change, scenario, test))
     if (problems.length > 0) return done()
-    const staged = stage.tell(change)
-    if (!staged.ok) {
-      const { step } = change
-      for (const { of, path, message, hint } of staged.faults)
-        problems.push(
-          test.problem([...(of === 'old' ? step.oldPath : step.objectPath), ...path], message, hint),
-        )
+    const applied = scenario.change(change)
+    if (!applied.ok) {
+      for (const fault of applied.faults)
+        problems.push(...problemsAt(test, fault.of === 'old' ? step.oldPath : step.objectPath, [fault]))
       return done()
     }
-    const { event } = staged
-    const watched = watchedBy(run.generation.config.watch, event)
-    // What no entry of `watch` brings, rules never see.
-    const fate = watched.entry === undefined ? undefined : run.feed(event, change.atMs)
-    for (const it of fate?.rules ?? []) if (it.fate !== 'failed') matched.add(it.rule)
-    windows.steps.push({ kind: 'event', event, watched, fate })
-    if (timed[index + 1]?.step !== change.step) windows.endOf(change.step)
+    const { event } = applied
+    const watched = watchedBy(run.snapshot.config.watch, event)
+    // Rules never see an event that no entry of `watch` selects.
+    const result = watched.entry === undefined ? undefined : run.evaluate(event, atMs)
+    for (const it of result?.rules ?? []) if (it.outcome !== 'failed') matched.add(it.rule)
+    windows.steps.push({ kind: 'event', event, watched, result })
+    if (changes[index + 1]?.step !== step) windows.endOf(step)
   }
   windows.close()
   return done(test.expect.flatMap((expect, index) => mismatchesOf(expect, windows.at(index), run)))
 }
 
-interface ToldChange {
+function problemsAt(test: TestCase, path: Path, faults: readonly ObjectFault[]): Problem[] {
+  return faults.map(({ path: inner, message, hint }) => test.problem([...path, ...inner], message, hint))
+}
+
+interface GivenChange {
   step: GivenStep
   object: unknown
   old?: unknown
   ownMs: number | undefined
 }
 
-type TimedChange = ToldChange & {
-  type: GivenStep['type']
-  synthesized: GivenStep['synthesized']
-  atMs: number
-}
+type TimedChange = GivenChange & Pick<GivenStep, 'type' | 'synthesized'> & { atMs: number }
 
-/** Reads the files that are named. */
-function toldBy(test: TestCase, { readFile }: RunTestOptions, problems: Problem[]): ToldChange[] {
+/** Reads the objects of the steps and of the files that they name. */
+function changesOf(test: TestCase, { readFile }: RunTestOptions, problems: Problem[]): GivenChange[] {
   const load = (value: unknown, path: Path): { object: unknown; type?: GivenStep['type'] }[] => {
     if (typeof value !== 'string') return [{ object: value }]
     const read = readFile(value, test)
@@ -112,7 +109,7 @@ function toldBy(test: TestCase, { readFile }: RunTestOptions, problems: Problem[
     problems.push(test.problem(path, `${value} holds no Kubernetes object: it needs apiVersion and kind`))
     return []
   }
-  return test.given.flatMap((step): ToldChange[] => {
+  return test.given.flatMap((step): GivenChange[] => {
     if (step.object === undefined) return [{ step, object: undefined, ownMs: undefined }]
     const [old, ...more] = step.old === undefined ? [] : load(step.old, step.oldPath)
     if (more.length > 0) problems.push(test.problem(step.oldPath, 'holds several objects'))
@@ -120,35 +117,27 @@ function toldBy(test: TestCase, { readFile }: RunTestOptions, problems: Problem[
       step: step.type === undefined && type ? { ...step, type } : step,
       object,
       old: old?.object,
-      ownMs: ownTimeOf(object),
+      ownMs: lastSeenMs(object),
     }))
   })
 }
 
-/** An Event's last occurrence, where the object says it. */
-function ownTimeOf(object: unknown): number | undefined {
-  if (textIn(object, 'kind') !== 'Event') return undefined
-  const { lastSeen } = readKubeEvent(object as Record<string, unknown>)
-  const atMs = Date.parse(lastSeen ?? '')
-  return Number.isNaN(atMs) ? undefined : atMs
-}
-
-/** Gives each change its time, and repeats those that come several times. */
-function timedBy(
-  told: readonly ToldChange[],
+/** Adds the time of each change, and repeats those with `times`. */
+function withTimes(
+  changes: readonly GivenChange[],
   test: TestCase,
   problems: Problem[],
 ): TimedChange[] | undefined {
   const timed: TimedChange[] = []
-  const [first] = told
-  const beginMs = (first && (absoluteMs(first.step.at) ?? first.ownMs)) ?? BEGINNING_MS
+  const [first] = changes
+  const beginMs = (first && (absoluteMs(first.step.at) ?? first.ownMs)) ?? START_MS
   let lastMs = beginMs
-  for (const change of told) {
+  for (const change of changes) {
     const { step, ownMs } = change
     const { at, times = 1, every = 0, type, synthesized } = step
     const startMs = momentMs(at, beginMs) ?? Math.max(ownMs ?? lastMs, lastMs)
     if (startMs < lastMs) {
-      problems.push(test.problem([...step.path, 'at'], 'is before what stands above it'))
+      problems.push(test.problem([...step.path, 'at'], 'is before the time of the step above'))
       return undefined
     }
     for (let i = 0; i < times; i++) timed.push({ ...change, type, synthesized, atMs: startMs + i * every })
@@ -157,34 +146,90 @@ function timedBy(
   return timed
 }
 
-function know(test: TestCase, stage: Stage, timed: readonly TimedChange[], problems: Problem[]): void {
-  const atMs = timed[0]?.atMs ?? BEGINNING_MS
-  for (const { object, path } of test.surroundings)
-    for (const { path: inner, message, hint } of stage.know(object, atMs))
-      problems.push(test.problem([...path, ...inner], message, hint))
-}
-
-/** What one step says of the surroundings, which holds from then on. */
-function knowAt(
-  { step, object, atMs }: TimedChange,
-  stage: Stage,
-  test: TestCase,
-  problems: Problem[],
-): void {
+/** Adds the related metadata of a step, which counts from then on. */
+function addRelated({ step, object, atMs }: TimedChange, scenario: Scenario, test: TestCase): Problem[] {
   const { namespaceLabels: labels, surroundings = [], path } = step
-  for (const [index, known] of surroundings.entries())
-    for (const { path: inner, message, hint } of stage.know(known, atMs))
-      problems.push(test.problem([...path, 'surroundings', index, ...inner], message, hint))
-  if (labels) stage.know({ kind: 'Namespace', metadata: { name: namespaceOf(object), labels } }, atMs)
+  const problems = surroundings.flatMap((it, index) =>
+    problemsAt(test, [...path, 'surroundings', index], scenario.addRelated(it, atMs)),
+  )
+  if (labels)
+    scenario.addRelated({ kind: 'Namespace', metadata: { name: namespaceOf(object), labels } }, atMs)
+  return problems
 }
 
 function namespaceOf(short: unknown): string {
-  const object = unshortened(short)
-  if (!isPlainMap(object)) return 'default'
+  const object = expandShortForm(short)
+  if (!isMap(object)) return 'default'
   const about = object['involvedObject'] ?? object['regarding']
   return textIn(object['metadata'], 'namespace') ?? textIn(about, 'namespace') ?? 'default'
 }
 
 function absoluteMs(at: Moment | undefined): number | undefined {
   return at && 'atMs' in at ? at.atMs : undefined
+}
+
+/** The steps of a test, split among its expectations: each covers the steps since the one before. */
+class Windows {
+  readonly steps: Step[] = []
+  readonly #test: TestCase
+  readonly #run: DryRun
+  /** The end of each; undefined for those that end with the step at the same position. */
+  readonly #times: readonly (number | undefined)[]
+  readonly #ends: (number | undefined)[] = []
+
+  constructor(test: TestCase, run: DryRun, beginMs: number, problems: Problem[]) {
+    this.#test = test
+    this.#run = run
+    this.#times = test.expect.map(({ at }) => momentMs(at, beginMs))
+    let last = Number.NEGATIVE_INFINITY
+    for (const [index, { path }] of test.expect.entries()) {
+      const time = this.#times[index]
+      if (time !== undefined && time < last)
+        problems.push(test.problem([...path, 'at'], 'is before the one above'))
+      last = Math.max(last, time ?? last)
+      const hasPlace = index < test.given.length || time !== undefined
+      if (!hasPlace)
+        problems.push(
+          test.problem(path, 'nothing is given at its place in the list: it needs a time', 'at: 10m'),
+        )
+    }
+  }
+
+  /** Runs timers up to the next change. */
+  advance(toMs: number): void {
+    for (const [index, time] of this.#times.entries())
+      if (time !== undefined && time < toMs && this.#ends[index] === undefined) this.#end(index, time)
+    this.#advance(toMs)
+  }
+
+  /** The changes of the step are complete. */
+  endOf(step: GivenStep): void {
+    const place = this.#test.given.findIndex(({ path }) => path === step.path)
+    if (this.#test.isWhole || this.#times[place] !== undefined) return
+    if (place < this.#times.length) this.#ends[place] = this.steps.length
+  }
+
+  /** After the last change only timers run. */
+  close(): void {
+    for (const [index, time] of this.#times.entries())
+      if (time !== undefined && this.#ends[index] === undefined) this.#end(index, time)
+  }
+
+  at(index: number): readonly Step[] {
+    const from = index === 0 ? 0 : (this.#ends[index - 1] ?? 0)
+    return this.steps.slice(from, this.#ends[index] ?? this.steps.length)
+  }
+
+  #end(index: number, time: number): void {
+    this.#advance(time)
+    this.#ends[index] = this.steps.length
+  }
+
+  #advance(toMs: number): void {
+    for (const timer of this.#run.advance(toMs)) this.steps.push({ kind: 'timer', timer })
+  }
+}
+
+function momentMs(at: Moment | undefined, beginMs: number): number | undefined {
+  return at && ('atMs' in at ? at.atMs : beginMs + at.afterMs)
 }

@@ -1,34 +1,36 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Source, Transition } from '../../change.ts'
-import { createDryRun, type DryRun } from '../../dry-run/dry-run.ts'
-import { createPaint, wantsColour } from '../../dry-run/paint.ts'
-import { enrichBeforeCommit } from '../../enriched-store.ts'
-import { startEnrichment } from '../../enrichment.ts'
-import type { ClusterEvent } from '../../event.ts'
-import { createMetrics } from '../../metrics.ts'
-import { createMemorySourceStore } from '../../queue/memory-source-store.ts'
-import { compilePattern } from '../../rules/pattern.ts'
+import { startEnrichment } from '../../app/metadata-informers.ts'
+import { suggest } from '../../config/error-messages/suggest.ts'
+import { mayMean, titleOf, watchedKindOf } from '../../config/lint/watched-kind.ts'
+import type { Config } from '../../config/schema.ts'
+import type { Source, Transition } from '../../model/change.ts'
+import { type ClusterEvent, type EventHeader, headerOf } from '../../model/event.ts'
+import type { WatchStatus } from '../../model/status.ts'
+import { createMetrics } from '../../observe/metrics.ts'
+import { compileKinds } from '../../rules/kind.ts'
+import { compilePattern, compilePatterns, parsePatterns } from '../../rules/pattern.ts'
 import { matcherOfSelector } from '../../rules/selector.ts'
+import { createMemorySourceStore } from '../../store/commit/memory-source-store.ts'
+import { printable, printableJson } from '../../text/printable.ts'
 import { userAgent } from '../../version.ts'
-import { connectCluster } from '../../watch/connect.ts'
-import { createWatchManager, type WatchManager } from '../../watch/manager.ts'
-import { normalise } from '../../watch/normalise.ts'
-import { DEFAULT_TIMING } from '../../watch/timing.ts'
-import { objectJsonOf } from '../../watch/trim.ts'
-import { kubeconfigOptions, loadCluster } from '../cluster-access.ts'
-import { clusterName } from '../cluster-name.ts'
+import { connectCluster } from '../../watch/client/connect.ts'
+import { normalise } from '../../watch/decode/normalise.ts'
+import { objectJsonOf } from '../../watch/decode/trim.ts'
+import { createWatchManager, type WatchManager } from '../../watch/reflector/manager.ts'
+import { DEFAULT_TIMING } from '../../watch/reflector/timing.ts'
 import { commandLog } from '../command-log.ts'
+import { clusterName, kubeconfigOptions, loadCluster } from '../environment.ts'
+import type { PluginOptions } from '../load-config/configuration.ts'
+import { type DryConfiguration, readDryConfiguration } from '../load-config/configuration.ts'
 import { openQueue } from '../queue/open-queue.ts'
-import type { PluginOptions } from '../reading/configuration.ts'
-import { type DryConfiguration, readDryConfiguration } from '../reading/dry-configuration.ts'
 import { firstSignal, outputClosed } from '../signals.ts'
-import { spanOf } from '../span.ts'
-import { replayOf } from './journal-events.ts'
-import { createTailLines, requireKnownNames, type TailFilter, type TailLines } from './tail-lines.ts'
-import { createRecoveryNote, neverBegan, requireWatchedKind } from './tail-watching.ts'
+import { durationOf, requireRuleAndSink, UsageError } from '../usage-error.ts'
+import { replayOf } from './backtest.ts'
+import { createDryRun, type DryRun, type EventResult, type Sent, type TimerResult } from './dry-run.ts'
+import { createPaint, type Paint, sentLine, unsentLine, wantsColour } from './terminal-text.ts'
 
-export interface TailOptions extends TailFilter, PluginOptions {
+interface TailOptions extends TailFilter, PluginOptions {
   config?: string
   rules?: string
   context?: string
@@ -41,87 +43,94 @@ export interface TailOptions extends TailFilter, PluginOptions {
 const TIMERS_MS = 500
 const READY_MS = 20_000
 
-/** Shows what would go where, as it happens; sends nothing, and writes nothing anywhere. */
+/** Prints the deliveries of live events; sends nothing and writes nothing anywhere. */
 export async function tail(options: TailOptions): Promise<number> {
-  const sinceMs = options.since === undefined ? undefined : Date.now() - spanOf('--since', options.since)
-  const forMs = options.for === undefined ? undefined : spanOf('--for', options.for)
+  const sinceMs = options.since === undefined ? undefined : Date.now() - durationOf('--since', options.since)
+  const forMs = options.for === undefined ? undefined : durationOf('--for', options.for)
   const configuration = await readDryConfiguration(options.rules ?? options.config, options)
   const { config } = configuration
-  requireKnownNames(config, options)
+  requireRuleAndSink(options, config)
   requireWatchedKind(config, options.kind)
   const paint = createPaint(!options.json && wantsColour(process.stdout, process.env))
-  const lines = createTailLines({
-    ...options,
-    paint,
-    print: (line) => process.stdout.write(configuration.hide(line)),
-  })
+  const print = (line: string) => void process.stdout.write(configuration.hide(line))
+  const printer = createPrinter({ ...options, paint, print })
   const ended = new AbortController()
   const end = Promise.race([firstSignal(['SIGINT', 'SIGTERM']), outputClosed(() => true)])
   void end.then(() => ended.abort())
-  if (forMs !== undefined) setTimeout(() => ended.abort(), forMs).unref()
   await using stack = new AsyncDisposableStack()
   const run = await createDryRun(configuration)
   const { cluster, fault } = await follow(
-    { options, configuration, run, lines, sinceMs, stack },
-    ended.signal,
+    { options, configuration, run, printer, sinceMs, forMs, stack },
+    ended,
   )
   if (forMs !== undefined && fault !== undefined) throw new Error(fault)
-  const { events, sent } = lines.counts()
+  const { events, sent } = printer.counts()
   process.stderr.write(
     `${count(events, 'event')} of ${cluster}, ${count(sent, 'message')} would have been sent; nothing was\n`,
   )
   return 0
 }
 
-interface Tailing {
+interface TailParts {
   options: TailOptions
   configuration: DryConfiguration
   run: DryRun
-  lines: TailLines
+  printer: Printer
   sinceMs: number | undefined
+  forMs: number | undefined
   stack: AsyncDisposableStack
 }
 
-/** Until the signal; gives the cluster's name, and why nothing of it could be seen. */
-async function follow(parts: Tailing, signal: AbortSignal): Promise<{ cluster: string; fault?: string }> {
-  const { options, configuration, run, lines, sinceMs, stack } = parts
+/** Watches until `ended` is aborted. Returns the cluster's name, and a fault if no watch ever began. */
+async function follow(
+  parts: TailParts,
+  ended: AbortController,
+): Promise<{ cluster: string; fault?: string }> {
+  const { options, configuration, run, printer, sinceMs, forMs, stack } = parts
+  const { signal } = ended
   const { config } = configuration
+  const { snapshot } = run
   const kubeconfig = kubeconfigOptions(config.kubernetes, options.context)
   const access = loadCluster(kubeconfig)
   const cluster = clusterName(config, () => access.context)
-  const journal = sinceMs === undefined ? undefined : stack.use(await openQueue(journalOptions(options)))
+  const { rules, config: file = rules, context: kubeContext, stateDir } = options
+  const queueOptions = {
+    ...(file !== undefined && { config: file }),
+    ...(kubeContext !== undefined && { context: kubeContext }),
+    ...(stateDir !== undefined && { stateDir }),
+  }
+  const journal = sinceMs === undefined ? undefined : stack.use(await openQueue(queueOptions))
   const salt = randomBytes(16)
-  // What happens while the journal is read comes behind it, and none of it twice.
+  // Live events wait while the journal is read; those that it has already are skipped.
   let waiting: ClusterEvent[] | undefined = journal && []
   const feed = (event: ClusterEvent, atMs: number) => {
-    for (const later of run.advance(atMs)) lines.later(later)
-    lines.fate(run.feed(event, atMs))
+    try {
+      for (const timer of run.advance(atMs)) printer.timer(timer)
+      printer.event(run.evaluate(event, atMs))
+    } catch (error) {
+      printer.unreadable(error)
+    }
   }
   const client = connectCluster({ ...kubeconfig, userAgent })
   stack.defer(() => client.close())
   const common = { client, metrics: createMetrics(), log: commandLog('warn', true).log, clock: Date }
   const enrichment = startEnrichment(common)
   stack.defer(() => enrichment.close())
-  const { needs } = run.generation
+  const { needs, named } = snapshot
   enrichment.use(needs, config.enrich?.maxObjects)
-  const context = {
-    cluster,
-    salt,
-    surroundings: enrichment.surroundings,
-    owners: needs.owners || needs.regardingOwners,
-    named: run.generation.named,
-  }
-  const onTransitions = (source: Source, transitions: readonly Transition[]) => {
-    for (const transition of transitions) {
-      const event = normalise(source, transition, context)
-      if (waiting) waiting.push(event)
-      else attempt(lines, () => feed(event, Date.now()))
-    }
-  }
+  const owners = needs.owners || needs.regardingOwners
+  const context = { cluster, salt, surroundings: enrichment.surroundings, owners, named }
   const store = createMemorySourceStore({
-    onTransitions,
+    onTransitions(source: Source, transitions: readonly Transition[]) {
+      for (const transition of transitions) {
+        const event = normalise(source, transition, context)
+        if (waiting) waiting.push(event)
+        else feed(event, Date.now())
+      }
+    },
+    enrich: enrichment.awaitMetadata,
     old: {
-      keeps: (resource) => run.generation.keepsOld(resource),
+      keeps: (resource) => snapshot.keepsPrevious(resource),
       jsonOf: (resource, object) => objectJsonOf(resource, object, salt),
     },
     clock: Date,
@@ -129,7 +138,7 @@ async function follow(parts: Tailing, signal: AbortSignal): Promise<{ cluster: s
   const { maxObjectSize: maxObjectBytes } = config.kubernetes
   const watches = createWatchManager({
     ...common,
-    store: enrichBeforeCommit(store, enrichment.known),
+    store,
     random: Math.random,
     timing: DEFAULT_TIMING,
     matcherOf: compilePattern,
@@ -138,30 +147,32 @@ async function follow(parts: Tailing, signal: AbortSignal): Promise<{ cluster: s
   })
   stack.defer(() => watches.close())
   watches.apply(config.watch)
-  await ready(watches, signal)
-  if (!signal.aborted) tellStart(watches, cluster, configuration.file)
+  const startedMs = performance.now()
+  await ready(watches, signal, forMs)
+  if (!signal.aborted) printStart(watches, cluster, configuration.file)
   if (journal && waiting && !signal.aborted) {
     const seen = new Set<string>()
     let atMs = 0
-    for await (const event of replayOf(journal, {
-      sinceMs: sinceMs ?? 0,
-      cluster,
-      salt,
-      named: context.named,
-    })) {
+    for await (const event of replayOf(journal, { sinceMs: sinceMs ?? 0, cluster, salt, named })) {
       if (signal.aborted) break
       seen.add(event.id)
       atMs = Math.max(atMs, Date.parse(event.time))
-      attempt(lines, () => feed(event, atMs))
+      feed(event, atMs)
     }
     if (seen.size === 0) process.stderr.write('note: the journal has nothing of that time\n')
     const missed = waiting.filter(({ id }) => !seen.has(id))
     waiting = undefined
-    for (const event of missed) attempt(lines, () => feed(event, Math.max(atMs, Date.parse(event.time))))
+    for (const event of missed) feed(event, Math.max(atMs, Date.parse(event.time)))
+  }
+  if (forMs !== undefined) {
+    const began = watches.statuses().some((it) => it.ready)
+    // A cluster that is out of reach may come back within the time.
+    const restMs = began ? forMs : startedMs + forMs - performance.now()
+    setTimeout(() => ended.abort(), Math.max(0, restMs)).unref()
   }
   const note = createRecoveryNote((line) => process.stderr.write(`${line}\n`))
   while (!signal.aborted) {
-    for (const later of run.advance(Date.now())) lines.later(later)
+    for (const timer of run.advance(Date.now())) printer.timer(timer)
     note(watches.statuses())
     await pause(TIMERS_MS, undefined, { signal }).catch(() => {})
   }
@@ -169,26 +180,20 @@ async function follow(parts: Tailing, signal: AbortSignal): Promise<{ cluster: s
   return { cluster, ...(fault !== undefined && { fault }) }
 }
 
-/** One object that cannot be read is no reason to end. */
-function attempt(lines: TailLines, work: () => void): void {
-  try {
-    work()
-  } catch (error) {
-    lines.unreadable(error)
-  }
-}
-
-/** Waits until all watches have begun, for a while at most. */
-async function ready(watches: WatchManager, signal: AbortSignal): Promise<void> {
-  const untilMs = performance.now() + READY_MS
-  while (!signal.aborted && performance.now() < untilMs) {
+/** Waits until all watches have begun: at most 20 s, and after `forMs` not for those that have failed. */
+async function ready(watches: WatchManager, signal: AbortSignal, forMs = READY_MS): Promise<void> {
+  const startMs = performance.now()
+  while (!signal.aborted) {
+    const elapsedMs = performance.now() - startMs
     const statuses = watches.statuses()
-    if (statuses.length > 0 && statuses.every((it) => it.ready)) return
+    const hasFailed = (it: WatchStatus) => elapsedMs >= forMs && it.lastError !== undefined
+    if (statuses.length > 0 && statuses.every((it) => it.ready || hasFailed(it))) return
+    if (elapsedMs >= READY_MS) return
     await pause(50, undefined, { signal }).catch(() => {})
   }
 }
 
-function tellStart(watches: WatchManager, cluster: string, file: string): void {
+function printStart(watches: WatchManager, cluster: string, file: string): void {
   const statuses = watches.statuses()
   const late = statuses.filter((it) => !it.ready)
   process.stderr.write(
@@ -198,15 +203,144 @@ function tellStart(watches: WatchManager, cluster: string, file: string): void {
     process.stderr.write(`warning: ${title} has not begun yet${lastError ? `: ${lastError}` : ''}\n`)
 }
 
-function journalOptions({ config, rules, context, stateDir }: TailOptions) {
-  const file = config ?? rules
-  return {
-    ...(file !== undefined && { config: file }),
-    ...(context !== undefined && { context }),
-    ...(stateDir !== undefined && { stateDir }),
+function count(n: number, one: string, many = `${one}s`): string {
+  return `${n.toLocaleString('en-US')} ${n === 1 ? one : many}`
+}
+
+/** Refuses a kind that no entry of `watch` selects: no event of it would come. */
+function requireWatchedKind({ watch }: Pick<Config, 'watch'>, kind: string | undefined): void {
+  const parsed = kind === undefined ? undefined : parsePatterns(kind)
+  if (kind === undefined || !parsed?.ok || parsed.value.some(({ negated }) => negated)) return
+  const watched = watch.flatMap((entry) => watchedKindOf(entry.kind) ?? [])
+  if (watched.length < watch.length || parsed.value.some((it) => watched.some((of) => mayMean(it, of))))
+    return
+  const names = [...new Set(watched.map(titleOf))]
+  throw new UsageError(`--kind ${kind}: no entry of "watch" is for it; ${suggest(kind, names, 'there are')}`)
+}
+
+/** Prints a line when all watches work again after an interruption. */
+export function createRecoveryNote(
+  print: (line: string) => void,
+): (statuses: readonly WatchStatus[]) => void {
+  let interrupted = false
+  return (statuses) => {
+    if (statuses.some(({ phase, ready }) => ready && (phase === 'reconnecting' || phase === 'failing')))
+      interrupted = true
+    else if (
+      interrupted &&
+      statuses.every(({ phase }) => phase === 'watching' || phase === 'waiting-for-kind')
+    ) {
+      interrupted = false
+      print('all watches go on')
+    }
   }
 }
 
-function count(n: number, one: string, many = `${one}s`): string {
-  return `${n.toLocaleString('en-US')} ${n === 1 ? one : many}`
+/** Returns the reason when no watch ever began. */
+export function neverBegan(statuses: readonly WatchStatus[]): string | undefined {
+  if (statuses.some(({ ready }) => ready)) return undefined
+  const why = statuses.find(({ lastError }) => lastError !== undefined)?.lastError
+  return `nothing was seen: no watch has begun${why === undefined ? '' : `: ${why}`}`
+}
+
+interface TailFilter {
+  /** Also events that are not sent. */
+  all?: boolean
+  rule?: string
+  sink?: string
+  kind?: string
+  namespace?: string
+}
+
+/** Prints a line for each delivery that passes the filters, and counts them. */
+interface Printer {
+  event(result: EventResult): void
+  timer(result: TimerResult): void
+  unreadable(error: unknown): void
+  counts(): { events: number; sent: number }
+}
+
+function createPrinter(
+  options: TailFilter & { json?: boolean; paint: Paint; print(line: string): void },
+): Printer {
+  const { rule, sink, paint, print, all = false, json = false } = options
+  const passes = eventFilter(options)
+  let events = 0
+  let sent = 0
+
+  function printSent(it: Sent): void {
+    const { delivery } = it
+    const isWanted = (rule ?? delivery.rule) === delivery.rule && (sink ?? delivery.sink) === delivery.sink
+    if (!isWanted || !passes(delivery.event)) return
+    sent++
+    print(`${json ? printableJson(sentJson(it)) : sentLine(it, paint)}\n`)
+  }
+
+  return {
+    event(result) {
+      const isWanted = passes(result.event)
+      if (isWanted) events++
+      for (const it of result.sent) printSent(it)
+      const ofRule = rule === undefined || result.rules.some((it) => it.rule === rule)
+      const ofSink = sink === undefined || result.rules.some((it) => it.sinks.includes(sink))
+      if (!all || !isWanted || !ofRule || !ofSink) return
+      const unsent = json ? unsentJson(result) : undefined
+      const line = json ? unsent && printableJson(unsent) : unsentLine(result, paint)
+      if (line) print(`${line}\n`)
+    },
+    timer: (result) => result.sent.forEach(printSent),
+    unreadable(error) {
+      const { message = String(error) } = (error ?? {}) as Error
+      process.stderr.write(`warning: an object cannot be read: ${printable(message)}\n`)
+    },
+    counts: () => ({ events, sent }),
+  }
+}
+
+type EventNames = Pick<EventHeader, 'kind' | 'apiVersion' | 'path'> & { namespace?: string | undefined }
+
+function eventFilter({ kind, namespace }: TailFilter): (event: EventNames) => boolean {
+  const kinds = kind === undefined ? undefined : compileKinds(kind)
+  if (kinds && !kinds.ok) throw new UsageError(`--kind ${kind}: ${kinds.faults[0]?.message ?? 'is no kind'}`)
+  const namespaces = namespace === undefined ? undefined : compilePatterns([namespace])
+  if (namespaces && !namespaces.ok) {
+    const [fault] = namespaces.faults
+    throw new UsageError(`--namespace ${namespace}: ${fault?.message}${fault?.hint ? `; ${fault.hint}` : ''}`)
+  }
+  return (event) => {
+    const [group = '', version = ''] = event.apiVersion.includes('/')
+      ? event.apiVersion.split('/')
+      : ['', event.apiVersion]
+    // A header has the plural only in its path.
+    const names = { kind: event.kind, group, version, plural: event.path.split('/').at(-2) ?? '' }
+    return (kinds?.value(names) ?? true) && (namespaces?.value(event.namespace ?? '') ?? true)
+  }
+}
+
+function sentJson({ atMs, delivery, message }: Sent): object {
+  const { sink, rule, event, notice, heldBack } = delivery
+  return {
+    time: new Date(atMs).toISOString(),
+    sink,
+    rule,
+    ...(notice && { notice: notice.kind }),
+    ...(heldBack && { heldBack }),
+    ...contentJson(message),
+    event,
+  }
+}
+
+function contentJson(message: Sent['message']): object {
+  try {
+    const { severity, title, text } = message.content
+    return { severity, title, text }
+  } catch (error) {
+    return { fault: (error as Error).message }
+  }
+}
+
+function unsentJson({ atMs, event, rules, sent, counted }: EventResult): object | undefined {
+  const unsent = rules.filter(({ outcome }) => outcome !== 'sent' && outcome !== 'taken')
+  if (sent.length > 0 && unsent.length === 0) return undefined
+  return { time: new Date(atMs).toISOString(), sink: null, counted, rules: unsent, event: headerOf(event) }
 }

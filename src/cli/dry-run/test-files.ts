@@ -1,7 +1,12 @@
+import { readdirSync, statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import * as z from 'zod'
-import type { ConfigDocument, Path } from '../config/document.ts'
-import { problemsOf } from '../config/issues.ts'
-import type { Problem } from '../config/problem.ts'
+import { type ConfigDocument, documentOf, type Path, problemAt } from '../../config/document.ts'
+import { suggester } from '../../config/error-messages/suggest.ts'
+import { problemsOf } from '../../config/error-messages/zod-issues.ts'
+import { isMap } from '../../config/plain-data.ts'
+import type { Problem } from '../../config/problem.ts'
+import { reasonOf, textOf } from '../../config/read-text.ts'
 import {
   Expectation,
   GivenChange,
@@ -9,10 +14,167 @@ import {
   GivenPause,
   type Moment,
   Test,
-} from '../config/test-schema.ts'
-import { isPlainMap } from './plain.ts'
+  TestFile,
+} from '../../config/schema/test-file.ts'
+import type { Config } from '../../config/schema.ts'
+import { sourceFile } from '../../config/source-node.ts'
+import { NO_VARS } from '../../config/values/vars.ts'
+import { parseYaml, tooMuch } from '../../config/yaml/parse.ts'
+import { syntaxFaults } from '../../config/yaml/syntax.ts'
+import { buildTree } from '../../config/yaml/tree.ts'
+import type { DryConfiguration } from '../load-config/configuration.ts'
+import { readPlainFile } from '../load-config/file-reads.ts'
+import { UsageError } from '../usage-error.ts'
 
-/** Something that is given, with where it stands. */
+interface FoundTests {
+  cases: readonly TestCase[]
+  problems: readonly Problem[]
+  /** Of all files, by the names that problems have. */
+  texts: ReadonlyMap<string, string>
+}
+
+/** Finds the tests of the files; without any, those of the configuration and of the `*_test.yaml` next to its files. */
+export function findTests(files: readonly string[], configuration: DryConfiguration): FoundTests {
+  const texts = new Map(configuration.texts)
+  const own = files.length > 0 ? { cases: [], problems: [] } : testsIn(configuration.document)
+  const read = (files.length > 0 ? files.flatMap(testFilesOf) : besides([...texts.keys()])).map((file) => {
+    const text = textIn(file)
+    texts.set(file, text)
+    return readTestFile(file, text)
+  })
+  const cases = [...own.cases, ...read.flatMap((it) => it.cases)]
+  const problems = [...own.problems, ...read.flatMap((it) => it.problems)]
+  return { cases, problems: [...problems, ...unknownNames(cases, configuration.config)], texts }
+}
+
+/**
+ * Test files next to those of the configuration, without its own files. `x_test.yaml` goes with `x.yaml` where there is
+ * one: then it is of no other configuration.
+ */
+function besides(files: readonly string[]): string[] {
+  const known = new Set(files.map((file) => resolve(file)))
+  const folders = [...new Set(files.map(dirname))]
+  return folders.flatMap((folder) => {
+    const names = namesIn(folder)
+    const isOfAnother = (test: string) => {
+      const stem = test.replace(/_test\.ya?ml$/, '')
+      const own = [`${stem}.yaml`, `${stem}.yml`].filter((name) => names.includes(name))
+      return own.length > 0 && !own.some((name) => known.has(resolve(folder, name)))
+    }
+    return names
+      .filter((name) => /_test\.ya?ml$/.test(name) && !isOfAnother(name))
+      .toSorted()
+      .map((name) => join(folder, name))
+      .filter((file) => !known.has(resolve(file)))
+  })
+}
+
+/** Of a folder all that it has. */
+function testFilesOf(file: string): string[] {
+  if (!statSync(file, { throwIfNoEntry: false })?.isDirectory()) return [file]
+  const names = namesIn(file).filter((name) => /_test\.ya?ml$/.test(name))
+  if (names.length === 0) throw new UsageError(`there is no file *_test.yaml in ${file}`)
+  return names.toSorted().map((name) => join(file, name))
+}
+
+/** A set that comes with the program has no folder. */
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return []
+  }
+}
+
+function textIn(file: string): string {
+  try {
+    const result = textOf(readPlainFile(file))
+    if ('text' in result) return result.text
+    throw new UsageError(`cannot read the tests ${file}: ${result.fault}`)
+  } catch (error) {
+    throw error instanceof UsageError
+      ? error
+      : new UsageError(`cannot read the tests ${file}: ${reasonOf(error)}`)
+  }
+}
+
+interface ReadTests {
+  cases: readonly TestCase[]
+  problems: readonly Problem[]
+}
+
+/** Reads a file that has nothing but tests (and keys such as `x-pods`, for anchors). */
+function readTestFile(name: string, text: string): ReadTests {
+  const document = readRawDocument(name, text)
+  const value = document.at([])?.value
+  if (!document.readable || document.problems.length > 0) return { cases: [], problems: document.problems }
+  if (!isMap(value))
+    return {
+      cases: [],
+      problems: [document.problem('invalid-test', [], 'a file of tests is a map with the key "tests"')],
+    }
+  const own = Object.fromEntries(Object.entries(value).filter(([key]) => !key.startsWith('x-')))
+  const { tests: _, ...rest } = own
+  const parsed = TestFile.omit({ tests: true }).safeParse(rest)
+  const issues = parsed.success
+    ? []
+    : problemsOf({ document, schema: TestFile, prefix: [] }, parsed.error.issues)
+  if (own['tests'] == null)
+    issues.push(
+      document.problem('invalid-test', ['tests'], '"tests" is missing', {
+        hint: 'tests: [{ name, given, expect }]',
+      }),
+    )
+  const { cases, problems } = testsIn(document)
+  return { cases, problems: [...issues, ...problems] }
+}
+
+/** What tests name and the configuration does not have. */
+export function unknownNames(cases: readonly TestCase[], { rules, sinks, written }: Config): Problem[] {
+  // Also sinks that need secrets which are not here.
+  const sinkNames = Object.keys((written?.['sinks'] as object | undefined) ?? {})
+  const known = {
+    rule: rules.map(({ name }) => name),
+    to: sinkNames.length > 0 ? sinkNames : sinks.map(({ name }) => name),
+  }
+  const sets = { rule: new Set(known.rule), to: new Set(known.to) }
+  const suggest = suggester()
+  return cases.flatMap((test) =>
+    test.expect.flatMap((expect) =>
+      (['rule', 'to'] as const).flatMap((key) =>
+        (expect[key] ?? []).flatMap((name, index) => {
+          if (sets[key].has(name)) return []
+          const word = key === 'rule' ? 'rule' : 'sink'
+          const names = expect[key] ?? []
+          const path = [...expect.path, key, ...(names.length > 1 ? [index] : [])]
+          return test.problem(path, `there is no ${word} "${name}"`, suggest(name, known[key], 'there are'))
+        }),
+      ),
+    ),
+  )
+}
+
+/** A YAML file that knows where its values stand, and in which `${…}` is nothing but text. */
+function readRawDocument(name: string, text: string): ConfigDocument {
+  const file = sourceFile(name, text)
+  const parsed = tooMuch(text) ?? parseYaml(text)
+  if (!('contents' in parsed)) {
+    const { message, hint, start } = parsed
+    const problems = [problemAt('too-large', { file, start, end: start + 1 }, message, { hint })]
+    return documentOf(undefined, file, { readable: false, problems, broken: [] })
+  }
+  const readable = parsed.errors.length === 0
+  const fill = (value: string) => ({ text: value, secrets: [], faults: [] })
+  const { root, faults, broken } = buildTree(parsed, file, { fill, outer: NO_VARS })
+  const found = [
+    ...syntaxFaults(parsed, text).map((fault) => ({ file, ...fault })),
+    ...(readable ? faults : []),
+  ]
+  const problems = found.map((fault) => problemAt(fault.code, fault, fault.message, fault))
+  return documentOf(root, file, { readable, problems, broken })
+}
+
+/** A given step, with its place. */
 export interface GivenStep extends Omit<GivenChange, 'object' | 'old' | 'at' | 'surroundings'> {
   /** A file's name, or an object; undefined where only time passes. */
   object: unknown
@@ -28,10 +190,10 @@ export interface ExpectedStep extends Expectation {
   path: Path
 }
 
-/** A test as it stands in a file, its form checked. */
+/** A test of a file, its form checked. */
 export interface TestCase {
   name: string
-  /** The file that it stands in: what it names is relative to its folder. */
+  /** Its file: file names in it are relative to the folder of this. */
   file: string
   /** `kubeherald.yaml:30:5` */
   place: string
@@ -52,12 +214,13 @@ const Outline = z.strictObject({
 const AtOnly = z.looseObject({ at: GivenChange.shape.at })
 const Around = z.array(z.unknown(), 'must be a list of objects')
 
-/** Reads the tests of a document, and says everything that is wrong with their form. */
+/** Reads the tests of a document, with all problems of their form. */
 export function testsIn(document: ConfigDocument): { cases: TestCase[]; problems: Problem[] } {
   const problems: Problem[] = []
   const root = document.at(['tests'])
   if (!root) return { cases: [], problems }
-  if (!root.items) return { cases: [], problems: [document.problem(['tests'], '"tests" must be a list')] }
+  if (!root.items)
+    return { cases: [], problems: [document.problem('invalid-test', ['tests'], '"tests" must be a list')] }
   const cases = root.items.map((_, index) => caseAt(document, ['tests', index], problems))
   const known = new Map<string, TestCase>()
   for (const it of cases) {
@@ -83,7 +246,9 @@ function caseAt(document: ConfigDocument, path: Path, problems: Problem[]): Test
   if (!outline) return undefined
   for (const key of ['given', 'expect'])
     if (document.at([...path, key])?.value == null)
-      problems.push(document.problem([...path, key], `"${key}" is missing`, { hint: HINTS[key] }))
+      problems.push(
+        document.problem('invalid-test', [...path, key], `"${key}" is missing`, { hint: HINTS[key] }),
+      )
   if (problems.length > before) return undefined
   const given = listAt(document, [...path, 'given']).map((at) => givenAt(document, at, parse, problems))
   const isWhole = !document.at([...path, 'expect'])?.items
@@ -93,7 +258,7 @@ function caseAt(document: ConfigDocument, path: Path, problems: Problem[]): Test
   })
   const around = outline.surroundings === undefined ? [] : parse(Around, [...path, 'surroundings'])
   if (problems.length > before || !around) return undefined
-  const place = document.problem(path, '')
+  const place = document.place(path)
   return {
     name: outline.name,
     file: place.file,
@@ -102,7 +267,8 @@ function caseAt(document: ConfigDocument, path: Path, problems: Problem[]): Test
     surroundings: around.map((object, index) => ({ object, path: ['surroundings', index] })),
     expect: expect.filter((it) => it !== undefined),
     isWhole,
-    problem: (inner, message, hint) => document.problem([...path, ...inner], message, { hint }),
+    problem: (inner, message, hint) =>
+      document.problem('invalid-test', [...path, ...inner], message, { hint }),
   }
 }
 
@@ -127,13 +293,15 @@ function givenAt(
   const value = document.at(path)?.value
   if (typeof value === 'string' && value !== '')
     return { object: value, path, objectPath: path, oldPath: path }
-  if (!isPlainMap(value)) {
+  if (!isMap(value)) {
     const hint = 'the name of a file, an object with a kind, or { object, old, type, at }'
-    problems.push(document.problem(path, '"given" must be an object, or name a file with one', { hint }))
+    problems.push(
+      document.problem('invalid-test', path, '"given" must be an object, or name a file with one', { hint }),
+    )
     return undefined
   }
   if (value['kind'] !== undefined) {
-    // Among others an object may say when it happens.
+    // In a list an object may have its own time.
     const { at, ...object } = value
     const time = at === undefined ? {} : parse(AtOnly, path)
     const whole = parse(GivenObject, path)
@@ -148,7 +316,7 @@ function givenAt(
   if (isObject) {
     const hint =
       'write { kind: Event, … }; with an old state or a time: { object: { kind: … }, old: …, at: … }'
-    problems.push(document.problem(path, 'this object has no kind', { hint }))
+    problems.push(document.problem('invalid-test', path, 'this object has no kind', { hint }))
     return undefined
   }
   const change = parse(GivenChange, path)

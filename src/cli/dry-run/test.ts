@@ -2,23 +2,24 @@ import { writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Problem } from '../../config/problem.ts'
 import { reasonOf, textOf } from '../../config/read-text.ts'
-import { createDryRun } from '../../dry-run/dry-run.ts'
-import { junitXml } from '../../dry-run/junit.ts'
-import { createPaint, type Paint, wantsColour } from '../../dry-run/paint.ts'
-import { readObjects } from '../../dry-run/read-objects.ts'
-import { type RunTestOptions, runTest, type TestResult } from '../../dry-run/run-test.ts'
-import type { TestCase } from '../../dry-run/test-case.ts'
-import { coverageText, resultJson, resultText, summaryText } from '../../dry-run/test-report.ts'
-import { printable, printableJson } from '../../printable.ts'
-import { clusterName } from '../cluster-name.ts'
-import { badConfiguration, type PluginOptions } from '../reading/configuration.ts'
-import { type DryConfiguration, readDryConfiguration } from '../reading/dry-configuration.ts'
-import { fileFault } from '../reading/file-fault.ts'
-import { MAX_FILE_BYTES, readPlainFile } from '../reading/plain-file.ts'
+import { printable, printableJson } from '../../text/printable.ts'
+import { clusterName } from '../environment.ts'
+import {
+  badConfiguration,
+  type DryConfiguration,
+  type PluginOptions,
+  readDryConfiguration,
+} from '../load-config/configuration.ts'
+import { fileFault, readPlainFile } from '../load-config/file-reads.ts'
 import { UsageError } from '../usage-error.ts'
-import { findTests } from './find-tests.ts'
+import { createDryRun } from './dry-run.ts'
+import type { Mismatch } from './expectations.ts'
+import { readObjects } from './read-objects.ts'
+import { type RunTestOptions, runTest, type TestResult } from './run-test.ts'
+import { createPaint, type Paint, wantsColour } from './terminal-text.ts'
+import { findTests, type TestCase } from './test-files.ts'
 
-export interface TestOptions extends PluginOptions {
+interface TestOptions extends PluginOptions {
   config?: string
   filter?: string
   junit?: string
@@ -73,7 +74,7 @@ function requireSome(
   if (chosen.length > 0) return
   if (cases.length > 0) throw new UsageError(`no test has "${filter}" in its name; there are ${cases.length}`)
   throw new UsageError(
-    `${file} has no tests: write them under "tests", or into a file such as rules_test.yaml beside it; "test --help" shows one`,
+    `${file} has no tests: write them under "tests", or into a file such as rules_test.yaml next to it; "test --help" shows one`,
   )
 }
 
@@ -84,7 +85,7 @@ function runOptions(configuration: DryConfiguration): RunTestOptions {
     readFile(name, { file }) {
       const path = resolve(dirname(file), name)
       try {
-        const decoded = textOf(readPlainFile(path, MAX_FILE_BYTES))
+        const decoded = textOf(readPlainFile(path))
         if ('fault' in decoded) return { fault: `${name} cannot be read: ${decoded.fault}` }
         const read = readObjects(name, decoded.text)
         if (read.ok) return { values: read.values }
@@ -107,4 +108,119 @@ function writeJunit(file: string, results: readonly TestResult[], hide: (text: s
 
 function rulesOf({ config }: DryConfiguration) {
   return config.rules.map(({ name }, index) => ({ name, place: config.placeOf?.(['rules', index, 'name']) }))
+}
+
+/** A test's lines: its name, and for each expectation that is not met what was expected and what came instead. */
+function resultText({ test, mismatches, tookMs }: TestResult, paint: Paint): string {
+  const name = printable(test.name)
+  const ms = paint('dim', `${Math.max(1, Math.round(tookMs))} ms`)
+  if (mismatches.length === 0) return `  ${paint('good', '✓')} ${name}  ${ms}\n`
+  const lines = mismatches.flatMap((it) => mismatchLines(it, test, paint))
+  return `  ${paint('deciding', `✗ ${name}`)}  ${ms}\n${lines.map((line) => `      ${line}\n`).join('')}`
+}
+
+function mismatchLines(mismatch: Mismatch, test: TestResult['test'], paint: Paint): string[] {
+  const { key, expected, got, why } = mismatch
+  return [
+    `${paint('bold', key)}  ${paint('dim', placeOf(mismatch, test))}`,
+    `  expected  ${paint('good', printable(expected))}`,
+    `  got       ${paint('bad', printable(got))}`,
+    ...why.map((line, i) => `  ${i === 0 ? 'because' : '       '}   ${printable(line)}`),
+  ]
+}
+
+/** `kubeherald.yaml:34:17` */
+function placeOf({ path }: Mismatch, { problem }: TestResult['test']): string {
+  const { file, line, column } = problem(path, '')
+  return `${file}:${line}:${column}`
+}
+
+/** `3 passed, 1 failed  (12 ms)` */
+function summaryText(results: readonly TestResult[], tookMs: number, paint: Paint): string {
+  const failed = results.filter(({ mismatches }) => mismatches.length > 0).length
+  const passed = results.length - failed
+  const counts = [
+    passed > 0 || failed === 0 ? paint('good', `${passed} passed`) : '',
+    failed > 0 ? paint('deciding', `${failed} failed`) : '',
+  ].filter(Boolean)
+  return `\n${counts.join(', ')}  ${paint('dim', `(${Math.round(tookMs)} ms)`)}\n`
+}
+
+/** Rules that no test saw matching. */
+function coverageText(
+  rules: readonly { name: string; place: string | undefined }[],
+  results: readonly TestResult[],
+  paint: Paint,
+): string {
+  const seen = new Set(results.flatMap(({ matched }) => [...matched]))
+  const bare = rules.filter(({ name }) => !seen.has(name))
+  if (bare.length === 0) return `${paint('good', `each of the ${rules.length} rules matches in a test`)}\n`
+  const lines = bare.map(({ name, place }) => `  ${name}${place ? `  ${paint('dim', place)}` : ''}\n`)
+  const of = `${bare.length} of ${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}`
+  return `${paint('warn', `no test shows what these do (${of}):`)}\n${lines.join('')}`
+}
+
+function resultJson(results: readonly TestResult[]): object {
+  const failed = results.filter(({ mismatches }) => mismatches.length > 0).length
+  return {
+    passed: results.length - failed,
+    failed,
+    tests: results.map((result) => {
+      const { test, mismatches, matched, tookMs } = result
+      return {
+        name: test.name,
+        place: test.place,
+        passed: mismatches.length === 0,
+        ms: Math.round(tookMs),
+        rules: [...matched],
+        mismatches: mismatches.map(({ path: _, ...it }, i) => ({
+          ...it,
+          place: placeOf(mismatches[i] as Mismatch, test),
+        })),
+      }
+    }),
+  }
+}
+
+/** The results as JUnit's XML, as CI systems read it: a suite for each file. */
+function junitXml(results: readonly TestResult[]): string {
+  const suites = Map.groupBy(results, ({ test }) => test.file)
+  const all = totals(results)
+  const inner = [...suites].map(([file, own]) => {
+    const cases = own.map(caseXml).join('')
+    return `  <testsuite name="${escaped(file)}" ${totals(own)}>\n${cases}  </testsuite>\n`
+  })
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="kubeherald" ${all}>\n${inner.join('')}</testsuites>\n`
+}
+
+function totals(results: readonly TestResult[]): string {
+  const failures = results.filter(({ mismatches }) => mismatches.length > 0).length
+  const seconds = results.reduce((sum, { tookMs }) => sum + tookMs, 0) / 1_000
+  return `tests="${results.length}" failures="${failures}" errors="0" time="${seconds.toFixed(3)}"`
+}
+
+function caseXml({ test, mismatches, tookMs }: TestResult): string {
+  const { line } = test.problem([], '')
+  const head = `    <testcase name="${escaped(test.name)}" classname="${escaped(test.file)}" file="${escaped(test.file)}" line="${line}" time="${(tookMs / 1_000).toFixed(3)}"`
+  const failures = mismatches.map((mismatch) => {
+    const { key, expected, got, why } = mismatch
+    const text = [
+      `${placeOf(mismatch, test)}: ${key}`,
+      `expected  ${expected}`,
+      `got       ${got}`,
+      ...why,
+    ].join('\n')
+    return `      <failure message="${escaped(`${key}: expected ${expected}, got ${got}`)}">${escaped(text)}</failure>\n`
+  })
+  return failures.length === 0 ? `${head}/>\n` : `${head}>\n${failures.join('')}    </testcase>\n`
+}
+
+const MARKUP: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
+
+/** Without what XML cannot hold at all. */
+function escaped(text: string): string {
+  return text
+    .toWellFormed()
+    .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, ' ')
+    .replace(/[&<>"]/g, (it) => MARKUP[it] as string)
 }

@@ -1,20 +1,28 @@
-import { communicationSinks } from './botkube-channels.ts'
-import { patternsOf } from './expression.ts'
-import type { Imported, ImportedRule, Switchable, WatchEntry } from './imported.ts'
-import { namer } from './names.ts'
-import { isExpression } from './predicate.ts'
-import { listOf, mapOf, type Raw, textOf, textsOf } from './read.ts'
+import { isExpression, patternsOf } from './conditions.ts'
+import type { Imported, ImportedRule, Noted, Switchable, WatchEntry } from './imported.ts'
+import {
+  channelOf,
+  environmentName,
+  listOf,
+  mapOf,
+  namer,
+  notesOf,
+  type Raw,
+  secretOf,
+  textOf,
+  textsOf,
+  trackOptions,
+} from './source-options.ts'
 
 const HEADING = [
   'Made of a configuration of Botkube: sources became rules, channels became sinks.',
-  'Names and expressions were searched for anywhere in a text there, so they stand between slashes here: /web/ means web-2, too; write web for',
-  'that one alone.',
-  'Executors, actions, aliases and recommendations have no counterpart: kubeherald tells, it runs no commands.',
+  'Names and expressions matched anywhere in a text there, so they are between slashes here: /web/ matches web-2, too; web matches only itself.',
+  'Executors, actions, aliases and recommendations have no counterpart: kubeherald runs no commands.',
 ]
 
 const PLUGIN = 'botkube/kubernetes'
 
-/** Its sources with their bindings; what a resource does not say, its source does. */
+/** Converts sources with their bindings to rules; a source has the defaults of its resources. */
 export function importBotkube(raw: Raw): Imported {
   const { sinks, bound } = communicationSinks(mapOf(raw['communications']))
   const name = namer()
@@ -79,7 +87,7 @@ interface Made {
   off: string[]
 }
 
-/** What two of them must have in common to be one rule. */
+/** Equal texts can be one rule. */
 function sameness({ kind: _kind, watch: _watch, ...rest }: Made): string {
   return JSON.stringify(rest)
 }
@@ -205,7 +213,7 @@ function pathOf(field: string): string {
   return field.replace(/\[\*\]/g, '.*').replace(/^\./, '')
 }
 
-/** Its expressions match anywhere, plain words, too; undefined when all is allowed. Adds to `off` what cannot be read. */
+/** Converts expressions, which match anywhere; undefined if all values match. Adds to `off` why they cannot be converted. */
 function constraintsOf(name: string, value: unknown, off: string[]): string | string[] | undefined {
   if (value === undefined || value === null) return undefined
   const constraints = mapOf(value)
@@ -225,7 +233,7 @@ function constraintsOf(name: string, value: unknown, off: string[]): string | st
   return patterns.length === 1 ? patterns[0] : patterns
 }
 
-/** Exact values by their keys; undefined when there are none. Adds to `off` what cannot be asked so. */
+/** Returns exact values by their keys; undefined without any. Adds to `off` why values cannot be matched. */
 function valuesOf(name: string, value: unknown, off: string[]): Record<string, string> | undefined {
   if (value === undefined || value === null) return undefined
   const entries = Object.entries(mapOf(value))
@@ -236,4 +244,108 @@ function valuesOf(name: string, value: unknown, off: string[]): Record<string, s
   return entries.length === 0 || !isRead || !isExact
     ? undefined
     : Object.fromEntries(entries.map(([key, it]) => [key, textOf(it)]))
+}
+
+export interface Channels {
+  sinks: Record<string, Noted<Record<string, unknown>>>
+  /** Source → sinks. */
+  bound: Map<string, string[]>
+}
+
+const PLATFORMS = [
+  'slack',
+  'socketSlack',
+  'cloudSlack',
+  'webhook',
+  'mattermost',
+  'discord',
+  'teams',
+  'cloudTeams',
+]
+
+/** A sink for each channel of each communication group. */
+function communicationSinks(communications: Raw): Channels {
+  const name = namer()
+  const channels: Channels = { sinks: {}, bound: new Map() }
+  for (const [group, value] of Object.entries(communications)) {
+    for (const [platform, options] of Object.entries(mapOf(value))) {
+      const { options: settings, unread } = trackOptions(mapOf(options))
+      if (settings['enabled'] === false) continue
+      const places = Object.entries(mapOf(settings['channels'] ?? settings['indices']))
+      const all = places.length > 0 ? places : [[platform, settings] as const]
+      const notes = all.map(([alias, channel]) =>
+        add(
+          channels,
+          name(places.length > 0 && alias !== 'default' ? alias : platform),
+          platform,
+          settings,
+          mapOf(channel),
+          group,
+        ),
+      )
+      // Executors are named at the head of the file.
+      if (PLATFORMS.includes(platform))
+        notes[0]?.push(...notesOf(unread().filter((it) => !it.endsWith('bindings.executors'))))
+    }
+  }
+  if (Object.keys(channels.sinks).length === 0)
+    channels.sinks['screen'] = {
+      value: { type: 'stdout' },
+      notes: ['the file has no channel that is enabled'],
+    }
+  return channels
+}
+
+/** Returns the comments of the sink, for more of them. */
+function add(
+  { sinks, bound }: Channels,
+  name: string,
+  platform: string,
+  settings: Raw,
+  channel: Raw,
+  group: string,
+): string[] {
+  const notes: string[] = []
+  sinks[name] = { value: sinkOf(platform, settings, channel, group, notes), notes }
+  if (mapOf(channel['notification'])['disabled'] === true) {
+    notes.push('its notifications were disabled, so no rule sends to it')
+    return notes
+  }
+  for (const source of textsOf(mapOf(channel['bindings'])['sources']))
+    bound.set(source, [...(bound.get(source) ?? []), name])
+  return notes
+}
+
+function sinkOf(
+  platform: string,
+  settings: Raw,
+  channel: Raw,
+  group: string,
+  notes: string[],
+): Record<string, unknown> {
+  switch (platform) {
+    case 'slack':
+    case 'socketSlack':
+      return {
+        type: 'slack',
+        token: secretOf(settings['botToken'] ?? settings['token'], 'SLACK_TOKEN', notes),
+        channel: channelOf(channel['name'], notes),
+      }
+    case 'cloudSlack':
+      notes.push('cloudSlack needs an app of your own: sinks/slack/README.md')
+      return { type: 'slack', token: `\${env:SLACK_TOKEN}`, channel: channelOf(channel['name'], notes) }
+    case 'webhook':
+      return { type: 'webhook', url: secretOf(settings['url'], environmentName(group, 'webhook_url'), notes) }
+    case 'mattermost':
+    case 'discord':
+    case 'teams':
+    case 'cloudTeams': {
+      const preset = platform === 'cloudTeams' ? 'teams' : platform
+      notes.push(`make an incoming webhook for ${textOf(channel['name']) || preset}: a bot is not needed`)
+      return { type: 'webhook', preset, url: `\${env:${environmentName(group, preset, 'url')}}` }
+    }
+    default:
+      notes.push(`${platform.replace(/[^\w-]/g, '')} has no counterpart here: stdout replaces it`)
+      return { type: 'stdout' }
+  }
 }

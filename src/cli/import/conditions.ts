@@ -1,5 +1,4 @@
 import { RE2JS } from 're2js'
-import { patternsOf } from './expression.ts'
 import type { ImportedRule } from './imported.ts'
 
 /** A condition on one property of an Event, as a regular expression that may match anywhere in it (RE2). */
@@ -35,7 +34,7 @@ const IN_CEL = {
 
 const IN_WHEN = ['namespace', 'type', 'reason', 'message', 'regarding.kind']
 
-/** Joins clauses into `when` where its keys can say it, and into `if` where they cannot. */
+/** Converts clauses to `when` where it has the keys, else to `if`. */
 export function conditionsOf(clauses: readonly Clause[]): Pick<ImportedRule, 'when' | 'if'> {
   const when = new Map<string, string | string[]>()
   const cel: string[] = []
@@ -58,7 +57,7 @@ export function conditionsOf(clauses: readonly Clause[]): Pick<ImportedRule, 'wh
   }
 }
 
-/** For a key of `when`; undefined when it has none for this, or a pattern could not say it. */
+/** Returns the pattern for a key of `when`; undefined if there is no such key or pattern. */
 function patternOf({ key, expression, not }: Predicate): string | string[] | undefined {
   if (!IN_WHEN.includes(key) && !key.startsWith('regarding.labels.')) return undefined
   const bang = not ? '!' : ''
@@ -116,4 +115,16 @@ function nested(flat: ReadonlyMap<string, string | string[]>): Record<string, un
   }
   if (Object.keys(labels).length > 0) regarding['labels'] = labels
   return { ...when, ...(Object.keys(regarding).length > 0 && { regarding }) }
+}
+
+/**
+ * Converts an expression that matches anywhere in a text: to names for `^web$` and `^(a|b)$`, to a glob for a prefix (`^web-`), else to
+ * the expression between slashes.
+ */
+export function patternsOf(expression: string): string[] {
+  const [, names] = /^\^(?:\((?:\?:)?([\w|-]+)\)|[\w-]+)\$$/.exec(expression) ?? []
+  if (names !== undefined && !names.split('|').includes('')) return names.split('|')
+  if (/^\^[\w-]+\$$/.test(expression)) return [expression.slice(1, -1)]
+  const [, prefix] = /^\^([\w-]+)(?:\.\*\$?)?$/.exec(expression) ?? []
+  return [prefix === undefined ? `/${expression.replaceAll(/(?<!\\)\//g, '\\/')}/` : `${prefix}*`]
 }

@@ -1,19 +1,26 @@
-import { channelOf } from './channel.ts'
-import { liquidOf } from './go-template.ts'
 import type { Noted } from './imported.ts'
-import { environmentName, secretOf, urlOf, withVariables } from './names.ts'
-import { listOf, mapOf, type Raw, textOf } from './read.ts'
-import { notesOf, trackOptions } from './unread.ts'
+import {
+  channelOf,
+  environmentName,
+  listOf,
+  mapOf,
+  notesOf,
+  type Raw,
+  secretOf,
+  textOf,
+  trackOptions,
+  urlOf,
+  withVariables,
+} from './source-options.ts'
 
-/** What stands for one of its receivers. */
+/** Converts a receiver to a sink. Options that nothing reads become comments. */
 export function receiverSink(name: string, receiver: Raw): { sink: Noted<Record<string, unknown>> } {
   const notes: string[] = []
   const [type = 'nothing', ...others] = Object.keys(receiver).filter((key) => key !== 'name')
   const { options, unread } = trackOptions(mapOf(receiver[type]))
   const make = Object.hasOwn(MAKERS, type) ? MAKERS[type] : undefined
   const value = make ? make(options, name, notes) : { type: 'stdout' }
-  if (!make)
-    notes.push(`${type} has no counterpart here: this prints instead; a webhook or a topic may lead there`)
+  if (!make) notes.push(`${type} has no counterpart here: stdout replaces it`)
   return { sink: { value, notes: [...notes, ...notesOf([...(make ? unread() : []), ...others])] } }
 }
 
@@ -44,31 +51,20 @@ const MAKERS: Readonly<Record<string, Maker>> = {
       }),
     }
   },
-  webhook(options, name, notes) {
-    if (options['layout'])
-      notes.push(
-        'layout was not carried over: what is sent is a CloudEvent; "body" and "format: template" make another',
-      )
-    return {
-      type: 'webhook',
-      url: urlOf(options['endpoint'], environmentName(name, 'url'), notes),
-      ...headersOf(options['headers'], name, notes),
-    }
-  },
-  teams(options, name, notes) {
-    return {
-      type: 'webhook',
-      preset: 'teams',
-      url: secretOf(options['endpoint'], environmentName(name, 'url'), notes),
-    }
-  },
+  webhook: (options, name, notes) => ({
+    type: 'webhook',
+    url: urlOf(options['endpoint'], environmentName(name, 'url'), notes),
+    ...headersOf(options['headers'], name, notes),
+  }),
+  teams: (options, name, notes) => ({
+    type: 'webhook',
+    preset: 'teams',
+    url: secretOf(options['endpoint'], environmentName(name, 'url'), notes),
+  }),
   kafka(options, name, notes) {
-    if (options['layout']) notes.push('layout was not carried over: what is sent is a CloudEvent')
-    if (options['avro']) notes.push('avro was not carried over: what is sent is JSON')
     const codec = textOf(options['compressionCodec'])
     const isKnown = ['gzip', 'zstd', 'none'].includes(codec)
-    if (codec !== '' && !isKnown)
-      notes.push(`compressionCodec ${codec} was not carried over: gzip is used; see "compression"`)
+    if (codec !== '' && !isKnown) notes.push(`compressionCodec ${codec} was not carried over: gzip is used`)
     const tls = mapOf(options['tls'])
     const sasl = mapOf(options['sasl'])
     return {
@@ -89,15 +85,13 @@ const MAKERS: Readonly<Record<string, Maker>> = {
   file(options, _name, notes) {
     const path = textOf(options['path'])
     if (!path.startsWith('/')) notes.push('the path must be absolute')
-    if (options['layout']) notes.push('layout was not carried over: each line is a CloudEvent')
-    if (isCount(options['maxage']))
-      notes.push('maxage was not carried over: maxFiles limits how many full files are kept')
+    const [maxSize, maxFiles] = [options['maxsize'], options['maxbackups']]
     return {
       type: 'file',
       path: path.startsWith('/') ? path : `/var/log/kubeherald/${path.replace(/^\.\//, '')}`,
-      // Both count full files; the size there is in megabytes.
-      ...(isCount(options['maxsize']) && { maxSize: `${options['maxsize']}MB` }),
-      ...(isCount(options['maxbackups']) && { maxFiles: options['maxbackups'] }),
+      // The size there is in megabytes.
+      ...(isCount(maxSize) && { maxSize: `${maxSize}MB` }),
+      ...(isCount(maxFiles) && { maxFiles }),
     }
   },
   pipe: (_options, _name, notes) => {
@@ -129,7 +123,7 @@ function mechanismOf(text: string, notes: string[]): string {
   return bits ? `scram-sha-${bits}` : 'plain'
 }
 
-/** Headers may be credentials: their values go into the environment. */
+/** Header values may be credentials: they become environment variables. */
 function headersOf(headers: unknown, name: string, notes: string[]): { headers?: Record<string, string> } {
   const entries = Object.entries(mapOf(headers)).filter(
     ([header]) => !/^(user-agent|content-type)$/i.test(header),
@@ -140,4 +134,37 @@ function headersOf(headers: unknown, name: string, notes: string[]): { headers?:
       entries.map(([header, value]) => [header, secretOf(value, environmentName(name, header), notes)]),
     ),
   }
+}
+
+/** Paths of event-exporter's templates, and their paths here. */
+const PATHS: Readonly<Record<string, string>> = {
+  Message: 'event.message',
+  Reason: 'event.reason',
+  Type: 'event.eventType',
+  Count: 'event.count',
+  Namespace: 'namespace',
+  Name: 'name',
+  UID: 'uid',
+  ClusterName: 'cluster',
+  FirstTimestamp: 'event.firstSeen',
+  LastTimestamp: 'event.lastSeen',
+  'InvolvedObject.Kind': 'about.kind',
+  'InvolvedObject.Name': 'about.name',
+  'InvolvedObject.Namespace': 'about.namespace',
+  'InvolvedObject.APIVersion': 'event.regarding.apiVersion',
+  'InvolvedObject.UID': 'event.regarding.uid',
+  'Source.Component': 'event.reportingComponent',
+  'Source.Host': 'object.source.host',
+}
+
+/** Converts a Go template to Liquid; undefined if it has more than values. */
+function liquidOf(template: string): string | undefined {
+  let isKnown = true
+  const liquid = template.replace(/\{\{((?:(?!\{\{|\}\}).)*)\}\}/gs, (_, inside: string) => {
+    const [, path = ''] = /^\.([A-Za-z.]+)$/.exec(inside.replace(/^-|-$/g, '').trim()) ?? []
+    const name = Object.hasOwn(PATHS, path) ? PATHS[path] : undefined
+    if (name === undefined) isKnown = false
+    return `{{ ${name} }}`
+  })
+  return isKnown && !liquid.includes('{%') ? liquid : undefined
 }

@@ -1,13 +1,12 @@
+import { type AtLeast, type Clause, conditionsOf, isExpression, type Predicate } from './conditions.ts'
 import { receiverSink } from './event-exporter-receivers.ts'
 import type { Imported, ImportedRule, Noted, Switchable } from './imported.ts'
-import { namer } from './names.ts'
-import { type AtLeast, type Clause, conditionsOf, isExpression, type Predicate } from './predicate.ts'
-import { listOf, mapOf, namespacesOf, type Raw, textOf } from './read.ts'
+import { listOf, mapOf, namer, namespacesOf, type Raw, textOf } from './source-options.ts'
 
 const HEADING = [
   'Made of a configuration of kubernetes-event-exporter.',
-  'Words and expressions were searched for anywhere in a text there, so they stand between slashes here: /Failed/ means FailedMount, too;',
-  'write Failed for that one alone. An event reaches one sink once. Recurring Events arrive, too: throttle and count make them fewer.',
+  'Expressions matched anywhere in a text there, so they are between slashes here: /Failed/ matches FailedMount, too; Failed matches only',
+  'itself. An event reaches one sink once. Repeated Events arrive, too: throttle and count reduce them.',
 ]
 
 const KEYS_OF_FILE = ['route', 'receivers', 'namespace', 'clusterName', 'omitLookup']
@@ -22,7 +21,7 @@ const DROPPED: Readonly<Record<string, string>> = {
   metricsNamePrefix: 'metricsNamePrefix: all metrics begin with kubeherald_',
 }
 
-/** Flattens its tree of routes into a list of rules that send the same. */
+/** Flattens the tree of routes into an equivalent list of rules. */
 export function importEventExporter(raw: Raw): Imported {
   const name = namer()
   const sinks = new Map<string, { name: string; sink: Noted<Record<string, unknown>>; message?: string }>()
@@ -79,7 +78,7 @@ export function importEventExporter(raw: Raw): Imported {
 
   const sent = [...sinks.values()].filter((it) => used.has(it.name))
   const cluster = textOf(raw['clusterName'])
-  const left = Object.entries(DROPPED).flatMap(([key, words]) => (raw[key] === undefined ? [] : [words]))
+  const left = Object.entries(DROPPED).flatMap(([key, note]) => (raw[key] === undefined ? [] : [note]))
   const others = unknownIn(raw, [...KEYS_OF_FILE, ...Object.keys(DROPPED)])
   const unread = others.length === 0 ? [] : [`Not carried over: ${others.join(', ')}.`]
   const missing = [...unknown].map(
@@ -138,11 +137,11 @@ interface Matcher {
   never: readonly string[]
 }
 
-/** Conditions that events met on their way to a route; `off` says why rules with these conditions would match more. */
+/** Conditions of the events that reach a route; `off`: why rules with these conditions would match more. */
 interface Passed {
   clauses: readonly Clause[]
   off: readonly string[]
-  /** What was left out on the way and changes nothing. */
+  /** Left-out conditions that change nothing. */
   notes: readonly string[]
 }
 
@@ -177,7 +176,7 @@ function readMatcher(rule: Raw, labelsAsked: boolean): Matcher {
   return { all: [...texts, ...labels, ...(count > 1 ? [{ count }] : [])], lost, never }
 }
 
-/** True for a value that is there and that the reader makes nothing of. */
+/** True for a value that the reader cannot convert. */
 function isOtherThan(value: unknown, read: (value: unknown) => Raw): boolean {
   return value !== undefined && value !== null && read(value) !== value
 }
@@ -187,12 +186,12 @@ function matchesAll({ all, lost, never }: Matcher): boolean {
   return all.length === 0 && lost.length === 0 && never.length === 0
 }
 
-/** What is known of events that it matches. */
+/** The conditions of events that it matches. */
 function matched({ all, lost, never }: Matcher): Passed {
   return { clauses: all.length > 0 ? [{ all }] : [], off: [...lost, ...never], notes: [] }
 }
 
-/** What is known of events that it does not drop. One that matched nothing dropped nothing. */
+/** The conditions of events that it does not drop. One that matched nothing dropped nothing. */
 function notDropped({ all, lost, never }: Matcher, rule: unknown): Passed {
   if (never.length > 0) {
     const written = JSON.stringify(rule)
@@ -213,7 +212,7 @@ function joined(...parts: readonly Passed[]): Passed {
   }
 }
 
-/** Rules one after another that ask the same send as one. */
+/** Merges consecutive rules with equal conditions. */
 function merged(rules: readonly Switchable<ImportedRule>[]): Switchable<ImportedRule>[] {
   const result: Switchable<ImportedRule>[] = []
   for (const rule of rules) {

@@ -1,8 +1,8 @@
 import { Document, isMap, isSeq, type Node, type Pair, type Scalar, visit } from 'yaml'
 
-/** What was made of another tool's configuration. */
+/** A converted configuration. */
 export interface Imported {
-  /** First lines of the file: what holds for all of it. */
+  /** Comments at the beginning of the file. */
   heading: readonly string[]
   cluster?: string | undefined
   watch: readonly Noted<WatchEntry>[]
@@ -23,7 +23,7 @@ export interface ImportedRule {
   message?: unknown
 }
 
-/** A value with what could not be carried over, told in a comment above it. */
+/** A value with comments on what could not be carried over. */
 export interface Noted<T> {
   value: T
   notes?: readonly string[]
@@ -31,7 +31,7 @@ export interface Noted<T> {
 
 /** A rule that is written as a comment when it would match more than the other tool's configuration did. */
 export interface Switchable<T> extends Noted<T> {
-  /** What the rule lacks to match at most as much. */
+  /** Why it would match more. */
   off?: readonly string[]
 }
 
@@ -92,7 +92,7 @@ function commentOf(lines: readonly string[]): string {
   return lines.map((line) => ` ${line.replace(/\p{Cc}+/gu, ' ').slice(0, 300)}`).join('\n')
 }
 
-/** A list of words, or a map of them, reads better in one line. */
+/** Short lists and maps of scalars are written in one line. */
 function isSmall(value: unknown): boolean {
   const values = Object.values(value as object).flat()
   return (
@@ -102,7 +102,6 @@ function isSmall(value: unknown): boolean {
   )
 }
 
-/** Small lists and maps read better in one line. */
 function flowSmall(node: unknown): void {
   if (!isSeq(node)) return
   for (const item of node.items) if (isMap(item)) item.flow = true

@@ -1,10 +1,19 @@
-import { channelOf } from './channel.ts'
 import type { Imported, Noted, WatchEntry } from './imported.ts'
-import { environmentName, namer, secretOf } from './names.ts'
-import { listOf, mapOf, namespacesOf, type Raw, textOf } from './read.ts'
-import { notesOf, trackOptions } from './unread.ts'
+import {
+  channelOf,
+  environmentName,
+  listOf,
+  mapOf,
+  namer,
+  namespacesOf,
+  notesOf,
+  type Raw,
+  secretOf,
+  textOf,
+  trackOptions,
+} from './source-options.ts'
 
-/** Its keys, in both spellings that are found in files, and kinds. */
+/** Kinds and their keys, in all spellings. */
 const KINDS: readonly (readonly [kind: string, ...keys: string[]])[] = [
   ['Deployment', 'deployment'],
   ['ReplicationController', 'rc', 'replicationcontroller'],
@@ -31,7 +40,7 @@ const CLUSTER_SCOPED = ['Node', 'ClusterRole', 'ClusterRoleBinding', 'Persistent
 
 const HEADING = [
   'Made of a configuration of kubewatch.',
-  'It sent every new, changed and deleted object; a rule with "when" and "changed" says less and means more.',
+  'It sent every new, changed and deleted object; "when" and "changed" of a rule select the important ones.',
 ]
 
 /** Every watched kind goes to every handler that is set. */
@@ -57,16 +66,12 @@ export function importKubewatch(raw: Raw): Imported {
     .map((key) => `"${key}" is no key that is known here, and may have left something out`)
   if (watch.length === 0) {
     watch.push({ value: 'Event' })
-    lost.push(
-      'no resource was true in the file, so it sent nothing: name the kinds that you want under "watch"',
-    )
+    lost.push('no resource was true in the file, so it sent nothing: name the kinds under "watch"')
   }
   return {
     heading: [
       ...HEADING,
-      ...(textOf(raw['message']) === ''
-        ? []
-        : ['Not carried over: "message", which stood in front of what was sent.']),
+      ...(textOf(raw['message']) === '' ? [] : ['Not carried over: "message".']),
       ...others.map((key) => `The resource "${key}" is not known here: left out.`),
     ],
     watch,
@@ -75,7 +80,7 @@ export function importKubewatch(raw: Raw): Imported {
   }
 }
 
-/** Of these, "message" is no condition: it stands in front of what is sent. */
+/** All but `message`, a prefix of the text, select what is sent. */
 const KNOWN = ['handler', 'resource', 'customresources', 'namespace', 'message']
 
 function isOn(value: unknown): boolean {
@@ -90,7 +95,7 @@ function handlersOf(handler: Raw): Record<string, Noted<Record<string, unknown>>
     const { options, unread } = trackOptions(mapOf(value))
     const notes: string[] = []
     const make = Object.hasOwn(HANDLERS, name) ? HANDLERS[name] : undefined
-    if (!make) notes.push(`${name.replace(/[^\w-]/g, '')} has no counterpart here: this prints instead`)
+    if (!make) notes.push(`${name.replace(/[^\w-]/g, '')} has no counterpart here: stdout replaces it`)
     const made = make ? make(options, notes) : { type: 'stdout' }
     sinks[sinkName(/^[a-z][a-z0-9-]*$/.test(name) ? name : 'handler')] = {
       value: made,
@@ -107,10 +112,6 @@ type Maker = (options: Raw, notes: string[]) => Record<string, unknown>
 const webhook =
   (variable: string, key: string, more: Record<string, unknown> = {}): Maker =>
   (options, notes) => {
-    if (isOn(options['tlsskip']))
-      notes.push(
-        'tlsskip was not carried over: certificates are always checked here; tls.ca takes the authority of the receiver',
-      )
     const authority = textOf(options['cert'])
     return {
       type: 'webhook',

@@ -1,8 +1,103 @@
-import type { ClusterClient } from '../watch/cluster-client.ts'
-import { discover } from '../watch/discovery.ts'
-import type { ClusterFacts, NamespaceFacts } from './facts.ts'
+import { existsSync, writeFileSync } from 'node:fs'
+import { builtInSinks, DEFAULT_SINK } from '../../sink-types.ts'
+import { userAgent } from '../../version.ts'
+import type { ClusterClient } from '../../watch/client/cluster-client.ts'
+import { connectCluster } from '../../watch/client/connect.ts'
+import { discover } from '../../watch/client/discovery.ts'
+import { findKubeconfig } from '../../watch/client/kubeconfig.ts'
+import { clusterName, invocation, kubeconfigOptions, loadCluster } from '../environment.ts'
+import { fileFault } from '../load-config/file-reads.ts'
+import { rightsOf } from '../rbac/rbac.ts'
+import { UsageError } from '../usage-error.ts'
+import type { ClusterFacts, NamespaceFacts } from './starter-file.ts'
+import { starterFile } from './starter-file.ts'
 
-export interface LookOptions {
+interface InitOptions {
+  context?: string
+  output: string
+  /** A sink type. */
+  sink: string
+  force?: boolean
+  offline?: boolean
+}
+
+/** Asks the cluster, if there is one, and writes a configuration to begin with and the rights that it needs. */
+export async function init(options: InitOptions): Promise<number> {
+  const { output, force = false } = options
+  const sinks = await sinkExamples(options.sink)
+  if (output === '-') {
+    process.stdout.write(starterFile({ facts: await look(options), ...sinks }))
+    return 0
+  }
+  const rightsFile = output.replace(/(\.ya?ml)?$/, '-rbac.yaml')
+  if (!force) for (const file of [output, rightsFile]) refuseExisting(file)
+  const facts = await look(options)
+  write(output, starterFile({ facts, ...sinks, rightsFile }))
+  write(rightsFile, await rightsOf({ ...options, config: output, name: 'kubeherald', format: 'yaml' }))
+  const how = facts ? `for the cluster ${facts.cluster}` : 'without a cluster'
+  process.stdout.write(
+    `${output} is written ${how}, and ${rightsFile} with the rights that it needs.\n${nextCommands(output)}\n`,
+  )
+  return 0
+}
+
+/** The section of the chosen sink type, and those of others that could replace it. */
+async function sinkExamples(chosen: string): Promise<{ sink: string; otherSinks: string[] }> {
+  const loaded = Object.entries(builtInSinks).map(
+    async ([type, load]) => [type, (await load()).example] as const,
+  )
+  const examples = new Map(await Promise.all(loaded))
+  const others = [...examples].filter(([type]) => type !== chosen && type !== DEFAULT_SINK)
+  return {
+    sink: examples.get(chosen) ?? `{ type: ${chosen} }`,
+    otherSinks: others.flatMap(([, it]) => it ?? []),
+  }
+}
+
+/** Commands that read the file that was written, also where it is not the default one. */
+function nextCommands(output: string): string {
+  const named = output === 'kubeherald.yaml' ? '' : ` --config ${output}`
+  const program = invocation(process.env)
+  return `Next: ${program} check${named}, ${program} tail${named}`
+}
+
+/** Undefined where there is no cluster to look at. */
+async function look({ context, offline }: InitOptions): Promise<ClusterFacts | undefined> {
+  const kubeconfig = kubeconfigOptions({}, context)
+  if (offline || (context === undefined && !findKubeconfig(kubeconfig))) return undefined
+  const access = loadCluster(kubeconfig)
+  const client = connectCluster({ ...kubeconfig, userAgent })
+  try {
+    const cluster = clusterName({ cluster: undefined }, () => access.context)
+    return await lookAt(
+      client,
+      { cluster, namespace: access.namespace ?? 'default' },
+      AbortSignal.timeout(15_000),
+    )
+  } catch (error) {
+    const hint = '(--offline writes a file without it)'
+    throw new Error(`the cluster at ${client.url} cannot be asked: ${(error as Error).message} ${hint}`, {
+      cause: error,
+    })
+  } finally {
+    await client.close()
+  }
+}
+
+function refuseExisting(file: string): void {
+  if (existsSync(file))
+    throw new UsageError(`${file} is there already: --force writes over it, --output takes another name`)
+}
+
+function write(file: string, text: string): void {
+  try {
+    writeFileSync(file, text)
+  } catch (error) {
+    throw new UsageError(`cannot write ${file}: ${fileFault(error)}`)
+  }
+}
+
+interface LookOptions {
   /** The name that it will have. */
   cluster: string
   /** Where to look when not all of the cluster may be read. */
@@ -13,7 +108,7 @@ const METADATA = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=
 const MAX_NAMESPACES = 500
 
 /** Looks at a cluster with a handful of small requests. What may not be read is left out. Throws when it does not answer. */
-export async function lookAt(
+async function lookAt(
   client: ClusterClient,
   { cluster, namespace }: LookOptions,
   signal: AbortSignal,

@@ -1,42 +1,49 @@
-import { type ClusterFacts, stageLabel, systemNamespaces, teamLabel } from './facts.ts'
-import { KNOWN_RESOURCES, type KnownResource } from './known-resources.ts'
-
-export interface StarterOptions {
+interface StarterOptions {
   facts: ClusterFacts | undefined
-  /** What the sink `chat` is. */
-  sink: SinkChoice
-  /** The file that holds the rights; undefined when none was written. */
+  /** The section of the sink `chat`. */
+  sink: string
+  /** Sections of other types, as comments. */
+  otherSinks: readonly string[]
+  /** The file with the rights; undefined when none was written. */
   rightsFile?: string | undefined
 }
 
-export type SinkChoice = keyof typeof SINKS
-const SINK_CHOICES = ['stdout', 'slack', 'webhook', 'kafka'] as const
+/** The state of a cluster; a field is undefined where it may not be read. */
+export interface ClusterFacts {
+  /** The cluster's name in the configuration. */
+  cluster: string
+  /** Such as `v1.36.3`. */
+  version?: string
+  nodes?: number
+  pods?: number
+  namespaces?: readonly NamespaceFacts[]
+  /** The only namespace that may be read; undefined when all may. */
+  onlyNamespace?: string
+  /** Its resources as `plural.group` (`plural` for the core group). */
+  resources: ReadonlySet<string>
+}
 
-const SINKS = {
-  stdout: '{ type: stdout }',
-  slack: '{ type: slack, token: "${env:SLACK_TOKEN}", channel: "#kubernetes" }',
-  webhook: '{ type: webhook, url: "${env:WEBHOOK_URL}", secret: "${env:WEBHOOK_SECRET}" }',
-  kafka: '{ type: kafka, brokers: ["${env:KAFKA_BROKER}"], topic: kubernetes.changes }',
-} as const
+export interface NamespaceFacts {
+  name: string
+  labels: Readonly<Record<string, string>>
+}
 
-/** A commented configuration to begin with, by what the cluster has. */
-export function starterFile({ facts, sink, rightsFile }: StarterOptions): string {
+/** Returns a commented configuration for the cluster. */
+export function starterFile({ facts, sink, otherSinks, rightsFile }: StarterOptions): string {
   const namespaces = facts?.namespaces ?? []
-  const known = facts ? KNOWN_RESOURCES.filter(({ resource }) => facts.resources.has(resource)) : []
+  const known = KNOWN_RESOURCES.filter(({ resource }) => facts?.resources.has(resource))
   const only = facts?.onlyNamespace
   const entry = (kind: string) =>
     only === undefined ? kind : `{ kind: ${kind}, namespaces: [${text(only)}] }`
-  const system = systemNamespaces(namespaces).map((name) => `"!${name}"`)
+  const system = namespaces.filter(({ name }) => /^kube-(system|public|node-lease)$/.test(name))
   const lines = [
     ...headingOf(facts, rightsFile),
     `cluster: ${text(facts?.cluster ?? 'my-cluster')}`,
     '',
     '# Where it is sent to.',
     'sinks:',
-    `  chat: ${SINKS[sink]}`,
-    ...SINK_CHOICES.filter((other) => other !== sink && other !== 'stdout').map(
-      (other) => `  # chat: ${SINKS[other]}`,
-    ),
+    `  chat: ${sink}`,
+    ...otherSinks.map((other) => `  # chat: ${other}`),
     '',
     ...(only === undefined ? SETS : []),
     '# What is watched for the rules below.',
@@ -49,14 +56,14 @@ export function starterFile({ facts, sink, rightsFile }: StarterOptions): string
     '    when:',
     '      kind: Event',
     '      type: Warning',
-    ...(system.length > 0 ? [`      namespace: [${system.join(', ')}]`] : []),
+    ...(system.length > 0 ? [`      namespace: [${system.map(({ name }) => `"!${name}"`).join(', ')}]`] : []),
     ...(only === undefined
-      ? ['      # What the sets above tell in their own way, and probes.', TOLD_BY_SETS]
+      ? ['      # The sets above send these in their own form; probes are left out.', SENT_BY_SETS]
       : []),
     '    throttle: { per: [regarding, reason], every: 1h }',
     '    to: [chat]',
     ...known.flatMap(ruleOf),
-    ...examplesOf(facts),
+    ...examplesOf(namespaces),
     ...testsFor(only ?? 'default'),
   ]
   return `${lines.join('\n')}\n`
@@ -69,29 +76,27 @@ function headingOf(facts: ClusterFacts | undefined, rightsFile: string | undefin
     facts?.pods !== undefined && `${facts.pods} pods`,
     facts?.namespaces && `${facts.namespaces.length} namespaces`,
   ].filter((it) => it !== false && it !== undefined)
-  const of = facts
-    ? ` for the cluster ${printed(facts.cluster)}${counts.length > 0 ? ` (${counts.join(', ')})` : ''}`
-    : ''
+  const name = facts?.cluster.replace(/\p{C}+/gu, ' ').slice(0, 100)
+  const of = facts ? ` for the cluster ${name}${counts.length > 0 ? ` (${counts.join(', ')})` : ''}` : ''
+  const rights = rightsFile
+    ? `, in a namespace of its own: kubectl create namespace kubeherald; kubectl apply -f ${rightsFile}`
+    : ': kubeherald rbac'
   return [
     `# Made by "kubeherald init"${of}.`,
     '#   kubeherald check     is all of it right, and are the rights there?',
     '#   kubeherald tail      what would be sent, live; sends nothing',
     '#   kubeherald test      the tests at the end of this file',
     '#   kubeherald           do it',
-    ...(rightsFile
-      ? [
-          `# The rights that it needs, in a namespace of its own: kubectl create namespace kubeherald; kubectl apply -f ${rightsFile}`,
-        ]
-      : ['# The rights that it needs: kubeherald rbac']),
+    `# The rights that it needs${rights}`,
     '',
   ]
 }
 
-const TOLD_BY_SETS =
+const SENT_BY_SETS =
   '      reason: ["!BackOff", "!Failed", "!FailedScheduling", "!NodeNotReady", "!Unhealthy"]'
 
 const SETS = [
-  '# Rules that come with kubeherald; each set says what it needs to watch.',
+  '# Rules that come with kubeherald; each set names what it needs to watch.',
   'include:',
   '  - { from: [kubeherald:crash-loops, kubeherald:rollouts, kubeherald:nodes, kubeherald:storage], to: [chat] }',
   '  # - { from: kubeherald:security, to: [chat] }',
@@ -108,24 +113,42 @@ function ruleOf({ title, rule, kind, conditions }: KnownResource): string[] {
   ]
 }
 
-/** Commented rules for what this cluster's namespaces are labelled with. */
-function examplesOf(facts: ClusterFacts | undefined): string[] {
-  const namespaces = facts?.namespaces ?? []
-  const team = teamLabel(namespaces)
-  const stage = stageLabel(namespaces)
-  const byStage = stage && [
-    '  # Only production, by the label of its namespaces:',
-    '  # - name: production',
-    `  #   when: { kind: Event, type: Warning, namespaceLabels: { ${text(stage.key)}: ${text(stage.values[0] ?? '')} } }`,
-    '  #   to: [chat]',
+/** Commented rules for the labels of the namespaces: production, and a team. */
+function examplesOf(namespaces: readonly NamespaceFacts[]): string[] {
+  const stage = mostUsedLabel(namespaces, ['env', 'environment', 'stage', 'tier'])
+  const production = stage?.values.find((value) => /^pro?d/i.test(value))
+  const team = mostUsedLabel(namespaces, ['team', 'owner', 'squad', 'app.kubernetes.io/part-of'])
+  const example = (title: string, name: string, key: string, value: string, to: string) => [
+    `  # ${title}, by the label of its namespaces:`,
+    `  # - name: ${name}`,
+    `  #   when: { kind: Event, type: Warning, namespaceLabels: { ${text(key)}: ${text(value)} } }`,
+    `  #   to: [${to}]`,
   ]
-  const byTeam = team && [
-    '  # A team of its own, by the label of its namespaces:',
-    `  # - name: team-${nameOf(team.values[0] ?? '')}`,
-    `  #   when: { kind: Event, type: Warning, namespaceLabels: { ${text(team.key)}: ${text(team.values[0] ?? '')} } }`,
-    '  #   to: [{ chat: { channel: "#their-channel" } }]',
+  return [
+    ...(stage && production !== undefined
+      ? example('Only production', 'production', stage.key, production, 'chat')
+      : []),
+    ...(team?.values[0] !== undefined
+      ? example(
+          'A team of its own',
+          `team-${nameOf(team.values[0])}`,
+          team.key,
+          team.values[0],
+          '{ chat: { channel: "#their-channel" } }',
+        )
+      : []),
   ]
-  return [...(byStage ?? []), ...(byTeam ?? [])]
+}
+
+/** The label of most namespaces among the keys, with its values, most frequent first. */
+function mostUsedLabel(namespaces: readonly NamespaceFacts[], keys: readonly string[]) {
+  const [best] = keys
+    .map((key) => ({ key, values: namespaces.flatMap(({ labels }) => labels[key] ?? []) }))
+    .filter(({ values }) => values.length > 0)
+    .sort((a, b) => b.values.length - a.values.length)
+  if (!best) return undefined
+  const counts = [...Map.groupBy(best.values, (value) => value)].sort(([, a], [, b]) => b.length - a.length)
+  return { key: best.key, values: counts.map(([value]) => value) }
 }
 
 function testsFor(namespace: string): string[] {
@@ -135,7 +158,7 @@ function testsFor(namespace: string): string[] {
     '',
     '# What is expected of them: kubeherald test',
     'tests:',
-    '  - name: a warning is told once an hour',
+    '  - name: a warning is sent once an hour',
     '    given:',
     `      - object: ${object}`,
     `      - { at: 5m, object: ${object} }`,
@@ -143,23 +166,74 @@ function testsFor(namespace: string): string[] {
   ]
 }
 
-/** As a YAML scalar in one line, whatever it holds. */
+/** A YAML scalar in one line. */
 function text(value: string): string {
   return /^[A-Za-z][\w./-]*$/.test(value) && !/^(true|false|null|yes|no|on|off|y|n)$/i.test(value)
     ? value
     : JSON.stringify(value)
 }
 
-function printed(value: string): string {
-  return value.replace(/\p{C}+/gu, ' ').slice(0, 100)
+function nameOf(value: string): string {
+  const name = value.toLowerCase().replace(/[^a-z0-9]+/g, '-')
+  return name.replace(/^-+|-+$/g, '').slice(0, 50) || 'one'
 }
 
-function nameOf(value: string): string {
-  return (
-    value
-      .toLowerCase()
-      .replace(/[^a-z0-9]+/g, '-')
-      .replace(/^-+|-+$/g, '')
-      .slice(0, 50) || 'one'
-  )
+/** A custom resource of many clusters, with a rule for it. */
+interface KnownResource {
+  /** `plural.group` */
+  resource: string
+  kind: string
+  title: string
+  rule: string
+  /** The lines of the rule between its name and `to`. */
+  conditions: readonly string[]
 }
+
+const notReady = (duration: string) => [
+  `condition: { type: Ready, becomes: "False", for: ${duration} }`,
+  'resolve: true',
+]
+const degraded = (path: string) => [`to-state: { ${path}: Degraded }`, 'for: 1m', 'resolve: true']
+// Strimzi has no Ready that is False: it has another condition instead.
+const strimzi = ['condition: { type: NotReady, becomes: "True", for: 5m }', 'resolve: true']
+
+const ROWS: readonly (readonly [string, string, string, string, readonly string[]])[] = [
+  ['certificates.cert-manager.io', 'Certificate', 'cert-manager', 'certificate-not-ready', notReady('10m')],
+  [
+    'externalsecrets.external-secrets.io',
+    'ExternalSecret',
+    'External Secrets',
+    'secret-not-synced',
+    notReady('5m'),
+  ],
+  [
+    'kustomizations.kustomize.toolkit.fluxcd.io',
+    'Kustomization',
+    'Flux',
+    'kustomization-not-ready',
+    notReady('5m'),
+  ],
+  ['helmreleases.helm.toolkit.fluxcd.io', 'HelmRelease', 'Flux', 'helm-release-not-ready', notReady('5m')],
+  [
+    'applications.argoproj.io',
+    'Application',
+    'Argo CD',
+    'application-degraded',
+    degraded('status.health.status'),
+  ],
+  ['rollouts.argoproj.io', 'Rollout', 'Argo Rollouts', 'rollout-degraded', degraded('status.phase')],
+  [
+    'workflows.argoproj.io',
+    'Workflow',
+    'Argo Workflows',
+    'workflow-failed',
+    ['to-state: { status.phase: [Failed, Error] }'],
+  ],
+  ['clusters.postgresql.cnpg.io', 'Cluster', 'CloudNativePG', 'database-not-ready', notReady('5m')],
+  ['kafkas.kafka.strimzi.io', 'Kafka', 'Strimzi', 'kafka-not-ready', strimzi],
+  ['scaledobjects.keda.sh', 'ScaledObject', 'KEDA', 'scaler-not-ready', notReady('5m')],
+]
+
+export const KNOWN_RESOURCES = ROWS.map(
+  ([resource, kind, title, rule, conditions]): KnownResource => ({ resource, kind, title, rule, conditions }),
+)

@@ -1,33 +1,36 @@
-import { findConfig } from '../../config/find.ts'
-import type { JoinedDocument } from '../../config/joined-document.ts'
-import type { LoadOptions } from '../../config/load.ts'
+import { readDocument } from '../../config/document.ts'
+import type { JoinedDocument } from '../../config/include/joined-document.ts'
+import { type LoadOptions, loadConfig } from '../../config/load.ts'
 import type { Problem } from '../../config/problem.ts'
 import { STANDARD_INPUT } from '../../config/read-text.ts'
 import type { Config } from '../../config/schema.ts'
-import { STARTER } from '../../config/starter.ts'
+import { findConfig, STARTER } from '../../config/starter.ts'
+import { referencesShown, secretsHider } from '../../config/values/secrets.ts'
 import type { SinkType } from '../../sink/index.ts'
+import { builtInSinks, sinkLoader } from '../../sink-types.ts'
+import type { DryRunOptions } from '../dry-run/dry-run.ts'
 import { BadConfiguration, UsageError } from '../usage-error.ts'
-import { FileReads } from './file-reads.ts'
-import { readConfigurationText, readOnce } from './read-once.ts'
+import { FileReads, readFileIn } from './file-reads.ts'
+import { fillPlaceholders, PLACEHOLDER } from './placeholder-secrets.ts'
+import { readInput, readOnce, showProblems } from './read-configuration.ts'
 import { type Reread, reread } from './reread.ts'
-import { showProblems } from './shown-problems.ts'
 
 export interface Configuration {
   config: Config
   /** Undefined for the built-in starter. */
   file: string | undefined
-  /** Of the file, as `ConfigStatus` has it. */
+  /** As in `ConfigStatus`. */
   digest: string | undefined
   warnings: readonly Problem[]
-  /** The warnings with their lines, for people. */
+  /** The warnings with their lines. */
   shownWarnings: string
-  /** All its files, read as one. */
+  /** All its files, joined. */
   document: JoinedDocument
-  /** The texts of its files, by the names that problems have. */
+  /** The texts of its files, by their names in problems. */
   texts: ReadonlyMap<string, string>
   /** The files that it was read from. */
   reads: FileReads
-  /** Reads it anew, with what its files hold now. What came through a pipe stays as it is, but for its `${file:…}`. */
+  /** Reads its files again. A text that came through a pipe stays, except for its `${file:…}`. */
   reread(): Promise<Reread>
   /** The sink types of its plug-ins. */
   sinkTypes: Readonly<Record<string, SinkType>>
@@ -38,23 +41,22 @@ export interface PluginOptions {
   plugins?: boolean
 }
 
-/** What turned plug-ins off; undefined when they are on. */
+/** Returns the option or variable that turned plug-ins off; undefined when they are on. */
 export function pluginsOff({ plugins }: PluginOptions, env = process.env): string | undefined {
   if (plugins === false) return '--no-plugins'
   const asked = env['KUBEHERALD_NO_PLUGINS'] ?? ''
   return ['', '0', 'false'].includes(asked) ? undefined : 'KUBEHERALD_NO_PLUGINS'
 }
 
-/** The file that the arguments mean, `-` for the standard input; undefined when there is none. */
+/** Returns the configuration file for the arguments, `-` for the standard input; undefined without one. */
 export function configurationFile(option: string | undefined): string | undefined {
   if (option === '') throw new UsageError('--config needs the name of a file')
   return findConfig(option, process.env)
 }
 
-/**
- * Reads a configuration, or the starter when there is no file. A bad one is told on stderr, whole, and ends the command
- * with 2.
- */
+const CONFIGURATION = 'the configuration '
+
+/** Reads a configuration, or the starter without a file. Throws `BadConfiguration` with all problems, which ends the command with 2. */
 export async function readConfiguration(
   named: string | undefined,
   sinkTypes: LoadOptions['sinkTypes'],
@@ -64,7 +66,8 @@ export async function readConfiguration(
 ): Promise<Configuration> {
   const file = named === '-' ? STANDARD_INPUT : named
   const shown = file ?? 'built-in starter'
-  const fixed = named === undefined ? starter : named === '-' ? await readConfigurationText('-') : undefined
+  const fixed =
+    named === undefined ? starter : named === '-' ? await readInput('-', CONFIGURATION) : undefined
   const source = { shown, path: named, fixed, pluginsOff: off, standIn }
 
   const reads = new FileReads()
@@ -100,4 +103,50 @@ function countOf(problems: readonly Problem[]): string {
   const warnings = problems.length - errors
   const count = (n: number, word: string) => `${n} ${word}${n === 1 ? '' : 's'}`
   return count(errors, 'problem') + (warnings > 0 ? ` and ${count(warnings, 'warning')}` : '')
+}
+
+export interface DryConfiguration extends DryRunOptions {
+  config: Config
+  /** Its name in problems. */
+  file: string
+  /** The texts of all its files, by their names in problems. */
+  texts: ReadonlyMap<string, string>
+  document: JoinedDocument
+  /** Masks the values of `${env:…}` and `${file:…}` in a text. */
+  hide(text: string): string
+}
+
+/** Reads a configuration for a dry run: placeholders replace missing secrets. Throws as `readConfiguration` does. */
+export async function readDryConfiguration(
+  option: string | undefined,
+  plugins?: PluginOptions,
+): Promise<DryConfiguration> {
+  const named = configurationFile(option)
+  const file = named === '-' ? STANDARD_INPUT : (named ?? 'built-in starter')
+  const text = named === undefined ? STARTER : await readInput(named, CONFIGURATION)
+  const source: LoadOptions = {
+    file,
+    text,
+    env: process.env,
+    readFile: readFileIn('.'),
+    files: new FileReads().included,
+    sinkTypes: builtInSinks,
+    pluginsOff: pluginsOff(plugins ?? {}),
+    standIn: PLACEHOLDER,
+  }
+  const { root } = readDocument(file, text, source)
+  const { placeholders, ...filled } = await fillPlaceholders(root, source)
+  const loaded = await loadConfig({ ...source, ...filled })
+  if (!loaded.ok) throw badConfiguration(file, loaded.problems, loaded.texts)
+  const { document, texts, sinkTypes } = loaded
+  const written = referencesShown(document.at([])) as Record<string, unknown>
+  const config = { ...loaded.config, written }
+  return {
+    config,
+    document,
+    file,
+    texts,
+    load: sinkLoader(sinkTypes),
+    hide: secretsHider(document, placeholders),
+  }
 }

@@ -1,20 +1,19 @@
-import type { Interpolation } from '../../config/interpolate.ts'
-import type { Located } from '../../config/located.ts'
+import type { Located } from '../../config/source-node.ts'
+import type { Interpolation } from '../../config/values/interpolate.ts'
+import { builtInSinks } from '../../sink-types.ts'
 
 const REFERENCE = /^\$\{(env|file):([^}]+)\}$/
 
-/** Values for references that lead nowhere here, such that the file can be read all the same. */
-export function standIns(
+type Sources = Pick<Interpolation, 'env' | 'readFile'>
+
+/** Adds placeholders for missing variables and files, so that a configuration can be read without its secrets. */
+export async function fillPlaceholders(
   root: Located | undefined,
-  { env, readFile }: Pick<Interpolation, 'env' | 'readFile'>,
-): Pick<Interpolation, 'env' | 'readFile'> & { placeholders: ReadonlySet<string> } {
+  { env, readFile }: Sources,
+): Promise<Sources & { placeholders: ReadonlySet<string> }> {
   const values = new Map<string, string>()
-  const typeOf = (sink: unknown) =>
-    root?.entries?.get('sinks')?.value.entries?.get(String(sink))?.value.entries
-  for (const { path, written } of referencesIn(root, [])) {
-    const type = path[0] === 'sinks' ? typeOf(path[1])?.get('type')?.value.value : undefined
-    values.set(written, standInFor(path, type))
-  }
+  for (const { path, written } of referencesIn(root, []))
+    values.set(written, await placeholderFor(path, root))
   const added: NodeJS.ProcessEnv = {}
   for (const [written, value] of values) {
     const [, source, name = ''] = REFERENCE.exec(written) ?? []
@@ -35,34 +34,44 @@ export function standIns(
   }
 }
 
-function* referencesIn(
-  at: Located | undefined,
-  path: readonly string[],
-): Generator<{ path: readonly string[]; written: string }> {
+type Path = readonly string[]
+
+function* referencesIn(at: Located | undefined, path: Path): Generator<{ path: Path; written: string }> {
   if (!at) return
   if (at.written !== undefined && REFERENCE.test(at.written)) yield { path, written: at.written }
   for (const [key, { value }] of at.entries ?? []) yield* referencesIn(value, [...path, key])
   for (const [index, item] of (at.items ?? []).entries()) yield* referencesIn(item, [...path, String(index)])
 }
 
-/** What is taken at this place; nothing is ever sent there. */
-function standInFor(path: readonly string[], sinkType: unknown): string {
-  const key = path.findLast((step) => !/^\d+$/.test(step)) ?? ''
-  if (path[0] === 'redis' && key === 'url') return 'redis://stand-in.invalid:6379'
-  if (path[0] === 'cluster') return 'stand-in'
-  if (path[0] === 'server' && key === 'port') return '0'
-  if (/url$/i.test(key)) return 'https://stand-in.invalid/stand-in-for-a-url'
-  if (path.at(-2) === 'tls' && /^(ca|cert|key)$/.test(key)) return key === 'key' ? PRIVATE_KEY : CERTIFICATE
-  if (key === 'brokers') return 'stand-in.invalid:9092'
-  if (key === 'path') return '/stand-in'
-  if (sinkType === 'slack') return key === 'token' ? 'xoxb-stand-in-stand-in' : '#stand-in'
-  if (key === 'secret') return `whsec_${Buffer.alloc(32).toString('base64')}`
-  return STAND_IN
+/** Replaces a missing secret whose form is free. It is masked in what is printed: no object's data may contain it. */
+export const PLACEHOLDER = 'kubeherald-placeholder'
+
+/** Forms that options of plug-ins often have. */
+const PLUGIN_PLACEHOLDERS: Readonly<Record<string, string>> = {
+  brokers: `${PLACEHOLDER}.invalid:9092`,
+  path: `/${PLACEHOLDER}`,
+  secret: `whsec_${Buffer.alloc(32).toString('base64')}`,
 }
 
-const STAND_IN = 'stand-in'
+async function placeholderFor(path: Path, root: Located | undefined): Promise<string> {
+  const key = path.findLast((step) => !/^\d+$/.test(step)) ?? ''
+  if (path[0] === 'redis' && key === 'url') return `redis://${PLACEHOLDER}.invalid:6379`
+  if (path[0] === 'server' && key === 'port') return '0'
+  if (path.at(-2) === 'tls' && /^(ca|cert|key)$/.test(key)) return key === 'key' ? PRIVATE_KEY : CERTIFICATE
+  const ofType = path[0] === 'sinks' ? await placeholdersOf(path[1], root) : {}
+  if (Object.hasOwn(ofType, key)) return ofType[key] as string
+  return /url$/i.test(key) ? `https://${PLACEHOLDER}.invalid/placeholder-for-a-url` : PLACEHOLDER
+}
 
-/** A certificate and its key that nobody trusts and no server has: what takes PEM checks that it is PEM. */
+/** Plug-ins are loaded later: for them common forms must do. */
+async function placeholdersOf(sink: string | undefined, root: Located | undefined) {
+  const section = root?.entries?.get('sinks')?.value.entries?.get(String(sink))?.value.entries
+  const type = String(section?.get('type')?.value.value)
+  if (!Object.hasOwn(builtInSinks, type)) return PLUGIN_PLACEHOLDERS
+  return (await builtInSinks[type as keyof typeof builtInSinks]()).placeholders ?? {}
+}
+
+/** A certificate and its key of no server, because PEM is checked. */
 const CERTIFICATE = pem(
   'CERTIFICATE',
   'MIIBkzCCATmgAwIBAgIULJh76fl+pyUHYT06Lb3bAkB1zaswCgYIKoZIzj0EAwIwHjEcMBoGA1UEAwwTcGxhY2Vob2xkZXIu' +

@@ -1,6 +1,4 @@
-import { suggest } from '../../config/suggest.ts'
-import type { Delivery, Digest, Resolved } from '../../delivery.ts'
-import { printableJson } from '../../printable.ts'
+import type { Delivery, Digest, Resolved } from '../../model/delivery.ts'
 import {
   deadLettersByAge,
   dropDeadLetter,
@@ -9,11 +7,12 @@ import {
   NoLaneError,
   retryDeadLetter,
   type StoredDeadLetter,
-} from '../../queue/dead-letters.ts'
-import { readLedger } from '../../queue/ledger.ts'
-import { invocation } from '../invocation.ts'
+} from '../../store/lanes/dead-letters.ts'
+import { readLedger } from '../../store/ledger.ts'
+import { printableJson } from '../../text/printable.ts'
+import { invocation } from '../environment.ts'
 import { counted, duration, table } from '../table.ts'
-import { UsageError } from '../usage-error.ts'
+import { requireKnown, UsageError } from '../usage-error.ts'
 import { type OpenQueue, openQueue, type QueueOptions } from './open-queue.ts'
 
 interface ListOptions extends QueueOptions {
@@ -55,7 +54,7 @@ function asTable(letters: readonly StoredDeadLetter[], more: number): string {
   return table([['ID', 'WHEN', 'SINK', 'RULE', 'OBJECT', 'REASON', 'DETAIL'], ...rows]) + hint
 }
 
-/** Everything that is known of one. */
+/** Prints one with all details. */
 export async function show(id: string, options: QueueOptions & { json?: boolean }): Promise<number> {
   await using queue = await openQueue(options)
   const letter = await find(queue, id)
@@ -94,7 +93,7 @@ function objectIn({ objectJson }: Delivery): unknown {
   }
 }
 
-/** Of one that cannot be read: what is known, and its bytes. */
+/** Prints one that cannot be decoded: its metadata and bytes. */
 function showUnreadable(letter: StoredDeadLetter, { json }: { json?: boolean }): number {
   const { id, sink, lane, reason, detail, atMs, count } = letter
   const payload = letter.payload.toString('base64')
@@ -116,7 +115,7 @@ function showUnreadable(letter: StoredDeadLetter, { json }: { json?: boolean }):
   return 0
 }
 
-/** Puts dead letters back into their lanes; a process that delivers takes them up within seconds. */
+/** Puts dead letters back into their lanes; a delivering process takes them within seconds. */
 export async function retry(ids: readonly string[], options: QueueOptions & Choice): Promise<number> {
   requireOneChoice('retry', ids, options)
   await using queue = await openQueue(options)
@@ -139,7 +138,7 @@ export async function retry(ids: readonly string[], options: QueueOptions & Choi
   return 0
 }
 
-/** One that cannot be retried keeps no other from it. */
+/** Returns false with a warning for one that cannot be retried; the others go on. */
 async function retryOne({ redis, keys }: OpenQueue, letter: StoredDeadLetter): Promise<boolean> {
   try {
     return await retryDeadLetter(redis, keys, letter)
@@ -156,10 +155,10 @@ interface Choice {
 }
 
 function requireOneChoice(command: string, ids: readonly string[], { all, sink }: Choice): void {
-  if (ids.length === 0 && !all) throw new UsageError(`say which: dead-letters ${command} ID…, or --all`)
+  if (ids.length === 0 && !all) throw new UsageError(`name some: dead-letters ${command} ID…, or --all`)
   if (ids.length > 0 && all) throw new UsageError(`${command} takes IDs or --all, not both`)
   if (sink !== undefined && !all)
-    throw new UsageError('--sink goes with --all; an ID says by itself which one')
+    throw new UsageError('--sink goes with --all; an ID names its dead letter already')
 }
 
 /** The oldest first. Throws where an id is not found, before any is given. */
@@ -186,14 +185,12 @@ export async function drop(ids: readonly string[], options: QueueOptions & Choic
   return 0
 }
 
-/** Of the configuration, or one that something was ever sent to. */
+/** Accepts sinks of the configuration and of the ledger. */
 async function requireSink({ redis, keys, configuredSinks }: OpenQueue, sink?: string): Promise<void> {
   if (sink === undefined) return
   const { sinks } = await readLedger(redis, keys, { verify: false })
   const known = [...new Set([...configuredSinks, ...Object.keys(sinks)])]
-  if (known.includes(sink)) return
-  const hint = suggest(sink, known, 'there are')
-  throw new UsageError(`there is no sink "${sink}"${hint ? `; ${hint}` : ''}`)
+  requireKnown('sink', sink, known)
 }
 
 async function find({ redis, keys }: OpenQueue, id: string): Promise<StoredDeadLetter> {

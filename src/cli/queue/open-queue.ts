@@ -2,27 +2,24 @@ import { existsSync, readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Redis } from 'ioredis'
-import { reachRedis } from '../../queue/connection.ts'
-import { type EmbeddedRedis, useEmbedded } from '../../queue/embedded.ts'
-import { type Keys, keysOf } from '../../queue/keys.ts'
-import { addressOf, type RedisTarget, targetOf } from '../../queue/redis-target.ts'
-import { foreignLayout } from '../../queue/schema.ts'
-import { stateDir } from '../../state-dir.ts'
-import { findKubeconfig } from '../../watch/kubeconfig.ts'
-import { kubeconfigOptions, loadCluster } from '../cluster-access.ts'
-import { clusterName } from '../cluster-name.ts'
-import { invocation } from '../invocation.ts'
-import { configurationFile } from '../reading/configuration.ts'
-import { readStorageSettings, type StorageSettings } from '../reading/storage-settings.ts'
+import { type Keys, keysOf } from '../../store/keys.ts'
+import { reachRedis } from '../../store/redis/connection.ts'
+import { type EmbeddedRedis, useEmbedded } from '../../store/redis/embedded.ts'
+import { foreignLayout } from '../../store/redis/layout.ts'
+import { addressOf, type RedisTarget, targetOf } from '../../store/redis/redis-target.ts'
+import { findKubeconfig } from '../../watch/client/kubeconfig.ts'
+import { clusterName, invocation, kubeconfigOptions, loadCluster, stateDir } from '../environment.ts'
+import { configurationFile } from '../load-config/configuration.ts'
+import { readStorageSettings, type StorageSettings } from '../load-config/settings.ts'
 
-/** The queue of a configuration, for commands beside `run`. */
+/** The stored data of a configuration, for commands other than `run`. */
 export interface OpenQueue extends AsyncDisposable {
   redis: Redis
   keys: Keys
   cluster: string
-  /** Nothing is stored under this name (it was told). */
+  /** Nothing is stored under this name; a warning was printed. */
   isNew: boolean
-  /** Names in the configuration; those that Redis knows may be others. */
+  /** The names in the configuration; Redis may have others. */
   configuredSinks: readonly string[]
 }
 
@@ -30,7 +27,7 @@ export interface QueueOptions {
   config?: string
   context?: string
   stateDir?: string
-  /** Of the demo that runs, whatever the configuration says. */
+  /** The running demo, independent of the configuration. */
   demo?: boolean
 }
 
@@ -40,7 +37,7 @@ const NO_FILE: StorageSettings = { redis: {}, kubernetes: {}, sinks: [], otherPr
 export async function openQueue(options: QueueOptions): Promise<OpenQueue> {
   const file = options.demo ? undefined : configurationFile(options.config)
   const settings = file === undefined ? NO_FILE : await readStorageSettings(file)
-  if (file !== undefined) tellOtherProblems(file, settings)
+  if (file !== undefined) warnOtherProblems(file, settings)
   await using stack = new AsyncDisposableStack()
   const isShared = targetOf(settings.redis, '') !== undefined
   const place = isShared ? undefined : await openPrivate(options, file)
@@ -66,7 +63,7 @@ export async function openQueue(options: QueueOptions): Promise<OpenQueue> {
   }
 }
 
-function tellOtherProblems(file: string, { otherProblems }: StorageSettings): void {
+function warnOtherProblems(file: string, { otherProblems }: StorageSettings): void {
   const count = otherProblems.filter(({ severity }) => severity === 'error').length
   if (count === 0) return
   process.stderr.write(
@@ -120,7 +117,7 @@ function clusterOf(settings: StorageSettings, { context }: QueueOptions, place?:
   })
 }
 
-/** How many keys are looked at for other names: a shared Redis may hold millions. */
+/** Bounds the search for other names: a shared Redis may have millions of keys. */
 const SCANNED_PAGES = 20
 
 async function nothingStored(redis: Redis, cluster: string, target: RedisTarget): Promise<string> {
@@ -132,7 +129,7 @@ async function nothingStored(redis: Redis, cluster: string, target: RedisTarget)
   return `nothing is stored under the cluster name "${cluster}" in Redis at ${addressOf(target)}; ${others}`
 }
 
-/** Also none where the user of Redis may not look. */
+/** Empty where the Redis user may not SCAN. */
 async function storedNames(redis: Redis): Promise<ReadonlySet<string>> {
   const names = new Set<string>()
   let cursor = '0'

@@ -1,12 +1,9 @@
-import { inPlainWords } from '../../plain-words.ts'
-import { printable, printableJson } from '../../printable.ts'
-import type { RuleLedger, WatchCounts } from '../../queue/ledger.ts'
-import { readHash } from '../../queue/pending.ts'
-import type { StatusReport } from '../../queue/status-report.ts'
-import { readStatus } from '../../queue/status-report.ts'
-import { titleIn } from '../../queue/stored-json.ts'
-import { describeRestart } from '../../reload/differences.ts'
-import type { QueueStatus, SinkStatus, WatchStatus } from '../../status.ts'
+import { describeRestart, type QueueStatus, type SinkStatus, type WatchStatus } from '../../model/status.ts'
+import { titleIn } from '../../store/commit/stored-json.ts'
+import { type RuleLedger, readStatus, type StatusReport, type WatchCounts } from '../../store/ledger.ts'
+import { readHash } from '../../store/redis/scan.ts'
+import { friendlyError } from '../../text/friendly-errors.ts'
+import { printable, printableJson } from '../../text/printable.ts'
 import { duration, table } from '../table.ts'
 import { type OpenQueue, openQueue, type QueueOptions } from './open-queue.ts'
 
@@ -31,7 +28,7 @@ export async function status(options: StatusOptions): Promise<number> {
   return 0
 }
 
-/** How people call the sources that were ever watched, by their keys. */
+/** The titles of all stored sources, by their keys. */
 async function storedTitles({ redis, keys }: OpenQueue): Promise<Map<string, string>> {
   const sources = await readHash(redis, keys.sources)
   return new Map([...sources].map(([key, text]) => [key, titleIn(text) ?? key]))
@@ -52,7 +49,7 @@ function describe(report: StatusReport, cluster: string, titles: ReadonlyMap<str
   return parts.join('\n')
 }
 
-/** Why Redis does not take what is written, as it tells itself and as processes report it. */
+/** Why Redis refuses writes: its own reason, and those that processes report. */
 function troubles({ redisRefuses, instances }: StatusReport): string[] {
   const lines = instances.flatMap(({ host, pid, redisTrouble }) =>
     redisTrouble === undefined ? [] : [`redis: ${host} ${pid} reports: ${short(redisTrouble, 400)}\n`],
@@ -145,7 +142,7 @@ function metadata({ instances, atMs }: StatusReport): string[] {
 }
 
 /**
- * One view of each watch: of the process that works on it, or of one that stands by when none does. Just after it
+ * One view of each watch: of the process that works on it, or of a standby when none does. Just after it
  * moved, the last report of the former holder still claims it: the newest report is right.
  */
 function atWork<View extends { instance: { atMs: number }; watch: WatchStatus }>(
@@ -277,7 +274,7 @@ function held(counts: RuleLedger | undefined): string {
 
 function lastErrorOf(view: SinkStatus | undefined, nowMs: number): string {
   if (view?.lastError === undefined) return ''
-  return `${duration(nowMs - (view.lastErrorMs ?? nowMs))} ago ${short(inPlainWords(view.lastError))}`
+  return `${duration(nowMs - (view.lastErrorMs ?? nowMs))} ago ${short(friendlyError(view.lastError))}`
 }
 
 function ledger({ ledger }: StatusReport): string {

@@ -1,17 +1,14 @@
-import { toManifests, toValues } from '../../rights/manifest.ts'
-import { rightsNeeded, type Wants } from '../../rights/needed.ts'
-import { rulesOf } from '../../rights/rules.ts'
 import { userAgent } from '../../version.ts'
-import { connectCluster } from '../../watch/connect.ts'
-import { type Catalogue, discover } from '../../watch/discovery.ts'
-import { findKubeconfig, type KubeconfigOptions } from '../../watch/kubeconfig.ts'
-import { kubeconfigOptions, loadCluster } from '../cluster-access.ts'
-import { configurationFile } from '../reading/configuration.ts'
-import { readWatchSettings, type WatchSettings } from '../reading/watch-settings.ts'
+import { connectCluster } from '../../watch/client/connect.ts'
+import { type Catalogue, discover } from '../../watch/client/discovery.ts'
+import { findKubeconfig, type KubeconfigOptions } from '../../watch/client/kubeconfig.ts'
+import { kubeconfigOptions, loadCluster } from '../environment.ts'
+import { configurationFile } from '../load-config/configuration.ts'
+import { readWatchSettings, type WatchSettings } from '../load-config/settings.ts'
 import { UsageError } from '../usage-error.ts'
-import { neededMetadata } from './needed-metadata.ts'
-import { accountOf, checkRoleName } from './service-account.ts'
-import { type Unresolved, watchedResources } from './watched-resources.ts'
+import { rulesOf, toManifests, toValues } from './manifest.ts'
+import { neededMetadata, type Unresolved, watchedResources } from './needed-resources.ts'
+import { type Features, rightsNeeded } from './rights.ts'
 
 interface RbacOptions {
   config?: string
@@ -39,14 +36,14 @@ export async function rightsOf(options: RbacOptions): Promise<string> {
   const rules = rulesOf(rightsNeeded({ ...wants, ...(leaseNamespace !== undefined && { leaseNamespace }) }))
   const heading = [
     `The rights that ${settings.file} needs: kubeherald rbac printed them.`,
-    'Which kinds there are is told to every authenticated user (ClusterRole system:discovery).',
+    'Every authenticated user may list the kinds (ClusterRole system:discovery).',
   ]
   return isValues
     ? toValues(rules, [...heading, 'The chart adds those for leases itself.'])
     : toManifests(rules, { name, serviceAccount, heading })
 }
 
-async function resolve(settings: WatchSettings, options: RbacOptions): Promise<Wants> {
+async function resolve(settings: WatchSettings, options: RbacOptions): Promise<Features> {
   const alone = resourcesOf(settings)
   if (alone.unresolved.length === 0) return alone
   const kubeconfig = kubeconfigOptions(settings.kubernetes, options.context)
@@ -57,7 +54,7 @@ async function resolve(settings: WatchSettings, options: RbacOptions): Promise<W
 }
 
 /** What is watched, and what rules ask for besides; of what cannot be resolved, why. */
-function resourcesOf(settings: WatchSettings, catalogue?: Catalogue): Wants & { unresolved: string[] } {
+function resourcesOf(settings: WatchSettings, catalogue?: Catalogue): Features & { unresolved: string[] } {
   const { watch, rules, placeOf, placeOfRule } = settings
   const watched = watchedResources(watch, placeOf, catalogue)
   const needed = neededMetadata(settings, placeOfRule, catalogue)
@@ -79,7 +76,7 @@ function resourcesOf(settings: WatchSettings, catalogue?: Catalogue): Wants & { 
 function sentenceOf(kind: string, why: Unresolved): string {
   const plural = 'write its plural and its group, such as databases.stable.example.com'
   if (why === 'needs-cluster')
-    return `only a cluster can tell which resource "${kind}" is: ${plural}, or run this where there is a kubeconfig`
+    return `only a cluster knows which resource "${kind}" is: ${plural}, or run this where there is a kubeconfig`
   if (why === 'unknown') return `the cluster has no kind "${kind}" (yet): ${plural}`
   return `"${kind}" is ambiguous: write ${why.join(' or ')}`
 }
@@ -101,4 +98,37 @@ async function catalogueOf(kubeconfig: KubeconfigOptions): Promise<Catalogue> {
 /** Where Leases lie when the process runs as the service account; undefined without Leases. */
 function leaseNamespaceOf(leases: WatchSettings['leases'], own: string): string | undefined {
   return leases ? (leases.namespace ?? own) : undefined
+}
+
+interface ServiceAccount {
+  namespace: string
+  name: string
+}
+
+const LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
+const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
+
+/** Takes `NAMESPACE/NAME` apart; without it, the name is kubeherald, in the pod's own namespace. Throws UsageError. */
+function accountOf(text: string | undefined, env: NodeJS.ProcessEnv): ServiceAccount {
+  const own = env['POD_NAMESPACE'] || 'kubeherald'
+  const [namespace = '', name, ...rest] = (text ?? `${own}/kubeherald`).split('/')
+  if (name === undefined || rest.length > 0)
+    throw new UsageError(`--service-account ${text}: write NAMESPACE/NAME, such as kubeherald/kubeherald`)
+  if (!LABEL.test(namespace))
+    throw new UsageError(
+      text === undefined
+        ? `POD_NAMESPACE="${own}" is no namespace: give --service-account NAMESPACE/NAME`
+        : `--service-account ${text}: "${namespace}" is no namespace: use a-z, 0-9 and "-", up to 63`,
+    )
+  if (name.length > 253 || !SUBDOMAIN.test(name))
+    throw new UsageError(
+      `--service-account ${text}: "${name}" is no name of a service account: use a-z, 0-9, "-" and "."`,
+    )
+  return { namespace, name }
+}
+
+/** Gives the name back. Throws UsageError when objects cannot have it. */
+function checkRoleName(name: string): string {
+  if (name.length <= 253 && SUBDOMAIN.test(name)) return name
+  throw new UsageError(`--name ${name}: is no name of a role: use a-z, 0-9, "-" and "."`)
 }

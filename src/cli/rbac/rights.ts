@@ -1,7 +1,3 @@
-import { LEASE_RIGHTS } from './leases.ts'
-import { mergeRights } from './merge.ts'
-import type { Need, Right } from './right.ts'
-
 /** An entry of `watch`, its kind resolved. */
 export interface ResolvedWatch {
   index: number
@@ -20,7 +16,7 @@ export interface ResolvedWatch {
 
 /** Metadata that rules ask for, its kind resolved. */
 export interface ResolvedMetadata {
-  /** The rules that ask for it, and where they stand. */
+  /** The rules that need it, with their places. */
   rules: readonly { name: string; place?: string }[]
   group: string
   resource: string
@@ -30,15 +26,15 @@ export interface ResolvedMetadata {
   name?: string
 }
 
-/** What of a configuration asks for rights; a feature that needs more gets a field here and a function in FEATURES. */
-export interface Wants {
+/** The features of a configuration that need rights; a new one gets a field here and a function in FEATURES. */
+export interface Features {
   watches: readonly ResolvedWatch[]
   metadata?: readonly ResolvedMetadata[]
   /** Replicas share the watches by Leases in this namespace. */
   leaseNamespace?: string
 }
 
-const FEATURES: readonly ((wants: Wants) => Right[])[] = [
+const FEATURES: readonly ((features: Features) => Right[])[] = [
   watchRights,
   metadataRights,
   identityRights,
@@ -46,12 +42,12 @@ const FEATURES: readonly ((wants: Wants) => Right[])[] = [
   leaseRights,
 ]
 
-/** Every right that a configuration needs and no other; each once, with all that needs it, sorted. */
-export function rightsNeeded(wants: Wants): Right[] {
-  return mergeRights(FEATURES.flatMap((rightsOf) => rightsOf(wants)))
+/** Returns exactly the rights that a configuration needs, each once with its needs, sorted. */
+export function rightsNeeded(features: Features): Right[] {
+  return mergeRights(FEATURES.flatMap((rightsOf) => rightsOf(features)))
 }
 
-function watchRights({ watches }: Wants): Right[] {
+function watchRights({ watches }: Features): Right[] {
   return watches.flatMap((watch) => {
     const { group, resource, name, namespaces = [undefined] } = watch
     const without = `${nameOf(watch)} cannot run`
@@ -63,8 +59,8 @@ function watchRights({ watches }: Wants): Right[] {
   })
 }
 
-/** RBAC knows no right to metadata alone. */
-function metadataRights({ metadata = [] }: Wants): Right[] {
+/** RBAC has no right to metadata alone. */
+function metadataRights({ metadata = [] }: Features): Right[] {
   return metadata.flatMap(({ rules, group, resource, namespaces = [undefined], name }) => {
     const needs = rules.map(({ name: rule, place }): Need => {
       const what = `rule "${rule}": metadata of objects around events`
@@ -78,25 +74,26 @@ function metadataRights({ metadata = [] }: Wants): Right[] {
   })
 }
 
-function identityRights({ watches }: Wants): Right[] {
+function identityRights({ watches }: Features): Right[] {
   if (watches.length === 0) return []
   const need: Need = {
-    what: 'tells this cluster from another one (optional)',
+    what: 'distinguishes this cluster from another one (optional)',
     without:
-      'a cluster that moves to another address begins anew, and another one at its address is not noticed',
+      'a cluster that moves to another address starts from the beginning, and another one at its address is not noticed',
     required: false,
   }
   const name = 'kube-system'
   return [{ namespace: name, group: '', resource: 'namespaces', name, verb: 'get', needs: [need] }]
 }
 
-function definitionRights({ watches }: Wants): Right[] {
+function definitionRights({ watches }: Features): Right[] {
   const custom = watches.filter((watch) => watch.custom)
   return custom.map((watch) => {
     const { group, resource } = watch
     const need = needOf(watch, {
       what: `${titleOf(watch)}: notices that the kind itself is deleted (optional)`,
-      without: 'when the kind itself is deleted, the deletion of its objects is told only once it is back',
+      without:
+        'when the kind itself is deleted, the deletion of its objects is reported only when it is back',
       required: false,
     })
     return {
@@ -110,7 +107,7 @@ function definitionRights({ watches }: Wants): Right[] {
   })
 }
 
-function leaseRights({ leaseNamespace: namespace }: Wants): Right[] {
+function leaseRights({ leaseNamespace: namespace }: Features): Right[] {
   if (namespace === undefined) return []
   const needs = [
     {
@@ -133,4 +130,175 @@ function nameOf({ index }: ResolvedWatch): string {
 
 function needOf({ place }: ResolvedWatch, need: Need): Need {
   return place === undefined ? need : { ...need, place }
+}
+
+/** The rights for leases, in their namespace only. */
+export const LEASE_RIGHTS = {
+  group: 'coordination.k8s.io',
+  resource: 'leases',
+  verbs: ['get', 'list', 'create', 'update', 'delete'],
+} as const
+
+/** Returns each right once; a wider right replaces those that it includes. */
+function mergeRights(rights: readonly Right[]): Right[] {
+  const merged: Right[] = []
+  // The widest come first, so that a right is compared with those that may include it.
+  for (const right of rights.toSorted((a, b) => widthOf(b) - widthOf(a))) {
+    const wider = merged.findIndex((it) => includes(it, right))
+    if (wider === -1) merged.push(right)
+    else merged[wider] = { ...merged[wider]!, needs: allNeeds(merged[wider]!, right) }
+  }
+  return merged.sort(compare)
+}
+
+function widthOf({ namespace, name }: Right): number {
+  return (namespace === undefined ? 2 : 0) + (name === undefined ? 1 : 0)
+}
+
+function includes(wide: Right, narrow: Right): boolean {
+  return (
+    wide.group === narrow.group &&
+    wide.resource === narrow.resource &&
+    wide.verb === narrow.verb &&
+    (wide.namespace === undefined || wide.namespace === narrow.namespace) &&
+    (wide.name === undefined || wide.name === narrow.name)
+  )
+}
+
+/** In the order of the configuration; shared features come last. */
+function allNeeds(a: Right, b: Right): Need[] {
+  const needs = [...a.needs, ...b.needs]
+  const unique = needs.filter(({ what }, i) => needs.findIndex((it) => it.what === what) === i)
+  return unique.sort((a, b) => byNumber.compare(a.what, b.what))
+}
+
+function compare(a: Right, b: Right): number {
+  return (
+    byText(a.namespace ?? '', b.namespace ?? '') ||
+    byText(a.group, b.group) ||
+    byText(a.resource, b.resource) ||
+    byText(a.name ?? '', b.name ?? '') ||
+    VERBS.indexOf(a.verb) - VERBS.indexOf(b.verb)
+  )
+}
+
+function byText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+/** `watch[10]` comes behind `watch[2]`. */
+const byNumber = new Intl.Collator('en', { numeric: true })
+
+interface Need {
+  /** `watch[0]: Deployment`, or a feature: `leases`. */
+  what: string
+  /** Where the configuration asks for it: `kubeherald.yaml:5:5`. */
+  place?: string
+  /** What does not work without the right. */
+  without: string
+  /** False when kubeherald works without it, only less well. */
+  required: boolean
+}
+
+/** One verb on one resource. */
+export interface Right {
+  /** Undefined: in all namespaces, or of objects that are in none. */
+  namespace: string | undefined
+  /** '' for the core group. */
+  group: string
+  /** The plural, as in a path. */
+  resource: string
+  verb: Verb
+  /** This object alone. */
+  name?: string
+  needs: readonly Need[]
+}
+
+export type Verb = (typeof VERBS)[number]
+
+/** In the order in which rules list them. */
+const VERBS = ['get', 'list', 'watch', 'create', 'update', 'delete'] as const
+
+/**
+ * The object that a field selector names, as the API server reads it: RBAC can then give `list` and `watch` of that object
+ * alone. Undefined when it names none.
+ */
+export function objectNameOf(fieldSelector: string): string | undefined {
+  for (const term of fieldSelector.split(',')) {
+    const name = /^\s*metadata\.name\s*==?\s*([^\s!=\\/%]+)\s*$/.exec(term)?.[1]
+    if (name !== undefined) return name === '.' || name === '../..' ? undefined : name
+  }
+  return undefined
+}
+
+/** The missing rights on one resource. */
+export interface MissingRights {
+  /** `cannot list and watch pods in namespace shop: needed by watch[0] at kubeherald.yaml:5:5, …`. */
+  sentence: string
+  /** Without it something does not work at all. */
+  required: boolean
+}
+
+/** Returns the SelfSubjectAccessReview for a right; every user may create one. */
+export function reviewOf({ namespace, group, resource, verb, name }: Right): object {
+  const resourceAttributes = {
+    ...(namespace !== undefined && { namespace }),
+    group,
+    resource,
+    verb,
+    ...(name !== undefined && { name }),
+  }
+  return {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SelfSubjectAccessReview',
+    spec: { resourceAttributes },
+  }
+}
+
+/** Describes missing rights, one sentence for each resource; required ones come first. */
+export function describeMissing(rights: readonly Right[]): MissingRights[] {
+  const resources = Map.groupBy(rights, ({ namespace, group, resource, name }) =>
+    JSON.stringify([namespace, group, resource, name]),
+  )
+  const missing = [...resources.values()].map((same): MissingRights => {
+    const { needs } = same[0]!
+    const verbs = same.map(({ verb }) => verb)
+    const last = verbs.pop()!
+    const listed = verbs.length === 0 ? last : `${verbs.join(', ')} and ${last}`
+    return {
+      sentence: `cannot ${listed} ${describeResource(same[0]!)}: ${describeNeeds(needs)}`,
+      required: needs.some((need) => need.required),
+    }
+  })
+  return missing.sort((a, b) => Number(b.required) - Number(a.required))
+}
+
+function describeResource({ namespace, group, resource, name }: Right): string {
+  if (resource === 'namespaces' && name !== undefined) return `namespace ${name}`
+  const title = group === '' ? resource : `${resource}.${group}`
+  const object = name === undefined ? title : `${title} "${name}"`
+  return namespace === undefined ? `${object} in the cluster` : `${object} in namespace ${namespace}`
+}
+
+function describeNeeds(all: readonly Need[]): string {
+  const needs = [...all].sort((a, b) => Number(b.required) - Number(a.required))
+  const places = needs.flatMap(({ what, place }) => (place ? [`${what.split(':')[0]} at ${place}`] : []))
+  // `rule "a" cannot match`, `rule "b" cannot match` → `rule "a", rule "b" cannot match`
+  const split = [...new Set(needs.map((need) => need.without))].map(
+    (it) => /^(\S+(?: "[^"]*")?) (cannot \w+)$/.exec(it)?.slice(1) ?? ['', it],
+  )
+  const consequences = [...Map.groupBy(split, ([, predicate]) => predicate)].map(([predicate, some]) =>
+    [few(some.flatMap(([subject]) => subject || [])), predicate].filter(Boolean).join(' '),
+  )
+  return [
+    ...(places.length > 0 ? [`needed by ${few(places)}`] : []),
+    `without it ${consequences.join('; ')}`,
+  ].join('; ')
+}
+
+const MAX_NAMED = 3
+
+function few(names: readonly string[]): string {
+  const more = names.length - MAX_NAMED
+  return (more <= 1 ? names : [...names.slice(0, MAX_NAMED), `${more} more`]).join(', ')
 }

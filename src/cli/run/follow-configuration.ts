@@ -1,19 +1,16 @@
-import type { App } from '../../app.ts'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { App } from '../../app/app.ts'
+import { type Differences, describeDifferences, restartKeys } from '../../app/reload.ts'
 import type { Config } from '../../config/schema.ts'
-import { redactMessage } from '../../redact.ts'
-import {
-  type Differences,
-  describeDifferences,
-  describeRestart,
-  restartKeys,
-} from '../../reload/differences.ts'
-import { type CommandLog, tellWarnings } from '../command-log.ts'
-import type { Configuration } from '../reading/configuration.ts'
-import type { Reread } from '../reading/reread.ts'
-import { watchFiles } from './watch-files.ts'
+import { describeRestart } from '../../model/status.ts'
+import { redactMessage } from '../../text/redact.ts'
+import { type CommandLog, printWarnings } from '../command-log.ts'
+import type { Configuration } from '../load-config/configuration.ts'
+import type { FileReads } from '../load-config/file-reads.ts'
+import type { Reread } from '../load-config/reread.ts'
 
-export interface Following {
-  /** Reads the configuration anew, at once. */
+export interface FollowedConfiguration {
+  /** Reads the configuration again, immediately. */
   reload(): Promise<void>
   close(): void
 }
@@ -21,32 +18,35 @@ export interface Following {
 export interface FollowOptions {
   app: Pick<App, 'apply' | 'reloads' | 'renewRedis'>
   output: CommandLog
-  /** Told of each configuration that came into use. */
-  onApplied?(config: Config): void
+  /** Called for each configuration that came into use. */
+  onApplied?(config: Config): Promise<void>
   everyMs?: number
   settledMs?: number
 }
 
-/** What cannot be put in force for a reason outside of its files, such as a full disk, is tried again. */
-const AGAIN_MS = 30_000
+/** A reload that failed for a reason outside of its files, such as a full disk, is repeated. */
+const RETRY_MS = 30_000
 
 /**
- * Puts a configuration in force whenever its file, or one that it takes in by `${file:…}`, is another: that is also how secrets
- * are rotated. One that is not good changes nothing, and is told.
+ * Applies the configuration whenever its files change, including those of `${file:…}`: that is also how secrets are rotated. A wrong
+ * one changes nothing and is reported.
  */
-export function followConfiguration(configuration: Configuration, options: FollowOptions): Following {
+export function followConfiguration(
+  configuration: Configuration,
+  options: FollowOptions,
+): FollowedConfiguration {
   const { app, output } = options
   const { log } = output
   let { reads, shownWarnings } = configuration
-  let told: string | undefined
+  let reported: string | undefined
   let running: Promise<void> | undefined
   let askedAgain = false
   let retry: NodeJS.Timeout | undefined
   let closed = false
 
   function reject(problem: string, shown = '', place?: string): void {
-    if (told === problem) return
-    told = problem
+    if (reported === problem) return
+    reported = problem
     app.reloads.rejected(problem, place)
     const text = 'the configuration changed, and is not good: the one before stays in use'
     const isShown = output.format === 'text' && shown !== ''
@@ -57,14 +57,14 @@ export function followConfiguration(configuration: Configuration, options: Follo
   async function accept(again: Extract<Reread, { ok: true }>): Promise<void> {
     const changes = await app.apply(again.config)
     app.renewRedis(again.config.redis)
-    told = undefined
+    reported = undefined
     const restart = restartKeys(configuration.config, again.config)
     app.reloads.applied(again.digest, restart)
-    options.onApplied?.(again.config)
-    if (again.shownWarnings !== shownWarnings) tellWarnings(again, output)
+    await options.onApplied?.(again.config)
+    if (again.shownWarnings !== shownWarnings) printWarnings(again, output)
     shownWarnings = again.shownWarnings
-    const said = describeDifferences(changes) ?? 'nothing changed'
-    log.info({ digest: again.digest, ...namesOf(changes) }, `configuration reloaded: ${said}`)
+    const differences = describeDifferences(changes) ?? 'nothing changed'
+    log.info({ digest: again.digest, ...namesOf(changes) }, `configuration reloaded: ${differences}`)
     if (restart.length > 0) log.warn({ keys: restart }, describeRestart(restart))
   }
 
@@ -80,7 +80,7 @@ export function followConfiguration(configuration: Configuration, options: Follo
       if (closed) return
       reject(redactMessage((error as Error).message))
       if (reads === before) reads = await before.again()
-      retry = setTimeout(() => void reload(), AGAIN_MS)
+      retry = setTimeout(() => void reload(), RETRY_MS)
     }
   }
 
@@ -91,7 +91,7 @@ export function followConfiguration(configuration: Configuration, options: Follo
     } while (askedAgain && !closed)
   }
 
-  /** One at a time; what is asked for while one is under way comes behind it. */
+  /** Runs one reload at a time; a request during one causes another after it. */
   function reload(): Promise<void> {
     if (closed) return Promise.resolve()
     askedAgain = true
@@ -101,7 +101,7 @@ export function followConfiguration(configuration: Configuration, options: Follo
     return running
   }
 
-  // What is being read need not be read again; a change that came too late for that is seen by the next look.
+  // A change during a reload that the reload missed is noticed by the next poll.
   const watching = watchFiles(
     () => reads,
     () => running ?? reload(),
@@ -109,7 +109,7 @@ export function followConfiguration(configuration: Configuration, options: Follo
   )
   return {
     reload() {
-      told = undefined
+      reported = undefined
       return reload()
     },
     close() {
@@ -120,7 +120,7 @@ export function followConfiguration(configuration: Configuration, options: Follo
   }
 }
 
-/** `{ sinksAdded: ['bus'], … }`; what did not change is not there. */
+/** `{ sinksAdded: ['bus'], … }`, without unchanged parts. */
 function namesOf({ watches, sinks, rules }: Differences): Record<string, readonly string[]> {
   const lists = Object.entries({ watches, sinks, rules }).flatMap(([what, { added, removed, changed }]) => [
     [`${what}Added`, added] as const,
@@ -128,4 +128,38 @@ function namesOf({ watches, sinks, rules }: Differences): Record<string, readonl
     [`${what}Changed`, changed] as const,
   ])
   return Object.fromEntries(lists.filter(([, names]) => names.length > 0))
+}
+
+const EVERY_MS = 2_000
+const SETTLED_MS = 500
+
+/**
+ * Polls for changed files, however they are replaced: rewritten, renamed over, or by the symbolic links of a Kubernetes volume.
+ * A change counts once it has been stable for `settledMs`. `reads` is called for each poll; `onChange` is awaited.
+ */
+export function watchFiles(
+  reads: () => Pick<FileReads, 'changed'>,
+  onChange: () => Promise<void>,
+  { everyMs = EVERY_MS, settledMs = SETTLED_MS }: { everyMs?: number; settledMs?: number } = {},
+): { close(): void } {
+  const closing = new AbortController()
+  const { signal } = closing
+
+  async function poll(): Promise<void> {
+    const before = reads()
+    const state = await before.changed()
+    if (state === undefined) return
+    await pause(settledMs, undefined, { signal })
+    // Another reload may have read them meanwhile.
+    if ((await before.changed()) === state && reads() === before) await onChange()
+  }
+
+  async function pollForever(): Promise<void> {
+    for (;;) {
+      await pause(everyMs, undefined, { signal })
+      await poll().catch(() => {})
+    }
+  }
+  void pollForever().catch(() => {})
+  return { close: () => closing.abort() }
 }

@@ -1,36 +1,37 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type App, type Role, startApp } from '../../app.ts'
+import { type App, type Role, startApp } from '../../app/app.ts'
 import type { Config } from '../../config/schema.ts'
 import { DEMO_STARTER } from '../../config/starter.ts'
-import { addressOf, targetOf } from '../../queue/redis-target.ts'
-import { RedisRefusedError } from '../../queue/wait-for-redis.ts'
-import { freePort } from '../../server/free-port.ts'
-import { builtInSinks } from '../../sink-types.ts'
+import { freePort } from '../../observe/server/http.ts'
+import { builtInSinks, sinkLoader } from '../../sink-types.ts'
+import { addressOf, targetOf } from '../../store/redis/redis-target.ts'
+import { RedisRefusedError } from '../../store/redis/requirements.ts'
 import { userAgent, version } from '../../version.ts'
-import { connectCluster } from '../../watch/connect.ts'
-import { findKubeconfig, type KubeconfigOptions } from '../../watch/kubeconfig.ts'
-import { kubeconfigOptions, loadCluster } from '../cluster-access.ts'
-import { clusterName } from '../cluster-name.ts'
-import { type CommandLog, commandLog, tellWarnings } from '../command-log.ts'
-import { configurationFile, pluginsOff, readConfiguration } from '../reading/configuration.ts'
-import { missingToShare } from '../sharing.ts'
+import { connectCluster } from '../../watch/client/connect.ts'
+import { type ClusterAccess, findKubeconfig, type KubeconfigOptions } from '../../watch/client/kubeconfig.ts'
+import { type CommandLog, commandLog, printWarnings } from '../command-log.ts'
+import { clusterName, invocation, kubeconfigOptions, loadCluster, missingToShare } from '../environment.ts'
+import {
+  configurationFile,
+  type PluginOptions,
+  pluginsOff,
+  readConfiguration,
+} from '../load-config/configuration.ts'
 import { firstSignal, hangUpReloads, outputClosed } from '../signals.ts'
 import { UsageError } from '../usage-error.ts'
-import { type Begun, describeStart } from './banner.ts'
 import { followConfiguration } from './follow-configuration.ts'
-import type { RunOptions } from './run-options.ts'
 import { type ChosenRedis, openRunRedis, SHARED_DEMO } from './run-redis.ts'
 import { spareMemory } from './spare-memory.ts'
 
 const STOP_LIMIT_MS = 9_500
 
-/** For a start that was under way when the end came: soon it is complete, and can be stopped like any other. */
+/** A start that is under way when the process ends is completed first, so that it can be stopped normally. */
 const START_GRACE_MS = 3_000
 
 /** Runs until SIGINT or SIGTERM, or a SIGHUP that does not ask for a reload, also during its start. */
 export async function run(options: RunOptions): Promise<number> {
   const foreign = Promise.withResolvers<string>()
-  const purpose: Purpose = {
+  const reactions: Reactions = {
     onlyPrints: true,
     reload() {},
     onLayoutChanged: (error) => foreign.resolve(error.message),
@@ -38,13 +39,13 @@ export async function run(options: RunOptions): Promise<number> {
   const file = options.demo && options.config === undefined ? undefined : configurationFile(options.config)
   const reloads = hangUpReloads(file)
   const signals = firstSignal(reloads ? ['SIGINT', 'SIGTERM'] : ['SIGINT', 'SIGTERM', 'SIGHUP'])
-  if (reloads) process.on('SIGHUP', () => purpose.reload())
-  const end = Promise.race([signals, outputClosed(() => purpose.onlyPrints), foreign.promise])
+  if (reloads) process.on('SIGHUP', () => reactions.reload())
+  const end = Promise.race([signals, outputClosed(() => reactions.onlyPrints), foreign.promise])
   const demo = options.demo ? 'asked for' : hasNothing(options, file) ? 'no cluster' : undefined
   const output = commandLog(options.logLevel, demo !== undefined)
   await using stack = new AsyncDisposableStack()
   const ending = new AbortController()
-  const starting = start({ file, demo, options }, purpose, output, stack, ending.signal)
+  const starting = start({ file, demo, options }, reactions, output, stack, ending.signal)
   const first = await Promise.race([starting, end])
   const cause = typeof first === 'string' ? first : await end
   ending.abort()
@@ -52,23 +53,24 @@ export async function run(options: RunOptions): Promise<number> {
   limitStop(output)
   const app = typeof first === 'string' ? await begunSoon(starting) : first
   if (app) await stop(app, demo !== undefined, output)
-  else output.say('kubeherald stopped before its start was complete', {})
+  else output.print('kubeherald stopped before its start was complete', {})
   return (await Promise.race([foreign.promise, undefined])) === undefined ? 0 : 1
 }
 
-/** What signals and a closed output mean for this process. */
-interface Purpose {
+/** How this process reacts to signals and a closed output. */
+interface Reactions {
   onlyPrints: boolean
   reload(): void
   /** A newer version converted the keys in Redis. */
   onLayoutChanged(error: Error): void
 }
 
-function onlyPrints({ sinks }: Config): boolean {
-  return sinks.every(({ type }) => type === 'stdout')
+async function onlyPrints({ sinks }: Config, load: ReturnType<typeof sinkLoader>): Promise<boolean> {
+  const types = await Promise.all(sinks.map(({ type }) => load(type)))
+  return types.every(({ printsToStdout }) => printsToStdout === true)
 }
 
-/** No configuration and no cluster anywhere: only then a demo can stand in without anybody being surprised. */
+/** No configuration and no cluster: only then the demo starts by itself. */
 function hasNothing({ role, context }: RunOptions, file: string | undefined): boolean {
   return (
     file === undefined &&
@@ -80,7 +82,7 @@ function hasNothing({ role, context }: RunOptions, file: string | undefined): bo
 
 async function start(
   { file, demo, options }: Pick<Begun, 'file' | 'demo' | 'options'>,
-  purpose: Purpose,
+  reactions: Reactions,
   output: CommandLog,
   stack: AsyncDisposableStack,
   ending: AbortSignal,
@@ -89,9 +91,10 @@ async function start(
   const starter = demo && DEMO_STARTER
   const configuration = await readConfiguration(file, builtInSinks, starter, pluginsOff(options))
   const { sinkTypes } = configuration
-  tellWarnings(configuration, output)
+  printWarnings(configuration, output)
   const config = demo ? await demoConfig(configuration.config, file, options) : configuration.config
-  purpose.onlyPrints = onlyPrints(config)
+  const load = sinkLoader(sinkTypes)
+  reactions.onlyPrints = await onlyPrints(config, load)
   requireShared(options.role, config)
   const kubeconfig = demo
     ? await openDemo(stack)
@@ -101,26 +104,26 @@ async function start(
   const access = kubeconfig && loadCluster(kubeconfig)
   const cluster = clusterName(config, () => access?.context)
   ending.throwIfAborted()
-  const wish = { config, cluster, stateDir: options.stateDir, demo: demo !== undefined }
-  const redis = await openRunRedis(wish, log, stack)
+  const redisOptions = { config, cluster, stateDir: options.stateDir, demo: demo !== undefined }
+  const redis = await openRunRedis(redisOptions, log, stack)
   ending.throwIfAborted()
   const client = kubeconfig && connectCluster({ ...kubeconfig, userAgent })
   if (client) stack.defer(() => client.close())
   const { digest } = configuration
-  const { onLayoutChanged } = purpose
+  const { onLayoutChanged } = reactions
   const { role } = options
   const shared = { config, cluster, role, redis: redis.target, log, digest, sinkTypes, onLayoutChanged }
   const namespace = access?.namespace
   const found = { ...(client && { client }), ...(namespace && { namespace }) }
   const app = await startApp({ ...shared, ...found, signal: ending }).catch(adviseOn(redis))
-  const onApplied = (next: Config) => {
-    purpose.onlyPrints = onlyPrints(next)
+  const onApplied = async (next: Config) => {
+    reactions.onlyPrints = await onlyPrints(next, load)
   }
   const following = followConfiguration(configuration, { app, output, onApplied })
-  purpose.reload = () => void following.reload()
+  reactions.reload = () => void following.reload()
   stack.defer(() => following.close())
   stack.adopt(spareMemory(), (sparing) => sparing.close())
-  // What changes while this process ends is for its successor: here sinks are closed already.
+  // A change while this process ends is for its successor: the sinks here are closed already.
   ending.addEventListener('abort', following.close, { once: true })
   if (ending.aborted) {
     following.close()
@@ -137,7 +140,7 @@ async function start(
   return app
 }
 
-/** What Redis is refused for is for the user to change. */
+/** A refused Redis is a mistake that the user can correct. */
 function adviseOn({ dir }: ChosenRedis): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof RedisRefusedError)) throw error
@@ -162,7 +165,7 @@ async function openDemo(stack: AsyncDisposableStack): Promise<KubeconfigOptions>
   return { env: {}, kubeconfig: cluster.kubeconfig }
 }
 
-/** A demo never touches what a real one uses; without a file of its own it moves out of a taken port's way. */
+/** A demo never uses the data of a real process; without a file it takes a free port. */
 async function demoConfig(config: Config, file: string | undefined, options: RunOptions): Promise<Config> {
   const { server } = config
   if (options.sharedRedis && !targetOf(config.redis, ''))
@@ -202,7 +205,7 @@ function limitStop({ log }: CommandLog): void {
 
 async function stop(app: App, demo: boolean, output: CommandLog): Promise<void> {
   const { pending } = await app.stop()
-  output.say(`kubeherald stopped: ${describePending(pending, demo)}`, { pending })
+  output.print(`kubeherald stopped: ${describePending(pending, demo)}`, { pending })
 }
 
 function describePending(pending: number, demo: boolean): string {
@@ -212,4 +215,77 @@ function describePending(pending: number, demo: boolean): string {
     ? `${one ? 'it is' : 'they are'} deleted with the demo`
     : `${one ? 'it goes' : 'they go'} on with the next start`
   return `${one ? '1 delivery is' : `${pending} deliveries are`} pending; ${later}`
+}
+
+interface Begun {
+  file: string | undefined
+  /** Why there is a demo, if there is one. */
+  demo: 'asked for' | 'no cluster' | undefined
+  /** Keys of the file that a demo ignores. */
+  unused: readonly string[]
+  /** Undefined for a process that only delivers. */
+  access: ClusterAccess | undefined
+  redis: ChosenRedis
+  app: App
+  options: RunOptions
+}
+
+/** At most six lines: what was found, what was started instead, and how to change that. */
+function describeStart(begun: Begun): string {
+  const { access, redis, app, options, demo } = begun
+  const real = access
+    ? `${access.context} at ${access.server} (${access.origin})`
+    : `not needed for --role ${options.role}`
+  const store = redis.dir
+    ? `${app.redisVersion}, private, in ${redis.dir}${demo ? '; deleted at the end' : ' (redis.url in the configuration shares one)'}`
+    : `${app.redisVersion} at ${addressOf(redis.target)}${demo ? '; what the demo keeps there is deleted at the end' : ''}`
+  const http = `${app.url ? `${app.url}/readyz and /metrics` : 'off'}; "${statusCommand(begun)}" shows more; Ctrl-C stops`
+  const lines = [
+    `  config   ${configLine(begun)}`,
+    `  cluster  ${demo ? DEMO[demo] : real}`,
+    `  redis    ${store}`,
+    `  http     ${http}`,
+  ]
+  return `kubeherald ${version}\n${lines.join('\n')}\n`
+}
+
+const DEMO = {
+  'asked for': 'a demo cluster inside this process, as asked for',
+  'no cluster': 'none found, so a demo cluster inside this process (set KUBECONFIG, or run in a pod)',
+}
+
+function configLine({ file, demo, unused }: Begun): string {
+  if (file !== undefined)
+    return unused.length === 0 ? file : `${file} (a demo does not use its ${unused.join(', ')})`
+  return demo === 'asked for'
+    ? 'a starter that prints a selection of events (-c FILE tries your own rules)'
+    : 'none found, so a starter that prints a selection of events (write kubeherald.yaml, or --config FILE)'
+}
+
+/** The same arguments lead to the same Redis and cluster name. */
+function statusCommand({ demo, options }: Begun): string {
+  const { config, context, stateDir } = options
+  const command = [
+    invocation(process.env),
+    'status',
+    ...(demo && !options.sharedRedis ? ['--demo'] : config ? ['--config', config] : []),
+    ...(context ? ['--context', context] : []),
+    ...(stateDir ? ['--state-dir', stateDir] : []),
+  ]
+  return command
+    .map((word) => (/\s/.test(word) && !word.endsWith(' --') ? JSON.stringify(word) : word))
+    .join(' ')
+}
+
+/** Options of `run` and `demo`. */
+interface RunOptions extends PluginOptions {
+  config?: string
+  context?: string
+  role: Role
+  stateDir?: string
+  logLevel?: string
+  /** Watch the demo cluster, even if there is a real one. */
+  demo?: boolean
+  /** With `demo`: in the Redis of the configuration, under a name of its own. */
+  sharedRedis?: boolean
 }

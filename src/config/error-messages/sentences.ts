@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Located } from './located.ts'
+import type { Located } from '../source-node.ts'
 
 /** An issue as zod 4 makes it; of other makes only the message is known. */
 export type Issue = Partial<z.core.$ZodRawIssue> & { message: string }
@@ -43,7 +43,7 @@ export function describe(found: Located | undefined): string {
   if (found.entries) return 'a map'
   if (found.items) return 'a list'
   if (found.value === null) return 'nothing'
-  if (typeof found.value === 'number') return `the number ${found.source ?? found.value}`
+  if (typeof found.value === 'number') return 'a number'
   return typeof found.value === 'string' ? 'text' : String(found.value)
 }
 

@@ -1,51 +1,51 @@
-import type { SchemaIssue } from '../sink/index.ts'
-import { groupHint, isGroupingKey } from './alertmanager-keys.ts'
-import type { ConfigDocument, Path, Placing } from './document.ts'
-import { misplacedHint, missingHint, ruleKeyFor } from './key-hints.ts'
-import { knownKeysAt } from './known-keys.ts'
-import type { Located } from './located.ts'
-import type { Problem } from './problem.ts'
-import { ruleShapeHint } from './rule-shape-hints.ts'
-import { innerKeyFor } from './rule-words.ts'
+import { stringify } from 'yaml'
+import type { SchemaIssue } from '../../sink/index.ts'
+import { nearest } from '../../text/closest-match.ts'
+import type { ConfigDocument, Path, Placing } from '../document.ts'
+import type { Problem } from '../problem.ts'
+import { PROBLEM_CODES, type ProblemCode } from '../problem-codes.ts'
+import type { Located } from '../source-node.ts'
+import { aliasOf } from './key-aliases.ts'
 import { type Issue, ownMessage, sentenceOf } from './sentences.ts'
-import { nameHint, shapeHint } from './shape-hints.ts'
-import { nearest, suggest } from './suggest.ts'
-import { templateLabel } from './template-labels.ts'
+import { suggest } from './suggest.ts'
 
-/** What is checked, and where it stands in the file. */
+/** What is checked, and where it is in the file. */
 export interface Subject {
   document: ConfigDocument
   schema: unknown
   /** Leads from the file's root to the checked value. */
   prefix: Path
-  /** Keys beside those of the schema, such as a sink's `type`. */
+  /** Keys in addition to those of the schema, such as a sink's `type`. */
   alsoKnown?: readonly string[]
+  /** Whether messages of the schema may quote a value; those of built-in sinks do not. */
+  mayQuote?: boolean
 }
 
-/** What a schema found, in words for people, each at its place in the file. */
+/** Returns the issues of a schema as problems, each at its place in the file. */
 export function problemsOf(subject: Subject, issues: readonly SchemaIssue[]): Problem[] {
   const findings = issues.flatMap((issue) => {
     const steps = (issue.path ?? []).map((step) => (typeof step === 'object' ? step.key : step))
     return findingsOf(subject, issue as unknown as Issue, steps)
   })
-  const meant = new Set(findings.map((finding) => finding.meant))
+  const intended = new Set(findings.map((it) => it.intended))
   return findings
-    .filter(({ missing }) => missing === undefined || !meant.has(missing))
+    .filter(({ missing }) => missing === undefined || !intended.has(missing))
     .map(({ problem }) => problem)
 }
 
-/** A problem; a key that is missing is none when another one only misspells it. */
+/** A problem; a missing key is none where another key is a misspelling of it. */
 interface Finding {
   problem: Problem
   missing?: string
-  meant?: string
+  intended?: string
 }
 
 function findingsOf(subject: Subject, raw: Issue, steps: Path): Finding[] {
-  const issue = withWords(raw)
+  const issue = withValues(raw)
   const { document, prefix } = subject
   const path = [...prefix, ...steps]
-  if (issue.code === 'unrecognized_keys') return unknownKeys(subject, issue.keys as string[], steps)
+  if (issue.code === 'unrecognized_keys')
+    return (issue.keys as string[]).map((key) => unknownKey(subject, steps, key))
   if (issue.code === 'invalid_key') return [{ problem: invalidKey(document, issue, path) }]
   if (issue.code === 'invalid_union') {
     const branch = chooseBranch(issue)
@@ -53,125 +53,31 @@ function findingsOf(subject: Subject, raw: Issue, steps: Path): Finding[] {
       return branch.flatMap((inner) => findingsOf(subject, inner, [...steps, ...(inner.path as Path)]))
   }
   const found = document.at(path)
-  const name = nameOf(path)
-  if (!found) return [{ problem: missingKey(document, path, name), missing: keyOf(path) }]
-  if (found.value === null) return [{ problem: emptyValue(document, path, name) }]
-  const shown = isSecret(path) && found.source !== undefined ? { ...found, source: '***' } : found
-  const { message, advice } = advised(sentenceOf(issue, shown))
-  const label = templateLabel(document, path)
-  if (label)
-    return [{ problem: document.problem(label.path, label.message, { atKey: true, hint: label.hint }) }]
-  const { hint: own = advice, ...place } = placeOf(issue)
-  const ofRule = ownMessage(issue) === undefined ? ruleShapeHint(path, found, document) : {}
-  const hint = own ?? ofRule.hint ?? shapeHint(path, found) ?? valueHint(issue, shown)
-  const placing = { ...place, ...(own === undefined && ofRule.atKey && { atKey: true }), hint }
-  return [{ problem: document.problem(path, ofRule.message ?? joined(name, message), placing) }]
+  if (!found) return [{ problem: missingKey(subject, path, steps), missing: keyOf(path) }]
+  if (found.value === null) return [{ problem: emptyValue(document, path) }]
+  const { code, ...placing } = placingOf(issue)
+  const hidden = hiddenValue(found, path)
+  if (hidden !== undefined && quotesSecret(issue, placing, found))
+    return [{ problem: document.problem(code ?? shapeCode(issue), path, hidden) }]
+  const shown = subject.mayQuote ? withoutLiteral(issue, found) : (text: string) => text
+  const hint =
+    (placing.hint && shown(placing.hint)) ??
+    valueHint(issue, found) ??
+    (shapeCode(issue) === 'wrong-type' && ownMessage(issue) === undefined
+      ? exampleAt(subject, steps)
+      : undefined)
+  const message = shown(joined(nameOf(path), sentenceOf(issue, found)))
+  return [{ problem: document.problem(code ?? shapeCode(issue), path, message, { ...placing, hint }) }]
 }
 
-/** A word that decides between maps is one of a few, like that of an enum. */
-function withWords(issue: Issue): Issue {
+/** A key that selects the branch of a union takes one of a few values, like an enum. */
+function withValues(issue: Issue): Issue {
   const { code, options } = issue as Issue & { options?: unknown }
   if (code !== 'invalid_union' || !Array.isArray(options)) return issue
   return { ...issue, code: 'invalid_value', values: options } as Issue
 }
 
-/** What a check makes of the value itself is no part of the sentence: `write 2m`, `write "07:00"`. */
-function advised(sentence: string): { message: string; advice?: string } {
-  const [, message, advice] = /^(.+): (write "?[\d.][^ ]*)$/s.exec(sentence) ?? []
-  return message === undefined || advice === undefined ? { message: sentence } : { message, advice }
-}
-
-/** A check of texts tells what to write, and where in the text it is wrong, in what zod calls params. */
-function placeOf({ code, params }: Issue): Placing {
-  if (code !== 'custom' || typeof params !== 'object' || params === null) return {}
-  const { offset, length, hint } = params as Record<string, unknown>
-  return {
-    ...(Number.isInteger(offset) && { offset: offset as number }),
-    ...(Number.isInteger(length) && { length: length as number }),
-    ...(typeof hint === 'string' && { hint }),
-  }
-}
-
-function keyOf(path: Path): string {
-  return JSON.stringify(path)
-}
-
-/** A sink has keys that only its type knows, so a misspelt "type" is not told elsewhere. */
-function missingKey(document: ConfigDocument, path: Path, name: string): Problem {
-  const missing = String(path.at(-1))
-  const map = path.slice(0, -1)
-  const near = path[0] === 'sinks' && nearest(missing, document.at(map)?.entries?.keys() ?? [], 2)
-  if (!near) return document.problem(path, `${name} is missing`, { hint: missingHint(path) })
-  const hint = `did you mean "${missing}" where "${near}" stands?`
-  return document.problem([...map, near], `${name} is missing`, { atKey: true, hint })
-}
-
-/** A number may be a password too. */
-function isSecret(path: Path): boolean {
-  return path.some((step) => /secret|token|passw|api-?key|authorization|credential/i.test(String(step)))
-}
-
-function unknownKeys(
-  { document, schema, prefix, alsoKnown = [] }: Subject,
-  keys: readonly string[],
-  steps: Path,
-): Finding[] {
-  const known = [...(steps.length === 0 ? alsoKnown : []), ...knownKeysAt(schema, steps)]
-  const isOfRule = prefix.length + steps.length === 2 && [...prefix, ...steps][0] === 'rules'
-  const grouping = isOfRule ? keys.filter(isGroupingKey) : []
-  const others = keys.filter((key) => !grouping.includes(key))
-  const groups = grouping.length === 0 ? [] : [groupingKeys(document, [...prefix, ...steps], grouping)]
-  return groups.concat(
-    others.map((key) => {
-      const path = [...prefix, ...steps, key]
-      const isRest = document.at(path)?.value === null && key.includes(')')
-      const better = isRest ? COMMA_HINT : misplacedHint(path, document)
-      const foreign = path.length === 3 && path[0] === 'rules' ? ruleKeyFor(key) : innerKeyFor(path)
-      const hint =
-        better ??
-        stopHint(key, path, document) ??
-        (foreign === undefined ? suggest(key, [...new Set(known)]) : foreignHint(foreign, path))
-      const problem = document.problem(path, `unknown key "${key}"`, { atKey: true, hint })
-      const meant = better === undefined ? (foreign ?? nearest(key, new Set(known))) : undefined
-      return { problem, ...(meant !== undefined && { meant: keyOf([...prefix, ...steps, meant]) }) }
-    }),
-  )
-}
-
-/** Told together, as they become one key. */
-function groupingKeys(document: ConfigDocument, rule: Path, keys: readonly string[]): Finding {
-  const hint = groupHint(keys, document.at(rule))
-  const names = keys.map((key) => `"${key}"`)
-  const message = `unknown ${names.length === 1 ? 'key' : 'keys'} ${names.join(names.length === 2 ? ' and ' : ', ')}`
-  return { problem: document.problem([...rule, keys[0] ?? ''], message, { atKey: true, hint }) }
-}
-
-function foreignHint(word: string, path: Path): string {
-  const isBurst = path.at(-2) === 'throttle' && word === 'burst'
-  return `here it is called "${word}"${isBurst ? ' (how many are let through in each "every")' : ''}`
-}
-
-/** What other tools call the end of the list. */
-function stopHint(key: string, path: Path, document: ConfigDocument): string | undefined {
-  const isOfRule = path.length === 3 && path[0] === 'rules'
-  if (!isOfRule || !/^(stop|final|last|break|terminal|halt)$/i.test(key)) return undefined
-  return document.at(path)?.value === false
-    ? 'leave it out: rules below see it anyway'
-    : 'write continue: false (rules below do not see what this one took)'
-}
-
-/** `{ labels: a in (x, y) }` ends at the comma, for YAML. */
-export const COMMA_HINT = 'inside { } a comma ends the text: put it in quotes'
-
-function invalidKey(document: ConfigDocument, issue: Issue, path: Path): Problem {
-  const [inner] = (issue.issues ?? []) as Issue[]
-  const message = inner ? sentenceOf(inner, undefined) : 'cannot be a key here'
-  const isSink = path.length === 2 && path[0] === 'sinks'
-  const hint = isSink ? nameHint(String(path[1])) : undefined
-  return document.problem(path, joined(`"${String(path.at(-1))}"`, message), { atKey: true, hint })
-}
-
-/** The alternative that was meant: one whose type is right, so that its faults lie further in. */
+/** The branch that was likely intended: one whose type is right, so that its issues are further in. */
 function chooseBranch({ errors = [], message }: Issue): readonly Issue[] | undefined {
   if (message !== 'Invalid input') return undefined
   const branches = errors as readonly (readonly Issue[])[]
@@ -182,43 +88,153 @@ function chooseBranch({ errors = [], message }: Issue): readonly Issue[] | undef
   )
 }
 
-function emptyValue(document: ConfigDocument, path: Path, name: string): Problem {
-  const isComment = document.textAfterKey(path).startsWith('#')
-  const hint = isComment
-    ? 'what follows "#" is a comment: text that begins with it needs quotes'
-    : (emptySinkHint(path) ?? comparisonHint(String(path.at(-1))))
-  return document.problem(path, `${name} has no value`, { hint })
+function shapeCode({ code }: Issue): ProblemCode {
+  return code === 'invalid_type' || code === 'invalid_union' ? 'wrong-type' : 'invalid-value'
 }
 
-/** Most often the lines below are there and not indented. */
-function emptySinkHint([root, ...below]: Path): string | undefined {
-  if (root !== 'sinks' || below.length > 1) return undefined
-  return below.length === 0
-    ? 'name a sink below it, indented, such as: screen: { type: stdout }'
-    : 'write its options below it, indented by two more spaces, such as: type: stdout'
+/** The code, the place within the text and the hint that a check gives as zod's params. */
+function placingOf({ code, params }: Issue): Placing & { code?: ProblemCode } {
+  if (code !== 'custom' || typeof params !== 'object' || params === null) return {}
+  const { offset, length, hint, code: own } = params as Record<string, unknown>
+  return {
+    ...(Number.isInteger(offset) && { offset: offset as number }),
+    ...(Number.isInteger(length) && { length: length as number }),
+    ...(typeof hint === 'string' && { hint }),
+    ...(typeof own === 'string' && Object.hasOwn(PROBLEM_CODES, own) && { code: own as ProblemCode }),
+  }
 }
 
-/** `{ status.phase == Failed }` is a key alone. */
-function comparisonHint(key: string): string {
-  const [, left, right] = /^([\w.[\]"/-]+)\s*={1,2}\s*(\S+)$/.exec(key) ?? []
-  return left === undefined ? 'give it one, or leave it out' : `write ${left}: ${right}`
+/** Returns whether a fault in a text is in the value of a reference, or quotes a part of one. */
+function quotesSecret(
+  { message }: Issue,
+  { offset, length = 1 }: Placing,
+  { value, secrets }: Located,
+): boolean {
+  if (offset === undefined) return false
+  const text = String(value)
+  const quoted = [...message.matchAll(/"([^"]+)"/g)].map(([, word = '']) => word)
+  return secrets.some((secret) => {
+    if (quoted.some((word) => secret.includes(word))) return true
+    const at = text.lastIndexOf(secret, offset + length - 1)
+    return secret !== '' && at !== -1 && at + secret.length > offset
+  })
+}
+
+/** What is shown of a fault in a value with secrets: its message could quote a part of one. */
+export function hiddenValue({ written, secrets }: Located, path: Path): string | undefined {
+  if (written === undefined || secrets.length === 0) return undefined
+  return `the value of ${written} is not valid for ${nameOf(path)}`
 }
 
 function valueHint(issue: Issue, { value, written, source }: Located): string | undefined {
   if (issue.code === 'invalid_value' && typeof value === 'string' && written === undefined) {
-    const near = nearest(value, (issue.values as unknown[]).map(String))
+    const options = (issue.values as unknown[]).map(String)
+    const near = nearest(value, options) ?? options.find((it) => value.length > 2 && it.startsWith(value))
     return near === undefined ? undefined : `did you mean "${near}"?`
   }
   if (ownMessage(issue) === undefined && wantsText(issue) && source !== undefined)
-    return source === '***' ? 'as text it needs quotes' : `as text it needs quotes: "${source}"`
-  if (written !== undefined && typeof issue.expected === 'string')
-    return `what \${…} stands for is always text`
+    return 'as text it needs quotes'
+  if (issue.expected === 'boolean' && /^(yes|on|no|off)$/i.test(String(value)))
+    return `write ${/^(yes|on)$/i.test(String(value))}`
+  if (written !== undefined && typeof issue.expected === 'string') return `the value of \${…} is always text`
   return undefined
 }
 
 function wantsText({ expected, errors = [] }: Issue): boolean {
   const branches = errors as readonly (readonly Issue[])[]
   return expected === 'string' || branches.some(([issue]) => issue?.expected === 'string')
+}
+
+/** Returns the example of a key, or of the map around it if that has the key or takes any keys. */
+function exampleAt({ schema, prefix }: Subject, steps: Path): string | undefined {
+  const end = steps.findLastIndex((step) => typeof step === 'string') + 1
+  for (const length of [end, end - 1]) {
+    const key = length > 0 ? steps[length - 1] : prefix.at(-1)
+    const schemas = schemasAt(schema, steps.slice(0, Math.max(length, 0)))
+    const [example] = examplesOf(schemas)
+    if (example === undefined || typeof key !== 'string') continue
+    const isRecord = schemas.some((it) => defOf(it)?.valueType !== undefined)
+    if (length < end && !isRecord && !Object.hasOwn(Object(example), steps[end - 1] ?? '')) continue
+    const text = stringify({ [key]: example }, { collectionStyle: 'flow', lineWidth: 0 })
+    return `such as ${text.trim().slice(2, -2).replaceAll('[ ', '[').replaceAll(' ]', ']')}`
+  }
+  return undefined
+}
+
+/** Masks a value in a message that the author of a plug-in wrote: it may be a password. */
+function withoutLiteral(issue: Issue, { value }: Located): (text: string) => string {
+  const isShown = ownMessage(issue) === undefined || typeof value !== 'string' || value.length < 3
+  return (text) => (isShown ? text : text.replaceAll(value, '***'))
+}
+
+/** A sink has keys that only its type knows, so a misspelt "type" is found here only. */
+function missingKey(subject: Subject, path: Path, steps: Path): Problem {
+  const { document } = subject
+  const missing = String(path.at(-1))
+  const map = path.slice(0, -1)
+  const near = path[0] === 'sinks' && nearest(missing, document.at(map)?.entries?.keys() ?? [], 2)
+  if (!near)
+    return document.problem('missing-key', path, `${nameOf(path)} is missing`, {
+      hint: exampleAt(subject, steps),
+      ...aboutKey(path),
+    })
+  const hint = `did you mean "${missing}" instead of "${near}"?`
+  return document.problem('missing-key', [...map, near], `${nameOf(path)} is missing`, { atKey: true, hint })
+}
+
+function unknownKey(subject: Subject, steps: Path, key: string): Finding {
+  const { document, schema, prefix, alsoKnown = [] } = subject
+  const known = new Set([...(steps.length === 0 ? alsoKnown : []), ...knownKeysAt(schema, steps)])
+  const map = [...prefix, ...steps]
+  const path = [...map, key]
+  const alias = freeAlias(subject, steps, key)
+  const isRest = document.at(path)?.value === null && key.includes(')')
+  const hint = isRest ? COMMA_HINT : alias === undefined ? suggest(key, [...known]) : `here it is ${alias}`
+  const intended = /^[\w-]+/.exec(alias ?? '')?.[0] ?? nearest(key, known)
+  return {
+    problem: document.problem('unknown-key', path, `unknown key "${key}"`, { atKey: true, hint }),
+    ...(intended !== undefined && { intended: keyOf([...map, intended]) }),
+  }
+}
+
+/** Returns our key for an unknown one if it is allowed in its map and not set there: `group`, `group: { by }`, `if, next to "when"`. */
+function freeAlias({ document, schema, prefix }: Subject, steps: Path, key: string): string | undefined {
+  const alias = aliasOf([...prefix, ...steps, key])
+  const [, name, inner] = /^([\w-]+)(?:: \{ (\w+) \})?/.exec(alias ?? '') ?? []
+  if (alias === undefined || name === undefined || /^(under|part) /.test(alias)) return alias
+  if (prefix.length + steps.length === 0 && knownKeysAt(schema, []).includes(name)) return alias
+  const map = alias.includes(', next to "') ? steps.slice(0, -1) : steps
+  const target = [...prefix, ...map, name, ...(inner === undefined ? [] : [inner])]
+  return knownKeysAt(schema, map).includes(name) && !document.at(target) ? alias : undefined
+}
+
+/** `{ labels: a in (x, y) }` ends at the comma, for YAML. */
+export const COMMA_HINT = 'inside { } a comma ends the text: put it in quotes'
+
+function invalidKey(document: ConfigDocument, issue: Issue, path: Path): Problem {
+  const [inner] = (issue.issues ?? []) as Issue[]
+  const message = inner ? sentenceOf(inner, undefined) : 'cannot be a key here'
+  return document.problem('invalid-key', path, joined(`"${String(path.at(-1))}"`, message), { atKey: true })
+}
+
+function emptyValue(document: ConfigDocument, path: Path): Problem {
+  const isComment = document.textAfterKey(path).startsWith('#')
+  const hint = isComment
+    ? 'text after "#" is a comment: text that begins with "#" needs quotes'
+    : 'give it a value, or indent the lines below it by two more spaces'
+  return document.problem(isComment ? 'yaml-comment' : 'empty-value', path, `${nameOf(path)} has no value`, {
+    hint,
+    ...aboutKey(path),
+  })
+}
+
+/** A key of the root, which an included file may have. */
+function aboutKey(path: Path): { about?: string } {
+  return path.length === 1 ? { about: String(path[0]) } : {}
+}
+
+function keyOf(path: Path): string {
+  return JSON.stringify(path)
 }
 
 /** `"port"`, or `"namespaces", entry 2`. */
@@ -228,9 +244,51 @@ export function nameOf(path: Path): string {
   return at === -1 ? 'the file' : `"${String(path[at])}"${entry.join('')}`
 }
 
+/** A message that is the end of a sentence follows the name; a whole sentence stands behind a colon or alone. */
 function joined(name: string, message: string): string {
   if (/^"[^"]*" is no(thing)?\b/.test(message)) return message
   return /^(must|is|are|has|have|needs|cannot|does|may|was|matches)\b/.test(message)
     ? `${name} ${message}`
     : `${name}: ${message}`
+}
+
+/** What is read of a zod schema; a sink package may bring its own copy of zod. */
+interface SchemaDef {
+  shape?: Record<string, unknown>
+  element?: unknown
+  valueType?: unknown
+  innerType?: unknown
+  in?: unknown
+  options?: readonly unknown[]
+}
+
+function defOf(schema: unknown): SchemaDef | undefined {
+  return (schema as { _zod?: { def?: SchemaDef } } | undefined)?._zod?.def
+}
+
+function knownKeysAt(schema: unknown, path: Path): string[] {
+  return schemasAt(schema, path).flatMap((it) => Object.keys(defOf(it)?.shape ?? {}))
+}
+
+function examplesOf(schemas: readonly unknown[]): unknown[] {
+  return schemas.flatMap((schema) => {
+    const { examples } = (schema as { meta?(): { examples?: unknown[] } | undefined }).meta?.() ?? {}
+    return examples ?? []
+  })
+}
+
+/** All zod schemas of a path, with those that they wrap and the branches of unions; none for other schema libraries. */
+function schemasAt(schema: unknown, path: Path): unknown[] {
+  const def = defOf(schema)
+  if (!def) return []
+  const wrapped = [def.innerType, def.in, ...(def.options ?? [])].filter((it) => it !== undefined)
+  const [step, ...rest] = path
+  const below = wrapped.flatMap((it) => schemasAt(it, path))
+  if (step === undefined) return [schema, ...below]
+  const child = def.shape
+    ? Object.hasOwn(def.shape, step)
+      ? def.shape[String(step)]
+      : undefined
+    : (def.element ?? def.valueType)
+  return [...below, ...schemasAt(child, rest)]
 }

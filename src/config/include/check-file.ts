@@ -1,18 +1,16 @@
-import type { FileDocument } from './document.ts'
-import { problemsOf } from './issues.ts'
-import { manifestProblem } from './manifest.ts'
-import type { Problem } from './problem.ts'
-import { NEVER_DEFAULT } from './rule-defaults.ts'
-import { ConfigFile, IncludedFile } from './schema.ts'
+import type { ConfigDocument, FileDocument } from '../document.ts'
+import { problemsOf } from '../error-messages/zod-issues.ts'
+import type { Problem } from '../problem.ts'
+import { ConfigFile, IncludedFile, NEVER_DEFAULT } from '../schema.ts'
 
 /** What is wrong with the shape of an included file; its rules and watches are checked with all others. */
 export function checkIncludedFile(document: FileDocument): Problem[] {
   const { root, readable } = document
   if (!readable) return []
   if (!root || root.value === null)
-    return [document.problem([], 'the file is empty', { severity: 'warning' })]
+    return [document.problem('empty-file', [], 'the file is empty', { severity: 'warning' })]
   if (!root.entries)
-    return [document.problem([], 'the file must be a map of keys and values', { hint: HINT })]
+    return [document.problem('not-a-map', [], 'the file must be a map of keys and values', { hint: HINT })]
   const manifest = manifestProblem(document)
   if (manifest) return [manifest]
   const own = [...root.entries.keys()].filter((key) => !key.startsWith('x-'))
@@ -27,7 +25,7 @@ export function checkIncludedFile(document: FileDocument): Problem[] {
   const subject = { document, schema: IncludedFile, prefix: [] }
   return [
     ...central.map((key) =>
-      document.problem([key], `"${key}" cannot stand in an included file`, {
+      document.problem('misplaced-key', [key], `"${key}" cannot stand in an included file`, {
         atKey: true,
         hint: 'it belongs into the file that includes this one',
       }),
@@ -38,7 +36,7 @@ export function checkIncludedFile(document: FileDocument): Problem[] {
 
 const HINT = `an included file has the keys ${Object.keys(IncludedFile.shape).join(', ')}`
 
-/** What is wrong with `include` and `defaults` of any file, but for what the rules that take defaults over tell. */
+/** Returns the problems of `include` and `defaults` in any file, without those that its rules report. */
 export function checkSharedKeys(document: FileDocument): Problem[] {
   const { include, defaults } = ConfigFile.shape
   const root = document.root?.entries
@@ -47,10 +45,15 @@ export function checkSharedKeys(document: FileDocument): Problem[] {
   return [
     ...checkPart(document, 'include', include, value('include')),
     ...never.map((key) =>
-      document.problem(['defaults', key], `"${key}" says what one rule is for, and is no default`, {
-        atKey: true,
-        hint: 'write it into the rules',
-      }),
+      document.problem(
+        'misplaced-key',
+        ['defaults', key],
+        `"${key}" belongs to one rule and cannot be a default`,
+        {
+          atKey: true,
+          hint: 'set it in the rules',
+        },
+      ),
     ),
     ...checkPart(document, 'defaults', defaults, without(value('defaults'), never)),
   ]
@@ -71,4 +74,16 @@ function checkPart(
 function without(value: unknown, keys: readonly string[]): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value) || keys.length === 0) return value
   return Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)))
+}
+
+/** Returns the one problem of a file that is a Kubernetes object for kubectl, perhaps with a configuration in it. */
+export function manifestProblem(document: ConfigDocument): Problem | undefined {
+  const keys = document.at([])?.entries
+  if (!keys?.has('apiVersion') || !keys.has('kind')) return undefined
+  if (['watch', 'sinks', 'rules'].some((key) => keys.has(key))) return undefined
+  const hint = keys.has('data')
+    ? 'pass the text under "data" as a file'
+    : 'a configuration has the keys watch, sinks and rules'
+  const message = 'this is a Kubernetes manifest, not a configuration'
+  return document.problem('not-a-configuration', ['apiVersion'], message, { atKey: true, hint })
 }

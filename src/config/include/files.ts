@@ -1,14 +1,46 @@
-import { parsePattern } from '../rules/pattern.ts'
+import { parsePattern } from '../../rules/pattern.ts'
+
+/** Access to included files. */
+export interface IncludeFiles {
+  /** Returns the content of a file. Throws errors of Node, `NoPlainFile` or `FileTooLarge`. */
+  read(path: string): Uint8Array
+  /** Returns the files that match a pattern, sorted. Throws errors of Node or `GlobTooWide`. */
+  list(pattern: string): readonly string[]
+  /** Returns the path with symbolic links resolved; unchanged if it does not exist. */
+  real?(path: string): string
+}
+
+/** Returns true for a file that is neither in the folder nor below it, after resolving symbolic links. */
+export function isOutside(files: IncludeFiles, folder: string, path: string): boolean {
+  const [from, to] = [folder, path].map((it) => files.real?.(it) ?? it) as [string, string]
+  return to !== from && !to.startsWith(from.endsWith('/') ? from : `${from}/`)
+}
+
+/** A device, a socket or a pipe: reading it may never end. */
+export class NoPlainFile extends Error {
+  readonly code = 'NO_PLAIN_FILE'
+}
+
+export class FileTooLarge extends Error {
+  readonly code = 'FILE_TOO_LARGE'
+}
+
+export const NO_FILES: IncludeFiles = {
+  read: (path) => {
+    throw Object.assign(new Error(path), { code: 'ENOENT' })
+  },
+  list: () => [],
+}
 
 export interface FolderEntry {
   name: string
   isFolder: boolean
 }
 
-/** Gives what lies in a folder; throws as Node does. */
+/** Returns the entries of a folder. Throws errors of Node. */
 export type ReadFolder = (path: string) => readonly FolderEntry[]
 
-/** A pattern that leads to more than anybody meant. */
+/** A pattern for which more than MAX_LOOKED_AT entries of folders would be read. */
 export class GlobTooWide extends Error {}
 
 const MAX_LOOKED_AT = 10_000
@@ -18,9 +50,9 @@ export function isGlob(path: string): boolean {
 }
 
 /**
- * The files that an absolute pattern means, sorted: `*` and `?` within a name, `**` for any folders, not through links to
- * folders. Names that begin with a dot are never meant, as those behind a ConfigMap's files. Throws `GlobTooWide`, or as
- * Node when a folder may not be read.
+ * Returns the files that match an absolute pattern, sorted: `*` and `?` within a name, `**` for any folders, not through
+ * links to folders. Names that begin with a dot never match, because a ConfigMap volume has such folders. Throws
+ * `GlobTooWide`, or errors of Node when a folder may not be read.
  */
 export function expandGlob(pattern: string, readFolder: ReadFolder): string[] {
   const found = new Set<string>()

@@ -1,17 +1,17 @@
-import type { FileDocument, Path } from './document.ts'
-import type { Located } from './located.ts'
-import { type Defaults, defaultsIn } from './rule-defaults.ts'
+import type { FileDocument, Path } from '../document.ts'
+import { NEVER_DEFAULT, TURNED_OFF_BY_FALSE } from '../schema.ts'
+import { type Entry, type Located, mapOf } from '../source-node.ts'
 
-/** One name under `include`, with what is said for the rules that come from there. */
+/** One name under `include`, with defaults and variables for its rules. */
 export interface IncludeEntry {
   from: string
-  /** Where it stands. */
+  /** Its path in the file that includes. */
   path: Path
   defaults: Defaults
   vars: ReadonlyMap<string, Located>
 }
 
-/** The entries of a file's `include`, as far as they can be understood. */
+/** Returns the valid entries of a file's `include`. */
 export function includeEntries({ root }: FileDocument): IncludeEntry[] {
   const include = root?.entries?.get('include')?.value
   if (!include) return []
@@ -37,4 +37,31 @@ function entriesOf(item: Located, path: Path): IncludeEntry[] {
   return names.flatMap((it) =>
     typeof it.from === 'string' && it.from !== '' ? [{ ...it, from: it.from, ...common }] : [],
   )
+}
+
+/** Keys of rules by name. */
+type Defaults = ReadonlyMap<string, Entry>
+
+/** Returns a rule with defaults for the keys that it does not set. They keep their places, also in problems. */
+export function withDefaults(rule: Located, defaults: Defaults): Located {
+  if (!rule.entries || defaults.size === 0) return rule
+  const drops = rule.entries.get('drop')?.value.value === true
+  const taken = [...defaults].filter(([key]) => !rule.entries?.has(key) && (!drops || FOR_DROP.has(key)))
+  return taken.length === 0 ? rule : mapOf(rule, new Map([...rule.entries, ...taken]))
+}
+
+/** The defaults that a rule with `drop` takes: conditions only, because it sends nothing. */
+const FOR_DROP = new Set(['changed', 'unchanged', 'from', 'to-state', 'condition', 'onError'])
+
+/** Returns a rule without the keys that it turns off. */
+export function withoutTurnedOff(rule: Located): Located {
+  const isOff = (key: string, { value }: Entry) => value.value === false && TURNED_OFF_BY_FALSE.includes(key)
+  if (![...(rule.entries ?? [])].some(([key, entry]) => isOff(key, entry))) return rule
+  return mapOf(rule, new Map([...(rule.entries ?? [])].filter(([key, entry]) => !isOff(key, entry))))
+}
+
+/** The defaults of a map, without keys that can be none. */
+export function defaultsIn(map: Located | undefined, except: readonly string[] = []): Defaults {
+  const never: readonly string[] = [...NEVER_DEFAULT, ...except]
+  return new Map([...(map?.entries ?? [])].filter(([key]) => !never.includes(key)))
 }

@@ -1,41 +1,39 @@
 import { dirname, join, resolve } from 'node:path'
-import { ruleSetNames, ruleSetText, SET } from '../rule-sets/rule-sets.ts'
-import { checkIncludedFile, checkSharedKeys } from './check-included.ts'
-import { type FileDocument, type Path, readDocument } from './document.ts'
-import { GlobTooWide, isGlob } from './expand-glob.ts'
-import { type IncludeEntry, includeEntries } from './include-entries.ts'
-import { type IncludeFiles, isOutside, readIncluded } from './include-files.ts'
-import { faultHint, setHint } from './include-hints.ts'
-import type { Interpolation } from './interpolate.ts'
-import type { Located } from './located.ts'
-import type { Problem } from './problem.ts'
-import { defaultsIn, withDefaults } from './rule-defaults.ts'
-import { nearest, suggest } from './suggest.ts'
-import type { Scope } from './vars.ts'
+import { ruleSetNames, ruleSetText, SET } from '../../rules/sets/rule-sets.ts'
+import { type FileDocument, type Path, readDocument } from '../document.ts'
+import { suggest } from '../error-messages/suggest.ts'
+import type { Problem } from '../problem.ts'
+import { reasonOf, textOf } from '../read-text.ts'
+import type { Located } from '../source-node.ts'
+import type { Interpolation } from '../values/interpolate.ts'
+import type { Scope } from '../values/vars.ts'
+import { checkIncludedFile, checkSharedKeys } from './check-file.ts'
+import { GlobTooWide, type IncludeFiles, isGlob, isOutside } from './files.ts'
+import { defaultsIn, type IncludeEntry, includeEntries, withDefaults } from './include-entries.ts'
 
 export interface JoinOptions extends Interpolation {
-  /** As problems call it; what it names is relative to its folder. */
+  /** Its name in problems; paths in it are relative to its folder. */
   file: string
   text: string
   files: IncludeFiles
 }
 
-/** A file of a configuration with those that it includes: what they say together, in the order in which it holds. */
+/** The merged content of a configuration file and the files that it includes, in the order of evaluation. */
 export interface Joined {
   document: FileDocument
   /** All files, this one first. */
   documents: readonly FileDocument[]
   rules: readonly Located[]
   watch: readonly Located[]
-  /** Not those of rule sets: what these send is proven before they are published. */
+  /** Without those of rule sets, which kubeherald's own tests run. */
   tests: readonly Located[]
-  /** What is wrong with `include`, and with the shape of included files. */
+  /** Problems of `include`, and of the keys of included files. */
   problems: Problem[]
-  /** False when a file is missing: then much seems to be missing. */
+  /** False when a file is missing: then checks for missing keys would mislead. */
   complete: boolean
-  /** Where each rule set is included, by its name. */
+  /** The place where each rule set is included, by its name. */
   setPlaces: ReadonlyMap<string, { document: FileDocument; path: Path }>
-  /** Files outside of the configuration's folder, by the names that problems have: nothing of them is shown. */
+  /** Names, as in problems, of files outside of the configuration's folder: none of their content is printed. */
   outside: ReadonlySet<string>
 }
 
@@ -46,7 +44,7 @@ const MAX_CHARACTERS = 8 * 1_048_576
 const MAX_DEPTH = 20
 
 interface Source {
-  /** What it is known by, to see circles. */
+  /** Identifies the file, to detect cycles. */
   id: string
   name: string
   /** Undefined for a set. */
@@ -55,14 +53,14 @@ interface Source {
 }
 
 interface Joining extends JoinOptions {
-  /** Where each file was included. */
+  /** The place where each file was included. */
   seen: Map<string, string>
   setPlaces: Map<string, { document: FileDocument; path: Path }>
   outside: Set<string>
-  /** That of the configuration. */
+  /** The folder of the configuration. */
   root: string
   characters: number
-  /** Was it told that it is too much? */
+  /** Whether the problem of too many or too large files was reported. */
   full: boolean
 }
 
@@ -129,7 +127,7 @@ interface Including {
   chain: readonly string[]
 }
 
-/** The parts that one name under `include` stands for; what is wrong with it is a part that has only a problem. */
+/** Returns the parts for one name under `include`; an error is a part with only a problem. */
 function joinEntry(at: Joining, including: Including): Part[] {
   const { document, entry, chain, folder } = including
   const { from, path } = entry
@@ -146,9 +144,8 @@ function joinEntry(at: Joining, including: Including): Part[] {
   try {
     paths = isGlob(from) ? at.files.list(pattern) : [pattern]
   } catch (error) {
-    if (error instanceof GlobTooWide)
-      return fail(`"${from}" leads to too many files to look at`, 'name fewer folders')
-    return fail(`"${from}" cannot be looked for: ${(error as NodeJS.ErrnoException).code ?? error}`)
+    if (error instanceof GlobTooWide) return fail(`"${from}" searches too many files`, 'name fewer folders')
+    return fail(`"${from}" cannot be searched: ${(error as NodeJS.ErrnoException).code ?? error}`)
   }
   const wanted = isGlob(from) ? paths.filter((it) => !isTestFile(it) && !chain.includes(it)) : paths
   if (wanted.length === 0)
@@ -161,12 +158,28 @@ function joinEntry(at: Joining, including: Including): Part[] {
     const before = at.seen.get(id)
     if (before !== undefined)
       return isGlob(from) ? [] : fail(`${called} is included twice`, `the first time by ${before}`)
-    const found = readIncluded(at.files, id)
+    const found = readText(at.files, id)
     if ('fault' in found)
-      return fail(`${called} ${found.fault}`, found.hint ?? faultHint(including, called, found.fault))
+      return fail(`${called} cannot be read: ${found.fault}`, found.isMissing ? hintFor(called) : undefined)
     if (isOutside(at.files, at.root, id)) at.outside.add(name)
     return joinSource(at, including, { id, name, folder: dirname(id), text: found.text })
   })
+}
+
+function readText(
+  files: IncludeFiles,
+  path: string,
+): { text: string } | { fault: string; isMissing?: boolean } {
+  try {
+    return textOf(files.read(path))
+  } catch (error) {
+    return { fault: reasonOf(error), isMissing: (error as NodeJS.ErrnoException).code === 'ENOENT' }
+  }
+}
+
+function hintFor(called: string): string {
+  const name = called.replace(/^.*\//, '').replace(/\.ya?ml$/, '')
+  return ruleSetNames().includes(name) ? `did you mean ${SET}${name}?` : 'paths are relative to this file'
 }
 
 function joinSet(at: Joining, including: Including): Part[] {
@@ -179,16 +192,15 @@ function joinSet(at: Joining, including: Including): Part[] {
     return [failed(document, path, `${from} is included twice`, `the first time by ${before}`)]
   const text = ruleSetText(name)
   if (text === undefined) {
-    const near = nearest(name, ruleSetNames())
-    const hint = near === undefined ? suggest(name, ruleSetNames(), 'there are') : setHint(including, near)
-    return [failed(document, path, `there is no rule set "${name}"`, hint)]
+    const names = ruleSetNames().map((it) => SET + it)
+    return [failed(document, path, `there is no rule set "${name}"`, suggest(from, names, 'there are'))]
   }
   at.setPlaces.set(from, { document, path })
   return joinSource(at, including, { id: from, name: from, folder: undefined, text })
 }
 
 function joinSource(at: Joining, { document, entry, chain }: Including, source: Source): Part[] {
-  const { line } = document.problem(entry.path, '')
+  const { line } = document.place(entry.path)
   at.seen.set(source.id, `${document.file.name}:${line}`)
   at.characters += source.text.length
   if (at.seen.size > MAX_FILES || at.characters > MAX_CHARACTERS) {
@@ -206,7 +218,7 @@ function joinSource(at: Joining, { document, entry, chain }: Including, source: 
   return [{ ...part, rules, problems: [...part.problems, ...problems] }]
 }
 
-/** Those of a rule set are there for whoever includes it. */
+/** Returns warnings for unused variables. Those of a rule set are options of the file that includes it, so they may be unused. */
 function unusedVars(document: FileDocument, given: IncludeEntry | undefined): Problem[] {
   if (document.file.name.startsWith(SET)) return []
   return document
@@ -220,8 +232,9 @@ function notUsed(document: FileDocument, path: Path, by = 'nothing'): Problem {
   const name = String(path.at(-1))
   const message =
     by === 'nothing' ? `nothing uses the variable "${name}"` : `${by} does not use the variable "${name}"`
-  return document.problem(path, message, {
+  return document.problem('unused-variable', path, message, {
     atKey: true,
+    ...(by === 'nothing' && { about: name }),
     hint: `a value uses it as "\${var:${name}}"`,
     severity: 'warning',
   })
@@ -234,7 +247,7 @@ function failed(
   hint?: string,
   severity: Problem['severity'] = 'error',
 ): Part {
-  const problems = [document.problem(path, message, { hint, severity })]
+  const problems = [document.problem('invalid-include', path, message, { hint, severity })]
   return {
     document,
     documents: [],
@@ -246,7 +259,7 @@ function failed(
   }
 }
 
-/** They are read by `kubeherald test`. */
+/** `kubeherald test` reads these files. */
 function isTestFile(path: string): boolean {
   return /_test\.ya?ml$/.test(path)
 }

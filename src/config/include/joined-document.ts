@@ -1,62 +1,59 @@
-import { type ConfigDocument, documentOf } from './document.ts'
-import { includedAs } from './include-hints.ts'
+import { type ConfigDocument, documentOf } from '../document.ts'
+import type { Problem } from '../problem.ts'
+import { type Entry, type Located, listOf, mapOf } from '../source-node.ts'
+import { withoutTurnedOff } from './include-entries.ts'
 import { type Joined, type JoinOptions, joinFiles } from './join-files.ts'
-import { type Entry, type Located, listOf, mapOf } from './located.ts'
-import type { Problem } from './problem.ts'
-import { withoutTurnedOff } from './rule-defaults.ts'
-import { secretsElsewhere, withoutThem } from './secrets-elsewhere.ts'
 
-/** A configuration in all its files, read as one. */
+/** The merged document of all files of a configuration. */
 export interface JoinedDocument extends ConfigDocument {
-  /** False when an included file is missing or broken: then more seems to be missing. */
+  /** False when an included file is missing or invalid: then checks for missing keys would mislead. */
   complete: boolean
-  /** What `${env:…}` and `${file:…}` stood for in any of the files, and secrets that anchors and variables hold: never to be shown. */
+  /** The values of `${env:…}` and `${file:…}` in all files: never print them. */
   secrets: readonly string[]
-  /** The texts of the files without such secrets, by the names that problems have. Files outside of the folder have none. */
+  /** The texts of the files by their names in problems; empty for files outside of the configuration's folder. */
   texts: ReadonlyMap<string, string>
-  /** Files outside of the configuration's folder, by the names that problems have: nothing of them is shown. */
+  /** Names, as in problems, of files outside of the configuration's folder: none of their content is printed. */
   outside: ReadonlySet<string>
 }
 
-/** Aliases, variables and defaults can say the same over and over. */
+/** Aliases, variables and defaults can repeat a value many times. */
 const MAX_SIZE = 250_000
 
-/** Reads a file with all that it includes; `['rules', i]` leads to whichever file the rule stands in. */
+/** Reads a file and all files that it includes. The place of `['rules', i]` is in the file that defines the rule. */
 export function readJoined(options: JoinOptions): JoinedDocument {
   const joined = joinFiles(options)
   const { document: own, documents, complete } = joined
   const root = own.root?.entries && joinedRoot(joined, own.root)
   const isTooLarge = root !== undefined && root.size > MAX_SIZE
   const problems = [...documents.flatMap((it) => it.problems), ...joined.problems]
-  if (isTooLarge) problems.push(own.problem([], `all files together stand for more than ${MAX_SIZE} values`))
+  if (isTooLarge)
+    problems.push(own.problem('too-large', [], `all files together have more than ${MAX_SIZE} values`))
   problems.push(...(root ? withoutSink(joined, root) : []))
   const shown = isTooLarge ? own.root : (root ?? own.root)
-  const elsewhere = secretsElsewhere(own.root)
   const broken = documents.flatMap((it) => it.broken)
   return {
     ...documentOf(shown, own.file, { readable: own.readable, problems: once(problems), broken }),
     complete: complete && documents.every(({ readable }) => readable),
-    secrets: [...new Set([...documents.flatMap(({ root: it }) => it?.secrets ?? []), ...elsewhere])],
-    texts: new Map(
-      documents.map(({ file, root }) => {
-        const text = joined.outside.has(file.name) ? '' : withoutThem(file.text, root, elsewhere)
-        return [file.name, text] as const
-      }),
-    ),
+    secrets: [...new Set(documents.flatMap(({ root: it }) => it?.secrets ?? []))],
+    texts: new Map(documents.map(({ file: { name, text } }) => [name, joined.outside.has(name) ? '' : text])),
     outside: joined.outside,
   }
 }
 
-/** Where the rules of a set go, only those know who include it. */
+/** Returns problems for rule sets without a sink: only the file that includes a set can name one. */
 function withoutSink({ setPlaces, document }: Joined, root: Located): Problem[] {
   const rules = root.entries?.get('rules')?.value.items ?? []
   const open = rules.filter(({ entries }) => entries && !entries.has('to') && !entries.has('drop'))
   const [sink = 'NAME'] = document.root?.entries?.get('sinks')?.value.entries?.keys() ?? []
   return [...setPlaces].flatMap(([set, place]) => {
     if (!open.some(({ file }) => file.name === set)) return []
-    const isMap = place.path.includes('from')
-    const hint = isMap ? `write to: ${sink} beside "from"` : `write ${includedAs(set, place.path, sink)}`
-    return [place.document.problem(place.path, `the rules of ${set} need a sink`, { hint })]
+    const entry = `{ from: ${set}, to: ${sink} }`
+    const hasFrom = place.path.includes('from')
+    const isOnly = place.path.length === 1
+    const hint = hasFrom ? `add the key to: ${sink}` : `write ${isOnly ? `include: [${entry}]` : entry}`
+    return [
+      place.document.problem('set-without-sink', place.path, `the rules of ${set} need a sink`, { hint }),
+    ]
   })
 }
 
@@ -75,7 +72,7 @@ function listed(place: Entry | undefined, items: readonly Located[], root: Locat
   return { key: place?.key ?? root, value: listOf(place?.value ?? root, items) }
 }
 
-/** Files may watch the same; twice in one file is a slip. */
+/** Removes a watch that another file has, too. A repeat within one file stays, so that it is reported as a mistake. */
 function withoutRepeats(watch: readonly Located[]): Located[] {
   const first = new Map<string, Located>()
   return watch.filter((entry) => {
@@ -86,7 +83,7 @@ function withoutRepeats(watch: readonly Located[]): Located[] {
   })
 }
 
-/** Defaults are part of many rules, and wrong only once. */
+/** Removes repeated problems: a faulty default is part of many rules. */
 export function once(problems: readonly Problem[]): Problem[] {
   const known = new Set<string>()
   return problems.filter(({ file, line, column, message }) => {

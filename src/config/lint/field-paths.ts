@@ -1,4 +1,4 @@
-import { suggest } from './suggest.ts'
+import { nearest, suggest } from '../error-messages/suggest.ts'
 
 /** A part of an OpenAPI v3 document, as a kube-apiserver gives it. */
 export interface OpenApiSchema {
@@ -99,7 +99,7 @@ function notIn(
     return part && Object.hasOwn(resolved(schemas, part).properties ?? {}, name)
   })
   const fault = missing(name, step, fields, parent)
-  if (below === undefined || fault.hint?.startsWith('did')) return fault
+  if (below === undefined || nearest(name, fields) !== undefined) return fault
   return { ...fault, hint: `did you mean ${[below, ...rest.map((it) => it.name ?? '*')].join('.')}?` }
 }
 

@@ -1,9 +1,16 @@
-import { type BuiltInKind, builtInKinds } from '../rules/built-in-kinds.ts'
-import { isEventKind, kindTest, parseSpelling, pluralOf, type Spelling } from '../rules/kind.ts'
-import type { Pattern } from '../rules/pattern.ts'
-import { nearest } from './suggest.ts'
+import {
+  type BuiltInKind,
+  builtInKinds,
+  isEventKind,
+  kindTest,
+  parseSpelling,
+  pluralOf,
+  type Spelling,
+} from '../../rules/kind.ts'
+import type { Pattern } from '../../rules/pattern.ts'
+import { nearest } from '../error-messages/suggest.ts'
 
-/** What is known of a watched kind without asking a cluster. */
+/** What is known of a watched kind without a cluster. */
 export interface WatchedKind {
   /** As written. */
   text: string
@@ -14,7 +21,7 @@ export interface WatchedKind {
   mayBeShortName: boolean
 }
 
-/** Undefined when the text is no kind. */
+/** Parses the spelling of a kind; undefined if it is none. */
 export function watchedKindOf(text: string): WatchedKind | undefined {
   const spelling = parseSpelling(text)
   if (!spelling) return undefined
@@ -23,7 +30,7 @@ export function watchedKindOf(text: string): WatchedKind | undefined {
   return { text, spelling, builtIn, mayBeShortName }
 }
 
-/** The built-in kind that a spelling nearly is; undefined when it names a group, and so a custom resource. */
+/** Returns the built-in kind that was likely intended; undefined for a spelling with a group, which may be a custom resource. */
 export function likelyTypo({ text, builtIn, spelling, mayBeShortName }: WatchedKind): string | undefined {
   if (builtIn.length > 0 || spelling.qualifier !== undefined || mayBeShortName) return undefined
   return nearest(
@@ -33,7 +40,7 @@ export function likelyTypo({ text, builtIn, spelling, mayBeShortName }: WatchedK
   )
 }
 
-/** Can this pattern of a rule's `kind` (without its `!`) mean the watched kind? True when in doubt. */
+/** Returns whether a pattern of a rule's `kind`, without its `!`, may match the watched kind; true if it is uncertain. */
 export function mayMean(pattern: Pattern, watched: WatchedKind): boolean {
   if (pattern.form === 'literal') return mayBeSame(parseSpelling(pattern.text), watched)
   const test = kindTest(pattern)
@@ -44,17 +51,17 @@ export function mayBeEvent({ builtIn, mayBeShortName }: WatchedKind): boolean {
   return mayBeShortName || builtIn.some(isEventKind)
 }
 
-/** True only when it is sure that its objects have no namespace. */
+/** Returns true only if it is certain that its objects have no namespace. */
 export function isClusterScoped({ builtIn }: WatchedKind): boolean {
   return builtIn.length > 0 && builtIn.every(({ namespaced }) => !namespaced)
 }
 
-/** The names that a person may have meant, for suggestions. */
+/** Returns its names, for suggestions. */
 export function namesOf({ text, builtIn }: WatchedKind): string[] {
   return [text, ...builtIn.flatMap(({ kind, plural }) => [kind, plural])]
 }
 
-/** How a message calls it: the built-in's kind, or as written. */
+/** Returns its name for messages: the built-in kind, or as written. */
 export function titleOf({ text, builtIn }: WatchedKind): string {
   return builtIn[0]?.kind ?? text
 }
@@ -68,8 +75,8 @@ function mayBeSame(spelling: Spelling | undefined, watched: WatchedKind): boolea
     return isEvent || builtIn.some((it) => watched.builtIn.includes(it))
   }
   if (watched.mayBeShortName) return builtIn.length === 0
-  const words = formsOf(watched.spelling.word)
-  return formsOf(spelling.word).some((word) => words.includes(word))
+  const forms = formsOf(watched.spelling.word)
+  return formsOf(spelling.word).some((form) => forms.includes(form))
 }
 
 function builtInsOf({ word, qualifier }: Spelling): readonly BuiltInKind[] {
@@ -87,7 +94,7 @@ function byWord(): Map<string, BuiltInKind[]> {
   return kinds
 }
 
-/** The forms of one kind that cannot be told apart without a cluster: as it is, and its singular or plural. */
+/** Returns the forms that a cluster would have to distinguish: the word itself, its singular and its plural. */
 function formsOf(word: string): string[] {
   const singulars = [
     /ies$/.test(word) && word.replace(/ies$/, 'y'),
@@ -101,7 +108,7 @@ function qualifiersMeet(a: string | undefined, b: string | undefined): boolean {
   return a === undefined || b === undefined || groupOf(a) === groupOf(b)
 }
 
-/** The version that a spelling asks for. */
+/** Returns the version in a spelling. */
 export function versionOf({ spelling }: WatchedKind): string | undefined {
   return VERSION.exec(spelling.qualifier ?? '')?.[0].replace('.', '')
 }

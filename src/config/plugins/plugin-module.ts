@@ -1,9 +1,9 @@
 import { createRequire, isBuiltin, registerHooks } from 'node:module'
 import { extname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { printable } from '../printable.ts'
+import { printable } from '../../text/printable.ts'
 
-/** Why a plug-in is not to be had, as the end of a sentence about it. */
+/** Why a plug-in cannot be used, as a predicate: "is not there". */
 export interface PluginFault {
   message: string
   hint?: string
@@ -16,7 +16,7 @@ export type PluginModule =
 const LOAD_LIMIT_MS = 15_000
 const MAX_MESSAGE = 300
 
-/** Loads a package or file as a module in `folder` would; what it throws is a fault. */
+/** Imports a package or file, resolved from `folder`; whatever it throws becomes a fault. */
 export async function importPlugin(name: string, folder: string): Promise<PluginModule> {
   provideContract()
   const found = resolvePlugin(name, folder)
@@ -37,7 +37,7 @@ function resolvePlugin(name: string, folder: string): { file: string; url: strin
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'MODULE_NOT_FOUND') return { fault: notFound(name, folder) }
-    // A package that is there for import() alone.
+    // The package exports only the "import" condition: require.resolve() cannot find it, but import() can.
     if (code !== 'ERR_PACKAGE_PATH_NOT_EXPORTED') return { fault: faultOf(error, name) }
     return { file: name, url: `${FROM}${pathToFileURL(from).href}#${name}` }
   }
@@ -49,17 +49,19 @@ function notFound(name: string, folder: string): PluginFault {
   const isFile = /\.[cm]?[jt]s$/.test(name)
   const hint = isFile
     ? `a file is named with "./" in front: "./${name}"`
-    : `install it beside the configuration: npm install --prefix ${folder} ${name}`
+    : `install it next to the configuration: npm install --prefix ${folder} ${name}`
   return { message: `is no package that can be found from ${folder}`, hint }
 }
 
 const FROM = 'kubeherald-from:'
-/** In the bundle all parts lie in one folder. */
-const CONTRACT = new URL(import.meta.url.endsWith('.ts') ? '../sink/index.ts' : './sink.js', import.meta.url)
-  .href
+/** The bundle has all modules in one folder. */
+const CONTRACT = new URL(
+  import.meta.url.endsWith('.ts') ? '../../sink/index.ts' : './sink.js',
+  import.meta.url,
+).href
 let provided = false
 
-/** Plug-ins get `kubeherald/sink` from the program that loads them: it need not be installed beside them, and is never another version. */
+/** Resolves `kubeherald/sink` to the running program, so that plug-ins need not install it and never get another version. */
 function provideContract(): void {
   if (provided) return
   provided = true
@@ -86,7 +88,7 @@ async function inTime<T>(loading: Promise<T>): Promise<T> {
   }
 }
 
-/** What Node says, with what to do about it. Never a stack. */
+/** Returns the first line of an error of Node, with a hint. Never a stack. */
 function faultOf(error: unknown, file: string): PluginFault {
   const { code = '' } = (error ?? {}) as { code?: string }
   const said = error instanceof Error ? error.message : String(error)
@@ -105,7 +107,7 @@ function faultOf(error: unknown, file: string): PluginFault {
       }
     case 'ERR_MODULE_NOT_FOUND':
     case 'MODULE_NOT_FOUND':
-      return { message: `needs what is not there: ${line}`, hint: 'install its dependencies where it lies' }
+      return { message: `imports a missing module: ${line}`, hint: 'install its dependencies in its folder' }
     case 'ERR_UNKNOWN_FILE_EXTENSION':
       return { message: `is no JavaScript or TypeScript: ${line}` }
   }

@@ -1,12 +1,12 @@
-import type { SinkType } from '../sink/index.ts'
-import { isMap } from './plain-data.ts'
+import type { SinkType } from '../../sink/index.ts'
+import { isMap } from '../plain-data.ts'
 import type { PluginFault } from './plugin-module.ts'
 
 const API_VERSION = 1
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/
 const HOW = 'write: export default defineSink({ apiVersion: 1, type: …, config: …, open: … })'
 
-/** The sink types that a module exports as default: one, or a list. Or what is wrong with them. */
+/** Returns the sink types that a module exports as default, one or a list, or their faults. */
 export function typesOf(exported: Readonly<Record<string, unknown>>): {
   types: SinkType[]
   faults: PluginFault[]
@@ -22,7 +22,7 @@ export function typesOf(exported: Readonly<Record<string, unknown>>): {
   return { types: faults.length > 0 ? [] : (list as SinkType[]), faults }
 }
 
-/** CommonJS that was made of a module has its default export one level further in. */
+/** A module that was compiled to CommonJS has its default export one level deeper. */
 function defaultOf(exported: Readonly<Record<string, unknown>>): unknown {
   const value = exported['default']
   return isMap(value) && value['__esModule'] === true ? value['default'] : value
@@ -34,7 +34,7 @@ function faultsOf(value: unknown, what: string): PluginFault[] {
     return [{ message: `${what} is ${found}, not a sink type`, hint: HOW }]
   }
   const { apiVersion, type } = value
-  // What follows would be measured by the wrong contract.
+  // The checks below are for this version of the contract only.
   if (apiVersion !== API_VERSION) return [versionFault(apiVersion, what)]
   const faults: PluginFault[] = []
   const refuse = (isFault: boolean, message: string, hint?: string) => {
@@ -58,8 +58,8 @@ function faultsOf(value: unknown, what: string): PluginFault[] {
 function versionFault(apiVersion: unknown, what: string): PluginFault {
   if (apiVersion === undefined)
     return {
-      message: `${what} does not say which contract it is written for`,
-      hint: `if it is this one: apiVersion: ${API_VERSION}`,
+      message: `${what} has no apiVersion`,
+      hint: `this kubeherald has apiVersion: ${API_VERSION}`,
     }
   return {
     message: `${what} is written for version ${JSON.stringify(apiVersion)} of the contract; this kubeherald has version ${API_VERSION}`,

@@ -1,25 +1,25 @@
-import type { SinkType } from '../sink/index.ts'
-import type { ConfigDocument } from './document.ts'
+import type { SinkType } from '../../sink/index.ts'
+import type { ConfigDocument } from '../document.ts'
+import type { Problem } from '../problem.ts'
 import { importPlugin, type PluginFault } from './plugin-module.ts'
 import { typesOf } from './plugin-type.ts'
-import type { Problem } from './problem.ts'
 
 export interface PluginOptions {
-  /** Of the configuration: names lead from there. */
+  /** The folder of the configuration, from which names are resolved. */
   folder: string
-  /** The words behind `type:` that are taken. */
+  /** Names of built-in sink types, which a plug-in cannot use. */
   builtIn: readonly string[]
   /** What turned plug-ins off, such as `--no-plugins`. */
   off: string | undefined
 }
 
 export interface Plugins {
-  /** Sink types by the word behind `type:`. */
+  /** Sink types by the value of `type`. */
   types: Readonly<Record<string, SinkType>>
   problems: Problem[]
 }
 
-/** Loads what `plugins:` names. What is wrong with one is told at its entry, and keeps none of the others back. */
+/** Loads the modules under `plugins:`. A problem is reported at its entry, and the others are loaded all the same. */
 export async function loadPlugins(document: ConfigDocument, options: PluginOptions): Promise<Plugins> {
   const entries = document.at(['plugins'])?.items ?? []
   const owners = new Map<string, { file: string; type: SinkType }>()
@@ -39,6 +39,7 @@ export async function loadPlugins(document: ConfigDocument, options: PluginOptio
     for (const { message, hint } of [...faults, ...clashes])
       problems.push(
         document.problem(
+          'invalid-plugin',
           ['plugins', i],
           `the plug-in ${written ?? file}${message.startsWith('its') ? ': ' : ' '}${message}`,
           { hint },
@@ -55,7 +56,7 @@ async function loadPlugin(name: string, folder: string) {
 }
 
 function turnedOff(document: ConfigDocument, off: string): Problem {
-  return document.problem(['plugins'], `plug-ins are turned off by ${off}`, {
+  return document.problem('plugins-off', ['plugins'], `plug-ins are turned off by ${off}`, {
     atKey: true,
     hint: 'leave this key out, or start without that',
   })

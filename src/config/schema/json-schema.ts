@@ -1,8 +1,14 @@
 import * as z from 'zod'
 import type { SinkType } from '../../sink/index.ts'
-import { TURNED_OFF_BY_FALSE } from '../rule-defaults.ts'
-import { ConfigFile, IncludedFile, IncludeEntry, RuleDefaults, RuleWithMessage } from '../schema.ts'
-import { Tests } from '../test-schema.ts'
+import {
+  ConfigFile,
+  IncludedFile,
+  IncludeEntry,
+  RuleDefaults,
+  RuleWithMessage,
+  TURNED_OFF_BY_FALSE,
+} from '../schema.ts'
+import { Tests } from './test-file.ts'
 
 /** A part of a JSON Schema, draft 7: what the YAML language server knows best. */
 export interface Node {
@@ -202,9 +208,9 @@ function openForReferences(node: Node, isRoot = false): Node {
     : { ...kept, anyOf: [rest, REFERENCE] }
 }
 
-function takesAnyText({ type, pattern, enum: words, anyOf, const: word }: Node): boolean {
+function takesAnyText({ type, pattern, enum: values, anyOf, const: value }: Node): boolean {
   if (anyOf) return anyOf.some(takesAnyText)
   // Anything, or a part that is open already.
-  if (type === undefined && words === undefined && word === undefined) return true
-  return type === 'string' && pattern === undefined && words === undefined && word === undefined
+  if (type === undefined && values === undefined && value === undefined) return true
+  return type === 'string' && pattern === undefined && values === undefined && value === undefined
 }

@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path'
 import * as z from 'zod'
-import { sizeText } from '../journal/schema.ts'
-import { durationText } from '../sink/duration.ts'
+import { durationText } from '../../sink/duration.ts'
+import { sizeText } from '../../store/commit/journal-schema.ts'
 
 const maxBytes = sizeText({
   least: 1e6,
@@ -23,7 +23,7 @@ export const QueueSettings = z.strictObject({
   }),
 })
 
-const NEEDS_FILE = 'needs "file" beside it'
+const NEEDS_FILE = 'needs "file" in the same map'
 
 /** Where dead letters beyond their bounds go before they are deleted. */
 const Archive = z

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { tlsOptions } from '../sink/tls-options.ts'
+import { tlsOptions } from '../../sink/tls-options.ts'
 
 const URL_FORM = 'must be redis://host:6379, rediss://user:password@host:6380 or unix:///path/to.sock'
 
@@ -68,10 +68,11 @@ export const Redis = z
     const { url, sentinel, cluster, tls } = redis
     const ways = Object.entries({ url, sentinel, cluster }).flatMap(([key, value]) => (value ? [key] : []))
     for (const key of ways.slice(1))
-      refuse(context, [key], `does not go with "${ways[0]}": one says where Redis is`)
+      refuse(context, [key], `cannot be combined with "${ways[0]}": use one of them`)
     if (ways.length === 0)
       for (const key of ['username', 'password', 'tls'] as const)
-        if (redis[key] !== undefined) refuse(context, [key], 'needs "url", "sentinel" or "cluster" beside it')
+        if (redis[key] !== undefined)
+          refuse(context, [key], 'needs "url", "sentinel" or "cluster" in the same map')
     userNeedsPassword(redis, context)
     if (url !== undefined && isRedisUrl(url)) checkUrl(url, redis, context)
     if (url !== undefined && tls && !url.startsWith('rediss://'))
@@ -83,11 +84,11 @@ interface Identity {
   password?: string | undefined
 }
 
-/** Said twice, one of them would win without a word. */
+/** A user or password in both places is an error, because one would silently override the other. */
 function checkUrl(url: string, { username, password }: Identity, context: z.RefinementCtx): void {
   if (url.startsWith('unix:')) return
   const parsed = new URL(url)
-  const twice = 'stands in "url" already: leave one of them out'
+  const twice = 'is already set in "url": remove one of them'
   if (username !== undefined && parsed.username) refuse(context, ['username'], twice)
   if (password !== undefined && parsed.password) refuse(context, ['password'], twice)
 }
@@ -97,7 +98,7 @@ function userNeedsPassword({ username, password }: Identity, context: z.Refineme
     refuse(
       context,
       ['username'],
-      'needs password beside it',
+      'needs "password" in the same map',
       `password: "\${file:/run/secrets/redis-password}"`,
     )
 }

@@ -1,7 +1,7 @@
 import * as z from 'zod'
-import { LIMIT_KEYS } from '../limits/schema.ts'
-import { compilePatterns } from '../rules/pattern.ts'
-import { durationText } from '../sink/duration.ts'
+import { LIMIT_KEYS } from '../../rules/limits/schema.ts'
+import { compilePatterns } from '../../rules/pattern.ts'
+import { durationText } from '../../sink/duration.ts'
 
 /** A moment of a test: so long after its beginning, or a time of its own. */
 export type Moment = { afterMs: number } | { atMs: number }
@@ -73,7 +73,7 @@ export type GivenChange = z.output<typeof GivenChange>
 /** Nothing happens: time passes up to then. */
 export const GivenPause = z.strictObject({ at: GivenMoment })
 
-/** An object among others may say when it happens. */
+/** An object in a list may have the time of its event. */
 export const GivenObject = z.looseObject({
   kind: z.string().meta({ description: 'Of the object.', examples: ['Event'] }),
 })
@@ -91,7 +91,7 @@ const Text = z.union([z.string(), z.array(z.string()).min(1)]).superRefine((patt
     context.addIssue({ code: 'custom', message, path: [...path], params: { hint, offset, length } })
 })
 
-/** What must come of what is given. All that is said must be so. */
+/** The expected result of what is given. All keys must hold. */
 export const Expectation = z
   .strictObject({
     /** In a list: what has come since the one before, up to then. */
@@ -110,7 +110,7 @@ export const Expectation = z
       }),
     /** On the title, the text, or all of it. */
     text: Text.optional().meta({
-      description: 'A pattern on what people read.',
+      description: 'A pattern for the rendered message.',
       examples: ['*crash-looping*'],
     }),
     severity: z
@@ -133,15 +133,15 @@ export const Expectation = z
     messages: z.int().min(0).optional().meta({ description: 'How many are sent, over all sinks.' }),
   })
   .superRefine((it, context) => {
-    const { at: _, ...said } = it
-    const keys = Object.keys(said).filter((key) => it[key as keyof typeof it] !== undefined)
+    const { at: _, ...expected } = it
+    const keys = Object.keys(expected).filter((key) => it[key as keyof typeof it] !== undefined)
     if (keys.length === 0)
-      context.addIssue({ code: 'custom', message: 'expects nothing: say rule, to, or none: true' })
+      context.addIssue({ code: 'custom', message: 'expects nothing: write rule, to, or none: true' })
     const against = ['to', 'text', 'severity', 'notices', 'messages'].find((key) => keys.includes(key))
     if (it.none && against)
       context.addIssue({
         code: 'custom',
-        message: `cannot stand beside "${against}": leave one out`,
+        message: `cannot be combined with "${against}": remove one of them`,
         path: ['none'],
       })
   })
@@ -151,7 +151,7 @@ export type Expectation = z.output<typeof Expectation>
 export const Test = z.strictObject({
   name: z
     .string()
-    .min(1, 'is empty: say what the test shows')
+    .min(1, 'is empty: describe what the test shows')
     .meta({ description: 'What it shows.', examples: ['a third back-off reaches on-call'] }),
   given: z
     .union([Given, z.array(Given).min(1, 'is an empty list: give an object')])

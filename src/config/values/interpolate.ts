@@ -1,43 +1,48 @@
-import { suggest } from './suggest.ts'
+import { nearest, suggest } from '../error-messages/suggest.ts'
+import type { ProblemCode } from '../problem-codes.ts'
+import { reasonOf } from '../read-text.ts'
 
-/** Where values come from that are not written into the file. */
+/** The sources of `${env:…}` and `${file:…}`. */
 export interface Interpolation {
   env: NodeJS.ProcessEnv
-  /** Gives a file's text, its path relative to the configuration's folder; throws when it cannot be read. */
+  /** Returns the text of a file, by its path relative to the configuration's folder; throws if it cannot be read. */
   readFile(path: string): string
-  /** Stands for what is not here, such as secrets that only a pod has; without it their absence is an error. */
+  /** Placeholder for values that are missing here, such as secrets that only a pod has; without it they are errors. */
   standIn?: string | undefined
 }
 
 /** A value with its references filled in. */
 export interface Filled {
   text: string
-  /** What came from outside: never to be shown. */
+  /** The values of environment variables and files: never print them. */
   secrets: readonly string[]
   faults: readonly ReferenceFault[]
 }
 
 export interface ReferenceFault {
+  code: ProblemCode
   offset: number
   length: number
   message: string
   hint?: string
-  /** The text may have been meant as it stands. */
+  /** For a text that is possibly not a reference. */
   severity?: 'warning'
-  /** What it names is not here, and something stands in for it. */
+  /** Its source is missing here, and a placeholder replaces it. */
   absent?: true
+  /** The variable that was likely intended. */
+  about?: string
 }
 
 const REFERENCE = /\$\$\{|\$\{([^}]*)(\}|$)/g
 
-/** What a variable of the file is within a text, or why it can be none. */
+/** The value of a variable within a text, or why it cannot be part of a text. */
 export type VarText =
   | { text: string; secrets: readonly string[] }
-  /** Nobody defined it; those that are. */
+  /** It is not defined; the names of those that are. */
   | { known: readonly string[] }
-  /** It is no text. */
+  /** It is a list or a map. */
   | { shape: string }
-  /** It is part of itself. */
+  /** It refers to itself. */
   | { circle: true }
 
 export type VarTextOf = (name: string) => VarText
@@ -60,13 +65,19 @@ export function interpolate(
     (whole: string, reference: string | undefined, end: string, offset: number) => {
       if (reference === undefined) return '${'
       const result: Resolved =
-        end === '}' ? resolve(reference, interpolation, varTextOf) : { fault: 'the "}" is missing' }
+        end === '}'
+          ? resolve(reference, interpolation, varTextOf)
+          : { code: 'invalid-reference', fault: 'the "}" is missing' }
       if ('value' in result) {
         secrets.push(...(result.secrets ?? [result.value]))
         return result.value
       }
-      const { fault: message, hint, absent } = result
-      const place = { offset, length: whole.length, message, ...(hint !== undefined && { hint }) }
+      const { code, fault: message, hint, absent, about } = result
+      const place = {
+        ...{ code, offset, length: whole.length, message },
+        ...(hint !== undefined && { hint }),
+        ...(about !== undefined && { about }),
+      }
       const { standIn } = interpolation
       if (!absent || standIn === undefined) {
         faults.push(place)
@@ -89,6 +100,7 @@ function nearReferences(text: string): ReferenceFault[] {
   if (SHELL_VARIABLE.test(text))
     return [
       {
+        code: 'invalid-reference',
         offset: 0,
         length: text.length,
         // It may be a password: it is not quoted.
@@ -97,7 +109,9 @@ function nearReferences(text: string): ReferenceFault[] {
         severity: 'warning',
       },
     ]
-  return [...text.matchAll(NEAR_REFERENCE)].map(({ 0: whole, 1: reference, index }) => ({
+  return [...text.matchAll(NEAR_REFERENCE)].map(({ 0: whole, 1: reference = '', index }) => ({
+    code: 'invalid-reference',
+    ...(reference.startsWith('var:') && { about: reference.slice(4) }),
     offset: index,
     length: whole.length,
     message: `${whole} is no reference: it stays as it is`,
@@ -108,7 +122,7 @@ function nearReferences(text: string): ReferenceFault[] {
 
 type Resolved =
   | { value: string /** Of a variable: what of it is secret. */; secrets?: readonly string[] }
-  | { fault: string; hint?: string; absent?: true }
+  | { code: ProblemCode; fault: string; hint?: string; absent?: true; about?: string }
 
 function resolve(reference: string, { env, readFile }: Interpolation, varTextOf: VarTextOf): Resolved {
   const [, source, name = ''] = /^(env|file|var):(.+)$/.exec(reference) ?? []
@@ -116,7 +130,7 @@ function resolve(reference: string, { env, readFile }: Interpolation, varTextOf:
   if (source === 'env') {
     const value = Object.hasOwn(env, name) ? env[name] : undefined
     return value === undefined
-      ? { fault: `the environment variable ${name} is not set`, absent: true }
+      ? { code: 'unresolved-reference', fault: `the environment variable ${name} is not set`, absent: true }
       : { value }
   }
   if (source === 'file') return readSecret(name, readFile)
@@ -126,35 +140,35 @@ function resolve(reference: string, { env, readFile }: Interpolation, varTextOf:
       ? `write \${var:${reference}}`
       : `write \${env:${reference}} for the environment variable`
     : `write \${env:NAME}, \${file:PATH} or \${var:NAME}`
-  return { fault: `\${${reference}} is no reference`, hint: `${hint}, or $\${ for a plain \${` }
+  return {
+    code: 'invalid-reference',
+    fault: `\${${reference}} is no reference`,
+    hint: `${hint}, or $\${ for a plain \${`,
+    ...(isVar && { about: reference }),
+  }
 }
 
 function resolveVar(name: string, found: VarText): Resolved {
   if ('text' in found) return { value: found.text, secrets: found.secrets }
   if ('shape' in found)
     return {
+      code: 'invalid-reference',
       fault: `the variable ${name} is ${found.shape}, and cannot be part of a text`,
       hint: `it can be all of a value only, such as namespace: \${var:${name}}`,
     }
-  if ('circle' in found) return { fault: `the variable ${name} is part of itself` }
+  if ('circle' in found) return { code: 'invalid-reference', fault: `the variable ${name} is part of itself` }
   const hint = suggest(name, found.known, 'there are') ?? 'name it under "vars"'
-  return { fault: `there is no variable "${name}"`, hint }
-}
-
-const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: 'it does not exist',
-  EACCES: 'permission denied',
-  EISDIR: 'it is a folder',
-  NO_PLAIN_FILE: 'it is no plain file',
-  FILE_TOO_LARGE: 'it is larger than 1 MiB',
+  const about = nearest(name, found.known)
+  const fault = `there is no variable "${name}"`
+  return { code: 'unknown-variable', fault, hint, ...(about !== undefined && { about }) }
 }
 
 function readSecret(path: string, readFile: Interpolation['readFile']): Resolved {
   try {
     return { value: readFile(path).replace(/\r?\n$/, '') }
   } catch (error) {
-    const { code = 'unknown error' } = error as NodeJS.ErrnoException
-    const fault = `the file ${path} cannot be read: ${REASONS[code] ?? code}`
-    return code === 'ENOENT' ? { fault, absent: true } : { fault }
+    const { code } = error as NodeJS.ErrnoException
+    const fault = `the file ${path} cannot be read: ${reasonOf(error)}`
+    return { code: 'unresolved-reference', fault, ...(code === 'ENOENT' && { absent: true }) }
   }
 }

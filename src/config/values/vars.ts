@@ -1,12 +1,11 @@
 import { isMap, isScalar, type Node } from 'yaml'
+import { type Located, leaf, type SourceFile } from '../source-node.ts'
+import { type NodePair, nameOf, spanOf } from '../yaml/nodes.ts'
 import type { VarText } from './interpolate.ts'
-import { type Located, leaf } from './located.ts'
-import type { SourceFile } from './source-file.ts'
-import { type NodePair, nameOf, spanOf } from './yaml/nodes.ts'
 
-/** What `${var:NAME}` stands for in a file. */
+/** The variables that `${var:NAME}` can name in a file. */
 export interface Scope {
-  /** Undefined for a name that nobody defined. */
+  /** Undefined for a name that is not defined. */
   value(name: string): Located | undefined
   names(): readonly string[]
 }
@@ -15,9 +14,9 @@ export const NO_VARS: Scope = { value: () => undefined, names: () => [] }
 
 /** The variables that a file sees. */
 export interface Vars extends Scope {
-  /** What one is within a text, or why it cannot be there. */
+  /** Returns the value of a variable within a text, or why it cannot be part of one. */
   textOf(name: string): VarText
-  /** Its own, and those that it was given, that nothing used so far. */
+  /** Variables that the file defines or was given, and that nothing has used so far. */
   unused(): readonly string[]
 }
 
@@ -26,23 +25,23 @@ export interface VarsParts {
   root: Node | null
   /** Of the files around this one. */
   outer: Scope
-  /** What the file around says of this one's variables: it goes before. */
+  /** Values from the file that includes this one; they override its own. */
   given?: ReadonlyMap<string, Located> | undefined
   build(node: Node): Located
-  /** Is it being built? Then what refers to it is part of it. */
+  /** Whether the node is being built: a reference to it is then a cycle. */
   isOpen(node: Node): boolean
 }
 
-/** To look for the nearest name among thousands takes its time. */
+/** The number of unknown names that get a suggestion: finding the closest of thousands of names is slow. */
 const MAX_SUGGESTED = 20
 
-/** What is given wins over what a file says itself, and that over what is around. */
+/** Given variables take precedence over those of the file, and these over those of the files around it. */
 export function createVars({ file, root, outer, given, build, isOpen }: VarsParts): Vars {
   const own = ownVars(root)
   const used = new Set<string>()
   let unknown = 0
 
-  /** Those that refer to themselves have none. */
+  /** Returns undefined for a variable that refers to itself. */
   function value(name: string): Located | undefined {
     const fromAbove = given?.get(name)
     if (fromAbove) {

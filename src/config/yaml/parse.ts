@@ -3,13 +3,13 @@ import { Composer, type Document, Lexer, Parser, YAMLParseError } from 'yaml'
 /** No honest file nests deeper: a message's map is at depth eight. */
 const MAX_DEPTH = 100
 
-/** Words, marks and blanks; a thousand rules have 90,000. */
+/** Tokens of the YAML lexer, white space included; a thousand rules have 90,000. */
 const MAX_LEXEMES = 200_000
 
-/** Where so many may stand that they are counted before anything is made of them. */
+/** In a text with more characters than this, tokens are counted before it is parsed. */
 const COUNTED_FIRST = 400_000
 
-/** That of a ConfigMap. */
+/** The limit of a ConfigMap. */
 export const MAX_FILE_CHARACTERS = 1_048_576
 
 export interface TooMuch {
@@ -18,7 +18,7 @@ export interface TooMuch {
   hint: string
 }
 
-/** What no configuration needs, and would cost seconds or the process; undefined when the text may be parsed. */
+/** Returns why a text is too large to parse, which would take seconds or exhaust memory; undefined if it may be parsed. */
 export function tooMuch(text: string): TooMuch | undefined {
   if (text.length > MAX_FILE_CHARACTERS)
     return { start: 0, message: 'the file is larger than 1 MiB', hint: TOO_MANY.hint }
@@ -32,12 +32,12 @@ export function tooMuch(text: string): TooMuch | undefined {
 
 const TOO_MANY: TooMuch = {
   start: 0,
-  message: `the file has more than ${MAX_LEXEMES} words and marks`,
+  message: `the file has more than ${MAX_LEXEMES} YAML tokens`,
   hint: 'split it, and name the parts under "include"',
 }
 
 function tooDeep(start: number): TooMuch {
-  const message = `this stands deeper than ${MAX_DEPTH} levels`
+  const message = `this is nested deeper than ${MAX_DEPTH} levels`
   return { start, message, hint: 'a configuration needs hardly ten: is a bracket missing?' }
 }
 
@@ -49,7 +49,7 @@ class Refused extends Error {
   }
 }
 
-/** Parses YAML; what nests too deep is not built. */
+/** Parses YAML; stops at values that are nested too deep. */
 export function parseYaml(text: string): Document.Parsed | TooMuch {
   const limit = Error.stackTraceLimit
   // A thousand faults with their stacks take a second, and nobody sees the stacks.

@@ -1,12 +1,22 @@
 import { type Alias, type Document, isAlias, isMap, isScalar, isSeq, type Node, type Scalar } from 'yaml'
-import type { Filled, VarText } from '../interpolate.ts'
-import { type Entry, type Located, leaf, listOf, MAX_SIZE, mapOf, type Span } from '../located.ts'
-import { lineAt, type SourceFile } from '../source-file.ts'
-import { createVars, type Scope, type Vars } from '../vars.ts'
+import type { ProblemCode } from '../problem-codes.ts'
+import {
+  type Entry,
+  type Located,
+  leaf,
+  listOf,
+  MAX_SIZE,
+  mapOf,
+  positionAt,
+  type SourceFile,
+  type Span,
+} from '../source-node.ts'
+import type { Filled, VarText } from '../values/interpolate.ts'
+import { createVars, type Scope, type Vars } from '../values/vars.ts'
 import { isMergeKey, type NodePair, nameOf, placesOf, spanOf, targetsIn } from './nodes.ts'
-import { keyBefore, quoted } from './text.ts'
 
 export interface TreeFault extends Span {
+  code: ProblemCode
   message: string
   hint?: string
   severity?: 'warning'
@@ -16,15 +26,15 @@ export interface TreeFault extends Span {
 export interface Tree {
   root: Located | undefined
   faults: readonly TreeFault[]
-  /** Values that are not what was meant; whatever else is wrong with them need not be told. */
+  /** Values that could not be read as intended: other problems at them are not reported. */
   broken: readonly Span[]
-  /** With the variables of this file. */
+  /** The variables of this file and of the files around it. */
   scope: Scope
-  /** Its own variables, and those that it was given, that nothing used so far. */
+  /** Variables that the file defines or was given, and that nothing has used so far. */
   unused(): readonly string[]
 }
 
-/** Variables of variables can make a long text as well. */
+/** Variables that refer to variables can expand to a long text, too. */
 const MAX_EXPANDED = 4_194_304
 
 /** More than a file can nest: only variables and anchors that refer to each other in long rows come here. */
@@ -34,16 +44,16 @@ export interface TreeOptions {
   fill(value: string, textOf: (name: string) => VarText): Filled
   /** Of the files around this one. */
   outer: Scope
-  /** What the file around says of this one's variables: it goes before. */
+  /** Values for this file's variables from the file that includes it; they override its own. */
   given?: ReadonlyMap<string, Located> | undefined
 }
 
-/** Nobody reads more of them at once. */
+/** More would not be read. */
 const MAX_FAULTS = 200
 
 interface Building extends Pick<TreeOptions, 'fill'> {
   file: SourceFile
-  /** What each alias refers to: the last anchor of that name before it. */
+  /** The target of each alias: the last anchor of that name before it. */
   targets: ReadonlyMap<Alias, Node | undefined>
   vars: Vars
   faults: TreeFault[]
@@ -52,15 +62,15 @@ interface Building extends Pick<TreeOptions, 'fill'> {
   merged: number
   /** Characters of texts with variables. */
   expanded: number
-  /** Was that told? */
+  /** Whether the problem of a too long chain of references was reported. */
   tooMuch: boolean
-  /** What is built already: aliases share it. */
+  /** Finished values: aliases share them. */
   built: Map<Node, Located>
-  /** What is being built: an alias to it would be part of itself. */
+  /** Unfinished values: an alias to one of them would be a cycle. */
   open: Set<Node>
 }
 
-/** Turns a parsed document into plain data that knows its places, its variables filled in. */
+/** Turns a parsed document into plain data with source positions, and resolves its references. */
 export function buildTree(document: Document.Parsed, file: SourceFile, options: TreeOptions): Tree {
   const root = document.contents
   const open = new Set<Node>()
@@ -88,9 +98,9 @@ export function buildTree(document: Document.Parsed, file: SourceFile, options: 
   const result = { faults, broken, scope: vars, unused: vars.unused }
   const built = root ? build(at, root) : undefined
   if (at.expanded > MAX_EXPANDED)
-    fault(at, { file, start: 0, end: 1 }, 'its variables stand for more than 4 MiB of text')
+    fault(at, 'too-large', { file, start: 0, end: 1 }, 'its variables expand to more than 4 MiB of text')
   if (!built || (built.size <= MAX_SIZE && at.merged <= MAX_SIZE)) return { ...result, root: built }
-  fault(at, { file, start: 0, end: 1 }, `its aliases stand for more than ${MAX_SIZE} values`)
+  fault(at, 'too-large', { file, start: 0, end: 1 }, `its aliases expand to more than ${MAX_SIZE} values`)
   return { ...result, root: undefined }
 }
 
@@ -107,7 +117,8 @@ function build(at: Building, node: Node): Located {
 
 function tooDeep(at: Building, node: Node): Located {
   const span = spanOf(at.file, node)
-  if (!at.tooMuch) fault(at, span, 'this refers to others that refer to others, in too long a row')
+  if (!at.tooMuch)
+    fault(at, 'too-large', span, 'this refers to others that refer to others, in too long a row')
   at.tooMuch = true
   return leaf(span, null)
 }
@@ -128,21 +139,31 @@ function buildNew(at: Building, node: Node): Located {
 function buildAlias(at: Building, node: Alias, span: Span): Located {
   const target = at.targets.get(node)
   if (target && !at.open.has(target)) return build(at, target)
-  const name = `*${node.source}`
-  if (target) fault(at, span, `${name} is part of what it refers to`)
+  if (target) fault(at, 'yaml-star', span, 'this alias is part of what it refers to')
   else
     fault(
       at,
+      'yaml-star',
       span,
-      `${name} refers to an anchor that does not exist`,
-      `text that begins with "*" needs quotes: "${name}"`,
+      'YAML takes this for an alias, and it has no anchor',
+      'text that begins with "*" needs quotes',
     )
   at.broken.push(span)
   return leaf(span, undefined)
 }
 
 function buildScalar(at: Building, node: Scalar, span: Span): Located {
-  if (node.tag === '!') tellLostBang(at, node, span)
+  // YAML drops the "!" of `if: ! x`.
+  if (node.tag === '!') {
+    const start = at.file.text.lastIndexOf('!', span.start - 1)
+    fault(
+      at,
+      'yaml-bang',
+      { ...span, start },
+      'YAML drops this "!"',
+      'text that begins with "!" needs quotes',
+    )
+  }
   if (node.tag && !KNOWN_TAG.test(node.tag)) at.broken.push(span)
   if (typeof node.value !== 'string')
     return { ...leaf(span, node.value), ...(node.source !== undefined && { source: node.source }) }
@@ -179,25 +200,12 @@ function buildScalar(at: Building, node: Scalar, span: Span): Located {
 
 const KNOWN_TAG = /^tag:yaml\.org,2002:(?:str|int|float|bool|null)$/
 
-/** `if: ! x` is `if: x` to YAML: a tag that says nothing. */
-function tellLostBang(at: Building, node: Scalar, span: Span): void {
-  const { text } = at.file
-  const start = text.lastIndexOf('!', span.start - 1)
-  const isExpression = keyBefore(text, start) === 'if'
-  // The quotes of a text are no part of it; of an expression, all of it was meant.
-  const own = node.type?.startsWith('QUOTE') ? String(node.value) : undefined
-  const plain = isExpression ? text.slice(start, span.end) : `!${text.slice(start + 1, span.end).trimStart()}`
-  const meant = own === undefined ? plain : isExpression ? `!(${own})` : `!${own}`
-  const hint = `text that begins with "!" needs quotes: ${quoted(meant)}`
-  fault(at, { ...span, start }, 'YAML leaves this "!" out', hint)
-}
-
-/** What `${var:…}` names, where it is all of a text. */
+/** Returns the name in `${var:NAME}` if that is the whole text. */
 function variableIn(text: string): string | undefined {
   return /^\$\{var:([^}]+)\}$/.exec(text)?.[1]
 }
 
-/** The value of a variable, where it is used. What is wrong further in stands where it is defined. */
+/** Returns the value of a variable, placed where it is used. Its children keep their places in the definition. */
 function usedAt(value: Located, { file, start, end }: Span, written: string): Located {
   const { placeOf: _, ...rest } = value
   return { ...rest, file, start, end, ...(value.secrets.length > 0 && { written }) }
@@ -223,27 +231,47 @@ function buildEntries(at: Building, pairs: readonly NodePair[]): Map<string, Ent
 function addEntry(at: Building, entries: Map<string, Entry>, key: Node, entry: Entry): void {
   const name = nameOf(key)
   const first = name === undefined ? undefined : entries.get(name)
-  if (name === undefined) fault(at, entry.key, 'a key is plain text, and this is none', keyHint(entry.key))
-  else if (name === '__proto__') fault(at, entry.key, '"__proto__" cannot be a key')
+  if (name === undefined) {
+    const { file, start } = entry.key
+    const isTemplate = file.text.startsWith('{{', start - 1)
+    if (isTemplate)
+      fault(
+        at,
+        'yaml-braces',
+        { ...entry.key, start: start - 1 },
+        'YAML takes "{{" for two maps',
+        'text that begins with "{{" needs quotes',
+      )
+    else
+      fault(
+        at,
+        'invalid-key',
+        entry.key,
+        'a key must be plain text',
+        'text that begins with [, { or * needs quotes',
+      )
+  } else if (name === '__proto__') fault(at, 'invalid-key', entry.key, '"__proto__" cannot be a key')
   else if (first) {
-    const hint = `the first one is in line ${lineAt(at.file, first.key.start)}`
-    fault(at, entry.key, `the key "${name}" stands here twice`, hint)
+    const hint = `the first one is in line ${positionAt(at.file, first.key.start).line}`
+    fault(at, 'duplicate-key', entry.key, `the key "${name}" appears twice in this map`, hint)
   } else entries.set(name, entry)
 }
 
-/** What `<<` brings in: the keys of one map or several; own keys win, then earlier maps. */
+/** Returns the maps that `<<` merges; own keys take precedence, then those of earlier maps. */
 function mergedMaps(at: Building, located: Located, span: Span): readonly Located[] {
   const maps = located.items ?? [located]
   if (maps.every(({ entries }) => entries)) return maps
-  fault(at, span, '"<<" takes a map, or a list of maps')
+  fault(at, 'wrong-type', span, '"<<" takes a map, or a list of maps')
   return []
 }
 
-function fault({ faults }: Building, { file, start, end }: Span, message: string, hint?: string): void {
+function fault(
+  { faults }: Building,
+  code: ProblemCode,
+  { file, start, end }: Span,
+  message: string,
+  hint?: string,
+): void {
   if (faults.length < MAX_FAULTS)
-    faults.push({ file, start, end, message, ...(hint !== undefined && { hint }) })
-}
-
-function keyHint({ file, start }: Span): string | undefined {
-  return /[[{*]/.test(file.text[start] ?? '') ? 'text that begins with [, { or * needs quotes' : undefined
+    faults.push({ code, file, start, end, message, ...(hint !== undefined && { hint }) })
 }

@@ -1,21 +1,25 @@
-import { configMap, service } from '../manifests/cluster.ts'
-import type { Pod } from '../manifests/pod.ts'
+import { configMap, type Node, service } from '../manifests/cluster.ts'
 import {
   type App,
   type Deployment,
   deployment,
   imageOf,
+  type Pod,
+  type PodOptions,
+  pod,
   type ReplicaSet,
   replicaSet,
+  withConditions,
+  withContainer,
   withImage,
+  withReady,
 } from '../manifests/workload.ts'
 import { ownedBy, type Stored } from '../objects.ts'
-import { createPod, isReady, podsOf, startPod, stopPod } from './pods.ts'
 import type { Scene, World } from './world.ts'
 
 const KEPT_REPLICA_SETS = 2
 
-/** Somebody deploys an application for the first time. */
+/** Deploys an application for the first time. */
 export function* install(world: World, app: App): Scene {
   const config = { LOG_LEVEL: 'info', FEATURE_FLAGS: 'fast-lane,gift-cards', CACHE_TTL: '30s' }
   world.store.put(configMap(`${app.name}-config`, app.namespace, config))
@@ -40,7 +44,7 @@ export function* rollOut(world: World, started: Stored<Deployment>, image: strin
   yield
 }
 
-/** The person's part of a roll-out: the Deployment gets another image. */
+/** Sets another image on the Deployment, as a user does. */
 export function announce(world: World, it: Stored<Deployment>, image: string): Stored<Deployment> {
   return world.change(it, (current) => {
     const revision = Number(current.metadata.annotations?.['deployment.kubernetes.io/revision'] ?? 0) + 1
@@ -59,12 +63,7 @@ export function* scale(world: World, it: Stored<Deployment>, replicas: number): 
     replicas > it.spec.replicas ? 'cpu resource utilization above target' : 'All metrics below target'
   const message = `New size: ${replicas}; reason: ${metric}`
   const changed = world.change(it, (current) => ({ ...current, spec: { ...current.spec, replicas } }))
-  world.tell(changed, {
-    type: 'Normal',
-    reason: 'SuccessfulRescale',
-    message,
-    from: 'horizontal-pod-autoscaler',
-  })
+  world.event(changed, 'horizontal-pod-autoscaler', 'SuccessfulRescale', message)
   yield
   const set = replicaSetOf(world, changed)
   if (!set) return
@@ -85,7 +84,7 @@ export function* uninstall(world: World, it: Stored<Deployment>): Scene {
   world.store.remove({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `${name}-config`, namespace } })
 }
 
-export function replicaSetsOf(world: World, { metadata }: Stored<Deployment>): Stored<ReplicaSet>[] {
+function replicaSetsOf(world: World, { metadata }: Stored<Deployment>): Stored<ReplicaSet>[] {
   return world
     .all<ReplicaSet>('apps/v1', 'ReplicaSet')
     .filter((set) => set.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid))
@@ -104,12 +103,7 @@ export function createReplicaSet(world: World, it: Stored<Deployment>): Stored<R
   )
 }
 
-export function* scaleUp(
-  world: World,
-  owner: Stored<Deployment>,
-  set: Stored<ReplicaSet>,
-  replicas: number,
-): Scene {
+function* scaleUp(world: World, owner: Stored<Deployment>, set: Stored<ReplicaSet>, replicas: number): Scene {
   const grown = resize(world, owner, set, replicas)
   yield
   while (podsOf(world, set).length < replicas) {
@@ -131,7 +125,7 @@ export function* scaleDown(
   yield
   for (const extra of podsOf(world, set).slice(replicas)) {
     const message = `Deleted pod: ${extra.metadata.name}`
-    world.tell(shrunk, { type: 'Normal', reason: 'SuccessfulDelete', message, from: 'replicaset-controller' })
+    world.event(shrunk, 'replicaset-controller', 'SuccessfulDelete', message)
     yield* stopPod(world, extra)
     report(world, owner)
     yield
@@ -143,7 +137,7 @@ function resize(world: World, owner: Stored<Deployment>, set: Stored<ReplicaSet>
   if (before === replicas) return set
   const direction = replicas > before ? 'up' : 'down'
   const message = `Scaled ${direction} replica set ${set.metadata.name} from ${before} to ${replicas}`
-  world.tell(owner, { type: 'Normal', reason: 'ScalingReplicaSet', message, from: 'deployment-controller' })
+  world.event(owner, 'deployment-controller', 'ScalingReplicaSet', message)
   return world.change(set, (current) => ({ ...current, spec: { ...current.spec, replicas } }))
 }
 
@@ -158,7 +152,7 @@ export function addPod(world: World, set: Stored<ReplicaSet>): Stored<Pod> {
   })
 }
 
-/** The controllers count the pods. */
+/** Updates the status of the ReplicaSets and the Deployment. */
 export function report(world: World, owner: Stored<Deployment>): void {
   const counts = replicaSetsOf(world, owner).map((set) => {
     const pods = podsOf(world, set)
@@ -213,4 +207,111 @@ function forgetOldReplicaSets(world: World, it: Stored<Deployment>): void {
     .filter(({ spec }) => spec.replicas === 0)
     .sort((a, b) => Number(a.metadata.resourceVersion) - Number(b.metadata.resourceVersion))
   for (const set of empty.slice(0, -KEPT_REPLICA_SETS)) world.store.remove(set)
+}
+
+/** The pods that an object owns. */
+export function podsOf(world: World, { metadata }: Stored): Stored<Pod>[] {
+  return world
+    .all<Pod>('v1', 'Pod')
+    .filter((it) => it.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid))
+}
+
+export function isReady({ status }: Pod): boolean {
+  return status.conditions?.some((it) => it.type === 'Ready' && it.status === 'True') ?? false
+}
+
+/** A controller creates a pod. */
+export function createPod(world: World, owner: Stored, controller: string, options: PodOptions): Stored<Pod> {
+  const created = world.store.put(pod(options))
+  const message = `Created pod: ${options.name}`
+  world.event(owner, controller, 'SuccessfulCreate', message)
+  return created
+}
+
+/** From creation to Ready: scheduled, pulled, started, probed. */
+export function* startPod(world: World, created: Stored<Pod>): Scene<Stored<Pod>> {
+  let it = schedule(world, created)
+  yield
+  pullImage(world, it)
+  yield
+  it = startContainer(world, it)
+  yield
+  it = world.change(it, (current) => withReady(withContainer(current, { ready: true }), true, world.now()))
+  yield
+  return it
+}
+
+/** The scheduler finds a node, and the kubelet takes the pod over. */
+export function schedule(world: World, created: Stored<Pod>): Stored<Pod> {
+  const at = world.now()
+  const nodes = world.all<Node>('v1', 'Node').filter(({ spec }) => !spec.unschedulable)
+  const chosen = world.chance.between(0, nodes.length - 1)
+  const nodeName = nodes[chosen]?.metadata.name ?? ''
+  const { namespace, name } = created.metadata
+  const message = `Successfully assigned ${namespace}/${name} to ${nodeName}`
+  world.event(created, 'default-scheduler', 'Scheduled', message, { newStyle: true })
+  return world.change(created, (current) => {
+    const conditions = withConditions(current.status, at, { type: 'PodScheduled', status: 'True' })
+    const initialized = withConditions({ ...current.status, conditions }, at, {
+      type: 'Initialized',
+      status: 'True',
+    })
+    const status = {
+      ...current.status,
+      conditions: initialized,
+      hostIP: `192.168.10.${11 + chosen}`,
+      startTime: at,
+    }
+    const scheduled = { ...current, spec: { ...current.spec, nodeName }, status }
+    return withReady(withContainer(scheduled, {}), false, at)
+  })
+}
+
+function pullImage(world: World, it: Stored<Pod>): void {
+  const image = it.spec.containers[0]?.image ?? ''
+  const took = `${(world.chance.between(400, 4_200) / 1_000).toFixed(3)}s`
+  const size = world.chance.between(30_000_000, 190_000_000)
+  kubeletEvent(world, it, 'Pulling', `Pulling image "${image}"`)
+  const message = `Successfully pulled image "${image}" in ${took} (${took} including waiting). Image size: ${size} bytes.`
+  kubeletEvent(world, it, 'Pulled', message)
+}
+
+/** The container runs, its probes have not succeeded yet. */
+export function startContainer(world: World, it: Stored<Pod>): Stored<Pod> {
+  const { chance } = world
+  const [{ name = '' } = {}] = it.spec.containers
+  kubeletEvent(world, it, 'Created', `Container created: ${name}`)
+  kubeletEvent(world, it, 'Started', `Container started: ${name}`)
+  return world.change(it, (current) => {
+    const podIP = current.status.podIP ?? `10.42.${chance.between(0, 2)}.${chance.between(5, 250)}`
+    const running = withContainer(current, {
+      state: { running: { startedAt: world.now() } },
+      started: true,
+      containerID: `containerd://${chance.hex(64)}`,
+      imageID: `registry.example.com@sha256:${chance.hex(64)}`,
+    })
+    return { ...running, status: { ...running.status, phase: 'Running', podIP } }
+  })
+}
+
+/** Deletes a pod: terminating, then gone. */
+function* stopPod(world: World, it: Stored<Pod>): Scene {
+  const [{ name = '' } = {}] = it.spec.containers
+  kubeletEvent(world, it, 'Killing', `Stopping container ${name}`)
+  const ending = { deletionTimestamp: world.now(), deletionGracePeriodSeconds: 30 }
+  world.change(it, (current) => ({ ...current, metadata: { ...current.metadata, ...ending } }))
+  yield
+  world.change(it, (current) => withReady(withContainer(current, { ready: false }), false, world.now()))
+  yield
+  world.store.remove(it)
+}
+
+export function kubeletEvent(
+  world: World,
+  it: Stored<Pod>,
+  reason: string,
+  message: string,
+  type: 'Normal' | 'Warning' = 'Normal',
+): void {
+  world.event(it, 'kubelet', reason, message, { type, host: it.spec.nodeName ?? '' })
 }

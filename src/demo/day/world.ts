@@ -1,13 +1,13 @@
-import { resourceOf } from '../api/catalogue.ts'
+import { resourceOf } from '../api/request.ts'
 import type { Store } from '../api/store.ts'
-import type { Chance } from '../chance.ts'
-import { type Event, event, type Remark, repeated } from '../manifests/event.ts'
+import { type Event, type EventOptions, event, repeated } from '../manifests/cluster.ts'
+import type { Chance } from '../objects.ts'
 import { type KubeObject, type Stored, timeOf } from '../objects.ts'
 
-/** What happens one after the other; it yields wherever time passes. */
+/** A sequence of changes; it yields wherever time passes. */
 export type Scene<T = void> = Generator<void, T, void>
 
-/** The hands of everybody who works in the demo cluster: people, controllers, kubelets. */
+/** Writes to the demo cluster as users, controllers and kubelets do. */
 export interface World {
   readonly store: Store
   readonly chance: Chance
@@ -20,8 +20,8 @@ export interface World {
   find<T extends KubeObject>(apiVersion: string, kind: string, namespace: string, name: string): Stored<T>
   /** Writes a changed version of an object as it is now. */
   change<T extends KubeObject>(object: Stored<T>, how: (current: Stored<T>) => T): Stored<T>
-  /** Writes an Event about an object; what was said before of it is counted, not said again. */
-  tell(about: Stored, remark: Remark): void
+  /** Writes an Event of a component about an object; a repeated one raises its count. */
+  event(about: Stored, component: string, reason: string, message: string, options?: EventOptions): void
   /** Deletes the Events whose time to live is over. */
   forgetEvents(): void
 }
@@ -30,8 +30,8 @@ export interface World {
 const EVENT_TTL_MS = 600_000
 
 export function createWorld(store: Store, chance: Chance, clock: { now(): number }): World {
-  const said = new Map<string, { event: Stored<Event>; atMs: number }>()
-  const world: World = {
+  const recorded = new Map<string, { event: Stored<Event>; atMs: number }>()
+  return {
     store,
     chance,
     now: () => timeOf(clock.now()),
@@ -48,20 +48,21 @@ export function createWorld(store: Store, chance: Chance, clock: { now(): number
       if (!current) throw new Error(`${object.kind} ${object.metadata.name} is gone`)
       return store.put(how(current))
     },
-    tell(about, remark) {
-      const key = [about.metadata.uid, remark.reason, remark.message].join('/')
-      const before = said.get(key)?.event
-      const name = `${about.metadata.name}.${chance.hex(16)}`
-      const next = before ? repeated(before, clock.now()) : event(about, remark, name, clock.now())
-      said.set(key, { event: store.put(next) as Stored<Event>, atMs: clock.now() })
+    event(about, component, reason, message, options = {}) {
+      const key = [about.metadata.uid, reason, message].join('/')
+      const before = recorded.get(key)?.event
+      const metadata = { name: `${about.metadata.name}.${chance.hex(16)}`, nowMs: clock.now() }
+      const next = before
+        ? repeated(before, clock.now())
+        : event(about, { ...metadata, component, reason, message, ...options })
+      recorded.set(key, { event: store.put(next) as Stored<Event>, atMs: clock.now() })
     },
     forgetEvents() {
-      for (const [key, { event: old, atMs }] of said) {
+      for (const [key, { event: old, atMs }] of recorded) {
         if (clock.now() - atMs < EVENT_TTL_MS) continue
-        said.delete(key)
+        recorded.delete(key)
         store.remove(old)
       }
     },
   }
-  return world
 }

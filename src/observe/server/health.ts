@@ -1,7 +1,12 @@
-import { inPlainWords } from '../plain-words.ts'
-import { printable } from '../printable.ts'
-import { describeRestart } from '../reload/differences.ts'
-import { type ConfigStatus, type SinkStatus, TOO_FAR_BEHIND_MS, type WatchStatus } from '../status.ts'
+import {
+  type ConfigStatus,
+  describeRestart,
+  type SinkStatus,
+  TOO_FAR_BEHIND_MS,
+  type WatchStatus,
+} from '../../model/status.ts'
+import { friendlyError } from '../../text/friendly-errors.ts'
+import { printable } from '../../text/printable.ts'
 
 /** One line of a health endpoint. */
 export interface Check {
@@ -92,7 +97,7 @@ export function configDetailOf({ rejected, restart = [], appliedMs }: ConfigStat
 }
 
 function redisDetail(trouble: string | undefined, full: boolean): string | undefined {
-  if (trouble !== undefined) return inPlainWords(trouble)
+  if (trouble !== undefined) return friendlyError(trouble)
   return full ? 'nearly full; watches pause until deliveries make room' : undefined
 }
 
@@ -109,7 +114,7 @@ function watchDetail(watch: WatchStatus, isOk = true): string | undefined {
   if (phase === STANDBY) return standbyDetail(watch)
   if (phase === 'waiting-for-kind') return 'the cluster does not have this kind yet'
   if (isReady(watch)) return isFarBehind(watch) ? `${isOk ? 'but ' : ''}${behindDetail(watch)}` : undefined
-  return lastError === undefined ? (PHASES[phase] ?? phase) : printable(inPlainWords(lastError))
+  return lastError === undefined ? (PHASES[phase] ?? phase) : printable(friendlyError(lastError))
 }
 
 function behindDetail(watch: WatchStatus): string {
@@ -121,7 +126,7 @@ function whyBehind({ behind, phase, lastError }: WatchStatus): string {
   if (behind?.waitsFor === 'redis') return 'Redis does not take its changes'
   if (phase === 'watching') return 'the API server does not send what its collection has'
   if (phase === 'listing' || lastError === undefined) return PHASES[phase] ?? phase
-  return printable(inPlainWords(lastError))
+  return printable(friendlyError(lastError))
 }
 
 /** '' is a lease that nobody holds. */
@@ -143,7 +148,7 @@ function metadataDetail(watch: WatchStatus): string | undefined {
 }
 
 function sinkDetail({ healthy, removed, aside, failingTargets, lastError }: SinkStatus): string | undefined {
-  const why = lastError === undefined ? '' : `: ${printable(inPlainWords(lastError))}`
+  const why = lastError === undefined ? '' : `: ${printable(friendlyError(lastError))}`
   if (!healthy) return `but the sink fails, and its deliveries wait${why}`
   if (failingTargets > 0)
     return `but ${failingTargets} of its targets ${failingTargets === 1 ? 'fails' : 'fail'}, and what goes there waits${why}`
@@ -152,7 +157,7 @@ function sinkDetail({ healthy, removed, aside, failingTargets, lastError }: Sink
   return `but ${aside} ${aside === 1 ? 'object fails' : 'objects fail'} while others pass${why}`
 }
 
-/** `[+]name ok` and `[-]name failed: why`, as the API server's health endpoints say it. */
+/** `[+]name ok` and `[-]name failed: why`, in the format of the API server's health endpoints. */
 export function describeChecks(checks: readonly Check[]): string {
   const lines = checks.map(
     ({ name, ok, detail }) =>

@@ -1,9 +1,8 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import type { Metrics } from '../metrics.ts'
+import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import { type Metrics, sampleVitals } from '../metrics.ts'
 import { type Check, describeChecks, liveness, readiness, type Vitals } from './health.ts'
-import { sampleVitals } from './samples.ts'
 
 export interface HealthServer {
   url: string
@@ -19,7 +18,7 @@ export interface ServerOptions {
   patienceMs?: number
 }
 
-/** Anybody in the cluster may connect, and needs no time to say GET. */
+/** Every pod in the cluster may connect, and may never send its request. */
 const PATIENCE_MS = 5_000
 
 /** The port is taken, or the address is not ours. */
@@ -104,4 +103,18 @@ function send(
 ): void {
   response.writeHead(status, { 'content-type': type, 'x-content-type-options': 'nosniff' })
   response.end(body)
+}
+
+/** Returns the port if it is free, else 0, which lets the system choose one. */
+export async function freePort({ host, port }: { host: string; port: number }): Promise<number> {
+  const server = createTcpServer()
+  server.listen(port, host)
+  try {
+    await once(server, 'listening')
+    return port
+  } catch {
+    return 0
+  } finally {
+    server.close()
+  }
 }

@@ -1,12 +1,19 @@
 import { type Context, type Span, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api'
-import { redactMessage } from '../redact.ts'
-import type { Message, Outcome, Reason } from '../sink/index.ts'
-import { orderOf } from '../sink/lane.ts'
+import type { TraceContext } from '../../model/delivery.ts'
+import { orderOf } from '../../sink/in-order.ts'
+import type { Content, Message, Outcome, Reason, Summary } from '../../sink/index.ts'
+import { redactMessage } from '../../text/redact.ts'
 import type { Attempted, AttemptTrace, Settled } from '../trace.ts'
-import { attributesOf, messagingAttributes, redisAttributes } from './attributes.ts'
-import { linkBatch } from './links.ts'
-import { contextOf, inside, remoteContext } from './propagation.ts'
-import { TracedMessage } from './traced-message.ts'
+import {
+  attributesOf,
+  contextOf,
+  inside,
+  linkBatch,
+  messagingAttributes,
+  redisAttributes,
+  remoteContext,
+  startStopwatch,
+} from './attributes.ts'
 
 /** A sampled delivery of a batch, while it is tried. */
 interface Attempt {
@@ -188,8 +195,90 @@ class AttemptSpans implements AttemptTrace {
   }
 }
 
-/** In the words that logs and dead letters have. */
+/** With the reasons of logs and dead letters. */
 function fail(span: Span, reason: Reason | string, detail: string): void {
   span.setAttribute('error.type', reason)
   span.setStatus({ code: SpanStatusCode.ERROR, message: redactMessage(detail).slice(0, 300) })
+}
+
+/** What was rendered, when, in milliseconds since 1970, and why it could not be. */
+type OnRendered = (form: 'content' | 'cloudevent', startMs: number, endMs: number, fault?: string) => void
+
+/** A message with the trace context for its peer; reports when it is rendered, which is when a sink first reads it. */
+export class TracedMessage implements Message {
+  readonly trace: TraceContext
+  declare readonly severity?: NonNullable<Message['severity']>
+  declare readonly notice?: NonNullable<Message['notice']>
+  declare readonly heldBack?: NonNullable<Message['heldBack']>
+  readonly #message: Message
+  readonly #onRendered: OnRendered
+  readonly #rendered = new Set<string>()
+
+  constructor(message: Message, trace: TraceContext, onRendered: OnRendered) {
+    this.#message = message
+    this.trace = trace
+    this.#onRendered = onRendered
+    const { severity, notice, heldBack } = message
+    if (severity) this.severity = severity
+    if (notice) this.notice = notice
+    if (heldBack) this.heldBack = heldBack
+  }
+
+  get id(): string {
+    return this.#message.id
+  }
+
+  get rule(): string {
+    return this.#message.rule
+  }
+
+  get labels(): Message['labels'] {
+    return this.#message.labels
+  }
+
+  get event(): Message['event'] {
+    return this.#message.event
+  }
+
+  get route(): unknown {
+    return this.#message.route
+  }
+
+  get attempt(): number {
+    return this.#message.attempt
+  }
+
+  get object(): Readonly<Record<string, unknown>> {
+    return this.#message.object
+  }
+
+  get objectJson(): Buffer {
+    return this.#message.objectJson
+  }
+
+  get summary(): Summary {
+    return this.#message.summary
+  }
+
+  get content(): Content {
+    return this.#render('content', () => this.#message.content)
+  }
+
+  get cloudEvent(): Buffer {
+    return this.#render('cloudevent', () => this.#message.cloudEvent)
+  }
+
+  #render<T>(form: Parameters<OnRendered>[0], make: () => T): T {
+    if (this.#rendered.has(form)) return make()
+    this.#rendered.add(form)
+    const watch = startStopwatch()
+    try {
+      const made = make()
+      this.#onRendered(form, watch.startedMs, watch.nowMs())
+      return made
+    } catch (error) {
+      this.#onRendered(form, watch.startedMs, watch.nowMs(), String((error as Error)?.message ?? error))
+      throw error
+    }
+  }
 }

@@ -1,6 +1,16 @@
-import type { KubeEventView } from '../event.ts'
+import {
+  type Context,
+  defaultTextMapGetter,
+  defaultTextMapSetter,
+  ROOT_CONTEXT,
+  type Span,
+  trace,
+} from '@opentelemetry/api'
+import { W3CTraceContextPropagator } from '@opentelemetry/core'
+import type { TraceContext } from '../../model/delivery.ts'
+import type { KubeEventView } from '../../model/event.ts'
 
-/** What of a change, or of its header, spans may tell: names, never what is in the object. */
+/** The parts of a change, or of its header, that spans may have: names, never contents of the object. */
 export interface Described {
   readonly id: string
   readonly type: string
@@ -34,7 +44,7 @@ const CONVENTIONAL: Readonly<Record<string, string>> = {
   'autoscaling/HorizontalPodAutoscaler': 'hpa',
 }
 
-/** What a change is about, by OpenTelemetry's names where it has some, so that it is found beside the object's own telemetry. */
+/** The object of a change, by OpenTelemetry's names where it has some, so that it is found with the object's own telemetry. */
 export function attributesOf(change: Described): SpanAttributes {
   const { event } = change
   const about = event ? event.regarding : change
@@ -101,4 +111,53 @@ export function messagingAttributes(
 /** A span of a transaction in Redis. */
 export function redisAttributes(operation: string): SpanAttributes {
   return { 'db.system.name': 'redis', 'db.operation.name': operation }
+}
+
+/** As many as the SDK keeps by default. */
+const MAX_LINKS = 128
+
+/** Links the span of a batch with the span of each member, in both directions, so that every trace leads to the batch. */
+export function linkBatch(batch: Span, members: readonly Span[]): void {
+  if (members.length < 2) return
+  const context = batch.spanContext()
+  for (const member of members) member.addLink({ context })
+  for (const member of members.slice(0, MAX_LINKS)) batch.addLink({ context: member.spanContext() })
+}
+
+const w3c = new W3CTraceContextPropagator()
+
+/** A span as the headers that others go on from. */
+export function contextOf(span: Span): TraceContext {
+  const headers: Record<string, string> = {}
+  w3c.inject(trace.setSpan(ROOT_CONTEXT, span), headers, defaultTextMapSetter)
+  const { traceparent = '', tracestate } = headers
+  return { traceparent, ...(tracestate ? { tracestate } : {}) }
+}
+
+/** The parent of further spans; undefined when the headers are not sampled, or cannot be read. */
+export function remoteContext(headers: TraceContext): Context | undefined {
+  const context = w3c.extract(ROOT_CONTEXT, headers, defaultTextMapGetter)
+  return isSampled(context) ? context : undefined
+}
+
+/** Children of a span begin here. */
+export function inside(span: Span): Context {
+  return trace.setSpan(ROOT_CONTEXT, span)
+}
+
+function isSampled(context: Context): boolean {
+  return ((trace.getSpanContext(context)?.traceFlags ?? 0) & 1) === 1
+}
+
+/** Milliseconds since 1970 with the resolution of `performance.now`. */
+export interface Stopwatch {
+  readonly startedMs: number
+  nowMs(): number
+}
+
+/** Starts at the wall clock's time and continues monotonically. */
+export function startStopwatch(): Stopwatch {
+  const startedMs = Date.now()
+  const started = performance.now()
+  return { startedMs, nowMs: () => startedMs + (performance.now() - started) }
 }

@@ -1,18 +1,24 @@
 import { ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api'
-import type { Source, Transition } from '../change.ts'
-import type { ClusterEvent } from '../event.ts'
+import type { Source, Transition } from '../../model/change.ts'
+import type { TraceContext } from '../../model/delivery.ts'
+import type { ClusterEvent } from '../../model/event.ts'
 import type { ChangeTrace, CommitTrace, Matched } from '../trace.ts'
-import type { TraceContext } from '../trace-context.ts'
-import { attributesOf, messagingAttributes, redisAttributes } from './attributes.ts'
-import { linkBatch } from './links.ts'
-import { contextOf, inside } from './propagation.ts'
-import { type Stopwatch, startStopwatch } from './stopwatch.ts'
+import {
+  attributesOf,
+  contextOf,
+  inside,
+  linkBatch,
+  messagingAttributes,
+  redisAttributes,
+  type Stopwatch,
+  startStopwatch,
+} from './attributes.ts'
 
 /**
  * The side of a trace before the queue, one trace for each change:
  *
  *   watch ─┬─ match
- *          ├─ send <sink>         one for each delivery; what becomes of it goes on from here
+ *          ├─ send <sink>         one for each delivery; its attempts continue this span
  *          └─ commit              one for all changes of a transaction, linked with them
  */
 export function traceCommit(tracer: Tracer, { resource }: Source): CommitTrace {

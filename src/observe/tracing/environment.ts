@@ -1,4 +1,4 @@
-import { redactText } from '../redact.ts'
+import { redactText } from '../../text/redact.ts'
 
 export const PROTOCOLS = ['http/protobuf', 'http/json'] as const
 export type Protocol = (typeof PROTOCOLS)[number]
@@ -35,7 +35,7 @@ type Env = Readonly<Record<string, string | undefined>>
 
 /**
  * What OpenTelemetry's environment variables ask for. Traces are on when an exporter is named or an OTLP endpoint is set. A
- * value that cannot be used is a problem to be told, never an error; endpoint, headers, timeout, compression and certificates
+ * value that cannot be used is a problem for the log, never an error; endpoint, headers, timeout, compression and certificates
  * are read by the exporter itself.
  */
 export function readTraceSettings(env: Env): TraceSettings {

@@ -1,14 +1,14 @@
 import type { Tracer } from '@opentelemetry/api'
 import type { Logger } from '../log.ts'
-import type { AttemptTrace, ChangeTrace, CommitTrace, LineTracer } from '../trace.ts'
+import type { AttemptTrace, ChangeTrace, CommitTrace, PipelineTracer } from '../trace.ts'
 import { traceAttempt } from './attempt-spans.ts'
 import { traceCommit } from './change-spans.ts'
 
-/** Runs what must not disturb the line: a fault of it is told once, and gives the fallback. */
+/** Runs code that must not disturb the pipeline: its first fault is logged, and each gives the fallback. */
 type Guard = <T>(work: () => T, fallback: T) => T
 
 /** Both sides of the queue. Whatever goes wrong in here costs spans, never an event. */
-export function createLineTracer(tracer: Tracer, log: Logger): LineTracer {
+export function createPipelineTracer(tracer: Tracer, log: Logger): PipelineTracer {
   const guard = createGuard(log)
   const nothing: CommitTrace = { change: () => undefined, committed() {} }
   return {
@@ -22,13 +22,13 @@ export function createLineTracer(tracer: Tracer, log: Logger): LineTracer {
 }
 
 function createGuard(log: Logger): Guard {
-  let told = false
+  let reported = false
   return (work, fallback) => {
     try {
       return work()
     } catch (error) {
-      if (!told) log.error({ error }, 'a fault of tracing; the line is not touched')
-      told = true
+      if (!reported) log.error({ error }, 'a fault of tracing; the pipeline is not affected')
+      reported = true
       return fallback
     }
   }

@@ -1,5 +1,10 @@
-import { DiagLogLevel, diag, type Tracer } from '@opentelemetry/api'
-import { setGlobalErrorHandler } from '@opentelemetry/core'
+import { DiagLogLevel, diag, SpanKind, type Tracer } from '@opentelemetry/api'
+import {
+  type ExportResult,
+  ExportResultCode,
+  hrTimeToMilliseconds,
+  setGlobalErrorHandler,
+} from '@opentelemetry/core'
 import {
   defaultResource,
   detectResources,
@@ -13,16 +18,16 @@ import {
   AlwaysOnSampler,
   BatchSpanProcessor,
   ParentBasedSampler,
+  type ReadableSpan,
   type Sampler,
   type SpanExporter,
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
+import { printableJson } from '../../text/printable.ts'
+import { describeCauses, redactMessage } from '../../text/redact.ts'
 import type { Logger } from '../log.ts'
-import { describeCauses } from '../redact.ts'
-import { ConsoleExporter } from './console-exporter.ts'
 import type { Protocol, TraceSettings } from './environment.ts'
-import { TellingExporter } from './telling-exporter.ts'
 
 export interface Sdk {
   tracer: Tracer
@@ -32,7 +37,7 @@ export interface Sdk {
 
 export interface SdkOptions {
   version: string
-  /** Tells processes apart. */
+  /** Distinguishes processes. */
   instance: string
   log: Logger
   env: Readonly<Record<string, string | undefined>>
@@ -41,7 +46,7 @@ export interface SdkOptions {
 /** OpenTelemetry's SDK by its own settings; loaded only when traces are on. */
 export async function startSdk(settings: TraceSettings, options: SdkOptions): Promise<Sdk> {
   const { log, version } = options
-  tellFaults(log)
+  reportFaults(log)
   const exporters = await Promise.all(
     settings.exporters.map((it) =>
       it === 'console' ? new ConsoleExporter() : otlpExporter(settings.protocol),
@@ -52,7 +57,7 @@ export async function startSdk(settings: TraceSettings, options: SdkOptions): Pr
     sampler: samplerOf(settings.sampler),
     spanProcessors: exporters.map(
       (exporter) =>
-        new BatchSpanProcessor({ exporter: new TellingExporter(exporter, log), ...settings.batch }),
+        new BatchSpanProcessor({ exporter: new ReportingExporter(exporter, log), ...settings.batch }),
     ),
   })
   return { tracer: provider.getTracer('kubeherald', version), close: () => provider.shutdown() }
@@ -67,7 +72,7 @@ async function otlpExporter(protocol: Protocol): Promise<SpanExporter> {
   return new OTLPTraceExporter()
 }
 
-/** What OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say comes before what we know. */
+/** OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES precede our own attributes. */
 function resourceOf({ version, instance, env }: SdkOptions): Resource {
   const { POD_NAME, POD_NAMESPACE } = env
   const own = resourceFromAttributes({
@@ -91,22 +96,103 @@ function samplerOf({ name, ratio }: TraceSettings['sampler']): Sampler {
 }
 
 /** The SDK's own warnings, each once: of a bad certificate, of spans dropped because nobody takes them. */
-function tellFaults(log: Logger): void {
-  const told = new Set<string>()
-  const tell = (message: string, ...details: unknown[]) => {
+function reportFaults(log: Logger): void {
+  const reported = new Set<string>()
+  const report = (message: string, ...details: unknown[]) => {
     const pattern = message.replace(/\d+/g, '#')
-    if (told.size > 100 || told.has(pattern)) return
-    told.add(pattern)
+    if (reported.size > 100 || reported.has(pattern)) return
+    reported.add(pattern)
     const [error] = details.filter((it) => it instanceof Error)
-    log.warn({ detail: message, ...(error && { error }) }, 'a fault of tracing; the line is not touched')
+    log.warn({ detail: message, ...(error && { error }) }, 'a fault of tracing; the pipeline is not affected')
   }
   const silent = () => {}
-  const logger = { error: tell, warn: tell, info: silent, debug: silent, verbose: silent }
+  const logger = { error: report, warn: report, info: silent, debug: silent, verbose: silent }
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true })
-  // Exports that failed are told by their exporter.
-  setGlobalErrorHandler((error) => log.debug({ error: wordsOf(error) }, 'a fault of tracing'))
+  // Failed exports are reported by their exporter.
+  setGlobalErrorHandler((error) => log.debug({ error: describe(error) }, 'a fault of tracing'))
 }
 
-function wordsOf(error: unknown): string {
+function describe(error: unknown): string {
   return error instanceof Error ? describeCauses(error) : String(error)
+}
+
+/** A span as a line of JSON on stderr: stdout may be a sink's. */
+export class ConsoleExporter implements SpanExporter {
+  readonly #output: { write(line: string): unknown }
+
+  constructor(output: { write(line: string): unknown } = process.stderr) {
+    this.#output = output
+  }
+
+  export(spans: ReadableSpan[], done: (result: ExportResult) => void): void {
+    this.#output.write(spans.map((span) => `${printableJson(lineOf(span))}\n`).join(''))
+    done({ code: ExportResultCode.SUCCESS })
+  }
+
+  async shutdown(): Promise<void> {}
+}
+
+function lineOf(span: ReadableSpan): object {
+  const { traceId, spanId } = span.spanContext()
+  return {
+    traceId,
+    spanId,
+    parentSpanId: span.parentSpanContext?.spanId,
+    name: span.name,
+    kind: SpanKind[span.kind],
+    start: new Date(hrTimeToMilliseconds(span.startTime)).toISOString(),
+    durationMs: hrTimeToMilliseconds(span.duration),
+    attributes: span.attributes,
+    links: span.links.map(({ context }) => ({ traceId: context.traceId, spanId: context.spanId })),
+    status: span.status,
+  }
+}
+
+/** Reports once when spans cannot be exported, and once, with the number of lost ones, when they can again. */
+export class ReportingExporter implements SpanExporter {
+  readonly #exporter: SpanExporter
+  readonly #log: Logger
+  #lost = 0
+
+  constructor(exporter: SpanExporter, log: Logger) {
+    this.#exporter = exporter
+    this.#log = log
+  }
+
+  export(spans: ReadableSpan[], done: (result: ExportResult) => void): void {
+    this.#exporter.export(spans, (result) => {
+      this.#note(spans.length, result)
+      done(result)
+    })
+  }
+
+  forceFlush(): Promise<void> {
+    return this.#exporter.forceFlush?.() ?? Promise.resolve()
+  }
+
+  shutdown(): Promise<void> {
+    return this.#exporter.shutdown()
+  }
+
+  #note(count: number, { code, error }: ExportResult): void {
+    if (code === ExportResultCode.SUCCESS) {
+      if (this.#lost > 0) this.#log.info({ lost: this.#lost }, 'traces are exported again')
+      this.#lost = 0
+      return
+    }
+    if (this.#lost === 0)
+      this.#log.warn(
+        { detail: detailOf(error) },
+        'traces cannot be exported; spans are lost, deliveries are not',
+      )
+    this.#lost += count
+  }
+}
+
+/** Status and its reason, never the body of an answer: it may repeat the request. */
+function detailOf(error: Error | undefined): string {
+  if (!error) return 'no reason given'
+  const { code } = error as Error & { code?: number | string }
+  const status = typeof code === 'number' ? `${code} ` : ''
+  return redactMessage(`${status}${describeCauses(error)}`).slice(0, 300)
 }

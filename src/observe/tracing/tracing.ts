@@ -1,8 +1,8 @@
 import type { Logger } from '../log.ts'
-import type { LineTracer } from '../trace.ts'
+import type { PipelineTracer } from '../trace.ts'
 import { readTraceSettings } from './environment.ts'
 
-export interface Tracing extends LineTracer {
+export interface Tracing extends PipelineTracer {
   /** Exports what is left; after the limit that is given up. */
   close(): Promise<void>
 }
@@ -30,10 +30,10 @@ export async function startTracing(options: TracingOptions): Promise<Tracing | u
   if (exporters.length === 0) return undefined
   try {
     const { startSdk } = await import('./sdk.ts')
-    const { createLineTracer } = await import('./line-tracer.ts')
+    const { createPipelineTracer } = await import('./pipeline-tracer.ts')
     const sdk = await startSdk(settings, options)
     log.info({ exporters, protocol, sampler: sampler.name, ratio: sampler.ratio }, 'traces are on')
-    return { ...createLineTracer(sdk.tracer, log), close: () => within(CLOSE_MS, sdk.close(), log) }
+    return { ...createPipelineTracer(sdk.tracer, log), close: () => within(CLOSE_MS, sdk.close(), log) }
   } catch (error) {
     log.warn({ error }, 'tracing could not start; there are no traces')
     return undefined

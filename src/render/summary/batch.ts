@@ -1,32 +1,36 @@
-import type { FieldChange } from '../../event.ts'
-import { changeAt, changedBelow } from './changes.ts'
-import { kubectl, quoted, targetOf } from './command.ts'
-import { conditionOf } from './conditions.ts'
-import { imagesIn, imagesReplaced } from './images.ts'
-import { field } from './meta.ts'
-import { at, list, number, text, timeMs } from './read.ts'
-import type { Draft, Teller, Told } from './told.ts'
-import { because, counted, duration, listed, ordinal } from './wording.ts'
-
-export const job: Teller = {
-  trouble(told) {
-    const failed = conditionOf(told, 'Failed')
+import type { FieldChange } from '../../model/event.ts'
+import { changeAt, changedBelow, conditionOf, imagesIn, imagesReplaced } from './changes.ts'
+import { because, counted, duration, kubectl, listed, ordinal, quoted, targetOf } from './phrasing.ts'
+import {
+  at,
+  type Draft,
+  field,
+  list,
+  number,
+  type Summarizer,
+  type SummaryInput,
+  text,
+  timeMs,
+} from './summarizer.ts'
+export const job: Summarizer = {
+  trouble(input) {
+    const failed = conditionOf(input, 'Failed')
     if (failed?.status !== 'True') return undefined
-    const tries = number(told.object, 'status', 'failed') ?? 0
+    const tries = number(input.object, 'status', 'failed') ?? 0
     const fields = [field('Reason', failed.reason), field('Since', failed.since)]
-    const command = kubectl(targetOf(told), 'logs', quoted(`job/${told.event.name}`), '--all-containers')
+    const command = kubectl(targetOf(input), 'logs', quoted(`job/${input.event.name}`), '--all-containers')
     return {
       severity: 'error',
-      says: ` failed${failure(told, failed.reason, failed.message, tries)}`,
+      phrase: ` failed${failure(input, failed.reason, failed.message, tries)}`,
       quote: failed.message,
       fields,
       command,
     }
   },
-  wanted(_told, changes) {
+  wanted(_input, changes) {
     const suspend = changes.find(({ path }) => path === 'spec.suspend')
     if (!suspend) return undefined
-    return { severity: 'info', says: suspend.new === true ? ' was suspended' : ' was resumed' }
+    return { severity: 'info', phrase: suspend.new === true ? ' was suspended' : ' was resumed' }
   },
   state: jobState,
   created: ({ object }) => {
@@ -42,9 +46,9 @@ export const job: Teller = {
   },
 }
 
-function failure(told: Told, reason: string, message: string, tries: number): string {
+function failure(input: SummaryInput, reason: string, message: string, tries: number): string {
   if (reason === 'DeadlineExceeded') {
-    const seconds = number(told.object, 'spec', 'activeDeadlineSeconds')
+    const seconds = number(input.object, 'spec', 'activeDeadlineSeconds')
     return seconds ? `: it took longer than ${duration(seconds * 1_000)}` : ': it took too long'
   }
   if (reason === 'BackoffLimitExceeded' || message === '')
@@ -52,25 +56,25 @@ function failure(told: Told, reason: string, message: string, tries: number): st
   return because(message)
 }
 
-function jobState(told: Told): Draft {
-  const { object } = told
+function jobState(input: SummaryInput): Draft {
+  const { object } = input
   const tries = number(object, 'status', 'failed') ?? 0
-  const complete = conditionOf(told, 'Complete')
+  const complete = conditionOf(input, 'Complete')
   if (complete?.status === 'True') {
     const start = timeMs(object, 'status', 'startTime')
     const end = timeMs(object, 'status', 'completionTime') ?? timeMs(complete.since)
     const took =
       start !== undefined && end !== undefined && end >= start ? ` in ${duration(end - start)}` : ''
     const after = tries > 0 ? `, after ${counted(tries, 'failed try', 'failed tries')}` : ''
-    return { severity: tries > 0 ? 'resolved' : 'info', says: ` completed${took}${after}` }
+    return { severity: tries > 0 ? 'resolved' : 'info', phrase: ` completed${took}${after}` }
   }
-  if (conditionOf(told, 'Suspended')?.status === 'True') return { severity: 'info', says: ' is suspended' }
-  const failed = changeAt(told, 'status.failed')
+  if (conditionOf(input, 'Suspended')?.status === 'True') return { severity: 'info', phrase: ' is suspended' }
+  const failed = changeAt(input, 'status.failed')
   if (failed && tries > (typeof failed.old === 'number' ? failed.old : 0)) {
     const limit = number(object, 'spec', 'backoffLimit')
     const left = limit === undefined ? '' : `It is given up after ${counted(limit + 1, 'try', 'tries')}.`
-    const command = kubectl(targetOf(told), 'logs', quoted(`job/${told.event.name}`), '--all-containers')
-    return { severity: 'warning', says: `: its ${ordinal(tries)} try failed`, text: left, command }
+    const command = kubectl(targetOf(input), 'logs', quoted(`job/${input.event.name}`), '--all-containers')
+    return { severity: 'warning', phrase: `: its ${ordinal(tries)} try failed`, text: left, command }
   }
   const active = number(object, 'status', 'active') ?? 0
   const done = number(object, 'status', 'succeeded') ?? 0
@@ -79,12 +83,12 @@ function jobState(told: Told): Draft {
     of > 1 ? `${done} of ${of} done` : '',
     tries > 0 ? `${counted(tries, 'failed try', 'failed tries')}` : '',
   ].filter((it) => it !== '')
-  const says =
+  const phrase =
     active > 0 ? ` is running${active > 1 ? ` in ${counted(active, 'pod')}` : ''}` : ' has no running pod'
-  return { severity: 'info', says: [says, ...parts].join(', ') }
+  return { severity: 'info', phrase: [phrase, ...parts].join(', ') }
 }
 
-export const cronJob: Teller = {
+export const cronJob: Summarizer = {
   wanted: cronWanted,
   state: cronState,
   created: ({ object }) => {
@@ -101,33 +105,35 @@ export const cronJob: Teller = {
   },
 }
 
-function zone(object: Told['object']): string {
+function zone(object: SummaryInput['object']): string {
   const name = text(object, 'spec', 'timeZone')
   return name && ` (${name})`
 }
 
-function cronWanted(told: Told, changes: readonly FieldChange[]): Draft | undefined {
-  const images = imagesReplaced(told, 'spec.jobTemplate.spec.template')
+function cronWanted(input: SummaryInput, changes: readonly FieldChange[]): Draft | undefined {
+  const images = imagesReplaced(input, 'spec.jobTemplate.spec.template')
   const parts = images.length > 0 ? [`will run ${listed(images, 2)}`] : []
   for (const { path, old, new: now } of changes) {
     if (path === 'spec.suspend')
       parts.push(now === true ? 'was suspended: no runs until it is resumed' : 'was resumed')
     if (path === 'spec.schedule') parts.push(`now runs at ${text(now)}, before: ${text(old)}`)
   }
-  return parts.length > 0 ? { severity: 'info', says: ` ${parts.join(' and ')}` } : undefined
+  return parts.length > 0 ? { severity: 'info', phrase: ` ${parts.join(' and ')}` } : undefined
 }
 
-function cronState(told: Told): Draft | undefined {
-  const { object } = told
-  if (changeAt(told, 'status.lastSuccessfulTime')) return { severity: 'info', says: ' had a successful run' }
-  if (changeAt(told, 'status.lastScheduleTime')) {
+function cronState(input: SummaryInput): Draft | undefined {
+  const { object } = input
+  if (changeAt(input, 'status.lastSuccessfulTime'))
+    return { severity: 'info', phrase: ' had a successful run' }
+  if (changeAt(input, 'status.lastScheduleTime')) {
     const jobs = list(object, 'status', 'active')
     const name = text(jobs.at(-1), 'name')
-    return { severity: 'info', says: ` started a run${name && `, Job ${name}`}` }
+    return { severity: 'info', phrase: ` started a run${name && `, Job ${name}`}` }
   }
   const running = list(object, 'status', 'active').length
-  if (changedBelow(told, 'status.active') && running === 0) return { severity: 'info', says: ' ended a run' }
-  if (at(object, 'spec', 'suspend') === true) return { severity: 'info', says: ' is suspended' }
-  const says = running > 0 ? ` has ${counted(running, 'active run')}` : ' waits for its next run'
-  return { severity: 'info', says }
+  if (changedBelow(input, 'status.active') && running === 0)
+    return { severity: 'info', phrase: ' ended a run' }
+  if (at(object, 'spec', 'suspend') === true) return { severity: 'info', phrase: ' is suspended' }
+  const phrase = running > 0 ? ` has ${counted(running, 'active run')}` : ' waits for its next run'
+  return { severity: 'info', phrase }
 }

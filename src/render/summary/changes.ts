@@ -1,28 +1,27 @@
-import type { FieldChange } from '../../event.ts'
-import { at, list, scalar } from './read.ts'
-import type { Told } from './told.ts'
-import { clause, listed, oneLine } from './wording.ts'
+import type { FieldChange } from '../../model/event.ts'
+import { clause, listed, oneLine } from './phrasing.ts'
+import { at, isRecent, list, type SummaryInput, scalar, text } from './summarizer.ts'
 
 /** The changes, where there are some. */
-export function changesOf({ event }: Told): readonly FieldChange[] {
+export function changesOf({ event }: SummaryInput): readonly FieldChange[] {
   return Array.isArray(event.changes) ? event.changes.filter((it) => typeof it?.path === 'string') : []
 }
 
-/** Are old values known? Then what is not among the changes did not change. */
-export function isKnown({ event }: Told): boolean {
+/** Returns whether previous values are known. If so, a path that is not among the changes did not change. */
+export function isKnown({ event }: SummaryInput): boolean {
   return Array.isArray(event.changes)
 }
 
 /** Did anything change at a path or below it? */
-export function changedBelow(told: Told, path: string): boolean {
-  return changesOf(told).some(
+export function changedBelow(input: SummaryInput, path: string): boolean {
+  return changesOf(input).some(
     (it) => it.path.startsWith(path) && /^(?:$|[.[])/.test(it.path.slice(path.length)),
   )
 }
 
 /** Old and new value at a path, also when a larger part that holds it changed. */
-export function changeAt(told: Told, path: string): { old: unknown; new: unknown } | undefined {
-  for (const change of changesOf(told)) {
+export function changeAt(input: SummaryInput, path: string): { old: unknown; new: unknown } | undefined {
+  for (const change of changesOf(input)) {
     if (change.path === path) return { old: change.old, new: change.new }
     if (!path.startsWith(change.path) || !/^[.[]/.test(path.slice(change.path.length))) continue
     const rest = path.slice(change.path.length)
@@ -50,13 +49,13 @@ function descend(value: unknown, path: string): unknown {
 
 /** The keys of a map that changed. Keys may have dots, and be written `data.a.b`, `data[a.b]` or `data["a.b"]`. */
 export function keysChanged(
-  told: Told,
+  input: SummaryInput,
   map: string,
 ): { added: string[]; changed: string[]; removed: string[] } {
   const keys = { added: [] as string[], changed: [] as string[], removed: [] as string[] }
   const put = (key: string, { old, new: now }: { old?: unknown; new?: unknown }) =>
     keys[old === undefined ? 'added' : now === undefined ? 'removed' : 'changed'].push(key)
-  for (const change of changesOf(told)) {
+  for (const change of changesOf(input)) {
     if (change.path === map) {
       for (const key of new Set([...keysOf(change.old), ...keysOf(change.new)])) {
         const one = { old: at(change.old, key), new: at(change.new, key) }
@@ -77,7 +76,7 @@ function keysOf(value: unknown): string[] {
   return typeof value === 'object' && value !== null ? Object.keys(value).slice(0, 200) : []
 }
 
-/** They change with everything else, and tell nothing. */
+/** Paths that change with every write and carry no information. */
 const NOISE =
   /^metadata\.(?:generation|resourceVersion|managedFields)\b|^status\.observedGeneration$|\.(?:lastHeartbeatTime|lastTransitionTime|lastUpdateTime|lastProbeTime|observedGeneration)$|deployment\.kubernetes\.io\/revision/
 
@@ -85,9 +84,9 @@ export function isNoise({ path }: FieldChange): boolean {
   return NOISE.test(path)
 }
 
-/** What somebody wanted: all but the status and what servers write. */
-export function wantedOf(told: Told): readonly FieldChange[] {
-  return changesOf(told).filter((it) => !isNoise(it) && !inStatus(it))
+/** Returns changes of the desired state: all but the status and fields that servers write. */
+export function wantedOf(input: SummaryInput): readonly FieldChange[] {
+  return changesOf(input).filter((it) => !isNoise(it) && !inStatus(it))
 }
 
 export function inStatus({ path }: FieldChange): boolean {
@@ -97,13 +96,13 @@ export function inStatus({ path }: FieldChange): boolean {
 /** `spec.size 1 → 3, spec.tier gold → silver and 2 more`. */
 export function changesListed(changes: readonly FieldChange[], most = 3): string {
   return listed(
-    changes.map((it) => (isTelling(it) ? `${shortPath(it.path)} ${arrow(it)}` : shortPath(it.path))),
+    changes.map((it) => (isReadable(it) ? `${shortPath(it.path)} ${arrow(it)}` : shortPath(it.path))),
     most,
   )
 }
 
-/** Not what environment variables are set to, which may be secret, and not what has no short value. */
-function isTelling({ path, old, new: now }: FieldChange): boolean {
+/** Omits values of environment variables, which may be secret, and values without a short form. */
+function isReadable({ path, old, new: now }: FieldChange): boolean {
   return !/\benv\[/.test(path) && ![old, now].some((it) => typeof it === 'object' && it !== null)
 }
 
@@ -119,4 +118,100 @@ function brief(value: unknown): string {
   if (value === undefined || value === null || value === '') return 'none'
   if (typeof value === 'string') return clause(value, 40) || '…'
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : '…'
+}
+
+export interface Condition {
+  readonly type: string
+  /** True, False or Unknown. */
+  readonly status: string
+  readonly reason: string
+  readonly message: string
+  /** RFC 3339; '' when it is not known. */
+  readonly since: string
+  /** RFC 3339; only Deployments have it. */
+  readonly updated: string
+}
+
+export function conditionsOf({ object }: SummaryInput): readonly Condition[] {
+  return list(object, 'status', 'conditions').map((it) => ({
+    type: text(it, 'type'),
+    status: text(it, 'status'),
+    reason: text(it, 'reason'),
+    message: text(it, 'message'),
+    since: text(it, 'lastTransitionTime'),
+    updated: text(it, 'lastUpdateTime'),
+  }))
+}
+
+export function conditionOf(input: SummaryInput, type: string): Condition | undefined {
+  return conditionsOf(input).find((it) => it.type === type)
+}
+
+/**
+ * Returns whether a condition has just changed: by the changes if they are known, else by its time. `old` is the
+ * previous status: '' if unknown, `absent` if there was no such condition.
+ */
+export function flipOf(input: SummaryInput, type: string): { old: string } | undefined {
+  const condition = conditionOf(input, type)
+  if (!condition) return undefined
+  if (!isKnown(input)) return isRecent(input, condition.since) ? { old: '' } : undefined
+  const path = `status.conditions[type=${type}]`
+  if (changesOf(input).some((it) => it.path === path && it.old === undefined)) return { old: 'absent' }
+  const old = scalar(changeAt(input, `${path}.status`)?.old)
+  return old !== '' && old !== condition.status ? { old } : undefined
+}
+
+/** Was there a condition that is gone? */
+export function isGone(input: SummaryInput, type: string): boolean {
+  const path = `status.conditions[type=${type}]`
+  return changesOf(input).some((it) => it.path === path && it.new === undefined)
+}
+
+/** `nginx:1 → nginx:2`, for each image below a pod template that was replaced. Not for containers that came or went. */
+export function imagesReplaced(input: SummaryInput, template: string): string[] {
+  const arrows = [...pathsOfImages(input, template)].flatMap((path) => {
+    const { old, new: now } = changeAt(input, path) ?? {}
+    return typeof old === 'string' && typeof now === 'string' ? [replaced(old, now)] : []
+  })
+  return [...new Set(arrows)]
+}
+
+/** Of those that changed by themselves, and of all containers, for when a whole list of them changed. */
+function pathsOfImages(input: SummaryInput, template: string): Set<string> {
+  const changed = changesOf(input)
+    .map(({ path }) => path)
+    .filter((path) => path.startsWith(`${template}.spec.`) && IMAGE.test(path))
+  const pod = at(input.object, ...template.split('.'), 'spec')
+  const known = ['containers', 'initContainers'].flatMap((part) =>
+    list(pod, part).map((it) => `${template}.spec.${part}[name=${text(it, 'name')}].image`),
+  )
+  return new Set([...changed, ...known])
+}
+
+const IMAGE = /\.(?:initC|c)ontainers\[[^\]]*\]\.image$/
+
+function replaced(old: string, now: string): string {
+  const same = repositoryOf(old) === repositoryOf(now)
+  return same ? `${shortImage(old)} → ${shortImage(now)}` : `${clip(old)} → ${clip(now)}`
+}
+
+function repositoryOf(image: string): string {
+  return image.replace(/@.*$/, '').replace(/:[^/:]*$/, '')
+}
+
+/** Without registry and folders, and with the beginning of a digest: `web:1.4@sha256:0f3a9c21`. */
+function shortImage(image: string): string {
+  return clip(image.slice(image.replace(/@.*$/, '').lastIndexOf('/') + 1))
+}
+
+function clip(image: string): string {
+  return oneLine(image.replace(/(@sha256:[0-9a-f]{8})[0-9a-f]+/, '$1'), 90)
+}
+
+/** The images of a pod template's containers. */
+export function imagesIn(template: unknown): string {
+  const images = list(template, 'spec', 'containers')
+    .map((it) => text(it, 'image'))
+    .filter((it) => it !== '')
+  return listed(images, 3)
 }

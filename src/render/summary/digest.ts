@@ -1,17 +1,25 @@
-import type { Digest, DigestItem } from '../../delivery.ts'
-import type { Field, Severity, Words } from '../../sink/index.ts'
-import { clock } from '../../sink/notice.ts'
-import { describe, kubectl, quoted, resourceOf, type Target } from './command.ts'
+import type { Digest, DigestItem } from '../../model/delivery.ts'
+import type { Field, Severity, Summary } from '../../sink/index.ts'
+import { clock } from '../../sink/message.ts'
 import { severityOfEvent } from './events.ts'
-import { finish } from './finish.ts'
-import { field } from './meta.ts'
-import { text, timeMs } from './read.ts'
-import type { Told } from './told.ts'
-import { clause, counted, duration, listed, oneLine } from './wording.ts'
+import {
+  clause,
+  counted,
+  describe,
+  duration,
+  finish,
+  kubectl,
+  listed,
+  oneLine,
+  quoted,
+  resourceOf,
+  type Target,
+} from './phrasing.ts'
+import { field, type SummaryInput, text, timeMs } from './summarizer.ts'
 
-/** Tells many events as one: how many of what, and a line for each object. `first` are the words of the first. */
-export function wordsOfDigest(told: Told, digest: Digest, first: Words): Words {
-  const members = digest.items.map((item) => memberOf(item, told))
+/** Summarizes several events: counts, and a line for each object. `first` is the summary of the first event. */
+export function summarizeDigest(input: SummaryInput, digest: Digest, first: Summary): Summary {
+  const members = digest.items.map((item) => memberOf(item, input))
   const objects = objectsOf(members)
   const target = common(members)
   const where = byValue(digest, 'namespace') || (target.namespace ?? '')
@@ -20,8 +28,8 @@ export function wordsOfDigest(told: Told, digest: Digest, first: Words): Words {
   return finish(
     { ...target, ...(where !== '' && { namespace: where }) },
     {
-      severity: worst(told, digest.items, first.severity),
-      says: '',
+      severity: worst(input, digest.items, first.severity),
+      phrase: '',
       title,
       lines: linesOf(digest, objects, target),
       fields: fieldsOf(digest, reason),
@@ -34,13 +42,13 @@ export function wordsOfDigest(told: Told, digest: Digest, first: Words): Words {
 interface Member {
   target: Target
   reason: string
-  /** What happened to it, in a few words. */
+  /** A short description of the change. */
   what: string
 }
 
 const CHANGES = { ADDED: 'created', MODIFIED: 'changed', DELETED: 'deleted' } as const
 
-function memberOf(item: DigestItem, { event }: Told): Member {
+function memberOf(item: DigestItem, { event }: SummaryInput): Member {
   const { regarding } = item
   const apiVersion = item.kind === event.kind ? event.apiVersion : ''
   const kind = text(regarding, 'kind')
@@ -59,7 +67,7 @@ interface ObjectOf {
   members: Member[]
 }
 
-/** Those of which most is told first. */
+/** Objects with the most events first. */
 function objectsOf(members: readonly Member[]): ObjectOf[] {
   const objects = new Map<string, ObjectOf>()
   for (const member of members) {
@@ -72,7 +80,7 @@ function objectsOf(members: readonly Member[]): ObjectOf[] {
   return [...objects.values()].toSorted((a, b) => b.members.length - a.members.length)
 }
 
-/** What the objects of all members share; '' where they differ. */
+/** The properties that all members share; '' where they differ. */
 function common(members: readonly Member[]): Target {
   const shared = (key: keyof Target) => theOnly(members.map(({ target }) => target[key] ?? ''))
   const [kind, namespace] = [shared('kind'), shared('namespace')]
@@ -138,7 +146,7 @@ function linesOf({ count }: Digest, objects: readonly ObjectOf[], shared: Target
   return lines
 }
 
-/** What the title says already is no field. */
+/** Keys that the title already contains. */
 const IN_TITLE = ['rule', 'namespace', 'reason', 'kind']
 
 function fieldsOf({ by, from, to }: Digest, reason: string): Field[] {
@@ -155,7 +163,7 @@ function fieldsOf({ by, from, to }: Digest, reason: string): Field[] {
 
 const RANK: Readonly<Record<Severity, number>> = { resolved: 0, info: 1, warning: 2, error: 3 }
 
-function worst({ event }: Told, items: readonly DigestItem[], first: Severity): Severity {
+function worst({ event }: SummaryInput, items: readonly DigestItem[], first: Severity): Severity {
   const ofItems = items.map((item): Severity => {
     const reason = text(item, 'reason')
     if (reason === '') return 'info'

@@ -1,21 +1,161 @@
+import type { KubeEvent } from '../../model/event.ts'
+import type { Field, Severity, Summary } from '../../sink/index.ts'
+import {
+  because,
+  clause,
+  counted,
+  describe,
+  duration,
+  finish,
+  isBuiltIn,
+  kubectl,
+  ordinal,
+  previousLogs,
+  quoted,
+  schedulingClause,
+  type Target,
+  targetOf,
+  withoutRpc,
+} from './phrasing.ts'
 import { evictedFor } from './pods.ts'
-import { containerOf, found, imageOf, type Meaning, why } from './reasons.ts'
-import { schedulingClause } from './scheduling.ts'
-import { because, clause, ordinal, withoutRpc } from './wording.ts'
+import {
+  CLUSTER_REASONS,
+  CONTROLLER_REASONS,
+  containerOf,
+  type EventFacts,
+  found,
+  imageOf,
+  type Meaning,
+  why,
+} from './reasons-other.ts'
+import { agoMs, type Draft, field, number, type SummaryInput, text, timeMs } from './summarizer.ts'
+
+/** Summarizes an Event as a statement about the regarded object. */
+export function summarizeEvent(input: SummaryInput, event: KubeEvent): Summary {
+  const said = read(event)
+  const target = regarded(input, said)
+  const { type } = input.event
+  const draft = type === 'DELETED' ? expired(said, describe(target)) : statementOf(said)
+  const fields = [...(draft.fields ?? []), ...fieldsOf(input, said)]
+  const command = draft.command ?? commandFor(said, target)
+  return finish(target, { ...draft, quote: said.message, fields }, [], command)
+}
+
+/** Returns the severity of an Event. */
+export function severityOfEvent(event: KubeEvent): Severity {
+  return statementOf(read(event)).severity
+}
+
+/** Normalizes an Event: any user who may create Events can write any value. */
+function read(event: KubeEvent): EventFacts {
+  const part = (name: string) => text(event, name)
+  const count = number(event, 'count') ?? 1
+  const ref = (name: string) => text(event, 'regarding', name)
+  const [, container = ''] = /containers?\{([^}]{1,253})\}/i.exec(ref('fieldPath')) ?? []
+  return {
+    type: part('type'),
+    reason: part('reason'),
+    message: part('message'),
+    count: count >= 1 ? Math.floor(count) : 1,
+    regarding: {
+      apiVersion: ref('apiVersion'),
+      kind: ref('kind'),
+      namespace: ref('namespace'),
+      name: ref('name'),
+    },
+    firstSeen: part('firstSeen'),
+    lastSeen: part('lastSeen'),
+    reportingComponent: part('reportingComponent'),
+    kind: ref('kind'),
+    container,
+  }
+}
+
+function regarded(input: SummaryInput, { regarding }: EventFacts): Target {
+  const { apiVersion = '', kind = '', namespace, name = '' } = regarding
+  return kind === '' || name === '' ? targetOf(input) : { apiVersion, kind, namespace, name }
+}
+
+function expired({ reason, count }: EventFacts, command: string): Draft {
+  const times = count > 1 ? ` (${counted(count, 'time')})` : ''
+  return { severity: 'info', phrase: `: its Event ${clause(reason, 60)}${times} is no longer kept`, command }
+}
+
+function statementOf(said: EventFacts): Draft {
+  const ofType: Severity = said.type === 'Warning' ? 'warning' : 'info'
+  const meaning = meaningOf(said)
+  const [severity, phrase] = Array.isArray(meaning)
+    ? (meaning as [Severity, Meaning])
+    : [ofType, meaning as Meaning]
+  const made = typeof phrase === 'function' ? phrase(said) : (phrase as string)
+  const draft: Draft = { severity, phrase: '', ...(typeof made === 'string' ? { phrase: made } : made) }
+  return { ...draft, phrase: draft.phrase + (said.reason === 'BackOff' ? '' : times(said)) }
+}
+
+/** Third-party controllers use the same reasons with other meanings. */
+function meaningOf({ regarding, kind, reason }: EventFacts): Meaning {
+  if (!isBuiltIn(regarding.apiVersion ?? '')) return unknown
+  return REASONS.get(`${kind}/${reason}`) ?? REASONS.get(reason) ?? unknown
+}
+
+/** An unknown controller's reason: its own message. */
+function unknown({ reason, message }: EventFacts): string {
+  const what = clause(message, 120)
+  return `: ${[clause(reason, 60), what].filter((it) => it !== '').join(', ') || 'an Event without a reason'}`
+}
+
+/** ` (12 times in 5 min)`. */
+function times({ count, firstSeen, lastSeen }: EventFacts): string {
+  if (count < 2) return ''
+  const [from, to] = [timeMs(firstSeen), timeMs(lastSeen)]
+  const span =
+    from !== undefined && to !== undefined && to - from >= 1_000 ? ` in ${duration(to - from)}` : ''
+  return ` (${counted(count, 'time')}${span})`
+}
+
+function fieldsOf(input: SummaryInput, said: EventFacts): Field[] {
+  const { event, object } = input
+  const { reason, count, firstSeen = '', lastSeen = '', container, kind, reportingComponent = '' } = said
+  const host = text(object, 'source', 'host') || text(object, 'deprecatedSource', 'host')
+  const scheduled = reason === 'Scheduled' ? (/ to (\S+)$/.exec(said.message)?.[1] ?? '') : ''
+  return [
+    field('Reason', reason),
+    field('Count', count > 1 ? count : ''),
+    field('Since', count > 1 ? firstSeen : ''),
+    field('Last seen', (agoMs(input, lastSeen) ?? 0) > 60_000 ? lastSeen : ''),
+    field('Container', container),
+    field('Node', kind === 'Node' ? '' : host || scheduled),
+    field('From', reportingComponent),
+    field('Noticed', event.synthesized ? 'by comparison after a gap' : ''),
+  ]
+}
+
+function commandFor(said: EventFacts, target: Target): string {
+  const { reason, kind, message, container } = said
+  const crashed =
+    (reason === 'BackOff' && !isAboutPull(message)) ||
+    (reason === 'Killing' && /restarted/.test(message)) ||
+    /^OOMKill(?:ed|ing)$/.test(reason)
+  if (kind === 'Pod' && crashed) return previousLogs(target, container)
+  if (kind === 'Job' && /^(?:BackoffLimitExceeded|DeadlineExceeded|PodFailurePolicy)$/.test(reason)) {
+    return kubectl(target, 'logs', quoted(`job/${target.name}`), '--all-containers')
+  }
+  return describe(target)
+}
 
 const PROBE = /^(Readiness|Liveness|Startup) probe/i
 
 const pull: Meaning = (said) => ` cannot pull ${imageOf(said) ? `image ${imageOf(said)}` : 'its image'}`
 
-/** What kubelet and scheduler say of pods. */
-export const POD_REASONS: readonly (readonly [string, Meaning])[] = [
+/** Reasons of kubelet and scheduler about pods. */
+const POD_REASONS: readonly (readonly [string, Meaning])[] = [
   [
     'BackOff',
     (said) => {
       const times = said.count > 1 ? `, ${ordinal(said.count)} back-off` : ''
       if (isAboutPull(said.message))
-        return { severity: 'warning', says: `${pullTitle(imageOf(said))}${times}` }
-      return { severity: 'error', says: ` is crash-looping${times}` }
+        return { severity: 'warning', phrase: `${pullTitle(imageOf(said))}${times}` }
+      return { severity: 'error', phrase: ` is crash-looping${times}` }
     },
   ],
   [
@@ -53,9 +193,9 @@ export const POD_REASONS: readonly (readonly [string, Meaning])[] = [
       const name = containerOf(said, 'its container')
       const probe = found(said, /failed (liveness|startup) probe/)
       if (probe)
-        return { severity: 'warning', says: `: ${name} failed its ${probe} probe and is being restarted` }
+        return { severity: 'warning', phrase: `: ${name} failed its ${probe} probe and is being restarted` }
       if (/will be restarted/.test(said.message))
-        return { severity: 'warning', says: `: ${name} is being restarted${because(said.message)}` }
+        return { severity: 'warning', phrase: `: ${name} is being restarted${because(said.message)}` }
       return `: ${name} is being stopped`
     },
   ],
@@ -128,7 +268,7 @@ export const POD_REASONS: readonly (readonly [string, Meaning])[] = [
 ]
 
 /** A back-off: of pulling, not of a container that is called `puller`. */
-export function isAboutPull(message: string): boolean {
+function isAboutPull(message: string): boolean {
   return /^Back-off pulling /i.test(message)
 }
 
@@ -136,7 +276,7 @@ function pullTitle(image: string): string {
   return ` cannot pull ${image ? `image ${image}` : 'its image'}`
 }
 
-/** The cause at the end of a chain that begins with names and paths that nobody reads. */
+/** The cause at the end of a chain of wrapped errors. */
 function lastCause(message: string): string {
   const plain = withoutRpc(message.slice(0, 2_000))
   return clause(
@@ -177,3 +317,9 @@ function preemptor(message: string): string {
     ? `pod ${name}`
     : 'a pod of higher priority'
 }
+
+const REASONS = new Map<string, Meaning>([
+  ...CONTROLLER_REASONS,
+  ...CLUSTER_REASONS,
+  ...POD_REASONS.map(([reason, meaning]) => [`Pod/${reason}`, meaning] as const),
+])

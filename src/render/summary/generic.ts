@@ -1,17 +1,33 @@
-import { changeAt, changesListed, changesOf, inStatus, isKnown, isNoise, wantedOf } from './changes.ts'
-import { type Condition, conditionOf, conditionsOf, flipOf } from './conditions.ts'
-import { field, isSettled } from './meta.ts'
-import { number, text } from './read.ts'
-import type { Draft, Teller, Told } from './told.ts'
-import { because, clause, words } from './wording.ts'
-
+import {
+  type Condition,
+  changeAt,
+  changesListed,
+  changesOf,
+  conditionOf,
+  conditionsOf,
+  flipOf,
+  inStatus,
+  isKnown,
+  isNoise,
+  wantedOf,
+} from './changes.ts'
+import { because, clause, separated } from './phrasing.ts'
+import {
+  type Draft,
+  field,
+  isSettled,
+  number,
+  type Summarizer,
+  type SummaryInput,
+  text,
+} from './summarizer.ts'
 /** Any kind at all: conditions and phases as they are common among custom resources. */
-export const generic: Teller = {
-  trouble: (told) => failed(told) ?? notReady(told),
-  wanted(_told, changes) {
-    return { severity: 'info', says: ` changed: ${changesListed(changes)}` }
+export const generic: Summarizer = {
+  trouble: (input) => failed(input) ?? notReady(input),
+  wanted(_input, changes) {
+    return { severity: 'info', phrase: ` changed: ${changesListed(changes)}` }
   },
-  state: (told) => becameReady(told) ?? newPhase(told) ?? otherStatus(told) ?? asItIs(told),
+  state: (input) => becameReady(input) ?? newPhase(input) ?? otherStatus(input) ?? asItIs(input),
   fields({ object }) {
     const phase = phaseOf(object)
     return [field('Phase', phase)]
@@ -37,7 +53,7 @@ const BAD_PHASE = /^(?:failed|error|errored|lost|degraded|crash\w*|unhealthy)$/i
 const GOOD_PHASE = /^(?:ready|running|active|available|bound|healthy|succeeded|completed?|synced)$/i
 const PHASES = ['phase', 'state', 'health']
 
-function phaseOf(object: Told['object']): string {
+function phaseOf(object: SummaryInput['object']): string {
   for (const name of PHASES) {
     const found = text(object, 'status', name) || text(object, 'status', name, 'status')
     if (found !== '' && found.length <= 40) return found
@@ -49,28 +65,28 @@ function about({ reason, since }: Condition) {
   return [field('Reason', reason), field('Since', since)]
 }
 
-function failed(told: Told): Draft | undefined {
+function failed(input: SummaryInput): Draft | undefined {
   for (const type of FAILED) {
-    const condition = conditionOf(told, type)
+    const condition = conditionOf(input, type)
     if (condition?.status !== 'True') continue
-    const says = type === 'Failed' ? ' failed' : ` is ${type === 'Error' ? 'in error' : words(type)}`
+    const phrase = type === 'Failed' ? ' failed' : ` is ${type === 'Error' ? 'in error' : separated(type)}`
     const severity = type === 'Degraded' ? 'warning' : 'error'
     return {
       severity,
-      says: says + because(condition.message),
+      phrase: phrase + because(condition.message),
       quote: condition.message,
       fields: about(condition),
     }
   }
-  const phase = phaseOf(told.object)
+  const phase = phaseOf(input.object)
   if (!BAD_PHASE.test(phase)) return undefined
-  const quote = text(told.object, 'status', 'message') || text(told.object, 'status', 'reason')
-  return { severity: 'error', says: `${inPhase(phase)}${because(quote)}`, quote }
+  const quote = text(input.object, 'status', 'message') || text(input.object, 'status', 'reason')
+  return { severity: 'error', phrase: `${inPhase(phase)}${because(quote)}`, quote }
 }
 
-function speaker(told: Told): Condition | undefined {
+function speaker(input: SummaryInput): Condition | undefined {
   for (const type of GOOD) {
-    const found = conditionOf(told, type)
+    const found = conditionOf(input, type)
     if (found) return found
   }
   return undefined
@@ -80,75 +96,75 @@ function speaker(told: Told): Condition | undefined {
 const UNDER_WAY =
   /progress|creat|pending|wait|provision|start|init|install|upgrad|updat|reconcil|schedul|issuing|doesnotexist|delet|suspend|paused|unknown/i
 
-function notReady(told: Told): Draft | undefined {
-  const condition = speaker(told)
+function notReady(input: SummaryInput): Draft | undefined {
+  const condition = speaker(input)
   if (condition?.status !== 'False') return undefined
   const calm = UNDER_WAY.test(condition.reason) && !/fail|error|crash/i.test(condition.reason)
-  if (calm && flipOf(told, condition.type)?.old !== 'True') return undefined
-  const says = ` is not ${words(condition.type)}${because(condition.message || condition.reason)}`
-  return { severity: 'warning', says, quote: condition.message, fields: about(condition) }
+  if (calm && flipOf(input, condition.type)?.old !== 'True') return undefined
+  const phrase = ` is not ${separated(condition.type)}${because(condition.message || condition.reason)}`
+  return { severity: 'warning', phrase, quote: condition.message, fields: about(condition) }
 }
 
-function becameReady(told: Told): Draft | undefined {
-  const condition = speaker(told)
-  const flip = condition && flipOf(told, condition.type)
+function becameReady(input: SummaryInput): Draft | undefined {
+  const condition = speaker(input)
+  const flip = condition && flipOf(input, condition.type)
   if (condition?.status !== 'True' || !flip) return undefined
-  const again = isSettled(told) && (flip.old === '' || flip.old === 'False')
-  const says = ` is ${words(condition.type)}${again ? ' again' : ''}`
-  return { severity: again ? 'resolved' : 'info', says }
+  const again = isSettled(input) && (flip.old === '' || flip.old === 'False')
+  const phrase = ` is ${separated(condition.type)}${again ? ' again' : ''}`
+  return { severity: again ? 'resolved' : 'info', phrase }
 }
 
-function newPhase(told: Told): Draft | undefined {
-  const phase = phaseOf(told.object)
+function newPhase(input: SummaryInput): Draft | undefined {
+  const phase = phaseOf(input.object)
   const change = PHASES.flatMap((name) => [`status.${name}`, `status.${name}.status`])
-    .map((path) => changeAt(told, path))
+    .map((path) => changeAt(input, path))
     .find((it) => text(it?.new) === phase)
   if (phase === '' || !change) return undefined
   const old = text(change.old)
   const recovered = BAD_PHASE.test(old) && GOOD_PHASE.test(phase)
-  const before = old === '' ? '' : `, before: ${words(old)}`
-  return { severity: recovered ? 'resolved' : 'info', says: `${inPhase(phase)}${before}` }
+  const before = old === '' ? '' : `, before: ${separated(old)}`
+  return { severity: recovered ? 'resolved' : 'info', phrase: `${inPhase(phase)}${before}` }
 }
 
 /** ` is running`, ` failed`, ` is backing up`. */
 function inPhase(phase: string): string {
-  const said = clause(words(phase), 40)
+  const said = clause(separated(phase), 40)
   if (/^(?:failed|succeeded|completed)$/i.test(said)) return ` ${said.toLowerCase()}`
   if (/^(?:complete|error)$/i.test(said)) return ` is ${/e$/.test(said) ? 'complete' : 'in error'}`
   return ` is ${said}`
 }
 
-function otherStatus(told: Told): Draft | undefined {
-  const changes = changesOf(told).filter((it) => inStatus(it) && !isNoise(it))
-  const flipped = conditionsOf(told).find((it) => flipOf(told, it.type))
-  if (isKnown(told) && flipped) {
-    const says = `: ${flipped.type} is now ${flipped.status}${because(flipped.message)}`
-    return { severity: 'info', says, quote: flipped.message, fields: about(flipped) }
+function otherStatus(input: SummaryInput): Draft | undefined {
+  const changes = changesOf(input).filter((it) => inStatus(it) && !isNoise(it))
+  const flipped = conditionsOf(input).find((it) => flipOf(input, it.type))
+  if (isKnown(input) && flipped) {
+    const phrase = `: ${flipped.type} is now ${flipped.status}${because(flipped.message)}`
+    return { severity: 'info', phrase, quote: flipped.message, fields: about(flipped) }
   }
-  if (changes.length === 0 || wantedOf(told).length > 0) return undefined
-  return { severity: 'info', says: ` changed: ${changesListed(changes)}` }
+  if (changes.length === 0 || wantedOf(input).length > 0) return undefined
+  return { severity: 'info', phrase: ` changed: ${changesListed(changes)}` }
 }
 
-function asItIs(told: Told): Draft {
-  const { object } = told
-  const condition = speaker(told)
+function asItIs(input: SummaryInput): Draft {
+  const { object } = input
+  const condition = speaker(input)
   const unseen =
     (number(object, 'metadata', 'generation') ?? 0) >
     (number(object, 'status', 'observedGeneration') ?? Number.POSITIVE_INFINITY)
   const text = unseen ? 'Its controller has not seen the change yet.' : ''
-  if (isKnown(told)) return { severity: 'info', says: ' changed', text }
+  if (isKnown(input)) return { severity: 'info', phrase: ' changed', text }
   const phase = phaseOf(object)
   if (condition?.status === 'True')
-    return { severity: 'info', says: ` changed, it is ${words(condition.type)}`, text }
+    return { severity: 'info', phrase: ` changed, it is ${separated(condition.type)}`, text }
   if (condition)
     return {
       severity: 'info',
-      says: ` is not ${words(condition.type)} yet`,
+      phrase: ` is not ${separated(condition.type)} yet`,
       quote: condition.message,
     }
   return {
     severity: 'info',
-    says:
+    phrase:
       phase === '' ? ' changed' : ` changed,${phase === '' ? '' : inPhase(phase).replace(/^ is/, ' it is')}`,
     text,
   }

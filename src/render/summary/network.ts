@@ -1,20 +1,26 @@
-import type { FieldChange } from '../../event.ts'
-import { arrow, changedBelow, isKnown } from './changes.ts'
-import { conditionOf } from './conditions.ts'
-import { field } from './meta.ts'
-import { at, list, scalar, text, texts } from './read.ts'
-import type { Draft, Teller, Told } from './told.ts'
-import { because, counted, listed } from './wording.ts'
-
-export const service: Teller = {
-  trouble(told) {
-    const error = list(told.object, 'status', 'loadBalancer', 'ingress')
+import type { FieldChange } from '../../model/event.ts'
+import { arrow, changedBelow, conditionOf, isKnown } from './changes.ts'
+import { because, counted, listed } from './phrasing.ts'
+import {
+  at,
+  type Draft,
+  field,
+  list,
+  type Summarizer,
+  type SummaryInput,
+  scalar,
+  text,
+  texts,
+} from './summarizer.ts'
+export const service: Summarizer = {
+  trouble(input) {
+    const error = list(input.object, 'status', 'loadBalancer', 'ingress')
       .flatMap((it) => list(it, 'ports'))
       .map((it) => text(it, 'error'))
       .find((it) => it !== '')
     return error === undefined
       ? undefined
-      : { severity: 'warning', says: `: its load balancer fails${because(error)}` }
+      : { severity: 'warning', phrase: `: its load balancer fails${because(error)}` }
   },
   wanted: serviceWanted,
   state: addressState,
@@ -35,8 +41,8 @@ export const service: Teller = {
   },
 }
 
-/** `80 → 8080, 443 → https/TCP`: what pods get, where it differs. */
-function portsOf(object: Told['object']): string {
+/** `80 → 8080, 443 → https/TCP`: the target port where it differs. */
+function portsOf(object: SummaryInput['object']): string {
   const ports = list(object, 'spec', 'ports').map((it) => {
     const port = scalar(it, 'port')
     const target = scalar(it, 'targetPort')
@@ -54,48 +60,48 @@ function addressesOf(object: unknown): string {
   return listed(addresses, 3)
 }
 
-function serviceWanted(told: Told, changes: readonly FieldChange[]): Draft | undefined {
+function serviceWanted(input: SummaryInput, changes: readonly FieldChange[]): Draft | undefined {
   const parts: string[] = []
   const type = changes.find(({ path }) => path === 'spec.type')
   if (type) parts.push(`type ${arrow(type)}`)
   if (changes.some(({ path }) => path.startsWith('spec.ports')))
-    parts.push(`ports now ${portsOf(told.object)}`)
+    parts.push(`ports now ${portsOf(input.object)}`)
   const selector = changes.filter(({ path }) => path.startsWith('spec.selector'))
   if (selector.length > 0) parts.push('its selector, so it leads to other pods')
-  return parts.length > 0 ? { severity: 'info', says: ` changed: ${parts.join('; ')}` } : undefined
+  return parts.length > 0 ? { severity: 'info', phrase: ` changed: ${parts.join('; ')}` } : undefined
 }
 
 /** Of Services and Ingresses. */
-function addressState(told: Told): Draft | undefined {
-  const changed = changedBelow(told, 'status.loadBalancer')
-  const address = addressesOf(told.object)
+function addressState(input: SummaryInput): Draft | undefined {
+  const changed = changedBelow(input, 'status.loadBalancer')
+  const address = addressesOf(input.object)
   if (changed && address === '') {
     return {
       severity: 'warning',
-      says: ' lost its address',
+      phrase: ' lost its address',
       text: 'Nothing outside of the cluster reaches it there any more.',
     }
   }
-  if (changed) return { severity: 'info', says: ` has the address ${address}` }
-  const balanced = text(told.object, 'spec', 'type') === 'LoadBalancer' || told.event.kind === 'Ingress'
-  if (isKnown(told) || !balanced) return undefined
+  if (changed) return { severity: 'info', phrase: ` has the address ${address}` }
+  const balanced = text(input.object, 'spec', 'type') === 'LoadBalancer' || input.event.kind === 'Ingress'
+  if (isKnown(input) || !balanced) return undefined
   return {
     severity: 'info',
-    says: address === '' ? ' has no address yet' : ` changed, its address is ${address}`,
+    phrase: address === '' ? ' has no address yet' : ` changed, its address is ${address}`,
   }
 }
 
-export const ingress: Teller = {
-  wanted(told, changes) {
+export const ingress: Summarizer = {
+  wanted(input, changes) {
     const inSpec = changes.filter(({ path }) => path.startsWith('spec.'))
     if (inSpec.length === 0) return undefined
-    const hosts = hostsOf(told.object)
+    const hosts = hostsOf(input.object)
     const what = inSpec.every(({ path }) => path.startsWith('spec.tls')) ? 'its TLS' : 'its rules'
-    return { severity: 'info', says: ` changed ${what}${hosts && ` for ${hosts}`}` }
+    return { severity: 'info', phrase: ` changed ${what}${hosts && ` for ${hosts}`}` }
   },
   state: addressState,
-  created(told) {
-    const hosts = hostsOf(told.object)
+  created(input) {
+    const hosts = hostsOf(input.object)
     return hosts && `Serves ${hosts}.`
   },
   fields({ object }) {
@@ -112,12 +118,12 @@ export const ingress: Teller = {
   },
 }
 
-function hostsOf(object: Told['object']): string {
+function hostsOf(object: SummaryInput['object']): string {
   const hosts = list(object, 'spec', 'rules').map((it) => text(it, 'host') || '*')
   return listed([...new Set(hosts)], 3)
 }
 
-function backendsOf(object: Told['object']): string {
+function backendsOf(object: SummaryInput['object']): string {
   const backends = list(object, 'spec', 'rules')
     .flatMap((it) => list(it, 'http', 'paths'))
     .map((it) => at(it, 'backend', 'service'))
@@ -128,16 +134,16 @@ function backendsOf(object: Told['object']): string {
   )
 }
 
-export const endpointSlice: Teller = {
+export const endpointSlice: Summarizer = {
   state({ object }) {
     const endpoints = list(object, 'endpoints')
     const ready = endpoints.filter((it) => at(it, 'conditions', 'ready') !== false).length
     const of = text(object, 'metadata', 'labels', 'kubernetes.io/service-name')
-    const says =
+    const phrase =
       endpoints.length === 0
         ? ' has no endpoints'
         : ` has ${ready} of ${counted(endpoints.length, 'endpoint')} ready`
-    return { severity: 'info', says, text: of && `Of Service ${of}.` }
+    return { severity: 'info', phrase, text: of && `Of Service ${of}.` }
   },
   fields: ({ object }) => [
     field('Service', text(object, 'metadata', 'labels', 'kubernetes.io/service-name')),
@@ -145,12 +151,12 @@ export const endpointSlice: Teller = {
 }
 
 /** Gateways and routes of gateway.networking.k8s.io have a list of addresses. */
-export const gateway: Teller = {
-  trouble(told) {
-    const accepted = conditionOf(told, 'Accepted')
+export const gateway: Summarizer = {
+  trouble(input) {
+    const accepted = conditionOf(input, 'Accepted')
     if (accepted?.status !== 'False') return undefined
-    const says = ` is not accepted${because(accepted.message)}`
-    return { severity: 'warning', says, quote: accepted.message }
+    const phrase = ` is not accepted${because(accepted.message)}`
+    return { severity: 'warning', phrase, quote: accepted.message }
   },
   fields: ({ object }) => [
     field('Hosts', listed(texts(object, 'spec', 'hostnames'), 3)),

@@ -1,11 +1,186 @@
-import { changeAt, isKnown } from './changes.ts'
-import { isEnding, isRecent } from './meta.ts'
-import { at, list, number, scalar, text } from './read.ts'
-import type { Draft, Told } from './told.ts'
-import { because, counted, ordinal, sentence } from './wording.ts'
+import type { Field } from '../../sink/index.ts'
+import { changeAt, conditionOf, flipOf, isKnown } from './changes.ts'
+import {
+  because,
+  counted,
+  kubectl,
+  listed,
+  ordinal,
+  previousLogs,
+  quoted,
+  schedulingClause,
+  sentence,
+  targetOf,
+} from './phrasing.ts'
+import {
+  at,
+  type Draft,
+  field,
+  isEnding,
+  isRecent,
+  isSettled,
+  list,
+  number,
+  type Summarizer,
+  type SummaryInput,
+  scalar,
+  text,
+} from './summarizer.ts'
 
-/** A container of a pod: what was asked for, and how it is. */
-export interface Container {
+export const pod: Summarizer = {
+  trouble: (input) => failed(input) ?? worstOfContainers(input) ?? unschedulable(input),
+  wanted(input, changes) {
+    const node = text(changes.find(({ path }) => path === 'spec.nodeName')?.new)
+    if (node === '') return undefined
+    const waited = changeAt(input, 'status.conditions[type=PodScheduled].status')?.old === 'False'
+    return {
+      severity: waited ? 'resolved' : 'info',
+      phrase: ` was scheduled on node ${node}${waited ? ' after all' : ''}`,
+    }
+  },
+  state: (input) => readiness(input) ?? phase(input),
+  created(input) {
+    const images = imagesOf(input)
+    return images === '' ? '' : `Runs ${images}.`
+  },
+  fields,
+  command: logsOfCulprit,
+}
+
+function logsOfCulprit(input: SummaryInput): string {
+  const ended = text(input.object, 'status', 'phase') === 'Failed'
+  const culprit = containersOf(input).find((it) => {
+    if (it.waiting === 'CrashLoopBackOff') return true
+    const end = it.ended ?? (it.waiting === '' ? it.endedBefore : undefined)
+    return end !== undefined && end.exitCode !== 0
+  })
+  if (!culprit) return ''
+  const { name } = input.event
+  return ended
+    ? kubectl(targetOf(input), 'logs', quoted(name), '-c', quoted(culprit.name))
+    : previousLogs(targetOf(input), culprit.name)
+}
+
+function worstOfContainers(input: SummaryInput): Draft | undefined {
+  const troubles = containersOf(input).flatMap((it) => containerTrouble(input, it) ?? [])
+  return troubles.find(({ severity }) => severity === 'error') ?? troubles[0]
+}
+
+/** Failed for good: evicted, or ended without a restart. */
+function failed(input: SummaryInput): Draft | undefined {
+  const { object } = input
+  if (text(object, 'status', 'phase') !== 'Failed') return undefined
+  const reason = text(object, 'status', 'reason')
+  const quote = text(object, 'status', 'message')
+  if (reason === 'Evicted')
+    return { severity: 'warning', phrase: ` was evicted${because(evictedFor(quote))}`, quote }
+  if (reason !== '') {
+    const refused = /^(?:OutOf|UnexpectedAdmissionError|NodeAffinity)/.test(reason)
+    const why = quote.replace(/^Pod was rejected: /, '') || reason
+    const phrase = `${refused ? ' was refused by its node' : ' failed'}${because(why)}`
+    return { severity: 'warning', phrase, quote, fields: [field('Reason', reason)] }
+  }
+  if (isEnding(input)) return undefined
+  const culprit = containersOf(input).find((it) => it.ended && it.ended.exitCode !== 0)
+  const retried = list(object, 'metadata', 'ownerReferences').some((it) => text(it, 'kind') === 'Job')
+  const severity = retried ? 'warning' : 'error'
+  if (!culprit?.ended) return { severity, phrase: ` failed${because(quote)}`, quote }
+  const trouble = containerTrouble(input, culprit)
+  const phrase = ` failed: container ${culprit.name} ended with ${exitOf(culprit.ended)}`
+  if (culprit.ended.reason === 'OOMKilled' && trouble) return { ...trouble, severity: 'error' }
+  return { severity, phrase, text: lastOutput(culprit.ended), quote }
+}
+
+/** `the node was low on memory`. */
+export function evictedFor(message: string): string {
+  const [, resource] = /low on resource: ([\w-]+)/.exec(message) ?? []
+  return resource ? `the node was low on ${resource}` : message
+}
+
+function unschedulable(input: SummaryInput): Draft | undefined {
+  const scheduled = conditionOf(input, 'PodScheduled')
+  if (scheduled?.status !== 'False' || scheduled.reason === 'SchedulingGated') return undefined
+  const phrase = ` cannot be scheduled${because(schedulingClause(scheduled.message))}`
+  return { severity: 'warning', phrase, quote: scheduled.message, fields: [field('Since', scheduled.since)] }
+}
+
+function readiness(input: SummaryInput): Draft | undefined {
+  const ready = conditionOf(input, 'Ready')
+  if (!ready || !flipOf(input, 'Ready')) return undefined
+  const restarts = restartsOf(containersOf(input))
+  if (ready.status === 'True') {
+    const after = restarts > 0 ? ` after ${counted(restarts, 'restart')}` : ''
+    const again = restarts > 0 || isSettled(input)
+    return again
+      ? { severity: 'resolved', phrase: ` is ready again${after}` }
+      : { severity: 'info', phrase: ' is ready' }
+  }
+  if (text(input.object, 'status', 'phase') === 'Succeeded') return undefined
+  if (text(input.object, 'status', 'phase') === 'Pending' || (!isSettled(input) && restarts === 0)) {
+    return starting(input)
+  }
+  const unready = containersOf(input).filter((it) => !it.ready && !it.init)
+  const which = unready.length > 0 ? `: ${listed(unready.map(({ name }) => `container ${name}`))}` : ''
+  return {
+    severity: 'warning',
+    phrase: ` is not ready any more${which}`,
+    quote: ready.message,
+    fields: since(ready.since),
+  }
+}
+
+function since(time: string): Field[] {
+  return [field('Since', time)]
+}
+
+function phase(input: SummaryInput): Draft {
+  const { object } = input
+  const now = text(object, 'status', 'phase')
+  const containers = containersOf(input).filter((it) => !it.init)
+  if (now === 'Succeeded') return { severity: 'info', phrase: ' completed' }
+  const ready = containers.filter((it) => it.ready).length
+  if (now === 'Running' && containers.length > 0) {
+    if (ready < containers.length && changeAt(input, 'status.phase')) return starting(input)
+    return {
+      severity: 'info',
+      phrase: ` is running, ${ready} of ${counted(containers.length, 'container')} ready`,
+    }
+  }
+  return starting(input)
+}
+
+function starting(input: SummaryInput): Draft {
+  const node = text(input.object, 'spec', 'nodeName')
+  const gated = conditionOf(input, 'PodScheduled')?.reason === 'SchedulingGated'
+  if (gated) return { severity: 'info', phrase: ' is held back by a scheduling gate' }
+  return { severity: 'info', phrase: node === '' ? ' waits for a node' : ` is starting on node ${node}` }
+}
+
+function restartsOf(containers: readonly Container[]): number {
+  return containers.reduce((sum, it) => sum + it.restarts, 0)
+}
+
+function imagesOf({ object }: SummaryInput): string {
+  return listed(
+    list(object, 'spec', 'containers')
+      .map((it) => text(it, 'image'))
+      .filter((it) => it !== ''),
+    3,
+  )
+}
+
+function fields(input: SummaryInput): Field[] {
+  const { object } = input
+  const restarts = restartsOf(containersOf(input))
+  return [
+    field('Node', text(object, 'spec', 'nodeName')),
+    field('Image', imagesOf(input)),
+    field('Restarts', restarts > 0 ? restarts : ''),
+  ]
+}
+
+/** A container of a pod: its spec and its state. */
+interface Container {
   readonly name: string
   readonly image: string
   readonly memoryLimit: string
@@ -26,7 +201,7 @@ export interface Container {
   readonly init: boolean
 }
 
-export interface End {
+interface End {
   readonly exitCode: number | undefined
   readonly reason: string
   readonly message: string
@@ -37,7 +212,7 @@ const PARTS = [
   ['containers', 'containerStatuses'],
 ] as const
 
-export function containersOf({ object }: Told): readonly Container[] {
+function containersOf({ object }: SummaryInput): readonly Container[] {
   return PARTS.flatMap(([spec, statuses]) => {
     const specs = list(object, 'spec', spec)
     return list(object, 'status', statuses).map((it) => {
@@ -67,12 +242,12 @@ function endOf(it: unknown): End | undefined {
   return { exitCode: number(it, 'exitCode'), reason: text(it, 'reason'), message: text(it, 'message') }
 }
 
-export function isOutOfMemory(end: End | undefined): boolean {
+function isOutOfMemory(end: End | undefined): boolean {
   return end?.reason === 'OOMKilled'
 }
 
 /** `exit code 137 (SIGKILL)`. */
-export function exitOf({ exitCode, reason }: End): string {
+function exitOf({ exitCode, reason }: End): string {
   if (exitCode === undefined) return reason || 'no exit code'
   const signal = SIGNALS.get(exitCode)
   return signal ? `exit code ${exitCode} (${signal})` : `exit code ${exitCode}`
@@ -85,63 +260,63 @@ const SIGNALS = new Map([
   [143, 'SIGTERM'],
 ])
 
-/** Why it ended, as a sentence, with its own last words, where it left some. */
-export function lastRun(it: Container): string {
+/** Returns why the container ended, with its termination message if there is one. */
+function lastRun(it: Container): string {
   const end = it.ended ?? it.endedBefore
   if (!end) return ''
-  if (!isOutOfMemory(end)) return `Container ${it.name} ended with ${exitOf(end)}.${lastWords(end)}`
+  if (!isOutOfMemory(end)) return `Container ${it.name} ended with ${exitOf(end)}.${lastOutput(end)}`
   const why =
     it.memoryLimit === '' ? 'it has no memory limit of its own' : 'it used more memory than its limit'
-  return `Exit code ${end.exitCode ?? 137}: ${why}.${lastWords(end)}`
+  return `Exit code ${end.exitCode ?? 137}: ${why}.${lastOutput(end)}`
 }
 
-export function lastWords({ message }: End): string {
+function lastOutput({ message }: End): string {
   return message === '' ? '' : ` It said: ${sentence(message)}`
 }
 
-export function limitOf({ memoryLimit }: Container): string {
+function limitOf({ memoryLimit }: Container): string {
   return memoryLimit === '' ? '' : ` (limit ${memoryLimit})`
 }
 
-/** Did it just start anew after an end? */
-export function justRestarted(told: Told, it: Container): boolean {
+/** Returns whether the container has just restarted. */
+function justRestarted(input: SummaryInput, it: Container): boolean {
   if (it.restarts === 0 || !it.running) return false
-  if (!isKnown(told)) return isRecent(told, it.startedAt)
-  const { old } = changeAt(told, `${it.path}.restartCount`) ?? {}
+  if (!isKnown(input)) return isRecent(input, it.startedAt)
+  const { old } = changeAt(input, `${it.path}.restartCount`) ?? {}
   return typeof old === 'number' && old < it.restarts
 }
 
-/** What is wrong with one container. */
-export function containerTrouble(told: Told, it: Container): Draft | undefined {
+/** Returns the problem of one container. */
+function containerTrouble(input: SummaryInput, it: Container): Draft | undefined {
   const quote = it.waitingMessage
   const title = it.init ? `init container ${it.name}` : `container ${it.name}`
   const oom = isOutOfMemory(it.ended ?? it.endedBefore)
   if (it.waiting === 'CrashLoopBackOff') {
     const why = oom ? `: ${title} runs out of memory${limitOf(it)}` : ''
     const times = it.restarts > 0 ? `, ${counted(it.restarts, 'restart')}` : ''
-    return { severity: 'error', says: ` is crash-looping${times}${why}`, text: lastRun(it), quote }
+    return { severity: 'error', phrase: ` is crash-looping${times}${why}`, text: lastRun(it), quote }
   }
   if (PULL.has(it.waiting)) {
-    return { severity: 'warning', says: ` cannot pull image ${it.image}`, text: '', quote }
+    return { severity: 'warning', phrase: ` cannot pull image ${it.image}`, text: '', quote }
   }
   if (START.has(it.waiting)) {
-    return { severity: 'warning', says: ` cannot start ${title}${because(quote)}`, text: '', quote }
+    return { severity: 'warning', phrase: ` cannot start ${title}${because(quote)}`, text: '', quote }
   }
-  const restarted = justRestarted(told, it)
+  const restarted = justRestarted(input, it)
   const end = it.ended ?? (restarted ? it.endedBefore : undefined)
-  if (!end || end.exitCode === 0 || isEnding(told)) return undefined
+  if (!end || end.exitCode === 0 || isEnding(input)) return undefined
   const after = restarted ? `, ${ordinal(it.restarts)} restart` : ''
   if (isOutOfMemory(end)) {
     return {
       severity: 'error',
-      says: `: ${title} was killed, out of memory${limitOf(it)}${after}`,
+      phrase: `: ${title} was killed, out of memory${limitOf(it)}${after}`,
       text: lastRun(it),
     }
   }
-  const says = restarted
+  const phrase = restarted
     ? `: ${title} was restarted after ${exitOf(end)}, ${ordinal(it.restarts)} restart`
     : `: ${title} failed with ${exitOf(end)}`
-  return { severity: 'warning', says, text: lastWords(end) }
+  return { severity: 'warning', phrase, text: lastOutput(end) }
 }
 
 const PULL = new Set([

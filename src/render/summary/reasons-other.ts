@@ -1,11 +1,12 @@
-import { containerOf, found, type Meaning, type Said, why } from './reasons.ts'
-import { scalerClause } from './scaler.ts'
-import { because } from './wording.ts'
-import { withoutName } from './workloads.ts'
+import type { KubeEvent } from '../../model/event.ts'
+import type { Severity } from '../../sink/index.ts'
+import { because, clause } from './phrasing.ts'
+import type { Draft } from './summarizer.ts'
+import { scalerClause, withoutName } from './workloads.ts'
 
 const metrics: Meaning = (said) => ` cannot read its metrics${because(scalerClause(said.message))}`
 
-/** What controllers say of workloads, jobs, autoscalers, services. */
+/** Reasons of controllers: workloads, jobs, autoscalers, services. */
 export const CONTROLLER_REASONS: readonly (readonly [string, Meaning])[] = [
   ['ScalingReplicaSet', scaling],
   ['ReplicaSetCreateError', why('cannot create its ReplicaSet')],
@@ -43,7 +44,7 @@ export const CONTROLLER_REASONS: readonly (readonly [string, Meaning])[] = [
   ['MissingJob', (said) => ` misses a Job that it started${named(found(said, /job:? ([\w.-]+)/i))}`],
   ['UnexpectedJob', (said) => ` found a Job that it did not start${named(found(said, /job:? ([\w.-]+)/i))}`],
   ['JobAlreadyActive', ' skipped a run: the one before still runs'],
-  ['FailedNeedsStart', why('cannot tell when to run')],
+  ['FailedNeedsStart', why('cannot determine when to run')],
   ['UnparseableSchedule', why('has a schedule that cannot be read')],
   ['InvalidSchedule', why('has a schedule that cannot be read')],
   ['UnknownTimeZone', why('has a time zone that is not known')],
@@ -76,13 +77,13 @@ export const CONTROLLER_REASONS: readonly (readonly [string, Meaning])[] = [
   ['UnAvailableLoadBalancer', ' has a load balancer without a node behind it'],
   ['Ingress/Sync', ' is being set up by its ingress controller'],
   ['NoPods', ' matches no pods'],
-  ['CalculateExpectedPodCountFailed', why('cannot tell how many pods there should be')],
+  ['CalculateExpectedPodCountFailed', why('cannot determine how many pods there should be')],
   ['LeaderElection', (said) => `: ${found(said, /^(\S+) became leader/) || 'somebody'} leads now`],
   ['DisruptionTarget', (said) => `: ${containerOf(said, 'it')} will be disrupted`],
 ]
 
 /** Both forms: `Scaled up replica set web-5f from 0 to 3`, and the older `to 3 from 0`. */
-function scaling(said: Said): string {
+function scaling(said: EventFacts): string {
   const [, way, set, a, b] = /Scaled (up|down) replica set (\S+) from (\d+) to (\d+)/.exec(said.message) ?? []
   if (way) return ` scaled ReplicaSet ${set} ${way}, ${a} → ${b}`
   const [, older, olderSet, to, from] =
@@ -95,7 +96,7 @@ function scaling(said: Said): string {
   return ` scaled a ReplicaSet${because(said.message)}`
 }
 
-function made(said: Said): string {
+function made(said: EventFacts): string {
   const job = found(said, /(?:Created|Deleted) job:? ([\w.-]+)/i)
   if (job) return `Job ${job}`
   const claim = found(said, /Claim ([\w.-]+)/)
@@ -104,15 +105,137 @@ function made(said: Said): string {
   return pod ? `Pod ${pod}` : 'a pod'
 }
 
-function sawJob(said: Said): { says: string; severity?: 'warning' | 'info' } {
+function sawJob(said: EventFacts): { phrase: string; severity?: 'warning' | 'info' } {
   const name = found(said, /job: ([\w.-]+)/)
   const failed = /(?:condition|status): Failed/.test(said.message)
   return {
-    says: `: Job ${name || 'of it'} ${failed ? 'failed' : 'completed'}`,
+    phrase: `: Job ${name || 'of it'} ${failed ? 'failed' : 'completed'}`,
     severity: failed ? 'warning' : 'info',
   }
 }
 
 function named(name: string): string {
   return name === '' ? '' : `, ${name}`
+}
+
+/** An Event, as the tables of reasons see it. */
+export interface EventFacts extends Readonly<KubeEvent> {
+  /** Of the regarded object. */
+  readonly kind: string
+  /** The container that it regards; '' when it regards all of it. */
+  readonly container: string
+}
+
+/**
+ * The meaning of a reason: the phrase after the name in the title, with a severity unless the Event's type
+ * determines it.
+ */
+export type Meaning =
+  | string
+  | ((said: EventFacts) => string | Partial<Draft>)
+  | readonly [Severity, string | ((said: EventFacts) => string)]
+
+/** `container app`, or `otherwise` if the Event names none. */
+export function containerOf({ container }: EventFacts, otherwise = 'a container'): string {
+  return container === '' ? otherwise : `container ${container}`
+}
+
+/** Returns the first group of a pattern in the message, or ''. */
+export function found({ message }: EventFacts, pattern: RegExp): string {
+  return clause(pattern.exec(message)?.[1] ?? '', 100)
+}
+
+/** The image that the message names in quotes. */
+export function imageOf(said: EventFacts): string {
+  return found(said, /image "([^"]{1,300})"/)
+}
+
+/** Returns a meaning: the phrase, with the message as its cause. */
+export function why(phrase: string, strip?: RegExp): (said: EventFacts) => string {
+  return ({ message }) => ` ${phrase}${because(strip ? message.replace(strip, '') : message)}`
+}
+
+const volumeFailed: Meaning = (said) =>
+  ` has no volume${because(said.message.replace(/^[\s\S]*?failed to provision volume with StorageClass "[^"]*": /, ''))}`
+
+/** Reasons about nodes, volumes and claims. */
+export const CLUSTER_REASONS: readonly (readonly [string, Meaning])[] = [
+  ['Node/NodeNotReady', ['error', ' is not ready']],
+  ['NodeReady', ['resolved', ' is ready']],
+  ['NodeHasSufficientMemory', ['resolved', ' has enough memory']],
+  ['NodeHasInsufficientMemory', ['warning', ' is low on memory']],
+  ['NodeHasDiskPressure', ['warning', ' is low on disk space']],
+  ['NodeHasNoDiskPressure', ['resolved', ' has enough disk space']],
+  ['NodeHasInsufficientPID', ['warning', ' is low on process IDs']],
+  ['NodeHasSufficientPID', ['resolved', ' has enough process IDs']],
+  ['NodeUnderDiskPressure', ['warning', ' is low on disk space']],
+  ['NodeUnderMemoryPressure', ['warning', ' is low on memory']],
+  ['NodeNotSchedulable', ' was cordoned: it takes no new pods'],
+  ['NodeSchedulable', ' was uncordoned: it takes pods again'],
+  ['NodeAllocatableEnforced', ' keeps its pods within its limits'],
+  ['NodeStatusUnknown', ['error', ' does not answer']],
+  [
+    'Node/Starting',
+    (said) =>
+      ` is starting its ${/kube-proxy/.test(said.reportingComponent ?? said.message) ? 'kube-proxy' : 'kubelet'}`,
+  ],
+  ['Rebooted', ['warning', ' was rebooted']],
+  ['Node/Shutdown', ['warning', ' is shutting down']],
+  ['NodeShutdown', ['warning', ' is shutting down']],
+  ['RegisteredNode', ' is known to the cluster'],
+  ['RemovingNode', ' is being removed from the cluster'],
+  ['DeletingNode', ' is being deleted: the cloud has it no more'],
+  ['DeletingAllPods', ' loses all its pods'],
+  ['TerminatingEvictedPod', ' is ending a pod that was evicted'],
+  ['CIDRNotAvailable', ' has no addresses left for its pods'],
+  ['InvalidDiskCapacity', why('has a disk whose size cannot be read')],
+  ['FreeDiskSpaceFailed', why('cannot free disk space')],
+  ['ImageGCFailed', why('cannot remove old images')],
+  ['ContainerGCFailed', why('cannot remove old containers')],
+  ['KubeletSetupFailed', why('has a kubelet that cannot start')],
+  ['EvictionThresholdMet', (said) => ` is running low${resource(said)}: it will evict pods`],
+  ['SystemOOM', ['error', (said) => ` ran out of memory${killed(said)}`]],
+  ['OOMKilling', ['error', (said) => ` killed a process, out of memory${killed(said)}`]],
+  ['KernelOops', ['error', why('has a fault in its kernel')]],
+  ['TaskHung', why('has a task that hangs')],
+  ['FilesystemIsReadOnly', ['error', ' has a file system that became read-only']],
+  ['ReadonlyFilesystem', ['error', ' has a file system that became read-only']],
+  ['ScaleDown', ' is being removed: too little runs on it'],
+  ['ScaleDownFailed', why('cannot be removed')],
+  ['ProvisioningFailed', volumeFailed],
+  ['Provisioning', ' is getting a volume'],
+  ['ExternalProvisioning', ' waits for its volume to be made'],
+  ['ProvisioningSucceeded', (said) => ` has its volume${of(found(said, /volume (\S+)/))}`],
+  ['WaitForFirstConsumer', ' waits for a pod that uses it'],
+  ['WaitForPodScheduled', ' waits until its pod has a node'],
+  ['FailedBinding', ['warning', why('cannot be bound')]],
+  ['ClaimLost', ['error', ' lost its volume']],
+  ['ClaimMisbound', ['error', ' is bound to the wrong volume']],
+  ['VolumeMismatch', why('does not fit its volume')],
+  ['VolumeDeleted', ' had its volume deleted'],
+  ['VolumeFailedDelete', why('cannot be deleted')],
+  ['VolumeFailedRecycle', why('cannot be cleaned')],
+  ['Resizing', ' is being resized'],
+  ['VolumeResizeFailed', why('cannot be resized')],
+  ['ResizeFailed', why('cannot be resized')],
+  ['VolumeResizeSuccessful', ' was resized'],
+  ['FileSystemResizeRequired', ' waits for a pod to grow its file system'],
+  ['FileSystemResizeSuccessful', ' was resized'],
+]
+
+/** `: java (process 4711)`. */
+function killed({ message }: EventFacts): string {
+  const [, id, name] = /Kill(?:ed)? process (\d+) \(([^)]{1,80})\)/i.exec(message) ?? []
+  if (name) return `: ${name} (process ${id})`
+  const [, victim] = /victim process: ([^,]{1,80})/.exec(message) ?? []
+  return victim ? `: ${victim} was killed` : ''
+}
+
+function resource(said: EventFacts): string {
+  const name = found(said, /reclaim ([\w-]+)/)
+  return name && ` on ${name}`
+}
+
+function of(name: string): string {
+  return name && `, ${name}`
 }

@@ -1,16 +1,18 @@
 import { Environment, serialize } from '@marcbachmann/cel-js'
-import { conversionFunctions } from './conversions.ts'
-import type { CelFunction, CelType } from './function.ts'
+import {
+  type CelFunctions,
+  type CelType,
+  conversionFunctions,
+  listFunctions,
+  regexFunctions,
+} from './function.ts'
 import { instrument } from './instrument.ts'
-import { listFunctions, regexFunctions } from './lists.ts'
+import { kubernetesFunctions, kubernetesTypes } from './kubernetes-functions.ts'
 import { isSpent, refill, TooMuchWork } from './meter.ts'
-import { netFunctions, netTypes } from './net.ts'
-import { quantityFunctions, quantityType } from './quantity.ts'
 import { stringFunctions } from './strings.ts'
 import { type CelNode, walk } from './syntax-tree.ts'
-import { urlFunctions, urlType } from './url.ts'
 
-/** What an expression may consist of. */
+/** Limits of an expression. */
 export const LIMITS = {
   maxAstNodes: 2_000,
   maxDepth: 50,
@@ -21,7 +23,7 @@ export const LIMITS = {
 /** In characters. */
 const MAX_EXPRESSION = 20_000
 
-/** What is wrong with an expression, at a range of its text; `code` is the library's. */
+/** A fault at a range of the expression's text; `code` and `message` are the library's. */
 export interface CelFault {
   code: string
   message: string
@@ -29,15 +31,7 @@ export interface CelFault {
   end: number
 }
 
-/** A fault in words for people; its range where that is better than the library's. */
-export interface FaultWords {
-  message: string
-  hint?: string | undefined
-  start?: number
-  end?: number
-}
-
-/** An expression that was read and checked. */
+/** A compiled expression. */
 export interface CelProgram {
   /** The type of its value, as `bool` or `dyn`. */
   type: string
@@ -46,11 +40,11 @@ export interface CelProgram {
   run(variables: object): unknown
 }
 
-/** What went wrong in an evaluation. */
+/** An evaluation failed. */
 export class CelError extends Error {
   override name = 'CelError'
   readonly code: string
-  /** Where, in the expression's text. */
+  /** Offsets into the expression's text. */
   readonly range: { start: number; end: number } | undefined
 
   constructor(
@@ -66,10 +60,10 @@ export class CelError extends Error {
 }
 
 export interface EngineOptions {
-  /** Types by the names of variables. */
+  /** Types of the variables, by name. */
   variables: Readonly<Record<string, string>>
   types?: readonly CelType[]
-  /** Names that are not declared are of no type, rather than wrong. */
+  /** Undeclared names have the type `dyn`. */
   open?: boolean
   /** Lists and maps in an expression may have members of several types. */
   mixed?: boolean
@@ -77,27 +71,23 @@ export interface EngineOptions {
 
 export interface CelEngine {
   compile(text: string): { ok: true; program: CelProgram } | { ok: false; fault: CelFault }
-  /** Names and forms of all that can be called: `contains`, as `string.contains(string): bool`. */
+  /** All functions and methods, such as `contains` with `string.contains(string): bool`. */
   functions: readonly { name: string; signature: string; isMethod: boolean }[]
 }
 
-const FUNCTIONS = [
+const FUNCTIONS: CelFunctions = {
   ...conversionFunctions,
   ...stringFunctions,
   ...listFunctions,
   ...regexFunctions,
-  ...quantityFunctions,
-  ...urlFunctions,
-  ...netFunctions,
-]
-/** Methods of which ours stand for the library's. */
-const REPLACED = new Set(
-  FUNCTIONS.filter(({ replaces }) => replaces).map(({ signature }) => nameIn(signature)),
-)
+  ...kubernetesFunctions,
+}
+/** Methods of the library that ours replace. They cannot be removed, so that ours are registered with an underscore. */
+const REPLACED = /^(matches|contains|indexOf|lastIndexOf|substring|lowerAscii|upperAscii|trim|split|join)$/
 
 /**
- * CEL with Kubernetes' functions, and guards against what objects and rules may do: numbers of JSON are ints where they are
- * whole, regular expressions are RE2's, an own key `constructor` misleads nobody, and the work of an evaluation is bounded.
+ * Creates an engine of CEL with Kubernetes' functions, safe for hostile rules and objects: whole numbers of JSON are ints, regular
+ * expressions run in RE2, a key `constructor` is a key, and the cost of an evaluation is bounded.
  */
 export function createEngine({
   variables,
@@ -111,7 +101,7 @@ export function createEngine({
     enableOptionalTypes: true,
     limits: LIMITS,
   })
-  for (const { name, ctor, fields, equalBy } of [quantityType, urlType, ...netTypes, ...types]) {
+  for (const { name, ctor, fields, equalBy } of [...kubernetesTypes, ...types]) {
     environment.registerType(name, fields ? { ctor, fields: { ...fields } } : { ctor })
     if (equalBy)
       environment.registerOperator(
@@ -119,7 +109,7 @@ export function createEngine({
         (a, b) => equalBy(a as never) === equalBy(b as never),
       )
   }
-  for (const it of FUNCTIONS) register(environment, it)
+  for (const [signature, call] of Object.entries(FUNCTIONS)) register(environment, signature, call)
   for (const [name, type] of Object.entries(variables)) environment.registerVariable(name, type)
 
   return {
@@ -145,22 +135,16 @@ export function createEngine({
   }
 }
 
-/** An underscore tells ours from the library's of the same name, which cannot be taken out. */
-function register(environment: Environment, { signature, call }: CelFunction): void {
-  const name = nameIn(signature)
-  const isReplaced = REPLACED.has(name) && signature.includes(`.${name}(`)
-  const named = isReplaced ? signature.replace(`${name}(`, `${name}_(`) : signature
+function register(environment: Environment, signature: string, call: CelFunctions[string]): void {
+  const [method, name = ''] = /\.(\w+)\(/.exec(signature) ?? []
+  const named = method && REPLACED.test(name) ? signature.replace(`${name}(`, `${name}_(`) : signature
   environment.registerFunction(named, call, { async: false })
-}
-
-function nameIn(signature: string): string {
-  return /(?<!\w)(\w+)\(/.exec(signature)?.[1] ?? ''
 }
 
 function useReplacements(node: CelNode): void {
   if (node.op !== 'rcall') return
   const call = node.args as unknown as [string, ...unknown[]]
-  if (REPLACED.has(call[0])) call[0] = `${call[0]}_`
+  if (REPLACED.test(call[0])) call[0] = `${call[0]}_`
 }
 
 function plainName(name: string): string {
@@ -177,7 +161,7 @@ function evaluate(parsed: (context: object) => unknown, context: object): unknow
     throw isSpent() ? new TooMuchWork('takes too many steps') : celErrorOf(error)
   } finally {
     spent = isSpent()
-    // What is shown of an event is read without a count.
+    // Values that are shown afterwards are read with a fresh budget.
     refill()
   }
   if (spent) throw new TooMuchWork('takes too many steps')
@@ -219,7 +203,7 @@ function tooLong(): CelFault {
   return { code: 'limit_exceeded', message: 'Exceeded maxLength', start: 0, end: MAX_EXPRESSION }
 }
 
-/** As an expression, on one line. */
+/** Returns a node as an expression on one line. */
 export function celText(tree: CelNode): string {
   return serialize(tree as never).replaceAll(/(\w)_\(/g, '$1(')
 }

@@ -1,223 +1,169 @@
-import type { ClusterEvent, KubeEventView, ObjectRef } from '../../event.ts'
+import type { ClusterEvent, KubeEventView, ObjectRef } from '../../model/event.ts'
 import type { CelType } from './function.ts'
+import { safe } from './values.ts'
 
-export const TIME = 'google.protobuf.Timestamp'
-const OWNER = 'kubeherald.Owner'
-const REGARDING = 'kubeherald.Regarding'
-export const EVENT = 'kubeherald.Event'
-const EPOCH = new Date(0)
-const NOTHING: ReadonlyMap<string, string> = new Map()
+/** The variables of `if`, and their types. */
+export const VARIABLES = {
+  object: 'dyn',
+  oldObject: 'dyn',
+  event: 'kubeherald.Event',
+  cluster: 'string',
+  now: 'google.protobuf.Timestamp',
+} as const
 
-/** A value with declared fields: what is not set reads as '' or 0, and `has()` tells. */
-export interface Fields {
-  has(key: string): boolean
-}
-
-export class OwnerFields implements Fields {
-  readonly #ref: ObjectRef
-
-  constructor(ref: ObjectRef | undefined) {
-    this.#ref = ref ?? {}
-  }
-
-  get kind(): string {
-    return this.#ref.kind ?? ''
-  }
-
-  get name(): string {
-    return this.#ref.name ?? ''
-  }
-
-  get apiVersion(): string {
-    return this.#ref.apiVersion ?? ''
-  }
-
-  has(key: string): boolean {
-    return Object.hasOwn(this.#ref, key) && this.#ref[key as keyof ObjectRef] !== undefined
-  }
-}
-
-export class RegardingFields implements Fields {
+/** The values of the variables for one event, each made on first use. */
+class Variables {
   readonly #event: ClusterEvent
-  readonly #ref: ObjectRef
-
-  constructor(event: ClusterEvent) {
-    this.#event = event
-    this.#ref = event.event?.regarding ?? {}
-  }
-
-  get apiVersion(): string {
-    return this.#ref.apiVersion ?? ''
-  }
-
-  get kind(): string {
-    return this.#ref.kind ?? ''
-  }
-
-  get namespace(): string {
-    return this.#ref.namespace ?? ''
-  }
-
-  get name(): string {
-    return this.#ref.name ?? ''
-  }
-
-  get labels(): ReadonlyMap<string, string> {
-    return mapOf(this.#event.regardingLabels)
-  }
-
-  get owner(): OwnerFields {
-    return new OwnerFields(this.#event.regardingOwners?.at(-1))
-  }
-
-  has(key: string): boolean {
-    if (key === 'labels') return this.#event.regardingLabels !== undefined
-    if (key === 'owner') return this.#event.regardingOwners?.at(-1) !== undefined
-    return this.#ref[key as keyof ObjectRef] !== undefined
-  }
-}
-
-/** kubeherald's header of an event. */
-export class EventFields implements Fields {
-  readonly #event: ClusterEvent
+  #fields: Fields | undefined
+  #now: Date | undefined
 
   constructor(event: ClusterEvent) {
     this.#event = event
   }
 
-  get type(): string {
-    return this.#event.type
+  get event(): Fields {
+    this.#fields ??= new EventFields(this.#event)
+    return this.#fields
   }
 
-  get kind(): string {
-    return this.#event.kind
+  get object(): unknown {
+    return safe(this.#event.object)
   }
 
-  get apiVersion(): string {
-    return this.#event.apiVersion
-  }
-
-  get namespace(): string {
-    return this.#event.namespace ?? ''
-  }
-
-  get name(): string {
-    return this.#event.name
-  }
-
-  get uid(): string {
-    return this.#event.uid
-  }
-
-  get time(): Date {
-    return new Date(this.#event.time)
+  get oldObject(): unknown {
+    const { type, oldObject } = this.#event
+    if (oldObject === undefined) return type === 'DELETED' ? this.object : null
+    return safe(oldObject)
   }
 
   get cluster(): string {
     return this.#event.cluster
   }
 
-  get synthesized(): boolean {
-    return this.#event.synthesized
-  }
-
-  get eventType(): string {
-    return this.#event.event?.type ?? ''
-  }
-
-  get reason(): string {
-    return this.#event.event?.reason ?? ''
-  }
-
-  get message(): string {
-    return this.#event.event?.message ?? ''
-  }
-
-  get count(): bigint {
-    return BigInt(Math.trunc(this.#event.event?.count ?? 0))
-  }
-
-  get regarding(): RegardingFields {
-    return new RegardingFields(this.#event)
-  }
-
-  get firstSeen(): Date {
-    return timeOf(this.#event.event?.firstSeen)
-  }
-
-  get lastSeen(): Date {
-    return timeOf(this.#event.event?.lastSeen)
-  }
-
-  get reportingComponent(): string {
-    return this.#event.event?.reportingComponent ?? ''
-  }
-
-  get owner(): OwnerFields {
-    return new OwnerFields(topOf(this.#event))
-  }
-
-  get namespaceLabels(): ReadonlyMap<string, string> {
-    return mapOf(this.#event.namespaceLabels)
-  }
-
-  get manager(): string {
-    return this.#event.manager ?? ''
-  }
-
-  has(key: string): boolean {
-    const { namespace, event, namespaceLabels } = this.#event
-    if (key === 'namespace') return namespace !== undefined
-    if (key === 'owner') return topOf(this.#event) !== undefined
-    if (key === 'namespaceLabels') return namespaceLabels !== undefined
-    if (key === 'manager') return this.#event.manager !== undefined
-    if (!EVENT_ONLY.has(key)) return true
-    return event !== undefined && (key === 'eventType' || event[key as keyof KubeEventView] !== undefined)
+  get now(): Date {
+    this.#now ??= new Date(this.#event.time)
+    return this.#now
   }
 }
 
-const REF_FIELDS = { apiVersion: 'string', kind: 'string', name: 'string' }
+let last: { event: ClusterEvent; variables: Variables } | undefined
+
+/** Returns the variables of an event; the same for all rules that are evaluated one after the other. */
+export function variablesOf(event: ClusterEvent): Variables {
+  if (last?.event !== event) last = { event, variables: new Variables(event) }
+  return last.variables
+}
+
+/** A value with declared fields: a field that is not set reads as '', 0 or empty, and `has()` is false for it. */
+export abstract class Fields {
+  abstract has(key: string): boolean
+}
+
+/** The type of a field, and its value; undefined if it is not set. */
+type Field<T> = readonly [type: string, read: (of: T) => unknown]
+
+/** Makes the class of a type of values with these fields. */
+function withFields<T>(fields: Readonly<Record<string, Field<T>>>): new (of: T) => Fields {
+  class Declared extends Fields {
+    readonly #of: T
+
+    constructor(of: T) {
+      super()
+      this.#of = of
+    }
+
+    override has(key: string): boolean {
+      return Object.hasOwn(fields, key) && fields[key]?.[1](this.#of) !== undefined
+    }
+
+    static {
+      for (const [key, [type, read]] of Object.entries(fields)) {
+        const get = function (this: Declared) {
+          return read(this.#of) ?? emptyOf(type)
+        }
+        Object.defineProperty(Declared.prototype, key, { get })
+      }
+    }
+  }
+  return Declared
+}
+
+const TIME = 'google.protobuf.Timestamp'
 const LABELS = 'map<string, string>'
-const EVENT_FIELDS = {
-  eventType: 'string',
-  reason: 'string',
-  message: 'string',
-  count: 'int',
-  regarding: REGARDING,
-  firstSeen: TIME,
-  lastSeen: TIME,
-  reportingComponent: 'string',
-}
-const EVENT_ONLY: ReadonlySet<string> = new Set(Object.keys(EVENT_FIELDS))
-/** They cost no look into the object. */
-const HEADER_FIELDS = {
-  type: 'string',
-  kind: 'string',
-  apiVersion: 'string',
-  namespace: 'string',
-  name: 'string',
-  uid: 'string',
-  time: TIME,
-  cluster: 'string',
-  synthesized: 'bool',
+const OWNER = 'kubeherald.Owner'
+const REGARDING = 'kubeherald.Regarding'
+const EPOCH = new Date(0)
+const NOTHING: ReadonlyMap<string, string> = new Map()
+
+function emptyOf(type: string): unknown {
+  if (type === 'int') return 0n
+  if (type === TIME) return EPOCH
+  if (type === LABELS) return NOTHING
+  if (type === OWNER) return new OwnerFields({})
+  return type === REGARDING ? new RegardingFields({}) : ''
 }
 
-/** The types of `event`, with their fields; those that others refer to come first. */
+const OWNER_FIELDS = {
+  apiVersion: ['string', (it) => it.apiVersion],
+  kind: ['string', (it) => it.kind],
+  name: ['string', (it) => it.name],
+} satisfies Record<string, Field<ObjectRef>>
+const OwnerFields = withFields(OWNER_FIELDS)
+
+type RegardingParts = Partial<Pick<ClusterEvent, 'event' | 'regardingLabels' | 'regardingOwners'>>
+
+const REGARDING_FIELDS = {
+  apiVersion: ['string', (it) => it.event?.regarding.apiVersion],
+  kind: ['string', (it) => it.event?.regarding.kind],
+  name: ['string', (it) => it.event?.regarding.name],
+  namespace: ['string', (it) => it.event?.regarding.namespace],
+  labels: [LABELS, (it) => mapOf(it.regardingLabels)],
+  owner: [OWNER, (it) => ownerOf(it.regardingOwners)],
+} satisfies Record<string, Field<RegardingParts>>
+const RegardingFields = withFields<RegardingParts>(REGARDING_FIELDS)
+
+/** They are read without parsing the object. */
+const HEADER_FIELDS = {
+  type: ['string', (it) => it.type],
+  kind: ['string', (it) => it.kind],
+  apiVersion: ['string', (it) => it.apiVersion],
+  namespace: ['string', (it) => it.namespace],
+  name: ['string', (it) => it.name],
+  uid: ['string', (it) => it.uid],
+  time: [TIME, (it) => new Date(it.time)],
+  cluster: ['string', (it) => it.cluster],
+  synthesized: ['bool', (it) => it.synthesized],
+} satisfies Record<string, Field<ClusterEvent>>
+
+const EVENT_FIELDS: Readonly<Record<string, Field<ClusterEvent>>> = {
+  ...HEADER_FIELDS,
+  eventType: ['string', ({ event }) => event?.type],
+  reason: ['string', ({ event }) => event?.reason],
+  message: ['string', ({ event }) => event?.message],
+  count: ['int', ({ event }) => countOf(event)],
+  regarding: [REGARDING, (it) => it.event && new RegardingFields(it)],
+  firstSeen: [TIME, ({ event }) => timeOf(event?.firstSeen)],
+  lastSeen: [TIME, ({ event }) => timeOf(event?.lastSeen)],
+  reportingComponent: ['string', ({ event }) => event?.reportingComponent],
+  // The top controller; Events have none of their own, but the regarded object has.
+  owner: [OWNER, ({ event, owners, regardingOwners }) => ownerOf(event ? regardingOwners : owners)],
+  namespaceLabels: [LABELS, (it) => mapOf(it.namespaceLabels)],
+  manager: ['string', (it) => it.manager],
+}
+const EventFields = withFields(EVENT_FIELDS)
+
+/** The types of `event` and its fields; a type comes before those that refer to it. */
 export const VARIABLE_TYPES: readonly CelType[] = [
-  { name: OWNER, ctor: OwnerFields, fields: REF_FIELDS },
-  {
-    name: REGARDING,
-    ctor: RegardingFields,
-    fields: { ...REF_FIELDS, namespace: 'string', labels: LABELS, owner: OWNER },
-  },
-  {
-    name: EVENT,
-    ctor: EventFields,
-    fields: { ...HEADER_FIELDS, ...EVENT_FIELDS, owner: OWNER, namespaceLabels: LABELS, manager: 'string' },
-  },
+  { name: OWNER, ctor: OwnerFields, fields: typesOf(OWNER_FIELDS) },
+  { name: REGARDING, ctor: RegardingFields, fields: typesOf(REGARDING_FIELDS) },
+  { name: VARIABLES.event, ctor: EventFields, fields: typesOf(EVENT_FIELDS) },
 ]
 
-/** The fields of a declared type, for hints. */
+function typesOf(fields: Readonly<Record<string, readonly [string, unknown]>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(fields).map(([key, [type]]) => [key, type]))
+}
+
+/** Returns the names of the fields of a declared type. */
 export function fieldsOf(type: string): readonly string[] {
   return Object.keys(VARIABLE_TYPES.find(({ name }) => name === type)?.fields ?? {})
 }
@@ -226,16 +172,23 @@ export function isHeaderField(field: string): boolean {
   return Object.hasOwn(HEADER_FIELDS, field)
 }
 
-/** The top controller; Events have none of their own: what they are about has. */
-function topOf({ event, owners, regardingOwners }: ClusterEvent): ObjectRef | undefined {
-  return (event ? regardingOwners : owners)?.at(-1)
+function ownerOf(owners: readonly ObjectRef[] | undefined): Fields | undefined {
+  const owner = owners?.at(-1)
+  return owner && new OwnerFields(owner)
 }
 
-function timeOf(text: string | undefined): Date {
-  const time = text === undefined ? EPOCH : new Date(text)
+function countOf(event: KubeEventView | undefined): bigint | undefined {
+  return event?.count === undefined ? undefined : BigInt(Math.trunc(event.count))
+}
+
+function timeOf(text: string | undefined): Date | undefined {
+  if (text === undefined) return undefined
+  const time = new Date(text)
   return Number.isNaN(time.getTime()) ? EPOCH : time
 }
 
-function mapOf(labels: Readonly<Record<string, string>> | undefined): ReadonlyMap<string, string> {
-  return labels === undefined ? NOTHING : new Map(Object.entries(labels))
+function mapOf(
+  labels: Readonly<Record<string, string>> | undefined,
+): ReadonlyMap<string, string> | undefined {
+  return labels && new Map(Object.entries(labels))
 }

@@ -1,8 +1,141 @@
 import { isIP, isIPv4 } from 'node:net'
-import { type CelFunction, type CelType, CelValueError } from './function.ts'
+import type { CelFunctions, CelType } from './function.ts'
+import { CelValueError, charge } from './meter.ts'
+
+/** An exact Kubernetes quantity. */
+class Quantity {
+  /** The value in billionths. */
+  readonly nanos: bigint
+
+  constructor(nanos: bigint) {
+    this.nanos = nanos
+  }
+}
+
+const QUANTITY = 'kubernetes.Quantity'
+
+const NANO = 1_000_000_000n
+const SUFFIXES: Readonly<Record<string, bigint>> = {
+  n: 1n,
+  u: 1_000n,
+  m: 1_000_000n,
+  '': NANO,
+  k: 10n ** 12n,
+  M: 10n ** 15n,
+  G: 10n ** 18n,
+  T: 10n ** 21n,
+  P: 10n ** 24n,
+  E: 10n ** 27n,
+  Ki: NANO * 2n ** 10n,
+  Mi: NANO * 2n ** 20n,
+  Gi: NANO * 2n ** 30n,
+  Ti: NANO * 2n ** 40n,
+  Pi: NANO * 2n ** 50n,
+  Ei: NANO * 2n ** 60n,
+}
+
+/** `500m`, `1.5Gi`, `2e3`: see https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/ */
+const FORM = /^([+-]?)(\d{1,30})?(?:\.(\d{0,30}))?(?:(n|u|m|k|M|G|T|P|E|[KMGTPE]i)|[eE]([+-]?\d{1,2}))?$/
+
+/** Returns whether a text is a quantity with a unit, such as "1Gi". */
+export function hasQuantityUnit(text: string): boolean {
+  return /^\d.*[A-Za-z]$/.test(text) && parseQuantity(text) !== undefined
+}
+
+function parseQuantity(text: string): Quantity | undefined {
+  const found = text.length <= 70 ? FORM.exec(text) : null
+  if (!found) return undefined
+  const [, sign, whole = '', fraction = '', suffix = '', exponent = '0'] = found
+  if (whole === '' && fraction === '') return undefined
+  const scale = SUFFIXES[suffix] as bigint
+  const power = Number(exponent) - fraction.length
+  const digits = BigInt(whole + fraction) * scale
+  // Finer than a billionth is rounded up, away from zero.
+  const nanos = power >= 0 ? digits * 10n ** BigInt(power) : roundedUp(digits, 10n ** BigInt(-power))
+  return new Quantity(sign === '-' ? -nanos : nanos)
+}
+
+function roundedUp(value: bigint, by: bigint): bigint {
+  return (value + by - 1n) / by
+}
+
+function quantity(text: string): Quantity {
+  const parsed = parseQuantity(text)
+  if (!parsed) throw new CelValueError(`"${text.slice(0, 50)}" is no quantity`)
+  return parsed
+}
+
+function isInteger({ nanos }: Quantity): boolean {
+  const whole = nanos / NANO
+  return nanos % NANO === 0n && BigInt.asIntN(64, whole) === whole
+}
+
+function asInteger(it: Quantity): bigint {
+  if (!isInteger(it)) throw new CelValueError('asInteger() of a quantity that is no int')
+  return it.nanos / NANO
+}
+
+function compare(a: Quantity, b: Quantity): bigint {
+  return a.nanos < b.nanos ? -1n : a.nanos > b.nanos ? 1n : 0n
+}
+
+const quantityFunctions: CelFunctions = {
+  [`quantity(string): ${QUANTITY}`]: quantity,
+  'isQuantity(string): bool': (text: string) => parseQuantity(text) !== undefined,
+  [`${QUANTITY}.sign(): int`]: (it: Quantity) => compare(it, new Quantity(0n)),
+  [`${QUANTITY}.isInteger(): bool`]: isInteger,
+  [`${QUANTITY}.asInteger(): int`]: asInteger,
+  [`${QUANTITY}.asApproximateFloat(): double`]: (it: Quantity) => Number(it.nanos) / 1e9,
+  [`${QUANTITY}.add(${QUANTITY}): ${QUANTITY}`]: (a: Quantity, b: Quantity) =>
+    new Quantity(a.nanos + b.nanos),
+  [`${QUANTITY}.add(int): ${QUANTITY}`]: (a: Quantity, b: bigint) => new Quantity(a.nanos + b * NANO),
+  [`${QUANTITY}.sub(${QUANTITY}): ${QUANTITY}`]: (a: Quantity, b: Quantity) =>
+    new Quantity(a.nanos - b.nanos),
+  [`${QUANTITY}.sub(int): ${QUANTITY}`]: (a: Quantity, b: bigint) => new Quantity(a.nanos - b * NANO),
+  [`${QUANTITY}.isLessThan(${QUANTITY}): bool`]: (a: Quantity, b: Quantity) => a.nanos < b.nanos,
+  [`${QUANTITY}.isGreaterThan(${QUANTITY}): bool`]: (a: Quantity, b: Quantity) => a.nanos > b.nanos,
+  [`${QUANTITY}.compareTo(${QUANTITY}): int`]: compare,
+}
+
+const KUBERNETES_URL = 'kubernetes.URL'
+
+/** Absolute paths are parsed with this scheme. */
+const PATH_ONLY = 'path://'
+const MAX_LENGTH = 8_192
+
+function parseUrl(text: string): URL | undefined {
+  charge(40 + text.length / 8)
+  if (text.length > MAX_LENGTH || /\s/.test(text)) return undefined
+  if (/^\/(?!\/)/.test(text)) return URL.parse(PATH_ONLY + text) ?? undefined
+  return /^[A-Za-z][\w+.-]*:/.test(text) ? (URL.parse(text) ?? undefined) : undefined
+}
+
+function url(text: string): URL {
+  const parsed = parseUrl(text)
+  if (!parsed) throw new CelValueError(`"${text.slice(0, 80)}" is no absolute URL`)
+  return parsed
+}
+
+function queryOf({ searchParams }: URL): Map<string, string[]> {
+  const query = new Map<string, string[]>()
+  for (const [key, value] of searchParams) query.set(key, [...(query.get(key) ?? []), value])
+  return query
+}
+
+const urlFunctions: CelFunctions = {
+  'isURL(string): bool': (text: string) => parseUrl(text) !== undefined,
+  [`url(string): ${KUBERNETES_URL}`]: url,
+  [`${KUBERNETES_URL}.getScheme(): string`]: (it: URL) =>
+    it.protocol === 'path:' ? '' : it.protocol.slice(0, -1),
+  [`${KUBERNETES_URL}.getHost(): string`]: (it: URL) => it.host,
+  [`${KUBERNETES_URL}.getHostname(): string`]: (it: URL) => it.hostname.replace(/^\[|\]$/g, ''),
+  [`${KUBERNETES_URL}.getPort(): string`]: (it: URL) => it.port,
+  [`${KUBERNETES_URL}.getEscapedPath(): string`]: (it: URL) => it.pathname,
+  [`${KUBERNETES_URL}.getQuery(): map<string, list<string>>`]: queryOf,
+}
 
 /** An IP address as a number. */
-export class Address {
+class Address {
   readonly value: bigint
   readonly family: 4 | 6
 
@@ -13,7 +146,7 @@ export class Address {
 }
 
 /** A range of addresses. */
-export class Range {
+class Range {
   readonly address: Address
   readonly bits: number
 
@@ -25,12 +158,7 @@ export class Range {
 
 const IP = 'net.IP'
 const CIDR = 'net.CIDR'
-export const netTypes: readonly CelType[] = [
-  { name: IP, ctor: Address, equalBy: addressText },
-  { name: CIDR, ctor: Range, equalBy: (it: Range) => `${addressText(it.address)}/${it.bits}` },
-]
-
-/** No zone, no leading zeros, no IPv4 inside of IPv6: as Kubernetes takes them. */
+/** Like Kubernetes: no zone, no leading zeros, no IPv4 within IPv6. */
 function parseAddress(text: string): Address | undefined {
   if (text.length > 45 || isIP(text) === 0 || text.includes('%')) return undefined
   if (isIPv4(text)) {
@@ -61,7 +189,7 @@ function widthOf({ family }: Address): number {
   return family === 4 ? 32 : 128
 }
 
-/** RFC 5952. */
+/** Writes an address by RFC 5952. */
 function addressText({ value, family }: Address): string {
   if (family === 4) return [24n, 16n, 8n, 0n].map((shift) => (value >> shift) & 255n).join('.')
   const groups = Array.from({ length: 8 }, (_, i) => ((value >> BigInt(112 - 16 * i)) & 0xffffn).toString(16))
@@ -119,30 +247,38 @@ function known<T>(parsed: T | undefined, text: string, what: string): T {
 const address = (text: string) => known(parseAddress(text), text, 'IP address')
 const range = (text: string) => known(parseRange(text), text, 'CIDR')
 
-export const netFunctions: readonly CelFunction[] = [
-  { signature: 'isIP(string): bool', call: (text: string) => parseAddress(text) !== undefined },
-  { signature: `ip(string): ${IP}`, call: address },
-  { signature: `string(${IP}): string`, call: addressText },
-  { signature: `${IP}.family(): int`, call: (it: Address) => BigInt(it.family) },
-  { signature: `${IP}.isUnspecified(): bool`, call: (it: Address) => it.value === 0n },
-  { signature: `${IP}.isLoopback(): bool`, call: isIn('loopback') },
-  { signature: `${IP}.isLinkLocalUnicast(): bool`, call: isIn('linkLocalUnicast') },
-  { signature: `${IP}.isLinkLocalMulticast(): bool`, call: isIn('linkLocalMulticast') },
-  { signature: `${IP}.isGlobalUnicast(): bool`, call: isGlobalUnicast },
-  { signature: 'isCIDR(string): bool', call: (text: string) => parseRange(text) !== undefined },
-  { signature: `cidr(string): ${CIDR}`, call: range },
-  { signature: `string(${CIDR}): string`, call: (it: Range) => `${addressText(it.address)}/${it.bits}` },
-  { signature: `${CIDR}.containsIP(${IP}): bool`, call: containsAddress },
-  {
-    signature: `${CIDR}.containsIP(string): bool`,
-    call: (it: Range, text: string) => containsAddress(it, address(text)),
-  },
-  { signature: `${CIDR}.containsCIDR(${CIDR}): bool`, call: containsRange },
-  {
-    signature: `${CIDR}.containsCIDR(string): bool`,
-    call: (it: Range, text: string) => containsRange(it, range(text)),
-  },
-  { signature: `${CIDR}.ip(): ${IP}`, call: (it: Range) => it.address },
-  { signature: `${CIDR}.masked(): ${CIDR}`, call: masked },
-  { signature: `${CIDR}.prefixLength(): int`, call: (it: Range) => BigInt(it.bits) },
+const addressFunctions: CelFunctions = {
+  'isIP(string): bool': (text: string) => parseAddress(text) !== undefined,
+  [`ip(string): ${IP}`]: address,
+  [`string(${IP}): string`]: addressText,
+  [`${IP}.family(): int`]: (it: Address) => BigInt(it.family),
+  [`${IP}.isUnspecified(): bool`]: (it: Address) => it.value === 0n,
+  [`${IP}.isLoopback(): bool`]: isIn('loopback'),
+  [`${IP}.isLinkLocalUnicast(): bool`]: isIn('linkLocalUnicast'),
+  [`${IP}.isLinkLocalMulticast(): bool`]: isIn('linkLocalMulticast'),
+  [`${IP}.isGlobalUnicast(): bool`]: isGlobalUnicast,
+  'isCIDR(string): bool': (text: string) => parseRange(text) !== undefined,
+  [`cidr(string): ${CIDR}`]: range,
+  [`string(${CIDR}): string`]: (it: Range) => `${addressText(it.address)}/${it.bits}`,
+  [`${CIDR}.containsIP(${IP}): bool`]: containsAddress,
+  [`${CIDR}.containsIP(string): bool`]: (it: Range, text: string) => containsAddress(it, address(text)),
+  [`${CIDR}.containsCIDR(${CIDR}): bool`]: containsRange,
+  [`${CIDR}.containsCIDR(string): bool`]: (it: Range, text: string) => containsRange(it, range(text)),
+  [`${CIDR}.ip(): ${IP}`]: (it: Range) => it.address,
+  [`${CIDR}.masked(): ${CIDR}`]: masked,
+  [`${CIDR}.prefixLength(): int`]: (it: Range) => BigInt(it.bits),
+}
+
+export const kubernetesTypes: readonly CelType[] = [
+  { name: QUANTITY, ctor: Quantity, equalBy: (it: Quantity) => it.nanos },
+  { name: KUBERNETES_URL, ctor: URL, equalBy: (it: URL) => it.href },
+  { name: IP, ctor: Address, equalBy: addressText },
+  { name: CIDR, ctor: Range, equalBy: (it: Range) => `${addressText(it.address)}/${it.bits}` },
 ]
+
+/** Functions of Kubernetes' CEL: quantities, URLs, IP addresses. */
+export const kubernetesFunctions: CelFunctions = {
+  ...quantityFunctions,
+  ...urlFunctions,
+  ...addressFunctions,
+}

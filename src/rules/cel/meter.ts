@@ -1,32 +1,37 @@
-/** An evaluation asked for more work than one event may cost. */
+/** A function was called with an invalid argument. */
+export class CelValueError extends Error {
+  override name = 'CelValueError'
+}
+
+/** An evaluation exceeded the cost limit of an event. */
 export class TooMuchWork extends Error {
   override name = 'TooMuchWork'
 }
 
-/** One unit is about half a microsecond on a slow machine. Each evaluation is counted by itself. */
+/** The limit of one evaluation; a unit is about half a microsecond on a slow machine. */
 const UNITS = 40_000
-/** Of what an evaluation may build: a text, in UTF-16 units. */
+/** The longest text that an evaluation may build, in UTF-16 units. */
 export const MAX_TEXT = 2_000_000
 
 let left = 0
 
-/** Begins the count of an evaluation. */
+/** Resets the budget before an evaluation. */
 export function refill(): void {
   left = UNITS
 }
 
-/** Counts work before it is done. Throws when there was too much of it, then and at every later call. */
+/** Charges work before it is done. Throws if the budget is exceeded, then and at every later call. */
 export function charge(units: number): void {
   left -= units
   if (left < 0) throw new TooMuchWork('takes too many steps')
 }
 
-/** Had the evaluation to be stopped? `||` and `&&` may have swallowed the error. */
+/** Returns whether the budget was exceeded: `||` and `&&` may have absorbed the error. */
 export function isSpent(): boolean {
   return left < 0
 }
 
-/** Counts a text that is about to be built. */
+/** Charges a text before it is built. */
 export function chargeText(length: number): void {
   charge(length / 256)
   if (length <= MAX_TEXT) return
@@ -34,7 +39,7 @@ export function chargeText(length: number): void {
   throw new TooMuchWork('builds a text that is too long')
 }
 
-/** Counts what reading a value costs: texts by their length, lists and maps by all that is in them. */
+/** Charges reading a whole value. */
 export function chargeValue(value: unknown): void {
   if (typeof value === 'string') charge(value.length / 256)
   else if (typeof value === 'object' && value !== null) chargeMembers(value)

@@ -1,20 +1,19 @@
-import type { ClusterEvent } from '../../event.ts'
-import { COST, type PartMaker } from '../condition.ts'
+import type { ClusterEvent } from '../../model/event.ts'
+import { COST, type ConditionCompiler } from '../condition.ts'
 import { compiled, under } from '../fault.ts'
-import { checkedProgram } from './check.ts'
+import { checkedProgram, ifEngine } from './check.ts'
 import { CelError, type CelProgram, celText } from './engine.ts'
-import { EventFields, isHeaderField, OwnerFields, RegardingFields } from './event-fields.ts'
+import { Fields, isHeaderField, VARIABLES, variablesOf } from './event-fields.ts'
 import { TooMuchWork } from './meter.ts'
 import { type CelNode, childrenOf, pathOf, walk } from './syntax-tree.ts'
-import { VARIABLES, variablesOf } from './variables.ts'
 
-/** An `if` whose evaluation failed: its rule does not match. The message says what was missing. */
+/** The evaluation of an `if` failed, so that its rule does not match. */
 export class IfError extends Error {
   override name = 'IfError'
 }
 
-/** An `if`: an expression in CEL over `object`, `oldObject`, `event`, `cluster` and `now` that gives true or false. */
-export const celPart: PartMaker = ({ if: text }) => {
+/** Compiles an `if`: a CEL expression over `object`, `oldObject`, `event`, `cluster` and `now` that returns true or false. */
+export const celPart: ConditionCompiler = ({ if: text }) => {
   if (text === undefined) return compiled({ conditions: [] })
   const result = checkedProgram(text)
   if (!result.ok) return { ok: false, faults: under(['if'], result.faults) }
@@ -25,23 +24,23 @@ export const celPart: PartMaker = ({ if: text }) => {
     if (typeof value === 'boolean') return value
     throw new IfError(`gives ${kindOf(value)} where true or false is asked for`)
   }
-  const seen = (event: ClusterEvent) => seenIn(program.tree, event)
-  const asked = aroundIn(program.tree)
+  const seen = (event: ClusterEvent) => valuesIn(program.tree, event)
+  const asked = relatedIn(program.tree)
   const isUnknown = (event: ClusterEvent) => asked.some((field) => UNKNOWN[field](event))
   return compiled({
     conditions: [{ name: 'if', path: ['if'], cost: costOf(program.tree), test, seen, isUnknown }],
   })
 }
 
-/** What is around an object reads as empty while it is not known. */
+/** Related metadata reads as empty while it is not known. */
 const UNKNOWN = {
   owner: ({ owners, lacksOwners }: ClusterEvent) => owners === undefined || lacksOwners === true,
   namespaceLabels: ({ namespace, namespaceLabels }: ClusterEvent) =>
     namespace !== undefined && namespaceLabels === undefined,
 }
 
-/** Which of it an expression reads. */
-function aroundIn(tree: CelNode): (keyof typeof UNKNOWN)[] {
+/** Returns the related metadata that an expression reads. */
+function relatedIn(tree: CelNode): (keyof typeof UNKNOWN)[] {
   const fields = new Set<keyof typeof UNKNOWN>()
   walk(tree, ({ op, args }) => {
     if (!op.startsWith('.')) return
@@ -52,7 +51,7 @@ function aroundIn(tree: CelNode): (keyof typeof UNKNOWN)[] {
   return [...fields]
 }
 
-/** Does an expression mention the object as it was? Then it must be kept. Of one that is faulty nobody knows. */
+/** Returns whether an expression reads the previous object, which must be stored then; false if it has faults. */
 export function mentionsOld(text: string): boolean {
   const result = checkedProgram(text)
   return result.ok && variablesIn(result.value.tree).has('oldObject')
@@ -64,11 +63,11 @@ function evaluate(program: CelProgram, event: ClusterEvent, text: string, access
   } catch (error) {
     if (error instanceof TooMuchWork) throw new IfError(`${error.message}; it was stopped`, { cause: error })
     if (!(error instanceof CelError)) throw error
-    throw new IfError(sentenceOf(error, text, accesses), { cause: error })
+    throw new IfError(messageOf(error, text, accesses), { cause: error })
   }
 }
 
-/** Where accesses begin, by where they end: an error knows only the key. */
+/** The starts of member accesses by their ends: an error only has the position of the key. */
 type Accesses = ReadonlyMap<number, number>
 
 function accessesIn(tree: CelNode): Accesses {
@@ -79,7 +78,7 @@ function accessesIn(tree: CelNode): Accesses {
   return accesses
 }
 
-function sentenceOf({ message, code, range }: CelError, text: string, accesses: Accesses): string {
+function messageOf({ message, code, range }: CelError, text: string, accesses: Accesses): string {
   const sentence = message
     .replace(/^No such key/, 'no such key')
     .replace(/^no such key: index/, 'no such item: index')
@@ -96,7 +95,7 @@ function kindOf(value: unknown): string {
   return Array.isArray(value) ? 'a list' : 'something'
 }
 
-/** What is read of an event before the object is parsed is asked before. */
+/** Conditions that need no parsed object are evaluated first. */
 function costOf(tree: CelNode): number {
   const variables = variablesIn(tree)
   if (variables.has('oldObject')) return COST.old
@@ -109,7 +108,7 @@ function costOf(tree: CelNode): number {
     const [base, key] = args as [CelNode, string]
     if (base.op === 'id' && base.args === 'event' && isHeaderField(key)) fields++
   })
-  return events === fields ? COST.header : COST.surroundings
+  return events === fields ? COST.header : COST.metadata
 }
 
 function variablesIn(tree: CelNode): Set<string> {
@@ -122,8 +121,8 @@ function variablesIn(tree: CelNode): Set<string> {
 
 const MAX_SEEN = 8
 
-/** The values that an expression reads, by their paths: `object.spec.replicas`. */
-function seenIn(tree: CelNode, event: ClusterEvent): Readonly<Record<string, unknown>> {
+/** Returns the values that an expression reads, by their paths, such as `object.spec.replicas`. */
+function valuesIn(tree: CelNode, event: ClusterEvent): Readonly<Record<string, unknown>> {
   const seen: Record<string, unknown> = {}
   const look = (node: CelNode) => {
     const path = Object.keys(seen).length < MAX_SEEN ? pathOf(node) : undefined
@@ -145,10 +144,37 @@ function memberAt(value: unknown, key: string | bigint): unknown {
   if (typeof value !== 'object' || value === null) return undefined
   if (value instanceof Map) return value.get(key)
   if (typeof key === 'bigint') return (value as readonly unknown[])[Number(key)]
-  const isField =
-    Object.hasOwn(value, key) ||
-    value instanceof EventFields ||
-    value instanceof RegardingFields ||
-    value instanceof OwnerFields
+  const isField = Object.hasOwn(value, key) || value instanceof Fields
   return isField ? (value as Record<string, unknown>)[key] : undefined
+}
+
+/** A path of fields in an expression, without `object.`. */
+export interface ExpressionPath {
+  path: string
+  /** The offset of the path in the text. */
+  offset: number
+  /** The offset of `object`. */
+  root: number
+}
+
+/** Returns the paths that an expression reads of `object` and `oldObject`; none if it has faults. */
+export function pathsInExpression(text: string): ExpressionPath[] {
+  const result = ifEngine().compile(text)
+  return result.ok ? pathsIn(result.program.tree, text) : []
+}
+
+function pathsIn(node: CelNode, text: string): ExpressionPath[] {
+  const found = pathOf(node)
+  if (!found || found.keys.length === 0) return childrenOf(node).flatMap((child) => pathsIn(child, text))
+  if (found.variable !== 'object' && found.variable !== 'oldObject') return []
+  const { start } = rootOf(node)
+  const written = text.slice(start + found.variable.length, node.end)
+  // Optional fields, and paths over several lines, are not checked.
+  if (!written.startsWith('.') || /[?\s]/.test(written)) return []
+  return [{ path: written.slice(1), offset: start + found.variable.length + 1, root: start }]
+}
+
+function rootOf(node: CelNode): CelNode {
+  const [base] = childrenOf(node)
+  return base ? rootOf(base) : node
 }

@@ -1,20 +1,20 @@
-/** What the library's parser makes of an expression, as far as we look at it. */
+/** A node of the library's syntax tree, with the properties that are used here. */
 export interface CelNode {
   op: string
   args: unknown
-  /** Into the expression's text. */
+  /** Offsets into the expression's text. */
   start: number
   end: number
-  /** Known once it was checked. */
+  /** Set by the type check. */
   checkedType?: { kind: string; name: string; hasDynType: boolean }
-  /** Of operators, accesses and calls: what makes the value of its operands' values. */
+  /** The handler of an operator, access or call. */
   // biome-ignore lint/suspicious/noExplicitAny: its arguments differ from operator to operator
   handle?: (...args: any[]) => unknown
   evaluate(evaluator: unknown, node: CelNode, context: unknown): unknown
   meta: { alternate?: CelNode; macro?: CelMacro }
 }
 
-/** What evaluates an operator or a function, once its operands are. */
+/** Computes the value of an operator or a function from the values of its operands. */
 export type Handle = NonNullable<CelNode['handle']>
 
 export interface CelMacro {
@@ -25,7 +25,7 @@ export interface CelMacro {
   exp?: CelNode
 }
 
-/** What `all`, `exists`, `map` and so on become. */
+/** The expansion of `all`, `exists`, `map` and so on. */
 export interface CelLoop {
   iterable: CelNode
   iterVarName: string
@@ -36,7 +36,7 @@ export interface CelLoop {
 export type CelCall = readonly [name: string, args: readonly CelNode[]]
 export type CelMethodCall = readonly [name: string, receiver: CelNode, args: readonly CelNode[]]
 
-/** The parts of an expression as they are written. */
+/** Returns the direct parts of a node, as written. */
 export function childrenOf({ op, args }: CelNode): readonly CelNode[] {
   switch (op) {
     case 'value':
@@ -60,7 +60,7 @@ export function childrenOf({ op, args }: CelNode): readonly CelNode[] {
   }
 }
 
-/** Visits a part and all that is in it. Gives how many there are. */
+/** Visits a node and all its descendants. Returns their number. */
 export function walk(node: CelNode, visit: (node: CelNode) => void): number {
   visit(node)
   let count = 1
@@ -68,7 +68,7 @@ export function walk(node: CelNode, visit: (node: CelNode) => void): number {
   return count
 }
 
-/** `['spec', 'replicas']` of `object.spec.replicas`, with the name of the variable; undefined for what is computed. */
+/** Returns the variable and the keys of a path such as `object.spec.replicas`; undefined for other expressions. */
 export function pathOf(node: CelNode): { variable: string; keys: readonly (string | bigint)[] } | undefined {
   if (node.op === 'id') return { variable: node.args as string, keys: [] }
   if (!['.', '.?', '[]', '[?]'].includes(node.op)) return undefined

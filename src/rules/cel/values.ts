@@ -1,9 +1,9 @@
-import { charge } from './meter.ts'
+import { CelValueError, charge } from './meter.ts'
 
 const MIN_INT = -(2 ** 63)
 const MAX_INT = 2 ** 63
 
-/** A number of JSON as CEL has it: whole ones are ints. */
+/** Returns a number of JSON as a CEL value: whole numbers are ints. */
 export function celNumber(value: number): bigint | number {
   return Number.isInteger(value) && value >= MIN_INT && value < MAX_INT ? BigInt(value) : value
 }
@@ -15,16 +15,13 @@ interface Whole {
 }
 
 const wholes = new WeakMap<object, Whole>()
-/** Larger ones are charged to all who ask, so that no rule works only because of another one. */
+/** Larger values are charged to each rule, so that no rule works only because another one paid. */
 const FREE = 1_000
 
-/** All values that were looked through so far. */
+/** The number of values visited so far. */
 let looked = 0
 
-/**
- * A value of JSON as CEL has it, with all that is in it. What holds nothing to be changed stays as it is; lists and maps are
- * looked through once, whoever asks. Large ones are counted.
- */
+/** Returns a value of JSON as a CEL value. Lists and maps are converted once for all rules, and copied only if they change. */
 export function celValue(value: unknown): unknown {
   return wholeOf(value, FREE)
 }
@@ -51,7 +48,7 @@ function count(members: number): void {
   charge(members)
 }
 
-/** Of JSON, and not of a type of ours; a `Map` was made of it before. */
+/** Returns whether it is JSON, and not of a declared type or a `Map` that was made of JSON. */
 function isPlain(value: object): boolean {
   if (Array.isArray(value) || Object.hasOwn(value, 'constructor')) return true
   const prototype = Object.getPrototypeOf(value) as unknown
@@ -69,7 +66,7 @@ function listOf(list: readonly unknown[]): readonly unknown[] {
   return copy ?? list
 }
 
-/** A map with a key of its own called `constructor` would be taken for a value of an unknown type: it becomes a `Map`. */
+/** The library takes a map with an own key `constructor` for a value of an unknown type, so that it becomes a `Map`. */
 function mapOf(map: Record<string, unknown>): object {
   const keys = Object.keys(map)
   count(keys.length)
@@ -89,14 +86,14 @@ function copyOf(map: Record<string, unknown>): Record<string, unknown> {
   return copy
 }
 
-/** `__proto__` is a key like others. */
+/** Sets a key, which may be `__proto__`. */
 function define(map: Record<string, unknown>, key: string, value: unknown): void {
   if (key === '__proto__')
     Object.defineProperty(map, key, { value, enumerable: true, writable: true, configurable: true })
   else map[key] = value
 }
 
-/** A value of JSON of which parts will be read: with an own key `constructor` it is made anew, all others stay as they are. */
+/** Returns a value of JSON for reading its members: a map with an own key `constructor` is converted, all others stay the same. */
 export function safe(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   const made = value.constructor
@@ -104,8 +101,132 @@ export function safe(value: unknown): unknown {
   return Object.hasOwn(value, 'constructor') ? celValue(value) : value
 }
 
-/** The same of all items of a list. */
 export function safeItems(list: readonly unknown[]): readonly unknown[] {
   for (const item of list) if (safe(item) !== item) return list.map(safe)
   return list
+}
+
+/** Returns whether two values of JSON are equal by CEL's rules, with ints and doubles compared by value; undefined for other values. */
+export function equals(a: unknown, b: unknown): boolean | undefined {
+  if (typeof a === 'string' && typeof b === 'string') {
+    if (a.length > 256) charge(a.length / 256)
+    return a === b
+  }
+  if (a === b) return true
+  if (typeof a !== 'object' || a === null || typeof b !== 'object' || b === null) return scalarsEqual(a, b)
+  charge(2)
+  if (Array.isArray(a) && Array.isArray(b)) return listsEqual(a, b)
+  if (!isMap(a) || !isMap(b))
+    return Array.isArray(a) || Array.isArray(b) || isMap(a) || isMap(b) ? false : undefined
+  return mapsEqual(a, b)
+}
+
+function scalarsEqual(a: unknown, b: unknown): boolean | undefined {
+  if (isNumber(a) && isNumber(b)) return typeof a === typeof b ? a === b : a >= b && a <= b
+  return false
+}
+
+function isNumber(value: unknown): value is number | bigint {
+  return typeof value === 'number' || typeof value === 'bigint'
+}
+
+function isMap(value: object): boolean {
+  if (value instanceof Map) return true
+  const prototype = Object.getPrototypeOf(value) as unknown
+  return prototype === Object.prototype || prototype === null
+}
+
+function listsEqual(a: readonly unknown[], b: readonly unknown[]): boolean | undefined {
+  if (a.length !== b.length) return false
+  for (let i = 0; i < a.length; i++) {
+    charge(1)
+    const same = equals(a[i], b[i])
+    if (same !== true) return same
+  }
+  return true
+}
+
+function mapsEqual(a: object, b: object): boolean | undefined {
+  const keys = keysOf(a)
+  if (keys.length !== keysOf(b).length) return false
+  for (const key of keys) {
+    charge(2)
+    const other = memberOf(b, key)
+    if (other === undefined) return false
+    const same = equals(memberOf(a, key), other)
+    if (same !== true) return same
+  }
+  return true
+}
+
+/** Returns the keys of a map; listing them is metered. */
+export function keysOf(map: object): readonly unknown[] {
+  const keys = map instanceof Map ? [...map.keys()] : Object.keys(map)
+  charge(keys.length)
+  return keys
+}
+
+export function memberOf(map: object, key: unknown): unknown {
+  if (map instanceof Map) return map.get(key)
+  return typeof key === 'string' && Object.hasOwn(map, key)
+    ? (map as Record<string, unknown>)[key]
+    : undefined
+}
+
+export function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}
+
+export function isPlainMap(value: unknown): value is Record<string, unknown> {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    (value.constructor === Object || value.constructor === undefined)
+  )
+}
+
+/** Returns whether it is a value with declared fields. */
+export function hasFields(value: unknown): value is { has(key: string): boolean } {
+  return isObject(value) && !isPlainMap(value) && 'has' in value && typeof value.has === 'function'
+}
+
+/** Returns a member of a map, or a declared field. */
+export function readMember(value: unknown, key: string): unknown {
+  if (!isObject(value) || Array.isArray(value)) return undefined
+  if (hasFields(value) && !(value instanceof Map)) return (value as unknown as Record<string, unknown>)[key]
+  return memberOf(value, key)
+}
+
+/** Returns the member of a value of JSON by key or index; undefined for values that the library reads. */
+export function memberIn(left: unknown, right: unknown): unknown {
+  if (!isObject(left)) return undefined
+  if (left.constructor === Object)
+    return typeof right === 'string' && Object.hasOwn(left, right)
+      ? (left as Record<string, unknown>)[right]
+      : undefined
+  return Array.isArray(left) && typeof right === 'bigint' ? left[Number(right)] : undefined
+}
+
+/** The library derives a type from the first members of each level, and keeps every type that it has met. */
+const MAX_NESTING = 8
+
+/** Throws if the first members are nested too deeply to be handed to the library. */
+export function checkNesting(value: unknown): void {
+  let inner = value
+  for (let depth = 0; typeof inner === 'object' && inner !== null; depth++) {
+    if (depth > MAX_NESTING) throw new CelValueError('this value is nested too deeply to be handed on')
+    inner = firstOf(inner)
+  }
+}
+
+export function checkAll(values: readonly unknown[]): void {
+  for (let i = 0; i < values.length; i++) if (typeof values[i] === 'object') checkNesting(values[i])
+}
+
+function firstOf(value: object): unknown {
+  if (Array.isArray(value)) return value[0]
+  if (value instanceof Map) return value.values().next().value
+  if (!isPlainMap(value)) return undefined
+  for (const key in value) return value[key]
+  return undefined
 }

@@ -1,89 +1,82 @@
-import { writtenDuration } from '../sink/duration.ts'
-import { mutesAlways } from './muted.ts'
+import { writtenDuration } from '../../sink/duration.ts'
+import { mutesAlways } from './mute.ts'
 import { DEFAULT_INTERVAL_MS, DEFAULT_WAIT_MS, forOf, type LimitedRule } from './rule-plan.ts'
 import { LimitKeysShape } from './schema.ts'
 
-/** What is wrong with the limits of a rule, and where; `path` leads from the rule to it. */
+/** A fault in the limits of a rule; `path` starts at the rule. */
 export interface LimitFault {
   path: readonly (string | number)[]
   message: string
   hint?: string
   severity: 'error' | 'warning'
-  /** The key is wrong, and not its value. */
+  /** The fault is in the key, not in its value. */
   atKey?: boolean
 }
 
-/** A rule as far as it was understood. */
+/** The readable part of a rule. The checks read only whether the keys from `if` on exist. */
 export type CheckedRule = Partial<LimitedRule> & {
   drop?: boolean | undefined
-  /** Is there a key that asks for the state of an object? Their contents are of no concern here. */
   if?: unknown
   changed?: unknown
   from?: unknown
   'to-state'?: unknown
 }
 
-/** What a rule may match: Events, objects of other kinds, or both. */
+/** What a rule can match: Events, objects of other kinds, or both. */
 export interface MatchedKinds {
   events: boolean
   others: boolean
 }
 
-/** Limits that do not go together, with each other or with what the rule matches, where that is known. */
+/** Returns limits that exclude each other, or that the matched kinds exclude, where these are known. */
 export function checkLimits(rule: CheckedRule, kinds: MatchedKinds | undefined): LimitFault[] {
   if (rule.drop) return checkDrop(rule)
   return [
     ...(kinds ? [...checkCount(rule, kinds), ...checkStates(rule, kinds)] : []),
     ...checkFor(rule),
-    ...checkQuiet(rule, kinds),
+    ...checkResolveAfter(rule, kinds),
     ...checkGroup(rule),
     ...checkMute(rule),
   ]
 }
 
 function checkDrop(rule: CheckedRule): LimitFault[] {
-  const key = Object.keys(LimitKeysShape).find((it) => isSaid(rule[it as keyof CheckedRule]))
+  const key = Object.keys(LimitKeysShape).find((it) => isSet(rule[it as keyof CheckedRule]))
   if (key === undefined) return []
   return [error([key], 'this rule drops what it matches: there is nothing to limit', `leave "${key}" out`)]
 }
 
 function checkCount({ count }: CheckedRule, { events }: MatchedKinds): LimitFault[] {
   if (!count || events) return []
-  const wanted = Math.max(...count.at, count.every ?? 0)
-  const isKept = wanted >= 2 && wanted <= 1_000
-  const least = isKept ? wanted : 3
-  const hint = `for how often a rule matches write in its place after: { count: ${least}, within: 10m } (${isKept ? '10m: choose the time' : 'choose number and time'})`
-  return [
-    error(['count'], '"count" is how often an Event says it occurred, and this rule matches none', hint),
-  ]
+  const message = '"count" reads the count of an Event, and this rule matches no Events'
+  return [error(['count'], message, 'to count matches write after: { count: 3, within: 10m }')]
 }
 
-const NAME_A_KIND = 'name the kinds whose state it follows: when: { kind: … }'
+const NAME_A_KIND = 'name the kinds whose state it tracks: when: { kind: … }'
 
-/** `for` and `resolve: true` follow objects, and an Event is none: it only comes and expires. */
+/** `for` and `resolve: true` track the state of objects; an Event has none. */
 function checkStates(rule: CheckedRule, { events, others }: MatchedKinds): LimitFault[] {
   const faults: LimitFault[] = []
   const hold = forPath(rule)
   if (hold && events) {
-    const span = writtenDuration(forOf(rule as LimitedRule) ?? 600_000)
     const hint = others
       ? NAME_A_KIND
-      : `for several Events in a time write${hold.length === 1 ? ' in its place' : ''} after: { count: 3, within: ${span} } (3: choose the number)`
+      : 'for several Events within a time write after: { count: 3, within: 10m }'
     faults.push(error(hold, '"for" is how long an object stays in a state, and Events have none', hint))
   }
   if (rule.resolve === true && events) {
     const hint = others
       ? NAME_A_KIND
-      : 'write resolve: { after: 15m } to tell when none came for 15m (choose the time)'
+      : 'write resolve: { after: 15m }: resolved 15 minutes after the last Event'
     const message = '"resolve: true" does not work for Events: they have no state that can end'
     faults.push({ ...error(['resolve'], message, hint), atKey: false })
   }
-  const isMoment = isSaid(rule.changed) || isSaid(rule.from)
-  const hasState = isSaid(rule.if) || isSaid(rule['to-state']) || isSaid(rule.condition)
+  const isMoment = isSet(rule.changed) || isSet(rule.from)
+  const hasState = isSet(rule.if) || isSet(rule['to-state']) || isSet(rule.condition)
   const key = hold ?? (rule.resolve === true ? ['resolve'] : undefined)
   if (key && !events && isMoment && !hasState) {
-    const hint = `say what state it follows with "if", "to-state" or "condition", or leave "${key.at(-1)}" out`
-    faults.push(error(key, 'a change is of one moment: only a state lasts, and is over', hint))
+    const hint = `name the state with "if", "to-state" or "condition", or leave "${key.at(-1)}" out`
+    faults.push(error(key, 'a change has no duration: only a state lasts and ends', hint))
   }
   return faults
 }
@@ -92,55 +85,43 @@ function checkFor({ for: own, condition }: CheckedRule): LimitFault[] {
   if (own === undefined || condition?.for === undefined) return []
   const [here, there] = [writtenDuration(own), writtenDuration(condition.for)]
   const message = `"for" is ${here} here and ${there} in "condition", and both mean the same`
-  const hint =
-    here === there
-      ? 'leave this one out'
-      : `leave this one out for ${there}, or the one in "condition" for ${here}`
-  return [error(['for'], message, hint)]
+  return [error(['for'], message, 'leave one of them out')]
 }
 
-function checkQuiet(rule: CheckedRule, kinds: MatchedKinds | undefined): LimitFault[] {
+function checkResolveAfter(rule: CheckedRule, kinds: MatchedKinds | undefined): LimitFault[] {
   const { resolve, group } = rule
   if (typeof resolve !== 'object') return []
   const path = ['resolve', 'after']
-  const hint = 'write resolve: true, which tells it as soon as it is over'
+  const hint = 'write resolve: true, which resolves as soon as the state ends'
   if (forOf(rule as LimitedRule) !== undefined)
-    return [error(path, 'a rule with "for" knows when it is over', hint)]
+    return [error(path, 'a rule with "for" knows when the state ends', hint)]
   const faults =
     kinds?.events !== false
       ? []
-      : [warning(path, 'this rule matches objects, which have a state that can be over', hint)]
+      : [warning(path, 'this rule matches objects, which have a state that can end', hint)]
   const longest = group && Math.max(group.wait ?? DEFAULT_WAIT_MS, group.interval ?? DEFAULT_INTERVAL_MS)
   if (longest !== undefined && resolve.after <= longest) {
-    const message = `"after" must be longer than what "group" waits, ${writtenDuration(longest)}: else it is over before it is told`
+    const message = `"after" must be longer than "group" waits (${writtenDuration(longest)}): else the incident ends before its digest`
     faults.push(error(path, message))
   }
   return faults
 }
 
-/** What throttle holds back stands in no digest. */
+/** Events that throttle suppresses are missing in the digest. */
 function checkGroup({ throttle, group }: CheckedRule): LimitFault[] {
   if (!throttle || !group) return []
   const per = throttle.per ?? ['regarding']
-  const isSame = per.length === group.by?.length && per.every((word) => group.by?.includes(word))
+  const isSame = per.length === group.by?.length && per.every((property) => group.by?.includes(property))
   if (!isSame) return []
   const { burst = 1, every } = throttle
-  const interval = group.interval ?? DEFAULT_INTERVAL_MS
-  if (every < interval && burst > 1) return []
-  const hint = 'leave "throttle" out: a group is told once in an interval, with all that came'
-  const count = burst === 1 ? 'one event' : `${burst} events`
-  return [
-    warning(
-      ['throttle'],
-      `of what "group" collects "throttle" lets ${count} pass in ${writtenDuration(every)}`,
-      hint,
-    ),
-  ]
+  if (every < (group.interval ?? DEFAULT_INTERVAL_MS) && burst > 1) return []
+  const message = `"throttle" suppresses events that "group" collects: ${burst} in ${writtenDuration(every)} pass`
+  return [warning(['throttle'], message, 'leave "throttle" out: a group sends one digest in an interval')]
 }
 
 function checkMute({ mute }: CheckedRule): LimitFault[] {
   if (!mute || !mutesAlways(mute)) return []
-  return [warning(['mute'], 'this rule is muted always: it sends nothing')]
+  return [warning(['mute'], 'this rule is always muted: it sends nothing')]
 }
 
 function forPath({ for: own, condition }: CheckedRule): string[] | undefined {
@@ -148,7 +129,7 @@ function forPath({ for: own, condition }: CheckedRule): string[] | undefined {
   return condition?.for === undefined ? undefined : ['condition', 'for']
 }
 
-function isSaid(value: unknown): boolean {
+function isSet(value: unknown): boolean {
   return value !== undefined && value !== false
 }
 

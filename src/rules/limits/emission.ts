@@ -1,27 +1,25 @@
-import { type ClusterEvent, type EventHeader, headerOf, type KubeEvent } from '../event.ts'
-import { shorten } from '../sink/template/filters/shorten.ts'
-import { boundedJson } from './bounded-json.ts'
-import { boundedText, boundedTexts } from './bounded-texts.ts'
-import type { Held, HeldBack } from './states.ts'
+import { type ClusterEvent, type EventHeader, headerOf, type KubeEvent } from '../../model/event.ts'
+import { shorten } from '../../sink/template/formats.ts'
+import type { StoredEmission, SuppressedBefore } from './states.ts'
 
-/** An event on its way to sinks. */
-export interface Told {
+/** An event to emit to sinks. */
+export interface Emission {
   content: Content
   sinks: readonly string[]
-  heldBack?: HeldBack | undefined
+  heldBack?: SuppressedBefore | undefined
 }
 
-/** What a delivery says of an event. Made on first use: most of what is held back is never looked into. */
+/** Header and object of a delivery. Read on first use, because most suppressed events never need them. */
 export interface Content {
   readonly header: EventHeader
   readonly objectJson: Buffer
 }
 
-/** Objects that wait are kept whole up to so many bytes. */
+/** Stored objects are complete up to this size. */
 const MAX_OBJECT_BYTES = 256 * 1024
 const MAX_MESSAGE = 10_000
 
-export function toldOf(event: ClusterEvent, sinks: readonly string[]): Told {
+export function emissionOf(event: ClusterEvent, sinks: readonly string[]): Emission {
   let content = contents.get(event)
   if (!content) {
     content = contentOf(event)
@@ -45,8 +43,8 @@ function contentOf(event: ClusterEvent): Content {
   }
 }
 
-/** As it lies in a state. */
-export function packed({ content, sinks, heldBack }: Told): Held {
+/** Returns the emission as limit states store it; large objects and long texts are shortened. */
+export function toStored({ content, sinks, heldBack }: Emission): StoredEmission {
   return {
     header: boundedHeader(content.header),
     object: boundedJson(content.objectJson, MAX_OBJECT_BYTES).toString(),
@@ -55,26 +53,25 @@ export function packed({ content, sinks, heldBack }: Told): Held {
   }
 }
 
-export function unpacked({ header, object, sinks, heldBack }: Held): Told {
+export function fromStored({ header, object, sinks, heldBack }: StoredEmission): Emission {
   return { content: { header, objectJson: Buffer.from(object) }, sinks, heldBack }
 }
 
-/** Both together, where there is any. */
-export function heldBackTogether(a: HeldBack | undefined, b: HeldBack | undefined): HeldBack | undefined {
+export function sumOfSuppressed(
+  a: SuppressedBefore | undefined,
+  b: SuppressedBefore | undefined,
+): SuppressedBefore | undefined {
   if (!a || !b) return a ?? b
   return { count: a.count + b.count, sinceMs: Math.min(a.sinceMs, b.sinceMs) }
 }
 
-/** When an event happened, as far as limits go: when it was observed, but never later than now. */
-export function timeOf({ time }: { time: string }, nowMs: number): number {
+/** Returns when the event was observed, in milliseconds, but not later than now. */
+export function eventTimeMs({ time }: { time: string }, nowMs: number): number {
   const ms = Date.parse(time)
   return Number.isFinite(ms) ? Math.min(ms, nowMs) : nowMs
 }
 
-/**
- * Without what tenants write as long as they like: of an Event every text, of any object the owner that it names. What the API
- * server bounds or makes itself, as uid and path, stays.
- */
+/** Shortens the texts that tenants control and the API server does not bound: those of an Event, owners and managers. */
 function boundedHeader(header: EventHeader): EventHeader {
   const { event, owner, manager } = header
   return {
@@ -93,4 +90,64 @@ function boundedEvent(event: KubeEvent): KubeEvent {
     count,
     regarding: boundedTexts(regarding),
   }
+}
+
+/** Applied in this order until the object fits. */
+const STEPS = [
+  { text: 4_000, entries: 1_000 },
+  { text: 500, entries: 100 },
+  { text: 100, entries: 20 },
+]
+const MAX_DEPTH = 40
+
+/**
+ * Returns the object unchanged if it fits into `maxBytes`. Else long texts are shortened and long lists and maps are cut; if that is
+ * not enough, only its names remain.
+ */
+function boundedJson(json: Buffer, maxBytes: number): Buffer {
+  if (json.length <= maxBytes) return json
+  let object: unknown
+  try {
+    object = JSON.parse(json.toString())
+  } catch {
+    return Buffer.from('{}')
+  }
+  for (const step of STEPS) {
+    const less = Buffer.from(JSON.stringify(cut(object, step, 0)))
+    if (less.length <= maxBytes) return less
+  }
+  return Buffer.from(JSON.stringify(cut(nameOf(object), STEPS[2] as Step, 0)))
+}
+
+type Step = (typeof STEPS)[number]
+
+function cut(value: unknown, step: Step, depth: number): unknown {
+  if (typeof value === 'string') return shorten(value, step.text)
+  if (typeof value !== 'object' || value === null) return value
+  if (depth === MAX_DEPTH) return null
+  if (Array.isArray(value)) return value.slice(0, step.entries).map((it) => cut(it, step, depth + 1))
+  const entries = Object.entries(value).slice(0, step.entries)
+  return Object.fromEntries(entries.map(([key, it]) => [shorten(key, 317), cut(it, step, depth + 1)]))
+}
+
+function nameOf(object: unknown): object {
+  const { apiVersion, kind, metadata } = (object ?? {}) as Record<string, unknown>
+  const { namespace, name, uid, resourceVersion } = (metadata ?? {}) as Record<string, unknown>
+  return { apiVersion, kind, metadata: { namespace, name, uid, resourceVersion } }
+}
+
+/** The length of the longest name in Kubernetes. */
+const MAX_TEXT = 253
+
+export function boundedText(text: string): string {
+  return shorten(text, MAX_TEXT)
+}
+
+export function boundedTexts<Texts extends object>(texts: Texts): Texts {
+  return Object.fromEntries(
+    Object.entries(texts).map(([key, value]) => [
+      key,
+      typeof value === 'string' ? boundedText(value) : value,
+    ]),
+  ) as Texts
 }

@@ -1,80 +1,116 @@
-import type { Delivery, Digest, Resolved } from '../delivery.ts'
-import { type LimitOutcome, type LimitState, type LimitStates, MOST_STATES } from '../limit.ts'
-import { Book } from './book.ts'
-import type { HeldBack, LimitKind, State, StateOf } from './states.ts'
-import { readState } from './states.ts'
-import type { Told } from './told.ts'
+import type { Delivery, Digest, Resolved } from '../../model/delivery.ts'
+import {
+  type LimitName,
+  type LimitOutcome,
+  type LimitState,
+  type LimitStates,
+  MOST_STATES,
+  type RuleCounts,
+} from '../../model/limit.ts'
+import type { Emission } from './emission.ts'
+import { type LimitKind, readState, type State, type StateOf, type SuppressedBefore } from './states.ts'
+
+type Counts = { -readonly [Key in keyof RuleCounts]: RuleCounts[Key] } & {
+  suppressed: Partial<Record<LimitName, number>>
+}
+
+/** Changes of the rules' counts. Each match is finally sent, digested or suppressed, exactly once; until then it is waiting. */
+class Counters {
+  readonly #rules = new Map<string, Counts>()
+
+  get rules(): ReadonlyMap<string, RuleCounts> {
+    return this.#rules
+  }
+
+  count(rule: string, what: 'matched' | 'sent' | 'digested' | 'waiting' | 'notices', by = 1): void {
+    this.#of(rule)[what] += by
+  }
+
+  suppress(rule: string, limit: LimitName, by = 1): void {
+    const { suppressed } = this.#of(rule)
+    suppressed[limit] = (suppressed[limit] ?? 0) + by
+  }
+
+  #of(rule: string): Counts {
+    let counts = this.#rules.get(rule)
+    if (!counts) {
+      counts = { matched: 0, sent: 0, digested: 0, waiting: 0, suppressed: {}, notices: 0 }
+      this.#rules.set(rule, counts)
+    }
+    return counts
+  }
+}
 
 export const HOUR_MS = 3_600_000
 export const DAY_MS = 24 * HOUR_MS
-/** Events may be decided so long after they were observed: Redis was away. */
+/** Maximum delay from an event to its evaluation, when Redis is unavailable. */
 export const LATE_MS = HOUR_MS
-/** What waits outlasts kubeherald being down. */
+/** Waiting events survive this long while no process runs. */
 export const KEEP_MS = 30 * DAY_MS
 
-type Scope = 'shared' | 'own'
+export type Scope = 'shared' | 'own'
 
 interface Write {
   state: State
-  useful: number
+  usefulMs: number
   dueMs: number | undefined
 }
 
-/** One decision: the states as they are by now, and what comes of it. */
-export class Work {
-  readonly book = new Book()
+/** One evaluation: reads and writes states, and collects deliveries and counts. */
+export class LimitTransaction {
+  readonly counters = new Counters()
   readonly nowMs: number
   readonly #states: LimitStates
   readonly #read = { shared: new Map<string, State | undefined>(), own: new Map<string, State | undefined>() }
   readonly #writes = { shared: new Map<string, Write | null>(), own: new Map<string, Write | null>() }
   readonly #deliveries: Delivery[] = []
-  /** Rule → shared states that came and went since they were read. */
+  /** Rule → change of its number of shared states since they were read. */
   readonly #grown = new Map<string, number>()
-  readonly #crowded = new Map<string, number>()
+  readonly #atCapacity = new Map<string, number>()
 
   constructor(states: LimitStates, nowMs: number) {
     this.#states = states
     this.nowMs = nowMs
   }
 
-  /** The state of a key; one that cannot be read is forgotten, what waited in it is gone. */
-  any(scope: Scope, key: string): State | undefined {
+  /** Returns the state of a key. An unreadable state is deleted, and its waiting events count as `gone`. */
+  readAny(scope: Scope, key: string): State | undefined {
     const read = this.#read[scope]
     if (!read.has(key)) read.set(key, this.#load(scope, key))
     return read.get(key)
   }
 
   read<Kind extends LimitKind>(scope: Scope, key: string, kind: Kind): StateOf<Kind> | undefined {
-    const state = this.any(scope, key)
+    const state = this.readAny(scope, key)
     return state?.limit === kind ? (state as StateOf<Kind>) : undefined
   }
 
-  /** Has a limit of the rule its state, or may it begin one? What has no room is counted. */
-  hasRoom(rule: string, key: string): boolean {
-    if (this.any('shared', key)) return true
+  /** Whether the state exists or the rule can create another one; refusals are counted. */
+  hasCapacity(rule: string, key: string): boolean {
+    if (this.readAny('shared', key)) return true
     const size = this.#states.size?.(rule) ?? 0
     if (size + (this.#grown.get(rule) ?? 0) < MOST_STATES) return true
-    this.#crowded.set(rule, (this.#crowded.get(rule) ?? 0) + 1)
+    this.#atCapacity.set(rule, (this.#atCapacity.get(rule) ?? 0) + 1)
     return false
   }
 
-  /** `useful` is how long it is of use from now on, in milliseconds; `dueMs` when `expire` is to be asked. */
-  write(scope: Scope, key: string, state: State, useful: number, dueMs?: number): void {
-    if (scope === 'shared' && !this.any(scope, key)) this.#grow(state.rule, 1)
+  /** The state expires after `usefulMs` without a write; `dueMs` is when to evaluate it with `expire`. */
+  write(scope: Scope, key: string, state: State, usefulMs: number, dueMs?: number): void {
+    if (scope === 'shared' && !this.readAny(scope, key)) this.#grow(state.rule, 1)
     this.#read[scope].set(key, state)
-    this.#writes[scope].set(key, { state, useful, dueMs })
+    this.#writes[scope].set(key, { state, usefulMs, dueMs })
   }
 
   forget(scope: Scope, key: string): void {
-    const state = scope === 'shared' ? this.any(scope, key) : undefined
+    const state = scope === 'shared' ? this.readAny(scope, key) : undefined
     if (state) this.#grow(state.rule, -1)
     this.#read[scope].set(key, undefined)
     this.#writes[scope].set(key, null)
   }
 
-  tell(
+  emit(
     rule: string,
-    { content, sinks, heldBack }: Told,
+    { content, sinks, heldBack }: Emission,
     { notice, order }: { notice?: Digest | Resolved | undefined; order?: string | undefined } = {},
   ): void {
     const { header, objectJson } = content
@@ -83,17 +119,17 @@ export class Work {
       const delivery: Delivery = { sink, rule, event, objectJson }
       if (notice) delivery.notice = notice
       if (order !== undefined) delivery.order = order
-      if (heldBack) delivery.heldBack = shownHeldBack(heldBack)
+      if (heldBack) delivery.heldBack = deliveredHeldBack(heldBack)
       this.#deliveries.push(delivery)
     }
   }
 
-  outcome(told: readonly boolean[]): LimitOutcome {
+  outcome(emitted: readonly boolean[]): LimitOutcome {
     const { shared, own } = this.#writes
     const writes = { shared: written(shared), own: written(own) }
     return {
-      ...{ deliveries: this.#deliveries, told, rules: this.book.rules, writes },
-      ...(this.#crowded.size > 0 && { crowded: this.#crowded }),
+      ...{ deliveries: this.#deliveries, emitted, rules: this.counters.rules, writes },
+      ...(this.#atCapacity.size > 0 && { atCapacity: this.#atCapacity }),
     }
   }
 
@@ -108,29 +144,28 @@ export class Work {
     if ('state' in result) return result.state
     const { rule = ruleOf(scope, key), waiting } = result.lost
     if (waiting > 0) {
-      this.book.count(rule, 'waiting', -waiting)
-      this.book.suppress(rule, 'gone', waiting)
+      this.counters.count(rule, 'waiting', -waiting)
+      this.counters.suppress(rule, 'gone', waiting)
     }
     this.#writes[scope].set(key, null)
     return undefined
   }
 }
 
-/** Once for each state, however many events changed it. */
 function written(writes: ReadonlyMap<string, Write | null>): Map<string, LimitState | null> {
   return new Map([...writes].map(([key, write]) => [key, write && stateOf(write)]))
 }
 
-function stateOf({ state, useful, dueMs }: Write): LimitState {
+function stateOf({ state, usefulMs, dueMs }: Write): LimitState {
   return {
     text: JSON.stringify(state),
-    expiresAfterMs: Math.max(1, Math.ceil(useful)),
+    expiresAfterMs: Math.max(1, Math.ceil(usefulMs)),
     ...(dueMs !== undefined && { dueMs }),
     ...(state.waiting > 0 && { waiting: state.waiting }),
   }
 }
 
-function shownHeldBack({ count, sinceMs }: HeldBack): { count: number; since: string } {
+function deliveredHeldBack({ count, sinceMs }: SuppressedBefore): { count: number; since: string } {
   return { count, since: new Date(sinceMs).toISOString() }
 }
 

@@ -1,10 +1,15 @@
 import * as z from 'zod'
-import { MOST_WINDOWS, MOST_WORDS, tooMany } from '../bounds.ts'
-import { nearest } from '../nearest.ts'
+import { MOST_ENTRIES, MOST_WINDOWS, tooMany } from '../../text/bounds.ts'
+import { nearest } from '../../text/closest-match.ts'
 
-/** A stretch of the week, by the clock of a timezone. */
+const MINUTE_MS = 60_000
+const DAY_MINUTES = 24 * 60
+/** Longer than any window: a rule that is muted for longer is muted for ever. */
+const MAX_MINUTES = 8 * DAY_MINUTES
+
+/** Part of the week, by the local time of a timezone. */
 export interface MuteWindow {
-  /** Minutes since midnight; from 0 to 1440 is a whole day. `from` after `to` goes over midnight. */
+  /** Minutes since midnight; from 0 to 1440 is a whole day. A window with `from` after `to` spans midnight. */
   from: number
   to: number
   /** Days on which it begins; 0 is Sunday. */
@@ -12,13 +17,89 @@ export interface MuteWindow {
   timezone: string
 }
 
+/** Whether a rule is muted. Follows the local clocks, also when they change for daylight saving time. */
+export interface Muted {
+  at(ms: number): boolean
+  /** Returns the first minute from `ms` that is not muted; undefined when there is none for more than a week. */
+  endsAt(ms: number): number | undefined
+}
+
+export function createMuted(windows: readonly MuteWindow[]): Muted {
+  const tests = windows.map(windowTest)
+  const isMuted = (minute: number) => tests.some((test) => test(minute * MINUTE_MS))
+  let last = { minute: Number.NaN, muted: false }
+  let found = { from: 0, to: 0 }
+
+  function at(ms: number): boolean {
+    const minute = Math.floor(ms / MINUTE_MS)
+    if (minute !== last.minute) last = { minute, muted: isMuted(minute) }
+    return last.muted
+  }
+
+  return {
+    at,
+    endsAt(ms) {
+      if (!at(ms)) return ms
+      const from = Math.floor(ms / MINUTE_MS)
+      if (from >= found.from && from < found.to) return found.to * MINUTE_MS
+      for (let to = from + 1; to < from + MAX_MINUTES; to++) {
+        if (isMuted(to)) continue
+        found = { from, to }
+        return to * MINUTE_MS
+      }
+      return undefined
+    },
+  }
+}
+
+/** Returns true if the windows cover every minute of the week. Windows of different timezones are not compared. */
+export function mutesAlways(windows: readonly MuteWindow[]): boolean {
+  if (new Set(windows.map(({ timezone }) => timezone)).size > 1) return false
+  const tests = windows.map((window) => windowTest({ ...window, timezone: 'UTC' }))
+  for (let minute = 0; minute < 7 * DAY_MINUTES; minute++)
+    if (!tests.some((test) => test(minute * MINUTE_MS))) return false
+  return true
+}
+
+function windowTest({ from, to, days, timezone }: MuteWindow): (ms: number) => boolean {
+  const localTime = clockOf(timezone)
+  return (ms) => {
+    const { day, minute } = localTime(ms)
+    if (from < to) return days.includes(day) && minute >= from && minute < to
+    const yesterday = (day + 6) % 7
+    return (days.includes(day) && minute >= from) || (days.includes(yesterday) && minute < to)
+  }
+}
+
+const clocks = new Map<string, (ms: number) => { day: number; minute: number }>()
+
+function clockOf(timezone: string): (ms: number) => { day: number; minute: number } {
+  const known = clocks.get(timezone)
+  if (known) return known
+  const format = new Intl.DateTimeFormat('en-GB', {
+    timeZone: timezone,
+    weekday: 'short',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  })
+  const clock = (ms: number) => {
+    const parts = new Map(format.formatToParts(ms).map(({ type, value }) => [type, value]))
+    return {
+      day: dayOf(parts.get('weekday') ?? ''),
+      minute: Number(parts.get('hour')) * 60 + Number(parts.get('minute')),
+    }
+  }
+  clocks.set(timezone, clock)
+  return clock
+}
+
 const DAYS = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday']
-const DAY_MINUTES = 24 * 60
-const TIME_RULE = 'must be a time of day, such as "22:00"'
+const TIME_RULE = 'must be a time of day in quotes, such as "22:00"'
 
 const Time = z
-  .string({ error: ({ input }) => timeRule(input) })
-  .regex(/^(([01]?\d|2[0-3]):[0-5]\d|24:00)$/, { error: ({ input }) => timeRule(input) })
+  .string(TIME_RULE)
+  .regex(/^(([01]?\d|2[0-3]):[0-5]\d|24:00)$/, TIME_RULE)
   .transform((text) => {
     const [hours = 0, minutes = 0] = text.split(':').map(Number)
     return hours * 60 + minutes
@@ -30,30 +111,61 @@ const Days = z
     z
       .array(z.string())
       .min(1, 'is an empty list: leave it out for every day')
-      .max(MOST_WORDS, `has more than ${MOST_WORDS} entries: a week has seven days`),
+      .max(MOST_ENTRIES, `has more than ${MOST_ENTRIES} entries: a week has seven days`),
   ])
   .transform((days, context): readonly number[] => {
     const found = new Set<number>()
     for (const [at, text] of [days].flat().entries()) {
-      const some = daysOf(text)
-      if (Array.isArray(some)) for (const day of some) found.add(day)
-      else
-        context.addIssue({
-          code: 'custom',
-          message: some.message,
-          path: typeof days === 'string' ? [] : [at],
-          params: { hint: some.hint },
-        })
+      const range = daysOf(text)
+      for (const day of range ?? []) found.add(day)
+      if (range) continue
+      const near = nearest(text, [...DAYS, ...DAYS.map((day) => day.slice(0, 3))], 2)
+      const hint = near === undefined ? 'such as mon, [sat, sun] or mon-fri' : `did you mean "${near}"?`
+      const path = typeof days === 'string' ? [] : [at]
+      context.addIssue({
+        code: 'custom',
+        message: `"${text.slice(0, 40)}" is no day`,
+        path,
+        params: { hint },
+      })
     }
     return [...found].toSorted()
   })
 
+/** Returns the days of `Mon`, `monday`, `mon-fri` or `sat-mon`; undefined if the text is none of these. */
+function daysOf(text: string): number[] | undefined {
+  const ends = text.split('-', 3).map((part) => dayOf(part.trim()))
+  const [first, last = first] = ends
+  if (ends.length > 2 || first === undefined || last === undefined || first < 0 || last < 0) return undefined
+  const days = [first]
+  for (let day = first; day !== last; ) {
+    day = (day + 1) % 7
+    days.push(day)
+  }
+  return days
+}
+
+function dayOf(text: string): number {
+  const name = text.toLowerCase()
+  return name.length < 3 ? -1 : DAYS.findIndex((day) => day.startsWith(name))
+}
+
 const Timezone = z.string().superRefine((name, context) => {
   if (isTimezone(name)) return
-  const near = timezoneLike(name)
+  const near = nearest(name, Intl.supportedValuesOf('timeZone'))
   const hint = near === undefined ? 'such as Europe/Berlin or UTC' : `did you mean "${near}"?`
   context.addIssue({ code: 'custom', message: `"${name.slice(0, 60)}" is no timezone`, params: { hint } })
 })
+
+/** Offsets such as +02:00 have no daylight saving time, so only names are accepted. */
+function isTimezone(name: string): boolean {
+  if (!/^[A-Za-z][A-Za-z0-9_+/-]{1,63}$/.test(name)) return false
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }) !== undefined
+  } catch {
+    return false
+  }
+}
 
 const Window = z
   .strictObject({
@@ -68,20 +180,17 @@ const Window = z
       examples: ['Europe/Berlin'],
     }),
   })
-  .superRefine(({ from, to, days, timezone }, context) => {
+  .superRefine(({ from, to, days }, context) => {
     const refuse = (message: string, hint: string, path: string[] = []) =>
       context.addIssue({ code: 'custom', message, path, params: { hint } })
     if (from === undefined && to === undefined && days === undefined)
-      refuse(
-        'has no time in it',
-        `write a time, such as { from: "22:00", to: "07:00"${timezone ? `, timezone: ${timezone}` : ''} }`,
-      )
+      refuse('has no time in it', 'write a time, such as { from: "22:00", to: "07:00" }')
     if (from !== undefined && to === undefined)
       refuse('has "from", but no "to"', 'such as to: "07:00"; to: "24:00" is midnight')
     if (from === undefined && to !== undefined)
       refuse('has "to", but no "from"', 'such as from: "22:00"; from: "00:00" is midnight')
     if (from !== undefined && from === to)
-      refuse('is the same as "from": no time at all', sameHint(from, days), ['to'])
+      refuse('is the same as "from"', 'for whole days write days alone', ['to'])
     if (from === DAY_MINUTES) refuse('is the end of the day', 'write from: "00:00"', ['from'])
   })
   .transform(
@@ -93,7 +202,7 @@ const Window = z
     }),
   )
 
-/** When a rule says nothing: a window, or several. */
+/** When a rule sends nothing: one window or several. */
 export const Mute = z
   .union([
     Window,
@@ -103,78 +212,3 @@ export const Mute = z
       .max(MOST_WINDOWS, tooMany(MOST_WINDOWS, 'windows')),
   ])
   .transform((windows): readonly MuteWindow[] => [windows].flat())
-
-function sameHint(fromMinutes: number, days: readonly number[] | undefined): string {
-  const ends = `write when it ends, such as "${fromMinutes === 360 ? '18:00' : '06:00'}"`
-  return days
-    ? `${ends}; for whole days leave "from" and "to" out`
-    : `${ends}; for whole days write mute: { days: [sat, sun] }`
-}
-
-function timezoneLike(name: string): string | undefined {
-  const names = Intl.supportedValuesOf('timeZone')
-  const place = name.trim().replaceAll(' ', '_').toLowerCase()
-  return nearest(name, names) ?? names.find((it) => it.toLowerCase().endsWith(`/${place}`))
-}
-
-/** `Mon`, `monday`, `mon-fri`, `sat-mon`. */
-function daysOf(text: string): number[] | { message: string; hint: string } {
-  const ends = text.split('-', 3).map((part) => dayOf(part.trim()))
-  const [first, last = first] = ends
-  if (ends.length > 2 || first === undefined || last === undefined || first < 0 || last < 0) {
-    const meant = text.includes(',')
-      ? `write a list: [${text
-          .split(',')
-          .map((it) => it.trim())
-          .join(', ')}]`
-      : undefined
-    return { message: `"${text.slice(0, 40)}" is no day`, hint: meant ?? nearestDays(text) }
-  }
-  const days = [first]
-  for (let day = first; day !== last; ) {
-    day = (day + 1) % 7
-    days.push(day)
-  }
-  return days
-}
-
-function nearestDays(text: string): string {
-  if (/^weekends?$/i.test(text)) return 'write sat-sun'
-  if (/^(weekdays?|work(ing)? ?days?)$/i.test(text)) return 'write mon-fri'
-  if (/^(daily|every ?day|all|\*)$/i.test(text)) return 'leave "days" out for every day'
-  const parts = text.split('-').map((part) => nearest(part.trim(), [...DAYS, ...DAYS.map(short)], 2))
-  const isClear = parts.length <= 2 && parts.every((part) => part !== undefined)
-  return isClear ? `did you mean "${parts.join('-')}"?` : 'such as mon, tuesday or mon-fri'
-}
-
-function dayOf(text: string): number {
-  const word = text.toLowerCase()
-  return word.length < 3 ? -1 : DAYS.findIndex((day) => day.startsWith(word))
-}
-
-function short(day: string): string {
-  return day.slice(0, 3)
-}
-
-/** Also for `22`, `7am`, `10:30 pm`. */
-function timeRule(input: unknown): string {
-  const text = typeof input === 'string' || typeof input === 'number' ? String(input) : ''
-  const [, hour, minutes = '00', half] =
-    /^(\d{1,2})(?:[:.h](\d\d))?(?::\d\d)? ?([ap])?\.?(?:m\.?)?$/i.exec(text) ?? []
-  if (hour === undefined) return TIME_RULE
-  const isFit = half === undefined ? Number(hour) < 24 : Number(hour) >= 1 && Number(hour) <= 12
-  if (!isFit || Number(minutes) > 59) return TIME_RULE
-  const hours =
-    half === undefined ? Number(hour) : (Number(hour) % 12) + (half.toLowerCase() === 'p' ? 12 : 0)
-  return `${TIME_RULE}: write "${String(hours).padStart(2, '0')}:${minutes}"`
-}
-
-/** Offsets such as +02:00 know no summer time: names only. */
-function isTimezone(name: string): boolean {
-  if (!/^[A-Za-z][A-Za-z0-9_+/-]{1,63}$/.test(name)) return false
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: name }) !== undefined
-  } catch {
-    return false
-  }
-}

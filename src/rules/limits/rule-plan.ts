@@ -1,7 +1,8 @@
-import { createMuted, type Muted } from './muted.ts'
+import { createHash } from 'node:crypto'
+import { createMuted, type Muted } from './mute.ts'
 import type { RuleLimits } from './schema.ts'
 
-/** What limits need of a rule. */
+/** The keys of a rule that limits read. */
 export type LimitedRule = RuleLimits & {
   name: string
   to?: readonly string[] | undefined
@@ -11,47 +12,44 @@ export type LimitedRule = RuleLimits & {
 /** The limits of a rule, with their defaults. Times in milliseconds. */
 export interface RulePlan {
   name: string
-  /** It follows the state of objects, and not single events. */
-  follows: boolean
+  /** Tracks the state of each object instead of single events: `for` and `resolve: true`. */
+  tracksState: boolean
   muted?: Muted
   sample?: number
-  /** How long it must hold. */
   forMs?: number
-  /** Tells when it holds no longer. */
+  /** Emits a notification when the state ends: `resolve: true`. */
   resolves: boolean
   count?: { at: readonly number[]; every?: number | undefined }
   after?: { count: number; withinMs: number; per?: readonly string[] | undefined }
   throttle?: { everyMs: number; burst: number; per?: readonly string[] | undefined }
   group?: { waitMs: number; intervalMs: number; max: number; by?: readonly string[] | undefined }
-  /** Tells when nothing has come for so long. */
-  quiet?: { afterMs: number; per?: readonly string[] | undefined }
-  /** What a limit counts by where the rule does not say it. */
-  by(limit: string, isEvent: boolean): readonly string[]
+  /** `resolve: {after}` */
+  resolveAfter?: { afterMs: number; per?: readonly string[] | undefined }
+  /** The group key of a limit that has none in the rule. */
+  defaultGroupKey(limit: 'after' | 'throttle' | 'group' | 'quiet', isEvent: boolean): readonly string[]
 }
 
 export const DEFAULT_WAIT_MS = 30_000
 export const DEFAULT_INTERVAL_MS = 300_000
 const DEFAULT_MAX = 100
 
-/** How long a rule must hold. */
+/** Returns the duration of `for`, which is a key of the rule or of its `condition`; in milliseconds. */
 export function forOf({ for: own, condition }: LimitedRule): number | undefined {
   return own ?? condition?.for
 }
 
-/** Does it follow the state of objects, and not single events? */
-export function followsStates(rule: LimitedRule): boolean {
+export function tracksState(rule: LimitedRule): boolean {
   return forOf(rule) !== undefined || rule.resolve === true
 }
 
 export function planOf(rule: LimitedRule): RulePlan {
   const { name, mute, sample, count, after, throttle, group, resolve } = rule
   const forMs = forOf(rule)
-  const resolves = resolve === true
-  const quiet = typeof resolve === 'object' ? resolve : undefined
+  const resolveAfter = typeof resolve === 'object' ? resolve : undefined
   return {
     name,
-    follows: followsStates(rule),
-    resolves,
+    tracksState: tracksState(rule),
+    resolves: resolve === true,
     ...(mute && { muted: createMuted(mute) }),
     ...(sample !== undefined && { sample }),
     ...(forMs !== undefined && { forMs }),
@@ -68,11 +66,17 @@ export function planOf(rule: LimitedRule): RulePlan {
         by: group.by,
       },
     }),
-    ...(quiet && { quiet: { afterMs: quiet.after, per: quiet.per ?? group?.by } }),
-    by(limit, isEvent) {
+    ...(resolveAfter && {
+      resolveAfter: { afterMs: resolveAfter.after, per: resolveAfter.per ?? group?.by },
+    }),
+    defaultGroupKey(limit, isEvent) {
       const isGroup = limit === 'group' || (limit === 'quiet' && group !== undefined)
-      if (!isGroup) return ['regarding']
-      return ['namespace', isEvent ? 'reason' : 'kind']
+      return isGroup ? ['namespace', isEvent ? 'reason' : 'kind'] : ['regarding']
     },
   }
+}
+
+/** Whether an event is in the sample. A function of its id: a smaller share is a subset of a larger one. */
+export function isSampled(id: string, share: number): boolean {
+  return createHash('sha256').update(id).digest().readUInt32BE(0) / 2 ** 32 < share
 }

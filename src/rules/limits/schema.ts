@@ -1,12 +1,12 @@
 import * as z from 'zod'
-import { durationText } from '../sink/duration.ts'
-import { BY_TEXT, By } from './by.ts'
-import { Mute } from './mute-schema.ts'
+import { durationText } from '../../sink/duration.ts'
+import { GROUP_KEY_TEXT, GroupKey } from './group-key.ts'
+import { Mute } from './mute.ts'
 
 const Span = durationText({ least: '1s', most: '7d', example: '10m' })
 const Wait = durationText({ least: '0s', most: '7d', example: '30s' })
 
-/** States hold as many times of events. */
+/** A state contains at most this many times of events. */
 const MOST = 1_000
 
 const count = (least: number) => {
@@ -38,26 +38,16 @@ const Count = z
     Array.isArray(it) ? { at: it } : { at: [], ...(it as { at?: number[]; every?: number }) },
   )
 
-const SAMPLE_RULE = 'must be a part from 0 to 1, such as 0.1 for one event in ten'
+const SAMPLE_RULE = 'must be a share from 0 to 1, such as 0.1 for one event in ten'
 
-/** Also for `10%`, `1/10` and a number in quotes. */
-function sampleRule(input: unknown): string {
-  const [, number, over, percent] =
-    /^\s*(\d{1,9}(?:\.\d{1,6})?)\s*(?:\/\s*(\d{1,9})|(%|percent))?\s*$/.exec(
-      typeof input === 'string' ? input : '',
-    ) ?? []
-  const part = Number((Number(number) / Number(over ?? (percent ? 100 : 1))).toPrecision(6))
-  return part > 0 && part <= 1 ? `${SAMPLE_RULE}: write ${part}` : SAMPLE_RULE
-}
-
-/** What a rule may say beside its conditions so that people are told less, and once. In the order in which they are asked. */
+/** The limits, which are keys of a rule, in the order of their evaluation. */
 export const LimitKeysShape = {
   mute: Mute.optional().meta({
     description: 'Send no notification during this time of day, or these.',
     examples: [{ from: '22:00', to: '07:00', days: 'mon-fri', timezone: 'Europe/Berlin' }],
   }),
   sample: z
-    .number({ error: ({ input }) => sampleRule(input) })
+    .number(SAMPLE_RULE)
     .gt(0, SAMPLE_RULE)
     .lte(1, SAMPLE_RULE)
     .optional()
@@ -66,18 +56,21 @@ export const LimitKeysShape = {
       examples: [0.1],
     }),
   for: Span.optional().meta({
-    description: 'Notify only after the conditions have held for this long; no notification if they end earlier.',
+    description:
+      'Notify only after the conditions have held for this long; no notification if they end earlier.',
     examples: ['2m'],
   }),
   count: Count.optional().meta({
-    description: 'Of an Event that recurs: when its own count reaches one of these.',
+    description: 'The counts of a recurring Event at which it passes.',
     examples: [[1, 10, 100], { at: [1], every: 10 }],
   }),
   after: z
     .strictObject({
       count: count(2).meta({ description: 'How many it takes.' }),
       within: Span.meta({ description: 'Within which time.', examples: ['10m'] }),
-      per: By.optional().meta({ description: `What is counted together: ${BY_TEXT}. Default: regarding.` }),
+      per: GroupKey.optional().meta({
+        description: `The group key: ${GROUP_KEY_TEXT}. Default: regarding.`,
+      }),
     })
     .optional()
     .meta({
@@ -86,54 +79,59 @@ export const LimitKeysShape = {
     }),
   throttle: z
     .strictObject({
-      per: By.optional().meta({ description: `What is throttled together: ${BY_TEXT}. Default: regarding.` }),
+      per: GroupKey.optional().meta({
+        description: `The group key: ${GROUP_KEY_TEXT}. Default: regarding.`,
+      }),
       every: Span.meta({ description: 'The window.', examples: ['10m'] }),
-      burst: count(1).optional().meta({ description: 'How many notifications pass in a window; default: 1.' }),
+      burst: count(1)
+        .optional()
+        .meta({ description: 'How many notifications pass in a window; default: 1.' }),
     })
     .optional()
     .meta({
-      description: 'At most burst in any window of this length; the next says how many were held back.',
+      description: 'At most burst in any window of this length; the next says how many were suppressed.',
       examples: [{ every: '10m' }],
     }),
   group: z
     .strictObject({
-      by: By.optional().meta({
-        description: `What is gathered together: ${BY_TEXT}. Default: namespace and reason of Events, namespace and kind of others.`,
+      by: GroupKey.optional().meta({
+        description: `The group key: ${GROUP_KEY_TEXT}. Default: namespace and reason of Events, namespace and kind of others.`,
       }),
       wait: Wait.optional().meta({
         description: 'How long the first event of a group waits for others; default: 30s.',
         examples: ['30s'],
       }),
       interval: Span.optional().meta({
-        description: 'How long after a digest more of the same is gathered; default: 5m.',
+        description: 'How long events are collected after a digest; default: 5m.',
         examples: ['5m'],
       }),
       max: count(2)
         .optional()
-        .meta({ description: 'A digest goes at once when it has so many; default: 100.' }),
+        .meta({ description: 'A digest with this many events is sent immediately; default: 100.' }),
     })
     .optional()
     .meta({
-      description: 'Gather events into one digest.',
+      description: 'Collect events in one digest.',
       examples: [{ by: 'namespace', wait: '30s', interval: '5m', max: 100 }],
     }),
   resolve: z
     .union([
       z.boolean(),
       z.strictObject({
-        after: Span.meta({ description: 'Over when nothing matched for so long.', examples: ['15m'] }),
-        per: By.optional().meta({ description: `What is over together: ${BY_TEXT}. Default: regarding.` }),
+        after: Span.meta({ description: 'Resolved when nothing matched for this long.', examples: ['15m'] }),
+        per: GroupKey.optional().meta({
+          description: `The group key: ${GROUP_KEY_TEXT}. Default: regarding.`,
+        }),
       }),
     ])
     .optional()
     .meta({
       description:
-        'Notify when it is over: the object no longer matches or is gone; or nothing matched for a while.',
+        'Notify when the incident ends: the object no longer matches or is deleted; or nothing matched for a while.',
       examples: [true, { after: '15m' }],
     }),
 } satisfies Record<string, z.ZodType>
 
-/** In the order in which they are asked. */
 export const LIMIT_KEYS = Object.keys(LimitKeysShape) as (keyof typeof LimitKeysShape)[]
 
 const Shape = z.strictObject(LimitKeysShape)

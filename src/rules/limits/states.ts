@@ -1,78 +1,79 @@
-import type { DigestItem, Resolved } from '../delivery.ts'
-import type { EventHeader } from '../event.ts'
+import type { DigestItem, Resolved } from '../../model/delivery.ts'
+import type { EventHeader } from '../../model/event.ts'
 
 /**
- * What stands in every state, of any version, for ever: so that one of another version can be counted. What else it holds says
- * its `limit`. Times are Unix time in milliseconds.
+ * The fields of every stored state. They never change, so that the waiting events of another version's state can be counted. `limit`
+ * determines the other fields. Names of stored fields keep their first spelling: "follow" is `for` and `resolve: true`, "quiet" is
+ * `resolve: {after}`. Times are Unix time in milliseconds.
  */
 export interface StateHead {
   v: 1
   limit: LimitKind
   rule: string
-  /** How many events of the rule wait in it. */
+  /** Number of waiting events of the rule. */
   waiting: number
 }
 
 export type LimitKind = 'follow' | 'quiet' | 'count' | 'after' | 'throttle' | 'group'
 
-/** Events that were not told before one that is: how many, and the time of the first. */
-export interface HeldBack {
+/** The number of events suppressed before an emitted one, and the time of the first. */
+export interface SuppressedBefore {
   count: number
   sinceMs: number
 }
 
-/** An event that waits to be told. */
-export interface Held {
+/** An event that waits to be emitted. */
+export interface StoredEmission {
   header: EventHeader
-  /** JSON; what is very large in it is shortened. */
+  /** JSON; large objects are shortened. */
   object: string
   sinks: readonly string[]
-  heldBack?: HeldBack
+  heldBack?: SuppressedBefore
 }
 
-/** Names and values that a group has in common, as people read them. */
-export type Common = readonly (readonly [name: string, value: string])[]
+/** The group key's properties and their values, for notifications. */
+export type GroupLabels = readonly (readonly [name: string, value: string])[]
 
-/** Where limits count an event: keys of shared states. Made when it comes, for what they ask is not kept. */
-export interface Places {
+/** Keys of an event's shared states. Computed when the event comes, because a stored event lacks some properties. */
+export interface StateKeys {
   after?: string
   throttle?: string
-  group?: GroupPlace
+  group?: GroupStateKey
   quiet?: string
 }
 
-export interface GroupPlace {
+export interface GroupStateKey {
   key: string
-  by: Common
-  /** Where all that have no room for themselves are collected. */
+  by: GroupLabels
+  /** The group for events whose own group would exceed the capacity. */
   rest?: string
-  /** What a delivery's `order` is, whatever its sinks. */
+  /** The `order` of deliveries, which does not depend on their sinks. */
   order?: string
 }
 
-/** `for`, `resolve: true`: of one object, while the rule holds for it. */
-export interface FollowState extends StateHead {
+/** `for` and `resolve: true`: the state of one object, while it matches. */
+export interface ForResolveState extends StateHead {
   limit: 'follow'
-  /** When the rule began to hold. */
+  /** When the object started to match. */
   sinceMs: number
-  /** When it was written. */
+  /** Time of the last write. */
   atMs: number
-  /** Not told yet: waits to have lasted, and for `mute` to end. */
-  pending?: { told: Held; places: Places }
-  /** Told, to these sinks; before `fromMs` it waits in a group, whose key this is. Without it a limit held it back. */
+  /** Not emitted yet: waits until `for` has passed and `mute` ends. */
+  pending?: { told: StoredEmission; places: StateKeys }
+  /** Emitted to these sinks; until `fromMs` it waits in the group with this key. Absent if a limit suppressed it. */
   open?: { sinks: readonly string[]; fromMs: number; group?: string; order?: string }
-  /** It is over, which is told when `open.fromMs` has come. */
-  over?: { told: Held; atMs: number; why: Exclude<Resolved['why'], 'quiet'> }
+  /** It ended; the resolve notification is emitted at `open.fromMs`. */
+  over?: { told: StoredEmission; atMs: number; why: Exclude<Resolved['why'], 'quiet'> }
 }
 
-/** `resolve: {after}`: since an event was told, until none has come for so long. */
-export interface QuietState extends StateHead {
+/** `resolve: {after}`: an open incident. */
+export interface ResolveAfterState extends StateHead {
   limit: 'quiet'
   sinceMs: number
   lastMs: number
-  /** Its sinks are all that were told. */
-  last: Held
-  /** Of the group that it is of, too. */
+  /** The last event, for all sinks that got a notification. */
+  last: StoredEmission
+  /** The `order` of the group with the same group key. */
   order?: string
 }
 
@@ -82,43 +83,42 @@ export interface CountState extends StateHead {
   seen: number
 }
 
-/** `after`: the events that may make up the number. */
+/** `after`: times of the events that count. */
 export interface AfterState extends StateHead {
   limit: 'after'
   timesMs: readonly number[]
 }
 
-/** `throttle`: when the last `burst` events were sent, and what was held back since. */
+/** `throttle`: when the last `burst` events were sent, and how many were suppressed since. */
 export interface ThrottleState extends StateHead {
   limit: 'throttle'
   sentMs: readonly number[]
-  held?: HeldBack & { lastMs: number }
+  held?: SuppressedBefore & { lastMs: number }
 }
 
-/** `group`: what waits for a digest; or nothing, while the interval since the last one runs. */
+/** `group`: waiting events; without a batch the interval since the last digest runs. */
 export interface GroupState extends StateHead {
   limit: 'group'
-  by: Common
+  by: GroupLabels
   order?: string
-  /** When what waits is told; with nothing waiting, when the group ends. */
+  /** When the batch is emitted, or the interval ends. */
   dueMs: number
   batch?: GroupBatch
 }
 
-/** `waiting` says how many they are. */
 export interface GroupBatch {
-  first: Held
+  first: StoredEmission
   fromMs: number
   toMs: number
-  heldBack?: HeldBack
-  /** The first of them. */
+  heldBack?: SuppressedBefore
+  /** The first events; `waiting` counts all. */
   items: readonly DigestItem[]
 }
 
-export type State = FollowState | QuietState | CountState | AfterState | ThrottleState | GroupState
+export type State = ForResolveState | ResolveAfterState | CountState | AfterState | ThrottleState | GroupState
 export type StateOf<Kind extends LimitKind> = Extract<State, { limit: Kind }>
 
-/** What each kind of state cannot do without. */
+/** The required fields of each kind of state. */
 const SHAPES: Readonly<Record<LimitKind, (it: Record<string, unknown>) => boolean>> = {
   follow: ({ sinceMs, atMs }) => isTime(sinceMs) && isTime(atMs),
   quiet: ({ sinceMs, lastMs, last }) => isTime(sinceMs) && isTime(lastMs) && isHeld(last),
@@ -128,13 +128,13 @@ const SHAPES: Readonly<Record<LimitKind, (it: Record<string, unknown>) => boolea
   group: ({ by, dueMs }) => Array.isArray(by) && isTime(dueMs),
 }
 
-/** A state as it was written; of another version, or damaged, what is known of the events that wait in it. */
+/** Parses a stored state; of a damaged state, or one of another version, returns the number of waiting events. */
 export function readState(text: string): { state: State } | { lost: { rule?: string; waiting: number } } {
   let it: Record<string, unknown> = {}
   try {
     it = (JSON.parse(text) ?? {}) as Record<string, unknown>
   } catch {
-    // Nothing is known of it.
+    // Not JSON: nothing is known.
   }
   const { v, limit, rule, waiting } = it
   const count = Number.isSafeInteger(waiting) && Number(waiting) > 0 ? Number(waiting) : 0

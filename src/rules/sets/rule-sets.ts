@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 /** How a set is named: `kubeherald:crash-loops`. */
 export const SET = 'kubeherald:'
 
-/** Beside the bundle, else at the root of the sources. */
-const FOLDERS = ['./rule-sets/', '../../rule-sets/'].map((path) => new URL(path, import.meta.url))
+/** The folder of the bundle, or that of the sources. */
+const FOLDERS = ['./rule-sets/', './'].map((path) => new URL(path, import.meta.url))
 
 /** The names of the rule sets that come with kubeherald, for `include: [kubeherald:NAME]`. */
 export function ruleSetNames(): string[] {

@@ -1,22 +1,22 @@
 import type { Context } from 'liquidjs'
 
 /**
- * What rendering may cost, in characters that are written or looked at: about 50 ms. Counted instead of timed, so that a
- * template which works once does so on a slow machine, too.
+ * The budget of a rendering, in characters written or read: about 50 ms. It is counted instead of timed, so that a
+ * template that works once also works on a slow machine.
  */
 const TOTAL = 16_000_000
 
-/** What a step (a text, an output, a tag, a turn of a loop) costs, in characters. */
+/** The cost of a step (a text, an output, a tag, an iteration of a loop), in characters. */
 export const STEP = 1_000
-/** What an element of a list costs. */
+/** The cost of an element of a list. */
 export const ELEMENT = 200
-/** What a value inside of data costs where all of the data is read or written. */
+/** The cost of a nested value where all data is read or written. */
 const NODE = 100
 
 /** The rendering takes more than its budget. */
 export class TooMuchWork extends Error {}
 
-/** Stands in for the engine's own limit of memory, which its ranges and filters ask before they allocate. */
+/** Replaces the engine's memory limit, which its ranges and filters check before they allocate. */
 export class Budget {
   #left = TOTAL
   #weight = ELEMENT
@@ -27,7 +27,7 @@ export class Budget {
     if (this.#left < 0) throw new TooMuchWork()
   }
 
-  /** Charges what it takes to write all of a value as text, indented by so many spaces, before it is done. */
+  /** Charges the cost of writing a whole value as text, with this indentation, in advance. */
   chargeAll(value: unknown, indent = 0): void {
     const left: { value: unknown; depth: number }[] = [{ value, depth: 0 }]
     for (let next = left.pop(); next; next = left.pop()) {

@@ -1,17 +1,18 @@
 import type { Token as AnyToken, Tokenizer } from 'liquidjs'
-import { nearest } from '../../nearest.ts'
-import { checkNames, keyHint } from './check-names.ts'
-import { type Checking, spanOf, type Token, textAt } from './checking.ts'
+import { nearest } from '../../text/closest-match.ts'
+import { dottedHint, filterHint, operatorHint, variableHint } from './aliases.ts'
 import type { TemplateProblem } from './fault.ts'
-import { FILTERS } from './filters.ts'
-import { filterHint, operatorHint } from './foreign.ts'
+import { FILTERS, type LiquidLibrary } from './filters.ts'
+import { isNotCarried, NAMES } from './view.ts'
 
 interface FilterToken extends Token {
   name: string
   args: readonly (Token | readonly [string, Token | undefined])[]
 }
 
-/** Checks `value operator value | filter: argument` up to the end of what the tokenizer reads; gives the filters' names. */
+/**
+ * Checks `value operator value | filter: argument` to the end of the tokenizer's input. Returns the filters' names.
+ */
 export function checkExpression(at: Checking, tokenizer: Tokenizer): string[] {
   const filters: string[] = []
   try {
@@ -54,7 +55,7 @@ function checkOperands(at: Checking, tokenizer: Tokenizer): readonly Token[] {
   return tokens
 }
 
-/** What follows a value and is neither operator nor filter. */
+/** Checks text after a value that is neither operator nor filter. */
 function checkRest(at: Checking, tokenizer: Tokenizer, last: Token): void {
   tokenizer.skipBlank()
   if (tokenizer.end() || tokenizer.peek() === '|') {
@@ -119,7 +120,7 @@ function checkFilter(at: Checking, filter: FilterToken): void {
   at.report({ message: `there is no filter "${name}"`, offset: begin, length: name.length, hint })
 }
 
-/** What cannot be read at all. */
+/** Reports unreadable text. */
 function nothingHere(at: Checking, tokenizer: Tokenizer): TemplateProblem {
   const rest = at.source.slice(tokenizer.p, tokenizer.N)
   if (rest.trim() === '') return { message: 'a value is missing here', offset: tokenizer.p, length: 1 }
@@ -138,22 +139,128 @@ function unexpected(tokenizer: Tokenizer): TemplateProblem {
   }
 }
 
-/** What the engine's tokenizer says, with its place. */
+/** Returns the tokenizer's error with its position. */
 export function syntaxProblem({ source, library }: Checking, error: unknown, end: number): TemplateProblem {
   if (!library.LiquidError.is(error)) throw error
   const { token, message } = error as unknown as { token: Token; message: string }
   const offset = Math.min(token.begin, end)
   const length = Math.max(1, end - offset)
   const plain = message.replace(/, line:\d+, col:\d+$/, '')
-  const words: readonly (readonly [RegExp, string])[] = [
+  const messages: readonly (readonly [RegExp, string])[] = [
     [/^\[ not closed/, 'a "[" is not closed'],
     [/invalid range syntax|unbalanced/, 'brackets group nothing here but ranges, such as (1..3)'],
     [/value expected|invalid value expression/, 'a value is missing here'],
     [/unexpected character/, `"${source.slice(offset, end).trim()}" cannot stand here`],
   ]
-  return { message: words.find(([pattern]) => pattern.test(plain))?.[1] ?? plain, offset, length }
+  return { message: messages.find(([pattern]) => pattern.test(plain))?.[1] ?? plain, offset, length }
 }
 
 function kindsOf({ library }: Checking): { OPERATOR: number } {
   return { OPERATOR: library.TokenKind.Operator }
+}
+
+/** Checks the names in a value. */
+export function checkNames(at: Checking, token: Token): void {
+  if (token.lhs) checkNames(at, token.lhs)
+  if (token.rhs) checkNames(at, token.rhs)
+  if (!token.props) return
+  for (const prop of token.props) if (prop.props) checkNames(at, prop)
+  if (token.variable) return checkNames(at, token.variable)
+  const [root, ...steps] = token.props
+  if (typeof root?.content !== 'string') return
+  const name = root.content
+  if (at.source[token.begin] === '.') {
+    const hint = dottedHint(textAt(at, token))
+    return at.report({ ...spanOf(token), message: 'a name cannot begin with a dot', hint })
+  }
+  if (at.locals.has(name)) return
+  if (!Object.hasOwn(NAMES, name)) return at.report(unknownName(at, root, name))
+  const labels = keyHint(at, token, token.end)
+  if (labels !== undefined)
+    return at.report({
+      ...spanOf(token),
+      message: 'a key with "." or "/" needs brackets and quotes',
+      hint: labels,
+    })
+  checkInner(at, name, steps)
+}
+
+const EVERYWHERE = ['size', 'first', 'last']
+
+/** Checks properties of a name where they are known. */
+function checkInner(at: Checking, name: string, steps: readonly Token[]): void {
+  const known = Object.hasOwn(NAMES, name) ? NAMES[name] : undefined
+  const [step] = steps
+  if (!known || typeof step?.content !== 'string') return
+  const inner = step.content
+  const path = steps.map(({ content }) => String(content))
+  if (name === 'event' && isNotCarried(path))
+    return at.report({
+      ...spanOf(step),
+      message: `messages do not carry event.${path.slice(0, inner === 'regarding' ? 2 : 1).join('.')}`,
+      hint: 'ask for them by "when" or "if", and add labels to the rule: labels: { team: shop }',
+    })
+  if (known.includes(inner) || EVERYWHERE.includes(inner)) return
+  const near = nearest(inner, known)
+  const hint = near === undefined ? undefined : `did you mean "${near}"?`
+  const choice = known.length > 0 ? `it has ${known.join(', ')}` : `${name} is a single value`
+  at.report({ ...spanOf(step), message: `"${name}" has no "${inner}"`, hint: hint ?? choice })
+}
+
+function unknownName({ locals }: Checking, root: Token, name: string): TemplateProblem {
+  const message = `there is no "${name}"`
+  const near = name.length < 3 ? undefined : nearest(name, [...Object.keys(NAMES), ...locals])
+  const hint = near === undefined ? `there are ${Object.keys(NAMES).join(', ')}` : `did you mean "${near}"?`
+  return { ...spanOf(root), message, hint: variableHint(name) ?? hint }
+}
+
+const FLAT = ['labels', 'annotations', 'matchLabels', 'nodeSelector']
+
+/** Labels and annotations are flat maps: a dotted or slashed path below them is one key. */
+function keyHint({ source }: Checking, token: Token, end: number): string | undefined {
+  const props = token.props ?? []
+  const at = props.findIndex(
+    ({ content }, i) =>
+      FLAT.includes(String(content)) && (i === 0 || i === props.length - 1 || isParent(props[i - 1])),
+  )
+  const [first, ...deeper] = at === -1 ? [] : props.slice(at + 1)
+  if (!first || typeof first.content !== 'string' || source[first.begin - 1] !== '.') return undefined
+  const isLonger = end > token.end
+  if (!isLonger && (deeper.length === 0 || EVERYWHERE.includes(String(deeper.at(-1)?.content))))
+    return undefined
+  return `write ${source.slice(token.begin, first.begin - 1)}["${source.slice(first.begin, end)}"]`
+}
+
+function isParent(token: Token | undefined): boolean {
+  return ['metadata', 'selector', 'spec'].includes(String(token?.content))
+}
+
+/** The input of the checks, and the receiver of problems. */
+export interface Checking {
+  library: LiquidLibrary
+  source: string
+  /** Names that the template defines. */
+  locals: ReadonlySet<string>
+  report(problem: TemplateProblem): void
+}
+
+/** A token of the engine, with the properties that the checks read. */
+interface Token {
+  kind: number
+  begin: number
+  end: number
+  content?: unknown
+  operator?: string
+  variable?: Token | undefined
+  props?: readonly Token[]
+  lhs?: Token
+  rhs?: Token
+}
+
+export function spanOf({ begin, end }: { begin: number; end: number }): { offset: number; length: number } {
+  return { offset: begin, length: Math.max(1, end - begin) }
+}
+
+function textAt({ source }: Checking, { begin, end }: Token): string {
+  return source.slice(begin, end)
 }

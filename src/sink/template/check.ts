@@ -1,15 +1,55 @@
 import type { TagToken, Tokenizer, TopLevelToken } from 'liquidjs'
-import { nearest } from '../../nearest.ts'
-import { checkArguments } from './check-arguments.ts'
-import { checkBlocks, ENDS, MIDDLES } from './check-blocks.ts'
-import { checkExpression, syntaxProblem } from './check-expression.ts'
-import { type Checking, spanOf } from './checking.ts'
+import { nearest } from '../../text/closest-match.ts'
+import { foreignHint, tagHint } from './aliases.ts'
+import { type Checking, checkExpression, checkNames, spanOf, syntaxProblem } from './check-expression.ts'
 import { type Engine, TAGS } from './engine.ts'
 import type { TemplateProblem } from './fault.ts'
-import { foreignHint, tagHint } from './foreign.ts'
 import { NAMES } from './view.ts'
 
-export interface Checked {
+/** Tags that need an end. */
+const ENDS = ['if', 'unless', 'case', 'for', 'capture', 'comment', 'raw']
+/** Tags inside of blocks. */
+const MIDDLES: Readonly<Record<string, readonly string[]>> = {
+  else: ['if', 'unless', 'case', 'for'],
+  elsif: ['if', 'unless'],
+  when: ['case'],
+}
+/** Checks that each block ends, and that blocks are nested. */
+function checkBlocks(at: Checking, tags: readonly TagToken[]): void {
+  const open: TagToken[] = []
+  const spanIn = ({ contentRange: [begin], name }: TagToken) => spanOf({ begin, end: begin + name.length })
+  for (const tag of tags) {
+    const last = open.at(-1)
+    const owners = Object.hasOwn(MIDDLES, tag.name) ? MIDDLES[tag.name] : undefined
+    if (ENDS.includes(tag.name)) open.push(tag)
+    else if (owners && !owners.includes(last?.name ?? ''))
+      at.report({ ...spanIn(tag), message: `"${tag.name}" is not inside of ${owners.join(' or ')}` })
+    else if (tag.name.startsWith('end') && ENDS.includes(tag.name.slice(3))) {
+      const from = open.findLastIndex(({ name }) => name === tag.name.slice(3))
+      if (from === -1) {
+        const hint = last && `write {% end${last.name} %}`
+        at.report({
+          ...spanIn(tag),
+          message: `there is no "${tag.name.slice(3)}" that this could end`,
+          ...(hint && { hint }),
+        })
+        if (last) open.pop()
+        continue
+      }
+      for (const inner of open.splice(from).slice(1)) at.report(neverEnded(inner, spanIn))
+    }
+  }
+  for (const tag of open) at.report(neverEnded(tag, spanIn))
+}
+
+function neverEnded(
+  tag: TagToken,
+  spanIn: (tag: TagToken) => { offset: number; length: number },
+): TemplateProblem {
+  return { ...spanIn(tag), message: `"${tag.name}" is never ended`, hint: `write {% end${tag.name} %}` }
+}
+
+interface Checked {
   problems: readonly TemplateProblem[]
   /** It is one output that ends with `as_is`. */
   isTyped: boolean
@@ -28,11 +68,11 @@ export function checkSource({ library, liquid }: Engine, source: string, typed: 
   const isTyped = tokens.length === 1 && filters[0]?.at(-1) === 'as_is' && typed
   const count = filters.flat().filter((name) => name === 'as_is').length
   if (count > (isTyped ? 1 : 0)) report(misplacedAsIs(source, typed))
-  return { problems: toldOnce(problems), isTyped }
+  return { problems: sortedOnce(problems), isTyped }
 }
 
-/** From left to right; of several that say the same of one place the widest. */
-function toldOnce(problems: readonly TemplateProblem[]): TemplateProblem[] {
+/** Sorts from left to right; of duplicates at one position the widest is kept. */
+function sortedOnce(problems: readonly TemplateProblem[]): TemplateProblem[] {
   return problems
     .toSorted((a, b) => a.offset - b.offset || b.length - a.length)
     .filter(({ offset, message }, i, all) => {
@@ -65,7 +105,7 @@ function unclosed(at: Checking, error: unknown): TemplateProblem | undefined {
   const [line = ''] = rest.split('\n', 1)
   if (!/not closed/.test(message))
     return { message: 'the name of a tag is missing', offset, length: line.length }
-  // That of a block is told with those of the others.
+  // An unclosed block is reported with the others.
   if (message.startsWith('raw')) return undefined
   const [open, close] = rest.startsWith('{%') ? ['{%', '%}'] : ['{{', '}}']
   const isQuote = rest.includes(close)
@@ -80,7 +120,7 @@ function isTag(token: Piece): token is TagToken & Piece {
   return token.name !== undefined
 }
 
-/** What stands in comments is no template. */
+/** Comments are not checked. */
 function withoutComments(tokens: readonly Piece[]): Piece[] {
   let isComment = false
   return tokens.filter((token) => {
@@ -93,7 +133,7 @@ function withoutComments(tokens: readonly Piece[]): Piece[] {
 
 const NAMING = /^(?:assign|capture|for|increment|decrement)\s+["']?([\w-]+)/
 
-/** The names that a template gives: wherever it does, for a name that is used too early is empty and no mistake. */
+/** Returns the names that a template defines anywhere: a name used too early is empty, not an error. */
 function localsOf(at: Checking, tokens: readonly Piece[]): Set<string> {
   const locals = new Set<string>()
   for (const { content = '', contentRange: [begin] = [0], name } of tokens) {
@@ -117,12 +157,12 @@ function localsOf(at: Checking, tokens: readonly Piece[]): Set<string> {
 const QUOTED = /"[^"]*"|'[^']*'/g
 const OPENING = /\{[{%]/
 
-/** An output that runs on into the next: what lies between is told by nobody else. */
+/** An output that extends into the next one; the text between is not reported elsewhere. */
 function unended({ begin }: Piece): TemplateProblem {
   return { message: 'this "{{" is not closed with "}}"', offset: begin, length: 2 }
 }
 
-/** Checks a token by itself; gives the filters of an output. */
+/** Checks one token. Returns the filters of an output. */
 function checkToken(at: Checking, token: Piece, options: Options): readonly string[] {
   if (isTag(token)) {
     checkTag(at, token, options)
@@ -142,13 +182,13 @@ function checkToken(at: Checking, token: Piece, options: Options): readonly stri
   return []
 }
 
-const WORDS = [...TAGS, ...Object.keys(MIDDLES), ...ENDS.map((name) => `end${name}`)]
+const TAG_NAMES = [...TAGS, ...Object.keys(MIDDLES), ...ENDS.map((name) => `end${name}`)]
 
 function checkTag(at: Checking, token: TagToken, options: Options): void {
   const { name, tokenizer } = token
   const span = spanOf({ begin: token.contentRange[0], end: token.contentRange[0] + name.length })
-  if (!WORDS.includes(name)) {
-    const near = nearest(name, WORDS)
+  if (!TAG_NAMES.includes(name)) {
+    const near = nearest(name, TAG_NAMES)
     const hint =
       tagHint(name) ?? (near === undefined ? `there are ${TAGS.join(', ')}` : `did you mean "${near}"?`)
     return at.report({ ...span, message: `there is no tag "${name}"`, hint })
@@ -174,9 +214,89 @@ function misplacedAsIs(source: string, typed: boolean): TemplateProblem {
     ? 'write nothing around it: "{{ object.spec.replicas | as_is }}"'
     : 'leave it out: this is text'
   return {
-    message: '"as_is" keeps the type of a value that stands alone',
+    message: '"as_is" keeps the type of a value without text around it',
     offset,
     length: 'as_is'.length,
     hint,
   }
+}
+
+/** Checks a tag's arguments. Throws what the library cannot read. */
+function checkArguments(at: Checking, name: string, tokenizer: Tokenizer): void {
+  switch (name) {
+    case 'if':
+    case 'elsif':
+    case 'unless':
+    case 'case':
+      checkExpression(at, tokenizer)
+      return
+    case 'echo':
+      if (!tokenizer.end()) checkExpression(at, tokenizer)
+      return
+    case 'assign':
+      if (tokenizer.readIdentifier().size() === 0) return missing(at, tokenizer, 'the name is missing')
+      tokenizer.skipBlank()
+      if (tokenizer.peek() !== '=')
+        return missing(at, tokenizer, 'the "=" is missing', '{% assign word = name | upcase %}')
+      tokenizer.advance()
+      checkExpression(at, tokenizer)
+      return
+    case 'capture':
+    case 'increment':
+    case 'decrement':
+      if (!tokenizer.readNonEmptyIdentifier() && !tokenizer.readQuoted())
+        missing(at, tokenizer, 'the name is missing')
+      return
+    case 'when':
+      return checkWhen(at, tokenizer)
+    case 'for':
+      return checkFor(at, tokenizer)
+    case 'else':
+      if (/^if\b/.test(tokenizer.remaining()))
+        missing(at, tokenizer, '"else if" is one word', '{% elsif … %}')
+      return
+  }
+}
+
+function missing(at: Checking, tokenizer: Tokenizer, message: string, example?: string): void {
+  const length = Math.max(1, tokenizer.N - tokenizer.p)
+  at.report({ message, offset: tokenizer.p, length, ...(example && { hint: `write ${example}` }) })
+}
+
+function checkWhen(at: Checking, tokenizer: Tokenizer): void {
+  while (!tokenizer.end()) {
+    checkNames(at, tokenizer.readValueOrThrow())
+    const [joint] = /^\s*(,|or\b)?/.exec(tokenizer.remaining()) as RegExpExecArray
+    tokenizer.advance(joint.length)
+    if (joint.trim() === '' && !tokenizer.end())
+      return missing(at, tokenizer, 'values are separated by commas')
+  }
+}
+
+const FOR = '{% for it in object.spec.containers %}'
+
+function checkFor(at: Checking, tokenizer: Tokenizer): void {
+  const variable = tokenizer.readIdentifier()
+  const begin = tokenizer.p
+  const word = tokenizer.readIdentifier()
+  if (variable.size() === 0 || word.getText() !== 'in') {
+    tokenizer.p = begin
+    return missing(at, tokenizer, '"in" is missing', FOR)
+  }
+  const value = tokenizer.readValue()
+  if (!value) return missing(at, tokenizer, 'the list is missing', FOR)
+  checkNames(at, value)
+  for (const hash of tokenizer.readHashes()) {
+    const name = hash.name.getText()
+    if (!['limit', 'offset', 'reversed'].includes(name))
+      at.report({
+        ...spanOf(hash),
+        message: `"for" knows no "${name}"`,
+        hint: 'it takes limit: 5, offset: 2 and reversed',
+      })
+    else if (hash.value) checkNames(at, hash.value)
+  }
+  tokenizer.skipBlank()
+  if (!tokenizer.end())
+    missing(at, tokenizer, 'this cannot stand here', '{% assign list = … | sort %} in front of it')
 }

@@ -1,9 +1,7 @@
 import type { Context, Emitter, Liquid, Template as Node } from 'liquidjs'
 import { Budget, budgetOf, ELEMENT, STEP } from './budget.ts'
-import { registerFilters } from './filters.ts'
-import { type LiquidLibrary, liquid } from './liquid.ts'
-import type { Setting } from './setting.ts'
-import { textOf } from './text-of.ts'
+import { type LiquidLibrary, liquid, registerFilters, type Setting } from './filters.ts'
+import { textOf } from './formats.ts'
 
 /** Tags that neither read files nor can surprise. */
 export const TAGS = [
@@ -26,9 +24,12 @@ export const TAGS = [
 
 export const MAX_SOURCE = 100_000
 
-/** Where a rendering goes. */
-export interface Sheet extends Emitter {
-  /** If it is not undefined: what comes next stands so in the template or the configuration, and is no object's. */
+/** The output of a rendering. */
+export interface Output extends Emitter {
+  /**
+   * If it is not undefined: whether the next text is a literal of the template or configuration, not a value of an
+   * object.
+   */
   literal?: boolean
 }
 
@@ -39,7 +40,7 @@ export interface Engine {
   render(
     nodes: Node[],
     view: object,
-    sheet: (charge: (cost: number) => void) => Sheet,
+    sheet: (charge: (cost: number) => void) => Output,
     options: RenderOptions,
   ): void
 }
@@ -50,7 +51,7 @@ export interface RenderOptions extends Setting {
 
 let engine: Engine | undefined
 
-/** The one engine: markup is given to each rendering. */
+/** The one engine: each rendering gets its markup. */
 export function theEngine(): Engine {
   engine ??= createEngine(liquid())
   return engine
@@ -99,7 +100,7 @@ function createEngine(library: LiquidLibrary): Engine {
   } as ConstructorParameters<typeof Liquid>[0])
   for (const name of Object.keys(engine.tags)) if (!TAGS.includes(name)) delete engine.tags[name]
 
-  /** Its list costs something even when the loop ends at once. */
+  /** Charges for the list even if the loop ends immediately. */
   class ForTag extends library.ForTag {
     override *render(context: Context, sheet: Emitter): Generator<unknown, void, never> {
       const list: unknown = library.toValue(yield library.evalToken(this.collection, context))
@@ -129,9 +130,9 @@ function createEngine(library: LiquidLibrary): Engine {
   }
   registerFilters(engine, { library, settingOf, written: (text) => new Written(text) })
 
-  function* renderTemplates(nodes: Node[], context: Context, sheet?: Sheet): IterableIterator<unknown> {
+  function* renderTemplates(nodes: Node[], context: Context, sheet?: Output): IterableIterator<unknown> {
     const budget = budgetOf(context)
-    const captured = sheet ?? textSheet((cost) => budget.charge(cost))
+    const captured = sheet ?? textOutput((cost) => budget.charge(cost))
     budget.charge(STEP)
     for (const node of nodes) {
       budget.charge(STEP)
@@ -148,7 +149,7 @@ function createEngine(library: LiquidLibrary): Engine {
   }
   Object.assign(engine.renderer, { renderTemplates })
 
-  /** Stands so in the template, or in the configuration. */
+  /** Returns whether a node is literal text, or a value of the configuration. */
   function isLiteral({ token }: Node): boolean {
     if (token.kind === TokenKind.HTML) return true
     return token.kind === TokenKind.Output && /^\{\{-?\s*(cluster|rule)\s*-?\}\}$/.test(token.getText())
@@ -192,7 +193,7 @@ function settingOf(context: Context): Setting {
 }
 
 /** Collects text. */
-export function textSheet(charge: (cost: number) => void): Sheet {
+export function textOutput(charge: (cost: number) => void): Output {
   return {
     buffer: '',
     write(value: unknown) {

@@ -1,13 +1,8 @@
+import { createRequire } from 'node:module'
 import type { Context, Liquid } from 'liquidjs'
+import type { Markup } from '../sink.ts'
 import { budgetOf, ELEMENT } from './budget.ts'
-import { ageOf, durationOf } from './filters/durations.ts'
-import { kubectlOf } from './filters/kubectl.ts'
-import { quantityOf } from './filters/quantity.ts'
-import { shorten } from './filters/shorten.ts'
-import { yamlOf } from './filters/yaml.ts'
-import type { LiquidLibrary } from './liquid.ts'
-import type { Setting } from './setting.ts'
-import { textOf } from './text-of.ts'
+import { ageOf, durationOf, kubectlOf, quantityOf, shorten, textOf, yamlOf } from './formats.ts'
 
 interface Tools {
   library: LiquidLibrary
@@ -22,7 +17,7 @@ interface This {
 
 type Handler = (this: This, value: unknown, ...args: unknown[]) => unknown
 
-/** The engine's own filters that take text; what is no text is written as text first. */
+/** The engine's own filters that take text; other values are converted first. */
 const TEXT =
   'append prepend capitalize downcase upcase strip lstrip rstrip strip_newlines squish normalize_whitespace remove remove_first remove_last replace replace_first replace_last split truncate truncatewords url_encode cgi_escape uri_escape slugify base64_encode sha256 date'
 const NUMBERS = 'abs at_least at_most ceil divided_by floor minus modulo plus round times'
@@ -35,14 +30,14 @@ const OWN =
 /** Data takes longer to write than text. */
 const DATA = 4
 const DATA_FILTERS = ['json', 'yaml']
-/** Filters that look at each character, one by one. */
+/** Filters that process each character. */
 const ENCODING = ['cgi_escape', 'slugify', 'uri_escape', 'url_encode']
-/** What a character costs there, and where a text is taken apart by "". */
+/** The cost of a character there, and of splitting a text by "". */
 const EACH_CHARACTER = 10
-/** Own filters that pass a value on or look at its top only. */
+/** Own filters that pass a value on or read only its top level. */
 const AT_TOP = ['as_is', 'default', 'duration', 'raw', 'sum']
 
-/** Every filter that there is. */
+/** All filters. */
 export const FILTERS = [TEXT, NUMBERS, LISTS, OWN].flatMap((names) => names.split(' ')).toSorted()
 
 /** Lets the engine have these filters and no others. */
@@ -51,7 +46,7 @@ export function registerFilters(engine: Liquid, { library, settingOf, written }:
   const builtIn = filters as unknown as Record<string, Handler>
   for (const name of Object.keys(engine.filters)) engine.unregisterFilter(name)
 
-  /** Looks at no more than it can pay for; what it reads of an argument is charged before. */
+  /** Charges arguments before they are read. */
   function register(
     name: string,
     prepare: (value: unknown, index: number) => unknown,
@@ -154,7 +149,7 @@ function isData(value: unknown): boolean {
   return typeof value === 'object' && value !== null
 }
 
-/** A property's name is text; what is compared with or added stays as it is. */
+/** A property's name is text; a value that is compared or appended stays as it is. */
 function argument(name: string, value: unknown): unknown {
   return isData(value) && name !== 'concat' ? textOf(value) : value
 }
@@ -176,7 +171,7 @@ function listOf(value: unknown): readonly unknown[] {
 /** Longer ones name no property. */
 const MAX_KEY = 1_000
 
-/** Returns what reads a property of each element: it is called for many. */
+/** Returns a function that reads a property of an element. */
 function reader(key: unknown): (value: unknown) => unknown {
   if (key === undefined) return (value) => value
   const steps = textOf(key).slice(0, MAX_KEY).split('.')
@@ -192,7 +187,7 @@ function numberOf(value: unknown): number {
   return Number.isFinite(number) ? number : 0
 }
 
-/** Numbers by size, all else as text; what is missing comes last. */
+/** Sorts numbers by size, other values as text; missing values come last. */
 function sorted(value: unknown, key: unknown, fold: (value: unknown) => unknown): unknown[] {
   const read = reader(key)
   const pairs = listOf(value).map((it) => [keyOf(fold(read(it))), it] as const)
@@ -208,4 +203,20 @@ function compare(a: string | number | undefined, b: string | number | undefined)
   if (typeof a === 'number' && typeof b === 'number') return a - b
   const [left, right] = [String(a), String(b)]
   return left < right ? -1 : Number(left > right)
+}
+
+export type LiquidLibrary = typeof import('liquidjs')
+
+let loaded: LiquidLibrary | undefined
+
+/** The template engine, loaded with the first template: most configurations use none. */
+export function liquid(): LiquidLibrary {
+  loaded ??= createRequire(import.meta.url)('liquidjs') as LiquidLibrary
+  return loaded
+}
+
+/** The settings of a rendering that filters read. */
+export interface Setting {
+  markup: Markup
+  now(): number
 }

@@ -2,8 +2,8 @@ import type { LiquidError, Template as Node } from 'liquidjs'
 import type { Subject } from '../message.ts'
 import { TooMuchWork } from './budget.ts'
 import { checkSource } from './check.ts'
-import { type Engine, MAX_SOURCE, type RenderOptions, type Sheet, theEngine } from './engine.ts'
-import { TemplateFault, type TemplateProblem } from './fault.ts'
+import { type Engine, MAX_SOURCE, type Output, type RenderOptions, theEngine } from './engine.ts'
+import { TemplateFault, type TemplateProblem, tooLong } from './fault.ts'
 import { viewOf } from './view.ts'
 
 /** A template's text, checked and ready to be rendered in any markup. */
@@ -14,22 +14,18 @@ export interface Program {
   /** It is one output whose value keeps its type. */
   readonly typed: boolean
   /** Throws a TemplateFault. */
-  run<S extends Sheet>(
+  run<S extends Output>(
     subject: Subject,
     sheet: (charge: (cost: number) => void) => S,
     options: RenderOptions,
   ): S
 }
 
-export type Compiled = { ok: true; program: Program } | { ok: false; problems: readonly TemplateProblem[] }
+type Compiled = { ok: true; program: Program } | { ok: false; problems: readonly TemplateProblem[] }
 
 /** Compiles a text; `typed` permits the filter `as_is`. */
 export function compileProgram(source: string, { typed = false }: { typed?: boolean } = {}): Compiled {
-  if (source.length > MAX_SOURCE)
-    return {
-      ok: false,
-      problems: [{ message: `is longer than ${MAX_SOURCE} characters`, offset: 0, length: 1 }],
-    }
+  if (source.length > MAX_SOURCE) return { ok: false, problems: [tooLong(source, MAX_SOURCE)] }
   // Most texts have no template in them, and need no engine.
   if (!/\{[{%]/.test(source)) return { ok: true, program: constantProgram(source) }
   const engine = theEngine()
@@ -61,7 +57,7 @@ function programOf(engine: Engine, source: string, nodes: Node[], typed: boolean
     source,
     constant: false,
     typed,
-    run<S extends Sheet>(
+    run<S extends Output>(
       subject: Subject,
       sheet: (charge: (cost: number) => void) => S,
       options: RenderOptions,
@@ -87,7 +83,7 @@ function placeIn(source: string, offset: number): string {
     : ` (${place} of the template)`
 }
 
-/** What the engine says, in our words where it matters. */
+/** Maps an error of the engine to a problem. */
 function problemOf({ library }: Engine, source: string, error: unknown): TemplateProblem {
   if (!library.LiquidError.is(error))
     return { message: sentenceOf(error as Error), offset: 0, length: source.length }

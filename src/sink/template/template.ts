@@ -1,32 +1,71 @@
+import * as z from 'zod'
 import type { Subject } from '../message.ts'
-import type { TemplateOptions } from './compile.ts'
-import { type Sheet, textSheet } from './engine.ts'
-import type { TemplateProblem } from './fault.ts'
+import type { Markup } from '../sink.ts'
+import { MAX_SOURCE, type Output, textOutput } from './engine.ts'
+import { type TemplateProblem, tooLong } from './fault.ts'
 import { compileProgram, type Program } from './program.ts'
+
+/** A text with `{{ … }}` and `{% … %}` in it, compiled once. */
+export interface Template {
+  readonly source: string
+  /** It renders the same for every subject: it contains neither `{{ … }}` nor `{% … %}`. */
+  readonly constant: boolean
+  /** Throws a TemplateFault. */
+  render(subject: Subject): string
+}
+
+/** `escape` writes values in the markup of their context; `| raw` leaves them as they are. */
+export interface TemplateOptions extends Markup {
+  /** The result of a missing field: empty, or a failed rendering. Default: `empty`. */
+  onMissing?: 'empty' | 'error'
+  /** For the filter `age`. */
+  clock?: { now(): number }
+}
+
+export type CompiledTemplate =
+  | { ok: true; template: Template }
+  | { ok: false; problems: readonly TemplateProblem[] }
+
+/** Compiles a Liquid template, and returns all problems with their positions. */
+export function compileTemplate(source: string, options: TemplateOptions = {}): CompiledTemplate {
+  const compiled = compileProgram(source)
+  if (!compiled.ok) return compiled
+  const { program } = compiled
+  const { onMissing, clock = Date } = options
+  const setting = { markup: options, strict: onMissing === 'error', now: () => clock.now() }
+  return {
+    ok: true,
+    template: {
+      source,
+      constant: program.constant,
+      render: (subject) => program.run(subject, textOutput, setting).buffer,
+    },
+  }
+}
 
 /** Maps, lists and values with templates in them, compiled once. */
 export interface TemplateTree {
-  /** There is no template in it. */
+  /** It contains no template. */
   readonly constant: boolean
   /**
-   * Plain data: JSON.stringify of it is valid JSON whatever is filled in. A text stays a text; one that is a single
-   * `{{ … | as_is }}` gives the value with its type. Throws a TemplateFault.
+   * Plain data: JSON.stringify of it is valid JSON for any values. A text stays a text; a single `{{ … | as_is }}`
+   * gives the value with its type. Throws a TemplateFault.
    */
   render(subject: Subject): unknown
 }
 
 /** A problem of one text of a tree. */
-export interface TreeProblem extends TemplateProblem {
+interface TreeProblem extends TemplateProblem {
   path: readonly PropertyKey[]
 }
 
-export type CompiledTree = { ok: true; tree: TemplateTree } | { ok: false; problems: readonly TreeProblem[] }
+type CompiledTree = { ok: true; tree: TemplateTree } | { ok: false; problems: readonly TreeProblem[] }
 
 type Build = (subject: Subject) => unknown
 
 const MAX_DEPTH = 100
 
-/** Compiles a tree; keys are literal. Everything that is wrong is told, with the path of the text and the place in it. */
+/** Compiles a tree; keys are literal. Returns all problems, with the path of the text and the position in it. */
 export function compileTree(data: unknown, options: TemplateOptions = {}): CompiledTree {
   const problems: TreeProblem[] = []
   let constant = true
@@ -49,10 +88,10 @@ export function compileTree(data: unknown, options: TemplateOptions = {}): Compi
       return () => undefined
     }
     const { program } = compiled
-    if (program.constant) return () => program.run(NOBODY, textSheet, setting).buffer
+    if (program.constant) return () => program.run(NOBODY, textOutput, setting).buffer
     constant = false
     return (subject) =>
-      program.typed ? typedValue(program, subject) : program.run(subject, textSheet, setting).buffer
+      program.typed ? typedValue(program, subject) : program.run(subject, textOutput, setting).buffer
   }
 
   function typedValue(program: Program, subject: Subject): unknown {
@@ -71,7 +110,7 @@ export function compileTree(data: unknown, options: TemplateOptions = {}): Compi
 /** For texts that nothing is filled into. */
 const NOBODY = undefined as unknown as Subject
 
-interface ValueSheet extends Sheet {
+interface ValueSheet extends Output {
   value?: unknown
 }
 
@@ -93,4 +132,36 @@ function listOf(items: readonly Build[]): Build {
 /** `fromEntries` defines keys, also one that is called __proto__. */
 function mapOf(entries: readonly (readonly [string, Build])[]): Build {
   return (subject) => Object.fromEntries(entries.map(([key, build]) => [key, build(subject)] as const))
+}
+
+export interface TemplateTextOptions extends TemplateOptions {
+  /** How long the template may be, in characters. Default: 100,000. */
+  maxLength?: number
+}
+
+/** A zod schema for an option that is a template: text in the file, a compiled Template in the options. */
+export function templateText({ maxLength = MAX_SOURCE, ...options }: TemplateTextOptions = {}) {
+  return z.string().transform((text, context): Template => {
+    if (text.length > maxLength) return refuse(context, [tooLong(text, maxLength)])
+    const compiled = compileTemplate(text, options)
+    return compiled.ok ? compiled.template : refuse(context, compiled.problems)
+  })
+}
+
+/** A zod schema for an option that is a tree of maps, lists and values, whose texts are templates. */
+export function templateTree(options: TemplateOptions = {}) {
+  return z.unknown().transform((data, context): TemplateTree => {
+    const compiled = compileTree(data, options)
+    return compiled.ok ? compiled.tree : refuse(context, compiled.problems)
+  })
+}
+
+/** Adds an issue with the position in the text, which the configuration shows. */
+export function refuse(
+  context: z.core.$RefinementCtx,
+  problems: readonly (TemplateProblem & { path?: readonly PropertyKey[] })[],
+): never {
+  for (const { message, offset, length, hint, path = [] } of problems)
+    context.addIssue({ code: 'custom', message, path: [...path], params: { offset, length, hint } })
+  return z.NEVER
 }

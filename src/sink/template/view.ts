@@ -1,7 +1,13 @@
+import type { EventHeader } from '../../model/event.ts'
 import type { Subject } from '../message.ts'
-import { EVENT_FIELDS, eventView } from './event-view.ts'
 
-/** What templates see, made anew for each rendering: each part when it is looked at; nothing is inherited. */
+const OF_ALL = ['type', 'kind', 'apiVersion', 'namespace', 'name', 'uid', 'time', 'cluster', 'synthesized']
+const OF_EVENTS = ['eventType', 'reason', 'message', 'count', 'regarding', 'firstSeen', 'lastSeen']
+
+/** The properties of `event` in templates. */
+export const EVENT_FIELDS = [...OF_ALL, 'owner', 'manager', ...OF_EVENTS, 'reportingComponent']
+
+/** Returns the variables of a template: each is computed on first access; nothing is inherited. */
 export function viewOf(subject: Subject): object {
   const { id, rule, event, notice, heldBack } = subject
   return {
@@ -38,13 +44,13 @@ export function viewOf(subject: Subject): object {
       return ownerOf(metadataOf(subject)['ownerReferences'])
     },
     get about() {
-      return subject.words.about
+      return subject.summary.about
     },
     get changes() {
-      return subject.words.changes
+      return subject.summary.changes
     },
     get message() {
-      return { ...subject.words, labels: subject.labels }
+      return { ...subject.summary, labels: subject.labels }
     },
   }
 }
@@ -87,9 +93,23 @@ function mapOf(value: unknown): Data {
   return typeof value === 'object' && value !== null ? (value as Data) : {}
 }
 
-/** The controller, as the first owner reference that says so. */
+/** The first owner reference with `controller: true`. */
 function ownerOf(references: unknown): Data | undefined {
   if (!Array.isArray(references)) return undefined
   const owner = references.map(mapOf).find((it) => it['controller'] === true)
   return owner && { kind: owner['kind'], name: owner['name'] }
+}
+
+/** `event` with the names that it has in `if`; the owner of an Event is that of the regarded object. */
+function eventView(header: EventHeader): object {
+  const { event, synthesized = false, owner, ...fields } = header
+  const of = { ...fields, synthesized, owner }
+  if (!event) return of
+  const { type: eventType, regarding, ...said } = event
+  return { ...of, ...said, eventType, regarding: { ...regarding, owner } }
+}
+
+/** Returns whether a path is available in `if` but not in messages. */
+export function isNotCarried(path: readonly string[]): boolean {
+  return /^(namespaceLabels|regarding\.labels)\b/.test(path.join('.'))
 }

@@ -1,9 +1,10 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Message } from '../message.ts'
-import { NOTES, type Outcome, REASONS, SCOPES } from '../outcome.ts'
+import { NOTES, type Outcome, REASONS, SCOPES } from '../sink.ts'
 
 const MAX_DETAIL_BYTES = 2_048
 
-/** What is wrong with the answer to a batch: its length, its shapes, the order of each object. */
+/** Returns the faults of a batch's outcomes: number, shapes, order of each object. */
 export function faultsOfAnswer(batch: readonly Message[], answer: unknown): string[] {
   if (!Array.isArray(answer)) return [`deliver gave ${shown(answer)} in place of a list of outcomes`]
   if (answer.length !== batch.length)
@@ -14,7 +15,7 @@ export function faultsOfAnswer(batch: readonly Message[], answer: unknown): stri
   ]
 }
 
-/** What is wrong with the shape of an outcome. */
+/** Returns the faults of an outcome's shape. */
 export function faultsOfOutcome(outcome: unknown): string[] {
   if (typeof outcome !== 'object' || outcome === null) return [`${shown(outcome)} is no outcome`]
   const { kind, note, reason, detail, scope, afterMs, ambiguous } = outcome as Record<string, unknown>
@@ -38,7 +39,10 @@ export function faultsOfOutcome(outcome: unknown): string[] {
       return [`the kind ${shown(kind)} is none of delivered, later, retry, rejected`]
   }
   refuse(!isOneOf(REASONS, reason), `the reason ${shown(reason)} is none of the contract's`)
-  refuse(typeof detail !== 'string' || detail === '', `detail is ${shown(detail)}, not a text that tells why`)
+  refuse(
+    typeof detail !== 'string' || detail === '',
+    `detail is ${shown(detail)}, not a text with the reason`,
+  )
   refuse(
     typeof detail === 'string' && Buffer.byteLength(detail) > MAX_DETAIL_BYTES,
     `detail has more than ${MAX_DETAIL_BYTES} bytes`,
@@ -46,7 +50,7 @@ export function faultsOfOutcome(outcome: unknown): string[] {
   return faults
 }
 
-/** What comes behind a `retry` or `later` of its object must not be delivered: it would overtake. */
+/** A message after a `retry` or `later` of its object must not be delivered: it would overtake. */
 function faultsOfOrder(batch: readonly Message[], outcomes: readonly Outcome[]): string[] {
   const held = new Map<string, number>()
   return batch.flatMap(({ event }, i) => {
@@ -69,4 +73,42 @@ function isDelay(value: unknown): boolean {
 
 function shown(value: unknown): string {
   return JSON.stringify(value)?.slice(0, 200) ?? String(value)
+}
+
+/** A sink violates the contract; the message describes how. */
+export class ConformanceFault extends Error {
+  override name = 'ConformanceFault'
+}
+
+/** Throws a fault unless it is so. */
+export function expect(isSo: boolean, fault: string | (() => string)): asserts isSo {
+  if (!isSo) throw new ConformanceFault(typeof fault === 'string' ? fault : fault())
+}
+
+/** Ends a check that cannot be made here. */
+export class Skip extends Error {
+  override name = 'Skip'
+}
+
+export function skip(why: string): never {
+  throw new Skip(why)
+}
+
+const TICK_MS = 10
+
+/** Waits so long for a promise, in time in which this process was not busy with other things; then it is a fault. */
+export async function within<T>(ms: number, promise: Promise<T>, what: string): Promise<T> {
+  const late = Symbol('late')
+  const stop = new AbortController()
+  try {
+    const first = await Promise.race([promise, ticks(ms, stop.signal).then(() => late)])
+    if (first !== late) return first as T
+    throw new ConformanceFault(`${what} did not end within ${ms} ms`)
+  } finally {
+    stop.abort()
+  }
+}
+
+async function ticks(ms: number, signal: AbortSignal): Promise<void> {
+  for (let left = ms; left > 0 && !signal.aborted; left -= TICK_MS) await pause(TICK_MS)
 }

@@ -1,17 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Message } from '../message.ts'
-import type { Outcome } from '../outcome.ts'
-import type { ConfigSchema, SchemaIssue, Sink, SinkType } from '../sink.ts'
+import type { ConfigSchema, Outcome, SchemaIssue, Sink, SinkContext, SinkType } from '../sink.ts'
+import { ConformanceFault, expect, faultsOfAnswer, skip, within } from './assertions.ts'
 import { type TestContext, testContext } from './context.ts'
-import { ConformanceFault, expect, skip } from './fault.ts'
 import { type SampleOptions, sampleMessages } from './messages.ts'
-import { faultsOfAnswer } from './outcomes.ts'
-import { leakIn, secretsOf } from './secrets.ts'
-import type { Faults, Setup, Target } from './target.ts'
-import { within } from './waiting.ts'
 
 const NEVER = new AbortController().signal
-/** What a call may take that is not the subject of its check. */
+/** Time limit of calls that are not the subject of a check. */
 const CALL_LIMIT_MS = 60_000
 const PATIENCE_MS = 15_000
 /** For sinks that a check left open; whether they close is the subject of others. */
@@ -62,7 +57,7 @@ export class Bench implements AsyncDisposable {
     return this.type.route ? accepted(this.type.route, route, 'route', 'the route') : Promise.resolve(route)
   }
 
-  /** Makes something go wrong, or ends the check as skipped where the target cannot. */
+  /** Injects a fault, or skips the check if the target cannot. */
   async fault(name: 'refuse' | 'hang'): Promise<Faults> {
     const faults = this.target.faults
     if (!faults?.[name]) skip(`the target has no fault "${name}"`)
@@ -74,17 +69,17 @@ export class Bench implements AsyncDisposable {
     return this.target.received()
   }
 
-  /** Closes what a check left open, and looks whether anything told a secret. */
+  /** Closes sinks that a check left open, and checks for leaked secrets. */
   async finish(): Promise<void> {
     for (const opened of this.#opened) {
       await within(CALL_LIMIT_MS, opened.sink.close(), 'close')
-      opened.refuseLeak(opened.context.told(), 'a log line or metric')
+      opened.refuseLeak(opened.context.loggedText(), 'a log line or metric')
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.target.faults?.restore()
-    // A sink that does not close was told already.
+    // A sink that does not close has been reported already.
     for (const { sink } of this.#opened)
       await within(CLEAN_UP_MS, sink.close(), 'close').catch(() => undefined)
     await this.target.stop()
@@ -109,7 +104,7 @@ export class OpenedSink {
     return this.#bench.type.maxBatch ?? DEFAULT_BATCH
   }
 
-  /** One call. What deliver throws is a fault. */
+  /** One call. An exception of deliver is a fault. */
   async deliver(
     batch: readonly Message[],
     signal: AbortSignal = NEVER,
@@ -132,7 +127,7 @@ export class OpenedSink {
     }
   }
 
-  /** Delivers as the queue does: again and again what was put off, in order, until each has its end. */
+  /** Delivers as the queue does: retries in order until each message has a final outcome. */
   async settle(messages: readonly Message[]): Promise<Map<string, Settled>> {
     const settled = new Map<string, Settled>()
     const untilMs = performance.now() + this.#bench.patienceMs
@@ -165,18 +160,18 @@ export class OpenedSink {
     const settled = await this.settle(messages)
     const refused = [...settled].find(([, { kind }]) => kind === 'rejected')
     expect(refused === undefined, () => `a usual message was refused: ${JSON.stringify(refused)}`)
-    const told = messages.filter(({ id }) => (settled.get(id) as { note?: string }).note !== 'digest')
+    const single = messages.filter(({ id }) => (settled.get(id) as { note?: string }).note !== 'digest')
     const received = await this.#bench.received()
-    expectArrived(told, received)
+    expectArrived(single, received)
   }
 
   refuseLeak(text: string, where: string): void {
     const leak = leakIn(text, this.#secrets)
-    expect(leak === undefined, `${where} tells a secret of the options: ${leak}`)
+    expect(leak === undefined, `${where} contains a secret of the options: ${leak}`)
   }
 }
 
-export type Settled = Extract<Outcome, { kind: 'delivered' | 'rejected' }>
+type Settled = Extract<Outcome, { kind: 'delivered' | 'rejected' }>
 
 /** All are there, and of each object the first arrivals in the order of the messages. */
 export function expectArrived(messages: readonly Message[], received: readonly string[]): void {
@@ -202,7 +197,7 @@ export function expectNoneArrived(messages: readonly Message[], received: readon
   expect(sent === undefined, () => `${sent?.id} was sent ${when}`)
 }
 
-/** What a schema makes of a value; that it refuses it is a fault. */
+/** Returns the value that a schema produces; a refusal is a fault. */
 export async function accepted<C>(
   schema: ConfigSchema<C>,
   value: unknown,
@@ -224,3 +219,101 @@ export async function validated<C>(
 export function messageOfError(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
+
+const NAMES = /secret|token|passw|api-?key|authorization|credential/i
+/** Shorter texts occur by chance. */
+const MIN_LENGTH = 5
+
+/** Returns the secrets of a target: those it lists, options with such names, passwords in URLs. */
+function secretsOf({ options, secrets = [] }: Target): string[] {
+  const found = [...secrets, ...textsUnder(options, false)]
+  return [...new Set(found)].filter((it) => it.length >= MIN_LENGTH)
+}
+
+function textsUnder(value: unknown, isSecret: boolean): string[] {
+  if (typeof value === 'string') return [...(isSecret ? [value] : []), ...passwordsIn(value)]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, inner]) => textsUnder(inner, isSecret || NAMES.test(key)))
+}
+
+function passwordsIn(text: string): string[] {
+  if (!/^\w+:\/\//.test(text) || !URL.canParse(text)) return []
+  return [new URL(text).password]
+}
+
+/** Returns the beginning of a secret that a text contains: whole, cut, or as URLs, JSON and Base64 encode it. */
+function leakIn(text: string, secrets: readonly string[]): string | undefined {
+  const leak = secrets.find((secret) => formsOf(secret).some((it) => text.includes(it)))
+  return leak === undefined ? undefined : `${leak.slice(0, 3)}…`
+}
+
+function formsOf(secret: string): string[] {
+  const long = [...beginningOf(secret), ...inBase64(secret)].filter((it) => it.length >= MIN_PART)
+  return [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1), ...long]
+}
+
+/** A part of a secret of this length does not occur by chance. */
+const MIN_PART = 10
+
+function beginningOf(secret: string): string[] {
+  return [secret.slice(0, Math.ceil((secret.length * 2) / 3))]
+}
+
+/**
+ * Returns the Base64 forms of a secret inside of a longer text, such as `user:secret`, as far as only the secret
+ * determines them.
+ */
+function inBase64(secret: string): string[] {
+  const bytes = Buffer.from(secret)
+  return [0, 1, 2].flatMap((before) => {
+    const text = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64')
+    const own = text.slice(Math.ceil((before * 4) / 3), Math.floor(((before + bytes.length) * 4) / 3))
+    return [own, own.replaceAll('+', '-').replaceAll('/', '_')]
+  })
+}
+
+/** A peer for a sink under test: a fake server, a file, a stream. Each check starts one of its own. */
+export interface Target {
+  /** The sink's section of the configuration, without `type`. */
+  options: object
+  /**
+   * The ids of all messages that it got, in the order in which they came: repeats too, and those that it refused or did not
+   * answer. `idsIn` finds them in texts.
+   */
+  received(): readonly string[] | Promise<readonly string[]>
+  faults?: Faults
+  /**
+   * Texts that must not appear in outcomes, logs or metrics, besides options with such names (`secret`, `token` …).
+   */
+  secrets?: readonly string[]
+  /** Forgets received messages, which would look like a leak of the sink. */
+  forget?(): void
+  stop(): Promise<void> | void
+}
+
+/** Faults of the peer; checks that need a missing one are skipped. */
+export interface Faults {
+  /** It cannot be reached, or turns everything down for now. Echo secrets here if your peer might. */
+  refuse?(): Promise<void> | void
+  /** The peer accepts data and never responds. */
+  hang?(): Promise<void> | void
+  /** It turns down, for now, the message with this id, and takes all others. */
+  refuseOne?(id: string): Promise<void> | void
+  /** Ends all faults; hanging connections may be cut. */
+  restore(): Promise<void> | void
+}
+
+export interface Setup {
+  start(): Promise<Target> | Target
+  /** Options of a rule for this sink, as in `to: [{ oncall: … }]`. Default `{}`. */
+  route?: object
+  /** Parts of the context that the sink is opened with. */
+  context?: Partial<SinkContext>
+  /** How long a batch may take to get through when nothing is wrong, pacing included. Default 15,000. */
+  patienceMs?: number
+  /** Checks that this sink need not pass, by name, with why: they are skipped. */
+  excused?: Readonly<Record<string, string>>
+}
+
+/** A check with a target of its own; throws a fault, or that it is skipped. */
+export type CheckBody = (bench: Bench) => Promise<void> | void

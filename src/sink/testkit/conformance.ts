@@ -1,34 +1,88 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import type { SinkType } from '../sink.ts'
-import { Bench } from './bench.ts'
-import type { CheckBody } from './check.ts'
-import { abortChecks } from './checks-abort.ts'
-import { deliveryChecks } from './checks-delivery.ts'
-import { faultChecks } from './checks-faults.ts'
-import { lifeChecks } from './checks-life.ts'
-import { memoryChecks } from './checks-memory.ts'
-import { typeChecks } from './checks-type.ts'
-import { ConformanceFault, Skip } from './fault.ts'
-import type { Setup } from './target.ts'
+import { ConformanceFault, expect, Skip, skip } from './assertions.ts'
+import {
+  accepted,
+  Bench,
+  type CheckBody,
+  messageOfError,
+  type OpenedSink,
+  type Setup,
+  validated,
+} from './bench.ts'
+import { deliveryChecks, faultChecks } from './checks-delivery.ts'
+import { abortChecks, lifeChecks } from './checks-life.ts'
+import { messageOf } from './messages.ts'
 
-const CHECKS: Readonly<Record<string, CheckBody>> = {
-  ...typeChecks,
-  ...deliveryChecks,
-  ...faultChecks,
-  ...abortChecks,
-  ...lifeChecks,
-  ...memoryChecks,
+const DELIVERIES = 10_000
+/** One that keeps messages, or only their ids, keeps more of each. */
+const MAX_BYTES_EACH = 100
+const ROUNDS = 4
+
+const memoryChecks: Readonly<Record<string, CheckBody>> = {
+  'ten thousand deliveries leave nothing in memory': async (bench) => {
+    const collect = collector()
+    if (!collect) skip('memory cannot be collected: start Node with --expose-gc')
+    if (!bench.target.forget) skip('the target cannot forget what it got')
+    const sink = await bench.open()
+    await deliverMany(bench, sink, DELIVERIES / 5)
+    let before = await usedBytes(collect)
+    const growth: number[] = []
+    for (let round = 0; round < ROUNDS; round++) {
+      await deliverMany(bench, sink, DELIVERIES / ROUNDS)
+      const now = await usedBytes(collect)
+      growth.push(Math.round((now - before) / (DELIVERIES / ROUNDS)))
+      before = now
+    }
+    // A leak grows in every round, noise does not.
+    expect(
+      Math.min(...growth) <= MAX_BYTES_EACH,
+      `memory grew in every round, by ${growth.join(', ')} bytes for each delivery`,
+    )
+  },
 }
 
-/** One thing that the contract asks of a sink. */
+let batches = 0
+
+async function deliverMany(bench: Bench, sink: OpenedSink, count: number): Promise<void> {
+  const size = Math.min(sink.maxBatch, 100)
+  for (let sent = 0; sent < count; sent += size) {
+    await sink.deliver(await bench.samples(size, `memory${batches++}x`, { objects: 10 }))
+    bench.target.forget?.()
+  }
+}
+
+async function usedBytes(collect: () => void): Promise<number> {
+  // Closed sockets are freed a few turns later.
+  for (let i = 0; i < 5; i++) {
+    await new Promise(setImmediate)
+    collect()
+  }
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return heapUsed + arrayBuffers
+}
+
+function collector(): (() => void) | undefined {
+  if (globalThis.gc) return () => void globalThis.gc?.()
+  try {
+    setFlagsFromString('--expose-gc')
+    return runInNewContext('gc') as () => void
+  } catch {
+    return undefined
+  }
+}
+
+/** One requirement of the contract. */
 export interface Check {
   readonly name: string
-  /** Starts a target, looks, and stops it. Throws what the sink does wrong. */
+  /** Starts a target, runs the check, and stops it. Throws the violation. */
   run(): Promise<CheckResult>
 }
 
 export type CheckResult = { kind: 'passed' } | { kind: 'skipped'; why: string }
 
-/** What became of all checks. */
+/** The results of all checks. */
 export interface Report {
   passed: string[]
   skipped: { name: string; why: string }[]
@@ -63,7 +117,7 @@ export async function runConformance<C, R>(type: SinkType<C, R>, setup: Setup): 
   return report
 }
 
-/** A report for people: what failed and why, what was skipped and why, how many passed. */
+/** Returns a readable report: failures and skips with their reasons, and the number of passed checks. */
 export function describeReport(type: string, { passed, skipped, failed }: Report): string {
   return [
     `sink type ${type}: ${passed.length} checks passed, ${skipped.length} skipped, ${failed.length} failed`,
@@ -91,4 +145,118 @@ async function runCheck(type: SinkType, setup: Setup, body: CheckBody): Promise<
   if (unhandled.length > 0)
     throw new ConformanceFault(`a rejection was left unhandled: ${String((unhandled[0] as Error)?.message)}`)
   return { kind: 'passed' }
+}
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/
+const RUBBISH: readonly unknown[] = [undefined, null, 42, 'text', true, [], () => 0]
+
+/** The declarations of a sink type. */
+const typeChecks: Readonly<Record<string, CheckBody>> = {
+  'the type is of this contract'({ type }) {
+    expect(type.apiVersion === 1, `apiVersion is ${String(type.apiVersion)}, not 1`)
+    expect(
+      NAME.test(type.type),
+      `type ${JSON.stringify(type.type)} is no name: letters, digits, ".", "_", "-"`,
+    )
+    expect(typeof type.open === 'function', 'open is no function')
+    const { maxBatch = 1 } = type
+    expect(Number.isInteger(maxBatch) && maxBatch > 0, `maxBatch is ${maxBatch}, not a whole number from 1`)
+  },
+
+  'config is a Standard Schema that refuses rubbish'({ type, target }) {
+    return refusesRubbish(type.config, 'config', target.options)
+  },
+
+  'config refuses keys that it does not know'({ type, target }) {
+    return refusesUnknownKey(type.config, 'config', target.options)
+  },
+
+  'route is a Standard Schema that accepts {} and refuses rubbish': async (bench) => {
+    const { route } = bench.type
+    if (!route) skip('the type has no route')
+    await accepted(route, {}, 'route', '{}')
+    await refusesRubbish(route, 'route', {})
+    await refusesUnknownKey(route, 'route', {})
+  },
+
+  'the lane of an object stays the same': async (bench) => {
+    const { lane } = bench.type
+    if (!lane) skip('the type has no lane')
+    const config = await accepted(bench.type.config, bench.target.options, 'config', 'the options')
+    const route = await bench.route()
+    for (const name of ['web', 'api', '<!channel>\u0000\ud800', '']) {
+      const parts = { name, uid: `uid-of-${name.length}`, route }
+      const lanes = ['ADDED', 'MODIFIED', 'DELETED'].flatMap((type, i) => {
+        const message = messageOf({ ...parts, type: type as 'ADDED', version: String(i) }, bench.type)
+        return [bench.type.lane?.(message, config), bench.type.lane?.(message, config)]
+      })
+      expect(
+        lanes.every((it) => typeof it === 'string' && it !== '') && new Set(lanes).size === 1,
+        () => `deliveries of one object to one target got the lanes ${JSON.stringify([...new Set(lanes)])}`,
+      )
+    }
+  },
+
+  'escape gives text for any text': ({ type }) => {
+    if (!type.escape) skip('the type has no escape')
+    for (const text of ['', 'plain', '<&>*_~`|\\[]()#!"\'', '\ud800\u0000\u202e', 'x'.repeat(1_000_000)])
+      expect(typeof type.escape(text) === 'string', 'escape gave no text')
+  },
+}
+
+async function refusesRubbish(schema: Bench['type']['config'], part: string, options: object): Promise<void> {
+  const standard = schema?.['~standard']
+  expect(typeof standard?.validate === 'function', `${part} is no Standard Schema: it has no "~standard"`)
+  expect(
+    standard.version === 1,
+    `${part} is of version ${String(standard.version)} of Standard Schema, not 1`,
+  )
+  for (const value of RUBBISH) {
+    const { issues } = await validatedSafely(schema, part, value)
+    const isNothing = value === undefined || value === null
+    expect(
+      isNothing || (issues?.length ?? 0) > 0,
+      `${part} accepts ${String(JSON.stringify(value) ?? value)}`,
+    )
+  }
+  const keys = Object.keys(options)
+  for (const key of keys) {
+    const { issues } = await validatedSafely(schema, part, { ...options, [key]: () => 0 })
+    if (!issues) continue
+    const steps = issues.map(({ path = [] }) => (typeof path[0] === 'object' ? path[0].key : path[0]))
+    expect(
+      steps.includes(key),
+      `${part} refuses a wrong "${key}" with an issue whose path does not lead to it`,
+    )
+  }
+}
+
+async function refusesUnknownKey(
+  schema: Bench['type']['config'],
+  part: string,
+  options: object,
+): Promise<void> {
+  const { issues } = await validatedSafely(schema, part, { ...options, noSuchOptionOfAnySink: 1 })
+  expect(
+    (issues?.length ?? 0) > 0,
+    `${part} accepts a key that it cannot know: a misspelt option would do nothing`,
+  )
+}
+
+async function validatedSafely(schema: Bench['type']['config'], part: string, value: unknown) {
+  const result = await validated(schema, value).catch((error: unknown) => {
+    expect(false, `${part} threw in place of giving issues: ${messageOfError(error)}`)
+  })
+  for (const { message } of result?.issues ?? [])
+    expect(typeof message === 'string' && message !== '', `${part} gave an issue without a message`)
+  return result
+}
+
+const CHECKS: Readonly<Record<string, CheckBody>> = {
+  ...typeChecks,
+  ...deliveryChecks,
+  ...faultChecks,
+  ...abortChecks,
+  ...lifeChecks,
+  ...memoryChecks,
 }

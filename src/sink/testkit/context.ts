@@ -1,6 +1,5 @@
 import { inspect } from 'node:util'
-import type { Logger, SinkContext, SinkMetrics } from '../context.ts'
-import { memoryStore } from '../memory-store.ts'
+import type { KeyValueStore, Logger, SinkContext, SinkMetrics } from '../sink.ts'
 
 export interface LogEntry {
   level: keyof Logger
@@ -8,22 +7,22 @@ export interface LogEntry {
   message: string
 }
 
-/** A context for tests: nothing of it leaves the process, everything that is told is kept. */
+/** A context for tests: everything stays in the process, logs and metrics are kept. */
 export interface TestContext extends SinkContext {
   readonly logged: readonly LogEntry[]
   /** The values of counters and gauges, by their names. */
   readonly measured: ReadonlyMap<string, number>
-  /** All that logs and metrics tell, as text. */
-  told(): string
+  /** All logs and metrics as text. */
+  loggedText(): string
 }
 
 export function testContext(parts: Partial<SinkContext> = {}): TestContext {
   const logged: LogEntry[] = []
   const measured = new Map<string, number>()
   const help = new Set<string>()
-  const tell = (level: keyof Logger) => (fields: object, message: string) => {
+  const note = (level: keyof Logger) => (fields: object, message: string) => {
     logged.push({ level, fields, message })
-    // A sink that logs without end must not look like one that leaks.
+    // A sink that logs without end must not look like a leak.
     if (logged.length > MAX_LOGGED) logged.shift()
   }
   const metrics: SinkMetrics = {
@@ -40,7 +39,7 @@ export function testContext(parts: Partial<SinkContext> = {}): TestContext {
   return {
     name: 'test',
     cluster: 'test',
-    log: { debug: tell('debug'), info: tell('info'), warn: tell('warn'), error: tell('error') },
+    log: { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') },
     metrics,
     store: memoryStore(parts.clock),
     userAgent: 'kubeherald/test',
@@ -48,8 +47,40 @@ export function testContext(parts: Partial<SinkContext> = {}): TestContext {
     ...parts,
     logged,
     measured,
-    told: () => [...logged.map((it) => inspect(it, { depth: 8, maxStringLength: null })), ...help].join('\n'),
+    loggedText: () =>
+      [...logged.map((it) => inspect(it, { depth: 8, maxStringLength: null })), ...help].join('\n'),
   }
 }
 
 const MAX_LOGGED = 1_000
+
+/** A store in memory; `clock` drives the expiry. */
+export function memoryStore(clock: { now(): number } = { now: () => Date.now() }): KeyValueStore {
+  const values = new Map<string, { value: string; untilMs: number }>()
+  const live = (key: string) => {
+    const found = values.get(key)
+    if (found && found.untilMs > clock.now()) return found.value
+    values.delete(key)
+    return undefined
+  }
+  return {
+    get: async (key) => live(key),
+    async set(key, value, { ttlMs }) {
+      values.set(key, { value, untilMs: clock.now() + ttlMs })
+    },
+    async add(key, value, { ttlMs }) {
+      if (live(key) !== undefined) return false
+      values.set(key, { value, untilMs: clock.now() + ttlMs })
+      return true
+    },
+    async increment(key, { ttlMs }) {
+      const next = Number(live(key) ?? 0) + 1
+      values.set(key, { value: String(next), untilMs: values.get(key)?.untilMs ?? clock.now() + ttlMs })
+      return next
+    },
+    async delete(key, value) {
+      const found = live(key)
+      return found !== undefined && (value === undefined || found === value) && values.delete(key)
+    },
+  }
+}

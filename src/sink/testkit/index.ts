@@ -1,4 +1,5 @@
-export { memoryStore } from '../memory-store.ts'
+export { ConformanceFault } from './assertions.ts'
+export type { Faults, Setup, Target } from './bench.ts'
 export {
   type Check,
   type CheckResult,
@@ -7,9 +8,15 @@ export {
   type Report,
   runConformance,
 } from './conformance.ts'
-export { type LogEntry, type TestContext, testContext } from './context.ts'
-export { ConformanceFault } from './fault.ts'
-export { type HostileMessage, hostileMessages } from './hostile.ts'
-export { idsIn, type MessageParts, messageOf, type SampleOptions, sampleMessages } from './messages.ts'
-export { type NoticeMessage, noticeMessages } from './notices.ts'
-export type { Faults, Setup, Target } from './target.ts'
+export { type LogEntry, memoryStore, type TestContext, testContext } from './context.ts'
+export {
+  type HostileMessage,
+  hostileMessages,
+  idsIn,
+  type MessageParts,
+  messageOf,
+  type NoticeMessage,
+  noticeMessages,
+  type SampleOptions,
+  sampleMessages,
+} from './messages.ts'

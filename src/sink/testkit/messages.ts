@@ -1,12 +1,19 @@
-import type { Digest, Resolved } from '../../delivery.ts'
-import type { EventHeader, KubeEvent } from '../../event.ts'
-import type { TraceContext } from '../../trace-context.ts'
-import { cloudEvent } from '../cloud-event.ts'
-import type { Content, Field, Message, RuleSeverity, Words } from '../message.ts'
-import { fieldsBeside, joinedFields, messageId } from '../notice.ts'
+import type { Digest, DigestItem, Resolved, TraceContext } from '../../model/delivery.ts'
+import type { EventHeader, FieldChange, KubeEvent } from '../../model/event.ts'
+import {
+  additionalFields,
+  type Content,
+  cloudEvent,
+  type Field,
+  limitFields,
+  type Message,
+  messageId,
+  type RuleSeverity,
+  type Summary,
+} from '../message.ts'
 import type { SinkType } from '../sink.ts'
 
-/** What a message is made of; the rest is a ConfigMap that changed. */
+/** The parts of a message; the default is a changed ConfigMap. */
 export interface MessageParts {
   name?: string
   /** Of the object; messages of one uid must keep their order. Default: made of the name. */
@@ -23,20 +30,20 @@ export interface MessageParts {
   object?: object
   /** The options that the rule has for the sink, as they come out of the type's `route` schema. */
   route?: unknown
-  words?: Partial<Words>
-  /** What the rule says of all that it sends. */
+  summary?: Partial<Summary>
+  /** The rule's severity and labels. */
   severity?: RuleSeverity
   labels?: Readonly<Record<string, string>>
-  /** Makes it a digest, or tells that something is over. */
+  /** Makes it a digest or a resolve notification. */
   notice?: Digest | Resolved
   heldBack?: Message['heldBack']
   /** As where traces are on. */
   trace?: TraceContext
-  /** In place of the words in the sink's markup; may throw. */
+  /** Replaces the summary in the sink's markup; may throw. */
   content?: () => Content
 }
 
-/** A message as the core would hand it to a sink of this type. Its id stands in `content.text` too. */
+/** Returns a message as the core would pass it to a sink of this type. `content.text` contains its id, too. */
 export function messageOf(parts: MessageParts = {}, type: Pick<SinkType, 'escape'> = {}): Message {
   const { name = 'web', version = '1', rule = 'all', attempt = 0, route = {} } = parts
   const event = headerOf(parts)
@@ -46,10 +53,10 @@ export function messageOf(parts: MessageParts = {}, type: Pick<SinkType, 'escape
     metadata: { name, namespace: event.namespace, uid: event.uid, resourceVersion: version },
     data: { greeting: 'hello' },
   }
-  const words: Words = { ...wordsOf(event), ...parts.words }
+  const summary: Summary = { ...summarize(event), ...parts.summary }
   const objectJson = Buffer.from(JSON.stringify(object))
   const { severity, labels = {}, notice, heldBack } = parts
-  const told = {
+  const limited = {
     rule,
     labels,
     ...(severity && { severity }),
@@ -57,22 +64,22 @@ export function messageOf(parts: MessageParts = {}, type: Pick<SinkType, 'escape
     ...(heldBack && { heldBack }),
   }
   return {
-    id: messageId({ event, ...told }),
-    ...told,
+    id: messageId({ event, ...limited }),
+    ...limited,
     event,
     route,
     attempt,
-    words,
+    summary,
     objectJson,
     ...(parts.trace && { trace: parts.trace }),
     get object() {
       return JSON.parse(objectJson.toString()) as Record<string, unknown>
     },
     get cloudEvent() {
-      return cloudEvent({ event, objectJson, ...told })
+      return cloudEvent({ event, objectJson, ...limited })
     },
     get content() {
-      return parts.content ? parts.content() : contentOf(words, fieldsBeside(told), type.escape)
+      return parts.content ? parts.content() : contentOf(summary, additionalFields(limited), type.escape)
     },
   }
 }
@@ -96,7 +103,7 @@ export interface SampleOptions extends Pick<MessageParts, 'rule' | 'route'> {
   type?: Pick<SinkType, 'escape'>
 }
 
-/** The ids of messages of this kit that stand in a text, in their order. */
+/** Returns the ids of this kit's messages in a text, in order. */
 export function idsIn(text: string): string[] {
   return [
     ...text.matchAll(/kit\/\w+\/\d+\/(?:ADDED|MODIFIED|DELETED)(?:\/(?:digest|resolved)\/[\w-]+)?/g),
@@ -125,7 +132,7 @@ function headerOf(parts: MessageParts): EventHeader {
   }
 }
 
-function wordsOf({ id, kind, namespace, name, event, changes = [] }: EventHeader): Words {
+function summarize({ id, kind, namespace, name, event, changes = [] }: EventHeader): Summary {
   return {
     severity: event?.type === 'Warning' ? 'warning' : 'info',
     title: `${kind} ${namespace ? `${namespace}/` : ''}${name} changed`,
@@ -139,12 +146,12 @@ function wordsOf({ id, kind, namespace, name, event, changes = [] }: EventHeader
 }
 
 function contentOf(
-  words: Words,
-  beside: readonly Field[],
+  summary: Summary,
+  additional: readonly Field[],
   inMarkup: (text: string) => string = (text) => text,
 ): Content {
-  const { severity, title, text, quote, changes, command } = words
-  const fields = joinedFields(words.fields, beside)
+  const { severity, title, text, quote, changes, command } = summary
+  const fields = limitFields(summary.fields, additional)
   return {
     severity,
     title: inMarkup(title),
@@ -154,5 +161,168 @@ function contentOf(
     quote,
     changes,
     command,
+  }
+}
+
+export interface HostileMessage {
+  /** The kind of hostility. */
+  what: string
+  message: Message
+}
+
+const MEBIBYTE = 1024 * 1024
+
+const TEXTS: Readonly<Record<string, string>> = {
+  'markup of chats and templates':
+    '<!channel> <@U1> <https://x|y> ``` *b* _i_ ~s~ &amp; [a](https://b) {{ 7 | times: 7 }} {% raw %} $' +
+    '{env:HOME}',
+  'control characters': '\u0007\u001b[31m\u009b2J\u001b]0;t\u0007\u0085\u2028',
+  NUL: 'before\u0000after',
+  'line breaks that could end a header or a line': 'a\r\nx-injected: 1\r\n\r\n{"id":"no"}\n',
+  'marks that turn the direction': '\u202e\u2066evil\u200f',
+  'halves of surrogate pairs': '\ud800 alone \udc00',
+  emoji: '👩‍👩‍👧‍👦🏳️‍🌈'.repeat(200),
+  'quotes and backslashes': `"'\`\\"; DROP TABLE events; --`,
+}
+
+/** Messages that users of a cluster can cause: none may harm a sink, or other deliveries. */
+export function hostileMessages(
+  type: Pick<SinkType, 'escape'> = {},
+  { route, prefix = 'hostile' }: Pick<MessageParts, 'route'> & { prefix?: string } = {},
+): HostileMessage[] {
+  return partsOfAll().map(([what, parts], i) => ({
+    what,
+    message: messageOf({ ...parts, uid: `${prefix}${i}`, ...(route !== undefined && { route }) }, type),
+  }))
+}
+
+function partsOfAll(): [what: string, parts: MessageParts][] {
+  return [
+    ...Object.entries(TEXTS).map(([what, text]): [string, MessageParts] => [what, withText(text)]),
+    ['a message of 1 MiB', withText('x'.repeat(MEBIBYTE), 'big')],
+    ['labels named like parts of prototypes', { object: prototypeLabels() }],
+    ['empty names', { name: '', event: { kind: '', path: '', namespace: '', apiVersion: '' }, object: {} }],
+    ['nothing that its kind should have', { object: { metadata: null, spec: 'text', status: [null] } }],
+    ['values nested 500 deep', { object: nested(500) }],
+    ['40 changes with long values', { event: { changes: longChanges() } }],
+  ]
+}
+
+function withText(text: string, name = text): MessageParts {
+  return {
+    name,
+    kubeEvent: {
+      type: text.slice(0, 1_000),
+      reason: text.slice(0, 1_000),
+      message: text,
+      regarding: { name },
+    },
+    object: { metadata: { name, labels: { [name]: text } }, message: text },
+    rule: name,
+  }
+}
+
+function prototypeLabels(): object {
+  return JSON.parse(
+    '{"metadata":{"labels":{"__proto__":"a","constructor":"b","toString":"c","hasOwnProperty":"d","length":"9"}},"__proto__":{"x":1},"constructor":{"prototype":{}}}',
+  ) as object
+}
+
+function nested(depth: number): object {
+  let object: object = {}
+  for (let i = 0; i < depth; i++) object = { a: [object] }
+  return object
+}
+
+function longChanges(): FieldChange[] {
+  return Array.from({ length: 40 }, (_, i) => ({
+    path: `spec.constructor.__proto__[${i}]`,
+    old: '`<'.repeat(500),
+    ...(i % 2 === 0 && { new: { nested: ['\u0000', null] } }),
+  }))
+}
+
+export interface NoticeMessage {
+  /** The kind of notification. */
+  what: string
+  message: Message
+}
+
+const FROM = '2026-11-21T09:14:07.312Z'
+const TO = '2026-11-21T09:17:09.000Z'
+const HOSTILE = '<!channel> @everyone `*b*` {{ x }} \u0000\u001b[31m\u202e\ud800 "\\\r\nx: 1'
+
+/** Notifications of a rule's limits: digests, resolve notifications, and suppressed counts. */
+export function noticeMessages(
+  type: Pick<SinkType, 'escape'> = {},
+  { route, prefix = 'notice' }: Pick<MessageParts, 'route'> & { prefix?: string } = {},
+): NoticeMessage[] {
+  return Object.entries(PARTS).map(([what, parts], i) => ({
+    what,
+    message: messageOf(
+      { name: `${prefix}${i}`, ...parts, uid: `${prefix}${i}`, ...(route !== undefined && { route }) },
+      type,
+    ),
+  }))
+}
+
+const over: Omit<Resolved, 'why'> = { kind: 'resolved', since: FROM, at: TO }
+
+const PARTS: Readonly<Record<string, MessageParts>> = {
+  'a digest of twelve': { notice: digestOf(12), kubeEvent: { type: 'Warning', reason: 'BackOff' } },
+  'a digest of a hundred thousand, of which a hundred are listed': { notice: digestOf(100, 100_000) },
+  'a digest of one': { notice: digestOf(1) },
+  'a digest without items': { notice: { ...digestOf(0), count: 3, by: [] } },
+  'a digest with hostile names': {
+    notice: { ...digestOf(3), by: [[HOSTILE, HOSTILE]], items: digestOf(3).items.map(hostile) },
+  },
+  'that something ended': { notice: { ...over, why: 'ended' }, summary: { severity: 'resolved' } },
+  'that something was deleted': { notice: { ...over, why: 'deleted' }, type: 'DELETED' },
+  'that something is no longer watched': { notice: { ...over, why: 'unwatched' } },
+  'that something went quiet': { notice: { ...over, why: 'quiet' } },
+  'how many were held back, with a severity and labels of the rule': {
+    heldBack: { count: 14, since: FROM },
+    severity: 'error',
+    labels: { team: 'pay', constructor: 'x', [HOSTILE]: HOSTILE },
+  },
+}
+
+function digestOf(items: number, count = items): Digest {
+  return {
+    kind: 'digest',
+    count,
+    by: [
+      ['namespace', 'shop'],
+      ['reason', 'BackOff'],
+    ],
+    from: FROM,
+    to: TO,
+    items: Array.from({ length: items }, (_, i) => itemOf(i)),
+  }
+}
+
+function itemOf(i: number): DigestItem {
+  const name = `web-${i % 7}`
+  return {
+    id: `kit/item${i}/1/ADDED`,
+    type: 'ADDED',
+    kind: 'Event',
+    namespace: 'shop',
+    name: `${name}.17a1`,
+    time: FROM,
+    eventType: 'Warning',
+    reason: 'BackOff',
+    message: 'Back-off restarting failed container',
+    regarding: { apiVersion: 'v1', kind: 'Pod', namespace: 'shop', name },
+  }
+}
+
+function hostile(item: DigestItem): DigestItem {
+  return {
+    ...item,
+    name: HOSTILE,
+    reason: HOSTILE,
+    message: HOSTILE,
+    regarding: { kind: HOSTILE, namespace: HOSTILE, name: HOSTILE },
   }
 }

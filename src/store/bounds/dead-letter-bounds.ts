@@ -1,12 +1,18 @@
 import type { Redis } from 'ioredis'
-import type { Delivery } from '../delivery.ts'
-import type { Logger } from '../log.ts'
-import type { Metrics } from '../metrics.ts'
-import type { QueueStatus } from '../status.ts'
-import { oldestDeadLetters, type StoredDeadLetter } from './dead-letters.ts'
-import { archiveToLane, type Discarded, discardDeadLetters } from './discard-dead-letters.ts'
-import type { Keys } from './keys.ts'
-import { type MeasuredStream, MeasuringPauses, measureStreams } from './measure-streams.ts'
+import type { Delivery } from '../../model/delivery.ts'
+import type { QueueStatus } from '../../model/status.ts'
+import type { Logger } from '../../observe/log.ts'
+import type { Metrics } from '../../observe/metrics.ts'
+import type { Keys } from '../keys.ts'
+import {
+  archiveToLane,
+  type Discarded,
+  discardDeadLetters,
+  oldestDeadLetters,
+  type StoredDeadLetter,
+} from '../lanes/dead-letters.ts'
+import { isTransient } from '../redis/redis-fault.ts'
+import { type MeasuredStream, MeasuringPauses, measureStreams } from './lane-sizes.ts'
 import {
   bytesOfEntry,
   excess,
@@ -16,7 +22,6 @@ import {
   reachedInMs,
   withMeasured,
 } from './queue-bounds.ts'
-import { isTransient } from './redis-fault.ts'
 
 /** Where dead letters go before they are deleted. */
 export type Archive =
@@ -27,7 +32,7 @@ export type Archive =
     }
   | { kind: 'sink'; sink: string; laneOf(delivery: Delivery): string; wake(lanes: readonly string[]): void }
 
-export interface DeadLetterBoundsParts {
+interface DeadLetterBoundsParts {
   redis: Redis
   keys: Keys
   metrics: Metrics
@@ -167,13 +172,13 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
       if (fault !== archiveFault) log.error({ error: fault }, 'dead letters cannot be archived; they wait')
       archiveFault = fault
       let freed = 0
-      const crowded = due.filter((it) => {
-        const isMeant = freed < most
+      const excess = due.filter((it) => {
+        const isExcess = freed < most
         freed += it.freed
-        return isMeant
+        return isExcess
       })
-      await drop(crowded.map(({ letter }) => letter))
-      return crowded
+      await drop(excess.map(({ letter }) => letter))
+      return excess
     }
   }
 

@@ -1,16 +1,16 @@
 import type { Redis } from 'ioredis'
-import type { Logger } from '../log.ts'
-import type { Metrics } from '../metrics.ts'
-import { writtenDuration } from '../sink/duration.ts'
-import type { QueueStatus } from '../status.ts'
-import type { DeadReason } from './ack-script.ts'
-import type { DeliveringSince } from './delivering-since.ts'
-import type { Keys } from './keys.ts'
-import type { Enqueued } from './lane-feed.ts'
-import { sinkOf } from './lane-names.ts'
-import { type Item, readLane } from './lane-reader.ts'
-import { LaneSizes, type Waiting } from './lane-sizes.ts'
-import type { LaneWorker } from './lane-worker.ts'
+import type { QueueStatus } from '../../model/status.ts'
+import type { Logger } from '../../observe/log.ts'
+import type { Metrics } from '../../observe/metrics.ts'
+import { writtenDuration } from '../../sink/duration.ts'
+import type { Enqueued } from '../entry.ts'
+import { type Keys, sinkOf } from '../keys.ts'
+import type { DeadReason } from '../lanes/ack-script.ts'
+import { type Item, readLane } from '../lanes/lane-reader.ts'
+import type { LaneWorker } from '../lanes/lane-worker.ts'
+import type { DeliveringSince } from '../lanes/outages.ts'
+import { describeFault, isRefusal, type Troubles } from '../redis/redis-fault.ts'
+import { LaneSizes, Turns, type Waiting } from './lane-sizes.ts'
 import {
   excess,
   isSoon,
@@ -20,11 +20,8 @@ import {
   reachedInMs,
   withMeasured,
 } from './queue-bounds.ts'
-import { isRefusal, sayFault } from './redis-fault.ts'
-import type { Troubles } from './troubles.ts'
-import { Turns } from './turns.ts'
 
-export interface SinkBoundsParts {
+interface SinkBoundsParts {
   redis: Redis
   keys: Keys
   metrics: Metrics
@@ -35,7 +32,7 @@ export interface SinkBoundsParts {
   bounds(): ReadonlyMap<string, QueueBounds>
   deliveringSince: DeliveringSince
   /** Gives up deliveries of a lane that this process owns; undefined for any other. */
-  giverOf(lane: string): LaneWorker['giveUp'] | undefined
+  giveUpOf(lane: string): LaneWorker['giveUp'] | undefined
   /** The register of lanes has to be read before its time. */
   onDue(): void
   /** Why the sink failed last. */
@@ -64,7 +61,7 @@ const MOST_MEASURED_SOON = 100
 const PACKED = 1 / 8
 /** How long one look gives up deliveries; the next one goes on. */
 const GIVING_UP_MS = 1_000
-const LANES_AT_ONCE = 4
+const CONCURRENT_LANES = 4
 /** Bytes of entries that one read takes, about, and entries. */
 const READ_BYTES = 512 * 1024
 const MOST_ENTRIES = 32
@@ -101,17 +98,22 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
   const lanes = new LaneSizes(redis, keys)
   let bounds = parts.bounds()
   let running: Promise<void> | undefined
-  /** A look came at its time while another one was under way: the next one measures as many. */
+  /** A check became due while another one ran: the next one measures as many lanes as a regular check. */
   let isDue = false
   const [givingSinks, givingLanes] = [new Turns(), new Turns()]
 
   function sinkStateOf(sink: string): KnownSink {
     const known = sinks.get(sink)
     if (known) return known
-    const [unlogged, loggedMs] = [new Map<DeadReason, number>(), Number.NEGATIVE_INFINITY]
     const it: KnownSink = {
-      ...{ bytes: 0, enqueued: 0, perDelivery: 0, trend: [], reachedMs: undefined, isSoon: false },
-      ...{ unlogged, loggedMs },
+      bytes: 0,
+      enqueued: 0,
+      perDelivery: 0,
+      trend: [],
+      reachedMs: undefined,
+      isSoon: false,
+      unlogged: new Map(),
+      loggedMs: Number.NEGATIVE_INFINITY,
     }
     sinks.set(sink, it)
     return it
@@ -177,9 +179,11 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
     // Lanes that are not measured give up their part when they are: it is not taken from what is newer in these.
     const part = bytes / Math.max(1, bytes + unmeasured)
     const detail = `more than the queue's maxBytes of ${maxBytes} bytes waited, and this was among the oldest${becauseOf(sink)}`
-    const beforeMs = Number.POSITIVE_INFINITY
     return [...oldestOf(extents, excess(bytes + unmeasured, maxBytes) * part)].map(([lane, some]) => ({
-      ...{ lane, reason: 'queue-full', detail, beforeMs },
+      lane,
+      reason: 'queue-full',
+      detail,
+      beforeMs: Number.POSITIVE_INFINITY,
       most: Math.ceil(some / lanes.averageOf(lane).bytes),
     }))
   }
@@ -204,18 +208,23 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
     }
   }
 
-  /** Returns those for which there was no time. Sinks take turns, so that one with much to give up holds up no other; and so do the lanes of each. */
+  /**
+   * Turns deliveries beyond the bounds into dead letters. Returns the quotas for which there was no time. Sinks, and the lanes of each sink,
+   * are processed round-robin, so that one with many expired deliveries does not delay the others.
+   */
   async function giveUpAll(
     quotas: readonly Quota[],
     left: Map<string, number>,
     untilMs: number,
   ): Promise<Quota[]> {
     const byLane = Map.groupBy(quotas, ({ lane }) => lane)
-    const lanesInTurn = givingLanes.inOrder().filter((lane) => byLane.has(lane))
-    const bySink = Map.groupBy(lanesInTurn, sinkOf)
-    const inTurn = givingSinks.inOrder().map((sink) => bySink.get(sink) ?? [])
-    const most = inTurn.reduce((max, { length }) => Math.max(max, length), 0)
-    const queue = Array.from({ length: most }, (_, i) => inTurn.flatMap((some) => some[i] ?? [])).flat()
+    const ordered = givingLanes.inOrder().filter((lane) => byLane.has(lane))
+    const bySink = Map.groupBy(ordered, sinkOf)
+    const bySinkInOrder = givingSinks.inOrder().map((sink) => bySink.get(sink) ?? [])
+    const most = bySinkInOrder.reduce((max, { length }) => Math.max(max, length), 0)
+    const queue = Array.from({ length: most }, (_, i) =>
+      bySinkInOrder.flatMap((some) => some[i] ?? []),
+    ).flat()
     let given = 0
     const work = async () => {
       for (let lane = queue.shift(); lane && performance.now() < untilMs; lane = queue.shift()) {
@@ -228,12 +237,12 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
         }
       }
     }
-    await Promise.all(Array.from({ length: LANES_AT_ONCE }, work))
+    await Promise.all(Array.from({ length: CONCURRENT_LANES }, work))
     if (given > 0) parts.onDue()
     return queue.flatMap((lane) => byLane.get(lane) ?? [])
   }
 
-  /** In portions, from the beginning of the lane. Returns how many deliveries were given up. */
+  /** Reads the lane in parts, from its beginning. Returns the number of deliveries that became dead letters. */
   async function giveUpIn(quota: Quota, untilMs: number): Promise<number> {
     const { lane, reason, detail, beforeMs } = quota
     const sink = sinkOf(lane)
@@ -244,7 +253,7 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
     let given = 0
     let start = '-'
     while (left > 0 && performance.now() < untilMs) {
-      const giveUp = parts.giverOf(lane)
+      const giveUp = parts.giveUpOf(lane)
       if (!giveUp) break
       let next: string | undefined
       const read = async () => {
@@ -254,10 +263,10 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
         next = more && last && isDue ? `(${last.id}` : undefined
         return entries
       }
-      let meant = 0
-      const isMeant = ({ observedAtMs }: Item) => observedAtMs < beforeMs && meant++ < left
-      const items = await giveUp(read, isMeant, reason, detail).catch((error) => {
-        log.debug({ error, lane }, 'deliveries beyond the bounds were not given up; they are later')
+      let selected = 0
+      const isExpired = ({ observedAtMs }: Item) => observedAtMs < beforeMs && selected++ < left
+      const items = await giveUp(read, isExpired, reason, detail).catch((error) => {
+        log.debug({ error, lane }, 'deliveries beyond the bounds could not be made dead letters; will retry')
         return []
       })
       left -= items.length
@@ -311,7 +320,7 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
       running = look(waiting, most)
         .then(() => parts.troubles.over(TROUBLE))
         .catch((error) => {
-          if (isRefusal(error)) parts.troubles.note(TROUBLE, sayFault(error))
+          if (isRefusal(error)) parts.troubles.note(TROUBLE, describeFault(error))
           else log.debug({ error }, 'the bounds of queues were not looked at; they are again')
         })
         .finally(() => {

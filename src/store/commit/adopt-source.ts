@@ -1,14 +1,20 @@
 import { randomBytes } from 'node:crypto'
-import { type Checkpoint, FencedError, type FormerSource, type Selection, type Source } from '../change.ts'
-import type { CommitLine } from './commit-line.ts'
-import { decodeIndexEntry } from './index-entry.ts'
-import type { Keys } from './keys.ts'
-import { LAYOUT, LayoutChangedError } from './layout.ts'
-import { scanStep } from './pending.ts'
-import { evaluate } from './script.ts'
+import {
+  type Checkpoint,
+  FencedError,
+  type FormerSource,
+  type Selection,
+  type Source,
+} from '../../model/change.ts'
+import type { Keys } from '../keys.ts'
+import { LAYOUT, LayoutChangedError } from '../redis/layout.ts'
+import { scanStep } from '../redis/scan.ts'
+import { evalScript } from '../redis/script.ts'
+import type { CommitLine } from './commit-connection.ts'
 import { readCheckpoint } from './stored-json.ts'
+import { decodeIndexEntry } from './transition.ts'
 
-export interface Adopter {
+interface Adopter {
   line: CommitLine
   keys: Keys
   clock: { now(): number }
@@ -31,17 +37,17 @@ export function selectionOf(source: Source): Selection {
 }
 
 /**
- * What somebody who takes over from a source has to take for watched before. A source whose first list was not complete knows
- * nothing of what it selects.
+ * Returns the selections that were watched before a source takes over the state of `former`. None if the first list of `former`
+ * was not complete, because then its index lacks objects.
  */
 export function watchedBefore(former: Source, checkpoint: Checkpoint): readonly Selection[] {
   return checkpoint.adopting ?? (checkpoint.phase === 'seeding' ? [] : [selectionOf(former)])
 }
 
 /**
- * Moves what a former source knew to the one that replaces it, in steps that are atomic each, and forgets the former source when
- * nothing is left of it. From the first step on the former source has no position: who still works on it is fenced, and should
- * it be wanted again, it adopts in turn. Throws FencedError when the session does not own its source any more.
+ * Moves the stored state of a former source to the source that replaces it, in atomic steps, and deletes the former source when
+ * nothing is left of it. From the first step on the former source has no position: a process that still reads it is fenced. If
+ * it is configured again later, it adopts the state back. Throws FencedError when the session no longer owns its source.
  */
 export async function adoptSource(
   adopter: Adopter,
@@ -61,19 +67,19 @@ export async function adoptSource(
     for (const [uid] of pairs) states.delete(uid)
     cursor = next
   }
-  // Of objects that are gone: that it is over may still have to be told.
+  // Limit states of objects that are no longer in the index: they may still have to send a resolve notification.
   await move([...states].map(([uid, fields]) => ({ uid, fields })))
 }
 
 interface Moved {
   uid: string
-  /** Its states of limits. */
+  /** The fields of its limit states. */
   fields: readonly string[]
 }
 
 const BATCH = 200
 
-/** Returns the checkpoint that the former source has from now on; undefined when nothing is stored of it. */
+/** Replaces the checkpoint of the former source and returns the new one; undefined when nothing is stored of the source. */
 async function retire(
   { line, keys, clock }: Adopter,
   former: Source,
@@ -84,16 +90,20 @@ async function retire(
     const text = await line.run((redis) => redis.get(name), signal)
     const before = readCheckpoint(text)
     if (text === null || !before) return undefined
-    // Nobody works on it, and others may adopt from it at the same time.
+    // No process works on it, and several may adopt from it at the same time.
     if (before.released && before.adopting) return text
     const next: Checkpoint = {
-      ...{ phase: 'seeding', resourceVersion: '', sequence: before.sequence + 1, atMs: clock.now() },
-      ...{ holder: randomBytes(6).toString('hex'), released: true },
+      phase: 'seeding',
+      resourceVersion: '',
+      sequence: before.sequence + 1,
+      atMs: clock.now(),
+      holder: randomBytes(6).toString('hex'),
+      released: true,
       adopting: watchedBefore(former, before),
     }
     const retired = JSON.stringify(next)
     const done = await line.run(
-      (redis) => evaluate(redis, RETIRE, [keys.schema, name], [LAYOUT, text, retired]),
+      (redis) => evalScript(redis, RETIRE, [keys.schema, name], [LAYOUT, text, retired]),
       signal,
     )
     if (typeof done === 'string') throw new LayoutChangedError(done)
@@ -101,7 +111,7 @@ async function retire(
   }
 }
 
-/** Fields of states by the uid of their object. They are few: of objects that are in trouble. */
+/** Returns the fields of limit states by the uid of their object; few, because only objects with open incidents have them. */
 async function statesOf(
   { line, keys }: Adopter,
   former: Source,
@@ -131,22 +141,20 @@ async function moveBatch(
   signal: AbortSignal,
 ): Promise<void> {
   const of = (source: string) => [
-    ...[keys.checkpoint(source), keys.index(source), keys.old(source), keys.ownLimits(source)],
-    ...[keys.ownLimitTimers(source), keys.watchLedger(source)],
+    keys.checkpoint(source),
+    keys.index(source),
+    keys.old(source),
+    keys.ownLimits(source),
+    keys.ownLimitTimers(source),
+    keys.watchLedger(source),
   ]
   const names = [keys.schema, keys.sources, ...of(key), ...of(former.key)]
-  // The last one, which may be empty, forgets the source that has nothing left.
+  const fixed = [LAYOUT, checkpoint, retired, keepsOld ? 1 : 0, former.key, keys.ruleLedger('')]
+  // The last batch, which may be empty, deletes the source when nothing is left of it.
   for (let start = 0; start <= moved.length; start += BATCH) {
     const some = moved.slice(start, start + BATCH)
     const args = some.flatMap(({ uid, fields }) => [uid, fields.length, ...fields])
-    const done = await line.run(
-      (redis) =>
-        evaluate(redis, MOVE, names, [
-          ...[LAYOUT, checkpoint, retired, keepsOld ? 1 : 0, former.key, keys.ruleLedger('')],
-          ...args,
-        ]),
-      signal,
-    )
+    const done = await line.run((redis) => evalScript(redis, MOVE, names, [...fixed, ...args]), signal)
     if (typeof done === 'string' && done !== 'fenced') throw new LayoutChangedError(done)
     if (done === 'fenced') throw new FencedError(`another process works on ${key} or ${former.key}`)
   }
@@ -161,8 +169,8 @@ return 1
 `
 
 /**
- * What the new source knows already is newer; what waits in a state that it has as well is counted as gone, as the four bytes
- * behind format and times say. A repeat finds nothing to move, and counts nothing twice. */
+ * Entries of the new source are newer and stay. If both sources have a state, the events that wait in the old one are counted as
+ * gone; their number is in the four bytes after format and times. A repeat finds nothing to move, and counts nothing twice. */
 const MOVE = `
 local layout = redis.call('GET', KEYS[1])
 if layout and layout ~= ARGV[1] then return layout end

@@ -1,21 +1,21 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import type { Logger } from '../log.ts'
-import { ForeignKeyError, isOutOfMemory, isTransient, rootOf, sayFault } from './redis-fault.ts'
+import type { Logger } from '../../observe/log.ts'
+import { describeFault, ForeignKeyError, isOutOfMemory, isTransient, rootOf } from '../redis/redis-fault.ts'
 
-/** The one connection on which commits happen, one at a time: WATCH belongs to a connection. */
+/** The connection for commits, which run one at a time, because WATCH is a state of the connection. */
 export interface CommitLine {
-  /** Runs something that may be repeated, until Redis did it; waits while Redis is away. */
+  /** Runs idempotent work, and retries it while Redis is unavailable. */
   run<T>(work: (redis: Redis) => Promise<T>, signal: AbortSignal): Promise<T>
-  /** The same for a commit: waits also while Redis is nearly full. */
+  /** Like `run`, for a commit: also waits while Redis is nearly full. */
   commit<T>(work: (redis: Redis) => Promise<T>, signal: AbortSignal): Promise<T>
-  /** Why nothing can be committed at this moment; undefined when all is well. */
+  /** Why commits currently fail; undefined if they succeed. */
   trouble(): string | undefined
 }
 
 export interface CommitLineParts {
   redis: Redis
-  /** Resolves when there is room for more. */
+  /** Resolves when Redis has memory for more. */
   room(signal: AbortSignal): Promise<void>
   onOutOfMemory(): void
   log: Logger
@@ -27,16 +27,17 @@ const MAX_PAUSE_MS = 1_000
 export function createCommitLine({ redis, room, onOutOfMemory, log }: CommitLineParts): CommitLine {
   let tail: Promise<unknown> = Promise.resolve()
   let trouble: string | undefined
-  /** What waits for a key that another program wrote, each with why. */
+  /** Work that waits because another program wrote one of its keys, with the error. */
   const foreign = new Map<object, string>()
 
   function report(error: unknown): void {
     if (isOutOfMemory(error)) onOutOfMemory()
-    if (trouble === undefined) log.warn({ error: sayFault(error) }, 'cannot write to Redis; watches wait')
-    trouble = sayFault(error)
+    if (trouble === undefined)
+      log.warn({ error: describeFault(error) }, 'cannot write to Redis; watches wait')
+    trouble = describeFault(error)
   }
 
-  /** What was read under WATCH before it failed is nothing to the next one. */
+  /** Ends WATCH after a failure, so that the keys of this work do not abort the next one. */
   async function unwatched(error: unknown): Promise<never> {
     if (rootOf(error) instanceof ForeignKeyError) await redis.unwatch()
     throw error
@@ -58,20 +59,20 @@ export function createCommitLine({ redis, room, onOutOfMemory, log }: CommitLine
     }
   }
 
-  /** A key that another program wrote holds up only what would write it: others have their turns meanwhile. */
-  async function inTurns<T>(work: (redis: Redis) => Promise<T>, signal: AbortSignal): Promise<T> {
+  /** Retries work that fails because another program wrote one of its keys; other work runs meanwhile. */
+  async function runSerially<T>(work: (redis: Redis) => Promise<T>, signal: AbortSignal): Promise<T> {
     try {
       for (;;) {
         try {
-          const result = await inTurn(() => persist(work, signal), signal)
+          const result = await enqueue(() => persist(work, signal), signal)
           if (foreign.has(work)) log.info({}, 'Redis takes commits again')
           return result
         } catch (error) {
           if (!(rootOf(error) instanceof ForeignKeyError)) throw error
-          const said = sayFault(error)
-          if (foreign.get(work) !== said)
-            log.warn({ error: said }, 'cannot write to Redis; what writes this key waits')
-          foreign.set(work, said)
+          const message = describeFault(error)
+          if (foreign.get(work) !== message)
+            log.warn({ error: message }, 'cannot write to this key of Redis; commits that need it wait')
+          foreign.set(work, message)
           await pause(MAX_PAUSE_MS, undefined, { signal })
         }
       }
@@ -80,8 +81,8 @@ export function createCommitLine({ redis, room, onOutOfMemory, log }: CommitLine
     }
   }
 
-  /** Who is asked to stop leaves the queue at once, unless it is its turn: one before it may wait for Redis for ever. */
-  function inTurn<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  /** Runs work after all earlier work. An abort removes waiting work immediately, because earlier work may wait for Redis forever. */
+  function enqueue<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     const leave = () => reject(signal.reason)
     if (signal.aborted) leave()
@@ -96,10 +97,10 @@ export function createCommitLine({ redis, room, onOutOfMemory, log }: CommitLine
   }
 
   return {
-    run: inTurns,
+    run: runSerially,
     async commit(work, signal) {
       await room(signal)
-      return inTurns(work, signal)
+      return runSerially(work, signal)
     },
     trouble: () => trouble ?? foreign.values().next().value,
   }

@@ -1,16 +1,22 @@
 import type { Redis } from 'ioredis'
-import type { Decision, PendingLimits, Routing, Source } from '../change.ts'
-import type { Delivery } from '../delivery.ts'
-import type { LimitKeys, LimitOutcome, RuleCounts } from '../limit.ts'
-import type { Keys } from './keys.ts'
-import { ruleOfOwn, ruleOfShared, type StoredState } from './limit-state.ts'
-import { gone, type OwnLimits, ReadStates } from './limit-states.ts'
-import type { Plan } from './overlay.ts'
-import { type PackedLanes, packLanes } from './pack-lanes.ts'
-import { joinRules } from './rule-counts.ts'
+import type { Evaluation, Evaluator, PendingLimits, Source } from '../../model/change.ts'
+import type { Delivery } from '../../model/delivery.ts'
+import type { LimitKeys, LimitOutcome, RuleCounts } from '../../model/limit.ts'
+import type { Keys } from '../keys.ts'
+import {
+  gone,
+  type OwnLimits,
+  ReadStates,
+  ruleOfOwn,
+  ruleOfShared,
+  type StoredState,
+} from '../limits/limit-states.ts'
+import { joinRules } from '../limits/rule-counts.ts'
+import type { Plan } from './commit-plan.ts'
+import { type PackedLanes, packLanes } from './write-commit.ts'
 
-/** A decision with what limits made of it: all that one transaction writes. */
-export interface Decided {
+/** The evaluation with the result of its limits: everything that one transaction writes. */
+export interface Evaluated {
   unmatched: number
   dropped: number
   matched: number
@@ -18,16 +24,16 @@ export interface Decided {
   rules: ReadonlyMap<string, RuleCounts>
   limits: LimitOutcome | undefined
   lanes: PackedLanes
-  trace: Decision['trace']
-  /** Timers that are asked for again later. */
+  trace: Evaluation['trace']
+  /** Timers to evaluate again later. */
   postponed?: Postponed
-  /** As of when. */
+  /** Time of the evaluation. */
   nowMs: number
-  /** Where shared states were read under WATCH: who asked to commit alone. */
+  /** If shared states were read under WATCH: the commit that asked to run alone. */
   watched?: { turnOf: string | null } | undefined
 }
 
-/** Keys of states and new times. */
+/** Keys of states and their new due times. */
 export interface Postponed {
   shared: readonly (readonly [string, number])[]
   own: readonly (readonly [string, number])[]
@@ -37,59 +43,59 @@ export interface Expired {
   outcome: LimitOutcome
   postponed: Postponed
   nowMs: number
-  watched: Decided['watched']
+  watched: Evaluated['watched']
 }
 
-/** States whose rule no configuration has are decided without it so long after their time: a process with another one may still know it. */
+/** States of a rule that is not configured are evaluated without it after this time: another process may still have the rule. */
 export const GONE_AFTER_MS = 300_000
 
-/** From an event to its commit it takes no longer, as a rule. */
+/** Usual upper bound of the time from an event to its commit. */
 const LATE_MS = 1_000
 
-/** When a timer that was left as it is comes again. */
+/** When a timer without a new state is evaluated again. */
 const AGAIN_MS = 30_000
 
-export interface DecideParts {
+export interface EvaluateParts {
   redis: Redis
   keys: Keys
-  routing: Routing
-  /** Whose own states may be read. */
+  evaluator: Evaluator
+  /** The source whose own states are read. */
   source: OwnLimits | undefined
   clock: { now(): number }
 }
 
-/** What became of a commit's transitions; reads the states of limits, under WATCH. */
-export async function decideCommit(parts: DecideParts, source: Source, plan: Plan): Promise<Decided> {
-  const { routing, clock } = parts
+/** Evaluates a commit's transitions; reads the limit states, under WATCH. */
+export async function evaluateCommit(parts: EvaluateParts, source: Source, plan: Plan): Promise<Evaluated> {
+  const { evaluator, clock } = parts
   if (plan.due) {
     const { outcome, postponed, nowMs, watched } = await expire(parts, { shared: [], own: plan.due })
-    return { ...decided(routing, NOTHING, outcome, nowMs), postponed, watched }
+    return { ...evaluatedWith(evaluator, NOTHING, outcome, nowMs), postponed, watched }
   }
   if (plan.gone)
-    return decided(routing, NOTHING, await forget(parts, { shared: [], own: plan.gone }), clock.now())
-  const { transitions, left } = plan
-  const decision = routing.decide(source, left ? [...transitions, ...left] : transitions)
-  const { limits } = decision
-  if (!limits) return decided(routing, decision, undefined, clock.now())
+    return evaluatedWith(evaluator, NOTHING, await forget(parts, { shared: [], own: plan.gone }), clock.now())
+  const { transitions, deselected } = plan
+  const evaluation = evaluator.evaluate(source, deselected ? [...transitions, ...deselected] : transitions)
+  const { limits } = evaluation
+  if (!limits) return evaluatedWith(evaluator, evaluation, undefined, clock.now())
   const states = statesOf(parts)
-  const outcome = await states.decide(limits.keys, () => limits.apply(states, states.nowMs))
-  return { ...decided(routing, decision, outcome, states.nowMs), watched: watchedBy(states) }
+  const outcome = await states.evaluate(limits.keys, () => limits.apply(states, states.nowMs))
+  return { ...evaluatedWith(evaluator, evaluation, outcome, states.nowMs), watched: watchedBy(states) }
 }
 
 /**
- * What became of states whose time has come; those of a rule that is unknown here are left to who knows it, for a while. Then
- * limits decide them without it: what can be told by itself is, and what they leave as it is counts as gone.
+ * Evaluates due states. Those of a rule that this process does not have are left to other processes for a while. Then
+ * limits evaluate them without the rule: complete notifications are emitted, and the rest counts as gone.
  */
-export async function expire(parts: DecideParts, due: LimitKeys): Promise<Expired> {
-  const { routing } = parts
-  const { expire, rules } = routing
+export async function expire(parts: EvaluateParts, due: LimitKeys): Promise<Expired> {
+  const { evaluator } = parts
+  const { expire, rules } = evaluator
   const isKnown = (rule: string) => expire !== undefined && rules?.has(rule) !== false
   const known = {
     shared: due.shared.filter((key) => isKnown(ruleOfShared(key))),
     own: due.own.filter((key) => isKnown(ruleOfOwn(key))),
   }
   const states = statesOf(parts)
-  const outcome = await states.decide(due, (read) => {
+  const outcome = await states.evaluate(due, (read) => {
     const { nowMs } = read
     const over = {
       shared: due.shared.filter((key) => isOver(read.storedShared(key), known.shared.includes(key), nowMs)),
@@ -99,12 +105,12 @@ export async function expire(parts: DecideParts, due: LimitKeys): Promise<Expire
       shared: [...new Set([...known.shared, ...over.shared])],
       own: [...new Set([...known.own, ...over.own])],
     }
-    const decided = expire?.(ready, read, nowMs)
+    const evaluated = expire?.(ready, read, nowMs)
     const left = {
-      shared: over.shared.filter((key) => !decided?.writes.shared.has(key)),
-      own: over.own.filter((key) => !decided?.writes.own.has(key)),
+      shared: over.shared.filter((key) => !evaluated?.writes.shared.has(key)),
+      own: over.own.filter((key) => !evaluated?.writes.own.has(key)),
     }
-    return together(decided, gone(left, read))
+    return merged(evaluated, gone(left, read))
   })
   const { writes } = outcome
   const { nowMs } = states
@@ -116,7 +122,7 @@ export async function expire(parts: DecideParts, due: LimitKeys): Promise<Expire
     outcome,
     nowMs,
     watched: watchedBy(states),
-    // A timer whose state is still as it was must not be asked for again and again.
+    // Timers that were due, but changed no state, get a later time: otherwise every commit would evaluate them again.
     postponed: {
       shared: known.shared
         .filter((key) => !writes.shared.has(key))
@@ -126,30 +132,30 @@ export async function expire(parts: DecideParts, due: LimitKeys): Promise<Expire
   }
 }
 
-/** A state that is not there any more leaves its timer behind; one of a rule that nobody knew for long is given up. */
+/** Deletes the timer of a state that no longer exists, and states of rules that no process has had for a long time. */
 function isOver(stored: StoredState | undefined, known: boolean, nowMs: number): boolean {
   if (!stored) return true
   return !known && (stored.dueMs ?? 0) + GONE_AFTER_MS <= nowMs
 }
 
-async function forget(parts: DecideParts, keys: LimitKeys): Promise<LimitOutcome> {
-  return statesOf(parts).decide(keys, (states) => gone(keys, states))
+async function forget(parts: EvaluateParts, keys: LimitKeys): Promise<LimitOutcome> {
+  return statesOf(parts).evaluate(keys, (states) => gone(keys, states))
 }
 
-function watchedBy({ watches, turnOf }: ReadStates): Decided['watched'] {
+function watchedBy({ watches, turnOf }: ReadStates): Evaluated['watched'] {
   return watches ? { turnOf } : undefined
 }
 
-function statesOf({ redis, keys, source, clock }: DecideParts): ReadStates {
+function statesOf({ redis, keys, source, clock }: EvaluateParts): ReadStates {
   return new ReadStates(redis, keys, source, clock)
 }
 
-function together(a: LimitOutcome | undefined, b: LimitOutcome): LimitOutcome {
+function merged(a: LimitOutcome | undefined, b: LimitOutcome): LimitOutcome {
   if (!a) return b
   return {
     deliveries: a.deliveries,
-    told: a.told,
-    ...(a.crowded && { crowded: a.crowded }),
+    emitted: a.emitted,
+    ...(a.atCapacity && { atCapacity: a.atCapacity }),
     rules: joinRules(a.rules, b.rules),
     writes: {
       shared: new Map([...b.writes.shared, ...a.writes.shared]),
@@ -158,33 +164,35 @@ function together(a: LimitOutcome | undefined, b: LimitOutcome): LimitOutcome {
   }
 }
 
-export const NOTHING: Decision = { deliveries: [], unmatched: 0, dropped: 0, matched: 0 }
+export const NOTHING: Evaluation = { deliveries: [], unmatched: 0, dropped: 0, matched: 0 }
 
-export function decided(
-  routing: Routing,
-  decision: Decision,
+export function evaluatedWith(
+  evaluator: Evaluator,
+  evaluation: Evaluation,
   limits: LimitOutcome | undefined,
   nowMs: number,
-): Decided {
-  const { unmatched, dropped, matched, trace } = decision
-  const open = decision.limits?.counted.flatMap((counted, i) => (counted ? [] : [limits?.told[i] ?? false]))
-  const told = open?.filter(Boolean).length ?? 0
+): Evaluated {
+  const { unmatched, dropped, matched, trace } = evaluation
+  const open = evaluation.limits?.counted.flatMap((counted, i) =>
+    counted ? [] : [limits?.emitted[i] ?? false],
+  )
+  const emitted = open?.filter(Boolean).length ?? 0
   return {
     unmatched,
     dropped,
-    matched: matched + told,
-    limited: (open?.length ?? 0) - told,
-    rules: joinRules(decision.rules, limits?.rules),
+    matched: matched + emitted,
+    limited: (open?.length ?? 0) - emitted,
+    rules: joinRules(evaluation.rules, limits?.rules),
     limits,
-    lanes: packLanes(inOrder(decision, limits, nowMs), routing.laneOf, routing.keepsUp),
+    lanes: packLanes(inOrder(evaluation, limits, nowMs), evaluator.laneOf, evaluator.keepsUp),
     trace,
     nowMs,
   }
 }
 
-/** All deliveries in the order of their events: two of one object must not overtake each other. */
+/** Returns all deliveries in the order of their events: two of one object must not overtake each other. */
 function inOrder(
-  { deliveries, limits }: Decision,
+  { deliveries, limits }: Evaluation,
   outcome: LimitOutcome | undefined,
   nowMs: number,
 ): readonly Delivery[] {
@@ -193,7 +201,7 @@ function inOrder(
   return deliveries.length === 0 ? released : merge(deliveries, released, limits)
 }
 
-/** What limits kept for long counts as waiting for its sink only from now on. */
+/** A delivery that a limit delayed begins to wait for its sink now. */
 function release(delivery: Delivery, nowMs: number): Delivery {
   const isLate = Date.parse(delivery.event.time) + LATE_MS < nowMs
   return isLate ? { ...delivery, releasedAt: new Date(nowMs).toISOString() } : delivery
@@ -207,7 +215,7 @@ function merge(
   const all: Delivery[] = []
   let taken = 0
   for (const delivery of limited) {
-    // A digest's event may be one of an earlier commit: it comes with those around it.
+    // A digest's event can be of an earlier commit: it is placed with the deliveries around it.
     const place = limits?.places.get(eventIdOf(delivery)) ?? taken
     for (; taken < place; taken++) all.push(deliveries[taken] as Delivery)
     all.push(delivery)
@@ -215,7 +223,7 @@ function merge(
   return [...all, ...deliveries.slice(taken)]
 }
 
-/** A notice's id has its kind and rule behind that of its event. */
+/** The id of a digest or resolve notification: the event's id, followed by kind and rule. */
 function eventIdOf({ event, notice, rule }: Delivery): string {
   const suffix = notice && `/${notice.kind}/${rule}`
   return suffix && event.id.endsWith(suffix) ? event.id.slice(0, -suffix.length) : event.id

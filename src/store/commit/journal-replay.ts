@@ -1,31 +1,30 @@
-import type { ScannedObject, Source, Transition } from '../change.ts'
-import type { ClusterEvent, Resource } from '../event.ts'
-import type { JournalRecord, JournalSurroundings } from '../journal-record.ts'
-import type { Surroundings } from '../surroundings.ts'
+import type { ScannedObject, Source, Transition } from '../../model/change.ts'
+import type { ClusterEvent, RelatedMetadata, Resource } from '../../model/event.ts'
+import type { JournalRecord, JournalSurroundings } from '../../model/journal-record.ts'
 
 export interface ReplayParts {
-  /** Reads an object's identity. */
+  /** Returns the object of a JSON text; undefined if it is not one. */
   scan(bytes: Buffer): ScannedObject | undefined
-  normalise(source: Source, transition: Transition, surroundings: Surroundings): ClusterEvent
-  /** Of states before, at most so many bytes are held. */
+  normalise(source: Source, transition: Transition, surroundings: RelatedMetadata): ClusterEvent
+  /** Maximum bytes of previous objects in memory. */
   maxBytes?: number
-  /** What is older tells no more than what objects were before. */
+  /** Older records yield no events; they only provide previous objects. */
   sinceMs?: number
-  /** An object changed, and what it was before is not known. */
+  /** Called for a MODIFIED whose previous object is unknown. */
   onUnknown?(resource: Resource): void
 }
 
 const MAX_BYTES = 64 * 1024 * 1024
 
-/** Makes events of records, each with the state that its object had before. What cannot be read is passed over. */
+/** Yields the events of records, each with its previous object. Skips unreadable records. */
 export async function* replay(
   records: AsyncIterable<JournalRecord>,
   { scan, normalise, maxBytes = MAX_BYTES, sinceMs = 0, onUnknown }: ReplayParts,
 ): AsyncGenerator<ClusterEvent> {
   const before = new States(maxBytes)
   for await (const { source, objectJson, around, ...record } of records) {
-    const isTold = record.observedAtMs >= sinceMs
-    const object = isTold ? scan(objectJson) : undefined
+    const isReplayed = record.observedAtMs >= sinceMs
+    const object = isReplayed ? scan(objectJson) : undefined
     const old = before.of(record.uid)
     if (object && !old && record.type === 'MODIFIED') onUnknown?.(source.resource)
     const transition: Transition = {
@@ -41,11 +40,11 @@ export async function* replay(
   }
 }
 
-/** The surroundings of one record, as they were known then. */
+/** Returns the related metadata of a record, as known when it was written. */
 function surroundingsOf(
   own: string,
   { namespaceLabels, owners = [], regarding }: JournalSurroundings = {},
-): Surroundings {
+): RelatedMetadata {
   return {
     namespaceLabels: () => namespaceLabels,
     object: ({ uid }) => (uid === own ? { labels: {}, owners } : regarding),
@@ -55,7 +54,7 @@ function surroundingsOf(
 
 const UNSELECTED = { namespace: '', labelSelector: '', fieldSelector: '', initial: 'now' } as const
 
-/** What was touched longest ago goes first. */
+/** Previous objects; the least recently used is evicted first. */
 class States {
   readonly #states = new Map<string, Buffer>()
   readonly #maxBytes: number

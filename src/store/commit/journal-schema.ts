@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { durationText } from '../sink/duration.ts'
+import { durationText } from '../../sink/duration.ts'
 
 const UNITS: Readonly<Record<string, number>> = {
   KB: 1e3,

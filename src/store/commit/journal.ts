@@ -1,9 +1,14 @@
 import type { Redis } from 'ioredis'
-import type { Source, Transition } from '../change.ts'
-import type { JournalBounds, JournalContents, JournalRecord, JournalSource } from '../journal-record.ts'
-import { oneLine } from './entry.ts'
-import type { Keys } from './keys.ts'
-import { compress, decompress, ZSTD_DICTIONARY_1 } from './packing.ts'
+import type { Source, Transition } from '../../model/change.ts'
+import type {
+  JournalBounds,
+  JournalContents,
+  JournalRecord,
+  JournalSource,
+} from '../../model/journal-record.ts'
+import { oneLine } from '../entry.ts'
+import type { Keys } from '../keys.ts'
+import { compress, decompress, ZSTD_DICTIONARY_1 } from '../packing.ts'
 import type { Transaction } from './transaction.ts'
 
 export interface JournalParts {
@@ -81,7 +86,7 @@ export function writeJournal(
 }
 
 const PAGE = 8
-/** Clocks differ, and a commit comes later than what it tells. */
+/** Clocks differ, and a change is committed after it was observed. */
 const MARGIN_MS = 60_000
 
 /** What happened from a time on, in the order of the commits; ends where the journal ends. Throws when an entry is of another format. */

@@ -1,5 +1,185 @@
+import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import type { ScannedObject, Transition } from '../../model/change.ts'
+import { chunkSize, compress, decompress, MAX_UNPACKED_BYTES, ZSTD_DICTIONARY_1 } from '../packing.ts'
+
+/** Larger objects are not stored: messages about their changes have no old values. */
+const MAX_PACKED_BYTES = 256 * 1024
+
+/** A removed watch leaves its previous objects in Redis; each commit of a configured one resets this time. */
+export const OLD_TTL_MS = 7 * 86_400_000
+
+/** Returns the stored form of an object: trimmed JSON with hashed Secret values. */
+export type Keep = (object: ScannedObject) => Buffer
+
+/** The last stored version of an object. */
+interface Kept {
+  resourceVersion: string
+  /** Returns undefined if it cannot be read: a commit must not fail for that. */
+  json(): Buffer | undefined
+}
+
 /**
- * How zstd may begin with the statistics of the text below, as made by its own dictionary builder (`ZDICT_finalizeDictionary`)
+ * The previous objects of one commit: those that were read, and those that its changes added. One is valid only at the version that
+ * the index has: an object from before another process wrote the index alone is not the state before a change.
+ */
+export class PreviousObjects {
+  readonly #keep: Keep
+  readonly #kept = new Map<string, Kept>()
+  readonly #touched = new Set<string>()
+
+  constructor(keep: Keep) {
+    this.#keep = keep
+  }
+
+  read(uids: readonly string[], values: readonly (Buffer | null)[]): void {
+    for (const [i, uid] of uids.entries()) {
+      const packed = values[i] ? unpackObject(values[i], uid) : undefined
+      if (packed) this.#kept.set(uid, { ...packed, json: onceOrNot(packed.json) })
+    }
+  }
+
+  /** Returns the object at this version; undefined if another version is stored. */
+  at(uid: string, resourceVersion: string): Transition['old'] {
+    const kept = this.#kept.get(uid)
+    return kept?.resourceVersion === resourceVersion ? kept.json : undefined
+  }
+
+  put(object: ScannedObject): void {
+    const { uid, resourceVersion } = object
+    this.#touched.add(uid)
+    this.#kept.set(uid, { resourceVersion, json: onceOrNot(() => this.#keep(object)) })
+  }
+
+  delete(uid: string): void {
+    this.#touched.add(uid)
+    this.#kept.delete(uid)
+  }
+
+  /** Returns the writes (uid, value, uid, value, …) and the deletions. */
+  plan(): { oldSet: (string | Buffer)[]; oldDelete: string[] } {
+    const oldSet: (string | Buffer)[] = []
+    const oldDelete: string[] = []
+    for (const uid of this.#touched) {
+      const kept = this.#kept.get(uid)
+      const packed = kept && packKept(uid, kept)
+      if (packed) oldSet.push(uid, packed)
+      else oldDelete.push(uid)
+    }
+    return { oldSet, oldDelete }
+  }
+}
+
+/** Returns undefined if the object is too large. */
+function packKept(uid: string, { resourceVersion, json }: Kept): Buffer | undefined {
+  const raw = json()
+  const packed = raw && packObject(uid, resourceVersion, raw)
+  return packed && packed.length <= MAX_PACKED_BYTES ? packed : undefined
+}
+
+/** Calls `make` on first use; returns undefined instead of an error. */
+function onceOrNot(make: () => Buffer): () => Buffer | undefined {
+  let made: { json: Buffer | undefined } | undefined
+  return () => {
+    made ??= { json: attempt(make) }
+    return made.json
+  }
+}
+
+function attempt(make: () => Buffer): Buffer | undefined {
+  try {
+    return make()
+  } catch {
+    return undefined
+  }
+}
+
+/** First byte of an object without its hexadecimal digits, packed with the dictionary of objects. */
+const ZSTD_OBJECT_2 = 2
+const MAX_VERSION_BYTES = 127
+/** Bit of the length: set if a number follows, not a text. */
+const NUMERIC = 0x80
+/** The magic number of zstd frames. */
+const MAGIC = Buffer.of(0x28, 0xb5, 0x2f, 0xfd)
+/** Larger objects are compressed at a faster level. */
+const TIGHT_BYTES = 16 * 1024
+
+/** A packed object, with what can be read without unpacking it. */
+interface PackedObject {
+  resourceVersion: string
+  /** Throws when it cannot be unpacked. */
+  json(): Buffer
+}
+
+/** Returns an object's JSON as stored: format, version, digits with their length, compressed text. */
+export function packObject(uid: string, resourceVersion: string, json: Buffer): Buffer | undefined {
+  const version = versionBytes(resourceVersion)
+  if (!version) return undefined
+  const split = splitText(json, uid, resourceVersion)
+  if (!split)
+    return Buffer.concat([Buffer.of(ZSTD_DICTIONARY_1), textVersion(resourceVersion), compress(json)])
+  const { text, digits } = split
+  const level = text.length <= TIGHT_BYTES ? 6 : 1
+  const params = {
+    [constants.ZSTD_c_compressionLevel]: level,
+    [constants.ZSTD_c_contentSizeFlag]: 0,
+    [constants.ZSTD_c_dictIDFlag]: 0,
+  }
+  const options = { params, dictionary: OBJECT_DICTIONARY, chunkSize: chunkSize(text.length / 4) }
+  const packed = zstdCompressSync(text, options).subarray(MAGIC.length)
+  return Buffer.concat([Buffer.of(ZSTD_OBJECT_2), version, lengthBytes(digits.length), digits, packed])
+}
+
+/** Returns undefined for another format, or if the value is truncated before its version. */
+export function unpackObject(value: Buffer, uid: string): PackedObject | undefined {
+  const [format, first = 0] = value
+  const end = 2 + (first & 0x7f)
+  if (format === ZSTD_DICTIONARY_1) {
+    const after = 2 + first
+    return {
+      resourceVersion: value.toString('utf8', 2, after),
+      json: () => decompress(value.subarray(after)),
+    }
+  }
+  if (format !== ZSTD_OBJECT_2 || value.length < end || first === NUMERIC) return undefined
+  const resourceVersion =
+    first & NUMERIC ? BigInt(`0x${value.toString('hex', 2, end)}`).toString() : value.toString('utf8', 2, end)
+  return { resourceVersion, json: () => unpackText(value.subarray(end), uid, resourceVersion) }
+}
+
+function unpackText(value: Buffer, uid: string, resourceVersion: string): Buffer {
+  const [first = 0, second = 0, third = 0] = value
+  const size = first < 0xff ? 1 : 3
+  const start = size + (size === 1 ? first : second * 256 + third)
+  const packed = Buffer.concat([MAGIC, value.subarray(start)])
+  const text = zstdDecompressSync(packed, {
+    dictionary: OBJECT_DICTIONARY,
+    chunkSize: chunkSize(packed.length * 12),
+    maxOutputLength: MAX_UNPACKED_BYTES,
+  })
+  return joinText({ text, digits: value.subarray(size, start) }, uid, resourceVersion)
+}
+
+/** Encodes a resourceVersion; undefined if it is too long to be stored. */
+function versionBytes(version: string): Buffer | undefined {
+  if (!/^[1-9]\d{0,18}$/.test(version))
+    return Buffer.byteLength(version) > MAX_VERSION_BYTES ? undefined : textVersion(version)
+  const hex = BigInt(version).toString(16)
+  const bytes = Buffer.from(hex.length % 2 ? `0${hex}` : hex, 'hex')
+  return Buffer.concat([Buffer.of(NUMERIC | bytes.length), bytes])
+}
+
+function textVersion(version: string): Buffer {
+  const bytes = Buffer.from(version)
+  return Buffer.concat([Buffer.of(bytes.length), bytes])
+}
+
+/** One byte, or three. */
+function lengthBytes(length: number): Buffer {
+  return length < 0xff ? Buffer.of(length) : Buffer.of(0xff, length >> 8, length & 0xff)
+}
+
+/**
+ * The header of the zstd dictionary, with entropy tables that zstd's dictionary builder (`ZDICT_finalizeDictionary`) computed
  * from pods: a small object then needs no tables of its own.
  */
 const TABLES = Buffer.from(
@@ -8,8 +188,8 @@ const TABLES = Buffer.from(
 )
 
 /**
- * Text that objects are full of once `splitText` has been at them. Values in Redis need the very same bytes to be unpacked:
- * never change it, add another one instead.
+ * The content of the dictionary: text that is frequent in objects after `splitText`. Stored values can only be unpacked with
+ * exactly these bytes: never change them, add another dictionary instead.
  */
 const TEXT = Buffer.from(
   [
@@ -24,3 +204,78 @@ const TEXT = Buffer.from(
 )
 
 export const OBJECT_DICTIONARY = Buffer.concat([TABLES, TEXT])
+
+/** An object's JSON without incompressible parts: runs of hexadecimal digits, as in digests and ids. */
+interface SplitText {
+  text: Buffer
+  /** The removed digits, two per byte, in order. */
+  digits: Buffer
+}
+
+/** Control characters mark the removed parts, because JSON contains none. */
+const UID = '\x01'
+const VERSION = '\x02'
+const UUID = '\x03'
+const DIGEST = '\x04'
+const RUN = '\x05'
+const AGAIN = '\x06'
+
+const RUNS = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{16,254}/g
+const CONTROLS = /[\x01-\x08]/
+const FIRST_CODE = 0x20
+const MAX_CODES = 90
+/** In bytes. */
+const MAX_DIGITS = 0xffff
+/** Splitting a larger object takes tens of milliseconds, and ids are a small part of it. */
+const MAX_SPLIT_BYTES = 262_144
+
+/** Removes runs of hexadecimal digits, and the uid and version, which are stored separately; undefined if it cannot be split. */
+function splitText(json: Buffer, uid: string, version: string): SplitText | undefined {
+  if (json.length > MAX_SPLIT_BYTES) return undefined
+  const whole = json.toString('latin1')
+  if (CONTROLS.test(whole)) return undefined
+  const parts: Buffer[] = []
+  const places = new Map<string, number>()
+  const named = withoutIds(whole, uid, version)
+  const text = named.replace(RUNS, (found) => {
+    const isUuid = found[8] === '-'
+    const run = isUuid ? found : found.slice(0, found.length - (found.length % 2))
+    const rest = found.slice(run.length)
+    const place = places.get(run)
+    if (place !== undefined) return AGAIN + String.fromCharCode(FIRST_CODE + place) + rest
+    if (places.size < MAX_CODES) places.set(run, places.size)
+    parts.push(Buffer.from(isUuid ? run.replaceAll('-', '') : run, 'hex'))
+    if (isUuid) return UUID
+    return (run.length === 64 ? DIGEST : RUN + String.fromCharCode(run.length / 2)) + rest
+  })
+  const digits = Buffer.concat(parts)
+  return digits.length > MAX_DIGITS ? undefined : { text: Buffer.from(text, 'latin1'), digits }
+}
+
+/** Undoes `splitText`. */
+function joinText({ text, digits }: SplitText, uid: string, version: string): Buffer {
+  const runs: string[] = []
+  let at = 0
+  const take = (bytes: number) => {
+    at += bytes
+    return digits.toString('hex', at - bytes, at)
+  }
+  const keep = (run: string) => {
+    if (runs.length < MAX_CODES) runs.push(run)
+    return run
+  }
+  const whole = text.toString('latin1').replace(/[\x01-\x04]|[\x05\x06]./gs, (mark) => {
+    const kind = mark[0]
+    if (kind === UID) return uid
+    if (kind === VERSION) return `"resourceVersion":"${version}"`
+    if (kind === AGAIN) return runs[mark.charCodeAt(1) - FIRST_CODE] ?? ''
+    const run = take(kind === UUID ? 16 : kind === DIGEST ? 32 : mark.charCodeAt(1))
+    return keep(kind === UUID ? run.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-') : run)
+  })
+  return Buffer.from(whole, 'latin1')
+}
+
+function withoutIds(whole: string, uid: string, version: string): string {
+  const text = uid.length >= 16 && !/[\\"]/.test(uid) ? whole.replaceAll(uid, UID) : whole
+  return text.replace(`"resourceVersion":"${version}"`, VERSION)
+}

@@ -1,31 +1,31 @@
 import type { Redis } from 'ioredis'
-import { FencedError } from '../change.ts'
-import type { CommitLine } from './commit-line.ts'
-import { decodeIndexEntry, nameOf } from './index-entry.ts'
-import { evaluate } from './script.ts'
+import { FencedError } from '../../model/change.ts'
+import { evalScript } from '../redis/script.ts'
+import type { CommitLine } from './commit-connection.ts'
+import { decodeIndexEntry, nameOf } from './transition.ts'
 
-/** Field that says that all names are there; no name is empty. Without it nothing may be taken for unseen. */
+/** The field that marks a complete copy; no name is empty. Without it no object may be considered deleted. */
 export const COMPLETE = ''
 
-/** A relist that was given up leaves its names behind; they go when nobody touched them for this long. */
-export const UNSEEN_TTL_MS = 86_400_000
+/** An aborted relist leaves its names in Redis; they expire after this time without a write. */
+export const UNLISTED_TTL_MS = 86_400_000
 
-/** How many names one step reads. */
+/** The number of names that one step reads. */
 const STEP = 1_000
 
-/** The names that a relist did not find can no longer be told: it has to begin anew. */
-export class UnseenLostError extends Error {
-  override name = 'UnseenLostError'
+/** The copy of the names expired during a relist, which must start again. */
+export class RelistDiffLostError extends Error {
+  override name = 'RelistDiffLostError'
 
   constructor() {
-    super('the list took too long: what it had not seen yet is forgotten')
+    super('the list took too long: the names to compare it with have expired')
   }
 }
 
 /**
- * Copies name → uid of all that the index knows, in steps: the process stays the same size whatever the cluster's. What a
- * list finds is taken out; what is left at its end is gone from the cluster. A connection that came anew may be one to
- * another server, or to one that began anew: its hashes have another order, and it may lack names. So all is copied again.
+ * Copies name → uid of all objects in the index, in steps, so that memory does not grow with the cluster. A list removes the names
+ * that it finds; those left at its end were deleted in the cluster. After a reconnect the copy starts again, because another
+ * or a restarted server may order hashes differently, and may lack names.
  */
 export async function copyNames(
   line: CommitLine,
@@ -36,7 +36,7 @@ export async function copyNames(
   while (!(await copyOnce(line, keys, checkpoint, signal)));
 }
 
-/** False when the connection is another one by the end. */
+/** Returns false if the connection changed before the end. */
 async function copyOnce(
   line: CommitLine,
   keys: CopyKeys,
@@ -58,14 +58,14 @@ async function copyOnce(
   return (await onFirst((redis) => put(redis, keys, checkpoint, [COMPLETE, '']))) === true
 }
 
-export interface CopyKeys {
+interface CopyKeys {
   checkpoint: string
   index: string
   unseen: string
 }
 
-/** Some of what is still unseen; undefined when nothing is. */
-export async function someUnseen(
+/** Returns some of the names that the list has not found; undefined if there are none. */
+export async function someUnlisted(
   line: CommitLine,
   unseen: string,
   most: number,
@@ -75,7 +75,7 @@ export async function someUnseen(
     (redis) => redis.hrandfield(unseen, most, 'WITHVALUES') as Promise<string[]>,
     signal,
   )
-  if (pairs.length === 0) throw new UnseenLostError()
+  if (pairs.length === 0) throw new RelistDiffLostError()
   const names: string[] = []
   const uids: string[] = []
   for (let i = 0; i < pairs.length; i += 2) {
@@ -101,11 +101,11 @@ async function copyStep(redis: Redis, keys: CopyKeys, checkpoint: string, cursor
  * later, when the list has taken names out already, and would make their objects deleted ones.
  */
 async function put(redis: Redis, keys: CopyKeys, checkpoint: string, names: string[]): Promise<true> {
-  const done = await evaluate(
+  const done = await evalScript(
     redis,
     PUT,
     [keys.checkpoint, keys.unseen],
-    [checkpoint, UNSEEN_TTL_MS, ...names],
+    [checkpoint, UNLISTED_TTL_MS, ...names],
   )
   if (done !== 1) throw new FencedError('another process moved the position while the names were copied')
   return true

@@ -1,13 +1,13 @@
 import type { Redis } from 'ioredis'
-import type { Logger } from '../log.ts'
-import type { WatchStatus } from '../status.ts'
-import { readReports } from './instances.ts'
-import type { Keys } from './keys.ts'
-import { sinkOf } from './lane-names.ts'
-import { LAYOUT } from './layout.ts'
-import { lanesIn, readHash, scanHash } from './pending.ts'
-import { repeat } from './repeat.ts'
-import { evaluate } from './script.ts'
+import type { WatchStatus } from '../../model/status.ts'
+import type { Logger } from '../../observe/log.ts'
+import { type Keys, sinkOf } from '../keys.ts'
+import { lanesIn } from '../lanes/register.ts'
+import { repeat } from '../limits/repeat.ts'
+import { readReports } from '../process-reports.ts'
+import { LAYOUT } from '../redis/layout.ts'
+import { readHash, scanHash } from '../redis/scan.ts'
+import { evalScript } from '../redis/script.ts'
 import { readCheckpoint, readSource } from './stored-json.ts'
 
 export interface RemovedStateParts {
@@ -15,7 +15,7 @@ export interface RemovedStateParts {
   keys: Keys
   clock: { now(): number }
   log: Logger
-  /** Of this process. */
+  /** The watches of this process. */
   watches(): readonly WatchStatus[]
   /** The kinds and sinks of its configuration. */
   kinds(): readonly string[]
@@ -23,39 +23,39 @@ export interface RemovedStateParts {
   timing?: Partial<RemovedStateTiming>
 }
 
-export interface RemovedStateTiming {
+interface RemovedStateTiming {
   pollMs: number
-  /** For how long no process may have had it. */
+  /** State is freed after this time in which no process had it in its configuration. */
   keptMs: number
-  /** A source that moved more recently is somebody's, whoever reports. */
+  /** A source whose position moved within this time is in use, even if no process reports it. */
   quietMs: number
 }
 
 const DAY_MS = 86_400_000
 const TIMING: RemovedStateTiming = { pollMs: 600_000, keptMs: 7 * DAY_MS, quietMs: DAY_MS }
 
-/** Something in Redis that no process has any more. */
+/** Stored state that is no longer in the configuration of any process. */
 interface Left {
-  /** Its field in the hash of what was removed. */
+  /** Its field in the hash of removed state. */
   mark: string
-  /** True when it is gone. */
+  /** Deletes it; returns true when nothing is left. */
   free(): Promise<boolean>
 }
 
 /**
- * Frees what removed watches, sinks and kinds leave in Redis, a week after the last process had them. Until then a watch that
- * comes back goes on from its position. Since when something is not wanted is noted in Redis: processes come and go meanwhile.
+ * Frees the state of removed watches, sinks and kinds, a week after the last process had them. Until then a watch that is
+ * configured again continues from its position. Redis stores the time of removal, because processes restart meanwhile.
  */
 export function startRemovedState(parts: RemovedStateParts): { close(): Promise<void> } {
   const { redis, keys, clock, log } = parts
   const { pollMs, keptMs, quietMs } = { ...TIMING, ...parts.timing }
-  /** What the look before found: nothing is freed by the first look that misses it. */
+  /** The result of the previous poll: state is freed only if two polls find it unused. */
   let before = new Set<string>()
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     const reports = await readReports(redis, keys)
     const watches = [...parts.watches(), ...reports.flatMap((it) => it.watches)]
-    // As long as a kind is not resolved, nobody knows which sources are wanted.
+    // While a kind is not resolved, the configured sources are unknown.
     if (watches.some(({ phase }) => phase === 'resolving')) return
     const had = reports.flatMap((it) => it.sinks.filter(({ removed }) => !removed).map(({ sink }) => sink))
     const sinks = new Set([...parts.sinks(), ...had])
@@ -69,7 +69,7 @@ export function startRemovedState(parts: RemovedStateParts): { close(): Promise<
       else if (nowMs - sinceMs >= keptMs && before.has(it.mark) && (await it.free()))
         await redis.hdel(keys.removed, it.mark)
     }
-    // These are wanted again, or gone.
+    // These are configured again, or freed.
     if (marks.size > 0) await redis.hdel(keys.removed, ...marks.keys())
     before = new Set(left.map(({ mark }) => mark))
   }
@@ -101,13 +101,14 @@ export function startRemovedState(parts: RemovedStateParts): { close(): Promise<
   async function freeSource(key: string): Promise<boolean> {
     const text = await redis.get(keys.checkpoint(key))
     const checkpoint = readCheckpoint(text)
-    // One that cannot be read is for a person.
+    // An unreadable checkpoint needs an operator.
     if (text !== null && !checkpoint) return false
     if (checkpoint && Math.abs(clock.now() - checkpoint.atMs) < quietMs) return false
     const hashes = [keys.index(key), keys.old(key), keys.ownLimitTimers(key), keys.watchLedger(key)]
     const names = [keys.schema, keys.checkpoint(key), keys.ownLimits(key), keys.sources, ...hashes]
-    const isFreed = (await evaluate(redis, FREE_SOURCE, names, [LAYOUT, text ?? '', key])) === 1
-    if (isFreed) log.info({ watch: key }, 'no process has had this watch for long: what it knew is forgotten')
+    const isFreed = (await evalScript(redis, FREE_SOURCE, names, [LAYOUT, text ?? '', key])) === 1
+    if (isFreed)
+      log.info({ watch: key }, 'no process has had this watch for a long time: its stored state was deleted')
     return isFreed
   }
 
@@ -124,15 +125,15 @@ export function startRemovedState(parts: RemovedStateParts): { close(): Promise<
 
   async function freeSink(sink: string): Promise<boolean> {
     const names = [keys.schema, keys.sinkLedger(sink), keys.pending, keys.outages, keys.deliveringSince]
-    const isFreed = (await evaluate(redis, FREE_SINK, names, [LAYOUT, sink])) === 1
-    if (isFreed) log.info({ sink }, 'no process has had this sink for long: its counts are forgotten')
+    const isFreed = (await evalScript(redis, FREE_SINK, names, [LAYOUT, sink])) === 1
+    if (isFreed) log.info({ sink }, 'no process has had this sink for a long time: its counts were deleted')
     return isFreed
   }
 
-  return repeat(pollMs, look, (error) => log.debug({ error }, 'cannot look for what was removed'))
+  return repeat(pollMs, poll, (error) => log.debug({ error }, 'cannot check for removed state'))
 }
 
-/** Is one of the sources the whole or a shard of this split watch? */
+/** Whether one of the sources is the whole watch, or a shard of this split watch. */
 function isSplitOf(name: string, sources: ReadonlyMap<string, string>): boolean {
   const [, key = name, of = ''] = /^(.*)\.(\d+)$/s.exec(name) ?? []
   if (sources.has(key)) return true
@@ -141,7 +142,7 @@ function isSplitOf(name: string, sources: ReadonlyMap<string, string>): boolean 
   return false
 }
 
-/** Unless somebody opened it since it was read, or something waits for its objects: that is counted as gone first. */
+/** Deletes a source, unless it was opened since it was read, or has limit states: another step ends these first. */
 const FREE_SOURCE = `
 local layout = redis.call('GET', KEYS[1])
 if layout and layout ~= ARGV[1] then return 0 end
@@ -152,7 +153,7 @@ redis.call('HDEL', KEYS[4], ARGV[3])
 return 1
 `
 
-/** Unless something waits for it, or lies as a dead letter: then its counts are still needed. */
+/** Deletes the counts of a sink, unless deliveries wait for it or are dead letters: these still need them. */
 const FREE_SINK = `
 local layout = redis.call('GET', KEYS[1])
 if layout and layout ~= ARGV[1] then return 0 end

@@ -1,14 +1,14 @@
-import type { Checkpoint, SourceStore } from '../change.ts'
-import { LAYOUT } from './layout.ts'
-import { LiveProcesses } from './live-processes.ts'
-import { readHash } from './pending.ts'
-import { evaluate } from './script.ts'
-import { RedisSession } from './source-session.ts'
+import type { Checkpoint, SourceStore } from '../../model/change.ts'
+import { LiveProcesses } from '../lanes/live-processes.ts'
+import { LAYOUT } from '../redis/layout.ts'
+import { readHash } from '../redis/scan.ts'
+import { evalScript } from '../redis/script.ts'
+import { CheckpointSession } from './checkpoint-session.ts'
 import { readCheckpoint, readIdentity, readSource } from './stored-json.ts'
 import type { StoreParts } from './transact.ts'
 
 export interface SourceStoreParts extends StoreParts {
-  /** Who is alive, and the name of this process; default: nobody knows. */
+  /** Knows which processes are alive, and the name of this one; by default neither is known. */
   processes?: LiveProcesses
 }
 
@@ -17,19 +17,19 @@ export function createSourceStore(parts: SourceStoreParts): SourceStore {
   const { line, keys, processes = new LiveProcesses(parts.instance ?? '') } = parts
   return {
     async open(source, signal, permit) {
-      const session = new RedisSession(parts, source)
+      const session = new CheckpointSession(parts, source)
       await session.take(signal, permit)
       return session
     },
     async peek({ key }, signal) {
       const text = await line.run((redis) => redis.get(keys.checkpoint(key)), signal)
-      // One that cannot be read is named when the source is opened.
+      // An unreadable checkpoint is reported when the source is opened.
       const checkpoint = readCheckpoint(text)
       if (!checkpoint) return undefined
       const { instance, released } = checkpoint
       if (released) return { ...checkpoint, ownerAlive: false }
       if (instance === undefined) return { ...checkpoint, ownerAlive: undefined }
-      // Ours from before Redis lost what came later: nobody else works on it.
+      // Written by this process before Redis lost later writes: no other process owns the source.
       if (instance === parts.instance) return { ...checkpoint, ownerAlive: false }
       const beats = processes.isAlive(instance)
       if (beats !== undefined) return { ...checkpoint, ownerAlive: beats }
@@ -45,7 +45,7 @@ export function createSourceStore(parts: SourceStoreParts): SourceStore {
         const { sequence } = checkpoint
         const next: Checkpoint = { ...checkpoint, sequence: sequence + 1, released: true }
         const names = [keys.checkpoint(key), keys.schema]
-        return (await evaluate(redis, RELEASE, names, [text as string, JSON.stringify(next), LAYOUT])) === 1
+        return (await evalScript(redis, RELEASE, names, [text as string, JSON.stringify(next), LAYOUT])) === 1
       }, signal)
       if (isReleased) processes.release()
     },

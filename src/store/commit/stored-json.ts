@@ -1,7 +1,7 @@
-import type { Checkpoint, ClusterIdentity, Source } from '../change.ts'
-import type { InstanceReport } from './instances.ts'
+import type { Checkpoint, ClusterIdentity, Source } from '../../model/change.ts'
+import type { InstanceReport } from '../process-reports.ts'
 
-/** A checkpoint that cannot be read: its source waits until somebody has looked at it. */
+/** A checkpoint cannot be read: its source waits until an operator repairs or deletes it. */
 export class UnreadableCheckpointError extends Error {
   override name = 'UnreadableCheckpointError'
 
@@ -10,11 +10,11 @@ export class UnreadableCheckpointError extends Error {
   }
 }
 
-/** What is wrong, and what to do. */
+/** Returns the message for a stored checkpoint that is not valid JSON of the expected form. */
 export function unreadableCheckpoint(key: string): string {
   return (
     `the checkpoint ${key} cannot be read: it is damaged, or another program wrote it. Restore it, or delete it ` +
-    `with redis-cli DEL "${key}": then the watch begins anew from now`
+    `with redis-cli DEL "${key}": then the watch starts again from now`
   )
 }
 
@@ -25,7 +25,7 @@ const PHASES: readonly unknown[] = [
   'absent',
 ] satisfies Checkpoint['phase'][]
 
-/** The checkpoint in a text of Redis; undefined when it is none. */
+/** Returns a checkpoint as stored; undefined if the text is not a valid one. */
 export function readCheckpoint(text: string | null): Checkpoint | undefined {
   const { phase, resourceVersion, sequence, holder, atMs, instance, ...more } = objectIn(text) ?? {}
   const isWhole =
@@ -47,7 +47,7 @@ export function readCheckpoint(text: string | null): Checkpoint | undefined {
   } as Checkpoint
 }
 
-/** The description of a source, as `describe` stored it; undefined when it is none. */
+/** Returns a source as `describe` stored it; undefined if the text is not a valid one. */
 export function readSource(key: string, text: string): Source | undefined {
   const source = objectIn(text)
   const resource = isObject(source?.['resource']) ? source['resource'] : {}
@@ -57,7 +57,7 @@ export function readSource(key: string, text: string): Source | undefined {
   return isWhole ? ({ ...source, key } as unknown as Source) : undefined
 }
 
-/** What to call a source whose description is stored so. */
+/** Returns the title of a source as stored; undefined if it has none. */
 export function titleIn(text: string): string | undefined {
   const title = objectIn(text)?.['title']
   return typeof title === 'string' ? title : undefined
@@ -85,7 +85,7 @@ export function readReport(text: string | null): InstanceReport | undefined {
   return isWhole ? (report as unknown as InstanceReport) : undefined
 }
 
-/** The rules that a process stored beside its report; undefined when they are none. */
+/** Returns the rules that a process stored with its report; undefined if they are invalid. */
 export function readRules(text: string | null | undefined): InstanceReport['rules'] {
   const rules = parsed(text ?? null)
   return isListOfObjects(rules) ? (rules as unknown as InstanceReport['rules']) : undefined

@@ -1,8 +1,34 @@
 import type { Redis } from 'ioredis'
-import { APPEND_JOURNAL } from './append-journal.ts'
-import { ForeignKeyError } from './redis-fault.ts'
-import { valuesOf } from './replies.ts'
-import { lists, runScript, script } from './script.ts'
+import { ForeignKeyError } from '../redis/redis-fault.ts'
+import { lists, runScript, script, valuesOf } from '../redis/script.ts'
+
+/** Lua: appends to the journal, and trims it. A commit must not fail for the journal, whatever another program wrote there. */
+const APPEND_JOURNAL = `
+local function appendJournal(journal, counter, max, since, keep, each, most, ...)
+  max, since, each, most = tonumber(max), tonumber(since), tonumber(each), tonumber(most)
+  local length = redis.pcall('XLEN', journal)
+  if type(length) == 'table' then return -1 end
+  local stored = redis.pcall('GET', counter)
+  local bytes = type(stored) == 'string' and tonumber(stored) or 0
+  if length == 0 then bytes = 0 end
+  local entries = { ... }
+  for _, entry in ipairs(entries) do
+    if type(redis.pcall('XADD', journal, '*', 'z', entry)) == 'table' then break end
+    bytes = bytes + #entry + each
+  end
+  for _ = 1, most + #entries do
+    local first = redis.pcall('XRANGE', journal, '-', '+', 'COUNT', 1)[1]
+    if type(first) ~= 'table' then break end
+    local ms = tonumber(string.match(first[1], '^(%d+)'))
+    if bytes <= max and ms >= since then break end
+    if type(redis.pcall('XDEL', journal, first[1])) == 'table' then break end
+    bytes = bytes - #first[2][2] - each
+  end
+  redis.pcall('SET', counter, string.format('%d', bytes), 'PX', keep)
+  redis.pcall('PEXPIRE', journal, keep)
+  return bytes
+end
+`
 
 type Argument = string | number | Buffer
 
@@ -19,8 +45,8 @@ export type TransactionEnd =
   /** A watched key was touched. */
   | { kind: 'lost' }
 
-/** Commands whose values and members may be very many, and what they need their key to be. */
-const KIND_OF: Readonly<Record<string, string>> = { HSET: 'hash', HDEL: 'hash', ZADD: 'zset', ZREM: 'zset' }
+/** Commands whose values and members may be very many. */
+const MANY = new Set(['HSET', 'HDEL', 'ZADD', 'ZREM'])
 
 const DESCRIBED: Readonly<Record<string, string>> = {
   XADD: 'a stream',
@@ -38,10 +64,10 @@ const MOST_ARGUMENTS = 2_000
 
 /**
  * Commands that Redis executes all or not at all, in one script, only while some keys have the values that were read before.
- * Redis itself would go on after a command that fails, as with a foreign value at a lane's key or without a right: the index would
- * say that a change is known whose delivery is lost. So the script undoes what it did when a command fails. It runs its commands in this order:
- * first those whose inverse is the same command (SET, HINCRBY), which Redis refuses while it is full; then commands without effect, which show
- * that the user may run the inverse of the others; then the others; and last those without an inverse, which cannot fail any more.
+ * Redis itself would continue after a failed command (a key of another type, a missing permission): the index would then contain a
+ * change whose delivery is lost. So the script undoes its commands when one fails. It runs them in this order: first those whose
+ * inverse is the same command (SET, HINCRBY), which Redis refuses while it is full; then commands without effect, which prove
+ * that the user may run the inverse of the others; then the others; and last those without an inverse, which can no longer fail.
  */
 export class Transaction {
   readonly #expected = new Map<string, string>()
@@ -64,7 +90,7 @@ export class Transaction {
 
   /** `args` of HSET and ZADD are pairs. Pairs and members of one command may be very many. */
   add(name: string, key: string, ...args: Argument[]): this {
-    if (name in KIND_OF)
+    if (MANY.has(name))
       for (let start = 0; start < args.length; start += MOST_ARGUMENTS)
         this.#commands.push({ name, key, args: args.slice(start, start + MOST_ARGUMENTS) })
     else this.#commands.push({ name, key, args })

@@ -1,12 +1,52 @@
-import type { Metrics } from '../metrics.ts'
-import type { Decided } from './decided.ts'
-import type { Keys } from './keys.ts'
-import { observedAs } from './ledger.ts'
-import { type OwnLimits, writeStates } from './limit-states.ts'
-import type { Plan, SourceKeys } from './overlay.ts'
-import type { PackedLanes } from './pack-lanes.ts'
-import { countNotices, countRules, type RuleTimes, writeRules } from './rule-counts.ts'
+import type { Delivery } from '../../model/delivery.ts'
+import type { Metrics } from '../../observe/metrics.ts'
+import { type Enqueued, encodeEntries, type LaneEntry } from '../entry.ts'
+import type { Keys } from '../keys.ts'
+import { observedAs } from '../ledger.ts'
+import { type OwnLimits, writeStates } from '../limits/limit-states.ts'
+import { countNotices, countRules, type RuleTimes, writeRules } from '../limits/rule-counts.ts'
+import type { Plan, SourceKeys } from './commit-plan.ts'
+import type { Evaluated } from './evaluate.ts'
 import type { Transaction } from './transaction.ts'
+
+interface PackedLane {
+  sink: string
+  count: number
+  entries: LaneEntry[]
+}
+
+/** The deliveries of one commit, packed per lane, in order. */
+export type PackedLanes = ReadonlyMap<string, PackedLane>
+
+export function packLanes(
+  deliveries: readonly Delivery[],
+  laneOf: (delivery: Delivery) => string,
+  keepsUp: (lane: string) => boolean = () => false,
+): PackedLanes {
+  const packed = new Map<string, PackedLane>()
+  for (const [lane, some] of Map.groupBy(deliveries, laneOf)) {
+    packed.set(lane, {
+      sink: (some[0] as Delivery).sink,
+      count: some.length,
+      entries: encodeEntries(some, { plain: keepsUp(lane) }),
+    })
+  }
+  return packed
+}
+
+/**
+ * Returns the written entries with the ids that Redis chose: `replies` are those of the commands that `writeLanes` queued. If the
+ * replies were lost, returns only the lanes.
+ */
+export function enqueuedOf(lanes: PackedLanes, replies?: readonly unknown[]): Enqueued[] {
+  let at = 0
+  return [...lanes].map(([lane, { sink, count, entries }]): Enqueued => {
+    if (!replies) return { lane, sink, count }
+    const stored = entries.map(({ deliveries }) => ({ id: String(replies[at++]), deliveries }))
+    at++
+    return { lane, sink, count, stored: { entries: stored, total: Number(replies[at++]) } }
+  })
+}
 
 /** Queues the deliveries: lanes, pending, the sinks' ledgers. */
 export function writeLanes(transaction: Transaction, keys: Keys, lanes: PackedLanes): void {
@@ -19,16 +59,17 @@ export function writeLanes(transaction: Transaction, keys: Keys, lanes: PackedLa
   }
 }
 
-/** Queues all that a commit writes but the checkpoint: lanes, pending, index, old objects, states of limits, ledger. */
+/** Queues all writes of a commit except the checkpoint: lanes, pending, index, previous objects, limit states, ledger. */
 export function writeCommit(
   transaction: Transaction,
   keys: Keys,
   source: { key: string } & SourceKeys,
   plan: Plan,
-  decided: Decided,
-  now: { nowMs: number; times: RuleTimes },
+  evaluated: Evaluated,
+  times: RuleTimes,
 ): void {
-  writeLanes(transaction, keys, decided.lanes)
+  const { lanes, rules, nowMs } = evaluated
+  writeLanes(transaction, keys, lanes)
   if (plan.forget === 'all') transaction.add('UNLINK', source.index).add('UNLINK', source.old)
   else if (plan.forget) transaction.add('UNLINK', source[plan.forget])
   if (plan.indexSet.length > 0) transaction.add('HSET', source.index, ...plan.indexSet)
@@ -36,17 +77,17 @@ export function writeCommit(
   if (plan.oldSet.length > 0) transaction.add('HSET', source.old, ...plan.oldSet)
   if (plan.oldDelete.length > 0) transaction.add('HDEL', source.old, ...plan.oldDelete)
   if (plan.unseenDelete.length > 0) transaction.add('HDEL', source.unseen, ...plan.unseenDelete)
-  writeLimits(transaction, keys, source, decided, now.nowMs)
-  writeRules(transaction, keys, decided.rules, now)
-  writeWatch(transaction, keys.watchLedger(source.key), plan.transitions.length, decided)
+  writeLimits(transaction, keys, source, evaluated, nowMs)
+  writeRules(transaction, keys, rules, { nowMs, times })
+  writeWatch(transaction, keys.watchLedger(source.key), plan.transitions.length, evaluated)
 }
 
-/** Counts what was observed in the field of what became of it; where the numbers differ, apart, so that the ledger shows it. */
+/** Counts observed changes in the field of their outcome; if the sums differ, in a field of their own, so that the ledger shows it. */
 function writeWatch(
   transaction: Transaction,
   ledger: string,
   observed: number,
-  { unmatched, dropped, matched, limited }: Decided,
+  { unmatched, dropped, matched, limited }: Evaluated,
 ): void {
   const ends = { unmatched, dropped, matched, limited }
   const isBalanced = observed === unmatched + dropped + matched + limited
@@ -55,12 +96,12 @@ function writeWatch(
     if (count > 0) transaction.add('HINCRBY', ledger, isBalanced ? observedAs(field) : field, count)
 }
 
-/** Queues states of limits and their timers. */
+/** Queues limit states and their timers. */
 export function writeLimits(
   transaction: Transaction,
   keys: Keys,
   source: OwnLimits | undefined,
-  { limits, postponed }: Decided,
+  { limits, postponed }: Evaluated,
   nowMs: number,
 ): void {
   if (limits) writeStates(transaction, keys, source, limits.writes, nowMs)
@@ -69,22 +110,22 @@ export function writeLimits(
     for (const [key, atMs] of postponed?.own ?? []) transaction.add('ZADD', source.timers, atMs, key)
 }
 
-/** Counts a commit that is durable. */
-export function count(metrics: Metrics, watch: string, plan: Plan, decided: Decided): void {
+/** Updates the metrics of a durable commit. */
+export function count(metrics: Metrics, watch: string, plan: Plan, evaluated: Evaluated): void {
   metrics.observed.inc({ watch }, plan.transitions.length)
-  metrics.unmatched.inc({ watch }, decided.unmatched)
-  metrics.dropped.inc({ watch }, decided.dropped)
-  metrics.matched.inc({ watch }, decided.matched)
-  metrics.limited.inc({ watch }, decided.limited)
+  metrics.unmatched.inc({ watch }, evaluated.unmatched)
+  metrics.dropped.inc({ watch }, evaluated.dropped)
+  metrics.matched.inc({ watch }, evaluated.matched)
+  metrics.limited.inc({ watch }, evaluated.limited)
   metrics.commitChanges.observe(plan.transitions.length)
-  countSent(metrics, decided)
+  countSent(metrics, evaluated)
 }
 
-/** Counts what was sent and held back, also where no change was the cause. */
-export function countSent(metrics: Metrics, { lanes, rules, limits }: Decided): void {
+/** Updates the metrics of sent and suppressed events, also of timers without a change. */
+export function countSent(metrics: Metrics, { lanes, rules, limits }: Evaluated): void {
   countRules(metrics, rules)
   if (limits) countNotices(metrics, limits)
-  for (const [rule, count] of limits?.crowded ?? []) metrics.ruleCrowded.inc({ rule }, count)
+  for (const [rule, count] of limits?.atCapacity ?? []) metrics.ruleCrowded.inc({ rule }, count)
   for (const { sink, count, entries } of lanes.values()) {
     metrics.enqueued.inc({ sink }, count)
     metrics.enqueuedBytes.inc(

@@ -1,8 +1,6 @@
-import type { Reason } from '../sink/index.ts'
-import type { Keys } from './keys.ts'
-import { baseOf, sinkOf, slotOf } from './lane-names.ts'
-import { script } from './script.ts'
-
+import type { Reason } from '../../sink/index.ts'
+import { baseOf, type Keys, sinkOf, slotOf } from '../keys.ts'
+import { script } from '../redis/script.ts'
 /**
  * Why a delivery was given up: what the sink answered, that what Redis has cannot be read, or that more waits for the sink than
  * its bound in bytes allows.
@@ -29,7 +27,7 @@ export interface Move {
   note?: FailureNote | undefined
 }
 
-/** How often the first delivery of a parked lane failed, and since when. */
+/** How often the first delivery of a quarantine lane failed, and since when. */
 export interface FailureNote {
   tries: number
   sinceMs: number
@@ -50,10 +48,8 @@ export interface LaneAcks {
   lane: string
   /** Of the lane's slot. */
   token: string
-  /** The lane is one of layout 1, which others wait for. */
-  isFormer: boolean
   acks: readonly Acknowledgement[]
-  /** For a parked lane. */
+  /** For a quarantine lane. */
   note?: FailureNote | undefined
 }
 
@@ -67,10 +63,10 @@ export function ackArguments(
   keys: Keys,
   lanes: readonly LaneAcks[],
 ): { names: string[]; args: (string | number | Buffer)[] } {
-  const names = [keys.slots, keys.pending, keys.deadLetters, keys.formerLanes]
+  const names = [keys.slots, keys.pending, keys.deadLetters]
   const args: (string | number | Buffer)[] = [lanes.length]
   for (const it of lanes) {
-    const { lane, token, isFormer, acks, note } = it
+    const { lane, token, acks, note } = it
     names.push(keys.lane(lane), keys.progress(lane), keys.sinkLedger(sinkOf(lane)))
     args.push(slotOf(lane), token, lane, acks.length)
     if (isPlain(it)) {
@@ -78,8 +74,7 @@ export function ackArguments(
       for (const { entryId } of acks) args.push(entryId)
       continue
     }
-    args.push('mixed', baseOf(lane), sinkOf(lane), isFormer ? 1 : 0)
-    args.push(note?.tries ?? 0, note?.sinceMs ?? 0)
+    args.push('mixed', baseOf(lane), sinkOf(lane), note?.tries ?? 0, note?.sinceMs ?? 0)
     for (const { entryId, count, places, dead, move } of acks) {
       args.push(entryId, count, places.join(','), dead ? 'dead' : move ? 'move' : 'delivered')
       if (dead) args.push(dead.rule, dead.reason, dead.detail, dead.atMs, dead.payload, dead.count)
@@ -93,8 +88,8 @@ export function ackArguments(
 }
 
 /** Only entries of one delivery, all of them delivered: the usual ones. */
-function isPlain({ lane, isFormer, acks, note }: LaneAcks): boolean {
-  if (isFormer || note || baseOf(lane) !== lane) return false
+function isPlain({ lane, acks, note }: LaneAcks): boolean {
+  if (note || baseOf(lane) !== lane) return false
   return acks.every(({ count, places, dead, move }) => count === 1 && places.length === 1 && !dead && !move)
 }
 
@@ -114,7 +109,7 @@ export function ackResults(reply: unknown): AckResult[] {
  * acknowledgements make room.
  */
 export const ACKNOWLEDGE = script(`
-local at, keyAt = 2, 5
+local at, keyAt = 2, 4
 local function arg()
   at = at + 1
   return ARGV[at - 1]
@@ -132,7 +127,7 @@ local function readLane()
     for i = 1, it.count do it.acks[i] = arg() end
     return it
   end
-  it.base, it.sink, it.isFormer, it.tries, it.since = arg(), arg(), arg() == '1', arg(), arg()
+  it.base, it.sink, it.tries, it.since = arg(), arg(), arg(), arg()
   for i = 1, it.count do
     local ack = { id = arg(), count = tonumber(arg()), places = arg(), kind = arg() }
     if ack.kind == 'dead' then
@@ -228,7 +223,6 @@ local function acknowledge(it)
         if ack.since ~= '0' then
           writes[#writes + 1] = { 'HSET', ack.targetProgress, 'tries', ack.tries, 'since', ack.since }
         end
-        if it.isFormer then writes[#writes + 1] = { 'SADD', KEYS[4], ack.to } end
       end
     end
   end
@@ -282,7 +276,6 @@ local function acknowledge(it)
     redis.pcall('DEL', it.stream, it.progress)
     redis.pcall('HDEL', KEYS[2], it.lane)
     redis.pcall('HINCRBY', KEYS[2], it.sink .. '/*', 0)
-    if it.isFormer then redis.pcall('SREM', KEYS[4], it.lane) end
   end
   return nil, missing
 end

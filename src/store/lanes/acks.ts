@@ -1,6 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../../observe/log.ts'
+import type { Keys } from '../keys.ts'
+import { describeFault, ForeignKeyError, isRefusal, type Troubles } from '../redis/redis-fault.ts'
+import { runScript } from '../redis/script.ts'
 import {
   ACKNOWLEDGE,
   type Acknowledgement,
@@ -10,10 +13,6 @@ import {
   type FailureNote,
   type LaneAcks,
 } from './ack-script.ts'
-import type { Keys } from './keys.ts'
-import { ForeignKeyError, isRefusal, sayFault } from './redis-fault.ts'
-import { runScript } from './script.ts'
-import type { Troubles } from './troubles.ts'
 
 /** Acknowledgements of all lanes of a process: those of a moment go in one script. */
 export interface Acks {
@@ -27,10 +26,9 @@ export interface Acks {
   close(): void
 }
 
-export interface AckGroup {
+interface AckGroup {
   lane: string
   token: string
-  isFormer: boolean
   acks: readonly Acknowledgement[]
   note?: FailureNote | undefined
   /** Something waits for it. */
@@ -38,9 +36,9 @@ export interface AckGroup {
 }
 
 /** `missing`: Redis did not have some of the entries any more. */
-export type AckEnd = 'done' | 'missing' | 'fenced'
+type AckEnd = 'done' | 'missing' | 'fenced'
 
-export interface AcksParts {
+interface AcksParts {
   redis: Redis
   keys: Keys
   troubles: Troubles
@@ -57,7 +55,7 @@ const GATHER_MS = 50
 /** Unless so many wait, of a lane or of all. */
 const MANY_OF_LANE = 8
 const MANY = 64
-export const DELIVERIES = 'deliveries'
+const DELIVERIES = 'deliveries'
 
 interface Waiting extends AckGroup {
   end(result: AckEnd): void
@@ -115,7 +113,7 @@ export function createAcks(parts: AcksParts): Acks {
     } catch (error) {
       if ((error as Error).message.includes('OOM')) parts.onOutOfMemory()
       refused = true
-      if (isRefusal(error)) troubles.note(DELIVERIES, sayFault(error))
+      if (isRefusal(error)) troubles.note(DELIVERIES, describeFault(error))
       else log.debug({ error }, 'acknowledgements were not made; they are sent again')
       return false
     }
@@ -214,11 +212,11 @@ export function createAcks(parts: AcksParts): Acks {
 }
 
 function joined(waiting: readonly Waiting[]): LaneAcks {
-  const { lane, token, isFormer, note } = waiting[0] as Waiting
-  return { lane, token, isFormer, note, acks: waiting.flatMap(({ acks }) => acks) }
+  const { lane, token, note } = waiting[0] as Waiting
+  return { lane, token, note, acks: waiting.flatMap(({ acks }) => acks) }
 }
 
 function faultOf(fault: string): string {
   const key = /^WRONGTYPE (.*)/.exec(fault)?.[1]
-  return key === undefined ? fault : sayFault(new ForeignKeyError(key))
+  return key === undefined ? fault : describeFault(new ForeignKeyError(key))
 }

@@ -1,7 +1,8 @@
 import { setMaxListeners } from 'node:events'
-import type { Logger } from '../log.ts'
-import type { Message, Outcome, Sink } from '../sink/index.ts'
-import { checkedOutcomes, failure } from './checked-outcomes.ts'
+import type { Logger } from '../../observe/log.ts'
+import { type Message, type Outcome, renderFault, type Sink } from '../../sink/index.ts'
+import { NOTES, REASONS, type Reason, SCOPES } from '../../sink/sink.ts'
+import { cutText } from '../../text/redact.ts'
 
 /** A sink gets a moment after the abort to say what it had sent already. */
 const LAST_WORDS_MS = 1_000
@@ -82,6 +83,8 @@ export function createCaller({ deliverTimeoutMs, log }: { deliverTimeoutMs: numb
           return messages.map(() => failure('timeout', 'the sink did not answer in time'))
         return checkedOutcomes(answer, messages.length)
       } catch (error) {
+        const fault = renderFault(error)
+        if (fault) return messages.length === 1 ? [fault] : messages.map(renderOutcome)
         log.error({ error }, 'a sink threw; its deliveries will be tried again')
         return messages.map(() => failure('unknown', `the sink threw: ${messageOf(error)}`))
       } finally {
@@ -96,6 +99,22 @@ export function createCaller({ deliverTimeoutMs, log }: { deliverTimeoutMs: numb
   }
 }
 
+/** A message that cannot be rendered is rejected; those that were in a call with it are tried again without it. */
+function renderOutcome(message: Message): Outcome {
+  const others: Outcome = {
+    kind: 'retry',
+    reason: 'render',
+    detail: 'another message of the call could not be rendered',
+    scope: 'event',
+  }
+  try {
+    void message.content
+    return others
+  } catch (error) {
+    return renderFault(error) ?? others
+  }
+}
+
 /** Anything can be thrown. */
 function messageOf(error: unknown): string {
   try {
@@ -103,4 +122,54 @@ function messageOf(error: unknown): string {
   } catch {
     return 'something that cannot be read'
   }
+}
+
+const isReason = isOneOf(REASONS)
+const isScope = isOneOf(SCOPES)
+const isNote = isOneOf(NOTES)
+/** Nothing waits longer without being asked again, whatever a sink says. */
+const MAX_PAUSE_MS = 3_600_000
+/** Of one that asks for a pause without saying how long. */
+const PAUSE_MS = 1_000
+
+/** Makes of whatever a sink answered one good outcome per message: what cannot be used must not keep the rest from counting. */
+function checkedOutcomes(answer: unknown, length: number): Outcome[] {
+  const outcomes: unknown[] = Array.isArray(answer) ? answer : []
+  return Array.from({ length }, (_, i) => {
+    try {
+      return checked(outcomes[i]) ?? failure('unknown', 'the sink gave no outcome for this message')
+    } catch {
+      return failure('unknown', 'the sink gave an outcome that cannot be read')
+    }
+  })
+}
+
+/** A retry that is the sink's fault as a whole. */
+function failure(reason: Reason, detail: string): Outcome {
+  return { kind: 'retry', reason, detail: cutText(detail), scope: 'sink' }
+}
+
+function checked(outcome: unknown): Outcome | undefined {
+  const { kind, note, reason, detail, scope, afterMs, ambiguous } = (outcome ?? {}) as Record<string, unknown>
+  const why = {
+    reason: isReason(reason) ? reason : ('unknown' as const),
+    detail: typeof detail === 'string' ? cutText(detail) : '',
+  }
+  const pauseMs = typeof afterMs === 'number' && afterMs >= 0 ? Math.min(afterMs, MAX_PAUSE_MS) : undefined
+  if (kind === 'delivered') return isNote(note) ? { kind, note } : { kind }
+  if (kind === 'later') return { kind, afterMs: pauseMs ?? PAUSE_MS }
+  if (kind === 'rejected') return { kind, ...why }
+  if (kind !== 'retry') return undefined
+  return {
+    kind,
+    ...why,
+    scope: isScope(scope) ? scope : 'sink',
+    ...(pauseMs !== undefined && { afterMs: pauseMs }),
+    ...(ambiguous === true && { ambiguous }),
+  }
+}
+
+function isOneOf<const T extends string>(closed: readonly T[]): (value: unknown) => value is T {
+  const known = new Set<unknown>(closed)
+  return (value): value is T => known.has(value)
 }

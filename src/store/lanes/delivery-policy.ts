@@ -1,7 +1,132 @@
-import type { Note, Outcome, Reason } from '../sink/index.ts'
+import type { Note, Outcome, Reason } from '../../sink/index.ts'
+import type { Item } from './lane-reader.ts'
+import { type Call, type LaneWindow, SLOW_MS } from './lane-window.ts'
+import type { LaneServices } from './owned-lanes.ts'
+import type { SinkState } from './sink-state.ts'
+
+const FIRST_PAUSE_MS = 500
+const MAX_PAUSE_MS = 15_000
+const RECENTLY_MS = 10_000
+
+/** Applies the outcomes of a lane's calls: pauses of the lane, failures of its target and its sink, expiry. */
+export class LaneOutcomes {
+  readonly #services: Pick<LaneServices, 'random' | 'clock' | 'outages' | 'jumps' | 'maxAgeMs'>
+  readonly #lane: string
+  readonly #window: LaneWindow
+  #pausedUntilMs = 0
+  #targetFailures = 0
+  /** Since when the lane's target fails, in Unix milliseconds, once a second failure has confirmed it. */
+  #targetSinceMs: number | undefined
+  #lastFailure = ''
+
+  constructor(services: LaneServices, lane: string, window: LaneWindow) {
+    this.#services = services
+    this.#lane = lane
+    this.#window = window
+  }
+
+  /** No call begins before this time, by a clock that never jumps. */
+  get pausedUntilMs(): number {
+    return this.#pausedUntilMs
+  }
+
+  pause(ms: number): void {
+    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, performance.now() + ms)
+  }
+
+  hurry(): void {
+    this.#pausedUntilMs = 0
+    this.#window.hurry()
+  }
+
+  /** Chains of a slow call are called alone from then on, to find the slow one among them. */
+  took(state: SinkState, { items, startedMs, probe }: Call): void {
+    const tookMs = performance.now() - startedMs
+    const isSlow = tookMs > SLOW_MS
+    if (isSlow || items.length === 1)
+      for (const { chain } of items)
+        if (isSlow || this.#window.isSlow(chain)) this.#window.setSlow(chain, isSlow)
+    if (!probe && (items.length > 1 || !isSlow)) state.adaptBatchSize(tookMs)
+  }
+
+  /** The sink accepted or rejected a delivery of this call. */
+  passed(state: SinkState, call: Call): void {
+    const { outages } = this.#services
+    call.noted = true
+    state.failingSinceMs = undefined
+    this.#targetSinceMs = undefined
+    this.#targetFailures = 0
+    outages.passed(state.name)
+    outages.passed(this.#lane)
+    state.passed(call.startedMs)
+  }
+
+  /** Returns the deliveries whose chains fail alone. */
+  retries(state: SinkState, call: Call, verdict: Verdict<Item>): Item[] {
+    const nowMs = performance.now()
+    const alone: Item[] = []
+    let failure: Retry | undefined
+    let target: Retry | undefined
+    for (const { item, outcome } of verdict.retries) {
+      state.retried(outcome)
+      item.tries++
+      const { chain } = item
+      const facts = { passedMs: state.passedMs, failedBeforeMs: this.#window.failedMs(chain) }
+      this.#lastFailure = outcome.detail
+      if (failsAlone(outcome, { ...facts, calledMs: call.startedMs })) {
+        alone.push(item)
+        continue
+      }
+      const pauseMs = outcome.scope === 'target' ? 0 : FIRST_PAUSE_MS * (0.5 + this.#services.random() / 2)
+      this.#window.failed(chain, nowMs, Math.max(pauseMs, outcome.afterMs ?? 0))
+      if (outcome.scope === 'target') target ??= outcome
+      else if (!failure || outcome.scope === 'sink') failure = outcome
+    }
+    if (target) this.#targetFailed(state, target)
+    if (failure && !verdict.answered) this.#sinkFailed(state, failure, call)
+    return alone
+  }
+
+  #targetFailed(state: SinkState, failure: Retry): void {
+    const { random, outages } = this.#services
+    const backoffMs = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(this.#targetFailures++, 10), MAX_PAUSE_MS)
+    this.pause(failure.afterMs ?? backoffMs * (0.5 + random() / 2))
+    this.#window.hurry()
+    state.failed(this.#lane, failure)
+    this.#targetSinceMs = outages.failed(this.#lane)
+  }
+
+  #sinkFailed(state: SinkState, failure: Retry, call: Call): void {
+    const { breaker } = state
+    const isPassing = state.passedMs >= call.startedMs
+    call.noted = true
+    breaker.failed()
+    // If others succeed meanwhile, the requested pause is for this object alone.
+    if (failure.scope === 'sink' && failure.afterMs !== undefined && !isPassing) {
+      // The pause may be for one object even if others succeeded only just before: a probe of another object finds out. A rate limit is for all.
+      const isOfAll = failure.reason === 'rate-limited' || state.passedMs < performance.now() - RECENTLY_MS
+      breaker.pause(isOfAll ? failure.afterMs : Math.min(failure.afterMs, MAX_PAUSE_MS))
+    }
+    state.failed(this.#lane, failure)
+    if (!isPassing) state.failingSinceMs = this.#services.outages.failed(state.name)
+    if (breaker.isOpen()) state.awaitBreaker()
+  }
+
+  /** Returns deliveries that have waited too long while the sink, or the lane's target, has failed, with the reason. */
+  expired(state: SinkState) {
+    const { clock, jumps, outages } = this.#services
+    if (state.failingSinceMs === undefined && this.#targetSinceMs === undefined) return undefined
+    const failingSinceMs = outages.since(state.failingSinceMs === undefined ? this.#lane : state.name)
+    if (failingSinceMs === undefined) return undefined
+    const maxAgeMs = this.#services.maxAgeMs(state.name)
+    const outage = { failingForMs: clock.now() - failingSinceMs, beforeMs: jumps.agoMs(maxAgeMs) }
+    const items = [...this.#window.idle()].filter((item) => isExpired(item, { maxAgeMs }, outage))
+    return items.length > 0 ? { items, ...expiry(this.#lastFailure || (state.lastError ?? '')) } : undefined
+  }
+}
 
 /** One delivery of a batch. */
-export interface Tried {
+interface Tried {
   /** The chain that it is kept in order with. */
   chain: string
   observedAtMs: number
@@ -36,7 +161,10 @@ export interface Policy {
 }
 
 /** Sorts the outcomes of one call. */
-export function judge<T extends Tried>(batch: readonly T[], outcomes: readonly Outcome[]): Verdict<T> {
+export function classifyOutcomes<T extends Tried>(
+  batch: readonly T[],
+  outcomes: readonly Outcome[],
+): Verdict<T> {
   const verdict: Verdict<T> = {
     delivered: [],
     dead: [],
@@ -74,7 +202,7 @@ function notesOf(outcomes: readonly Outcome[]): Map<Note, number> {
 }
 
 /** What is known of the sink when a delivery fails. Times are of a clock that never jumps. */
-export interface SinkFacts {
+interface SinkFacts {
   /** When others succeeded last. */
   passedMs: number
   /** When this object failed last; undefined for the first time. */
@@ -89,7 +217,7 @@ export function mayBeOwnFault({ scope, reason }: Retry): boolean {
 }
 
 /**
- * Does the object fail alone? Then it is parked. Whatever the sink answers of its reach, a failure is the object's own when others
+ * Does the object fail alone? Then it is quarantined. Whatever the sink answers of its reach, a failure is the object's own when others
  * succeeded since it failed before: a receiver may cut the connection, or answer 403, for this one alone. The first failure is the
  * object's own where the sink says so and others succeeded during the call.
  */
@@ -99,8 +227,8 @@ export function failsAlone(failure: Retry, { passedMs, failedBeforeMs, calledMs 
   return failure.scope === 'event' && passedMs > calledMs
 }
 
-/** Of a parked delivery. */
-export interface ParkedFacts {
+/** Of a quarantined delivery. */
+interface QuarantineFacts {
   /** How often it failed while others succeeded, this time included. */
   tries: number
   /** Unix time, in milliseconds, of its first failure. */
@@ -108,10 +236,10 @@ export interface ParkedFacts {
   nowMs: number
 }
 
-/** Returns why a parked delivery is given up; undefined while it is tried again. */
+/** Returns why a quarantined delivery is given up; undefined while it is tried again. */
 export function giveUp(
   { reason, detail }: Retry,
-  { tries, sinceMs, nowMs }: ParkedFacts,
+  { tries, sinceMs, nowMs }: QuarantineFacts,
   { maxTries, minFailingMs, maxAgeMs }: Policy,
 ): { reason: Reason; detail: string } | undefined {
   const forMs = nowMs - sinceMs
@@ -132,12 +260,12 @@ export function isExpired(
   return failingForMs > maxAgeMs && observedAtMs < beforeMs
 }
 
-export function expiry(detail: string): { reason: Reason; detail: string } {
+function expiry(detail: string): { reason: Reason; detail: string } {
   return { reason: 'expired', detail: `waited too long; last failure: ${detail}` }
 }
 
-/** Returns the pause before the next attempt of a parked object, in milliseconds. */
-export function parkedPauseMs(
+/** Returns the pause before the next attempt of a quarantined object, in milliseconds. */
+export function quarantinePauseMs(
   { firstPauseMs, maxPauseMs }: Policy,
   failures: number,
   afterMs: number | undefined,

@@ -1,5 +1,6 @@
-import type { Acknowledgement, DeadReason, FailureNote } from './ack-script.ts'
-import { deadLetterOf, moveOf, unreadableLetterOf } from './acknowledgements.ts'
+import { redactMessage } from '../../text/redact.ts'
+import { encodeEntries, type LaneEntry } from '../entry.ts'
+import type { Acknowledgement, DeadLetter, DeadReason, FailureNote, Move } from './ack-script.ts'
 import type { Item, LaneEntryRead, UnreadableItem } from './lane-reader.ts'
 
 /** An entry of which something is not acknowledged yet, as far as this process knows. */
@@ -13,7 +14,7 @@ interface Entry {
 }
 
 /** What of an entry was not known before. */
-export interface Taken {
+interface Taken {
   items: Item[]
   unreadable: UnreadableItem[]
   /** All of it was acknowledged before. */
@@ -29,8 +30,8 @@ export class LaneEntries {
   }
 
   /** Takes over what was read or fed; what is known already is passed over. */
-  take({ id, count, settled, items, unreadable }: LaneEntryRead): Taken {
-    const entry = this.#entries.get(id) ?? newEntry(count, settled)
+  take({ id, count, acked, items, unreadable }: LaneEntryRead): Taken {
+    const entry = this.#entries.get(id) ?? newEntry(count, acked)
     this.#entries.set(id, entry)
     const broken = unreadable.filter(({ places }) => !places.some((place) => entry.settled.has(place)))
     for (const { places } of broken) for (const place of places) entry.settled.add(place)
@@ -50,8 +51,8 @@ export class LaneEntries {
     const inMemory = new Map([...idle].map((item) => [placeOf(item), item]))
     const held: Item[] = []
     const fresh: Item[] = []
-    for (const { id, count, settled, items } of read) {
-      const entry = this.#entries.get(id) ?? newEntry(count, settled)
+    for (const { id, count, acked, items } of read) {
+      const entry = this.#entries.get(id) ?? newEntry(count, acked)
       for (const item of items.filter((it) => !entry.settled.has(it.place) && isMeant(it))) {
         const own = inMemory.get(placeOf(item))
         if (own) held.push(own)
@@ -68,7 +69,8 @@ export class LaneEntries {
     for (const item of items) this.#settle(item)
     const byEntry = Map.groupBy(items, ({ entryId }) => entryId)
     return [...byEntry].map(([entryId, some]) => ({
-      ...{ entryId, count: this.#countOf(some[0] as Item) },
+      entryId,
+      count: this.#countOf(some[0] as Item),
       places: some.map(({ place }) => place),
     }))
   }
@@ -125,11 +127,36 @@ export class LaneEntries {
   }
 }
 
-function newEntry(count: number, settled: ReadonlySet<number>): Entry {
-  return { count, settled: new Set(settled), acknowledged: new Set(settled), open: new Set() }
+function newEntry(count: number, acked: ReadonlySet<number>): Entry {
+  return { count, settled: new Set(acked), acknowledged: new Set(acked), open: new Set() }
 }
 
 /** The acknowledgement of an entry, or a part of it, that cannot be read. */
 export function unreadableAck(id: string, count: number, it: UnreadableItem, atMs: number): Acknowledgement {
   return { entryId: id, count, places: it.places, dead: unreadableLetterOf(it, atMs) }
+}
+
+/** The dead letter of one delivery; `atMs` is Unix time. */
+export function deadLetterOf(
+  { delivery }: Item,
+  { reason, detail, atMs }: { reason: DeadReason; detail: string; atMs: number },
+): DeadLetter {
+  const { payload } = encoded(delivery)
+  return { rule: delivery.rule, reason, detail: redactMessage(detail), atMs, payload, count: 1 }
+}
+
+/** The dead letter of what cannot be read: its bytes as they are; `atMs` is Unix time. */
+function unreadableLetterOf({ detail, payload, places }: UnreadableItem, atMs: number): DeadLetter {
+  const about = { rule: '', reason: 'unreadable' as const, detail: detail.slice(0, 2_048) }
+  return { ...about, atMs, payload, count: places.length }
+}
+
+/** The way of one delivery into the lane of its chain. */
+function moveOf({ delivery }: Item, to: string, note?: FailureNote): Move {
+  const { observedAtMs, payload } = encoded(delivery)
+  return { to, observedAtMs, payload, note }
+}
+
+function encoded(delivery: Item['delivery']): LaneEntry {
+  return encodeEntries([delivery])[0] as LaneEntry
 }

@@ -1,9 +1,183 @@
-import type { Delivery } from '../delivery.ts'
-import type { LaneContext } from './lane-context.ts'
-import { type Item, type LaneEntryRead, readLane } from './lane-reader.ts'
+import type { Redis } from 'ioredis'
+import type { Delivery } from '../../model/delivery.ts'
+import { orderOf } from '../../sink/in-order.ts'
+import { version } from '../../version.ts'
+import { isUnreadable, readEntry, readyMs, type Unreadable, UnreadableEntryError } from '../entry.ts'
+import type { Keys } from '../keys.ts'
+import { readReports } from '../process-reports.ts'
+import { describeFault, isRefusal } from '../redis/redis-fault.ts'
+import { valuesOf } from '../redis/script.ts'
+import { costOf } from './byte-budget.ts'
 import type { LaneWindow } from './lane-window.ts'
-import { isRefusal, sayFault } from './redis-fault.ts'
+import type { LaneServices } from './owned-lanes.ts'
 import type { SinkState } from './sink-state.ts'
+
+/** One delivery as it is stored in a lane. */
+export interface Item {
+  delivery: Delivery
+  /** What it is kept in order with: the object by its name, or a group. */
+  chain: string
+  observedAtMs: number
+  entryId: string
+  /** Its place in the entry. */
+  place: number
+  /** How often it was tried before, as far as is known. */
+  tries: number
+  /** What it counts in the byte budget. */
+  cost: number
+}
+
+/** An entry as it was read: what of it waits. */
+export interface LaneEntryRead {
+  id: string
+  /** How many deliveries it has. */
+  count: number
+  /** Places that are acknowledged. */
+  acked: ReadonlySet<number>
+  items: readonly Item[]
+  /** What cannot be read: to be kept as dead letters. */
+  unreadable: readonly UnreadableItem[]
+}
+
+/** Deliveries of one entry that cannot be read: one, or all of them. */
+export interface UnreadableItem extends Unreadable {
+  places: readonly number[]
+}
+
+interface LaneRead {
+  entries: LaneEntryRead[]
+  /** There may be more behind. */
+  more: boolean
+  /** The next entry is of a newer version, which runs elsewhere and can read it. */
+  awaitsNewer: boolean
+}
+
+/** How many notes of a lane's progress are read with it: more than one has, as a rule. */
+const PROGRESS_PAGE = 1_000
+
+/** Reads entries of a lane from `start` on, as XRANGE has it. */
+export async function readLane(
+  redis: Redis,
+  keys: Keys,
+  lane: string,
+  start: string,
+  count: number,
+): Promise<LaneRead> {
+  const replies = await redis
+    .pipeline()
+    .xrangeBuffer(keys.lane(lane), start, '+', 'COUNT', count)
+    .hscan(keys.progress(lane), 0, 'COUNT', PROGRESS_PAGE)
+    .exec()
+  const [rows, notes] = valuesOf(replies) as [[Buffer, Buffer[]][], [string, string[]]]
+  const read = rows.map(([id, fields]) => ({ id: id.toString(), ...readFields(fields) }))
+  const acked = await readAcked(redis, keys.progress(lane), notes, read)
+  const entries: LaneEntryRead[] = []
+  for (const entry of read) {
+    if (entry.newer && (await runsOtherVersion(redis, keys)))
+      return { entries, more: true, awaitsNewer: true }
+    entries.push(entryOf(entry, decodePlaces(acked[entry.id], entry.count)))
+  }
+  return { entries, more: rows.length === count, awaitsNewer: false }
+}
+
+/** An item of a delivery that is in memory already. */
+function itemOf(delivery: Delivery, entryId: string, place: number): Item {
+  const { tries, ...item } = { delivery, chain: orderOf(delivery), tries: 0 }
+  return { ...item, tries, observedAtMs: readyMs(delivery), entryId, place, cost: costOf(delivery) }
+}
+
+/** Entries that a commit of this process wrote, as if they were read. */
+export function fedEntries(entries: readonly FedEntry[]): LaneEntryRead[] {
+  return entries.map(({ id, deliveries }) => {
+    const items = deliveries.map((delivery, place) => itemOf(delivery, id, place))
+    return { id, count: deliveries.length, acked: new Set(), items, unreadable: [] }
+  })
+}
+
+/** An entry as it was read. */
+interface ReadEntry {
+  count: number
+  /** One of each delivery; undefined when nothing can be read. */
+  parts?: (Delivery | Unreadable)[]
+  whole?: Unreadable
+  newer?: boolean
+}
+
+/** What the fields of a lane's entry hold. Never throws for what they hold. */
+export function readFields(fields: readonly Buffer[]): ReadEntry {
+  const counted = countIn(fields)
+  const payload = findField(fields, 'z')
+  if (!payload) {
+    const kept = JSON.stringify(fields.map((field) => field.toString('base64')))
+    return { count: counted ?? 1, whole: { detail: 'the entry has no field z', payload: Buffer.from(kept) } }
+  }
+  try {
+    const parts = readEntry(payload)
+    if (counted === undefined || parts.length === counted) return { count: parts.length, parts }
+    const detail = `the entry holds ${parts.length} deliveries instead of ${counted}`
+    return { count: counted, whole: { detail, payload } }
+  } catch (error) {
+    if (!(error instanceof UnreadableEntryError)) throw error
+    return { count: counted ?? 1, whole: { detail: error.message, payload }, newer: error.newer }
+  }
+}
+
+/** The number of deliveries in the field `n` of an entry; undefined when it is missing or no number. */
+export function countIn(fields: readonly Buffer[]): number | undefined {
+  const text = findField(fields, 'n')?.toString() ?? ''
+  return /^[1-9]\d{0,3}$/.test(text) ? Number(text) : undefined
+}
+
+/** While an update is under way; the others would keep as a dead letter what it could deliver. */
+async function runsOtherVersion(redis: Redis, keys: Keys): Promise<boolean> {
+  const reports = await readReports(redis, keys)
+  return reports.some((it) => it.version !== version)
+}
+
+/** Entry id → acknowledged places. The whole hash where it is small; of a large one, which others wrote, what these entries need. */
+async function readAcked(
+  redis: Redis,
+  key: string,
+  [cursor, flat]: [string, string[]],
+  entries: readonly { id: string }[],
+): Promise<Record<string, string>> {
+  const acked: Record<string, string> = {}
+  if (String(cursor) === '0' || entries.length === 0) {
+    for (let i = 0; i < flat.length; i += 2) acked[flat[i] as string] = flat[i + 1] as string
+    return acked
+  }
+  const values = await redis.hmget(key, ...entries.map(({ id }) => id))
+  for (const [i, { id }] of entries.entries()) {
+    const value = values[i]
+    if (value != null) acked[id] = value
+  }
+  return acked
+}
+
+function entryOf({ id, count, parts, whole }: ReadEntry & { id: string }, acked: Set<number>): LaneEntryRead {
+  const open = Array.from({ length: count }, (_, place) => place).filter((place) => !acked.has(place))
+  const unreadable: UnreadableItem[] = whole && open.length > 0 ? [{ ...whole, places: open }] : []
+  const items: Item[] = []
+  for (const place of parts ? open : []) {
+    const part = parts?.[place]
+    if (!part) continue
+    if (isUnreadable(part)) unreadable.push({ ...part, places: [place] })
+    else items.push(itemOf(part, id, place))
+  }
+  return { id, count, acked, items, unreadable }
+}
+
+/** The value of a field of a stream entry. */
+export function findField(fields: readonly Buffer[], name: string): Buffer | undefined {
+  for (let i = 0; i < fields.length; i += 2) if (fields[i]?.toString() === name) return fields[i + 1]
+  return undefined
+}
+
+/** The acknowledged places of an entry with so many deliveries; what is no place of it is ignored. */
+export function decodePlaces(text: string | null | undefined, count: number): Set<number> {
+  const places = text ? text.split(',').map(Number) : []
+  return new Set(places.filter((place) => Number.isInteger(place) && place >= 0 && place < count))
+}
 
 /** What a commit of this process has written. */
 export interface FedEntry {
@@ -28,7 +202,7 @@ const NEWER_MS = 15_000
 
 /** Where a lane is read from next, and whether there may be entries that were not read. */
 export class LaneReading {
-  readonly #context: LaneContext
+  readonly #services: Pick<LaneServices, 'redis' | 'keys' | 'troubles' | 'log' | 'budget'>
   readonly #lane: string
   #lastId = '0-0'
   #isBehind: boolean
@@ -45,8 +219,8 @@ export class LaneReading {
   #generation = 0
 
   /** `isEmpty`: the lane is known to be empty in Redis. */
-  constructor(context: LaneContext, lane: string, isEmpty: boolean) {
-    this.#context = context
+  constructor(services: LaneServices, lane: string, isEmpty: boolean) {
+    this.#services = services
     this.#lane = lane
     this.#isBehind = !isEmpty
     this.#fromStart = !isEmpty
@@ -128,21 +302,21 @@ export class LaneReading {
 
   /** Is there more, in this lane or in others of its sink, and no room for it? `held` deliveries are in memory. */
   isHeldUp({ name, batchSize }: SinkState, held: number): boolean {
-    if (this.#context.budget.waitsMs(name) > HELD_UP_MS) return true
+    if (this.#services.budget.waitsMs(name) > HELD_UP_MS) return true
     return this.#isBehind && held >= mostHeld(batchSize)
   }
 
   /** Call before `read`, and `end` after it. Returns how many entries to read, and the bytes to reserve for them. */
   begin({ entryCost = UNKNOWN_BYTES }: SinkState): { count: number; reserved: number } {
     this.#isReading = true
-    const bytes = Math.min(READ_BYTES, this.#context.budget.share() * READ_PART)
+    const bytes = Math.min(READ_BYTES, this.#services.budget.share() * READ_PART)
     const count = Math.min(Math.max(Math.floor(bytes / entryCost), 1), MOST_ENTRIES)
     return { count, reserved: count * entryCost }
   }
 
   /** Returns the next entries; undefined when deliveries were let go of meanwhile. */
   async read(state: SinkState, count: number): Promise<LaneEntryRead[] | undefined> {
-    const { redis, keys, troubles, log } = this.#context
+    const { redis, keys, troubles, log } = this.#services
     if (this.#fromStart) this.#lastId = '0-0'
     const start = this.#fromStart ? '-' : `(${this.#lastId}`
     this.#isBehind = false
@@ -169,10 +343,10 @@ export class LaneReading {
 
   /** What was read is not known: it is read again. */
   failed(error: unknown): void {
-    const { troubles, log } = this.#context
+    const { troubles, log } = this.#services
     this.poke(true)
     this.#againMs = performance.now() + READ_AGAIN_MS
-    if (isRefusal(error)) troubles.note(`lane ${this.#lane}`, sayFault(error))
+    if (isRefusal(error)) troubles.note(`lane ${this.#lane}`, describeFault(error))
     else log.debug({ error, lane: this.#lane }, 'the lane was not read; it is read again')
   }
 

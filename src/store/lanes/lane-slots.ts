@@ -1,15 +1,22 @@
 import type { Redis } from 'ioredis'
-import type { Logger } from '../log.ts'
-import { laneByObject } from '../sink/lane.ts'
-import type { Keys } from './keys.ts'
-import { sinkOf, slotsOf } from './lane-names.ts'
-import { LAYOUT, LayoutChangedError } from './layout.ts'
-import type { LiveProcesses } from './live-processes.ts'
-import { openPresence, type Presence } from './process-presence.ts'
-import { isRefusal, sayFault } from './redis-fault.ts'
-import { runScript, script } from './script.ts'
-import { type Heartbeat, Liveness, planSlots } from './slot-plan.ts'
-import type { Troubles } from './troubles.ts'
+import type { Logger } from '../../observe/log.ts'
+import { laneByKey } from '../../sink/in-order.ts'
+import { type Keys, sinkOf, slotsOf } from '../keys.ts'
+import { LAYOUT, LayoutChangedError } from '../redis/layout.ts'
+import { describeFault, isRefusal, type Troubles } from '../redis/redis-fault.ts'
+import { runScript } from '../redis/script.ts'
+import {
+  BEAT,
+  type Heartbeat,
+  type LiveProcesses,
+  openPresence,
+  type Presence,
+  REMOVE_DEAD,
+  readBeats,
+  textsOf,
+  WorkerLiveness,
+} from './live-processes.ts'
+import { planSlots, RELEASE, TAKE, workerOf } from './slot-plan.ts'
 
 export interface LaneSlotsParts {
   redis: Redis
@@ -50,7 +57,7 @@ const SLOTS = 'the slots of lanes'
  */
 export class LaneSlots {
   readonly #parts: LaneSlotsParts
-  readonly #liveness: Liveness
+  readonly #liveness: WorkerLiveness
   #presence: Promise<Presence> | undefined
   readonly #tokens = new Map<string, string>()
   readonly #draining = new Set<string>()
@@ -69,7 +76,7 @@ export class LaneSlots {
 
   constructor(parts: LaneSlotsParts) {
     this.#parts = parts
-    this.#liveness = new Liveness(parts.processes.id)
+    this.#liveness = new WorkerLiveness(parts.processes.id)
   }
 
   start(): void {
@@ -91,14 +98,18 @@ export class LaneSlots {
     return this.#tokens.keys()
   }
 
-  /** Takes and gives away nothing any more. */
+  /** Acquires and releases no slots any more; no call begins. */
   pause(): void {
     this.#paused = true
   }
 
-  /** May calls begin? The steady clock stands still while the machine sleeps, or is paused: the wall clock shows that. */
+  /**
+   * Whether calls may begin: not before the first heartbeat, nor long after the last one, nor while the process stops. The steady clock
+   * stops while the machine sleeps, or is paused; the wall clock does not.
+   */
   hasLease(): boolean {
     const { steadyMs, wallMs } = this.#lease
+    if (this.#paused) return false
     return performance.now() - steadyMs < LEASE_MS && this.#parts.clock.now() - wallMs < LEASE_MS
   }
 
@@ -140,7 +151,8 @@ export class LaneSlots {
     const presence = await this.#presence
     const started = { steadyMs: performance.now(), wallMs: clock.now() }
     const own: Heartbeat = {
-      ...{ id: processes.id, ...presence.where },
+      id: processes.id,
+      ...presence.where,
       beat: ++this.#counter,
       sinks: this.#parts.sinks(),
       released: processes.released,
@@ -150,7 +162,7 @@ export class LaneSlots {
         redis,
         BEAT,
         [keys.workers, keys.slots, keys.schema],
-        [...[own.id, JSON.stringify(own), LAYOUT]],
+        [own.id, JSON.stringify(own), LAYOUT],
       )
       if (!Array.isArray(reply)) throw new LayoutChangedError(reply)
       const [flat, version] = reply as [string[], string]
@@ -170,7 +182,7 @@ export class LaneSlots {
       troubles.over(SLOTS)
     } catch (error) {
       if (error instanceof LayoutChangedError) this.#lease = NO_LEASE
-      if (isRefusal(error)) troubles.note(SLOTS, sayFault(error))
+      if (isRefusal(error)) troubles.note(SLOTS, describeFault(error))
       else log.debug({ error }, 'the heartbeat failed; the next one follows')
     }
     if (!this.#closed) this.#parts.onBeat()
@@ -201,7 +213,7 @@ export class LaneSlots {
     for (const sink of alive.get(id) ?? []) {
       const slots = slotsOf(sink)
       const candidates = [...alive].flatMap(([worker, sinks]) => (sinks.has(sink) ? [worker] : []))
-      const rank = (worker: string) => Number(laneByObject({ uid: sink + worker }, 65_536))
+      const rank = (worker: string) => Number(laneByKey(sink + worker, 65_536))
       const plan = planSlots(candidates, slots.map(ownerOf), rank)
       for (const [i, slot] of slots.entries()) {
         if (plan[i] !== id) continue
@@ -227,8 +239,8 @@ export class LaneSlots {
       await runScript(redis, RELEASE, [keys.slots, keys.workers], ['', ...forgotten.flat()])
     if (dead.length === 0) return isDone
     const seen = dead.flatMap(({ id }) => [id, texts.get(id) ?? ''])
-    const buried = (await runScript(redis, BURY, [keys.workers], seen)) as number[]
-    for (const [i, it] of dead.entries()) if (buried[i] === 1) this.#parts.onGone(it.id)
+    const removed = (await runScript(redis, REMOVE_DEAD, [keys.workers], seen)) as number[]
+    for (const [i, it] of dead.entries()) if (removed[i] === 1) this.#parts.onGone(it.id)
     return isDone
   }
 
@@ -299,82 +311,3 @@ export class LaneSlots {
     }
   }
 }
-
-/** The worker that a token names. */
-export function workerOf(token: string | null | undefined): string | undefined {
-  return token?.includes(':') ? token.slice(0, token.indexOf(':')) : undefined
-}
-
-/** Worker → its heartbeat as it is stored. */
-function textsOf(flat: readonly string[]): Map<string, string> {
-  const texts = new Map<string, string>()
-  for (let i = 1; i < flat.length; i += 2) texts.set(flat[i - 1] as string, flat[i] as string)
-  return texts
-}
-
-function readBeats(flat: readonly string[]): Heartbeat[] {
-  const beats: Heartbeat[] = []
-  for (let i = 1; i < flat.length; i += 2) {
-    try {
-      const it = JSON.parse(flat[i] as string) as Heartbeat
-      if (it.id === flat[i - 1] && Array.isArray(it.sinks)) beats.push(it)
-    } catch {
-      // Another program's.
-    }
-  }
-  return beats
-}
-
-const BEAT = script(`
-local layout = redis.call('GET', KEYS[3])
-if layout and layout ~= ARGV[3] then return layout end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-return { redis.call('HGETALL', KEYS[1]), redis.call('HGET', KEYS[2], 'version') or '0' }
-`)
-
-/** Takes each slot only from the owner that was seen, unless that has beaten again since. */
-const TAKE = script(`
-local layout = redis.call('GET', KEYS[2])
-if layout and layout ~= ARGV[1] then return layout end
-local first = 3 + 2 * tonumber(ARGV[2])
-local beaten = {}
-for i = 3, first - 1, 2 do
-  beaten[ARGV[i]] = (redis.call('HGET', KEYS[3], ARGV[i]) or '') ~= ARGV[i + 1]
-end
-local taken, any = {}, false
-for i = first, #ARGV, 3 do
-  local owner = string.match(ARGV[i + 1], '^(.-):')
-  local free = not (owner and beaten[owner]) and (redis.call('HGET', KEYS[1], ARGV[i]) or '') == ARGV[i + 1]
-  if free then
-    redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 2])
-    any = true
-  end
-  taken[#taken + 1] = free and 1 or 0
-end
-if any then redis.call('HINCRBY', KEYS[1], 'version', 1) end
-return taken
-`)
-
-/** Removes the heartbeats of dead workers, unless they have beaten again since. */
-const BURY = script(`
-local buried = {}
-for i = 1, #ARGV, 2 do
-  local isDead = redis.call('HGET', KEYS[1], ARGV[i]) == ARGV[i + 1]
-  if isDead then redis.call('HDEL', KEYS[1], ARGV[i]) end
-  buried[#buried + 1] = isDead and 1 or 0
-end
-return buried
-`)
-
-const RELEASE = script(`
-local any = false
-for i = 2, #ARGV, 2 do
-  if redis.call('HGET', KEYS[1], ARGV[i]) == ARGV[i + 1] then
-    redis.call('HDEL', KEYS[1], ARGV[i])
-    any = true
-  end
-end
-if any then redis.call('HINCRBY', KEYS[1], 'version', 1) end
-if ARGV[1] ~= '' then redis.call('HDEL', KEYS[2], ARGV[1]) end
-return 1
-`)

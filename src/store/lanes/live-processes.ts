@@ -3,8 +3,172 @@ import { once } from 'node:events'
 import { readFileSync, readlinkSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { hostname } from 'node:os'
-import type { Heartbeat } from './slot-plan.ts'
-import { startOf } from './state-lock.ts'
+import type { Owners } from '../../model/change.ts'
+import { script } from '../redis/script.ts'
+import { startOf } from '../redis/state-lock.ts'
+
+/** Which processes are alive, as the last look at the heartbeats showed; and who waits for one to go. */
+export class LiveProcesses implements Owners {
+  /** This process, in heartbeats and in the checkpoints of its sources. */
+  readonly id: string
+  /** Called when this process has left sources to others. */
+  onReleased = () => {}
+  #seen = new Map<string, { isAlive: boolean; released: number }>()
+  #changes = 0
+  #released = 0
+  readonly #waiting = new Set<() => void>()
+
+  constructor(id: string) {
+    this.id = id
+  }
+
+  get changes(): number {
+    return this.#changes
+  }
+
+  /** How often this process left a source to others. */
+  get released(): number {
+    return this.#released
+  }
+
+  /** Undefined for a process without a heartbeat, as one that others have found dead. */
+  isAlive(id: string): boolean | undefined {
+    return this.#seen.get(id)?.isAlive
+  }
+
+  /** Takes all heartbeats, and those of processes that are alive. */
+  look(beats: readonly Heartbeat[], live: readonly Heartbeat[]): void {
+    const alive = new Set(live.map(({ id }) => id))
+    const seen = new Map(beats.map(({ id, released }) => [id, { isAlive: alive.has(id), released }] as const))
+    const isFreed = [...this.#seen].some(([id, before]) => {
+      const now = seen.get(id)
+      return (before.isAlive && !now?.isAlive) || (now !== undefined && now.released > before.released)
+    })
+    this.#seen = seen
+    if (!isFreed) return
+    this.#changes++
+    for (const wake of [...this.#waiting]) wake()
+  }
+
+  /** This process has left a source to others: its next heartbeat says so. */
+  release(): void {
+    this.#released++
+    this.onReleased()
+  }
+
+  async wait(since: number, ms: number, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
+    if (this.#changes !== since) return
+    const over = Promise.withResolvers<void>()
+    const wake = () => over.resolve()
+    const timer = setTimeout(wake, ms)
+    this.#waiting.add(wake)
+    signal.addEventListener('abort', wake, { once: true })
+    await over.promise
+    clearTimeout(timer)
+    this.#waiting.delete(wake)
+    signal.removeEventListener('abort', wake)
+    signal.throwIfAborted()
+  }
+}
+
+/** What a worker writes of itself with every heartbeat. */
+export interface Heartbeat {
+  id: string
+  /** The host's name. */
+  host: string
+  /** Boot, process namespace: pids of equal places can be compared. */
+  place: string
+  pid: number
+  /** When the process started, in clock ticks since boot: a later process with its pid is another one. Absent where that is unknown. */
+  start?: string | undefined
+  /** Boot, network namespace: in equal ones its socket can be asked for. Absent where it has none. */
+  network?: string | undefined
+  /** The sinks that it delivers to. */
+  sinks: readonly string[]
+  /** Counts up. */
+  beat: number
+  /** How often it left a source to others. */
+  released: number
+}
+
+/** Worker → its heartbeat as stored. */
+export function textsOf(flat: readonly string[]): Map<string, string> {
+  const texts = new Map<string, string>()
+  for (let i = 1; i < flat.length; i += 2) texts.set(flat[i - 1] as string, flat[i] as string)
+  return texts
+}
+
+/** The heartbeats in a reply of HGETALL; skips what other programs wrote. */
+export function readBeats(flat: readonly string[]): Heartbeat[] {
+  const beats: Heartbeat[] = []
+  for (let i = 1; i < flat.length; i += 2) {
+    try {
+      const it = JSON.parse(flat[i] as string) as Heartbeat
+      if (it.id === flat[i - 1] && Array.isArray(it.sinks)) beats.push(it)
+    } catch {
+      // Another program wrote this field.
+    }
+  }
+  return beats
+}
+
+/** Writes the own heartbeat; returns all heartbeats and the version of the slots, or the layout when it is another one. */
+export const BEAT = script(`
+local layout = redis.call('GET', KEYS[3])
+if layout and layout ~= ARGV[3] then return layout end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+return { redis.call('HGETALL', KEYS[1]), redis.call('HGET', KEYS[2], 'version') or '0' }
+`)
+
+/** Removes the heartbeats of dead workers, unless they wrote another heartbeat since. */
+export const REMOVE_DEAD = script(`
+local removed = {}
+for i = 1, #ARGV, 2 do
+  local isDead = redis.call('HGET', KEYS[1], ARGV[i]) == ARGV[i + 1]
+  if isDead then redis.call('HDEL', KEYS[1], ARGV[i]) end
+  removed[#removed + 1] = isDead and 1 or 0
+end
+return removed
+`)
+
+/** A worker is dead when its heartbeat did not change for this long while we looked. */
+export const DEAD_AFTER_MS = 4_000
+/** Looking less often than this is not looking: Redis was away, for the others as well. */
+const LOOK_GAP_MS = 2_500
+
+/** Tells who is alive by heartbeats, without comparing clocks. */
+export class WorkerLiveness {
+  readonly #self: string
+  readonly #seen = new Map<string, { beat: number; sinceMs: number }>()
+  #lookedMs = Number.NEGATIVE_INFINITY
+
+  constructor(self: string) {
+    this.#self = self
+  }
+
+  /**
+   * Returns the live ones. `nowMs` is of a clock that never jumps. The processes of those in `ended` have certainly ended: only
+   * that makes a worker dead before its lease is over.
+   */
+  look(
+    beats: readonly Heartbeat[],
+    nowMs: number,
+    ended: { has(id: string): boolean } = new Set(),
+  ): Heartbeat[] {
+    const isGap = nowMs - this.#lookedMs > LOOK_GAP_MS
+    this.#lookedMs = nowMs
+    const ids = new Set(beats.map(({ id }) => id))
+    for (const id of this.#seen.keys()) if (!ids.has(id)) this.#seen.delete(id)
+    return beats.filter(({ id, beat }) => {
+      const before = this.#seen.get(id)
+      const isNew = isGap || before === undefined || before.beat !== beat
+      const sinceMs = isNew ? nowMs : before.sinceMs
+      this.#seen.set(id, { beat, sinceMs })
+      return id === this.#self || (nowMs - sinceMs < DEAD_AFTER_MS && !ended.has(id))
+    })
+  }
+}
 
 /** Shows other processes of this machine that this one runs, and finds out which of them have ended. */
 export interface Presence {

@@ -1,35 +1,74 @@
-import type { EmptyLanes } from './empty-lanes.ts'
-import type { LaneContext } from './lane-context.ts'
-import { type Enqueued, FeedSequence } from './lane-feed.ts'
-import { chainHashOf, isByName, isParked, sinkOf, slotOf } from './lane-names.ts'
+import type { Redis } from 'ioredis'
+import type { Logger } from '../../observe/log.ts'
+import type { Enqueued } from '../entry.ts'
+import { isQuarantine, type Keys, sinkOf, slotOf } from '../keys.ts'
+import type { Troubles } from '../redis/redis-fault.ts'
+import type { Acks } from './acks.ts'
+import type { ByteBudget } from './byte-budget.ts'
+import type { Policy } from './delivery-policy.ts'
 import type { LaneSlots } from './lane-slots.ts'
 import { LaneWorker } from './lane-worker.ts'
-import type { ParkedLanes } from './parked-chains.ts'
+import type { ClockJumps, Outages } from './outages.ts'
+import { Quarantine } from './quarantine.ts'
+import type { EmptyLanes } from './register.ts'
+import type { SinkRegistry } from './sink-registry.ts'
 
-export interface OwnedLanesParts {
-  context: LaneContext
-  slots: Pick<LaneSlots, 'token' | 'held' | 'isDraining'>
-  parked: ParkedLanes
-  empty: EmptyLanes
-  /** Others have enqueued: the register has to be read. */
-  onGap(): void
+/** The parts that the lanes of a process share. */
+export interface LaneServices {
+  redis: Redis
+  keys: Keys
+  sinks: SinkRegistry
+  policy: Policy
+  acks: Acks
+  budget: ByteBudget
+  outages: Outages
+  jumps: ClockJumps
+  troubles: Troubles
+  log: Logger
+  clock: { now(): number }
+  random(): number
+  /** Returns the maximum age of a sink's deliveries, in milliseconds. */
+  maxAgeMs(sink: string): number
 }
 
-/** So many deliveries that wait are no backlog. */
+/** The owner of a lane's slot. */
+export interface LaneOwner {
+  /** Whether calls may begin: only with the worker's lease, and not while it stops. */
+  mayStart(): boolean
+  /** Until when the lane's target asked to wait, by a clock that never jumps. */
+  pausedUntilMs(lane: string): number
+  /** An acknowledgement with this token was refused: another worker owns the lane's slot. */
+  fenced(lane: string, token: string): void
+  /** No delivery waits in the lane, as far as this process knows. */
+  emptied(lane: string): void
+}
+
+export type OwnedSlots = Pick<LaneSlots, 'token' | 'held' | 'isDraining' | 'hasLease' | 'lost'>
+
+/** Fewer waiting deliveries are no backlog. */
 const FEW = 2
 
-/** The lanes of the slots that this worker owns: a worker for each that has something. */
-export class OwnedLanes {
-  readonly #parts: OwnedLanesParts
+/** The lanes of the slots that this process owns: a `LaneWorker` for each in which deliveries wait. */
+export class OwnedLanes implements LaneOwner {
+  readonly quarantine: Quarantine
+  readonly #services: LaneServices
+  readonly #slots: OwnedSlots
+  readonly #empty: EmptyLanes
+  readonly #onGap: () => void
   readonly #workers = new Map<string, LaneWorker>()
   readonly #feed = new FeedSequence()
-  /** Slot → the token with which its parked chains, and all that waited, were read from the register. */
+  /** Slot → the token with which its quarantined chains, and all that waited, were read from the register. */
   readonly #ready = new Map<string, string>()
   /** Lanes that got something before their slot was ready, or while it may go to another worker. */
   readonly #missed = new Set<string>()
 
-  constructor(parts: OwnedLanesParts) {
-    this.#parts = parts
+  /** `onGap` is called when another process has enqueued: the register has to be read. */
+  constructor(services: LaneServices, slots: OwnedSlots, empty: EmptyLanes, onGap: () => void) {
+    this.#services = services
+    this.#slots = slots
+    this.#empty = empty
+    this.#onGap = onGap
+    this.quarantine = new Quarantine(services, this)
   }
 
   /** Returns the lanes that other workers own. */
@@ -41,7 +80,7 @@ export class OwnedLanes {
       const token = this.#tokenOf(it.lane)
       if (token === 'none') this.#leave(it.lane, others)
       else if (token === 'later') this.#missed.add(it.lane)
-      else if (it.stored && order === 'contiguous') this.#give(it.lane, token.held, it.stored.entries)
+      else if (it.stored && order === 'contiguous') this.#feedLane(it.lane, token.held, it.stored.entries)
       else this.#workerOf(it.lane, token.held).poke()
     }
     return others
@@ -54,38 +93,39 @@ export class OwnedLanes {
       const token = this.#tokenOf(lane)
       if (token === 'none') this.#leave(lane, others)
       else if (token === 'later') this.#missed.add(lane)
-      else if (!isParked(lane)) this.#workerOf(lane, token.held).poke()
+      else if (!isQuarantine(lane)) this.#workerOf(lane, token.held).poke()
     }
     return others
   }
 
   /** Call before the register is read, and the result with what waits. */
   beginScan(): (waiting: ReadonlyMap<string, number>) => void {
-    const { slots, parked } = this.#parts
+    const { quarantine } = this
     const isFed = this.#feed.beginScan()
-    const ended = parked.endedFromNow()
-    const held = (slot: string) => slots.token(slot)
+    const ended = quarantine.endedFromNow()
+    const held = (slot: string) => this.#slots.token(slot)
     const before = new Map<string, string>()
     const tokenBefore = (slot: string) => {
       const token = before.get(slot)
       return token !== undefined && token === held(slot) ? token : undefined
     }
-    for (const slot of slots.held()) {
+    for (const slot of this.#slots.held()) {
       const token = held(slot)
       if (token !== undefined) before.set(slot, token)
     }
     return (waiting) => {
-      // Parked chains first: what comes for them must not overtake. Of one that ended meanwhile more may be under way in its lane.
+      // Quarantined chains first: what comes for them must not overtake. Of one that ended meanwhile more may be under
+      // way in its lane.
       for (const lane of waiting.keys()) {
-        const token = isParked(lane) && !ended.has(lane) ? tokenBefore(slotOf(lane)) : undefined
-        if (token !== undefined) parked.add(lane, token)
+        const token = isQuarantine(lane) && !ended.has(lane) ? tokenBefore(slotOf(lane)) : undefined
+        if (token !== undefined) quarantine.add(lane, token)
       }
       for (const slot of before.keys()) {
         const token = tokenBefore(slot)
         if (token !== undefined) this.#ready.set(slot, token)
       }
       isFed()
-      const lanes = [...waiting].filter(([lane]) => !isParked(lane))
+      const lanes = [...waiting].filter(([lane]) => !isQuarantine(lane))
       for (const [lane, count] of lanes) {
         const token = this.#tokenOf(lane)
         if (typeof token !== 'object') continue
@@ -100,55 +140,60 @@ export class OwnedLanes {
 
   /** Is the lane ours, and hardly anything waits in it? */
   keepsUp(lane: string): boolean {
-    const { context } = this.#parts
-    if (typeof this.#tokenOf(lane) !== 'object' || context.stateOf(sinkOf(lane))?.breaker.isOpen())
-      return false
-    return (this.#workers.get(lane)?.size ?? 0) < FEW && !context.waitsForFormer(lane)
+    const state = this.#services.sinks.get(sinkOf(lane))
+    if (typeof this.#tokenOf(lane) !== 'object' || state?.breaker.isOpen()) return false
+    return (this.#workers.get(lane)?.size ?? 0) < FEW
   }
 
-  /** No call of the lane begins before, by a clock that never jumps. */
+  mayStart(): boolean {
+    return this.#slots.hasLease()
+  }
+
+  fenced(lane: string, token: string): void {
+    this.#slots.lost(slotOf(lane), token)
+  }
+
   pausedUntilMs(lane: string): number {
     return this.#workers.get(lane)?.pausedUntilMs ?? 0
   }
 
-  /** Gives up deliveries of a lane, as `LaneWorker.giveUp` does; undefined where the lane is not ours, or waits for others. */
-  giverOf(lane: string): LaneWorker['giveUp'] | undefined {
-    const { context, parked } = this.#parts
+  /** Gives up deliveries of a lane, as `LaneWorker.giveUp` does; undefined where the lane is not ours. */
+  giveUpOf(lane: string): LaneWorker['giveUp'] | undefined {
     const token = this.#tokenOf(lane)
-    if (typeof token !== 'object' || !context.mayStart()) return undefined
-    if (context.acks.isBlocked(lane) || context.waitsForFormer(lane)) return undefined
-    if (isParked(lane)) return (...args) => parked.giveUp(lane, ...args)
+    if (typeof token !== 'object' || !this.mayStart() || this.#services.acks.isBlocked(lane)) return undefined
+    if (isQuarantine(lane)) return (...args) => this.quarantine.giveUp(lane, ...args)
     const worker = this.#workerOf(lane, token.held)
     return (...args) => worker.giveUp(...args)
   }
 
-  /** Nothing is left in the lane. */
-  remove(lane: string): void {
-    if (this.#workers.delete(lane)) this.#parts.empty.note(lane)
+  emptied(lane: string): void {
+    if (this.#workers.delete(lane)) this.#empty.note(lane)
   }
 
   /** Goes on with all lanes, or those of a sink: whatever they waited for may be over. */
   pump(sink?: string): void {
     const workers = [...this.#workers.values()].filter((it) => sink === undefined || it.sink === sink)
     // The probes of a sink that fails are few: not always those of the same lanes.
-    const first = Math.floor(this.#parts.context.random() * workers.length)
+    const first = Math.floor(this.#services.random() * workers.length)
     for (const worker of [...workers.slice(first), ...workers.slice(0, first)]) worker.pump()
   }
 
+  /** Ends the pauses of a sink's lanes, and of its chains in quarantine. */
   hurry(sink: string): void {
+    this.quarantine.hurry(sink)
     for (const worker of [...this.#workers.values()]) if (worker.sink === sink) worker.hurry()
   }
 
   /** Ends what is under way in these slots, or in all. */
   async drain(slots?: readonly string[]): Promise<void> {
     const { workers, tokens } = this.#in(slots)
-    await Promise.all([...workers.map((worker) => worker.drain()), this.#parts.parked.drain(tokens)])
+    await Promise.all([...workers.map((worker) => worker.drain()), this.quarantine.drain(tokens)])
   }
 
   /** Goes on with a slot that was to be drained. */
   resume(slot: string): void {
     const { workers, tokens } = this.#in([slot])
-    this.#parts.parked.resume(tokens)
+    this.quarantine.resume(tokens)
     for (const worker of workers) worker.resume()
     const missed = [...this.#missed].filter((lane) => slotOf(lane) === slot)
     for (const lane of missed) this.#missed.delete(lane)
@@ -172,41 +217,14 @@ export class OwnedLanes {
       this.#workers.delete(lane)
       worker.drop()
     }
-    this.#parts.parked.drop(lost)
-    this.#parts.parked.resume(tokens)
-  }
-
-  /** A lane by name waits while its sink has lanes of the version before; a parked chain, while it is parked there. */
-  waitsFor(lane: string, former: ReadonlySet<string>): boolean {
-    if (!this.#isByName(lane)) return false
-    const [sink, hash] = [sinkOf(lane), chainHashOf(lane)]
-    for (const it of former) {
-      if (sinkOf(it) !== sink || isByName(it)) continue
-      if (!isParked(it) || (hash !== undefined && chainHashOf(it) === hash)) return true
-    }
-    return false
-  }
-
-  /** Hashes of the chains of lanes by uid that are parked, for a lane by name of their sink. */
-  formerChains(lane: string, former: ReadonlySet<string>): ReadonlySet<string> {
-    const hashes = new Set<string>()
-    if (former.size === 0 || isParked(lane) || !this.#isByName(lane)) return hashes
-    for (const it of former) {
-      const hash = chainHashOf(it)
-      if (hash !== undefined && sinkOf(it) === sinkOf(lane) && !isByName(it)) hashes.add(hash)
-    }
-    return hashes
-  }
-
-  /** Where the sink's type names the lanes, `n7` is a target, and `7` another one: neither waits for the other. */
-  #isByName(lane: string): boolean {
-    return isByName(lane) && !this.#parts.context.stateOf(sinkOf(lane))?.ordered
+    this.quarantine.drop(lost)
+    this.quarantine.resume(tokens)
   }
 
   /** `none`: another worker's, or on its way to one. `later`: ours, but the register was not read since. */
   #tokenOf(lane: string): 'none' | 'later' | { held: string } {
     const slot = slotOf(lane)
-    const held = this.#parts.slots.token(slot)
+    const held = this.#slots.token(slot)
     if (held === undefined) return 'none'
     return this.#ready.get(slot) === held ? { held } : 'later'
   }
@@ -214,24 +232,24 @@ export class OwnedLanes {
   /** Another worker has the lane, or may have it soon. */
   #leave(lane: string, others: string[]): void {
     others.push(lane)
-    if (this.#parts.slots.isDraining(slotOf(lane))) this.#missed.add(lane)
+    if (this.#slots.isDraining(slotOf(lane))) this.#missed.add(lane)
   }
 
   #workerOf(lane: string, token: string): LaneWorker {
-    const known = this.#workers.get(lane)
-    if (known) return known
-    const worker = new LaneWorker(this.#parts.context, lane, token)
-    this.#workers.set(lane, worker)
-    return worker
+    return this.#workers.get(lane) ?? this.#addWorker(lane, token, false)
   }
 
-  #give(lane: string, token: string, entries: NonNullable<Enqueued['stored']>['entries']): void {
+  #feedLane(lane: string, token: string, entries: NonNullable<Enqueued['stored']>['entries']): void {
     const known = this.#workers.get(lane)
     if (known) return known.feed(entries)
     if (!this.#feed.isScanned(sinkOf(lane))) return this.#workerOf(lane, token).poke()
-    const worker = new LaneWorker(this.#parts.context, lane, token, { isEmpty: true })
-    this.#workers.set(lane, worker)
-    worker.feed(entries)
+    this.#addWorker(lane, token, true).feed(entries)
+  }
+
+  #addWorker(name: string, token: string, isEmpty: boolean): LaneWorker {
+    const worker = new LaneWorker(this.#services, this, this.quarantine, { name, token, isEmpty })
+    this.#workers.set(name, worker)
+    return worker
   }
 
   /** Others enqueued, or Redis went back to an older state. */
@@ -241,6 +259,45 @@ export class OwnedLanes {
       if (order === 'back') worker.resync()
       else worker.poke()
     }
-    this.#parts.onGap()
+    this.#onGap()
+  }
+}
+
+/**
+ * Detects that others enqueued between two commits of this process: then the counter `enqueued` of a sink grew by more than ours.
+ * Only what follows without a gap may be handed to lanes in memory.
+ */
+export class FeedSequence {
+  readonly #sinks = new Map<string, { total: number | undefined; epoch: number; scanned: number }>()
+
+  note({ sink, count, stored }: Enqueued): 'contiguous' | 'gap' | 'back' {
+    const it = this.#of(sink)
+    const before = it.total
+    it.total = stored?.total
+    if (stored && before === stored.total - count) return 'contiguous'
+    it.epoch++
+    return stored && before !== undefined && stored.total - count < before ? 'back' : 'gap'
+  }
+
+  /** Lanes that are not in memory are empty in Redis. */
+  isScanned(sink: string): boolean {
+    const it = this.#of(sink)
+    return it.scanned === it.epoch
+  }
+
+  /** Call before the register is read. Call the result after it: sinks without a gap since then count as scanned. */
+  beginScan(): () => void {
+    const epochs = [...this.#sinks].map(([sink, { epoch }]) => ({ sink, epoch }))
+    return () => {
+      for (const { sink, epoch } of epochs) this.#of(sink).scanned = epoch
+    }
+  }
+
+  #of(sink: string) {
+    const known = this.#sinks.get(sink)
+    if (known) return known
+    const it = { total: undefined, epoch: 0, scanned: -1 }
+    this.#sinks.set(sink, it)
+    return it
   }
 }

@@ -1,42 +1,9 @@
 import type { Redis } from 'ioredis'
-import type { Keys } from './keys.ts'
-import { sinkOf } from './lane-names.ts'
+import type { Logger } from '../../observe/log.ts'
+import { type Keys, sinkOf, slotOf } from '../keys.ts'
+import { scanHash } from '../redis/scan.ts'
+import { evalScript, runScript, script, valuesOf } from '../redis/script.ts'
 import { findField } from './lane-reader.ts'
-import { valuesOf } from './replies.ts'
-import { evaluate } from './script.ts'
-
-/** How many fields one step of a scan asks for. */
-const PAGE = 1_000
-
-/** Pages of a hash, whatever its size. A field that is there all the time comes at least once. */
-export async function* scanHash(redis: Redis, key: string): AsyncGenerator<[field: string, value: string][]> {
-  let cursor = '0'
-  do {
-    const { next, pairs } = await scanStep(redis, key, cursor)
-    yield pairs
-    cursor = next
-  } while (cursor !== '0')
-}
-
-export async function scanStep(redis: Redis, key: string, cursor: string) {
-  const [next, flat] = await redis.hscan(key, cursor, 'COUNT', PAGE)
-  const pairs: [field: string, value: string][] = []
-  for (let i = 0; i < flat.length; i += 2) pairs.push([flat[i] as string, flat[i + 1] as string])
-  return { next, pairs }
-}
-
-/** More of one kind is nobody's configuration: what another program wrote must not take all memory. */
-const MOST_FIELDS = 20_000
-
-/** The fields of a hash, of a very large one some of them. */
-export async function readHash(redis: Redis, key: string): Promise<Map<string, string>> {
-  const fields = new Map<string, string>()
-  for await (const page of scanHash(redis, key)) {
-    for (const [field, value] of page) fields.set(field, value)
-    if (fields.size >= MOST_FIELDS) break
-  }
-  return fields
-}
 
 /** The lanes among fields of `pending`, with how many deliveries wait in each; anything else is left out. */
 export function lanesIn(pairs: Iterable<readonly [string, string]>): Map<string, number> {
@@ -49,7 +16,7 @@ const isLane = (name: string) => /^[^/]+\/./s.test(name)
 const isCount = (value: string) => /^-?\d{1,15}$/.test(value)
 
 /** What does not look like a lane, or is of a sink that is not in `known`: perhaps another program wrote it. */
-export function suspiciousIn(
+function suspiciousIn(
   pairs: readonly (readonly [string, string])[],
   known: { has(sink: string): boolean },
 ): string[] {
@@ -62,10 +29,10 @@ export function suspiciousIn(
  * Removes those fields of `pending` that no commit wrote: nothing lies in the lane, and nothing was ever enqueued for its sink,
  * or the value is no number. Returns how many.
  */
-export async function dropForeign(redis: Redis, keys: Keys, names: readonly string[]): Promise<number> {
+async function dropForeign(redis: Redis, keys: Keys, names: readonly string[]): Promise<number> {
   if (names.length === 0) return 0
   const places = names.flatMap((name) => [keys.lane(name), keys.sinkLedger(sinkOf(name))])
-  return Number(await evaluate(redis, DROP, [keys.pending, ...places], [...names]))
+  return Number(await evalScript(redis, DROP, [keys.pending, ...places], [...names]))
 }
 
 const DROP = `
@@ -104,3 +71,105 @@ export async function oldestInLanes(
   }
   return oldest
 }
+
+/** Reads the register of lanes, and removes from it what no commit wrote. */
+export class RegisterScan {
+  readonly #parts: { redis: Redis; keys: Keys; log: Logger }
+  /** Sinks that something was enqueued for, as far as this process has seen. */
+  readonly #known = new Set<string>()
+
+  constructor(parts: { redis: Redis; keys: Keys; log: Logger }) {
+    this.#parts = parts
+  }
+
+  /** Returns the lanes in which something waits, with how many deliveries, and empty ones. `own` are sinks of this process. */
+  async read(own: {
+    has(sink: string): boolean
+  }): Promise<{ waiting: Map<string, number>; empty: string[] }> {
+    const { redis, keys, log } = this.#parts
+    const waiting = new Map<string, number>()
+    const empty: string[] = []
+    const isKnown = (sink: string) => own.has(sink) || this.#known.has(sink)
+    let removed = 0
+    for await (const page of scanHash(redis, keys.pending)) {
+      const dropped = await dropForeign(redis, keys, suspiciousIn(page, { has: isKnown }))
+      removed += dropped
+      const left = dropped === 0 ? page : await this.#stillThere(page)
+      for (const [lane, count] of lanesIn(left)) {
+        this.#known.add(sinkOf(lane))
+        if (count > 0) waiting.set(lane, count)
+        else if (!lane.endsWith('/*')) empty.push(lane)
+      }
+    }
+    if (removed > 0)
+      log.warn({ fields: removed }, 'another program wrote into the register of lanes: removed it')
+    return { waiting, empty }
+  }
+
+  async #stillThere(pairs: readonly [string, string][]): Promise<[string, string][]> {
+    const { redis, keys } = this.#parts
+    const values = await redis.hmget(keys.pending, ...pairs.map(([name]) => name))
+    return pairs.flatMap(([name], i): [string, string][] => (values[i] == null ? [] : [[name, values[i]]]))
+  }
+}
+
+/** Most lanes get something again soon: their keys are freed when nothing came for so long. */
+const FREE_AFTER_MS = 5_000
+const MOST_AT_ONCE = 200
+
+/** Lanes in which nothing is left, until their keys are freed. */
+export class EmptyLanes {
+  readonly #parts: { redis: Redis; keys: Keys; tokenOf(slot: string): string | undefined }
+  /** Since when, on the clock of `performance.now`; the oldest first. */
+  readonly #sinceMs = new Map<string, number>()
+
+  constructor(parts: { redis: Redis; keys: Keys; tokenOf(slot: string): string | undefined }) {
+    this.#parts = parts
+  }
+
+  note(lane: string): void {
+    this.#sinceMs.delete(lane)
+    this.#sinceMs.set(lane, performance.now())
+  }
+
+  /** Found in the register. */
+  found(lanes: Iterable<string>): void {
+    for (const lane of lanes) if (!this.#sinceMs.has(lane)) this.note(lane)
+  }
+
+  /** Frees those that are empty for some seconds, or `all`; what got something meanwhile, or has another owner, stays as it is. */
+  async free({ all = false } = {}): Promise<void> {
+    const { redis, keys, tokenOf } = this.#parts
+    const beforeMs = all ? Number.POSITIVE_INFINITY : performance.now() - FREE_AFTER_MS
+    for (;;) {
+      const names: string[] = [keys.slots, keys.pending]
+      const args: string[] = []
+      for (const [lane, sinceMs] of this.#sinceMs) {
+        if (sinceMs > beforeMs || names.length > 2 * MOST_AT_ONCE) break
+        this.#sinceMs.delete(lane)
+        const token = tokenOf(slotOf(lane))
+        if (token === undefined) continue
+        names.push(keys.lane(lane), keys.progress(lane))
+        args.push(lane, sinkOf(lane), slotOf(lane), token)
+      }
+      if (args.length === 0) return
+      await runScript(redis, FREE, names, args)
+    }
+  }
+}
+
+/** The sink stays in the register. */
+const FREE = script(`
+local at = 3
+for i = 1, #ARGV, 4 do
+  local lane, sink, slot, token = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+  local count = tonumber(redis.call('HGET', KEYS[2], lane) or '')
+  if count and count <= 0 and redis.call('HGET', KEYS[1], slot) == token and redis.pcall('XLEN', KEYS[at]) == 0 then
+    redis.call('DEL', KEYS[at], KEYS[at + 1])
+    redis.call('HDEL', KEYS[2], lane)
+    redis.pcall('HINCRBY', KEYS[2], sink .. '/*', 0)
+  end
+  at = at + 2
+end
+return 1
+`)

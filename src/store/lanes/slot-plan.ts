@@ -1,3 +1,5 @@
+import { script } from '../redis/script.ts'
+
 /**
  * Returns who owns each slot of one sink: fair, since numbers differ by one at most, and sticky, since an owner keeps what it
  * has up to its share. Every process computes the same from the same input. `workers` are those alive that have the sink,
@@ -46,60 +48,44 @@ function add(counts: Map<string, number>, worker: string): void {
   counts.set(worker, (counts.get(worker) ?? 0) + 1)
 }
 
-/** What a worker writes of itself with every heartbeat. */
-export interface Heartbeat {
-  id: string
-  /** The host's name. */
-  host: string
-  /** Boot, process namespace: pids of equal places can be compared. */
-  place: string
-  pid: number
-  /** When the process started, in clock ticks since boot: a later process with its pid is another one. Absent where that is unknown. */
-  start?: string | undefined
-  /** Boot, network namespace: in equal ones its socket can be asked for. Absent where it has none, and in older versions. */
-  network?: string | undefined
-  /** The sinks that it delivers to. */
-  sinks: readonly string[]
-  /** Counts up. */
-  beat: number
-  /** How often it left a source to others; absent in heartbeats of older versions. */
-  released?: number
+/** The worker that a token names. */
+export function workerOf(token: string | null | undefined): string | undefined {
+  return token?.includes(':') ? token.slice(0, token.indexOf(':')) : undefined
 }
 
-/** A worker is dead when its heartbeat did not change for this long while we looked. */
-export const DEAD_AFTER_MS = 4_000
-/** Looking less often than this is not looking: Redis was away, for the others as well. */
-const LOOK_GAP_MS = 2_500
+/** Takes each slot only from the owner that was read, unless that owner wrote a heartbeat since. */
+export const TAKE = script(`
+local layout = redis.call('GET', KEYS[2])
+if layout and layout ~= ARGV[1] then return layout end
+local first = 3 + 2 * tonumber(ARGV[2])
+local beaten = {}
+for i = 3, first - 1, 2 do
+  beaten[ARGV[i]] = (redis.call('HGET', KEYS[3], ARGV[i]) or '') ~= ARGV[i + 1]
+end
+local taken, any = {}, false
+for i = first, #ARGV, 3 do
+  local owner = string.match(ARGV[i + 1], '^(.-):')
+  local free = not (owner and beaten[owner]) and (redis.call('HGET', KEYS[1], ARGV[i]) or '') == ARGV[i + 1]
+  if free then
+    redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 2])
+    any = true
+  end
+  taken[#taken + 1] = free and 1 or 0
+end
+if any then redis.call('HINCRBY', KEYS[1], 'version', 1) end
+return taken
+`)
 
-/** Tells who is alive by heartbeats, without comparing clocks. */
-export class Liveness {
-  readonly #self: string
-  readonly #seen = new Map<string, { beat: number; sinceMs: number }>()
-  #lookedMs = Number.NEGATIVE_INFINITY
-
-  constructor(self: string) {
-    this.#self = self
-  }
-
-  /**
-   * Returns the live ones. `nowMs` is of a clock that never jumps. The processes of those in `ended` have certainly ended: only
-   * that makes a worker dead before its lease is over.
-   */
-  look(
-    beats: readonly Heartbeat[],
-    nowMs: number,
-    ended: { has(id: string): boolean } = new Set(),
-  ): Heartbeat[] {
-    const isGap = nowMs - this.#lookedMs > LOOK_GAP_MS
-    this.#lookedMs = nowMs
-    const ids = new Set(beats.map(({ id }) => id))
-    for (const id of this.#seen.keys()) if (!ids.has(id)) this.#seen.delete(id)
-    return beats.filter(({ id, beat }) => {
-      const before = this.#seen.get(id)
-      const isNew = isGap || before === undefined || before.beat !== beat
-      const sinceMs = isNew ? nowMs : before.sinceMs
-      this.#seen.set(id, { beat, sinceMs })
-      return id === this.#self || (nowMs - sinceMs < DEAD_AFTER_MS && !ended.has(id))
-    })
-  }
-}
+/** Releases slots whose token is still the given one, and removes the worker's heartbeat when one is named. */
+export const RELEASE = script(`
+local any = false
+for i = 2, #ARGV, 2 do
+  if redis.call('HGET', KEYS[1], ARGV[i]) == ARGV[i + 1] then
+    redis.call('HDEL', KEYS[1], ARGV[i])
+    any = true
+  end
+end
+if any then redis.call('HINCRBY', KEYS[1], 'version', 1) end
+if ARGV[1] ~= '' then redis.call('HDEL', KEYS[2], ARGV[1]) end
+return 1
+`)

@@ -1,11 +1,9 @@
 import { Queue, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
-import type { Logger } from '../log.ts'
-import type { Keys } from './keys.ts'
-import { slotOf } from './lane-names.ts'
-import { workerOf } from './lane-slots.ts'
-import { sayFault } from './redis-fault.ts'
-import type { Troubles } from './troubles.ts'
+import type { Logger } from '../../observe/log.ts'
+import { type Keys, slotOf } from '../keys.ts'
+import { describeFault, type Troubles } from '../redis/redis-fault.ts'
+import { workerOf } from './slot-plan.ts'
 
 /** Wakes the workers of other processes: a job of theirs names a lane that has work. Within a process no job is needed. */
 export interface Waker {
@@ -150,7 +148,7 @@ function calm(worker: Worker, { onOutOfMemory, troubles, log }: WakerParts): (er
     log.debug({ error }, 'the worker could not fetch')
     // Its scripts say what a command of theirs was refused with in the middle of a sentence.
     if (!REFUSED.test(error.message)) return
-    troubles.note(FETCH, sayFault(error))
+    troubles.note(FETCH, describeFault(error))
     clearTimeout(well)
     well = setTimeout(() => troubles.over(FETCH), FETCHES_AGAIN_MS).unref()
     if (paused) return

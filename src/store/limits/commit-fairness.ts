@@ -1,20 +1,19 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import type { Keys } from './keys.ts'
-import type { Transaction } from './transaction.ts'
+import type { Transaction } from '../commit/transaction.ts'
+import type { Keys } from '../keys.ts'
 
-/** A transaction that lost so often in a row asks the others to wait. */
-const PATIENCE = 3
-/** The others wait no longer than this: whoever asked may be gone. */
+/** A transaction that lost this many times asks other processes to wait. */
+const MOST_LOSSES = 3
+/** Other processes wait at most this long: the asking one may have ended. */
 const TURN_MS = 1_000
-const LOOK_MS = 10
+const POLL_MS = 10
 
 /**
- * States that several processes change are written by the one whose EXEC comes first; one with much to decide would lose to
- * those with little for as long as these have something. After some tries it says that it is its turn; only politeness:
- * what keeps the states right is WATCH.
+ * Of several processes that change the same states, the first EXEC succeeds: a long evaluation would always lose to short ones.
+ * After some attempts a process asks for its turn. This is only a courtesy; WATCH keeps the states correct.
  */
-export class LimitsTurn {
+export class CommitFairness {
   readonly #keys: Keys
   readonly #name: string
   #losses = 0
@@ -25,20 +24,19 @@ export class LimitsTurn {
     this.#name = name
   }
 
-  /** `whose` was read together with the states. Waits while it is another's turn; nothing is watched any more after that. */
+  /** Waits while it is another process's turn; `whose` was read together with the states. Then no key is watched any more. */
   async isAnothers(redis: Redis, whose: string | null | undefined, signal: AbortSignal): Promise<boolean> {
     if (!whose || whose === this.#name) return false
     await redis.unwatch()
     const untilMs = performance.now() + TURN_MS
-    do await pause(LOOK_MS, undefined, { signal })
+    do await pause(POLL_MS, undefined, { signal })
     while (performance.now() < untilMs && (await redis.get(this.#keys.limitsTurn)) === whose)
     return true
   }
 
-  /** Another one was faster. */
   async lost(redis: Redis): Promise<void> {
     this.#losses++
-    if (this.#losses < PATIENCE) return
+    if (this.#losses < MOST_LOSSES) return
     this.#asked = true
     await redis.set(this.#keys.limitsTurn, this.#name, 'PX', TURN_MS, 'NX')
   }

@@ -1,18 +1,18 @@
 import type { Redis } from 'ioredis'
-import type { SourceStore } from '../change.ts'
-import type { Logger } from '../log.ts'
-import type { WatchStatus } from '../status.ts'
-import type { CommitLine } from './commit-line.ts'
-import { CrowdedRules } from './crowded-rules.ts'
-import { forgetOwnStates } from './forget-states.ts'
-import { readReportsWithRules } from './instances.ts'
-import type { Keys } from './keys.ts'
-import { scored } from './limit-states.ts'
-import { readHash } from './pending.ts'
+import type { SourceStore } from '../../model/change.ts'
+import { MOST_STATES } from '../../model/limit.ts'
+import type { WatchStatus } from '../../model/status.ts'
+import type { Logger } from '../../observe/log.ts'
+import type { CommitLine } from '../commit/commit-connection.ts'
+import type { Keys } from '../keys.ts'
+import { readReportsWithRules } from '../process-reports.ts'
+import { LAYOUT } from '../redis/layout.ts'
+import { readHash } from '../redis/scan.ts'
+import { evalScript, valuesOf } from '../redis/script.ts'
+import { decodeState, ruleOfOwn, scored } from './limit-states.ts'
 import { repeat } from './repeat.ts'
-import { valuesOf } from './replies.ts'
 
-export interface FormerLimitsParts {
+export interface LimitStateGcParts {
   redis: Redis
   line: CommitLine
   keys: Keys
@@ -21,42 +21,41 @@ export interface FormerLimitsParts {
   log: Logger
   watches(): readonly WatchStatus[]
   rules(): readonly string[]
-  timing?: Partial<FormerLimitsTiming>
+  timing?: Partial<LimitStateGcTiming>
 }
 
-export interface FormerLimitsTiming {
+export interface LimitStateGcTiming {
   pollMs: number
-  /** How long no process may have wanted a source, or had a rule: one with another configuration may be restarting. */
+  /** A source or rule is removed if no process has had it for this time: a process can be restarting. */
   unwantedMs: number
-  /** How long the counts of a removed rule are kept since it matched something. */
+  /** How long the counts of a removed rule are kept after its last match. */
   rememberedMs: number
 }
 
-const TIMING: FormerLimitsTiming = { pollMs: 60_000, unwantedMs: 300_000, rememberedMs: 86_400_000 }
+const TIMING: LimitStateGcTiming = { pollMs: 60_000, unwantedMs: 300_000, rememberedMs: 86_400_000 }
 
-/** How many rules are looked at, those that matched last. */
+/** Maximum number of rules, those with the latest matches. */
 const MOST_RULES = 10_000
 
 const FORGOTTEN = Number.NEGATIVE_INFINITY
 
 /**
- * What limits keep of objects that nobody follows any more, because a watch was removed or selects otherwise: what waits is
- * counted as gone. And what is known of objects by rules that were removed, and their counts, when nothing waits in them. And
- * rules whose limits are full.
+ * Ends the limit states of removed watches, whose waiting events count as gone; deletes the states and counts of removed rules without
+ * waiting events; and warns of rules at capacity.
  */
-export function startFormerLimits(parts: FormerLimitsParts): { close(): Promise<void> } {
+export function startLimitStateGc(parts: LimitStateGcParts): { close(): Promise<void> } {
   const { redis, keys, store, clock, log } = parts
   const { pollMs, unwantedMs, rememberedMs } = { ...TIMING, ...parts.timing }
   const unwantedSinceMs = new Map<string, number>()
-  const crowded = new CrowdedRules(parts)
-  /** Rule that nobody has → since when. Its states are forgotten once. */
+  const atCapacity = new RulesAtCapacity(parts)
+  /** Removed rule → since when. Its states are deleted once. */
   const removedSinceMs = new Map<string, number>()
 
   async function look(signal: AbortSignal): Promise<void> {
-    await crowded.look(parts.rules(), clock.now())
+    await atCapacity.check(parts.rules(), clock.now())
     const reports = await readReportsWithRules(redis, keys)
     const watches = [...parts.watches(), ...reports.flatMap((it) => it.watches)]
-    // As long as a kind is not resolved, nobody knows which sources are wanted.
+    // While a kind is not resolved, the configured sources are not known.
     if (!watches.some(({ phase }) => phase === 'resolving'))
       await forgetSources(new Set(watches.map(({ key }) => key)), signal)
     const watching = reports.filter(({ role }) => role !== 'deliver')
@@ -86,13 +85,13 @@ export function startFormerLimits(parts: FormerLimitsParts): { close(): Promise<
     const source = (await store.stored(signal)).find((it) => it.key === key)
     if (!source) return
     const session = await store.open(source, signal)
-    // Without a position the source begins anew, should it ever come back.
+    // Without a position the source would start from the beginning if it came back.
     if (session.checkpoint) await session.forgetLimits(signal)
     else await session.beginSeed(signal)
     unwantedSinceMs.delete(key)
     log.info(
       { watch: source.title },
-      'nobody watches this any more: its incidents end, and what waited for limits is counted as gone',
+      'no process watches this any more: its incidents end, and events that waited for limits count as gone',
     )
   }
 
@@ -112,14 +111,107 @@ export function startFormerLimits(parts: FormerLimitsParts): { close(): Promise<
     }
   }
 
-  // What cannot be done now is done at the next look.
-  return repeat(pollMs, look, (error) => log.debug({ error }, 'cannot look for former limits'))
+  // The next round repeats whatever failed.
+  return repeat(pollMs, look, (error) => log.debug({ error }, 'cannot clean up limit states'))
 }
 
-/** Unless something waits in it: that is counted when its time comes. */
+/** Does nothing while events wait: they are counted when they are due. */
 async function forgetRule(redis: Redis, keys: Keys, rule: string): Promise<void> {
   const key = keys.ruleLedger(rule)
   const [, waiting] = valuesOf(await redis.pipeline().watch(key).hget(key, 'waiting').exec())
   if (Number(waiting ?? 0) !== 0) return void (await redis.unwatch())
   await redis.multi().unlink(key, keys.limitKeys(rule)).zrem(keys.rules, rule).exec()
+}
+
+const PAGE = '500'
+
+/**
+ * Deletes the own states of a removed rule that have neither waiting events nor timers. Otherwise, if the rule came back, old incidents
+ * would count as still open, and new ones would not be sent.
+ */
+async function forgetOwnStates(redis: Redis, keys: Keys, rule: string): Promise<number> {
+  let forgotten = 0
+  for (const source of (await readHash(redis, keys.sources)).keys()) {
+    const limits = keys.ownLimits(source)
+    let cursor = '0'
+    do {
+      const [next, flat] = (await redis.hscanBuffer(
+        limits,
+        cursor,
+        'MATCH',
+        endsWith(rule),
+        'COUNT',
+        PAGE,
+      )) as [Buffer, Buffer[]]
+      cursor = next.toString()
+      const idle = pairsOf(flat).filter(({ field, value }) => ruleOfOwn(field) === rule && isIdle(value))
+      if (idle.length === 0) continue
+      const known = idle.flatMap(({ field, value }) => [field, value])
+      const names = [limits, keys.ownLimitTimers(source), keys.schema]
+      forgotten += Number(await evalScript(redis, FORGET, names, [LAYOUT, ...known]))
+    } while (cursor !== '0')
+  }
+  return forgotten
+}
+
+function endsWith(rule: string): string {
+  return `*:${rule.replace(/[\\*?[\]]/g, '\\$&')}`
+}
+
+function isIdle(value: Buffer): boolean {
+  const state = decodeState(value, 0)
+  return state !== undefined && state.waiting === 0 && state.dueMs === undefined
+}
+
+function pairsOf(flat: readonly Buffer[]): { field: string; value: Buffer }[] {
+  const pairs: { field: string; value: Buffer }[] = []
+  for (let i = 0; i < flat.length; i += 2)
+    pairs.push({ field: String(flat[i]), value: flat[i + 1] as Buffer })
+  return pairs
+}
+
+/** A state that changed since it was read belongs to a process. */
+const FORGET = `
+local layout = redis.call('GET', KEYS[3])
+if layout and layout ~= ARGV[1] then return 0 end
+local count = 0
+for i = 2, #ARGV, 2 do
+  if redis.call('HGET', KEYS[1], ARGV[i]) == ARGV[i + 1] then
+    redis.call('HDEL', KEYS[1], ARGV[i])
+    redis.call('ZREM', KEYS[2], ARGV[i])
+    count = count + 1
+  end
+end
+return count
+`
+
+/** Warns once of each rule at capacity, and again after it was below. */
+export class RulesAtCapacity {
+  readonly #redis: Redis
+  readonly #keys: Keys
+  readonly #log: Logger
+  #warned: ReadonlySet<string> = new Set()
+
+  constructor({ redis, keys, log }: { redis: Redis; keys: Keys; log: Logger }) {
+    this.#redis = redis
+    this.#keys = keys
+    this.#log = log
+  }
+
+  async check(rules: readonly string[], nowMs: number): Promise<void> {
+    const pipeline = this.#redis.pipeline()
+    for (const rule of rules) {
+      const states = this.#keys.limitKeys(rule)
+      pipeline.zremrangebyscore(states, '-inf', nowMs).zcard(states)
+    }
+    const replies = valuesOf(await pipeline.exec())
+    const full = rules.filter((_, i) => Number(replies[2 * i + 1]) >= MOST_STATES)
+    for (const rule of full)
+      if (!this.#warned.has(rule))
+        this.#log.warn(
+          { rule, values: MOST_STATES },
+          'the limits of this rule are at capacity, because their group keys have too many values: new values pass "after" and "throttle", and "group" collects them in one digest',
+        )
+    this.#warned = new Set(full)
+  }
 }

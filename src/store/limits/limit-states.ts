@@ -6,25 +6,25 @@ import {
   type LimitStates,
   type LimitWrites,
   NO_RULE_COUNTS,
-} from '../limit.ts'
-import type { Keys } from './keys.ts'
-import { decodeState, encodeState, ruleOfOwn, ruleOfShared, type StoredState } from './limit-state.ts'
-import { valuesOf } from './replies.ts'
-import type { Transaction } from './transaction.ts'
+} from '../../model/limit.ts'
+import type { Transaction } from '../commit/transaction.ts'
+import type { Keys } from '../keys.ts'
+import { compress, decompress, ZSTD_DICTIONARY_1 } from '../packing.ts'
+import { valuesOf } from '../redis/script.ts'
 
-/** Where the states of a source's own objects lie; the source's checkpoint fences them. */
+/** Redis keys of the states of a source's own objects; the source's checkpoint fences them. */
 export interface OwnLimits {
   limits: string
   timers: string
 }
 
 /**
- * WATCH compares each key with all that are watched: 100 cost 0.2 ms, 1,000 some 4 ms, 5,000 almost 90 ms, in which Redis
- * does nothing else. Beyond this many one key stands for all shared states.
+ * WATCH compares each key with all watched keys, and blocks Redis: 100 keys take 0.2 ms, 1,000 about 4 ms, 5,000 almost 90 ms. Beyond
+ * this number one key represents all shared states.
  */
 const MOST_WATCHED = 400
 
-/** States as one transaction sees them: read under WATCH when they are asked for. */
+/** The states of one transaction, read under WATCH on demand. */
 export class ReadStates implements LimitStates {
   readonly #redis: Redis
   readonly #keys: Keys
@@ -46,17 +46,17 @@ export class ReadStates implements LimitStates {
     this.#nowMs = clock.now()
   }
 
-  /** After what was read: until then others may have written, and what they wrote must not lie ahead of it. */
+  /** The time after the reads: states that other processes wrote before must not be in its future. */
   get nowMs(): number {
     return this.#nowMs
   }
 
-  /** Keys are watched: what follows on this connection has to be a transaction, or UNWATCH. */
+  /** Whether keys are watched: the connection must continue with a transaction or UNWATCH. */
   get watches(): boolean {
     return this.#watched > 0
   }
 
-  /** Who asked to commit alone, as of the first read of shared states. */
+  /** The process that asked for its turn, at the first read of shared states. */
   get turnOf(): string | null {
     return this.#turnOf
   }
@@ -83,8 +83,8 @@ export class ReadStates implements LimitStates {
     return this.#own.get(key)
   }
 
-  /** Reads what `decide` needs until it needs no more; it is pure, so that it may be asked again. */
-  async decide(first: LimitKeys, decide: (states: ReadStates) => LimitOutcome): Promise<LimitOutcome> {
+  /** Repeats `decide`, which is pure, until all states that it reads are known. */
+  async evaluate(first: LimitKeys, decide: (states: ReadStates) => LimitOutcome): Promise<LimitOutcome> {
     for (let asked = first; ; ) {
       await this.#read(asked)
       const outcome = decide(this)
@@ -134,7 +134,7 @@ export class ReadStates implements LimitStates {
   }
 }
 
-/** What is left of these states when nobody can decide them any more: what waited is counted as gone. */
+/** Deletes states that cannot be evaluated any more; their waiting events count as gone. */
 export function gone(keys: LimitKeys, states: ReadStates): LimitOutcome {
   const waited = new Map<string, number>()
   const count = (rule: string, stored: StoredState | undefined) => {
@@ -144,7 +144,7 @@ export function gone(keys: LimitKeys, states: ReadStates): LimitOutcome {
   for (const key of keys.own) count(ruleOfOwn(key), states.storedOwn(key))
   return {
     deliveries: [],
-    told: [],
+    emitted: [],
     rules: new Map(
       [...waited].map(([rule, waiting]) => [
         rule,
@@ -158,7 +158,7 @@ export function gone(keys: LimitKeys, states: ReadStates): LimitOutcome {
   }
 }
 
-/** Queues the states as they will be, with their timers. */
+/** Queues the new states with their timers. */
 export function writeStates(
   transaction: Transaction,
   keys: Keys,
@@ -173,7 +173,7 @@ export function writeStates(
       continue
     }
     const value = encodeState(state, nowMs)
-    // What waits is told or counted, and never goes by itself.
+    // States with waiting events never expire: they are emitted or counted.
     if (state.dueMs !== undefined || state.waiting) transaction.add('SET', keys.limit(key), value)
     else transaction.add('SET', keys.limit(key), value, 'PX', Math.max(1, Math.ceil(state.expiresAfterMs)))
   }
@@ -188,11 +188,11 @@ export function writeStates(
   }
   if (set.length > 0) transaction.add('HSET', source.limits, ...set)
   if (gone.length > 0) transaction.add('HDEL', source.limits, ...gone)
-  // Fields of a hash do not expire by themselves: their timers take them out.
+  // Fields of a hash do not expire: their timers delete them.
   writeTimers(transaction, source.timers, own, ({ dueMs, expiresAfterMs }) => dueMs ?? nowMs + expiresAfterMs)
 }
 
-/** One that waits never goes by itself; it gives its place back when it should have been decided long ago. */
+/** Updates the number of states of each rule. A waiting state never expires, but frees its place long after its due time. */
 function writePlaces(
   transaction: Transaction,
   keys: Keys,
@@ -228,10 +228,100 @@ function writeTimers(
   if (gone.length > 0) transaction.add('ZREM', timers, ...gone)
 }
 
-/** Members and scores of a reply WITHSCORES, whatever version of the protocol it came by. */
+/** Returns members and scores of a WITHSCORES reply of any protocol version. */
 export function scored(reply: unknown): { key: string; score: number }[] {
   const flat = (reply as unknown[]).flat()
   const pairs: { key: string; score: number }[] = []
   for (let i = 0; i < flat.length; i += 2) pairs.push({ key: String(flat[i]), score: Number(flat[i + 1]) })
   return pairs
+}
+
+/** First byte of a state that is too small for compression. */
+const PLAIN = 2
+
+const PLAIN_BYTES = 256
+/** Format, due time, expiry, number of waiting events. */
+const HEAD_BYTES = 1 + 6 + 6 + 4
+const MAX_TIME_MS = 2 ** 48 - 1
+
+/** A stored state. The bytes before its text are the same in all formats. */
+export interface StoredState {
+  dueMs: number | undefined
+  waiting: number
+  /** Decompresses it; if that fails, the text has only the number of waiting events. */
+  text(): string
+}
+
+/** Compresses a state, because it can contain complete deliveries. */
+export function encodeState({ text, expiresAfterMs, dueMs, waiting = 0 }: LimitState, nowMs: number): Buffer {
+  const raw = Buffer.from(text)
+  const plain = raw.length <= PLAIN_BYTES
+  const head = Buffer.alloc(HEAD_BYTES)
+  head.writeUInt8(plain ? PLAIN : ZSTD_DICTIONARY_1, 0)
+  head.writeUIntBE(dueMs === undefined ? 0 : timeOf(dueMs), 1, 6)
+  head.writeUIntBE(timeOf(nowMs + expiresAfterMs), 7, 6)
+  head.writeUInt32BE(waiting, 13)
+  return Buffer.concat([head, plain ? raw : compress(raw)])
+}
+
+/** Returns undefined for an expired state. States with waiting events never expire. */
+export function decodeState(value: Buffer | null | undefined, nowMs: number): StoredState | undefined {
+  if (!value || value.length < HEAD_BYTES) return undefined
+  const dueMs = value.readUIntBE(1, 6) || undefined
+  const waiting = value.readUInt32BE(13)
+  if (dueMs === undefined && waiting === 0 && value.readUIntBE(7, 6) <= nowMs) return undefined
+  return { dueMs, waiting, text: () => unpacked(value) ?? JSON.stringify({ waiting }) }
+}
+
+/** Returns undefined for another format or a damaged state, so that the commit does not fail. */
+function unpacked(value: Buffer): string | undefined {
+  const body = value.subarray(HEAD_BYTES)
+  if (value[0] === PLAIN) return body.toString()
+  if (value[0] !== ZSTD_DICTIONARY_1) return undefined
+  try {
+    return decompress(body).toString()
+  } catch {
+    return undefined
+  }
+}
+
+function timeOf(ms: number): number {
+  return Math.min(Math.max(Math.ceil(ms), 1), MAX_TIME_MS)
+}
+
+/** Names of rules have no colon; other parts of a key can have some. */
+export const ruleOfShared = (key: string): string => key.slice(0, key.indexOf(':'))
+export const ruleOfOwn = (key: string): string => key.slice(key.lastIndexOf(':') + 1)
+
+const PAGE = 100
+
+/** Counts the waiting events by rule, in shared states and those of the sources. Each waiting state has a timer. */
+export async function countWaiting(
+  redis: Redis,
+  keys: Keys,
+  sources: readonly string[],
+): Promise<Map<string, number>> {
+  const waiting = new Map<string, number>()
+  const add = (rule: string, value: Buffer | null | undefined) => {
+    const count = decodeState(value, 0)?.waiting ?? 0
+    if (count > 0) waiting.set(rule, (waiting.get(rule) ?? 0) + count)
+  }
+  for await (const page of pagesOf(redis, keys.limitTimers)) {
+    const values = await redis.mgetBuffer(...page.map(keys.limit))
+    for (const [i, key] of page.entries()) add(ruleOfShared(key), values[i])
+  }
+  for (const source of sources)
+    for await (const page of pagesOf(redis, keys.ownLimitTimers(source))) {
+      const values = await redis.hmgetBuffer(keys.ownLimits(source), ...page)
+      for (const [i, key] of page.entries()) add(ruleOfOwn(key), values[i])
+    }
+  return waiting
+}
+
+async function* pagesOf(redis: Redis, timers: string): AsyncGenerator<string[]> {
+  for (let start = 0; ; start += PAGE) {
+    const page = await redis.zrange(timers, String(start), String(start + PAGE - 1))
+    if (page.length > 0) yield page
+    if (page.length < PAGE) return
+  }
 }

@@ -1,21 +1,20 @@
 import {
-  type HeldBy,
   type LimitOutcome,
   NO_RULE_COUNTS,
   type RuleCounts,
+  SUPPRESSED_BY,
+  type SuppressedBy,
   sumOfCounts,
-  WAYS_HELD,
-} from '../limit.ts'
-import type { Metrics } from '../metrics.ts'
-import type { Keys } from './keys.ts'
-import type { Transaction } from './transaction.ts'
+} from '../../model/limit.ts'
+import type { Metrics } from '../../observe/metrics.ts'
+import type { Transaction } from '../commit/transaction.ts'
+import type { Keys } from '../keys.ts'
 
 const COUNTS = ['matched', 'sent', 'digested', 'waiting', 'notices'] as const
 const SUPPRESSED = 'suppressed:'
 const PASSED = 'passed'
 const TIMES_MS = 1_000
 
-/** Both together, by rule. */
 export function joinRules(
   ...parts: readonly (ReadonlyMap<string, RuleCounts> | undefined)[]
 ): ReadonlyMap<string, RuleCounts> {
@@ -30,7 +29,7 @@ export function joinRules(
   return joined
 }
 
-/** Queues changes of the rules' counts. `passed` counts events that were matched and sent at once: the usual ones, by one command. */
+/** Queues changes of the rules' counts. `passed` counts events that were matched and sent immediately, the usual case, by one command. */
 export function writeRules(
   transaction: Transaction,
   keys: Keys,
@@ -53,7 +52,7 @@ export function writeRules(
   if (matched.length > 0) transaction.add('ZADD', keys.rules, ...matched)
 }
 
-/** When rules matched is written at most once a second for each. */
+/** The time of a rule's last match is written at most once a second. */
 export class RuleTimes {
   readonly #writtenMs = new Map<string, number>()
 
@@ -69,35 +68,34 @@ export class RuleTimes {
   }
 }
 
-/** Counts what is durable. */
+/** Updates the metrics of a durable commit. */
 export function countRules(metrics: Metrics, rules: ReadonlyMap<string, RuleCounts>): void {
   for (const [rule, { suppressed }] of rules)
     for (const [limit, count] of Object.entries(suppressed))
       if (count) metrics.ruleSuppressed.inc({ rule, limit }, count)
 }
 
-/** One notice may go to several sinks. */
 export function countNotices(metrics: Metrics, { deliveries }: LimitOutcome): void {
-  const told = new Set<string>()
+  const counted = new Set<string>()
   for (const { rule, event, notice } of deliveries) {
     const one = notice && `${rule} ${notice.kind} ${event.id}`
-    if (one === undefined || told.has(one)) continue
-    told.add(one)
+    if (one === undefined || counted.has(one)) continue
+    counted.add(one)
     metrics.ruleNotices.inc({ rule, notice: notice?.kind ?? '' })
   }
 }
 
-/** What a rule's hash holds; also what limits held back that only a newer version knows. */
+/** Parses a rule's hash, which can contain limits of a newer version. */
 export function parseRule(hash: Record<string, string>): RuleCounts {
-  const counts = { ...NO_RULE_COUNTS, suppressed: {} as Partial<Record<HeldBy, number>> }
+  const counts = { ...NO_RULE_COUNTS, suppressed: {} as Partial<Record<SuppressedBy, number>> }
   for (const name of COUNTS) counts[name] = Number(hash[name] ?? 0)
   const passed = Number(hash[PASSED] ?? 0)
   counts.matched += passed
   counts.sent += passed
   const stored = Object.keys(hash).filter((field) => field.startsWith(SUPPRESSED))
-  for (const by of new Set([...WAYS_HELD, ...stored.map((field) => field.slice(SUPPRESSED.length))])) {
+  for (const by of new Set([...SUPPRESSED_BY, ...stored.map((field) => field.slice(SUPPRESSED.length))])) {
     const count = Number(hash[`${SUPPRESSED}${by}`] ?? 0)
-    if (count !== 0) counts.suppressed[by as HeldBy] = count
+    if (count !== 0) counts.suppressed[by as SuppressedBy] = count
   }
   return counts
 }

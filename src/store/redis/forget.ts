@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import type { Keys } from './keys.ts'
+import type { Keys } from '../keys.ts'
 
 const PAGE = 1_000
 

@@ -1,11 +1,10 @@
 import { EventEmitter, once } from 'node:events'
 import type { Redis } from 'ioredis'
-import type { Logger } from '../log.ts'
-import type { Metrics } from '../metrics.ts'
-import type { Keys } from './keys.ts'
-import { isRefusal, sayFault } from './redis-fault.ts'
+import type { Logger } from '../../observe/log.ts'
+import type { Metrics } from '../../observe/metrics.ts'
+import type { Keys } from '../keys.ts'
+import { describeFault, isRefusal, type Troubles } from './redis-fault.ts'
 import { evictionOf, parseInfo, redisCli } from './requirements.ts'
-import type { Troubles } from './troubles.ts'
 
 /** Keeps room in Redis for the workers: closes before it is full, so that watches pause and deliveries go on. */
 export interface MemoryGate {
@@ -55,16 +54,16 @@ export function createMemoryGate(parts: {
       log.warn({ usedPercent }, 'Redis is nearly full: watches pause until deliveries make room')
     } else {
       door.emit('open')
-      log.info({ usedPercent }, 'Redis has room again: watches go on')
+      log.info({ usedPercent }, 'Redis has free memory again: watches continue')
     }
   }
 
-  /** It is of use to people who try rules: nothing that happens waits for it. */
+  /** The journal is deleted first: it is for trying rules, and no delivery depends on it. */
   function giveUpJournal(): void {
     redis
       .unlink(keys.journal, keys.journalBytes)
       .then((gone) => {
-        if (gone > 0) log.warn({}, 'Redis is nearly full: the journal is given up, and begins anew')
+        if (gone > 0) log.warn({}, 'Redis is nearly full: the journal is given up and begins again')
       })
       .catch((error) => log.debug({ error }, 'the journal stays for now'))
   }
@@ -108,8 +107,8 @@ export function createMemoryGate(parts: {
         log.debug({ error }, 'cannot read the memory of Redis')
         return
       }
-      // A refusal may last: nobody would open the gate again. Should Redis be full, commits say so.
-      troubles.note(MEMORY, sayFault(error))
+      // Opens the gate, because a refusal may be permanent. If Redis is full, commits will report it.
+      troubles.note(MEMORY, describeFault(error))
       setClosed(false, 0)
     })
   const timer = setInterval(() => void tick(), SAMPLE_MS)

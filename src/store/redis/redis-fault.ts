@@ -1,6 +1,8 @@
-import { inPlainWords } from '../plain-words.ts'
+import type { Logger } from '../../observe/log.ts'
+import { friendlyError } from '../../text/friendly-errors.ts'
+import { NO_TLS } from './redis-target.ts'
 
-/** A key of ours holds a value that is not ours: another program wrote it. Nothing is written until it is gone. */
+/** Another program wrote to a key of kubeherald. Writes to it wait until the value is removed. */
 export class ForeignKeyError extends Error {
   override name = 'ForeignKeyError'
 
@@ -12,8 +14,8 @@ export class ForeignKeyError extends Error {
 }
 
 /**
- * True when Redis or the way to it is at fault, so that the same may succeed later. A bug of ours, a missing permission
- * or a fenced session is none of that: waiting would not mend it.
+ * Returns true for a fault of Redis or of the network, after which a retry may succeed. Waiting does not help after a bug, a
+ * missing permission or a fenced session.
  */
 export function isTransient(error: unknown): boolean {
   const root = rootOf(error)
@@ -22,7 +24,7 @@ export function isTransient(error: unknown): boolean {
   return root.name === 'MaxRetriesPerRequestError' || 'syscall' in root || CONNECTION_LOST.test(root.message)
 }
 
-/** True when Redis answered that it did not do it, and may do it later: also when somebody has mended keys or rights. */
+/** Returns true if Redis refused the command and may accept it later, also after an operator has repaired keys or permissions. */
 export function isRefusal(error: unknown): boolean {
   const root = rootOf(error)
   if (root instanceof ForeignKeyError) return true
@@ -32,13 +34,13 @@ export function isRefusal(error: unknown): boolean {
 /** The second is what a script gets before Redis 7. */
 const FORBIDDEN = /^NOPERM\b|The user executing the script can't/
 
-/** True when Redis refused it because it is full. */
+/** Returns true if Redis refused the command because its memory is full. */
 export function isOutOfMemory(error: unknown): boolean {
   const { name, message } = rootOf(error)
   return name === 'ReplyError' && OUT_OF_MEMORY.test(message)
 }
 
-/** Why a transaction was not executed: EXECABORT only says that one of its commands was refused. */
+/** Returns the error that made a transaction fail: EXECABORT itself does not contain it. */
 export function rootOf(error: unknown): Error {
   if (!(error instanceof Error)) return new Error(String(error))
   const { previousErrors = [] } = error as Error & { previousErrors?: readonly Error[] }
@@ -46,40 +48,40 @@ export function rootOf(error: unknown): Error {
   return foreignKeyIn(root) ?? root
 }
 
-/** The reply to a plain command does not name its key, but the library keeps the command with it. */
+/** The error reply of a plain command does not name its key, but ioredis attaches the command to it. */
 function foreignKeyIn(error: Error): ForeignKeyError | undefined {
   if (error.name !== 'ReplyError' || !error.message.startsWith('WRONGTYPE')) return undefined
   const { command } = error as Error & { command?: { name: string; args: readonly unknown[] } }
-  // Our scripts name it themselves.
+  // Our scripts name the key in their error.
   const named = /^WRONGTYPE (\{kubeherald:.*)/.exec(error.message)?.[1]
   if (named !== undefined) return new ForeignKeyError(named)
   const isPlain = command && !/^eval/i.test(command.name)
   return isPlain ? new ForeignKeyError(String(command.args[0])) : undefined
 }
 
-/** What is wrong, for people: the library's words for a broken connection tell nobody anything. */
-export function sayFault(error: unknown): string {
+/** Returns the message of an error for users. It replaces messages of ioredis about broken connections by plain ones. */
+export function describeFault(error: unknown): string {
   const root = rootOf(error)
   if (root instanceof ForeignKeyError) return root.message
   const { name, message } = root
-  const plain = inPlainWords(message)
+  const plain = friendlyError(message)
   if (name === 'ReplyError' && FORBIDDEN.test(message))
     return `Redis forbids its user a command (NOPERM); "kubeherald check" names what is missing: ${plain}`
   return name === 'ReplyError' ? plain : `Redis does not answer: ${plain}`
 }
 
-/** A fault that lasts until the configuration, a certificate or Redis is changed: the next attempt fails for the same reason. */
+/** A permanent fault: attempts fail until the configuration, a certificate or Redis is changed. */
 export class LastingFault extends Error {
   override name = 'LastingFault'
 }
 
-/** True when the next attempt to connect fails for the same reason. A fault of an unknown kind counts as one that passes. */
+/** Returns true if the next attempt to connect will fail for the same reason. Unknown faults count as temporary. */
 export function isLasting(error: unknown): boolean {
   const { message } = rootOf(error)
   return error instanceof LastingFault || LASTING.some((said) => said.test(message))
 }
 
-/** The user and password, the database, what the port speaks, and certificates. One that has expired may be renewed meanwhile. */
+/** Wrong credentials, database, protocol or certificate. An expired certificate is not one of them: it may be renewed meanwhile. */
 const LASTING: readonly RegExp[] = [
   /^(NOAUTH|WRONGPASS|NOPERM|DENIED)\b/,
   /DB index is out of range|SELECT is not allowed in cluster mode/,
@@ -99,6 +101,75 @@ const REFUSED_FOR_NOW = new RegExp(
 
 const OUT_OF_MEMORY = new RegExp(`${IN_SCRIPT.source}OOM\\b`)
 
-/** What ioredis says of commands whose reply will never come; it has no error classes for most of them. */
+/** Messages of ioredis for commands that will get no reply; it has no error classes for most of them. */
 const CONNECTION_LOST =
   /^(Connection is closed|Command aborted due to connection close|Stream isn't writeable|Command timed out)/
+
+/** Returns a message with advice for the configuration, if the reason is known; `where` is the key that holds the settings. */
+export function explain(reason: string, { secure = false, where = 'redis' } = {}): string {
+  const advice = adviceFor(reason, secure)?.replaceAll('redis.', `${where}.`)
+  return friendlyError(reason) + (advice === undefined ? '' : `; ${advice}`)
+}
+
+function adviceFor(reason: string, secure: boolean): string | undefined {
+  const advice = ADVICE.find(([pattern]) => pattern.test(reason))?.[1]
+  if (advice || secure || !BROKE.test(reason)) return advice
+  return 'if that port speaks TLS, write rediss://, or redis.tls: true'
+}
+
+/** How a server reacts to a client with another protocol. */
+const BROKE = /ECONNRESET|EPIPE|Connection is closed|connection close|^no answer$/
+
+const ADVICE: readonly (readonly [pattern: RegExp, advice: string])[] = [
+  [
+    /self-signed certificate|SELF_SIGNED_CERT|unable to (verify the first|get (local )?issuer) certificate|UNABLE_TO_/,
+    `redis.tls.ca must hold the certificate of its authority, such as "\${file:/etc/redis/ca.crt}"`,
+  ],
+  [/altnames|ALTNAME/, 'if it is the right server, write the name of its certificate: redis.tls.servername'],
+  [/certificate has expired|CERT_HAS_EXPIRED/, 'give the server a new one'],
+  [/certificate required/, 'give it one: redis.tls.cert and redis.tls.key'],
+  [/alert unknown ca/, 'redis.tls.cert must be issued by an authority that the server knows'],
+  [
+    new RegExp(`${NO_TLS}|wrong version number|packet length too long|EPROTO`),
+    'for a port without TLS write redis:// and no redis.tls',
+  ],
+  [/^NOPERM .*'select'/, 'a database other than 0 needs it: ACL SETUSER … +select'],
+  [/DB index is out of range/, 'the number after the address in redis.url is of no database that it has'],
+  [
+    /SELECT is not allowed in cluster mode/,
+    'a Redis Cluster has database 0 only: write no number into redis.url',
+  ],
+  [/^Protocol error, got/, 'for a port with TLS write rediss://, or redis.tls: true'],
+]
+
+/** Current problems of this process with Redis, except those of commits (`commit-connection.ts`). */
+export interface Troubles {
+  /** Notes why a part cannot work. Logs the first problem of the part, and each new cause. */
+  note(part: string, cause: string): void
+  /** The part works again. */
+  over(part: string): void
+  /** Returns the oldest problem with its part; undefined if there is none. */
+  first(): string | undefined
+}
+
+/** Lanes are parts, too: further ones are not noted. */
+const MOST_KNOWN = 100
+
+export function createTroubles(log: Logger): Troubles {
+  const known = new Map<string, string>()
+  return {
+    note(part, cause) {
+      const before = known.get(part)
+      if (before === cause || (before === undefined && known.size >= MOST_KNOWN)) return
+      known.set(part, cause)
+      log.error({ part, error: cause }, 'Redis does not do what kubeherald needs')
+    },
+    over(part) {
+      if (known.delete(part)) log.info({ part }, 'Redis does what kubeherald needs again')
+    },
+    first() {
+      const [oldest] = known
+      return oldest && `${oldest[0]}: ${oldest[1]}`
+    },
+  }
+}

@@ -1,4 +1,6 @@
-import type { TlsOptions } from '../sink/index.ts'
+import { isIP } from 'node:net'
+import type { ConnectionOptions } from 'node:tls'
+import type { TlsOptions } from '../../sink/index.ts'
 
 /** How a Redis is reached: by its address, through Sentinels, or as the node of a Redis Cluster that has our slot. */
 export interface RedisTarget {
@@ -29,7 +31,7 @@ export interface ClusterTarget {
   key: string
 }
 
-/** The part of a configuration that says where Redis is. */
+/** The part of a configuration with the connection to Redis. */
 export interface RedisSettings extends Omit<RedisTarget, 'cluster'> {
   cluster?: { nodes: readonly string[] } | undefined
 }
@@ -53,7 +55,7 @@ export function renewCredentials(target: RedisTarget, fresh: RedisSettings): voi
   Object.assign(target.sentinel, { username: user, password: word, tls: secure })
 }
 
-/** For people: never holds a user or a password. */
+/** Returns the address for messages, without user and password. */
 export function addressOf(target: RedisTarget | string): string {
   const { url, sentinel, cluster } = typeof target === 'string' ? { url: target } : target
   if (sentinel) return `${sentinel.name} via sentinels ${sentinel.nodes.join(', ')}`
@@ -83,4 +85,19 @@ export function parseNode(text: string, defaultPort: number): HostPort | undefin
 
 export function showNode({ host, port }: HostPort): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+/** The message if a handshake gets no answer. */
+export const NO_TLS = 'no answer to the TLS handshake'
+
+/** Options for Node's TLS. `ca` replaces Node's certificate authorities. */
+export function tlsOptionsOf(tls: true | TlsOptions, host: string): ConnectionOptions {
+  const { ca, cert, key, servername } = tls === true ? {} : tls
+  const name = servername ?? (isIP(host) ? undefined : host)
+  return {
+    ...(ca !== undefined && { ca }),
+    ...(cert !== undefined && { cert }),
+    ...(key !== undefined && { key }),
+    ...(name !== undefined && { servername: name }),
+  }
 }

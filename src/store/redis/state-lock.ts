@@ -11,8 +11,8 @@ export interface Holder {
 }
 
 /**
- * Writes this process into `file`, as its owner. Gives the release, or who owns it already. What a killed process left
- * behind is taken over; of a process on another host, such as a container, `isLive` tells whether it still runs.
+ * Writes this process into `file`, as its owner. Returns a function that releases it, or the current owner. Takes over the lock of a
+ * killed process; for a process on another host, such as a container, `isLive` returns whether it still runs.
  */
 export async function lockState(
   file: string,
@@ -90,7 +90,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** In clock ticks since boot on Linux (field 22 of proc_pid_stat(5)), as a date elsewhere; '' when it cannot be told. */
+/** Clock ticks since boot on Linux (field 22 of proc_pid_stat(5)), a date elsewhere; '' if unknown. */
 export function startOf(pid: number): string {
   if (process.platform !== 'linux')
     return spawnSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).stdout?.trim() ?? ''

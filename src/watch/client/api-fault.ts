@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
+import { type ApiStatus, MAX_RETRY_AFTER_S, statusOf } from '../decode/frame.ts'
+import { parseObject } from '../decode/json-bytes.ts'
 import type { ClusterResponse, ClusterStream, Headers } from './cluster-client.ts'
-import { type ApiStatus, MAX_RETRY_AFTER_S, statusOf } from './frame.ts'
 
 /** An answer of the API server that is not what was asked for. */
 export class ApiFault extends Error {
@@ -13,7 +14,7 @@ export class ApiFault extends Error {
   }
 }
 
-/** What to do about a 401: the server says no more than that. */
+/** Advice for a 401, whose answer has no further detail. */
 export const UNAUTHORIZED_ADVICE =
   'it does not accept the credentials: a token may have expired, sign in again'
 
@@ -23,7 +24,7 @@ export class BrokenStream extends Error {
 }
 
 export function faultOf({ status, headers, body }: ClusterResponse): ApiFault {
-  const parsed = statusOf(parseOrText(body), status)
+  const parsed = statusOf(parseObject(body) ?? { message: body.toString('utf8', 0, 200) }, status)
   const retryAfterMs = retryAfterOf(headers) ?? parsed.retryAfterMs
   return new ApiFault({ ...parsed, code: status, ...(retryAfterMs !== undefined && { retryAfterMs }) })
 }
@@ -47,7 +48,7 @@ async function beginningOf(body: Readable): Promise<Buffer> {
       if (bytes > MAX_ERROR_BYTES) break
     }
   } catch {
-    // The status says enough.
+    // The status is enough.
   } finally {
     clearTimeout(tooLong)
   }
@@ -57,14 +58,6 @@ async function beginningOf(body: Readable): Promise<Buffer> {
 function retryAfterOf(headers: Headers): number | undefined {
   const text = String(headers['retry-after'] ?? '')
   return /^\d+$/.test(text) ? Math.min(Number(text), MAX_RETRY_AFTER_S) * 1_000 : undefined
-}
-
-function parseOrText(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString())
-  } catch {
-    return { message: body.toString('utf8', 0, 200) }
-  }
 }
 
 export function isExpired({ code, reason }: ApiStatus): boolean {

@@ -1,9 +1,14 @@
 import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { Agent, type Dispatcher, EnvHttpProxyAgent, ProxyAgent, request } from 'undici'
-import { isListed } from '../sink/proxy.ts'
-import type { ClusterClient, ClusterResponse, GetOptions, Headers } from './cluster-client.ts'
-import { ClusterError } from './cluster-client.ts'
+import { isListed } from '../../sink/proxy.ts'
+import {
+  type ClusterClient,
+  ClusterError,
+  type ClusterResponse,
+  type GetOptions,
+  type Headers,
+} from './cluster-client.ts'
 import { type ClusterAccess, type Credentials, type KubeconfigOptions, loadAccess } from './kubeconfig.ts'
 
 export interface ConnectOptions extends KubeconfigOptions {
@@ -139,7 +144,7 @@ function createDispatcher(
   const httpProxy = env['http_proxy'] ?? env['HTTP_PROXY']
   if (!httpsProxy && !httpProxy) return new Agent({ ...common, connect })
   const noProxy = env['no_proxy'] ?? env['NO_PROXY'] ?? ''
-  // The agent below knows names and addresses, but no ranges such as 10.0.0.0/8.
+  // EnvHttpProxyAgent compares NO_PROXY with host names and addresses, but does not support CIDR ranges (10.0.0.0/8).
   if (isListed(new URL(access.server), noProxy)) return new Agent({ ...common, connect })
   return new EnvHttpProxyAgent({
     ...common,
@@ -158,7 +163,7 @@ function checkedProxy(url: string): string {
   )
 }
 
-/** Streams may be compressed in several gzip members, one per flush: each frame must come out at once. */
+/** Streams may be compressed in several gzip members, one per flush: each frame must come out immediately. */
 export function decoded(headers: Headers, body: Readable): Readable {
   if (headers['content-encoding'] !== 'gzip') return body
   const gunzip = createGunzip()

@@ -1,15 +1,13 @@
-import type { Source } from '../change.ts'
+import type { Source } from '../../model/change.ts'
+import { METADATA_LIST } from '../list/list.ts'
 import type { ClusterClient } from './cluster-client.ts'
-import type { Catalogue, DiscoveredResource } from './discovery.ts'
-import { METADATA_LIST } from './list.ts'
-import { namesResource, titleOf } from './resolve.ts'
-
-/** `hidden`: we may not read CustomResourceDefinitions, so nobody can tell. */
+import { type Catalogue, type DiscoveredResource, namesResource, titleOf } from './discovery.ts'
+/** `hidden`: reading CustomResourceDefinitions is forbidden, so the state is not known. */
 export type CrdState = 'there' | 'none' | 'hidden'
 
 const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 
-/** Whether a CustomResourceDefinition defines this resource. Throws when the API server cannot say. */
+/** Returns whether a CustomResourceDefinition defines this resource. Throws when the API server does not answer. */
 export async function crdStateOf(
   client: ClusterClient,
   { resource }: Pick<Source, 'resource'>,
@@ -26,7 +24,7 @@ export async function crdStateOf(
 
 /**
  * The resource that a spelling names, although the API server does not serve what is spelled: its definition is not established
- * yet, the API server has just started, or serves another version. Objects may exist. Throws when the API server cannot say.
+ * yet, the API server has just started, or serves another version. Objects may exist. Throws when the API server does not answer.
  */
 export async function findDefined(
   client: ClusterClient,

@@ -18,12 +18,12 @@ export interface ClusterAccess {
   server: string
   /** The context's name. */
   context: string
-  /** Where the configuration came from, for people. */
+  /** Where the configuration came from, for messages. */
   origin: string
   proxyUrl?: string
   /** Of the context. */
   namespace?: string
-  /** Headers and certificates, read anew: tokens and certificates rotate. */
+  /** Headers and certificates, read again: tokens and certificates rotate. */
   credentials(): Promise<Credentials>
 }
 
@@ -125,7 +125,7 @@ function accessOf(
 ): ClusterAccess {
   const cluster = config.getCurrentCluster()
   if (!cluster) throw new ClusterError(`${origin} names no cluster`)
-  // client-node refuses plain http unless told to skip TLS; there is none to skip.
+  // client-node refuses plain http unless TLS verification is off; plain http has none.
   const namespace = config.getContextObject(config.getCurrentContext())?.namespace
   const plain = cluster.server.startsWith('http://')
   if (plain)
@@ -152,7 +152,7 @@ function accessOf(
 
 function noCredentials(error: unknown, config: KubeConfig, origin: string): NoCredentials {
   const cause = error instanceof Error ? error.message : String(error)
-  // client-node cannot renew these, and what it says of that helps nobody.
+  // client-node cannot renew these, and its message does not help.
   const isOpenId = config.getCurrentUser()?.authProvider?.name === 'oidc'
   return new NoCredentials(
     isOpenId

@@ -1,10 +1,11 @@
-import type { ScannedObject } from '../change.ts'
-import type { ChangeType } from '../event.ts'
-import { cutText } from '../redact.ts'
+import type { ScannedObject } from '../../model/change.ts'
+import type { ChangeType } from '../../model/event.ts'
+import { cutText } from '../../text/redact.ts'
+import { parseObject } from './json-bytes.ts'
 import { reduceToMetadata } from './oversized.ts'
 import { scanObject } from './scan.ts'
 
-/** What the API server says when something is wrong (metav1.Status), as far as we act on it. */
+/** The fields of the API server's metav1.Status that are used. */
 export interface ApiStatus {
   code: number
   reason: string
@@ -43,7 +44,7 @@ export function readLongFrame(line: Buffer, length: number): LongFrame {
   const start = head.bytes.length - 1
   const reduced = reduceToMetadata(line.subarray(start), length - start - 1)
   const object = reduced && scanObject(reduced)
-  return isPositioned(object) ? { kind: 'change', type: head.type, object } : { kind: 'skipped' }
+  return hasVersion(object) ? { kind: 'change', type: head.type, object } : { kind: 'skipped' }
 }
 
 function headOf(line: Buffer) {
@@ -56,11 +57,11 @@ function scanChange(line: Buffer): Frame | undefined {
   const end = endOfObject(line)
   if (end === -1) return undefined
   const object = scanObject(line.subarray(head.bytes.length - 1, end))
-  return isPositioned(object) ? { kind: 'change', type: head.type, object } : undefined
+  return hasVersion(object) ? { kind: 'change', type: head.type, object } : undefined
 }
 
 /** What comes without a position cannot be stored: a stream of it would only be collected. */
-function isPositioned(object: ScannedObject | undefined): object is ScannedObject {
+function hasVersion(object: ScannedObject | undefined): object is ScannedObject {
   return object !== undefined && object.resourceVersion !== ''
 }
 
@@ -76,7 +77,7 @@ function endOfObject(line: Buffer): number {
 }
 
 function parseFrame(line: Buffer): Frame {
-  const frame = parse(line)
+  const frame = parseObject(line) as { type?: string; object?: ParsedObject } | undefined
   const object = frame?.object
   if (!frame || !object) return { kind: 'unreadable' }
   if (frame.type === 'BOOKMARK') return bookmark(object)
@@ -84,18 +85,7 @@ function parseFrame(line: Buffer): Frame {
   if (frame.type !== 'ADDED' && frame.type !== 'MODIFIED' && frame.type !== 'DELETED')
     return { kind: 'unreadable' }
   const scanned = scanObject(Buffer.from(JSON.stringify(object)))
-  return isPositioned(scanned)
-    ? { kind: 'change', type: frame.type, object: scanned }
-    : { kind: 'unreadable' }
-}
-
-function parse(line: Buffer): { type?: string; object?: ParsedObject } | undefined {
-  try {
-    const value = JSON.parse(line.toString()) as unknown
-    return typeof value === 'object' && value !== null ? value : undefined
-  } catch {
-    return undefined
-  }
+  return hasVersion(scanned) ? { kind: 'change', type: frame.type, object: scanned } : { kind: 'unreadable' }
 }
 
 interface ParsedObject {

@@ -1,5 +1,3 @@
-import { internedText } from './interned.ts'
-
 export const QUOTE = 34
 export const COMMA = 44
 export const COLON = 58
@@ -159,6 +157,16 @@ export function readValue(bytes: Buffer, start: number, end: number): unknown {
   return JSON.parse(bytes.toString('utf8', start, end))
 }
 
+/** The object that JSON holds; undefined when it is no JSON, or no object. */
+export function parseObject(json: Buffer | string): Record<string, unknown> | undefined {
+  try {
+    const value = JSON.parse(json.toString()) as unknown
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}
+
 /** The value of a key of the object that begins at `start`, undefined when it has none; only that value is read. */
 export function readMember(bytes: Buffer, start: number, key: string): unknown {
   let found: readonly [number, number] | undefined
@@ -167,4 +175,34 @@ export function readMember(bytes: Buffer, start: number, key: string): unknown {
     return false
   })
   return found && readValue(bytes, ...found)
+}
+
+const SLOTS = 1_024
+const LONGEST = 40
+const table: string[] = new Array<string>(SLOTS).fill('')
+
+/**
+ * The text between two offsets, quotes not included; undefined unless it is short, plain ASCII. Texts that come again and again
+ * (namespaces, reasons, kinds) are found in a table of fixed size, which takes a fraction of decoding them.
+ */
+function internedText(bytes: Buffer, start: number, end: number): string | undefined {
+  const length = end - start
+  if (length > LONGEST || length <= 0) return undefined
+  let hash = length
+  for (let at = start; at < end; at++) {
+    const byte = bytes[at] as number
+    if (byte > 126 || byte === BACKSLASH) return undefined
+    hash = (Math.imul(hash, 31) + byte) | 0
+  }
+  const slot = (hash ^ (hash >>> 15)) & (SLOTS - 1)
+  const known = table[slot] as string
+  if (known.length === length && isText(bytes, start, known)) return known
+  const text = bytes.toString('latin1', start, end)
+  table[slot] = text
+  return text
+}
+
+function isText(bytes: Buffer, start: number, text: string): boolean {
+  for (let i = 0; i < text.length; i++) if (bytes[start + i] !== text.charCodeAt(i)) return false
+  return true
 }

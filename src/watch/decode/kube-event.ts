@@ -1,10 +1,25 @@
+import type { ScannedObject } from '../../model/change.ts'
 import {
   type KubeEvent,
   type KubeEventView,
   type ObjectRef,
   plainKubeEvent,
   type Resource,
-} from '../event.ts'
+} from '../../model/event.ts'
+import {
+  CLOSE_BRACE,
+  isKey,
+  nextKey,
+  OPEN_BRACE,
+  QUOTE,
+  readString,
+  readValue,
+  skipKey,
+  skipSpace,
+  skipValue,
+  valueAfter,
+  walkMembers,
+} from './json-bytes.ts'
 
 /** Is this resource the cluster's own Events? */
 export function isEventResource({ group, plural }: Resource): boolean {
@@ -98,7 +113,7 @@ export class RawEventView implements KubeEventView {
   }
 }
 
-/** Files that people try rules on hold anything; an API server sends nothing but text here. */
+/** Files for a dry run hold anything; an API server sends only text here. */
 function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
@@ -137,4 +152,129 @@ interface RawEvent {
   reportingComponent?: string
   source?: { component?: string } | null
   deprecatedSource?: { component?: string } | null
+}
+
+/** Where fields stand in some bytes: for each its number in the table, its start and its end. */
+type Places = readonly number[]
+
+/** Finds some fields of JSON objects by their bytes, whatever is between them. */
+class FieldTable<Name extends string> {
+  readonly #byLength: Field[][]
+  readonly #numbers: ReadonlyMap<Name, number>
+
+  constructor(names: readonly Name[]) {
+    const longest = Math.max(...names.map(({ length }) => length))
+    this.#byLength = Array.from({ length: longest + 1 }, () => [])
+    this.#numbers = new Map(names.map((name, number) => [name, number]))
+    for (const [name, number] of this.#numbers)
+      this.#byLength[name.length]?.push({ bytes: Buffer.from(name), number })
+  }
+
+  /**
+   * Walks the object that begins at `start`; of a field that is there twice the last one counts, as with JSON.parse.
+   * `known` is the range of a value that needs no walking. Undefined for unexpected JSON: then it must be parsed.
+   */
+  find(bytes: Buffer, start: number, known?: readonly [start: number, end: number]): Places | undefined {
+    if (bytes[start] !== OPEN_BRACE) return undefined
+    const places: number[] = []
+    let at = skipSpace(bytes, start + 1)
+    while (bytes[at] === QUOTE) {
+      const keyEnd = skipKey(bytes, at)
+      const value = valueAfter(bytes, keyEnd)
+      if (value === -1) return undefined
+      const end = value === known?.[0] ? known[1] : skipValue(bytes, value)
+      if (end > bytes.length) return undefined
+      const length = keyEnd - at - 2
+      const fields = length < this.#byLength.length ? (this.#byLength[length] as Field[]) : NONE
+      for (let i = 0; i < fields.length; i++) {
+        const field = fields[i] as Field
+        if (isKey(bytes, at, keyEnd, field.bytes)) places.push(field.number, value, end)
+      }
+      at = nextKey(bytes, end)
+    }
+    return bytes[at] === CLOSE_BRACE ? places : undefined
+  }
+
+  /** The value of a field in what `find` gave; undefined when it is not there. `scan` reads it if it can. */
+  read(bytes: Buffer, places: Places, name: Name, scan?: (bytes: Buffer, start: number) => unknown): unknown {
+    const number = this.#numbers.get(name)
+    for (let i = places.length - 3; i >= 0; i -= 3) {
+      if (places[i] !== number) continue
+      const [start, end] = [places[i + 1] as number, places[i + 2] as number]
+      return scan?.(bytes, start) ?? readValue(bytes, start, end)
+    }
+    return undefined
+  }
+}
+
+interface Field {
+  bytes: Buffer
+  number: number
+}
+
+const NONE: Field[] = []
+
+const FIELDS = new FieldTable([
+  'metadata',
+  'type',
+  'reason',
+  'message',
+  'note',
+  'count',
+  'deprecatedCount',
+  'series',
+  'eventTime',
+  'firstTimestamp',
+  'lastTimestamp',
+  'deprecatedFirstTimestamp',
+  'deprecatedLastTimestamp',
+  'involvedObject',
+  'regarding',
+  'reportingController',
+  'reportingComponent',
+  'source',
+  'deprecatedSource',
+])
+
+const REF_FIELDS = new FieldTable(REF)
+
+/** An Event that is read from its bytes, field by field, without parsing it whole; undefined for unexpected JSON. */
+export function scanKubeEvent({ bytes, metadata }: ScannedObject): KubeEventView | undefined {
+  const places = FIELDS.find(bytes, 0, metadata)
+  if (!places) return undefined
+  const read = (field: Parameters<ReadField>[0]) =>
+    field === 'involvedObject' || field === 'regarding'
+      ? FIELDS.read(bytes, places, field, scanRef)
+      : FIELDS.read(bytes, places, field)
+  return new RawEventView(read as ReadField)
+}
+
+function scanRef(bytes: Buffer, start: number): ObjectRef | undefined {
+  const places = REF_FIELDS.find(bytes, start)
+  return places && Object.fromEntries(REF.map((field) => [field, REF_FIELDS.read(bytes, places, field)]))
+}
+
+// With its quotes and brace no text inside a string can be it, and no other field of an Event holds an object of that name.
+const KEYS = [Buffer.from('"involvedObject":{'), Buffer.from('"regarding":{')] as const
+const REFERENCE = new Set(['apiVersion', 'kind', 'namespace', 'name', 'uid'])
+
+/** The object that an Event is about, read from its bytes without parsing them; undefined when it names none. */
+export function regardingIn({ bytes }: ScannedObject): ObjectRef | undefined {
+  for (const key of KEYS) {
+    const at = bytes.indexOf(key)
+    if (at !== -1) return readReference(bytes, at + key.length - 1)
+  }
+  return undefined
+}
+
+function readReference(bytes: Buffer, start: number): ObjectRef | undefined {
+  const ref: Record<string, string> = {}
+  const isWhole = walkMembers(bytes, start, (key, value, end) => {
+    if (REFERENCE.has(key) && end > value + 2) {
+      const text = readString(bytes, value, end)
+      if (text) ref[key] = text
+    }
+    return false
+  })
+  return isWhole && ref['kind'] !== undefined && ref['name'] !== undefined ? ref : undefined
 }

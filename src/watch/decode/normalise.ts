@@ -1,35 +1,34 @@
-import type { Source, Transition } from '../change.ts'
-import { fieldChanges } from '../changes/field-changes.ts'
-import { controllersOf } from '../controllers.ts'
-import type {
-  ChangeType,
-  ClusterEvent,
-  FieldChange,
-  KubeEventView,
-  ObjectRef,
-  Resource,
-  WayStep,
-} from '../event.ts'
-import { type KnownObject, NO_SURROUNDINGS, type Surroundings } from '../surroundings.ts'
-import { apiVersionOf, pathOf } from './api-path.ts'
-import { readMember, readValue } from './json-bytes.ts'
-import { isEventResource, readKubeEvent } from './kube-event.ts'
-import { readLabels, strings } from './labels.ts'
-import { scanKubeEvent } from './scan-event.ts'
-import { scanManager } from './scan-manager.ts'
-import { isSecretResource } from './secret.ts'
-import { keptObject, transitionJson } from './transition-json.ts'
+import type { Source, Transition } from '../../model/change.ts'
+import { controllersOf } from '../../model/controllers.ts'
+import {
+  type ChangeType,
+  type ClusterEvent,
+  type FieldChange,
+  type KnownObject,
+  type KubeEventView,
+  NO_SURROUNDINGS,
+  type ObjectRef,
+  type RelatedMetadata,
+  type Resource,
+  type WayStep,
+} from '../../model/event.ts'
+import { fieldChanges } from '../../rules/field-changes.ts'
+import { apiVersionOf, pathOf } from '../client/discovery.ts'
+import { parseObject, readMember, readValue } from './json-bytes.ts'
+import { isEventResource, readKubeEvent, scanKubeEvent } from './kube-event.ts'
+import { readLabels, scanManager, strings } from './scan.ts'
+import { isSecretResource, objectJsonOf } from './trim.ts'
 
 export interface NormaliseContext {
   /** The cluster's name in the configuration. */
   cluster: string
   /** Salts the hashes of Secret values. */
   salt: Buffer
-  /** What is known of the cluster around an event; without it nothing but what the object says. */
-  surroundings?: Surroundings | undefined
-  /** False where nobody asks for owners: then events say nothing of them. */
+  /** Related metadata; without it only the object itself is used. */
+  surroundings?: RelatedMetadata | undefined
+  /** False where no rule uses owners: then events have none. */
   owners?: boolean
-  /** Which changes of such objects rules ask for: they are told first. */
+  /** Which changes of such objects rules use: they come first. */
   named?: ((resource: Resource) => ((way: readonly WayStep[]) => boolean) | undefined) | undefined
 }
 
@@ -51,7 +50,7 @@ class ScannedEvent implements ClusterEvent {
   #changes: readonly FieldChange[] | null | undefined
   #event: KubeEventView | undefined
   #owners: readonly ObjectRef[] | undefined
-  /** '' when nothing says it. */
+  /** '' when there is none. */
   #manager: string | undefined
   /** Null when it is not known. */
   #regarded: KnownObject | null | undefined
@@ -111,8 +110,8 @@ class ScannedEvent implements ClusterEvent {
     return new Date(this.#transition.observedAtMs).toISOString()
   }
 
-  get left(): boolean {
-    return this.#transition.left === true
+  get deselected(): boolean {
+    return this.#transition.deselected === true
   }
 
   get synthesized(): boolean {
@@ -224,7 +223,7 @@ class ScannedEvent implements ClusterEvent {
   }
 
   /** Of a deletion that nobody saw: from the object as it was kept, else from what is remembered of it. */
-  #findOwners(surroundings: Surroundings): readonly ObjectRef[] {
+  #findOwners(surroundings: RelatedMetadata): readonly ObjectRef[] {
     const { object, old, namespace, name, uid } = this.#transition
     if (object || old) {
       const references = controllersOf(object ?? this.object)
@@ -251,4 +250,26 @@ class ScannedEvent implements ClusterEvent {
     if (!object?.annotations) return {}
     return strings(JSON.parse(object.bytes.toString('utf8', ...object.annotations)))
   }
+}
+
+/** The object of a transition as JSON that may leave: as it came, as it was kept, else what is known of it. */
+function transitionJson(resource: Resource, transition: Transition, salt: Buffer): Buffer {
+  const { object, old, isTrimmed } = transition
+  if (object && isTrimmed) return object.bytes
+  if (object) return objectJsonOf(resource, object, salt)
+  return old?.() ?? Buffer.from(JSON.stringify(tombstone(resource, transition)))
+}
+
+/** The object as it was before, as it was kept. Undefined when it cannot be read: an event goes on without it. */
+function keptObject({ old }: Transition): Readonly<Record<string, unknown>> | undefined {
+  const json = old?.()
+  return json && parseObject(json)
+}
+
+/** What is left of an object whose deletion nobody saw. */
+function tombstone(resource: Resource, transition: Transition): object {
+  const { namespace, name, uid, resourceVersion, labelsJson } = transition
+  const labels = readLabels(labelsJson)
+  const metadata = { ...(namespace && { namespace }), name, uid, resourceVersion, labels }
+  return { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata }
 }

@@ -1,4 +1,4 @@
-import type { ScannedObject } from '../change.ts'
+import type { ScannedObject } from '../../model/change.ts'
 import {
   CLOSE_BRACE,
   isKey,
@@ -12,6 +12,8 @@ import {
   skipSpace,
   skipValue,
   valueAfter,
+  walkElements,
+  walkMembers,
 } from './json-bytes.ts'
 
 const METADATA = Buffer.from('metadata')
@@ -27,7 +29,7 @@ const CREATION_TIMESTAMP = Buffer.from('creationTimestamp')
 
 /**
  * Reads an object's identity from its JSON bytes, without parsing them: walks the top-level keys up to `metadata`, notes
- * what is needed of it, and stops. Gives undefined for anything odd; the caller then parses.
+ * what is needed of it, and stops. Returns undefined for unexpected JSON; the caller then parses.
  */
 export function scanObject(bytes: Buffer): ScannedObject | undefined {
   let at = skipSpace(bytes, 0)
@@ -70,7 +72,7 @@ function scanMetadata(bytes: Buffer, start: number): ScannedObject | undefined {
   return found
 }
 
-/** Keeps one field of metadata. Keys are told apart by their length first. */
+/** Keeps one field of metadata. Keys are distinguished by their length first. */
 function note(
   found: ScannedObject,
   bytes: Buffer,
@@ -110,4 +112,74 @@ function note(
     case 17:
       if (isKey(bytes, key, keyEnd, CREATION_TIMESTAMP)) found.created = [value, end]
   }
+}
+
+const OPEN_BRACKET = 91
+
+interface Entry {
+  manager: string
+  time: string
+  isStatus: boolean
+}
+
+/**
+ * The field manager that wrote an object last, by `time` in metadata.managedFields, read from the bytes; undefined when
+ * there is none. Of several in the same second one that wrote more than the status wins: controllers react immediately.
+ */
+export function scanManager({ bytes, managedFields }: ScannedObject): string | undefined {
+  if (!managedFields) return undefined
+  const [from, end] = managedFields
+  const start = bytes.indexOf(OPEN_BRACKET, from)
+  if (start === -1 || start >= end) return undefined
+  let last: Entry | undefined
+  try {
+    walkElements(bytes, start, (value) => {
+      const entry = entryAt(bytes, value)
+      if (entry.manager !== '' && entry.time !== '' && isLater(entry, last)) last = entry
+    })
+  } catch {
+    return undefined
+  }
+  return last?.manager
+}
+
+function entryAt(bytes: Buffer, start: number): Entry {
+  const entry: Entry = { manager: '', time: '', isStatus: false }
+  walkMembers(bytes, start, (key, value, end) => {
+    if (key === 'manager') entry.manager = readString(bytes, value, end)
+    else if (key === 'time') entry.time = readString(bytes, value, end)
+    else if (key === 'subresource') entry.isStatus = readString(bytes, value, end) === 'status'
+    return false
+  })
+  return entry
+}
+
+/** All times are RFC 3339 in UTC, in seconds. */
+function isLater(entry: Entry, last: Entry | undefined): boolean {
+  if (!last || entry.time > last.time) return true
+  return entry.time === last.time && last.isStatus && !entry.isStatus
+}
+
+type Labels = Readonly<Record<string, string>>
+
+const MOST = 1_000
+const LONGEST = 2_000
+const known = new Map<string, Labels>()
+
+/** Labels as they stand in an object. The same ones come with each of its changes, and with those of its replicas: they are read once. */
+export function readLabels(json: string): Labels {
+  const found = known.get(json)
+  if (found) return found
+  const labels = Object.freeze(strings(JSON.parse(json)))
+  if (json.length > LONGEST) return labels
+  if (known.size >= MOST) known.clear()
+  known.set(json, labels)
+  return labels
+}
+
+/** A map without prototype: a label may be called `constructor`. */
+export function strings(value: unknown): Record<string, string> {
+  const map = Object.create(null) as Record<string, string>
+  for (const [key, text] of Object.entries(value ?? {})) if (typeof text === 'string') map[key] = text
+  return map
 }

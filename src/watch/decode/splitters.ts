@@ -1,5 +1,4 @@
-import { BrokenStream } from './api-fault.ts'
-import { BoundedBytes, type BytesLimit } from './bounded-bytes.ts'
+import { BrokenStream } from '../client/api-fault.ts'
 import {
   BACKSLASH,
   CLOSE_BRACE,
@@ -8,9 +7,10 @@ import {
   COMMA,
   OPEN_BRACE,
   OPEN_BRACKET,
+  parseObject,
   QUOTE,
 } from './json-bytes.ts'
-import type { TakeBytes } from './lines.ts'
+import { HEAD_BYTES } from './oversized.ts'
 
 /** Splits the JSON of a list into its items as it comes: one item at a time is held, whatever the length of the list. */
 export interface ItemSplitter {
@@ -135,7 +135,7 @@ export function createItemSplitter(limit: BytesLimit = {}): ItemSplitter {
   }
 
   function end(): { metadata?: { resourceVersion?: string; continue?: string } } {
-    const list = place === 'envelope' ? parse(envelope.take()) : undefined
+    const list = place === 'envelope' ? parseObject(envelope.take()) : undefined
     if (list?.['items'] === undefined) throw new BrokenStream('a list is no JSON, or has no items')
     return list
   }
@@ -143,11 +143,106 @@ export function createItemSplitter(limit: BytesLimit = {}): ItemSplitter {
   return { push, end }
 }
 
-function parse(bytes: Buffer): Record<string, unknown> | undefined {
-  try {
-    const value = JSON.parse(bytes.toString()) as unknown
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
-  } catch {
-    return undefined
+/** Splits a byte stream into lines at \n alone: U+2028 or a bare \r is content. */
+interface LineSplitter {
+  /** Calls `take` for each line that this chunk completes. */
+  push(chunk: Buffer, take: TakeBytes): void
+  /** Bytes of a line that is not complete yet. */
+  readonly pendingBytes: number
+}
+
+/** `length` is the whole length; where there is more than the limit, `bytes` is only the beginning. */
+type TakeBytes = (bytes: Buffer, length: number) => void
+
+const NEWLINE = 10
+
+export function createLineSplitter(limit: BytesLimit = {}): LineSplitter {
+  const { maxBytes = Number.POSITIVE_INFINITY } = limit
+  const pending = new BoundedBytes(limit)
+  return {
+    get pendingBytes() {
+      return pending.length
+    },
+    push(chunk, take) {
+      let start = 0
+      for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
+        const tail = chunk.subarray(start, end)
+        start = end + 1
+        if (pending.length === 0 && tail.length <= maxBytes) {
+          take(tail, tail.length)
+          continue
+        }
+        pending.add(tail)
+        const { length } = pending
+        take(pending.take(), length)
+      }
+      if (start < chunk.length) pending.add(chunk.subarray(start))
+    },
+  }
+}
+
+interface BytesLimit {
+  /** More bytes than this are not held in memory. Default: any number. */
+  maxBytes?: number
+  /** How many bytes are kept when there are more. Default: HEAD_BYTES. */
+  headBytes?: number
+}
+
+const NOTHING: Buffer = Buffer.alloc(0)
+
+/**
+ * Collects the bytes of one line or list item that comes in parts. Beyond the limit it keeps the beginning alone. One
+ * growing buffer: megabytes stay linear, and tiny parts cost no more than their bytes.
+ */
+class BoundedBytes {
+  readonly #maxBytes: number
+  readonly #headBytes: number
+  #length = 0
+  #kept = NOTHING
+  #keptBytes = 0
+
+  constructor({ maxBytes = Number.POSITIVE_INFINITY, headBytes = HEAD_BYTES }: BytesLimit = {}) {
+    this.#maxBytes = maxBytes
+    this.#headBytes = Math.min(headBytes, maxBytes)
+  }
+
+  /** Bytes that were added, also those that are not kept. */
+  get length(): number {
+    return this.#length
+  }
+
+  /** The part is not copied while it is the only one. */
+  add(part: Buffer): void {
+    const isFirst = this.#length === 0
+    this.#length += part.length
+    const isTooLong = this.#length > this.#maxBytes
+    if (isTooLong && this.#keptBytes > this.#headBytes) {
+      this.#kept = Buffer.from(this.#kept.subarray(0, this.#headBytes))
+      this.#keptBytes = this.#headBytes
+    }
+    const added = isTooLong ? part.subarray(0, this.#headBytes - this.#keptBytes) : part
+    if (isFirst) this.#kept = added
+    else if (added.length > 0) this.#append(added)
+    this.#keptBytes += added.length
+  }
+
+  /** Returns what was kept, and begins again. */
+  take(): Buffer {
+    const bytes = this.#kept.subarray(0, this.#keptBytes)
+    this.#kept = NOTHING
+    this.#keptBytes = 0
+    this.#length = 0
+    return bytes
+  }
+
+  #append(part: Buffer): void {
+    const needed = this.#keptBytes + part.length
+    if (this.#kept.length < needed) {
+      const size = Math.max(needed, Math.min(2 * this.#keptBytes, this.#maxBytes))
+      const larger = Buffer.allocUnsafeSlow(size)
+      this.#kept.copy(larger, 0, 0, this.#keptBytes)
+      this.#kept = larger
+    }
+    part.copy(this.#kept, this.#keptBytes)
   }
 }

@@ -1,14 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Logger } from '../../log.ts'
-import { ApiFault } from '../api-fault.ts'
-import type { ClusterClient } from '../cluster-client.ts'
-import { isRefusal, messageOf } from './fault.ts'
+import type { Logger } from '../../observe/log.ts'
+import { ApiFault } from '../client/api-fault.ts'
+import type { ClusterClient } from '../client/cluster-client.ts'
+import { JITTER } from '../schema.ts'
 import { holderOf, type LeaseDescription, type LeaseObject, released, taken } from './lease.ts'
-import { type LeaseApi, LeaseConflict } from './lease-api.ts'
-import { JITTER } from './settings.ts'
+import { isRefusal, type LeaseApi, LeaseConflict, messageOf } from './lease-api.ts'
 
 /** How long things take, in ms, and who asks. */
-export interface HoldParts {
+export interface HeldLeaseParts {
   api: LeaseApi
   client: Pick<ClusterClient, 'refresh'>
   log: Logger
@@ -18,7 +17,7 @@ export interface HoldParts {
   retryPeriodMs: number
   /** Never goes back, and knows nothing of the time of day. */
   monotonic(): number
-  /** The time of day, for people. */
+  /** The wall clock, for the times in the object. */
   clock: { now(): number }
   random(): number
 }
@@ -29,7 +28,7 @@ export class LeaseLost extends Error {
 }
 
 /** What a source asks of the lease that it runs under. */
-export interface Permit {
+export interface LeaseGuard {
   /** Throws LeaseLost unless the lease is valid at this moment, by the monotonic clock. */
   check(): void
   /** Resolves when the lease was renewed by a request that began after this call. */
@@ -43,8 +42,8 @@ const RETRY_MS = 200
  * One lease that this process holds: renewed until it is released, lost to somebody else, or could not be renewed within
  * the deadline, which counts from the moment at which the last successful request was sent.
  */
-export class Hold implements Permit {
-  readonly #parts: HoldParts
+export class HeldLease implements LeaseGuard {
+  readonly #parts: HeldLeaseParts
   readonly #describe: () => LeaseDescription
   readonly #ended = new AbortController()
   readonly #lost = new AbortController()
@@ -58,7 +57,7 @@ export class Hold implements Permit {
   #lastError = ''
 
   private constructor(
-    parts: HoldParts,
+    parts: HeldLeaseParts,
     describe: () => LeaseDescription,
     lease: LeaseObject,
     sentMs: number,
@@ -73,15 +72,15 @@ export class Hold implements Permit {
 
   /** Takes a lease that is free, or one's own: `before` is how it was read. Throws LeaseConflict when another was faster. */
   static async take(
-    parts: HoldParts,
+    parts: HeldLeaseParts,
     describe: () => LeaseDescription,
     before: LeaseObject | undefined,
     signal: AbortSignal,
-  ): Promise<Hold> {
+  ): Promise<HeldLease> {
     const sentMs = parts.monotonic()
     const lease = await write(parts, describe(), before, signal)
     if (parts.monotonic() - sentMs >= parts.renewDeadlineMs) throw new LeaseLost('the answer came too late')
-    return new Hold(parts, describe, lease, sentMs)
+    return new HeldLease(parts, describe, lease, sentMs)
   }
 
   /** Aborted, with a LeaseLost, when it is lost. */
@@ -230,9 +229,9 @@ export class Hold implements Permit {
   }
 }
 
-/** One that was deleted is made anew. */
+/** A lease that was deleted is created again. */
 async function write(
-  { api, identity, durationMs, clock }: HoldParts,
+  { api, identity, durationMs, clock }: HeldLeaseParts,
   description: LeaseDescription,
   before: LeaseObject | undefined,
   signal: AbortSignal,

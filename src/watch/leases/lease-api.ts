@@ -1,7 +1,6 @@
-import { faultOf } from '../api-fault.ts'
-import type { ClusterClient, ClusterResponse } from '../cluster-client.ts'
-import { type LeaseObject, labelsOf } from './lease.ts'
-import type { Group } from './names.ts'
+import { ApiFault, faultOf } from '../client/api-fault.ts'
+import type { ClusterClient, ClusterResponse } from '../client/cluster-client.ts'
+import { type Group, type LeaseObject, labelsOf } from './lease.ts'
 
 /** Somebody else wrote the lease meanwhile, or it exists already. */
 export class LeaseConflict extends Error {
@@ -72,4 +71,15 @@ function read(answer: ClusterResponse): unknown {
 function whole({ metadata, spec }: LeaseObject): LeaseObject {
   const { managedFields: _, ...rest } = metadata as LeaseObject['metadata'] & { managedFields?: unknown }
   return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: rest, ...(spec && { spec }) }
+}
+
+/** It takes a person: rights, or a namespace that is not there. */
+export function isRefusal(error: unknown): boolean {
+  if (!(error instanceof ApiFault)) return false
+  const { code } = error.status
+  return code >= 400 && code < 500 && ![401, 408, 409, 429].includes(code)
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }

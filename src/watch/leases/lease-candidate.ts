@@ -1,26 +1,31 @@
-import type { Metrics } from '../../metrics.ts'
-import type { WatchStatus } from '../../status.ts'
-import { messageOf } from './fault.ts'
-import { Hold, type HoldParts, type LeaseLost } from './hold.ts'
-import { type LeaseDescription, type LeaseObject, relabelled } from './lease.ts'
-import { LeaseConflict } from './lease-api.ts'
-import { type Group, leaseId, watchLeaseName } from './names.ts'
+import type { WatchStatus } from '../../model/status.ts'
+import type { Metrics } from '../../observe/metrics.ts'
+import { HeldLease, type HeldLeaseParts, type LeaseLost } from './held-lease.ts'
+import {
+  type Group,
+  type LeaseDescription,
+  type LeaseObject,
+  leaseId,
+  relabelled,
+  watchLeaseName,
+} from './lease.ts'
+import { LeaseConflict, messageOf } from './lease-api.ts'
 
-export interface WishParts extends HoldParts {
+export interface LeaseCandidateParts extends HeldLeaseParts {
   group: Group
   metrics: Metrics
 }
 
-/** How long a source may wait for its lease without being stuck; said anew with each look. */
+/** How long a source may wait for its lease without being stuck; reported again at each poll. */
 const ALIVE_MS = 120_000
 
 /** A watch that this process can work on: while it holds the lease, somebody runs it. */
-export class Wish {
-  readonly #parts: WishParts
+export class LeaseCandidate {
+  readonly #parts: LeaseCandidateParts
   readonly #source: { key: string; title: string }
   readonly #report: (status: Partial<WatchStatus>) => void
   readonly name: string
-  #hold: Hold | undefined
+  #hold: HeldLease | undefined
   #given: AbortController | undefined
   #arrival = Promise.withResolvers<void>()
   /** Nobody wants it here any more. */
@@ -29,7 +34,7 @@ export class Wish {
   #refusal: { message: string; untilMs: number } | undefined
 
   constructor(
-    parts: WishParts,
+    parts: LeaseCandidateParts,
     source: { key: string; title: string },
     report: (status: Partial<WatchStatus>) => void,
   ) {
@@ -56,12 +61,12 @@ export class Wish {
     return !this.isHeld && (this.#refusal?.untilMs ?? 0) <= this.#parts.monotonic()
   }
 
-  /** Takes the lease; throws what the API server says. */
+  /** Takes the lease; throws the API server's fault. */
   async claim(before: LeaseObject | undefined, signal: AbortSignal): Promise<void> {
     const { group } = this.#parts
     const { title } = this.#source
     const describe = () => ({ name: this.name, group, purpose: 'watch' as const, title })
-    const hold = await Hold.take(this.#parts, describe, before, signal).catch(async (error: unknown) => {
+    const hold = await HeldLease.take(this.#parts, describe, before, signal).catch(async (error: unknown) => {
       if (error instanceof LeaseConflict && !before) await this.#relabel(describe(), signal)
       throw error
     })
@@ -81,7 +86,7 @@ export class Wish {
     this.#arrival.resolve()
   }
 
-  /** It is there, and no look shows it: somebody took its labels. The next look begins to count how long it stands still. */
+  /** It exists, and no list shows it: its labels were removed. The next list begins to count how long it is unchanged. */
   async #relabel(description: LeaseDescription, signal: AbortSignal): Promise<void> {
     const { api, log } = this.#parts
     const found = await api.get(this.name, signal)
@@ -89,12 +94,12 @@ export class Wish {
     if (!next) return
     log.warn(
       { watch: this.#source.title, lease: this.name },
-      'a lease lacks its labels: they are written anew',
+      'a lease lacks its labels: they are written again',
     )
     await api.update(next, signal)
   }
 
-  /** The API server does not let this process have it: for people, and tried again later. */
+  /** The API server does not let this process have it: reported, and retried later. */
   refuse(message: string, untilMs: number): void {
     if (this.#refusal?.message !== message)
       this.#parts.log.error({ watch: this.#source.title, error: message }, 'cannot take the lease of a watch')
@@ -107,7 +112,7 @@ export class Wish {
   }
 
   /** What others do, as the last look at the leases showed. */
-  tell(holder: string, trouble: { message: string; refused: boolean } | undefined): void {
+  reportWaiting(holder: string, trouble: { message: string; refused: boolean } | undefined): void {
     const aliveUntilMs = this.#parts.clock.now() + ALIVE_MS
     if (this.isHeld) return
     const why = trouble ?? (this.#refusal && { message: this.#refusal.message, refused: true })
@@ -118,7 +123,7 @@ export class Wish {
   }
 
   /** Resolves with the lease once it is held; `signal` is aborted when it has to be given up or is lost. */
-  async arrived(signal: AbortSignal): Promise<{ hold: Hold; signal: AbortSignal }> {
+  async arrived(signal: AbortSignal): Promise<{ hold: HeldLease; signal: AbortSignal }> {
     for (;;) {
       signal.throwIfAborted()
       if (this.#hold && this.#given)

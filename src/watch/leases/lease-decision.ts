@@ -1,7 +1,4 @@
-import { holderOf, type LeaseObject, MEMBER, purposeOf, WATCH, wantsOf } from './lease.ts'
-import { leaseId } from './names.ts'
-import { type Board, isFree, type Seen, unchangedMs } from './observe.ts'
-import { type Member, shareOut } from './share.ts'
+import { holderOf, type LeaseObject, leaseId, MEMBER, purposeOf, WATCH, wantsOf } from './lease.ts'
 
 export interface Situation {
   board: Board
@@ -11,7 +8,7 @@ export interface Situation {
   isCutOff?: boolean
 }
 
-/** What to do after a look at all leases. */
+/** The actions that follow from a list of all leases. */
 export interface Intentions {
   /** Ids of watches: this process's share of what is free, or its own already according to the lease. */
   claim: string[]
@@ -22,8 +19,8 @@ export interface Intentions {
 }
 
 /**
- * How many durations nobody touched a lease before it is removed. That of a process at once: one that starts later would
- * count on it for as long again. A process that was only slow makes it anew.
+ * After how many durations without a change a lease is removed. That of a process immediately: one that starts later would
+ * count on it for as long again. A process that was only slow creates it again.
  */
 const MEMBER_AFTER = 1
 const WATCH_AFTER = 40
@@ -74,4 +71,128 @@ function othersOf(all: readonly Seen[], me: Member, free: (seen: Seen) => boolea
     .filter((seen) => purposeOf(seen.lease) === MEMBER && !free(seen))
     .map(({ lease }) => ({ identity: holderOf(lease), wants: wantsOf(lease) }))
     .filter(({ identity }) => identity !== me.identity && !late.has(identity))
+}
+
+/** A process that can watch, and what. */
+export interface Member {
+  identity: string
+  /** Ids of watches. */
+  wants: ReadonlySet<string>
+}
+
+/** A watch, and which member holds it; undefined when it is free. */
+interface Share {
+  id: string
+  holder: string | undefined
+}
+
+/**
+ * Who should hold which watch: an even share for each, to within one. A holder keeps a watch, as long as no process that
+ * could take it has two less. All who see the same come to the same; members with different configurations share what
+ * both have.
+ */
+export function shareOut(members: readonly Member[], shares: readonly Share[]): Map<string, string> {
+  const sorted = members.toSorted((a, b) => compare(a.identity, b.identity))
+  const held = new Map<string, Set<string>>(sorted.map(({ identity }) => [identity, new Set()]))
+  const free: string[] = []
+  for (const { id, holder } of shares) {
+    const own = holder === undefined ? undefined : held.get(holder)
+    if (own) own.add(id)
+    else if (holder === undefined) free.push(id)
+  }
+  for (const id of free.sort(compare)) {
+    const taker = byLoad(
+      sorted.filter(({ wants }) => wants.has(id)),
+      held,
+    )[0]
+    if (taker) held.get(taker.identity)?.add(id)
+  }
+  let uneven = true
+  while (uneven) uneven = moveOne(sorted, held)
+  return new Map([...held].flatMap(([identity, ids]) => [...ids].map((id) => [id, identity] as const)))
+}
+
+/** Moves one watch from a member to one that has at least two less; false when there is nothing to move. */
+function moveOne(members: readonly Member[], held: ReadonlyMap<string, Set<string>>): boolean {
+  const takers = byLoad(members, held)
+  for (const giver of takers.toReversed()) {
+    const own = held.get(giver.identity) as Set<string>
+    for (const taker of takers) {
+      const others = held.get(taker.identity) as Set<string>
+      if (own.size < others.size + 2) break
+      const id = [...own].filter((it) => taker.wants.has(it)).sort(compare)[0]
+      if (id === undefined) continue
+      own.delete(id)
+      others.add(id)
+      return true
+    }
+  }
+  return false
+}
+
+/** The least loaded first; of equals the order stays. */
+function byLoad(members: readonly Member[], held: ReadonlyMap<string, Set<string>>): Member[] {
+  const load = ({ identity }: Member) => held.get(identity)?.size ?? 0
+  return members.toSorted((a, b) => load(a) - load(b))
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+/**
+ * Since when leases were seen unchanged, by this process's monotonic clock: the clocks of others, which wrote the times
+ * inside, may be hours away. `sentMs` and `receivedMs` are of the list before.
+ */
+export interface Board {
+  sentMs: number
+  receivedMs: number
+  seen: ReadonlyMap<string, Seen>
+}
+
+/** A lease, and when this version of it was seen first. */
+export interface Seen {
+  lease: LeaseObject
+  sinceMs: number
+}
+
+export const NOTHING_SEEN: Board = { sentMs: 0, receivedMs: 0, seen: new Map() }
+
+/**
+ * A new list after an old one. Only time in which somebody looked counts: while the API server is away nobody can renew,
+ * and a process that was frozen knows nothing of what it slept through. `maxGapMs` is how much one gap between lists counts.
+ */
+export function observe(
+  board: Board,
+  leases: readonly LeaseObject[],
+  { sentMs, receivedMs, maxGapMs }: { sentMs: number; receivedMs: number; maxGapMs: number },
+): Board {
+  const uncounted = Math.max(0, sentMs - board.receivedMs - maxGapMs)
+  const seen = new Map<string, Seen>()
+  for (const lease of leases) {
+    const { name } = lease.metadata
+    const before = board.seen.get(name)
+    const unchanged = before !== undefined && versionOf(before.lease) === versionOf(lease)
+    seen.set(name, { lease, sinceMs: unchanged ? before.sinceMs + uncounted : receivedMs })
+  }
+  return { sentMs, receivedMs, seen }
+}
+
+function versionOf({ metadata }: LeaseObject): string {
+  return `${metadata.uid} ${metadata.resourceVersion}`
+}
+
+/** How long this version has been seen, at least. */
+function unchangedMs(board: Board, { sinceMs }: Seen): number {
+  return board.sentMs - sinceMs
+}
+
+/** More than a configuration may ask for was written by hand, and must not keep a watch from everybody for years. */
+const LONGEST_SECONDS = 3_600
+
+/** Nobody holds it, or its holder did not renew it for as long as it promised to. */
+export function isFree(board: Board, seen: Seen, defaultDurationMs: number): boolean {
+  const seconds = seen.lease.spec?.leaseDurationSeconds
+  const durationMs = seconds === undefined ? defaultDurationMs : Math.min(seconds, LONGEST_SECONDS) * 1_000
+  return holderOf(seen.lease) === '' || unchangedMs(board, seen) >= durationMs
 }

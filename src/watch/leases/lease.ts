@@ -1,4 +1,4 @@
-import type { Group } from './names.ts'
+import { createHash, randomBytes } from 'node:crypto'
 
 /** A Lease of coordination.k8s.io/v1, as far as it is read and written here. */
 export interface LeaseObject {
@@ -35,7 +35,7 @@ export interface LeaseDescription {
   name: string
   group: Group
   purpose: Purpose
-  /** Of the watch, for people. */
+  /** Of the watch, for readers of the Lease. */
   title?: string
   /** Of a process: the ids of what it can watch. */
   wants?: readonly string[]
@@ -61,7 +61,7 @@ export function wantsOf({ metadata }: LeaseObject): ReadonlySet<string> {
   return new Set((metadata.annotations?.[WATCHES] ?? '').split(',').filter(Boolean))
 }
 
-/** A lease that nobody wrote yet, or an older one, now held by `holder`. Times are for people: nobody decides by them. */
+/** A lease that is new, or an older one, now held by `holder`. Its times are for readers only: no process decides by them. */
 export function taken(
   before: LeaseObject | undefined,
   description: LeaseDescription,
@@ -82,7 +82,7 @@ export function taken(
   }
 }
 
-/** The lease as it is left behind: free at once for anybody. */
+/** The lease as it is left behind: immediately free. */
 export function released(before: LeaseObject, nowMs: number): LeaseObject {
   const now = microTime(nowMs)
   const { leaseTransitions = 0 } = before.spec ?? {}
@@ -98,7 +98,7 @@ export function released(before: LeaseObject, nowMs: number): LeaseObject {
   }
 }
 
-/** The lease with its labels again, whoever holds it; undefined when it has them. */
+/** The lease with its labels again, whatever its holder; undefined when it has them. */
 export function relabelled(before: LeaseObject, description: LeaseDescription): LeaseObject | undefined {
   const next = describe(before, description)
   const [labels, wanted] = [before.metadata.labels ?? {}, next.metadata.labels ?? {}]
@@ -131,4 +131,44 @@ function describe(
 /** Kubernetes' MicroTime: RFC 3339 with microseconds. */
 export function microTime(ms: number): string {
   return new Date(ms).toISOString().replace('Z', '000Z')
+}
+
+const ID_LENGTH = 10
+
+/** Processes share their watches when both are the same: two who write to different queues have nothing to share. */
+export interface Group {
+  /** The cluster's name. */
+  cluster: string
+  /** Distinguishes one Redis from another. */
+  store: string
+}
+
+/** The Lease of a watch: a DNS label, readable, and another one for every group and source. */
+export function watchLeaseName({ cluster, store }: Group, source: { key: string; title: string }): string {
+  const { key, title } = source
+  return `kubeherald-${slug(cluster, 16)}-${slug(title, 24)}-${digest([cluster, store, key])}`
+}
+
+/** The Lease of a process. */
+export function memberLeaseName({ cluster, store }: Group, identity: string): string {
+  return `kubeherald-${slug(cluster, 16)}-member-${digest([cluster, store, identity])}`
+}
+
+/** Distinguishes the leases of one group: the end of the name. */
+export function leaseId(name: string): string {
+  return name.slice(-ID_LENGTH)
+}
+
+/** Never the same for two processes, also of one pod: the pod's name, or the machine's, and something random. */
+export function newIdentity(env: NodeJS.ProcessEnv, host: string): string {
+  return `${env['POD_NAME'] || host}_${randomBytes(6).toString('hex')}`
+}
+
+function digest(parts: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, ID_LENGTH)
+}
+
+function slug(text: string, most: number): string {
+  const parts = text.toLowerCase().replace(/[^a-z0-9]+/g, '-')
+  return parts.slice(0, most).replace(/^-+|-+$/g, '') || 'x'
 }

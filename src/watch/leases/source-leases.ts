@@ -1,17 +1,29 @@
+import { hostname } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Metrics } from '../../metrics.ts'
-import type { WatchStatus } from '../../status.ts'
-import { ApiFault } from '../api-fault.ts'
-import { decide } from './decide.ts'
-import { isRefusal, messageOf } from './fault.ts'
-import { Hold, type HoldParts, type Permit } from './hold.ts'
-import { holderOf, type LeaseDescription, type LeaseObject, MEMBER, released } from './lease.ts'
-import { LeaseConflict } from './lease-api.ts'
-import { type Group, leaseId, memberLeaseName } from './names.ts'
-import { type Board, NOTHING_SEEN, observe } from './observe.ts'
-import { Wish } from './wish.ts'
+import type { WatchStatus } from '../../model/status.ts'
+import type { Logger } from '../../observe/log.ts'
+import type { Metrics } from '../../observe/metrics.ts'
+import { ApiFault } from '../client/api-fault.ts'
+import type { ClusterClient } from '../client/cluster-client.ts'
+import { DEFAULT_TIMING } from '../reflector/timing.ts'
+import { type LeaseSettings, leaseNamespace } from '../schema.ts'
+import { HeldLease, type HeldLeaseParts, type LeaseGuard } from './held-lease.ts'
+import {
+  type Group,
+  holderOf,
+  type LeaseDescription,
+  type LeaseObject,
+  leaseId,
+  MEMBER,
+  memberLeaseName,
+  newIdentity,
+  released,
+} from './lease.ts'
+import { createLeaseApi, isRefusal, LeaseConflict, messageOf } from './lease-api.ts'
+import { LeaseCandidate } from './lease-candidate.ts'
+import { type Board, decide, NOTHING_SEEN, observe } from './lease-decision.ts'
 
-export interface SourceLeasesParts extends HoldParts {
+export interface SourceLeasesParts extends HeldLeaseParts {
   group: Group
   namespace: string
   metrics: Metrics
@@ -32,13 +44,13 @@ export interface SourceLeases {
     source: { key: string; title: string },
     report: Report,
     signal: AbortSignal,
-    job: (permit: Permit, signal: AbortSignal) => Promise<End>,
+    job: (guard: LeaseGuard, signal: AbortSignal) => Promise<End>,
   ): Promise<End>
   /** Others need not count on this process any more; what it holds is released as its runs end. */
   leave(): Promise<void>
 }
 
-/** How many requests go out at once. */
+/** Concurrent requests. */
 const PARALLEL = 8
 const LEAVE_LIMIT_MS = 1_000
 /** Durations of the lease. */
@@ -47,17 +59,17 @@ const NEVER = new AbortController().signal
 
 export function createSourceLeases(parts: SourceLeasesParts): SourceLeases {
   const { api, log, identity, monotonic, durationMs, namespace, group } = parts
-  const wishes = new Map<string, Wish>()
+  const candidates = new Map<string, LeaseCandidate>()
   const stop = new AbortController()
   let board: Board = NOTHING_SEEN
-  let member: Hold | undefined
+  let member: HeldLease | undefined
   let joinedMs = Number.POSITIVE_INFINITY
   let trouble: { message: string; refused: boolean } | undefined
   let silent = false
   let leaving: Promise<void> | undefined
   let looping: Promise<void> | undefined
 
-  const ids = () => [...wishes.keys()].sort()
+  const ids = () => [...candidates.keys()].sort()
   /** Others need not know, nor does this process act, before a short outage of Redis is over. */
   const isSilent = () => parts.silentMs() >= durationMs
   /** By now all who have lost Redis, too, have said so. */
@@ -80,7 +92,7 @@ export function createSourceLeases(parts: SourceLeasesParts): SourceLeases {
         if (stop.signal.aborted) return
         if (await complain(error)) delayMs = parts.slowRetryMs * (0.8 + 0.4 * parts.random())
       }
-      tell()
+      reportWaiting()
       await pause(delayMs, undefined, { signal: stop.signal }).catch(() => {})
     }
   }
@@ -88,14 +100,15 @@ export function createSourceLeases(parts: SourceLeasesParts): SourceLeases {
   /** One look at all leases, and what follows from it. */
   async function look(): Promise<void> {
     await join()
-    tellSilence()
+    announceSilence()
     const sentMs = monotonic()
     const leases = await api.list(stop.signal)
     const receivedMs = monotonic()
     board = observe(board, leases, { sentMs, receivedMs, maxGapMs: durationMs / 3 })
     const me = { identity, wants: new Set(ids()) }
     const { claim, giveUp, remove } = decide({ board, me, durationMs, isCutOff: isCutOff() })
-    // Who starts together with others sees them first, instead of taking what it would give back at once.
+    // A process claims nothing in its first poll interval: processes that start together must see each other first,
+    // or the first one takes all leases, only to give its surplus back.
     const settled = sentMs - joinedMs >= parts.pollMs
     await eachOf(settled && !leaving ? claim : [], take)
     await eachOf(giveUp, yieldUp)
@@ -103,7 +116,7 @@ export function createSourceLeases(parts: SourceLeasesParts): SourceLeases {
   }
 
   /** With the next renewal others learn that they can do what this process cannot. */
-  function tellSilence(): void {
+  function announceSilence(): void {
     if (isSilent() === silent) return
     silent = !silent
     member?.renewNow()
@@ -112,30 +125,30 @@ export function createSourceLeases(parts: SourceLeasesParts): SourceLeases {
 
   /** Others see that this process is there and what it can watch. */
   async function join(): Promise<void> {
-    if (member?.isValid || leaving || wishes.size === 0) return
+    if (member?.isValid || leaving || candidates.size === 0) return
     const before = await api.get(memberLeaseName(group, identity), stop.signal)
-    member = await Hold.take(parts, describeMember, before, stop.signal)
+    member = await HeldLease.take(parts, describeMember, before, stop.signal)
     joinedMs = monotonic()
   }
 
   async function take(id: string): Promise<void> {
-    const wish = wishes.get(id)
-    if (leaving || !wish?.isOpen) return
+    const candidate = candidates.get(id)
+    if (leaving || !candidate?.isOpen) return
     try {
       // A stop does not cut it off: a lease that was taken without knowing is released by nobody.
-      await wish.claim(board.seen.get(wish.name)?.lease, NEVER)
+      await candidate.claim(board.seen.get(candidate.name)?.lease, NEVER)
     } catch (error) {
       if (error instanceof LeaseConflict) return
       const message = explain(error)
-      if (isRefusal(error)) wish.refuse(message, monotonic() + parts.slowRetryMs)
-      else log.warn({ lease: wish.name, error: message }, 'could not take a lease')
+      if (isRefusal(error)) candidate.refuse(message, monotonic() + parts.slowRetryMs)
+      else log.warn({ lease: candidate.name, error: message }, 'could not take a lease')
     }
   }
 
-  /** What runs here ends first; what is ours in writing alone is given back at once. */
+  /** A run here ends first; a lease that is held only in writing is given back immediately. */
   async function yieldUp(lease: LeaseObject): Promise<void> {
-    const wish = wishes.get(leaseId(lease.metadata.name))
-    if (wish?.isHeld) return wish.giveUp()
+    const candidate = candidates.get(leaseId(lease.metadata.name))
+    if (candidate?.isHeld) return candidate.giveUp()
     await api.update(released(lease, parts.clock.now()), stop.signal).catch(() => {})
   }
 
@@ -156,10 +169,10 @@ export function createSourceLeases(parts: SourceLeasesParts): SourceLeases {
       : message
   }
 
-  function tell(): void {
-    for (const wish of wishes.values()) {
-      const seen = board.seen.get(wish.name)
-      wish.tell(seen ? holderOf(seen.lease) : '', trouble)
+  function reportWaiting(): void {
+    for (const candidate of candidates.values()) {
+      const seen = board.seen.get(candidate.name)
+      candidate.reportWaiting(seen ? holderOf(seen.lease) : '', trouble)
     }
   }
 
@@ -174,26 +187,26 @@ export function createSourceLeases(parts: SourceLeasesParts): SourceLeases {
 
   return {
     async run(source, report, signal, job) {
-      const wish = new Wish(parts, source, report)
-      wishes.set(wish.id, wish)
+      const candidate = new LeaseCandidate(parts, source, report)
+      candidates.set(candidate.id, candidate)
       member?.renewNow()
       looping ??= keepLooking()
       const leave = async () => {
         // Others that still count on this process would leave what is free to it.
         await leaving
-        await wish.leave()
+        await candidate.leave()
       }
       try {
         for (;;) {
-          const { hold, signal: own } = await wish.arrived(signal)
+          const { hold, signal: own } = await candidate.arrived(signal)
           const end = await job(hold, own)
           if (!own.aborted || signal.aborted) return end
           await leave()
         }
       } finally {
         await leave()
-        wish.end()
-        wishes.delete(wish.id)
+        candidate.end()
+        candidates.delete(candidate.id)
         member?.renewNow()
       }
     },
@@ -211,4 +224,41 @@ async function eachOf<T>(items: readonly T[], act: (item: T) => Promise<void> | 
     for (let item = rest.shift(); item !== undefined; item = rest.shift()) await act(item)
   }
   await Promise.all(Array.from({ length: Math.min(PARALLEL, items.length) }, work))
+}
+
+interface OpenLeasesParts {
+  client: ClusterClient
+  group: Group
+  metrics: Metrics
+  log: Logger
+  contextNamespace: string | undefined
+  silentMs(): number
+}
+
+/** The leases of a configuration, as this process shares in them. */
+export function openLeases(settings: LeaseSettings, parts: OpenLeasesParts): SourceLeases {
+  const { client, group, metrics, log } = parts
+  const namespace = leaseNamespace(settings, process.env, parts.contextNamespace)
+  const renewDeadlineMs = settings.renewDeadlineSeconds * 1_000
+  const retryPeriodMs = settings.retryPeriodSeconds * 1_000
+  const identity = newIdentity(process.env, hostname())
+  log.info({ namespace, identity }, 'shares its watches with other processes by leases')
+  return createSourceLeases({
+    api: createLeaseApi(client, { namespace, group, timeoutMs: renewDeadlineMs / 2 }),
+    client,
+    group,
+    namespace,
+    metrics,
+    log,
+    silentMs: parts.silentMs,
+    identity,
+    durationMs: settings.durationSeconds * 1_000,
+    renewDeadlineMs,
+    retryPeriodMs,
+    pollMs: retryPeriodMs / 2,
+    slowRetryMs: DEFAULT_TIMING.slowRetryMs,
+    monotonic: () => performance.now(),
+    clock: { now: () => Date.now() },
+    random: Math.random,
+  })
 }

@@ -1,12 +1,12 @@
 import type { Readable } from 'node:stream'
 import { setImmediate as socketsRead } from 'node:timers/promises'
-import type { Change, Source } from '../change.ts'
-import { ApiFault, BrokenStream, faultOfStream } from './api-fault.ts'
-import type { ClusterClient } from './cluster-client.ts'
-import { type ApiStatus, readFrame, readLongFrame } from './frame.ts'
-import { createLineSplitter } from './lines.ts'
-import { collectionPath } from './list.ts'
-import { DEFAULT_MAX_OBJECT_BYTES, type Oversized } from './oversized.ts'
+import type { Change, Source } from '../../model/change.ts'
+import { ApiFault, BrokenStream, faultOfStream } from '../client/api-fault.ts'
+import type { ClusterClient } from '../client/cluster-client.ts'
+import { type ApiStatus, readFrame, readLongFrame } from '../decode/frame.ts'
+import { DEFAULT_MAX_OBJECT_BYTES, type Oversized } from '../decode/oversized.ts'
+import { createLineSplitter } from '../decode/splitters.ts'
+import { collectionPath, type InitialState, type ListOptions, METADATA_WATCH } from './list.ts'
 
 /** Everything that arrived since the last one was taken. */
 export interface Batch {
@@ -38,7 +38,7 @@ export interface WatchRequest {
   maxWaitingBytes?: number
   /** Called for each oversized object. */
   onOversized?(oversized: Oversized): void
-  /** How long to wait for more, at most, before an idle batch says that nothing came; undefined: as long as it takes. */
+  /** How long to wait for more, at most, before an idle batch; undefined: as long as it takes. */
   idleMs?(): number | undefined
 }
 
@@ -194,7 +194,7 @@ function createInbox({
   }
 }
 
-/** A line that is no watch frame; `line` tells whether it is the same one again. */
+/** A line that is no watch frame; `line` shows whether it is the same one again. */
 export class UnreadableFrame extends BrokenStream {
   override name = 'UnreadableFrame'
   readonly line: string
@@ -203,4 +203,33 @@ export class UnreadableFrame extends BrokenStream {
     super('a watch frame cannot be read')
     this.line = line.toString('utf8', 0, 1_000)
   }
+}
+
+/**
+ * The current objects, as a stream (KEP-3157, "WatchList"): the server sends every object, then a bookmark that marks the end.
+ * A stream that ends before that bookmark is worthless; the caller starts over. Servers without it answer 422 or 400.
+ */
+export async function* streamInitialState(
+  request: Omit<WatchRequest, 'query' | 'accept'>,
+  { metadataOnly }: Pick<ListOptions, 'metadataOnly'>,
+  signal: AbortSignal,
+): InitialState {
+  const query = { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' }
+  const accept = metadataOnly ? { accept: METADATA_WATCH } : {}
+  for await (const batch of watchStream({ ...request, ...accept, query }, signal)) {
+    // A deletion may come before the bookmark: of an object that was sent just before.
+    if (batch.changes.length > 0) yield batch.changes
+    if (batch.initialEventsEnd) return batch.resourceVersion
+  }
+  throw new BrokenStream('the stream of initial events ended before it was complete')
+}
+
+/** The server refuses the request as it is; a plain list shows whether that is because of the request for initial state. */
+export function isRefused(error: unknown): error is ApiFault {
+  return error instanceof ApiFault && (error.status.code === 422 || error.status.code === 400)
+}
+
+/** The server knows no WatchList: it names the parameters. */
+export function isUnsupported({ status }: ApiFault): boolean {
+  return /sendInitialEvents|resourceVersionMatch|WatchList/i.test(status.message)
 }

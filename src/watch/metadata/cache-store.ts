@@ -1,7 +1,7 @@
-import type { Change, Checkpoint, Source, SourceSession, SourceStore } from '../change.ts'
-import { clusterFacts } from '../cluster-facts.ts'
-import { controllersOf } from '../controllers.ts'
-import type { Resource } from '../event.ts'
+import type { Change, Checkpoint, Source, SourceSession, SourceStore } from '../../model/change.ts'
+import { clusterFacts } from '../../model/cluster-facts.ts'
+import { controllersOf } from '../../model/controllers.ts'
+import type { Resource } from '../../model/event.ts'
 import type { MetadataCache } from './cache.ts'
 import type { Part, Table } from './table.ts'
 
@@ -22,15 +22,15 @@ export interface PartState {
 export interface CacheStore extends SourceStore {
   /** There will be these sources. */
   expect(sources: readonly MetadataSource[]): void
-  /** Of the source that tells of a table's objects of this name; undefined when none does. */
+  /** Of the source that covers a table's objects of this name; undefined when none does. */
   stateOf(table: Table, namespace: string, name: string): PartState | undefined
-  /** Forgets what sources told that are no more. */
+  /** Forgets the objects of sources that are removed. */
   retain(wanted: (source: Source) => boolean): void
 }
 
 /**
  * What a watch asks of durable storage, in memory: sources that commit here fill the cache, with the same state machine as
- * those that tell of events. Nothing is fenced, for every process has its own.
+ * those of events. Nothing is fenced, because every process has its own.
  */
 export function createCacheStore(cache: MetadataCache, clock: { now(): number }): CacheStore {
   const states = new Map<string, PartState>()
@@ -54,7 +54,7 @@ export function createCacheStore(cache: MetadataCache, clock: { now(): number })
     expect: (sources) => sources.forEach(open),
     stateOf({ resource }, namespace, name) {
       for (const state of states.values())
-        if (isSame(state.source.resource, resource) && tellsOf(state.source, namespace, name)) return state
+        if (isSame(state.source.resource, resource) && covers(state.source, namespace, name)) return state
       return undefined
     },
     retain(wanted) {
@@ -72,7 +72,7 @@ function isSame(a: Resource, b: Resource): boolean {
   return a.kind === b.kind && a.group === b.group
 }
 
-function tellsOf(source: MetadataSource, namespace: string, name: string): boolean {
+function covers(source: MetadataSource, namespace: string, name: string): boolean {
   const { namespace: own, fieldSelector, namespaceFilter } = source
   if (own !== '' && own !== namespace) return false
   if (fieldSelector !== '' && fieldSelector !== `metadata.name=${name}`) return false
@@ -83,7 +83,8 @@ function tellsOf(source: MetadataSource, namespace: string, name: string): boole
 const MOST_LABELS = 65_536
 
 class CacheSession implements SourceSession {
-  readonly keepsOld = false
+  readonly keepsPrevious = false
+  emitted = 0
   /** No rule is asked of metadata, so nothing waits. */
   readonly dueMs = undefined
   readonly #cache: MetadataCache
@@ -127,7 +128,7 @@ class CacheSession implements SourceSession {
   }
 
   async endList(resourceVersion: string, _signal: AbortSignal, complete = true): Promise<void> {
-    if (complete) this.#table.sweep(this.#state.part, this.#clock.now())
+    if (complete) this.emitted += this.#table.sweep(this.#state.part, this.#clock.now())
     this.#move('watching', resourceVersion)
   }
 
@@ -138,7 +139,7 @@ class CacheSession implements SourceSession {
 
   async markAbsent(): Promise<void> {
     this.#state.part.list++
-    this.#table.sweep(this.#state.part, this.#clock.now())
+    this.emitted += this.#table.sweep(this.#state.part, this.#clock.now())
     this.#move('absent', '')
   }
 
@@ -153,7 +154,8 @@ class CacheSession implements SourceSession {
       if (type === 'DELETED') this.#table.delete(key, uid, nowMs)
       else {
         const [owner] = controllersOf(object)
-        this.#table.put(key, { uid, labelsJson, ownerJson: owner ? JSON.stringify(owner) : '' }, part, nowMs)
+        const noted = { uid, labelsJson, ownerJson: owner ? JSON.stringify(owner) : '' }
+        if (this.#table.put(key, noted, part, nowMs)) this.emitted++
       }
     }
     this.#state.progressMs = nowMs

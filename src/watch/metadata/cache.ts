@@ -1,6 +1,5 @@
-import type { ObjectRef, Resource } from '../event.ts'
-import { rememberLast, SharedTexts } from './shared-texts.ts'
-import { type Part, type Remembered, Table } from './table.ts'
+import type { ObjectRef, Resource } from '../../model/event.ts'
+import { type Part, type Remembered, rememberLast, SharedTexts, Table } from './table.ts'
 
 /** What the labels and owners of objects may be long on average: nobody fills the memory with a few of them. */
 const TEXT_PER_OBJECT = 2_000
@@ -70,7 +69,7 @@ export class MetadataCache {
     return table.find(`${namespace}/${name}`, uid, this.#deletedSinceMs())
   }
 
-  /** A page or a batch of a table was taken: forgets what is too old, makes room, and tells who waits. */
+  /** A page or a batch of a table was taken: forgets what is too old, evicts, and wakes those that wait. */
   settle(table: Table): void {
     table.forgetDeletedBefore(this.#deletedSinceMs())
     this.#makeRoom()
@@ -83,7 +82,7 @@ export class MetadataCache {
     this.#changed = Promise.withResolvers()
   }
 
-  /** Forgets what a watch told that is no more. */
+  /** Forgets the objects of a removed watch. */
   drop(resource: Resource, part: Part): void {
     this.table(resource).drop(part)
   }

@@ -1,27 +1,84 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Change, ScannedObject, Source } from '../change.ts'
-import { controllersOf } from '../controllers.ts'
-import type { ObjectRef } from '../event.ts'
+import type { Change, ScannedObject, Source } from '../../model/change.ts'
+import { controllersOf } from '../../model/controllers.ts'
+import type { ObjectRef } from '../../model/event.ts'
 import type { MetadataCache } from './cache.ts'
 import type { CacheStore, PartState } from './cache-store.ts'
-import type { Needs } from './needs.ts'
-import { Patience } from './patience.ts'
-import { findObject, findOwner, MOST_OWNERS } from './surroundings.ts'
+import type { MetadataRequirements } from './metadata-requirements.ts'
+import { findObject, findOwner, MOST_OWNERS } from './related-metadata.ts'
 import type { Remembered, Table } from './table.ts'
+
+/** So long an object is waited for, where nothing was waited for in vain lately. */
+export const PATIENCE_MS = 2_000
+/** So long at least: a watch of metadata lags this much behind at any time. */
+const LEAST_MS = 50
+/** Wait budgets: at most `mostMs` of waiting; each second restores `perSecondMs`. */
+const NAMESPACE = { mostMs: PATIENCE_MS, perSecondMs: 30 }
+const WATCH = { mostMs: 2 * PATIENCE_MS, perSecondMs: 60 }
+const MOST_NAMESPACES = 10_000
+
+interface WaitBudget {
+  spentMs: number
+  atMs: number
+}
+
+/**
+ * How long the changes of a namespace may hold up a watch with objects that never come: who may create Events makes up what
+ * they are about. What comes costs nothing.
+ */
+export class WaitBudgets {
+  readonly #budgets = new Map<string, WaitBudget>()
+
+  /** For how long an object may be waited for now. */
+  leftMs(watch: string, namespace: string, nowMs: number): number {
+    const left = Math.min(
+      NAMESPACE.mostMs - this.#spentMs(keyOf(watch, namespace), NAMESPACE.perSecondMs, nowMs),
+      WATCH.mostMs - this.#spentMs(watch, WATCH.perSecondMs, nowMs),
+    )
+    return Math.max(LEAST_MS, Math.min(PATIENCE_MS, left))
+  }
+
+  /** A watch was held up for so long, by what changes of these namespaces named. */
+  spend(watch: string, namespaces: Iterable<string>, ms: number, nowMs: number): void {
+    for (const namespace of namespaces) this.#add(keyOf(watch, namespace), NAMESPACE.perSecondMs, ms, nowMs)
+    this.#add(watch, WATCH.perSecondMs, ms, nowMs)
+  }
+
+  #add(key: string, perSecondMs: number, ms: number, nowMs: number): void {
+    const spentMs = this.#spentMs(key, perSecondMs, nowMs) + ms
+    this.#budgets.delete(key)
+    const [oldest] = this.#budgets.keys()
+    if (oldest !== undefined && this.#budgets.size >= MOST_NAMESPACES) this.#budgets.delete(oldest)
+    this.#budgets.set(key, { spentMs: Math.min(spentMs, WATCH.mostMs), atMs: nowMs })
+  }
+
+  #spentMs(key: string, perSecondMs: number, nowMs: number): number {
+    const budget = this.#budgets.get(key)
+    if (!budget) return 0
+    // A clock that went back gives nothing back.
+    const backMs = (Math.max(0, nowMs - budget.atMs) * perSecondMs) / 1_000
+    return Math.max(0, budget.spentMs - backMs)
+  }
+}
+
+function keyOf(watch: string, namespace: string): string {
+  return `${watch}\n${namespace}`
+}
 
 /** How far a source of metadata is: it follows the cluster, it will, or nobody knows whether it ever will. */
 export type Progress = 'follows' | 'behind' | 'fails'
 
-export interface AwaitParts {
+export interface BarrierParts {
   cache: MetadataCache
   store: Pick<CacheStore, 'stateOf'>
+  /** Monotonic. */
   clock: { now(): number }
   /** Of a source. Undefined asks of kinds that the cluster was not asked for yet. */
   progressOf(source: Source | undefined): Progress
   /** The object that an Event is about, read from its bytes. */
   regardingIn(object: ScannedObject): ObjectRef | undefined
   isEvent(source: Source): boolean
-  /** It is decided without, because its source is behind or fails, or says nothing of it. */
+  /** It is decided without the object, because its source is behind, fails, or does not have it. */
   onMiss(source: Source | undefined, why: Progress): void
   onWaited(ms: number): void
 }
@@ -39,9 +96,9 @@ interface Missing {
   isKnown(): boolean
   /** Of the changes that ask for it. */
   namespaces: Set<string>
-  /** How long its source may take to tell of it, when it follows the cluster. */
+  /** How long its source may take to deliver it, when it follows the cluster. */
   patienceMs: number
-  /** Since when its source follows the cluster, and does not tell of it. */
+  /** Since when its source follows the cluster without delivering it. */
   followsSinceMs?: number
 }
 
@@ -49,19 +106,24 @@ interface Missing {
  * Holds the changes of a source back until what rules ask of their surroundings is known: a watch of metadata may lag a
  * moment behind. Never for long, and never by a request for one object.
  */
-export class AwaitKnown {
-  readonly #parts: AwaitParts
+export class MetadataBarrier {
+  readonly #parts: BarrierParts
   readonly #inVain = new Map<string, number>()
-  readonly #patience = new Patience()
+  readonly #patience = new WaitBudgets()
   /** Sources that were waited for as long as one may. */
   readonly #givenUp = new Set<string>()
 
-  constructor(parts: AwaitParts) {
+  constructor(parts: BarrierParts) {
     this.#parts = parts
   }
 
   /** Resolves when all is known, or has been waited for long enough. Rejects with the signal. */
-  async known(source: Source, changes: readonly Change[], needs: Needs, signal: AbortSignal): Promise<void> {
+  async awaitMetadata(
+    source: Source,
+    changes: readonly Change[],
+    needs: MetadataRequirements,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { cache, clock } = this.#parts
     const startedMs = clock.now()
     let missing = this.#missingOf(source, changes, needs)
@@ -124,7 +186,7 @@ export class AwaitKnown {
     this.#inVain.set(key, nowMs)
   }
 
-  #missingOf(source: Source, changes: readonly Change[], needs: Needs): Missing[] {
+  #missingOf(source: Source, changes: readonly Change[], needs: MetadataRequirements): Missing[] {
     const isEvent = this.#parts.isEvent(source)
     const chains = isEvent ? needs.regardingOwners : needs.owners
     const regards = isEvent && (needs.regardingLabels || needs.regardingOwners)
@@ -159,7 +221,7 @@ export class AwaitKnown {
     return false
   }
 
-  /** What is not known of an object, or of the chain above it; undefined when all is, or nobody will ever tell. */
+  /** What is not known of an object, or of the chain above it; undefined when all is, or no source will ever deliver it. */
   #lookFor(ref: ObjectRef, namespace: string, chain: boolean): Missing | undefined {
     const { cache, store, progressOf } = this.#parts
     let at: ObjectRef | undefined = ref

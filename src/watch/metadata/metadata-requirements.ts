@@ -1,6 +1,4 @@
-import { type Mentions, mentionsOf } from './mentions.ts'
-import { hasPatterns, joinNamespaces, namespacesFor } from './needed-namespaces.ts'
-import type { EnrichSettings } from './schema.ts'
+import type { EnrichSettings } from '../schema.ts'
 
 /** A rule as it is written; `rules` of a configuration are some. */
 export interface NeedyRule {
@@ -9,7 +7,7 @@ export interface NeedyRule {
 }
 
 /** Texts of any depth, in which templates may stand that a rule uses and that do not stand in it. */
-export type TemplatesBeside = (rule: number) => unknown
+export type RuleTemplates = (rule: number) => unknown
 
 /** An entry of `watch`. */
 export interface WatchedEntry {
@@ -22,7 +20,7 @@ export interface WatchedEntry {
 export interface KindKnowledge {
   /** Is it the cluster's own Event? */
   isEvent(kind: string): boolean
-  /** Can a rule with this `when.kind` see objects of a watched kind? True when in doubt. */
+  /** Can a rule with this `when.kind` see objects of a watched kind? True when it is not certain. */
   mayMatch(patterns: unknown, kind: string): boolean
 }
 
@@ -39,7 +37,7 @@ export interface MetadataNeed {
 }
 
 /** What a configuration needs to know of the surroundings of events. */
-export interface Needs {
+export interface MetadataRequirements {
   namespaceLabels: boolean
   /** Owners of what is not an Event. */
   owners: boolean
@@ -48,7 +46,7 @@ export interface Needs {
   metadata: readonly MetadataNeed[]
 }
 
-export const NO_NEEDS: Needs = {
+export const NO_REQUIREMENTS: MetadataRequirements = {
   namespaceLabels: false,
   owners: false,
   regardingLabels: false,
@@ -56,11 +54,11 @@ export const NO_NEEDS: Needs = {
   metadata: [],
 }
 
-/** What stands between nearly every pod and its top controller. */
+/** The kinds between nearly every pod and its top controller. */
 const BETWEEN = ['ReplicaSet', 'Job']
 /** Controllers that are at the top, unless an operator owns them. */
 const UPPER = ['Deployment', 'StatefulSet', 'DaemonSet', 'CronJob']
-/** Kinds that Events tell about. */
+/** Kinds that Events are about. */
 const USUAL = [
   ...['Pod', 'Node', 'PersistentVolumeClaim', 'HorizontalPodAutoscaler'],
   ...['Deployment', 'ReplicaSet', 'StatefulSet', 'DaemonSet', 'Job', 'CronJob'],
@@ -76,19 +74,19 @@ const CLUSTER_SCOPED = new Set(['Node', 'Namespace', 'PersistentVolume'])
  * Which metadata the rules need, in the namespaces that the watches cover: pure, and without a cluster. May be left before each
  * rule.
  */
-export function* needsOf(
+export function* requirementsOf(
   rules: readonly NeedyRule[],
   watch: readonly WatchedEntry[],
   settings: Pick<EnrichSettings, 'owners' | 'regarding'>,
   knowledge: KindKnowledge,
-  beside: TemplatesBeside = () => undefined,
-): Generator<void, Needs> {
-  const needs = { ...NO_NEEDS }
+  templatesOf: RuleTemplates = () => undefined,
+): Generator<void, MetadataRequirements> {
+  const needs = { ...NO_REQUIREMENTS }
   const wanted = new Wanted()
   const upper = upperKinds(rules, settings)
   for (const [i, rule] of rules.entries()) {
     yield
-    const mentions = mentionsOf(rule, beside(i))
+    const mentions = mentionsOf(rule, templatesOf(i))
     if (!Object.values(mentions).includes(true)) continue
     for (const entry of watch) {
       const { kind: patterns, namespace } = (rule.when ?? {}) as { kind?: unknown; namespace?: unknown }
@@ -205,4 +203,110 @@ class Wanted {
     const rules = [...new Set([...this.#all, ...named.flatMap((it) => it.rules)])]
     return [{ kind: 'Namespace', rules }, ...kinds.filter(({ kind }) => kind !== 'Namespace')]
   }
+}
+
+/** What one rule asks of the surroundings of an event. */
+interface Mentions {
+  namespaceLabels: boolean
+  /** Controllers above the object. */
+  owner: boolean
+  /** The top controller, of an Event that above the object which it is about. */
+  topOwner: boolean
+  regardingLabels: boolean
+  regardingOwner: boolean
+}
+
+/**
+ * Reads a rule as it is written, so that keys of any room count: conditions, what limits count by, CEL, templates, of which
+ * `elsewhere` holds the templates that are not in the rule. A text in CEL that looks like a use is taken for one.
+ */
+function mentionsOf(rule: object, elsewhere?: unknown): Mentions {
+  const { when = {}, if: condition, message } = rule as { when?: object; if?: unknown; message?: unknown }
+  const { regarding = {}, owner, namespaceLabels } = mapOf(when)
+  const asked = mapOf(regarding)
+  const counted = countedBy(rule)
+  const cel = typeof condition === 'string' ? condition : ''
+  const templates = [message, elsewhere].flatMap(textsIn).flatMap((text) => text.match(TAG) ?? [])
+  return {
+    namespaceLabels:
+      namespaceLabels !== undefined ||
+      counted.some((it) => it.startsWith('namespaceLabels.')) ||
+      /\bnamespaceLabels\b/.test(cel),
+    owner: owner !== undefined,
+    topOwner: counted.includes('owner') || [cel, ...templates].some((it) => EVENT_OWNER.test(it)),
+    regardingLabels:
+      asked['labels'] !== undefined ||
+      counted.some((it) => it.startsWith('regarding.labels.')) ||
+      REGARDING_LABELS.test(cel),
+    regardingOwner:
+      asked['owner'] !== undefined ||
+      counted.includes('regarding.owner') ||
+      [cel, ...templates].some((it) => REGARDING_OWNER.test(it)),
+  }
+}
+
+/** What a template fills in or decides. */
+const TAG = /\{\{[^}]*\}{0,2}|\{%[^}]*\}?/g
+/** `.name`, `.?name`, `["name"]` behind a variable. */
+const MEMBER = String.raw`\s*(?:\.\s*\??|\[\s*\??\s*["'])\s*`
+const EVENT_OWNER = new RegExp(String.raw`\bevent${MEMBER}owner`)
+const REGARDING_LABELS = new RegExp(String.raw`\bregarding\b["'\]]*${MEMBER}labels`)
+const REGARDING_OWNER = new RegExp(String.raw`\bregarding\b["'\]]*${MEMBER}owner`)
+
+/** All that limits of the rule count by: `per` and `by`, whatever the limit is called. */
+function countedBy(rule: object): string[] {
+  return Object.values(rule).flatMap((limit) => {
+    const { per, by } = mapOf(limit)
+    return [per, by].flat().filter((it) => typeof it === 'string')
+  })
+}
+
+function mapOf(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : {}
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : []
+}
+
+/** More of them are one watch of all namespaces, as it costs less. */
+const MOST = 5
+
+/**
+ * Where objects are that a rule with these patterns sees through an entry of `watch` with those; undefined: in all
+ * namespaces. Empty when it sees none.
+ */
+function namespacesFor(
+  patterns: unknown,
+  watched: readonly string[] | undefined,
+): readonly string[] | undefined {
+  const asked = namesIn(patterns)
+  if (!watched) return asked && asked.length <= MOST ? asked : undefined
+  const names = namesIn(watched)
+  return (names && asked?.filter((it) => names.includes(it))) ?? watched
+}
+
+/** A glob, an expression or a `!` is among them. */
+function hasPatterns(namespaces: readonly string[]): boolean {
+  return namespaces.some((it) => /[*?!/]/.test(it))
+}
+
+/** Both; all of them when they cannot be said in one list. */
+function joinNamespaces(
+  a: readonly string[] | undefined,
+  b: readonly string[] | undefined,
+): readonly string[] | undefined {
+  if (!a || !b) return undefined
+  const joined = [...new Set([...a, ...b])]
+  if (joined.length === a.length && joined.length === b.length) return a
+  // In one list a `!` would take from the other's, too.
+  return joined.some((it) => it.startsWith('!')) ? undefined : joined
+}
+
+function namesIn(patterns: unknown): string[] | undefined {
+  const list = [patterns].flat().filter((it) => typeof it === 'string')
+  return list.length === 0 || hasPatterns(list) ? undefined : list
 }

@@ -1,19 +1,18 @@
-import type { ObjectRef } from '../event.ts'
-import type { KnownObject, Surroundings } from '../surroundings.ts'
+import type { KnownObject, ObjectRef, RelatedMetadata } from '../../model/event.ts'
+import { parseObject } from '../decode/json-bytes.ts'
+import { strings } from '../decode/scan.ts'
 import type { MetadataCache } from './cache.ts'
-import { rememberLast } from './shared-texts.ts'
-import type { Remembered } from './table.ts'
-
+import { type Remembered, rememberLast } from './table.ts'
 /** A chain of owners that is longer is no chain: references may form a ring. */
 export const MOST_OWNERS = 10
 const NO_LABELS: Readonly<Record<string, string>> = Object.freeze(Object.create(null))
 
-/** The cluster around events, as far as the cache knows it; `isTold` says whether a watch tells of such an object. */
+/** The cluster around events, as far as the cache knows it; `isWatched` returns whether a watch covers such an object. */
 export function surroundingsOf(
   cache: MetadataCache,
-  isTold: (ref: ObjectRef, namespace: string) => boolean,
-): Surroundings {
-  const labelsIn = rememberLast(parseLabels, 2_000)
+  isWatched: (ref: ObjectRef, namespace: string) => boolean,
+): RelatedMetadata {
+  const labelsIn = rememberLast((json) => Object.freeze(strings(parseObject(json))), 2_000)
   const labelsOf = ({ labels }: Remembered) => (labels ? labelsIn(labels.text) : NO_LABELS)
 
   function ownersOf(references: readonly ObjectRef[], namespace: string): readonly ObjectRef[] {
@@ -31,7 +30,7 @@ export function surroundingsOf(
   function lacksOwners(owners: readonly ObjectRef[], namespace: string): boolean {
     const last = owners.at(-1)
     if (!last || owners.length >= MOST_OWNERS) return false
-    return !findOwner(cache, last, namespace) && isTold(last, namespace)
+    return !findOwner(cache, last, namespace) && isWatched(last, namespace)
   }
 
   class Known implements KnownObject {
@@ -72,7 +71,7 @@ export function surroundingsOf(
   }
 }
 
-/** Events about what is in no namespace say "default", or nothing. */
+/** Events about what is in no namespace have "default", or nothing. */
 export function findObject(
   cache: MetadataCache,
   ref: ObjectRef,
@@ -91,15 +90,4 @@ export function findOwner(
   const found = findObject(cache, reference, namespace)
   // Another one of that name may have another owner.
   return found?.uid === reference.uid ? found : undefined
-}
-
-function parseLabels(json: string): Readonly<Record<string, string>> {
-  const labels: Record<string, string> = Object.create(null)
-  try {
-    for (const [key, value] of Object.entries(JSON.parse(json) as object))
-      if (typeof value === 'string') labels[key] = value
-  } catch {
-    return NO_LABELS
-  }
-  return Object.freeze(labels)
 }

@@ -1,5 +1,4 @@
-import type { Resource } from '../event.ts'
-import type { SharedText, SharedTexts } from './shared-texts.ts'
+import type { Resource } from '../../model/event.ts'
 
 /** What is remembered of one object; as small as can be, for there are many. */
 export interface Remembered {
@@ -8,14 +7,14 @@ export interface Remembered {
   labels: SharedText | undefined
   /** JSON of the reference to its controller; undefined without. */
   owner: SharedText | undefined
-  /** Which watch told of it, and in which of its lists it was last. */
+  /** Which watch delivered it, and in which of its lists it was last. */
   part: Part
   seen: number
   /** 0 while it is there. */
   deletedMs: number
 }
 
-/** The objects of a table that one watch tells of. */
+/** The objects of a table that one watch covers. */
 export interface Part {
   namespace: string
   /** Counts its lists. */
@@ -61,15 +60,16 @@ export class Table {
     return deleted ?? named ?? this.#deletedSince(this.#lastUids.get(key), deletedSinceMs)
   }
 
-  put(key: string, noted: Noted, part: Part, nowMs: number): void {
+  /** Returns whether the object is new or different. */
+  put(key: string, noted: Noted, part: Part, nowMs: number): boolean {
     const known = this.#objects.get(key)
-    if (known && known.uid !== noted.uid) this.#bury(key, known, nowMs)
+    if (known && known.uid !== noted.uid) this.#markDeleted(key, known, nowMs)
     const { labelsJson, ownerJson } = noted
     const same = known?.uid === noted.uid ? known : undefined
     if (same) {
       same.seen = part.list
       same.part = part
-      if ((same.labels?.text ?? '{}') === labelsJson && (same.owner?.text ?? '') === ownerJson) return
+      if ((same.labels?.text ?? '{}') === labelsJson && (same.owner?.text ?? '') === ownerJson) return false
       this.#release(same)
     } else this.#forget(noted.uid)
     const labels = labelsJson === '{}' ? undefined : this.#texts.take(labelsJson)
@@ -78,20 +78,26 @@ export class Table {
       same.labels = labels
       same.owner = owner
     } else this.#objects.set(key, { uid: noted.uid, labels, owner, part, seen: part.list, deletedMs: 0 })
+    return true
   }
 
   delete(key: string, uid: string, nowMs: number): void {
     const known = this.#objects.get(key)
-    if (known?.uid === uid) this.#bury(key, known, nowMs)
+    if (known?.uid === uid) this.#markDeleted(key, known, nowMs)
   }
 
-  /** What was not in the last list of a part is deleted. */
-  sweep(part: Part, nowMs: number): void {
-    for (const [key, object] of this.#objects)
-      if (object.part === part && object.seen !== part.list) this.#bury(key, object, nowMs)
+  /** Deletes what was not in the last list of a part; returns how many. */
+  sweep(part: Part, nowMs: number): number {
+    let deleted = 0
+    for (const [key, object] of this.#objects) {
+      if (object.part !== part || object.seen === part.list) continue
+      this.#markDeleted(key, object, nowMs)
+      deleted++
+    }
+    return deleted
   }
 
-  /** Nobody tells of a part any more. */
+  /** A part is not watched any more. */
   drop(part: Part): void {
     for (const [key, object] of this.#objects) {
       if (object.part !== part) continue
@@ -123,7 +129,7 @@ export class Table {
     return deleted && deleted.deletedMs >= ms ? deleted : undefined
   }
 
-  #bury(key: string, object: Remembered, nowMs: number): void {
+  #markDeleted(key: string, object: Remembered, nowMs: number): void {
     this.#objects.delete(key)
     object.deletedMs = nowMs
     this.#deleted.set(object.uid, { key, object })
@@ -141,5 +147,57 @@ export class Table {
   #release({ labels, owner }: Remembered): void {
     if (labels) this.#texts.release(labels)
     if (owner) this.#texts.release(owner)
+  }
+}
+
+/** A text that many objects have: pods of one workload have the same labels, but for few. */
+interface SharedText {
+  readonly text: string
+  uses: number
+}
+
+/** Keeps each text once, as long as somebody uses it. */
+export class SharedTexts {
+  readonly #texts = new Map<string, SharedText>()
+  #length = 0
+
+  /** Of all texts together, in characters. */
+  get length(): number {
+    return this.#length
+  }
+
+  take(text: string): SharedText {
+    const known = this.#texts.get(text)
+    if (known) {
+      known.uses++
+      return known
+    }
+    const fresh = { text, uses: 1 }
+    this.#texts.set(text, fresh)
+    this.#length += text.length
+    return fresh
+  }
+
+  release(shared: SharedText): void {
+    if (--shared.uses > 0) return
+    this.#texts.delete(shared.text)
+    this.#length -= shared.text.length
+  }
+}
+
+/** Longer ones are not worth it. */
+const MOST_REMEMBERED = 8_000
+
+/** Remembers what was made of the texts that were asked for last. */
+export function rememberLast<T>(make: (text: string) => T, most: number): (text: string) => T {
+  const made = new Map<string, T>()
+  return (text) => {
+    const known = made.get(text)
+    if (known !== undefined) return known
+    const fresh = make(text)
+    if (text.length > MOST_REMEMBERED) return fresh
+    if (made.size >= most) made.delete(made.keys().next().value as string)
+    made.set(text, fresh)
+    return fresh
   }
 }

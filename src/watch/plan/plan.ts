@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
-import type { Source } from '../change.ts'
-import type { Resource } from '../event.ts'
-import type { Adoption } from './adoption.ts'
-import type { Catalogue } from './discovery.ts'
-import { resolveKind, titleOf } from './resolve.ts'
-import type { WatchEntry } from './schema.ts'
+import type { Source } from '../../model/change.ts'
+import type { Resource } from '../../model/event.ts'
+import { type Catalogue, resolveKind, titleOf } from '../client/discovery.ts'
+import type { Adoption } from '../reflector/takeover.ts'
+import type { WatchEntry } from '../schema.ts'
 
 export interface PlannedSource extends Source {
   /** Objects of other namespaces are passed over as if they were not there. */
@@ -21,13 +20,13 @@ export interface WatchPlan {
   waiting: WatchEntry[]
   /** Entries whose kind may be in a part of the API that did not answer. */
   unsure: WatchEntry[]
-  /** Sources of which nobody can tell yet whether the server splits them. */
+  /** Sources of which it is not known yet whether the server splits them. */
   undecided: { title: string; message: string }[]
   problems: { entry: WatchEntry; message: string }[]
 }
 
 /** An entry with its resource, and what it selects. */
-export interface Wish {
+interface DesiredWatch {
   entry: WatchEntry
   resource: Resource
   /** Undefined: all. */
@@ -44,23 +43,23 @@ export function planSources(
   entries: readonly WatchEntry[],
   catalogue: Catalogue,
   clusterUid: string,
-  matcherOf: (patterns: readonly string[]) => (namespace: string) => boolean,
+  matcherOf: MatcherOf,
 ): WatchPlan {
   const { plan, resolved } = resolveEntries(entries, catalogue)
-  const wishes: Wish[] = []
+  const watches: DesiredWatch[] = []
   for (const { entry, resource } of resolved) {
     if (!resource.namespaced && entry.namespaces) {
       const message = `${resource.kind} is not namespaced: leave "namespaces" out`
       plan.problems.push({ entry, message })
-    } else wishes.push({ entry, resource, namespaces: entry.namespaces })
+    } else watches.push({ entry, resource, namespaces: entry.namespaces })
   }
-  for (const wish of mergeWishes(wishes, plan.problems, matcherOf))
-    plan.sources.push(...sourcesOf(wish, clusterUid, matcherOf))
+  for (const watch of mergeWatches(watches, plan.problems, matcherOf))
+    plan.sources.push(...sourcesOf(watch, clusterUid, matcherOf))
   return plan
 }
 
 /** Entries with their resources; the plan has those without one, and nothing else yet. */
-export function resolveEntries(
+function resolveEntries(
   entries: readonly WatchEntry[],
   catalogue: Catalogue,
 ): { plan: WatchPlan; resolved: { entry: WatchEntry; resource: Resource }[] } {
@@ -86,33 +85,37 @@ export function storageOf({ group, plural }: Resource): string {
 type MatcherOf = (patterns: readonly string[]) => (namespace: string) => boolean
 
 /** One object must be seen once: entries with the same selectors are merged, others must not overlap. */
-function mergeWishes(wishes: readonly Wish[], problems: WatchPlan['problems'], matcherOf: MatcherOf): Wish[] {
-  const merged: Wish[] = []
-  for (const wish of wishes) {
-    const rivals = merged.filter((it) => storageOf(it.resource) === storageOf(wish.resource))
-    const same = rivals.find(({ entry }) => selectorsOf(entry) === selectorsOf(wish.entry))
-    const overlapping = rivals.find((it) => it !== same && overlap(it, wish, matcherOf))
-    if (overlapping) problems.push({ entry: wish.entry, message: overlapMessage(wish, overlapping) })
-    else if (same) join(same, wish)
-    else merged.push({ ...wish })
+function mergeWatches(
+  watches: readonly DesiredWatch[],
+  problems: WatchPlan['problems'],
+  matcherOf: MatcherOf,
+): DesiredWatch[] {
+  const merged: DesiredWatch[] = []
+  for (const watch of watches) {
+    const rivals = merged.filter((it) => storageOf(it.resource) === storageOf(watch.resource))
+    const same = rivals.find(({ entry }) => selectorsOf(entry) === selectorsOf(watch.entry))
+    const overlapping = rivals.find((it) => it !== same && overlap(it, watch, matcherOf))
+    if (overlapping) problems.push({ entry: watch.entry, message: overlapMessage(watch, overlapping) })
+    else if (same) join(same, watch)
+    else merged.push({ ...watch })
   }
   return merged
 }
 
-function join(into: Wish, wish: Wish): void {
-  const lists = [...(into.either ?? [into.namespaces]), wish.namespaces]
+function join(into: DesiredWatch, watch: DesiredWatch): void {
+  const lists = [...(into.either ?? [into.namespaces]), watch.namespaces]
   const all = lists.some((it) => it === undefined)
   into.namespaces = all ? undefined : [...new Set(lists.flatMap((it) => it ?? []))]
   const isMixed = into.namespaces?.some((it) => it.startsWith('!')) === true
   if (isMixed) into.either = lists as string[][]
   else delete into.either
-  if (wish.entry.initial === 'emit') into.entry = { ...into.entry, initial: 'emit' }
-  const shards = Math.max(into.entry.shards ?? 1, wish.entry.shards ?? 1)
+  if (watch.entry.initial === 'emit') into.entry = { ...into.entry, initial: 'emit' }
+  const shards = Math.max(into.entry.shards ?? 1, watch.entry.shards ?? 1)
   if (shards > 1) into.entry = { ...into.entry, shards }
 }
 
-/** Can a namespace be in both? True when in doubt. */
-function overlap(a: Wish, b: Wish, matcherOf: MatcherOf): boolean {
+/** Can a namespace be in both? True when it is not certain. */
+function overlap(a: DesiredWatch, b: DesiredWatch, matcherOf: MatcherOf): boolean {
   for (const [one, other] of [
     [a, b],
     [b, a],
@@ -122,13 +125,13 @@ function overlap(a: Wish, b: Wish, matcherOf: MatcherOf): boolean {
   return true
 }
 
-function testOf({ namespaces, either }: Wish, matcherOf: MatcherOf): (namespace: string) => boolean {
+function testOf({ namespaces, either }: DesiredWatch, matcherOf: MatcherOf): (namespace: string) => boolean {
   if (!namespaces) return () => true
   const tests = (either ?? [namespaces]).map(matcherOf)
   return (namespace) => tests.some((test) => test(namespace))
 }
 
-function overlapMessage({ entry, resource }: Wish, other: Wish): string {
+function overlapMessage({ entry, resource }: DesiredWatch, other: DesiredWatch): string {
   return (
     `${titleOf(resource)} is watched twice with different selectors (${selectorsOf(other.entry) || 'none'}; ` +
     `${selectorsOf(entry) || 'none'}) in the same namespaces: an object would be seen twice; merge the entries and select in rules`
@@ -141,18 +144,14 @@ function selectorsOf({ labels = '', fields = '' }: WatchEntry): string {
     .join(', ')
 }
 
-/** A glob, an expression or a `!`: whoever has one reads all namespaces. */
+/** A glob, an expression or a `!`: with one of them all namespaces are read. */
 export function isPattern(namespace: string): boolean {
   return /[*?!/]/.test(namespace)
 }
 
 /** A source for each literal namespace, or one for all. */
-export function sourcesOf(
-  wish: Wish,
-  clusterUid: string,
-  matcherOf: (patterns: readonly string[]) => (namespace: string) => boolean,
-): PlannedSource[] {
-  const { entry, resource, namespaces, either } = wish
+function sourcesOf(watch: DesiredWatch, clusterUid: string, matcherOf: MatcherOf): PlannedSource[] {
+  const { entry, resource, namespaces, either } = watch
   const base = {
     resource,
     labelSelector: entry.labels?.trim() ?? '',
@@ -181,7 +180,7 @@ export function sourcesOf(
       title: `${title} in ${filter}`,
       key: keyOf(base, '', filter),
       namespaces: either ?? [namespaces],
-      namespaceFilter: testOf(wish, matcherOf),
+      namespaceFilter: testOf(watch, matcherOf),
     },
   ]
 }
@@ -198,4 +197,39 @@ function keyOf(base: Omit<Source, 'key' | 'title' | 'namespace'>, namespace: str
   ]
   const digest = createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 10)
   return `${titleOf(base.resource)}${namespace && `/${namespace}`}#${digest}`
+}
+
+/**
+ * Turns entries into sources that read metadata alone. Several of one resource are joined; `fields` may name one object,
+ * and namespaces of what is in none are passed over.
+ */
+export function planMetadata(
+  entries: readonly WatchEntry[],
+  catalogue: Catalogue,
+  clusterUid: string,
+  matcherOf: MatcherOf,
+): WatchPlan {
+  const { plan, resolved } = resolveEntries(entries, catalogue)
+  const watches: DesiredWatch[] = []
+  for (const { entry, resource } of resolved)
+    joinSame(watches, { entry, resource, namespaces: resource.namespaced ? entry.namespaces : undefined })
+  plan.sources = watches.flatMap((watch) => sourcesOf(watch, clusterUid, matcherOf).map(asMetadata))
+  return plan
+}
+
+function joinSame(watches: DesiredWatch[], watch: DesiredWatch): void {
+  const same = watches.find(
+    (it) => titleOf(it.resource) === titleOf(watch.resource) && it.entry.fields === watch.entry.fields,
+  )
+  if (!same) watches.push(watch)
+  else if (same.namespaces && watch.namespaces && ![...same.namespaces, ...watch.namespaces].some(isPattern))
+    same.namespaces = [...new Set([...same.namespaces, ...watch.namespaces])]
+  else same.namespaces = undefined
+}
+
+function asMetadata(source: PlannedSource): PlannedSource {
+  const { key, title, fieldSelector } = source
+  const name = fieldSelector.replace('metadata.name=', '')
+  const object = name === '' ? '' : ` ${name}`
+  return { ...source, key: `metadata:${key}`, title: `metadata of ${title}${object}`, metadataOnly: true }
 }

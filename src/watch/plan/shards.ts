@@ -1,4 +1,4 @@
-import type { Shard } from '../change.ts'
+import type { Shard } from '../../model/change.ts'
 
 /**
  * A shard as the API server's `shardSelector` asks for it (KEP-5866): a part of the 64-bit FNV-1a hashes of uids. An object

@@ -1,10 +1,10 @@
-import type { SourceStore } from '../change.ts'
-import type { Logger } from '../log.ts'
-import { ApiFault } from './api-fault.ts'
-import type { ClusterClient } from './cluster-client.ts'
+import type { Source, SourceStore } from '../../model/change.ts'
+import type { Logger } from '../../observe/log.ts'
+import { ApiFault, faultOf, faultOfStream } from '../client/api-fault.ts'
+import type { ClusterClient } from '../client/cluster-client.ts'
+import { collectionPath } from '../list/list.ts'
 import type { PlannedSource, WatchPlan } from './plan.ts'
-import { offersShards } from './shard-offer.ts'
-import { shardTitle } from './shards.ts'
+import { NEARLY_NOTHING, shardSelectorOf, shardTitle } from './shards.ts'
 
 export interface SplitterParts {
   client: ClusterClient
@@ -38,14 +38,14 @@ export function createSplitter({ client, store, log }: SplitterParts) {
     if (known) return known
     const stored = await store.splits.get(name, signal)
     const offer = offersShards(client, source, of, signal)
-    const tell = (choice: 'shards' | 'whole', offered: boolean) => {
+    const warn = (choice: 'shards' | 'whole', offered: boolean) => {
       const message = messageOf(choice, offered)
       if (message) log.warn({ watch: title, shards: of }, message)
     }
     // What is decided waits for nobody.
-    if (stored) void offer.then((offered) => tell(stored, offered)).catch(() => {})
+    if (stored) void offer.then((offered) => warn(stored, offered)).catch(() => {})
     const choice = stored ?? (await store.splits.settle(name, (await offer) ? 'shards' : 'whole', signal))
-    if (!stored) tell(choice, await offer)
+    if (!stored) warn(choice, await offer)
     settled.set(name, choice)
     return choice
   }
@@ -81,4 +81,63 @@ function messageOf(choice: 'shards' | 'whole', offered: boolean): string | undef
   return offered
     ? 'the API server could split this watch by now; it goes on in one: with another number of "shards" it is asked again'
     : 'the API server does not split this watch (feature gate ShardedListAndWatch): it goes on in one'
+}
+
+const WATCH_SECONDS = 1
+const PATIENCE_MS = 10_000
+/** The type of a frame is at its beginning. */
+const MOST_READ = 1_024
+
+/**
+ * Does the API server split this collection (feature gate ShardedListAndWatch, 1.36)? One that does not know the selector
+ * ignores it in silence, so a list has to repeat it, and a watch must not send what is in no shard: the server splits
+ * lists of a kind that it does not cache, such as Events, and not their watches. Throws ApiFault when it may not be asked.
+ */
+export async function offersShards(
+  client: ClusterClient,
+  source: Omit<Source, 'shard'>,
+  of: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const shardSelector = shardSelectorOf({ index: 0, of })
+  const list = await client.get(
+    collectionPath(source, { limit: '1', shardSelector }),
+    { timeoutMs: PATIENCE_MS },
+    signal,
+  )
+  if (list.status !== 200) throw faultOf(list)
+  if (echoOf(list.body) !== shardSelector) return false
+  return !(await watchIsWhole(client, source, signal))
+}
+
+function echoOf(body: Buffer): string | undefined {
+  const { metadata } = JSON.parse(body.toString()) as { metadata?: { shardInfo?: { selector?: string } } }
+  return metadata?.shardInfo?.selector
+}
+
+/** Does a watch of next to nothing send objects? Without objects this is not known. */
+async function watchIsWhole(
+  client: ClusterClient,
+  source: Omit<Source, 'shard'>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const query = {
+    watch: 'true',
+    resourceVersion: '0',
+    timeoutSeconds: String(WATCH_SECONDS),
+    shardSelector: NEARLY_NOTHING,
+  }
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)])
+  const { status, headers, body } = await client.stream(collectionPath(source, query), {}, deadline)
+  try {
+    if (status !== 200) throw await faultOfStream({ status, headers, body })
+    let beginning: Buffer = Buffer.alloc(0)
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      beginning = Buffer.concat([beginning, chunk])
+      if (beginning.includes('\n') || beginning.length > MOST_READ) break
+    }
+    return beginning.includes('"type":"ADDED"')
+  } finally {
+    body.destroy()
+  }
 }

@@ -1,30 +1,34 @@
+import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Resource } from '../event.ts'
-import { forgetSeries } from '../forget-series.ts'
-import type { WatchStatus } from '../status.ts'
-import { crdStateOf, findDefined } from './crd.ts'
-import { type Catalogue, discover } from './discovery.ts'
-import { createFormerSources } from './former-sources.ts'
-import { identify } from './identity.ts'
-import { type PlannedSource, planSources, type WatchPlan } from './plan.ts'
-import type { WatchEntry } from './schema.ts'
-import type { SelectionParts } from './selection.ts'
-import { createSourceRuns, type RunsParts } from './source-runs.ts'
-import { createSplitter } from './split.ts'
-import { unresolved } from './statuses.ts'
+import type { ClusterIdentities, ClusterIdentity } from '../../model/change.ts'
+import type { Resource } from '../../model/event.ts'
+import type { WatchStatus } from '../../model/status.ts'
+import type { Logger } from '../../observe/log.ts'
+import { forgetSeries } from '../../observe/metrics.ts'
+import { faultOf } from '../client/api-fault.ts'
+import { type ClusterClient, ClusterError } from '../client/cluster-client.ts'
+import { crdStateOf, findDefined } from '../client/crd.ts'
+import { type Catalogue, discover } from '../client/discovery.ts'
+import { type PlannedSource, planSources, type WatchPlan } from '../plan/plan.ts'
+import { createSplitter } from '../plan/split.ts'
+import type { WatchEntry } from '../schema.ts'
+import { createReflectorPool, type PoolParts } from './reflector-pool.ts'
+import { unresolved } from './reflector-status.ts'
+import { createRemovedWatches } from './removed-watches.ts'
+import type { SelectionParts } from './takeover.ts'
 import { backoffMs } from './timing.ts'
 
 export interface ManagerParts
   extends SelectionParts,
-    Omit<RunsParts, 'offers' | 'clusterUid' | 'onEnd' | 'onReady'> {
-  /** Turns entries into sources; by default those that tell of events. */
+    Omit<PoolParts, 'offers' | 'clusterUid' | 'onEnd' | 'onReady'> {
+  /** Turns entries into sources; by default those of events. */
   plan?: typeof planSources
 }
 
 export interface WatchManager {
   /** Replaces what is watched; sources that stay are not disturbed. */
   apply(entries: readonly WatchEntry[]): void
-  /** Has sources of such resources open their stored state anew: whether it keeps old objects is known from then on. */
+  /** Makes sources of such resources open their stored state again: from then on it is known whether it keeps old objects. */
   reopen(which: (resource: Resource) => boolean): void
   statuses(): WatchStatus[]
   /** Stops all sources; resolves when the last commit is done and every lease is released. */
@@ -35,7 +39,7 @@ export interface WatchManager {
 export function createWatchManager(parts: ManagerParts): WatchManager {
   const { client, store, clock, log, metrics, timing, random, plan: planOf = planSources } = parts
   const stop = new AbortController()
-  const told = new Set<string>()
+  const reported = new Set<string>()
   const awaited = new Set<string>()
   /** Kinds that are defined, and not served as they are spelled. */
   const defined = new Map<string, Pick<PlannedSource, 'resource'>>()
@@ -48,19 +52,19 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
   let change = Promise.withResolvers<void>()
   let uid: { value: string; atMs: number } | undefined
 
-  const runs = createSourceRuns({
+  const runs = createReflectorPool({
     ...parts,
     clusterUid,
     offers: { watchList: true },
     onEnd: again,
     onReady: ({ spelling }) => void awaited.delete(spelling),
   })
-  const former = createFormerSources({ ...parts, isRunning: runs.has })
+  const removed = createRemovedWatches({ ...parts, isRunning: runs.has })
 
   /** All sources ask after a connection broke: one request answers them. */
   async function clusterUid(signal: AbortSignal): Promise<string> {
-    if (!uid || clock.now() - uid.atMs >= timing.identityFreshMs) {
-      uid = { value: await identify(client, store.identities, log, signal), atMs: clock.now() }
+    if (!uid || performance.now() - uid.atMs >= timing.identityFreshMs) {
+      uid = { value: await identify(client, store.identities, log, signal), atMs: performance.now() }
     }
     return uid.value
   }
@@ -108,13 +112,13 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     plan = await split(planOf(asked, catalogue, current, parts.matcherOf), signal)
     await noteAbsent(catalogue, signal)
     for (const { entry, message } of plan.problems) {
-      if (!told.has(message)) log.error({ kind: entry.kind }, message)
-      told.add(message)
+      if (!reported.has(message)) log.error({ kind: entry.kind }, message)
+      reported.add(message)
     }
-    await former.bury(plan, current, signal)
+    await removed.markAbsent(plan, current, signal)
     await retire(catalogue)
     const faults: unknown[] = []
-    for (const source of await former.begin(plan, current, signal)) {
+    for (const source of await removed.begin(plan, current, signal)) {
       // One that cannot be started yet keeps no other from it.
       await runs.start(source, signal).catch((error: unknown) => void faults.push(error))
     }
@@ -173,7 +177,7 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     }
   }
 
-  /** Has the kinds resolved anew. */
+  /** Resolves the kinds again. */
   function again(): void {
     change.resolve()
     change = Promise.withResolvers<void>()
@@ -202,4 +206,46 @@ function knows(catalogue: Catalogue, { resource }: PlannedSource): boolean {
   return catalogue.resources.some(
     ({ group, plural }) => group === resource.group && plural === resource.plural,
   )
+}
+
+/**
+ * The identity of this cluster: the uid of its kube-system namespace. Where that must not be read, a hash of
+ * the server's address. What is known once stays: a right that comes or goes does not make another cluster of it.
+ * Throws ApiFault.
+ */
+async function identify(
+  client: ClusterClient,
+  identities: ClusterIdentities,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<string> {
+  const answer = await client.get('/api/v1/namespaces/kube-system', {}, signal)
+  const { status, body } = answer
+  if (status !== 200 && status !== 403 && status !== 404) throw faultOf(answer)
+  const address = createHash('sha256').update(client.url).digest('hex').slice(0, 32)
+  const uid = status === 200 ? uidOf(body) : undefined
+  const here = await identities.get(address, signal)
+  const known = here ?? (uid === undefined ? undefined : await identities.ofUid(uid, signal))
+  const identity = decideIdentity(known, uid, address)
+  if (uid === undefined && !known)
+    log.info({ status }, 'namespace kube-system cannot be read; the cluster is identified by its address')
+  if (identity.id !== here?.id || identity.uid !== here?.uid) await identities.set(address, identity, signal)
+  return identity.id
+}
+
+/** Only another uid is another cluster. `uid` is undefined when it cannot be read. */
+export function decideIdentity(
+  known: ClusterIdentity | undefined,
+  uid: string | undefined,
+  address: string,
+): ClusterIdentity {
+  if (uid === undefined) return known ?? { id: address }
+  if (known && (known.uid ?? uid) === uid) return { id: known.id, uid }
+  return { id: uid, uid }
+}
+
+function uidOf(body: Buffer): string {
+  const { metadata } = JSON.parse(body.toString()) as { metadata?: { uid?: string } }
+  if (!metadata?.uid) throw new ClusterError('namespace kube-system has no uid')
+  return metadata.uid
 }

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { WatchStatus } from '../status.ts'
-import type { RelistCause } from './decide.ts'
-import { isOlder } from './position.ts'
+import { type Checkpoint, isOlder } from '../../model/change.ts'
+import type { WatchStatus } from '../../model/status.ts'
+import type { Batch } from '../list/stream.ts'
+import type { RelistCause } from './retry-policy.ts'
 import type { Timing } from './timing.ts'
 
 type Behind = NonNullable<WatchStatus['behind']>
@@ -144,7 +145,7 @@ export class WatchProgress {
     try {
       answer = await ask()
     } catch (error) {
-      // The end of a watch says nothing about the API server.
+      // The end of a watch is no information about the API server.
       if (!signal?.aborted) this.#probe ??= { at, position: undefined }
       throw error
     }
@@ -188,4 +189,62 @@ const LEAST_MS = 1
 /** Positions that are no integers cannot be compared: only the same one is known to be as new. */
 function isReached(asked: string, position: string): boolean {
   return position === asked || isOlder(asked, position)
+}
+
+/**
+ * Has a watch read all that happened before it was opened? Only then may it be said that something did not happen. The server
+ * sends what it still has immediately, and then what comes, so it has when
+ *
+ * - it reached the position at which the server stood when it was asked before: of a busy resource soon, of a quiet one never,
+ *   because positions count the changes of all resources;
+ * - or a bookmark came: the server sends none before the rest;
+ * - or nothing came for a while: there is nothing more.
+ */
+export class CatchUp {
+  readonly #target: string | undefined
+  readonly #settleMs: number
+  #isCurrent = false
+  #quietFromMs: number | undefined
+
+  constructor(target: string | undefined, settleMs: number) {
+    this.#target = target
+    this.#settleMs = settleMs
+  }
+
+  get isCurrent(): boolean {
+    return this.#isCurrent
+  }
+
+  /** The server has accepted a watch from this position. */
+  opened(resourceVersion: string): void {
+    this.#quietFromMs = performance.now()
+    this.#reached(resourceVersion)
+  }
+
+  /** A batch is committed. */
+  read({ resourceVersion, bookmarked, idle }: Pick<Batch, 'resourceVersion' | 'bookmarked' | 'idle'>): void {
+    if (bookmarked || (idle && this.waitMs() === 0)) this.#isCurrent = true
+    if (idle) return
+    this.#quietFromMs = performance.now()
+    this.#reached(resourceVersion)
+  }
+
+  /** How long nothing may come until all is read; undefined when it is. */
+  waitMs(): number | undefined {
+    if (this.#isCurrent) return undefined
+    const quietMs = this.#quietFromMs === undefined ? 0 : performance.now() - this.#quietFromMs
+    return Math.max(0, Math.ceil(this.#settleMs - quietMs))
+  }
+
+  #reached(resourceVersion: string): void {
+    const target = this.#target
+    // Positions that are no integers cannot be compared: only the same one is known to be as new.
+    if (target !== undefined && (resourceVersion === target || isOlder(target, resourceVersion)))
+      this.#isCurrent = true
+  }
+}
+
+/** All later changes will be emitted: a first list is complete, or the resource is known to be absent. */
+export function hasPosition(checkpoint: Checkpoint | undefined): boolean {
+  return checkpoint !== undefined && (checkpoint.phase === 'absent' || checkpoint.resourceVersion !== '')
 }

@@ -1,15 +1,14 @@
-import type { Resource } from '../event.ts'
-import type { WatchStatus } from '../status.ts'
-import { crdStateOf } from './crd.ts'
-import type { Permit } from './leases/hold.ts'
-import type { SourceLeases } from './leases/source-leases.ts'
-import type { PlannedSource } from './plan.ts'
-import { isPositioned } from './position.ts'
-import { WatchProgress } from './progress.ts'
-import { runSource, type SourceEnd, type SourceParts } from './source.ts'
-import { initialStatus } from './statuses.ts'
+import type { Resource } from '../../model/event.ts'
+import type { WatchStatus } from '../../model/status.ts'
+import { crdStateOf } from '../client/crd.ts'
+import type { LeaseGuard } from '../leases/held-lease.ts'
+import type { SourceLeases } from '../leases/source-leases.ts'
+import type { PlannedSource } from '../plan/plan.ts'
+import { hasPosition, WatchProgress } from './progress.ts'
+import { type ReflectorEnd, type ReflectorParts, runReflector } from './reflector.ts'
+import { initialStatus } from './reflector-status.ts'
 
-export interface RunsParts extends Omit<SourceParts, 'isGone' | 'report' | 'permit' | 'progress'> {
+export interface PoolParts extends Omit<ReflectorParts, 'isGone' | 'report' | 'guard' | 'progress'> {
   /** With leases a source runs only while this process holds its lease. */
   leases?: SourceLeases
   onReady(source: PlannedSource): void
@@ -22,7 +21,7 @@ interface Running {
   status: WatchStatus
   progress: WatchProgress
   stop: AbortController
-  /** Ends what is under way, to begin anew from the stored position. */
+  /** Ends the current work, to start over from the stored position. */
   reopen: AbortController
   done: Promise<void>
 }
@@ -31,7 +30,7 @@ interface Running {
 const RELEASE_LIMIT_MS = 1_000
 
 /** The sources that run, each with its status. */
-export function createSourceRuns(parts: RunsParts) {
+export function createReflectorPool(parts: PoolParts) {
   const { client, store, clock, log, metrics, timing, random } = parts
   const running = new Map<string, Running>()
 
@@ -59,7 +58,7 @@ export function createSourceRuns(parts: RunsParts) {
         if (end === 'missing')
           log.warn({ watch: source.title }, 'the kind is not served any more; waiting for it')
         if (end === 'other-cluster')
-          log.warn({ watch: source.title }, 'another cluster answers at this address; starting anew there')
+          log.warn({ watch: source.title }, 'another cluster answers at this address; starting over there')
       })
       .catch((error) => log.error({ watch: source.title, error }, 'the watch failed'))
       .finally(() => {
@@ -73,15 +72,15 @@ export function createSourceRuns(parts: RunsParts) {
     status: WatchStatus,
     onWatching: () => void,
   ): (news: Partial<WatchStatus>) => void {
-    let told = false
+    let reported = false
     return (news) => {
       Object.assign(status, news)
       metrics.watchReady.set({ watch }, status.ready ? 1 : 0)
       if (news.ready) delete status.lastError
       const watching = status.phase === 'watching' && status.ready
-      if (watching && !told) onWatching()
+      if (watching && !reported) onWatching()
       // Standing by is being ready too, but not watching.
-      told = watching || (told && status.ready && status.phase !== 'standby')
+      reported = watching || (reported && status.ready && status.phase !== 'standby')
     }
   }
 
@@ -89,17 +88,17 @@ export function createSourceRuns(parts: RunsParts) {
     it: Running,
     report: (news: Partial<WatchStatus>) => void,
     signal: AbortSignal,
-  ): Promise<SourceEnd> {
+  ): Promise<ReflectorEnd> {
     const { source } = it
     const isGone = (asked: PlannedSource, asking: AbortSignal) =>
       asked.custom
         ? crdStateOf(client, asked, asking).then((state) => state === 'none')
         : Promise.resolve(false)
-    const run = async (permit: Permit | undefined, until: AbortSignal): Promise<SourceEnd> => {
-      const own = { ...parts, isGone, report, progress: it.progress, ...(permit && { permit }) }
+    const run = async (guard: LeaseGuard | undefined, until: AbortSignal): Promise<ReflectorEnd> => {
+      const own = { ...parts, isGone, report, progress: it.progress, ...(guard && { guard }) }
       for (;;) {
         const { reopen } = it
-        const end = await runSource(own, source, AbortSignal.any([until, reopen.signal]))
+        const end = await runReflector(own, source, AbortSignal.any([until, reopen.signal]))
         if (until.aborted) await release(source)
         if (end !== 'stopped' || until.aborted || !reopen.signal.aborted) return end
         it.reopen = new AbortController()
@@ -114,7 +113,7 @@ export function createSourceRuns(parts: RunsParts) {
     }
   }
 
-  /** A process that stands by, or takes over what this source knew, needs not find out that this one has stopped. */
+  /** A process on standby, or one that takes over this source, does not have to detect that this one has stopped. */
   async function release(source: PlannedSource): Promise<void> {
     try {
       await store.release(source, AbortSignal.timeout(RELEASE_LIMIT_MS))
@@ -123,7 +122,7 @@ export function createSourceRuns(parts: RunsParts) {
     }
   }
 
-  /** Standing by is being ready once there is a position: what comes before the first one is told by nobody. */
+  /** Standing by is being ready once there is a position: changes before the first one are never emitted. */
   function withPosition(
     { source, status }: Running,
     report: (news: Partial<WatchStatus>) => void,
@@ -141,7 +140,7 @@ export function createSourceRuns(parts: RunsParts) {
       void store
         .peek(source, signal)
         .then((checkpoint) => {
-          positioned = isPositioned(checkpoint)
+          positioned = hasPosition(checkpoint)
         })
         .catch(() => {})
         .finally(() => {
@@ -154,7 +153,7 @@ export function createSourceRuns(parts: RunsParts) {
     start,
     has: (key: string) => running.has(key),
     entries: () => running.entries(),
-    /** Has sources of such resources open their stored state anew. */
+    /** Makes sources of such resources open their stored state again. */
     reopen(which: (resource: Resource) => boolean): void {
       for (const { source, reopen } of running.values()) if (which(source.resource)) reopen.abort()
     },

@@ -1,12 +1,15 @@
-import type { Logger } from '../log.ts'
-import type { Metrics } from '../metrics.ts'
-import { redactMessage } from '../redact.ts'
-import type { WatchStatus } from '../status.ts'
-import { ApiFault, UNAUTHORIZED_ADVICE } from './api-fault.ts'
-import type { RelistCause, Step } from './decide.ts'
-import type { Oversized } from './oversized.ts'
+import { isDeepStrictEqual } from 'node:util'
+import type { WatchStatus } from '../../model/status.ts'
+import type { Logger } from '../../observe/log.ts'
+import type { Metrics } from '../../observe/metrics.ts'
+import { redactMessage } from '../../text/redact.ts'
+import { ApiFault, UNAUTHORIZED_ADVICE } from '../client/api-fault.ts'
+import type { Oversized } from '../decode/oversized.ts'
+import type { PlannedSource, WatchPlan } from '../plan/plan.ts'
+import type { WatchEntry } from '../schema.ts'
+import type { RelistCause, Step } from './retry-policy.ts'
 
-export interface SourceReportParts {
+export interface ReflectorStatusParts {
   metrics: Metrics
   log: Logger
   clock: { now(): number }
@@ -18,14 +21,14 @@ export const WAITS_FOR_REDIS_MS = 600_000
 
 const OVERSIZED_WARNING_MS = 10_000
 
-/** What a source tells the world while it goes on: its status, its metrics, and one line for each thing that changes. */
-export class SourceReport {
-  readonly #parts: SourceReportParts
+/** Reports a source: its status, its metrics, and one log line for each change of state. */
+export class ReflectorStatus {
+  readonly #parts: ReflectorStatusParts
   readonly #watch: string
-  #toldNotSplit = false
+  #warnedNotSplit = false
   #warnedOversizedMs = Number.NEGATIVE_INFINITY
 
-  constructor(parts: SourceReportParts, title: string) {
+  constructor(parts: ReflectorStatusParts, title: string) {
     this.#parts = parts
     this.#watch = title
   }
@@ -45,7 +48,7 @@ export class SourceReport {
     this.#parts.report({ phase: 'listing', current: false })
     if (!cause) return
     this.#parts.metrics.relists.inc({ watch: this.#watch, cause })
-    this.#parts.log.info({ watch: this.#watch, cause }, 'lists anew and compares with what is known')
+    this.#parts.log.info({ watch: this.#watch, cause }, 'lists again and compares with the index')
   }
 
   /** The API server has accepted the watch. */
@@ -94,8 +97,8 @@ export class SourceReport {
 
   /** Objects of other shards came. */
   notSplit(): void {
-    if (this.#toldNotSplit) return
-    this.#toldNotSplit = true
+    if (this.#warnedNotSplit) return
+    this.#warnedNotSplit = true
     this.#parts.log.warn(
       { watch: this.#watch },
       'the API server sends objects of other shards, too; they are passed over, and cost as much as without shards',
@@ -137,4 +140,51 @@ function adviceFor(error: unknown): { advice?: string } {
   const code = error instanceof ApiFault ? error.status.code : undefined
   if (code === 403) return { advice: '"kubeherald rbac" prints the rights that are needed' }
   return code === 401 ? { advice: UNAUTHORIZED_ADVICE } : {}
+}
+
+/** How long nothing may be heard of what has just begun. */
+const BEGINNING_MS = 600_000
+
+/** Of a source that has just been started. */
+export function initialStatus({ key, title }: PlannedSource, nowMs: number): WatchStatus {
+  return { ...statusOf(title, 'listing', false, nowMs), key }
+}
+
+/** Entries that have no source: they have just come, their kind is not there yet, or they contradict another. */
+export function unresolved(
+  plan: WatchPlan,
+  entries: readonly WatchEntry[],
+  resolved: readonly WatchEntry[],
+  lastError: string | undefined,
+  nowMs: number,
+): WatchStatus[] {
+  const status = (kind: string, phase: WatchStatus['phase'], ready: boolean, error?: string) => ({
+    ...statusOf(kind, phase, ready, nowMs),
+    ...(error !== undefined && { lastError: error }),
+  })
+  const fresh = entries.filter((entry) => !resolved.some((it) => isDeepStrictEqual(it, entry)))
+  const begin = fresh.map(({ kind }) => status(kind, 'resolving', false, lastError))
+  if (resolved.length === 0) return begin
+  return [
+    ...begin,
+    ...plan.waiting.map(({ kind }) => status(kind, 'waiting-for-kind', true)),
+    ...plan.unsure.map(({ kind }) =>
+      status(kind, 'resolving', false, 'a part of the API that may have this kind does not answer'),
+    ),
+    ...plan.undecided.map(({ title, message }) => status(title, 'failing', false, message)),
+    ...plan.problems.map(({ entry, message }) => status(entry.kind, 'failing', false, message)),
+  ]
+}
+
+/** Until it has a source, the title is its key, too. */
+function statusOf(title: string, phase: WatchStatus['phase'], ready: boolean, nowMs: number): WatchStatus {
+  return {
+    key: title,
+    title,
+    phase,
+    resourceVersion: '',
+    lastContactMs: 0,
+    aliveUntilMs: nowMs + BEGINNING_MS,
+    ready,
+  }
 }

@@ -1,9 +1,21 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Change, FencedError, type SourceSession, type SourceStore } from '../change.ts'
-import { adopt } from './adoption.ts'
-import { ApiFault, BrokenStream } from './api-fault.ts'
-import { CatchUp } from './catch-up.ts'
-import type { ClusterClient } from './cluster-client.ts'
+import {
+  type Change,
+  FencedError,
+  isOlder,
+  type SourceSession,
+  type SourceStore,
+} from '../../model/change.ts'
+import { ApiFault, BrokenStream } from '../client/api-fault.ts'
+import type { ClusterClient } from '../client/cluster-client.ts'
+import { DEFAULT_MAX_OBJECT_BYTES, type Oversized } from '../decode/oversized.ts'
+import type { LeaseGuard } from '../leases/held-lease.ts'
+import { currentPosition, METADATA_WATCH } from '../list/list.ts'
+import { type Batch, type WatchRequest, watchStream } from '../list/stream.ts'
+import type { PlannedSource } from '../plan/plan.ts'
+import { CatchUp, type WatchProgress } from './progress.ts'
+import { ReflectorStatus, type ReflectorStatusParts, WAITS_FOR_REDIS_MS } from './reflector-status.ts'
+import { inScope, LIST_STEP_MS, Relister } from './relist.ts'
 import {
   afterEnd,
   afterFault,
@@ -13,20 +25,11 @@ import {
   SilentWatch,
   StalledWatch,
   type Step,
-} from './decide.ts'
-import type { Permit } from './leases/hold.ts'
-import { currentPosition, METADATA_WATCH } from './list.ts'
-import { DEFAULT_MAX_OBJECT_BYTES, type Oversized } from './oversized.ts'
-import type { PlannedSource } from './plan.ts'
-import { isOlder } from './position.ts'
-import type { WatchProgress } from './progress.ts'
-import { inScope, LIST_STEP_MS, SourceLists } from './source-lists.ts'
-import { SourceReport, type SourceReportParts, WAITS_FOR_REDIS_MS } from './source-report.ts'
-import { standBy } from './stand-by.ts'
-import { type Batch, type WatchRequest, watchStream } from './stream.ts'
+} from './retry-policy.ts'
+import { adopt, standBy } from './takeover.ts'
 import type { Timing } from './timing.ts'
 
-export interface SourceParts extends SourceReportParts {
+export interface ReflectorParts extends ReflectorStatusParts {
   client: ClusterClient
   store: SourceStore
   random(): number
@@ -38,24 +41,24 @@ export interface SourceParts extends SourceReportParts {
   clusterUid(signal: AbortSignal): Promise<string>
   progress: WatchProgress
   /** Of the lease under which it runs; without leases none is needed. */
-  permit?: Permit
+  guard?: LeaseGuard
   /** True when the resource is gone for certain: its CustomResourceDefinition is. */
   isGone(source: PlannedSource, signal: AbortSignal): Promise<boolean>
 }
 
 /** Why a source ended by itself: its resource is not served (any more, or in this version), or another cluster answers. */
-export type SourceEnd = 'stopped' | 'missing' | 'other-cluster'
+export type ReflectorEnd = 'stopped' | 'missing' | 'other-cluster'
 
 /**
  * Follows one source until its signal: first list, watch, and from whatever goes wrong back to a position that is
- * durable. A fault is never an end; what cannot be mended here is tried again slowly, and status says why.
+ * durable. A fault is never an end; what cannot be repaired here is retried slowly, and the status shows why.
  */
-export async function runSource(
-  parts: SourceParts,
+export async function runReflector(
+  parts: ReflectorParts,
   source: PlannedSource,
   signal: AbortSignal,
-): Promise<SourceEnd> {
-  const run = new SourceRun(parts, source, signal)
+): Promise<ReflectorEnd> {
+  const run = new Reflector(parts, source, signal)
   parts.progress.begin()
   try {
     return await run.follow()
@@ -67,12 +70,12 @@ export async function runSource(
   }
 }
 
-class SourceRun {
-  readonly #parts: SourceParts
+class Reflector {
+  readonly #parts: ReflectorParts
   readonly #source: PlannedSource
   readonly #signal: AbortSignal
-  readonly #report: SourceReport
-  readonly #lists: SourceLists
+  readonly #report: ReflectorStatus
+  readonly #lists: Relister
   #history: History = NO_HISTORY
   #relist: RelistCause | undefined
   /** At the start nobody knows what happened to the cluster meanwhile. */
@@ -82,20 +85,20 @@ class SourceRun {
   /** Where the server stood when it was asked last, before the watch that comes. */
   #target: string | undefined
 
-  constructor(parts: SourceParts, source: PlannedSource, signal: AbortSignal) {
+  constructor(parts: ReflectorParts, source: PlannedSource, signal: AbortSignal) {
     this.#parts = parts
     this.#source = source
     this.#signal = signal
-    this.#report = new SourceReport(parts, source.title)
+    this.#report = new ReflectorStatus(parts, source.title)
     const request = () => this.#request(LIST_SECONDS)
-    this.#lists = new SourceLists({ ...parts, report: this.#report, request }, source, signal)
+    this.#lists = new Relister({ ...parts, report: this.#report, request }, source, signal)
   }
 
-  async follow(): Promise<SourceEnd> {
+  async follow(): Promise<ReflectorEnd> {
     let session: SourceSession | undefined
     for (;;) {
       this.#signal.throwIfAborted()
-      const startedMs = this.#parts.clock.now()
+      const startedMs = performance.now()
       let step: Step
       try {
         session ??= await this.#open()
@@ -104,7 +107,7 @@ class SourceRun {
         step = afterEnd(end, this.#history, this.#parts.timing, this.#parts.random)
       } catch (error) {
         this.#signal.throwIfAborted()
-        if (this.#parts.clock.now() - startedMs >= this.#parts.timing.healthyMs)
+        if (performance.now() - startedMs >= this.#parts.timing.healthyMs)
           this.#history = { ...NO_HISTORY, silences: this.#history.silences }
         step = afterFault(error, this.#history, this.#parts.timing, this.#parts.random)
         this.#report.trouble(error, step)
@@ -114,7 +117,7 @@ class SourceRun {
           return 'missing'
         }
         this.#fenced = error instanceof FencedError
-        // A session that failed in the middle of a write must read again where it stands.
+        // A session that failed in the middle of a write must read its position again.
         if (!(error instanceof ApiFault)) session = undefined
       }
       await this.#prepare(step)
@@ -122,12 +125,12 @@ class SourceRun {
   }
 
   async #open(): Promise<SourceSession> {
-    // Redis being away is a known reason to wait; its own check says so.
+    // An unavailable Redis is a known reason to wait; its own check reports it.
     this.#report.allow(WAITS_FOR_REDIS_MS)
-    const { permit, store } = this.#parts
+    const { guard, store } = this.#parts
     if (this.#fenced) {
-      // With a lease nobody waits for another to stand still: the lease says whose turn it is.
-      if (permit) await permit.renewed(this.#signal)
+      // With a lease no process waits until another one stops: the lease decides.
+      if (guard) await guard.renewed(this.#signal)
       else {
         this.#parts.progress.rest()
         await standBy(this.#parts, this.#source, this.#report, this.#signal)
@@ -135,7 +138,7 @@ class SourceRun {
       }
     }
     this.#fenced = false
-    const check = permit && (() => permit.check())
+    const check = guard && (() => guard.check())
     return this.#parts.progress.whileStoring(() => store.open(this.#source, this.#signal, check))
   }
 
@@ -169,15 +172,9 @@ class SourceRun {
     const { progress } = this.#parts
     const cause = this.#relist ?? (await this.#probe(session)) ?? progress.stall
     if (!cause) return
-    const before = await this.#observed()
+    const before = session.emitted
     await this.#listed(this.#lists.list(session, cause), session)
-    if (cause === 'stalled' || cause === 'regression') progress.compared((await this.#observed()) > before)
-  }
-
-  /** Changes of this source that this process has stored. */
-  async #observed(): Promise<number> {
-    const { values } = await this.#parts.metrics.observed.get()
-    return values.find(({ labels }) => labels.watch === this.#source.title)?.value ?? 0
+    if (cause === 'stalled' || cause === 'regression') progress.compared(session.emitted > before)
   }
 
   async #listed(list: Promise<void>, session: SourceSession): Promise<void> {
@@ -246,7 +243,7 @@ class SourceRun {
     const request = this.#request(Math.round(least + random() * (most - least)), accepted)
     const mayExpire = () => catchUp.isCurrent && !progress.isBehind
     const idleMs = () => catchUp.waitMs() ?? (mayExpire() ? untilDue(session, clock.now()) : BEHIND_IDLE_MS)
-    const startedMs = clock.now()
+    const startedMs = performance.now()
     let silent = true
     let committedMs = startedMs
     let position: string | undefined
@@ -255,9 +252,9 @@ class SourceRun {
         silent = false
         const changes = inScope(this.#source, batch.changes, this.#report)
         position = batch.resourceVersion
-        if (changes.length > 0 || clock.now() - committedMs >= timing.positionEveryMs) {
+        if (changes.length > 0 || performance.now() - committedMs >= timing.positionEveryMs) {
           await this.#commit(session, changes, position)
-          committedMs = clock.now()
+          committedMs = performance.now()
           position = undefined
         }
         progress.reached(batch.resourceVersion, changes.length === 0)
@@ -269,7 +266,7 @@ class SourceRun {
         await session.expire(this.#signal)
     }
     if (position !== undefined) await this.#commit(session, [], position)
-    return { livedMs: clock.now() - startedMs, silent }
+    return { livedMs: performance.now() - startedMs, silent }
   }
 
   /** The batches of a watch. Throws SilentWatch where the server kept it open for too long without ending it. */
@@ -314,7 +311,10 @@ class SourceRun {
       if (await this.#parts.isGone(this.#source, this.#signal)) await session.markAbsent(this.#signal)
     } catch (error) {
       this.#signal.throwIfAborted()
-      this.#parts.log.debug({ error, watch: this.#source.title }, 'cannot tell whether the resource is gone')
+      this.#parts.log.debug(
+        { error, watch: this.#source.title },
+        'cannot find out whether the resource is gone',
+      )
     }
   }
 
@@ -326,9 +326,9 @@ class SourceRun {
     this.#parts.progress.closed()
     if (step.refresh) await this.#parts.client.refresh().catch((error) => this.#report.trouble(error, step))
     if (step.delayMs === 0) return
-    const { permit, store } = this.#parts
+    const { guard, store } = this.#parts
     // Two that take a source from each other grow slower; where the other one is gone there is nobody to wait for.
-    if (this.#fenced && !permit) await store.owners.wait(store.owners.changes, step.delayMs, this.#signal)
+    if (this.#fenced && !guard) await store.owners.wait(store.owners.changes, step.delayMs, this.#signal)
     else await pause(step.delayMs, undefined, { signal: this.#signal })
   }
 }

@@ -1,22 +1,21 @@
-import type { Change, SourceSession } from '../change.ts'
-import { comparisonOf } from './adoption.ts'
-import { BrokenStream } from './api-fault.ts'
-import type { ClusterClient } from './cluster-client.ts'
-import type { RelistCause } from './decide.ts'
-import { type InitialState, ListExpired, listObjects } from './list.ts'
-import { DEFAULT_MAX_OBJECT_BYTES, type Oversized } from './oversized.ts'
-import type { PlannedSource } from './plan.ts'
-import { isInShard } from './shards.ts'
-import type { SourceReport } from './source-report.ts'
-import type { WatchRequest } from './stream.ts'
-import { isRefused, isUnsupported, streamInitialState } from './watch-list.ts'
+import type { Change, SourceSession } from '../../model/change.ts'
+import { BrokenStream } from '../client/api-fault.ts'
+import type { ClusterClient } from '../client/cluster-client.ts'
+import { DEFAULT_MAX_OBJECT_BYTES, type Oversized } from '../decode/oversized.ts'
+import { type InitialState, ListExpired, listObjects } from '../list/list.ts'
+import { isRefused, isUnsupported, streamInitialState, type WatchRequest } from '../list/stream.ts'
+import type { PlannedSource } from '../plan/plan.ts'
+import { isInShard } from '../plan/shards.ts'
+import type { ReflectorStatus } from './reflector-status.ts'
+import type { RelistCause } from './retry-policy.ts'
+import { comparisonOf } from './takeover.ts'
 
-export interface SourceListsParts {
+export interface RelisterParts {
   client: ClusterClient
   clock: { now(): number }
   maxObjectBytes?: number
   offers: { watchList: boolean }
-  report: SourceReport
+  report: ReflectorStatus
   /** For a list that comes as a stream. */
   request(): Omit<WatchRequest, 'query'>
 }
@@ -25,8 +24,8 @@ export interface SourceListsParts {
 export const LIST_STEP_MS = 180_000
 
 /** Reads what is there, as a stream or in pages, into a session: silently, or as what differs from the index. */
-export class SourceLists {
-  readonly #parts: SourceListsParts
+export class Relister {
+  readonly #parts: RelisterParts
   readonly #source: PlannedSource
   readonly #signal: AbortSignal
   /** A stream of initial state failed the last time: pages are safer. */
@@ -34,7 +33,7 @@ export class SourceLists {
   /** Items that could not be read: what a list without them does not show may be there all the same. */
   #unreadable = 0
 
-  constructor(parts: SourceListsParts, source: PlannedSource, signal: AbortSignal) {
+  constructor(parts: RelisterParts, source: PlannedSource, signal: AbortSignal) {
     this.#parts = parts
     this.#source = source
     this.#signal = signal
@@ -46,7 +45,7 @@ export class SourceLists {
     await this.#fromOneState(async (whole) => {
       await session.beginSeed(this.#signal)
       const take = (page: readonly Change[]) => session.seed(page, this.#signal)
-      const metadataOnly = !session.keepsOld
+      const metadataOnly = !session.keepsPrevious
       await session.endList(await this.#eachPage({ metadataOnly, whole }, take), this.#signal)
     })
   }
@@ -78,7 +77,7 @@ export class SourceLists {
     })
   }
 
-  /** Begins anew, in one piece, when the server forgets the state that the pages are of. */
+  /** Starts over, in one piece, when the server forgets the state that the pages are of. */
   async #fromOneState(list: (whole: boolean) => Promise<void>): Promise<void> {
     try {
       await list(false)
@@ -101,7 +100,7 @@ export class SourceLists {
     try {
       return await this.#drain(this.#streamed(how.metadataOnly), take)
     } catch (error) {
-      // Some servers ignore the wish for initial state, or break off: the next list is in pages.
+      // Some servers ignore the request for initial state, or break off: the next list is in pages.
       this.#inPages = error instanceof BrokenStream
       if (!isRefused(error)) throw error
       if (isUnsupported(error)) offers.watchList = false
@@ -148,7 +147,7 @@ export class SourceLists {
 export function inScope(
   { namespaceFilter: filter, shard }: PlannedSource,
   changes: readonly Change[],
-  report: SourceReport,
+  report: ReflectorStatus,
 ): readonly Change[] {
   const own = shard ? changes.filter(({ object }) => isInShard(object.uid, shard)) : changes
   if (own.length < changes.length) report.notSplit()

@@ -1,14 +1,14 @@
-import type { Source, SourceStore } from '../change.ts'
-import type { Logger } from '../log.ts'
-import { adoptionOf } from './adoption.ts'
-import type { ClusterClient } from './cluster-client.ts'
-import { crdStateOf } from './crd.ts'
-import { type PlannedSource, planSources, storageOf, type WatchPlan } from './plan.ts'
-import { titleOf } from './resolve.ts'
-import type { SelectionParts } from './selection.ts'
-import { shardsOf } from './split.ts'
+import type { Source, SourceStore } from '../../model/change.ts'
+import type { Logger } from '../../observe/log.ts'
+import type { ClusterClient } from '../client/cluster-client.ts'
+import { crdStateOf } from '../client/crd.ts'
+import { titleOf } from '../client/discovery.ts'
+import { type PlannedSource, planSources, storageOf, type WatchPlan } from '../plan/plan.ts'
+import { shardsOf } from '../plan/split.ts'
+import type { SelectionParts } from './takeover.ts'
+import { adoptionOf } from './takeover.ts'
 
-export interface FormerSourcesParts extends SelectionParts {
+export interface RemovedWatchesParts extends SelectionParts {
   client: ClusterClient
   store: SourceStore
   log: Logger
@@ -16,29 +16,26 @@ export interface FormerSourcesParts extends SelectionParts {
 }
 
 const POSITION_GONE =
-  'Redis has lost the position of this watch: it begins anew, and what happened since the last stop is not told'
-
-const NOT_EXACT =
-  'an earlier version stored what it knew by another selection, and not which: it is not taken over, and what happened since the last stop is not told'
+  'Redis has lost the position of this watch: it starts over, and changes since the last stop are not emitted'
 
 /** What is stored of sources that an earlier start watched, and what became of them. */
-export function createFormerSources(parts: FormerSourcesParts) {
+export function createRemovedWatches(parts: RemovedWatchesParts) {
   const { client, store, log, isRunning, matcherOf } = parts
-  const buried = new Set<string>()
+  const absent = new Set<string>()
 
   /** Kinds that are waited for may have been watched before, and have gone while nobody looked: with all their objects. */
-  async function bury(plan: WatchPlan, current: string, signal: AbortSignal): Promise<void> {
+  async function markAbsent(plan: WatchPlan, current: string, signal: AbortSignal): Promise<void> {
     if (plan.waiting.length === 0) return
     for (const source of await store.stored(signal)) {
       const lost = source.custom && source.clusterUid === current && wouldBe(plan, source, current)
-      if (!lost || isRunning(source.key) || buried.has(source.key)) continue
+      if (!lost || isRunning(source.key) || absent.has(source.key)) continue
       if ((await crdStateOf(client, source, signal)) !== 'none') continue
       const session = await store.open(source, signal)
-      // Once more: a process that was frozen in between would bury what another one has begun to watch.
+      // Once more: a process that was frozen in between would mark absent what another one has begun to watch.
       const isGone = (await crdStateOf(client, source, signal)) === 'none'
       if (isGone && session.checkpoint && session.checkpoint.phase !== 'absent')
         await session.markAbsent(signal)
-      buried.add(source.key)
+      absent.add(source.key)
     }
   }
 
@@ -65,14 +62,10 @@ export function createFormerSources(parts: FormerSourcesParts) {
       if (isKnown && !(await store.peek(source, signal))) log.error({ watch: source.title }, POSITION_GONE)
     }
     return fresh.map((source) => {
-      buried.delete(source.key)
+      absent.delete(source.key)
       const isSame = ({ resource }: Source) => storageOf(resource) === storageOf(source.resource)
-      const unwanted = (all: readonly Source[]) =>
-        all.filter((it) => isSame(it) && isUnwanted(it, plan, current))
-      const others = unwanted(stored).filter((it) => !isExact(it))
-      if (others.length > 0)
-        log.warn({ watch: source.title, before: others.map(({ title }) => title).join('; ') }, NOT_EXACT)
-      const formers = async (asking: AbortSignal) => unwanted(await store.stored(asking)).filter(isExact)
+      const formers = async (asking: AbortSignal) =>
+        (await store.stored(asking)).filter((it) => isSame(it) && isUnwanted(it, plan, current))
       return { ...source, adoption: adoptionOf(parts, source, plan.sources.filter(isSame), formers) }
     })
   }
@@ -81,10 +74,5 @@ export function createFormerSources(parts: FormerSourcesParts) {
     return clusterUid === current && !isRunning(key) && !plan.sources.some((it) => it.key === key)
   }
 
-  return { bury, begin }
-}
-
-/** Earlier versions did not store the patterns of namespaces: nobody knows what such a source selected. */
-function isExact({ namespace, namespaces, title }: Source): boolean {
-  return namespace !== '' || namespaces !== undefined || !title.includes(' in ')
+  return { markAbsent, begin }
 }

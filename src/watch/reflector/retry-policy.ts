@@ -1,9 +1,8 @@
-import { FencedError, PositionLostError } from '../change.ts'
-import type { WatchStatus } from '../status.ts'
-import { ApiFault, BrokenStream, isExpired } from './api-fault.ts'
-import { NoCredentials } from './cluster-client.ts'
-import { codeLabel } from './counted-client.ts'
-import { UnreadableFrame } from './stream.ts'
+import { FencedError, PositionLostError } from '../../model/change.ts'
+import type { WatchStatus } from '../../model/status.ts'
+import { ApiFault, BrokenStream, isExpired } from '../client/api-fault.ts'
+import { codeLabel, NoCredentials } from '../client/cluster-client.ts'
+import { UnreadableFrame } from '../list/stream.ts'
 import { backoffMs, type Timing } from './timing.ts'
 
 /** Why a new list is needed; a metric label. */
@@ -31,7 +30,7 @@ export interface History {
   failures: number
   /** How often another process took the source over lately; a commit in between does not end that. */
   fences: number
-  /** Clean ends in a row that came at once and said nothing. */
+  /** Clean ends in a row that came immediately and without data. */
   quickEnds: number
   /** Silent watches since a watch last moved the position, whatever came in between. */
   silences: number
@@ -102,7 +101,14 @@ export function afterFault(error: unknown, history: History, timing: Timing, ran
   }
   if (error instanceof ApiFault) return afterAnswer(error, history, again, timing)
   const mayBeRotated = isDistrust(error) || error instanceof NoCredentials
-  return { ...again, cause: 'network', verify: true, ...(mayBeRotated && { refresh: true as const }) }
+  const cause = isBug(error) ? 'internal' : 'network'
+  return { ...again, cause, verify: true, ...(mayBeRotated && { refresh: true as const }) }
+}
+
+/** Faults of the network are other classes, or have a code. */
+function isBug(error: unknown): boolean {
+  const isOfLanguage = [TypeError, RangeError, ReferenceError].some((kind) => error instanceof kind)
+  return isOfLanguage && !('code' in (error as Error))
 }
 
 /** One side's certificate means nothing to the other: it may have been rotated there and in the kubeconfig. */

@@ -1,15 +1,20 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type {
   FormerSource,
   KnownObject,
+  PeekedCheckpoint,
   ScannedObject,
+  Selection,
   Source,
   SourceSession,
   SourceStore,
-} from '../change.ts'
-import type { Logger } from '../log.ts'
-import type { PlannedSource } from './plan.ts'
-import { labelTest, placeTest, type SelectionParts, selectionTest } from './selection.ts'
-import type { SourceReport } from './source-report.ts'
+} from '../../model/change.ts'
+import type { Logger } from '../../observe/log.ts'
+import { readLabels } from '../decode/scan.ts'
+import type { PlannedSource } from '../plan/plan.ts'
+import { isInShard } from '../plan/shards.ts'
+import { hasPosition } from './progress.ts'
+import type { ReflectorStatus } from './reflector-status.ts'
 import type { Timing } from './timing.ts'
 
 /** What a source takes over, and how its first list is compared with that. */
@@ -46,7 +51,6 @@ function includesNamespace(parts: SelectionParts, { shard: _, ...source }: Plann
 
 export interface AdoptingParts {
   store: Pick<SourceStore, 'peek' | 'owners'>
-  clock: { now(): number }
   timing: Timing
   log: Logger
 }
@@ -56,7 +60,7 @@ export async function adopt(
   parts: AdoptingParts,
   source: PlannedSource,
   session: SourceSession,
-  report: SourceReport,
+  report: ReflectorStatus,
   signal: AbortSignal,
 ): Promise<boolean> {
   const formers = (await source.adoption?.formers(signal)) ?? []
@@ -72,19 +76,19 @@ export async function adopt(
  * it ends as soon as this one is ready.
  */
 async function areFree(
-  { store, clock, timing, log }: AdoptingParts,
+  { store, timing, log }: AdoptingParts,
   { title: watch }: PlannedSource,
   formers: readonly FormerSource[],
-  report: SourceReport,
+  report: ReflectorStatus,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const untilMs = clock.now() + timing.adoptWaitMs
+  const untilMs = performance.now() + timing.adoptWaitMs
   for (;;) {
     const { changes } = store.owners
     const at = await Promise.all(formers.map(({ source }) => store.peek(source, signal)))
     const owned = formers.find((_, i) => at[i]?.ownerAlive)
     if (!owned) return true
-    if (clock.now() >= untilMs) {
+    if (performance.now() >= untilMs) {
       log.warn({ watch, before: owned.source.title }, STILL_OWNED)
       return false
     }
@@ -94,7 +98,7 @@ async function areFree(
 }
 
 const STILL_OWNED =
-  'another process watches by the selection of before: this watch begins anew, without its state'
+  'another process watches by the former selection: this watch starts over, without its state'
 
 /** How the first list of a source that adopts is compared: what is new, and what is only not selected any more. */
 export function comparisonOf(source: PlannedSource, session: SourceSession) {
@@ -109,5 +113,105 @@ export function comparisonOf(source: PlannedSource, session: SourceSession) {
   return {
     isNew: (object: ScannedObject) => source.initial === 'emit' || watched.some((test) => test(object)),
     isSelected: (object: KnownObject) => isKnown && isIn(object),
+  }
+}
+
+interface StandByParts {
+  store: Pick<SourceStore, 'peek' | 'owners'>
+  timing: Timing
+  random(): number
+}
+
+/**
+ * Waits as long as another process works on a source: two that took it from each other would never finish a long list.
+ * Resolves when that process is gone or has left the source to others, or gets nowhere for long.
+ */
+export async function standBy(
+  { store, timing, random }: StandByParts,
+  source: Source,
+  report: ReflectorStatus,
+  signal: AbortSignal,
+): Promise<void> {
+  let seen: PeekedCheckpoint | undefined
+  let movedMs = performance.now()
+  let wasFree = false
+  for (;;) {
+    const { changes } = store.owners
+    const current = await store.peek(source, signal)
+    const patience = patienceMs(current, timing)
+    const isFree = patience === 0
+    if (current?.holder !== seen?.holder || current?.sequence !== seen?.sequence) movedMs = performance.now()
+    else if (isFree ? wasFree : performance.now() - movedMs > patience) return
+    seen = current
+    wasFree = isFree
+    report.standby(hasPosition(current))
+    // Of several that stand by, the first one takes it, and the others see that.
+    if (isFree) await pause(random() * timing.takeOverSpreadMs, undefined, { signal })
+    else await store.owners.wait(changes, timing.fencedPauseMs, signal)
+  }
+}
+
+/** How long a source may stand still: a quiet one moves with bookmarks alone, about once a minute. */
+function patienceMs(checkpoint: PeekedCheckpoint | undefined, timing: Timing): number {
+  if (!checkpoint || checkpoint.ownerAlive === false) return 0
+  const listing = checkpoint.phase === 'listing' || checkpoint.phase === 'seeding'
+  return checkpoint.ownerAlive || listing ? timing.standbyPatienceMs : 0
+}
+
+/** How patterns of namespaces and label selectors are read. */
+export interface SelectionParts {
+  /** Makes a predicate of namespace patterns. */
+  matcherOf(patterns: readonly string[]): (namespace: string) => boolean
+  /** Makes a predicate of a label selector; throws when it cannot be read. */
+  selectorOf(selector: string): (labels: Readonly<Record<string, string>>) => boolean
+}
+
+type Test<T> = (object: T) => boolean
+
+/** Returns whether an object's namespace and shard are those of a selection, whatever else it asks. */
+function placeTest({ matcherOf }: SelectionParts, selection: Selection): Test<KnownObject | ScannedObject> {
+  const { namespace, namespaces, shard } = selection
+  const tests = namespaces?.map(matcherOf)
+  return (object) =>
+    (namespace === '' || object.namespace === namespace) &&
+    (tests === undefined || tests.some((test) => test(object.namespace))) &&
+    (shard === undefined || isInShard(object.uid, shard))
+}
+
+/** The same with its labels, as far as they are known. */
+function labelTest(parts: SelectionParts, selection: Selection): Test<KnownObject | ScannedObject> {
+  const isInPlace = placeTest(parts, selection)
+  if (selection.labelSelector === '') return isInPlace
+  const test = parts.selectorOf(selection.labelSelector)
+  return (object) => isInPlace(object) && test(readLabels(object.labelsJson))
+}
+
+/** All of a selection, applied to a whole object. True where it is not certain. */
+function selectionTest(parts: SelectionParts, selection: Selection): Test<ScannedObject> {
+  const isLabelled = labelTest(parts, selection)
+  const { fieldSelector } = selection
+  if (fieldSelector === '') return isLabelled
+  const terms = fieldSelector.split(',').map(fieldTerm)
+  return (object) => isLabelled(object) && terms.every((term) => term(object))
+}
+
+/** `path=value`, `path==value`, `path!=value`. */
+function fieldTerm(term: string): Test<ScannedObject> {
+  const [, path = '', operator, value] = /^\s*([^!=\s]+)\s*(!=|==?)\s*(.*?)\s*$/.exec(term) ?? []
+  if (operator === undefined) return () => true
+  return ({ bytes }) => {
+    const found = valueAt(bytes, path)
+    // API servers have values of their own for some fields that an object lacks.
+    return found === undefined || (found === value) === (operator !== '!=')
+  }
+}
+
+function valueAt(bytes: Buffer, path: string): string | undefined {
+  try {
+    let it: unknown = JSON.parse(bytes.toString())
+    for (const key of path.split('.')) it = (it as Record<string, unknown> | null | undefined)?.[key]
+    return it === undefined || it === null ? undefined : String(it)
+  } catch {
+    return undefined
   }
 }

@@ -2,7 +2,7 @@
 export interface Timing {
   backoffFirstMs: number
   backoffMaxMs: number
-  /** A watch that lived this long was healthy: the backoff begins anew. */
+  /** A watch that lived this long was healthy: the backoff starts over. */
   healthyMs: number
   /** A watch is asked to end after a random time between these, so that many don't end together. */
   watchSeconds: readonly [least: number, most: number]

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'
-import { expect, test } from 'vitest'
-import { startReceiver } from '../servers/receiver.ts'
-import { startRedis } from '../servers/redis.ts'
-import { startSlack } from '../servers/slack.ts'
-import { waitFor } from '../wait-for.ts'
+import { expect, test, vi } from 'vitest'
+import { startReceiver } from '../../servers/receiver.ts'
+import { startRedis } from '../../servers/redis.ts'
+import { startSlack } from '../../servers/slack.ts'
+import { waitFor } from '../../wait-for.ts'
 import { configOf, enqueue, one, seriesOf, start, two } from './bed.ts'
 
 const A = '[{ name: a, to: [x] }]'
@@ -16,6 +16,23 @@ test('a sink that cannot be opened keeps all as it was', async () => {
   await expect(app.apply(bad)).rejects.toThrow('the sink "y" cannot be opened: no room')
   expect(one.open()).toBe(1)
   expect(app.lanes.statuses().map(({ sink }) => sink)).toEqual(['x'])
+})
+
+test('a reload that fails after it opened sinks closes them', async () => {
+  await using redis = await startRedis()
+  await using app = await start(redis, await configOf('{ x: { type: one } }', A))
+  const next = await configOf(
+    '{ x: { type: one, mark: b }, y: { type: two } }',
+    A.replace('name: a', 'name: b'),
+  )
+  const fault = vi.spyOn(app.metrics.ruleErrors, 'inc').mockImplementationOnce(() => {
+    throw new Error('a fault of ours')
+  })
+  await expect(app.apply(next)).rejects.toThrow('a fault of ours')
+  expect([one.open(), two.open()]).toEqual([1, 0])
+  fault.mockRestore()
+  await app.apply(next)
+  await waitFor(() => one.open() === 1 && two.open() === 1, { what: 'the replaced sink to be closed' })
 })
 
 test('what waits for a removed sink is sent as its old configuration says: channel, preset, message of the rule', async () => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { describeDifferences, describeRestart, differences } from '../../src/reload/differences.ts'
-import { loadText } from '../config/load-text.ts'
+import { describeDifferences, differences } from '../../../src/app/reload.ts'
+import { describeRestart } from '../../../src/model/status.ts'
+import { loadText } from '../../config/load-text.ts'
 
 const SINKS = '{ out: { type: stdout }, hook: { type: webhook, url: "http://127.0.0.1:9/" } }'
 const RULES = '[{ name: a, when: { kind: Pod }, to: [out] }, { name: b, when: { kind: Event }, to: [hook] }]'

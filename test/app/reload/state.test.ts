@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { createMetrics } from '../../src/metrics.ts'
-import { createReloadState } from '../../src/reload/state.ts'
+import { createReloadState } from '../../../src/app/reload.ts'
+import { createMetrics } from '../../../src/observe/metrics.ts'
 
 const seriesOf = async ({ registry }: ReturnType<typeof createMetrics>) =>
   (await registry.metrics()).split('\n').filter((line) => line.startsWith('kubeherald_config_'))

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { startRedis } from '../servers/redis.ts'
-import { waitFor } from '../wait-for.ts'
+import { startRedis } from '../../servers/redis.ts'
+import { waitFor } from '../../wait-for.ts'
 import { configOf, one, seriesOf, start } from './bed.ts'
 
 /** Warms up, reloads a thousand times in a process of its own, and says how large it is before them, and behind. */

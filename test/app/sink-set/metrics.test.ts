@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { createMetrics } from '../../src/metrics.ts'
-import { createSinkMetrics } from '../../src/sink-set/metrics.ts'
+import { createSinkMetrics } from '../../../src/app/sink-set/contexts.ts'
+import { createMetrics } from '../../../src/observe/metrics.ts'
 
 test('a sink that makes names out of what it delivers gets so many metrics, and the rest is told', async () => {
   const { registry } = createMetrics()

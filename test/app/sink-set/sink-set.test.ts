@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import type { SinkConfig } from '../../src/config/schema.ts'
-import { silentLog } from '../../src/log.ts'
-import type { Health, Outcome, Sink, SinkType } from '../../src/sink/index.ts'
-import { askHealth, watchSinkHealth } from '../../src/sink-set/health.ts'
-import { createSinkSet } from '../../src/sink-set/set.ts'
-import { contextOf, messageOf } from '../sinks/bed.ts'
-import { waitFor } from '../wait-for.ts'
+import { askHealth, watchSinkHealth } from '../../../src/app/sink-set/health.ts'
+import { createSinkSet } from '../../../src/app/sink-set/set.ts'
+import type { SinkConfig } from '../../../src/config/schema.ts'
+import { silentLog } from '../../../src/observe/log.ts'
+import type { Health, Outcome, Sink, SinkType } from '../../../src/sink/index.ts'
+import { contextOf, messageOf } from '../../sinks/bed.ts'
+import { waitFor } from '../../wait-for.ts'
 
 const never = new AbortController().signal
 
@@ -89,7 +89,7 @@ test('nothing is exchanged before all of it is', async () => {
   const { set } = await setOf(type, [configOf('old')])
   const prepared = await set.prepare([configOf('new'), { ...configOf('new'), name: 'more' }], () => type)
   expect([...set.sinks.keys()]).toEqual(['out'])
-  await prepared.discard()
+  await prepared[Symbol.asyncDispose]()
   expect(events).toEqual(['open old', 'open new', 'open new', 'close new', 'close new'])
   await set.close()
 })

@@ -1,13 +1,12 @@
 import { expect, test } from 'vitest'
-import { comparisonLines } from '../../src/dry-run/compare-lines.ts'
-import { compareTexts } from '../../src/dry-run/compare-texts.ts'
-import { createDryRun } from '../../src/dry-run/dry-run.ts'
-import { createPaint } from '../../src/dry-run/paint.ts'
-import type { ClusterEvent } from '../../src/event.ts'
-import { sinkLoader } from '../../src/sink-types.ts'
-import { normalise } from '../../src/watch/normalise.ts'
-import { loadText } from '../config/load-text.ts'
-import { SOURCE, scanned } from '../queue/objects.ts'
+import { compareRuns, comparisonLines } from '../../../src/cli/dry-run/compare.ts'
+import { createDryRun } from '../../../src/cli/dry-run/dry-run.ts'
+import { createPaint } from '../../../src/cli/dry-run/terminal-text.ts'
+import type { ClusterEvent } from '../../../src/model/event.ts'
+import { sinkLoader } from '../../../src/sink-types.ts'
+import { normalise } from '../../../src/watch/decode/normalise.ts'
+import { loadText } from '../../config/load-text.ts'
+import { SOURCE, scanned } from '../../store/objects.ts'
 
 const START_MS = Date.parse('2026-11-21T09:00:00Z')
 
@@ -33,7 +32,7 @@ rules: ${rules}`)
 
 async function compared(before: string, after: string, ...names: string[]) {
   const options = { examples: 2, untilMs: START_MS + 3_600_000 }
-  return compareTexts(await run(before), await run(after), happened(...names), options)
+  return compareRuns(await run(before), await run(after), happened(...names), options)
 }
 
 test('the same rules in another form differ in nothing', async () => {

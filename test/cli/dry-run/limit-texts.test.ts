@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { limitWords } from '../../src/dry-run/limit-words.ts'
+import { limitTexts } from '../../../src/cli/dry-run/terminal-text.ts'
 
 test('limits are told in the order in which they apply, times as times and counts as counts', () => {
   const rule = {
@@ -7,9 +7,9 @@ test('limits are told in the order in which they apply, times as times and count
     count: { at: [1, 3], every: 50 },
     for: 120_000,
   }
-  expect(limitWords(rule)).toEqual([
-    { name: 'for', words: '2m' },
-    { name: 'count', words: 'at 1+3, every 50' },
-    { name: 'throttle', words: 'per regarding+reason, every 10m' },
+  expect(limitTexts(rule)).toEqual([
+    { name: 'for', text: '2m' },
+    { name: 'count', text: 'at 1+3, every 50' },
+    { name: 'throttle', text: 'per regarding+reason, every 10m' },
   ])
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { openDesk } from '../commands/cli.ts'
-import { runHere } from '../commands/here.ts'
+import { openDesk } from '../cli.ts'
+import { runHere } from '../here.ts'
 
 const config = (tests: string) => `
 watch: [Node]
@@ -39,7 +39,7 @@ test('a step with a time alone lets time pass, and what it brings is expected at
 })
 
 test.each([
-  ['[*good, { at: 5m }, { at: 1m }]', 'is before what stands above it'],
+  ['[*good, { at: 5m }, { at: 1m }]', 'is before the time of the step above'],
   ['[*good, { at: soon }]', 'must be a time after the beginning'],
 ])('%s is refused', async (given, message) => {
   const { code, stderr } = await run(`  - { name: a, given: ${given}, expect: { none: true } }`)

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { changesIn } from '../../src/dry-run/read-changes.ts'
-import { readObjects } from '../../src/dry-run/read-objects.ts'
+import { changesIn, readObjects } from '../../../src/cli/dry-run/read-objects.ts'
 
 const BOMB = `a: &a [x,x,x]
 b: &b [*a,*a,*a,*a,*a,*a]

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createKnownObjects } from '../../src/dry-run/known-objects.ts'
+import { createRelatedObjects } from '../../../src/cli/dry-run/scenario.ts'
 
 const owned = (kind: string, name: string, owner?: { kind: string; name: string }) => ({
   apiVersion: 'apps/v1',
@@ -14,7 +14,7 @@ const owned = (kind: string, name: string, owner?: { kind: string; name: string 
 })
 
 test('controllers are climbed up to the top, by uid or else by name', () => {
-  const known = createKnownObjects()
+  const known = createRelatedObjects()
   known.add(owned('Deployment', 'web'))
   known.add(owned('ReplicaSet', 'web-1', { kind: 'Deployment', name: 'web' }))
   known.add(owned('Pod', 'web-1-x', { kind: 'ReplicaSet', name: 'web-1' }))
@@ -34,14 +34,14 @@ test('controllers are climbed up to the top, by uid or else by name', () => {
 })
 
 test('objects that own each other in a circle end', () => {
-  const known = createKnownObjects()
+  const known = createRelatedObjects()
   known.add(owned('Gadget', 'a', { kind: 'Gadget', name: 'b' }))
   known.add(owned('Gadget', 'b', { kind: 'Gadget', name: 'a' }))
   expect(known.object({ uid: 'uid-of-a' })?.owners.length).toBeLessThanOrEqual(10)
 })
 
 test('labels of namespaces have no prototype', () => {
-  const known = createKnownObjects()
+  const known = createRelatedObjects()
   known.add({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop', labels: { team: 'a', n: 1 } } })
   expect(known.namespaceLabels('shop')).toEqual({ team: 'a' })
   expect(known.namespaceLabels('shop')?.['constructor']).toBeUndefined()

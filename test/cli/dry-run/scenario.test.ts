@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Story } from '../../src/dry-run/story.ts'
+import { ObjectHistory } from '../../../src/cli/dry-run/scenario.ts'
 
 const AT = Date.parse('2026-11-21T09:00:00Z')
 const event = (more: object = {}) => ({
@@ -9,14 +9,18 @@ const event = (more: object = {}) => ({
   ...more,
 })
 
-function told(story: Story, object: unknown, more: Partial<Parameters<Story['tell']>[0]> = {}) {
-  const result = story.tell({ object, atMs: AT, ...more })
+function told(
+  history: ObjectHistory,
+  object: unknown,
+  more: Partial<Parameters<ObjectHistory['apply']>[0]> = {},
+) {
+  const result = history.apply({ object, atMs: AT, ...more })
   if (!result.ok) throw new Error(JSON.stringify(result.faults))
-  return result.happening
+  return result.change
 }
 
 test('an Event with next to nothing becomes one as a core/v1 watch has it', () => {
-  const { resource, object, type } = told(new Story(), event())
+  const { resource, object, type } = told(new ObjectHistory(), event())
   expect(resource).toMatchObject({ group: '', version: 'v1', plural: 'events', namespaced: true })
   expect(type).toBe('ADDED')
   expect(object).toMatchObject({
@@ -31,10 +35,10 @@ test('an Event with next to nothing becomes one as a core/v1 watch has it', () =
 })
 
 test('what says the same of the same object is one Event that counts, as in Kubernetes', () => {
-  const story = new Story()
-  const first = told(story, event())
-  const second = told(story, event(), { atMs: AT + 60_000 })
-  const other = told(story, event({ message: 'something else' }))
+  const history = new ObjectHistory()
+  const first = told(history, event())
+  const second = told(history, event(), { atMs: AT + 60_000 })
+  const other = told(history, event({ message: 'something else' }))
   expect(second.type).toBe('MODIFIED')
   expect(second.object).toMatchObject({ count: 2, firstTimestamp: '2026-11-21T09:00:00Z' })
   const metadata = (it: typeof first) => it.object['metadata'] as { uid: string; resourceVersion: string }
@@ -44,18 +48,18 @@ test('what says the same of the same object is one Event that counts, as in Kube
 })
 
 test('an object that comes again is a change of what was there, until it is deleted', () => {
-  const story = new Story()
+  const history = new ObjectHistory()
   const web = (replicas: number) => ({ kind: 'Deployment', metadata: { name: 'web' }, spec: { replicas } })
-  expect(told(story, web(1))).toMatchObject({ type: 'ADDED', old: undefined })
-  expect(told(story, web(2))).toMatchObject({ type: 'MODIFIED', old: { spec: { replicas: 1 } } })
-  expect(told(story, web(2), { type: 'DELETED' })).toMatchObject({ old: { spec: { replicas: 2 } } })
-  expect(told(story, web(3))).toMatchObject({ type: 'ADDED', old: undefined })
+  expect(told(history, web(1))).toMatchObject({ type: 'ADDED', old: undefined })
+  expect(told(history, web(2))).toMatchObject({ type: 'MODIFIED', old: { spec: { replicas: 1 } } })
+  expect(told(history, web(2), { type: 'DELETED' })).toMatchObject({ old: { spec: { replicas: 2 } } })
+  expect(told(history, web(3))).toMatchObject({ type: 'ADDED', old: undefined })
 })
 
 test('the old state may leave out who it is of', () => {
   const metadata = { name: 'a', namespace: 'b' }
   const object = { apiVersion: 'stable.example.com/v1', kind: 'Database', metadata }
-  const { type, old, resource } = told(new Story(), object, { old: { status: { phase: 'Pending' } } })
+  const { type, old, resource } = told(new ObjectHistory(), object, { old: { status: { phase: 'Pending' } } })
   expect(type).toBe('MODIFIED')
   expect(old).toMatchObject({ kind: 'Database', metadata, status: { phase: 'Pending' } })
   expect(resource).toMatchObject({ group: 'stable.example.com', plural: 'databases', namespaced: true })
@@ -70,14 +74,14 @@ test('what is given stays as it is', () => {
     creationTimestamp: '2020-01-01T00:00:00Z',
   }
   const whole = { apiVersion: 'v1', kind: 'Pod', metadata }
-  expect(told(new Story(), whole).object).toEqual(whole)
+  expect(told(new ObjectHistory(), whole).object).toEqual(whole)
 })
 
 test('without metadata, what stands there may stand at the top', () => {
-  const story = new Story()
+  const history = new ObjectHistory()
   const owner = { kind: 'ReplicaSet', name: 'web-7d', controller: true }
   const short = { kind: 'Pod', name: 'web', namespace: 'shop', labels: { a: 'b' }, ownerReferences: [owner] }
-  const { object } = told(story, short)
+  const { object } = told(history, short)
   expect(object).toMatchObject({
     metadata: {
       name: 'web',
@@ -88,7 +92,7 @@ test('without metadata, what stands there may stand at the top', () => {
   })
   expect(object).not.toHaveProperty('name')
   expect(object).not.toHaveProperty('metadata.ownerReferences.0.namespace')
-  expect(told(story, { ...short, labels: {} })).toMatchObject({ type: 'MODIFIED', old: object })
+  expect(told(history, { ...short, labels: {} })).toMatchObject({ type: 'MODIFIED', old: object })
 })
 
 test('a whole object keeps what it has at the top', () => {
@@ -98,10 +102,10 @@ test('a whole object keeps what it has at the top', () => {
     metadata: { name: 'm', namespace: 'n' },
     name: 'top',
   }
-  expect(told(new Story(), custom).object).toMatchObject({ name: 'top', metadata: { name: 'm' } })
+  expect(told(new ObjectHistory(), custom).object).toMatchObject({ name: 'top', metadata: { name: 'm' } })
 })
 
 test('what is wrong with a short object is told where it stands', () => {
-  const result = new Story().tell({ object: { kind: 'Pod', labels: { a: 1 } }, atMs: AT })
+  const result = new ObjectHistory().apply({ object: { kind: 'Pod', labels: { a: 1 } }, atMs: AT })
   expect(result).toMatchObject({ ok: false, faults: [{ path: ['labels', 'a'] }] })
 })

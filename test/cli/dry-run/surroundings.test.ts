@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { openDesk } from '../commands/cli.ts'
-import { runHere } from '../commands/here.ts'
+import { openDesk } from '../cli.ts'
+import { runHere } from '../here.ts'
 
 const CONFIG = `
 watch: [Event, Pod]

@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { loadConfig } from '../../src/config/load.ts'
-import { formatProblems } from '../../src/config/problem.ts'
-import { patternsOf } from '../../src/import/expression.ts'
-import { importFrom, recognise, TOOLS } from '../../src/import/index.ts'
-import { readForeign } from '../../src/import/text.ts'
-import { compilePatterns } from '../../src/rules/pattern.ts'
-import { builtInSinks } from '../../src/sink-types.ts'
+import { patternsOf } from '../../../src/cli/import/conditions.ts'
+import { importFrom, readForeign, recognise, TOOLS } from '../../../src/cli/import/import.ts'
+import { loadConfig } from '../../../src/config/load.ts'
+import { formatProblems } from '../../../src/config/problem.ts'
+import { compilePatterns } from '../../../src/rules/pattern.ts'
+import { builtInSinks } from '../../../src/sink-types.ts'
 
 const fileOf = (tool: string) => readFileSync(new URL(`files/${tool}.yaml`, import.meta.url), 'utf8')
 

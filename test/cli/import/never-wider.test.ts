@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { loadConfig } from '../../src/config/load.ts'
-import { formatProblems } from '../../src/config/problem.ts'
-import { importFrom, type Tool } from '../../src/import/index.ts'
-import { readForeign } from '../../src/import/text.ts'
-import { builtInSinks } from '../../src/sink-types.ts'
+import { importFrom, readForeign, type Tool } from '../../../src/cli/import/import.ts'
+import { loadConfig } from '../../../src/config/load.ts'
+import { formatProblems } from '../../../src/config/problem.ts'
+import { builtInSinks } from '../../../src/sink-types.ts'
 
 interface Rule {
   name: string

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import { toManifests, toValues } from '../../src/rights/manifest.ts'
-import { rightsNeeded } from '../../src/rights/needed.ts'
-import { rulesOf } from '../../src/rights/rules.ts'
+import { rulesOf, toManifests, toValues } from '../../../src/cli/rbac/manifest.ts'
+import { rightsNeeded } from '../../../src/cli/rbac/rights.ts'
 
 const serviceAccount = { namespace: 'kubeherald', name: 'kubeherald' }
 

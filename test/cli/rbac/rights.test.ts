@@ -1,8 +1,12 @@
 import { expect, test } from 'vitest'
-import { reviewOf, tellMissing } from '../../src/rights/missing.ts'
-import { type ResolvedWatch, rightsNeeded } from '../../src/rights/needed.ts'
-import { objectNameOf } from '../../src/rights/object-name.ts'
-import { rulesOf } from '../../src/rights/rules.ts'
+import { rulesOf } from '../../../src/cli/rbac/manifest.ts'
+import {
+  describeMissing,
+  objectNameOf,
+  type ResolvedWatch,
+  reviewOf,
+  rightsNeeded,
+} from '../../../src/cli/rbac/rights.ts'
 
 const PODS: ResolvedWatch = {
   index: 0,
@@ -94,7 +98,7 @@ test('the order of the configuration does not change the rules', () => {
 
 test('what is missing is one sentence for each thing, errors first', () => {
   const rights = rightsNeeded({ watches: [{ ...PODS, namespaces: ['shop'] }] })
-  expect(tellMissing(rights)).toEqual([
+  expect(describeMissing(rights)).toEqual([
     {
       required: true,
       sentence:
@@ -132,7 +136,7 @@ test('of many that need one thing, a few are named, first what cannot run at all
     verb: 'list',
     needs: [...rules, watch],
   } as const
-  expect(tellMissing([right]).map(({ sentence }) => sentence)).toEqual([
+  expect(describeMissing([right]).map(({ sentence }) => sentence)).toEqual([
     'cannot list pods in the cluster: needed by watch[0] at k.yaml:1:3, rule "a" at k.yaml:2:5, rule "b" at k.yaml:3:5, 2 more; ' +
       'without it watch[0] cannot run; rule "a", rule "b", rule "c", rule "d" cannot match',
   ])

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type OpenApiSchemas, pathFault, schemaOfKind } from '../../src/config/field-paths.ts'
+import { type OpenApiSchemas, pathFault, schemaOfKind } from '../../../src/config/lint/field-paths.ts'
 
 const text = { type: 'string' }
 const schemas: OpenApiSchemas = {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { fieldSelectorFault } from '../../src/config/field-selector.ts'
+import { fieldSelectorFault } from '../../../src/config/lint/watch.ts'
 
 test.each(['status.phase=Running', 'status.phase==Running', 'a!=b,c=d', 'a=', 'a=b\\,c', 'a=b\\=c'])(
   '%s is a field selector',

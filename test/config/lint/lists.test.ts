@@ -1,28 +1,28 @@
 import { expect, test } from 'vitest'
-import { loadText, told, withRules } from './load-text.ts'
+import { loadText, told, withRules } from '../load-text.ts'
 
 const rule = (when: string, to = 'screen') => withRules(`  - { name: r, when: ${when}, to: ${to} }`, '[Pod]')
 
 test.each([
   [
     '{ name: "shop*,pay" }',
-    'warning 4:30 "shop*,pay" is one text, and hardly ever has a name a comma = write a list: ["shop*", pay]',
+    'warning 4:30 "shop*,pay" is one text, and its value has no commas = write a list: ["shop*", pay]',
   ],
   [
     '{ name: [web, "a,b"] }',
-    'warning 4:36 "a,b" is one text, and hardly ever has a name a comma = write a list: [a, b]',
+    'warning 4:36 "a,b" is one text, and its value has no commas = write a list: [a, b]',
   ],
   [
     '{ labels: { team: "a,b" } }',
-    'warning 4:40 "a,b" is one text, and hardly ever has a label a comma = write a list: [a, b]',
+    'warning 4:40 "a,b" is one text, and its value has no commas = write a list: [a, b]',
   ],
   [
     '{ namespace: "shop,pay" }',
-    'error 4:35 "shop,pay" is no namespace: those have no commas = write a list: [shop, pay]',
+    'error 4:35 "shop,pay" is no namespace: names have no commas = write a list: [shop, pay]',
   ],
   [
     '{ namespace: "shop*, !pay" }',
-    'error 4:35 "shop*, !pay" is no namespace: those have no commas = write a list: ["shop*", "!pay"]',
+    'error 4:35 "shop*, !pay" is no namespace: names have no commas = write a list: ["shop*", "!pay"]',
   ],
   ['{ kind: "Pod,Node" }', 'error 4:31 "Pod,Node" is no kind = write a list: [Pod, Node]'],
   ['{ kind: "Po*,Node" }', 'error 4:31 "Po*,Node" is no kind = write a list: ["Po*", Node]'],
@@ -41,7 +41,7 @@ test('sinks are a list, each once', async () => {
   const [found] = await told(rule('{}', '"screen,other"'))
   expect(found).toBe('error 4:30 there is no sink "screen,other" = write a list: [screen, other]')
   expect(await told(rule('{}', '[screen, screen]'))).toEqual([
-    'warning 4:39 "screen" stands here twice = one event reaches one sink once: leave one out',
+    'warning 4:39 "screen" is named twice = one event reaches one sink once: leave one out',
   ])
 })
 

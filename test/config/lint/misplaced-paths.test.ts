@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { told, withRules } from './load-text.ts'
+import { told, withRules } from '../load-text.ts'
 
 const asked = (kind: string, keys: string, watch = `[${kind.replace(/^\[|\]$/g, '')}]`) =>
   told(withRules(`  - { name: r, when: { kind: ${kind} }, ${keys}, to: screen }\n`, watch))

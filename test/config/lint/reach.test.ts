@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { tellings, withRules } from './load-text.ts'
+import { tellings, withRules } from '../load-text.ts'
 
 const found = (watch: string, when: string) =>
   tellings(withRules(`  - { name: r, when: ${when}, to: screen }`, watch))
@@ -95,7 +95,7 @@ test.each([
     '{ kind: Pod, type: Warning, reason: 5 }',
     [
       '4:35 only Events have the types Normal and Warning, and this rule is for Pod',
-      '4:58 "reason" must be text or a list, not the number 5',
+      '4:58 "reason" must be text or a list, not a number',
     ],
   ],
   [
@@ -111,7 +111,7 @@ test.each([
     [
       '4:24 unknown key "knd"',
       '4:59 "name" has an expression that RE2 cannot read: missing closing )',
-      '4:72 "reason" must be text or a list, not the number 5',
+      '4:72 "reason" must be text or a list, not a number',
     ],
   ],
   [

@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Kubeherald, startKubeherald } from '../cluster/kubeherald.ts'
-import { type ExportedSpan, type OtlpReceiver, startOtlpReceiver } from '../servers/otlp.ts'
-import { type Receiver, startReceiver } from '../servers/receiver.ts'
-import { type RedisServer, startRedis } from '../servers/redis.ts'
-import { configMap, type ScriptedApi, startScriptedApi } from '../servers/scripted-api.ts'
-import { waitFor } from '../wait-for.ts'
+import { type Kubeherald, startKubeherald } from '../../cluster/kubeherald.ts'
+import { type ExportedSpan, type OtlpReceiver, startOtlpReceiver } from '../../servers/otlp.ts'
+import { type Receiver, startReceiver } from '../../servers/receiver.ts'
+import { type RedisServer, startRedis } from '../../servers/redis.ts'
+import { configMap, type ScriptedApi, startScriptedApi } from '../../servers/scripted-api.ts'
+import { waitFor } from '../../wait-for.ts'
 
 export interface TracedBed extends AsyncDisposable {
   api: ScriptedApi

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readTraceSettings } from '../../src/tracing/environment.ts'
+import { readTraceSettings } from '../../../src/observe/tracing/environment.ts'
 
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { ExportedSpan } from '../servers/otlp.ts'
-import { type WaitOptions, waitFor } from '../wait-for.ts'
+import type { ExportedSpan } from '../../servers/otlp.ts'
+import { type WaitOptions, waitFor } from '../../wait-for.ts'
 import { startTracedBed, treeOf } from './bed.ts'
 
 /** The whole line in two processes, and what a collector gets of it. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { startKafka } from '../servers/kafka.ts'
-import { readTopic } from '../servers/kcat.ts'
-import { makeTopic } from '../sinks/kafka/bed.ts'
+import { startKafka } from '../../servers/kafka.ts'
+import { readTopic } from '../../servers/kcat.ts'
+import { makeTopic } from '../../sinks/kafka/bed.ts'
 import { startTracedBed, treeOf } from './bed.ts'
 
 test('a change is one trace from the watch to the record in Kafka, whose header goes on from the delivery', async () => {

@@ -1,14 +1,14 @@
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import * as conventions from '@opentelemetry/semantic-conventions/incubating'
 import { afterEach, expect, test } from 'vitest'
-import type { Delivery } from '../../src/delivery.ts'
-import type { KubeEvent } from '../../src/event.ts'
-import type { Logger, Outcome } from '../../src/sink/index.ts'
-import { messageOf } from '../../src/sink/testkit/messages.ts'
-import type { Attempted } from '../../src/trace.ts'
-import { attributesOf } from '../../src/tracing/attributes.ts'
-import { createLineTracer } from '../../src/tracing/line-tracer.ts'
-import { headerFor, SOURCE } from '../queue/objects.ts'
+import type { Delivery } from '../../../src/model/delivery.ts'
+import type { KubeEvent } from '../../../src/model/event.ts'
+import type { Attempted } from '../../../src/observe/trace.ts'
+import { attributesOf } from '../../../src/observe/tracing/attributes.ts'
+import { createPipelineTracer } from '../../../src/observe/tracing/pipeline-tracer.ts'
+import type { Logger, Outcome } from '../../../src/sink/index.ts'
+import { messageOf } from '../../../src/sink/testkit/messages.ts'
+import { headerFor, SOURCE } from '../../store/objects.ts'
 
 const exporter = new InMemorySpanExporter()
 const provider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] })
@@ -21,7 +21,7 @@ const log: Logger = {
   warn() {},
   error: (fields) => void told.push(fields),
 }
-const tracer = createLineTracer(provider.getTracer('test'), log)
+const tracer = createPipelineTracer(provider.getTracer('test'), log)
 const DELIVERED: Outcome = { kind: 'delivered' }
 
 const TRACE = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' }
@@ -142,7 +142,7 @@ test('a commit that is decided again leaves the spans of the last decision alone
 })
 
 test('a fault of tracing costs spans, never an event, and is told once', () => {
-  const broken = createLineTracer(
+  const broken = createPipelineTracer(
     {
       startSpan() {
         throw new Error('broken')

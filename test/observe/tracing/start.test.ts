@@ -1,9 +1,8 @@
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import { expect, test } from 'vitest'
-import type { Logger } from '../../src/sink/index.ts'
-import { ConsoleExporter } from '../../src/tracing/console-exporter.ts'
-import { TellingExporter } from '../../src/tracing/telling-exporter.ts'
-import { startTracing } from '../../src/tracing/tracing.ts'
+import { ConsoleExporter, ReportingExporter } from '../../../src/observe/tracing/sdk.ts'
+import { startTracing } from '../../../src/observe/tracing/tracing.ts'
+import type { Logger } from '../../../src/sink/index.ts'
 
 function keptLog(): Logger & { lines: string[] } {
   const lines: string[] = []
@@ -40,7 +39,7 @@ test('spans that are lost are told once, and once how many they were; an answer 
   let fault: Error | undefined = Object.assign(new Error('Unauthorized'), { code: 401, data: 's3cret' })
   const inner = new InMemorySpanExporter()
   inner.export = (_, done) => done(fault ? { code: 1, error: fault } : { code: 0 })
-  const exporter = new TellingExporter(inner, log)
+  const exporter = new ReportingExporter(inner, log)
   const send = (count: number) => exporter.export(Array(count).fill({}), () => {})
   send(10)
   send(5)

@@ -1,4 +1,4 @@
-import type { ClusterEvent } from '../../../src/event.ts'
+import type { ClusterEvent } from '../../../src/model/event.ts'
 import { celPart } from '../../../src/rules/cel/part.ts'
 import { clusterEvent, type EventParts } from '../events.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { MOST_STATES } from '../../src/limit.ts'
-import { createLimits } from '../../src/limits/limits.ts'
+import { MOST_STATES } from '../../../src/model/limit.ts'
+import { createLimits } from '../../../src/rules/limits/limits.ts'
 import { type Happening, inShort, limitedOf, limitsIn, START_MS, type Written } from './bed.ts'
 
 /** A rule that counts by so many values already, and what is decided next by it. */
@@ -27,7 +27,7 @@ function openCrowded(written: Written, size = MOST_STATES) {
     },
     expire: (at: number) =>
       note(limits.expire({ shared: [...states.keys()], own: [] }, readable, START_MS + at * 1_000)),
-    crowded: () => outcomes.at(-1)?.crowded?.get('r') ?? 0,
+    crowded: () => outcomes.at(-1)?.atCapacity?.get('r') ?? 0,
     states,
     counts: () => outcomes.at(-1)?.rules.get('r'),
   }

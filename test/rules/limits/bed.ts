@@ -1,11 +1,11 @@
 import * as z from 'zod'
-import type { Delivery } from '../../src/delivery.ts'
-import type { ChangeType, ClusterEvent } from '../../src/event.ts'
-import type { Limited, LimitName, RuleCounts } from '../../src/limit.ts'
-import { createLimits } from '../../src/limits/limits.ts'
-import { createMemoryLimits, type MemoryLimits } from '../../src/limits/memory.ts'
-import { LimitKeysShape, type RuleLimits } from '../../src/limits/schema.ts'
-import { clusterEvent, EVENT, POD } from '../rules/events.ts'
+import type { Delivery } from '../../../src/model/delivery.ts'
+import type { ChangeType, ClusterEvent } from '../../../src/model/event.ts'
+import type { Limited, LimitName, RuleCounts } from '../../../src/model/limit.ts'
+import { createLimits } from '../../../src/rules/limits/limits.ts'
+import { MemoryLimits } from '../../../src/rules/limits/memory.ts'
+import { LimitKeysShape, type RuleLimits } from '../../../src/rules/limits/schema.ts'
+import { clusterEvent, EVENT, POD } from '../events.ts'
 
 /** 10:00 UTC of a Saturday. */
 export const START_MS = Date.parse('2026-11-21T10:00:00.000Z')
@@ -94,7 +94,7 @@ export interface Bed {
 /** A rule `r` at work. */
 export function openBed(written: Written, more: Written & { name?: string } = {}): Bed {
   const { name = 'other', ...other } = more
-  const memory = createMemoryLimits(
+  const memory = new MemoryLimits(
     createLimits([
       { name: 'r', ...limitsIn(written) },
       { name, ...limitsIn(other) },

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Delivery } from '../../src/delivery.ts'
-import type { Limited, Limits } from '../../src/limit.ts'
-import { createLimits } from '../../src/limits/limits.ts'
-import { createMemoryLimits, type MemoryLimits } from '../../src/limits/memory.ts'
+import type { Delivery } from '../../../src/model/delivery.ts'
+import type { Limited, Limits } from '../../../src/model/limit.ts'
+import { createLimits } from '../../../src/rules/limits/limits.ts'
+import { MemoryLimits } from '../../../src/rules/limits/memory.ts'
 import { balances, eventOf, type Happening, limitsIn, START_MS, type Written } from './bed.ts'
 import { numRuns } from './seed.ts'
 
@@ -152,8 +152,8 @@ test.each(cases)(
   (_, rule, some) => {
     void fc.assert(
       fc.property(fc.array(rule, { minLength: 1, maxLength: 3 }), some, turns, (rules, happenings, order) => {
-        const alone = run(createMemoryLimits(processes(rules, [])), rules, one(happenings))
-        const inTurn = run(createMemoryLimits(processes(rules, order)), rules, bySecond(happenings))
+        const alone = run(new MemoryLimits(processes(rules, [])), rules, one(happenings))
+        const inTurn = run(new MemoryLimits(processes(rules, order)), rules, bySecond(happenings))
         expect(inTurn).toEqual(alone)
       }),
       numRuns(80),
@@ -182,8 +182,8 @@ test('what comes late and all at once, as after an outage of Redis, is told as i
           from += some.length
           steps.push({ happenings: some, at: (some.at(-1)?.at ?? 0) + (n % 3) })
         }
-        const live = run(createMemoryLimits(processes([rule], [])), [rule], one(happenings))
-        const late = run(createMemoryLimits(processes([rule], [])), [rule], steps, { late: true })
+        const live = run(new MemoryLimits(processes([rule], [])), [rule], one(happenings))
+        const late = run(new MemoryLimits(processes([rule], [])), [rule], steps, { late: true })
         expect(late).toEqual(live)
       },
     ),
@@ -199,9 +199,9 @@ test.each(cases)(
         // Far apart: hours, not seconds.
         const apart = happenings.map((it) => ({ ...it, at: it.at * 977 }))
         const until = { untilS: 30 * 24 * HOUR_S }
-        const memory = createMemoryLimits(processes(rules, []))
+        const memory = new MemoryLimits(processes(rules, []))
         const forgetful = run(memory, rules, one(apart), until)
-        const never = run(createMemoryLimits(neverForgets(processes(rules, []))), rules, one(apart), until)
+        const never = run(new MemoryLimits(neverForgets(processes(rules, []))), rules, one(apart), until)
         expect(forgetful).toEqual(never)
         memory.expire(START_MS + 200 * 24 * HOUR_S * 1000)
         expect(memory.size).toBe(0)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { LimitOutcome } from '../../src/limit.ts'
-import { createLimits, limitsOf } from '../../src/limits/limits.ts'
+import type { LimitOutcome } from '../../../src/model/limit.ts'
+import { createLimits, limitsOf } from '../../../src/rules/limits/limits.ts'
 import { eventOf, inShort, limitedOf, limitsIn, openBed, START_MS } from './bed.ts'
 
 test('throttle sends at most burst in any window, and the next one says how many were held back', () => {
@@ -334,7 +334,7 @@ test('events of one call see what those before them did', () => {
     { shared: () => undefined, own: () => undefined },
     START_MS + 100_000,
   )
-  expect(outcome.told).toEqual([true, false, true])
+  expect(outcome.emitted).toEqual([true, false, true])
   expect(outcome.deliveries.map(({ heldBack }) => heldBack?.count)).toEqual([undefined, 1])
   expect(outcome.writes.shared.size).toBe(1)
 })
@@ -395,7 +395,7 @@ test('what goes on for months is told to be over, if it is heard of meanwhile', 
 test('mute asks when it happened, not when it is decided', () => {
   const limits = createLimits([{ name: 'r', ...limitsIn({ mute: { from: '10:20', to: '11:00' } }) }])
   const nothing = { shared: () => undefined, own: () => undefined }
-  expect(limits.apply([limitedOf({ at: 0 })], nothing, START_MS + 1_800_000).told).toEqual([true])
+  expect(limits.apply([limitedOf({ at: 0 })], nothing, START_MS + 1_800_000).emitted).toEqual([true])
 })
 
 test('a match that is held back puts off what would be over', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createMuted, mutesAlways } from '../../src/limits/muted.ts'
+import { createMuted, mutesAlways } from '../../../src/rules/limits/mute.ts'
 import { limitsIn, type Written } from './bed.ts'
 
 const windows = (mute: Written['mute']) => limitsIn({ mute }).mute ?? []

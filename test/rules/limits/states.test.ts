@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { LimitOutcome, LimitStates, Limits } from '../../src/limit.ts'
-import { createLimits } from '../../src/limits/limits.ts'
-import { createMemoryLimits } from '../../src/limits/memory.ts'
+import type { LimitOutcome, LimitStates, Limits } from '../../../src/model/limit.ts'
+import { createLimits } from '../../../src/rules/limits/limits.ts'
+import { MemoryLimits } from '../../../src/rules/limits/memory.ts'
 import { balances, inShort, limitedOf, limitsIn, openBed, START_MS, type Written } from './bed.ts'
 
 const MINUTE_MS = 60_000
@@ -11,7 +11,7 @@ function openReloads(first: Record<string, Written>) {
   const limitsOf = (rules: Record<string, Written>) =>
     createLimits(Object.entries(rules).map(([name, rule]) => ({ name, ...limitsIn(rule) })))
   let current = limitsOf(first)
-  const memory = createMemoryLimits({
+  const memory = new MemoryLimits({
     keysOf: (events) => current.keysOf(events),
     apply: (...given) => current.apply(...given),
     expire: (...given) => current.expire(...given),
@@ -227,7 +227,7 @@ test('states that are read only when they are asked for lead to the same', () =>
   const limits: Limits = createLimits([rule])
   const all = { shared: new Map<string, string>(), own: new Map<string, string>() }
   /** As a store that learns by asking which keys it has to read. */
-  function decide(decideWith: (states: LimitStates) => LimitOutcome): LimitOutcome {
+  function decide(evaluateWith: (states: LimitStates) => LimitOutcome): LimitOutcome {
     const known = new Set<string>()
     for (;;) {
       let isNew = false
@@ -237,7 +237,7 @@ test('states that are read only when they are asked for lead to the same', () =>
         isNew = true
         return undefined
       }
-      const outcome = decideWith({ shared: read('shared'), own: read('own') })
+      const outcome = evaluateWith({ shared: read('shared'), own: read('own') })
       if (isNew) continue
       for (const scope of ['shared', 'own'] as const)
         for (const [key, state] of outcome.writes[scope]) {

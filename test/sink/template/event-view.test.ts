@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import { fieldsOf } from '../../src/rules/cel/event-fields.ts'
-import { VARIABLES } from '../../src/rules/cel/variables.ts'
-import { EVENT_FIELDS } from '../../src/sink/template/event-view.ts'
+import { fieldsOf, VARIABLES } from '../../../src/rules/cel/event-fields.ts'
+import { EVENT_FIELDS } from '../../../src/sink/template/view.ts'
 import { markup, problemsIn, rendered } from './subject.ts'
 
 const OWNER = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web', uid: 'u' }
@@ -40,6 +39,6 @@ test.each([
   ['event.regarding.labels["a/b"]', '[regarding] messages do not carry event.regarding.labels'],
 ])('%s is told to stand in rules only', (name, said) => {
   expect(problemsIn(`{{ ${name} }}`)).toEqual([
-    `${said} = ask for them by "when" or "if", and let the rule say what it found: labels: { team: shop }`,
+    `${said} = ask for them by "when" or "if", and add labels to the rule: labels: { team: shop }`,
   ])
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { yamlOf } from '../../src/sink/template/filters/yaml.ts'
-import { FILTERS } from '../../src/sink/template/filters.ts'
+import { FILTERS } from '../../../src/sink/template/filters.ts'
+import { yamlOf } from '../../../src/sink/template/formats.ts'
 import { rendered } from './subject.ts'
 
 test.each([

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { FILTERS } from '../../src/sink/template/filters.ts'
+import { FILTERS } from '../../../src/sink/template/filters.ts'
 import { rendered } from './subject.ts'
 
 /** What rendering may cost is about 50 ms; a machine under load and code that is not compiled yet take longer. */

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 /** Runs a module in a process of its own; gives what it prints. */
 function run(code: string, ...flags: string[]): string {
@@ -26,7 +26,7 @@ test('templates work where code may not be made of strings', () => {
 
 test('the template engine is loaded with the first template, and not by a configuration without one', () => {
   const load = (message: string) => `${LOADED}
-    import { builtInSinks } from './sinks/index.ts'
+    import { builtInSinks } from './src/sink-types.ts'
     import { loadConfig } from './src/config/load.ts'
     const text = ${JSON.stringify(
       `watch: [Pod]\nsinks: { a: { type: stdout }, b: { type: webhook, url: "https://a.example.com" } }\nrules: [{ name: r, to: [a, b], message: ${message} }]`,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { compileTemplate } from '../../src/sink/index.ts'
+import { compileTemplate } from '../../../src/sink/index.ts'
 import { markup, POD, problemsIn, rendered, subjectOf } from './subject.ts'
 
 test.each([

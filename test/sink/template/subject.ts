@@ -1,5 +1,5 @@
-import { type CompiledTemplate, compileTemplate, type TemplateOptions } from '../../src/sink/index.ts'
-import { type MessageParts, messageOf } from '../sinks/bed.ts'
+import { type CompiledTemplate, compileTemplate, type TemplateOptions } from '../../../src/sink/index.ts'
+import { type MessageParts, messageOf } from '../../sinks/bed.ts'
 
 export const NOW = Date.parse('2026-11-21T12:00:00Z')
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { compileTree } from '../../src/sink/index.ts'
+import { compileTree } from '../../../src/sink/index.ts'
 import { subjectOf } from './subject.ts'
 
 function json(data: unknown, object?: object): unknown {

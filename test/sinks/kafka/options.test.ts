@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { builtInSinks } from '../../../sinks/index.ts'
-import { addressed, laneOf } from '../../../sinks/kafka/addressed.ts'
 import { KafkaConfig, KafkaRoute } from '../../../sinks/kafka/config.ts'
-import { outcomeOfFault, rootCause } from '../../../sinks/kafka/faults.ts'
+import { outcomeOfFault, rootCause } from '../../../sinks/kafka/errors.ts'
+import { destinationOf, laneOf } from '../../../sinks/kafka/format.ts'
 import { partitionOf } from '../../../sinks/kafka/kafkajs.ts'
 import { loadConfig } from '../../../src/config/load.ts'
+import { builtInSinks } from '../../../src/sink-types.ts'
 import { message, type Options } from './bed.ts'
 
 const brokers = ['kafka:9092']
@@ -38,7 +38,7 @@ const OAUTH = {
 }
 
 test.each<[object, string]>([
-  [{ brokers: ['kafka'] }, 'must be host:port, such as kafka:9092'],
+  [{ brokers: ['kafka'] }, 'must be host:port, such as kafka-0:9092'],
   [{ topic: 'a b' }, 'is no topic name: it has other characters'],
   [{ topic: 'k8s/{{ namespace }}' }, 'is no topic name: "/" is always in it'],
   [{ topic: '{{ "}}" }} x' }, 'is no topic name: " " is always in it'],
@@ -57,7 +57,8 @@ test.each<[object, string]>([
 })
 
 test('a topic or key that cannot be, made from an object, is refused with what it was', () => {
-  const of = (options: Partial<Options>, object: object) => addressed(message({ object }), configOf(options))
+  const of = (options: Partial<Options>, object: object) =>
+    destinationOf(message({ object }), configOf(options))
   expect(of({ topic: 'k8s.{{ object.label }}' }, { label: 'a/b\u0000' })).toEqual({
     kind: 'rejected',
     reason: 'config',
@@ -79,7 +80,7 @@ test.each([
 
 test('a huge key is bounded, and keys that differ at their end stay different', () => {
   const keyOf = (label: string) => {
-    const place = addressed(message({ object: { label } }), configOf({ key: '{{ object.label }}' }))
+    const place = destinationOf(message({ object: { label } }), configOf({ key: '{{ object.label }}' }))
     return 'key' in place ? place.key : ''
   }
   expect(Buffer.byteLength(keyOf('é'.repeat(100_000)))).toBeLessThanOrEqual(512)
@@ -88,7 +89,7 @@ test('a huge key is bounded, and keys that differ at their end stay different', 
 })
 
 test('without topic anywhere, deliveries wait for the configuration', () => {
-  expect(addressed(message(), KafkaConfig.parse({ brokers }))).toMatchObject({
+  expect(destinationOf(message(), KafkaConfig.parse({ brokers }))).toMatchObject({
     kind: 'retry',
     reason: 'config',
     scope: 'target',

@@ -1,8 +1,7 @@
 import { createRequire } from 'node:module'
 import { expect, test } from 'vitest'
+import { encodeHeaders, type KafkaRecord } from '../../../sinks/kafka/format.ts'
 import { encodeProduce } from '../../../sinks/kafka/produce-request.ts'
-import type { KafkaRecord } from '../../../sinks/kafka/record.ts'
-import { encodeHeaders } from '../../../sinks/kafka/record-headers.ts'
 import { createRandom } from '../../rules/random.ts'
 
 const produceV7 = createRequire(import.meta.url)('kafkajs/src/protocol/requests/produce/v7/request')

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { createTokens } from '../../../sinks/kafka/token.ts'
+import { createTokens } from '../../../sinks/kafka/security.ts'
 import { createAuthority } from '../../servers/certificates.ts'
 import { startFakeCluster } from '../../servers/fake-broker.ts'
 import { startReceiver } from '../../servers/receiver.ts'

@@ -1,13 +1,13 @@
 import slack from '../../../sinks/slack/index.ts'
-import type { Content, Message, Outcome, SinkContext, SinkType, Words } from '../../../src/sink/index.ts'
-import { contentOfWords } from '../../content-of-words.ts'
+import type { Content, Message, Outcome, SinkContext, SinkType, Summary } from '../../../src/sink/index.ts'
+import { contentOfSummary } from '../../render/content-of-summary.ts'
 import type { FakeSlack } from '../../servers/slack.ts'
 import { type MessageParts, messageOf, openSink, optionsOf } from '../bed.ts'
 
 export const never = new AbortController().signal
 
 export interface SlackParts extends MessageParts {
-  words?: Partial<Words>
+  summary?: Partial<Summary>
   content?: Partial<Content>
   /** As it is written in a rule. */
   to?: object
@@ -18,20 +18,20 @@ export async function routeOf(options: object = {}): Promise<unknown> {
   return optionsOf({ config: slack.route } as unknown as SinkType, options)
 }
 
-/** A message for Slack that tells what `words` say. Observed now. */
+/** A message for Slack that tells what `summary` say. Observed now. */
 export function tellOf(parts: SlackParts = {}): Message<any> {
   const event = { time: new Date().toISOString(), ...parts.event }
   const message = messageOf({ ...parts, event }, slack as unknown as SinkType)
   const name = parts.name ?? 'web'
-  const words: Words = {
-    ...message.words,
+  const summary: Summary = {
+    ...message.summary,
     title: `Pod shop/${name} is crash-looping`,
     about: { kind: 'Pod', namespace: 'shop', name },
     severity: 'error',
-    ...parts.words,
+    ...parts.summary,
   }
-  const content = { ...contentOfWords(words, slack.escape), ...parts.content }
-  Object.defineProperty(message, 'words', { value: words })
+  const content = { ...contentOfSummary(summary, slack.escape), ...parts.content }
+  Object.defineProperty(message, 'summary', { value: summary })
   Object.defineProperty(message, 'content', { value: content })
   return message as Message<any>
 }

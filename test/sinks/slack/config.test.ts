@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { expect, test } from 'vitest'
-import { builtInSinks } from '../../../sinks/index.ts'
-import { channelName, isAllowed } from '../../../sinks/slack/channel.ts'
-import type { SlackRoute } from '../../../sinks/slack/config.ts'
+import { channelName, isAllowed, type SlackRoute } from '../../../sinks/slack/config.ts'
 import slack from '../../../sinks/slack/index.ts'
 import { loadConfig } from '../../../src/config/load.ts'
+import { builtInSinks } from '../../../src/sink-types.ts'
 import { startSlack } from '../../servers/slack.ts'
 import { optionsOf } from '../bed.ts'
 import { deliverAll, openSlack, routeOf, tellOf } from './bed.ts'
@@ -51,7 +50,7 @@ test.each([
   [{ token: TOKEN, channel: '#a', allowChannels: ['a b*'] }, 'or a glob such as "#team-*"'],
   [
     { token: TOKEN, channel: '#a', url: 'https://hooks.slack.com/services/T0/B0/x' },
-    'url: cannot stand beside token',
+    'url: cannot be combined with token',
   ],
   [
     { url: 'https://hooks.slack.com/services/T0/B0/x', channel: '#a' },

@@ -63,7 +63,7 @@ test.each([
   [
     'a word that nobody knows',
     { error: 'brand_new_error' },
-    { reason: 'unknown', scope: 'event', detail: 'Slack says brand_new_error' },
+    { reason: 'unknown', scope: 'event', detail: 'Slack answered brand_new_error' },
   ],
   ['a word of every object', { error: 'constructor' }, { reason: 'unknown', scope: 'event' }],
 ] as [string, Fault, object][])('%s is tried again', async (_, fault, expected) => {
@@ -162,7 +162,7 @@ test('an operator is waited for longer and longer, and told once in the log, unt
     nowMs += waits.at(-1) as number
   }
   expect(waits).toEqual([60_000, 120_000, 240_000, 480_000, 900_000, 900_000])
-  expect(lines).toEqual(['Slack wants something done; what is for there waits'])
+  expect(lines).toEqual(['Slack needs an operator; messages to this target wait'])
   shop.member = true
   expect(await sink.deliver([tellOf()], never)).toEqual([{ kind: 'delivered' }])
   expect(lines.at(-1)).toBe('Slack takes messages again')

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
-import { createFetching } from '../../../sinks/slack/fetch.ts'
+import { createTransport } from '../../../sinks/slack/client.ts'
 
 /** An address that answers, and then lets this process stand still for so long. */
 async function startFreezing(frozenMs: number) {
@@ -23,7 +23,7 @@ async function startFreezing(frozenMs: number) {
 
 test('an answer that came while the process was frozen counts, although the time for it is over', async () => {
   await using server = await startFreezing(1_500)
-  const fetching = createFetching({})
+  const fetching = createTransport({})
   const response = await fetching.fetch(server.url, {}, AbortSignal.timeout(1_000))
   expect(await response.json()).toEqual({ ok: true })
   await fetching.close()
@@ -31,7 +31,7 @@ test('an answer that came while the process was frozen counts, although the time
 
 test('a signal that was aborted before ends the call', async () => {
   await using server = await startFreezing(0)
-  const fetching = createFetching({})
+  const fetching = createTransport({})
   const reason = new Error('enough')
   await expect(fetching.fetch(server.url, {}, AbortSignal.abort(reason))).rejects.toBe(reason)
   await fetching.close()

@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest'
-import type { Rendered } from '../../../sinks/slack/blocks.ts'
-import { formatMessage, type Surroundings } from '../../../sinks/slack/format.ts'
-import { formatDigest } from '../../../sinks/slack/format-digest.ts'
-import { cutMarkup, cutText, inMrkdwn } from '../../../sinks/slack/markup.ts'
+import { formatDigest, formatMessage, type ThreadContext } from '../../../sinks/slack/format.ts'
+import { cutMarkup, cutText, inMrkdwn, type Rendered } from '../../../sinks/slack/markup.ts'
 import type { Message } from '../../../src/sink/index.ts'
 import { refusalOf } from '../../servers/slack/limits.ts'
 import { listingOf } from '../../servers/slack/listing.ts'
@@ -23,7 +21,7 @@ const backOff: SlackParts = {
     message: 'Back-off restarting failed container app in pod web-1',
   },
   event: { kind: 'Event' },
-  words: {
+  summary: {
     severity: 'error',
     title: 'Pod shop/web-1 is crash-looping',
     text: 'container app, 7 times in 12 min',
@@ -40,7 +38,7 @@ const backOff: SlackParts = {
 
 const rollout: SlackParts = {
   rule: 'deployments',
-  words: {
+  summary: {
     severity: 'info',
     title: 'Deployment shop/web rolled out nginx:1.26 → nginx:1.27',
     about: { kind: 'Deployment', namespace: 'shop', name: 'web' },
@@ -63,21 +61,21 @@ const rollout: SlackParts = {
 const hostile =
   '<!channel> <@U0123456789> <https://evil.example|click> <#C0123456789> &lt;!here&gt; ``` *_~ \u202eRTL\u0000 @here'
 
-const messages: [name: string, parts: SlackParts, around?: Surroundings][] = [
+const messages: [name: string, parts: SlackParts, around?: ThreadContext][] = [
   ['crash-loop', backOff],
   ['crash-loop-called', backOff, { mention: ['<!here>', '<@U0123456789>'] }],
   ['rollout', rollout],
   [
     'warning',
-    { words: { severity: 'warning', title: 'Node node-3 is under memory pressure', text: 'since 4 min' } },
+    { summary: { severity: 'warning', title: 'Node node-3 is under memory pressure', text: 'since 4 min' } },
   ],
   [
     'resolved',
-    { words: { severity: 'resolved', title: 'Pod shop/web-1 is ready again', text: 'after 12 min' } },
+    { summary: { severity: 'resolved', title: 'Pod shop/web-1 is ready again', text: 'after 12 min' } },
   ],
   [
     'deleted',
-    { type: 'DELETED', words: { severity: 'info', title: 'Pod shop/web-1 was deleted' } },
+    { type: 'DELETED', summary: { severity: 'info', title: 'Pod shop/web-1 was deleted' } },
     { over: true },
   ],
   [
@@ -91,7 +89,7 @@ const messages: [name: string, parts: SlackParts, around?: Surroundings][] = [
       },
     },
   ],
-  ['nothing-but-a-title', { words: { severity: 'info', title: 'ConfigMap shop/settings changed' } }],
+  ['nothing-but-a-title', { summary: { severity: 'info', title: 'ConfigMap shop/settings changed' } }],
   [
     'template-with-markup',
     {
@@ -105,7 +103,7 @@ const messages: [name: string, parts: SlackParts, around?: Surroundings][] = [
   [
     'long-quote',
     {
-      words: {
+      summary: {
         severity: 'warning',
         title: 'Job shop/import failed',
         quote: `first line\n${'Traceback '.repeat(331)}`,
@@ -115,7 +113,7 @@ const messages: [name: string, parts: SlackParts, around?: Surroundings][] = [
   [
     'many-changes',
     {
-      words: {
+      summary: {
         severity: 'info',
         title: 'Deployment shop/web changed',
         changes: Array.from({ length: 11 }, (_, i) => ({
@@ -130,7 +128,7 @@ const messages: [name: string, parts: SlackParts, around?: Surroundings][] = [
     'hostile',
     {
       event: { name: hostile },
-      words: {
+      summary: {
         title: `Pod ${hostile}`,
         text: hostile,
         fields: [{ title: hostile, value: hostile }],
@@ -170,7 +168,7 @@ function storm(): Message<any>[] {
       rule: i % 5 === 0 ? 'jobs' : 'crash-loops',
       kubeEvent: { reason: ['BackOff', 'Failed', 'OOMKilling'][i % 3] as string },
       event: { time: new Date(Date.parse(TIME) + i * 750).toISOString() },
-      words: {
+      summary: {
         severity: i % 9 === 0 ? 'error' : 'warning',
         title: `${kinds[i % 4]} shop/web-${i} has trouble`,
         about: { kind: kinds[i % 4] as string, namespace: i % 2 ? 'shop' : 'pay', name: `web-${i}` },
@@ -227,8 +225,8 @@ test.each([
       })),
     },
   ],
-])('%s fits within the limits of Slack', (_, words) => {
-  const { text, attachments, plain } = formatMessage(told({ words }))
+])('%s fits within the limits of Slack', (_, summary) => {
+  const { text, attachments, plain } = formatMessage(told({ summary }))
   expect(refusalOf(text, undefined, attachments)).toBeUndefined()
   expect(refusalOf(plain, undefined, [])).toBeUndefined()
   expect(JSON.stringify(attachments)).not.toMatch(/\\ud[89a-f]../)
@@ -249,7 +247,7 @@ test('a digest of 500 hostile messages fits', () => {
   const batch = Array.from({ length: 500 }, (_, i) =>
     told({
       rule: 'r<'.repeat(300),
-      words: {
+      summary: {
         title: '<'.repeat(1e3),
         text: '&'.repeat(1e3),
         about: { kind: `${'K'.repeat(300)}${i}`, namespace: 'n'.repeat(300), name: 'x' },
@@ -261,10 +259,10 @@ test('a digest of 500 hostile messages fits', () => {
   expect(plain.length).toBeLessThanOrEqual(3_500)
 })
 
-test('only what was told by words or a template counts as shortened', () => {
+test('only what was told by summary or a template counts as shortened', () => {
   expect(formatMessage(told(backOff)).truncated).toBe(false)
-  expect(formatMessage(told({ words: { quote: 'q'.repeat(5_000) } })).truncated).toBe(false)
-  expect(formatMessage(told({ words: { text: 'x'.repeat(5_000) } })).truncated).toBe(true)
+  expect(formatMessage(told({ summary: { quote: 'q'.repeat(5_000) } })).truncated).toBe(false)
+  expect(formatMessage(told({ summary: { text: 'x'.repeat(5_000) } })).truncated).toBe(true)
 })
 
 test.each([

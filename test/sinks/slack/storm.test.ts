@@ -55,7 +55,7 @@ test('a digest says how many of what, with samples, calls whom its rules call, a
   const route = await routeOf({ mention: 'U0123456789' })
   const storm = many(57, (i) => ({
     route,
-    words: {
+    summary: {
       severity: 'warning',
       title: `Pod <!channel> ${i}`,
       about: { kind: i < 50 ? 'Pod' : `Kind${i}`, name: 'x', namespace: 'shop' },
@@ -97,11 +97,11 @@ test('threads of what a digest tells show the newest state; what is over is clos
   const sink = await openSlack(fake, { rate: { perSecond: 50, burst: 3 } })
   await deliverAll(sink, [tellOf({ name: 'web-0' }), tellOf({ name: 'web-1' })])
   const storm = many(30, (i) => ({
-    words: i === 1 ? { severity: 'resolved', title: 'well again' } : { title: 'worse' },
+    summary: i === 1 ? { severity: 'resolved', title: 'well again' } : { title: 'worse' },
   }))
   await deliverAll(sink, storm)
   await waitFor(() => fake.messages.some((it) => /30 events/.test(it.text)), { what: 'the digest' })
-  await deliverAll(sink, [tellOf({ name: 'web-1', words: { title: 'once more' } })])
+  await deliverAll(sink, [tellOf({ name: 'web-1', summary: { title: 'once more' } })])
   await sink.close()
   expect(fake.messages[0]?.text).toContain('worse')
   expect(fake.messages[1]?.text).toMatch(/^✅.*well again/)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Item, unitsOf } from '../../../sinks/slack/units.ts'
+import { type Item, unitsOf } from '../../../sinks/slack/deliver.ts'
 import { memoryStore } from '../../../src/sink/testkit/index.ts'
 import { startSlack } from '../../servers/slack.ts'
 import { waitFor } from '../../wait-for.ts'
@@ -9,8 +9,9 @@ const FAST = { rate: 50 }
 const quick = () => startSlack({ perSecond: 1_000, burst: 1_000 })
 
 const trouble = (version: string, more: object = {}) =>
-  tellOf({ version, words: { severity: 'error', title: `trouble ${version}` }, ...more })
-const solved = (version: string) => tellOf({ version, words: { severity: 'resolved', title: 'all is well' } })
+  tellOf({ version, summary: { severity: 'error', title: `trouble ${version}` }, ...more })
+const solved = (version: string) =>
+  tellOf({ version, summary: { severity: 'resolved', title: 'all is well' } })
 
 test('the first change opens a thread, those after it reply, and the first message shows the newest state', async () => {
   await using fake = await quick()
@@ -38,7 +39,7 @@ test('an Event lands in the thread of the object it is about', async () => {
     name: 'web.17a',
     event: { kind: 'Event' },
     kubeEvent: { reason: 'BackOff' },
-    words: { about: { kind: 'Pod', namespace: 'shop', name: 'web' } },
+    summary: { about: { kind: 'Pod', namespace: 'shop', name: 'web' } },
   })
   await deliverAll(sink, [trouble('1'), event])
   expect(fake.repliesTo(fake.messages[0]!.ts)).toHaveLength(1)
@@ -271,7 +272,7 @@ test('a mention calls at the first message and when it gets worse, not for each 
   await using sink = await openSlack(fake, FAST)
   const route = await routeOf({ mention: ['here', 'U0123456789', 'S0123456789'] })
   const state = (version: string, severity: 'warning' | 'error' | 'resolved') =>
-    tellOf({ version, route, words: { severity } })
+    tellOf({ version, route, summary: { severity } })
   await deliverAll(sink, [
     state('1', 'warning'),
     state('2', 'warning'),

@@ -3,11 +3,11 @@ import { createServer as createHttpServer } from 'node:http'
 import { createServer } from 'node:net'
 import { expect, test, vi } from 'vitest'
 import webhook from '../../../sinks/webhook/index.ts'
-import { createBreaker } from '../../../src/queue/breaker.ts'
-import { outcomeOfStatus, retryAfterMs } from '../../../src/sink/answer.ts'
 import { Exchange } from '../../../src/sink/exchange.ts'
-import { limitsOf } from '../../../src/sink/http.ts'
+import { limitsOf } from '../../../src/sink/http-client.ts'
+import { outcomeOfStatus, retryAfterMs } from '../../../src/sink/http-status.ts'
 import type { Outcome } from '../../../src/sink/index.ts'
+import { CircuitBreaker } from '../../../src/store/lanes/circuit-breaker.ts'
 import { type Answer, startReceiver } from '../../servers/receiver.ts'
 import { messageOf, openSink } from '../bed.ts'
 
@@ -241,7 +241,7 @@ test('410 rests the sink for a quarter of an hour: then one delivery probes, and
   const [outcome] = await sink.deliver([messageOf()], never)
   expect(outcome).toMatchObject({ kind: 'retry', reason: 'gone', scope: 'sink', afterMs: 900_000 })
   const clock = { ms: 0, now: () => clock.ms }
-  const breaker = createBreaker(clock, () => 0.5)
+  const breaker = new CircuitBreaker(clock, () => 0.5)
   breaker.failed()
   breaker.pause((outcome as { afterMs: number }).afterMs)
   clock.ms = 899_000

@@ -48,11 +48,11 @@ test.each<[object, ...string[]]>([
   [{ url: URL_A, auth: { bearer: 'a\nb' } }, 'auth.bearer must be one line of text without spaces'],
   [
     { url: URL_A, auth: { bearer: 'x' }, headers: { Authorization: 'y' } },
-    'headers.Authorization stands beside auth; keep one of the two',
+    'headers.Authorization cannot be combined with auth; keep one of the two',
   ],
   [
     { url: 'https://u:p@a.example.com', auth: { bearer: 'x' } },
-    'auth stands beside a user and password in url; keep one of the two',
+    'auth cannot be combined with a user and password in url; keep one of the two',
   ],
   [
     {
@@ -67,7 +67,7 @@ test.each<[object, ...string[]]>([
   ],
   [{ url: URL_A, proxy: 'socks5://p:1' }, 'proxy must be false or the http:// or https:// URL of a proxy'],
   [{ url: 'http://a.example.com', tls: { servername: 'x' } }, 'tls is for https only, and url is http'],
-  [{ url: URL_A, tls: { cert: own.cert } }, 'tls.cert needs key beside it'],
+  [{ url: URL_A, tls: { cert: own.cert } }, 'tls.cert needs key, too'],
   [
     { url: URL_A, tls: { cert: own.cert, key: certificates.issue('other').key } },
     'tls.key is not the key of cert',
@@ -100,21 +100,24 @@ test.each<[object, ...string[]]>([
   ],
   [
     { url: URL_A, preset: 'teams', repeatConflict: 'delivered' },
-    'repeatConflict stands beside preset: teams; keep one of the two',
+    'repeatConflict cannot be combined with preset: teams; keep one of the two',
   ],
   [{ url: URL_A, format: 'template' }, 'format needs body: (a tree for JSON) or raw: (a text)'],
   [
     { url: URL_A, format: 'binary', body: {} },
     'body is not sent with format: binary; leave one of the two out',
   ],
-  [{ url: URL_A, body: {}, raw: 'x' }, 'raw stands beside body; keep one of the two'],
+  [{ url: URL_A, body: {}, raw: 'x' }, 'raw cannot be combined with body; keep one of the two'],
   [{ url: URL_A, contentType: 'a/b' }, 'contentType is for body and raw; other formats have their own'],
   [{ url: URL_A, batch: {} }, 'batch needs format: batch'],
   [
     { url: `${URL_A}/{{ name }}`, format: 'batch' },
     'url has templates, but a batch is about several objects',
   ],
-  [{ url: URL_A, preset: 'teams', body: {} }, 'body stands beside preset: teams; keep one of the two'],
+  [
+    { url: URL_A, preset: 'teams', body: {} },
+    'body cannot be combined with preset: teams; keep one of the two',
+  ],
   [{ preset: 'pagerduty' }, 'preset needs routingKey: the integration key of the service in PagerDuty'],
   [{ preset: 'teams' }, 'url is missing'],
   [{ url: URL_A, preset: 'teams', routingKey: 'x' }, 'routingKey is only for preset: pagerduty'],

@@ -1,16 +1,16 @@
-import type { Content, Markup, Message, Words } from '../../../src/sink/index.ts'
-import { contentOfWords } from '../../content-of-words.ts'
+import type { Content, Markup, Message, Summary } from '../../../src/sink/index.ts'
+import { contentOfSummary } from '../../render/content-of-summary.ts'
 import { type MessageParts, messageOf } from '../bed.ts'
 
 /** A message with these words, in this markup: independent of how words are found. */
 export function told(
-  words: Partial<Words>,
+  words: Partial<Summary>,
   markup: Markup,
   parts: MessageParts = {},
   content: Partial<Content> = {},
 ): Message {
   const { id, rule, event, route, object, objectJson, attempt, cloudEvent } = messageOf(parts)
-  const all: Words = {
+  const all: Summary = {
     severity: 'info',
     title: 'ConfigMap default/web changed',
     text: '',
@@ -21,7 +21,7 @@ export function told(
     command: '',
     ...words,
   }
-  const inMarkup = { ...contentOfWords(all, markup.escape), ...content }
+  const inMarkup = { ...contentOfSummary(all, markup.escape), ...content }
   return {
     id,
     rule,
@@ -32,7 +32,7 @@ export function told(
     objectJson,
     attempt,
     cloudEvent,
-    words: all,
+    summary: all,
     content: inMarkup,
   }
 }

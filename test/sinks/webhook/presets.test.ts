@@ -1,9 +1,13 @@
 import { expect, test } from 'vitest'
 import webhook from '../../../sinks/webhook/index.ts'
-import { fitted, shortened } from '../../../sinks/webhook/presets/fitted.ts'
 import { PRESET_NAMES, PRESETS, type PresetName } from '../../../sinks/webhook/presets/index.ts'
-import { plainOf, plainOfHtml } from '../../../sinks/webhook/presets/markdown.ts'
-import type { PresetOptions } from '../../../sinks/webhook/presets/preset.ts'
+import {
+  fitted,
+  type PresetOptions,
+  plainOf,
+  plainOfHtml,
+  shortened,
+} from '../../../sinks/webhook/presets/parts.ts'
 import type { Message } from '../../../src/sink/index.ts'
 import { startReceiver } from '../../servers/receiver.ts'
 import { messageOf, openSink } from '../bed.ts'

@@ -95,7 +95,7 @@ test('a lease that another one took ends the run at once', async () => {
   await using _ = bed
   bed.server.touch(LEASE, (lease) => ({ ...lease, spec: { ...lease.spec, holderIdentity: 'other' } }))
   await waitFor(() => one.runs[0]?.signal.aborted, { what: 'the end of the run' })
-  expect(() => one.runs[0]?.permit.check()).toThrow('is not certain')
+  expect(() => one.runs[0]?.guard.check()).toThrow('is not certain')
   expect(await one.metric('lease_held')).toMatchObject([{ value: 0 }])
   // That one never renews: it is taken for dead once the lease has run out.
   await waitFor(() => one.current(), { what: 'another run' })
@@ -135,7 +135,7 @@ test('answers that come later than the deadline renew nothing', async () => {
   }
   await waitFor(() => one.runs[0]?.signal.aborted, { what: 'the end of the run' })
   for (const late of pending) late()
-  expect(() => one.runs[0]?.permit.check()).toThrow('is not certain')
+  expect(() => one.runs[0]?.guard.check()).toThrow('is not certain')
 })
 
 test.each([403, 404, 422])(
@@ -171,16 +171,16 @@ test('an update that is refused is told for the watch that it concerns', async (
   expect(one.runs).toHaveLength(0)
 })
 
-test('a permit is renewed by a request that begins after it was asked for', async () => {
+test('a guard is renewed by a request that begins after it was asked for', async () => {
   const { bed, one } = await startHolder()
   await using _ = bed
-  const { permit, signal } = one.runs[0] ?? (undefined as never)
+  const { guard, signal } = one.runs[0] ?? (undefined as never)
   await renews(bed)
   const before = bed.lease().metadata.resourceVersion
-  await permit.renewed(signal)
+  await guard.renewed(signal)
   expect(bed.lease().metadata.resourceVersion).not.toBe(before)
   bed.server.touch(LEASE, (lease) => ({ ...lease, spec: { ...lease.spec, holderIdentity: 'other' } }))
-  await expect(permit.renewed(signal)).rejects.toThrow('other holds it')
+  await expect(guard.renewed(signal)).rejects.toThrow('other holds it')
 })
 
 test('a watch that is taken away while its lease is being claimed leaves the lease to others', async () => {

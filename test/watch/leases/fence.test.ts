@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Permit } from '../../../src/watch/leases/hold.ts'
+import type { LeaseGuard } from '../../../src/watch/leases/held-lease.ts'
 import type { SourceLeases } from '../../../src/watch/leases/source-leases.ts'
 import { configMap, type WatchConnection } from '../../servers/scripted-api.ts'
 import { waitFor } from '../../wait-for.ts'
@@ -10,15 +10,15 @@ test('a source that was fenced opens its position again only after its lease was
   const opened: string[] = []
   const renewal = Promise.withResolvers<void>()
   let asked = 0
-  const permit: Permit = {
-    check: () => void opened.push('with a permit'),
+  const guard: LeaseGuard = {
+    check: () => void opened.push('with a guard'),
     renewed: () => {
       asked++
       return renewal.promise
     },
   }
   const leases: SourceLeases = {
-    run: (_source, _report, signal, job) => job(permit, signal),
+    run: (_source, _report, signal, job) => job(guard, signal),
     leave: async () => {},
   }
   await using it = await startWatchBed({ idle: true, timing: { positionEveryMs: 60_000 } })
@@ -28,7 +28,7 @@ test('a source that was fenced opens its position again only after its lease was
   )
   it.start([{ kind: 'ConfigMap' }], { wallMs: 0, leases: () => leases })
   await waitFor(() => connections.length === 1, { what: 'the watch under a lease' })
-  expect(opened).toEqual(['with a permit'])
+  expect(opened).toEqual(['with a guard'])
   it.start([{ kind: 'ConfigMap' }])
   await waitFor(() => connections.length === 2, { what: 'the watch of another process' })
 

@@ -1,14 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { silentLog } from '../../../src/log.ts'
-import { createMetrics } from '../../../src/metrics.ts'
-import type { WatchStatus } from '../../../src/status.ts'
-import { connectCluster } from '../../../src/watch/connect.ts'
-import type { Permit } from '../../../src/watch/leases/hold.ts'
-import { holderOf, type LeaseObject, WATCH } from '../../../src/watch/leases/lease.ts'
+import type { WatchStatus } from '../../../src/model/status.ts'
+import { silentLog } from '../../../src/observe/log.ts'
+import { createMetrics } from '../../../src/observe/metrics.ts'
+import { connectCluster } from '../../../src/watch/client/connect.ts'
+import type { LeaseGuard } from '../../../src/watch/leases/held-lease.ts'
+import { holderOf, type LeaseObject, WATCH, watchLeaseName } from '../../../src/watch/leases/lease.ts'
 import { createLeaseApi } from '../../../src/watch/leases/lease-api.ts'
-import { watchLeaseName } from '../../../src/watch/leases/names.ts'
 import { createSourceLeases } from '../../../src/watch/leases/source-leases.ts'
 import { startLeaseServer } from '../../servers/lease-server.ts'
 import { kubeconfigFor } from '../bed.ts'
@@ -30,7 +29,7 @@ const NEVER = new AbortController().signal
 
 /** A run of a source under its lease. */
 export interface Run {
-  permit: Permit
+  guard: LeaseGuard
   signal: AbortSignal
   beganMs: number
 }
@@ -86,8 +85,8 @@ export async function startLeaseBed() {
     function watch(source = SOURCE, left = NEVER): void {
       const report = (news: Partial<WatchStatus>) => void Object.assign(status, news)
       const until = AbortSignal.any([stop.signal, left])
-      const run = leases.run(source, report, until, async (permit, signal) => {
-        runs.push({ permit, signal, beganMs: performance.now() })
+      const run = leases.run(source, report, until, async (guard, signal) => {
+        runs.push({ guard, signal, beganMs: performance.now() })
         await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
       })
       done = Promise.all([done, run.catch(() => {})])

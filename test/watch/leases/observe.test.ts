@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { LeaseObject } from '../../../src/watch/leases/lease.ts'
-import { isFree, NOTHING_SEEN, observe, type Seen } from '../../../src/watch/leases/observe.ts'
+import { isFree, NOTHING_SEEN, observe, type Seen } from '../../../src/watch/leases/lease-decision.ts'
 
 const DURATION_MS = 15_000
 

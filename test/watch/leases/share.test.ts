@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Member, shareOut } from '../../../src/watch/leases/share.ts'
+import { type Member, shareOut } from '../../../src/watch/leases/lease-decision.ts'
 import { seeded } from '../../seeded-random.ts'
 import { Agent, DURATION_MS, FakeLeases, idOf } from './simulation.ts'
 

@@ -1,14 +1,15 @@
-import { decide } from '../../../src/watch/leases/decide.ts'
 import {
   holderOf,
   type LeaseObject,
+  leaseId,
   MEMBER,
+  memberLeaseName,
   released,
   taken,
   WATCH,
+  watchLeaseName,
 } from '../../../src/watch/leases/lease.ts'
-import { leaseId, memberLeaseName, watchLeaseName } from '../../../src/watch/leases/names.ts'
-import { type Board, NOTHING_SEEN, observe } from '../../../src/watch/leases/observe.ts'
+import { type Board, decide, NOTHING_SEEN, observe } from '../../../src/watch/leases/lease-decision.ts'
 
 /** Leases of an API server that keeps to resourceVersions. */
 export class FakeLeases {

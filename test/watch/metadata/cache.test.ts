@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import type { Source } from '../../src/change.ts'
-import { MetadataCache } from '../../src/enrich/cache.ts'
-import { createCacheStore } from '../../src/enrich/cache-store.ts'
-import { surroundingsOf } from '../../src/enrich/surroundings.ts'
-import type { ObjectRef, Resource } from '../../src/event.ts'
-import { scanObject } from '../../src/watch/scan.ts'
+import type { Source } from '../../../src/model/change.ts'
+import type { ObjectRef, Resource } from '../../../src/model/event.ts'
+import { scanObject } from '../../../src/watch/decode/scan.ts'
+import { MetadataCache } from '../../../src/watch/metadata/cache.ts'
+import { createCacheStore } from '../../../src/watch/metadata/cache-store.ts'
+import { surroundingsOf } from '../../../src/watch/metadata/related-metadata.ts'
 
 const signal = new AbortController().signal
 const kindOf = (group: string, kind: string, namespaced = true): Resource => ({
@@ -76,8 +76,8 @@ function start(maxObjects = 1_000) {
     await session.endList('5', signal)
     return session
   }
-  const isTold = ({ kind = '' }: ObjectRef) => [POD, SET].some((it) => it.kind === kind)
-  return { clock, cache, store, evicted, seeded, ...surroundingsOf(cache, isTold) }
+  const isWatched = ({ kind = '' }: ObjectRef) => [POD, SET].some((it) => it.kind === kind)
+  return { clock, cache, store, evicted, seeded, ...surroundingsOf(cache, isWatched) }
 }
 
 test('an object is known by its uid, with its labels and its owners up to the top', async () => {

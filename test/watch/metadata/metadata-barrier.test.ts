@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest'
-import type { Change, Source } from '../../src/change.ts'
-import { AwaitKnown, type Progress } from '../../src/enrich/await-known.ts'
-import { MetadataCache } from '../../src/enrich/cache.ts'
-import { createCacheStore } from '../../src/enrich/cache-store.ts'
-import { NO_NEEDS } from '../../src/enrich/needs.ts'
-import type { Resource } from '../../src/event.ts'
-import { regardingIn } from '../../src/watch/references.ts'
-import { scanObject } from '../../src/watch/scan.ts'
+import type { Change, Source } from '../../../src/model/change.ts'
+import type { Resource } from '../../../src/model/event.ts'
+import { regardingIn } from '../../../src/watch/decode/kube-event.ts'
+import { scanObject } from '../../../src/watch/decode/scan.ts'
+import { MetadataCache } from '../../../src/watch/metadata/cache.ts'
+import { createCacheStore } from '../../../src/watch/metadata/cache-store.ts'
+import { MetadataBarrier, type Progress } from '../../../src/watch/metadata/metadata-barrier.ts'
+import { NO_REQUIREMENTS } from '../../../src/watch/metadata/metadata-requirements.ts'
 
 const NEVER = new AbortController().signal
 /** For what is waited for in vain, time passes so much faster. */
 const HASTE = 50
 const UID = '0b1c2d3e-0000-4000-8000-000000000001'
-const REGARDING = { ...NO_NEEDS, regardingLabels: true, regardingOwners: true }
+const REGARDING = { ...NO_REQUIREMENTS, regardingLabels: true, regardingOwners: true }
 
 const kindOf = (group: string, kind: string): Resource => ({
   ...{ group, version: 'v1', kind, plural: `${kind.toLowerCase()}s`, namespaced: true },
@@ -65,7 +65,7 @@ async function start(...sources: Source[]) {
   const progress = new Map<string, Progress>()
   const misses: string[] = []
   const waits: number[] = []
-  const it = new AwaitKnown({
+  const it = new MetadataBarrier({
     ...{ cache, store, clock, regardingIn },
     isEvent: (source) => source.key === 'events',
     progressOf: (source) => progress.get(source?.key ?? '') ?? 'follows',
@@ -76,7 +76,7 @@ async function start(...sources: Source[]) {
     const session = await store.open(source, NEVER)
     await session.commit(changes, '5', NEVER)
   }
-  const known = (...changes: Change[]) => it.known(EVENTS, changes, REGARDING, NEVER)
+  const known = (...changes: Change[]) => it.awaitMetadata(EVENTS, changes, REGARDING, NEVER)
   return { it, clock, cache, progress, misses, waits, tell, known, hurry }
 }
 
@@ -84,13 +84,13 @@ test('what is known is not waited for, nor what nobody ever tells of', async () 
   const { known, tell, waits, misses, it } = await start(PODS)
   await tell(PODS, change(meta('web')))
   await known(eventAbout('web'), eventAbout('x', UID, 'Node'), change(meta('an-event-about-nothing')))
-  await it.known(
+  await it.awaitMetadata(
     PODS,
     [change(meta('p', UID, { ownerReferences: [{ kind: 'Node', name: 'n', uid: 'n', controller: true }] }))],
     REGARDING,
     NEVER,
   )
-  await it.known(EVENTS, [eventAbout('unknown')], NO_NEEDS, NEVER)
+  await it.awaitMetadata(EVENTS, [eventAbout('unknown')], NO_REQUIREMENTS, NEVER)
   expect([waits, misses]).toEqual([[], []])
 })
 
@@ -214,7 +214,7 @@ test('who is asked to stop does not wait', async () => {
   const { it, progress } = await start(PODS)
   progress.set('pods', 'behind')
   const stop = new AbortController()
-  const waiting = it.known(EVENTS, [eventAbout('web')], REGARDING, stop.signal)
+  const waiting = it.awaitMetadata(EVENTS, [eventAbout('web')], REGARDING, stop.signal)
   stop.abort(new Error('stopped'))
   await expect(waiting).rejects.toThrow('stopped')
 })

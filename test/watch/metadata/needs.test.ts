@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest'
-import type { Needs, NeedyRule, WatchedEntry } from '../../src/enrich/needs.ts'
-import { needsOfConfig } from '../../src/needs.ts'
+import { needsOfConfig } from '../../../src/app/metadata-needs.ts'
+import type {
+  MetadataRequirements,
+  NeedyRule,
+  WatchedEntry,
+} from '../../../src/watch/metadata/metadata-requirements.ts'
 
 const USUAL = [
   ...['Pod', 'Node', 'PersistentVolumeClaim', 'HorizontalPodAutoscaler', 'Deployment'],
@@ -20,12 +24,12 @@ function needsFor(
   rules: readonly object[],
   watch: readonly WatchedEntry[] = [{ kind: 'Event' }, { kind: 'Pod' }],
   enrich: { owners?: string[]; regarding?: string[] } = {},
-): Needs {
+): MetadataRequirements {
   const named = rules.map((rule, i) => ({ name: `r${i}`, ...rule }) as NeedyRule)
   return needsOfConfig({ rules: named, watch, enrich: { owners: [], ...enrich } })
 }
 
-function titles({ metadata }: Needs): string[] {
+function titles({ metadata }: MetadataRequirements): string[] {
   return metadata
     .map(
       ({ kind, namespaces, name }) =>

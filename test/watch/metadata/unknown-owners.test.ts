@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
-import type { Change, Source, Transition } from '../../src/change.ts'
-import { MetadataCache } from '../../src/enrich/cache.ts'
-import { createCacheStore } from '../../src/enrich/cache-store.ts'
-import { surroundingsOf } from '../../src/enrich/surroundings.ts'
-import { createLimits } from '../../src/limits/limits.ts'
-import { createMemoryLimits } from '../../src/limits/memory.ts'
-import { compileRules } from '../../src/rules/compile.ts'
-import { normalise } from '../../src/watch/normalise.ts'
-import { scanObject } from '../../src/watch/scan.ts'
-import { POD } from '../rules/events.ts'
+import type { Change, Source, Transition } from '../../../src/model/change.ts'
+import { compileRules } from '../../../src/rules/compile.ts'
+import { createLimits } from '../../../src/rules/limits/limits.ts'
+import { MemoryLimits } from '../../../src/rules/limits/memory.ts'
+import { normalise } from '../../../src/watch/decode/normalise.ts'
+import { scanObject } from '../../../src/watch/decode/scan.ts'
+import { MetadataCache } from '../../../src/watch/metadata/cache.ts'
+import { createCacheStore } from '../../../src/watch/metadata/cache-store.ts'
+import { surroundingsOf } from '../../../src/watch/metadata/related-metadata.ts'
+import { POD } from '../../rules/events.ts'
 
 const SET = { group: 'apps', version: 'v1', kind: 'ReplicaSet', plural: 'replicasets', namespaced: true }
 const never = new AbortController().signal
@@ -43,7 +43,7 @@ async function startBed(rule: { for?: number; resolve?: true }) {
     },
     limitsOf: () => 'states',
   })
-  const memory = createMemoryLimits(createLimits(rules))
+  const memory = new MemoryLimits(createLimits(rules))
   const told: string[] = []
   function pass(seconds: number) {
     for (const { atMs, outcome } of memory.advance(START_MS + seconds * 1_000))

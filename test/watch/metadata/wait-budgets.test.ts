@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { PATIENCE_MS, Patience } from '../../src/enrich/patience.ts'
+import { PATIENCE_MS, WaitBudgets } from '../../../src/watch/metadata/metadata-barrier.ts'
 
 test('a namespace that names what never comes holds up its own changes no longer than once, and comes to rest again', () => {
-  const patience = new Patience()
+  const patience = new WaitBudgets()
   expect(patience.leftMs('events', 'shop', 0)).toBe(PATIENCE_MS)
   patience.spend('events', ['shop'], PATIENCE_MS, 0)
   expect(patience.leftMs('events', 'shop', 0)).toBe(50)
@@ -13,7 +13,7 @@ test('a namespace that names what never comes holds up its own changes no longer
 })
 
 test('one namespace alone never uses up the patience of the watch; many do', () => {
-  const patience = new Patience()
+  const patience = new WaitBudgets()
   for (let nowMs = 0; nowMs < 600_000; nowMs += 1_000) {
     patience.spend('events', ['shop'], patience.leftMs('events', 'shop', nowMs), nowMs)
     expect(patience.leftMs('events', 'pay', nowMs)).toBeGreaterThan(1_900)
@@ -24,14 +24,14 @@ test('one namespace alone never uses up the patience of the watch; many do', () 
 })
 
 test('a clock that goes back gives nothing back, and takes nothing', () => {
-  const patience = new Patience()
+  const patience = new WaitBudgets()
   patience.spend('events', ['shop'], 1_500, 3_600_000)
   expect(patience.leftMs('events', 'shop', 0)).toBe(500)
   expect(patience.leftMs('events', 'pay', 0)).toBe(PATIENCE_MS)
 })
 
 test('many namespaces are not remembered for ever', () => {
-  const patience = new Patience()
+  const patience = new WaitBudgets()
   patience.spend('events', ['shop'], 2_000, 0)
   for (let i = 0; i < 20_000; i++) patience.spend('other', [`n${i}`], 1, 0)
   expect(patience.leftMs('events', 'shop', 0)).toBe(PATIENCE_MS)

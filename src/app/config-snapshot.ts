@@ -1,0 +1,178 @@
+import { routeOf } from '../config/routes.ts'
+import type { Config } from '../config/schema.ts'
+import type { Delivery } from '../model/delivery.ts'
+import type { ClusterEvent, Resource, WayStep } from '../model/event.ts'
+import type { Limits } from '../model/limit.ts'
+import { createContents, createRender, type Render, type RuleAttributes } from '../render/message.ts'
+import { combineRules, compileRule, type MatchResult } from '../rules/compile.ts'
+import { joinLimits, limitPlan, limitsOf } from '../rules/limits/limits.ts'
+import { kindsToStore, namedPaths, namesPath, storesPrevious } from '../rules/previous-objects.ts'
+import { laneName } from '../sink/in-order.ts'
+import { laneByKey, type Markup, type Message, orderOf, type Preview, type SinkType } from '../sink/index.ts'
+import { mapInSlices, runInSlices } from '../text/yielding.ts'
+import type { MetadataRequirements } from '../watch/metadata/metadata-requirements.ts'
+import { stepsToNeeds } from './metadata-needs.ts'
+
+/** Everything derived from one configuration. Immutable: a reload makes another one, and replaces it between two commits. */
+export interface ConfigSnapshot {
+  config: Config
+  choices: SinkChoices
+  match(event: ClusterEvent): MatchResult
+  limits: Limits
+  ruleNames: ReadonlySet<string>
+  /** Whether one of its rules has limits. */
+  hasLimits: boolean
+  /** The related metadata that rules use. */
+  needs: MetadataRequirements
+  /** `<sink>/<lane>` */
+  laneOf(delivery: Delivery): string
+  /** Whether previous objects of this resource are stored. */
+  keepsPrevious(resource: Resource): boolean
+  /** Whether rules name a path of changed values of such objects. */
+  named(resource: Resource): ((way: readonly WayStep[]) => boolean) | undefined
+}
+
+export interface ConfigSnapshotParts {
+  /** Returns a sink type by its name. */
+  load(type: string): Promise<SinkType>
+  onMatch(rule: string): void
+  onRuleError(rule: string, error: unknown): void
+  /** For the filter `age`. */
+  clock?: { now(): number }
+}
+
+/** Derives a snapshot from a checked configuration; yields to the event loop, because the running one is at work. */
+export async function createConfigSnapshot(
+  config: Config,
+  { load, onMatch, onRuleError, clock }: ConfigSnapshotParts,
+): Promise<ConfigSnapshot> {
+  const choices = await chooseSinks(config, load, clock)
+  const { rules } = config
+  const limits = joinLimits(await mapInSlices(rules, limitPlan))
+  const compiled = await mapInSlices(rules, (rule) => compileRule(rule, limitsOf(rule)))
+  const match = combineRules(compiled, { onMatch, onError: onRuleError })
+  const kept = await mapInSlices(rules, (rule) =>
+    kindsToStore(rule, (rule.to ?? []).some(choices.showsChanges)),
+  )
+  const named = await mapInSlices(rules, namedPaths)
+  return {
+    config,
+    choices,
+    match: (event) => withCountable(match(event), event, { limits, onRuleError }),
+    limits,
+    ruleNames: new Set(rules.map(({ name }) => name)),
+    hasLimits: rules.some((rule) => limitsOf(rule) !== undefined),
+    needs: await runInSlices(stepsToNeeds(config)),
+    laneOf: choices.laneOf,
+    keepsPrevious: storesPrevious(kept),
+    named: namesPath(named.flat()),
+  }
+}
+
+/** The functions of the configured sinks' types, by a sink's name. */
+export interface SinkChoices {
+  typeOf(sink: string): SinkType
+  /** delivery → message, with the rule's options and templates */
+  render: Render
+  /** Returns `<sink>/<lane>`: a lane that the sink type names, or one of 16 by the object's name or its group. */
+  laneOf(delivery: Delivery): string
+  /** Returns target and body of a message, if the type supports it. Throws TemplateFault. */
+  preview(message: Message, sink: string): Preview
+  /** Whether the sink sends several messages in one request. */
+  batches(sink: string): boolean
+  /** Whether the sink shows old and new values. */
+  showsChanges(sink: string): boolean
+}
+
+/** Loads the types of the configured sinks; `load` returns a type by its name. */
+export async function chooseSinks(
+  config: Config,
+  load: (type: string) => Promise<SinkType>,
+  clock?: { now(): number },
+): Promise<SinkChoices> {
+  const types = new Map<string, SinkType>()
+  const options = new Map<string, unknown>()
+  for (const sink of config.sinks) {
+    types.set(sink.name, await load(sink.type))
+    options.set(sink.name, sink.options)
+  }
+  const rules = new Map<string, RuleAttributes>(
+    config.rules.map((rule) => [rule.name, rule as RuleAttributes]),
+  )
+  const typeOf = (sink: string) => types.get(sink) as SinkType
+  const markupOf = (sink: string): Markup => typeOf(sink).markup?.(options.get(sink)) ?? typeOf(sink)
+  const render = createRender({
+    routeOf: (rule, sink) => routeOf(config.routes, rule, sink),
+    ruleOf: (rule) => rules.get(rule),
+    contentOf: createContents(config, markupOf, clock),
+  })
+  return {
+    typeOf,
+    render,
+    laneOf(delivery) {
+      const { sink } = delivery
+      const lane = types.get(sink)?.lane
+      const chosen = lane && laneName(() => lane(render(delivery, 0), options.get(sink)))
+      return `${sink}/${chosen ?? `n${laneByKey(orderOf(delivery))}`}`
+    },
+    preview: (message, sink) => types.get(sink)?.preview?.(message, options.get(sink)) ?? {},
+    batches: (sink) => types.get(sink)?.batches?.(options.get(sink)) ?? false,
+    showsChanges: (sink) => types.get(sink)?.showsChanges?.(options.get(sink)) ?? false,
+  }
+}
+
+/** Removes the rules whose group key cannot be computed for this event: an error of these rules only. */
+function withCountable(
+  result: MatchResult,
+  event: ClusterEvent,
+  { limits, onRuleError }: { limits: Limits } & Pick<ConfigSnapshotParts, 'onRuleError'>,
+): MatchResult {
+  if (result.limited.length === 0) return result
+  const limited = result.limited.filter((match) => {
+    try {
+      limits.keysOf([{ event, matches: [match] }])
+      return true
+    } catch (error) {
+      onRuleError(match.rule, error)
+      return false
+    }
+  })
+  return limited.length === result.limited.length ? result : { ...result, limited }
+}
+
+/** The current config snapshot, and for each removed sink the last one that had it: its waiting deliveries need it. */
+export class ConfigSnapshots {
+  #current: ConfigSnapshot
+  readonly #removed = new Map<string, ConfigSnapshot>()
+
+  constructor(first: ConfigSnapshot) {
+    this.#current = first
+  }
+
+  get current(): ConfigSnapshot {
+    return this.#current
+  }
+
+  /** Returns the snapshot that has a sink. */
+  of(sink: string): ConfigSnapshot {
+    return this.#removed.get(sink) ?? this.#current
+  }
+
+  /** Renders a delivery; if its rule was removed, with the defaults of its sink. */
+  render(delivery: Delivery, attempt: number): Message {
+    return this.of(delivery.sink).choices.render(delivery, attempt)
+  }
+
+  /** Replaces the current snapshot. */
+  exchange(next: ConfigSnapshot): void {
+    const has = (name: string) => next.config.sinks.some((sink) => sink.name === name)
+    for (const { name } of this.#current.config.sinks) if (!has(name)) this.#removed.set(name, this.#current)
+    for (const { name } of next.config.sinks) this.#removed.delete(name)
+    this.#current = next
+  }
+
+  /** Forgets the snapshot of a removed sink for which no delivery waits. */
+  forget(sink: string): void {
+    this.#removed.delete(sink)
+  }
+}

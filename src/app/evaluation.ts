@@ -1,0 +1,190 @@
+import type { Evaluate, Evaluation, PendingLimits, Source, Transition } from '../model/change.ts'
+import type { Delivery } from '../model/delivery.ts'
+import { type ClusterEvent, headerOf } from '../model/event.ts'
+import {
+  type Limited,
+  type LimitKeys,
+  type LimitOutcome,
+  type LimitStates,
+  type Limits,
+  NO_RULE_COUNTS,
+  type RuleCounts,
+} from '../model/limit.ts'
+import type { ChangeTrace, PipelineTracer } from '../observe/trace.ts'
+import type { MatchResult } from '../rules/compile.ts'
+
+/** The stages of an evaluation. */
+export interface EvaluationStages {
+  /** raw object → ClusterEvent */
+  normalise(source: Source, transition: Transition): ClusterEvent
+  match(event: ClusterEvent): MatchResult
+  limits: Limits
+  /** Called for an unreadable object, which is counted and skipped. */
+  onMalformed(source: Source, transition: Transition, error: unknown): void
+  /** Undefined when traces are off. */
+  trace?: PipelineTracer['commit'] | undefined
+}
+
+/** Returns the function normalise ─▶ match for the transitions of one commit; limits follow when their states are read. */
+export function evaluateWith(stages: EvaluationStages): Evaluate {
+  return (source, transitions) => {
+    const commit = new CommitEvaluation(stages, source)
+    const trace = transitions.length > 0 ? stages.trace?.(source) : undefined
+    for (const transition of transitions) {
+      const change = transition.deselected ? undefined : trace?.change(transition)
+      try {
+        const event = stages.normalise(source, transition)
+        commit.add(transition, event, stages.match(event), change)
+      } catch (error) {
+        change?.malformed()
+        commit.skip(transition, error)
+      }
+    }
+    return { ...commit.result(), ...(trace && { trace }) }
+  }
+}
+
+/** Collects the results of the transitions of one commit. */
+class CommitEvaluation {
+  readonly #stages: EvaluationStages
+  readonly #source: Source
+  readonly #deliveries: Delivery[] = []
+  readonly #rules = new Map<string, RuleCounts & { suppressed: { drop?: number } }>()
+  readonly #counts = { matched: 0, dropped: 0, unmatched: 0 }
+  /** Events for limits: `isCounted` if another rule's result counts the event already. */
+  readonly #limited: { transition: Transition; limited: Limited; isCounted: boolean }[] = []
+  /** See `PendingLimits.places`. */
+  readonly #places = new Map<string, number>()
+
+  constructor(stages: EvaluationStages, source: Source) {
+    this.#stages = stages
+    this.#source = source
+  }
+
+  skip(transition: Transition, error: unknown): void {
+    if (!transition.deselected) this.#counts.unmatched++
+    this.#stages.onMalformed(this.#source, transition, error)
+  }
+
+  add(
+    transition: Transition,
+    event: ClusterEvent,
+    result: MatchResult,
+    change: ChangeTrace | undefined,
+  ): void {
+    const { sends, limited } = result
+    // The object did not change, so nothing is counted.
+    if (event.deselected) {
+      if (limited.length > 0) this.#limit(transition, event, limited, true)
+      return
+    }
+    // Before anything is counted: no rule sends an unreadable object.
+    const contents = sends.length > 0 ? contentsOf(event) : undefined
+    for (const rule of new Set(sends.map((send) => send.rule))) this.#count(rule, 'sent')
+    if (result.droppedBy !== undefined) this.#count(result.droppedBy, 'drop')
+    const traces = change?.matched(event, result)
+    const isOpen = sends.length === 0 && limited.some(({ entered }) => entered)
+    if (limited.length > 0) {
+      this.#places.set(event.id, this.#deliveries.length + sends.length)
+      this.#limit(transition, event, limited, !isOpen)
+    }
+    if (contents) {
+      this.#counts.matched++
+      for (const [place, { sink, rule }] of sends.entries()) {
+        const delivery: Delivery = { sink, rule, event: contents.event, objectJson: contents.objectJson }
+        const trace = traces?.[place]
+        if (trace) delivery.trace = trace
+        this.#deliveries.push(delivery)
+      }
+    } else if (!isOpen) {
+      if (result.dropped) this.#counts.dropped++
+      else this.#counts.unmatched++
+    }
+  }
+
+  result(): Evaluation {
+    const limits =
+      this.#limited.length === 0
+        ? undefined
+        : new LimitEvaluation(this.#stages, this.#source, this.#limited, this.#places)
+    const evaluation = { deliveries: this.#deliveries, ...this.#counts, rules: this.#rules }
+    return { ...evaluation, ...(limits && { limits }) }
+  }
+
+  #limit(transition: Transition, event: ClusterEvent, matches: Limited['matches'], isCounted: boolean): void {
+    this.#limited.push({ transition, limited: { event, matches }, isCounted })
+  }
+
+  #count(rule: string, became: 'sent' | 'drop'): void {
+    let counts = this.#rules.get(rule)
+    if (!counts) {
+      counts = { ...NO_RULE_COUNTS, suppressed: {} }
+      this.#rules.set(rule, counts)
+    }
+    counts.matched++
+    if (became === 'sent') counts.sent++
+    else counts.suppressed.drop = (counts.suppressed.drop ?? 0) + 1
+  }
+}
+
+/** Evaluates the limits of a commit. They read an event when they emit or store it: an unreadable one is skipped as if no rule had matched. */
+class LimitEvaluation implements PendingLimits {
+  readonly keys: LimitKeys
+  readonly counted: readonly boolean[]
+  readonly places: ReadonlyMap<string, number>
+  readonly #stages: EvaluationStages
+  readonly #source: Source
+  readonly #transitions: readonly Transition[]
+  readonly #limited: readonly Limited[]
+  readonly #reported = new Set<number>()
+
+  constructor(
+    stages: EvaluationStages,
+    source: Source,
+    events: readonly { transition: Transition; limited: Limited; isCounted: boolean }[],
+    places: ReadonlyMap<string, number>,
+  ) {
+    this.#stages = stages
+    this.#source = source
+    this.#transitions = events.map(({ transition }) => transition)
+    this.#limited = events.map(({ limited }) => limited)
+    this.counted = events.map(({ isCounted }) => isCounted)
+    this.places = places
+    this.keys = stages.limits.keysOf(this.#limited)
+  }
+
+  apply(states: LimitStates, nowMs: number): LimitOutcome {
+    const { limits } = this.#stages
+    try {
+      return limits.apply(this.#limited, states, nowMs)
+    } catch (error) {
+      const readable = this.#limited.map(({ event }, place) => this.#isReadable(event, place))
+      if (!readable.includes(false)) throw error
+      const outcome = limits.apply(
+        this.#limited.filter((_, place) => readable[place]),
+        states,
+        nowMs,
+      )
+      const emitted = outcome.emitted[Symbol.iterator]()
+      return { ...outcome, emitted: readable.map((it) => it && emitted.next().value === true) }
+    }
+  }
+
+  /** Reports an unreadable event once, however often the commit is repeated. */
+  #isReadable(event: ClusterEvent, place: number): boolean {
+    try {
+      contentsOf(event)
+      return true
+    } catch (error) {
+      if (!this.#reported.has(place))
+        this.#stages.onMalformed(this.#source, this.#transitions[place] as Transition, error)
+      this.#reported.add(place)
+      return false
+    }
+  }
+}
+
+/** Reads the event. Throws if the object cannot be parsed. */
+function contentsOf(event: ClusterEvent): Pick<Delivery, 'event' | 'objectJson'> {
+  return { event: headerOf(event), objectJson: event.objectJson }
+}

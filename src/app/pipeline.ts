@@ -1,0 +1,216 @@
+import type { Config } from '../config/schema.ts'
+import type { SourceStore } from '../model/change.ts'
+import { journalContents } from '../model/journal-record.ts'
+import type { Logger } from '../observe/log.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import type { PipelineTracer } from '../observe/trace.ts'
+import { compilePattern } from '../rules/pattern.ts'
+import { matcherOfSelector } from '../rules/selector.ts'
+import type { QueueBounds } from '../store/bounds/queue-bounds.ts'
+import type { CommitLine } from '../store/commit/commit-connection.ts'
+import { createSourceStore } from '../store/commit/source-store.ts'
+import type { CommitStages } from '../store/commit/transact.ts'
+import { Lanes, type LanesParts } from '../store/lanes/lanes.ts'
+import type { LiveProcesses } from '../store/lanes/live-processes.ts'
+import { startLimits } from '../store/limits/limit-timers.ts'
+import type { MemoryGate } from '../store/redis/memory-gate.ts'
+import { type ClusterClient, countRequests } from '../watch/client/cluster-client.ts'
+import { normalise } from '../watch/decode/normalise.ts'
+import { objectJsonOf } from '../watch/decode/trim.ts'
+import { openLeases } from '../watch/leases/source-leases.ts'
+import { createWatchManager, type WatchManager } from '../watch/reflector/manager.ts'
+import { DEFAULT_TIMING } from '../watch/reflector/timing.ts'
+import type { ConfigSnapshot, ConfigSnapshots } from './config-snapshot.ts'
+import { type EvaluationStages, evaluateWith } from './evaluation.ts'
+import type { Enrichment } from './metadata-informers.ts'
+import type { Connections } from './redis.ts'
+import type { SinkSet } from './sink-set/set.ts'
+
+interface PipelineParts
+  extends EvaluatorParts,
+    Pick<LanesParts, 'keys' | 'metrics' | 'log' | 'clock' | 'troubles'>,
+    Required<Pick<LanesParts, 'onDrained' | 'onGivenUp'>> {
+  /** The name of this process. */
+  instance: string
+  processes: LiveProcesses
+  line: CommitLine
+  connections: Connections
+  gate: MemoryGate
+  snapshots: ConfigSnapshots
+  sinkSet: SinkSet
+  enrichment: Pick<Enrichment, 'awaitMetadata' | 'surroundings'> | undefined
+  traceAttempt: PipelineTracer['attempt'] | undefined
+  /** Undefined in a process that only delivers. */
+  watch: WatchesParts | undefined
+}
+
+interface Pipeline {
+  watches: WatchManager | undefined
+  lanes: Lanes
+  limits: { close(): Promise<void> } | undefined
+}
+
+/**
+ * The order of the work:
+ *
+ *   watch ─▶ enrich ─▶ commit { diff ─▶ normalise ─▶ match ─▶ limit ─▶ write } ═▶ lane ─▶ render ─▶ deliver ─▶ acknowledge
+ *                                                                      Redis
+ *
+ * Everything before the write can be repeated from the stored position, everything after it from the lane. The parts are
+ * started from the end, because each one needs the next. An Event is followed from `IndexSession.commit` downwards.
+ */
+export function startPipeline(parts: PipelineParts): Pipeline {
+  const { snapshots, salt, enrichment, watch, connections } = parts
+  const { line, keys, instance, processes, metrics, log, clock } = parts
+  const common = { line, keys, instance, metrics, clock }
+  const lanes = startDeliveries(parts)
+  const keepsUp = (lane: string) => lanes.keepsUp(lane)
+  const stages: CommitStages = {
+    evaluator() {
+      return { ...evaluatorOf(snapshots.current, parts), keepsUp }
+    },
+    enqueued: (entries) => lanes.enqueued(entries),
+  }
+  const store = createSourceStore({
+    ...{ ...common, processes, stages },
+    ...(enrichment && { enrich: enrichment.awaitMetadata }),
+    old: {
+      keeps: (resource) => snapshots.current.keepsPrevious(resource),
+      jsonOf: (resource, object) => objectJsonOf(resource, object, salt),
+    },
+    journal: {
+      bounds() {
+        const { journal } = snapshots.current.config
+        return journal && { keepMs: journal.keep, maxBytes: journal.max }
+      },
+      contentsOf(source, transition) {
+        const snapshot = snapshots.current
+        const event = normaliserOf(snapshot, parts)(source, transition)
+        // Where no rule uses related metadata, none is looked up.
+        const isAlone = snapshot.needs.metadata.length === 0
+        return isAlone ? { objectJson: event.objectJson } : journalContents(event)
+      },
+    },
+  })
+  if (!watch) return { lanes, watches: undefined, limits: undefined }
+  const watches = startWatches(watch, store)
+  const limits = startLimits({
+    ...{ ...common, snapshots, store, stages, log },
+    redis: connections.report,
+    watches: watches.statuses,
+  })
+  return { lanes, watches, limits }
+}
+
+interface EvaluatorParts extends Pick<EvaluationStages, 'onMalformed' | 'trace'> {
+  /** The cluster's name. */
+  cluster: string
+  /** Salts the hashes of Secret values. */
+  salt: Buffer
+  enrichment: Pick<Enrichment, 'surroundings'> | undefined
+}
+
+/** How one commit is evaluated: by one configuration, although a reload may come before its last attempt. */
+export function evaluatorOf(snapshot: ConfigSnapshot, parts: EvaluatorParts) {
+  const { match, limits, laneOf, ruleNames: rules } = snapshot
+  const { onMalformed, trace } = parts
+  const normalise = normaliserOf(snapshot, parts)
+  const evaluate = evaluateWith({ normalise, match, limits, onMalformed, trace })
+  return { evaluate, expire: limits.expire, laneOf, rules }
+}
+
+/** raw object → ClusterEvent */
+function normaliserOf(
+  { needs, named }: ConfigSnapshot,
+  { cluster, salt, enrichment }: EvaluatorParts,
+): EvaluationStages['normalise'] {
+  const owners = needs.owners || needs.regardingOwners
+  const context = { cluster, salt, surroundings: enrichment?.surroundings, owners, named }
+  return (source, transition) => normalise(source, transition, context)
+}
+
+interface WatchesParts {
+  config: Pick<Config, 'watch' | 'leases' | 'kubernetes'>
+  client: ClusterClient
+  /** The cluster's name. */
+  cluster: string
+  /** Namespace of the kubeconfig's context: the default for Leases. */
+  namespace: string | undefined
+  /** The Redis of this process: a name for its data, and how long it has not answered. */
+  redis: { store: string; silentMs(): number }
+  metrics: Metrics
+  log: Logger
+  clock: { now(): number }
+}
+
+/** Starts the watches of a configuration, which commit into `store`; with `leases` they are shared with other processes. */
+export function startWatches(parts: WatchesParts, store: SourceStore): WatchManager {
+  const { config, cluster, namespace, redis, metrics, log, clock } = parts
+  const { leases } = config
+  const { maxObjectSize: maxObjectBytes } = config.kubernetes
+  const client = countRequests(parts.client, metrics)
+  const manager = createWatchManager({
+    client,
+    store,
+    metrics,
+    log,
+    clock,
+    random: Math.random,
+    timing: DEFAULT_TIMING,
+    matcherOf: compilePattern,
+    selectorOf: matcherOfSelector,
+    ...(maxObjectBytes !== undefined && { maxObjectBytes }),
+    ...(leases && {
+      leases: openLeases(leases, {
+        client,
+        group: { cluster, store: redis.store },
+        silentMs: redis.silentMs,
+        metrics,
+        log,
+        contextNamespace: namespace,
+      }),
+    }),
+  })
+  manager.apply(config.watch)
+  return manager
+}
+
+const DELIVER_TIMEOUT_MS = 60_000
+const MAX_AGE_MS = 86_400_000
+const MAX_TRIES = 5
+const MIN_FAILING_MS = 300_000
+const FIRST_PAUSE_MS = 1_000
+const MAX_PAUSE_MS = 300_000
+
+/** Starts to deliver from the lanes to the sinks of this process, with the current configuration. */
+function startDeliveries(parts: PipelineParts): Lanes {
+  const { connections, snapshots, sinkSet, gate, traceAttempt } = parts
+  const { keys, processes, troubles, metrics, log, clock, onDrained, onGivenUp } = parts
+  const typeOf = (sink: string) => snapshots.of(sink).choices.typeOf(sink)
+  return new Lanes({
+    ...{ keys, processes, troubles, metrics, log, clock, onDrained, onGivenUp, trace: traceAttempt },
+    redis: connections.lanes,
+    queueConnection: connections.queue,
+    workerConnection: connections.worker,
+    sinks: sinkSet.sinks,
+    maxBatchOf: (sink) => typeOf(sink).maxBatch,
+    namesLanes: (sink) => typeOf(sink).lane !== undefined,
+    joins: (sink) => snapshots.of(sink).choices.batches(sink),
+    render: (delivery, attempt) => snapshots.render(delivery, attempt),
+    policy: {
+      ...{ maxAgeMs: MAX_AGE_MS, maxTries: MAX_TRIES, minFailingMs: MIN_FAILING_MS },
+      ...{ firstPauseMs: FIRST_PAUSE_MS, maxPauseMs: MAX_PAUSE_MS },
+    },
+    deliverTimeoutMs: DELIVER_TIMEOUT_MS,
+    random: Math.random,
+    onOutOfMemory: gate.onOutOfMemory,
+    maxmemory: gate.maxmemory,
+    boundsOf: (sink) => queueOf(snapshots.of(sink).config, sink),
+  })
+}
+
+/** Returns the configured bounds of a sink's queue. */
+function queueOf({ sinks }: Config, sink: string): Partial<QueueBounds> {
+  const { maxAge, maxBytes } = sinks.find(({ name }) => name === sink)?.queue ?? {}
+  return { ...(maxAge !== undefined && { maxAgeMs: maxAge }), ...(maxBytes !== undefined && { maxBytes }) }
+}

@@ -1,0 +1,112 @@
+import { boundsOf } from '../../app/redis.ts'
+import { askHealth } from '../../app/sink-set/health.ts'
+import type { Config } from '../../config/schema.ts'
+import { silentLog } from '../../observe/log.ts'
+import type { Health, SinkType } from '../../sink/index.ts'
+import { memoryStore } from '../../sink/testkit/context.ts'
+import { sinkLoader } from '../../sink-types.ts'
+import { keysOf } from '../../store/keys.ts'
+import { reachRedis } from '../../store/redis/connection.ts'
+import { foreignLayout } from '../../store/redis/layout.ts'
+import { LastingFault } from '../../store/redis/redis-fault.ts'
+import { addressOf, targetOf } from '../../store/redis/redis-target.ts'
+import { inspectRedis } from '../../store/redis/requirements.ts'
+import { friendlyError } from '../../text/friendly-errors.ts'
+import { printable } from '../../text/printable.ts'
+import { userAgent } from '../../version.ts'
+import { findKubeconfig } from '../../watch/client/kubeconfig.ts'
+import { kubeconfigOptions } from '../environment.ts'
+import type { Configuration } from '../load-config/configuration.ts'
+import { askCluster } from './check-cluster.ts'
+import type { Asked, CheckReport, Finding } from './check-report.ts'
+
+/** Checks sinks, Redis and the cluster, and adds the findings to the report. */
+export async function ask(
+  configuration: Configuration,
+  { context }: { context?: string },
+  report: CheckReport,
+): Promise<Asked> {
+  const { config } = configuration
+  const kubeconfig = kubeconfigOptions(config.kubernetes, context)
+  const name = config.cluster ?? 'check'
+  // The sinks come first: an unreachable cluster ends the check.
+  for (const it of await checkSinks(config, sinkLoader(configuration.sinkTypes), name))
+    report.add('warning', it)
+  for (const { severity, message } of await checkRedisOf(config, name)) report.add(severity, message)
+  if (!context && !findKubeconfig(kubeconfig)) return { notAsked: NO_KUBECONFIG }
+  return { cluster: await askCluster(configuration, kubeconfig, report) }
+}
+
+const NO_KUBECONFIG = 'there is no kubeconfig ($KUBECONFIG, ~/.kube/config), and this is no pod'
+
+/** Checks the configured Redis without writing. Errors make `run` exit; with warnings it waits or starts. */
+async function checkRedisOf(config: Config, cluster: string): Promise<Finding[]> {
+  const keys = keysOf(cluster)
+  const target = targetOf(config.redis, keys.bullmq)
+  if (!target) return []
+  const found: Finding[] = []
+  const where = `redis (${addressOf(target)})`
+  const add = (severity: Finding['severity'], messages: readonly string[]) =>
+    found.push(...messages.map((it) => ({ severity, message: `${where}: ${it}` })))
+  try {
+    const redis = await reachRedis(target)
+    try {
+      const asCluster = target.cluster !== undefined
+      const { refusals, pending, warnings } = await inspectRedis({
+        redis,
+        keys,
+        asCluster,
+        bounds: boundsOf(config),
+      })
+      const foreign = refusals.length === 0 ? foreignLayout(await redis.get(keys.schema)) : undefined
+      add('error', [...refusals, ...(foreign === undefined ? [] : [foreign])])
+      add('warning', [...pending, ...warnings])
+    } finally {
+      redis.disconnect()
+    }
+  } catch (error) {
+    add(error instanceof LastingFault ? 'error' : 'warning', [(error as Error).message])
+  }
+  return found
+}
+
+/** Checks the health of every sink without a delivery. Returns warnings. */
+async function checkSinks(
+  { sinks }: Pick<Config, 'sinks'>,
+  typeOf: (type: string) => Promise<SinkType>,
+  cluster: string,
+): Promise<string[]> {
+  const answers = await Promise.all(
+    sinks.map(async ({ name, type, options }) => ({
+      name,
+      type,
+      health: await askSink(name, type, options),
+    })),
+  )
+
+  async function askSink(name: string, type: string, options: unknown): Promise<Health> {
+    try {
+      const sink = await (await typeOf(type)).open(options, {
+        name,
+        cluster,
+        log: silentLog,
+        metrics: { counter: () => () => {}, gauge: () => () => {} },
+        store: memoryStore(),
+        userAgent,
+        clock: Date,
+      })
+      try {
+        return await askHealth(sink, new AbortController().signal)
+      } finally {
+        await sink.close().catch(() => {})
+      }
+    } catch (error) {
+      return { ok: false, reason: 'config', detail: (error as Error).message }
+    }
+  }
+
+  return answers.flatMap(({ name, type, health }) => {
+    if (!health.ok) return [`sink ${name} (${type}): ${printable(friendlyError(health.detail))}`]
+    return (health.warnings ?? []).map((it) => `sink ${name} (${type}): ${printable(it)}`)
+  })
+}

@@ -1,0 +1,203 @@
+import { createHash } from 'node:crypto'
+import type { ClusterEvent } from '../../model/event.ts'
+import { printable } from '../../text/printable.ts'
+import type { DryRun, Sent } from './dry-run.ts'
+import { type Paint, previewLines, type Style, shownValue } from './terminal-text.ts'
+
+/** `more`: only the second sends it; `less`: only the first; `other`: both, with another content or target. */
+type DifferenceKind = 'more' | 'less' | 'other'
+
+interface Difference {
+  kind: DifferenceKind
+  sink: string
+  /** Of `other` the second's. */
+  rule: string
+  atMs: number
+  title: string
+  /** Of `other`: the title of the first. */
+  before?: string
+}
+
+interface SentCounts {
+  sink: string
+  rule: string
+  before: number
+  after: number
+}
+
+interface Comparison {
+  events: number
+  firstMs: number | undefined
+  lastMs: number | undefined
+  counts: readonly SentCounts[]
+  total: Readonly<Record<DifferenceKind, number>>
+  /** The first ones of each sink, rule and kind, ordered by time. */
+  examples: readonly Difference[]
+}
+
+interface CompareOptions {
+  /** For each sink, rule and kind. */
+  examples: number
+  /** Timers run until this time after the last event. */
+  untilMs: number
+  onProgress?(events: number, atMs: number): void
+}
+
+/**
+ * Evaluates the same events with two configurations and compares the deliveries to each sink, including digests and resolve
+ * notifications. Keeps no objects, only a line for each delivery without a counterpart.
+ */
+export async function compareRuns(
+  before: DryRun,
+  after: DryRun,
+  events: AsyncIterable<ClusterEvent>,
+  options: CompareOptions,
+): Promise<Comparison> {
+  const tally = new Tally()
+  const sides = Object.entries({ before, after }) as [Side, DryRun][]
+  let count = 0
+  let firstMs: number | undefined
+  let lastMs: number | undefined
+  const advance = (toMs: number) => {
+    for (const [side, run] of sides)
+      for (const { sent } of run.advance(toMs)) for (const it of sent) tally.add(side, run, it)
+  }
+  for await (const event of events) {
+    count++
+    // With several watches, times of a journal may decrease a little; those of a run must not.
+    const atMs: number = Math.max(lastMs ?? Number.NEGATIVE_INFINITY, Date.parse(event.time))
+    firstMs ??= atMs
+    lastMs = atMs
+    advance(atMs)
+    for (const [side, run] of sides) for (const it of run.evaluate(event, atMs).sent) tally.add(side, run, it)
+    options.onProgress?.(count, atMs)
+  }
+  if (lastMs !== undefined) advance(Math.max(lastMs, options.untilMs))
+  return { events: count, firstMs, lastMs, ...tally.result(options.examples) }
+}
+
+type Side = 'before' | 'after'
+
+interface Line extends Omit<Difference, 'kind' | 'before'> {
+  /** A hash of target and content. */
+  hash: string
+}
+
+class Tally {
+  readonly #counts = new Map<string, SentCounts>()
+  /** Deliveries without a counterpart so far. */
+  readonly #unpaired = { before: new Map<string, Line[]>(), after: new Map<string, Line[]>() }
+  readonly #others: Difference[] = []
+
+  add(side: Side, run: DryRun, { delivery, message, atMs }: Sent): void {
+    const { sink, rule, event, notice } = delivery
+    const key = JSON.stringify([sink, rule])
+    const counts = this.#counts.get(key) ?? { sink, rule, before: 0, after: 0 }
+    counts[side]++
+    this.#counts.set(key, counts)
+    const { target, lines, fault } = previewLines(run, message, sink, true)
+    const title = fault === undefined ? titleOf(message) : `cannot be rendered: ${fault}`
+    const line = { sink, rule, atMs, title, hash: hashOf([target, lines, fault]) }
+    this.#pair(side, JSON.stringify([sink, notice?.kind, notice ? event.uid : event.id]), line)
+  }
+
+  #pair(side: Side, key: string, line: Line): void {
+    const otherSide = this.#unpaired[side === 'before' ? 'after' : 'before']
+    const [other, ...rest] = otherSide.get(key) ?? []
+    if (!other) {
+      this.#unpaired[side].set(key, [...(this.#unpaired[side].get(key) ?? []), line])
+      return
+    }
+    if (rest.length > 0) otherSide.set(key, rest)
+    else otherSide.delete(key)
+    if (other.hash === line.hash) return
+    const [before, after] = side === 'after' ? [other, line] : [line, other]
+    this.#others.push(differenceOf('other', after, before.title))
+  }
+
+  result(maxExamples: number): Pick<Comparison, 'counts' | 'total' | 'examples'> {
+    const unpaired = (side: Side, kind: DifferenceKind) =>
+      [...this.#unpaired[side].values()].flat().map((line) => differenceOf(kind, line))
+    const [more, less] = [unpaired('after', 'more'), unpaired('before', 'less')]
+    const all = [...more, ...less, ...this.#others].toSorted((a, b) => a.atMs - b.atMs)
+    const groups = Map.groupBy(all, ({ kind, sink, rule }) => JSON.stringify([kind, sink, rule]))
+    return {
+      counts: [...this.#counts.values()].toSorted(
+        (a, b) => a.sink.localeCompare(b.sink) || a.rule.localeCompare(b.rule),
+      ),
+      total: { more: more.length, less: less.length, other: this.#others.length },
+      examples: [...groups.values()].flatMap((some) => some.slice(0, maxExamples)),
+    }
+  }
+}
+
+function differenceOf(kind: DifferenceKind, { hash: _, ...line }: Line, before?: string): Difference {
+  return { kind, ...line, ...(before !== undefined && { before }) }
+}
+
+/** A sink for programs may work where the readable content cannot be rendered. */
+function titleOf(message: Sent['message']): string {
+  try {
+    return message.content.title
+  } catch {
+    return message.summary.title
+  }
+}
+
+function hashOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('base64')
+}
+
+const SIGNS: Readonly<Record<DifferenceKind, readonly [sign: string, style: Style, text: string]>> = {
+  more: ['+', 'good', 'would be sent now'],
+  less: ['-', 'bad', 'would no longer be sent'],
+  other: ['~', 'warn', 'would read otherwise'],
+}
+const KINDS = Object.keys(SIGNS) as DifferenceKind[]
+
+/** The counts of both configurations, then examples of differences; safe on a terminal. */
+export function comparisonLines({ counts, total, examples }: Comparison, paint: Paint): string[] {
+  const totals = KINDS.filter((kind) => total[kind] > 0).map((kind) => {
+    const [sign, style, text] = SIGNS[kind]
+    return paint(style, `${sign} ${total[kind].toLocaleString('en-US')} ${text}`)
+  })
+  if (totals.length === 0) return [...table(counts, paint), '', 'Nothing that is sent differs.']
+  const groups = Map.groupBy(examples, ({ sink, rule }) => `${sink} [${rule}]`)
+  const exampleLines = [...groups].flatMap(([name, some]) => [
+    paint('bold', printable(name)),
+    ...some.flatMap((it) => differenceLines(it, paint)),
+  ])
+  return [...table(counts, paint), '', ...totals, '', ...exampleLines]
+}
+
+function differenceLines({ kind, atMs, title, before }: Difference, paint: Paint): string[] {
+  const [sign, style] = SIGNS[kind]
+  const time = new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')
+  const line = `  ${paint(style, sign)} ${paint('dim', time)}  ${shownValue(title, 160)}`
+  if (before === undefined) return [line]
+  return before === title
+    ? [`${line} ${paint('dim', '(what follows the title)')}`]
+    : [line, `    ${paint('dim', `was: ${shownValue(before, 160)}`)}`]
+}
+
+function table(counts: readonly SentCounts[], paint: Paint): string[] {
+  if (counts.length === 0) return ['Neither sends anything.']
+  const rows = [
+    ['sink', 'rule', 'now', 'new', ''],
+    ...counts.map(({ sink, rule, before, after }) => [
+      printable(sink),
+      printable(rule),
+      String(before),
+      String(after),
+      after === before ? '' : after > before ? `+${after - before}` : String(after - before),
+    ]),
+  ]
+  const widths = [0, 1, 2, 3, 4].map((i) => Math.max(...rows.map((row) => (row[i] as string).length)))
+  return rows.map((row, n) => {
+    const cells = row.map((cell, i) =>
+      i < 2 ? cell.padEnd(widths[i] as number) : cell.padStart(widths[i] as number),
+    )
+    const line = cells.join('  ').trimEnd()
+    return n === 0 ? paint('dim', line) : line
+  })
+}

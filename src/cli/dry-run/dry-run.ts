@@ -1,0 +1,259 @@
+import { type ConfigSnapshot, createConfigSnapshot } from '../../app/config-snapshot.ts'
+import { evaluateWith } from '../../app/evaluation.ts'
+import type { Config } from '../../config/schema.ts'
+import type { Source, Transition } from '../../model/change.ts'
+import type { Delivery } from '../../model/delivery.ts'
+import type { ChangeType, ClusterEvent, RelatedMetadata, Resource } from '../../model/event.ts'
+import { LIMIT_NAMES, type LimitName, type LimitOutcome, type RuleCounts } from '../../model/limit.ts'
+import type { MatchResult } from '../../rules/compile.ts'
+import { MemoryLimits } from '../../rules/limits/memory.ts'
+import type { Message, SinkType } from '../../sink/index.ts'
+import { titleOf } from '../../watch/client/discovery.ts'
+import { readFrame } from '../../watch/decode/frame.ts'
+import { type NormaliseContext, normalise } from '../../watch/decode/normalise.ts'
+import { objectJsonOf } from '../../watch/decode/trim.ts'
+import { type RuleConditions, ruleConditions } from './match-report.ts'
+import { minDurationOf } from './terminal-text.ts'
+
+/** A delivery that would be sent. */
+export interface Sent {
+  atMs: number
+  delivery: Delivery
+  /** The sink's message; rendering it may throw a TemplateFault. */
+  message: Message
+}
+
+/** The result of a rule for an event that it matches. */
+export interface RuleResult {
+  rule: string
+  /** Its sinks, without those that rules above have taken. */
+  sinks: readonly string[]
+  /**
+   * `suppressed`: by `limit`, for good; `waiting`: for `limit`, to be sent later; `digested`: sent in a digest with others that waited;
+   * `dropped`: by a `drop` rule; `taken`: rules above have all of its sinks; `failed`: an error, so it does not match.
+   */
+  outcome: 'sent' | 'suppressed' | 'waiting' | 'digested' | 'dropped' | 'taken' | 'failed'
+  limit?: LimitName | 'group'
+  /** Of `failed`. */
+  error?: string
+}
+
+/** The immediate result of one event. */
+export interface EventResult {
+  event: ClusterEvent
+  atMs: number
+  /** As in the ledger. */
+  counted: 'matched' | 'limited' | 'dropped' | 'unmatched'
+  /** The rules that match and those that failed, from top to bottom. */
+  rules: readonly RuleResult[]
+  /** Also digests and resolve notifications that the event caused. */
+  sent: readonly Sent[]
+}
+
+/** The result of a timer of a limit. */
+export interface TimerResult {
+  atMs: number
+  sent: readonly Sent[]
+  counts: ReadonlyMap<string, RuleCounts>
+}
+
+/** One configuration, evaluated on events without a cluster, Redis or sinks. */
+export interface DryRun {
+  readonly snapshot: ConfigSnapshot
+  /** Times must not decrease. Call `advance` first: it runs the timers that are due. */
+  evaluate(event: ClusterEvent, atMs: number): EventResult
+  /** Evaluates all conditions of one rule. */
+  conditionsOf(rule: string, event: ClusterEvent): RuleConditions
+  /** Runs the timers of limits up to a time. */
+  advance(toMs: number): readonly TimerResult[]
+}
+
+export interface DryRunOptions {
+  config: Config
+  /** Returns a sink type by its name. */
+  load(type: string): Promise<SinkType>
+}
+
+/** Builds the same snapshot as `run`, with limit states in memory. */
+export async function createDryRun({ config, load }: DryRunOptions): Promise<DryRun> {
+  let nowMs = 0
+  let matched: string[] = []
+  let errors = new Map<string, string>()
+  const snapshot = await createConfigSnapshot(config, {
+    load,
+    clock: { now: () => nowMs },
+    onMatch: (rule) => void matched.push(rule),
+    onRuleError: (rule, error) =>
+      void errors.set(rule, error instanceof Error ? error.message : String(error)),
+  })
+  const limits = new MemoryLimits(snapshot.limits)
+  const order = new Map(config.rules.map(({ name }, index) => [name, index]))
+  const ruleOf = (name: string) => config.rules[order.get(name) ?? -1]
+
+  function sentOf(deliveries: readonly Delivery[], atMs: number): Sent[] {
+    return deliveries.map((delivery) => {
+      const message = snapshot.choices.render(delivery, 0)
+      return {
+        atMs,
+        delivery,
+        get message() {
+          // Messages are rendered on first use, which may be later.
+          nowMs = atMs
+          return message
+        },
+      }
+    })
+  }
+
+  function resultOf(
+    rule: string,
+    event: ClusterEvent,
+    match: MatchResult,
+    limited?: LimitOutcome,
+  ): RuleResult {
+    const error = errors.get(rule)
+    if (error !== undefined && !matched.includes(rule)) return { rule, sinks: [], outcome: 'failed', error }
+    const settings = ruleOf(rule)
+    if (settings?.drop) return { rule, sinks: [], outcome: 'dropped' }
+    const own = match.limited.find((it) => it.rule === rule)
+    const sinks = own?.sinks ?? match.sends.filter((it) => it.rule === rule).map(({ sink }) => sink)
+    if (sinks.length === 0) return { rule, sinks, outcome: 'taken' }
+    if (!own) return { rule, sinks, outcome: 'sent' }
+    return {
+      rule,
+      sinks,
+      ...limitedResult(rule, event, limited, minDurationOf(settings ?? {}) !== undefined),
+    }
+  }
+
+  let conditionsOf: ReturnType<typeof ruleConditions> | undefined
+
+  return {
+    snapshot,
+    conditionsOf(rule, event) {
+      conditionsOf ??= ruleConditions(config)
+      return conditionsOf(rule, event)
+    },
+    evaluate(event, atMs) {
+      nowMs = atMs
+      ;[matched, errors] = [[], new Map()]
+      let match: MatchResult = { sends: [], limited: [], dropped: false }
+      const evaluate = evaluateWith({
+        normalise: () => event,
+        match(it) {
+          match = snapshot.match(it)
+          return match
+        },
+        limits: snapshot.limits,
+        onMalformed(_source, _transition, error) {
+          throw error
+        },
+      })
+      const evaluation = evaluate(sourceOf(event.resource), [transitionOf(event)])
+      const limited = match.limited.length > 0 ? [{ event, matches: match.limited }] : []
+      const outcome = evaluation.limits && limits.apply(limited, atMs)
+      const rules = [...new Set([...matched, ...errors.keys()])]
+      return {
+        event,
+        atMs,
+        counted: countedAs(evaluation, outcome),
+        rules: rules
+          .toSorted((a, b) => (order.get(a) ?? 0) - (order.get(b) ?? 0))
+          .map((rule) => resultOf(rule, event, match, outcome)),
+        sent: sentOf([...evaluation.deliveries, ...(outcome?.deliveries ?? [])], atMs),
+      }
+    },
+    advance: (toMs) =>
+      limits.advance(toMs).map(({ atMs, outcome }) => ({
+        atMs,
+        sent: sentOf(outcome.deliveries, atMs),
+        counts: outcome.rules,
+      })),
+  }
+}
+
+function countedAs(
+  evaluation: { matched: number; dropped: number; unmatched: number },
+  outcome: LimitOutcome | undefined,
+): EventResult['counted'] {
+  if (evaluation.matched > 0) return 'matched'
+  if (evaluation.dropped > 0) return 'dropped'
+  if (evaluation.unmatched > 0) return 'unmatched'
+  return outcome?.emitted[0] ? 'matched' : 'limited'
+}
+
+function limitedResult(
+  rule: string,
+  { id }: ClusterEvent,
+  outcome: LimitOutcome | undefined,
+  hasFor: boolean,
+): Pick<RuleResult, 'outcome' | 'limit'> {
+  const own = outcome?.deliveries.filter((it) => it.rule === rule && it.notice?.kind !== 'resolved') ?? []
+  if (own.some((it) => it.notice === undefined && it.event.id === id)) return { outcome: 'sent' }
+  if (own.some((it) => it.notice?.kind === 'digest')) return { outcome: 'digested', limit: 'group' }
+  if (!outcome) return { outcome: 'sent' }
+  const suppressed = outcome.rules.get(rule)?.suppressed ?? {}
+  const limit = LIMIT_NAMES.find((name) => (suppressed[name] ?? 0) > 0)
+  if (limit) return { outcome: 'suppressed', limit }
+  // After `for`, or without it, an event waits for its group or for the end of `mute`.
+  const isMuted = [...outcome.writes.own].some(([key, state]) => key.endsWith(`:${rule}`) && state?.waiting)
+  return { outcome: 'waiting', limit: hasFor ? 'for' : isMuted ? 'mute' : 'group' }
+}
+
+function transitionOf({ type, uid, resourceVersion, namespace = '', name, time, synthesized }: ClusterEvent) {
+  const observedAtMs = Date.parse(time)
+  return { type, uid, resourceVersion, namespace, name, labelsJson: '{}', observedAtMs, synthesized }
+}
+
+/** One change of one complete object, as a watch reports it. */
+export interface ObjectChange {
+  type: ChangeType
+  resource: Resource
+  object: Readonly<Record<string, unknown>>
+  /** The previous object, where the configuration stores it. */
+  old?: Readonly<Record<string, unknown>> | undefined
+  synthesized?: boolean | undefined
+  atMs: number
+}
+
+interface EventContext extends NormaliseContext {
+  keepsPrevious(resource: Resource): boolean
+  surroundings: RelatedMetadata
+}
+
+/** Converts a change with the code that reads the frames of a watch. Undefined for an object that a watch could not read. */
+export function eventOf(change: ObjectChange, context: EventContext): ClusterEvent | undefined {
+  const { type, resource, object, old, atMs, synthesized = false } = change
+  const frame = readFrame(frameOf(type, object))
+  if (frame.kind !== 'change') return undefined
+  const { uid, resourceVersion, namespace, name, labelsJson } = frame.object
+  const oldFrame = old && context.keepsPrevious(resource) ? readFrame(frameOf('ADDED', old)) : undefined
+  const oldJson =
+    oldFrame?.kind === 'change' ? objectJsonOf(resource, oldFrame.object, context.salt) : undefined
+  const transition: Transition = {
+    ...{ type, uid, resourceVersion, namespace, name, labelsJson, synthesized },
+    observedAtMs: atMs,
+    object: frame.object,
+    ...(oldJson && { old: () => oldJson }),
+  }
+  return normalise(sourceOf(resource), transition, context)
+}
+
+function frameOf(type: ChangeType, object: ObjectChange['object']): Buffer {
+  return Buffer.from(`{"type":"${type}","object":${JSON.stringify(object)}}`)
+}
+
+const sources = new WeakMap<Resource, Source>()
+
+/** Returns the source of a watch for the resource. */
+function sourceOf(resource: Resource): Source {
+  const known = sources.get(resource)
+  if (known) return known
+  const title = titleOf(resource)
+  const source: Source = {
+    ...{ key: `dry-run/${title}`, title, resource, spelling: title, custom: false, initial: 'now' },
+    ...{ namespace: '', labelSelector: '', fieldSelector: '', clusterUid: 'dry-run' },
+  }
+  sources.set(resource, source)
+  return source
+}

@@ -1,0 +1,44 @@
+import { suggest } from '../config/error-messages/suggest.ts'
+import type { Problem } from '../config/problem.ts'
+import { durationText } from '../sink/duration.ts'
+
+/** A mistake in arguments or configuration: one line on stderr, exit code 2. */
+export class UsageError extends Error {
+  override name = 'UsageError'
+}
+
+/** A configuration with errors. */
+export class BadConfiguration extends UsageError {
+  readonly problems: readonly Problem[]
+
+  constructor(message: string, problems: readonly Problem[]) {
+    super(message)
+    this.problems = problems
+  }
+}
+
+const Duration = durationText({ least: '1s', most: '30d', example: '1h' })
+
+/** Returns the milliseconds of an argument such as `30s`, `1h`, `7d`. */
+export function durationOf(option: string, text: string): number {
+  const parsed = Duration.safeParse(text)
+  if (parsed.success) return parsed.data
+  throw new UsageError(`${option} ${text}: ${parsed.error.issues[0]?.message ?? 'is no duration'}`)
+}
+
+/** Throws `UsageError` for the name of a rule or sink that the configuration does not have. */
+export function requireRuleAndSink(
+  names: { rule?: string; sink?: string },
+  config: { rules: readonly { name: string }[]; sinks: readonly { name: string }[] },
+): void {
+  const namesOf = (list: readonly { name: string }[]) => list.map(({ name }) => name)
+  requireKnown('rule', names.rule, namesOf(config.rules))
+  requireKnown('sink', names.sink, namesOf(config.sinks))
+}
+
+/** Throws `UsageError` for a name that is not among the known ones. */
+export function requireKnown(what: string, name: string | undefined, known: readonly string[]): void {
+  if (name === undefined || known.includes(name)) return
+  const hint = suggest(name, known, 'there are')
+  throw new UsageError(`there is no ${what} "${name}"${hint ? `; ${hint}` : ''}`)
+}

@@ -1,0 +1,110 @@
+import { Rule } from '../../rules/schema.ts'
+import { When } from '../../rules/when.ts'
+import type { Path } from '../document.ts'
+
+type Aliases = Readonly<Record<string, string>>
+
+/** Returns an alias table of `key: 'words for it'`. */
+function aliases(words: Readonly<Record<string, string>>): Aliases {
+  return Object.fromEntries(
+    Object.entries(words).flatMap(([key, list]) => list.split(' ').map((it) => [it, key])),
+  )
+}
+
+/** Options of the built-in sinks that a rule may set, under the name of the sink. */
+const OPTIONS = 'channel mode groupBy mention topic key state format'
+
+/**
+ * Keys of other tools (Alertmanager, Botkube, kubernetes-event-exporter, Argo Events) and keys in the wrong place, by the map
+ * that they are in, with our key. Plural forms and other spellings are found as the closest match.
+ */
+const ALIASES: Readonly<Record<string, Aliases>> = {
+  root: aliases({
+    watch: 'resources kinds sources eventSources event_sources informers',
+    sinks: 'receivers outputs destinations notifiers communications executors services',
+    rules: 'route routes filters triggers subscriptions bindings alerts',
+    vars: 'variables',
+    cluster: 'clusterName cluster_name',
+  }),
+  watch: aliases({
+    kind: 'resource',
+    labels: 'labelSelector selector',
+    fields: 'fieldSelector',
+    namespaces: 'namespaceSelector ns',
+  }),
+  include: aliases({ from: 'file files path paths glob set source name' }),
+  redis: aliases({
+    url: 'uri address addr',
+    'part of the url: redis://HOST:PORT/DB': 'host hostname port db database',
+  }),
+  rule: {
+    ...aliases({
+      when: 'match matches matchers filter filters conditions selector events',
+      to: 'sink sinks send sendTo receiver receivers outputs destinations',
+      if: 'cel expr expression script',
+      throttle: 'rateLimit rate_limit cooldown dedup',
+      mute: 'silence mute_time_intervals active_time_intervals',
+      resolve: 'resolved sendResolved send_resolved',
+      message: 'template text',
+      'group: { by }': 'group_by',
+      'group: { wait }': 'group_wait groupWait debounce debounceTime',
+      'group: { interval }': 'group_interval groupInterval',
+      'throttle: { every }': 'repeat_interval repeatInterval',
+      'after: { count }': 'minCount threshold',
+      'continue, with the opposite value': 'stop final last break terminal halt',
+    }),
+    ...aliases({ 'under the name of the sink: to: [{ SINK: { … } }]': OPTIONS }),
+  },
+  when: aliases({
+    regarding: 'involvedObject about',
+    namespace: 'ns namespaces',
+    kind: 'kinds',
+    name: 'names',
+    labels: 'labelSelector',
+    type: 'eventType types',
+    reason: 'reasons',
+    namespaceLabels: 'namespaceSelector',
+    owner: 'ownerReferences controller',
+    'if: event.manager …, next to "when"': 'manager user',
+    'if: object.… == …, next to "when"': 'uid node phase replicas status spec data',
+  }),
+  regarding: aliases({ 'labels: annotations of that object are not read': 'annotations' }),
+  condition: aliases({ becomes: 'status to value is', type: 'name', from: 'was', for: 'duration' }),
+  throttle: aliases({ per: 'by', every: 'interval window within period in for', burst: 'limit max count' }),
+  after: aliases({ per: 'by', within: 'in window every interval period', count: 'times min threshold' }),
+  group: aliases({ by: 'per key keys', wait: 'delay', interval: 'every window', max: 'limit size' }),
+  mute: aliases({
+    timezone: 'tz timeZone zone location',
+    from: 'start after',
+    to: 'end until before',
+    days: 'day weekdays',
+  }),
+  resolve: aliases({ per: 'by', after: 'within for every' }),
+}
+
+/** Returns our key for an unknown key at a path, perhaps with the map that it belongs to; undefined if there is none. */
+export function aliasOf(path: Path): string | undefined {
+  const key = String(path.at(-1))
+  const map = mapAt(path)
+  if (map === undefined) return undefined
+  const table = ALIASES[map]
+  if (table && Object.hasOwn(table, key)) return table[key]
+  if (map === 'rule' && Object.hasOwn(When.shape, key)) return `when: { ${key} }`
+  if (map === 'when' && Object.hasOwn(Rule.shape, key)) return `${key}, next to "when"`
+  const field = map === 'when' ? /^(status|spec|data)(\.\w+)+/.exec(key)?.[0] : undefined
+  if (field !== undefined) return `if: object.${field} == …, next to "when"`
+  if (map === 'regarding' && Object.hasOwn(When.shape, key)) return `${key}, next to "regarding"`
+  return undefined
+}
+
+/** The map that holds a key: `rule`, or the key of a rule that it is under. */
+function mapAt(path: Path): string | undefined {
+  const [root] = path
+  const names = path.filter((step) => typeof step === 'string')
+  if (names.length === 1) return 'root'
+  if (names.length === 2 && (root === 'watch' || root === 'include' || root === 'redis')) return root
+  if (root !== 'rules' && root !== 'defaults' && root !== 'include') return undefined
+  // What is below `to` has the names of sinks.
+  if (names[1] === 'to') return undefined
+  return names.length === 2 ? 'rule' : names.length < 5 ? names.at(-2) : undefined
+}

@@ -1,0 +1,74 @@
+import type { JoinedDocument } from '../include/joined-document.ts'
+import type { Located } from '../source-node.ts'
+
+/** Shorter secrets occur in any text by chance. */
+const MIN_LENGTH = 3
+const MIN_LINE = 8
+
+/** The number of texts in one regular expression, and the longest text in one. */
+const TEXTS_PER_PATTERN = 500
+const MAX_LENGTH = 200
+
+/** Returns a value with `${env:…}` and `${file:…}` as they are written. */
+export function referencesShown(at: Located | undefined): unknown {
+  if (!at || at.secrets.length === 0) return at?.value
+  if (at.items) return at.items.map(referencesShown)
+  if (!at.entries) return at.written ?? '***'
+  return Object.fromEntries([...at.entries].map(([key, { value }]) => [key, referencesShown(value)]))
+}
+
+/**
+ * Returns a function that redacts the values of `${env:…}` and `${file:…}` in a text, also where JSON, Markdown or HTML escapes
+ * them. The name of the cluster stays: every message has it.
+ */
+export function secretsHider(
+  document: JoinedDocument,
+  placeholders: ReadonlySet<string>,
+): (text: string) => string {
+  const shown = new Set([...placeholders, ...(document.at(['cluster'])?.secrets ?? [])])
+  const secrets = document.secrets.filter((it) => !shown.has(it))
+  const lines = secrets.flatMap((it) => it.split(/\r?\n/).filter((line) => line.length >= MIN_LINE))
+  return redactor([...secrets, ...lines].flatMap((it) => [it, JSON.stringify(it).slice(1, -1)]))
+}
+
+/** Returns a function that replaces secrets by `***`, the longest first, because one can contain another. */
+export function redactor(secrets: readonly string[]): (text: string) => string {
+  const sorted = [...new Set(secrets)]
+    .filter((it) => it.trim().length >= MIN_LENGTH)
+    .toSorted((a, b) => b.length - a.length)
+  const short = sorted.filter(({ length }) => length <= MAX_LENGTH)
+  const long = sorted.slice(0, sorted.length - short.length)
+  const patterns = Array.from({ length: Math.ceil(short.length / TEXTS_PER_PATTERN) }, (_, i) => {
+    const part = short.slice(i * TEXTS_PER_PATTERN, (i + 1) * TEXTS_PER_PATTERN)
+    return new RegExp(part.map(escapable).join('|'), 'g')
+  })
+  return (text) => {
+    const rest = long.reduce((it, secret) => it.replaceAll(secret, '***'), text)
+    return patterns.reduce((it, pattern) => it.replace(pattern, '***'), rest)
+  }
+}
+
+/** Returns a regular expression for a secret, also with the backslashes, zero-width spaces and entities of its escaped forms. */
+function escapable(secret: string): string {
+  return (secret.match(/[\\\u200b]+|[\s\S]/g) ?? [])
+    .map((it, i, all) => {
+      // Not at the ends: a backslash there may belong to the text around it.
+      const isInside = i > 0 && i < all.length - 1
+      // One repetition for a run of backslashes: several next to each other would take exponential time.
+      if (/[\\\u200b]/.test(it)) return `[\\\\\u200b]{${it.length}${isInside ? ',' : ''}}`
+      const plain = it.replace(/[\^$.*+?()[\]{}|/]/, '\\$&')
+      const form = ENTITIES[it] ? `(?:${plain}|${ENTITIES[it]}|&#${it.charCodeAt(0)};)` : plain
+      const former = all[i - 1] ?? '\\'
+      const isEscapable = !/[\\\u200b]/.test(former) && /[^A-Za-z0-9]/.test(`${former}${it}`)
+      return isEscapable ? `[\\\\\u200b]{0,4}${form}` : form
+    })
+    .join('')
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&apos;',
+}

@@ -1,0 +1,222 @@
+import type { Resolved } from '../../model/delivery.ts'
+import type { Field, Summary } from '../../sink/index.ts'
+import { clock } from '../../sink/message.ts'
+import { cronJob, job } from './batch.ts'
+import { changesOf, inStatus, isKnown, isNoise, wantedOf } from './changes.ts'
+import { definition, namespace, node } from './cluster-kinds.ts'
+import { claim, configMap, secret, volume } from './config-and-storage.ts'
+import { summarizeDigest } from './digest.ts'
+import { summarizeEvent } from './events.ts'
+import { generic } from './generic.ts'
+import { endpointSlice, gateway, ingress, service } from './network.ts'
+import {
+  clause,
+  describe,
+  duration,
+  eventsAbout,
+  finish,
+  groupOf,
+  listed,
+  sentence,
+  targetOf,
+} from './phrasing.ts'
+import { pod } from './pods.ts'
+import {
+  agoMs,
+  at,
+  type Draft,
+  field,
+  isEnding,
+  ownerOf,
+  type Summarizer,
+  type SummaryInput,
+  text,
+  texts,
+  timeMs,
+  writerOf,
+} from './summarizer.ts'
+import { scaler, workload } from './workloads.ts'
+
+export type { SummaryInput } from './summarizer.ts'
+
+/** Returns a summary in plain text for any kind of object. Pure; never throws, whatever the object contains. */
+export function summarize({ event, object, rule = '', notice }: SummaryInput): Summary {
+  const input = { event, object: object ?? {} }
+  const summary = summarizeChange(input)
+  if (notice?.kind === 'digest') return summarizeDigest(input, notice, summary)
+  return notice?.kind === 'resolved' ? summarizeResolved(input, notice, summary, rule) : summary
+}
+
+function summarizeChange(input: SummaryInput): Summary {
+  const { event } = input
+  if (event.event) return summarizeEvent(input, event.event)
+  const summarizer = summarizerOf(event)
+  const draft = draftOf(input, summarizer)
+  const target = targetOf(input)
+  const command =
+    draft.command ??
+    (event.type === 'DELETED' ? eventsAbout(target) : summarizer.command?.(input) || describe(target))
+  const fields = [...(draft.fields ?? []), ...(summarizer.fields?.(input) ?? []), ...common(input)]
+  const changes = changesOf(input)
+  return finish(
+    target,
+    { ...draft, fields: important(fields) },
+    summarizer.shown?.(changes) ?? changes,
+    command,
+  )
+}
+
+function draftOf(input: SummaryInput, summarizer: Summarizer): Draft {
+  if (input.event.type === 'DELETED') return deleted(input, summarizer)
+  if (input.event.type === 'ADDED') return created(input, summarizer)
+  if (isEnding(input)) return summarizer.ending?.(input) ?? ending(input)
+  return changed(input, summarizer)
+}
+
+/** A problem ends with the deletion of its object. */
+function deleted(input: SummaryInput, summarizer: Summarizer): Draft {
+  const trouble = summarizer.trouble?.(input)
+  const last = trouble?.phrase.replace(/^(?: is|:)? /, '')
+  return {
+    severity: trouble ? 'resolved' : 'info',
+    phrase: ' was deleted',
+    text: last ? `Before that: ${last}.` : '',
+  }
+}
+
+function created(input: SummaryInput, summarizer: Summarizer): Draft {
+  const trouble = summarizer.trouble?.(input)
+  if (trouble) return trouble
+  const since = text(input.object, 'metadata', 'creationTimestamp')
+  const earlier = (agoMs(input, since) ?? 0) > 60_000
+  const fields = earlier ? [field('Created', since)] : []
+  return { severity: 'info', phrase: ' was created', text: summarizer.created?.(input) ?? '', fields }
+}
+
+function ending({ object }: SummaryInput): Draft {
+  const finalizers = texts(object, 'metadata', 'finalizers')
+  const text = finalizers.length > 0 ? `It waits for ${listed(finalizers, 3)}.` : ''
+  return { severity: 'info', phrase: ' is being deleted', text }
+}
+
+function changed(input: SummaryInput, summarizer: Summarizer): Draft {
+  const wanted = wantedOf(input)
+  const statusChanged = !isKnown(input) || changesOf(input).some((it) => inStatus(it) && !isNoise(it))
+  return (
+    (statusChanged ? summarizer.trouble?.(input) : undefined) ??
+    (wanted.length > 0
+      ? (summarizer.wanted?.(input, wanted) ?? generic.wanted?.(input, wanted))
+      : undefined) ??
+    summarizer.state?.(input) ??
+    generic.state?.(input) ?? { severity: 'info', phrase: ' changed' }
+  )
+}
+
+function common(input: SummaryInput) {
+  return [
+    field('Owner', ownerOf(input)),
+    field('By', isWritten(input) ? writerOf(input) : ''),
+    field('Noticed', input.event.synthesized ? 'by comparison after a gap' : ''),
+  ]
+}
+
+/** Returns whether the desired state was written. Controllers write the status. */
+function isWritten(input: SummaryInput): boolean {
+  if (input.event.type !== 'MODIFIED') return input.event.type === 'ADDED'
+  return isKnown(input) ? wantedOf(input).length > 0 : at(input.object, 'status') === undefined
+}
+
+/** General fields come before those of the kind; `Noticed` is always kept. */
+function important(all: readonly Field[]): Field[] {
+  const fields = all.filter((it) => it.value !== '')
+  const first = ['Owner', 'Reason'].flatMap((title) => fields.find((it) => it.title === title) ?? [])
+  const noticed = fields.filter((it) => it.title === 'Noticed')
+  const rest = fields.filter((it) => !first.includes(it) && !noticed.includes(it))
+  return [...first, ...rest].toSpliced(7, 0, ...noticed)
+}
+
+/**
+ * Summarizes a resolve notification. `now` is the summary of the change that ended the incident, or of the last
+ * change.
+ */
+function summarizeResolved(input: SummaryInput, resolved: Resolved, now: Summary, rule: string): Summary {
+  const { since, at, why } = resolved
+  const { kind, namespace = '', name } = now.about
+  const target = { apiVersion: text(input.event, 'apiVersion'), kind, namespace, name }
+  const subject = `${kind} ${namespace && `${namespace}/`}${name}`
+  const fields = [
+    ...now.fields.filter(({ title }) => LASTING.includes(title)),
+    field('Began', clock(since)),
+    field('Over', clock(at)),
+  ]
+  return finish(
+    target,
+    { severity: 'resolved', phrase: '', ...said(input, resolved, now, { subject, rule }), fields },
+    why === 'ended' ? now.changes : [],
+    why === 'deleted' && !input.event.event ? eventsAbout(target) : now.command,
+  )
+}
+
+/** Fields that remain valid after the incident. */
+const LASTING = ['Owner', 'Reason', 'Container', 'Node', 'Noticed']
+
+function said(
+  { event }: SummaryInput,
+  { since, at, why }: Resolved,
+  now: Summary,
+  { subject, rule }: { subject: string; rule: string },
+): { title: string; text: string } {
+  const after = lasted(since, at)
+  switch (why) {
+    case 'deleted':
+      return { title: `Resolved: ${subject} was deleted${after}`, text: '' }
+    case 'unwatched':
+      return { title: `Resolved: ${subject} is no longer watched${after}`, text: '' }
+    case 'quiet': {
+      const reason = clause(text(event.event, 'reason'), 60)
+      const title = `Resolved: nothing more ${reason === '' ? 'of' : `like ${reason} from`} ${subject}${after}`
+      return { title, text: `The last was at ${clock(event.time)}${because(now.quote)}` }
+    }
+    default:
+      return now.severity === 'resolved'
+        ? { title: `Resolved: ${now.title}${after}`, text: now.text }
+        : { title: `Resolved: ${subject} no longer matches ${rule}${after}`, text: sentence(now.title) }
+  }
+}
+
+/** ` after 12 min`; nothing when a time is missing. */
+function lasted(since: string, at: string): string {
+  const [from, to] = [timeMs(since), timeMs(at)]
+  return from === undefined || to === undefined || to < from ? '' : ` after ${duration(to - from)}`
+}
+
+function because(quote: string): string {
+  return quote === '' ? '.' : `: ${sentence(quote)}`
+}
+
+/** Summarizers by group and kind. */
+const SUMMARIZERS = new Map<string, Summarizer>([
+  ['/Pod', pod],
+  ['/Node', node],
+  ['/Namespace', namespace],
+  ['/ConfigMap', configMap],
+  ['/Secret', secret],
+  ['/Service', service],
+  ['/PersistentVolumeClaim', claim],
+  ['/PersistentVolume', volume],
+  ['apps/Deployment', workload],
+  ['apps/StatefulSet', workload],
+  ['apps/DaemonSet', workload],
+  ['apps/ReplicaSet', workload],
+  ['batch/Job', job],
+  ['batch/CronJob', cronJob],
+  ['autoscaling/HorizontalPodAutoscaler', scaler],
+  ['networking.k8s.io/Ingress', ingress],
+  ['discovery.k8s.io/EndpointSlice', endpointSlice],
+  ['gateway.networking.k8s.io/Gateway', gateway],
+  ['apiextensions.k8s.io/CustomResourceDefinition', definition],
+])
+
+function summarizerOf({ apiVersion, kind }: { apiVersion: string; kind: string }): Summarizer {
+  return SUMMARIZERS.get(`${groupOf(apiVersion)}/${kind}`) ?? generic
+}

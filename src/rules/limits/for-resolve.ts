@@ -1,0 +1,216 @@
+import type { ClusterEvent } from '../../model/event.ts'
+import type { LimitedMatch, LimitName } from '../../model/limit.ts'
+import { emissionOf, fromStored, toStored } from './emission.ts'
+import { flushIfDue } from './group.ts'
+import { stateKeysOf } from './group-key.ts'
+import { applyLimitChain } from './limit-chain.ts'
+import { DAY_MS, KEEP_MS, type LimitTransaction } from './limit-transaction.ts'
+import { isSampled, type RulePlan } from './rule-plan.ts'
+import type { ForResolveState } from './states.ts'
+
+/** The state of an object that matches is kept for this time without an event of it. */
+const KEEP_OPEN_MS = 90 * DAY_MS
+/** A resolve notification comes this long after the digest that contains the incident. */
+const AFTER_DIGEST_MS = 1_000
+
+/**
+ * Applies an event to the state of its object: pending (`for` has not passed) ─▶ open (emitted) ─▶ over (`resolve: true`). Returns
+ * whether the event was emitted immediately.
+ */
+export function applyForResolve(
+  tx: LimitTransaction,
+  plan: RulePlan,
+  match: LimitedMatch,
+  event: ClusterEvent,
+  atMs: number,
+): boolean {
+  const key = `${event.uid}:${plan.name}`
+  const isMatch = match.entered && match.sinks.length > 0
+  if (isMatch) tx.counters.count(plan.name, 'matched')
+  const state = emitIfResolved(tx, plan, key, atMs)
+  if (!match.holds || event.type === 'DELETED') {
+    if (isMatch) tx.counters.suppress(plan.name, suppressingLimit(plan, state, atMs))
+    if (state) end(tx, plan, key, state, event, atMs)
+    return false
+  }
+  if (!state) return isMatch && begin(tx, plan, key, match, event, atMs)
+  if (isMatch) tx.counters.suppress(plan.name, suppressingLimit(plan, state, atMs))
+  update(tx, plan, key, state, match, event, atMs)
+  return false
+}
+
+/** Evaluates the state when its timer is due. A pending state ends when its rule is gone, or no longer tracks states. */
+export function expireForResolve(tx: LimitTransaction, plan: RulePlan | undefined, key: string): void {
+  const state = readState(tx, key)
+  if (state?.over) emitIfResolved(tx, plan, key, tx.nowMs)
+  else if (!state?.pending) return
+  else if (!plan?.tracksState) suppressPending(tx, key, state, 'gone')
+  else if (dueOf(plan, state) <= tx.nowMs) open(tx, plan, key, state, dueOf(plan, state))
+  else keep(tx, plan, key, state)
+}
+
+/** Returns the due time of a state, which orders the timers. */
+export function forResolveDueMs(plan: RulePlan | undefined, state: ForResolveState): number {
+  if (state.over) return state.open?.fromMs ?? 0
+  return plan?.tracksState ? dueOf(plan, state) : state.sinceMs
+}
+
+function begin(
+  tx: LimitTransaction,
+  plan: RulePlan,
+  key: string,
+  match: LimitedMatch,
+  event: ClusterEvent,
+  atMs: number,
+): boolean {
+  if (plan.sample !== undefined && !isSampled(event.id, plan.sample)) {
+    tx.counters.suppress(plan.name, 'sample')
+    return false
+  }
+  const state: ForResolveState = {
+    v: 1,
+    limit: 'follow',
+    rule: plan.name,
+    waiting: 1,
+    sinceMs: atMs,
+    atMs,
+    pending: { told: toStored(emissionOf(event, match.sinks)), places: stateKeysOf(plan, event, match) },
+  }
+  tx.counters.count(plan.name, 'waiting')
+  if (dueOf(plan, state) <= atMs) return open(tx, plan, key, state, atMs)
+  keep(tx, plan, key, state)
+  return false
+}
+
+/** The object still matches: a pending notification gets the newest event, and an end that was not emitted is revoked. */
+function update(
+  tx: LimitTransaction,
+  plan: RulePlan,
+  key: string,
+  state: ForResolveState,
+  match: LimitedMatch,
+  event: ClusterEvent,
+  atMs: number,
+): void {
+  const { over, pending, ...rest } = state
+  const sinks = pending?.told.sinks ?? []
+  if (pending && sinks.every((sink) => match.sinks.includes(sink))) {
+    const told = toStored(emissionOf(event, match.entered ? match.sinks : sinks))
+    const places = match.entered ? stateKeysOf(plan, event, match) : pending.places
+    keep(tx, plan, key, { ...rest, atMs, pending: { told, places } })
+  } else if (over || atMs - state.atMs > DAY_MS) {
+    keep(tx, plan, key, { ...rest, atMs, ...(pending && { pending }) })
+  }
+}
+
+/** The object no longer matches: a pending notification is suppressed, an emitted one is resolved. */
+function end(
+  tx: LimitTransaction,
+  plan: RulePlan,
+  key: string,
+  state: ForResolveState,
+  event: ClusterEvent,
+  atMs: number,
+): void {
+  if (state.pending) return suppressPending(tx, key, state, pendingLimit(plan, state, atMs))
+  if (!plan.resolves || !state.open) return tx.forget('own', key)
+  if (state.over && (event.deselected || event.type !== 'DELETED')) return
+  const why = event.deselected ? 'unwatched' : event.type === 'DELETED' ? 'deleted' : 'ended'
+  const told = toStored(emissionOf(event, state.open.sinks))
+  keep(tx, plan, key, { ...state, over: { told, atMs, why } })
+  emitIfResolved(tx, plan, key, atMs)
+}
+
+/** Emits the resolve notification once the notification of the incident itself was emitted; else returns the state. */
+function emitIfResolved(
+  tx: LimitTransaction,
+  plan: RulePlan | undefined,
+  key: string,
+  toMs: number,
+): ForResolveState | undefined {
+  const state = readState(tx, key)
+  if (!state?.over || !state.open || state.open.fromMs > toMs) return state
+  const { over, open, rule } = state
+  // The digest can be due without having been emitted: timers of shared states are evaluated separately.
+  if (open.group !== undefined) flushIfDue(tx, open.group, toMs, plan?.group)
+  const [since, at] = [state.sinceMs, over.atMs].map((ms) => new Date(ms).toISOString()) as [string, string]
+  tx.forget('own', key)
+  tx.counters.count(plan?.name ?? rule, 'notices')
+  const notice = { kind: 'resolved', since, at, why: over.why } as const
+  tx.emit(rule, fromStored(over.told), { notice, order: open.order })
+  return undefined
+}
+
+/** Times after now come from a clock that was set back: they must not delay a notification. */
+function readState(tx: LimitTransaction, key: string): ForResolveState | undefined {
+  const state = tx.read('own', key, 'follow')
+  return state && { ...state, sinceMs: Math.min(state.sinceMs, tx.nowMs) }
+}
+
+/** `for` has passed: applies the further limits to the pending event. Returns whether it was emitted. */
+function open(
+  tx: LimitTransaction,
+  plan: RulePlan,
+  key: string,
+  state: ForResolveState,
+  atMs: number,
+): boolean {
+  const { pending, ...rest } = state
+  if (!pending) return false
+  if (plan.muted?.at(atMs)) {
+    suppressPending(tx, key, state, 'mute')
+    return false
+  }
+  tx.counters.count(plan.name, 'waiting', -1)
+  const result = applyLimitChain(tx, plan, pending.places, fromStored(pending.told), atMs)
+  if ('suppressedBy' in result) {
+    keep(tx, plan, key, { ...rest, waiting: 0 })
+    return false
+  }
+  const { isEmitted, group } = result
+  keep(tx, plan, key, {
+    ...rest,
+    waiting: 0,
+    open: {
+      sinks: pending.told.sinks,
+      fromMs: isEmitted ? atMs : result.fromMs + AFTER_DIGEST_MS,
+      ...(!isEmitted && group && { group: group.key }),
+      ...(group?.order !== undefined && { order: group.order }),
+    },
+  })
+  return isEmitted
+}
+
+function suppressPending(
+  tx: LimitTransaction,
+  key: string,
+  { rule }: ForResolveState,
+  limit: LimitName,
+): void {
+  tx.counters.count(rule, 'waiting', -1)
+  tx.counters.suppress(rule, limit)
+  tx.forget('own', key)
+}
+
+/** When `for` has passed and the rule is not muted. */
+function dueOf({ forMs = 0, muted }: RulePlan, { sinceMs }: ForResolveState): number {
+  const lastedMs = sinceMs + forMs
+  return muted ? (muted.endsAt(lastedMs) ?? lastedMs) : lastedMs
+}
+
+function pendingLimit({ forMs, muted }: RulePlan, { sinceMs }: ForResolveState, atMs: number): LimitName {
+  return forMs !== undefined && (!muted || atMs < sinceMs + forMs) ? 'for' : 'mute'
+}
+
+/** The limit that suppresses a match: another event of the object is pending or emitted, or the state ended immediately. */
+function suppressingLimit(plan: RulePlan, state: ForResolveState | undefined, atMs: number): LimitName {
+  if (state?.pending) return pendingLimit(plan, state, atMs)
+  if (state) return plan.resolves ? 'resolve' : 'for'
+  return plan.forMs === undefined ? 'resolve' : 'for'
+}
+
+function keep(tx: LimitTransaction, plan: RulePlan, key: string, state: ForResolveState): void {
+  const dueMs = state.pending ? dueOf(plan, state) : state.over && state.open?.fromMs
+  const useful = dueMs === undefined ? KEEP_OPEN_MS : Math.max(dueMs - tx.nowMs, 0) + KEEP_MS
+  tx.write('own', key, state, useful, dueMs)
+}

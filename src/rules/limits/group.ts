@@ -1,0 +1,131 @@
+import type { Digest, DigestItem } from '../../model/delivery.ts'
+import type { EventHeader } from '../../model/event.ts'
+import { shorten } from '../../sink/template/formats.ts'
+import {
+  boundedText,
+  boundedTexts,
+  type Emission,
+  fromStored,
+  sumOfSuppressed,
+  toStored,
+} from './emission.ts'
+import { KEEP_MS, LATE_MS, type LimitTransaction } from './limit-transaction.ts'
+import type { RulePlan } from './rule-plan.ts'
+import type { GroupBatch, GroupLabels, GroupState, GroupStateKey } from './states.ts'
+
+type GroupPlan = NonNullable<RulePlan['group']>
+
+/** Adds an event to its group. Returns when it is emitted: in the past if that happened immediately. */
+export function addToGroup(
+  tx: LimitTransaction,
+  { name, group }: RulePlan & { group: GroupPlan },
+  groupKey: GroupStateKey,
+  emission: Emission,
+  atMs: number,
+): { isEmitted: boolean; fromMs: number; group: GroupStateKey } {
+  const { key, by, order } = groupKey
+  const before = flushIfDue(tx, key, atMs, group)
+  const dueMs = Math.min(
+    before?.dueMs ?? atMs + group.waitMs,
+    tx.nowMs + Math.max(group.waitMs, group.intervalMs),
+  )
+  const state: GroupState = {
+    v: 1,
+    limit: 'group',
+    rule: name,
+    waiting: (before?.waiting ?? 0) + 1,
+    by,
+    ...(order !== undefined && { order }),
+    dueMs,
+    batch: withEvent(before?.batch, emission, atMs),
+  }
+  tx.counters.count(name, 'waiting')
+  const isFull = state.waiting >= group.max
+  if (isFull || dueMs <= atMs) {
+    keep(tx, key, emitBatch(tx, state, Math.min(atMs, dueMs), group))
+    return { isEmitted: true, fromMs: atMs, group: groupKey }
+  }
+  keep(tx, key, state)
+  return { isEmitted: false, fromMs: dueMs, group: groupKey }
+}
+
+/** Emits what is due by `toMs`; returns the group's state. Without a plan, because the rule is gone, the group ends then. */
+export function flushIfDue(
+  tx: LimitTransaction,
+  key: string,
+  toMs: number,
+  plan: GroupPlan | undefined,
+): GroupState | undefined {
+  const before = tx.read('shared', key, 'group')
+  let state = before
+  while (state && state.dueMs <= toMs) state = state.batch && emitBatch(tx, state, state.dueMs, plan)
+  if (before && state !== before) keep(tx, key, state)
+  return state
+}
+
+/** Emits one event unchanged, several as a digest. Then the interval begins. */
+function emitBatch(
+  tx: LimitTransaction,
+  { rule, waiting, by, order, batch }: GroupState,
+  atMs: number,
+  plan: GroupPlan | undefined,
+): GroupState | undefined {
+  if (batch) {
+    const first = { ...fromStored(batch.first), heldBack: batch.heldBack }
+    tx.counters.count(rule, 'waiting', -waiting)
+    tx.counters.count(rule, waiting === 1 ? 'sent' : 'digested', waiting)
+    if (waiting > 1) tx.counters.count(rule, 'notices')
+    const notice = waiting === 1 ? undefined : digestOf(batch, waiting, by)
+    tx.emit(rule, first, { notice, order })
+  }
+  return plan && { v: 1, limit: 'group', rule, waiting: 0, by, dueMs: atMs + plan.intervalMs }
+}
+
+function withEvent(batch: GroupBatch | undefined, emission: Emission, atMs: number): GroupBatch {
+  const { header } = emission.content
+  const ms = Date.parse(header.time)
+  const timeMs = Number.isFinite(ms) ? ms : atMs
+  const heldBack = sumOfSuppressed(batch?.heldBack, emission.heldBack)
+  const items = batch?.items ?? []
+  return {
+    first: batch?.first ?? toStored({ ...emission, heldBack: undefined }),
+    fromMs: Math.min(batch?.fromMs ?? timeMs, timeMs),
+    toMs: Math.max(batch?.toMs ?? timeMs, timeMs),
+    ...(heldBack && { heldBack }),
+    items: items.length < MAX_ITEMS ? [...items, itemOf(header)] : items,
+  }
+}
+
+function keep(tx: LimitTransaction, key: string, state: GroupState | undefined): void {
+  if (!state) return tx.forget('shared', key)
+  const left = state.dueMs - tx.nowMs
+  if (state.batch) tx.write('shared', key, state, Math.max(left, 0) + KEEP_MS, state.dueMs)
+  else if (left + LATE_MS > 0) tx.write('shared', key, state, left + LATE_MS)
+  else tx.forget('shared', key)
+}
+
+/** Items in a digest; further events are only counted. */
+const MAX_ITEMS = 100
+const MAX_MESSAGE = 200
+
+function itemOf({ id, type, kind, namespace, name, time, event }: EventHeader): DigestItem {
+  return {
+    id,
+    type,
+    kind: boundedText(kind),
+    ...(namespace !== undefined && { namespace }),
+    name: boundedText(name),
+    time,
+    ...(event && {
+      eventType: boundedText(event.type),
+      reason: boundedText(event.reason),
+      message: shorten(event.message, MAX_MESSAGE),
+      regarding: boundedTexts(event.regarding),
+    }),
+  }
+}
+
+function digestOf({ items, fromMs, toMs }: GroupBatch, count: number, by: GroupLabels): Digest {
+  const [from, to] = [fromMs, toMs].map((ms) => new Date(ms).toISOString()) as [string, string]
+  return { kind: 'digest', count, by, from, to, items }
+}

@@ -1,0 +1,218 @@
+import type { LimitName } from '../../model/limit.ts'
+import { type Emission, fromStored, sumOfSuppressed, toStored } from './emission.ts'
+import { addToGroup } from './group.ts'
+import { DAY_MS, KEEP_MS, LATE_MS, type LimitTransaction } from './limit-transaction.ts'
+import type { RulePlan } from './rule-plan.ts'
+import type { GroupStateKey, ResolveAfterState, StateKeys, ThrottleState } from './states.ts'
+
+/** The result for an event: suppressed by a limit, emitted, or waiting in a group until `fromMs`. */
+type LimitResult = { suppressedBy: LimitName } | { isEmitted: boolean; fromMs: number; group?: GroupStateKey }
+
+/**
+ * Applies after ─▶ throttle ─▶ group ─▶ sinks. A limit that the rule did not have when the event came lets it pass. So does a limit
+ * that is at capacity: an extra notification is better than a missing one.
+ */
+export function applyLimitChain(
+  tx: LimitTransaction,
+  plan: RulePlan,
+  keys: StateKeys,
+  event: Emission,
+  atMs: number,
+): LimitResult {
+  const { name, after, throttle, group, resolveAfter } = plan
+  let emission = event
+  if (after && keys.after !== undefined && tx.hasCapacity(name, keys.after)) {
+    const completing = applyAfter(tx, { ...plan, after }, keys.after, emission, atMs)
+    if (!completing) return suppress(tx, name, 'after')
+    emission = completing
+  }
+  if (throttle && keys.throttle !== undefined && tx.hasCapacity(name, keys.throttle)) {
+    const passed = applyThrottle(tx, { ...plan, throttle }, keys.throttle, emission, atMs)
+    if (!passed) return suppress(tx, name, 'throttle')
+    emission = passed
+  }
+  const result =
+    group && keys.group
+      ? addToGroup(tx, { ...plan, group }, groupWithCapacity(tx, name, keys.group), emission, atMs)
+      : emitNow(tx, name, emission, atMs)
+  if (resolveAfter && keys.quiet !== undefined && tx.hasCapacity(name, keys.quiet)) {
+    const order = orderOf(result, resolveAfter, group)
+    openResolveAfter(tx, { ...plan, resolveAfter }, keys.quiet, { emission, atMs, order })
+  }
+  return result
+}
+
+/** Groups beyond the capacity of a rule are collected in one group. */
+function groupWithCapacity(tx: LimitTransaction, rule: string, group: GroupStateKey): GroupStateKey {
+  const { key, rest } = group
+  return rest === undefined || tx.hasCapacity(rule, key) ? group : { key: rest, by: [], order: rest }
+}
+
+/** The resolve notification is in order with the group's digests if both have the same group key. */
+function orderOf(
+  result: LimitResult,
+  resolveAfter: ResolveAfterPlan,
+  group: RulePlan['group'],
+): string | undefined {
+  const isSame = group !== undefined && String(resolveAfter.per) === String(group.by)
+  return isSame && 'group' in result ? result.group?.order : undefined
+}
+
+function suppress(tx: LimitTransaction, rule: string, limit: LimitName): LimitResult {
+  tx.counters.suppress(rule, limit)
+  return { suppressedBy: limit }
+}
+
+function emitNow(tx: LimitTransaction, rule: string, emission: Emission, atMs: number): LimitResult {
+  tx.counters.count(rule, 'sent')
+  tx.emit(rule, emission)
+  return { isEmitted: true, fromMs: atMs }
+}
+
+/** Returns the event that completes the count, with the number of events before it; undefined for other events. */
+function applyAfter(
+  tx: LimitTransaction,
+  { name, after }: RulePlan & { after: NonNullable<RulePlan['after']> },
+  key: string,
+  emission: Emission,
+  atMs: number,
+): Emission | undefined {
+  const { count, withinMs } = after
+  const before = tx.read('shared', key, 'after')?.timesMs ?? []
+  const times = before.map((ms) => Math.min(ms, tx.nowMs))
+  // A late event counts with the newest.
+  const newest = Math.max(atMs, ...times)
+  const recent = times.filter((ms) => ms + withinMs > newest)
+  if (recent.length + 1 >= count) {
+    tx.forget('shared', key)
+    const [first = atMs] = recent
+    const suppressed = { count: recent.length, sinceMs: first }
+    return { ...emission, heldBack: sumOfSuppressed(emission.heldBack, suppressed) }
+  }
+  const timesMs = [...recent, newest]
+  const useful = newest + withinMs - tx.nowMs + LATE_MS
+  tx.write('shared', key, { v: 1, limit: 'after', rule: name, waiting: 0, timesMs }, useful)
+  return undefined
+}
+
+/** The number of suppressed events is added to the next event, if it passes within a day. */
+const REPORT_MS = DAY_MS
+
+/** Returns the event with the number of events suppressed before it; undefined if it is suppressed. */
+function applyThrottle(
+  tx: LimitTransaction,
+  { name, throttle }: RulePlan & { throttle: NonNullable<RulePlan['throttle']> },
+  key: string,
+  emission: Emission,
+  atMs: number,
+): Emission | undefined {
+  const { everyMs, burst } = throttle
+  const state = tx.read('shared', key, 'throttle')
+  const sent = (state?.sentMs ?? []).map((ms) => Math.min(ms, tx.nowMs)).filter((ms) => ms + everyMs > atMs)
+  const before = state?.held && state.held.lastMs + REPORT_MS > atMs ? state.held : undefined
+  const passes = sent.length < burst
+  const sentMs = passes ? [...sent, atMs].sort((a, b) => a - b) : sent
+  const held = passes ? undefined : withSuppressed(before, emission, atMs)
+  const useful = Math.max(...sentMs.map((ms) => ms + everyMs), held ? held.lastMs + REPORT_MS : 0)
+  tx.write(
+    'shared',
+    key,
+    { v: 1, limit: 'throttle', rule: name, waiting: 0, sentMs, ...(held && { held }) },
+    useful - tx.nowMs + LATE_MS,
+  )
+  if (!passes) return undefined
+  const suppressed = before && { count: before.count, sinceMs: before.sinceMs }
+  return { ...emission, heldBack: sumOfSuppressed(emission.heldBack, suppressed) }
+}
+
+/** Adds a suppressed event, with those that `after` suppressed before it. */
+function withSuppressed(
+  before: ThrottleState['held'],
+  { heldBack }: Emission,
+  atMs: number,
+): NonNullable<ThrottleState['held']> {
+  return {
+    count: (before?.count ?? 0) + 1 + (heldBack?.count ?? 0),
+    sinceMs: Math.min(before?.sinceMs ?? atMs, heldBack?.sinceMs ?? atMs),
+    lastMs: Math.max(before?.lastMs ?? atMs, atMs),
+  }
+}
+
+type ResolveAfterPlan = NonNullable<RulePlan['resolveAfter']>
+
+/** `resolve: {after}`: a match, also a suppressed one, postpones the end of an open incident. */
+export function renewResolveAfter(
+  tx: LimitTransaction,
+  plan: ResolveAfterPlan,
+  key: string,
+  emission: Emission,
+  atMs: number,
+): void {
+  const state = resolveIfDue(tx, key, atMs, plan)
+  if (!state) return
+  const last = atMs < state.lastMs ? state.last : { ...toStored(emission), sinks: state.last.sinks }
+  keepResolveAfter(tx, key, plan, { ...state, lastMs: Math.max(atMs, state.lastMs), last })
+}
+
+/** An event was emitted, or waits in a group: the incident is open. */
+function openResolveAfter(
+  tx: LimitTransaction,
+  { name, resolveAfter }: RulePlan & { resolveAfter: ResolveAfterPlan },
+  key: string,
+  { emission, atMs, order }: { emission: Emission; atMs: number; order: string | undefined },
+): void {
+  const state = resolveIfDue(tx, key, atMs, resolveAfter)
+  const sinks = [...new Set([...(state?.last.sinks ?? []), ...emission.sinks])]
+  const last = state?.last ?? toStored({ ...emission, heldBack: undefined })
+  keepResolveAfter(tx, key, resolveAfter, {
+    v: 1,
+    limit: 'quiet',
+    rule: name,
+    waiting: 0,
+    sinceMs: state?.sinceMs ?? atMs,
+    lastMs: Math.max(atMs, state?.lastMs ?? atMs),
+    last: { ...last, sinks },
+    ...(order !== undefined && { order }),
+  })
+}
+
+/** Evaluates the state when its timer is due; a reload can have moved the due time. */
+export function expireResolveAfter(
+  tx: LimitTransaction,
+  key: string,
+  plan: ResolveAfterPlan | undefined,
+): void {
+  const state = resolveIfDue(tx, key, tx.nowMs, plan)
+  if (state && plan) keepResolveAfter(tx, key, plan, state)
+}
+
+/** Emits the resolve notification if the incident ended by `toMs`, else returns its state. Without a plan the state is deleted. */
+function resolveIfDue(
+  tx: LimitTransaction,
+  key: string,
+  toMs: number,
+  plan: ResolveAfterPlan | undefined,
+): ResolveAfterState | undefined {
+  const before = tx.read('shared', key, 'quiet')
+  if (!before) return undefined
+  const state = { ...before, lastMs: Math.min(before.lastMs, tx.nowMs) }
+  const atMs = state.lastMs + (plan?.afterMs ?? 0)
+  if (plan && atMs > toMs) return state
+  tx.forget('shared', key)
+  if (!plan) return undefined
+  const [since, at] = [state.sinceMs, atMs].map((ms) => new Date(ms).toISOString()) as [string, string]
+  tx.counters.count(state.rule, 'notices')
+  const notice = { kind: 'resolved', since, at, why: 'quiet' } as const
+  tx.emit(state.rule, fromStored(state.last), { notice, order: state.order })
+  return undefined
+}
+
+function keepResolveAfter(
+  tx: LimitTransaction,
+  key: string,
+  { afterMs }: ResolveAfterPlan,
+  state: ResolveAfterState,
+): void {
+  const dueMs = state.lastMs + afterMs
+  tx.write('shared', key, state, Math.max(dueMs - tx.nowMs, 0) + KEEP_MS, dueMs)
+}

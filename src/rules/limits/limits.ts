@@ -1,0 +1,175 @@
+import type { ClusterEvent } from '../../model/event.ts'
+import type {
+  Limited,
+  LimitedMatch,
+  LimitKeys,
+  LimitOutcome,
+  LimitStates,
+  Limits,
+} from '../../model/limit.ts'
+import { emissionOf, eventTimeMs } from './emission.ts'
+import { applyForResolve, expireForResolve, forResolveDueMs } from './for-resolve.ts'
+import { flushIfDue } from './group.ts'
+import { stateKeysOf } from './group-key.ts'
+import { applyLimitChain, expireResolveAfter, renewResolveAfter } from './limit-chain.ts'
+import { DAY_MS, LimitTransaction, type Scope } from './limit-transaction.ts'
+import { isSampled, type LimitedRule, planOf, type RulePlan, tracksState } from './rule-plan.ts'
+import type { State } from './states.ts'
+
+export function createLimits(rules: readonly LimitedRule[]): Limits {
+  return joinLimits(rules.map(limitPlan))
+}
+
+/** Returns the plan of one rule for `joinLimits`; undefined if it has no limits. */
+export function limitPlan(rule: LimitedRule): RulePlan | undefined {
+  return limitsOf(rule) === undefined ? undefined : planOf(rule)
+}
+
+/** Returns whether the limits of a rule apply to single events or track the state of objects; undefined if it has none. */
+export function limitsOf(rule: LimitedRule): 'events' | 'states' | undefined {
+  const { mute, sample, count, after, throttle, group, resolve } = rule
+  if (tracksState(rule)) return 'states'
+  const some = [mute, sample, count, after, throttle, group].some((it) => it !== undefined)
+  return some || typeof resolve === 'object' ? 'events' : undefined
+}
+
+/** Returns the limits of a configuration from the plans of its rules. */
+export function joinLimits(plans: readonly (RulePlan | undefined)[]): Limits {
+  const byRule: Plans = new Map(plans.flatMap((plan) => (plan ? [[plan.name, plan]] : [])))
+  return {
+    keysOf: (events) => keysOf(byRule, events),
+    apply: (events, states, nowMs) => apply(byRule, events, states, nowMs),
+    expire: (due, states, nowMs) => expire(byRule, due, states, nowMs),
+  }
+}
+
+type Plans = ReadonlyMap<string, RulePlan>
+
+function keysOf(plans: Plans, events: readonly Limited[]): LimitKeys {
+  const shared = new Set<string>()
+  const own = new Set<string>()
+  for (const { event, matches } of events)
+    for (const match of matches) {
+      const plan = plans.get(match.rule)
+      if (!plan) continue
+      const isMatch = match.entered && match.sinks.length > 0
+      if (plan.tracksState || (plan.count && isMatch)) own.add(`${event.uid}:${plan.name}`)
+      if (!isMatch) continue
+      const { after, throttle, group, quiet } = stateKeysOf(plan, event, match)
+      for (const key of [after, throttle, group?.key, quiet]) if (key !== undefined) shared.add(key)
+    }
+  return { shared: [...shared], own: [...own] }
+}
+
+function apply(plans: Plans, events: readonly Limited[], states: LimitStates, nowMs: number): LimitOutcome {
+  const tx = new LimitTransaction(states, nowMs)
+  const emitted = events.map(({ event, matches }) => {
+    const atMs = eventTimeMs(event, nowMs)
+    return matches.map((match) => applyRule(tx, plans.get(match.rule), match, event, atMs)).includes(true)
+  })
+  return tx.outcome(emitted)
+}
+
+/** Applies the limits of one rule; returns whether the event was emitted immediately. */
+function applyRule(
+  tx: LimitTransaction,
+  plan: RulePlan | undefined,
+  match: LimitedMatch,
+  event: ClusterEvent,
+  atMs: number,
+): boolean {
+  if (plan?.tracksState) return applyForResolve(tx, plan, match, event, atMs)
+  // Earlier rules have taken all sinks of this one.
+  if (!match.entered || match.sinks.length === 0) return false
+  const { rule: name } = match
+  const { counters } = tx
+  const emission = emissionOf(event, match.sinks)
+  counters.count(name, 'matched')
+  if (!plan) {
+    counters.count(name, 'sent')
+    tx.emit(name, emission)
+    return true
+  }
+  const keys = stateKeysOf(plan, event, match)
+  const { muted, sample, count, resolveAfter } = plan
+  if (resolveAfter && keys.quiet !== undefined)
+    renewResolveAfter(tx, resolveAfter, keys.quiet, emission, atMs)
+  if (muted?.at(atMs)) counters.suppress(name, 'mute')
+  else if (sample !== undefined && !isSampled(event.id, sample)) counters.suppress(name, 'sample')
+  else if (count && !reachesCount(tx, { ...plan, count }, event)) counters.suppress(name, 'count')
+  else {
+    const result = applyLimitChain(tx, plan, keys, emission, atMs)
+    return 'isEmitted' in result && result.isEmitted
+  }
+  return false
+}
+
+/** Kubernetes deletes Events earlier; each occurrence renews the state. */
+const KEEP_EVENT_MS = 7 * DAY_MS
+
+/** Whether an Event's own count reached one of the configured counts since it was last seen. Other objects have no count. */
+function reachesCount(
+  tx: LimitTransaction,
+  { name, count }: RulePlan & { count: NonNullable<RulePlan['count']> },
+  event: ClusterEvent,
+): boolean {
+  if (!event.event) return true
+  const key = `${event.uid}:${name}`
+  const before = tx.read('own', key, 'count')?.seen ?? 0
+  if (event.type === 'DELETED') {
+    tx.forget('own', key)
+    return false
+  }
+  const seen = event.event.count
+  tx.write('own', key, { v: 1, limit: 'count', rule: name, waiting: 0, seen }, KEEP_EVENT_MS)
+  // A smaller count started again from zero.
+  return isReached(count, seen < before ? 0 : before, seen)
+}
+
+function isReached({ at, every }: NonNullable<RulePlan['count']>, before: number, seen: number): boolean {
+  if (at.some((count) => before < count && count <= seen)) return true
+  return every !== undefined && Math.floor(before / every) < Math.floor(seen / every)
+}
+
+function expire(plans: Plans, due: LimitKeys, states: LimitStates, nowMs: number): LimitOutcome {
+  const tx = new LimitTransaction(states, nowMs)
+  const timers = [
+    ...due.shared.flatMap((key) => timerOf(tx, plans, 'shared', key)),
+    ...due.own.flatMap((key) => timerOf(tx, plans, 'own', key)),
+  ]
+  for (const timer of timers.sort(byDueTime)) expireState(tx, timer, plans)
+  return tx.outcome([])
+}
+
+interface Timer {
+  scope: Scope
+  key: string
+  limit: State['limit']
+  dueMs: number
+}
+
+function timerOf(tx: LimitTransaction, plans: Plans, scope: Scope, key: string): Timer[] {
+  const state = tx.readAny(scope, key)
+  return state ? [{ scope, key, limit: state.limit, dueMs: dueMsOf(state, plans.get(state.rule)) }] : []
+}
+
+function dueMsOf(state: State, plan: RulePlan | undefined): number {
+  if (state.limit === 'follow') return forResolveDueMs(plan, state)
+  if (state.limit === 'quiet') return state.lastMs + (plan?.resolveAfter?.afterMs ?? 0)
+  return state.limit === 'group' ? state.dueMs : 0
+}
+
+/** Shared states first: a digest comes before the resolve notifications of its incidents. The key makes the order independent of storage. */
+function byDueTime(a: Timer, b: Timer): number {
+  if (a.dueMs !== b.dueMs) return a.dueMs - b.dueMs
+  if (a.scope !== b.scope) return a.scope === 'shared' ? -1 : 1
+  return a.key < b.key ? -1 : Number(a.key > b.key)
+}
+
+function expireState(tx: LimitTransaction, { scope, key, limit }: Timer, plans: Plans): void {
+  const state = tx.readAny(scope, key)
+  const plan = state && plans.get(state.rule)
+  if (limit === 'follow') expireForResolve(tx, plan, key)
+  if (limit === 'group') flushIfDue(tx, key, tx.nowMs, plan?.group)
+  if (limit === 'quiet') expireResolveAfter(tx, key, plan?.resolveAfter)
+}

@@ -1,0 +1,205 @@
+import { baseOf } from '../keys.ts'
+import type { Acknowledgement, FailureNote } from './ack-script.ts'
+import { classifyOutcomes, giveUp, mayBeOwnFault, quarantinePauseMs, type Retry } from './delivery-policy.ts'
+import { deadLetterOf, unreadableAck } from './lane-entries.ts'
+import { type Item, type LaneEntryRead, readLane } from './lane-reader.ts'
+import type { InFlight } from './lane-window.ts'
+import type { LaneOwner, LaneServices } from './owned-lanes.ts'
+import type { Quarantine } from './quarantine.ts'
+import type { SinkState } from './sink-state.ts'
+
+/** A chain in quarantine. Times are of a clock that never jumps. */
+export interface QuarantinedChain {
+  lane: string
+  sink: string
+  token: string
+  dueMs: number
+  failures: number
+  lastFailedMs: number
+  /** How far the wall clock had jumped then. */
+  jumpedMs: number
+  busy: boolean
+  /** Deliveries whose calls began in the lane that they came from, by the event's id. */
+  inFlight: Map<string, InFlight>
+}
+
+const AGAIN_MS = 1_000
+const ARRIVES_MS = 100
+const NEWER_MS = 15_000
+const READ_BYTES = 64 * 1024
+
+/** Attempts of chains in quarantine: read ─▶ render ─▶ deliver ─▶ acknowledge, the first delivery of each alone. */
+export class QuarantineAttempts {
+  readonly #services: LaneServices
+  readonly #owner: LaneOwner
+  readonly #quarantine: Quarantine
+
+  constructor(services: LaneServices, owner: LaneOwner, quarantine: Quarantine) {
+    this.#services = services
+    this.#owner = owner
+    this.#quarantine = quarantine
+  }
+
+  /** Approximate bytes of an attempt in the byte budget. */
+  costOf(sink: string): number {
+    return this.#services.sinks.get(sink)?.entryCost ?? READ_BYTES
+  }
+
+  /** Delivers from a chain until it fails or is empty. Never rejects. */
+  async run(chain: QuarantinedChain): Promise<void> {
+    const { sinks, log } = this.#services
+    chain.dueMs = performance.now() + AGAIN_MS
+    try {
+      while (this.#quarantine.mayTry(chain)) {
+        const state = sinks.get(chain.sink)
+        if (!state || !(await this.#deliverFirst(chain, state))) return
+      }
+    } catch (error) {
+      log.debug({ error, lane: chain.lane }, 'a quarantine lane was not read; it is read again')
+    }
+  }
+
+  /** Returns false when the chain has to wait, or is empty. */
+  async #deliverFirst(chain: QuarantinedChain, state: SinkState): Promise<boolean> {
+    const { redis, keys, budget, clock } = this.#services
+    const cost = this.costOf(chain.sink)
+    await budget.take(chain.sink, cost)
+    try {
+      const before = this.#quarantine.movesTo(chain.lane)
+      const [read, [tries, since]] = await Promise.all([
+        readLane(redis, keys, chain.lane, '-', 1),
+        redis.hmget(keys.progress(chain.lane), 'tries', 'since'),
+      ])
+      if (read.awaitsNewer) return this.#wait(chain, NEWER_MS)
+      const entry = read.entries[0]
+      if (!entry) {
+        const after = this.#quarantine.movesTo(chain.lane)
+        if (after && after.now > 0) return this.#wait(chain, ARRIVES_MS)
+        // A delivery that was moving during the read may have arrived since: it is read before anything overtakes it.
+        if (before?.now || before?.begun !== after?.begun) return true
+        this.#quarantine.ended(chain)
+        return false
+      }
+      const [item] = entry.items
+      if (!item) return await this.#acknowledgeRest(chain, state, entry)
+      // Nothing may begin any more, and this delivery is not one that was in flight: that call left it for later.
+      if (!this.#quarantine.mayBegin(chain) && !chain.inFlight.has(item.delivery.event.id))
+        chain.inFlight.clear()
+      // Much may have changed during the read: another worker owns the slot, or the target asked for a pause.
+      if (!this.#quarantine.mayTry(chain)) return false
+      const note = { tries: countOf(tries), sinceMs: countOf(since) || clock.now() }
+      // A delivery with a note was attempted before, even if its attempts did not count.
+      const triesBefore = countOf(since) > 0 ? Math.max(note.tries, 1) : 0
+      return await this.#deliver(chain, state, entry.count, { ...item, tries: triesBefore }, note)
+    } finally {
+      budget.give(chain.sink, cost)
+    }
+  }
+
+  async #deliver(
+    chain: QuarantinedChain,
+    state: SinkState,
+    count: number,
+    item: Item,
+    note: FailureNote,
+  ): Promise<boolean> {
+    const begun = chain.inFlight.get(item.delivery.event.id)
+    chain.inFlight.delete(item.delivery.event.id)
+    const admission = begun ? { kind: 'go' as const } : state.breaker.admit()
+    if (admission.kind === 'wait') return this.#wait(chain, admission.ms)
+    const items = [item]
+    using trace = begun ? undefined : state.trace(chain.lane, items)
+    const startedMs = begun?.startedMs ?? performance.now()
+    const outcomes = begun ? [await begun.outcome] : await state.deliver(items, trace)
+    const verdict = classifyOutcomes(items, outcomes)
+    const { dead, retries, laterMs } = verdict
+    if (verdict.answered) {
+      state.failingSinceMs = undefined
+      this.#services.outages.passed(state.name)
+      state.passed(startedMs)
+    }
+    const failed = retries[0]
+    if (!verdict.answered && admission.kind === 'probe')
+      if (failed && !state.isAborted) state.breaker.failed()
+      else state.breaker.released()
+    if (failed) {
+      if (state.isAborted) return false
+      const end = this.#failed(chain, state, failed.outcome, { note, startedMs })
+      if (!end.dead) {
+        await this.acknowledge(chain, [], end.note)
+        return this.#wait(chain, end.pauseMs)
+      }
+      dead.push({ item, ...end.dead })
+    } else if (laterMs !== undefined) {
+      this.#quarantine.pauseTarget(chain, laterMs)
+      return this.#wait(chain, laterMs)
+    }
+    chain.failures = 0
+    const ack: Acknowledgement = { entryId: item.entryId, count, places: [item.place] }
+    if (dead[0]) ack.dead = deadLetterOf(item, { ...dead[0], atMs: this.#services.clock.now() })
+    if (!(await this.acknowledge(chain, [ack]))) return false
+    trace?.settled(verdict)
+    state.acknowledged(chain.lane, verdict)
+    return true
+  }
+
+  #failed(
+    chain: QuarantinedChain,
+    state: SinkState,
+    outcome: Retry,
+    { note: before, startedMs }: { note: FailureNote; startedMs: number },
+  ) {
+    const { policy, clock, random, jumps, maxAgeMs } = this.#services
+    state.retried(outcome)
+    const jumpMs = jumps.totalMs() - chain.jumpedMs
+    chain.jumpedMs += jumpMs
+    // An attempt counts if others succeeded since the one before, and the sink as a whole works.
+    const isOwn = mayBeOwnFault(outcome) && !state.failsAsAWhole
+    const counts = state.passedMs > chain.lastFailedMs && isOwn
+    const note = { tries: before.tries + (counts ? 1 : 0), sinceMs: before.sinceMs + jumpMs }
+    chain.lastFailedMs = performance.now()
+    // If much fails, the next attempt is as likely to succeed as the first one.
+    chain.failures = isOwn ? chain.failures + 1 : 1
+    const pauseMs = quarantinePauseMs(policy, chain.failures, outcome.afterMs, random)
+    if (outcome.scope === 'target') this.#quarantine.pauseTarget(chain, pauseMs)
+    else if (outcome.afterMs !== undefined && !mayBeOwnFault(outcome) && state.passedMs < startedMs)
+      state.breaker.pause(outcome.afterMs)
+    const bounds = { ...policy, maxAgeMs: maxAgeMs(chain.sink) }
+    return { note, pauseMs, dead: giveUp(outcome, { ...note, nowMs: clock.now() }, bounds) }
+  }
+
+  /** Acknowledges an entry without readable deliveries: what cannot be read becomes a dead letter. */
+  async #acknowledgeRest(
+    chain: QuarantinedChain,
+    state: SinkState,
+    { id, count, unreadable }: LaneEntryRead,
+  ): Promise<boolean> {
+    const atMs = this.#services.clock.now()
+    const acks = unreadable.map((it) => {
+      state.unreadable(baseOf(chain.lane), id, it)
+      return unreadableAck(id, count, it, atMs)
+    })
+    return this.acknowledge(chain, acks.length > 0 ? acks : [{ entryId: id, count, places: [] }])
+  }
+
+  /** Returns false if another worker owns the lane. */
+  async acknowledge(
+    { lane, token }: QuarantinedChain,
+    acks: readonly Acknowledgement[],
+    note?: FailureNote,
+  ): Promise<boolean> {
+    const end = await this.#services.acks.add({ lane, token, acks, note, isUrgent: true })
+    if (end === 'fenced') this.#owner.fenced(lane, token)
+    return end !== 'fenced'
+  }
+
+  #wait(chain: QuarantinedChain, ms: number): false {
+    chain.dueMs = performance.now() + ms
+    return false
+  }
+}
+
+function countOf(text: string | null | undefined): number {
+  const count = Number(text ?? 0)
+  return Number.isSafeInteger(count) && count > 0 ? count : 0
+}

@@ -1,0 +1,370 @@
+import { baseOf, quarantineLane, sinkOf, slotOf } from '../keys.ts'
+import type { Acknowledgement, DeadReason, FailureNote } from './ack-script.ts'
+import { quarantinePauseMs } from './delivery-policy.ts'
+import { deadLetterOf, type LaneEntries } from './lane-entries.ts'
+import type { Item, LaneEntryRead } from './lane-reader.ts'
+import { type Call, type InFlight, type LaneCalls, type LaneWindow, SLOW_MS } from './lane-window.ts'
+import type { LaneOwner, LaneServices } from './owned-lanes.ts'
+import { QuarantineAttempts, type QuarantinedChain } from './quarantine-attempt.ts'
+import type { SinkState } from './sink-state.ts'
+
+/** Deliveries that move into a quarantine lane at the moment, and the number that ever began to. */
+interface Moves {
+  now: number
+  begun: number
+}
+
+/** Why a chain comes into quarantine. */
+interface QuarantineCause {
+  /** Its object has just failed. */
+  failed?: boolean
+  /** Its first deliveries are in flight: their outcomes are those of its first attempts. */
+  inFlight?: readonly InFlight[]
+  /** It was asked to wait until then, by a clock that never jumps. */
+  dueMs?: number
+}
+
+const TICK_MS = 100
+/** Concurrent attempts of chains of one sink, and the part of the sink's memory that they may take. */
+const MOST_AT_ONCE = 32
+const MOST_OF_SHARE = 1 / 4
+
+/**
+ * Chains whose object fails while others succeed. Each has a lane of its own; memory holds their names and the time of the next
+ * attempt. The first delivery of a chain is attempted alone, with growing pauses; the chain returns to its lane when it is empty.
+ */
+export class Quarantine {
+  readonly #services: LaneServices
+  readonly #owner: LaneOwner
+  readonly #attempts: QuarantineAttempts
+  readonly #chains = new Map<string, QuarantinedChain>()
+  /** Lane → its quarantine lanes, and until when their target asked to wait. */
+  readonly #byBase = new Map<string, { lanes: Set<string>; pausedUntilMs: number }>()
+  readonly #moves = new Map<string, Moves>()
+  readonly #busyBySink = new Map<string, number>()
+  #timer: NodeJS.Timeout | undefined
+  /** Called when an attempt has ended. */
+  #waiting: (() => void)[] = []
+  readonly #draining = new Set<string>()
+  #ended = new Set<string>()
+
+  constructor(services: LaneServices, owner: LaneOwner) {
+    this.#services = services
+    this.#owner = owner
+    this.#attempts = new QuarantineAttempts(services, owner, this)
+  }
+
+  /** Whether this chain of the lane is in quarantine: later deliveries of it must follow. */
+  has(lane: string, chain: string): boolean {
+    return this.#byBase.has(lane) && this.#chains.has(quarantineLane(lane, chain))
+  }
+
+  /** A quarantine lane exists from now on. */
+  add(lane: string, token: string, { failed = false, inFlight = [], dueMs }: QuarantineCause = {}): void {
+    if (this.#chains.has(lane)) return
+    const { policy, random, jumps } = this.#services
+    const nowMs = performance.now()
+    const failures = failed ? 1 : 0
+    // After a start all of them are due: their attempts are spread over the first pause.
+    const pauseMs = failed
+      ? quarantinePauseMs(policy, failures, undefined, random)
+      : policy.firstPauseMs * random()
+    const base = baseOf(lane)
+    this.#chains.set(lane, {
+      lane,
+      sink: sinkOf(lane),
+      token,
+      failures,
+      busy: false,
+      jumpedMs: jumps.totalMs(),
+      dueMs: dueMs ?? (inFlight.length > 0 ? nowMs : nowMs + pauseMs),
+      lastFailedMs: failed ? nowMs : Number.NEGATIVE_INFINITY,
+      inFlight: new Map(inFlight.map((it) => [it.id, it])),
+    })
+    const siblings = this.#byBase.get(base)
+    if (siblings) siblings.lanes.add(lane)
+    else this.#byBase.set(base, { lanes: new Set([lane]), pausedUntilMs: 0 })
+    this.#timer ??= setInterval(() => this.#tick(), TICK_MS)
+  }
+
+  /** Returns the quarantine lanes that end from now on, until the next call: what was read of them before is void. */
+  endedFromNow(): ReadonlySet<string> {
+    this.#ended = new Set()
+    return this.#ended
+  }
+
+  /** So many deliveries are on their way into the lane; negative when they have arrived. */
+  moving(lane: string, n: number): void {
+    const { now, begun } = this.#moves.get(lane) ?? { now: 0, begun: 0 }
+    this.#moves.set(lane, { now: now + n, begun: begun + Math.max(n, 0) })
+    if (now + n === 0 && !this.#chains.has(lane)) this.#moves.delete(lane)
+  }
+
+  movesTo(lane: string): Moves | undefined {
+    return this.#moves.get(lane)
+  }
+
+  /** Number of objects of a sink in quarantine. */
+  count(sink: string): number {
+    return this.#chains.values().reduce((sum, it) => sum + (it.sink === sink ? 1 : 0), 0)
+  }
+
+  /** All chains of this sink are due. */
+  hurry(sink: string): void {
+    for (const it of this.#chains.values()) if (it.sink === sink) it.dueMs = 0
+    for (const [base, it] of this.#byBase) if (sinkOf(base) === sink) it.pausedUntilMs = 0
+  }
+
+  /**
+   * Makes dead letters of the selected deliveries of `read`. Resolves to them when that is durable; to none while an attempt is
+   * in flight, or if the lane belongs to another worker.
+   */
+  async giveUp(
+    lane: string,
+    read: () => Promise<readonly LaneEntryRead[]>,
+    isSelected: (item: Item) => boolean,
+    reason: DeadReason,
+    detail: string,
+  ): Promise<readonly Item[]> {
+    const chain = this.#chains.get(lane)
+    if (!chain || isInFlight(chain) || this.#draining.has(chain.token)) return []
+    chain.busy = true
+    try {
+      const entries = await read()
+      if (this.#chains.get(lane) !== chain) return []
+      const items: Item[] = []
+      const atMs = this.#services.clock.now()
+      const acks = entries.flatMap((entry) => {
+        const selected = entry.items.filter(isSelected)
+        items.push(...selected)
+        return selected.map((item) => ({
+          entryId: entry.id,
+          count: entry.count,
+          places: [item.place],
+          dead: deadLetterOf(item, { reason, detail, atMs }),
+        }))
+      })
+      return acks.length > 0 && (await this.#attempts.acknowledge(chain, acks)) ? items : []
+    } finally {
+      chain.busy = false
+      this.#continue()
+    }
+  }
+
+  /** Forgets the chains of slots that belong to another worker. */
+  drop(slots: ReadonlySet<string>): void {
+    for (const it of [...this.#chains.values()]) if (slots.has(slotOf(it.lane))) this.#remove(it)
+  }
+
+  /** Begins no attempt with these tokens; resolves when none is in flight, and those that were are acknowledged. */
+  async drain(tokens: ReadonlySet<string>): Promise<void> {
+    for (const token of tokens) this.#draining.add(token)
+    const isBusy = () => this.#chains.values().some((it) => isInFlight(it) && tokens.has(it.token))
+    while (isBusy()) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+  }
+
+  /** Begins attempts with these tokens again. */
+  resume(tokens: ReadonlySet<string>): void {
+    for (const token of tokens) this.#draining.delete(token)
+    this.#continue()
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  /** Whether an attempt may begin: the chain is ours, and neither worker, sink nor target forbids it. A call in flight needs no other one. */
+  mayTry(chain: QuarantinedChain): boolean {
+    const { acks, sinks } = this.#services
+    if (this.#chains.get(chain.lane) !== chain || acks.isBlocked(chain.lane)) return false
+    if (chain.inFlight.size > 0) return true
+    if (!this.mayBegin(chain)) return false
+    if ((sinks.get(chain.sink)?.breaker.waitMs() ?? 0) > 0) return false
+    const base = baseOf(chain.lane)
+    const untilMs = Math.max(this.#byBase.get(base)?.pausedUntilMs ?? 0, this.#owner.pausedUntilMs(base))
+    return untilMs <= performance.now()
+  }
+
+  /** Whether anything may begin in its slot. */
+  mayBegin({ token }: QuarantinedChain): boolean {
+    return !this.#draining.has(token) && this.#owner.mayStart()
+  }
+
+  /** The chain is empty. */
+  ended(chain: QuarantinedChain): void {
+    if (this.#chains.get(chain.lane) === chain) this.#remove(chain)
+  }
+
+  /** The target asked to wait: the chains of the same lane have the same target. */
+  pauseTarget({ lane }: QuarantinedChain, ms: number): void {
+    const siblings = this.#byBase.get(baseOf(lane))
+    if (siblings) siblings.pausedUntilMs = Math.max(siblings.pausedUntilMs, performance.now() + ms)
+  }
+
+  #tick(): void {
+    const nowMs = performance.now()
+    for (const chain of this.#chains.values()) {
+      if (chain.busy || chain.dueMs > nowMs || !this.mayTry(chain)) continue
+      const busy = this.#busyBySink.get(chain.sink) ?? 0
+      if (chain.inFlight.size === 0 && busy >= this.#mostAtOnce(chain.sink)) continue
+      this.#busyBySink.set(chain.sink, busy + 1)
+      chain.busy = true
+      // To the end, so that all get their attempts.
+      this.#chains.delete(chain.lane)
+      this.#chains.set(chain.lane, chain)
+      void this.#attempts.run(chain).finally(() => {
+        chain.busy = false
+        this.#busyBySink.set(chain.sink, (this.#busyBySink.get(chain.sink) ?? 1) - 1)
+        this.#continue()
+      })
+    }
+  }
+
+  #mostAtOnce(sink: string): number {
+    const share = this.#services.budget.share() * MOST_OF_SHARE
+    return Math.min(MOST_AT_ONCE, Math.max(1, Math.floor(share / this.#attempts.costOf(sink))))
+  }
+
+  #remove({ lane }: QuarantinedChain): void {
+    this.#chains.delete(lane)
+    this.#ended.add(lane)
+    if (this.#moves.get(lane)?.now === 0) this.#moves.delete(lane)
+    const base = baseOf(lane)
+    const siblings = this.#byBase.get(base)
+    siblings?.lanes.delete(lane)
+    if (siblings?.lanes.size === 0) this.#byBase.delete(base)
+    if (this.#chains.size === 0) this.close()
+    this.#continue()
+  }
+
+  #continue(): void {
+    for (const go of this.#waiting.splice(0)) go()
+  }
+}
+
+function isInFlight({ busy, inFlight }: QuarantinedChain): boolean {
+  return busy || inFlight.size > 0
+}
+
+/** A call that takes longer may prevent its lane from being read. One of several objects gets the time that makes each of them slow. */
+const STALLED_MS = 1_000
+/** The part of a lane's deliveries in memory that waits behind calls: less prevents nothing from being read. */
+const STALLED_PART = 1 / 4
+
+/** Deliveries that move from a lane into quarantine. Acknowledge them, and give their cost back. */
+export interface QuarantineMoves {
+  acks: Acknowledgement[]
+  items: readonly Item[]
+}
+
+/** A chain that waits for its call, or until its next attempt. */
+interface Held {
+  chain: string
+  waiting: readonly Item[]
+  call?: Call
+  dueMs?: number
+}
+
+/** Decides which chains of a lane move into quarantine. */
+export class LaneQuarantine {
+  readonly #services: Pick<LaneServices, 'budget' | 'clock' | 'log'>
+  readonly #quarantine: Quarantine
+  readonly #lane: string
+  readonly #token: string
+  readonly #window: LaneWindow
+  readonly #entries: LaneEntries
+
+  constructor(
+    services: LaneServices,
+    quarantine: Quarantine,
+    {
+      lane,
+      token,
+      window,
+      entries,
+    }: { lane: string; token: string; window: LaneWindow; entries: LaneEntries },
+  ) {
+    this.#services = services
+    this.#quarantine = quarantine
+    this.#lane = lane
+    this.#token = token
+    this.#window = window
+    this.#entries = entries
+  }
+
+  has(chain: string): boolean {
+    return this.#quarantine.has(this.#lane, chain)
+  }
+
+  /** Moves deliveries behind those that their chains have in quarantine. */
+  follow(items: readonly Item[], note?: FailureNote): Acknowledgement[] {
+    for (const item of items) this.#quarantine.moving(this.#laneOf(item), 1)
+    return this.#entries.moved(items, (item) => this.#laneOf(item), note)
+  }
+
+  /** These moves are durable, or refused. */
+  moved(acks: readonly Acknowledgement[]): void {
+    for (const { move } of acks) if (move) this.#quarantine.moving(move.to, -1)
+  }
+
+  /** Moves the chain of a delivery that fails alone. */
+  failed(state: SinkState, item: Item): QuarantineMoves {
+    const note: FailureNote = { tries: state.failsAsAWhole ? 0 : 1, sinceMs: this.#services.clock.now() }
+    this.#quarantine.add(this.#laneOf(item), this.#token, { failed: true })
+    this.#log(state, item, 'an object fails while others succeed: its deliveries move to quarantine')
+    const items = this.#window.waiting(item.chain)
+    this.#window.remove(items)
+    return { acks: this.follow(items, note), items }
+  }
+
+  /**
+   * Moves chains that prevent the lane, or others of its sink, from being read: chains of calls that take long while others succeed, and
+   * chains that were asked to wait. A chain moves if much waits behind it, or behind several such chains while others succeed quickly. Calls
+   * in flight move with their deliveries, and their outcomes apply there. While nothing succeeds, only what prevents other attempts moves.
+   */
+  stalled(state: SinkState, calls: LaneCalls): QuarantineMoves | undefined {
+    const nowMs = performance.now()
+    const isFull = this.#services.budget.waitsMs(state.name) > 0
+    const least = Math.max(2, this.#window.size * STALLED_PART)
+    const held: Held[] = this.#window
+      .pausing(nowMs + STALLED_MS)
+      .filter(({ chain }) => state.passedMs > (this.#window.failedMs(chain) ?? 0))
+      .map(({ chain, notBeforeMs }) => this.#held(chain, { dueMs: notBeforeMs }))
+    for (const call of calls) {
+      if (call.startedMs > nowMs - (state.joins ? SLOW_MS : STALLED_MS)) continue
+      if (call.startedMs > state.passedMs && !isFull) continue
+      for (const chain of new Set(call.items.map((it) => it.chain))) held.push(this.#held(chain, { call }))
+    }
+    const together = held.filter(({ call }) => !call || call.startedMs < state.quickMs)
+    const isMuch = together.reduce((sum, { waiting }) => sum + waiting.length, 0) >= least
+    const leaving = held.filter((it) => it.waiting.length >= least || (isMuch && together.includes(it)))
+    const acks: Acknowledgement[] = []
+    const items: Item[] = []
+    for (const { chain, waiting, call, dueMs } of leaving) {
+      const called = call?.items.filter((it) => it.chain === chain) ?? []
+      const first = called[0] ?? waiting[0]
+      if (!first || waiting.length === 0) continue
+      const cause = call ? { inFlight: calls.handOver(call, chain) } : { dueMs: dueMs ?? nowMs }
+      this.#quarantine.add(this.#laneOf(first), this.#token, cause)
+      this.#log(state, first, 'an object takes long while others succeed: its deliveries move to quarantine')
+      acks.push(...this.follow([...called, ...waiting]))
+      items.push(...waiting)
+      this.#window.remove([...called, ...waiting])
+    }
+    return acks.length > 0 ? { acks, items } : undefined
+  }
+
+  #held(chain: string, by: Pick<Held, 'call' | 'dueMs'>): Held {
+    return { chain, waiting: this.#window.waiting(chain), ...by }
+  }
+
+  #laneOf({ chain }: Item): string {
+    return quarantineLane(this.#lane, chain)
+  }
+
+  #log(state: SinkState, { delivery: { event } }: Item, message: string): void {
+    const { kind, namespace, name } = event
+    this.#services.log.info({ sink: state.name, kind, object: `${namespace}/${name}` }, message)
+  }
+}

@@ -1,0 +1,211 @@
+import type { Redis } from 'ioredis'
+import type { Evaluator, SourceStore } from '../../model/change.ts'
+import type { WatchStatus } from '../../model/status.ts'
+import type { Logger } from '../../observe/log.ts'
+import type { Metrics } from '../../observe/metrics.ts'
+import type { CommitLine } from '../commit/commit-connection.ts'
+import { type Evaluated, evaluatedWith, expire, GONE_AFTER_MS, NOTHING } from '../commit/evaluate.ts'
+import type { CommitStages } from '../commit/transact.ts'
+import { Transaction } from '../commit/transaction.ts'
+import { countSent, enqueuedOf, writeLanes, writeLimits } from '../commit/write-commit.ts'
+import type { Keys } from '../keys.ts'
+import { type InstanceReport, readReports } from '../process-reports.ts'
+import { isForeign, LAYOUT, LayoutChangedError } from '../redis/layout.ts'
+import { CommitFairness } from './commit-fairness.ts'
+import { startLimitStateGc } from './limit-state-gc.ts'
+import { ruleOfShared, scored } from './limit-states.ts'
+import { repeat } from './repeat.ts'
+import { writeRules } from './rule-counts.ts'
+
+export interface LimitTimersParts extends FireParts {
+  redis: Redis
+  log: Logger
+  /** Whether a rule of the current configuration has limits. */
+  hasLimits(): boolean
+  watches(): readonly WatchStatus[]
+  timing?: Partial<LimitTimersTiming>
+}
+
+export interface LimitTimersTiming {
+  /** Interval between reads of the timers. */
+  pollMs: number
+  /** Interval while no rule has limits and there are no timers: another process may have created some. */
+  idlePollMs: number
+  /** Maximum delay of due states by sources that are behind. */
+  maxDelayMs: number
+}
+
+const TIMING: LimitTimersTiming = { pollMs: 1_000, idlePollMs: 60_000, maxDelayMs: 60_000 }
+
+/**
+ * Evaluates shared limit states when they are due, in every process with watches. All earlier changes must be read first, because
+ * they can end a state. Sources that cannot be read delay the evaluation for a limited time.
+ */
+export function startLimitTimers(parts: LimitTimersParts): { close(): Promise<void> } {
+  const { redis, keys, clock, log, instance, hasLimits, watches } = parts
+  const { pollMs, idlePollMs, maxDelayMs } = { ...TIMING, ...parts.timing }
+  let attempts = 0
+  let hasTimers = false
+  let lookedMs = Number.NEGATIVE_INFINITY
+  /** Since when sources are behind. */
+  let behindSinceMs: number | undefined
+
+  async function isDue(): Promise<boolean> {
+    const idle = !hasLimits() && !hasTimers
+    if (idle && performance.now() - lookedMs < idlePollMs) return false
+    lookedMs = performance.now()
+    const [first] = scored(await redis.zrange(keys.limitTimers, '0', '0', 'WITHSCORES'))
+    hasTimers = first !== undefined
+    return first !== undefined && first.score <= clock.now()
+  }
+
+  async function look(signal: AbortSignal): Promise<void> {
+    const ours = watches()
+    if (isAllRead(ours, [])) behindSinceMs = undefined
+    else if (ours.some(isBehind)) behindSinceMs ??= performance.now()
+    if (!(await isDue())) return
+    const allRead = isAllRead(ours, await readReports(redis, keys))
+    if (!allRead) {
+      behindSinceMs ??= performance.now()
+      if (performance.now() - behindSinceMs < maxDelayMs) return
+    } else behindSinceMs = undefined
+    while (await fireTimers(parts, `${instance}/${++attempts}`, signal));
+  }
+
+  // A gauge and the watches report that Redis is unavailable.
+  return repeat(pollMs, look, (error) => log.debug({ error }, 'cannot evaluate limits'))
+}
+
+/** Whether this or another process has read all changes of our sources. */
+export function isAllRead(
+  ours: readonly WatchStatus[],
+  reports: readonly Pick<InstanceReport, 'watches'>[],
+): boolean {
+  const others = new Set(
+    reports.flatMap(({ watches }) =>
+      watches.filter(({ phase, current }) => phase === 'watching' && current !== false).map(({ key }) => key),
+    ),
+  )
+  return ours.every((status) => isRead(status) || others.has(status.key))
+}
+
+function isBehind(status: WatchStatus): boolean {
+  return !isRead(status) && status.phase !== 'standby'
+}
+
+/** A kind that is not installed has no changes. */
+function isRead({ phase, current }: WatchStatus): boolean {
+  return current === true || phase === 'waiting-for-kind' || phase === 'stopped'
+}
+
+export interface FireParts {
+  line: CommitLine
+  keys: Keys
+  /** Name of this process. */
+  instance: string
+  stages: CommitStages
+  clock: { now(): number }
+  metrics: Metrics
+}
+
+/** States in one transaction: each can have deliveries. */
+const MOST_DUE = 16
+/** Timers in one read, and number of reads, to find those of our rules among those of other processes. */
+const PAGE_TIMERS = 1_000
+const MOST_PAGES = 50
+const FIRED_TTL_MS = 3_600_000
+
+/**
+ * Evaluates some of the due shared states in one transaction with deliveries and ledger. Any number of processes can try: WATCH lets one
+ * succeed. The attempt's name is written too, and shows after a lost reply whether the transaction succeeded. Returns whether there
+ * were due states.
+ */
+export async function fireTimers(
+  { line, keys, instance, stages, clock, metrics }: FireParts,
+  attempt: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const fired = keys.limitsFired(instance)
+  const turn = new CommitFairness(keys, attempt)
+  let result: Evaluated | undefined
+  let values: readonly unknown[] | undefined
+  // A repeat after a lost reply must get the result of the attempt whose EXEC may still run.
+  let evaluator: Evaluator | undefined
+  let nowMs: number | undefined
+  const asOf = { now: () => nowMs ?? clock.now() }
+  const done = await line.commit(async (redis) => {
+    for (;;) {
+      const { stream } = redis
+      const [layout = null, last = null] = await redis.mget(keys.schema, fired)
+      if (isForeign(layout)) throw new LayoutChangedError(layout)
+      if (result && last === attempt) return true
+      evaluator ??= stages.evaluator()
+      const due = await dueOf(redis, keys, evaluator, asOf.now())
+      if (due.length === 0) {
+        result = undefined
+        return false
+      }
+      const parts = { redis, keys, evaluator, source: undefined, clock: asOf }
+      const { outcome, postponed, nowMs: decidedMs, watched } = await expire(parts, { shared: due, own: [] })
+      if (redis.stream !== stream) continue
+      if (await turn.isAnothers(redis, watched?.turnOf, signal)) continue
+      result = { ...evaluatedWith(evaluator, NOTHING, outcome, decidedMs), postponed }
+      nowMs = decidedMs
+      const transaction = new Transaction()
+        .expect(fired, last)
+        .expect(keys.schema, String(LAYOUT), { orNone: true })
+      writeLanes(transaction, keys, result.lanes)
+      writeLimits(transaction, keys, undefined, result, nowMs)
+      writeRules(transaction, keys, result.rules, { nowMs })
+      turn.end(transaction)
+      transaction.add('SET', fired, attempt, 'PX', FIRED_TTL_MS)
+      const end = await transaction.run(redis, { watching: watched !== undefined })
+      if (end.kind === 'done') {
+        values = end.replies
+        return true
+      }
+      // It was certainly discarded, unless another attempt of ours succeeded, which the next round checks first.
+      nowMs = undefined
+      if (end.kind === 'lost') await turn.lost(redis)
+    }
+  }, signal)
+  if (!result) return done
+  countSent(metrics, result)
+  if (result.lanes.size > 0) stages.enqueued(enqueuedOf(result.lanes, values))
+  return done
+}
+
+/** Returns due states of our rules, and of rules whose states no process has evaluated for long. */
+async function dueOf(
+  redis: Redis,
+  { limitTimers }: Keys,
+  { expire, rules }: Evaluator,
+  nowMs: number,
+): Promise<string[]> {
+  const due: string[] = []
+  for (let page = 0; page < MOST_PAGES; page++) {
+    const window = ['LIMIT', page * PAGE_TIMERS, PAGE_TIMERS, 'WITHSCORES'] as const
+    const timers = scored(await redis.zrange(limitTimers, '-inf', String(nowMs), 'BYSCORE', ...window))
+    for (const { key, score } of timers) {
+      const isKnown = expire !== undefined && rules?.has(ruleOfShared(key)) !== false
+      if (isKnown || score + GONE_AFTER_MS <= nowMs) due.push(key)
+      if (due.length === MOST_DUE) return due
+    }
+    if (timers.length < PAGE_TIMERS) break
+  }
+  return due
+}
+
+export interface LimitsParts extends Omit<LimitTimersParts, 'hasLimits'> {
+  store: SourceStore
+  snapshots: { readonly current: { hasLimits: boolean; ruleNames: ReadonlySet<string> } }
+}
+
+/** Evaluates shared limit states in time, and ends states of removed watches and rules. */
+export function startLimits(parts: LimitsParts): { close(): Promise<void> } {
+  const { snapshots } = parts
+  const { timing: _, ...others } = parts
+  const timers = startLimitTimers({ ...parts, hasLimits: () => snapshots.current.hasLimits })
+  const former = startLimitStateGc({ ...others, rules: () => [...snapshots.current.ruleNames] })
+  return { close: async () => void (await Promise.all([timers.close(), former.close()])) }
+}

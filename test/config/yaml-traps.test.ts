@@ -1,0 +1,76 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are references of the configuration
+import { expect, test } from 'vitest'
+import { codesOf, loadText, withRules } from './load-text.ts'
+
+const ruleWith = (line: string) =>
+  withRules(`  - name: a\n    when: { kind: Event }\n    ${line}\n    to: screen\n`, '[Event]')
+
+test.each([
+  ['if: !has(object.x)', 'yaml-bang 6:9'],
+  ['if: !has(object.x) && event.reason == "a" # why', 'yaml-bang 6:9'],
+  ['if: !event.message.contains("oom")', 'yaml-bang 6:9'],
+  ['if: ! event.synthesized', 'yaml-bang 6:9'],
+  [`if: ! "object.x == 'a'"`, 'yaml-bang 6:9'],
+  ['if: !', 'yaml-bang 6:9'],
+  ['when: { namespace: !kube-system }', 'yaml-bang 6:24'],
+  ['name: *-canary', 'yaml-star 6:11'],
+  ['when: { name: * }', 'yaml-star 6:19'],
+  ['message: {{ name }} is down', 'yaml-braces 6:14'],
+  ['message: {{ name }}', 'yaml-braces 6:14'],
+  ['message: failed: {{ name }}', 'yaml-braces 6:22'],
+  ['\tif: x', 'yaml-tab 6:5'],
+  ['if: event.message.contains("issue #12")', 'yaml-comment 6:9'],
+  ['when: { message: /issue #12/ }', 'yaml-comment 6:29'],
+  ['to: { a: { channel: #ops } }', 'yaml-comment 6:25'],
+  ['if: event.message.contains("error: x")', 'invalid-yaml 6:9'],
+  ['if: "event.reason" == "Failed"', 'invalid-yaml 6:9'],
+  ['if: "event.reason == Failed', 'invalid-yaml 6:9'],
+  ['if: | event.count > 3', 'invalid-yaml 6:9'],
+  ['throttle: every: 10m', 'invalid-yaml 6:15'],
+  ['when: { regarding: labels: app: web }', 'invalid-yaml 6:32'],
+  ['when: { age: >5m }', 'invalid-yaml 6:18'],
+  ['when: { name: /web-[0-9]{1,2}/ }', 'invalid-yaml 6:19'],
+  ['changed: [metadata.labels["a/b"]]', 'invalid-yaml 6:15'],
+  ['when: { name: ${env:NAME} }', 'invalid-yaml 6:19'],
+  ['when: { kind: Pod }}', 'invalid-yaml 6:24'],
+  ['if: @x', 'invalid-yaml 6:9'],
+  ['if: "\\d"', 'invalid-yaml 6:10'],
+])('%s is found where it begins', async (line, expected) => {
+  expect((await codesOf(ruleWith(line))).filter((it) => /yaml/.test(it))).toEqual([expected])
+})
+
+test.each([
+  ['- name: a\n     when: { kind: Pod }\n     to: screen', '5:6'],
+  ['- name: a\n   when: { kind: Pod }\n   to: screen', '5:4'],
+  ['- name: a\n  when: { kind: Pod }\n  to: screen', '5:3'],
+  ['- name: a\n    when: { kind: Pod }\n     to: screen', '6:6'],
+  ['- name: a\n    when:\n      kind: Pod\n     name: b\n    to: screen', '7:6'],
+  ['- name: a\n    to: screen\n redis: {}', '6:2'],
+])('a key in a column of its own is found in its line: %j', async (rule, place) => {
+  expect(await codesOf(withRules(`  ${rule}\n`))).toContain(`invalid-yaml ${place}`)
+})
+
+test('a text with an explicit tag is a text', async () => {
+  const rules =
+    '  - name: !!str a\n    when: { kind: Event }\n    if: !!str event.synthesized\n    to: screen\n'
+  expect(await codesOf(withRules(rules, '[Event]'))).toEqual([])
+})
+
+test.each([
+  'hunter2[x], b: c }',
+  'hunter2: x }',
+  '"a" hunter2 }',
+  '"hunter2',
+  '{{ hunter2 }',
+  '@hunter2 }',
+  '* hunter2 }',
+  '*hunter2 }',
+  '!hunter2 }',
+  '> hunter2 }',
+  '"\\hunter2" }',
+])('neither message nor hint quotes a password: %s', async (written) => {
+  const text = `watch: [Event]\nsinks: { s: { type: stdout } }\nredis: { url: redis://x, password: ${written}`
+  const loaded = await loadText(text)
+  if (loaded.ok) throw new Error('it was accepted')
+  for (const { message, hint } of loaded.problems) expect(`${message} ${hint}`).not.toContain('hunter2')
+})
