@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { EventHeader, FieldChange, KubeEvent } from '../../src/model/event.ts'
 import { type SummaryInput, summarize } from '../../src/render/summary/index.ts'
 import type { Summary } from '../../src/sink/index.ts'
+import { leastCpuMs } from '../cpu-time.ts'
 import { seeded } from '../seeded-random.ts'
 import { anyObject, anyText, anyValue, type Chance, pick } from './random-objects.ts'
 
@@ -91,7 +92,7 @@ test.each(KINDS)('of a %s that only metadata is known of, something is said', (k
   }
 })
 
-test('a message of a megabyte costs no more than a moment, and is cut', () => {
+test('a message of a megabyte costs no more than a moment, and is cut', async () => {
   for (const part of [' ', 'a ', ': ', '"', 'é😀', 'image "', 'failed to get a: ', '\u0000']) {
     const message = part.repeat(1_000_000 / part.length)
     for (const reason of [
@@ -103,9 +104,8 @@ test('a message of a megabyte costs no more than a moment, and is cut', () => {
       'SawCompletedJob',
     ]) {
       const event = { type: 'Warning', reason, message, count: 2, regarding: { kind: 'Pod', name: 'web' } }
-      const started = performance.now()
-      expectBounded(summarize({ event: header('v1 Event', { event }), object: {} }))
-      expect(performance.now() - started).toBeLessThan(2_000)
+      const run = () => expectBounded(summarize({ event: header('v1 Event', { event }), object: {} }))
+      expect(await leastCpuMs(2_000, run)).toBeLessThan(2_000)
     }
   }
 })

@@ -140,9 +140,9 @@ function hostilePump(expression: Expression, most = LONG): string | undefined {
 }
 
 function cpuMsOf(expression: Expression, text: string): number {
-  const before = process.cpuUsage()
+  const before = process.threadCpuUsage()
   elapsedMs(expression, [text])
-  const { user, system } = process.cpuUsage(before)
+  const { user, system } = process.threadCpuUsage(before)
   return (user + system) / 1_000
 }
 

@@ -26,11 +26,3 @@ export function evaluate(text: string, given: Given | ClusterEvent = {}): boolea
   const event = 'resourceVersion' in given ? given : eventOf(given)
   return part.value.conditions.every(({ test }) => test(event))
 }
-
-/** Runs of a function in milliseconds of this thread's own time: others may keep the machine busy. */
-export function cpuMs(run: () => unknown): number {
-  const before = process.threadCpuUsage()
-  run()
-  const { user, system } = process.threadCpuUsage(before)
-  return (user + system) / 1_000
-}
