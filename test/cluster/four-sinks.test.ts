@@ -78,7 +78,7 @@ test('sinks, acceptance 1: four sinks get 2,000 changes over kills of kubeherald
     console.log(`${sink}: ${history.length} changes, ${repeated.length} repeats`)
     expect({ sink, ...rest }).toEqual({ sink, missing: [], unexpected: [], outOfOrder: [] })
   }
-  const { ledger } = await kubeherald.status()
+  const ledger = await kubeherald.settled()
   expect(ledger.balanced).toBe(true)
   for (const sink of Object.keys(arrived))
     expect(ledger.sinks[sink]).toMatchObject({ ...sums(history), dead: 0, pending: 0 })

@@ -45,6 +45,7 @@ export interface Kubeherald extends AsyncDisposable {
   ready(): Promise<boolean>
   metrics(): Promise<string>
   /** What `kubeherald status --json --verify` prints for the same configuration. */
+  /** What processes report in it is up to two seconds old; the ledger is of now. */
   status(): Promise<any>
   /** Waits until no delivery is pending: an acknowledgement follows its answer by some 50 ms. Returns the ledger then. */
   settled(): Promise<any>

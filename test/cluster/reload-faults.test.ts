@@ -102,6 +102,6 @@ test('fifty quick changes of the file: the last one counts, and the process sett
     what: () => `the last rules; ${kubeherald.log().slice(-2_000)}`,
   })
   await expectExactly(bed)
-  const { config: state } = (await kubeherald.status()).instances[0]
-  expect(state.rejected).toBeUndefined()
+  const isAccepted = async () => (await kubeherald.status()).instances[0].config.rejected === undefined
+  await waitFor(isAccepted, { what: 'status to say that the file is good' })
 }, 90_000)

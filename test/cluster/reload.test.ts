@@ -81,8 +81,11 @@ test('what waits for a sink that is removed or renamed is still delivered by it,
   await churn(kubernetes, [CONFIG_MAPS], { count: 20, parallel: 8, prefix: 'late' })
   await waitFor(async () => (await pendingOf('renamed')) === 0, { what: 'the new sink to deliver' })
   expect(await pendingOf('hook')).toBeGreaterThan(50)
-  const [instance] = (await kubeherald.status()).instances
-  expect(instance.sinks).toContainEqual(expect.objectContaining({ sink: 'hook', removed: true }))
+  const isShownAsRemoved = async () =>
+    (await kubeherald.status()).instances[0].sinks.some(
+      ({ sink, removed }: any) => sink === 'hook' && removed,
+    )
+  await waitFor(isShownAsRemoved, { what: 'status to say that the sink is removed' })
 
   hook.answer(() => ({ status: 200 }))
   await expectExactly(bed)

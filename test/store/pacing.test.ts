@@ -150,6 +150,29 @@ test('a sink that makes one thing of many gets as many as wait, though they were
   expect(sizes).toEqual([100])
 })
 
+test('deliveries that a target refused for its rate come again together', async () => {
+  await using it = await startLaneBed()
+  await it.put('chat/a', ...Array.from({ length: 30 }, (_, i) => `a-${i}`))
+  const sizes: number[] = []
+  const sink: Sink = {
+    async deliver(batch: readonly Message[]) {
+      sizes.push(batch.length)
+      if (sizes.length > 1) return batch.map(() => DELIVERED)
+      return batch.map(() => ({
+        kind: 'retry',
+        reason: 'rate-limited',
+        detail: 'too many',
+        scope: 'target',
+        afterMs: 10,
+      }))
+    },
+    async close() {},
+  }
+  it.work({ chat: sink }, { maxBatch: 500 }).wake(['chat/a'])
+  await it.drained('chat')
+  expect(sizes).toEqual([30, 30])
+})
+
 test('a target whose deliveries were all given up does not count as failing any more', async () => {
   await using it = await startLaneBed()
   await it.put('hook/shop', 'a@1')

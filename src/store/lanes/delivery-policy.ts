@@ -78,7 +78,7 @@ export class LaneOutcomes {
         continue
       }
       const pauseMs = outcome.scope === 'target' ? 0 : FIRST_PAUSE_MS * (0.5 + this.#services.random() / 2)
-      this.#window.failed(chain, nowMs, Math.max(pauseMs, outcome.afterMs ?? 0))
+      this.#window.failed(chain, nowMs, Math.max(pauseMs, outcome.afterMs ?? 0), mayBeOwnFault(outcome))
       if (outcome.scope === 'target') target ??= outcome
       else if (!failure || outcome.scope === 'sink') failure = outcome
     }

@@ -35,6 +35,8 @@ export class LaneWindow {
   readonly #slow = new Map<string, true>()
   /** When chains failed last, by a clock that never jumps; also of those that were let go of meanwhile. */
   readonly #failed = new Map<string, number>()
+  /** Chains whose last failure may be their own fault: they are called alone. */
+  readonly #suspects = new Map<string, true>()
   /** The order of the lane. */
   readonly #places = new WeakMap<Item, number>()
   #size = 0
@@ -71,7 +73,7 @@ export class LaneWindow {
     const [first] = probe ? ready.toSorted((a, b) => this.#failedAt(a) - this.#failedAt(b)) : ready
     if (!first) return []
     if (probe || size === 1) return this.#take(first, 1)
-    const isAlone = ({ key }: Chain) => this.#failed.has(key) || this.#slow.has(key)
+    const isAlone = ({ key }: Chain) => this.#suspects.has(key) || this.#slow.has(key)
     const together = ready.filter((chain) => !isAlone(chain))
     if (together.length === 0 || isAlone(first)) return this.#take(first, 1)
     if (!joined) return this.#take(first, size)
@@ -136,8 +138,10 @@ export class LaneWindow {
     return this.#failed.get(chain)
   }
 
-  failed(chain: string, nowMs: number, pauseMs: number): void {
+  /** `isSuspect`: its failure may be its own fault, so that it is called alone from now on. */
+  failed(chain: string, nowMs: number, pauseMs: number, isSuspect: boolean): void {
     remember(this.#failed, chain, nowMs)
+    if (isSuspect) remember(this.#suspects, chain, true)
     const it = this.#chains.get(chain)
     if (!it) return
     it.notBeforeMs = nowMs + pauseMs
@@ -146,6 +150,7 @@ export class LaneWindow {
 
   passed(chain: string): void {
     this.#failed.delete(chain)
+    this.#suspects.delete(chain)
   }
 
   /** Is there a chain that has not failed? */
