@@ -37,9 +37,9 @@ export default defineConfig(({ mode }) => ({
     sequence: { sequencer: SlowestFirst },
     // Most of the time tests wait for servers.
     maxWorkers: 4,
-    testTimeout: 30_000,
-    // Longer than the waits inside: those report what did not come.
-    hookTimeout: 180_000,
+    // They end what hangs, and are longer than the waits inside, which report what did not come.
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
     reporters: ['default', './test/summary-reporter.ts'],
   },
 }))

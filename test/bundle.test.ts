@@ -91,37 +91,33 @@ test.each([
     { OTEL_TRACES_EXPORTER: 'otlp', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' },
     ['@opentelemetry/sdk-trace', '@opentelemetry/exporter-trace-otlp-proto'],
   ],
-])(
-  'a run loads %s, by its environment',
-  async (_, env, libraries) => {
-    await using redis = await startRedis()
-    const config = `cluster: test\nserver: { port: 0 }\nredis: { url: "${redis.url}" }\n${configOf('{ type: stdout }')}`
-    writeFileSync(join(elsewhere.folder, 'kubeherald.yaml'), config)
-    const args = [
-      '--import',
-      './loads.mjs',
-      elsewhere.main,
-      'run',
-      '--role',
-      'deliver',
-      '-c',
-      'kubeherald.yaml',
-    ]
-    const program = startProgram(process.execPath, args, {
-      cwd: elsewhere.folder,
-      env: { ...process.env, ...env },
-    })
-    await waitFor(() => /kubeherald .* started/.test(program.output()) || program.ended(), {
-      timeoutMs: 60_000,
-      what: () => `a start; it said ${program.output()}`,
-    })
-    await program.end('SIGTERM')
-    expect(librariesLoaded(program.output())).toEqual(libraries)
-    // To find, read and join files takes a good part of a start.
-    if (libraries.length === 0) expect(filesLoaded(program.output()).length).toBeLessThan(20)
-  },
-  120_000,
-)
+])('a run loads %s, by its environment', async (_, env, libraries) => {
+  await using redis = await startRedis()
+  const config = `cluster: test\nserver: { port: 0 }\nredis: { url: "${redis.url}" }\n${configOf('{ type: stdout }')}`
+  writeFileSync(join(elsewhere.folder, 'kubeherald.yaml'), config)
+  const args = [
+    '--import',
+    './loads.mjs',
+    elsewhere.main,
+    'run',
+    '--role',
+    'deliver',
+    '-c',
+    'kubeherald.yaml',
+  ]
+  const program = startProgram(process.execPath, args, {
+    cwd: elsewhere.folder,
+    env: { ...process.env, ...env },
+  })
+  await waitFor(() => /kubeherald .* started/.test(program.output()) || program.ended(), {
+    timeoutMs: 60_000,
+    what: () => `a start; it said ${program.output()}`,
+  })
+  await program.end('SIGTERM')
+  expect(librariesLoaded(program.output())).toEqual(libraries)
+  // To find, read and join files takes a good part of a start.
+  if (libraries.length === 0) expect(filesLoaded(program.output()).length).toBeLessThan(20)
+})
 
 test('what ships reads its file again in a thread of its own', async () => {
   await using redis = await startRedis()
@@ -158,7 +154,7 @@ rules: [{ name: ${name}, message: "{{ name }}" }]
   await said('is not good')
   expect(program.output()).toContain('followed.yaml:8:17:')
   await program.end('SIGTERM')
-}, 120_000)
+})
 
 test('what ships exports traces', async () => {
   await using otlp = await startOtlpReceiver()
@@ -173,4 +169,4 @@ test('what ships exports traces', async () => {
   await program.end('SIGTERM')
   expect(otlp.faults).toEqual([])
   expect(new Set(otlp.spans.map(({ resource }) => resource['service.name']))).toEqual(new Set(['kubeherald']))
-}, 120_000)
+})

@@ -6,31 +6,28 @@ import { openDesk } from './cli/cli.ts'
 import { type Elsewhere, installElsewhere, ROOT } from './packed.ts'
 import { waitFor } from './wait-for.ts'
 
-/** They start compilers and programs. */
-const LIMIT = { timeout: 120_000 }
-
 let elsewhere: Elsewhere
 beforeAll(() => {
   elsewhere = installElsewhere()
-}, LIMIT.timeout)
+})
 afterAll(() => elsewhere?.[Symbol.dispose]())
 
 const PAGE = 'docs/examples/sink-sqlite/README.md'
 const EXAMPLES = readdirSync(join(ROOT, 'docs/examples')).filter((name) => name.startsWith('sink-'))
 
-test.each(EXAMPLES)('the tests of docs/examples/%s pass on the package as it ships', LIMIT, (name) => {
+test.each(EXAMPLES)('the tests of docs/examples/%s pass on the package as it ships', (name) => {
   const folder = elsewhere.copy(`docs/examples/${name}`)
   const { status, output } = elsewhere.node(folder, '--test', '--test-reporter=spec')
   expect(output).toMatch(/tests \d{2,}/)
   expect({ status, output: status === 0 ? '' : output }).toEqual({ status: 0, output: '' })
 })
 
-test.each(EXAMPLES)('the types of docs/examples/%s are right', LIMIT, (name) => {
+test.each(EXAMPLES)('the types of docs/examples/%s are right', (name) => {
   const folder = elsewhere.copy(`docs/examples/${name}`)
   expect(typesOf(folder, ['index.js', 'conformance.test.js'])).toBe('')
 })
 
-test('a plug-in in TypeScript finds the types of the contract and of the kit', LIMIT, () => {
+test('a plug-in in TypeScript finds the types of the contract and of the kit', () => {
   const { folder } = elsewhere
   writeFileSync(
     join(folder, 'pager.mts'),
@@ -73,7 +70,7 @@ test('the shipped program loads the plug-in of the example', () => {
   })
 })
 
-test('the example keeps the warnings of a cluster', LIMIT, async () => {
+test('the example keeps the warnings of a cluster', async () => {
   const folder = join(ROOT, 'docs/examples/sink-sqlite')
   using desk = openDesk({ EVENTS_DB: join(elsewhere.folder, 'demo.db') })
   const config = desk.write('kubeherald.yaml', exampleConfig(folder))

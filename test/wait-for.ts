@@ -1,5 +1,8 @@
+/** A limit ends a wait for what never comes; on a busy machine what comes takes a multiple of the usual time. */
+const PATIENCE = 4
+
 export interface WaitOptions {
-  /** Default 15,000. */
+  /** What it takes at most on a quiet machine. Default 15,000. */
   timeoutMs?: number
   /** What is waited for, for the error. */
   what: string | (() => string)
@@ -10,12 +13,13 @@ export async function waitFor<T>(
   condition: () => T | Promise<T>,
   options: WaitOptions,
 ): Promise<NonNullable<T>> {
-  const { timeoutMs = 15_000, what } = options
-  const until = Date.now() + timeoutMs
+  const { what } = options
+  const timeoutMs = PATIENCE * (options.timeoutMs ?? 15_000)
+  const untilMs = Date.now() + timeoutMs
   for (;;) {
     const value = await condition()
     if (value) return value as NonNullable<T>
-    if (Date.now() > until) {
+    if (Date.now() > untilMs) {
       throw new Error(`waited ${timeoutMs} ms for ${typeof what === 'string' ? what : what()}`)
     }
     await new Promise((resolve) => setTimeout(resolve, 10))

@@ -110,7 +110,7 @@ rules: [{ name: all, when: { name: "incident-*" }, to: [chat], ${SAYS} }]`,
   await told(4)
   expect(slack.messages[3]?.threadTs).toBeUndefined()
   expect((await kubeherald.status()).ledger).toMatchObject({ balanced: true })
-}, 90_000)
+})
 
 test('1,000 events for one channel become digests that account for all of them, within the limits of Slack', async () => {
   await using it = await startAll(
@@ -134,7 +134,7 @@ rules: [{ name: all, when: { name: "storm-*", type: ADDED }, to: [chat] }]`,
   expect([...new Set(slack.calls.map(({ error }) => error))].toSorted().join()).toMatch(/^(,ratelimited)?$/)
   const ledger = await kubeherald.settled()
   expect(ledger).toMatchObject({ balanced: true, sinks: { chat: { delivered: 1_000, dead: 0 } } })
-}, 90_000)
+})
 
 /** How many events the messages account for. */
 function toldBy({ messages }: FakeSlack): number {
@@ -224,7 +224,7 @@ rules: [{ name: all, when: { name: "hostile-*" }, to: [chat, hook, tree, bus, di
   ].join('\n')
   for (const secret of [slack.token, HOOK_TOKEN, PASSWORD, 'hunter2-hunter2', btoa('hunter2-hunter2')])
     expect(told.split(secret)).toHaveLength(1)
-}, 60_000)
+})
 
 test('SIGTERM in the middle of requests: the process ends in time, and the next one delivers them', async () => {
   await using it = await startAll(
@@ -257,7 +257,7 @@ rules: [{ name: all, when: { name: "held-*" }, to: [chat, hook, bus] }]`,
   expect([slack.messages.length, kafka.log.length]).toEqual([1, 1])
   expect(hook.requests.filter(({ status }) => status === 200)).toHaveLength(1)
   expect((await kubeherald.status()).ledger.balanced).toBe(true)
-}, 60_000)
+})
 
 test('a compacted topic: what is deleted while kubeherald is down becomes null, and a namesake has a key of its own', async () => {
   await using it = await startAll(
@@ -293,4 +293,4 @@ rules: [{ name: all, when: { name: "kept-*" }, to: [bus] }]`,
     [`test/${again}`]: expect.stringContaining('again'),
   })
   expect(kafka.log).toHaveLength(6)
-}, 60_000)
+})

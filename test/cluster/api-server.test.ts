@@ -36,7 +36,7 @@ test('acceptance 4, case 13: the API server is killed twice under writes and not
   expect(verdict, summary).toEqual({ lost: [], unexpected: [], outOfOrder: [] })
   expect(differences(history, bed.arrivals()).repeated).toEqual([])
   expect((await bed.kubeherald.status()).ledger.balanced).toBe(true)
-}, 180_000)
+})
 
 test('acceptance 4, case 20: an etcd restored to an older snapshot is noticed, and the difference arrives', async () => {
   await using bed = await startBed()
@@ -68,7 +68,7 @@ test('acceptance 4, case 20: an etcd restored to an older snapshot is noticed, a
     what: () => `the difference; so far ${since()}`,
   })
   expect(since()).toEqual(expected)
-}, 180_000)
+})
 
 test('acceptance 4, cases 15-17: a CRD that is installed late, updated, deleted and recreated is followed without a restart', async () => {
   await using bed = await startBed({
@@ -121,4 +121,4 @@ test('acceptance 4, cases 15-17: a CRD that is installed late, updated, deleted 
     'DELETED second',
     'MODIFIED first',
   ])
-}, 180_000)
+})

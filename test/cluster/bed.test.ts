@@ -14,4 +14,4 @@ test('a bed whose configuration is refused leaves no server behind', async () =>
   })
   await expect(bed).rejects.toThrow('kubeherald ended with')
   await expect(fetch(`${started?.etcdUrl}/version`)).rejects.toThrow('fetch failed')
-}, 120_000)
+})

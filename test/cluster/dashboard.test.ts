@@ -51,7 +51,7 @@ beforeAll(async () => {
   second = await start('second')
   const targets = [kubeherald, second].map(({ url }) => new URL(url).host)
   prometheus = opened.use(await startPrometheus({ targets: { any: targets }, ruleFiles: [ALERTS] }))
-}, 90_000)
+})
 afterAll(() => opened.disposeAsync())
 
 function configOf(path: string): string {
@@ -143,7 +143,7 @@ test('what a run with all types of sinks tells is as Prometheus wants it, and no
   const both = await told()
   const sampled = (name: string) => new RegExp(`^${name}(_count)?[ {]`, 'm').test(both)
   expect(types.filter((name) => !sampled(name))).toEqual([])
-}, 60_000)
+})
 
 test('two processes that are well, one of which stands by, have no alert, not even a pending one', async () => {
   await waitFor(async () => (await prometheus.query('count_over_time(kubeherald_build_info[1m]) > 4'))[0], {
@@ -165,7 +165,7 @@ test('a thousand objects in many namespaces, with labels of their own, make no s
   await churn('b', { namespaces: 40, each: 25 })
   await allDelivered()
   expect(await series()).toEqual(before)
-}, 90_000)
+})
 
 test('every panel shows data, while one sink fails and another refuses', async () => {
   refusing.answer(() => ({ status: 400 }))
@@ -186,7 +186,7 @@ test('every panel shows data, while one sink fails and another refuses', async (
     }
   }
   expect(empty).toEqual([])
-}, 90_000)
+})
 
 test('every variable has values', async () => {
   for (const { type, definition = '' } of templating.list) {
@@ -210,4 +210,4 @@ test('Redis that is nearly full, and then gone, is told', async () => {
   await waitFor(async () => (await alerts())['KubeheraldRedisDown'] === 'pending', {
     what: 'Redis that is gone to be told',
   })
-}, 60_000)
+})

@@ -79,7 +79,7 @@ test('Redis lost its data: with a copy of its snapshot, put back as the page say
   expect(repeated.filter((it) => it.includes('/before'))).toEqual([])
   expect(repeated.some((it) => it.includes('/forgotten'))).toBe(true)
   await allIsSettled(bed)
-}, 180_000)
+})
 
 test('Redis lost its data: without a copy, `initial: emit` on an empty one tells everything that exists, once', async () => {
   await using bed = await startBed()
@@ -109,7 +109,7 @@ test('Redis lost its data: without a copy, `initial: emit` on an empty one tells
     'MODIFIED one',
   ])
   await allIsSettled(bed)
-}, 120_000)
+})
 
 test('one checkpoint is lost: its watch says so, starts from the current state, and the ledger still balances', async () => {
   await using bed = await startBed()
@@ -129,4 +129,4 @@ test('one checkpoint is lost: its watch says so, starts from the current state, 
   await waitFor(() => namesOf(bed, before).includes('ADDED later'), { what: 'what happens from then on' })
   expect(namesOf(bed, before)).toEqual(['ADDED later'])
   await allIsSettled(bed)
-}, 120_000)
+})

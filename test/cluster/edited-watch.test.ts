@@ -47,7 +47,7 @@ test('a watch whose selection is edited again and again under load, with kills: 
   await load
   const lives = await expectWholeLives(bed)
   console.log(`${EDITS} edits under ${[...lives.values()].flat().length} changes of ${lives.size} objects`)
-}, 180_000)
+})
 
 test('of two processes one reloads some seconds before the other, again and again: each object is told from its beginning to its end, once', async () => {
   await using bed = await startBed({ watch: SELECTIONS[4] as string, rules: RULES })
@@ -73,7 +73,7 @@ test('of two processes one reloads some seconds before the other, again and agai
   loading = false
   await load
   await expectWholeLives(bed)
-}, 240_000)
+})
 
 test('incidents of objects that a watch no longer selects end as no longer watched, others go on and end once', async () => {
   const rules = '[{ name: trouble, when: { labels: "state=bad" }, resolve: true, to: hook }]'
@@ -110,7 +110,7 @@ test('incidents of objects that a watch no longer selects end as no longer watch
     ['stays ADDED', 'leaves ADDED', 'leaves unwatched', 'stays ended', 'last ADDED'].toSorted(),
   )
   expect((await kubeherald.status()).ledger).toMatchObject({ balanced: true, verified: true })
-}, 90_000)
+})
 
 /** Each object was told from its beginning to its last state; the ledger balances. Returns what happened to each. */
 async function expectWholeLives(bed: Bed): Promise<Map<string, HistoryEntry[]>> {

@@ -10,7 +10,7 @@ let kubernetes: Kubernetes
 
 beforeAll(async () => {
   kubernetes = await borrowKubernetes()
-}, 60_000)
+})
 
 afterAll(async () => {
   await kubernetes?.[Symbol.asyncDispose]()
@@ -163,7 +163,7 @@ test('a pod and the Events about it are decided with owners up to the top, and l
     'metadata of pods in default',
     'metadata of replicasets.apps in default',
   ])
-}, 60_000)
+})
 
 test('labels of a namespace that change are those of the events that follow', async () => {
   await using bed = await startEnrichBed({
@@ -181,7 +181,7 @@ test('labels of a namespace that change are those of the events that follow', as
     expect((await bed.of(`in-${team}`)).namespaceLabels).toMatchObject({ team })
   }
   await relabel(null as never)
-}, 30_000)
+})
 
 test('an Event about a pod that is gone has the labels and owners that the pod had; of its successor those of that', async () => {
   await using bed = await startEnrichBed({
@@ -208,7 +208,7 @@ test('an Event about a pod that is gone has the labels and owners that the pod h
     regardingOwners: [],
   })
   expect(await bed.of('gone-x', 'DELETED')).toMatchObject({ owners: ['ReplicaSet/gone'] })
-}, 30_000)
+})
 
 test('Events wait until what was there before is read, and an Event about nothing that is known does not wait for long', async () => {
   const pod = await make(CORE, 'pods', 'before', undefined, { team: 'shop' })
@@ -248,7 +248,7 @@ test('Events wait until what was there before is read, and an Event about nothin
   // The second time nothing is waited for.
   expect(await waits()).toBe(before)
   expect(await misses(bed)).toMatchObject([{ labels: { resource: 'pods' }, value: 1 }])
-}, 30_000)
+})
 
 test('a hundred Events about what somebody made up delay another by less than one wait', async () => {
   const pod = await make(CORE, 'pods', 'honest', undefined, { team: 'shop' })
@@ -276,7 +276,7 @@ test('a hundred Events about what somebody made up delay another by less than on
   expect((await bed.of('about-honest')).regardingLabels).toEqual({ team: 'shop' })
   expect(bed.decided.filter(({ name }) => name.startsWith('about-made-up'))).toHaveLength(100)
   expect(await longWaits()).toBe(1)
-}, 60_000)
+})
 
 test('metadata that must not be read is told, events are decided without it, and with it once it may be read', async () => {
   const grant = (name: string, rules: object[]) => {
@@ -317,7 +317,7 @@ test('metadata that must not be read is told, events are decided without it, and
   })
   await tellOf(pod, 'known-pod')
   expect((await bed.of('known-pod')).regardingLabels).toEqual({ team: 'shop' })
-}, 60_000)
+})
 
 test('after a 410 the metadata is listed anew: what changed and went meanwhile is known', async () => {
   await using bed = await startEnrichBed({
@@ -344,7 +344,7 @@ test('after a 410 the metadata is listed anew: what changed and went meanwhile i
   expect(relists).toContainEqual(
     expect.objectContaining({ labels: { watch: 'metadata of pods in default', cause: 'expired' } }),
   )
-}, 90_000)
+})
 
 test('needs that come and go start and stop watches of metadata', async () => {
   await using bed = await startEnrichBed({ kubeconfig: kubernetes.kubeconfig, rules: [], watch: WATCH })
@@ -363,4 +363,4 @@ test('needs that come and go start and stop watches of metadata', async () => {
   await tellOf(pod, 'without')
   expect((await bed.of('without')).regardingLabels).toBeUndefined()
   expect((await bed.metric('enrich_objects')).filter(({ value }) => value > 0)).toEqual([])
-}, 30_000)
+})

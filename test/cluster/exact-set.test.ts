@@ -24,7 +24,7 @@ test('acceptance 1: every change of 5,000 objects of three kinds arrives once, i
     dead: 0,
     pending: 0,
   })
-}, 180_000)
+})
 
 test('acceptance 2: ten kill -9 under load lose nothing, keep the order and enqueue exactly once', async () => {
   await using bed = await startBed(THREE_KINDS)
@@ -47,4 +47,4 @@ test('acceptance 2: ten kill -9 under load lose nothing, keep the order and enqu
   const ledger = await bed.kubeherald.settled()
   expect(ledger.balanced).toBe(true)
   expect(ledger.sinks.hook.enqueued).toBe(history.length)
-}, 240_000)
+})

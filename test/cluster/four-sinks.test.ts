@@ -82,7 +82,7 @@ test('sinks, acceptance 1: four sinks get 2,000 changes over kills of kubeherald
   expect(ledger.balanced).toBe(true)
   for (const sink of Object.keys(arrived))
     expect(ledger.sinks[sink]).toMatchObject({ ...sums(history), dead: 0, pending: 0 })
-}, 300_000)
+})
 
 function configOf(to: { redis: string; kafka: Kafka; slack: FakeSlack; good: Receiver; moody: Receiver }) {
   return `

@@ -31,7 +31,7 @@ beforeAll(async () => {
     what: 'the custom resources to be served',
     timeoutMs: 30_000,
   })
-}, 120_000)
+})
 afterAll(() => kubernetes?.[Symbol.asyncDispose]())
 
 async function areServed(resources: readonly string[]): Promise<boolean> {
@@ -107,7 +107,7 @@ test('nothing is written over that is there already, unless it is asked for', as
   }
 })
 
-test('who may read one namespace gets a file for that one', { timeout: 60_000 }, async () => {
+test('who may read one namespace gets a file for that one', async () => {
   const rule = { apiGroups: ['*'], resources: ['*'], verbs: ['list', 'watch', 'get'] }
   await kubernetes.request('POST', `${RIGHTS}/roles`, { metadata: { name: 'reader' }, rules: [rule] })
   await kubernetes.request('POST', `${RIGHTS}/rolebindings`, {

@@ -64,4 +64,4 @@ test('case 17: a CRD that was deleted while kubeherald was stopped takes its obj
       .map((name) => name.replace(' synthesized', '')),
   ).toEqual(['ADDED one', 'DELETED one'])
   expect((await kubeherald.status()).ledger.balanced).toBe(true)
-}, 120_000)
+})

@@ -65,7 +65,7 @@ test('case 41: replicas whose clocks are hours apart take watches from each othe
   await waitFor(() => watching(late) === 2, { what: 'the other to take over' })
   await load
   await expectEachOnce(kubernetes, bed, since)
-}, 120_000)
+})
 
 test('case 41: a process with leases and one without on the same Redis lose nothing and enqueue nothing twice', async () => {
   await using kubernetes = await borrowKubernetes()
@@ -78,7 +78,7 @@ test('case 41: a process with leases and one without on the same Redis lose noth
   await waitFor(() => watching(leased) === 2, { what: 'the one with leases to watch' })
   await load
   await expectEachOnce(kubernetes, bed, since)
-}, 120_000)
+})
 
 test('a process without the right to use leases watches nothing and says so, until it gets the right', async () => {
   await using kubernetes = await borrowKubernetes()
@@ -104,7 +104,7 @@ test('a process without the right to use leases watches nothing and says so, unt
   await waitFor(async () => (await leasesOf(kubernetes, 'watch', 'test')).length === 6, {
     what: 'a lease that was deleted to be there again',
   })
-}, 120_000)
+})
 
 async function expectEachOnce(
   kubernetes: { etcdUrl: string },

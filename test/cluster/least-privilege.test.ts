@@ -67,7 +67,7 @@ beforeAll(async () => {
   printed = stdout
   await applyStrictly(kubernetes, printed)
   kubeconfig = await kubeconfigOfAccount(kubernetes, ACCOUNT)
-}, 60_000)
+})
 
 afterAll(async () => {
   desk?.[Symbol.dispose]()
@@ -104,7 +104,7 @@ test('with the printed rights and no others, each without that right alone is na
   )
   expect(tried.length).toBeGreaterThanOrEqual(21)
   await client.close()
-}, 120_000)
+})
 
 test('with the printed rights nothing else can be read', async () => {
   const client = connectCluster({ kubeconfig, env: {}, userAgent: 'test' })
@@ -146,7 +146,7 @@ test('with the printed rights nothing else can be read', async () => {
   const named = '/api/v1/namespaces/pay/secrets?fieldSelector=metadata.name%3D'
   expect([await statusOf(`${named}app`), await statusOf(`${named}other`)]).toEqual([200, 403])
   await client.close()
-}, 60_000)
+})
 
 test('with the printed rights kubeherald does its whole job as that service account', async () => {
   await using redis = await startRedis()
@@ -208,7 +208,7 @@ sinks: { hook: { type: webhook, url: "${hook.url}" } }`,
   )
   expect(stdout).toContain('rbac" prints the rights that are needed')
   expect(stdout).toMatch(/has 4 problems\n$/)
-}, 120_000)
+})
 
 interface Role {
   apiVersion: string

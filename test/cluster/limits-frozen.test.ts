@@ -77,4 +77,4 @@ rules:
     grouped: { matched: 2, digested: 2, waiting: 0, notices: 1 },
     quiet: { matched: 1, sent: 1, notices: 1 },
   })
-}, 180_000)
+})

@@ -62,4 +62,4 @@ test('what limits kept is lost with the position: it comes again, nothing of it 
     },
   })
   expect([...told()]).toEqual(expect.arrayContaining(['after after-2', 'grouped 3', 'lasting forgotten']))
-}, 180_000)
+})

@@ -120,7 +120,7 @@ test('acceptance 4: restart, relist and replica change in the middle of group, a
   await waitFor(() => Date.now() - lastMatchMs >= 1_000, { what: 'a second since the last match' })
   const { stdout } = await other.command('status')
   expect(stdout).toMatch(/^throttled +3 +2 +0 +0 +1 throttle +0 +\d+ (s|min) ago$/m)
-}, 180_000)
+})
 
 async function nothingPending(process: Kubeherald): Promise<void> {
   await waitFor(async () => (await process.status()).ledger.sinks.hook.pending === 0, { what: 'empty lanes' })

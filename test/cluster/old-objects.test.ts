@@ -90,4 +90,4 @@ test('a roll-out arrives as old image → new image, and what was deleted meanwh
   const [message] = teller.messages as [Message]
   expect(message.event).toMatchObject({ type: 'DELETED', name: 'web', synthesized: true })
   expect(message.object).toMatchObject({ spec: deployment('nginx:2').spec })
-}, 90_000)
+})

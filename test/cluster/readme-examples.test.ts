@@ -68,7 +68,7 @@ beforeAll(async () => {
       () => false,
     )
   await waitFor(isServed, { what: 'databases to be served' })
-}, 120_000)
+})
 afterAll(() => stack?.[Symbol.asyncDispose]())
 
 /** As it is written, but for how long it waits and where it is sent to: sinks of the same names, and a Redis of this machine. */
@@ -148,5 +148,4 @@ test.each(EXAMPLES.map(([where, text], index) => [where, text, index] as const))
       timeoutMs: 20_000,
     })
   },
-  60_000,
 )

@@ -13,7 +13,7 @@ test('an object that is deleted and created again under load arrives in etcd’s
   await using bed = await startBed()
   await Promise.all([recreate(bed.kubernetes), load(bed.kubernetes)])
   await expectEtcdsOrder(bed)
-}, 180_000)
+})
 
 test('an object that is deleted and created again during an outage of the webhook arrives in etcd’s order of its name', async () => {
   await using bed = await startBed()
@@ -21,7 +21,7 @@ test('an object that is deleted and created again during an outage of the webhoo
   await Promise.all([recreate(bed.kubernetes), load(bed.kubernetes)])
   bed.hook.answer(() => ({ status: 200 }))
   await expectEtcdsOrder(bed)
-}, 180_000)
+})
 
 /** Creates each name, and deletes and creates it again at once, several times. */
 async function recreate({ request }: Kubernetes): Promise<void> {

@@ -63,4 +63,4 @@ rules: [{ name: all, to: [plain] }]`,
     timeoutMs: 60_000,
     what: 'the change that happened while it was forbidden',
   })
-}, 180_000)
+})

@@ -47,4 +47,4 @@ test('case 14: API servers behind one address are replaced one after the other u
   const history = await bed.allArrived()
   expect(differences(history, bed.arrivals())).toEqual(exactly())
   expect((await bed.kubeherald.status()).ledger.balanced).toBe(true)
-}, 120_000)
+})

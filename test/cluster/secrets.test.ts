@@ -92,9 +92,7 @@ async function allOf(url: string): Promise<string> {
   return found.flatMap(readings).join('\n')
 }
 
-test('values of Secrets, and those of the configuration, come out nowhere', {
-  timeout: 150_000,
-}, async () => {
+test('values of Secrets, and those of the configuration, come out nowhere', async () => {
   await using kubernetes = await borrowKubernetes({})
   await using redis = await startRedis()
   await using hook = await startReceiver()

@@ -32,7 +32,7 @@ test('four shards tell every change once and in order, each object in one of the
   // The server sent each shard its own objects and no others.
   expect(bed.kubeherald.log()).not.toContain('other shards')
   await tellsDowntime(bed)
-}, 120_000)
+})
 
 /** The net differences of a downtime after a compaction, once each. */
 async function tellsDowntime(bed: Bed): Promise<void> {
@@ -108,7 +108,7 @@ test('what is split stays split and exact on a server that does not split, and w
   expect(differences(all, bed.arrivals())).toEqual(exactly())
   expect(kubeherald.log()).toMatch(/does not split this watch any more[\s\S]*objects of other shards/)
   expect(hook.requests.length).toBe(all.length)
-}, 180_000)
+})
 
 test('a kind whose watches the server does not split, as Events, is watched whole', async () => {
   await using bed = await startBed({ flags: [OFFERED] })
@@ -134,7 +134,7 @@ test('a kind whose watches the server does not split, as Events, is watched whol
   await event('after')
   await waitFor(() => hook.requests.length > 0, { what: 'the event' })
   expect(hook.requests.map(({ body }) => JSON.parse(body).name)).toEqual(['after'])
-}, 120_000)
+})
 
 test('as long as it may not be read, it is not decided whether a watch is split', async () => {
   await using bed = await startBed({ flags: [OFFERED] })
@@ -170,7 +170,7 @@ rules: [{ name: all, to: [out] }]`,
   })
   await waitFor(() => kubeherald.ready(), { timeoutMs: 30_000, what: 'the watch to be ready' })
   await titlesAre({ kubeherald }, SHARDS(4))
-}, 120_000)
+})
 
 /**
  * Starts the API server anew with the flags of now, while kubeherald is down. It forgets the old positions, so each shard

@@ -27,7 +27,7 @@ beforeAll(async () => {
   bed = await startBed({ watch: '[{ kind: ConfigMap, namespaces: default }]\njournal: { keep: 1h }' })
   desk = openDesk({ KUBECONFIG: bed.kubernetes.kubeconfig })
   desk.write('new.yaml', NEW(bed.redis.url))
-}, 90_000)
+})
 afterAll(async () => {
   desk?.[Symbol.dispose]()
   await bed?.[Symbol.asyncDispose]()
@@ -68,7 +68,7 @@ test('tail shows what would go where, also with secrets that are not here, and s
   expect(program.output()).toMatch(/3 events of test, 3 messages would have been sent; nothing was\n$/)
 })
 
-test('tail needs no Redis, whatever the file says of one', { timeout: 60_000 }, async () => {
+test('tail needs no Redis, whatever the file says of one', async () => {
   desk.write('none.yaml', NEW('redis://127.0.0.1:9'))
   const program = await tailing('-c', 'none.yaml')
   await create('told-2')
@@ -129,7 +129,7 @@ test('tail shows what limits hold back, and tells digests when their time has co
   await program.end('SIGINT')
 })
 
-test('tail ends by itself, and names what it does not know', { timeout: 60_000 }, async () => {
+test('tail ends by itself, and names what it does not know', async () => {
   expect(await desk.run('tail', '--rules', 'new.yaml', '--for', '1s')).toMatchObject({ code: 0 })
   const { code, stderr } = await desk.run('tail', '--rules', 'new.yaml', '--sink', 'oncal')
   expect({ code, stderr }).toEqual({
@@ -139,7 +139,7 @@ test('tail ends by itself, and names what it does not know', { timeout: 60_000 }
   expect(await desk.run('tail', '--rules', 'new.yaml', '--for', 'soon')).toMatchObject({ code: 2 })
 })
 
-test('backtest tells what other rules would have sent of what happened', { timeout: 60_000 }, async () => {
+test('backtest tells what other rules would have sent of what happened', async () => {
   await create('noise-2')
   await create('kept-1')
   await bed.allArrived()

@@ -50,7 +50,7 @@ rules: [{ name: all, when: { namespace: default }, to: [hook] }]`
     what: 'empty lanes',
   })
   expect((await bed.kubeherald.status()).ledger.balanced).toBe(true)
-}, 120_000)
+})
 
 /** For each lane that had something left: how long after the kill its first delivery came. */
 function takeOverMs(requests: readonly ReceivedRequest[], killedAtMs: number): number[] {

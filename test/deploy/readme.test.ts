@@ -105,4 +105,4 @@ test('the commands of the kustomization install it', async () => {
   const ran = type(commands, other)
   const output = expect.stringContaining('deployment.apps/kubeherald serverside-applied')
   expect(ran).toMatchObject({ status: 0, output })
-}, 60_000)
+})

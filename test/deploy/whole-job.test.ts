@@ -17,7 +17,7 @@ let bed: PodBed
 beforeAll(async () => {
   bed = await startPodBed()
   await bed.apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } }])
-}, 120_000)
+})
 afterAll(() => bed?.[Symbol.asyncDispose]())
 
 const hook = () => ({
@@ -85,7 +85,7 @@ test('the chart with a Redis of its own: one pod tells what happens, and can do 
   expect(set('appendonly')).toBe('yes')
   expect(set('maxmemory')).toBe(String(460 * 1024 * 1024))
   await stopAll(pods)
-}, 120_000)
+})
 
 /** redis-cli with the arguments of the pod's own readiness probe. */
 function asked(redis: RunningPod, command: string): string {
@@ -111,7 +111,7 @@ test('the chart with three replicas: a change arrives once, and goes on arriving
   await stopAll(pods.slice(1, 2))
   await arrives('one-is-left', pods)
   await stopAll(pods.slice(2))
-}, 180_000)
+})
 
 test('the chart in mode split: one reads, two deliver, and those have no token', async () => {
   await using redis = await startRedis()
@@ -132,7 +132,7 @@ test('the chart in mode split: one reads, two deliver, and those have no token',
     ['herald-kubeherald-deliver-1', false],
   ])
   await stopAll(pods)
-}, 120_000)
+})
 
 /** A copy of deploy/kustomize whose overlay has a configuration of one's own, as its README says. */
 async function ownOverlay(overlay: string, change: (config: any) => object): Promise<Manifest[]> {
@@ -159,7 +159,7 @@ test('the overlay single: one pod and a Redis of its own', async () => {
   const pods = await bed.start(await ownOverlay('single', toHook))
   await arrives('overlay-single', pods)
   await stopAll(pods)
-}, 120_000)
+})
 
 test('the overlay ha: three pods and a Redis elsewhere', async () => {
   await using redis = await startRedis()
@@ -169,7 +169,7 @@ test('the overlay ha: three pods and a Redis elsewhere', async () => {
   expect(pods.length).toBe(3)
   await arrives('overlay-ha', pods)
   await stopAll(pods)
-}, 120_000)
+})
 
 test('the overlay namespaced: nothing but its own namespace', async () => {
   await bed.addNamespace('shop')
@@ -188,7 +188,7 @@ test('the overlay namespaced: nothing but its own namespace', async () => {
   ])
     expect(await statusAs(herald, path)).toBe(403)
   await stopAll(pods)
-}, 120_000)
+})
 
 /** Commands of a section of deploy/README.md, typed in another namespace. */
 function typeCommands(heading: string, namespace: string): string[] {
@@ -251,7 +251,7 @@ test('the password of the bundled Redis is changed by the commands of the page, 
   for (const name of ['before-the-change', 'over-old-connections', 'while-it-waits'])
     expect(bed.hook.requests.filter(({ body }) => body.includes(`"${name}"`)).length).toBe(1)
   await stopAll([...again, herald])
-}, 180_000)
+})
 
 const SECRET = '/api/v1/namespaces/kubeherald/secrets/herald-kubeherald-redis'
 const DEPLOYMENT = '/apis/apps/v1/namespaces/kubeherald/deployments/herald-kubeherald'
@@ -319,4 +319,4 @@ test('Helm installs, tests, upgrades and removes it; what waits in Redis outlive
   expect(await helm('uninstall')).toContain('Secret')
   await expect(get(DEPLOYMENT)).rejects.toThrow('404')
   expect((await get(SECRET)).data.password).toBe(password)
-}, 180_000)
+})

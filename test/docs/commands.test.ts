@@ -98,7 +98,7 @@ test.each(PAGES)('the commands of %s stand in blocks that are looked at', (page)
 let stage: Stage
 beforeAll(async () => {
   stage = await openStage()
-}, 90_000)
+})
 afterAll(() => stage?.[Symbol.asyncDispose]())
 
 /** Stays until somebody ends it: here it ends by itself. */
@@ -107,7 +107,7 @@ const STAYS = /^kubeherald (run|demo)\b(?!.*--help)/
 /** Of pages: an id of the stage stands in for it. */
 const SAMPLE_ID = '1763712000000-0'
 
-test.each(onStage.map(({ place, text }) => [place, text]))('%s: %s', { timeout: 60_000 }, async (_, text) => {
+test.each(onStage.map(({ place, text }) => [place, text]))('%s: %s', async (_, text) => {
   if (STAYS.test(text)) return void (await stage.stay(text))
   if (TAIL.test(text)) return void expect(await stage.run(`${text} --for 1s`)).toMatchObject({ code: 0 })
   const command = text.includes(SAMPLE_ID) ? text.replace(SAMPLE_ID, await stage.deadLetter()) : text

@@ -12,7 +12,7 @@ test('the picture of the README is made from its text', () => {
   expect(readFileSync(new URL('docs/look/look.svg', ROOT), 'utf8')).toBe(picture(LOOK))
 })
 
-test('the demo prints what the picture shows', { timeout: 90_000 }, async () => {
+test('the demo prints what the picture shows', async () => {
   const [, config = ''] =
     /```yaml\n(# try\.yaml\n[\s\S]*?)```/.exec(readFileSync(new URL('README.md', ROOT), 'utf8')) ?? []
   using desk = openDesk()

@@ -175,7 +175,7 @@ test('the demo shows what a channel would read, in the Redis of the file, and le
   await program.end('SIGTERM')
   expect(output()).not.toContain(PASSWORD)
   expect(await redis.command('KEYS', '*')).toEqual(['{kubeherald:prod}:salt'])
-}, 120_000)
+})
 
 test('what a killed demo left in a shared Redis is gone with the next', async () => {
   using desk = openDesk()
@@ -186,7 +186,7 @@ test('what a killed demo left in a shared Redis is gone with the next', async ()
   await waitFor(() => output().includes('http '), { ...PATIENT, what: output })
   expect(await redis.command('EXISTS', '{kubeherald:kubeherald-demo}:lane:old')).toBe(0)
   await demo.program.end('SIGTERM')
-}, 120_000)
+})
 
 test('--shared-redis without redis.url says what it needs', async () => {
   using desk = openDesk()

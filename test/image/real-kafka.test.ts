@@ -89,4 +89,4 @@ test('DEMO=demo-kafka writes the events of the demo to the broker of the profile
     await broker.end('SIGKILL')
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   }
-}, 240_000)
+})

@@ -118,9 +118,7 @@ function plainOf(text: string, resource: typeof POD): Omit<PlainEvent, 'type' | 
   }
 }
 
-test(`compiled rules say of ${EVENTS} random frames what the plain meaning says`, {
-  timeout: 300_000,
-}, () => {
+test(`compiled rules say of ${EVENTS} random frames what the plain meaning says`, () => {
   const random = createRandom(20_261_121)
   const seen = { sent: 0, dropped: 0, limited: 0, entered: 0, unmatched: 0, refused: 0 }
   for (let done = 0; done < EVENTS; ) {

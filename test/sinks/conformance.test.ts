@@ -7,7 +7,7 @@ import { sinksUnderTest } from './targets/index.ts'
 for (const { type, setup } of sinksUnderTest) {
   describe(type.type, () => {
     for (const { name, run } of conformance(type, setup)) {
-      test(name, { timeout: 60_000 }, async (context) => {
+      test(name, async (context) => {
         const result = await run()
         // The kit says why it is not about this type, or what excuses it; the report tells it.
         if (result.kind === 'skipped') context.skip(result.why)

@@ -41,7 +41,6 @@ describe.each(Object.keys(PEERS))('a %s peer that fails', (name) => {
 
   test.for(FAULTS)(
     '%s: nothing is lost, the order holds, no attempt is burnt, and health and metrics say it',
-    { timeout: 60_000 },
     async (fault, { skip }) => {
       const peer = await peerOf()
       const excuse = peer.without?.[fault]

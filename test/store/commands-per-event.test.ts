@@ -22,7 +22,7 @@ test(`an Event costs no more than ${MOST_COMMANDS} commands in Redis at ${PER_SE
   const total = perEvent.reduce((sum, [, calls]) => sum + calls, 0)
   const table = perEvent.map(([name, calls]) => `${name} ${calls.toFixed(1)}`).join(', ')
   expect(total, table).toBeLessThanOrEqual(MOST_COMMANDS)
-}, 60_000)
+})
 
 async function deliver(it: Stage, seconds: number): Promise<void> {
   await changeSteadily(it.feed, OBJECTS, { perSecond: PER_SECOND, seconds })

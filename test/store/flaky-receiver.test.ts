@@ -36,5 +36,4 @@ test.each(FAULTS)(
     await it.expectAll('flaky', 60_000)
     await it.expectAll('steady', 1_000)
   },
-  120_000,
 )

@@ -36,5 +36,4 @@ test.each(TROUBLES)(
     it.hook.answer(() => ({ status: 200 }))
     await it.expectAll('hook', 60_000)
   },
-  180_000,
 )

@@ -48,7 +48,7 @@ test('a process within the chart’s limit of memory starts on a backlog of 300 
       what: 'the backlog',
     })
   }
-}, 240_000)
+})
 
 /** `resources.limits.memory` of the chart's values, in bytes. */
 function chartsLimitBytes(): number {

@@ -107,4 +107,4 @@ test('made-up reasons fill Redis up to a bound; nothing is lost, and what is of 
   await look()
   expect(warned).toEqual(['throttled', 'throttled'])
   expect(await places('throttled')).toBe(MOST_STATES)
-}, 120_000)
+})

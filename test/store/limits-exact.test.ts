@@ -100,4 +100,4 @@ test('acceptance 4: in Redis limits decide what they decide in memory, whoever h
     const some = Object.entries(suppressed).filter(([, count]) => count)
     expect(ledger.rules[rule]?.suppressed).toEqual(Object.fromEntries(some))
   }
-}, 60_000)
+})

@@ -522,7 +522,7 @@ test('queue.md: Redis is killed again and again while two sources share a state 
   expect(digested).toBe(300)
   expect(told.filter((it) => it.startsWith('once'))).toHaveLength(1)
   expect(await it.ledger()).toMatchObject(balanced)
-}, 60_000)
+})
 
 test('all keys of limits lie on the node of the others', () => {
   const keys = keysOf('test')

@@ -122,7 +122,6 @@ test.each(['event', 'sink'] as const)(
     expect(healthy()).toEqual(numbered('healthy', 30))
     await trickle.stop()
   },
-  60_000,
 )
 
 test('a sink whose only target fails is not well', async () => {

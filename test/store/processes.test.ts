@@ -49,7 +49,7 @@ test('queue.md: a worker that is frozen beyond its lock settles nothing when it 
   const ledger = await it.ledger()
   expect(ledger.sinks['hook']).toMatchObject({ enqueued: 1_000, delivered: 1_000, dead: 0, pending: 0 })
   expect(ledger.balanced).toBe(true)
-}, 120_000)
+})
 
 test('queue.md: a job whose worker is killed twice is delivered by the third, in order, and gives no dead letter', async () => {
   await using it = await startLaneBed()
@@ -69,4 +69,4 @@ test('queue.md: a job whose worker is killed twice is delivered by the third, in
   const ledger = await it.ledger()
   expect(ledger.sinks['hook']).toMatchObject({ enqueued: 40, delivered: 40, dead: 0 })
   expect(ledger.balanced).toBe(true)
-}, 90_000)
+})

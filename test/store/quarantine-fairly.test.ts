@@ -63,7 +63,7 @@ test('quarantined objects whose calls hang leave the others their turn', async (
     ...{ timeoutMs: 12_000, what: () => `the objects that fail no longer; ${took.length} of 5 passed` },
   })
   await trickle.stop()
-}, 60_000)
+})
 
 test('a limit of requests gives no quarantined delivery up', async () => {
   await using it = await startLaneBed()
@@ -84,7 +84,7 @@ test('a limit of requests gives no quarantined delivery up', async () => {
   answer = DELIVERED
   await waitFor(() => sink.took.includes('odd@1'), { what: 'the delivery' })
   await trickle.stop()
-}, 30_000)
+})
 
 test('quarantined objects keep the pause that their target asked one of them for', async () => {
   await using it = await startLaneBed()
@@ -106,4 +106,4 @@ test('quarantined objects keep the pause that their target asked one of them for
   await waitFor(() => sink.took.length >= later, { what: 'others to pass' })
   expect(calls).toBeLessThanOrEqual(MANY / 2)
   await trickle.stop()
-}, 30_000)
+})

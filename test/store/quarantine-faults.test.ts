@@ -49,7 +49,7 @@ test('a process that is killed again and again while chains are quarantined and 
   await load.stop()
   expect(quarantined).toBeGreaterThan(KILLS)
   await expectRecovery(it)
-}, 180_000)
+})
 
 test('of two processes one is frozen until the other has its quarantined chains, and goes on', async () => {
   await using it = await startStage()
@@ -85,7 +85,7 @@ test('of two processes one is frozen until the other has its quarantined chains,
   })
   await load.stop()
   await expectRecovery(it)
-}, 120_000)
+})
 
 test('Redis goes back by some hundred changes under load, chains being quarantined', async () => {
   await using it = await startStage()
@@ -100,4 +100,4 @@ test('Redis goes back by some hundred changes under load, chains being quarantin
   await it.redis.restart()
   await load.stop()
   await expectRecovery(it)
-}, 120_000)
+})

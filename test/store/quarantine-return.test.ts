@@ -39,4 +39,4 @@ test('nothing overtakes a chain that returns to its lane, Redis answering late',
     const took = sink.took.filter((it) => it.startsWith(`${name}@`))
     expect(took).toEqual(Array.from({ length: last }, (_, i) => `${name}@${i + 1}`))
   }
-}, 120_000)
+})

@@ -25,7 +25,7 @@ test('a process that is killed and started again in place delivers from every la
   expect(recoveryMs).toBeLessThan(RECOVERY_LIMIT_MS)
   await load.stop()
   await it.expectAll('hook', 60_000)
-}, 120_000)
+})
 
 test('of two processes the one that watches is killed: the other watches, and delivers from every lane, soon', async () => {
   await using it = await startStage()
@@ -40,7 +40,7 @@ test('of two processes the one that watches is killed: the other watches, and de
   expect(recoveryMs).toBeLessThan(RECOVERY_LIMIT_MS)
   await load.stop()
   await it.expectAll('hook', 60_000)
-}, 120_000)
+})
 
 test('of two processes the one that watches is stopped: the other watches, and delivers from every lane, soon', async () => {
   await using it = await startStage()
@@ -55,7 +55,7 @@ test('of two processes the one that watches is stopped: the other watches, and d
   expect(recoveryMs).toBeLessThan(RECOVERY_LIMIT_MS)
   await load.stop()
   await it.expectAll('hook', 60_000)
-}, 120_000)
+})
 
 test('of two processes one is frozen until the other has its lanes, and goes on: nothing is lost, reordered or acknowledged twice', async () => {
   await using it = await startStage()
@@ -71,7 +71,7 @@ test('of two processes one is frozen until the other has its lanes, and goes on:
   await waitFor(() => other.ready(), { timeoutMs: 30_000, what: 'the frozen process to be ready again' })
   await load.stop()
   await it.expectAll('hook', 60_000)
-}, 120_000)
+})
 
 const underway = (it: Stage) =>
   waitFor(() => new Set(it.hook.requests.map(nameIn)).size === OBJECTS.length, {

@@ -126,7 +126,7 @@ test('what a slow call has delivered is not sent again by the next owner, also w
   const after = next.took.filter((name) => name.startsWith('slow'))
   expect(before.length).toBeGreaterThan(1)
   expect([...before, ...after]).toEqual(numbered('slow', 600))
-}, 60_000)
+})
 
 test('an attempt of a quarantined chain ends before another worker gets its slot', async () => {
   await using it = await startLaneBed()

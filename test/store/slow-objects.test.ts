@@ -93,7 +93,6 @@ test.each(ENDS)(
     expect(await it.ledger()).toMatchObject({ balanced: true, verified: true, sinks: { hook: { dead } } })
     expect((await it.redis.hkeys(it.keys.pending)).filter(isQuarantine)).toEqual([])
   },
-  60_000,
 )
 
 test('a process that ends behind a call that hangs leaves the object in order for the next one', async () => {
@@ -118,7 +117,7 @@ test('a process that ends behind a call that hangs leaves the object in order fo
     'slow@0',
     ...numbered('slow', CHANGES + 1),
   ])
-}, 60_000)
+})
 
 test('a sink whose calls have several objects: one object that makes its call hang is found and quarantined', async () => {
   await using it = await startLaneBed()
@@ -138,7 +137,7 @@ test('a sink whose calls have several objects: one object that makes its call ha
     'slow@0',
     ...numbered('slow', CHANGES),
   ])
-}, 60_000)
+})
 
 test('behind a call that hangs, what its lane holds of the memory of its sink keeps no other lane from being read', async () => {
   await using it = await startLaneBed()
@@ -163,7 +162,7 @@ test('behind a call that hangs, what its lane holds of the memory of its sink ke
   await it.drained('hook')
   const expected = ['slow@0', ...numbered('slow', 90)]
   expect(slow.took.filter((name) => name.startsWith('slow'))).toEqual(expected)
-}, 60_000)
+})
 
 test('several objects that hang, each with few deliveries behind it, keep no other of their lane waiting', async () => {
   await using it = await startLaneBed()
@@ -191,4 +190,4 @@ test('several objects that hang, each with few deliveries behind it, keep no oth
   await trickle.stop()
   await it.drained('hook')
   for (const name of names) expect(took.filter((it) => it.startsWith(`${name}@`))).toEqual(numbered(name, 60))
-}, 60_000)
+})

@@ -112,4 +112,4 @@ test('a script and a transaction may have hundreds of thousands of arguments', a
     expect(await transaction.run(it.reader, { watching })).toMatchObject({ kind: 'done' })
   }
   expect(await it.reader.hget(keys.pending, 'm49999')).toBe('2')
-}, 60_000)
+})

@@ -86,7 +86,7 @@ test('one change is one trace over two processes, and the webhook may go on from
     ]
   expect([resultOf('boring'), resultOf('noise')]).toEqual(['unmatched', 'dropped'])
   expect(named(bed.otlp.spans, 'send hook')).toHaveLength(1)
-}, 120_000)
+})
 
 test('each attempt is a span of the same trace, also in OTLP/JSON; a dead letter is an error with its reason', async () => {
   await using bed = await startTracedBed({
@@ -126,7 +126,7 @@ test('each attempt is a span of the same trace, also in OTLP/JSON; a dead letter
   expect(bed.watching.log()).not.toContain('t0p')
   expect(JSON.stringify(bed.otlp.spans)).not.toContain('t0ken')
   expect(bed.otlp.faults).toEqual([])
-}, 120_000)
+})
 
 test('changes of one commit, and deliveries of one batch, are linked both ways; a stop exports what is left', async () => {
   await using bed = await startTracedBed({
@@ -157,7 +157,7 @@ test('changes of one commit, and deliveries of one batch, are linked both ways; 
   const delivers = named(spans, 'deliver hook').map(({ traceId, spanId }) => ({ traceId, spanId }))
   for (const request of bed.hook.requests) expect(delivers).toContainEqual(parentOf(request))
   expect(bed.hook.requests.length).toBeLessThan(6)
-}, 120_000)
+})
 
 test('what is not sampled leaves no span and sends no traceparent', async () => {
   await using bed = await startTracedBed({
@@ -169,7 +169,7 @@ test('what is not sampled leaves no span and sends no traceparent', async () => 
   for (const { headers } of bed.hook.requests) expect(headers).not.toHaveProperty('traceparent')
   await Promise.all([bed.watching.stop(), delivering.stop()])
   expect(bed.otlp.headers).toEqual([])
-}, 120_000)
+})
 
 test('a collector that refuses, and then hangs, takes nothing from the line, nor from its stop', async () => {
   await using bed = await startTracedBed({
@@ -196,4 +196,4 @@ test('a collector that refuses, and then hangs, takes nothing from the line, nor
   // Else it would be 1: a stop that takes too long is cut off.
   expect(await Promise.all([bed.watching.stop(), delivering.stop()])).toEqual([0, 0])
   expect(bed.watching.log().match(/traces cannot be exported/g)).toHaveLength(1)
-}, 120_000)
+})

@@ -27,4 +27,4 @@ test('a change is one trace from the watch to the record in Kafka, whose header 
   expect(more).toEqual([])
   expect(record?.headers['traceparent']).toBe(`00-${deliver?.traceId}-${deliver?.spanId}-01`)
   expect(record?.headers).toMatchObject({ ce_name: 'web', ce_cluster: 'prod-eu' })
-}, 240_000)
+})

@@ -35,7 +35,7 @@ export async function deliverAll(
 ): Promise<Outcome[][]> {
   const rounds: Outcome[][] = []
   let rest = batch
-  const untilMs = Date.now() + 50_000
+  const untilMs = Date.now() + 200_000
   while (rest.length > 0) {
     if (Date.now() > untilMs) throw new Error(`not delivered: ${JSON.stringify(rounds.at(-1)?.[0])}`)
     const outcomes = await sink.deliver(rest, never)
