@@ -10,7 +10,8 @@ export interface TlsOptions {
   servername?: string | undefined
 }
 
-const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g
+const BEGIN = '-----BEGIN CERTIFICATE-----'
+const END = '-----END CERTIFICATE-----'
 
 /** Returns a zod schema of TLS options; `folder` is the place of the files in its hints. */
 export function tlsOptions(folder = '/etc/tls') {
@@ -44,8 +45,20 @@ function pemText(faultOf: (pem: string) => string | undefined) {
   })
 }
 
+/** The certificates of a PEM text, each from its first line to its last. In linear time. */
+function certificatesIn(pem: string): string[] {
+  const found: string[] = []
+  for (let begin = pem.indexOf(BEGIN); begin >= 0; begin = pem.indexOf(BEGIN, begin)) {
+    const end = pem.indexOf(END, begin)
+    if (end < 0) break
+    found.push(pem.slice(begin, end + END.length))
+    begin = end
+  }
+  return found
+}
+
 function certificatesFault(pem: string, example: string): string | undefined {
-  const found = pem.match(CERTIFICATE) ?? []
+  const found = certificatesIn(pem)
   if (found.length > 0 && found.every(certificateOf)) return undefined
   const fault = found.length > 0 ? 'has a certificate that cannot be read' : 'has no certificate'
   return `${fault}; must be PEM text, such as \${file:${example}}`
