@@ -90,7 +90,7 @@ interface Progress {
   begun: number
 }
 
-export function openFile(config: FileConfig, { log, metrics, clock }: SinkContext): Sink {
+function openFile(config: FileConfig, { log, metrics, clock }: SinkContext): Sink {
   const { path, fsync } = config
   const file = new LogFile(path)
   const full = keepFullFiles({ ...config, log })

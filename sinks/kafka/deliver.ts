@@ -9,7 +9,7 @@ import type { Topics, TopicView } from './topics.ts'
 
 type Deliver = Sink<KafkaRoute>['deliver']
 
-export interface DeliverParts {
+interface DeliverParts {
   config: KafkaConfig
   topics: Topics
   pipes: PartitionQueues

@@ -26,7 +26,7 @@ export default defineSink<KafkaConfig, KafkaRoute>({
 })
 
 /** Checks options of a rule that depend on the sink's. */
-export function checkRoute(route: KafkaRoute, config: KafkaConfig, rule?: RuleFacts): SchemaIssue[] {
+function checkRoute(route: KafkaRoute, config: KafkaConfig, rule?: RuleFacts): SchemaIssue[] {
   const issues: SchemaIssue[] = []
   if (!route.topic && !config.topic)
     issues.push({ message: 'needs a topic, here or in the sink: { topic: k8s.events }' })
@@ -44,7 +44,7 @@ export function checkRoute(route: KafkaRoute, config: KafkaConfig, rule?: RuleFa
 }
 
 /** Returns the record and its topic. Throws a TemplateFault if there is none. */
-export function preview(message: Message<KafkaRoute>, config: KafkaConfig): Preview {
+function preview(message: Message<KafkaRoute>, config: KafkaConfig): Preview {
   const place = destinationOf(message, config)
   if ('kind' in place) throw new TemplateFault('detail' in place ? place.detail : place.kind)
   const { value } = recordOf(message, place)

@@ -19,7 +19,7 @@ export interface PartitionQueues {
   idle(): Promise<void>
 }
 
-export interface BatchLimits {
+interface BatchLimits {
   maxRecords: number
   /** Uncompressed; a larger record is sent alone. */
   maxBytes: number

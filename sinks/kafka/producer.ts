@@ -6,7 +6,7 @@ import type { ProduceAnswer } from './kafkajs.ts'
 import type { Compression } from './produce-request.ts'
 import { TopicFault, type Topics, type TopicView } from './topics.ts'
 
-export interface ProducerOptions {
+interface ProducerOptions {
   wire: ClusterClient
   topics: Topics
   compression: (bytes: number) => Compression | undefined

@@ -25,7 +25,7 @@ export class TopicFault extends Error {
   }
 }
 
-export interface TopicsOptions {
+interface TopicsOptions {
   wire: ClusterClient
   maxAgeMs: number
   createTopics: CreateTopics | undefined

@@ -13,7 +13,7 @@ export interface ThreadDelivery {
   noteDigest(channel: string, members: readonly Item[]): Promise<void>
 }
 
-export interface ThreadDeliveryParts {
+interface ThreadDeliveryParts {
   poster: Poster
   threads: Threads
   rootMessages: RootMessages

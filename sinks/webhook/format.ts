@@ -10,7 +10,7 @@ export interface Written {
   note?: Note
 }
 
-export type Write = (message: Message) => Written
+type Write = (message: Message) => Written
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
@@ -44,7 +44,7 @@ const CLOSE = Buffer.from(']')
 const BATCH_HEADERS = { 'content-type': 'application/cloudevents-batch+json; charset=utf-8' }
 
 /** The attributes as the HTTP binding of CloudEvents has them in headers. */
-export function binaryHeaders(message: Parameters<typeof cloudEventAttributes>[0]): Record<string, string> {
+function binaryHeaders(message: Parameters<typeof cloudEventAttributes>[0]): Record<string, string> {
   const { datacontenttype, ...attributes } = cloudEventAttributes(message)
   const headers = Object.entries(attributes).map(([name, value]) => [
     `ce-${name}`,

@@ -7,7 +7,7 @@ const NOT_PRINTED = /\b(?:redis|sinks|vars|kubernetes)["']?\s*:|\$\{/
 const MAX_WIDTH = 120
 
 /** A part of a line, with carets under the place of a problem. */
-export interface Excerpt {
+interface Excerpt {
   line: string
   indent: string
   carets: string

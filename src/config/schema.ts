@@ -84,7 +84,7 @@ export const IncludeEntry = z.strictObject({
   ...without(RuleWithMessage.shape, [...NEVER_DEFAULT, 'from']),
 })
 
-export const Include = z.union([From, z.array(z.union([From, IncludeEntry]))])
+const Include = z.union([From, z.array(z.union([From, IncludeEntry]))])
 
 const Tests = z.array(z.unknown())
 

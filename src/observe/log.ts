@@ -34,7 +34,7 @@ export interface LogOptions {
 }
 
 /** A logger that can be given fields which all its lines carry. */
-export interface Log extends Logger {
+interface Log extends Logger {
   child(fields: object): Log
 }
 

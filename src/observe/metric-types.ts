@@ -104,7 +104,7 @@ export function histogram<L extends string>(
   }
 }
 
-export interface Tally {
+interface Tally {
   inc(value: string, count?: number): void
 }
 
@@ -133,7 +133,7 @@ export function tally(name: string, help: string, label: string, options: Option
   }
 }
 
-export interface CollectedGauge {
+interface CollectedGauge {
   /** Reads the values at every scrape, by the value of the label. */
   collectFrom(source: () => Iterable<readonly [value: string, count: number]>): void
 }
@@ -170,7 +170,7 @@ export function collected(
   }
 }
 
-export interface OldestGauge {
+interface OldestGauge {
   /** Returns a function to call at the end of the operation. */
   begin(): () => void
 }

@@ -14,7 +14,7 @@ export interface RuleAttributes {
 }
 
 /** The parts of the configuration that rendering uses. */
-export interface RenderOptions {
+interface RenderOptions {
   /** The options that a rule has for a sink. */
   routeOf(rule: string, sink: string): unknown
   /** Its severity and labels; without it no rule has any. */

@@ -20,13 +20,13 @@ export interface MatchResult {
   droppedBy?: string
 }
 
-export interface MatchHandlers {
+interface MatchHandlers {
   /** Called when a condition throws. Its rule does not match, unless it has `onError: deliver`; other rules continue. */
   onError(rule: string, error: unknown): void
   onMatch?(rule: string): void
 }
 
-export interface CompileOptions extends MatchHandlers {
+interface CompileOptions extends MatchHandlers {
   /** Whether a rule has limits, and whether they track the state of objects: then they get each event of its kinds. */
   limitsOf?(rule: string): LimitScope | undefined
 }
@@ -161,7 +161,7 @@ const HOLDS: Status = { holds: true, entered: false }
 const ENTERED: Status = { holds: true, entered: true }
 
 /** Opaque: for `combineRules`. */
-export interface CompiledRule extends IndexedRule {
+interface CompiledRule extends IndexedRule {
   name: string
   drop: boolean
   ends: boolean

@@ -256,14 +256,14 @@ function cut(text: string, most: number): string {
 }
 
 /** A value from JSON.parse. */
-export type Json = unknown
+type Json = unknown
 
-export function isMap(value: Json): value is Members {
+function isMap(value: Json): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Reads own members only: a key can be `constructor`. */
-export function memberOf(map: Members, key: string): Json {
+function memberOf(map: Members, key: string): Json {
   return Object.hasOwn(map, key) ? map[key] : undefined
 }
 

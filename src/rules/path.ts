@@ -221,7 +221,7 @@ const WELL_KNOWN: Readonly<Partial<Record<string, string>>> = {
 }
 
 /** The values at a path, by the keys of their `*` steps: two states of an object are compared key by key. */
-export type Values = ReadonlyMap<string, unknown>
+type Values = ReadonlyMap<string, unknown>
 
 /** A hostile object can have a hundred thousand values: further ones are ignored. */
 const MAX_VALUES = 10_000

@@ -309,7 +309,7 @@ function compileNew(source: string): Compiled<(value: string) => boolean> {
 }
 
 /** Returns the error message for a value that is too long for a pattern. */
-export function tooLong(value: string, pattern: string): string {
+function tooLong(value: string, pattern: string): string {
   const shown = pattern.length > 60 ? `${pattern.slice(0, 60)}…` : pattern
   return `a value of ${value.length.toLocaleString('en-US')} characters is too long to be compared with ${shown}`
 }

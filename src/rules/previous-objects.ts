@@ -37,7 +37,7 @@ function readsPrevious(rule: Omit<Rule, 'name'>): boolean {
 }
 
 /** The paths in a rule, and the kinds it can match. */
-export interface NamedPaths {
+interface NamedPaths {
   ofKind: KindTest
   paths: readonly Path[]
 }

@@ -22,7 +22,7 @@ export interface Candidate<Rule> {
 }
 
 /** Returns the rules that an event can match, in their order. */
-export type RuleIndex<Rule> = (event: ClusterEvent) => readonly Candidate<Rule>[]
+type RuleIndex<Rule> = (event: ClusterEvent) => readonly Candidate<Rule>[]
 
 /** Maximum size of all cached plans of one resource, about 10 MB, for any number of namespaces. */
 const MOST_PLACES = 500_000

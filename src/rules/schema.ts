@@ -30,7 +30,7 @@ const To = z
   ])
   .transform((to) => [to].flat().flatMap((it) => (typeof it === 'string' ? [it] : Object.keys(it))))
 
-export const Severity = z.enum(['error', 'warning', 'info'])
+const Severity = z.enum(['error', 'warning', 'info'])
 export type Severity = z.infer<typeof Severity>
 
 /** Fixed labels of a rule's notifications: `{ team: shop }`. */

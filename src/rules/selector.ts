@@ -15,7 +15,7 @@ export type Values = Readonly<Record<string, string | undefined>>
 const EXAMPLE = 'a selector looks like this: team in (shop, pay), tier!=test, !legacy'
 
 type Operator = 'exists' | 'absent' | 'in' | 'notin' | '<' | '>'
-export type Requirement = { key: string; operator: Operator; values: readonly string[] }
+type Requirement = { key: string; operator: Operator; values: readonly string[] }
 
 /**
  * Compiles a Kubernetes selector, such as `team in (shop, pay), tier!=test, !legacy`, with the syntax and meaning of apimachinery's
@@ -268,7 +268,7 @@ const PREFIX = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*
  * Returns the fault of a label's or annotation's key, or undefined. A key is a name of up to 63 characters, optionally after a DNS
  * name and "/" (apimachinery `IsQualifiedName`).
  */
-export function keyFault(key: string): string | undefined {
+function keyFault(key: string): string | undefined {
   const parts = key.split('/')
   const name = parts.at(-1) ?? ''
   const prefix = parts.length > 1 ? parts[0] : undefined

@@ -15,7 +15,7 @@ export interface ClientCredentials {
   clientAuthentication?: 'basic' | 'body'
 }
 
-export type Granted = { token: string } | { fault: Outcome & { kind: 'retry' } }
+type Granted = { token: string } | { fault: Outcome & { kind: 'retry' } }
 
 export interface TokenSource {
   /** A token that is good for now; never the `refused` one. */

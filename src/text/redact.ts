@@ -6,7 +6,7 @@ const MAX_DEPTH = 5
 const MAX_CAUSES = 5
 
 /** The longest message of another program, in characters, that logs, status and dead letters keep. */
-export const MAX_MESSAGE = 2_048
+const MAX_MESSAGE = 2_048
 /** The longest text of a log field, in characters: a report of problems has several lines. */
 const MAX_FIELD = 16_384
 

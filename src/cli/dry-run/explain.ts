@@ -15,7 +15,7 @@ import { lastSeenMs, type ReadChange } from './read-objects.ts'
 import { createScenario, type Scenario } from './scenario.ts'
 import { createPaint, type Paint, sentLine, unsentLine, wantsColour } from './terminal-text.ts'
 
-export interface ExplainOptions extends PluginOptions {
+interface ExplainOptions extends PluginOptions {
   config?: string
   context?: string
   type?: string

@@ -246,7 +246,7 @@ function valuesOf(name: string, value: unknown, off: string[]): Record<string, s
     : Object.fromEntries(entries.map(([key, it]) => [key, textOf(it)]))
 }
 
-export interface Channels {
+interface Channels {
   sinks: Record<string, Noted<Record<string, unknown>>>
   /** Source → sinks. */
   bound: Map<string, string[]>

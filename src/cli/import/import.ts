@@ -94,7 +94,7 @@ export function importFrom(tool: Tool, raw: Raw): string {
   return toYaml(IMPORTERS[tool].make(raw))
 }
 
-export function keysOf(tool: Tool): readonly string[] {
+function keysOf(tool: Tool): readonly string[] {
   return IMPORTERS[tool].keys
 }
 
@@ -116,7 +116,7 @@ type ReadText =
   | { ok: false; fault: string; line?: number; column?: number }
 
 /** Counted from 1. */
-export interface Place {
+interface Place {
   line: number
   column: number
 }

@@ -58,7 +58,7 @@ export interface Rejected {
 
 type Accepted = Extract<Loaded, { ok: true }>
 
-export type ReadAttempt =
+type ReadAttempt =
   | Rejected
   | { ok: true; digest: string | undefined; shownWarnings: string; loaded: Accepted }
 

@@ -9,13 +9,13 @@ import type { Configuration } from '../load-config/configuration.ts'
 import type { FileReads } from '../load-config/file-reads.ts'
 import type { Reread } from '../load-config/reread.ts'
 
-export interface FollowedConfiguration {
+interface FollowedConfiguration {
   /** Reads the configuration again, immediately. */
   reload(): Promise<void>
   close(): void
 }
 
-export interface FollowOptions {
+interface FollowOptions {
   app: Pick<App, 'apply' | 'reloads' | 'renewRedis'>
   output: CommandLog
   /** Called for each configuration that came into use. */

@@ -18,7 +18,7 @@ export interface ChosenRedis {
   dir?: string
 }
 
-export interface RedisOptions {
+interface RedisOptions {
   config: Config
   cluster: string
   stateDir: string | undefined

@@ -38,7 +38,7 @@ export function sentenceOf(issue: Issue, found: Located | undefined): string {
 }
 
 /** How people call a value of YAML. */
-export function describe(found: Located | undefined): string {
+function describe(found: Located | undefined): string {
   if (!found) return 'nothing'
   if (found.entries) return 'a map'
   if (found.items) return 'a list'

@@ -10,7 +10,7 @@ import { type Issue, ownMessage, sentenceOf } from './sentences.ts'
 import { suggest } from './suggest.ts'
 
 /** What is checked, and where it is in the file. */
-export interface Subject {
+interface Subject {
   document: ConfigDocument
   schema: unknown
   /** Leads from the file's root to the checked value. */

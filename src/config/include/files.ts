@@ -32,13 +32,13 @@ export const NO_FILES: IncludeFiles = {
   list: () => [],
 }
 
-export interface FolderEntry {
+interface FolderEntry {
   name: string
   isFolder: boolean
 }
 
 /** Returns the entries of a folder. Throws errors of Node. */
-export type ReadFolder = (path: string) => readonly FolderEntry[]
+type ReadFolder = (path: string) => readonly FolderEntry[]
 
 /** A pattern for which more than MAX_LOOKED_AT entries of folders would be read. */
 export class GlobTooWide extends Error {}

@@ -10,7 +10,7 @@ import {
   parsePatterns,
 } from '../../rules/pattern.ts'
 
-export interface NamespaceFault extends Fault {
+interface NamespaceFault extends Fault {
   /** The variable that was likely intended. */
   about?: string
 }

@@ -9,7 +9,7 @@ export interface PluginFault {
   hint?: string
 }
 
-export type PluginModule =
+type PluginModule =
   | { ok: true; file: string; exported: Readonly<Record<string, unknown>> }
   | { ok: false; file: string; fault: PluginFault }
 

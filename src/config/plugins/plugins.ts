@@ -4,7 +4,7 @@ import type { Problem } from '../problem.ts'
 import { importPlugin, type PluginFault } from './plugin-module.ts'
 import { typesOf } from './plugin-type.ts'
 
-export interface PluginOptions {
+interface PluginOptions {
   /** The folder of the configuration, from which names are resolved. */
   folder: string
   /** Names of built-in sink types, which a plug-in cannot use. */
@@ -13,7 +13,7 @@ export interface PluginOptions {
   off: string | undefined
 }
 
-export interface Plugins {
+interface Plugins {
   /** Sink types by the value of `type`. */
   types: Readonly<Record<string, SinkType>>
   problems: Problem[]

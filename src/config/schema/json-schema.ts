@@ -20,7 +20,7 @@ export interface Node {
   anyOf?: Node[]
 }
 
-export interface SchemaOptions {
+interface SchemaOptions {
   /** The built-in sinks, by the word behind `type:`. */
   sinkTypes: Readonly<Record<string, () => Promise<SinkType>>>
   /** Of a file that another one includes. */

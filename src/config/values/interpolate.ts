@@ -45,7 +45,7 @@ export type VarText =
   /** It refers to itself. */
   | { circle: true }
 
-export type VarTextOf = (name: string) => VarText
+type VarTextOf = (name: string) => VarText
 
 const NO_VARS: VarTextOf = () => ({ known: [] })
 

@@ -20,7 +20,7 @@ export interface Vars extends Scope {
   unused(): readonly string[]
 }
 
-export interface VarsParts {
+interface VarsParts {
   file: SourceFile
   root: Node | null
   /** Of the files around this one. */

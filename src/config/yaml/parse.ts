@@ -12,7 +12,7 @@ const COUNTED_FIRST = 400_000
 /** The limit of a ConfigMap. */
 export const MAX_FILE_CHARACTERS = 1_048_576
 
-export interface TooMuch {
+interface TooMuch {
   start: number
   message: string
   hint: string

@@ -2,7 +2,7 @@ import { type Document, type Scalar, visit, type YAMLError } from 'yaml'
 import type { ProblemCode } from '../problem-codes.ts'
 
 /** A fault, as offsets into the file's text. Its message and hint never quote the file: a secret may be there. */
-export interface SyntaxFault {
+interface SyntaxFault {
   code: ProblemCode
   start: number
   end: number

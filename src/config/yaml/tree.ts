@@ -23,7 +23,7 @@ export interface TreeFault extends Span {
   absent?: true
 }
 
-export interface Tree {
+interface Tree {
   root: Located | undefined
   faults: readonly TreeFault[]
   /** Values that could not be read as intended: other problems at them are not reported. */
@@ -40,7 +40,7 @@ const MAX_EXPANDED = 4_194_304
 /** More than a file can nest: only variables and anchors that refer to each other in long rows come here. */
 const MAX_OPEN = 1_000
 
-export interface TreeOptions {
+interface TreeOptions {
   fill(value: string, textOf: (name: string) => VarText): Filled
   /** Of the files around this one. */
   outer: Scope

@@ -26,7 +26,7 @@ import {
 } from './request.ts'
 import { lastState, type Store, type Write } from './store.ts'
 
-export interface ApiServer extends AsyncDisposable {
+interface ApiServer extends AsyncDisposable {
   url: string
 }
 

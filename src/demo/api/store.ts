@@ -32,7 +32,7 @@ export interface Store {
   follow(listener: (write: Write) => void): () => void
 }
 
-export interface StoreParts {
+interface StoreParts {
   chance: Chance
   clock: { now(): number }
   /** How many writes are remembered. */

@@ -173,7 +173,7 @@ function certificate(digits: string): string {
 const OPERATOR = 'database-operator'
 
 /** The operator makes a new database ready. */
-export function* provision(world: World, options: DatabaseOptions): Scene<Stored<Database>> {
+function* provision(world: World, options: DatabaseOptions): Scene<Stored<Database>> {
   const it = world.store.put(database(options))
   yield
   world.event(it, OPERATOR, 'Provisioning', `Creating volume and ${it.spec.replicas} replicas`)
@@ -199,7 +199,7 @@ export function* provision(world: World, options: DatabaseOptions): Scene<Stored
 }
 
 /** A minor upgrade, replica after replica. */
-export function* upgrade(world: World, it: Stored<Database>): Scene {
+function* upgrade(world: World, it: Stored<Database>): Scene {
   const version = nextMinor(world.store.get<Database>(it)?.spec.version ?? it.spec.version)
   world.change(it, (current) => ({ ...current, spec: { ...current.spec, version } }))
   yield
@@ -236,7 +236,7 @@ function* backUp(world: World, it: Stored<Database>): Scene {
   yield
 }
 
-export function* retire(world: World, it: Stored<Database>): Scene {
+function* retire(world: World, it: Stored<Database>): Scene {
   setStatus(world, it, { phase: 'Deleting', message: 'volumes are being deleted' })
   yield
   world.store.remove(it)

@@ -216,7 +216,7 @@ export function podsOf(world: World, { metadata }: Stored): Stored<Pod>[] {
     .filter((it) => it.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid))
 }
 
-export function isReady({ status }: Pod): boolean {
+function isReady({ status }: Pod): boolean {
   return status.conditions?.some((it) => it.type === 'Ready' && it.status === 'True') ?? false
 }
 
@@ -229,7 +229,7 @@ export function createPod(world: World, owner: Stored, controller: string, optio
 }
 
 /** From creation to Ready: scheduled, pulled, started, probed. */
-export function* startPod(world: World, created: Stored<Pod>): Scene<Stored<Pod>> {
+function* startPod(world: World, created: Stored<Pod>): Scene<Stored<Pod>> {
   let it = schedule(world, created)
   yield
   pullImage(world, it)

@@ -250,7 +250,7 @@ interface PodStatus {
   qosClass?: string
 }
 
-export interface Condition {
+interface Condition {
   type: string
   status: 'True' | 'False'
   lastProbeTime?: null

@@ -72,7 +72,7 @@ export function readiness({
 }
 
 /** It has a position, here or where another process works on it. */
-export function isReady({ ready }: WatchStatus): boolean {
+function isReady({ ready }: WatchStatus): boolean {
   return ready
 }
 

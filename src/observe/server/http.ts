@@ -9,7 +9,7 @@ export interface HealthServer {
   close(): Promise<void>
 }
 
-export interface ServerOptions {
+interface ServerOptions {
   host: string
   port: number
   metrics: Metrics
@@ -22,7 +22,7 @@ export interface ServerOptions {
 const PATIENCE_MS = 5_000
 
 /** The port is taken, or the address is not ours. */
-export class ServerError extends Error {
+class ServerError extends Error {
   override name = 'ServerError'
 }
 

@@ -11,7 +11,7 @@ import type { TraceContext } from '../../model/delivery.ts'
 import type { KubeEventView } from '../../model/event.ts'
 
 /** The parts of a change, or of its header, that spans may have: names, never contents of the object. */
-export interface Described {
+interface Described {
   readonly id: string
   readonly type: string
   readonly cluster: string
@@ -24,7 +24,7 @@ export interface Described {
   readonly event?: KubeEventView | undefined
 }
 
-export type SpanAttributes = Record<string, string | number | boolean | string[]>
+type SpanAttributes = Record<string, string | number | boolean | string[]>
 
 /** `<group>/<kind>` → how OpenTelemetry's conventions call it in `k8s.<what>.name`. */
 const CONVENTIONAL: Readonly<Record<string, string>> = {

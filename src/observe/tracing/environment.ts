@@ -3,7 +3,7 @@ import { redactText } from '../../text/redact.ts'
 export const PROTOCOLS = ['http/protobuf', 'http/json'] as const
 export type Protocol = (typeof PROTOCOLS)[number]
 
-export const SAMPLERS = [
+const SAMPLERS = [
   'always_on',
   'always_off',
   'traceidratio',

@@ -29,13 +29,13 @@ import { describeCauses, redactMessage } from '../../text/redact.ts'
 import type { Logger } from '../log.ts'
 import type { Protocol, TraceSettings } from './environment.ts'
 
-export interface Sdk {
+interface Sdk {
   tracer: Tracer
   /** Exports what is left. */
   close(): Promise<void>
 }
 
-export interface SdkOptions {
+interface SdkOptions {
   version: string
   /** Distinguishes processes. */
   instance: string

@@ -2,12 +2,12 @@ import type { Logger } from '../log.ts'
 import type { PipelineTracer } from '../trace.ts'
 import { readTraceSettings } from './environment.ts'
 
-export interface Tracing extends PipelineTracer {
+interface Tracing extends PipelineTracer {
   /** Exports what is left; after the limit that is given up. */
   close(): Promise<void>
 }
 
-export interface TracingOptions {
+interface TracingOptions {
   env: Readonly<Record<string, string | undefined>>
   version: string
   instance: string

@@ -13,7 +13,7 @@ import { stringFunctions } from './strings.ts'
 import { type CelNode, walk } from './syntax-tree.ts'
 
 /** Limits of an expression. */
-export const LIMITS = {
+const LIMITS = {
   maxAstNodes: 2_000,
   maxDepth: 50,
   maxListElements: 500,
@@ -59,7 +59,7 @@ export class CelError extends Error {
   }
 }
 
-export interface EngineOptions {
+interface EngineOptions {
   /** Types of the variables, by name. */
   variables: Readonly<Record<string, string>>
   types?: readonly CelType[]

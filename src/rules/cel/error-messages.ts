@@ -3,7 +3,7 @@ import type { CelEngine, CelFault } from './engine.ts'
 import { fieldsOf, VARIABLES } from './event-fields.ts'
 
 /** A fault of an expression for users; the range is set where it is better than the library's. */
-export interface FaultText {
+interface FaultText {
   message: string
   hint?: string | undefined
   start?: number

@@ -42,7 +42,7 @@ export function patternFault(
 }
 
 /** Returns the compiled expression, and charges a search in a text of this length. Throws if it cannot be used. */
-export function regexFor(source: string, textLength: number): RE2JS {
+function regexFor(source: string, textLength: number): RE2JS {
   const { regex, size } = kept.get(source) ?? keep(source)
   charge(1 + (textLength * size) / 50)
   return regex

@@ -5,12 +5,12 @@ import { hasQuantityUnit } from './kubernetes-functions.ts'
 import { type CelCall, type CelNode, childrenOf, pathOf, walk } from './syntax-tree.ts'
 
 /** A valid expression that never holds as written (`doubtful-expression`), or fails for some objects (`missing-field`). */
-export interface Finding extends Omit<Fault, 'code'> {
+interface Finding extends Omit<Fault, 'code'> {
   code: 'doubtful-expression' | 'missing-field'
 }
 
 /** What is known of the rule. */
-export interface RuleContext {
+interface RuleContext {
   /** It can match new objects, which have no previous one. */
   matchesAdded: boolean
   /** Keys that conditions of `when` require, by the map that has them, such as `event.namespaceLabels`. */

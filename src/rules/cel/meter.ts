@@ -11,7 +11,7 @@ export class TooMuchWork extends Error {
 /** The limit of one evaluation; a unit is about half a microsecond on a slow machine. */
 const UNITS = 40_000
 /** The longest text that an evaluation may build, in UTF-16 units. */
-export const MAX_TEXT = 2_000_000
+const MAX_TEXT = 2_000_000
 
 let left = 0
 

@@ -8,7 +8,7 @@ import { TooMuchWork } from './meter.ts'
 import { type CelNode, childrenOf, pathOf, walk } from './syntax-tree.ts'
 
 /** The evaluation of an `if` failed, so that its rule does not match. */
-export class IfError extends Error {
+class IfError extends Error {
   override name = 'IfError'
 }
 
@@ -149,7 +149,7 @@ function memberAt(value: unknown, key: string | bigint): unknown {
 }
 
 /** A path of fields in an expression, without `object.`. */
-export interface ExpressionPath {
+interface ExpressionPath {
   path: string
   /** The offset of the path in the text. */
   offset: number

@@ -145,7 +145,7 @@ function replace(text: string, old: string, by: string, most = -1n): string {
 }
 
 /** `"%s has %d".format([name, 3])` */
-export function formatText(template: string, values: Iterable<unknown>): string {
+function formatText(template: string, values: Iterable<unknown>): string {
   const list = [...values]
   charge(template.length / 8 + list.length)
   let next = 0

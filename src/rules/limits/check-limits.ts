@@ -4,7 +4,7 @@ import { DEFAULT_INTERVAL_MS, DEFAULT_WAIT_MS, forOf, type LimitedRule } from '.
 import { LimitKeysShape } from './schema.ts'
 
 /** A fault in the limits of a rule; `path` starts at the rule. */
-export interface LimitFault {
+interface LimitFault {
   path: readonly (string | number)[]
   message: string
   hint?: string
@@ -23,7 +23,7 @@ export type CheckedRule = Partial<LimitedRule> & {
 }
 
 /** What a rule can match: Events, objects of other kinds, or both. */
-export interface MatchedKinds {
+interface MatchedKinds {
   events: boolean
   others: boolean
 }

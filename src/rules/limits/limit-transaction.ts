@@ -41,7 +41,7 @@ class Counters {
   }
 }
 
-export const HOUR_MS = 3_600_000
+const HOUR_MS = 3_600_000
 export const DAY_MS = 24 * HOUR_MS
 /** Maximum delay from an event to its evaluation, when Redis is unavailable. */
 export const LATE_MS = HOUR_MS

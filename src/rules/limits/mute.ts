@@ -8,7 +8,7 @@ const DAY_MINUTES = 24 * 60
 const MAX_MINUTES = 8 * DAY_MINUTES
 
 /** Part of the week, by the local time of a timezone. */
-export interface MuteWindow {
+interface MuteWindow {
   /** Minutes since midnight; from 0 to 1440 is a whole day. A window with `from` after `to` spans midnight. */
   from: number
   to: number

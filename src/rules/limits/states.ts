@@ -6,7 +6,7 @@ import type { EventHeader } from '../../model/event.ts'
  * determines the other fields. Names of stored fields keep their first spelling: "follow" is `for` and `resolve: true`, "quiet" is
  * `resolve: {after}`. Times are Unix time in milliseconds.
  */
-export interface StateHead {
+interface StateHead {
   v: 1
   limit: LimitKind
   rule: string

@@ -13,7 +13,7 @@ export interface CommitLine {
   trouble(): string | undefined
 }
 
-export interface CommitLineParts {
+interface CommitLineParts {
   redis: Redis
   /** Resolves when Redis has memory for more. */
   room(signal: AbortSignal): Promise<void>

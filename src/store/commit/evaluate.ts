@@ -39,7 +39,7 @@ export interface Postponed {
   own: readonly (readonly [string, number])[]
 }
 
-export interface Expired {
+interface Expired {
   outcome: LimitOutcome
   postponed: Postponed
   nowMs: number
@@ -55,7 +55,7 @@ const LATE_MS = 1_000
 /** When a timer without a new state is evaluated again. */
 const AGAIN_MS = 30_000
 
-export interface EvaluateParts {
+interface EvaluateParts {
   redis: Redis
   keys: Keys
   evaluator: Evaluator

@@ -125,7 +125,7 @@ export async function journalExtent(
   }
 }
 
-export function* unpackJournal(payload: Buffer): Generator<JournalRecord> {
+function* unpackJournal(payload: Buffer): Generator<JournalRecord> {
   if (payload[0] !== ZSTD_DICTIONARY_1) throw new Error(`journal entry of unknown format ${payload[0]}`)
   const raw = decompress(payload.subarray(1))
   let end = raw.indexOf(LINE_BREAK)

@@ -7,7 +7,7 @@ import { CheckpointSession } from './checkpoint-session.ts'
 import { readCheckpoint, readIdentity, readSource } from './stored-json.ts'
 import type { StoreParts } from './transact.ts'
 
-export interface SourceStoreParts extends StoreParts {
+interface SourceStoreParts extends StoreParts {
   /** Knows which processes are alive, and the name of this one; by default neither is known. */
   processes?: LiveProcesses
 }

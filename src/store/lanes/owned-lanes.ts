@@ -43,7 +43,7 @@ export interface LaneOwner {
   emptied(lane: string): void
 }
 
-export type OwnedSlots = Pick<LaneSlots, 'token' | 'held' | 'isDraining' | 'hasLease' | 'lost'>
+type OwnedSlots = Pick<LaneSlots, 'token' | 'held' | 'isDraining' | 'hasLease' | 'lost'>
 
 /** Fewer waiting deliveries are no backlog. */
 const FEW = 2

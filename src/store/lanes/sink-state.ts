@@ -24,7 +24,7 @@ export interface SinkStateParts {
   onAvailable(sink: string): void
 }
 
-export interface SinkTraits {
+interface SinkTraits {
   /** It combines many deliveries into one: it gets up to so many, if they wait. */
   maxBatch?: number | undefined
   /** It sends deliveries of several objects in one request: they go in one call. */

@@ -12,7 +12,7 @@ import { evalScript, valuesOf } from '../redis/script.ts'
 import { decodeState, ruleOfOwn, scored } from './limit-states.ts'
 import { repeat } from './repeat.ts'
 
-export interface LimitStateGcParts {
+interface LimitStateGcParts {
   redis: Redis
   line: CommitLine
   keys: Keys
@@ -24,7 +24,7 @@ export interface LimitStateGcParts {
   timing?: Partial<LimitStateGcTiming>
 }
 
-export interface LimitStateGcTiming {
+interface LimitStateGcTiming {
   pollMs: number
   /** A source or rule is removed if no process has had it for this time: a process can be restarting. */
   unwantedMs: number

@@ -17,7 +17,7 @@ import { ruleOfShared, scored } from './limit-states.ts'
 import { repeat } from './repeat.ts'
 import { writeRules } from './rule-counts.ts'
 
-export interface LimitTimersParts extends FireParts {
+interface LimitTimersParts extends FireParts {
   redis: Redis
   log: Logger
   /** Whether a rule of the current configuration has limits. */
@@ -26,7 +26,7 @@ export interface LimitTimersParts extends FireParts {
   timing?: Partial<LimitTimersTiming>
 }
 
-export interface LimitTimersTiming {
+interface LimitTimersTiming {
   /** Interval between reads of the timers. */
   pollMs: number
   /** Interval while no rule has limits and there are no timers: another process may have created some. */
@@ -98,7 +98,7 @@ function isRead({ phase, current }: WatchStatus): boolean {
   return current === true || phase === 'waiting-for-kind' || phase === 'stopped'
 }
 
-export interface FireParts {
+interface FireParts {
   line: CommitLine
   keys: Keys
   /** Name of this process. */
@@ -196,7 +196,7 @@ async function dueOf(
   return due
 }
 
-export interface LimitsParts extends Omit<LimitTimersParts, 'hasLimits'> {
+interface LimitsParts extends Omit<LimitTimersParts, 'hasLimits'> {
   store: SourceStore
   snapshots: { readonly current: { hasLimits: boolean; ruleNames: ReadonlySet<string> } }
 }

@@ -3,7 +3,7 @@ import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:
 import { hostname } from 'node:os'
 
 /** The process that owns a state directory. */
-export interface Holder {
+interface Holder {
   host: string
   pid: number
   /** When it started, as the system counts it: a later process with the same pid is another one. '' is unknown. */

@@ -11,7 +11,7 @@ import {
 } from './cluster-client.ts'
 import { type ClusterAccess, type Credentials, type KubeconfigOptions, loadAccess } from './kubeconfig.ts'
 
-export interface ConnectOptions extends KubeconfigOptions {
+interface ConnectOptions extends KubeconfigOptions {
   userAgent: string
 }
 

@@ -2,8 +2,9 @@ import type { Source } from '../../model/change.ts'
 import { METADATA_LIST } from '../list/list.ts'
 import type { ClusterClient } from './cluster-client.ts'
 import { type Catalogue, type DiscoveredResource, namesResource, titleOf } from './discovery.ts'
+
 /** `hidden`: reading CustomResourceDefinitions is forbidden, so the state is not known. */
-export type CrdState = 'there' | 'none' | 'hidden'
+type CrdState = 'there' | 'none' | 'hidden'
 
 const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 

@@ -15,14 +15,14 @@ export interface ApiStatus {
   causes: readonly string[]
 }
 
-export type Frame =
+type Frame =
   | { kind: 'change'; type: ChangeType; object: ScannedObject }
   | { kind: 'bookmark'; resourceVersion: string; initialEventsEnd: boolean }
   | { kind: 'error'; status: ApiStatus }
   | { kind: 'unreadable' }
 
 /** A frame longer than the limit, from its beginning: a change whose object is reduced to its metadata. */
-export type LongFrame =
+type LongFrame =
   | Extract<Frame, { kind: 'change' | 'unreadable' }>
   /** A change of an object whose metadata is not in the frame's beginning. */
   | { kind: 'skipped' }

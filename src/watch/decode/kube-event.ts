@@ -33,13 +33,13 @@ export function readKubeEvent(object: Readonly<Record<string, unknown>>): KubeEv
 }
 
 /** Gives a field of an Event as it was sent. */
-export type ReadField = <Field extends keyof RawEvent>(field: Field) => RawEvent[Field]
+type ReadField = <Field extends keyof RawEvent>(field: Field) => RawEvent[Field]
 
 /**
  * An Event of core/v1 or events.k8s.io/v1 in one form, each field read when it is asked for. New-style Events have null
  * first and last timestamps: their times are `eventTime` and `series.lastObservedTime`.
  */
-export class RawEventView implements KubeEventView {
+class RawEventView implements KubeEventView {
   readonly #read: ReadField
   #type: string | undefined
   #reason: string | undefined

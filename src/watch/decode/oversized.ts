@@ -17,7 +17,7 @@ export const DEFAULT_MAX_OBJECT_BYTES = 64 * 1024 * 1024
 export const HEAD_BYTES = 2 * 1024 * 1024
 
 /** Marks an object of which only the metadata is known. The value is the number of bytes that the API server sent. */
-export const OVERSIZED_ANNOTATION = 'kubeherald.dev/oversized-bytes'
+const OVERSIZED_ANNOTATION = 'kubeherald.dev/oversized-bytes'
 
 /** An object that was larger than the limit. */
 export interface Oversized {

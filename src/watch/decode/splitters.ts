@@ -13,7 +13,7 @@ import {
 import { HEAD_BYTES } from './oversized.ts'
 
 /** Splits the JSON of a list into its items as it comes: one item at a time is held, whatever the length of the list. */
-export interface ItemSplitter {
+interface ItemSplitter {
   /** Calls `take` for each item that this chunk completes. Throws BrokenStream when this cannot be a list. */
   push(chunk: Buffer, take: TakeBytes): void
   /** Returns the list without its items: its `items` are [] or null. Throws BrokenStream when the list is not complete. */

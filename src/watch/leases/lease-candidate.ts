@@ -11,7 +11,7 @@ import {
 } from './lease.ts'
 import { LeaseConflict, messageOf } from './lease-api.ts'
 
-export interface LeaseCandidateParts extends HeldLeaseParts {
+interface LeaseCandidateParts extends HeldLeaseParts {
   group: Group
   metrics: Metrics
 }

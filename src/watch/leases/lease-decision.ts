@@ -1,6 +1,6 @@
 import { holderOf, type LeaseObject, leaseId, MEMBER, purposeOf, WATCH, wantsOf } from './lease.ts'
 
-export interface Situation {
+interface Situation {
   board: Board
   me: Member
   durationMs: number
@@ -9,7 +9,7 @@ export interface Situation {
 }
 
 /** The actions that follow from a list of all leases. */
-export interface Intentions {
+interface Intentions {
   /** Ids of watches: this process's share of what is free, or its own already according to the lease. */
   claim: string[]
   /** This process's according to the lease, and another's share, or not wanted here any more. */

@@ -129,7 +129,7 @@ function describe(
 }
 
 /** Kubernetes' MicroTime: RFC 3339 with microseconds. */
-export function microTime(ms: number): string {
+function microTime(ms: number): string {
   return new Date(ms).toISOString().replace('Z', '000Z')
 }
 

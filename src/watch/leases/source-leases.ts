@@ -23,7 +23,7 @@ import { createLeaseApi, isRefusal, LeaseConflict, messageOf } from './lease-api
 import { LeaseCandidate } from './lease-candidate.ts'
 import { type Board, decide, NOTHING_SEEN, observe } from './lease-decision.ts'
 
-export interface SourceLeasesParts extends HeldLeaseParts {
+interface SourceLeasesParts extends HeldLeaseParts {
   group: Group
   namespace: string
   metrics: Metrics

@@ -7,7 +7,7 @@ const TEXT_PER_OBJECT = 2_000
 /** Events about an object come after its deletion, too. */
 const REMEMBERS_DELETED_MS = 600_000
 
-export interface CacheOptions {
+interface CacheOptions {
   /** Of all tables together, what is deleted included. */
   maxObjects: number
   clock: { now(): number }

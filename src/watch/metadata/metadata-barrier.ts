@@ -68,7 +68,7 @@ function keyOf(watch: string, namespace: string): string {
 /** How far a source of metadata is: it follows the cluster, it will, or nobody knows whether it ever will. */
 export type Progress = 'follows' | 'behind' | 'fails'
 
-export interface BarrierParts {
+interface BarrierParts {
   cache: MetadataCache
   store: Pick<CacheStore, 'stateOf'>
   /** Monotonic. */

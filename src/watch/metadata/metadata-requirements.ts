@@ -7,7 +7,7 @@ export interface NeedyRule {
 }
 
 /** Texts of any depth, in which templates may stand that a rule uses and that do not stand in it. */
-export type RuleTemplates = (rule: number) => unknown
+type RuleTemplates = (rule: number) => unknown
 
 /** An entry of `watch`. */
 export interface WatchedEntry {

@@ -21,7 +21,7 @@ export interface Part {
   list: number
 }
 
-export interface Noted {
+interface Noted {
   uid: string
   labelsJson: string
   /** '' without. */

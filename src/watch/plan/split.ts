@@ -6,7 +6,7 @@ import { collectionPath } from '../list/list.ts'
 import type { PlannedSource, WatchPlan } from './plan.ts'
 import { NEARLY_NOTHING, shardSelectorOf, shardTitle } from './shards.ts'
 
-export interface SplitterParts {
+interface SplitterParts {
   client: ClusterClient
   store: Pick<SourceStore, 'splits'>
   log: Logger

@@ -18,7 +18,7 @@ import { createRemovedWatches } from './removed-watches.ts'
 import type { SelectionParts } from './takeover.ts'
 import { backoffMs } from './timing.ts'
 
-export interface ManagerParts
+interface ManagerParts
   extends SelectionParts,
     Omit<PoolParts, 'offers' | 'clusterUid' | 'onEnd' | 'onReady'> {
   /** Turns entries into sources; by default those of events. */

@@ -10,7 +10,7 @@ import type { ReflectorStatus } from './reflector-status.ts'
 import type { RelistCause } from './retry-policy.ts'
 import { comparisonOf } from './takeover.ts'
 
-export interface RelisterParts {
+interface RelisterParts {
   client: ClusterClient
   clock: { now(): number }
   maxObjectBytes?: number

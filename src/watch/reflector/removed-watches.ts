@@ -8,7 +8,7 @@ import { shardsOf } from '../plan/split.ts'
 import type { SelectionParts } from './takeover.ts'
 import { adoptionOf } from './takeover.ts'
 
-export interface RemovedWatchesParts extends SelectionParts {
+interface RemovedWatchesParts extends SelectionParts {
   client: ClusterClient
   store: SourceStore
   log: Logger

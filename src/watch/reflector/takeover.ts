@@ -49,7 +49,7 @@ function includesNamespace(parts: SelectionParts, { shard: _, ...source }: Plann
   return placeTest(parts, source)({ namespace, uid: '', name: '', labelsJson: '{}' })
 }
 
-export interface AdoptingParts {
+interface AdoptingParts {
   store: Pick<SourceStore, 'peek' | 'owners'>
   timing: Timing
   log: Logger
