@@ -37,7 +37,7 @@ export const SLOW_FILES: readonly string[] = [
   'test/demo/day.test.ts',
   'test/docs/commands.test.ts',
   'test/docs/look.test.ts',
-  'test/observe/rights-page.test.ts',
+  'test/observe/permissions-page.test.ts',
   'test/observe/tracing/line.test.ts',
   'test/rules/compile.random.test.ts',
   'test/rules/regular-expressions.test.ts',

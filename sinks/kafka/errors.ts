@@ -39,7 +39,7 @@ const CODES: Readonly<Record<number, readonly [name: string, policy: Policy, hin
     'fewer replicas in sync than min.insync.replicas',
   ],
   21: ['INVALID_REQUIRED_ACKS', ['config', 'sink']],
-  29: ['TOPIC_AUTHORIZATION_FAILED', ['auth', 'target'], 'the user lacks the right to Write or Describe'],
+  29: ['TOPIC_AUTHORIZATION_FAILED', ['auth', 'target'], 'the user lacks permission to Write or Describe'],
   31: ['CLUSTER_AUTHORIZATION_FAILED', ['auth', 'sink']],
   32: ['INVALID_TIMESTAMP', 'refused', 'the clocks differ more than message.timestamp.*.max.ms of the topic'],
   33: ['UNSUPPORTED_SASL_MECHANISM', ['auth', 'sink']],

@@ -177,7 +177,7 @@ async function checkHealth(config: KafkaConfig, wire: ClusterClient, mask: Mask)
 async function policyWarnings(topic: string, state: boolean, wire: ClusterClient): Promise<string[]> {
   const name = 'cleanup.policy'
   const request = { resources: [{ type: TOPIC_RESOURCE, name: topic, configNames: [name] }] }
-  // It takes a right that delivering does not need.
+  // It takes a permission that delivering does not need.
   const answer = await wire.describeConfigs(request).catch(() => undefined)
   const policy = answer?.resources[0]?.configEntries?.find((it) => it.configName === name)?.configValue
   if (policy === undefined) return []

@@ -58,7 +58,9 @@ cluster name kubeherald-demo: nothing else there is touched.
 
 function describeCheck(program: Command, exit: Exit): void {
   withoutPlugins(configurable(program.command('check')))
-    .description('report all problems of the configuration, the watches it would start, and missing rights')
+    .description(
+      'report all problems of the configuration, the watches it would start, and missing permissions',
+    )
     .option('--context <name>', 'context of the kubeconfig')
     .option('--offline', 'ask neither cluster, Redis nor sinks, and do without secrets that are not here')
     .option('--strict', 'warnings are failures: exit code 1')
@@ -189,7 +191,7 @@ function describeLiveDryRun(program: Command, exit: Exit): void {
 }
 
 const TAIL_HELP = `
-It watches the cluster as "run" would, with the rights of your kubeconfig, and keeps all that it needs in memory: it writes
+It watches the cluster as "run" would, with the permissions of your kubeconfig, and keeps all that it needs in memory: it writes
 nothing to Redis and needs none, but for --since. "→" is sent; with --all, "∅" goes nowhere, with the reason.
 
 Examples:
@@ -211,7 +213,7 @@ Examples:
 
 function describeRbac(program: Command, exit: Exit): void {
   configurable(program.command('rbac'))
-    .description('print the rights in Kubernetes that the configuration needs, and no others')
+    .description('print the permissions in Kubernetes that the configuration needs, and no others')
     .option(
       '--service-account <namespace/name>',
       'who gets them; default: kubeherald in $POD_NAMESPACE, else kubeherald/kubeherald',
@@ -229,21 +231,21 @@ function describeRbac(program: Command, exit: Exit): void {
 }
 
 const RBAC_HELP = `
-A right is given in a namespace where "watch" lists namespaces by name, else in all of them; of one object where "fields"
+A permission is granted in a namespace where "watch" lists namespaces by name, else in all of them; of one object where "fields"
 names it (metadata.name=...). It reads "watch" and "leases" of the configuration, so it needs no secrets, and asks the
-cluster only what a custom kind is that is not written as plural.group. "kubeherald check" lists missing rights.
+cluster only what a custom kind is that is not written as plural.group. "kubeherald check" lists missing permissions.
 
 Examples:
   kubeherald rbac                                     look at them
   kubeherald rbac | kubectl apply -f -                give them to the service account kubeherald in kubeherald
   kubeherald rbac --service-account ops/herald        to another one
-  kubeherald rbac --format values > rights.yaml       for helm install -f rights.yaml
+  kubeherald rbac --format values > permissions.yaml       for helm install -f permissions.yaml
 `
 
 function describeInit(program: Command, exit: Exit): void {
   program
     .command('init')
-    .description('write a configuration for the cluster to begin with, and the rights that it needs')
+    .description('write a configuration for the cluster to begin with, and the permissions that it needs')
     .option('-o, --output <file>', 'where to; "-" prints it', 'kubeherald.yaml')
     .addOption(
       new Option('--sink <type>', 'where it sends to')

@@ -201,7 +201,7 @@ export const redisMetrics = {
     [],
     {
       details:
-        'Causes are a full disk, a replica, missing rights, a key of another type, a damaged checkpoint. `/readyz` and `status` show the cause',
+        'Causes are a full disk, a replica, missing permissions, a key of another type, a damaged checkpoint. `/readyz` and `status` show the cause',
     },
   ),
   instances: gauge('instances', 'Running processes, by role.', ['role'], {

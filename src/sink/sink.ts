@@ -14,7 +14,7 @@ export interface Sink<R = unknown> {
    */
   deliver(batch: readonly Message<R>[], signal: AbortSignal): Promise<Outcome[]>
   /**
-   * Checks whether deliveries could succeed (address, credentials, rights, targets) without delivering anything.
+   * Checks whether deliveries could succeed (address, credentials, permissions, targets) without delivering anything.
    * Called after the start, by `kubeherald check`, and occasionally while nothing is delivered. An exception counts
    * as a failure.
    */

@@ -15,7 +15,8 @@ const CONFIG = `watch:
 sinks: { chat: { type: slack, token: "\${env:NOT_SET_HERE}", channel: "#a" } }
 rules: [{ name: all, to: chat }]
 `
-const golden = (name: string) => readFileSync(new URL(`../golden/rights/${name}`, import.meta.url), 'utf8')
+const golden = (name: string) =>
+  readFileSync(new URL(`../golden/permissions/${name}`, import.meta.url), 'utf8')
 
 test.each([
   ['manifests.yaml', []],

@@ -56,19 +56,19 @@ function crd(resource: string, kind: string): object {
   }
 }
 
-test('what init writes is good: no warning, tests that pass, and rights that suffice', {
+test('what init writes is good: no warning, tests that pass, and permissions that suffice', {
   timeout: 120_000,
 }, async () => {
   using desk = openDesk({ KUBECONFIG: kubernetes.kubeconfig })
   const { code, stderr } = await desk.run('init')
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-  const [file, rights] = ['kubeherald.yaml', 'kubeherald-rbac.yaml'].map((name) => `${desk.cwd}/${name}`)
+  const [file, permissions] = ['kubeherald.yaml', 'kubeherald-rbac.yaml'].map((name) => `${desk.cwd}/${name}`)
   const text = readFileSync(file as string, 'utf8')
   for (const { resource, rule } of KNOWN_RESOURCES)
     expect(text).toMatch(new RegExp(`${resource}[\\s\\S]*name: ${rule}\n`))
 
   await kubernetes.request('POST', '/api/v1/namespaces', { metadata: { name: 'kubeherald' } })
-  await applyStrictly(kubernetes, readFileSync(rights as string, 'utf8'))
+  await applyStrictly(kubernetes, readFileSync(permissions as string, 'utf8'))
   await kubernetes.request('POST', '/api/v1/namespaces/default/serviceaccounts', {
     metadata: { name: 'none' },
   })
@@ -76,7 +76,7 @@ test('what init writes is good: no warning, tests that pass, and rights that suf
     ['kubeherald', true],
     ['none', false],
   ] as const) {
-    const account = { namespace: name === 'none' ? 'default' : namespaceIn(rights as string), name }
+    const account = { namespace: name === 'none' ? 'default' : namespaceIn(permissions as string), name }
     const KUBECONFIG = await kubeconfigOfAccount(kubernetes, account)
     using pod = openDesk({ KUBECONFIG })
     pod.write('kubeherald.yaml', text)
@@ -124,14 +124,14 @@ test('who may read one namespace gets a file for that one', async () => {
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   const written = parse(readFileSync(`${desk.cwd}/kubeherald.yaml`, 'utf8'))
   expect(written.watch).toContainEqual({ kind: 'Event', namespaces: ['shop'] })
-  const rights = parseAllDocuments(readFileSync(`${desk.cwd}/kubeherald-rbac.yaml`, 'utf8')).map((it) =>
+  const permissions = parseAllDocuments(readFileSync(`${desk.cwd}/kubeherald-rbac.yaml`, 'utf8')).map((it) =>
     it.toJS(),
   )
-  const reads = rights.filter(({ rules }) => JSON.stringify(rules ?? '').includes('"events"'))
+  const reads = permissions.filter(({ rules }) => JSON.stringify(rules ?? '').includes('"events"'))
   expect(reads).toMatchObject([{ kind: 'Role', metadata: { namespace: 'shop' } }])
   const checked = JSON.parse((await desk.run('check', '--json')).stdout)
   expect(checked.good).toBe(true)
-  // Whoever has no rights in the cluster as a whole is told what that costs.
+  // Whoever has no permissions in the cluster as a whole is told what that costs.
   const others = checked.problems.filter(
     ({ message }: { message: string }) => !message.includes('without it '),
   )

@@ -16,7 +16,7 @@ import { type Kubeherald, startKubeherald } from './kubeherald.ts'
 import { applyStrictly } from './service-account.ts'
 import { CONFIG_MAPS } from './workload.ts'
 
-/** The largest objects that an API server accepts, from a user with rights in one namespace, through every stage. */
+/** The largest objects that an API server accepts, from a user with permissions in one namespace, through every stage. */
 
 const TEAM = '/api/v1/namespaces/team'
 /** Go's encoding/json writes `<` as six bytes: 6 MB on the wire. */
@@ -45,7 +45,7 @@ roleRef: { apiGroup: rbac.authorization.k8s.io, kind: Role, name: tenant }
 subjects: [{ kind: User, name: plain, apiGroup: rbac.authorization.k8s.io }]
 `
 
-/** Writes as the user `plain`, who has rights in one namespace alone. */
+/** Writes as the user `plain`, who has permissions in one namespace alone. */
 async function asTenant(
   kubernetes: Kubernetes,
   method: 'POST' | 'PATCH' | 'DELETE',

@@ -80,7 +80,7 @@ test('case 41: a process with leases and one without on the same Redis lose noth
   await expectEachOnce(kubernetes, bed, since)
 })
 
-test('a process without the right to use leases watches nothing and says so, until it gets the right', async () => {
+test('a process without permission to use leases watches nothing and says so, until it gets it', async () => {
   await using kubernetes = await borrowKubernetes()
   await grantWatches(kubernetes)
   await using bed = await startWatchBed({ kubeconfig: kubernetes.kubeconfigOf('plain'), idle: true })

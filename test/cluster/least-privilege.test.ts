@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import { checkRights } from '../../src/cli/check/check-cluster.ts'
+import { checkPermissions } from '../../src/cli/check/check-cluster.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { connectCluster } from '../../src/watch/client/connect.ts'
 import { discover } from '../../src/watch/client/discovery.ts'
@@ -62,7 +62,7 @@ beforeAll(async () => {
   await installWidgets(kubernetes)
   for (const name of ['shop', 'pay', 'kubeherald'])
     await kubernetes.request('POST', '/api/v1/namespaces', { metadata: { name } })
-  const { stdout, stderr, code } = await desk.run('rbac', '-c', desk.write('rights.yaml', WATCH))
+  const { stdout, stderr, code } = await desk.run('rbac', '-c', desk.write('permissions.yaml', WATCH))
   if (code !== 0) throw new Error(stderr)
   printed = stdout
   await applyStrictly(kubernetes, printed)
@@ -74,15 +74,15 @@ afterAll(async () => {
   await kubernetes?.[Symbol.asyncDispose]()
 })
 
-test('with the printed rights and no others, each without that right alone is named by check', async () => {
+test('with the printed permissions and no others, each without that right alone is named by check', async () => {
   const { config } = (await loadText(`${WATCH}\nsinks: { hook: { type: stdout } }`)) as { config: Config }
   const client = connectCluster({ kubeconfig, env: {}, userAgent: 'test' })
   const catalogue = await discover(client, signal)
   const ask = async () =>
-    (await checkRights(config, { client, catalogue, namespace: ACCOUNT.namespace }, signal)).missing.map(
+    (await checkPermissions(config, { client, catalogue, namespace: ACCOUNT.namespace }, signal)).missing.map(
       ({ sentence }) => sentence.split(':')[0],
     )
-  await waitFor(async () => (await ask()).length === 0, { what: 'the printed rights to be enough' })
+  await waitFor(async () => (await ask()).length === 0, { what: 'the printed permissions to be enough' })
   const tried: string[] = []
   for (const { path, role, rest, title } of withoutEach(printed)) {
     await kubernetes.request('PUT', path, { ...role, rules: rest })
@@ -92,12 +92,12 @@ test('with the printed rights and no others, each without that right alone is na
         missing = await ask()
         return missing.length > 0
       },
-      { what: `the right to ${title} to be missing` },
+      { what: `permission to ${title} to be missing` },
     )
     expect(missing).toEqual([`cannot ${title}`])
     tried.push(title)
     await kubernetes.request('PUT', path, role)
-    await waitFor(async () => (await ask()).length === 0, { what: `the right to ${title} to be back` })
+    await waitFor(async () => (await ask()).length === 0, { what: `permission to ${title} to be back` })
   }
   expect(tried).toEqual(
     expect.arrayContaining(['get namespace kube-system', 'watch secrets "app" in namespace pay']),
@@ -106,7 +106,7 @@ test('with the printed rights and no others, each without that right alone is na
   await client.close()
 })
 
-test('with the printed rights nothing else can be read', async () => {
+test('with the printed permissions nothing else can be read', async () => {
   const client = connectCluster({ kubeconfig, env: {}, userAgent: 'test' })
   const { resources } = await discover(client, signal)
   const questions = resources
@@ -148,7 +148,7 @@ test('with the printed rights nothing else can be read', async () => {
   await client.close()
 })
 
-test('with the printed rights kubeherald does its whole job as that service account', async () => {
+test('with the printed permissions kubeherald does its whole job as that service account', async () => {
   await using redis = await startRedis()
   await using hook = await startReceiver()
   await using kubeherald = await startKubeherald({
@@ -193,11 +193,11 @@ sinks: { hook: { type: webhook, url: "${hook.url}" } }`,
   // A resourceVersion may be 403, and a port have it among its digits.
   const said = kubeherald.log().replaceAll(/"position":"\d+"/g, '')
   expect(said).not.toMatch(/\b403\b|cannot be read|never-to-be-seen/)
-  // What check says to a person who forgot a right, and how it ends.
+  // What check says to a person who forgot a permission, and how it ends.
   const binding = '/apis/rbac.authorization.k8s.io/v1/namespaces/pay/rolebindings/kubeherald'
   await kubernetes.request('DELETE', binding)
   await waitFor(async () => (await kubeherald.command('check')).code === 2, {
-    what: 'check to miss the right',
+    what: 'check to miss the permission',
   })
   const { stdout } = await kubeherald.command('check')
   expect(stdout).toContain(
@@ -206,7 +206,7 @@ sinks: { hook: { type: webhook, url: "${hook.url}" } }`,
   expect(stdout).toMatch(
     /error: cannot list and watch secrets "app" in namespace pay: needed by watch\[5\] at .*kubeherald.yaml:\d+:5; without it watch\[5\] cannot run/,
   )
-  expect(stdout).toContain('rbac" prints the rights that are needed')
+  expect(stdout).toContain('rbac" prints the permissions that are needed')
   expect(stdout).toMatch(/has 4 problems\n$/)
 })
 

@@ -1,4 +1,4 @@
-import { LEASE_RIGHTS } from '../../src/cli/rbac/rights.ts'
+import { LEASE_RIGHTS } from '../../src/cli/rbac/permissions.ts'
 import type { Kubernetes } from '../servers/kubernetes.ts'
 import type { Receiver } from '../servers/receiver.ts'
 import type { RedisServer } from '../servers/redis.ts'

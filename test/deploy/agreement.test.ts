@@ -94,7 +94,7 @@ test('no pod of any values has a token that it does not need, or a folder of the
   }
 })
 
-test('Leases, and the right to them, come with the second pod that watches', async () => {
+test('Leases, and permission to use them, come with the second pod that watches', async () => {
   const redis = { url: 'redis://r:6379' }
   const of = async (values: object) => {
     const manifests = await renderChart({ redis, ...values })
@@ -122,7 +122,7 @@ describe('kubeherald rbac', () => {
   const rbac = (folder: string, file: string, ...args: string[]) =>
     run(programMain(), 'rbac', '--offline', '--config', join(folder, file), ...args).output
 
-  test('prints the rights that the chart gives to its own configuration', () => {
+  test('prints the permissions that the chart gives to its own configuration', () => {
     const { rbac: given } = parseYaml(read('deploy/helm/kubeherald/values.yaml'))
     const { clusterRules, namespaceRules } = given
     const printed = parseYaml(rbac('deploy/helm/kubeherald/files', 'starter.yaml', '--format', 'values'))

@@ -61,7 +61,7 @@ test.each<[name: string, values: object, says: string]>([
   ['an amount that is none', { resources: { limits: { memory: '384 Mi' } } }, '/resources/limits/memory'],
   ['a number for the name of the cluster', { cluster: 123 }, '/cluster'],
   [
-    'rights for the account that all pods of a namespace have',
+    'permissions for the account that all pods of a namespace have',
     { serviceAccount: { create: false } },
     'serviceAccount.name',
   ],
@@ -188,7 +188,7 @@ test('releases in namespaces with long names have ClusterRoles of their own', as
   expect(new Set(await Promise.all(names)).size).toBe(2)
 })
 
-test('a map of leases without keys brings the right to them', async () => {
+test('a map of leases without keys brings permission to use them', async () => {
   const roles = (await renderChart(config({ leases: {} }))).filter(({ kind }) => kind === 'Role')
   expect(roles.map(({ metadata }) => metadata.name)).toContain('herald-kubeherald-leases')
 })

@@ -55,7 +55,7 @@ test('the first commands install it', () => {
   expect(tested).toBe('helm test kubeherald --namespace kubeherald\n')
 })
 
-test('the values and the commands for rights of one’s own change it', async () => {
+test('the values and the commands for permissions of one’s own change it', async () => {
   writeFileSync(join(dir, 'values.yaml'), VALUES)
   writeFileSync(join(dir, 'kubeherald.yaml'), stringify(parse(VALUES).config))
   const commands = SHELL[1]?.split('\n') ?? []

@@ -8,7 +8,7 @@ const CONFIG = {
 
 export const VALUES: Readonly<Record<string, object>> = {
   'the least that works': { redis: { bundled: { enabled: true } } },
-  'own configuration, secrets and rights': {
+  'own configuration, secrets and permissions': {
     ...REDIS,
     cluster: 'prod-eu',
     config: CONFIG,
@@ -84,7 +84,7 @@ export const VALUES: Readonly<Record<string, object>> = {
     service: { annotations: { note: 'x' } },
     leases: true,
   },
-  'accounts and rights from elsewhere': {
+  'accounts and permissions from elsewhere': {
     ...REDIS,
     mode: 'split',
     rbac: { create: false },

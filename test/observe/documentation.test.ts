@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { LEASE_RIGHTS } from '../../src/cli/rbac/rights.ts'
+import { LEASE_RIGHTS } from '../../src/cli/rbac/permissions.ts'
 import { ALL_PAGES, linksOf, PAGES, textOf, yamlIn } from './documentation.ts'
 
 const ROOT = new URL('../../', import.meta.url)
@@ -23,7 +23,7 @@ const MANIFESTS = BLOCKS.map(({ place, document }) => [place, document.toJS() as
   ([, it]) => it.kind ?? it.roleRef ?? it.rules?.[0]?.verbs,
 )
 
-test('there are manifests of rights', () => {
+test('there are manifests of permissions', () => {
   expect(MANIFESTS.map(([, { kind }]) => kind)).toContain('Role')
 })
 

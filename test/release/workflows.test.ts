@@ -64,7 +64,7 @@ test.each(workflows)('$name: a checkout leaves no token behind', ({ steps }) => 
     expect(step.with).toMatchObject({ 'persist-credentials': false })
 })
 
-test('pull requests get no right to write', () => {
+test('pull requests get no permission to write', () => {
   for (const { parsed, jobs } of workflows.filter(({ parsed }) => 'pull_request' in parsed.on))
     for (const [name, job] of jobs) {
       const { if: condition } = job as { if?: string }

@@ -13,7 +13,7 @@ export interface Kubernetes extends AsyncDisposable {
   readonly etcdUrl: string
   /** A kubeconfig file of an administrator. */
   readonly kubeconfig: string
-  /** A kubeconfig file of a user with no rights but those given by RBAC: `plain`, `other`. */
+  /** A kubeconfig file of a user with no permissions but those given by RBAC: `plain`, `other`. */
   kubeconfigOf(user: string): string
   /** JSON in, JSON out, as administrator; throws on a status that is no 2xx. */
   request: ApiRequest

@@ -54,7 +54,7 @@ test('one who lost the slot acknowledges nothing', async () => {
 })
 
 for (const command of ['hincrby', 'xadd', 'hset', 'xdel'])
-  test(`without the right to ${command} nothing of an acknowledgement is left, and it is made when the right is back`, async () => {
+  test(`without permission for ${command} nothing of an acknowledgement is left, and it is made when it is back`, async () => {
     const { it, id } = await startEntry()
     await using _ = it
     const payload = Buffer.from('x')

@@ -36,7 +36,7 @@ test('a database that may not be used, or is not there, is told, and nothing is 
   blocking.disconnect()
 })
 
-test('a right to SELECT that is taken away while it runs leads no reconnect into another database', async () => {
+test('a permission for SELECT that is taken away while it runs leads no reconnect into another database', async () => {
   await using server = await startRedis()
   const redis = openRedis(`${server.url}/3`, 'work', silentLog)
   await redis.set('a', '1')

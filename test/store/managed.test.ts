@@ -5,7 +5,7 @@ import { silentLog } from '../../src/observe/log.ts'
 import { keysOf } from '../../src/store/keys.ts'
 import { readLane } from '../../src/store/lanes/lane-reader.ts'
 import { openRedis } from '../../src/store/redis/connection.ts'
-import { COMMANDS, inspectRedis, missingRights } from '../../src/store/redis/requirements.ts'
+import { COMMANDS, inspectRedis, missingPermissions } from '../../src/store/redis/requirements.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
 import { startTcpProxy } from '../servers/tcp-proxy.ts'
 import { waitFor } from '../wait-for.ts'
@@ -14,7 +14,7 @@ import { startLine } from './line-bed.ts'
 // Several servers each; a busy machine starts them slowly.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
-/** Redis as others run it: few rights, no CONFIG, other makes, shared with others. */
+/** Redis as others run it: few permissions, no CONFIG, other makes, shared with others. */
 
 const page = readFileSync(new URL('../../docs/operating.md', import.meta.url), 'utf8')
 const ACL = /^ACL SETUSER kubeherald .*$/m.exec(page)?.[0] ?? ''
@@ -67,7 +67,7 @@ test('what BullMQ sends within the scripts that lanes use is in the list', async
   expect(sent.length).toBeGreaterThan(20)
 })
 
-test('the whole line runs with exactly the rights of docs/operating.md, where CONFIG is forbidden', async () => {
+test('the whole line runs with exactly the permissions of docs/operating.md, where CONFIG is forbidden', async () => {
   await using server = await withUser([], ['--rename-command', 'CONFIG', ''])
   let down = false
   await using line = await startLine({
@@ -105,7 +105,7 @@ test('the whole line runs with exactly the rights of docs/operating.md, where CO
   expect(line.kubeherald.log()).not.toContain('NOPERM')
 })
 
-test('what a killed process was delivering is delivered by the next one, with exactly these rights', async () => {
+test('what a killed process was delivering is delivered by the next one, with exactly these permissions', async () => {
   await using server = await withUser()
   let hang = true
   await using line = await startLine({
@@ -131,20 +131,20 @@ test('each command that is missing is named at the start, and so are keys', asyn
   await using server = await withUser()
   const target = { url: server.url, username: 'kubeherald', password: 'PASSWORD' }
   const redis = openRedis(target, 'command', silentLog)
-  expect(await missingRights(redis, keys)).toEqual([])
+  expect(await missingPermissions(redis, keys)).toEqual([])
   const single = COMMANDS.filter((it) => !['eval', 'ping'].includes(it))
   for (const command of single) {
     await server.command('ACL', 'SETUSER', 'kubeherald', `-${command}`)
-    expect(await missingRights(redis, keys)).toEqual([`+${command}`])
+    expect(await missingPermissions(redis, keys)).toEqual([`+${command}`])
     await server.command('ACL', 'SETUSER', 'kubeherald', `+${command}`)
   }
   await server.command('ACL', 'SETUSER', 'kubeherald', '-eval')
-  expect(await missingRights(redis, keys)).toEqual(['+eval'])
+  expect(await missingPermissions(redis, keys)).toEqual(['+eval'])
   await server.command('ACL', 'SETUSER', 'kubeherald', '+eval', '-info', '-xadd')
   expect((await inspectRedis({ redis, keys })).refusals).toEqual([
-    'the user of Redis lacks rights: ACL SETUSER NAME +info +xadd',
+    'the user of Redis lacks permissions: ACL SETUSER NAME +info +xadd',
   ])
-  expect(await missingRights(redis, keysOf('other'))).toEqual(['~{kubeherald:other}*'])
+  expect(await missingPermissions(redis, keysOf('other'))).toEqual(['~{kubeherald:other}*'])
   redis.disconnect()
 })
 

@@ -108,7 +108,7 @@ function smallDisk() {
 
 test('a full disk under Redis is shown, and all goes on by itself when there is room', async ({ skip }) => {
   using disk = smallDisk()
-  if (!disk.isMounted) skip('no rights to mount a small disk')
+  if (!disk.isMounted) skip('no permissions to mount a small disk')
   await using it = await startTrouble(['--dir', disk.dir])
   const { server, line } = it
   const filler = join(disk.dir, 'filler')

@@ -58,7 +58,7 @@ async function content({ reader }: Bed) {
 const COMMANDS = 'xadd hincrby incrby hset hdel unlink set zadd zrem pexpire zrange hmget zscore'.split(' ')
 
 for (const command of COMMANDS)
-  test(`without the right to ${command} a transaction changes nothing, and is done when the right is back`, async () => {
+  test(`without permission for ${command} a transaction changes nothing, and is done when it is back`, async () => {
     await using it = await startStoreBed()
     await write(it)
     const before = await content(it)

@@ -149,7 +149,7 @@ test('a password, a database or a protocol that is wrong ends the wait', async (
   await wait.waitsFor(/nobody listens/)
 })
 
-test('a policy that evicts, and missing rights, end the wait', async () => {
+test('a policy that evicts, and missing permissions, end the wait', async () => {
   await using server = await startRedis({ args: ['--maxmemory-policy', 'allkeys-lru'] })
   expect(await cannotBeUsed(server, { url: server.url })).toBeInstanceOf(RedisRefusedError)
   await server.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction')

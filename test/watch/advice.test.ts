@@ -7,7 +7,7 @@ import { afterFault, NO_HISTORY } from '../../src/watch/reflector/retry-policy.t
 import { DEFAULT_TIMING } from '../../src/watch/reflector/timing.ts'
 
 test.each([
-  [403, 'Forbidden', '"kubeherald rbac" prints the rights'],
+  [403, 'Forbidden', '"kubeherald rbac" prints the permissions'],
   [401, 'Unauthorized', 'a token may have expired'],
 ])('a watch that is answered %s %s is logged with advice', (code, reason, advice) => {
   const lines: object[] = []

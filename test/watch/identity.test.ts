@@ -4,7 +4,7 @@ import { configMap, failure, type ScriptedApi } from '../servers/scripted-api.ts
 import { waitFor } from '../wait-for.ts'
 import { startWatchBed } from './bed.ts'
 
-test('only another uid is another cluster: a right that comes or goes changes nothing', () => {
+test('only another uid is another cluster: a permission that comes or goes changes nothing', () => {
   const byUid = decideIdentity(undefined, 'uid-1', 'address')
   expect(byUid).toEqual({ id: 'uid-1', uid: 'uid-1' })
   expect(decideIdentity(byUid, undefined, 'address')).toEqual(byUid)

@@ -23,7 +23,13 @@ import { clusterName, invocation, loadCluster } from '../environment.ts'
 import type { Configuration } from '../load-config/configuration.ts'
 import { showProblems } from '../load-config/read-configuration.ts'
 import { neededMetadata, watchedResources } from '../rbac/needed-resources.ts'
-import { describeMissing, type MissingRights, type Right, reviewOf, rightsNeeded } from '../rbac/rights.ts'
+import {
+  describeMissing,
+  type MissingPermissions,
+  type Permission,
+  permissionsNeeded,
+  reviewOf,
+} from '../rbac/permissions.ts'
 import type { CheckReport, CheckResult } from './check-report.ts'
 
 /** Checks that the kinds exist, may be read, and have the fields that rules use. */
@@ -38,7 +44,7 @@ export async function askCluster(
   try {
     const catalogue = await discover(client, signal)
     const plan = planSources(config.watch, catalogue, '', compilePattern)
-    const rights = await checkRights(config, { client, catalogue, namespace }, signal)
+    const permissions = await checkPermissions(config, { client, catalogue, namespace }, signal)
     const name = clusterName(config, () => context)
     const notSplit = await unsplit(plan, client, signal)
     const unknown = await checkPaths(rulePaths(document), { client, catalogue }, document, signal)
@@ -50,7 +56,7 @@ export async function askCluster(
         'warning',
         `the API server does not split ${title} (feature gate ShardedListAndWatch): it is read in one`,
       )
-    reportRights(rights, report)
+    reportPermissions(permissions, report)
     report.addProblems(paths, showProblems(paths, texts))
     return { name, watches: plan.sources.map(describeSource) }
   } catch (error) {
@@ -63,7 +69,7 @@ export async function askCluster(
   }
 }
 
-/** Returns the sources with shards that the server does not split. A source without rights is reported elsewhere. */
+/** Returns the sources with shards that the server does not split. A source without permissions is reported elsewhere. */
 async function unsplit({ sources }: WatchPlan, client: ClusterClient, signal: AbortSignal) {
   const sharded = sources.filter(({ shards }) => shards !== undefined)
   const offered = await Promise.all(
@@ -108,11 +114,11 @@ function reportPlan({ sources, waiting, problems }: WatchPlan, cluster: string, 
   for (const { message } of problems) report.add('error', message)
 }
 
-function reportRights({ missing, unknown }: Rights, report: CheckReport): void {
+function reportPermissions({ missing, unknown }: Permissions, report: CheckReport): void {
   if (unknown !== undefined) return report.print(`  (whether it may be read is not known: ${unknown})\n`)
   for (const { sentence, required } of missing) report.add(required ? 'error' : 'warning', sentence)
   if (missing.length > 0)
-    report.print(`  ("${invocation(process.env)} rbac" prints the rights that are needed)\n`)
+    report.print(`  ("${invocation(process.env)} rbac" prints the permissions that are needed)\n`)
 }
 
 function describeSource({ title, labelSelector, fieldSelector, shards }: PlannedSource) {
@@ -124,17 +130,17 @@ function describeSource({ title, labelSelector, fieldSelector, shards }: Planned
   }
 }
 
-interface Rights {
-  missing: MissingRights[]
-  /** Why the rights are not known. */
+interface Permissions {
+  missing: MissingPermissions[]
+  /** Why the permissions are not known. */
   unknown?: string
 }
 
 const REVIEWS = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
 const CONCURRENCY = 8
 
-/** Asks the API server for each right that `kubeherald rbac` would print. */
-export async function checkRights(
+/** Asks the API server for each permission that `kubeherald rbac` would print. */
+export async function checkPermissions(
   config: Config,
   {
     client,
@@ -142,32 +148,40 @@ export async function checkRights(
     namespace,
   }: { client: ClusterClient; catalogue: Catalogue; namespace: string | undefined },
   signal: AbortSignal,
-): Promise<Rights> {
+): Promise<Permissions> {
   const { watches } = watchedResources(config.watch, (index) => config.placeOf?.(['watch', index]), catalogue)
   const { metadata } = neededMetadata(config, (index) => config.placeOf?.(['rules', index]), catalogue)
-  const rights = rightsNeeded({
+  const permissions = permissionsNeeded({
     watches,
     metadata,
     ...(config.leases && { leaseNamespace: leaseNamespace(config.leases, process.env, namespace) }),
   })
-  const missing: Right[] = []
-  const waiting = [...rights]
+  const missing: Permission[] = []
+  const waiting = [...permissions]
   let unknown: string | undefined
   async function work(): Promise<void> {
-    for (let right = waiting.shift(); right && unknown === undefined; right = waiting.shift()) {
-      const answer = await ask(client, right, signal)
+    for (
+      let permission = waiting.shift();
+      permission && unknown === undefined;
+      permission = waiting.shift()
+    ) {
+      const answer = await ask(client, permission, signal)
       if (typeof answer === 'string') unknown = answer
-      else if (!answer) missing.push(right)
+      else if (!answer) missing.push(permission)
     }
   }
   await Promise.all(Array.from({ length: CONCURRENCY }, work))
   if (unknown !== undefined) return { missing: [], unknown }
-  return { missing: describeMissing(rights.filter((it) => missing.includes(it))) }
+  return { missing: describeMissing(permissions.filter((it) => missing.includes(it))) }
 }
 
-/** Returns whether a right is granted, or why that is not known. */
-async function ask(client: ClusterClient, right: Right, signal: AbortSignal): Promise<boolean | string> {
-  const { status, body } = await client.send('POST', REVIEWS, reviewOf(right), {}, signal)
+/** Returns whether a permission is granted, or why that is not known. */
+async function ask(
+  client: ClusterClient,
+  permission: Permission,
+  signal: AbortSignal,
+): Promise<boolean | string> {
+  const { status, body } = await client.send('POST', REVIEWS, reviewOf(permission), {}, signal)
   if (status !== 200 && status !== 201) return `the API server answered ${status}`
   const { status: review } = JSON.parse(body.toString()) as { status?: { allowed?: boolean } }
   return review?.allowed === true

@@ -29,7 +29,7 @@ interface CheckOptions extends PluginOptions {
 }
 
 /**
- * Reports all problems of the configuration; unless offline also whether the cluster has the kinds and grants the rights, whether
+ * Reports all problems of the configuration; unless offline also whether the cluster has the kinds and grants the permissions, whether
  * deliveries to the sinks could succeed, and whether Redis permits a start.
  */
 export async function check(options: CheckOptions): Promise<number> {

@@ -7,7 +7,7 @@ import { discover } from '../../watch/client/discovery.ts'
 import { findKubeconfig } from '../../watch/client/kubeconfig.ts'
 import { clusterName, invocation, kubeconfigOptions, loadCluster } from '../environment.ts'
 import { fileFault } from '../load-config/file-reads.ts'
-import { rightsOf } from '../rbac/rbac.ts'
+import { permissionsOf } from '../rbac/rbac.ts'
 import { UsageError } from '../usage-error.ts'
 import type { ClusterFacts, NamespaceFacts } from './starter-file.ts'
 import { starterFile } from './starter-file.ts'
@@ -21,7 +21,7 @@ interface InitOptions {
   offline?: boolean
 }
 
-/** Asks the cluster, if there is one, and writes a configuration to begin with and the rights that it needs. */
+/** Asks the cluster, if there is one, and writes a configuration to begin with and the permissions that it needs. */
 export async function init(options: InitOptions): Promise<number> {
   const { output, force = false } = options
   const sinks = await sinkExamples(options.sink)
@@ -29,14 +29,17 @@ export async function init(options: InitOptions): Promise<number> {
     process.stdout.write(starterFile({ facts: await look(options), ...sinks }))
     return 0
   }
-  const rightsFile = output.replace(/(\.ya?ml)?$/, '-rbac.yaml')
-  if (!force) for (const file of [output, rightsFile]) refuseExisting(file)
+  const permissionsFile = output.replace(/(\.ya?ml)?$/, '-rbac.yaml')
+  if (!force) for (const file of [output, permissionsFile]) refuseExisting(file)
   const facts = await look(options)
-  write(output, starterFile({ facts, ...sinks, rightsFile }))
-  write(rightsFile, await rightsOf({ ...options, config: output, name: 'kubeherald', format: 'yaml' }))
+  write(output, starterFile({ facts, ...sinks, permissionsFile }))
+  write(
+    permissionsFile,
+    await permissionsOf({ ...options, config: output, name: 'kubeherald', format: 'yaml' }),
+  )
   const how = facts ? `for the cluster ${facts.cluster}` : 'without a cluster'
   process.stdout.write(
-    `${output} is written ${how}, and ${rightsFile} with the rights that it needs.\n${nextCommands(output)}\n`,
+    `${output} is written ${how}, and ${permissionsFile} with the permissions that it needs.\n${nextCommands(output)}\n`,
   )
   return 0
 }

@@ -4,8 +4,8 @@ interface StarterOptions {
   sink: string
   /** Sections of other types, as comments. */
   otherSinks: readonly string[]
-  /** The file with the rights; undefined when none was written. */
-  rightsFile?: string | undefined
+  /** The file with the permissions; undefined when none was written. */
+  permissionsFile?: string | undefined
 }
 
 /** The state of a cluster; a field is undefined where it may not be read. */
@@ -29,7 +29,7 @@ export interface NamespaceFacts {
 }
 
 /** Returns a commented configuration for the cluster. */
-export function starterFile({ facts, sink, otherSinks, rightsFile }: StarterOptions): string {
+export function starterFile({ facts, sink, otherSinks, permissionsFile }: StarterOptions): string {
   const namespaces = facts?.namespaces ?? []
   const known = KNOWN_RESOURCES.filter(({ resource }) => facts?.resources.has(resource))
   const only = facts?.onlyNamespace
@@ -37,7 +37,7 @@ export function starterFile({ facts, sink, otherSinks, rightsFile }: StarterOpti
     only === undefined ? kind : `{ kind: ${kind}, namespaces: [${text(only)}] }`
   const system = namespaces.filter(({ name }) => /^kube-(system|public|node-lease)$/.test(name))
   const lines = [
-    ...headingOf(facts, rightsFile),
+    ...headingOf(facts, permissionsFile),
     `cluster: ${text(facts?.cluster ?? 'my-cluster')}`,
     '',
     '# Where it is sent to.',
@@ -69,7 +69,7 @@ export function starterFile({ facts, sink, otherSinks, rightsFile }: StarterOpti
   return `${lines.join('\n')}\n`
 }
 
-function headingOf(facts: ClusterFacts | undefined, rightsFile: string | undefined): string[] {
+function headingOf(facts: ClusterFacts | undefined, permissionsFile: string | undefined): string[] {
   const counts = [
     facts?.version,
     facts?.nodes !== undefined && `${facts.nodes} nodes`,
@@ -78,16 +78,16 @@ function headingOf(facts: ClusterFacts | undefined, rightsFile: string | undefin
   ].filter((it) => it !== false && it !== undefined)
   const name = facts?.cluster.replace(/\p{C}+/gu, ' ').slice(0, 100)
   const of = facts ? ` for the cluster ${name}${counts.length > 0 ? ` (${counts.join(', ')})` : ''}` : ''
-  const rights = rightsFile
-    ? `, in a namespace of its own: kubectl create namespace kubeherald; kubectl apply -f ${rightsFile}`
+  const permissions = permissionsFile
+    ? `, in a namespace of its own: kubectl create namespace kubeherald; kubectl apply -f ${permissionsFile}`
     : ': kubeherald rbac'
   return [
     `# Made by "kubeherald init"${of}.`,
-    '#   kubeherald check     is all of it right, and are the rights there?',
+    '#   kubeherald check     is all of it right, and are the permissions there?',
     '#   kubeherald tail      what would be sent, live; sends nothing',
     '#   kubeherald test      the tests at the end of this file',
     '#   kubeherald           do it',
-    `# The rights that it needs${rights}`,
+    `# The permissions that it needs${permissions}`,
     '',
   ]
 }

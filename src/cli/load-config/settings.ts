@@ -59,7 +59,7 @@ export interface WatchSettings
 
 const WATCH = z.object({ watch, kubernetes, leases, enrich })
 
-/** Reads those keys alone, so that printing the rights needs no secrets. Without a file, the starter's. */
+/** Reads those keys alone, so that printing the permissions needs no secrets. Without a file, the starter's. */
 export async function readWatchSettings(named: string | undefined): Promise<WatchSettings> {
   const file = named ?? 'the built-in starter'
   const text = named === undefined ? STARTER : await readInput(named, 'the configuration ')

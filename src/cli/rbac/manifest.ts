@@ -1,6 +1,6 @@
 import { Document, type Scalar, type YAMLMap, type YAMLSeq } from 'yaml'
 import { printable } from '../../text/printable.ts'
-import type { Right, Verb } from './rights.ts'
+import type { Permission, Verb } from './permissions.ts'
 
 interface ManifestOptions {
   /** Of the roles and bindings. */
@@ -12,7 +12,7 @@ interface ManifestOptions {
 
 const GROUP = 'rbac.authorization.k8s.io'
 
-/** The manifests that give these rights to a service account, and it no others: for `kubectl apply`. */
+/** The manifests that give these permissions to a service account, and it no others: for `kubectl apply`. */
 export function toManifests({ cluster, namespaces }: RuleSet, options: ManifestOptions): string {
   const { name, serviceAccount, heading } = options
   const head = (kind: string, namespace?: string) => ({
@@ -116,9 +116,9 @@ interface RuleSet {
   namespaces: ReadonlyMap<string, readonly Rule[]>
 }
 
-/** Rules of sorted rights: namespaced wherever the right is. */
-export function rulesOf(rights: readonly Right[]): RuleSet {
-  const scopes = Map.groupBy(rights, ({ namespace }) => namespace)
+/** Rules of sorted permissions: namespaced wherever the permission is. */
+export function rulesOf(permissions: readonly Permission[]): RuleSet {
+  const scopes = Map.groupBy(permissions, ({ namespace }) => namespace)
   const cluster = rulesIn(scopes.get(undefined) ?? [])
   const namespaces = new Map<string, readonly Rule[]>()
   for (const [namespace, inside] of scopes)
@@ -126,8 +126,10 @@ export function rulesOf(rights: readonly Right[]): RuleSet {
   return { cluster, namespaces }
 }
 
-function rulesIn(rights: readonly Right[]): Rule[] {
-  const objects = Map.groupBy(rights, ({ group, resource, name }) => JSON.stringify([group, resource, name]))
+function rulesIn(permissions: readonly Permission[]): Rule[] {
+  const objects = Map.groupBy(permissions, ({ group, resource, name }) =>
+    JSON.stringify([group, resource, name]),
+  )
   const rules = [...objects.values()].map((same): Rule => {
     const { group: apiGroup, resource, name } = same[0]!
     return {
@@ -149,6 +151,6 @@ function rulesIn(rights: readonly Right[]): Rule[] {
   }))
 }
 
-function reasonsOf(rights: readonly Right[]): string[] {
-  return [...new Set(rights.flatMap(({ needs }) => needs.map(({ what }) => what)))]
+function reasonsOf(permissions: readonly Permission[]): string[] {
+  return [...new Set(permissions.flatMap(({ needs }) => needs.map(({ what }) => what)))]
 }

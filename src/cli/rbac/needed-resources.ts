@@ -4,7 +4,7 @@ import { builtInKinds } from '../../rules/kind.ts'
 import { type Catalogue, resolveKind } from '../../watch/client/discovery.ts'
 import { isPattern } from '../../watch/plan/plan.ts'
 import type { WatchEntry } from '../../watch/schema.ts'
-import { objectNameOf, type ResolvedMetadata, type ResolvedWatch } from './rights.ts'
+import { objectNameOf, type ResolvedMetadata, type ResolvedWatch } from './permissions.ts'
 
 /** Why a kind has no resource; a list has the candidates of an ambiguous one. */
 export type Unresolved = 'needs-cluster' | 'unknown' | readonly string[]

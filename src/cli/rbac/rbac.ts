@@ -8,7 +8,7 @@ import { readWatchSettings, type WatchSettings } from '../load-config/settings.t
 import { UsageError } from '../usage-error.ts'
 import { rulesOf, toManifests, toValues } from './manifest.ts'
 import { neededMetadata, type Unresolved, watchedResources } from './needed-resources.ts'
-import { type Features, rightsNeeded } from './rights.ts'
+import { type Features, permissionsNeeded } from './permissions.ts'
 
 interface RbacOptions {
   config?: string
@@ -19,23 +19,25 @@ interface RbacOptions {
   format: 'yaml' | 'values'
 }
 
-/** Prints the rights that a configuration needs, and no others. */
+/** Prints the permissions that a configuration needs, and no others. */
 export async function rbac(options: RbacOptions): Promise<number> {
-  process.stdout.write(await rightsOf(options))
+  process.stdout.write(await permissionsOf(options))
   return 0
 }
 
 /** The same as text: manifests, or values for the chart. */
-export async function rightsOf(options: RbacOptions): Promise<string> {
+export async function permissionsOf(options: RbacOptions): Promise<string> {
   const serviceAccount = accountOf(options.serviceAccount, process.env)
   const name = checkRoleName(options.name)
   const settings = await readWatchSettings(configurationFile(options.config))
   const wants = await resolve(settings, options)
   const isValues = options.format === 'values'
   const leaseNamespace = isValues ? undefined : leaseNamespaceOf(settings.leases, serviceAccount.namespace)
-  const rules = rulesOf(rightsNeeded({ ...wants, ...(leaseNamespace !== undefined && { leaseNamespace }) }))
+  const rules = rulesOf(
+    permissionsNeeded({ ...wants, ...(leaseNamespace !== undefined && { leaseNamespace }) }),
+  )
   const heading = [
-    `The rights that ${settings.file} needs: kubeherald rbac printed them.`,
+    `The permissions that ${settings.file} needs: kubeherald rbac printed them.`,
     'Every authenticated user may list the kinds (ClusterRole system:discovery).',
   ]
   return isValues

@@ -104,7 +104,7 @@ export function ackResults(reply: unknown): AckResult[] {
 /**
  * Acknowledges lane by lane. What counts is what is still there: a place that is acknowledged already, or an entry that is
  * gone, counts nothing, so the script may be sent again after a lost reply. Counters go first and entries last; where Redis
- * refuses a command in between (a right that is missing, a key of another type), what was written is undone. The first write
+ * refuses a command in between (a missing permission, a key of another type), what was written is undone. The first write
  * changes nothing: it shows that XDEL is allowed, and a script that has written may go on while Redis is full, since
  * acknowledgements make room.
  */

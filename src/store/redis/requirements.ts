@@ -155,9 +155,9 @@ export async function inspectRedis({
   const info = await readInfo(redis)
   const refusals = [...refusalsOf(info, asCluster, redisCli(redis))]
   refusals.push(...boundsBeyond(bounds, Number(info['maxmemory'] ?? 0)))
-  const missing = refusals.length === 0 ? await missingRights(redis, keys) : []
+  const missing = refusals.length === 0 ? await missingPermissions(redis, keys) : []
   if (missing.length > 0)
-    refusals.push(`the user of Redis lacks rights: ACL SETUSER NAME ${missing.join(' ')}`)
+    refusals.push(`the user of Redis lacks permissions: ACL SETUSER NAME ${missing.join(' ')}`)
   const pending = [...pendingOf(info)]
   const crowded = boundsTogether(bounds, Number(info['maxmemory'] ?? 0))
   const warnings = [...warningsOf(info), ...(crowded === undefined ? [] : [crowded])]
@@ -305,7 +305,7 @@ export const COMMANDS: readonly string[] = EXAMPLES.map((example) => {
 })
 
 /** Returns the missing permissions of the connection's user, as rules for ACL SETUSER. Empty before Redis 7.0, which cannot check them. */
-export async function missingRights(redis: Redis, keys: Keys): Promise<string[]> {
+export async function missingPermissions(redis: Redis, keys: Keys): Promise<string[]> {
   try {
     const may = (await evalScript(redis, CHECK, [keys.schema], EXAMPLES)) as string
     return COMMANDS.flatMap((command, i) => (may[i] === '0' ? [`+${command}`] : []))

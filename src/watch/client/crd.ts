@@ -36,7 +36,7 @@ export async function findDefined(
   const other = catalogue.resources.find((resource) => namesResource(spelling, resource))
   if (other) return { resource: other }
   const served = new Set(catalogue.resources.map(titleOf))
-  // The rights that kubeherald asks for are to read single definitions.
+  // The permissions that kubeherald asks for are to read single definitions.
   const guessed = await firstNamed(client, spelling, likelyNames(spelling), signal)
   if (guessed) return guessed
   const names = await definedNames(client, signal)

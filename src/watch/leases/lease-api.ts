@@ -73,7 +73,7 @@ function whole({ metadata, spec }: LeaseObject): LeaseObject {
   return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: rest, ...(spec && { spec }) }
 }
 
-/** It takes a person: rights, or a namespace that is not there. */
+/** It takes a person: permissions, or a namespace that is not there. */
 export function isRefusal(error: unknown): boolean {
   if (!(error instanceof ApiFault)) return false
   const { code } = error.status

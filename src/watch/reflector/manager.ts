@@ -142,7 +142,7 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
   }
 
   /**
-   * True also while the API server does not answer. Without the right to list definitions a kind counts as absent: then nothing
+   * True also while the API server does not answer. Without permission to list definitions a kind counts as absent: then nothing
    * is lost, but what exists is sent as new.
    */
   async function mayExist(kind: string, catalogue: Catalogue, signal: AbortSignal): Promise<boolean> {
@@ -210,7 +210,7 @@ function knows(catalogue: Catalogue, { resource }: PlannedSource): boolean {
 
 /**
  * The identity of this cluster: the uid of its kube-system namespace. Where that must not be read, a hash of
- * the server's address. What is known once stays: a right that comes or goes does not make another cluster of it.
+ * the server's address. What is known once stays: a permission that comes or goes does not make another cluster of it.
  * Throws ApiFault.
  */
 async function identify(

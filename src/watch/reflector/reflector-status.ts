@@ -138,7 +138,7 @@ export class ReflectorStatus {
 /** What to do about answers that only a person can change. */
 function adviceFor(error: unknown): { advice?: string } {
   const code = error instanceof ApiFault ? error.status.code : undefined
-  if (code === 403) return { advice: '"kubeherald rbac" prints the rights that are needed' }
+  if (code === 403) return { advice: '"kubeherald rbac" prints the permissions that are needed' }
   return code === 401 ? { advice: UNAUTHORIZED_ADVICE } : {}
 }
 

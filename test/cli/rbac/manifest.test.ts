@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { rulesOf, toManifests, toValues } from '../../../src/cli/rbac/manifest.ts'
-import { rightsNeeded } from '../../../src/cli/rbac/rights.ts'
+import { permissionsNeeded } from '../../../src/cli/rbac/permissions.ts'
 
 const serviceAccount = { namespace: 'kubeherald', name: 'kubeherald' }
 
@@ -11,7 +11,7 @@ test.each(['\n', '\r', '\u0085', '\u2028', '\u2029'])(
   (lineBreak) => {
     const hostile = `a${lineBreak}evil: 1`
     const rules = rulesOf(
-      rightsNeeded({
+      permissionsNeeded({
         watches: [
           { index: 0, kind: hostile, group: '', resource: 'pods', custom: false, namespaces: undefined },
         ],

@@ -30,7 +30,7 @@
 {{- if regexMatch `^(-c|--config|--role)(=|$)` . }}{{ fail (printf "extraArgs: %s is set by the chart: use config, existingConfigMap or mode" .) }}{{ end }}
 {{- end }}
 {{- if and $values.rbac.create (not $values.serviceAccount.create) (has $values.serviceAccount.name (list "" "default" nil)) }}
-{{- fail "serviceAccount.name is needed where the chart gives rights (rbac.create) and creates no account: all pods of the namespace have the account default" }}
+{{- fail "serviceAccount.name is needed where the chart gives permissions (rbac.create) and creates no account: all pods of the namespace have the account default" }}
 {{- end }}
 {{- $scale := $values.deliver.autoscaling }}
 {{- if gt (int $scale.minReplicas) (int $scale.maxReplicas) }}

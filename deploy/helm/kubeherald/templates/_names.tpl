@@ -69,7 +69,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end }}
 {{- end }}
 
-{{/* The account of pods that only deliver: it has no rights at all. */}}
+{{/* The account of pods that only deliver: it has no permissions at all. */}}
 {{- define "kubeherald.deliverAccountName" -}}
 {{- ternary (printf "%s-deliver" (include "kubeherald.fullname" .)) "default" .Values.serviceAccount.create }}
 {{- end }}

@@ -3,10 +3,10 @@ import { rulesOf } from '../../../src/cli/rbac/manifest.ts'
 import {
   describeMissing,
   objectNameOf,
+  permissionsNeeded,
   type ResolvedWatch,
   reviewOf,
-  rightsNeeded,
-} from '../../../src/cli/rbac/rights.ts'
+} from '../../../src/cli/rbac/permissions.ts'
 
 const PODS: ResolvedWatch = {
   index: 0,
@@ -21,7 +21,7 @@ const PODS: ResolvedWatch = {
 /** `resource verbs` of the cluster, `resource verbs in namespace` of the others; without what every cluster needs. */
 function rulesFor(...watches: Partial<ResolvedWatch>[]): string[] {
   const wants = { watches: watches.map((it, index) => ({ ...PODS, index, ...it })) }
-  const { cluster, namespaces } = rulesOf(rightsNeeded(wants))
+  const { cluster, namespaces } = rulesOf(permissionsNeeded(wants))
   const text = (rules: typeof cluster, where: string) =>
     rules.map(
       ({ resource, resourceNames, verbs, reasons }) =>
@@ -31,7 +31,7 @@ function rulesFor(...watches: Partial<ResolvedWatch>[]): string[] {
   return [...text(cluster, ''), ...inside.flatMap(([it, rules]) => text(rules, ` in ${it}`))]
 }
 
-test('a watch of named namespaces needs rights in those alone', () => {
+test('a watch of named namespaces needs permissions in those alone', () => {
   expect(rulesFor({ namespaces: ['shop', 'pay'] })).toEqual([
     'pods list,watch in pay: watch[0]',
     'pods list,watch in shop: watch[0]',
@@ -39,14 +39,14 @@ test('a watch of named namespaces needs rights in those alone', () => {
   expect(rulesFor({})).toEqual(['pods list,watch: watch[0]'])
 })
 
-test('several watches of one resource need a right once, and are all named', () => {
+test('several watches of one resource need a permission once, and are all named', () => {
   expect(rulesFor({ namespaces: ['shop'] }, { namespaces: ['shop', 'pay'] })).toEqual([
     'pods list,watch in pay: watch[1]',
     'pods list,watch in shop: watch[0] watch[1]',
   ])
 })
 
-test('a right in all namespaces leaves none to be given in one', () => {
+test('a permission in all namespaces leaves none to be given in one', () => {
   expect(rulesFor({ namespaces: ['shop'] }, {}, { namespaces: ['pay'], name: 'web' })).toEqual([
     'pods list,watch: watch[0] watch[1] watch[2]',
   ])
@@ -79,7 +79,7 @@ test('a custom resource needs its definition by name; definitions share a rule',
 })
 
 test('Leases need their verbs in their namespace', () => {
-  const { namespaces } = rulesOf(rightsNeeded({ watches: [], leaseNamespace: 'ops' }))
+  const { namespaces } = rulesOf(permissionsNeeded({ watches: [], leaseNamespace: 'ops' }))
   expect([...namespaces.keys()]).toEqual(['ops'])
   expect(namespaces.get('ops')).toMatchObject([
     {
@@ -97,8 +97,8 @@ test('the order of the configuration does not change the rules', () => {
 })
 
 test('what is missing is one sentence for each thing, errors first', () => {
-  const rights = rightsNeeded({ watches: [{ ...PODS, namespaces: ['shop'] }] })
-  expect(describeMissing(rights)).toEqual([
+  const permissions = permissionsNeeded({ watches: [{ ...PODS, namespaces: ['shop'] }] })
+  expect(describeMissing(permissions)).toEqual([
     {
       required: true,
       sentence:
@@ -109,7 +109,7 @@ test('what is missing is one sentence for each thing, errors first', () => {
       sentence: expect.stringMatching(/^cannot get namespace kube-system: without it a cluster/),
     },
   ])
-  expect(rights.map(reviewOf)[0]).toMatchObject({
+  expect(permissions.map(reviewOf)[0]).toMatchObject({
     kind: 'SelfSubjectAccessReview',
     spec: {
       resourceAttributes: {
@@ -129,14 +129,14 @@ test('of many that need one thing, a few are named, first what cannot run at all
   }
   const rules = ['a', 'b', 'c', 'd'].map((name, i) => rule(name, `k.yaml:${i + 2}:5`))
   const watch = { what: 'watch[0]: Pod', place: 'k.yaml:1:3', without: 'watch[0] cannot run', required: true }
-  const right = {
+  const permission = {
     namespace: undefined,
     group: '',
     resource: 'pods',
     verb: 'list',
     needs: [...rules, watch],
   } as const
-  expect(describeMissing([right]).map(({ sentence }) => sentence)).toEqual([
+  expect(describeMissing([permission]).map(({ sentence }) => sentence)).toEqual([
     'cannot list pods in the cluster: needed by watch[0] at k.yaml:1:3, rule "a" at k.yaml:2:5, rule "b" at k.yaml:3:5, 2 more; ' +
       'without it watch[0] cannot run; rule "a", rule "b", rule "c", rule "d" cannot match',
   ])

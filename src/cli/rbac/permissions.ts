@@ -26,7 +26,7 @@ export interface ResolvedMetadata {
   name?: string
 }
 
-/** The features of a configuration that need rights; a new one gets a field here and a function in FEATURES. */
+/** The features of a configuration that need permissions; a new one gets a field here and a function in FEATURES. */
 export interface Features {
   watches: readonly ResolvedWatch[]
   metadata?: readonly ResolvedMetadata[]
@@ -34,20 +34,20 @@ export interface Features {
   leaseNamespace?: string
 }
 
-const FEATURES: readonly ((features: Features) => Right[])[] = [
-  watchRights,
-  metadataRights,
-  identityRights,
-  definitionRights,
-  leaseRights,
+const FEATURES: readonly ((features: Features) => Permission[])[] = [
+  watchPermissions,
+  metadataPermissions,
+  identityPermissions,
+  definitionPermissions,
+  leasePermissions,
 ]
 
-/** Returns exactly the rights that a configuration needs, each once with its needs, sorted. */
-export function rightsNeeded(features: Features): Right[] {
-  return mergeRights(FEATURES.flatMap((rightsOf) => rightsOf(features)))
+/** Returns exactly the permissions that a configuration needs, each once with its needs, sorted. */
+export function permissionsNeeded(features: Features): Permission[] {
+  return mergePermissions(FEATURES.flatMap((permissionsOf) => permissionsOf(features)))
 }
 
-function watchRights({ watches }: Features): Right[] {
+function watchPermissions({ watches }: Features): Permission[] {
   return watches.flatMap((watch) => {
     const { group, resource, name, namespaces = [undefined] } = watch
     const without = `${nameOf(watch)} cannot run`
@@ -59,8 +59,8 @@ function watchRights({ watches }: Features): Right[] {
   })
 }
 
-/** RBAC has no right to metadata alone. */
-function metadataRights({ metadata = [] }: Features): Right[] {
+/** RBAC has no permission to metadata alone. */
+function metadataPermissions({ metadata = [] }: Features): Permission[] {
   return metadata.flatMap(({ rules, group, resource, namespaces = [undefined], name }) => {
     const needs = rules.map(({ name: rule, place }): Need => {
       const what = `rule "${rule}": metadata of objects around events`
@@ -74,7 +74,7 @@ function metadataRights({ metadata = [] }: Features): Right[] {
   })
 }
 
-function identityRights({ watches }: Features): Right[] {
+function identityPermissions({ watches }: Features): Permission[] {
   if (watches.length === 0) return []
   const need: Need = {
     what: 'distinguishes this cluster from another one (optional)',
@@ -86,7 +86,7 @@ function identityRights({ watches }: Features): Right[] {
   return [{ namespace: name, group: '', resource: 'namespaces', name, verb: 'get', needs: [need] }]
 }
 
-function definitionRights({ watches }: Features): Right[] {
+function definitionPermissions({ watches }: Features): Permission[] {
   const custom = watches.filter((watch) => watch.custom)
   return custom.map((watch) => {
     const { group, resource } = watch
@@ -107,7 +107,7 @@ function definitionRights({ watches }: Features): Right[] {
   })
 }
 
-function leaseRights({ leaseNamespace: namespace }: Features): Right[] {
+function leasePermissions({ leaseNamespace: namespace }: Features): Permission[] {
   if (namespace === undefined) return []
   const needs = [
     {
@@ -132,30 +132,30 @@ function needOf({ place }: ResolvedWatch, need: Need): Need {
   return place === undefined ? need : { ...need, place }
 }
 
-/** The rights for leases, in their namespace only. */
+/** The permissions for leases, in their namespace only. */
 export const LEASE_RIGHTS = {
   group: 'coordination.k8s.io',
   resource: 'leases',
   verbs: ['get', 'list', 'create', 'update', 'delete'],
 } as const
 
-/** Returns each right once; a wider right replaces those that it includes. */
-function mergeRights(rights: readonly Right[]): Right[] {
-  const merged: Right[] = []
-  // The widest come first, so that a right is compared with those that may include it.
-  for (const right of rights.toSorted((a, b) => widthOf(b) - widthOf(a))) {
-    const wider = merged.findIndex((it) => includes(it, right))
-    if (wider === -1) merged.push(right)
-    else merged[wider] = { ...merged[wider]!, needs: allNeeds(merged[wider]!, right) }
+/** Returns each permission once; a wider permission replaces those that it includes. */
+function mergePermissions(permissions: readonly Permission[]): Permission[] {
+  const merged: Permission[] = []
+  // The widest come first, so that a permission is compared with those that may include it.
+  for (const permission of permissions.toSorted((a, b) => widthOf(b) - widthOf(a))) {
+    const wider = merged.findIndex((it) => includes(it, permission))
+    if (wider === -1) merged.push(permission)
+    else merged[wider] = { ...merged[wider]!, needs: allNeeds(merged[wider]!, permission) }
   }
   return merged.sort(compare)
 }
 
-function widthOf({ namespace, name }: Right): number {
+function widthOf({ namespace, name }: Permission): number {
   return (namespace === undefined ? 2 : 0) + (name === undefined ? 1 : 0)
 }
 
-function includes(wide: Right, narrow: Right): boolean {
+function includes(wide: Permission, narrow: Permission): boolean {
   return (
     wide.group === narrow.group &&
     wide.resource === narrow.resource &&
@@ -166,13 +166,13 @@ function includes(wide: Right, narrow: Right): boolean {
 }
 
 /** In the order of the configuration; shared features come last. */
-function allNeeds(a: Right, b: Right): Need[] {
+function allNeeds(a: Permission, b: Permission): Need[] {
   const needs = [...a.needs, ...b.needs]
   const unique = needs.filter(({ what }, i) => needs.findIndex((it) => it.what === what) === i)
   return unique.sort((a, b) => byNumber.compare(a.what, b.what))
 }
 
-function compare(a: Right, b: Right): number {
+function compare(a: Permission, b: Permission): number {
   return (
     byText(a.namespace ?? '', b.namespace ?? '') ||
     byText(a.group, b.group) ||
@@ -194,14 +194,14 @@ interface Need {
   what: string
   /** Where the configuration asks for it: `kubeherald.yaml:5:5`. */
   place?: string
-  /** What does not work without the right. */
+  /** What does not work without the permission. */
   without: string
   /** False when kubeherald works without it, only less well. */
   required: boolean
 }
 
 /** One verb on one resource. */
-export interface Right {
+export interface Permission {
   /** Undefined: in all namespaces, or of objects that are in none. */
   namespace: string | undefined
   /** '' for the core group. */
@@ -231,16 +231,16 @@ export function objectNameOf(fieldSelector: string): string | undefined {
   return undefined
 }
 
-/** The missing rights on one resource. */
-export interface MissingRights {
+/** The missing permissions on one resource. */
+export interface MissingPermissions {
   /** `cannot list and watch pods in namespace shop: needed by watch[0] at kubeherald.yaml:5:5, …`. */
   sentence: string
   /** Without it something does not work at all. */
   required: boolean
 }
 
-/** Returns the SelfSubjectAccessReview for a right; every user may create one. */
-export function reviewOf({ namespace, group, resource, verb, name }: Right): object {
+/** Returns the SelfSubjectAccessReview for a permission; every user may create one. */
+export function reviewOf({ namespace, group, resource, verb, name }: Permission): object {
   const resourceAttributes = {
     ...(namespace !== undefined && { namespace }),
     group,
@@ -255,12 +255,12 @@ export function reviewOf({ namespace, group, resource, verb, name }: Right): obj
   }
 }
 
-/** Describes missing rights, one sentence for each resource; required ones come first. */
-export function describeMissing(rights: readonly Right[]): MissingRights[] {
-  const resources = Map.groupBy(rights, ({ namespace, group, resource, name }) =>
+/** Describes missing permissions, one sentence for each resource; required ones come first. */
+export function describeMissing(permissions: readonly Permission[]): MissingPermissions[] {
+  const resources = Map.groupBy(permissions, ({ namespace, group, resource, name }) =>
     JSON.stringify([namespace, group, resource, name]),
   )
-  const missing = [...resources.values()].map((same): MissingRights => {
+  const missing = [...resources.values()].map((same): MissingPermissions => {
     const { needs } = same[0]!
     const verbs = same.map(({ verb }) => verb)
     const last = verbs.pop()!
@@ -273,7 +273,7 @@ export function describeMissing(rights: readonly Right[]): MissingRights[] {
   return missing.sort((a, b) => Number(b.required) - Number(a.required))
 }
 
-function describeResource({ namespace, group, resource, name }: Right): string {
+function describeResource({ namespace, group, resource, name }: Permission): string {
   if (resource === 'namespaces' && name !== undefined) return `namespace ${name}`
   const title = group === '' ? resource : `${resource}.${group}`
   const object = name === undefined ? title : `${title} "${name}"`
