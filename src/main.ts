@@ -11,7 +11,7 @@ const { runCommandLine } = await import('./cli/command-line.ts')
 /** For what ends by itself; what a failed start left open must not keep the process alive. */
 const LINGER_MS = 1_000
 
-// Whoever read our output and went away, as `head` does, wants no more of it.
+// The reader of our output is gone, as `head` goes: it wants no more.
 process.stdout.on('error', () => {})
 process.exitCode = await runCommandLine(process.argv.slice(2))
 process.stdout.write('', () => setTimeout(() => process.exit(), LINGER_MS).unref())

@@ -8,7 +8,7 @@ export interface Problem {
   file: string
   line: number
   column: number
-  /** The number of characters to underline, none beyond the line. */
+  /** The number of characters to underline, none beyond the end of its line. */
   length: number
   message: string
   /** What to write instead, where that is certain. */

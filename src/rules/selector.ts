@@ -190,7 +190,7 @@ function toInt64(text: string | undefined): bigint | undefined {
   return BigInt.asIntN(64, value) === value ? value : undefined
 }
 
-/** A token of a selector and its offset in the text; `in` and `notin` are words. */
+/** A token of a selector and its offset in the text; `in` and `notin` are names, too. */
 interface Token {
   kind: 'word' | '(' | ')' | ',' | '!' | '=' | '==' | '!=' | '<' | '>' | 'end'
   text: string

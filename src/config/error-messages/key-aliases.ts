@@ -4,10 +4,10 @@ import type { Path } from '../document.ts'
 
 type Aliases = Readonly<Record<string, string>>
 
-/** Returns an alias table of `key: 'words for it'`. */
-function aliases(words: Readonly<Record<string, string>>): Aliases {
+/** Returns an alias table of `key: 'alias alias'`. */
+function aliases(lists: Readonly<Record<string, string>>): Aliases {
   return Object.fromEntries(
-    Object.entries(words).flatMap(([key, list]) => list.split(' ').map((it) => [it, key])),
+    Object.entries(lists).flatMap(([key, list]) => list.split(' ').map((it) => [it, key])),
   )
 }
 

@@ -4,7 +4,7 @@ import type { Located } from '../source-node.ts'
 /** An issue as zod 4 makes it; of other makes only the message is known. */
 export type Issue = Partial<z.core.$ZodRawIssue> & { message: string }
 
-const WORDS: Readonly<Record<string, string>> = {
+const TYPE_NAMES: Readonly<Record<string, string>> = {
   string: 'text',
   number: 'a number',
   int: 'a whole number',
@@ -22,9 +22,9 @@ export function sentenceOf(issue: Issue, found: Located | undefined): string {
     case 'invalid_type':
       return `must be ${wordOf(issue)}, not ${describe(found)}`
     case 'invalid_value':
-      return `must be ${listWords((issue.values as unknown[]).map(String))}${found?.items ? ', and not a list' : ''}`
+      return `must be ${joinWithOr((issue.values as unknown[]).map(String))}${found?.items ? ', and not a list' : ''}`
     case 'invalid_union':
-      return `must be ${unionWords(issue)}, not ${describe(found)}`
+      return `must be ${unionText(issue)}, not ${describe(found)}`
     case 'too_small':
       return tooSmall(issue as z.core.$ZodIssueTooSmall)
     case 'too_big':
@@ -37,7 +37,7 @@ export function sentenceOf(issue: Issue, found: Located | undefined): string {
   return 'is not understood'
 }
 
-/** How people call a value of YAML. */
+/** Returns the usual name of a YAML value. */
 function describe(found: Located | undefined): string {
   if (!found) return 'nothing'
   if (found.entries) return 'a map'
@@ -56,21 +56,21 @@ export function ownMessage({ message, code }: Issue): string | undefined {
 }
 
 function wordOf({ expected }: Issue): string {
-  return WORDS[String(expected)] ?? String(expected)
+  return TYPE_NAMES[String(expected)] ?? String(expected)
 }
 
-function unionWords({ errors = [] }: Issue): string {
+function unionText({ errors = [] }: Issue): string {
   const branches = errors as readonly (readonly Issue[])[]
-  const words = branches.map(([issue]) => {
+  const texts = branches.map(([issue]) => {
     if (issue?.code === 'invalid_value') return (issue.values as unknown[]).join(' or ')
     return issue ? wordOf(issue) : 'something else'
   })
-  return listWords([...new Set(words)])
+  return joinWithOr([...new Set(texts)])
 }
 
-function listWords(words: readonly string[]): string {
-  const last = words.at(-1) ?? ''
-  return words.length < 2 ? last : `${words.slice(0, -1).join(', ')} or ${last}`
+function joinWithOr(texts: readonly string[]): string {
+  const last = texts.at(-1) ?? ''
+  return texts.length < 2 ? last : `${texts.slice(0, -1).join(', ')} or ${last}`
 }
 
 function tooSmall({ origin, minimum, inclusive }: z.core.$ZodIssueTooSmall): string {

@@ -244,7 +244,7 @@ export function nameOf(path: Path): string {
   return at === -1 ? 'the file' : `"${String(path[at])}"${entry.join('')}`
 }
 
-/** A message that is the end of a sentence follows the name; a whole sentence stands behind a colon or alone. */
+/** A message that is the end of a sentence follows the name; a whole sentence comes after a colon or alone. */
 function joined(name: string, message: string): string {
   if (/^"[^"]*" is no(thing)?\b/.test(message)) return message
   return /^(must|is|are|has|have|needs|cannot|does|may|was|matches)\b/.test(message)

@@ -94,7 +94,7 @@ function checkRepeat(entry: KnownEntry, earlier: readonly KnownEntry[], document
   return [document.problem('watched-twice', path, message, { hint, severity: 'warning' })]
 }
 
-/** Returns the line of an entry, or its column if both are on the same line. */
+/** Returns where an entry is: its line, or its column if both are on one line. */
 function placeOf({ index }: WatchDraft, seenFrom: WatchDraft, document: ConfigDocument): string {
   const [path, from] = [
     ['watch', index],

@@ -15,7 +15,7 @@ export interface DeadLetter {
   atMs: number
   /** A lane entry with this one delivery; of one that cannot be read, its bytes as they are. */
   payload: Buffer
-  /** How many deliveries it stands for: more than one only where nothing of the entry can be read. */
+  /** Number of deliveries that it counts for: more than one only where nothing of the entry can be read. */
   count: number
 }
 

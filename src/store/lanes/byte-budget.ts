@@ -1,6 +1,6 @@
 import { getHeapStatistics } from 'node:v8'
 
-/** Bounds the bytes of deliveries that a process holds at once: read, decoded, rendered and in flight. */
+/** Bounds the bytes of deliveries that a process holds in memory: read, decoded, rendered and in flight. */
 export interface ByteBudget {
   /** Waits until there is room for so much of this sink. What is larger than its share passes alone. */
   take(sink: string, bytes: number): Promise<void>

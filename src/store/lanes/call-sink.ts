@@ -4,8 +4,8 @@ import { type Message, type Outcome, renderFault, type Sink } from '../../sink/i
 import { NOTES, REASONS, type Reason, SCOPES } from '../../sink/sink.ts'
 import { cutText } from '../../text/redact.ts'
 
-/** A sink gets a moment after the abort to say what it had sent already. */
-const LAST_WORDS_MS = 1_000
+/** Time that a sink gets after the abort to report what it had sent already. */
+const REPORT_AFTER_ABORT_MS = 1_000
 /** Calls that begin within this time share a deadline: a timer and a signal for each would cost more than the call. */
 const SHARED_MS = 500
 /** Of the deadline, at most: no call loses more of its time. */
@@ -41,7 +41,7 @@ export function createCaller({ deliverTimeoutMs, log }: { deliverTimeoutMs: numb
     const late = () => {
       for (const giveUp of deadline.calls) giveUp()
     }
-    deadline.timers.push(setTimeout(late, LAST_WORDS_MS))
+    deadline.timers.push(setTimeout(late, REPORT_AFTER_ABORT_MS))
     deadline.controller.abort(reason)
     if (deadline.calls.size === 0) end(deadline)
   }
@@ -127,9 +127,9 @@ function messageOf(error: unknown): string {
 const isReason = isOneOf(REASONS)
 const isScope = isOneOf(SCOPES)
 const isNote = isOneOf(NOTES)
-/** Nothing waits longer without being asked again, whatever a sink says. */
+/** The longest pause that a sink can request. */
 const MAX_PAUSE_MS = 3_600_000
-/** Of one that asks for a pause without saying how long. */
+/** For a sink that requests a pause without its length. */
 const PAUSE_MS = 1_000
 
 /** Makes of whatever a sink answered one good outcome per message: what cannot be used must not keep the rest from counting. */

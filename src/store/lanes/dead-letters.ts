@@ -33,7 +33,7 @@ export interface StoredDeadLetter {
   reason: string
   detail: string
   atMs: number
-  /** How many deliveries it stands for: more than one where nothing of their entry could be read. */
+  /** Number of deliveries that it counts for: more than one where nothing of their entry could be read. */
   count: number
   /** Undefined where it cannot be read. */
   delivery: Delivery | undefined
@@ -67,7 +67,7 @@ export async function* listDeadLetters(
   }
 }
 
-/** So few at once may be as large as they can be. */
+/** Few enough to be read together at their maximum size. */
 const LARGE_PAGE = 20
 
 /** The oldest first, without those that are made meanwhile. They may be removed while they are read. */

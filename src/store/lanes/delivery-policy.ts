@@ -219,7 +219,7 @@ export function mayBeOwnFault({ scope, reason }: Retry): boolean {
 /**
  * Does the object fail alone? Then it is quarantined. Whatever the sink answers of its reach, a failure is the object's own when others
  * succeeded since it failed before: a receiver may cut the connection, or answer 403, for this one alone. The first failure is the
- * object's own where the sink says so and others succeeded during the call.
+ * object's own where the sink reports the scope `event` and others succeeded during the call.
  */
 export function failsAlone(failure: Retry, { passedMs, failedBeforeMs, calledMs }: SinkFacts): boolean {
   if (!mayBeOwnFault(failure)) return false

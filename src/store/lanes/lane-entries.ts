@@ -41,11 +41,11 @@ export class LaneEntries {
     return { items: fresh, unreadable: broken, isSettled }
   }
 
-  /** Those of `read` that are meant and not under way: `idle` ones in memory, and others that are known from now on. */
+  /** Returns the selected deliveries of `read` that are not in flight: `idle` ones in memory, and others that are known from now on. */
   claim(
     read: readonly LaneEntryRead[],
     idle: Iterable<Item>,
-    isMeant: (item: Item) => boolean,
+    isSelected: (item: Item) => boolean,
   ): { held: Item[]; fresh: Item[] } {
     const placeOf = ({ entryId, place }: Item) => `${entryId}/${place}`
     const inMemory = new Map([...idle].map((item) => [placeOf(item), item]))
@@ -53,7 +53,7 @@ export class LaneEntries {
     const fresh: Item[] = []
     for (const { id, count, acked, items } of read) {
       const entry = this.#entries.get(id) ?? newEntry(count, acked)
-      for (const item of items.filter((it) => !entry.settled.has(it.place) && isMeant(it))) {
+      for (const item of items.filter((it) => !entry.settled.has(it.place) && isSelected(it))) {
         const own = inMemory.get(placeOf(item))
         if (own) held.push(own)
         else if (!entry.open.has(item.place)) fresh.push(item)

@@ -231,8 +231,8 @@ export class LaneReading {
     return !this.#isBehind && !this.#isReading
   }
 
-  /** True while `beside` reads. Its caller may still claim entries, so the lane must not count as empty. */
-  get isReadBeside(): boolean {
+  /** True while `readOutOfOrder` reads. Its caller may still claim entries, so the lane must not count as empty. */
+  get isReadOutOfOrder(): boolean {
     return this.#besides > 0
   }
 
@@ -355,8 +355,8 @@ export class LaneReading {
     this.#forgetEnded()
   }
 
-  /** Reads entries beside the usual order; those that ended meanwhile are left out. */
-  async beside(read: () => Promise<readonly LaneEntryRead[]>): Promise<LaneEntryRead[]> {
+  /** Reads entries out of the usual order; those that ended meanwhile are left out. */
+  async readOutOfOrder(read: () => Promise<readonly LaneEntryRead[]>): Promise<LaneEntryRead[]> {
     this.#besides++
     try {
       return (await read()).filter(({ id }) => !this.#ended.has(id))

@@ -245,8 +245,8 @@ export class LaneSlots {
   }
 
   /**
-   * Gives back what Redis says is ours and this process knows nothing of, and takes it out of `tokens`: the reply to a script that
-   * took it got lost, or it could not be given away. Nobody would deliver from it otherwise.
+   * Gives back slots that are this process's in Redis and that it does not know of, and removes them from `tokens`: the reply to a script that
+   * took one was lost, or it could not be given away. Nobody would deliver from it otherwise.
    */
   async #releaseStrays(tokens: Map<string, string>): Promise<void> {
     const { redis, keys, processes, log } = this.#parts

@@ -339,7 +339,7 @@ export class LaneWorker {
     reason: DeadReason,
     detail: string,
   ): Promise<readonly Item[]> {
-    const entries = await this.#reading.beside(read)
+    const entries = await this.#reading.readOutOfOrder(read)
     if (this.#dropped || this.#drained) return []
     const { held, fresh } = this.#entries.claim(entries, this.#window.idle(), isSelected)
     this.#window.remove(held)
@@ -354,9 +354,9 @@ export class LaneWorker {
   }
 
   #checkEmpty(): void {
-    const { isDone, isReadBeside } = this.#reading
+    const { isDone, isReadOutOfOrder } = this.#reading
     if (this.#dropped || this.#acknowledging > 0 || this.#entries.size > 0 || this.#calls.size > 0) return
-    if (!isDone || isReadBeside) return
+    if (!isDone || isReadOutOfOrder) return
     this.#services.sinks.get(this.sink)?.failingLanes.passed(this.name)
     this.#disarm()
     this.#owner.emptied(this.name)

@@ -50,7 +50,7 @@ export class LiveProcesses implements Owners {
     for (const wake of [...this.#waiting]) wake()
   }
 
-  /** This process has left a source to others: its next heartbeat says so. */
+  /** This process has left a source to others: its next heartbeat has it. */
   release(): void {
     this.#released++
     this.onReleased()
@@ -137,7 +137,7 @@ export const DEAD_AFTER_MS = 4_000
 /** Looking less often than this is not looking: Redis was away, for the others as well. */
 const LOOK_GAP_MS = 2_500
 
-/** Tells who is alive by heartbeats, without comparing clocks. */
+/** Determines which processes are alive by heartbeats, without comparing clocks. */
 export class WorkerLiveness {
   readonly #self: string
   readonly #seen = new Map<string, { beat: number; sinceMs: number }>()

@@ -26,7 +26,7 @@ interface QuarantineCause {
 
 const TICK_MS = 100
 /** Concurrent attempts of chains of one sink, and the part of the sink's memory that they may take. */
-const MOST_AT_ONCE = 32
+const MAX_BUSY_CHAINS = 32
 const MOST_OF_SHARE = 1 / 4
 
 /**
@@ -207,7 +207,7 @@ export class Quarantine {
     for (const chain of this.#chains.values()) {
       if (chain.busy || chain.dueMs > nowMs || !this.mayTry(chain)) continue
       const busy = this.#busyBySink.get(chain.sink) ?? 0
-      if (chain.inFlight.size === 0 && busy >= this.#mostAtOnce(chain.sink)) continue
+      if (chain.inFlight.size === 0 && busy >= this.#maxBusyChains(chain.sink)) continue
       this.#busyBySink.set(chain.sink, busy + 1)
       chain.busy = true
       // To the end, so that all get their attempts.
@@ -221,9 +221,9 @@ export class Quarantine {
     }
   }
 
-  #mostAtOnce(sink: string): number {
+  #maxBusyChains(sink: string): number {
     const share = this.#services.budget.share() * MOST_OF_SHARE
-    return Math.min(MOST_AT_ONCE, Math.max(1, Math.floor(share / this.#attempts.costOf(sink))))
+    return Math.min(MAX_BUSY_CHAINS, Math.max(1, Math.floor(share / this.#attempts.costOf(sink))))
   }
 
   #remove({ lane }: QuarantinedChain): void {

@@ -26,7 +26,7 @@ function suspiciousIn(
 }
 
 /**
- * Removes those fields of `pending` that no commit wrote: nothing lies in the lane, and nothing was ever enqueued for its sink,
+ * Removes those fields of `pending` that no commit wrote: the lane is empty, and nothing was ever enqueued for its sink,
  * or the value is no number. Returns how many.
  */
 async function dropForeign(redis: Redis, keys: Keys, names: readonly string[]): Promise<number> {
@@ -49,7 +49,7 @@ end
 return dropped
 `
 
-const LANES_AT_ONCE = 200
+const LANES_PER_STEP = 200
 
 /** Lane → when its oldest delivery was observed, in Unix milliseconds; lanes without one are left out. */
 export async function oldestInLanes(
@@ -58,8 +58,8 @@ export async function oldestInLanes(
   lanes: readonly string[],
 ): Promise<Map<string, number>> {
   const oldest = new Map<string, number>()
-  for (let start = 0; start < lanes.length; start += LANES_AT_ONCE) {
-    const some = lanes.slice(start, start + LANES_AT_ONCE)
+  for (let start = 0; start < lanes.length; start += LANES_PER_STEP) {
+    const some = lanes.slice(start, start + LANES_PER_STEP)
     const pipeline = redis.pipeline()
     for (const lane of some) pipeline.xrangeBuffer(keys.lane(lane), '-', '+', 'COUNT', 1)
     const replies = valuesOf(await pipeline.exec()) as [Buffer, Buffer[]][][]
@@ -115,7 +115,7 @@ export class RegisterScan {
 
 /** Most lanes get something again soon: their keys are freed when nothing came for so long. */
 const FREE_AFTER_MS = 5_000
-const MOST_AT_ONCE = 200
+const NAMES_PER_STEP = 200
 
 /** Lanes in which nothing is left, until their keys are freed. */
 export class EmptyLanes {
@@ -145,7 +145,7 @@ export class EmptyLanes {
       const names: string[] = [keys.slots, keys.pending]
       const args: string[] = []
       for (const [lane, sinceMs] of this.#sinceMs) {
-        if (sinceMs > beforeMs || names.length > 2 * MOST_AT_ONCE) break
+        if (sinceMs > beforeMs || names.length > 2 * NAMES_PER_STEP) break
         this.#sinceMs.delete(lane)
         const token = tokenOf(slotOf(lane))
         if (token === undefined) continue

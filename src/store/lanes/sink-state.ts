@@ -110,7 +110,7 @@ export class SinkState {
     return this.#parts.trace?.(this.name, lane, items)
   }
 
-  /** Calls are aborted because the process stops: their failures say nothing about the sink. */
+  /** Calls are aborted because the process stops: their failures do not count for the sink. */
   get isAborted(): boolean {
     return this.#parts.caller.aborted
   }

@@ -146,7 +146,7 @@ function calm(worker: Worker, { onOutOfMemory, troubles, log }: WakerParts): (er
   let well: NodeJS.Timeout | undefined
   return (error) => {
     log.debug({ error }, 'the worker could not fetch')
-    // Its scripts say what a command of theirs was refused with in the middle of a sentence.
+    // Its scripts have the refusal of a command in the middle of their message.
     if (!REFUSED.test(error.message)) return
     troubles.note(FETCH, describeFault(error))
     clearTimeout(well)
