@@ -215,10 +215,10 @@ rules:
 const COUNT = 8
 
 test.each([
-  ['a stream of initial events', []],
-  ['pages', ['--feature-gates', 'WatchList=false']],
-])('a first list and a relist with large objects, as %s', async (_name, flags) => {
-  await using kubernetes = await borrowKubernetes({ flags })
+  ['a stream of initial events', {}],
+  ['pages', { flags: ['--feature-gates', 'WatchList=false'] }],
+])('a first list and a relist with large objects, as %s', async (_name, options) => {
+  await using kubernetes = await borrowKubernetes(options)
   await applyStrictly(kubernetes, TENANT)
   for (let i = 0; i < COUNT; i++)
     await asTenant(kubernetes, 'POST', `${TEAM}/configmaps`, configMapOf(`large-${i}`, { text: ESCAPED }))
