@@ -16,7 +16,7 @@ const SHARDS = (of: number) =>
   Array.from({ length: of }, (_, i) => `configmaps in default (shard ${i + 1}/${of})`)
 const EVENTS = '/api/v1/namespaces/default/events'
 
-/** Of the API server; those of now count when it starts anew. */
+/** Of the API server; those of now count when it starts anew. The last test changes them. */
 const flags = [OFFERED]
 let kubernetes: Kubernetes
 
@@ -87,42 +87,6 @@ async function tellsDowntime(bed: Bed): Promise<void> {
   expect((await indexesOf(bed)).flat().toSorted()).toEqual((await uidsThere(bed)).toSorted())
 }
 
-test('what is split stays split and exact on a server that does not split, and what is not stays whole', async () => {
-  await using bed = await startBed({ kubernetes, watch: IN_FOUR })
-  const { kubeherald, hook } = bed
-  const load = (prefix: string) => churn(kubernetes, [CONFIG_MAPS], { count: 24, parallel: 12, prefix })
-  await titlesAre(bed, SHARDS(4))
-  await load('split')
-  await bed.allArrived()
-  flags.pop()
-  await restart(bed)
-  await titlesAre(bed, SHARDS(4))
-  await load('still-split')
-  await bed.allArrived()
-  expect(kubeherald.log()).toMatch(/does not split this watch any more[\s\S]*objects of other shards/)
-
-  // Another number of shards begins anew, now without shards.
-  await restartWith(bed, IN_FOUR.replace('4', '3'))
-  expect(kubeherald.log()).toContain('does not split this watch (feature gate ShardedListAndWatch)')
-  await titlesAre(bed, ['configmaps in default'])
-  await load('whole')
-  await bed.allArrived()
-  flags.push(OFFERED)
-  await restart(bed)
-  await load('still-whole')
-  await bed.allArrived()
-  await titlesAre(bed, ['configmaps in default'])
-  await waitFor(() => kubeherald.log().includes('could split this watch by now'), { what: 'the hint' })
-
-  // And anew with shards.
-  await restartWith(bed, IN_FOUR.replace('4', '2'))
-  await titlesAre(bed, SHARDS(2))
-  await load('split-anew')
-  const history = await bed.allArrived()
-  expect(differences(history, bed.arrivals())).toEqual(exactly())
-  expect(hook.requests.length).toBe(history.length)
-})
-
 test('a kind whose watches the server does not split, as Events, is watched whole', async () => {
   await using bed = await startBed({ kubernetes })
   const { kubeherald, hook } = bed
@@ -182,6 +146,42 @@ rules: [{ name: all, to: [out] }]`,
   })
   await waitFor(() => kubeherald.ready(), { timeoutMs: 30_000, what: 'the watch to be ready' })
   await titlesAre({ kubeherald }, SHARDS(4))
+})
+
+test('what is split stays split and exact on a server that does not split, and what is not stays whole', async () => {
+  await using bed = await startBed({ kubernetes, watch: IN_FOUR })
+  const { kubeherald, hook } = bed
+  const load = (prefix: string) => churn(kubernetes, [CONFIG_MAPS], { count: 24, parallel: 12, prefix })
+  await titlesAre(bed, SHARDS(4))
+  await load('split')
+  await bed.allArrived()
+  flags.pop()
+  await restart(bed)
+  await titlesAre(bed, SHARDS(4))
+  await load('still-split')
+  await bed.allArrived()
+  expect(kubeherald.log()).toMatch(/does not split this watch any more[\s\S]*objects of other shards/)
+
+  // Another number of shards begins anew, now without shards.
+  await restartWith(bed, IN_FOUR.replace('4', '3'))
+  expect(kubeherald.log()).toContain('does not split this watch (feature gate ShardedListAndWatch)')
+  await titlesAre(bed, ['configmaps in default'])
+  await load('whole')
+  await bed.allArrived()
+  flags.push(OFFERED)
+  await restart(bed)
+  await load('still-whole')
+  await bed.allArrived()
+  await titlesAre(bed, ['configmaps in default'])
+  await waitFor(() => kubeherald.log().includes('could split this watch by now'), { what: 'the hint' })
+
+  // And anew with shards.
+  await restartWith(bed, IN_FOUR.replace('4', '2'))
+  await titlesAre(bed, SHARDS(2))
+  await load('split-anew')
+  const history = await bed.allArrived()
+  expect(differences(history, bed.arrivals())).toEqual(exactly())
+  expect(hook.requests.length).toBe(history.length)
 })
 
 /**
