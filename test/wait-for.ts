@@ -6,6 +6,8 @@ export interface WaitOptions {
   timeoutMs?: number
   /** What is waited for, for the error. */
   what: string | (() => string)
+  /** From the end of one look to the next. Default 10. */
+  everyMs?: number
 }
 
 /** Polls until the condition gives something true, and gives that. Fails with what it waited for. */
@@ -13,7 +15,7 @@ export async function waitFor<T>(
   condition: () => T | Promise<T>,
   options: WaitOptions,
 ): Promise<NonNullable<T>> {
-  const { what } = options
+  const { what, everyMs = 10 } = options
   const timeoutMs = PATIENCE * (options.timeoutMs ?? 15_000)
   const untilMs = Date.now() + timeoutMs
   for (;;) {
@@ -22,6 +24,6 @@ export async function waitFor<T>(
     if (Date.now() > untilMs) {
       throw new Error(`waited ${timeoutMs} ms for ${typeof what === 'string' ? what : what()}`)
     }
-    await new Promise((resolve) => setTimeout(resolve, 10))
+    await new Promise((resolve) => setTimeout(resolve, everyMs))
   }
 }

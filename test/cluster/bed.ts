@@ -3,7 +3,7 @@ import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
 import { type Receiver, startReceiver } from '../servers/receiver.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
-import { type Arrival, arrivalOf, differences } from './compare.ts'
+import { type Arrival, arrivalsAt, differences } from './compare.ts'
 import { currentRevision, etcdHistory, type HistoryEntry } from './etcd-history.ts'
 import { type Kubeherald, startKubeherald } from './kubeherald.ts'
 import { WIDGET_CRD, WIDGETS } from './workload.ts'
@@ -31,6 +31,8 @@ export interface BedOptions {
   /** `redis:` of the configuration, where it is not the bed's own. */
   redis?: string
   args?: string[]
+  /** A cluster that is there already, and outlives the bed. */
+  kubernetes?: Kubernetes
   /** More flags for kube-apiserver, which is then one of its own. */
   flags?: readonly string[]
   /** A kubeconfig other than the administrator's own. */
@@ -41,7 +43,8 @@ export interface BedOptions {
 export async function startBed(options: BedOptions = {}): Promise<Bed> {
   // Ends what was started when the rest is refused.
   await using opening = new AsyncDisposableStack()
-  const kubernetes = opening.use(await borrowKubernetes(options.flags && { flags: options.flags }))
+  const kubernetes =
+    options.kubernetes ?? opening.use(await borrowKubernetes(options.flags && { flags: options.flags }))
   const redis = opening.use(await startRedis(options.redisArgs ? { args: options.redisArgs } : {}))
   const hook = opening.use(await startReceiver())
   if (options.crd) await installWidgets(kubernetes)
@@ -58,8 +61,7 @@ rules: ${options.rules ?? '[{ name: all, when: { namespace: default }, to: [hook
     }),
   )
   const since = (await currentRevision(kubernetes.etcdUrl)) + 1
-  const arrivals = () =>
-    hook.requests.filter(({ status }) => status === 200).map(({ body }) => arrivalOf(body))
+  const arrivals = () => arrivalsAt(hook)
   const history = async () =>
     (await etcdHistory(kubernetes.etcdUrl, options.prefixes ?? ['configmaps'], since)).filter(
       ({ key }) => key.includes('/default/') && !key.endsWith('kube-root-ca.crt'),
@@ -67,7 +69,7 @@ rules: ${options.rules ?? '[{ name: all, when: { namespace: default }, to: [hook
   async function allArrived(timeoutMs = 60_000): Promise<HistoryEntry[]> {
     const happened = await history()
     const missing = () => differences(happened, arrivals()).missing
-    await waitFor(() => missing().length === 0, {
+    await waitFor(() => hook.requests.length >= happened.length && missing().length === 0, {
       timeoutMs,
       what: () =>
         `${happened.length} changes to arrive; missing ${missing().length}: ${missing().slice(0, 5).join(', ')}`,

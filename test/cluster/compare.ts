@@ -1,3 +1,4 @@
+import type { ReceivedRequest, Receiver } from '../servers/receiver.ts'
 import type { HistoryEntry } from './etcd-history.ts'
 
 /** What a receiver got, in the order it came. */
@@ -21,6 +22,22 @@ export function arrivalOf(body: string): Arrival {
     resourceVersion: event.resourceversion,
     synthesized: event.synthesized === true,
   }
+}
+
+/** What a receiver answered with 200. */
+export function arrivalsAt({ requests }: Pick<Receiver, 'requests'>): Arrival[] {
+  return requests.filter(({ status }) => status === 200).map(arrivalIn)
+}
+
+const read = new WeakMap<ReceivedRequest, Arrival>()
+
+/** Each body is parsed once, however often a wait looks at all of them. */
+function arrivalIn(request: ReceivedRequest): Arrival {
+  const known = read.get(request)
+  if (known) return known
+  const arrival = arrivalOf(request.body)
+  read.set(request, arrival)
+  return arrival
 }
 
 /** `/apis/apps/v1/namespaces/shop/deployments/web` → `deployments/shop/web`, as etcd stores it. */

@@ -12,6 +12,8 @@ import { CONFIG_MAPS, churn } from './workload.ts'
 
 const OTHER = CONFIG_MAPS.replace('default', 'other')
 const EDITS = 6
+/** Several changes while a watch is being replaced, and not as many as go. */
+const LOAD = { count: 20, deleteEvery: 2, pauseMs: 40 }
 const RULES = '[{ name: all, when: { name: "!kube-*" }, to: [hook] }]'
 const SELECTIONS = [
   '[{ kind: ConfigMap }]',
@@ -28,7 +30,7 @@ test('a watch whose selection is edited again and again under load, with kills: 
   let loading = true
   const load = (async () => {
     for (let i = 0; loading; i++)
-      await churn(kubernetes, [CONFIG_MAPS], { count: 20, parallel: 4, prefix: `load-${i}`, deleteEvery: 2 })
+      await churn(kubernetes, [CONFIG_MAPS], { ...LOAD, parallel: 4, prefix: `load-${i}` })
   })()
   load.catch(() => {})
   // Each selection once, and the first again; two of the edits come with a kill.
@@ -60,7 +62,7 @@ test('of two processes one reloads some seconds before the other, again and agai
   let loading = true
   const load = (async () => {
     for (let i = 0; loading; i++)
-      await churn(kubernetes, [CONFIG_MAPS], { count: 20, parallel: 2, prefix: `load-${i}`, deleteEvery: 2 })
+      await churn(kubernetes, [CONFIG_MAPS], { ...LOAD, parallel: 2, prefix: `load-${i}` })
   })()
   load.catch(() => {})
   for (let i = 0; i < 6; i++) {
@@ -131,6 +133,7 @@ async function expectWholeLives(bed: Bed): Promise<Map<string, HistoryEntry[]>> 
   }
   await waitFor(() => unfinished().length === 0, {
     timeoutMs: 30_000,
+    everyMs: 100,
     what: () => `the last state of each object: ${unfinished().slice(0, 5)}`,
   })
   for (const [key, arrivals] of toldOf()) {

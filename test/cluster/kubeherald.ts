@@ -101,7 +101,11 @@ export async function startKubeherald(options: KubeheraldOptions): Promise<Kubeh
           throw new Error(`kubeherald ended with ${started.exitCode ?? started.signalCode}:\n${output}`)
         return isReady()
       },
-      { timeoutMs: 60_000, what: () => `kubeherald to be ready; it said:\n${output.slice(-3_000)}` },
+      {
+        timeoutMs: 60_000,
+        everyMs: 50,
+        what: () => `kubeherald to be ready; it said:\n${output.slice(-3_000)}`,
+      },
     )
   }
 

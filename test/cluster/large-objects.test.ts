@@ -211,14 +211,14 @@ rules:
   expect(rssAfter).toBeLessThan(rssBefore * 1.5)
 })
 
-/** More than fits into one page of a list. */
-const COUNT = 8
+/** At 6 MB each, more than fits into one page of a list, of 32 MiB. */
+const COUNT = 6
 
 test.each([
-  ['a stream of initial events', []],
-  ['pages', ['--feature-gates', 'WatchList=false']],
-])('a first list and a relist with large objects, as %s', async (_name, flags) => {
-  await using kubernetes = await borrowKubernetes({ flags })
+  ['a stream of initial events', {}],
+  ['pages', { flags: ['--feature-gates', 'WatchList=false'] }],
+])('a first list and a relist with large objects, as %s', async (_name, options) => {
+  await using kubernetes = await borrowKubernetes(options)
   await applyStrictly(kubernetes, TENANT)
   for (let i = 0; i < COUNT; i++)
     await asTenant(kubernetes, 'POST', `${TEAM}/configmaps`, configMapOf(`large-${i}`, { text: ESCAPED }))

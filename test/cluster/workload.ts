@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Kubernetes } from '../servers/kubernetes.ts'
 
 export const WIDGET_CRD = {
@@ -51,11 +52,17 @@ export async function churn(
     deleteEvery?: number
     /** Each so manieth of the deleted ones is created, changed and deleted once more under its name. Default: none. */
     recreateEvery?: number
+    /** How long each of those that write waits before a write. Default: not at all. */
+    pauseMs?: number
     /** What a new ConfigMap has besides its step, such as something large. */
     dataOf?(): Record<string, string> | undefined
   },
 ): Promise<void> {
-  const { count, parallel, prefix = 'object', deleteEvery = 1, recreateEvery, dataOf } = options
+  const { count, parallel, prefix = 'object', deleteEvery = 1, recreateEvery, pauseMs, dataOf } = options
+  async function request(...call: Parameters<Kubernetes['request']>): Promise<void> {
+    if (pauseMs) await pause(pauseMs)
+    await kubernetes.request(...call)
+  }
   const jobs = collections.flatMap((collection) =>
     Array.from({ length: count }, (_, i) => ({ collection, i })),
   )
@@ -66,20 +73,16 @@ export async function churn(
       const name = `${prefix}-${i}`
       const more = collection === CONFIG_MAPS ? dataOf?.() : undefined
       const created = manifest(collection, name, 0)
-      await kubernetes.request(
-        'POST',
-        collection,
-        more ? { ...created, data: { step: '0', ...more } } : created,
-      )
+      await request('POST', collection, more ? { ...created, data: { step: '0', ...more } } : created)
       for (let step = 1; step <= 1 + (i % 2); step++) {
-        await kubernetes.request('PATCH', `${collection}/${name}`, manifest(collection, name, step))
+        await request('PATCH', `${collection}/${name}`, manifest(collection, name, step))
       }
       if (i % deleteEvery !== 0) continue
-      await kubernetes.request('DELETE', `${collection}/${name}`)
+      await request('DELETE', `${collection}/${name}`)
       if (!recreateEvery || (i / deleteEvery) % recreateEvery !== 0) continue
-      await kubernetes.request('POST', collection, manifest(collection, name, 0))
-      await kubernetes.request('PATCH', `${collection}/${name}`, manifest(collection, name, 1))
-      await kubernetes.request('DELETE', `${collection}/${name}`)
+      await request('POST', collection, manifest(collection, name, 0))
+      await request('PATCH', `${collection}/${name}`, manifest(collection, name, 1))
+      await request('DELETE', `${collection}/${name}`)
     }
   }
   await Promise.all(Array.from({ length: parallel }, work))
