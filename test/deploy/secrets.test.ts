@@ -103,7 +103,7 @@ function at(path: string, value: unknown): object {
   return path.split('.').reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as object
 }
 
-function merge(a: Record<string, any>, b: Record<string, any>): object {
+function merge(a: any, b: object): object {
   const both = Object.entries(b).map(([key, value]) => [
     key,
     typeof a[key] === 'object' && typeof value === 'object' ? merge(a[key], value) : value,
@@ -112,14 +112,14 @@ function merge(a: Record<string, any>, b: Record<string, any>): object {
 }
 
 /** With something at every secret field: of Redis, or of a sink each. Helm names all paths that it refuses together. */
-const REDIS_FIELDS = LIST.fields['redis'] ?? []
+const REDIS_FIELDS: readonly string[] = LIST.fields['redis'] ?? []
 const SINK_FIELDS = Object.entries(LIST.fields).flatMap(([type, fields]) =>
   type === 'redis' ? [] : fields.map((field, i) => ({ type, field, name: `${type}-${i}` })),
 )
-const redisWith = (value: unknown) =>
-  withRedis(
-    REDIS_FIELDS.reduce((redis, field) => merge(redis, at(field, value)), { cluster: { nodes: ['r:6379'] } }),
-  )
+const redisWith = (value: unknown) => {
+  const fields = REDIS_FIELDS.map((field) => at(field, value))
+  return withRedis(fields.reduce(merge, { cluster: { nodes: ['r:6379'] } }))
+}
 const sinksWith = (value: unknown) =>
   withSinks(
     Object.fromEntries(SINK_FIELDS.map(({ type, field, name }) => [name, { type, ...at(field, value) }])),
