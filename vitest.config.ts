@@ -1,16 +1,30 @@
 import { defineConfig } from 'vitest/config'
 import { leftOut } from './test/components.ts'
-import { CLUSTER_FILES, OWN_PROCESS_FILES, SLOW_FILES } from './test/slow-files.ts'
+import { CLUSTER_FILES, OWN_PROCESS_FILES, SLOW_FILES, SLOW_OWN_PROCESS_FILES } from './test/slow-files.ts'
 import { SlowestFirst } from './test/slowest-first.ts'
 
 const EXCLUDED = ['test/bench/**', 'test/crash/**', ...leftOut().flatMap(({ files }) => files)]
 
+// Files share the processes of the workers, but for those that cannot: one for each file takes a second of processor time more.
 const cluster = {
   extends: true,
   test: { name: 'cluster', include: [...CLUSTER_FILES], exclude: EXCLUDED, isolate: false },
 } as const
 
-const slow = { extends: true, test: { name: 'slow', include: [...SLOW_FILES], exclude: EXCLUDED } } as const
+const slow = {
+  extends: true,
+  test: {
+    name: 'slow',
+    include: [...SLOW_FILES],
+    exclude: [...EXCLUDED, ...SLOW_OWN_PROCESS_FILES],
+    isolate: false,
+  },
+} as const
+
+const slowOwnProcess = {
+  extends: true,
+  test: { name: 'slow, own process', include: [...SLOW_OWN_PROCESS_FILES], exclude: EXCLUDED },
+} as const
 
 const ownProcess = {
   extends: true,
@@ -22,8 +36,7 @@ const fast = {
   test: {
     name: 'fast',
     include: ['test/**/*.test.ts'],
-    exclude: [...EXCLUDED, ...CLUSTER_FILES, ...SLOW_FILES, ...OWN_PROCESS_FILES],
-    // They share the processes of the workers: one for each file takes three times their processor time.
+    exclude: [...EXCLUDED, ...CLUSTER_FILES, ...SLOW_FILES, ...SLOW_OWN_PROCESS_FILES, ...OWN_PROCESS_FILES],
     isolate: false,
   },
 } as const
@@ -31,7 +44,7 @@ const fast = {
 /** `--mode fast` leaves out the slow files. */
 export default defineConfig(({ mode }) => ({
   test: {
-    projects: mode === 'fast' ? [ownProcess, fast] : [cluster, slow, ownProcess, fast],
+    projects: mode === 'fast' ? [ownProcess, fast] : [cluster, slow, slowOwnProcess, ownProcess, fast],
     globalSetup: ['./test/build-program.ts'],
     pool: 'forks',
     sequence: { sequencer: SlowestFirst },

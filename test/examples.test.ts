@@ -22,13 +22,9 @@ test.each(EXAMPLES)('the tests of docs/examples/%s pass on the package as it shi
   expect({ status, output: status === 0 ? '' : output }).toEqual({ status: 0, output: '' })
 })
 
-test.each(EXAMPLES)('the types of docs/examples/%s are right', (name) => {
-  const folder = elsewhere.copy(`docs/examples/${name}`)
-  expect(typesOf(folder, ['index.js', 'conformance.test.js'])).toBe('')
-})
-
-test('a plug-in in TypeScript finds the types of the contract and of the kit', () => {
+test('the examples, and a plug-in in TypeScript, find the types of the contract and of the kit', () => {
   const { folder } = elsewhere
+  const examples = EXAMPLES.map((name) => elsewhere.copy(`docs/examples/${name}`))
   writeFileSync(
     join(folder, 'pager.mts'),
     `import { defineSink, deliverInOrder, type Message, type Outcome } from 'kubeherald/sink'
@@ -49,7 +45,8 @@ export const names: string[] = conformance(pager, setup).map(({ name }) => name)
 export const wrong: Outcome = { kind: 'sent' }
 `,
   )
-  expect(typesOf(folder, ['pager.mts'])).toBe('')
+  const sources = examples.flatMap((it) => [join(it, 'index.js'), join(it, 'conformance.test.js')])
+  expect(typesOf(folder, ['pager.mts', ...sources])).toBe('')
 })
 
 test('the shipped program loads the plug-in of the example', () => {

@@ -17,13 +17,8 @@ export const SLOW_FILES: readonly string[] = [
   'test/*/**/real-*.test.ts',
   'test/{bundle,examples}.test.ts',
   'test/app/reload/apply.test.ts',
-  'test/cli/check.test.ts',
-  'test/cli/dead-letters.test.ts',
   'test/cli/explain.test.ts',
-  'test/cli/import.test.ts',
   'test/cli/npm.test.ts',
-  'test/cli/queue.test.ts',
-  'test/cli/rbac.test.ts',
   'test/cli/redis-at-start.test.ts',
   'test/cli/reload.test.ts',
   'test/cli/reread.test.ts',
@@ -32,7 +27,6 @@ export const SLOW_FILES: readonly string[] = [
   'test/config/hostile.test.ts',
   'test/config/plugins.test.ts',
   'test/config/read-text.test.ts',
-  'test/config/rule-sets.test.ts',
   'test/demo/cluster.test.ts',
   'test/demo/day.test.ts',
   'test/docs/commands.test.ts',
@@ -40,7 +34,6 @@ export const SLOW_FILES: readonly string[] = [
   'test/observe/permissions-page.test.ts',
   'test/observe/tracing/line.test.ts',
   'test/rules/compile.random.test.ts',
-  'test/rules/regular-expressions.test.ts',
   'test/rules/limits/exact.test.ts',
   'test/sink/template/hostile.test.ts',
   'test/sink/template/process.test.ts',
@@ -96,6 +89,9 @@ export const SLOW_FILES: readonly string[] = [
   'test/watch/leases/processes.test.ts',
   'test/watch/leases/share.test.ts',
 ]
+
+/** Slow tests that do what those of OWN_PROCESS_FILES do: this one watches the source being loaded. */
+export const SLOW_OWN_PROCESS_FILES: readonly string[] = ['test/rules/regular-expressions.test.ts']
 
 /** Fast tests that assert or change what a whole process shares: loaded modules, active resources, environment, timers. */
 export const OWN_PROCESS_FILES: readonly string[] = [

@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-const PROJECTS = ['cluster', 'slow', 'own process', 'fast']
+const PROJECTS = ['cluster', 'slow', 'slow, own process', 'own process', 'fast']
 
 /** Runs the cluster and the slow project first. Vitest itself sorts by the durations of the last run, which a fresh machine does not have. */
 export class SlowestFirst extends BaseSequencer {

@@ -3,16 +3,17 @@ import { expect, test } from 'vitest'
 import { startDemoCluster } from '../../src/demo/cluster.ts'
 import { startRedis } from '../servers/redis.ts'
 import { configuration, openDesk } from './cli.ts'
+import { runHere } from './here.ts'
 
 test('check says why the cluster was not asked', async () => {
   using desk = openDesk()
   desk.write('kubeherald.yaml', configuration())
-  const offline = await desk.run('check', '--offline')
+  const offline = await runHere(desk, 'check', '--offline')
   expect(offline.stdout).toBe(
     'kubeherald.yaml is good: 2 watch entries, 1 sink, 1 rule\n' +
       '(the cluster was not asked whether the kinds exist: --offline)\n',
   )
-  const none = await desk.run('check')
+  const none = await runHere(desk, 'check')
   expect(none.stdout).toContain('kinds exist: there is no kubeconfig')
 })
 
@@ -28,15 +29,15 @@ test.each([
     const text = `${redis}watch: [Event]\nsinks: { chat: { ${sink} } }\nrules: [{ name: all, to: chat }]\n`
     desk.write('kubeherald.yaml', text)
     const absent = of === 'url' ? 'the environment variable NOT_SET_HERE is not set' : 'there is no such file'
-    expect(await desk.run('check', '--offline', '--strict')).toMatchObject({
+    expect(await runHere(desk, 'check', '--offline', '--strict')).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(
         `^kubeherald.yaml is good[^]*\\(not looked at: kubeherald.yaml:[^]*${absent}`,
       ),
     })
-    expect(await desk.run('check')).toMatchObject({ code: 2, stderr: expect.stringContaining(absent) })
+    expect(await runHere(desk, 'check')).toMatchObject({ code: 2, stderr: expect.stringContaining(absent) })
     desk.write('kubeherald.yaml', text.replace('to: chat', 'to: chatt'))
-    const mistaken = await desk.run('check', '--offline')
+    const mistaken = await runHere(desk, 'check', '--offline')
     expect(mistaken).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no sink "chatt"') })
   },
 )
@@ -44,12 +45,12 @@ test.each([
 test('check says what a start with leases needs besides', async () => {
   using desk = openDesk()
   desk.write('kubeherald.yaml', configuration('leases: true'))
-  const { stdout, code } = await desk.run('check', '--offline', '--strict')
+  const { stdout, code } = await runHere(desk, 'check', '--offline', '--strict')
   expect(stdout).toContain('a start needs more, for "leases" shares its work')
   expect(stdout).toContain('redis: { url: "redis://HOST:6379" }')
   expect(code).toBe(0)
   desk.write('kubeherald.yaml', configuration('leases: true\ncluster: a\nredis: { url: "redis://r" }'))
-  expect((await desk.run('check', '--offline')).stdout).not.toContain('needs more')
+  expect((await runHere(desk, 'check', '--offline')).stdout).not.toContain('needs more')
 })
 
 test('a kind that the cluster does not know is a warning, and with --strict a failure', async () => {
@@ -57,13 +58,13 @@ test('a kind that the cluster does not know is a warning, and with --strict a fa
   await using kubernetes = await startDemoCluster({ random: Math.random, clock: Date })
   const text = configuration(`kubernetes: { kubeconfig: "${kubernetes.kubeconfig}" }`)
   desk.write('kubeherald.yaml', text.replace('[Event, Pod]', '[Event, widgets.example.com]'))
-  const lenient = await desk.run('check')
+  const lenient = await runHere(desk, 'check')
   expect(lenient.code).toBe(0)
   expect(lenient.stdout).toContain('warning: waits for widgets.example.com')
   expect(lenient.stdout).toContain('kubeherald.yaml is good, with 1 warning: 2 watch entries')
-  expect((await desk.run('check', '--strict')).code).toBe(1)
+  expect((await runHere(desk, 'check', '--strict')).code).toBe(1)
   desk.write('kubeherald.yaml', text)
-  expect(await desk.run('check', '--strict')).toMatchObject({
+  expect(await runHere(desk, 'check', '--strict')).toMatchObject({
     code: 0,
     stdout: expect.stringContaining('is good: '),
   })
@@ -82,16 +83,16 @@ test('check asks the sinks of plug-ins too', async () => {
     'kubeherald.yaml',
     'plugins: [./pager.mjs]\nwatch: [Event]\nsinks: { oncall: { type: pager } }\nrules: [{ name: all, to: [oncall] }]\n',
   )
-  expect((await desk.run('check')).stdout).toContain('warning: sink oncall (pager): no such pager\n')
+  expect((await runHere(desk, 'check')).stdout).toContain('warning: sink oncall (pager): no such pager\n')
 })
 
 test('check tells what a start would refuse of Redis, or warn of, and writes nothing into it', async () => {
   using desk = openDesk()
   await using server = await startRedis({ args: ['--maxmemory', '100mb'] })
   desk.write('kubeherald.yaml', configuration(`redis: { url: "${server.url}" }`))
-  expect((await desk.run('check', '--strict')).code).toBe(0)
+  expect((await runHere(desk, 'check', '--strict')).code).toBe(0)
   await server.command('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru')
-  const evicts = await desk.run('check')
+  const evicts = await runHere(desk, 'check')
   expect(evicts.code).toBe(2)
   expect(evicts.stdout).not.toContain('is good')
   expect(evicts.stdout).toContain(
@@ -99,11 +100,11 @@ test('check tells what a start would refuse of Redis, or warn of, and writes not
   )
   expect(await server.command('DBSIZE')).toBe(0)
   await server.command('CONFIG', 'SET', 'requirepass', 'right')
-  const locked = await desk.run('check')
+  const locked = await runHere(desk, 'check')
   expect(locked.code).toBe(2)
   expect(locked.stdout).toMatch(/error: redis .* requires a password and was given none/)
   await server.stop()
-  const gone = await desk.run('check')
+  const gone = await runHere(desk, 'check')
   expect(gone.code).toBe(0)
   expect(gone.stdout).toMatch(/warning: redis .* does not answer: nobody listens at/)
 })
@@ -112,7 +113,7 @@ test('check --json tells programs what is wrong, and where', async () => {
   using desk = openDesk()
   desk.write('kubeherald.yaml', `include: team.yaml\n${configuration()}`)
   desk.write('team.yaml', 'vars: { idle: 1 }\nrules: [{ name: team, when: { kin: Pod }, to: screen }]\n')
-  const bad = await desk.run('check', '--offline', '--json')
+  const bad = await runHere(desk, 'check', '--offline', '--json')
   expect(bad.code).toBe(2)
   expect(JSON.parse(bad.stdout)).toMatchObject({
     file: 'kubeherald.yaml',
@@ -138,7 +139,7 @@ test('check --json tells programs what is wrong, and where', async () => {
     ],
   })
   desk.write('team.yaml', 'vars: { idle: 1 }\nrules: [{ name: team, when: { kind: Pod }, to: screen }]\n')
-  const good = await desk.run('check', '--offline', '--json', '--strict')
+  const good = await runHere(desk, 'check', '--offline', '--json', '--strict')
   expect(good.code).toBe(1)
   expect(JSON.parse(good.stdout)).toMatchObject({
     good: true,
@@ -147,7 +148,7 @@ test('check --json tells programs what is wrong, and where', async () => {
     counts: { rules: 2 },
     notAsked: '--offline',
   })
-  expect(await desk.run('check', '--json', '-c', 'gone.yaml')).toMatchObject({
+  expect(await runHere(desk, 'check', '--json', '-c', 'gone.yaml')).toMatchObject({
     code: 2,
     stdout: expect.stringContaining('there is no such file'),
   })
@@ -157,7 +158,7 @@ test('check --json tells what would be watched', async () => {
   using desk = openDesk()
   await using kubernetes = await startDemoCluster({ random: Math.random, clock: Date })
   desk.write('kubeherald.yaml', configuration(`kubernetes: { kubeconfig: "${kubernetes.kubeconfig}" }`))
-  const { stdout, code } = await desk.run('check', '--json')
+  const { stdout, code } = await runHere(desk, 'check', '--json')
   expect(code).toBe(0)
   expect(JSON.parse(stdout)).toMatchObject({
     good: true,

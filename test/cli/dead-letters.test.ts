@@ -8,6 +8,7 @@ import { checkRedis } from '../../src/store/redis/requirements.ts'
 import { startRedis } from '../servers/redis.ts'
 import { headerFor } from '../store/objects.ts'
 import { configuration, openDesk } from './cli.ts'
+import { runHere } from './here.ts'
 
 /** What a Role may be called, and what a receiver may answer. */
 const HOSTILE = 'r\u001b[2J\u001b]0;t\u0007\nALL WELL\u009b31m\u202e'
@@ -28,12 +29,12 @@ test('neither names of objects nor answers of receivers move the cursor or begin
   const id = String(await redis.xadd(keys.deadLetters, '*', ...about, 'at', Date.now(), 'z', payload))
   desk.write('kubeherald.yaml', configuration(`cluster: here\nredis: { url: "${server.url}" }`))
 
-  const list = await desk.run('dead-letters', 'list')
+  const list = await runHere(desk, 'dead-letters', 'list')
   expect(list.stdout.trim().split('\n')).toHaveLength(2)
-  const show = await desk.run('dead-letters', 'show', id)
+  const show = await runHere(desk, 'dead-letters', 'show', id)
   expect(show.stdout).toContain('ALL WELL')
-  const listJson = await desk.run('dead-letters', 'list', '--json')
-  const showJson = await desk.run('dead-letters', 'show', id, '--json')
+  const listJson = await runHere(desk, 'dead-letters', 'list', '--json')
+  const showJson = await runHere(desk, 'dead-letters', 'show', id, '--json')
   for (const { code, stdout } of [list, show, listJson, showJson]) {
     expect(code).toBe(0)
     expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
@@ -62,11 +63,13 @@ test('a digest, and what was held back before a delivery, are told', async () =>
   const payload = entry?.payload ?? Buffer.alloc(0)
   const letter = String(await redis.xadd(keys.deadLetters, '*', ...about, 'at', Date.now(), 'z', payload))
   desk.write('kubeherald.yaml', configuration(`cluster: here\nredis: { url: "${server.url}" }`))
-  expect((await desk.run('dead-letters', 'list')).stdout).toContain('digest of 12: ConfigMap default/web')
-  const { stdout } = await desk.run('dead-letters', 'show', letter)
+  expect((await runHere(desk, 'dead-letters', 'list')).stdout).toContain(
+    'digest of 12: ConfigMap default/web',
+  )
+  const { stdout } = await runHere(desk, 'dead-letters', 'show', letter)
   expect(stdout).toMatch(/^notice +digest of 12$/m)
   expect(stdout).toMatch(/^held back before +3 since 2025-/m)
-  const json = await desk.run('dead-letters', 'show', letter, '--json')
+  const json = await runHere(desk, 'dead-letters', 'show', letter, '--json')
   expect(JSON.parse(json.stdout)).toMatchObject({ notice: { kind: 'digest', count: 12 }, heldBack })
 })
 
@@ -85,25 +88,25 @@ test('a dead letter that cannot be read is listed, shown with its bytes, retried
   const foreign = String(await redis.xadd(keys.deadLetters, '*', 'x', 'y'))
   desk.write('kubeherald.yaml', configuration(`cluster: here\nredis: { url: "${server.url}" }`))
 
-  const list = await desk.run('dead-letters', 'list')
+  const list = await runHere(desk, 'dead-letters', 'list')
   expect(list.code).toBe(0)
   expect(list.stdout).toMatch(/^\S+ .* hook .* unreadable +torn$/m)
-  const listJson = await desk.run('dead-letters', 'list', '--json', '--sink', 'hook')
+  const listJson = await runHere(desk, 'dead-letters', 'list', '--json', '--sink', 'hook')
   expect(JSON.parse(listJson.stdout)).toMatchObject({ id, reason: 'unreadable', deliveries: 3 })
-  expect((await desk.run('dead-letters', 'show', id)).stdout).toContain(payload.toString('base64'))
-  const showJson = await desk.run('dead-letters', 'show', id, '--json')
+  expect((await runHere(desk, 'dead-letters', 'show', id)).stdout).toContain(payload.toString('base64'))
+  const showJson = await runHere(desk, 'dead-letters', 'show', id, '--json')
   expect(JSON.parse(showJson.stdout)).toMatchObject({ lane: 'hook/0', payload: payload.toString('base64') })
 
-  const retry = await desk.run('dead-letters', 'retry', '--all')
+  const retry = await runHere(desk, 'dead-letters', 'retry', '--all')
   expect(retry.stdout).toMatch(/^1 dead letter/)
   expect(retry.stderr).toContain(foreign)
-  const status = await desk.run('status', '--verify', '--json')
+  const status = await runHere(desk, 'status', '--verify', '--json')
   expect(JSON.parse(status.stdout).ledger).toMatchObject({
     sinks: { hook: { enqueued: 3, dead: 0, pending: 3 } },
     balanced: true,
     verified: true,
   })
-  expect((await desk.run('dead-letters', 'drop', foreign)).stdout).toContain('1 dead letter dropped')
+  expect((await runHere(desk, 'dead-letters', 'drop', foreign)).stdout).toContain('1 dead letter dropped')
 })
 
 test('all dead letters of one sink are retried, the oldest first, or dropped; those of others stay', async () => {
@@ -126,7 +129,7 @@ test('all dead letters of one sink are retried, the oldest first, or dropped; th
     'kubeherald.yaml',
     `cluster: here\nredis: { url: "${server.url}" }\nwatch: [Event]\nsinks: ${sinks}\nrules: [{ name: all, to: [hook, other] }]\n`,
   )
-  const retried = await desk.run('dead-letters', 'retry', '--all', '--sink', 'hook')
+  const retried = await runHere(desk, 'dead-letters', 'retry', '--all', '--sink', 'hook')
   expect(retried).toMatchObject({ code: 0, stdout: expect.stringContaining('50 dead letters') })
   const { entries } = await readLane(redis, keys, 'hook/n0', '-', 1_000)
   const versions = entries.flatMap(({ items }) =>
@@ -134,8 +137,8 @@ test('all dead letters of one sink are retried, the oldest first, or dropped; th
   )
   expect(versions).toEqual(Array.from({ length: 50 }, (_, i) => i + 1))
   expect(await redis.xlen(keys.deadLetters)).toBe(50)
-  const dropped = await desk.run('dead-letters', 'drop', '--all', '--sink', 'other')
+  const dropped = await runHere(desk, 'dead-letters', 'drop', '--all', '--sink', 'other')
   expect(dropped).toMatchObject({ code: 0, stdout: expect.stringContaining('50 dead letters') })
   expect(await redis.xlen(keys.deadLetters)).toBe(0)
-  expect((await desk.run('dead-letters', 'drop')).code).toBe(2)
+  expect((await runHere(desk, 'dead-letters', 'drop')).code).toBe(2)
 })

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest'
 import { openDesk } from './cli.ts'
+import { runHere } from './here.ts'
 
 const KUBEWATCH = 'handler: { slack: { token: xoxb-1, channel: k8s } }\nresource: { pod: true }\n'
 
 test('import prints the configuration, and what to do next on stderr', async () => {
   using desk = openDesk()
   const file = desk.write('kubewatch.yaml', KUBEWATCH)
-  const { code, stdout, stderr } = await desk.run('import', 'kubewatch', file)
+  const { code, stdout, stderr } = await runHere(desk, 'import', 'kubewatch', file)
   expect(stdout).toContain('watch: [ Pod ]')
   expect(stderr).toBe('Write it to kubeherald.yaml, read its comments, then: kubeherald check\n')
   expect(code).toBe(0)
@@ -14,13 +15,13 @@ test('import prints the configuration, and what to do next on stderr', async () 
 
 test('the help of import names the call of npm that writes no lines of its own', async () => {
   using desk = openDesk()
-  expect((await desk.run('import', '--help')).stdout).toContain('npm start --silent -- import')
+  expect((await runHere(desk, 'import', '--help')).stdout).toContain('npm start --silent -- import')
 })
 
 test('under npm, import advises the command of npm', async () => {
   using desk = openDesk()
   desk.env['npm_lifecycle_event'] = 'start'
-  const { stderr } = await desk.run('import', 'kubewatch', desk.write('kubewatch.yaml', KUBEWATCH))
+  const { stderr } = await runHere(desk, 'import', 'kubewatch', desk.write('kubewatch.yaml', KUBEWATCH))
   expect(stderr).toContain('then: npm start -- check\n')
 })
 
@@ -29,7 +30,7 @@ test.each([
   ['named', ['--output', 'mine.yaml'], 'check --config mine.yaml, kubeherald tail --config mine.yaml\n'],
 ])('init advises commands that read the %s file', async (_, args, advice) => {
   using desk = openDesk()
-  const { code, stdout } = await desk.run('init', '--offline', ...args)
+  const { code, stdout } = await runHere(desk, 'init', '--offline', ...args)
   expect(stdout).toContain(advice)
   expect(code).toBe(0)
 })
@@ -43,7 +44,7 @@ test.each([
   ['botkube', 'sources: x', 'foreign.yaml:1:10: "sources" must be a map of keys and values'],
 ])('import %s refuses what it cannot read, with a reason', async (tool, text, message) => {
   using desk = openDesk()
-  const { code, stderr } = await desk.run('import', tool, desk.write('foreign.yaml', text))
+  const { code, stderr } = await runHere(desk, 'import', tool, desk.write('foreign.yaml', text))
   expect(stderr).toContain(message)
   expect(stderr).not.toMatch(/\n\s+at /)
   expect(code).toBe(2)
@@ -51,7 +52,7 @@ test.each([
 
 test('a file that is not there is told', async () => {
   using desk = openDesk()
-  const { code, stderr } = await desk.run('import', 'kubewatch', 'nowhere.yaml')
+  const { code, stderr } = await runHere(desk, 'import', 'kubewatch', 'nowhere.yaml')
   expect(stderr).toContain('nowhere.yaml')
   expect(stderr).toContain('there is no such file')
   expect(code).toBe(2)

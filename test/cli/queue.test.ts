@@ -9,6 +9,7 @@ import { checkRedis } from '../../src/store/redis/requirements.ts'
 import { startRedis } from '../servers/redis.ts'
 import { headerFor } from '../store/objects.ts'
 import { configuration, type Desk, openDesk } from './cli.ts'
+import { runHere } from './here.ts'
 
 /** What a kubeherald left behind that delivered 2, gave up 2 and has 1 waiting. */
 async function stopped(cluster: string) {
@@ -43,7 +44,7 @@ test('status after a stop says so, and shows what waits and what was counted', a
   using desk = openDesk()
   await using left = await stopped('here')
   desk.write('kubeherald.yaml', configuration(`cluster: here\n${redisAt(left.url)}`))
-  const { code, stdout } = await desk.run('status')
+  const { code, stdout } = await runHere(desk, 'status')
   expect(code).toBe(0)
   expect(stdout).toContain('no process runs for cluster here')
   expect(stdout).toMatch(/^pods in shop +stopped +9 +4 +0 +4 +1$/m)
@@ -69,7 +70,7 @@ test('status shows a watch once, by the newest report of a process that works on
     const now = Date.now()
     await report('former', now - 1_000, { moved: 'watching', stays: 'watching', free: 'standby' })
     await report('holder', now, { moved: 'watching', stays: 'standby', free: 'standby' })
-    const { stdout } = await desk.run('status')
+    const { stdout } = await runHere(desk, 'status')
     const [, shown = ''] = /^WATCH.*\n((?:.+\n)+)/m.exec(stdout) ?? []
     expect(
       shown
@@ -114,7 +115,7 @@ test('status shows for how long a watch has been behind, once that is unusual', 
         watch('follows'),
       ],
     })
-    const { stdout } = await desk.run('status')
+    const { stdout } = await runHere(desk, 'status')
     expect(stdout).toMatch(/^jams +watching, behind for 3 min +7 /m)
     expect(stdout).toMatch(/^waits +watching, behind for 3 min \(Redis\) +7 /m)
     expect(stdout).toMatch(/^probes +watching +7 /m)
@@ -132,7 +133,7 @@ test('a cluster name under which nothing is stored is told, with those that ther
     ['status', ''],
     ['dead-letters list', 'no dead letters\n'],
   ] as const) {
-    const { code, stdout, stderr } = await desk.run(...command.split(' '))
+    const { code, stdout, stderr } = await runHere(desk, ...command.split(' '))
     expect({ code, stdout }).toEqual({ code: 0, stdout: printed })
     expect(stderr).toContain('nothing is stored under the cluster name "there"')
     expect(stderr).toContain('there is here')
@@ -159,11 +160,11 @@ users:
     'kubeherald.yaml',
     configuration(`kubernetes: { kubeconfig: "${kubeconfig}" }\n${redisAt(left.url)}`),
   )
-  const green = await desk.run('status')
+  const green = await runHere(desk, 'status')
   expect(green.stderr).toContain('nothing is stored under the cluster name "green"')
-  const blue = await desk.run('status', '--context', 'blue')
+  const blue = await runHere(desk, 'status', '--context', 'blue')
   expect(blue.stdout).toContain('for cluster blue')
-  const letters = await desk.run('dead-letters', 'list', '--context', 'blue', '--json')
+  const letters = await runHere(desk, 'dead-letters', 'list', '--context', 'blue', '--json')
   expect(letters.stdout.trim().split('\n')).toHaveLength(2)
 })
 
@@ -178,13 +179,13 @@ sinks: { hook: { type: webhook, url: "\${env:NO_SUCH_URL}", secret: "\${file:now
 rules: [{ when: { knd: Pod } }]
 `
   desk.write('kubeherald.yaml', broken)
-  const status = await desk.run('status')
+  const status = await runHere(desk, 'status')
   expect(status.code).toBe(0)
   expect(status.stdout).toMatch(/^hook /m)
   expect(status.stderr).toBe(
     'warning: kubeherald.yaml has 2 problems that do not matter here; "kubeherald check" shows more\n',
   )
-  expect((await desk.run('dead-letters', 'list', '--sink', 'hook')).code).toBe(0)
+  expect((await runHere(desk, 'dead-letters', 'list', '--sink', 'hook')).code).toBe(0)
 })
 
 test.each([
@@ -195,7 +196,7 @@ test.each([
 ])('but a fault in what status needs is told: %s', async (text, told) => {
   using desk = openDesk()
   desk.write('kubeherald.yaml', configuration(text))
-  const { code, stderr } = await desk.run('status')
+  const { code, stderr } = await runHere(desk, 'status')
   expect(code).toBe(2)
   expect(stderr).toContain(told)
 })
@@ -210,12 +211,12 @@ test('dead-letters refuses arguments that contradict each other', async () => {
   using desk = openDesk()
   await using left = await deadLetters(desk)
   const [id = ''] = left.ids
-  const both = await desk.run('dead-letters', 'retry', '--all', id)
+  const both = await runHere(desk, 'dead-letters', 'retry', '--all', id)
   expect(both).toMatchObject({ code: 2, stderr: 'kubeherald: retry takes IDs or --all, not both\n' })
-  const sink = await desk.run('dead-letters', 'retry', id, '--sink', 'hook')
+  const sink = await runHere(desk, 'dead-letters', 'retry', id, '--sink', 'hook')
   expect(sink.code).toBe(2)
   expect(sink.stderr).toContain('--sink goes with --all')
-  const { stdout } = await desk.run('dead-letters', 'list', '--json')
+  const { stdout } = await runHere(desk, 'dead-letters', 'list', '--json')
   expect(stdout.trim().split('\n')).toHaveLength(2)
 })
 
@@ -223,7 +224,7 @@ test('dead-letters knows the sinks that there are', async () => {
   using desk = openDesk()
   await using _ = await deadLetters(desk)
   for (const command of [['list'], ['retry', '--all']]) {
-    const { code, stderr } = await desk.run('dead-letters', ...command, '--sink', 'nosuch')
+    const { code, stderr } = await runHere(desk, 'dead-letters', ...command, '--sink', 'nosuch')
     expect({ code, stderr }).toEqual({
       code: 2,
       stderr: 'kubeherald: there is no sink "nosuch"; there are: screen, hook\n',
@@ -234,9 +235,9 @@ test('dead-letters knows the sinks that there are', async () => {
 test('one dead letter goes on its way again', async () => {
   using desk = openDesk()
   await using left = await deadLetters(desk)
-  const one = await desk.run('dead-letters', 'retry', left.ids[0] ?? '')
+  const one = await runHere(desk, 'dead-letters', 'retry', left.ids[0] ?? '')
   expect(one.stdout).toBe('1 dead letter goes on its way again\n')
-  const gone = await desk.run('dead-letters', 'show', left.ids[0] ?? '')
+  const gone = await runHere(desk, 'dead-letters', 'show', left.ids[0] ?? '')
   expect(gone.code).toBe(2)
   expect(gone.stderr).toContain('"kubeherald dead-letters list" shows them')
 })
@@ -244,6 +245,6 @@ test('one dead letter goes on its way again', async () => {
 test('a clone run through npm is told the command that works there', async () => {
   using desk = openDesk({ npm_lifecycle_event: 'start' })
   await using _ = await deadLetters(desk)
-  const { stderr } = await desk.run('dead-letters', 'show', '1-1')
+  const { stderr } = await runHere(desk, 'dead-letters', 'show', '1-1')
   expect(stderr).toContain('"npm start -- dead-letters list" shows them')
 })

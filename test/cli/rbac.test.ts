@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { startDemoCluster } from '../../src/demo/cluster.ts'
 import { openDesk } from './cli.ts'
+import { runHere } from './here.ts'
 
 const CONFIG = `watch:
   - Event
@@ -25,7 +26,7 @@ test.each([
 ])('rbac prints %s, without the secrets of the configuration and without a cluster', async (file, args) => {
   using desk = openDesk()
   desk.write('kubeherald.yaml', CONFIG)
-  const { stdout, stderr, code } = await desk.run('rbac', ...args)
+  const { stdout, stderr, code } = await runHere(desk, 'rbac', ...args)
   expect({ stderr, code }).toEqual({ stderr: '', code: 0 })
   expect(stdout).toBe(golden(file))
 })
@@ -36,7 +37,7 @@ test('a kind that only a cluster can tell is named with its place, and with what
     'kubeherald.yaml',
     CONFIG.replace('deploy\n', 'Database\n').replace('  - Event', '  - db.example.com'),
   )
-  const { stdout, stderr, code } = await desk.run('rbac', '--offline')
+  const { stdout, stderr, code } = await runHere(desk, 'rbac', '--offline')
   expect({ stdout, code }).toEqual({ stdout: '', code: 2 })
   expect(stderr).toContain(
     'kubeherald.yaml:2:5: watch[0]: only a cluster knows which resource "db.example.com" is: ',
@@ -52,11 +53,11 @@ test('the cluster tells what such a kind is', async () => {
   await using kubernetes = await startDemoCluster({ random: Math.random, clock: Date })
   const text = `kubernetes: { kubeconfig: "${kubernetes.kubeconfig}" }\nwatch: [Database]\n`
   desk.write('kubeherald.yaml', text)
-  const { stdout } = await desk.run('rbac', '--format', 'values')
+  const { stdout } = await runHere(desk, 'rbac', '--format', 'values')
   expect(stdout).toContain('- apiGroups: [stable.example.com]\n      resources: [databases]\n')
   expect(stdout).toContain('resourceNames: [databases.stable.example.com]')
   desk.write('kubeherald.yaml', text.replace('Database', 'Gizmo'))
-  expect((await desk.run('rbac')).stderr).toContain(
+  expect((await runHere(desk, 'rbac')).stderr).toContain(
     'kubeherald.yaml:2:9: watch[0]: the cluster has no kind "Gizmo" (yet)',
   )
 })
@@ -71,7 +72,7 @@ test.each([
 ])('rbac %j is refused', async (args, message) => {
   using desk = openDesk()
   desk.write('kubeherald.yaml', CONFIG)
-  const { stderr, code } = await desk.run('rbac', ...args)
+  const { stderr, code } = await runHere(desk, 'rbac', ...args)
   expect(stderr).toContain(message)
   expect(stderr).not.toContain('at file:')
   expect(code).toBe(2)
@@ -80,7 +81,7 @@ test.each([
 test('what is wrong with "watch" is told as check tells it; nothing else matters', async () => {
   using desk = openDesk()
   desk.write('kubeherald.yaml', 'watch: [{ kind: Node, namespaces: a, label: b }]\nrules: nonsense\n')
-  const { stderr, code } = await desk.run('rbac')
+  const { stderr, code } = await runHere(desk, 'rbac')
   expect(code).toBe(2)
   expect(stderr).toContain('unknown key "label"')
   expect(stderr).toContain('Node objects are in no namespace')

@@ -8,6 +8,7 @@ import { freePort } from '../servers/ports.ts'
 import { startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
 import { configuration, openDesk } from './cli.ts'
+import { runHere } from './here.ts'
 
 const cluster = () => startDemoCluster({ random: Math.random, clock: Date })
 
@@ -125,7 +126,7 @@ test('a second demo is refused and leaves the first one its data; --state-dir gi
 test.each(['watch', 'deliver'])('--role %s without cluster: says what to write', async (role) => {
   using desk = openDesk()
   desk.write('kubeherald.yaml', configuration('redis: { url: "redis://127.0.0.1:1" }'))
-  const { code, stderr } = await desk.run('run', '--role', role)
+  const { code, stderr } = await runHere(desk, 'run', '--role', role)
   expect(code).toBe(2)
   expect(stderr).toContain(`--role ${role} shares its work`)
   expect(stderr).toContain('cluster: NAME')
@@ -135,7 +136,7 @@ test.each(['watch', 'deliver'])('--role %s without cluster: says what to write',
 test('leases without a shared Redis and cluster: says what to write', async () => {
   using desk = openDesk()
   desk.write('kubeherald.yaml', configuration('leases: true'))
-  const { code, stderr } = await desk.run('run')
+  const { code, stderr } = await runHere(desk, 'run')
   expect(code).toBe(2)
   expect(stderr).toContain('"leases" shares its work with other processes')
   expect(stderr).toContain('cluster: NAME')
@@ -216,20 +217,22 @@ test('bad kubeconfigs and contexts are told in words, with exit code 2', async (
   using desk = openDesk()
   await using kubernetes = await cluster()
   const file = desk.write('kubeherald.yaml', configuration('kubernetes: { kubeconfig: nowhere }'))
-  const missing = await desk.run()
+  const missing = await runHere(desk, 'run')
   expect(missing.code).toBe(2)
   expect(missing.stderr).toMatch(
     /^kubeherald: cannot read the kubeconfig \S+nowhere: there is no such file or directory\n$/,
   )
   desk.write('kubeherald.yaml', configuration(`kubernetes: { kubeconfig: "${kubernetes.kubeconfig}" }`))
   for (const command of ['run', 'check']) {
-    const { code, stderr } = await desk.run(command, '--config', file, '--context', 'nope')
+    const { code, stderr } = await runHere(desk, command, '--config', file, '--context', 'nope')
     expect(code).toBe(2)
     expect(stderr).toContain('has no context "nope" with a cluster; it has demo')
   }
   desk.write('empty', 'apiVersion: v1\nkind: Config\n')
   desk.write('kubeherald.yaml', configuration('kubernetes: { kubeconfig: empty }'))
-  expect((await desk.run()).stderr).toMatch(/empty has no current context, and no context at all\n$/)
+  expect((await runHere(desk, 'run')).stderr).toMatch(
+    /empty has no current context, and no context at all\n$/,
+  )
 })
 
 test.each([
@@ -237,7 +240,7 @@ test.each([
   ['/etc/hosts', '/etc/hosts is a file'],
 ])('--state-dir %s is refused at once', async (dir, reason) => {
   using desk = openDesk()
-  const { code, stderr } = await desk.run('demo', '--state-dir', dir)
+  const { code, stderr } = await runHere(desk, 'demo', '--state-dir', dir)
   expect(code).toBe(2)
   expect(stderr).toBe(
     `kubeherald: cannot use the state directory ${dir}/demo: ${reason}; choose another with --state-dir\n`,

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { ruleSetNames, ruleSetText } from '../../src/rules/sets/rule-sets.ts'
 import { type Desk, openDesk } from '../cli/cli.ts'
+import { runHere } from '../cli/here.ts'
 
 interface RuleSet {
   watch: (string | { kind: string })[]
@@ -28,7 +29,7 @@ const SINKS = 'cluster: test\nsinks: { screen: { type: stdout } }\n'
 test.for(SETS)('the tests of %s pass, and hold each of its rules', async ([name, { rules, tests }]) => {
   const from = fileURLToPath(new URL(`${name}.yaml`, FOLDER))
   const file = desk.write(`${name}.yaml`, `${SINKS}include: [{ from: "${from}", to: [screen] }]\n`)
-  const { stdout, code } = await desk.run('test', '--config', file)
+  const { stdout, code } = await runHere(desk, 'test', '--config', file)
   expect(code, stdout).toBe(0)
   const held = new Set(tests.flatMap(({ expect }) => expect).map(({ rule }) => rule))
   expect(rules.map((rule) => rule.name).filter((rule) => !held.has(rule))).toEqual([])
@@ -39,9 +40,9 @@ test('whoever includes all sets hears of no problem, and runs tests of their own
   const own =
     'tests: [{ name: own, given: { kind: Secret, type: ADDED }, expect: { rule: created-or-deleted } }]\n'
   const file = desk.write('all.yaml', SINKS + include + own)
-  const checked = JSON.parse((await desk.run('check', '--offline', '--json', '--config', file)).stdout)
+  const checked = JSON.parse((await runHere(desk, 'check', '--offline', '--json', '--config', file)).stdout)
   expect(checked).toMatchObject({ good: true, problems: [] })
-  expect((await desk.run('test', '--config', file)).stdout).toMatch(/✓ own[^✓]*\n1 passed/)
+  expect((await runHere(desk, 'test', '--config', file)).stdout).toMatch(/✓ own[^✓]*\n1 passed/)
 })
 
 test('no rule of a set fails on what has just been made', async () => {
@@ -51,7 +52,7 @@ test('no rule of a set fails on what has just been made', async () => {
   const young = [...new Set(watched)].filter((kind) => kind !== 'Event').map(justMade)
   for (const type of ['ADDED', 'MODIFIED']) {
     desk.write('young.json', JSON.stringify({ kind: 'List', items: young }))
-    const { code, stdout, stderr } = await desk.run('explain', 'young.json', '--all', '--type', type)
+    const { code, stdout, stderr } = await runHere(desk, 'explain', 'young.json', '--all', '--type', type)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout.match(/^.*it failed, and so.*$/gm)).toBeNull()
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ApplyBed, startApplyBed } from './apply.ts'
 import { find, type Manifest, parse, ROOT, renderChart, renderOverlay } from './render.ts'
-import { VALUES } from './values.ts'
+import { ODD_VALUES, VALUES } from './values.ts'
 import { podsOf } from './workload.ts'
 
 let bed: ApplyBed
@@ -32,6 +32,19 @@ describe.each(Object.entries(VALUES))('the chart with %s', (_, values) => {
     expect(pods.length).toBeGreaterThanOrEqual(3)
   })
 })
+
+test.each(ODD_VALUES.map(([name, release, values], i) => ({ name, release, values, namespace: `odd-${i}` })))(
+  'the chart with $name is taken, too',
+  async ({ release, values, namespace }) => {
+    await bed.addNamespace(namespace)
+    const manifests = await renderChart(values, namespace, release)
+    await bed.apply(manifests.filter(({ kind }) => kind !== 'Pod'))
+    await createPods(manifests, namespace)
+    // The label controller-revision-hash of its pods: the name, "-" and ten characters.
+    for (const { metadata } of manifests.filter(({ kind }) => kind === 'StatefulSet'))
+      expect(metadata.name.length).toBeLessThanOrEqual(63 - 11)
+  },
+)
 
 test.each(['single', 'ha', 'namespaced'])(
   'the overlay %s is taken by the API server as it is, and its pods are restricted',

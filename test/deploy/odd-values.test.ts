@@ -1,10 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { type ApplyBed, startApplyBed } from './apply.ts'
 import { CHART, find, refusal, renderChart } from './render.ts'
-import { podsOf } from './workload.ts'
 
 const REDIS = { redis: { url: 'redis://redis:6379' } }
 const BUNDLED = { redis: { bundled: { enabled: true } } }
@@ -100,84 +98,6 @@ describe('null', () => {
     }
     expect((await renderChart(nulls)).map(({ kind }) => kind)).toContain('Deployment')
   })
-})
-
-const PLAIN: readonly [name: string, release: string, values: object][] = [
-  ['a release whose name has dots', 'team.shop.herald', BUNDLED],
-  ['one whose name begins with a digit', '1st', BUNDLED],
-  ['one whose name is as long as may be', 'a'.repeat(26) + '-' + 'b'.repeat(26), BUNDLED],
-  ['an override as long as may be', 'herald', { ...BUNDLED, fullnameOverride: 'a'.repeat(63) }],
-  ['no pods', 'herald', { ...REDIS, replicas: 0 }],
-  [
-    'no pods in mode split',
-    'herald',
-    { ...BUNDLED, mode: 'split', watch: { replicas: 0 }, deliver: { replicas: 0 } },
-  ],
-  ['no pod that may be away', 'herald', { ...REDIS, podDisruptionBudget: { maxUnavailable: 0 } }],
-  [
-    'a share of pods that may be away',
-    'herald',
-    { ...REDIS, replicas: 4, podDisruptionBudget: { maxUnavailable: '25%' } },
-  ],
-  ['three pods and one Redis', 'herald', { ...BUNDLED, replicas: 3 }],
-  ['no resources', 'herald', { ...REDIS, resources: null }],
-  [
-    'memory in other units',
-    'herald',
-    {
-      redis: { bundled: { enabled: true, resources: { limits: { memory: '1.5Gi' } } } },
-      resources: { limits: { memory: 402653184 } },
-    },
-  ],
-  [
-    'Redis on a limit of CPU alone',
-    'herald',
-    {
-      redis: {
-        bundled: {
-          enabled: true,
-          maxmemory: '200mb',
-          resources: { requests: null, limits: { memory: null, cpu: 1 } },
-        },
-      },
-    },
-  ],
-  [
-    'ids that the platform chooses',
-    'herald',
-    { ...BUNDLED, podSecurityContext: { runAsUser: null, runAsGroup: null, fsGroup: null } },
-  ],
-  ['a variable without a value', 'herald', { ...REDIS, extraEnv: [{ name: 'EMPTY' }] }],
-  [
-    'a password key with dots',
-    'herald',
-    { redis: { bundled: { enabled: true, passwordKey: 'redis.pass' } } },
-  ],
-  ['leases by an empty map', 'herald', config({ leases: {} })],
-  ['a name of the cluster from outside', 'herald', config({ cluster: '${env:CLUSTER}' })],
-  ['large numbers in the configuration', 'herald', config({ journal: { keep: '24h', max: 100_000_000 } })],
-]
-
-describe('the API server takes', () => {
-  let bed: ApplyBed
-  beforeAll(async () => {
-    bed = await startApplyBed()
-  })
-  afterAll(() => bed?.[Symbol.asyncDispose]())
-
-  test.each(PLAIN.map(([name, release, values], i) => ({ name, release, values, namespace: `odd-${i}` })))(
-    '$name',
-    async ({ release, values, namespace }) => {
-      await bed.addNamespace(namespace)
-      const manifests = await renderChart(values, namespace, release)
-      await bed.apply(manifests.filter(({ kind }) => kind !== 'Pod'))
-      const path = `/api/v1/namespaces/${namespace}/pods?fieldValidation=Strict`
-      for (const pod of podsOf(manifests)) await bed.kubernetes.request('POST', path, pod)
-      // The label controller-revision-hash of its pods: the name, "-" and ten characters.
-      for (const { metadata } of manifests.filter(({ kind }) => kind === 'StatefulSet'))
-        expect(metadata.name.length).toBeLessThanOrEqual(63 - 11)
-    },
-  )
 })
 
 test('releases in namespaces with long names have ClusterRoles of their own', async () => {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { CHART, find, ROOT, refusal, renderChart } from './render.ts'
 
@@ -86,44 +86,120 @@ describe('the chart’s list of secrets', () => {
 })
 
 const RULES = { watch: ['Event'], rules: [{ name: 'all', to: 'a' }] }
-const withSink = (sink: object, more: object = {}) => ({
+const withSinks = (sinks: object, more: object = {}) => ({
   redis: { url: 'redis://redis:6379' },
-  config: { ...RULES, sinks: { a: sink }, ...more },
+  config: { ...RULES, sinks, ...more },
 })
+const withSink = (sink: object, more: object = {}) => withSinks({ a: sink }, more)
 const withRedis = (redis: object, more: object = {}) => ({
   config: { ...RULES, sinks: { a: { type: 'stdout' } }, redis, ...more },
 })
+
+/** What a refusal names, in its order. */
+const pathsIn = (said: string) => said.slice(0, said.indexOf(': ')).split(', ')
 
 /** A value with something at a path such as `auth.basic.password`. */
 function at(path: string, value: unknown): object {
   return path.split('.').reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as object
 }
 
-const FIELDS = Object.entries(LIST.fields).flatMap(([section, fields]) =>
-  fields.map((field) => [section, field] as const),
-)
-const valuesWith = (section: string, field: string, value: unknown) =>
-  section === 'redis'
-    ? withRedis({ cluster: { nodes: ['r:6379'] }, ...at(field, value) })
-    : withSink({ type: section, ...at(field, value) })
+function merge(a: any, b: object): object {
+  const both = Object.entries(b).map(([key, value]) => [
+    key,
+    typeof a[key] === 'object' && typeof value === 'object' ? merge(a[key], value) : value,
+  ])
+  return { ...a, ...Object.fromEntries(both) }
+}
 
-test.each(FIELDS)(
-  'a literal %s %s is refused with its path and the way to a Secret',
-  async (section, field) => {
-    const said = await refusal(valuesWith(section, field, 'literally'))
-    expect(said).toContain(section === 'redis' ? `config.redis.${field}:` : `config.sinks.a.${field}:`)
-    expect(said).toContain(section === 'redis' ? 'redis.existingSecret' : '${file:/run/secrets/kubeherald/')
-    expect(said).not.toContain('literally')
+/** With something at every secret field: of Redis, or of a sink each. Helm names all paths that it refuses together. */
+const REDIS_FIELDS: readonly string[] = LIST.fields['redis'] ?? []
+const SINK_FIELDS = Object.entries(LIST.fields).flatMap(([type, fields]) =>
+  type === 'redis' ? [] : fields.map((field, i) => ({ type, field, name: `${type}-${i}` })),
+)
+const redisWith = (value: unknown) => {
+  const fields = REDIS_FIELDS.map((field) => at(field, value))
+  return withRedis(fields.reduce(merge, { cluster: { nodes: ['r:6379'] } }))
+}
+const sinksWith = (value: unknown) =>
+  withSinks(
+    Object.fromEntries(SINK_FIELDS.map(({ type, field, name }) => [name, { type, ...at(field, value) }])),
+  )
+
+test('a literal secret of Redis is refused with its path and the way to a Secret', async () => {
+  const said = await refusal(redisWith('literally'))
+  expect(pathsIn(said)).toEqual(REDIS_FIELDS.map((field) => `config.redis.${field}`).toSorted())
+  expect(said).toContain('redis.existingSecret')
+  expect(said).not.toContain('literally')
+})
+
+test('a literal secret of a sink is refused with its path and the way to a Secret', async () => {
+  const said = await refusal(sinksWith('literally'))
+  expect(pathsIn(said)).toEqual(
+    SINK_FIELDS.map(({ name, field }) => `config.sinks.${name}.${field}`).toSorted(),
+  )
+  expect(said).toContain('${file:/run/secrets/kubeherald/')
+  expect(said).not.toContain('literally')
+})
+
+test.each(['${file:/run/secrets/kubeherald/x}', 'a${env:X}'])(
+  'a reference such as %s is taken',
+  async (value) => {
+    await renderChart(redisWith(value))
+    await renderChart(sinksWith(value))
   },
 )
 
-test.each(FIELDS)('a reference as %s %s is taken', async (section, field) => {
-  for (const value of ['${file:/run/secrets/kubeherald/x}', 'a${env:X}'])
-    await renderChart(valuesWith(section, field, value))
-})
-
 const WEBHOOK = { type: 'webhook', url: 'https://audit.example.com/hook' }
 const HEX = '0123456789abcdef0123456789abcdef'
+
+/** Options of sinks, by what they are: each is one of a sink of its own. */
+const OPTIONS: readonly [what: string, sink: object, path: string][] = [
+  ['a variable that is a map', { ...WEBHOOK, auth: '${var:auth}' }, 'auth.bearer'],
+  ['one of several', { ...WEBHOOK, secret: ['${env:NEW}', 'old'] }, 'secret[1]'],
+  [
+    'a header',
+    { ...WEBHOOK, headers: { Authorization: 'Bearer x', 'x-team': 'shop' } },
+    'headers.Authorization',
+  ],
+  ['a key in a header', { ...WEBHOOK, headers: { 'X-Api-Key': 'x' } }, 'headers.X-Api-Key'],
+  [
+    'a header of a list',
+    { type: 'acme', headers: [{ name: 'authorization', value: 'x' }] },
+    'headers[0].value',
+  ],
+  ['an option of a plug-in', { type: 'acme', auth: { apiKey: 'x' } }, 'auth.apiKey'],
+  ['a part of a body', { ...WEBHOOK, body: { token: 'x' } }, 'body.token'],
+  ...['teams', 'discord', 'google-chat', 'mattermost'].map((preset): [string, object, string] => [
+    `the URL of a chat, ${preset}`,
+    { ...WEBHOOK, preset },
+    'url',
+  ]),
+  [
+    'the URL of a chat without a preset',
+    { type: 'webhook', url: `https://hooks.slack.com/services/T0/B0/${HEX}` },
+    'url',
+  ],
+  ['a user in a URL', { type: 'webhook', url: `https://${HEX}@in.example.com/` }, 'url'],
+  ['a key in a query', { type: 'webhook', url: `https://a.example.com/?sig=${HEX}` }, 'url'],
+  ['a proxy’s password', { ...WEBHOOK, proxy: 'http://u:p@proxy:3128' }, 'proxy'],
+]
+
+describe('an option of a sink is refused with its path when it is', () => {
+  let paths: string[]
+  beforeAll(async () => {
+    const sinks = Object.fromEntries(OPTIONS.map(([, sink], i) => [`s${i}`, sink]))
+    const said = await refusal(withSinks(sinks, { vars: { auth: { bearer: 'literally' } } }))
+    paths = pathsIn(said)
+  })
+
+  test.each(OPTIONS.map(([what, , path], i) => [what, `config.sinks.s${i}.${path}`]))('%s', (_, path) => {
+    expect(paths).toContain(path)
+  })
+
+  test('and no other is', () => {
+    expect(paths).toHaveLength(OPTIONS.length)
+  })
+})
 
 test.each<[name: string, values: object, path: string]>([
   ['a number', withRedis({ url: 'redis://r', password: 123456 }), 'config.redis.password'],
@@ -141,50 +217,6 @@ test.each<[name: string, values: object, path: string]>([
     withRedis({ url: 'redis://:${var:pw}@r' }, { vars: { pw: 'literally' } }),
     'config.redis.url',
   ],
-  [
-    'a variable that is a map',
-    withSink({ ...WEBHOOK, auth: '${var:auth}' }, { vars: { auth: { bearer: 'literally' } } }),
-    'config.sinks.a.auth.bearer',
-  ],
-  ['one of several', withSink({ ...WEBHOOK, secret: ['${env:NEW}', 'old'] }), 'config.sinks.a.secret[1]'],
-  [
-    'a header',
-    withSink({ ...WEBHOOK, headers: { Authorization: 'Bearer x', 'x-team': 'shop' } }),
-    'config.sinks.a.headers.Authorization',
-  ],
-  [
-    'a key in a header',
-    withSink({ ...WEBHOOK, headers: { 'X-Api-Key': 'x' } }),
-    'config.sinks.a.headers.X-Api-Key',
-  ],
-  [
-    'a header of a list',
-    withSink({ type: 'acme', headers: [{ name: 'authorization', value: 'x' }] }),
-    'config.sinks.a.headers[0].value',
-  ],
-  ['an option of a plug-in', withSink({ type: 'acme', auth: { apiKey: 'x' } }), 'config.sinks.a.auth.apiKey'],
-  ['a part of a body', withSink({ ...WEBHOOK, body: { token: 'x' } }), 'config.sinks.a.body.token'],
-  ...['teams', 'discord', 'google-chat', 'mattermost'].map((preset): [string, object, string] => [
-    `the URL of a chat, ${preset}`,
-    withSink({ ...WEBHOOK, preset }),
-    'config.sinks.a.url',
-  ]),
-  [
-    'the URL of a chat without a preset',
-    withSink({ type: 'webhook', url: `https://hooks.slack.com/services/T0/B0/${HEX}` }),
-    'config.sinks.a.url',
-  ],
-  [
-    'a user in a URL',
-    withSink({ type: 'webhook', url: `https://${HEX}@in.example.com/` }),
-    'config.sinks.a.url',
-  ],
-  [
-    'a key in a query',
-    withSink({ type: 'webhook', url: `https://a.example.com/?sig=${HEX}` }),
-    'config.sinks.a.url',
-  ],
-  ['a proxy’s password', withSink({ ...WEBHOOK, proxy: 'http://u:p@proxy:3128' }), 'config.sinks.a.proxy'],
   [
     'a token of Slack in a section of one’s own',
     withSink({ type: 'stdout' }, { 'x-shared': { slack: 'xoxb-1-2' } }),

@@ -94,3 +94,70 @@ export const VALUES: Readonly<Record<string, object>> = {
     service: { enabled: false },
   },
 }
+
+const BUNDLED = { redis: { bundled: { enabled: true } } }
+const configured = (more: object) => ({
+  ...REDIS,
+  config: { watch: ['Event'], sinks: { a: { type: 'stdout' } }, rules: [{ name: 'all', to: 'a' }], ...more },
+})
+
+/** Values at the bounds of what the chart takes. */
+export const ODD_VALUES: readonly [name: string, release: string, values: object][] = [
+  ['a release whose name has dots', 'team.shop.herald', BUNDLED],
+  ['one whose name begins with a digit', '1st', BUNDLED],
+  ['one whose name is as long as may be', 'a'.repeat(26) + '-' + 'b'.repeat(26), BUNDLED],
+  ['an override as long as may be', 'herald', { ...BUNDLED, fullnameOverride: 'a'.repeat(63) }],
+  ['no pods', 'herald', { ...REDIS, replicas: 0 }],
+  [
+    'no pods in mode split',
+    'herald',
+    { ...BUNDLED, mode: 'split', watch: { replicas: 0 }, deliver: { replicas: 0 } },
+  ],
+  ['no pod that may be away', 'herald', { ...REDIS, podDisruptionBudget: { maxUnavailable: 0 } }],
+  [
+    'a share of pods that may be away',
+    'herald',
+    { ...REDIS, replicas: 4, podDisruptionBudget: { maxUnavailable: '25%' } },
+  ],
+  ['three pods and one Redis', 'herald', { ...BUNDLED, replicas: 3 }],
+  ['no resources', 'herald', { ...REDIS, resources: null }],
+  [
+    'memory in other units',
+    'herald',
+    {
+      redis: { bundled: { enabled: true, resources: { limits: { memory: '1.5Gi' } } } },
+      resources: { limits: { memory: 402653184 } },
+    },
+  ],
+  [
+    'Redis on a limit of CPU alone',
+    'herald',
+    {
+      redis: {
+        bundled: {
+          enabled: true,
+          maxmemory: '200mb',
+          resources: { requests: null, limits: { memory: null, cpu: 1 } },
+        },
+      },
+    },
+  ],
+  [
+    'ids that the platform chooses',
+    'herald',
+    { ...BUNDLED, podSecurityContext: { runAsUser: null, runAsGroup: null, fsGroup: null } },
+  ],
+  ['a variable without a value', 'herald', { ...REDIS, extraEnv: [{ name: 'EMPTY' }] }],
+  [
+    'a password key with dots',
+    'herald',
+    { redis: { bundled: { enabled: true, passwordKey: 'redis.pass' } } },
+  ],
+  ['leases by an empty map', 'herald', configured({ leases: {} })],
+  ['a name of the cluster from outside', 'herald', configured({ cluster: '${env:CLUSTER}' })],
+  [
+    'large numbers in the configuration',
+    'herald',
+    configured({ journal: { keep: '24h', max: 100_000_000 } }),
+  ],
+]

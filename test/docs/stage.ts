@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { keysOf } from '../../src/store/keys.ts'
 import { manifest } from '../cluster/workload.ts'
 import { programMain } from '../program.ts'
 import { deployToolsFolder } from '../servers/deploy-tools.ts'
@@ -55,11 +56,8 @@ rules: [{ name: all, to: audit }]
   let staying: Program | undefined
   let made = 0
   async function deadLetters(): Promise<string[]> {
-    const { output } = await stage.run('kubeherald dead-letters list --json')
-    return output
-      .split('\n')
-      .filter(Boolean)
-      .map((line) => JSON.parse(line).id)
+    const entries = await redis.command('XRANGE', keysOf('prod-eu').deadLetters, '-', '+')
+    return (entries as [id: string][]).map(([id]) => id)
   }
   const stage: Stage = {
     kubernetes,
