@@ -89,6 +89,7 @@ export function differences(history: readonly HistoryEntry[], arrivals: readonly
   return result
 }
 
-function nameOf(entry: { key: string; type: string; resourceVersion: string }): string {
+/** The same for a change and for its arrival. */
+export function nameOf(entry: { key: string; type: string; resourceVersion: string }): string {
   return `${entry.type} ${entry.key}@${entry.resourceVersion}`
 }

@@ -93,11 +93,14 @@ test.each([
     'is no timezone',
   ],
 ])('%s end in a clear answer, soon', async (_, main, expected) => {
-  const loaded = await loadFiles(main)
-  if (loaded.ok) throw new Error('it is good')
+  let loaded: Awaited<ReturnType<typeof loadFiles>> | undefined
+  const load = async () => {
+    loaded = await loadFiles(main)
+  }
+  expect(await leastCpuMs(MAX_CPU_MS, load)).toBeLessThan(MAX_CPU_MS)
+  if (!loaded || loaded.ok) throw new Error('it is good')
   expect(loaded.problems.map(({ message }) => message).join('\n')).toContain(expected)
   expect(formatProblems(loaded.problems, loaded.texts).length).toBeLessThan(200_000)
-  expect(await leastCpuMs(MAX_CPU_MS, () => loadFiles(main))).toBeLessThan(MAX_CPU_MS)
 })
 
 test.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(

@@ -10,7 +10,7 @@ import { createRandom, type Random, randomLabels, randomSurroundings, randomWhen
 import { type PlainEvent, slowMatch } from './slow-match.ts'
 
 /** Fewer for a quick look. */
-const EVENTS = Number(process.env['KUBEHERALD_RANDOM_EVENTS'] ?? 100_000)
+const EVENTS = Number(process.env['KUBEHERALD_RANDOM_EVENTS'] ?? 30_000)
 const EVENTS_PER_RULES = 25
 const OBSERVED_MS = Date.parse('2026-11-21T06:00:00Z')
 

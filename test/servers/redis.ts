@@ -1,7 +1,7 @@
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Redis } from 'ioredis'
+import { Redis, type RedisOptions } from 'ioredis'
 import { waitFor } from '../wait-for.ts'
 import { freePort } from './ports.ts'
 import { type Program, startProgram } from './process.ts'
@@ -13,6 +13,8 @@ export interface RedisServer extends AsyncDisposable {
   readonly pid: number
   /** One command on a connection of its own. */
   command(...words: string[]): Promise<unknown>
+  /** One command on a connection that is kept, for what is asked again and again. */
+  ask(...words: string[]): Promise<unknown>
   /** SIGKILL. */
   kill(): Promise<void>
   /** SIGTERM: saves and ends. */
@@ -43,6 +45,7 @@ export async function startRedis(options: { args?: string[]; password?: string }
   ]
   args.push('--maxmemory-policy', 'noeviction', '--loglevel', 'warning', ...(options.args ?? []))
   let program: Program
+  let kept: Redis | undefined
 
   async function start(...more: string[]): Promise<void> {
     program = startProgram(process.env['REDIS_SERVER'] ?? 'redis-server', [...args, ...more])
@@ -60,6 +63,10 @@ export async function startRedis(options: { args?: string[]; password?: string }
       return program.pid
     },
     command: (...words) => once(port, options.password, (redis) => redis.call(...(words as [string]))),
+    ask(...words) {
+      kept ??= connect(port, options.password, { retryStrategy: () => 50 })
+      return kept.call(...(words as [string]))
+    },
     kill: () => program.end('SIGKILL'),
     stop: () => program.end('SIGTERM'),
     restart: start,
@@ -73,6 +80,7 @@ export async function startRedis(options: { args?: string[]; password?: string }
       cpSync(copy, join(dir, 'appendonlydir'), { recursive: true })
     },
     async [Symbol.asyncDispose]() {
+      kept?.disconnect()
       await program.end('SIGKILL')
       rmSync(dir, { recursive: true, force: true })
     },
@@ -96,17 +104,25 @@ async function once<T>(
   password: string | undefined,
   use: (redis: Redis) => Promise<T>,
 ): Promise<T> {
-  const redis = new Redis(port, '127.0.0.1', {
-    lazyConnect: true,
-    ...(password !== undefined && { password }),
-    retryStrategy: () => null,
-    maxRetriesPerRequest: 0,
-  })
-  redis.on('error', () => {})
+  const redis = connect(port, password, { retryStrategy: () => null, maxRetriesPerRequest: 0 })
   try {
     await redis.connect()
     return await use(redis)
   } finally {
     redis.disconnect()
   }
+}
+
+function connect(
+  port: number,
+  password: string | undefined,
+  options: Pick<RedisOptions, 'retryStrategy' | 'maxRetriesPerRequest'>,
+): Redis {
+  const redis = new Redis(port, '127.0.0.1', {
+    lazyConnect: true,
+    ...(password !== undefined && { password }),
+    ...options,
+  })
+  redis.on('error', () => {})
+  return redis
 }

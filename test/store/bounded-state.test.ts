@@ -4,10 +4,10 @@ import { createOutages } from '../../src/store/lanes/outages.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, DOWN, ODD, scriptedSink, startLaneBed } from './lane-bed.ts'
 
-const LANES = Array.from({ length: 10_000 }, (_, i) => `hook/channel-${i}`)
+const LANES = Array.from({ length: 2_000 }, (_, i) => `hook/channel-${i}`)
 const HOUR_MS = 3_600_000
 
-test('ten thousand lanes that were used once leave no keys and no fields, also those that failed or quarantined objects', async () => {
+test('two thousand lanes that were used once leave no keys and no fields, also those that failed or quarantined objects', async () => {
   await using it = await startLaneBed()
   for (let i = 0; i < LANES.length; i += 500)
     await Promise.all(LANES.slice(i, i + 500).map((lane, at) => it.put(lane, `object-${i + at}`)))
@@ -25,7 +25,7 @@ test('ten thousand lanes that were used once leave no keys and no fields, also t
     what: () => `all deliveries; ${sink.took.length} came`,
   })
   await it.drained('hook')
-  expect(failed.size).toBe(200)
+  expect(failed.size).toBe(40)
   await lanes.close(500)
   const { keys, redis } = it
   expect((await redis.keys('*')).toSorted()).toEqual(

@@ -6,9 +6,9 @@ import { changeSteadily, named, sayMissing, startStage } from './stage-bed.ts'
 
 /** A receiver that fails half of the time, such as one with a broken backend of two, gets everything, and soon. */
 
-const OBJECTS = named('object', 200)
+const OBJECTS = named('object', 100)
 const PER_SECOND = 100
-const SECONDS = 8
+const SECONDS = 3
 const CHANGES = PER_SECOND * SECONDS
 /** Of what a receiver without faults has by then; each delivery to the flaky one takes two attempts on average. */
 const LEAST_SHARE = 1 / 3

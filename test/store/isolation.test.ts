@@ -7,8 +7,8 @@ import { changeSteadily, isOf, named, nameIn, sayMissing, startStage } from './s
 
 const HOT = 'hot'
 const HEALTHY = named('healthy', 40)
-const CHANGES = 300
-/** With `HOT_SECONDS=60` 5 changes of the hot object a second. */
+const CHANGES = 150
+/** With `HOT_SECONDS=30` 5 changes of the hot object a second. */
 const SECONDS = Number(process.env['HOT_SECONDS'] ?? 10)
 
 const TROUBLES: [string, Answer][] = [

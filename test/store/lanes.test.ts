@@ -202,7 +202,7 @@ test('a sink that throws or answers nonsense loses nothing', async () => {
 
 test('queue.md: closing under a backlog, with nothing new coming, hands the rest to another worker, in order', async () => {
   await using it = await startLaneBed()
-  await it.put('hook/0', ...numbered('a', 2_000))
+  await it.put('hook/0', ...numbered('a', 600))
   const slow = scriptedSink(async () => {
     await new Promise((resolve) => setTimeout(resolve, 1))
     return DELIVERED
@@ -214,19 +214,19 @@ test('queue.md: closing under a backlog, with nothing new coming, hands the rest
   const rest = scriptedSink(() => DELIVERED)
   it.work({ hook: rest })
   await it.drained('hook')
-  expect([...slow.took, ...rest.took]).toEqual(numbered('a', 2_000))
+  expect([...slow.took, ...rest.took]).toEqual(numbered('a', 600))
 })
 
 test('queue.md: SCRIPT FLUSH in the middle loses nothing', async () => {
   await using it = await startLaneBed()
-  await it.put('hook/0', ...numbered('a', 1_000))
+  await it.put('hook/0', ...numbered('a', 300))
   const sink = scriptedSink(async () => {
     if (sink.took.length % 100 === 0) await it.server.command('SCRIPT', 'FLUSH')
     return DELIVERED
   })
   it.work({ hook: sink }).wake(['hook/0'])
   await it.drained('hook')
-  expect(sink.took).toEqual(numbered('a', 1_000))
+  expect(sink.took).toEqual(numbered('a', 300))
 })
 
 test.each([
@@ -296,33 +296,6 @@ test('what was quarantined goes with the others again once it passed', async () 
   lanes.wake(['hook/0'])
   await it.drained('hook')
   expect(sizes.toSorted((a, b) => b - a)[0]).toBeGreaterThan(20)
-})
-
-test('a process that joins under a backlog gets its share, and the order holds', async () => {
-  await using it = await startLaneBed()
-  const lanes = Array.from({ length: 8 }, (_, i) => `hook/${i}`)
-  for (const lane of lanes) await it.put(lane, ...numbered(lane.replace('/', ''), 1_000))
-  const slow = () =>
-    scriptedSink(async () => {
-      await new Promise((resolve) => setTimeout(resolve, 5))
-      return DELIVERED
-    })
-  const [first, second] = [slow(), slow()]
-  it.work({ hook: first }).wake(lanes)
-  await waitFor(() => first.took.length > 50, { what: 'the first to deliver' })
-  it.work({ hook: second })
-  await waitFor(() => second.took.length > 50, { timeoutMs: 20_000, what: 'the second to deliver' })
-  await it.drained('hook')
-  for (const lane of lanes) {
-    const name = lane.replace('/', '')
-    const inOrder = (took: string[]) => took.filter((it) => it.startsWith(`${name}@`))
-    const versions = [...inOrder(first.took), ...inOrder(second.took)].map((it) => Number(it.split('@')[1]))
-    expect(versions.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 1_000 }, (_, i) => i + 1))
-    for (const took of [inOrder(first.took), inOrder(second.took)]) {
-      const own = took.map((it) => Number(it.split('@')[1]))
-      expect(own).toEqual(own.toSorted((a, b) => a - b))
-    }
-  }
 })
 
 test('what expires is given up once, whatever was tried in which order, and the ledger balances', async () => {

@@ -10,21 +10,29 @@ import { named, sayMissing, startStage } from './stage-bed.ts'
 
 const SINKS = ['first', 'second', 'third']
 const OBJECTS = named('object', Number(process.env['LARGE_OBJECTS'] ?? 100))
+/** All of them at once, unpacked and as requests, take more than the limit. */
 const OBJECT_BYTES = 900_000
 const LIMIT_BYTES = chartsLimitBytes()
+const TEXT = halfPackable(OBJECT_BYTES)
 
 test('a process within the chart’s limit of memory starts on a backlog of 300 deliveries of 900 KB, and delivers all', async () => {
   await using it = await startStage({ sinks: SINKS })
-  it.hook.answer((request) => ({ status: withoutObject(request, 503) }))
+  it.hook.answer((request) => {
+    request.body = ''
+    return { status: 503 }
+  })
   for (const [i, name] of OBJECTS.entries()) {
-    it.feed.change('ADDED', name, { large: text(i) })
+    it.feed.change('ADDED', name, { large: `${i} ${TEXT}` })
     // One at a time: the backlog is at issue, not how it comes.
     if (i % 10 === 9) await enqueued(i + 1)
   }
   await enqueued(OBJECTS.length)
   await it.kubeherald.kill()
 
-  it.hook.answer((request) => ({ status: withoutObject(request, 200), delayMs: 500 }))
+  it.hook.answer((request) => {
+    withoutObject(request)
+    return { status: 200, delayMs: 500 }
+  })
   using cgroup = createMemoryCgroup(LIMIT_BYTES)
   try {
     await it.kubeherald.start({ launcher: cgroup.launcher })
@@ -42,7 +50,7 @@ test('a process within the chart’s limit of memory starts on a backlog of 300 
   }
 
   async function enqueued(count: number): Promise<void> {
-    const of = (sink: string) => it.redis.command('HGET', `{kubeherald:test}:ledger:sink:${sink}`, 'enqueued')
+    const of = (sink: string) => it.redis.ask('HGET', `{kubeherald:test}:ledger:sink:${sink}`, 'enqueued')
     await waitFor(async () => (await Promise.all(SINKS.map(of))).every((it) => Number(it) >= count), {
       timeoutMs: 60_000,
       what: 'the backlog',
@@ -60,17 +68,16 @@ function chartsLimitBytes(): number {
 }
 
 /** The receiver keeps what it gets: without the object it keeps little. */
-function withoutObject(request: ReceivedRequest, status: number): number {
+function withoutObject(request: ReceivedRequest): void {
   const event = JSON.parse(request.body)
   request.body = JSON.stringify({ ...event, data: { ...event.data, object: undefined } })
-  return status
 }
 
 /** Text that packs to about half. */
-function text(seed: number): string {
-  let state = seed + 1
+function halfPackable(length: number): string {
+  let state = 1
   let words = ''
-  while (words.length < OBJECT_BYTES) {
+  while (words.length < length) {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
     words += `${state.toString(36)} `
   }

@@ -59,7 +59,7 @@ const deadOf = async (it: Bed, sink: string) => Number((await it.ledger()).sinks
 
 test('a burst at the head of each lane does not count as if all were like it', async () => {
   await using it = await startLaneBed()
-  const sinks = ['a', 'b', 'c', 'd', 'e']
+  const sinks = ['a', 'b']
   for (const sink of sinks)
     for (let i = 0; i < 16; i++) {
       const burst = Array.from({ length: 55 }, (_, n) => deliveryOf(sink, `o${i}-${n}`, 500, 10 * MINUTE_MS))
@@ -78,11 +78,11 @@ test('a burst at the head of each lane does not count as if all were like it', a
   for (const sink of sinks) expect(await deadOf(it, sink)).toBe(0)
 })
 
-test('thousands of quarantined objects with a delivery each count as what they take in Redis', async () => {
+test('quarantined objects with a delivery each, more than are measured at once, count as what they take in Redis', async () => {
   await using it = await startLaneBed()
   const used = async () => Number(/used_memory:(\d+)/.exec(await it.redis.info('memory'))?.[1])
   const before = await used()
-  for (let i = 0; i < 3_000; i++)
+  for (let i = 0; i < 1_500; i++)
     await commit(it, quarantineLane(`down/n${i % 16}`, `object-${i}`), [
       [deliveryOf('down', `object-${i}`, 300, MINUTE_MS)],
     ])

@@ -3,10 +3,11 @@ import { startKubeherald } from '../cluster/kubeherald.ts'
 import { type ReceivedRequest, type Receiver, startReceiver } from '../servers/receiver.ts'
 import { waitFor } from '../wait-for.ts'
 import { numbered, startLaneBed } from './lane-bed.ts'
+import { arrivalIn } from './stage-bed.ts'
 
 /** Delivering processes that die or freeze in the middle of a lane. */
 
-const versionOf = ({ body }: ReceivedRequest) => Number(JSON.parse(body).resourceversion)
+const versionOf = (request: ReceivedRequest) => Number(arrivalIn(request).resourceVersion)
 const taken = (hook: Receiver) => hook.requests.filter(({ status }) => status === 200).map(versionOf)
 const upTo = (count: number) => Array.from({ length: count }, (_, i) => i + 1)
 

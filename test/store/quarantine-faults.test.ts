@@ -10,7 +10,7 @@ import { named, type Stage, startLoad, startStage } from './stage-bed.ts'
 
 const OBJECTS = named('object', 64)
 const PER_SECOND = 64
-const KILLS = 10
+const KILLS = 4
 const KEY = '{kubeherald:test}'
 
 /** Two of five requests fail with an answer that is the object's own: chains are quarantined, and return a second later. */
@@ -21,7 +21,7 @@ function failOften({ hook }: Stage): void {
 
 /** How many chains are quarantined in Redis. */
 async function quarantinedIn({ redis }: Stage): Promise<number> {
-  const lanes = (await redis.command('HKEYS', `${KEY}:pending`)) as string[]
+  const lanes = (await redis.ask('HKEYS', `${KEY}:pending`)) as string[]
   return lanes.filter(isQuarantine).length
 }
 
@@ -54,7 +54,7 @@ test('a process that is killed again and again while chains are quarantined and 
 test('of two processes one is frozen until the other has its quarantined chains, and goes on', async () => {
   await using it = await startStage()
   const tokens = async () => {
-    const flat = (await it.redis.command('HGETALL', `${KEY}:slots`)) as string[]
+    const flat = (await it.redis.ask('HGETALL', `${KEY}:slots`)) as string[]
     return new Map(Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i], flat[2 * i + 1]]))
   }
   const owners = async () => new Set([...(await tokens()).values()].flatMap((it) => workerOf(it) ?? []))
@@ -64,7 +64,7 @@ test('of two processes one is frozen until the other has its quarantined chains,
   failOften(it)
   const load = startLoad(it.feed, OBJECTS, PER_SECOND)
   const quarantinedOfOther = async () => {
-    const lanes = (await it.redis.command('HKEYS', `${KEY}:pending`)) as string[]
+    const lanes = (await it.redis.ask('HKEYS', `${KEY}:pending`)) as string[]
     const known = await tokens()
     const owner = (lane: string) => workerOf(known.get(slotOf(lane)))
     return lanes.filter((lane) => isQuarantine(lane) && owner(lane) !== undefined && owner(lane) !== first)

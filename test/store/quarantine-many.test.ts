@@ -35,11 +35,16 @@ async function expectAll(it: Bed, took: readonly string[], objects: readonly str
   expect((await it.redis.keys('*')).filter((key) => key.includes('!'))).toEqual([])
 }
 
-test('of 10,000 objects 1,000 fail: the others pass, and those arrive when they no longer fail', async () => {
+test('of 3,000 objects 300 fail: the others pass, and those arrive when they no longer fail', async () => {
   await using it = await startLaneBed()
-  const objects = Array.from({ length: 10_000 }, (_, i) => (i % 10 === 0 ? `bad-${i}` : `good-${i}`))
+  const objects = Array.from({ length: 3_000 }, (_, i) => (i % 10 === 0 ? `bad-${i}` : `good-${i}`))
   let mended = false
-  const sink = scriptedSink(({ event }) => (!mended && event.name.startsWith('bad') ? ODD : DELIVERED))
+  let healthy = 0
+  const sink = scriptedSink(({ event }) => {
+    const isGood = event.name.startsWith('good')
+    if (isGood) healthy++
+    return isGood || mended ? DELIVERED : ODD
+  })
   const lanes = it.work({ hook: sink }, { minFailingMs: 600_000 })
   for (const version of [1, 2]) {
     for (const [i, lane] of LANES.entries()) {
@@ -48,17 +53,16 @@ test('of 10,000 objects 1,000 fail: the others pass, and those arrive when they 
       lanes.wake([LANES[i] as string])
     }
   }
-  const healthy = () => sink.took.filter((name) => name.startsWith('good')).length
-  await waitFor(() => healthy() === 18_000, {
-    ...{ timeoutMs: 40_000, what: () => `the healthy ones; ${healthy()} of 18,000 passed` },
+  await waitFor(() => healthy === 5_400, {
+    ...{ timeoutMs: 40_000, what: () => `the healthy ones; ${healthy} of 5,400 passed` },
   })
-  await waitFor(async () => (await quarantinedIn(it)) === 1_000, {
+  await waitFor(async () => (await quarantinedIn(it)) === 300, {
     ...{ timeoutMs: 20_000, what: 'all failing ones to be quarantined' },
   })
-  expect(lanes.statuses()).toMatchObject([{ aside: 1_000, healthy: true }])
+  expect(lanes.statuses()).toMatchObject([{ aside: 300, healthy: true }])
   mended = true
   await expectAll(it, sink.took, objects, 2)
-  expect(sink.took).toHaveLength(20_000)
+  expect(sink.took).toHaveLength(6_000)
 })
 
 test('objects that fail at the heads of lanes, before anything has passed, do not keep their sink closed', async () => {
@@ -136,7 +140,7 @@ test('Redis is full now and then while chains are quarantined', async () => {
   const lanes = it.work({ hook: sink }, { minFailingMs: 600_000 })
   const refused = async () =>
     Number(/errorstat_OOM:count=(\d+)/.exec(await it.redis.info('errorstats'))?.[1] ?? 0)
-  for (let version = 1; version <= 8; version++) {
+  for (let version = 1; version <= 4; version++) {
     for (let i = 0; i < objects.length; i += 20)
       await it.put(laneOf(i / 20), ...objects.slice(i, i + 20).map((name) => `${name}@${version}`))
     lanes.wake(LANES)
@@ -152,6 +156,6 @@ test('Redis is full now and then while chains are quarantined', async () => {
     await it.redis.config('SET', 'maxmemory', '0')
   }
   mended = true
-  await expectAll(it, sink.took, objects, 8)
-  expect(sink.took).toHaveLength(320 * 8)
+  await expectAll(it, sink.took, objects, 4)
+  expect(sink.took).toHaveLength(320 * 4)
 })

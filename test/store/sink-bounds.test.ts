@@ -264,7 +264,7 @@ test.each([150, 900, 3_000, 20_000, 100_000])(
   'streams with entries of %i bytes are measured as they fill Redis',
   async (size) => {
     await using it = await startLaneBed()
-    const countOf = (i: number) => Math.ceil((i * 200_000) / size) + 1
+    const countOf = (i: number) => Math.ceil((i * 40_000) / size) + 1
     const used = async () => Number(/used_memory:(\d+)/.exec(await it.redis.info('memory'))?.[1])
     const keys = Array.from({ length: 20 }, (_, i) => it.keys.lane(`hook/n${i}`))
     const before = await used()

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
-import { type Arrival, arrivalOf, differences } from '../cluster/compare.ts'
+import { type Arrival, arrivalOf, differences, nameOf } from '../cluster/compare.ts'
 import type { HistoryEntry } from '../cluster/etcd-history.ts'
 import { type Kubeherald, startKubeherald } from '../cluster/kubeherald.ts'
 import { type ChangeFeed, startChangeFeed } from '../servers/change-feed.ts'
@@ -65,12 +65,10 @@ ${(options.more ?? '').replaceAll('DIR', dir)}`
   await waitFor(() => feed.watches() > 0, { what: 'the watch' })
   const others = stack.use(new AsyncDisposableStack())
 
-  const arrivals = (sink = sinks[0] as string) =>
-    hook.requests
-      .filter(({ status, path }) => status === 200 && path.endsWith(`/${sink}`))
-      .map(({ body }) => arrivalOf(body))
-  const missing = (sink = sinks[0] as string, isMeant: (entry: HistoryEntry) => boolean = () => true) =>
-    differences(feed.history.filter(isMeant), arrivals(sink)).missing
+  const arrivalsOf = new Map([...sinks, ...withoutRule].map((it) => [it, followArrivals(it, feed, hook)]))
+  const of = (sink = sinks[0] as string) => arrivalsOf.get(sink) as FollowedArrivals
+  const arrivals = (sink?: string) => of(sink).arrivals()
+  const missing = (sink?: string, isMeant?: (entry: HistoryEntry) => boolean) => of(sink).missing(isMeant)
   const moved = stack.move()
   return {
     redis,
@@ -101,6 +99,52 @@ ${(options.more ?? '').replaceAll('DIR', dir)}`
   }
 }
 
+interface FollowedArrivals {
+  arrivals(): Arrival[]
+  missing(isMeant?: (entry: HistoryEntry) => boolean): string[]
+}
+
+const read = new WeakMap<ReceivedRequest, Arrival>()
+
+/** The change in a request, which is read once however often it is asked for. */
+export function arrivalIn(request: ReceivedRequest): Arrival {
+  const arrival = read.get(request) ?? arrivalOf(request.body)
+  read.set(request, arrival)
+  return arrival
+}
+
+/** The object's name in a request. */
+export const nameIn = (request: ReceivedRequest): string => arrivalIn(request).key.split('/').at(-1) ?? ''
+
+/** What a sink's receiver took and what it lacks. Tests poll it, so it goes on from where it was. */
+function followArrivals(sink: string, feed: ChangeFeed, hook: Receiver): FollowedArrivals {
+  const lacking = new Map<string, HistoryEntry>()
+  let unanswered: ReceivedRequest[] = []
+  let seenRequests = 0
+  let seenEntries = 0
+
+  function follow(): void {
+    const requests = hook.requests.slice(seenRequests)
+    seenRequests += requests.length
+    const own = [...unanswered, ...requests.filter(({ path }) => path.endsWith(`/${sink}`))]
+    unanswered = own.filter(({ status }) => status === 0)
+    for (; seenEntries < feed.history.length; seenEntries++) {
+      const entry = feed.history[seenEntries] as HistoryEntry
+      lacking.set(nameOf(entry), entry)
+    }
+    for (const request of own) if (request.status === 200) lacking.delete(nameOf(arrivalIn(request)))
+  }
+
+  return {
+    arrivals: () =>
+      hook.requests.filter(({ status, path }) => status === 200 && path.endsWith(`/${sink}`)).map(arrivalIn),
+    missing(isMeant = () => true) {
+      follow()
+      return [...lacking].filter(([, entry]) => isMeant(entry)).map(([name]) => name)
+    },
+  }
+}
+
 export const sayMissing = (missing: readonly string[], of: number) =>
   `${missing.length} of ${of} are missing, such as ${missing.slice(0, 3).join(', ')}`
 
@@ -108,9 +152,6 @@ export const isOf =
   (name: string) =>
   ({ key }: HistoryEntry) =>
     key.endsWith(`/${name}`)
-
-/** The object's name in a request. */
-export const nameIn = ({ body }: ReceivedRequest): string => JSON.parse(body).name
 
 /** Changes objects by name so many times a second for so many seconds; creates those that are not there. */
 export async function changeSteadily(
