@@ -31,8 +31,8 @@ export function arrivalsAt({ requests }: Pick<Receiver, 'requests'>): Arrival[] 
 
 const read = new WeakMap<ReceivedRequest, Arrival>()
 
-/** Each body is parsed once, however often a wait looks at all of them. */
-function arrivalIn(request: ReceivedRequest): Arrival {
+/** The change in a request. Each body is parsed once, however often a wait looks at all of them. */
+export function arrivalIn(request: ReceivedRequest): Arrival {
   const known = read.get(request)
   if (known) return known
   const arrival = arrivalOf(request.body)

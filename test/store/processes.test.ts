@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
+import { arrivalIn } from '../cluster/compare.ts'
 import { startKubeherald } from '../cluster/kubeherald.ts'
 import { type ReceivedRequest, type Receiver, startReceiver } from '../servers/receiver.ts'
 import { waitFor } from '../wait-for.ts'
 import { numbered, startLaneBed } from './lane-bed.ts'
-import { arrivalIn } from './stage-bed.ts'
 
 /** Delivering processes that die or freeze in the middle of a lane. */
 

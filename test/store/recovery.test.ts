@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
+import { arrivalIn } from '../cluster/compare.ts'
 import type { Kubeherald } from '../cluster/kubeherald.ts'
 import { waitFor } from '../wait-for.ts'
-import { arrivalIn, named, nameIn, type Stage, startLoad, startStage } from './stage-bed.ts'
+import { named, nameIn, type Stage, startLoad, startStage } from './stage-bed.ts'
 
 /** Processes that are killed or frozen under load: every lane goes on soon, and the sets are exact. */
 

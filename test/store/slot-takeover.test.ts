@@ -70,7 +70,8 @@ test.runIf(process.platform === 'linux')(
     const slots = it.startSlots()
     const startedMs = performance.now()
     await waitFor(() => slots.token(SLOT) !== undefined, { what: 'the slots to be taken' })
-    expect(performance.now() - startedMs).toBeLessThan(1_500)
+    // A heartbeat that is missed takes longer.
+    expect(performance.now() - startedMs).toBeLessThan(3_500)
   },
 )
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
-import { type Arrival, arrivalOf, differences, nameOf } from '../cluster/compare.ts'
+import { type Arrival, arrivalIn, differences, nameOf } from '../cluster/compare.ts'
 import type { HistoryEntry } from '../cluster/etcd-history.ts'
 import { type Kubeherald, startKubeherald } from '../cluster/kubeherald.ts'
 import { type ChangeFeed, startChangeFeed } from '../servers/change-feed.ts'
@@ -102,15 +102,6 @@ ${(options.more ?? '').replaceAll('DIR', dir)}`
 interface FollowedArrivals {
   arrivals(): Arrival[]
   missing(isMeant?: (entry: HistoryEntry) => boolean): string[]
-}
-
-const read = new WeakMap<ReceivedRequest, Arrival>()
-
-/** The change in a request, which is read once however often it is asked for. */
-export function arrivalIn(request: ReceivedRequest): Arrival {
-  const arrival = read.get(request) ?? arrivalOf(request.body)
-  read.set(request, arrival)
-  return arrival
 }
 
 /** The object's name in a request. */
