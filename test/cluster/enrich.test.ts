@@ -3,6 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ClusterClient } from '../../src/watch/client/cluster-client.ts'
 import type { Kubernetes } from '../servers/kubernetes.ts'
 import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
+import { freePort } from '../servers/ports.ts'
+import { startTcpProxy } from '../servers/tcp-proxy.ts'
 import { waitFor } from '../wait-for.ts'
 import { startEnrichBed } from './enrich-bed.ts'
 
@@ -320,21 +322,22 @@ test('metadata that must not be read is told, events are decided without it, and
 })
 
 test('after a 410 the metadata is listed anew: what changed and went meanwhile is known', async () => {
+  const port = Number(new URL(kubernetes.url).port)
+  await using proxy = await startTcpProxy(port)
   await using bed = await startEnrichBed({
-    kubeconfig: kubernetes.kubeconfig,
+    kubeconfig: kubernetes.kubeconfigAt(`https://127.0.0.1:${proxy.port}`),
     rules: [LABELS, OWNERS],
     watch: WATCH,
   })
   const stays = await make(CORE, 'pods', 'stays', undefined, { team: 'before' })
   const goes = await make(CORE, 'pods', 'goes', undefined, { team: 'goes' })
   await bed.of('goes')
-  await kubernetes.killApiServer()
-  const other = await kubernetes.addApiServer()
-  const request = kubernetes.requestAt(`https://127.0.0.1:${other.port}`)
-  await request('PATCH', `${CORE}/pods/stays`, { metadata: { labels: { team: 'after' } } })
-  await request('DELETE', `${CORE}/pods/goes`)
-  await other.end('SIGKILL')
+  proxy.retarget(await freePort())
+  proxy.cut()
+  await kubernetes.request('PATCH', `${CORE}/pods/stays`, { metadata: { labels: { team: 'after' } } })
+  await kubernetes.request('DELETE', `${CORE}/pods/goes`)
   await kubernetes.compact()
+  proxy.retarget(port)
   await bed.watching()
   await tellOf(stays, 'about-stays')
   await tellOf(goes, 'about-goes')

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { waitFor } from '../wait-for.ts'
 import { startBed } from './bed.ts'
@@ -49,7 +50,11 @@ test('case 47: Events that expire are DELETED, which rules can leave out', async
   const dropped = async () =>
     Object.values<any>((await kubeherald.status()).ledger.watches).reduce((sum, it) => sum + it.dropped, 0)
   // The API server has Events of its own, which expire as well.
-  const ours = async () => (await bed.history()).filter(({ key }) => key.includes('/event-'))
+  const ours = async () => {
+    // The whole history is read each time.
+    await pause(200)
+    return (await bed.history()).filter(({ key }) => key.includes('/event-'))
+  }
   await waitFor(async () => (await ours()).length === 40, { what: 'etcd to let them expire' })
   await waitFor(async () => (await dropped()) === 20, { what: 'what the rule leaves out' })
   const history = await bed.allArrived()

@@ -50,7 +50,7 @@ test('case 41: replicas whose clocks are hours apart take watches from each othe
   const early = bed.start(ENTRIES, replica('early', -7 * HOUR_MS))
   await waitFor(() => watching(early) === 2, { what: 'the first to watch all' })
   const since = (await currentRevision(kubernetes.etcdUrl)) + 1
-  const load = churn(kubernetes, [CONFIG_MAPS, DEPLOYMENTS], { count: 150, parallel: 4 })
+  const load = churn(kubernetes, [CONFIG_MAPS, DEPLOYMENTS], { count: 60, parallel: 2 })
   const late = bed.start(ENTRIES, replica('late', 7 * HOUR_MS))
   await waitFor(() => watching(early) === 1 && watching(late) === 1, { what: 'one for each' })
   expect(
@@ -73,7 +73,7 @@ test('case 41: a process with leases and one without on the same Redis lose noth
   const plain = bed.start(ENTRIES)
   await waitFor(() => watching(plain) === 2, { what: 'the one without to watch' })
   const since = (await currentRevision(kubernetes.etcdUrl)) + 1
-  const load = churn(kubernetes, [CONFIG_MAPS, DEPLOYMENTS], { count: 200, parallel: 4 })
+  const load = churn(kubernetes, [CONFIG_MAPS, DEPLOYMENTS], { count: 60, parallel: 2 })
   const leased = bed.start(ENTRIES, replica('leased', 0))
   await waitFor(() => watching(leased) === 2, { what: 'the one with leases to watch' })
   await load

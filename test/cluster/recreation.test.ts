@@ -6,7 +6,7 @@ import { CONFIG_MAPS, churn, manifest } from './workload.ts'
 
 /** Order by name: an object that is created again under the name of a deleted one follows that one's deletion. */
 
-const NAMES = 60
+const NAMES = 20
 const ROUNDS = 3
 
 test('an object that is deleted and created again under load arrives in etcd’s order of its name', async () => {
@@ -40,7 +40,7 @@ async function recreate({ request }: Kubernetes): Promise<void> {
 }
 
 const load = (kubernetes: Kubernetes) =>
-  churn(kubernetes, [CONFIG_MAPS], { count: 200, parallel: 8, prefix: 'load' })
+  churn(kubernetes, [CONFIG_MAPS], { count: 60, parallel: 8, prefix: 'load' })
 
 async function expectEtcdsOrder(bed: Bed): Promise<void> {
   const history = await bed.allArrived(90_000)

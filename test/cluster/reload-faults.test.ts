@@ -1,8 +1,10 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { waitFor } from '../wait-for.ts'
 import { startBed } from './bed.ts'
 import { mountConfigMap } from './config-map.ts'
 import { configOf, expectExactly, ruleNamed, rulesSeen } from './reload-parts.ts'
+import { startSteadyLoad } from './steady-load.ts'
 import { CONFIG_MAPS, churn, manifest } from './workload.ts'
 
 test('a reload while Redis is away and a sink hangs: nothing is lost or matched twice, and what comes next follows the new rules', async () => {
@@ -58,11 +60,7 @@ test('kills in the middle of reloads: each start goes on with the file that is t
   await using bed = await startBed()
   const { kubeherald, kubernetes } = bed
   const config = mountConfigMap(kubeherald)
-  let loading = true
-  const load = (async () => {
-    for (let i = 0; loading; i++)
-      await churn(kubernetes, [CONFIG_MAPS], { count: 10, parallel: 4, prefix: `load-${i}` })
-  })()
+  const load = startSteadyLoad(kubernetes)
   for (const rule of ['one', 'two']) {
     config.swap(configOf(bed, { rules: ruleNamed(rule) }))
     kubeherald.signal('SIGHUP')
@@ -76,8 +74,7 @@ test('kills in the middle of reloads: each start goes on with the file that is t
     // The killed process holds its lanes until their locks expire, up to 12 s.
     await waitFor(isTold, { timeoutMs: 45_000, what: `the rule ${rule}` })
   }
-  loading = false
-  await load
+  await load.stop()
   // A kill may repeat what was in flight, with the same id.
   await expectExactly(bed, { repeats: true })
 })
@@ -95,6 +92,7 @@ test('fifty quick changes of the file: the last one counts, and the process sett
   let probes = 0
   const lastRules = async () => {
     await kubernetes.request('POST', CONFIG_MAPS, manifest(CONFIG_MAPS, `probe-${probes++}`, 0))
+    await pause(100)
     return rulesSeen(bed).has('storm-50')
   }
   await waitFor(lastRules, {

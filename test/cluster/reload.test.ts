@@ -6,22 +6,20 @@ import { startBed } from './bed.ts'
 import { differences, exactly } from './compare.ts'
 import { mountConfigMap } from './config-map.ts'
 import { configOf, expectExactly, ruleNamed, rulesSeen } from './reload-parts.ts'
+import { startSteadyLoad } from './steady-load.ts'
 import { CONFIG_MAPS, churn, DEPLOYMENTS, manifest } from './workload.ts'
+
+const RELOADS = 8
 
 test('rules that are exchanged again and again under load: each change is matched once, by one of them', async () => {
   await using bed = await startBed()
   const { kubeherald, kubernetes } = bed
   const config = mountConfigMap(kubeherald)
-  let loading = true
-  const load = (async () => {
-    for (let i = 0; loading; i++)
-      await churn(kubernetes, [CONFIG_MAPS], { count: 40, parallel: 8, prefix: `load-${i}` })
-  })()
-  load.catch(() => {})
-  for (let i = 1; i <= 20; i++) {
+  const load = startSteadyLoad(kubernetes)
+  for (let i = 1; i <= RELOADS; i++) {
     const rule = i % 2 === 1 ? 'odd' : 'even'
     const text = configOf(bed, { rules: ruleNamed(rule) })
-    if (i > 18) {
+    if (i > RELOADS - 2) {
       config.swap(text)
       await config.applied(i)
     } else await config.reload(text)
@@ -31,14 +29,13 @@ test('rules that are exchanged again and again under load: each change is matche
     await waitFor(() => told().length > 0, { what: () => `after-${i} by rule ${rule}` })
     expect(told()).toEqual([rule])
   }
-  loading = false
-  await load
+  await load.stop()
   await expectExactly(bed)
   expect([...rulesSeen(bed).keys()].toSorted()).toEqual(
     ['even', 'odd', ...(rulesSeen(bed).has('all') ? ['all'] : [])].toSorted(),
   )
-  expect(await config.count()).toBe(20)
-  console.log(`20 reloads under ${(await bed.history()).length} changes`)
+  expect(await config.count()).toBe(RELOADS)
+  console.log(`${RELOADS} reloads under ${(await bed.history()).length} changes`)
 })
 
 test('watches come and go under load: one begins with what happens from then on, the others lose nothing', async () => {
@@ -72,15 +69,15 @@ test('what waits for a sink that is removed or renamed is still delivered by it,
   const config = mountConfigMap(kubeherald)
   const isOld = ({ path }: { path: string }) => path === '/hook'
   hook.answer((request) => ({ status: isOld(request) ? 503 : 200 }))
-  await churn(kubernetes, [CONFIG_MAPS], { count: 50, parallel: 8, prefix: 'early' })
+  await churn(kubernetes, [CONFIG_MAPS], { count: 20, parallel: 8, prefix: 'early' })
   const pendingOf = async (sink: string) => (await kubeherald.status()).ledger.sinks[sink]?.pending
-  await waitFor(async () => (await pendingOf('hook')) > 50, { what: 'a backlog' })
+  await waitFor(async () => (await pendingOf('hook')) > 30, { what: 'a backlog' })
 
   const sinks = `{ renamed: { type: webhook, url: "${hook.url}/new" } }`
   await config.reload(configOf(bed, { sinks, rules: ruleNamed('all', 'renamed') }))
-  await churn(kubernetes, [CONFIG_MAPS], { count: 20, parallel: 8, prefix: 'late' })
+  await churn(kubernetes, [CONFIG_MAPS], { count: 10, parallel: 8, prefix: 'late' })
   await waitFor(async () => (await pendingOf('renamed')) === 0, { what: 'the new sink to deliver' })
-  expect(await pendingOf('hook')).toBeGreaterThan(50)
+  expect(await pendingOf('hook')).toBeGreaterThan(30)
   const isShownAsRemoved = async () =>
     (await kubeherald.status()).instances[0].sinks.some(
       ({ sink, removed }: any) => sink === 'hook' && removed,
@@ -156,7 +153,7 @@ test('a rule that asks for old values gets them from the next change on, and the
   await using bed = await startBed()
   const { kubeherald, kubernetes, redis } = bed
   const config = mountConfigMap(kubeherald)
-  const load = churn(kubernetes, [CONFIG_MAPS], { count: 60, parallel: 4, prefix: 'load' })
+  const load = churn(kubernetes, [CONFIG_MAPS], { count: 20, parallel: 4, prefix: 'load' })
   const sinks = `{ hook: { type: webhook, url: "${bed.hook.url}" }, chat: { type: stdout, format: message } }`
   const patch = (step: number) =>
     kubernetes.request('PATCH', `${CONFIG_MAPS}/web`, manifest(CONFIG_MAPS, 'web', step))

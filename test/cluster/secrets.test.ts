@@ -60,17 +60,24 @@ rules:
   - { name: refused, to: refused }
 `
 
+/** Of the first byte of a zstd frame's header. */
+const RESERVED_BIT = 0x08
+
 /** A value as it lies there, and unpacked. */
 function readings(value: Buffer): string[] {
   const found = [value.toString('latin1')]
   const magic = Buffer.of(0x28, 0xb5, 0x2f, 0xfd)
-  for (let start = 0; start < Math.min(value.length, 40); start++)
+  for (let start = 0; start < Math.min(value.length, 40); start++) {
+    const rest = value.subarray(start)
+    const isWhole = rest.subarray(0, magic.length).equals(magic)
+    // No frame without its magic number begins with this bit set.
+    if (!isWhole && ((rest[0] as number) & RESERVED_BIT) !== 0) continue
+    const packed = isWhole ? rest : Buffer.concat([magic, rest])
     for (const dictionary of [DICTIONARY, OBJECT_DICTIONARY])
-      for (const head of [Buffer.alloc(0), magic])
-        try {
-          const packed = Buffer.concat([head, value.subarray(start)])
-          found.push(zstdDecompressSync(packed, { dictionary }).toString('latin1'))
-        } catch {}
+      try {
+        found.push(zstdDecompressSync(packed, { dictionary }).toString('latin1'))
+      } catch {}
+  }
   return found
 }
 

@@ -24,7 +24,7 @@ test('acceptance 5: one webhook fails and then hangs, the other never notices; a
       const path = i < 20 ? CONFIG_MAPS : `${CONFIG_MAPS}/${name}`
       const answer: any = await kubernetes.request(method, path, manifest(CONFIG_MAPS, name, i))
       written.set(`${name}@${answer.metadata.resourceVersion}`, performance.now())
-      await new Promise((resolve) => setTimeout(resolve, 20))
+      await new Promise((resolve) => setTimeout(resolve, 60))
     }
   })()
 

@@ -9,8 +9,8 @@ import { CONFIG_MAPS, churn } from './workload.ts'
 
 test('acceptance 7: of two delivering processes one is killed under a backlog; the other takes over, in order', async () => {
   await using bed = await startBed({ args: ['--role', 'watch'] })
-  await churn(bed.kubernetes, [CONFIG_MAPS], { count: 700, parallel: 16 })
-  await waitFor(async () => (await bed.kubeherald.status()).ledger.sinks.hook?.pending >= 2_000, {
+  await churn(bed.kubernetes, [CONFIG_MAPS], { count: 250, parallel: 16 })
+  await waitFor(async () => (await bed.kubeherald.status()).ledger.sinks.hook?.pending >= 700, {
     what: 'a backlog',
   })
   bed.hook.answer(() => ({ hang: true }))

@@ -15,7 +15,7 @@ import {
 } from 'node:fs'
 import { connect } from 'node:net'
 import { homedir, tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import { waitFor } from '../wait-for.ts'
 import type { Certificate } from './certificates.ts'
 import { kcatMetadata } from './kcat.ts'
@@ -53,10 +53,16 @@ export interface Kafka extends AsyncDisposable {
 export const VERSION = '4.1.1'
 export const CLASS_PATH = join(kafkaFolder(), 'lib', '*')
 /** Short lives on a small machine: a small heap, no optimising compiler. */
-const SMALL = ['-Xmx256m', '-Xms64m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Xshare:auto']
-/** Kafka's classes as this Java has them in memory: with them a broker starts in half of the processor time. */
-const CLASSES = join(kafkaFolder(), `classes-${digestOfJava()}.jsa`)
-export const JVM = [...SMALL, `-XX:SharedArchiveFile=${CLASSES}`]
+export const JVM = [
+  '-Xmx256m',
+  '-Xms64m',
+  '-XX:+UseSerialGC',
+  '-XX:TieredStopAtLevel=1',
+  '-Xshare:auto',
+  '-Xlog:cds=off',
+  '-Xlog:cds+dynamic=off',
+]
+const ABANDONED_MS = 600_000
 
 function kafkaFolder(): string {
   const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache')
@@ -65,16 +71,16 @@ function kafkaFolder(): string {
 
 /** What of the real thing is missing on this machine, in words; undefined when its suites can run. */
 export function missingForKafka(): string | undefined {
-  if (!findOnPath('java')) return 'Java'
+  if (!onPath('java')) return 'Java'
   if (!existsSync(join(kafkaFolder(), 'lib', `kafka_2.13-${VERSION}.jar`))) return 'Maven, to fetch Kafka'
-  return findOnPath('kcat') ? undefined : 'kcat'
+  return onPath('kcat') ? undefined : 'kcat'
 }
 
-function findOnPath(program: string): string | undefined {
-  const paths = (process.env['PATH'] ?? '').split(delimiter).map((dir) => join(dir, program))
-  return paths.find((path) => {
+function onPath(program: string): string | undefined {
+  const files = (process.env['PATH'] ?? '').split(delimiter).map((dir) => join(dir, program))
+  return files.find((file) => {
     try {
-      accessSync(path, constants.X_OK)
+      accessSync(file, constants.X_OK)
       return true
     } catch {
       return false
@@ -82,31 +88,37 @@ function findOnPath(program: string): string | undefined {
   })
 }
 
-function digestOfJava(): string {
-  const found = findOnPath('java')
-  const java = found ? realpathSync(found) : ''
-  const identity = java && `${java} ${statSync(java).mtimeMs}`
-  return createHash('sha256').update(identity).digest('hex').slice(0, 16)
+/**
+ * Kafka's classes as this Java holds them in memory, kept beside Kafka: with them a broker starts in two thirds of the
+ * processor time. Java goes without an archive that is not there or does not fit.
+ */
+function classArchive(): string {
+  const java = realpathSync(onPath('java') ?? '')
+  return join(kafkaFolder(), `classes-${digestOf(`${java} ${statSync(java).mtimeMs}`)}.jsa`)
+}
+
+/** The file that a broker is to write the archive to at its end, if nobody did and nobody is about to. */
+function archiveToWrite(archive: string): string | undefined {
+  if (existsSync(archive)) return undefined
+  const partial = `${archive}.partial`
+  const sinceMs = statSync(partial, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()
+  if (Date.now() - sinceMs > ABANDONED_MS) rmSync(partial, { recursive: true, force: true })
+  try {
+    mkdirSync(partial)
+  } catch {
+    return undefined
+  }
+  return join(partial, 'classes.jsa')
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 12)
 }
 
 /** Apache Kafka in KRaft mode: each broker is a controller as well. Topics are not created by themselves. */
 export async function startKafka(options: KafkaOptions = {}): Promise<Kafka> {
   const missing = missingForKafka()
   if (missing) throw new Error(`Kafka cannot be started: there is no ${missing} on this machine`)
-  await archiveClasses()
-  return startBrokers(options, JVM)
-}
-
-/** Once for each Java. Without the archive Kafka works as well. */
-async function archiveClasses(): Promise<void> {
-  if (existsSync(CLASSES)) return
-  const partial = `${CLASSES}-${process.pid}`
-  await using kafka = await startBrokers({}, [...SMALL, `-XX:ArchiveClassesAtExit=${partial}`])
-  await kafka.stop(0)
-  if (existsSync(partial)) renameSync(partial, CLASSES)
-}
-
-async function startBrokers(options: KafkaOptions, jvm: readonly string[]): Promise<Kafka> {
   const count = options.brokers ?? 1
   const dir = mkdtempSync(join(tmpdir(), 'kubeherald-kafka-'))
   const nodes: Node[] = []
@@ -121,10 +133,14 @@ async function startBrokers(options: KafkaOptions, jvm: readonly string[]): Prom
     writeFileSync(join(node.dir, 'log4j2.yaml'), LOGGING)
   }
   await format(nodes, options)
+  const archive = classArchive()
+  // One of many would wait for the others, which are gone, before it ends.
+  const writes = count === 1 ? archiveToWrite(archive) : undefined
 
   function launch(node: Node): Program {
     node.program = startProgram('java', [
-      ...jvm,
+      ...JVM,
+      writes ? `-XX:ArchiveClassesAtExit=${writes}` : `-XX:SharedArchiveFile=${archive}`,
       `-Dlog4j2.configurationFile=${join(node.dir, 'log4j2.yaml')}`,
       ...['-cp', CLASS_PATH, 'kafka.Kafka', join(node.dir, 'kafka.properties')],
     ])
@@ -155,7 +171,11 @@ async function startBrokers(options: KafkaOptions, jvm: readonly string[]): Prom
     start: (i) => listens(nodeAt(i), launch(nodeAt(i))),
     ready,
     async [Symbol.asyncDispose]() {
-      await Promise.all(nodes.map(({ program }) => program?.end('SIGKILL')))
+      await Promise.all(nodes.map(({ program }) => program?.end(writes ? 'SIGTERM' : 'SIGKILL')))
+      if (writes) {
+        if (existsSync(writes)) renameSync(writes, archive)
+        rmSync(dirname(writes), { recursive: true, force: true })
+      }
       rmSync(dir, { recursive: true, force: true, maxRetries: 3 })
     },
   }
@@ -262,30 +282,47 @@ function saslProperties(users: Readonly<Record<string, string>>) {
   }
 }
 
-/** One run of Java for all: the folders of the others are copies with names of their own. */
+/** Copies of a folder that Kafka formatted once on this machine for such users, with ids of their own. */
 async function format(nodes: readonly Node[], { users = {} }: KafkaOptions): Promise<void> {
-  const [first, ...others] = nodes as [Node, ...Node[]]
   const scram = Object.entries(users).flatMap(([name, password]) =>
     ['SCRAM-SHA-256', 'SCRAM-SHA-512'].flatMap((mechanism) => [
       '--add-scram',
       `${mechanism}=[name=${name},password=${password}]`,
     ]),
   )
+  const formatted = join(kafkaFolder(), `formatted-${digestOf(scram.join(' '))}`)
+  if (!existsSync(formatted)) await formatOnce(formatted, nodes[0] as Node, scram)
+  const cluster = uuid()
+  for (const { id, dir } of nodes) {
+    const data = join(dir, 'data')
+    cpSync(formatted, data, { recursive: true })
+    const meta = join(data, 'meta.properties')
+    const ids = { 'node.id': String(id), 'directory.id': uuid(), 'cluster.id': cluster }
+    const lines = readFileSync(meta, 'utf8').split('\n')
+    const others = lines.filter((line) => !Object.keys(ids).some((key) => line.startsWith(`${key}=`)))
+    writeFileSync(meta, [...others, ...Object.entries(ids).map((pair) => pair.join('=')), ''].join('\n'))
+  }
+}
+
+async function formatOnce(formatted: string, { dir }: Node, scram: readonly string[]): Promise<void> {
   const program = startProgram('java', [
     ...JVM,
-    `-Dlog4j2.configurationFile=${join(first.dir, 'log4j2.yaml')}`,
+    `-Dlog4j2.configurationFile=${join(dir, 'log4j2.yaml')}`,
     ...['-cp', CLASS_PATH, 'kafka.tools.StorageTool', 'format', '-t', uuid()],
-    ...['-c', join(first.dir, 'kafka.properties'), ...scram],
+    ...['-c', join(dir, 'kafka.properties'), ...scram],
   ])
   await waitFor(() => program.ended(), { timeoutMs: 60_000, what: 'the format of a data folder' })
-  const meta = join(first.dir, 'data', 'meta.properties')
-  if (!existsSync(meta)) throw new Error(`Kafka's data folder was not made: ${program.output()}`)
-  for (const { id, dir } of others) {
-    cpSync(join(first.dir, 'data'), join(dir, 'data'), { recursive: true })
-    const text = readFileSync(meta, 'utf8')
-      .replace(/^node\.id=.*$/m, `node.id=${id}`)
-      .replace(/^directory\.id=.*$/m, `directory.id=${uuid()}`)
-    writeFileSync(join(dir, 'data', 'meta.properties'), text)
+  const data = join(dir, 'data')
+  if (!existsSync(join(data, 'meta.properties')))
+    throw new Error(`Kafka's data folder was not made: ${program.output()}`)
+  const partial = `${formatted}-${process.pid}`
+  cpSync(data, partial, { recursive: true })
+  try {
+    renameSync(partial, formatted)
+  } catch (error) {
+    // Another process was quicker.
+    if (!existsSync(formatted)) throw error
+    rmSync(partial, { recursive: true, force: true })
   }
 }
 

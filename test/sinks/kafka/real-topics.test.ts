@@ -109,12 +109,12 @@ test('state: the newest object under its key, and null with headers when it is d
   expect(entries).toMatchObject({ 'cleanup.policy': 'compact', 'segment.ms': '60000' })
 })
 
-test('10,000 records of 96 objects, from 16 lanes at once: all there, each once, in order for each key', async () => {
+test('3,200 records of 96 objects, from 16 lanes at once: all there, each once, in order for each key', async () => {
   const { brokers } = kafka
   await makeTopic(brokers, 'order')
   await using sink = await open({ brokers: [...brokers], topic: 'order' })
   const lanes = Array.from({ length: 16 }, (_, lane) =>
-    Array.from({ length: 625 }, (_, i) =>
+    Array.from({ length: 200 }, (_, i) =>
       message({
         uid: `u-${lane}-${i % 6}`,
         version: String(i + 1),
@@ -129,8 +129,8 @@ test('10,000 records of 96 objects, from 16 lanes at once: all there, each once,
     }),
   )
   const records = await readTopic(brokers, 'order')
-  expect(records).toHaveLength(10_000)
-  expect(new Set(records.map(({ headers }) => headers['ce_id'])).size).toBe(10_000)
+  expect(records).toHaveLength(3_200)
+  expect(new Set(records.map(({ headers }) => headers['ce_id'])).size).toBe(3_200)
   for (const ofKey of Map.groupBy(records, ({ key }) => key).values()) {
     const versions = ofKey.map(({ headers }) => Number(headers['ce_resourceversion']))
     expect(versions).toEqual(versions.toSorted((a, b) => a - b))
@@ -140,7 +140,7 @@ test('10,000 records of 96 objects, from 16 lanes at once: all there, each once,
 
 test('keys are in the partitions where librdkafka puts them', async () => {
   const { brokers } = kafka
-  const keys = Array.from({ length: 2_000 }, (_, i) => `${['prod/', 'имя-', '🚀', ''][i % 4]}key-${i * 7}`)
+  const keys = Array.from({ length: 600 }, (_, i) => `${['prod/', 'имя-', '🚀', ''][i % 4]}key-${i * 7}`)
   await makeTopic(brokers, 'ours', { partitions: 7 })
   await makeTopic(brokers, 'theirs', { partitions: 7 })
   await using sink = await open({ brokers: [...brokers], topic: 'ours' })
