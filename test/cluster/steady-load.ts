@@ -4,7 +4,7 @@ import { CONFIG_MAPS, churn } from './workload.ts'
 
 /** Bursts with pauses: a load that lasts for as long as what it is for costs little. */
 const BURST = 8
-const PAUSE_MS = 200
+const PAUSE_MS = 100
 
 /** Creates, changes and deletes ConfigMaps of `default`, some hundred changes a second at most, until it is stopped. */
 export function startSteadyLoad(kubernetes: Pick<Kubernetes, 'request'>): { stop(): Promise<void> } {

@@ -22,7 +22,8 @@ sinks: { hook: { type: webhook, url: "${bed.hook.url}", concurrency: 16 } }
 rules: [{ name: all, when: { namespace: default }, to: [hook] }]`
   const start = () => startKubeherald({ config, args: ['--role', 'deliver'] })
   const [first, second] = await Promise.all([start(), start()])
-  bed.hook.answer(() => ({ status: 200, delayMs: 100 }))
+  // So slow that the second comes while there is a backlog, also when it starts seconds after the first.
+  bed.hook.answer(() => ({ status: 200, delayMs: 300 }))
   await using _first = first
   await using _second = second
   const delivered = async (process: typeof first) =>
