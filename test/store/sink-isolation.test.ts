@@ -10,11 +10,11 @@ import { named, type Stage, sayMissing, startStage } from './stage-bed.ts'
 /** A sink that is down fills its own share of Redis and no more: other sinks get everything meanwhile. */
 
 const OBJECTS = named('object', 50)
-const CHANGES = 750
+const CHANGES = 1_500
 /** Random, so that it takes as much of Redis as it is long. */
 const CHANGE_BYTES = 20_000
 /** Half of what the sink that is down has to keep. */
-const SMALL_REDIS = ['--maxmemory', '8mb', '--save', '', '--appendonly', 'no']
+const SMALL_REDIS = ['--maxmemory', '16mb', '--save', '', '--appendonly', 'no']
 
 test('a sink that is down for more than a small Redis can keep delays no other, and closes no watch', async () => {
   await using it = await startStage({
@@ -43,7 +43,7 @@ test('a sink that is down for more than a small Redis can keep delays no other, 
   expect(stdout).toMatch(/queue of down: \d+\.\d of \d+\.\d MB/)
   expect(stdout).toMatch(/dead letters: \d+ kept, .* MB.*; \d+ archived\n/)
   const metrics = await it.kubeherald.metrics()
-  expect(metrics).toMatch(/kubeherald_queue_max_bytes\{sink="down"\} 16\d{5}\n/)
+  expect(metrics).toMatch(/kubeherald_queue_max_bytes\{sink="down"\} 33\d{5}\n/)
   expect(metrics).toMatch(/kubeherald_deliveries_dead_total\{sink="down",reason="queue-full"\} [1-9]/)
 })
 
@@ -100,7 +100,7 @@ test('a sink that is the archive gets the dead letters beyond their bound', asyn
 /** In portions that the healthy receiver takes in: a burst may wait in Redis, too. */
 async function change(it: Stage): Promise<void> {
   for (let i = 0; i < CHANGES; ) {
-    for (const end = Math.min(i + 25, CHANGES); i < end; i++) {
+    for (const end = Math.min(i + 50, CHANGES); i < end; i++) {
       const name = OBJECTS[i % OBJECTS.length] as string
       const data = { random: randomBytes(CHANGE_BYTES / 2).toString('hex') }
       it.feed.change(i < OBJECTS.length ? 'ADDED' : 'MODIFIED', name, data)
