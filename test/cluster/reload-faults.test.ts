@@ -4,7 +4,6 @@ import { waitFor } from '../wait-for.ts'
 import { startBed } from './bed.ts'
 import { mountConfigMap } from './config-map.ts'
 import { configOf, expectExactly, ruleNamed, rulesSeen } from './reload-parts.ts'
-import { startSteadyLoad } from './steady-load.ts'
 import { CONFIG_MAPS, churn, manifest } from './workload.ts'
 
 test('a reload while Redis is away and a sink hangs: nothing is lost or matched twice, and what comes next follows the new rules', async () => {
@@ -60,8 +59,11 @@ test('kills in the middle of reloads: each start goes on with the file that is t
   await using bed = await startBed()
   const { kubeherald, kubernetes } = bed
   const config = mountConfigMap(kubeherald)
-  const load = startSteadyLoad(kubernetes)
   for (const rule of ['one', 'two']) {
+    const before = bed.hook.requests.length
+    // As fast as it goes, so that commits and deliveries are on their way when the process ends.
+    const load = churn(kubernetes, [CONFIG_MAPS], { count: 50, parallel: 8, prefix: `load-${rule}` })
+    await waitFor(() => bed.hook.requests.length > before + 10, { what: 'the load to flow' })
     config.swap(configOf(bed, { rules: ruleNamed(rule) }))
     kubeherald.signal('SIGHUP')
     await kubeherald.kill()
@@ -73,8 +75,8 @@ test('kills in the middle of reloads: each start goes on with the file that is t
         ?.some((it) => it.includes(`after-${rule}@`))
     // The killed process holds its lanes until their locks expire, up to 12 s.
     await waitFor(isTold, { timeoutMs: 45_000, what: `the rule ${rule}` })
+    await load
   }
-  await load.stop()
   // A kill may repeat what was in flight, with the same id.
   await expectExactly(bed, { repeats: true })
 })
