@@ -22,8 +22,9 @@ sinks: { hook: { type: webhook, url: "${bed.hook.url}", concurrency: 16 } }
 rules: [{ name: all, when: { namespace: default }, to: [hook] }]`
   const start = () => startKubeherald({ config, args: ['--role', 'deliver'] })
   const [first, second] = await Promise.all([start(), start()])
-  // So slow that the second comes while there is a backlog, also when it starts seconds after the first.
-  bed.hook.answer(() => ({ status: 200, delayMs: 300 }))
+  // So slow that a backlog is left when the second process gets its share of the lanes, and when the first is killed.
+  let delayMs = 1_000
+  bed.hook.answer(() => ({ status: 200, delayMs }))
   await using _first = first
   await using _second = second
   const delivered = async (process: typeof first) =>
@@ -38,6 +39,7 @@ rules: [{ name: all, when: { namespace: default }, to: [hook] }]`
   const untilKill = bed.hook.requests.length
   await first.kill()
   const killedAtMs = Date.now()
+  delayMs = 50
   const history = await bed.allArrived(60_000)
   const takeOver = takeOverMs(bed.hook.requests.slice(untilKill), killedAtMs)
   console.log(
