@@ -11,8 +11,8 @@ const OBJECTS = named('object', 48)
 const PER_SECOND = 48
 /** Attempts are under way in all lanes at any time. */
 const ANSWER_MS = 200
-/** The targets are 2 s in place and 6 s by another process; this is for a busy machine. */
-const RECOVERY_LIMIT_MS = 12_000
+/** The targets are 2 s in place and 6 s by another process, which `npm run bench` measures; a busy machine takes a multiple. */
+const RECOVERY_LIMIT_MS = 30_000
 
 test('a process that is killed and started again in place delivers from every lane soon', async () => {
   await using it = await startStage()

@@ -211,7 +211,8 @@ test('a comparison that never ends is behind', async () => {
 })
 
 test('a commit that waits for Redis is why a watch is behind, and no list is asked for', async () => {
-  let stuck: PromiseWithResolvers<void> | undefined = Promise.withResolvers()
+  const stuck = Promise.withResolvers<void>()
+  let hasBegun = false
   await using it = await startWatchBed({
     timing: { probeAfterMs: 100, stalledMs: 100 },
     wrap: (store) => ({
@@ -220,21 +221,24 @@ test('a commit that waits for Redis is why a watch is behind, and no list is ask
         const session = await store.open(source, signal)
         const commit = session.commit.bind(session)
         session.commit = async (...args) => {
-          await stuck?.promise
+          hasBegun = true
+          await stuck.promise
           return commit(...args)
         }
         return session
       },
     }),
   })
+  // Whatever fails, the bed ends only when the commit does.
+  using _stuck = { [Symbol.dispose]: stuck.resolve }
   await it.watching('10')
   it.api.current()?.frame('ADDED', configMap('a', 11))
+  await waitFor(() => hasBegun, { what: 'the commit' })
   it.api.resourceVersion = '20'
   await waitFor(() => (behind(it)?.ms ?? 0) > 500, { what: 'the watch to be behind' })
   expect(behind(it)).toMatchObject({ waitsFor: 'redis' })
   expect(it.api.lists()).toHaveLength(1)
   stuck.resolve()
-  stuck = undefined
   await it.arrived(1)
   await waitFor(() => behind(it)?.waitsFor !== 'redis', { what: 'the commit to be done' })
 })
