@@ -9,8 +9,8 @@ import { CONFIG_MAPS, churn } from './workload.ts'
 
 test('acceptance 7: of two delivering processes one is killed under a backlog; the other takes over, in order', async () => {
   await using bed = await startBed({ args: ['--role', 'watch'] })
-  await churn(bed.kubernetes, [CONFIG_MAPS], { count: 250, parallel: 16 })
-  await waitFor(async () => (await bed.kubeherald.status()).ledger.sinks.hook?.pending >= 700, {
+  await churn(bed.kubernetes, [CONFIG_MAPS], { count: 700, parallel: 16 })
+  await waitFor(async () => (await bed.kubeherald.status()).ledger.sinks.hook?.pending >= 2_000, {
     what: 'a backlog',
   })
   bed.hook.answer(() => ({ hang: true }))
@@ -22,9 +22,7 @@ sinks: { hook: { type: webhook, url: "${bed.hook.url}", concurrency: 16 } }
 rules: [{ name: all, when: { namespace: default }, to: [hook] }]`
   const start = () => startKubeherald({ config, args: ['--role', 'deliver'] })
   const [first, second] = await Promise.all([start(), start()])
-  // So slow that a backlog is left when the second process gets its share of the lanes, and when the first is killed.
-  let delayMs = 1_000
-  bed.hook.answer(() => ({ status: 200, delayMs }))
+  bed.hook.answer(() => ({ status: 200, delayMs: 100 }))
   await using _first = first
   await using _second = second
   const delivered = async (process: typeof first) =>
@@ -39,7 +37,6 @@ rules: [{ name: all, when: { namespace: default }, to: [hook] }]`
   const untilKill = bed.hook.requests.length
   await first.kill()
   const killedAtMs = Date.now()
-  delayMs = 50
   const history = await bed.allArrived(60_000)
   const takeOver = takeOverMs(bed.hook.requests.slice(untilKill), killedAtMs)
   console.log(
