@@ -5,6 +5,7 @@ import type { QueueBounds } from '../../src/store/bounds/queue-bounds.ts'
 import { createSinkBounds } from '../../src/store/bounds/sink-bounds.ts'
 import { sinkOf } from '../../src/store/keys.ts'
 import type { Item } from '../../src/store/lanes/lane-reader.ts'
+import type { LaneWorker } from '../../src/store/lanes/lane-worker.ts'
 import { createDeliveringSince } from '../../src/store/lanes/outages.ts'
 import { createTroubles } from '../../src/store/redis/redis-fault.ts'
 import { startLaneBed } from './lane-bed.ts'
@@ -20,7 +21,7 @@ type Bed = Awaited<ReturnType<typeof startLaneBed>>
 async function boundsOver(
   it: Bed,
   sinks: Record<string, Partial<QueueBounds>>,
-  giveUp: (lane: string) => number,
+  giveUp: (lane: string) => number | LaneWorker['giveUp'],
 ) {
   const { redis, keys } = it
   const clock = { now: () => Date.now() }
@@ -34,7 +35,11 @@ async function boundsOver(
     ...{ redis, keys, clock, metrics: createMetrics(), log: silentLog, troubles: createTroubles(silentLog) },
     bounds: () => new Map(all),
     deliveringSince: createDeliveringSince({ redis, keys, clock, jumps }),
-    giveUpOf: (lane) => async () => Array.from({ length: giveUp(lane) }, () => ({}) as Item),
+    giveUpOf(lane) {
+      const given = giveUp(lane)
+      if (typeof given === 'function') return given
+      return async () => Array.from({ length: given }, () => ({}) as Item)
+    },
     onDue() {},
     lastError: () => undefined,
     onGivenUp() {},
@@ -74,6 +79,24 @@ test('lanes that always have more to give up keep no other from it', async () =>
   const bounds = await boundsOver(it, { one: { maxAgeMs: HOUR_MS }, two: { maxAgeMs: HOUR_MS } }, giveUp)
   for (let i = 0; i < 6; i++) await bounds.look(waiting, true)
   expect(asked.size).toBe(lanes.length)
+})
+
+test('for what was delivered since it was measured nothing newer is given up', async () => {
+  await using it = await startLaneBed()
+  const lane = 'hook/n0'
+  for (let i = 0; i < 40; i++) await it.put(lane, `a-${i}`)
+  const selected: number[] = []
+  const bounds = await boundsOver(it, { hook: { maxBytes: 2_000 } }, () => async (read, isSelected) => {
+    // The sink recovers: most is delivered before the lane is read.
+    const left = selected.length === 0 ? 40 : 3
+    await it.redis.multi().xtrim(it.keys.lane(lane), 'MAXLEN', left).hset(it.keys.pending, lane, left).exec()
+    selected.push((await read()).flatMap(({ items }) => items).filter(isSelected).length)
+    return []
+  })
+  await bounds.look(new Map([[lane, 40]]))
+  await bounds.look(new Map([[lane, 40]]))
+  expect(selected[0]).toBeGreaterThan(10)
+  expect(selected[1]).toBe(0)
 })
 
 test('lanes that cannot be measured keep no other from it', async () => {

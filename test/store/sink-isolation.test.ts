@@ -60,7 +60,7 @@ test('what a sink that was down kept within its own bound is the newest, and arr
   const version = String(it.feed.change('MODIFIED', OBJECTS[0] as string))
   await waitFor(() => it.arrivals('down').some(({ resourceVersion }) => resourceVersion === version), {
     timeoutMs: 45_000,
-    what: 'a change after the outage',
+    what: () => `a change after the outage; it said ${it.kubeherald.log().slice(-3_000)}`,
   })
   const down = async () => (await it.kubeherald.status()).ledger.sinks.down
   await waitFor(async () => (await down()).pending === 0, { what: 'the lanes to be empty' })

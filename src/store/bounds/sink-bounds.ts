@@ -90,6 +90,8 @@ interface Quota {
   detail: string
   most: number
   beforeMs: number
+  /** How many deliveries waited when that was decided: those that left since count. */
+  waiting: number
 }
 
 export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
@@ -163,7 +165,14 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
     return lanes
       .extents(own, waiting)
       .filter(({ oldestMs }) => oldestMs < beforeMs)
-      .map(({ lane }) => ({ lane, reason: 'expired', detail, most: Number.POSITIVE_INFINITY, beforeMs }))
+      .map(({ lane }) => ({
+        lane,
+        reason: 'expired',
+        detail,
+        beforeMs,
+        most: Number.POSITIVE_INFINITY,
+        waiting: waiting.get(lane) ?? 0,
+      }))
   }
 
   /** The oldest beyond the bound in bytes, after what was too old has gone. */
@@ -185,6 +194,7 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
       detail,
       beforeMs: Number.POSITIVE_INFINITY,
       most: Math.ceil(some / lanes.averageOf(lane).bytes),
+      waiting: waiting.get(lane) ?? 0,
     }))
   }
 
@@ -257,7 +267,12 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
       if (!giveUp) break
       let next: string | undefined
       const read = async () => {
-        const { entries, more } = await readLane(redis, keys, lane, start, count)
+        const [{ entries, more }, waiting] = await Promise.all([
+          readLane(redis, keys, lane, start, count),
+          redis.hget(keys.pending, lane),
+        ])
+        const gone = quota.waiting - Number(waiting)
+        left = quota.most - Math.max(given, gone)
         const last = entries.at(-1)
         const isDue = last?.items.every(({ observedAtMs }) => observedAtMs < beforeMs) ?? false
         next = more && last && isDue ? `(${last.id}` : undefined
@@ -269,8 +284,8 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
         log.debug({ error, lane }, 'deliveries beyond the bounds could not be made dead letters; will retry')
         return []
       })
-      left -= items.length
       given += items.length
+      left = quota.most - given
       if (items.length > 0) {
         lanes.gaveUp(lane, items.at(-1)?.observedAtMs ?? 0)
         metrics.dead.inc({ sink, reason }, items.length)
