@@ -9,11 +9,6 @@ import { CONFIG_MAPS, churn } from './workload.ts'
 
 test('acceptance 7: of two delivering processes one is killed under a backlog; the other takes over, in order', async () => {
   await using bed = await startBed({ args: ['--role', 'watch'] })
-  await churn(bed.kubernetes, [CONFIG_MAPS], { count: 700, parallel: 16 })
-  await waitFor(async () => (await bed.kubeherald.status()).ledger.sinks.hook?.pending >= 2_000, {
-    what: 'a backlog',
-  })
-  bed.hook.answer(() => ({ hang: true }))
   const config = `
 cluster: test
 redis: { url: "${bed.redis.url}" }
@@ -22,21 +17,34 @@ sinks: { hook: { type: webhook, url: "${bed.hook.url}", concurrency: 16 } }
 rules: [{ name: all, when: { namespace: default }, to: [hook] }]`
   const start = () => startKubeherald({ config, args: ['--role', 'deliver'] })
   const [first, second] = await Promise.all([start(), start()])
-  bed.hook.answer(() => ({ status: 200, delayMs: 100 }))
   await using _first = first
   await using _second = second
   const delivered = async (process: typeof first) =>
     Number(
       /kubeherald_deliveries_delivered_total\{sink="hook"\} (\d+)/.exec(await process.metrics())?.[1] ?? 0,
     )
-  await waitFor(async () => (await delivered(first)) > 0 && (await delivered(second)) > 0, {
+  // They share the lanes while little is under way.
+  let round = 0
+  const both = async () => {
+    await churn(bed.kubernetes, [CONFIG_MAPS], { count: 16, parallel: 8, prefix: `early-${round++}` })
+    return (await delivered(first)) > 0 && (await delivered(second)) > 0
+  }
+  await waitFor(both, {
     timeoutMs: 30_000,
+    everyMs: 500,
     what: () => `both to deliver; ${bed.hook.requests.length} requests came\n${first.log()}\n${second.log()}`,
+  })
+  let delayMs = 5_000
+  bed.hook.answer(() => ({ status: 200, delayMs }))
+  await churn(bed.kubernetes, [CONFIG_MAPS], { count: 200, parallel: 16 })
+  await waitFor(async () => (await bed.kubeherald.status()).ledger.sinks.hook?.pending >= 300, {
+    what: 'a backlog',
   })
 
   const untilKill = bed.hook.requests.length
   await first.kill()
   const killedAtMs = Date.now()
+  delayMs = 50
   const history = await bed.allArrived(60_000)
   const takeOver = takeOverMs(bed.hook.requests.slice(untilKill), killedAtMs)
   console.log(
