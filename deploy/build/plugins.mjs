@@ -70,7 +70,7 @@ export function withoutSideEffects(...packages) {
         async ({ path, importer, resolveDir, kind, pluginData, with: attributes }) => {
           if (pluginData === asked || isBuiltin(path) || !(belongs(path) || belongs(importer)))
             return undefined
-          // esbuild's own resolution begins anew each time: for the thousands of files of a package that takes 20 seconds.
+          // build.resolve() took 20 seconds for the thousands of relative imports of one package.
           const file = join(resolveDir, path)
           if (/^\.\.?\//.test(path) && isFile(file)) return { path: file, sideEffects: false }
           const found = await build.resolve(path, {
