@@ -22,7 +22,7 @@ function check(config: string, input = ''): Promise<Answer> {
     const child = execFile(process.execPath, args, { cwd: folder }, (_, out, err) =>
       resolve({ code: child.exitCode, out, err }),
     )
-    child.stdin?.end(input)
+    child.stdin?.on('error', () => {}).end(input)
   })
 }
 

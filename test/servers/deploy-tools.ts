@@ -55,6 +55,8 @@ export async function runTool(
     child.stderr.on('data', (chunk) => {
       stderr += chunk
     })
+    // A tool that reads no input may close it, or end, before it is written: EPIPE.
+    child.stdin.on('error', () => {})
     child.stdin.end(input)
     const [code] = (await once(child, 'close')) as [number]
     return { code, stdout, stderr }
