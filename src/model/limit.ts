@@ -55,10 +55,20 @@ export interface LimitWrites {
 }
 
 /** All limits, and `gone`. */
-export const LIMIT_NAMES = ['mute', 'sample', 'count', 'after', 'throttle', 'for', 'resolve', 'gone'] as const
+export const LIMIT_NAMES = [
+  'mute',
+  'sample',
+  'count',
+  'debounce',
+  'after',
+  'throttle',
+  'for',
+  'resolve',
+  'gone',
+] as const
 
 /**
- * The limit that suppressed an event. `for`: the state did not last, or a newer event of the object replaced it; `resolve`: the
+ * The limit that suppressed an event. `debounce`: a newer event replaced it; `for`: the state did not last, or a newer event of the object replaced it; `resolve`: the
  * incident is open already; `gone`: the rule or the watch was removed.
  */
 export type LimitName = (typeof LIMIT_NAMES)[number]
@@ -74,7 +84,7 @@ export interface RuleCounts {
   sent: number
   /** Sent in a digest. */
   digested: number
-  /** Waiting for a digest or for `for`. */
+  /** Waiting for a digest, for `for` or for `debounce`. */
   waiting: number
   suppressed: Readonly<Partial<Record<SuppressedBy, number>>>
   /** Digests and resolve notifications, which are sent in addition. */

@@ -33,7 +33,7 @@ const RECONNECT_CAUSES = [
   'stalled',
 ]
 /** Limits with a state for each value that they count by. */
-const KEYED_LIMITS = ['after', 'throttle', 'group']
+const KEYED_LIMITS = ['debounce', 'after', 'throttle', 'group']
 
 const EACH_RULE = { initial: { rule: () => true } }
 const EACH_WATCH = { initial: { watch: () => true } }
@@ -166,7 +166,7 @@ export const watchMetrics = {
     ['rule', 'limit'],
     {
       details:
-        'A limit (`mute`, `sample`, `count`, `after`, `throttle`, `for`, `resolve`), `drop`, or `gone`: the rule or the watch was removed',
+        'A limit (`mute`, `sample`, `count`, `debounce`, `after`, `throttle`, `for`, `resolve`), `drop`, or `gone`: the rule or the watch was removed',
       initial: { rule: suppressionReasons },
     },
   ),
@@ -176,7 +176,7 @@ export const watchMetrics = {
     ['rule'],
     {
       details:
-        'A limit counts by at most 10,000 objects or values. Beyond that, `after` and `throttle` let the event pass, and `group` collects it with the others beyond the bound',
+        'A limit counts by at most 10,000 objects or values. Beyond that, `debounce`, `after` and `throttle` let the event pass, and `group` collects it with the others beyond the bound',
       initial: { rule: (rule) => KEYED_LIMITS.some((limit) => limit in rule) },
     },
   ),

@@ -121,7 +121,7 @@ test.each<[string, ReturnType<typeof change>[]]>([
       change('.Message', 'event.message', 'write event.message'),
     ],
   ],
-  ['debounce', [change('debounce: 30s', 'group: { wait: 30s }', 'group: { wait }')]],
+  ['debounce', [change('debounce: 30s', 'debounce: { quiet: 30s }', 'such as debounce: { quiet: 30s')]],
   [
     'when-field',
     [

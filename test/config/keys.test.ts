@@ -16,7 +16,7 @@ test.each([
   ['kind: Event', '4:28', 'when: { kind }'],
   ['group_by: [namespace]', '4:28', 'group: { by }'],
   ['repeat_interval: 4h', '4:28', 'throttle: { every }'],
-  ['debounce: 30s', '4:28', 'group: { wait }'],
+  ['settle: 30s', '4:28', 'debounce'],
   ['stop: true', '4:28', 'continue'],
   ['channel: "#ops"', '4:28', 'to: [{ SINK'],
   ['throttle: { interval: 1m }', '4:40', 'every'],

@@ -10,6 +10,7 @@ export const LIMITED_RULES = `
   - { name: throttled, when: { namespace: default, name: ${COUNTED} }, throttle: { per: object, every: 2s }, to: throttled }
   - { name: counted, when: { namespace: default, name: ${COUNTED} }, after: { count: 2, within: 1h, per: object }, to: counted }
   - { name: grouped, when: { namespace: default }, group: { by: kind, wait: 2s, interval: 4s, max: 20 }, to: grouped }
+  - { name: debounced, when: { namespace: default }, debounce: { quiet: 2s, atMost: 8s }, to: debounced }
   - { name: sampled, when: { namespace: default }, sample: 0.3, to: sampled }
   - { name: lasting, to-state: { metadata.labels.step: "1" }, for: 1s, resolve: true, to: lasting }
   - { name: told, to-state: { metadata.labels.step: "1" }, group: { by: kind, wait: 1s, interval: 2s }, resolve: true, to: told }
@@ -23,7 +24,7 @@ export const OTHER_GROUPS = [
   'group: { by: rule, wait: 3s, interval: 2s, max: 20 }',
 ]
 
-const NAMES = ['throttled', 'counted', 'grouped', 'sampled', 'lasting', 'told', 'quiet'] as const
+const NAMES = ['throttled', 'counted', 'grouped', 'debounced', 'sampled', 'lasting', 'told', 'quiet'] as const
 
 export const limitedSinks = (url: string) =>
   NAMES.map((name) => `${name}: { type: webhook, url: "${url}/${name}" }`).join(', ')
@@ -92,6 +93,15 @@ export function faultsOfLimits(
   for (const { count, ids, id } of grouped)
     if (count !== ids.length || count > 20) faults.push(`grouped: ${id} counts ${count} of ${ids.length}`)
 
+  // Which states are sent depends on when a fault kept one back; the last state of an object never does.
+  const debounced = came('/hook/debounced')
+  const newest = (some: readonly Told[]) => new Map(some.map(({ name, id }) => [name, id]))
+  const sentLast = newest(debounced)
+  for (const [name, id] of newest(all))
+    if (sentLast.get(name) !== id)
+      faults.push(`debounced: the last of ${name} is ${sentLast.get(name)}, not ${id}`)
+  if (debounced.some(({ id }) => !all.some((it) => it.id === id))) faults.push('debounced: an unknown event')
+
   // A digest has the lane of its first object: between lanes there is no order.
   const begun = new Set<string>()
   for (const it of came('/hook/lasting')) {
@@ -110,6 +120,7 @@ export function faultsOfLimits(
     throttled: counted.length,
     counted: counted.length,
     grouped: all.length,
+    debounced: all.length,
     sampled: all.length,
   } as const
   for (const [rule, count] of Object.entries({

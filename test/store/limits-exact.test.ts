@@ -14,6 +14,7 @@ import { never, startStoreBed } from './store-bed.ts'
 const RULES = [
   { name: 'throttled', ...limitsIn({ throttle: { per: 'namespace', every: '40s', burst: 2 } }) },
   { name: 'grouped', ...limitsIn({ group: { by: 'namespace', wait: '20s', interval: '60s', max: 6 } }) },
+  { name: 'newest', ...limitsIn({ debounce: { per: 'namespace', quiet: '15s', atMost: '40s' } }) },
   { name: 'often', ...limitsIn({ after: { count: 3, within: '60s', per: 'namespace' } }) },
   { name: 'lasting', ...limitsIn({ for: '25s' }) },
   { name: 'over', ...limitsIn({ resolve: true }) },

@@ -122,7 +122,7 @@ export async function createDryRun({ config, load }: DryRunOptions): Promise<Dry
     return {
       rule,
       sinks,
-      ...limitedResult(rule, event, limited, minDurationOf(settings ?? {}) !== undefined),
+      ...limitedResult(rule, event, limited, waitingLimit(settings)),
     }
   }
 
@@ -186,18 +186,25 @@ function limitedResult(
   rule: string,
   { id }: ClusterEvent,
   outcome: LimitOutcome | undefined,
-  hasFor: boolean,
+  waitsFor: LimitName | undefined,
 ): Pick<RuleResult, 'outcome' | 'limit'> {
   const own = outcome?.deliveries.filter((it) => it.rule === rule && it.notice?.kind !== 'resolved') ?? []
   if (own.some((it) => it.notice === undefined && it.event.id === id)) return { outcome: 'sent' }
   if (own.some((it) => it.notice?.kind === 'digest')) return { outcome: 'digested', limit: 'group' }
   if (!outcome) return { outcome: 'sent' }
   const suppressed = outcome.rules.get(rule)?.suppressed ?? {}
-  const limit = LIMIT_NAMES.find((name) => (suppressed[name] ?? 0) > 0)
+  // `debounce` suppresses earlier events, never the one that comes.
+  const limit = LIMIT_NAMES.find((name) => name !== 'debounce' && (suppressed[name] ?? 0) > 0)
   if (limit) return { outcome: 'suppressed', limit }
   // After `for`, or without it, an event waits for its group or for the end of `mute`.
   const isMuted = [...outcome.writes.own].some(([key, state]) => key.endsWith(`:${rule}`) && state?.waiting)
-  return { outcome: 'waiting', limit: hasFor ? 'for' : isMuted ? 'mute' : 'group' }
+  return { outcome: 'waiting', limit: waitsFor ?? (isMuted ? 'mute' : 'group') }
+}
+
+/** The first limit of a rule that lets events wait. */
+function waitingLimit(rule: Config['rules'][number] | undefined): LimitName | undefined {
+  if (minDurationOf(rule ?? {}) !== undefined) return 'for'
+  return rule?.debounce ? 'debounce' : undefined
 }
 
 function transitionOf({ type, uid, resourceVersion, namespace = '', name, time, synthesized }: ClusterEvent) {

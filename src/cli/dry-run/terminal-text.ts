@@ -111,7 +111,7 @@ function linesOf(text: string): string[] {
   return trimmed === '' ? [] : trimmed.split(/\r\n?|\n/)
 }
 
-const DURATIONS = new Set(['every', 'wait', 'interval', 'within', 'after', 'for'])
+const DURATIONS = new Set(['every', 'wait', 'interval', 'within', 'after', 'for', 'quiet', 'atMost'])
 
 type Rule = Readonly<Record<string, unknown>> | RuleLimits
 

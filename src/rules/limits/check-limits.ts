@@ -35,6 +35,7 @@ export function checkLimits(rule: CheckedRule, kinds: MatchedKinds | undefined):
     ...(kinds ? [...checkCount(rule, kinds), ...checkStates(rule, kinds)] : []),
     ...checkFor(rule),
     ...checkResolveAfter(rule, kinds),
+    ...checkDebounce(rule),
     ...checkGroup(rule),
     ...checkMute(rule),
   ]
@@ -105,6 +106,25 @@ function checkResolveAfter(rule: CheckedRule, kinds: MatchedKinds | undefined): 
     faults.push(error(path, message))
   }
   return faults
+}
+
+/** The newest event is the point of `debounce`: no other limit must keep back or suppress it. */
+function checkDebounce(rule: CheckedRule): LimitFault[] {
+  if (!rule.debounce) return []
+  const state = forPath(rule) ?? (rule.resolve === true ? ['resolve'] : undefined)
+  if (state) {
+    const message = `"${state.at(-1)}" tracks the state of each object, so "debounce" has nothing to wait for`
+    return [error(['debounce'], message, 'leave one of them out')]
+  }
+  return (['sample', 'after', 'throttle'] as const)
+    .filter((key) => isSet(rule[key]))
+    .map((key) =>
+      warning(
+        [key],
+        `"${key}" can suppress the newest event, which "debounce" waits for`,
+        `leave "${key}" out`,
+      ),
+    )
 }
 
 /** Events that throttle suppresses are missing in the digest. */

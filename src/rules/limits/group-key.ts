@@ -5,7 +5,7 @@ import type { LimitedMatch } from '../../model/limit.ts'
 import { shorten } from '../../sink/template/formats.ts'
 import { MOST_ENTRIES, tooMany } from '../../text/bounds.ts'
 import { nearest } from '../../text/closest-match.ts'
-import type { RulePlan } from './rule-plan.ts'
+import type { KeyedLimit, RulePlan } from './rule-plan.ts'
 import type { GroupLabels, StateKeys } from './states.ts'
 
 const PROPERTIES = [
@@ -83,8 +83,9 @@ const keysOfMatches = new WeakMap<LimitedMatch, StateKeys>()
 export function stateKeysOf(rule: RulePlan, event: ClusterEvent, match: LimitedMatch): StateKeys {
   const known = keysOfMatches.get(match)
   if (known) return known
-  const { after, throttle, group, resolveAfter } = rule
+  const { debounce, after, throttle, group, resolveAfter } = rule
   const keys: StateKeys = {}
+  if (debounce) keys.debounce = stateKey(rule, 'debounce', debounce.per, event).key
   if (after) keys.after = stateKey(rule, 'after', after.per, event).key
   if (throttle) keys.throttle = stateKey(rule, 'throttle', throttle.per, event).key
   // A digest must not contain what some of its sinks do not get: each set of sinks has its own groups.
@@ -102,7 +103,7 @@ export function stateKeysOf(rule: RulePlan, event: ClusterEvent, match: LimitedM
 /** `<rule>:<hash>`: values have any length. */
 function stateKey(
   { name, defaultGroupKey }: RulePlan,
-  limit: 'after' | 'throttle' | 'group' | 'quiet',
+  limit: KeyedLimit,
   groupKey: readonly string[] | undefined,
   event: ClusterEvent,
   sinks: readonly string[] = [],

@@ -7,6 +7,7 @@ import type {
   LimitStates,
   Limits,
 } from '../../model/limit.ts'
+import { debounce, debounceDueMs, endDebounced, flushDebounced } from './debounce.ts'
 import { emissionOf, eventTimeMs } from './emission.ts'
 import { applyForResolve, expireForResolve, forResolveDueMs } from './for-resolve.ts'
 import { flushIfDue } from './group.ts'
@@ -27,9 +28,9 @@ export function limitPlan(rule: LimitedRule): RulePlan | undefined {
 
 /** Returns whether the limits of a rule apply to single events or track the state of objects; undefined if it has none. */
 export function limitsOf(rule: LimitedRule): 'events' | 'states' | undefined {
-  const { mute, sample, count, after, throttle, group, resolve } = rule
+  const { mute, sample, count, debounce, after, throttle, group, resolve } = rule
   if (tracksState(rule)) return 'states'
-  const some = [mute, sample, count, after, throttle, group].some((it) => it !== undefined)
+  const some = [mute, sample, count, debounce, after, throttle, group].some((it) => it !== undefined)
   return some || typeof resolve === 'object' ? 'events' : undefined
 }
 
@@ -54,9 +55,12 @@ function keysOf(plans: Plans, events: readonly Limited[]): LimitKeys {
       if (!plan) continue
       const isMatch = match.entered && match.sinks.length > 0
       if (plan.tracksState || (plan.count && isMatch)) own.add(`${event.uid}:${plan.name}`)
-      if (!isMatch) continue
-      const { after, throttle, group, quiet } = stateKeysOf(plan, event, match)
-      for (const key of [after, throttle, group?.key, quiet]) if (key !== undefined) shared.add(key)
+      if (!match.entered) continue
+      const keys = stateKeysOf(plan, event, match)
+      // An event with `debounce` goes through the further limits later.
+      const first = keys.debounce === undefined && isMatch ? [keys.after, keys.throttle, keys.group?.key] : []
+      const quiet = isMatch ? keys.quiet : undefined
+      for (const key of [keys.debounce, ...first, quiet]) if (key !== undefined) shared.add(key)
     }
   return { shared: [...shared], own: [...own] }
 }
@@ -80,6 +84,10 @@ function applyRule(
 ): boolean {
   if (plan?.tracksState) return applyForResolve(tx, plan, match, event, atMs)
   // Earlier rules have taken all sinks of this one.
+  if (match.entered && match.sinks.length === 0 && plan?.debounce) {
+    const { debounce: key } = stateKeysOf(plan, event, match)
+    if (key !== undefined) endDebounced(tx, plan, key, atMs)
+  }
   if (!match.entered || match.sinks.length === 0) return false
   const { rule: name } = match
   const { counters } = tx
@@ -94,9 +102,14 @@ function applyRule(
   const { muted, sample, count, resolveAfter } = plan
   if (resolveAfter && keys.quiet !== undefined)
     renewResolveAfter(tx, resolveAfter, keys.quiet, emission, atMs)
-  if (muted?.at(atMs)) counters.suppress(name, 'mute')
+  const waitsAt =
+    plan.debounce && keys.debounce !== undefined && tx.hasCapacity(name, keys.debounce)
+      ? keys.debounce
+      : undefined
+  if (waitsAt === undefined && muted?.at(atMs)) counters.suppress(name, 'mute')
   else if (sample !== undefined && !isSampled(event.id, sample)) counters.suppress(name, 'sample')
   else if (count && !reachesCount(tx, { ...plan, count }, event)) counters.suppress(name, 'count')
+  else if (waitsAt !== undefined) debounce(tx, plan, waitsAt, { emission, places: keys, atMs })
   else {
     const result = applyLimitChain(tx, plan, keys, emission, atMs)
     return 'isEmitted' in result && result.isEmitted
@@ -156,6 +169,7 @@ function timerOf(tx: LimitTransaction, plans: Plans, scope: Scope, key: string):
 function dueMsOf(state: State, plan: RulePlan | undefined): number {
   if (state.limit === 'follow') return forResolveDueMs(plan, state)
   if (state.limit === 'quiet') return state.lastMs + (plan?.resolveAfter?.afterMs ?? 0)
+  if (state.limit === 'debounce') return debounceDueMs(plan, state)
   return state.limit === 'group' ? state.dueMs : 0
 }
 
@@ -170,6 +184,7 @@ function expireState(tx: LimitTransaction, { scope, key, limit }: Timer, plans: 
   const state = tx.readAny(scope, key)
   const plan = state && plans.get(state.rule)
   if (limit === 'follow') expireForResolve(tx, plan, key)
+  if (limit === 'debounce') flushDebounced(tx, plan, key, tx.nowMs)
   if (limit === 'group') flushIfDue(tx, key, tx.nowMs, plan?.group)
   if (limit === 'quiet') expireResolveAfter(tx, key, plan?.resolveAfter)
 }

@@ -9,6 +9,9 @@ export type LimitedRule = RuleLimits & {
   condition?: { for?: number | undefined } | undefined
 }
 
+/** Limits with a group key, by the names of their states. */
+export type KeyedLimit = 'debounce' | 'after' | 'throttle' | 'group' | 'quiet'
+
 /** The limits of a rule, with their defaults. Times in milliseconds. */
 export interface RulePlan {
   name: string
@@ -20,18 +23,20 @@ export interface RulePlan {
   /** Emits a notification when the state ends: `resolve: true`. */
   resolves: boolean
   count?: { at: readonly number[]; every?: number | undefined }
+  debounce?: { quietMs: number; atMostMs: number; per?: readonly string[] | undefined }
   after?: { count: number; withinMs: number; per?: readonly string[] | undefined }
   throttle?: { everyMs: number; burst: number; per?: readonly string[] | undefined }
   group?: { waitMs: number; intervalMs: number; max: number; by?: readonly string[] | undefined }
   /** `resolve: {after}` */
   resolveAfter?: { afterMs: number; per?: readonly string[] | undefined }
   /** The group key of a limit that has none in the rule. */
-  defaultGroupKey(limit: 'after' | 'throttle' | 'group' | 'quiet', isEvent: boolean): readonly string[]
+  defaultGroupKey(limit: KeyedLimit, isEvent: boolean): readonly string[]
 }
 
 export const DEFAULT_WAIT_MS = 30_000
 export const DEFAULT_INTERVAL_MS = 300_000
 const DEFAULT_MAX = 100
+const LONGEST_MS = 7 * 86_400_000
 
 /** Returns the duration of `for`, which is a key of the rule or of its `condition`; in milliseconds. */
 export function forOf({ for: own, condition }: LimitedRule): number | undefined {
@@ -43,7 +48,7 @@ export function tracksState(rule: LimitedRule): boolean {
 }
 
 export function planOf(rule: LimitedRule): RulePlan {
-  const { name, mute, sample, count, after, throttle, group, resolve } = rule
+  const { name, mute, sample, count, debounce, after, throttle, group, resolve } = rule
   const forMs = forOf(rule)
   const resolveAfter = typeof resolve === 'object' ? resolve : undefined
   return {
@@ -54,6 +59,13 @@ export function planOf(rule: LimitedRule): RulePlan {
     ...(sample !== undefined && { sample }),
     ...(forMs !== undefined && { forMs }),
     ...(count && { count }),
+    ...(debounce && {
+      debounce: {
+        quietMs: debounce.quiet,
+        atMostMs: debounce.atMost ?? Math.min(10 * debounce.quiet, LONGEST_MS),
+        per: debounce.per,
+      },
+    }),
     ...(after && { after: { count: after.count, withinMs: after.within, per: after.per } }),
     ...(throttle && {
       throttle: { everyMs: throttle.every, burst: throttle.burst ?? 1, per: throttle.per },

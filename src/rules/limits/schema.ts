@@ -64,6 +64,28 @@ export const LimitKeysShape = {
     description: 'The counts of a recurring Event at which it passes.',
     examples: [[1, 10, 100], { at: [1], every: 10 }],
   }),
+  debounce: z
+    .strictObject({
+      per: GroupKey.optional().meta({
+        description: `The group key: ${GROUP_KEY_TEXT}. Default: regarding.`,
+      }),
+      quiet: Span.meta({ description: 'How long nothing newer may come.', examples: ['30s'] }),
+      atMost: Span.optional().meta({
+        description: 'The longest time that the first event waits; default: ten times quiet, 7d at most.',
+        examples: ['5m'],
+      }),
+    })
+    .superRefine(({ quiet, atMost = quiet }, context) => {
+      if (atMost >= quiet) return
+      const params = { hint: 'leave it out, or write a longer time' }
+      context.addIssue({ code: 'custom', message: 'is shorter than "quiet"', path: ['atMost'], params })
+    })
+    .optional()
+    .meta({
+      description:
+        'Notify of the newest event when none has come for a while; those before it are suppressed.',
+      examples: [{ quiet: '30s', atMost: '5m' }],
+    }),
   after: z
     .strictObject({
       count: count(2).meta({ description: 'How many it takes.' }),

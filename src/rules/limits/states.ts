@@ -14,7 +14,7 @@ interface StateHead {
   waiting: number
 }
 
-export type LimitKind = 'follow' | 'quiet' | 'count' | 'after' | 'throttle' | 'group'
+export type LimitKind = 'follow' | 'quiet' | 'count' | 'debounce' | 'after' | 'throttle' | 'group'
 
 /** The number of events suppressed before an emitted one, and the time of the first. */
 export interface SuppressedBefore {
@@ -36,6 +36,7 @@ export type GroupLabels = readonly (readonly [name: string, value: string])[]
 
 /** Keys of an event's shared states. Computed when the event comes, because a stored event lacks some properties. */
 export interface StateKeys {
+  debounce?: string
   after?: string
   throttle?: string
   group?: GroupStateKey
@@ -83,6 +84,16 @@ export interface CountState extends StateHead {
   seen: number
 }
 
+/** `debounce`: the newest event of a key waits. */
+export interface DebounceState extends StateHead {
+  limit: 'debounce'
+  /** When the first event came, which has been replaced since. */
+  firstMs: number
+  lastMs: number
+  newest: StoredEmission
+  places: StateKeys
+}
+
 /** `after`: times of the events that count. */
 export interface AfterState extends StateHead {
   limit: 'after'
@@ -115,7 +126,14 @@ export interface GroupBatch {
   items: readonly DigestItem[]
 }
 
-export type State = ForResolveState | ResolveAfterState | CountState | AfterState | ThrottleState | GroupState
+export type State =
+  | ForResolveState
+  | ResolveAfterState
+  | CountState
+  | DebounceState
+  | AfterState
+  | ThrottleState
+  | GroupState
 export type StateOf<Kind extends LimitKind> = Extract<State, { limit: Kind }>
 
 /** The required fields of each kind of state. */
@@ -123,6 +141,8 @@ const SHAPES: Readonly<Record<LimitKind, (it: Record<string, unknown>) => boolea
   follow: ({ sinceMs, atMs }) => isTime(sinceMs) && isTime(atMs),
   quiet: ({ sinceMs, lastMs, last }) => isTime(sinceMs) && isTime(lastMs) && isHeld(last),
   count: ({ seen }) => isTime(seen),
+  debounce: ({ firstMs, lastMs, newest, places }) =>
+    isTime(firstMs) && isTime(lastMs) && isHeld(newest) && typeof places === 'object' && places !== null,
   after: ({ timesMs }) => isTimes(timesMs),
   throttle: ({ sentMs }) => isTimes(sentMs),
   group: ({ by, dueMs }) => Array.isArray(by) && isTime(dueMs),

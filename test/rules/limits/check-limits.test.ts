@@ -36,6 +36,15 @@ test.each([
     'group: { by: namespace }, throttle: { per: namespace, every: 10m, burst: 2 }',
     'warning 5:53 "throttle" suppresses events that "group" collects: 2 in 10m pass',
   ],
+  [
+    `${PODS}, for: 2m, debounce: { quiet: 30s }`,
+    'error 5:57 "for" tracks the state of each object, so "debounce" has nothing to wait for',
+  ],
+  [
+    `${PODS}, debounce: { quiet: 30s }, throttle: { every: 1m }`,
+    'warning 5:74 "throttle" can suppress the newest event, which "debounce" waits for',
+  ],
+  [`${PODS}, debounce: { quiet: 30s, atMost: 10s }`, 'error 5:80 "atMost" is shorter than "quiet"'],
   ['mute: { days: mon-sun }', 'warning 5:27 this rule is always muted: it sends nothing'],
 ])('%s', async (keys, expected) => {
   expect(await problems(keys)).toEqual([expected])
@@ -55,6 +64,7 @@ test.each([
   [`${PODS}, for: 2m, resolve: true`],
   ['for: 2m', '[Pod]'],
   [`${EVENTS}, group: { by: namespace }, resolve: { after: 15m }`],
+  [`${PODS}, debounce: { quiet: 30s }`],
   ['group: { by: namespace }, throttle: { every: 10m }'],
   ['group: { by: namespace }, throttle: { per: namespace, every: 1m, burst: 10 }'],
   ['mute: { from: "22:00", to: "07:00" }'],

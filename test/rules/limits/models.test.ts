@@ -4,6 +4,7 @@ import { balances, type Happening, openBed, type Written } from './bed.ts'
 import {
   afterModel,
   countModel,
+  debounceModel,
   followModel,
   groupModel,
   type Model,
@@ -80,6 +81,20 @@ test('count does what a model does that goes through all counts', () => {
       fc.option(fc.integer({ min: 1, max: 20 }), { nil: undefined }),
       (some, list, every) =>
         agree({ count: { at: list, ...(every !== undefined && { every }) } }, countModel(list, every), some),
+    ),
+    runs(),
+  )
+})
+
+test('debounce does what a model does that lets each second pass', () => {
+  const spans = fc.tuple(fc.integer({ min: 1, max: 30 }), fc.nat({ max: 60 }))
+  void fc.assert(
+    fc.property(plain, spans, (some, [quiet, more]) =>
+      agree(
+        { debounce: { quiet: `${quiet}s`, atMost: `${quiet + more}s` } },
+        debounceModel(quiet, quiet + more),
+        some,
+      ),
     ),
     runs(),
   )

@@ -55,6 +55,25 @@ export function countModel(at: readonly number[], every: number | undefined): Mo
   }
 }
 
+/** Lets each second pass, and looks at all that came. */
+export function debounceModel(quietS: number, atMostS: number): Model {
+  return (happenings, untilS) => {
+    const sent: string[] = []
+    for (const name of new Set(happenings.map(nameOf))) {
+      let waiting: number[] = []
+      for (let now = 0; now <= untilS; now++) {
+        const [first = Infinity, last = Infinity] = [waiting[0], waiting.at(-1)]
+        if (now >= first + atMostS || now >= last + quietS) {
+          sent.push(`${now} ${name}${waiting.length > 1 ? ` +${waiting.length - 1}` : ''}`)
+          waiting = []
+        }
+        for (const it of happenings) if (it.at === now && nameOf(it) === name) waiting.push(now)
+      }
+    }
+    return sent
+  }
+}
+
 /** Lets each second pass. */
 export function groupModel(waitS: number, intervalS: number, max: number): Model {
   return (happenings, untilS) => {
