@@ -55,7 +55,7 @@ export const PROBLEM_CODES = {
   'list-as-text': 'A text has commas, and a list was likely intended.',
   'regex-as-glob': 'A text looks like a regular expression, and is read as a glob or as exact text.',
   'number-comparison': 'A state is compared like a number, and states are texts.',
-  'unknown-reason': 'A reason is a state of containers, and no Event has it.',
+  'unknown-reason': 'No Event of Kubernetes has this reason: it is a state of containers, or misspelt.',
   'unknown-status': 'The status of a condition is none of True, False and Unknown.',
   'unknown-condition': 'Objects of this kind have no such condition.',
   'never-matches': 'A rule can never match.',

@@ -156,6 +156,8 @@ test.each<[string, ReturnType<typeof change>[]]>([
     [
       change('CrashLoopBackOff', 'BackOff', 'write BackOff'),
       change('ErrImagePull', 'Failed', 'write Failed'),
+      change('FailedSchedulin', 'FailedScheduling', '"FailedScheduling"'),
+      change('Backoff', '/^Backoff$/', 'write /^Backoff$/'),
     ],
   ],
   [

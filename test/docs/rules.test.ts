@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { EVENT_REASONS } from '../../src/rules/event-reasons.ts'
 import { openDesk } from '../cli/cli.ts'
 import { runHere } from '../cli/here.ts'
 
@@ -47,6 +48,14 @@ describe.each(EXAMPLES)('%s', (file) => {
     const name = file.slice(file.lastIndexOf('/') + 1)
     expect(read('docs/examples/rules/README.md')).toContain(`[${name}](${name})`)
   })
+})
+
+test('the page about reasons has those of Kubernetes that check knows', () => {
+  const page = read('docs/rules/reason.md')
+  const rows = Object.entries(EVENT_REASONS).map(
+    ([component, reasons]) => `| ${component} | ${reasons.map((it) => `\`${it}\``).join(', ')} |`,
+  )
+  for (const row of rows) expect(page).toContain(row)
 })
 
 test('there are examples for what people ask for', () => {

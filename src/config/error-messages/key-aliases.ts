@@ -80,6 +80,7 @@ const ALIASES: Readonly<Record<string, Aliases>> = {
     from: 'start after',
     to: 'end until before',
     days: 'day weekdays',
+    dates: 'date holidays',
   }),
   resolve: aliases({ per: 'by', after: 'within for every' }),
 }

@@ -1,4 +1,5 @@
 import { lintExpression } from '../../rules/cel/lint.ts'
+import { EVENT_REASONS } from '../../rules/event-reasons.ts'
 import { isEventKind } from '../../rules/kind.ts'
 import { type CheckedRule, checkLimits } from '../../rules/limits/check-limits.ts'
 import { LimitKeysShape } from '../../rules/limits/schema.ts'
@@ -12,6 +13,7 @@ import {
 } from '../../rules/pattern.ts'
 import { askedKeys } from '../../rules/selector.ts'
 import { lintedPatterns } from '../../rules/when.ts'
+import { nearest } from '../../text/closest-match.ts'
 import type { ConfigDocument, Path } from '../document.ts'
 import type { Draft, RuleDraft } from '../partial-config.ts'
 import { isMap } from '../plain-data.ts'
@@ -131,17 +133,31 @@ const OF_CONTAINERS: Readonly<Record<string, string>> = {
   ContainerCreating: OF_PODS,
 }
 
-/** Reasons of containers, which no Event has. */
+const KNOWN_REASONS = new Set(Object.values(EVENT_REASONS).flat())
+
+/** Reasons that no Event has: states of containers, and misspelt ones of Kubernetes. Other controllers have reasons of their own. */
 function checkReasons({ rules }: Draft, document: ConfigDocument): Problem[] {
   return rules.flatMap(({ index, sound: { reason } }) =>
     patternsAt(['rules', index, 'when', 'reason'], reason).flatMap(({ path, text }) => {
-      if (!Object.hasOwn(OF_CONTAINERS, text) || document.at(path)?.written !== undefined) return []
-      const message = `${text} is a state of containers; Kubernetes has no Event with this reason`
-      return [
-        document.problem('unknown-reason', path, message, { hint: OF_CONTAINERS[text], severity: 'warning' }),
+      if (KNOWN_REASONS.has(text) || document.at(path)?.written !== undefined) return []
+      const warn = (message: string, hint: string | undefined) => [
+        document.problem('unknown-reason', path, message, { hint, severity: 'warning' }),
       ]
+      if (Object.hasOwn(OF_CONTAINERS, text))
+        return warn(
+          `${text} is a state of containers; Kubernetes has no Event with this reason`,
+          OF_CONTAINERS[text],
+        )
+      const near = isWord(text) ? nearest(text, KNOWN_REASONS, 1) : undefined
+      if (near === undefined) return []
+      const hint = `did you mean "${near}"? If another controller has this reason, write /^${text}$/`
+      return warn(`Kubernetes has no Event with the reason "${text}"`, hint)
     }),
   )
+}
+
+function isWord(text: string): boolean {
+  return /^[A-Za-z]{5,}$/.test(text)
 }
 
 /** Limits that do not go together, or not with what the rule matches. */

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { durationText } from '../../sink/duration.ts'
 import { GROUP_KEY_TEXT, GroupKey } from './group-key.ts'
-import { Mute } from './mute.ts'
+import { Mute } from './mute-window.ts'
 
 const Span = durationText({ least: '1s', most: '7d', example: '10m' })
 const Wait = durationText({ least: '0s', most: '7d', example: '30s' })

@@ -52,6 +52,45 @@ test('days alone are whole days, and several windows are muted together', () => 
   expect(endOf(off, '2026-11-23T17:59:00Z')).toBe('2026-11-23T17:59:00.000Z')
 })
 
+test('a one-off window from one date to another follows the local clock', () => {
+  const holidays = { from: '2026-12-24 18:00', to: '2026-12-27 08:00', timezone: 'Europe/Berlin' }
+  const times = ['2026-12-24T16:59Z', '2026-12-24T17:00Z', '2026-12-27T06:59Z', '2026-12-27T07:00Z']
+  expect(times.map((it) => at(holidays, it))).toEqual([false, true, true, false])
+  expect(at(holidays, '2027-12-25T12:00Z')).toBe(false)
+  expect(endOf(holidays, '2026-12-24T20:00Z')).toBe('2026-12-27T07:00:00.000Z')
+  const weeks = { from: '2026-03-01T00:00', to: '2026-06-01T00:00', timezone: 'Europe/Berlin' }
+  expect(endOf(weeks, '2026-03-02T00:00Z')).toBe('2026-05-31T22:00:00.000Z')
+})
+
+test('dates are of one year or of every year, and may be ranges, also over the new year', () => {
+  const dates = ['2026-12-31', '05-01', '12-24..12-26', '12-30..01-01']
+  const on = (mute: Written['mute'], days: readonly string[]) =>
+    days.filter((day) => at(mute, `${day}T12:00Z`))
+  const days = [
+    '2026-05-01',
+    '2027-05-01',
+    '2026-05-02',
+    '2026-12-24',
+    '2026-12-27',
+    '2027-01-01',
+    '2027-01-02',
+  ]
+  expect(on({ dates }, days)).toEqual(['2026-05-01', '2027-05-01', '2026-12-24', '2027-01-01'])
+  expect(on({ dates: '2026-12-31' }, ['2026-12-31', '2025-12-31'])).toEqual(['2026-12-31'])
+  expect(endOf({ dates: '12-24..12-26' }, '2026-12-24T12:00Z')).toBe('2026-12-27T00:00:00.000Z')
+})
+
+test('times, days and dates of a window hold together, and a night belongs to the date on which it begins', () => {
+  const night = { dates: '12-24', from: '22:00', to: '07:00' }
+  expect(
+    ['2026-12-24T06:00Z', '2026-12-24T23:00Z', '2026-12-25T06:59Z', '2026-12-25T23:00Z'].map((it) =>
+      at(night, it),
+    ),
+  ).toEqual([false, true, true, false])
+  // 24 December 2026 is a Thursday.
+  expect(at({ dates: '12-24', days: 'fri' }, '2026-12-24T12:00Z')).toBe(false)
+})
+
 test('what is muted always is known', () => {
   expect(endOf({ days: 'mon-sun' }, '2026-11-20T19:00:00Z')).toBeUndefined()
   expect(

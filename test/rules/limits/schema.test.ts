@@ -26,7 +26,18 @@ test.each([
   ['count: [0]', '4:35 "count", entry 1 must be a whole number from 1'],
   ['sample: 10', '4:35 "sample" must be a share from 0 to 1, such as 0.1 for one event in ten'],
   ['for: 2 min', '4:32 "for" must be a whole number and one of the units s, m, h and d: write 2m'],
-  ['mute: { from: 22, to: "07:00" }', '4:41 "from" must be a time of day in quotes, such as "22:00"'],
+  [
+    'mute: { from: 22, to: "07:00" }',
+    '4:41 "from" must be a time of day in quotes, such as "22:00", or a date and a time, such as "2026-12-24 18:00"',
+  ],
+  [
+    'mute: { dates: [12-24, 2026-02-30] }',
+    '4:50 "2026-02-30" is no date = such as 2026-12-24, 12-24 for every year, or 12-24..12-26',
+  ],
+  [
+    'mute: { dates: 2026-12-24..2026-12-01 }',
+    '4:42 "dates": "2026-12-24..2026-12-01" ends before it begins = such as 2026-12-24, 12-24 for every year, or 12-24..12-26',
+  ],
   [
     'mute: { from: "07:00", to: "07:00" }',
     '4:54 "to" is the same as "from" = for whole days write days alone',
@@ -55,6 +66,10 @@ test.each([
   ['mute: { from: "22:00" }', '4:33'],
   ['mute: { from: "25:00", to: "07:00" }', '4:41'],
   ['mute: {}', '4:33'],
+  ['mute: { from: 2026-12-24 18:00, to: "07:00" }', '4:63'],
+  ['mute: { from: 2026-12-24 18:00, to: 2026-12-23 18:00 }', '4:63'],
+  ['mute: { from: 2026-12-24, to: "07:00" }', '4:41'],
+  ['mute: { from: 2026-12-24 18:00, to: 2026-12-27 18:00, days: mon }', '4:87'],
   ['mute: { days: "sat, sun" }', '4:41'],
   ['mute: { days: sun, timezone: "+02:00" }', '4:56'],
 ])('%s is found in its place', async (keys, place) => {
@@ -68,6 +83,7 @@ test.each([
   'count: { at: [1, 2], every: 50 }',
   'mute: [{ days: sat-mon }, { from: "22:00", to: 7:00, days: [Mon, tue-Friday], timezone: america/new_york }]',
   'mute: { from: "18:00", to: "24:00" }',
+  'mute: [{ from: 2026-12-24 18:00, to: 2026-12-27T8:00 }, { dates: [12-24..01-06, 2026-05-01], days: mon-fri }]',
   'resolve: { after: 15m, per: namespace }',
 ])('%s is fine', async (keys) => {
   expect(await problems(keys)).toEqual([])
