@@ -14,7 +14,7 @@ import { createCacheStore } from '../watch/metadata/cache-store.ts'
 import { MetadataBarrier, type Progress } from '../watch/metadata/metadata-barrier.ts'
 import { type MetadataRequirements, NO_REQUIREMENTS } from '../watch/metadata/metadata-requirements.ts'
 import { surroundingsOf } from '../watch/metadata/related-metadata.ts'
-import { planMetadata } from '../watch/plan/plan.ts'
+import { type MetadataEntry, planMetadata } from '../watch/plan/plan.ts'
 import { createWatchManager } from '../watch/reflector/manager.ts'
 import { DEFAULT_TIMING, type Timing } from '../watch/reflector/timing.ts'
 import { MAX_OBJECTS, type WatchEntry } from '../watch/schema.ts'
@@ -206,9 +206,10 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
   }
 }
 
-function entriesOf({ metadata }: MetadataRequirements): WatchEntry[] {
-  return metadata.map(({ kind, namespaces, name }) => ({
+function entriesOf({ metadata }: MetadataRequirements): MetadataEntry[] {
+  return metadata.map(({ kind, namespaces, name, annotations }) => ({
     kind,
+    ...(annotations && { annotations }),
     ...(namespaces && { namespaces: [...namespaces] }),
     ...(name !== undefined && { fields: `metadata.name=${name}` }),
   }))

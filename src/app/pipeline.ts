@@ -125,7 +125,8 @@ function normaliserOf(
   { cluster, salt, enrichment }: EvaluatorParts,
 ): EvaluationStages['normalise'] {
   const owners = needs.owners || needs.regardingOwners
-  const context = { cluster, salt, surroundings: enrichment?.surroundings, owners, named }
+  const { inTemplates } = needs
+  const context = { cluster, salt, surroundings: enrichment?.surroundings, owners, inTemplates, named }
   return (source, transition) => normalise(source, transition, context)
 }
 

@@ -88,7 +88,22 @@ export interface EventHeader {
   owner?: ObjectRef
   /** The field manager of the last write, by `time` in metadata.managedFields; see `managerToShow`. */
   manager?: string
+  /** Related metadata that templates use. */
+  related?: RelatedTexts
 }
+
+type Texts = Readonly<Record<string, string>>
+
+/** Labels and annotations of the namespace, and of the object that an Event is about. */
+export interface RelatedTexts {
+  namespaceLabels?: Texts
+  namespaceAnnotations?: Texts
+  regardingLabels?: Texts
+  regardingAnnotations?: Texts
+}
+
+/** Keys of each, such as those that templates name. */
+export type RelatedKeys = Readonly<Record<keyof RelatedTexts, readonly string[]>>
 
 /**
  * One change of one object, as rules see it. Getters parse on first use: an event that no rule
@@ -96,7 +111,7 @@ export interface EventHeader {
  */
 export interface ClusterEvent
   extends Readonly<
-    Omit<EventHeader, 'namespace' | 'synthesized' | 'event' | 'changes' | 'owner' | 'manager'>
+    Omit<EventHeader, 'namespace' | 'synthesized' | 'event' | 'changes' | 'owner' | 'manager' | 'related'>
   > {
   /** Undefined for cluster-scoped objects. */
   readonly namespace: string | undefined
@@ -124,9 +139,15 @@ export interface ClusterEvent
   readonly owners?: readonly ObjectRef[] | undefined
   /** Undefined where the namespace's labels are not known, and for cluster-scoped objects. */
   readonly namespaceLabels?: Readonly<Record<string, string>> | undefined
+  /** Those that the configuration names; undefined as `namespaceLabels`. */
+  readonly namespaceAnnotations?: Readonly<Record<string, string>> | undefined
   /** Of the object that an Event regards, if known. */
   readonly regardingLabels?: Readonly<Record<string, string>> | undefined
+  /** Those that the configuration names, if the object is known. */
+  readonly regardingAnnotations?: Readonly<Record<string, string>> | undefined
   readonly regardingOwners?: readonly ObjectRef[] | undefined
+  /** What the templates of the configuration name of these; undefined if that is nothing. */
+  readonly related?: RelatedTexts | undefined
   /** Above the last of `owners`, of an Event of `regardingOwners`, is a controller that is not known (yet, or any more). */
   readonly lacksOwners?: boolean | undefined
   /** The field manager of the last write; undefined for Events and a DELETED. Read on first use. */
@@ -155,6 +176,7 @@ export function headerOf(event: ClusterEvent): EventHeader {
     ...(changes && { changes }),
     ...(owner && { owner }),
     ...(manager && { manager }),
+    ...(event.related && { related: event.related }),
   }
 }
 
@@ -183,6 +205,8 @@ export function plainKubeEvent(event: KubeEventView): KubeEvent {
 /** Metadata of an object from caches that watches feed, never requested live. */
 export interface KnownObject {
   labels: Readonly<Record<string, string>>
+  /** Those that the configuration names. */
+  annotations?: Readonly<Record<string, string>>
   /** Its controllers, the nearest first, up to the top. */
   owners: readonly ObjectRef[]
   /** As of `RelatedMetadata`, of the owners here. */
@@ -193,6 +217,7 @@ export interface KnownObject {
 export interface RelatedMetadata {
   /** Undefined when the namespace is not known. */
   namespaceLabels(namespace: string): Readonly<Record<string, string>> | undefined
+  namespaceAnnotations?(namespace: string): Readonly<Record<string, string>> | undefined
   /** By uid, else by kind, namespace and name; undefined when it is not known. Remembers what was deleted a while ago. */
   object(ref: ObjectRef): KnownObject | undefined
   /** The controllers above these owner references. */

@@ -12,6 +12,7 @@ export interface JournalRecord extends Omit<Transition, 'object' | 'old'> {
 /** The related metadata that rules of that time used. */
 export interface JournalSurroundings {
   namespaceLabels?: Readonly<Record<string, string>>
+  namespaceAnnotations?: Readonly<Record<string, string>>
   owners?: readonly ObjectRef[]
   /** For an Event: the regarded object. */
   regarding?: KnownObject
@@ -24,16 +25,27 @@ export type JournalContents = Pick<JournalRecord, 'objectJson' | 'around'>
 
 /** Reads them of an event. */
 export function journalContents(event: ClusterEvent): JournalContents {
-  const { objectJson, namespaceLabels, owners, regardingLabels, regardingOwners } = event
+  const { objectJson, namespaceLabels, namespaceAnnotations: annotations, owners } = event
+  const { regardingLabels, regardingAnnotations, regardingOwners } = event
   const manager = managerToShow(event)
   const isRegarding = regardingLabels !== undefined || regardingOwners !== undefined
+  const regarding = {
+    labels: regardingLabels ?? {},
+    ...(hasKeys(regardingAnnotations) && { annotations: regardingAnnotations }),
+    owners: regardingOwners ?? [],
+  }
   const around: JournalSurroundings = {
     ...(namespaceLabels && { namespaceLabels }),
     ...(owners && { owners }),
-    ...(isRegarding && { regarding: { labels: regardingLabels ?? {}, owners: regardingOwners ?? [] } }),
+    ...(hasKeys(annotations) && { namespaceAnnotations: annotations }),
+    ...(isRegarding && { regarding }),
     ...(manager && { manager }),
   }
   return { objectJson, ...(Object.keys(around).length > 0 && { around }) }
+}
+
+function hasKeys<T extends object>(map: T | undefined): map is T {
+  return map !== undefined && Object.keys(map).length > 0
 }
 
 /** The fields of a source that its events need. */

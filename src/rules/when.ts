@@ -98,6 +98,18 @@ const REGARDING = {
     covers: keyValuesCover,
     lint: 'name',
   }),
+  annotations: key({
+    schema: KeyValues,
+    description: 'Its annotations: a Kubernetes selector, or a map of patterns.',
+    examples: [{ 'team/slack': '*' }],
+    compile: (annotations) => [
+      {
+        ...labelsCondition(annotations, (event) => event.regardingAnnotations),
+        isUnknown: (event) => !event.regardingAnnotations,
+      },
+    ],
+    covers: keyValuesCover,
+  }),
   owner: key({
     schema: Patterns,
     description: 'A controller of it, any in the chain.',
@@ -145,6 +157,18 @@ const WHEN = {
     ],
     covers: keyValuesCover,
     lint: 'name',
+  }),
+  namespaceAnnotations: key({
+    schema: KeyValues,
+    description: 'The annotations of its namespace: a Kubernetes selector, or a map of patterns.',
+    examples: [{ 'team/slack': '*' }],
+    compile: (annotations) => [
+      {
+        ...labelsCondition(annotations, (event) => event.namespaceAnnotations),
+        isUnknown: (event) => event.namespace !== undefined && !event.namespaceAnnotations,
+      },
+    ],
+    covers: keyValuesCover,
   }),
   name: key({
     schema: Patterns,

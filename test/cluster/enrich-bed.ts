@@ -1,7 +1,7 @@
 import { type Enrichment, startEnrichment } from '../../src/app/metadata-informers.ts'
 import { needsOfConfig } from '../../src/app/metadata-needs.ts'
 import type { Transition } from '../../src/model/change.ts'
-import { type ClusterEvent, headerOf } from '../../src/model/event.ts'
+import { type ClusterEvent, headerOf, type RelatedTexts } from '../../src/model/event.ts'
 import { type Logger, silentLog } from '../../src/observe/log.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
 import { matcherOfSelector } from '../../src/rules/selector.ts'
@@ -26,6 +26,9 @@ export interface Decided {
   owner: string | undefined
   namespaceLabels: Readonly<Record<string, string>> | undefined
   regardingLabels: Readonly<Record<string, string>> | undefined
+  regardingAnnotations: Readonly<Record<string, string>> | undefined
+  namespaceAnnotations: Readonly<Record<string, string>> | undefined
+  related: RelatedTexts | undefined
   regardingOwners: string[] | undefined
 }
 
@@ -82,12 +85,20 @@ export async function startEnrichBed({
   })
   stack.defer(() => enrichment.close())
   enrichment.use(needsFor(rules))
+  const { inTemplates } = needsFor(rules)
 
   function evaluate(source: Parameters<typeof normalise>[0], transitions: readonly Transition[]) {
     const { surroundings } = enrichment
     for (const transition of transitions)
       decided.push(
-        decidedOf(normalise(source, transition, { cluster: 'test', salt: Buffer.alloc(1), surroundings })),
+        decidedOf(
+          normalise(source, transition, {
+            cluster: 'test',
+            salt: Buffer.alloc(1),
+            surroundings,
+            inTemplates,
+          }),
+        ),
       )
     return { deliveries: [], unmatched: transitions.length, dropped: 0, matched: 0 }
   }
@@ -148,7 +159,7 @@ export async function startEnrichBed({
 }
 
 function decidedOf(event: ClusterEvent): Decided {
-  const { owner } = headerOf(event)
+  const { owner, related } = headerOf(event)
   return {
     type: event.type,
     name: event.name,
@@ -156,6 +167,9 @@ function decidedOf(event: ClusterEvent): Decided {
     owner: owner && `${owner.kind}/${owner.name}`,
     namespaceLabels: event.namespaceLabels,
     regardingLabels: event.regardingLabels && { ...event.regardingLabels },
+    regardingAnnotations: event.regardingAnnotations && { ...event.regardingAnnotations },
+    namespaceAnnotations: event.namespaceAnnotations && { ...event.namespaceAnnotations },
+    related,
     regardingOwners: event.regardingOwners?.map(({ kind, name }) => `${kind}/${name}`),
   }
 }

@@ -185,6 +185,35 @@ test('labels of a namespace that change are those of the events that follow', as
   await relabel(null as never)
 })
 
+test('annotations that rules and templates name are known, others are not kept, and a reload reads those that are new', async () => {
+  const annotate = (path: string, annotations: object) =>
+    kubernetes.request('PATCH', path, { metadata: { annotations } })
+  const namespace = '/api/v1/namespaces/default'
+  await annotate(namespace, { 'team/slack': 'shop', other: 'x'.repeat(10_000), later: 'z' })
+  const pod = await make(CORE, 'pods', 'annotated')
+  await annotate(`${CORE}/pods/annotated`, { owner: 'ann', other: 'y' })
+  const rule = {
+    when: { kind: 'Event', regarding: { kind: 'Pod', annotations: { owner: '*' } } },
+    message: '{{ namespaceAnnotations["team/slack"] }} {{ event.regarding.annotations.missing }}',
+  }
+  await using bed = await startEnrichBed({ kubeconfig: kubernetes.kubeconfig, rules: [rule], watch: WATCH })
+  await tellOf(pod, 'about-annotated')
+  expect(await bed.of('about-annotated')).toMatchObject({
+    regardingAnnotations: { owner: 'ann' },
+    namespaceAnnotations: { 'team/slack': 'shop' },
+    related: { namespaceAnnotations: { 'team/slack': 'shop' } },
+  })
+  const next = bed.needsFor([rule, { when: { namespaceAnnotations: { later: '*' } } }])
+  await bed.enrichment.prepare(next)
+  bed.enrichment.use(next)
+  await tellOf(pod, 'about-annotated-again')
+  expect((await bed.of('about-annotated-again')).namespaceAnnotations).toEqual({
+    'team/slack': 'shop',
+    later: 'z',
+  })
+  await annotate(namespace, { 'team/slack': null, other: null, later: null })
+})
+
 test('an Event about a pod that is gone has the labels and owners that the pod had; of its successor those of that', async () => {
   await using bed = await startEnrichBed({
     kubeconfig: kubernetes.kubeconfig,

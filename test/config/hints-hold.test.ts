@@ -113,7 +113,6 @@ test.each<[string, ReturnType<typeof change>[]]>([
   ['for-long', [change('2 minutes', '2m')]],
   ['throttle-unit', [change('10min', '10m')]],
   ['stop', [change('stop: true', 'continue: false', 'continue')]],
-  ['regarding-annotations', [change('annotations: { team: shop }', 'labels: { team: shop }', 'labels')]],
   [
     'template-go',
     [

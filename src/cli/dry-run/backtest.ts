@@ -112,6 +112,7 @@ interface ReplayOptions {
   sinceMs: number
   cluster: string
   salt: Buffer
+  inTemplates?: NormaliseContext['inTemplates']
   named?: NormaliseContext['named']
   /** Called for a change whose previous object is unknown. */
   onUnknown?(resource: Resource): void
@@ -123,7 +124,7 @@ const MAX_LOOK_BACK_BYTES = 256 * 1024 * 1024
 /** Yields the events of the journal since a time. */
 export async function* replayOf(
   { redis, keys }: { redis: Redis; keys: Keys },
-  { sinceMs, cluster, salt, named, onUnknown }: ReplayOptions,
+  { sinceMs, cluster, salt, inTemplates, named, onUnknown }: ReplayOptions,
 ): AsyncGenerator<ClusterEvent> {
   const { bytes } = await journalExtent(redis, keys)
   const records = readJournal(redis, keys, { sinceMs: bytes > MAX_LOOK_BACK_BYTES ? sinceMs : 0 })
@@ -132,6 +133,12 @@ export async function* replayOf(
     ...(onUnknown && { onUnknown }),
     scan: scanObject,
     normalise: (source, transition, surroundings) =>
-      normalise(source, transition, { cluster, salt, surroundings, named }),
+      normalise(source, transition, {
+        cluster,
+        salt,
+        surroundings,
+        ...(inTemplates && { inTemplates }),
+        named,
+      }),
   })
 }

@@ -36,7 +36,9 @@ interface ScenarioOptions {
 export function createScenario({ run, cluster, salt }: ScenarioOptions): Scenario {
   const history = new ObjectHistory()
   const surroundings = createRelatedObjects()
-  const { keepsPrevious, named } = run.snapshot
+  const { keepsPrevious, named, needs } = run.snapshot
+  const { inTemplates } = needs
+  const context = { cluster, salt, keepsPrevious, surroundings, inTemplates, named }
   return {
     addRelated: (object, atMs) => unlessTooDeep(() => addRelated(object, atMs), [TOO_DEEP]),
     change: (change) => unlessTooDeep(() => convert(change), { ok: false, faults: [TOO_DEEP] }),
@@ -53,7 +55,7 @@ export function createScenario({ run, cluster, salt }: ScenarioOptions): Scenari
     const result = history.apply(written)
     if (!result.ok) return result
     surroundings.add(result.change.object)
-    const event = eventOf(result.change, { cluster, salt, keepsPrevious, surroundings, named })
+    const event = eventOf(result.change, context)
     if (event) return { ok: true, event }
     const message = 'is no object that a watch could read'
     return { ok: false, faults: [{ of: 'object', path: ['metadata'], message }] }
@@ -154,14 +156,14 @@ function keyOf({ resource: { group, kind }, object }: CompletedObject): string {
   return JSON.stringify([group, kind, textIn(metadata, 'namespace'), textIn(metadata, 'name')])
 }
 
-interface Known extends KnownObject {
+interface Known extends Required<Pick<KnownObject, 'labels' | 'annotations' | 'owners'>> {
   namespace: string
   controller: ObjectRef | undefined
 }
 
 const MAX_OWNERS = 10
 
-/** Related metadata of complete objects: labels of namespaces, labels and controllers of objects. */
+/** Related metadata of complete objects: labels, annotations and controllers. */
 export function createRelatedObjects(): RelatedMetadata & { add(object: PlainMap): void } {
   const byUid = new Map<string, Known>()
   const byName = new Map<string, Known>()
@@ -184,14 +186,18 @@ export function createRelatedObjects(): RelatedMetadata & { add(object: PlainMap
       if (!isMap(metadata) || typeof kind !== 'string') return
       const namespace = textIn(metadata, 'namespace') ?? ''
       const [name, uid] = [textIn(metadata, 'name'), textIn(metadata, 'uid')]
-      const known = { namespace, labels: labelsIn(metadata), owners: [], controller: controllerIn(metadata) }
+      const [labels, annotations] = [textsIn(metadata['labels']), textsIn(metadata['annotations'])]
+      const known = { namespace, labels, annotations, owners: [], controller: controllerIn(metadata) }
       if (uid !== undefined) byUid.set(uid, known)
       byName.set(nameKey({ kind, namespace, ...(name !== undefined && { name }) }), known)
     },
     namespaceLabels: (namespace) => find({ kind: 'Namespace', name: namespace })?.labels,
+    namespaceAnnotations: (namespace) => find({ kind: 'Namespace', name: namespace })?.annotations,
     object(ref) {
       const known = find(ref)
-      return known && { labels: known.labels, owners: ownersOf(known.controller, known.namespace) }
+      if (!known) return undefined
+      const { labels, annotations, controller, namespace } = known
+      return { labels, annotations, owners: ownersOf(controller, namespace) }
     },
     ownersOf: (references, namespace) => ownersOf(references[0], namespace),
   }
@@ -201,11 +207,11 @@ function nameKey({ kind = '', namespace = '', name = '' }: ObjectRef): string {
   return JSON.stringify([kind, namespace, name])
 }
 
-function labelsIn({ labels: given }: PlainMap): Readonly<Record<string, string>> {
-  const labels = Object.create(null) as Record<string, string>
-  if (!isMap(given)) return labels
-  for (const [key, value] of Object.entries(given)) if (typeof value === 'string') labels[key] = value
-  return labels
+function textsIn(given: unknown): Readonly<Record<string, string>> {
+  const texts = Object.create(null) as Record<string, string>
+  if (!isMap(given)) return texts
+  for (const [key, value] of Object.entries(given)) if (typeof value === 'string') texts[key] = value
+  return texts
 }
 
 function controllerIn({ ownerReferences }: PlainMap): ObjectRef | undefined {

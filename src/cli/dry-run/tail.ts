@@ -119,7 +119,8 @@ async function follow(
   const { needs, named } = snapshot
   enrichment.use(needs, config.enrich?.maxObjects)
   const owners = needs.owners || needs.regardingOwners
-  const context = { cluster, salt, surroundings: enrichment.surroundings, owners, named }
+  const { inTemplates } = needs
+  const context = { cluster, salt, surroundings: enrichment.surroundings, owners, inTemplates, named }
   const store = createMemorySourceStore({
     onTransitions(source: Source, transitions: readonly Transition[]) {
       for (const transition of transitions) {

@@ -69,7 +69,6 @@ const ALIASES: Readonly<Record<string, Aliases>> = {
     'if: event.manager …, next to "when"': 'manager user',
     'if: object.… == …, next to "when"': 'uid node phase replicas status spec data',
   }),
-  regarding: aliases({ 'labels: annotations of that object are not read': 'annotations' }),
   condition: aliases({ becomes: 'status to value is', type: 'name', from: 'was', for: 'duration' }),
   throttle: aliases({ per: 'by', every: 'interval window within period in for', burst: 'limit max count' }),
   debounce: aliases({ per: 'by', quiet: 'wait for time window', atMost: 'max maxWait atLeast within' }),

@@ -3,7 +3,7 @@ import { type CelEngine, type CelFault, type CelProgram, createEngine } from './
 import { conditionHint, faultText, typeName } from './error-messages.ts'
 import { VARIABLE_TYPES, VARIABLES } from './event-fields.ts'
 import { patternFault } from './function.ts'
-import { type CelCall, type CelMethodCall, type CelNode, walk } from './syntax-tree.ts'
+import { type CelCall, type CelMethodCall, type CelNode, childrenOf, pathOf, walk } from './syntax-tree.ts'
 
 let made: CelEngine | undefined
 
@@ -24,7 +24,7 @@ export function checkedProgram(text: string): Compiled<CelProgram> {
   const result = engine.compile(text)
   if (!result.ok) return { ok: false, faults: faultsOf(engine, text, result.fault) }
   const { tree } = result.program
-  const faults = [...constantFaults(tree), ...resultFaults(result.program)]
+  const faults = [...constantFaults(tree), ...annotationFaults(tree), ...resultFaults(result.program)]
   return faults.length > 0 ? { ok: false, faults } : compiled(result.program)
 }
 
@@ -131,6 +131,32 @@ function constantArgument({ op, args }: CelNode): [name: string, argument?: CelN
         : ['', []]
   const argument = parameters[op === 'call' && name === 'matches' ? 1 : 0]
   return [name, argument?.op === 'value' ? argument : undefined]
+}
+
+/** Only annotations that the configuration names are kept, so an expression must name them. */
+function annotationFaults(tree: CelNode): Fault[] {
+  const faults: Fault[] = []
+  walk(tree, (node) => {
+    const { op, args } = node
+    for (const child of childrenOf(node)) {
+      if (!isRelatedAnnotations(child)) continue
+      const [left, right] = args as [CelNode, CelNode | string]
+      const key = op === 'in' ? left : right
+      const isNamed =
+        ['.', '.?', '[]', '[?]', 'in'].includes(op) &&
+        (typeof key === 'string' || (key?.op === 'value' && typeof key.args === 'string'))
+      if (isNamed) continue
+      const message = 'these annotations need a key that is written here: only those that are named are known'
+      const hint = 'such as event.namespaceAnnotations["team/slack"] == "shop"'
+      faults.push(fault(message, child.start, child.end - child.start, hint))
+    }
+  })
+  return faults
+}
+
+function isRelatedAnnotations(node: CelNode): boolean {
+  const { variable, keys = [] } = pathOf(node) ?? {}
+  return variable === 'event' && /^(namespaceAnnotations|regarding,annotations)$/.test(String(keys))
 }
 
 function resultFaults({ type, tree }: CelProgram): Fault[] {

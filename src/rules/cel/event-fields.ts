@@ -110,7 +110,9 @@ const OWNER_FIELDS = {
 } satisfies Record<string, Field<ObjectRef>>
 const OwnerFields = withFields(OWNER_FIELDS)
 
-type RegardingParts = Partial<Pick<ClusterEvent, 'event' | 'regardingLabels' | 'regardingOwners'>>
+type RegardingParts = Partial<
+  Pick<ClusterEvent, 'event' | 'regardingLabels' | 'regardingAnnotations' | 'regardingOwners'>
+>
 
 const REGARDING_FIELDS = {
   apiVersion: ['string', (it) => it.event?.regarding.apiVersion],
@@ -118,6 +120,7 @@ const REGARDING_FIELDS = {
   name: ['string', (it) => it.event?.regarding.name],
   namespace: ['string', (it) => it.event?.regarding.namespace],
   labels: [LABELS, (it) => mapOf(it.regardingLabels)],
+  annotations: [LABELS, (it) => mapOf(it.regardingAnnotations)],
   owner: [OWNER, (it) => ownerOf(it.regardingOwners)],
 } satisfies Record<string, Field<RegardingParts>>
 const RegardingFields = withFields<RegardingParts>(REGARDING_FIELDS)
@@ -148,6 +151,7 @@ const EVENT_FIELDS: Readonly<Record<string, Field<ClusterEvent>>> = {
   // The top controller; Events have none of their own, but the regarded object has.
   owner: [OWNER, ({ event, owners, regardingOwners }) => ownerOf(event ? regardingOwners : owners)],
   namespaceLabels: [LABELS, (it) => mapOf(it.namespaceLabels)],
+  namespaceAnnotations: [LABELS, (it) => mapOf(it.namespaceAnnotations)],
   manager: ['string', (it) => it.manager],
 }
 const EventFields = withFields(EVENT_FIELDS)

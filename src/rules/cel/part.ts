@@ -37,6 +37,8 @@ const UNKNOWN = {
   owner: ({ owners, lacksOwners }: ClusterEvent) => owners === undefined || lacksOwners === true,
   namespaceLabels: ({ namespace, namespaceLabels }: ClusterEvent) =>
     namespace !== undefined && namespaceLabels === undefined,
+  namespaceAnnotations: ({ namespace, namespaceAnnotations }: ClusterEvent) =>
+    namespace !== undefined && namespaceAnnotations === undefined,
 }
 
 /** Returns the related metadata that an expression reads. */
@@ -45,8 +47,8 @@ function relatedIn(tree: CelNode): (keyof typeof UNKNOWN)[] {
   walk(tree, ({ op, args }) => {
     if (!op.startsWith('.')) return
     const [base, key] = args as [CelNode, unknown]
-    if (base?.op === 'id' && base.args === 'event' && (key === 'owner' || key === 'namespaceLabels'))
-      fields.add(key)
+    if (base?.op === 'id' && base.args === 'event' && Object.hasOwn(UNKNOWN, String(key)))
+      fields.add(key as keyof typeof UNKNOWN)
   })
   return [...fields]
 }

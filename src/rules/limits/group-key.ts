@@ -21,11 +21,18 @@ const PROPERTIES = [
   'node',
   'regarding.owner',
 ] as const
-const MAPS = ['labels', 'annotations', 'namespaceLabels', 'regarding.labels'] as const
+const MAPS = [
+  'labels',
+  'annotations',
+  'namespaceLabels',
+  'namespaceAnnotations',
+  'regarding.labels',
+  'regarding.annotations',
+] as const
 
 /** All values of a group key, for the descriptions of the keys that have one. */
 export const GROUP_KEY_TEXT =
-  'rule, object, namespace, name, kind, reason, message, owner, regarding, node, labels.KEY, annotations.KEY, namespaceLabels.KEY, regarding.labels.KEY, regarding.owner; one or a list'
+  'rule, object, namespace, name, kind, reason, message, owner, regarding, node, labels.KEY, annotations.KEY, namespaceLabels.KEY, namespaceAnnotations.KEY, regarding.labels.KEY, regarding.annotations.KEY, regarding.owner; one or a list'
 
 /** The properties of an event that select its limit state; `rule` selects one state for all events of the rule. */
 export const GroupKey = z
@@ -63,7 +70,7 @@ function faultIn(name: string): NameFault | undefined {
   if (map) {
     const key = name.slice(map.length + 1)
     if (LABEL_KEY.test(key)) return undefined
-    const kind = map === 'annotations' ? 'annotation' : 'label'
+    const kind = /annotations$/i.test(map) ? 'annotation' : 'label'
     if (key === '') return { message: `needs the key of a ${kind}`, hint: `such as ${name}team` }
     return { message: `"${cut(key)}" is no key of a ${kind}`, offset: map.length + 1, length: key.length }
   }
@@ -159,8 +166,9 @@ function readProperty(name: string, event: ClusterEvent): PropertyValue {
 }
 
 function mapOf(map: (typeof MAPS)[number], event: ClusterEvent): unknown {
-  if (map !== 'regarding.labels') return event[map]
-  return event.event ? event.regardingLabels : event.labels
+  if (map === 'regarding.labels') return event.event ? event.regardingLabels : event.labels
+  if (map === 'regarding.annotations') return event.event ? event.regardingAnnotations : event.annotations
+  return event[map]
 }
 
 interface ObjectName {

@@ -3,7 +3,7 @@ import { nearest } from '../../text/closest-match.ts'
 import { dottedHint, filterHint, operatorHint, variableHint } from './aliases.ts'
 import type { TemplateProblem } from './fault.ts'
 import { FILTERS, type LiquidLibrary } from './filters.ts'
-import { isNotCarried, NAMES } from './view.ts'
+import { NAMES, relatedDepth } from './view.ts'
 
 interface FilterToken extends Token {
   name: string
@@ -182,6 +182,14 @@ export function checkNames(at: Checking, token: Token): void {
       message: 'a key with "." or "/" needs brackets and quotes',
       hint: labels,
     })
+  const path = [name, ...steps.map(({ content, props }) => (props ? '' : String(content)))]
+  const depth = relatedDepth(path)
+  if (depth > 0 && (path[depth] === undefined || path[depth] === ''))
+    return at.report({
+      ...spanOf(token),
+      message: `${path.slice(0, depth).join('.')} needs a key, because notifications carry only what templates name`,
+      hint: `such as ${path.slice(0, depth).join('.')}["team"]`,
+    })
   checkInner(at, name, steps)
 }
 
@@ -193,13 +201,6 @@ function checkInner(at: Checking, name: string, steps: readonly Token[]): void {
   const [step] = steps
   if (!known || typeof step?.content !== 'string') return
   const inner = step.content
-  const path = steps.map(({ content }) => String(content))
-  if (name === 'event' && isNotCarried(path))
-    return at.report({
-      ...spanOf(step),
-      message: `messages do not carry event.${path.slice(0, inner === 'regarding' ? 2 : 1).join('.')}`,
-      hint: 'ask for them by "when" or "if", and add labels to the rule: labels: { team: shop }',
-    })
   if (known.includes(inner) || EVERYWHERE.includes(inner)) return
   const near = nearest(inner, known)
   const hint = near === undefined ? undefined : `did you mean "${near}"?`
@@ -214,7 +215,14 @@ function unknownName({ locals }: Checking, root: Token, name: string): TemplateP
   return { ...spanOf(root), message, hint: variableHint(name) ?? hint }
 }
 
-const FLAT = ['labels', 'annotations', 'matchLabels', 'nodeSelector']
+const FLAT = [
+  'labels',
+  'annotations',
+  'namespaceLabels',
+  'namespaceAnnotations',
+  'matchLabels',
+  'nodeSelector',
+]
 
 /** Labels and annotations are flat maps: a dotted or slashed path below them is one key. */
 function keyHint({ source }: Checking, token: Token, end: number): string | undefined {

@@ -5,7 +5,8 @@ const OF_ALL = ['type', 'kind', 'apiVersion', 'namespace', 'name', 'uid', 'time'
 const OF_EVENTS = ['eventType', 'reason', 'message', 'count', 'regarding', 'firstSeen', 'lastSeen']
 
 /** The properties of `event` in templates. */
-export const EVENT_FIELDS = [...OF_ALL, 'owner', 'manager', ...OF_EVENTS, 'reportingComponent']
+const RELATED = ['owner', 'namespaceLabels', 'namespaceAnnotations']
+export const EVENT_FIELDS = [...OF_ALL, ...RELATED, 'manager', ...OF_EVENTS, 'reportingComponent']
 
 /** Returns the variables of a template: each is computed on first access; nothing is inherited. */
 export function viewOf(subject: Subject): object {
@@ -40,6 +41,8 @@ export function viewOf(subject: Subject): object {
     get annotations() {
       return mapOf(metadataOf(subject)['annotations'])
     },
+    namespaceLabels: event.related?.namespaceLabels ?? {},
+    namespaceAnnotations: event.related?.namespaceAnnotations ?? {},
     get owner() {
       return ownerOf(metadataOf(subject)['ownerReferences'])
     },
@@ -73,6 +76,8 @@ export const NAMES: Readonly<Record<string, readonly string[] | undefined>> = {
   manager: [],
   labels: undefined,
   annotations: undefined,
+  namespaceLabels: undefined,
+  namespaceAnnotations: undefined,
   owner: ['kind', 'name'],
   about: ['kind', 'namespace', 'name'],
   changes: undefined,
@@ -102,14 +107,21 @@ function ownerOf(references: unknown): Data | undefined {
 
 /** `event` with the names that it has in `if`; the owner of an Event is that of the regarded object. */
 function eventView(header: EventHeader): object {
-  const { event, synthesized = false, owner, ...fields } = header
-  const of = { ...fields, synthesized, owner }
+  const { event, synthesized = false, owner, related, ...fields } = header
+  const { namespaceLabels = {}, namespaceAnnotations = {} } = related ?? {}
+  const of = { ...fields, synthesized, owner, namespaceLabels, namespaceAnnotations }
   if (!event) return of
   const { type: eventType, regarding, ...said } = event
-  return { ...of, ...said, eventType, regarding: { ...regarding, owner } }
+  const { regardingLabels: labels = {}, regardingAnnotations: annotations = {} } = related ?? {}
+  return { ...of, ...said, eventType, regarding: { ...regarding, owner, labels, annotations } }
 }
 
-/** Returns whether a path is available in `if` but not in messages. */
-export function isNotCarried(path: readonly string[]): boolean {
-  return /^(namespaceLabels|regarding\.labels)\b/.test(path.join('.'))
+/**
+ * Returns how many names lead to a map of related metadata, of which notifications carry those keys that templates name; 0 if the
+ * path leads to none.
+ */
+export function relatedDepth(path: readonly string[]): number {
+  const found = /^(event\.)?namespace(?:Labels|Annotations)(?:\.|$)/.exec(path.join('.'))
+  if (found) return found[1] ? 2 : 1
+  return /^event\.regarding\.(labels|annotations)(\.|$)/.test(path.join('.')) ? 3 : 0
 }

@@ -43,10 +43,11 @@ export async function* replay(
 /** Returns the related metadata of a record, as known when it was written. */
 function surroundingsOf(
   own: string,
-  { namespaceLabels, owners = [], regarding }: JournalSurroundings = {},
+  { namespaceLabels, namespaceAnnotations, owners = [], regarding }: JournalSurroundings = {},
 ): RelatedMetadata {
   return {
     namespaceLabels: () => namespaceLabels,
+    namespaceAnnotations: () => namespaceAnnotations,
     object: ({ uid }) => (uid === own ? { labels: {}, owners } : regarding),
     ownersOf: () => owners,
   }

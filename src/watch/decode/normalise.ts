@@ -8,7 +8,9 @@ import {
   type KubeEventView,
   NO_SURROUNDINGS,
   type ObjectRef,
+  type RelatedKeys,
   type RelatedMetadata,
+  type RelatedTexts,
   type Resource,
   type WayStep,
 } from '../../model/event.ts'
@@ -28,6 +30,8 @@ export interface NormaliseContext {
   surroundings?: RelatedMetadata | undefined
   /** False where no rule uses owners: then events have none. */
   owners?: boolean
+  /** Related metadata that templates name. */
+  inTemplates?: RelatedKeys
   /** Which changes of such objects rules use: they come first. */
   named?: ((resource: Resource) => ((way: readonly WayStep[]) => boolean) | undefined) | undefined
 }
@@ -175,6 +179,26 @@ class ScannedEvent implements ClusterEvent {
   get namespaceLabels(): Readonly<Record<string, string>> | undefined {
     const { namespace } = this
     return namespace === undefined ? undefined : this.#context.surroundings?.namespaceLabels(namespace)
+  }
+
+  get namespaceAnnotations(): Readonly<Record<string, string>> | undefined {
+    const { namespace } = this
+    return namespace === undefined ? undefined : this.#context.surroundings?.namespaceAnnotations?.(namespace)
+  }
+
+  get related(): RelatedTexts | undefined {
+    const { inTemplates } = this.#context
+    if (!inTemplates) return undefined
+    const found = (Object.keys(inTemplates) as (keyof RelatedKeys)[]).flatMap((field) => {
+      const texts = inTemplates[field].length > 0 ? this[field] : undefined
+      const known = texts ? inTemplates[field].filter((key) => Object.hasOwn(texts, key)) : []
+      return known.length > 0 ? [[field, Object.fromEntries(known.map((key) => [key, texts?.[key]]))]] : []
+    })
+    return found.length > 0 ? Object.fromEntries(found) : undefined
+  }
+
+  get regardingAnnotations(): Readonly<Record<string, string>> | undefined {
+    return this.#regarding?.annotations
   }
 
   get regardingLabels(): Readonly<Record<string, string>> | undefined {

@@ -1,12 +1,23 @@
-import type { Change, Checkpoint, Source, SourceSession, SourceStore } from '../../model/change.ts'
+import type {
+  Change,
+  Checkpoint,
+  ScannedObject,
+  Source,
+  SourceSession,
+  SourceStore,
+} from '../../model/change.ts'
 import { clusterFacts } from '../../model/cluster-facts.ts'
 import { controllersOf } from '../../model/controllers.ts'
 import type { Resource } from '../../model/event.ts'
+import { readMember } from '../decode/json-bytes.ts'
 import type { MetadataCache } from './cache.ts'
 import type { Part, Table } from './table.ts'
 
-/** A source of metadata; it may read fewer namespaces than the API server sends. */
-export type MetadataSource = Source & { namespaceFilter?: (namespace: string) => boolean }
+/** A source of metadata; it may read fewer namespaces than the API server sends, and reads no annotations but these. */
+export type MetadataSource = Source & {
+  namespaceFilter?: (namespace: string) => boolean
+  annotations?: readonly string[]
+}
 
 /** How far the watch of a part of a table is. */
 export interface PartState {
@@ -81,6 +92,19 @@ function covers(source: MetadataSource, namespace: string, name: string): boolea
 
 /** Labels that are longer are an attack, or a mistake: their object stays unknown. */
 const MOST_LABELS = 65_536
+/** Longer annotations count as absent: what rules compare and templates show is short. */
+const MOST_ANNOTATION = 4_096
+
+/** Returns these annotations of an object as JSON, without parsing the others. */
+function annotationsJsonOf({ bytes, annotations }: ScannedObject, keys: readonly string[]): string {
+  if (!annotations || keys.length === 0) return '{}'
+  const found: [string, string][] = []
+  for (const key of keys) {
+    const value = readMember(bytes, annotations[0], key)
+    if (typeof value === 'string' && value.length <= MOST_ANNOTATION) found.push([key, value])
+  }
+  return JSON.stringify(Object.fromEntries(found))
+}
 
 class CacheSession implements SourceSession {
   readonly keepsPrevious = false
@@ -154,7 +178,8 @@ class CacheSession implements SourceSession {
       if (type === 'DELETED') this.#table.delete(key, uid, nowMs)
       else {
         const [owner] = controllersOf(object)
-        const noted = { uid, labelsJson, ownerJson: owner ? JSON.stringify(owner) : '' }
+        const annotationsJson = annotationsJsonOf(object, this.#state.source.annotations ?? [])
+        const noted = { uid, labelsJson, annotationsJson, ownerJson: owner ? JSON.stringify(owner) : '' }
         if (this.#table.put(key, noted, part, nowMs)) this.emitted++
       }
     }

@@ -1,7 +1,7 @@
 import type { ObjectRef, Resource } from '../../model/event.ts'
 import { type Part, type Remembered, rememberLast, SharedTexts, Table } from './table.ts'
 
-/** What the labels and owners of objects may be long on average: nobody fills the memory with a few of them. */
+/** What the labels, annotations and owners of objects may be long on average: nobody fills the memory with a few of them. */
 const TEXT_PER_OBJECT = 2_000
 
 /** Events about an object come after its deletion, too. */

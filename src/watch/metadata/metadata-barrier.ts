@@ -189,8 +189,8 @@ export class MetadataBarrier {
   #missingOf(source: Source, changes: readonly Change[], needs: MetadataRequirements): Missing[] {
     const isEvent = this.#parts.isEvent(source)
     const chains = isEvent ? needs.regardingOwners : needs.owners
-    const regards = isEvent && (needs.regardingLabels || needs.regardingOwners)
-    if (!chains && !regards && !needs.namespaceLabels) return []
+    const regards = isEvent && (needs.regardingMetadata || needs.regardingOwners)
+    if (!chains && !regards && !needs.namespaceMetadata) return []
     const missing = new Map<string, Missing>()
     for (const { object } of changes) {
       const { namespace } = object
@@ -200,7 +200,7 @@ export class MetadataBarrier {
         same.namespaces.add(namespace)
         missing.set(it.key, same)
       }
-      if (needs.namespaceLabels && namespace !== '')
+      if (needs.namespaceMetadata && namespace !== '')
         add(this.#lookFor({ apiVersion: 'v1', kind: 'Namespace', name: namespace }, '', false))
       if (regards) {
         const ref = this.#parts.regardingIn(object)

@@ -1,3 +1,5 @@
+import type { RelatedKeys } from '../../model/event.ts'
+import { type KeyValues, keysOf } from '../../rules/selector.ts'
 import type { EnrichSettings } from '../schema.ts'
 
 /** A rule as it is written; `rules` of a configuration are some. */
@@ -32,25 +34,39 @@ export interface MetadataNeed {
   namespaces?: readonly string[]
   /** This object alone. */
   name?: string
+  /** These annotations; others are not kept. */
+  annotations?: readonly string[]
   /** The rules that need it. */
   rules: readonly string[]
 }
 
 /** What a configuration needs to know of the surroundings of events. */
 export interface MetadataRequirements {
-  namespaceLabels: boolean
+  /** Labels or annotations of namespaces. */
+  namespaceMetadata: boolean
   /** Owners of what is not an Event. */
   owners: boolean
-  regardingLabels: boolean
+  /** Labels or annotations of what Events are about. */
+  regardingMetadata: boolean
   regardingOwners: boolean
+  /** What templates name: notifications carry it. */
+  inTemplates: RelatedKeys
   metadata: readonly MetadataNeed[]
 }
 
+const NO_KEYS: RelatedKeys = {
+  namespaceLabels: [],
+  namespaceAnnotations: [],
+  regardingLabels: [],
+  regardingAnnotations: [],
+}
+
 export const NO_REQUIREMENTS: MetadataRequirements = {
-  namespaceLabels: false,
+  namespaceMetadata: false,
   owners: false,
-  regardingLabels: false,
+  regardingMetadata: false,
   regardingOwners: false,
+  inTemplates: NO_KEYS,
   metadata: [],
 }
 
@@ -84,18 +100,21 @@ export function* requirementsOf(
   const needs = { ...NO_REQUIREMENTS }
   const wanted = new Wanted()
   const upper = upperKinds(rules, settings)
+  const named = new Map<keyof RelatedKeys, Set<string>>()
   for (const [i, rule] of rules.entries()) {
     yield
     const mentions = mentionsOf(rule, templatesOf(i))
     if (!Object.values(mentions).includes(true)) continue
+    for (const [field, keys] of Object.entries(mentions.inTemplates) as [keyof RelatedKeys, string[]][])
+      named.set(field, (named.get(field) ?? new Set()).union(new Set(keys)))
     for (const entry of watch) {
       const { kind: patterns, namespace } = (rule.when ?? {}) as { kind?: unknown; namespace?: unknown }
       const namespaces = namespacesFor(namespace, entry.namespaces)
       if (!knowledge.mayMatch(patterns, entry.kind) || namespaces?.length === 0) continue
       const isEvent = knowledge.isEvent(entry.kind)
-      if (mentions.namespaceLabels) {
-        needs.namespaceLabels = true
-        wanted.namespaces(namespaces, rule.name)
+      if (mentions.namespaceMetadata) {
+        needs.namespaceMetadata = true
+        wanted.namespaces(namespaces, mentions.namespaceAnnotations, rule.name)
       }
       const kinds = isEvent
         ? regardedKinds(rule, entry, mentions, upper, settings)
@@ -103,25 +122,30 @@ export function* requirementsOf(
           ? [...BETWEEN, ...upper]
           : []
       needs.owners ||= (mentions.owner || mentions.topOwner) && !isEvent
-      needs.regardingLabels ||= isEvent && mentions.regardingLabels
+      needs.regardingMetadata ||= isEvent && mentions.regardingMetadata
       needs.regardingOwners ||= isEvent && (mentions.topOwner || mentions.regardingOwner)
-      for (const kind of kinds) wanted.kind(kind, namespaces, isEvent, rule.name)
+      const annotations = isEvent ? mentions.regardingAnnotations : []
+      for (const kind of kinds) wanted.kind(kind, namespaces, isEvent, annotations, rule.name)
     }
   }
-  return { ...needs, metadata: wanted.all() }
+  const inTemplates = {
+    ...NO_KEYS,
+    ...Object.fromEntries([...named].map(([field, keys]) => [field, [...keys].sort()])),
+  }
+  return { ...needs, inTemplates, metadata: wanted.all() }
 }
 
 function regardedKinds(
   rule: NeedyRule,
   entry: WatchedEntry,
-  { topOwner, regardingOwner, regardingLabels }: Mentions,
+  { topOwner, regardingOwner, regardingMetadata }: Mentions,
   upper: readonly string[],
   settings: Pick<EnrichSettings, 'regarding'>,
 ): readonly string[] {
   const byOwner = topOwner || regardingOwner
-  if (!byOwner && !regardingLabels) return []
+  if (!byOwner && !regardingMetadata) return []
   const { regarding = {} } = (rule.when ?? {}) as { regarding?: { kind?: unknown } }
-  const usual = regardingLabels ? USUAL : [...OWNED, ...upper]
+  const usual = regardingMetadata ? USUAL : [...OWNED, ...upper]
   const named = literals(regarding.kind) ?? selectedKind(entry) ?? settings.regarding ?? usual
   return byOwner ? [...named, ...BETWEEN, ...upper] : named
 }
@@ -168,52 +192,90 @@ function ownerKinds(patterns: unknown): string[] {
   return kinds.filter((kind) => kind !== '' && !/[*?]/.test(kind))
 }
 
+interface WantedKind {
+  namespaces: readonly string[] | undefined
+  annotations: Set<string>
+  rules: Set<string>
+}
+
 /** Joins what several rules want of one kind. */
 class Wanted {
-  readonly #kinds = new Map<string, { namespaces: readonly string[] | undefined; rules: Set<string> }>()
-  readonly #names = new Map<string, Set<string>>()
-  readonly #all = new Set<string>()
+  readonly #kinds = new Map<string, WantedKind>()
+  readonly #names = new Map<string, WantedKind>()
+  readonly #all: WantedKind = { namespaces: undefined, annotations: new Set(), rules: new Set() }
 
-  kind(kind: string, namespaces: readonly string[] | undefined, isEvent: boolean, rule: string): void {
+  kind(
+    kind: string,
+    namespaces: readonly string[] | undefined,
+    isEvent: boolean,
+    annotations: readonly string[],
+    rule: string,
+  ): void {
     // Events about what is in no namespace are in "default".
     const none = CLUSTER_SCOPED.has(kind)
     if (none && isEvent && namespaces && !hasPatterns(namespaces) && !namespaces.includes('default')) return
     const wished = none ? undefined : namespaces
     const known = this.#kinds.get(kind)
-    if (known) {
-      known.namespaces = joinNamespaces(known.namespaces, wished)
-      known.rules.add(rule)
-    } else this.#kinds.set(kind, { namespaces: wished, rules: new Set([rule]) })
+    if (known) known.namespaces = joinNamespaces(known.namespaces, wished)
+    this.#add(this.#kinds, kind, wished, annotations, rule)
   }
 
-  /** Labels of namespaces: of those that are named, else of all. */
-  namespaces(namespaces: readonly string[] | undefined, rule: string): void {
-    if (!namespaces || hasPatterns(namespaces)) this.#all.add(rule)
-    else for (const it of namespaces) this.#names.set(it, (this.#names.get(it) ?? new Set()).add(rule))
+  /** Metadata of namespaces: of those that are named, else of all. */
+  namespaces(namespaces: readonly string[] | undefined, annotations: readonly string[], rule: string): void {
+    for (const key of annotations) this.#all.annotations.add(key)
+    if (!namespaces || hasPatterns(namespaces)) this.#all.rules.add(rule)
+    else for (const it of namespaces) this.#add(this.#names, it, undefined, [], rule)
   }
 
   all(): MetadataNeed[] {
-    const kinds = [...this.#kinds].map(([kind, { namespaces, rules }]) => ({
-      kind,
-      ...(namespaces && { namespaces }),
-      rules: [...rules],
+    const kinds = [...this.#kinds].map(([kind, it]) => needOf(kind, it))
+    // One list of all namespaces has the annotations that any rule names.
+    const { annotations } = this.#all
+    const named = [...this.#names].map(([name, { rules }]) => ({
+      ...needOf('Namespace', { namespaces: undefined, annotations, rules }),
+      name,
     }))
-    const named = [...this.#names].map(([name, rules]) => ({ kind: 'Namespace', name, rules: [...rules] }))
-    if (this.#all.size === 0) return [...named, ...kinds]
-    const rules = [...new Set([...this.#all, ...named.flatMap((it) => it.rules)])]
-    return [{ kind: 'Namespace', rules }, ...kinds.filter(({ kind }) => kind !== 'Namespace')]
+    if (this.#all.rules.size === 0) return [...named, ...kinds]
+    const rules = new Set([...this.#all.rules, ...named.flatMap((it) => it.rules)])
+    const all = needOf('Namespace', { namespaces: undefined, annotations, rules })
+    return [all, ...kinds.filter(({ kind }) => kind !== 'Namespace')]
+  }
+
+  #add(
+    to: Map<string, WantedKind>,
+    name: string,
+    namespaces: readonly string[] | undefined,
+    annotations: readonly string[],
+    rule: string,
+  ): void {
+    const it = to.get(name) ?? { namespaces, annotations: new Set(), rules: new Set() }
+    to.set(name, it)
+    it.rules.add(rule)
+    for (const key of annotations) it.annotations.add(key)
+  }
+}
+
+function needOf(kind: string, { namespaces, annotations, rules }: WantedKind): MetadataNeed {
+  return {
+    kind,
+    ...(namespaces && { namespaces }),
+    ...(annotations.size > 0 && { annotations: [...annotations].sort() }),
+    rules: [...rules],
   }
 }
 
 /** What one rule asks of the surroundings of an event. */
 interface Mentions {
-  namespaceLabels: boolean
+  namespaceMetadata: boolean
+  namespaceAnnotations: readonly string[]
   /** Controllers above the object. */
   owner: boolean
   /** The top controller, of an Event that above the object which it is about. */
   topOwner: boolean
-  regardingLabels: boolean
+  regardingMetadata: boolean
+  regardingAnnotations: readonly string[]
   regardingOwner: boolean
+  inTemplates: RelatedKeys
 }
 
 /**
@@ -222,27 +284,61 @@ interface Mentions {
  */
 function mentionsOf(rule: object, elsewhere?: unknown): Mentions {
   const { when = {}, if: condition, message } = rule as { when?: object; if?: unknown; message?: unknown }
-  const { regarding = {}, owner, namespaceLabels } = mapOf(when)
+  const { regarding = {}, owner, namespaceLabels, namespaceAnnotations } = mapOf(when)
   const asked = mapOf(regarding)
   const counted = countedBy(rule)
+  const countedKeys = (map: string) =>
+    counted.flatMap((it) => (it.startsWith(`${map}.`) ? [it.slice(map.length + 1)] : []))
   const cel = typeof condition === 'string' ? condition : ''
   const templates = [message, elsewhere].flatMap(textsIn).flatMap((text) => text.match(TAG) ?? [])
+  const inTemplates = relatedKeysIn(templates)
+  const inCel = relatedKeysIn([cel])
+  const annotationsOf = (map: 'namespace' | 'regarding', written: unknown) => [
+    ...keysOf((written ?? {}) as KeyValues),
+    ...countedKeys(map === 'namespace' ? 'namespaceAnnotations' : 'regarding.annotations'),
+    ...inTemplates[`${map}Annotations`],
+    ...inCel[`${map}Annotations`],
+  ]
+  const ofNamespace = annotationsOf('namespace', namespaceAnnotations)
+  const ofRegarding = annotationsOf('regarding', asked['annotations'])
   return {
-    namespaceLabels:
+    namespaceMetadata:
       namespaceLabels !== undefined ||
-      counted.some((it) => it.startsWith('namespaceLabels.')) ||
+      countedKeys('namespaceLabels').length > 0 ||
+      inTemplates.namespaceLabels.length > 0 ||
+      ofNamespace.length > 0 ||
       /\bnamespaceLabels\b/.test(cel),
+    namespaceAnnotations: ofNamespace,
     owner: owner !== undefined,
     topOwner: counted.includes('owner') || [cel, ...templates].some((it) => EVENT_OWNER.test(it)),
-    regardingLabels:
+    regardingMetadata:
       asked['labels'] !== undefined ||
-      counted.some((it) => it.startsWith('regarding.labels.')) ||
+      countedKeys('regarding.labels').length > 0 ||
+      inTemplates.regardingLabels.length > 0 ||
+      ofRegarding.length > 0 ||
       REGARDING_LABELS.test(cel),
+    regardingAnnotations: ofRegarding,
     regardingOwner:
       asked['owner'] !== undefined ||
       counted.includes('regarding.owner') ||
       [cel, ...templates].some((it) => REGARDING_OWNER.test(it)),
+    inTemplates,
   }
+}
+
+/** Keys behind the names of related metadata: `namespaceAnnotations["team/slack"]`, `event.regarding.labels.team`. */
+function relatedKeysIn(texts: readonly string[]): RelatedKeys {
+  const keysBehind = (name: RegExp) => texts.flatMap((text) => [...text.matchAll(name)].map(keyIn))
+  return {
+    namespaceLabels: keysBehind(KEYS.namespaceLabels),
+    namespaceAnnotations: keysBehind(KEYS.namespaceAnnotations),
+    regardingLabels: keysBehind(KEYS.regardingLabels),
+    regardingAnnotations: keysBehind(KEYS.regardingAnnotations),
+  }
+}
+
+function keyIn([, quoted, plain, before]: RegExpMatchArray): string {
+  return quoted ?? plain ?? before ?? ''
 }
 
 /** What a template fills in or decides. */
@@ -252,6 +348,20 @@ const MEMBER = String.raw`\s*(?:\.\s*\??|\[\s*\??\s*["'])\s*`
 const EVENT_OWNER = new RegExp(String.raw`\bevent${MEMBER}owner`)
 const REGARDING_LABELS = new RegExp(String.raw`\bregarding\b["'\]]*${MEMBER}labels`)
 const REGARDING_OWNER = new RegExp(String.raw`\bregarding\b["'\]]*${MEMBER}owner`)
+
+/** A literal key behind a name, or before it: `namespaceLabels["a/b"]`, `namespaceLabels.team`, `"team" in event.namespaceLabels`. */
+function keysOfMap(name: string): RegExp {
+  const behind = String.raw`\b${name}\s*(?:\[\s*\??\s*["']([^"']{1,317})["']|\.\s*\??([A-Za-z_][\w-]{0,316}))`
+  const before = String.raw`["']([^"']{1,317})["']\s{1,9}in\s{1,9}[\w.]{0,30}\b${name}\b`
+  return new RegExp(`${behind}|${before}`, 'g')
+}
+
+const KEYS: Readonly<Record<keyof RelatedKeys, RegExp>> = {
+  namespaceLabels: keysOfMap('namespaceLabels'),
+  namespaceAnnotations: keysOfMap('namespaceAnnotations'),
+  regardingLabels: keysOfMap(String.raw`regarding\.labels`),
+  regardingAnnotations: keysOfMap(String.raw`regarding\.annotations`),
+}
 
 /** All that limits of the rule count by: `per` and `by`, whatever the limit is called. */
 function countedBy(rule: object): string[] {

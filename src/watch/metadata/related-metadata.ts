@@ -12,8 +12,9 @@ export function surroundingsOf(
   cache: MetadataCache,
   isWatched: (ref: ObjectRef, namespace: string) => boolean,
 ): RelatedMetadata {
-  const labelsIn = rememberLast((json) => Object.freeze(strings(parseObject(json))), 2_000)
-  const labelsOf = ({ labels }: Remembered) => (labels ? labelsIn(labels.text) : NO_LABELS)
+  const textsIn = rememberLast((json) => Object.freeze(strings(parseObject(json))), 2_000)
+  const textsOf = (json: Remembered['labels']) => (json ? textsIn(json.text) : NO_LABELS)
+  const namespaceOf = (name: string) => findObject(cache, { apiVersion: 'v1', kind: 'Namespace', name })
 
   function ownersOf(references: readonly ObjectRef[], namespace: string): readonly ObjectRef[] {
     const owners: ObjectRef[] = []
@@ -43,7 +44,11 @@ export function surroundingsOf(
     }
 
     get labels() {
-      return labelsOf(this.#object)
+      return textsOf(this.#object.labels)
+    }
+
+    get annotations() {
+      return textsOf(this.#object.annotations)
     }
 
     get owners() {
@@ -58,8 +63,12 @@ export function surroundingsOf(
 
   return {
     namespaceLabels(namespace) {
-      const known = findObject(cache, { apiVersion: 'v1', kind: 'Namespace', name: namespace })
-      return known && labelsOf(known)
+      const known = namespaceOf(namespace)
+      return known && textsOf(known.labels)
+    },
+    namespaceAnnotations(namespace) {
+      const known = namespaceOf(namespace)
+      return known && textsOf(known.annotations)
     },
     object(ref): KnownObject | undefined {
       const known = findObject(cache, ref)

@@ -5,6 +5,8 @@ export interface Remembered {
   uid: string
   /** JSON of its labels; undefined without. */
   labels: SharedText | undefined
+  /** JSON of those annotations that the configuration names; undefined without. */
+  annotations: SharedText | undefined
   /** JSON of the reference to its controller; undefined without. */
   owner: SharedText | undefined
   /** Which watch delivered it, and in which of its lists it was last. */
@@ -24,6 +26,7 @@ export interface Part {
 interface Noted {
   uid: string
   labelsJson: string
+  annotationsJson: string
   /** '' without. */
   ownerJson: string
 }
@@ -64,20 +67,29 @@ export class Table {
   put(key: string, noted: Noted, part: Part, nowMs: number): boolean {
     const known = this.#objects.get(key)
     if (known && known.uid !== noted.uid) this.#markDeleted(key, known, nowMs)
-    const { labelsJson, ownerJson } = noted
+    const { labelsJson, annotationsJson, ownerJson } = noted
     const same = known?.uid === noted.uid ? known : undefined
     if (same) {
       same.seen = part.list
       same.part = part
-      if ((same.labels?.text ?? '{}') === labelsJson && (same.owner?.text ?? '') === ownerJson) return false
+      const isSame =
+        (same.labels?.text ?? '{}') === labelsJson &&
+        (same.annotations?.text ?? '{}') === annotationsJson &&
+        (same.owner?.text ?? '') === ownerJson
+      if (isSame) return false
       this.#release(same)
     } else this.#forget(noted.uid)
     const labels = labelsJson === '{}' ? undefined : this.#texts.take(labelsJson)
+    const annotations = annotationsJson === '{}' ? undefined : this.#texts.take(annotationsJson)
     const owner = ownerJson === '' ? undefined : this.#texts.take(ownerJson)
     if (same) {
       same.labels = labels
+      same.annotations = annotations
       same.owner = owner
-    } else this.#objects.set(key, { uid: noted.uid, labels, owner, part, seen: part.list, deletedMs: 0 })
+    } else {
+      const { uid } = noted
+      this.#objects.set(key, { uid, labels, annotations, owner, part, seen: part.list, deletedMs: 0 })
+    }
     return true
   }
 
@@ -144,8 +156,9 @@ export class Table {
     this.#release(it.object)
   }
 
-  #release({ labels, owner }: Remembered): void {
+  #release({ labels, annotations, owner }: Remembered): void {
     if (labels) this.#texts.release(labels)
+    if (annotations) this.#texts.release(annotations)
     if (owner) this.#texts.release(owner)
   }
 }

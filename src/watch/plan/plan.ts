@@ -213,23 +213,43 @@ export function planMetadata(
   const watches: DesiredWatch[] = []
   for (const { entry, resource } of resolved)
     joinSame(watches, { entry, resource, namespaces: resource.namespaced ? entry.namespaces : undefined })
-  plan.sources = watches.flatMap((watch) => sourcesOf(watch, clusterUid, matcherOf).map(asMetadata))
+  plan.sources = watches.flatMap((watch) =>
+    sourcesOf(watch, clusterUid, matcherOf).map((source) => asMetadata(source, watch.entry)),
+  )
   return plan
+}
+
+/** An entry for metadata, and the annotations that are kept of it. */
+export interface MetadataEntry extends WatchEntry {
+  annotations?: readonly string[]
 }
 
 function joinSame(watches: DesiredWatch[], watch: DesiredWatch): void {
   const same = watches.find(
     (it) => titleOf(it.resource) === titleOf(watch.resource) && it.entry.fields === watch.entry.fields,
   )
+  if (same && same.entry !== watch.entry) {
+    const annotations = [same.entry, watch.entry].flatMap((it: MetadataEntry) => it.annotations ?? [])
+    const joined: MetadataEntry = { ...same.entry, annotations: [...new Set(annotations)].sort() }
+    same.entry = joined
+  }
   if (!same) watches.push(watch)
   else if (same.namespaces && watch.namespaces && ![...same.namespaces, ...watch.namespaces].some(isPattern))
     same.namespaces = [...new Set([...same.namespaces, ...watch.namespaces])]
   else same.namespaces = undefined
 }
 
-function asMetadata(source: PlannedSource): PlannedSource {
+/** What was read without an annotation is read again: such a source is another one. */
+function asMetadata(source: PlannedSource, { annotations = [] }: MetadataEntry): PlannedSource {
   const { key, title, fieldSelector } = source
   const name = fieldSelector.replace('metadata.name=', '')
   const object = name === '' ? '' : ` ${name}`
-  return { ...source, key: `metadata:${key}`, title: `metadata of ${title}${object}`, metadataOnly: true }
+  const kept = annotations.length === 0 ? '' : ` with ${annotations.join(',')}`
+  return {
+    ...source,
+    key: `metadata:${key}${kept}`,
+    title: `metadata of ${title}${object}`,
+    metadataOnly: true,
+    ...(annotations.length > 0 && { annotations }),
+  }
 }

@@ -14,8 +14,8 @@ const SAID = {
   },
 }
 
-test('templates know event by the names that "if" knows, but for what messages do not carry', () => {
-  expect([...EVENT_FIELDS, 'namespaceLabels'].toSorted()).toEqual(fieldsOf(VARIABLES.event).toSorted())
+test('templates know event by the names that "if" knows', () => {
+  expect(EVENT_FIELDS.toSorted()).toEqual(fieldsOf(VARIABLES.event).toSorted())
 })
 
 test('of any object there is what became of it, and its top controller', () => {
@@ -34,11 +34,26 @@ test('of an Event there is what it says, and the controller above what it is abo
   )
 })
 
+test('related metadata has the keys that templates name, and nothing where it is not known', () => {
+  const template =
+    '{{ namespaceAnnotations["team/slack"] }} {{ event.namespaceLabels.env }} {{ event.regarding.labels["a/b"] }} {{ event.regarding.annotations.team }}'
+  const related = {
+    namespaceAnnotations: { 'team/slack': 'shop' },
+    namespaceLabels: { env: 'prod' },
+    regardingLabels: { 'a/b': 'c' },
+    regardingAnnotations: { team: '<x>' },
+  }
+  expect(rendered(template, markup, { event: { kind: 'Event', ...SAID, related } })).toBe(
+    'shop prod c &lt;x>',
+  )
+  expect(rendered(`[${template}]`, markup, { event: { kind: 'Event', ...SAID } })).toBe('[   ]')
+})
+
 test.each([
-  ['event.namespaceLabels.team', '[namespaceLabels] messages do not carry event.namespaceLabels'],
-  ['event.regarding.labels["a/b"]', '[regarding] messages do not carry event.regarding.labels'],
-])('%s is told to stand in rules only', (name, said) => {
-  expect(problemsIn(`{{ ${name} }}`)).toEqual([
-    `${said} = ask for them by "when" or "if", and add labels to the rule: labels: { team: shop }`,
-  ])
+  ['{{ namespaceAnnotations | json }}', 'namespaceAnnotations'],
+  ['{{ event.namespaceLabels[name] }}', 'event.namespaceLabels[name]'],
+  ['{% for it in event.regarding.labels %}{{ it }}{% endfor %}', 'event.regarding.labels'],
+  ['{{ namespaceLabels.a.b }}', 'namespaceLabels.a.b'],
+])('%s is refused: notifications carry only keys that are named', (template, place) => {
+  expect(problemsIn(template)).toEqual([expect.stringContaining(`[${place}]`)])
 })

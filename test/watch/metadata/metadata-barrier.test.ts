@@ -12,7 +12,7 @@ const NEVER = new AbortController().signal
 /** For what is waited for in vain, time passes so much faster. */
 const HASTE = 50
 const UID = '0b1c2d3e-0000-4000-8000-000000000001'
-const REGARDING = { ...NO_REQUIREMENTS, regardingLabels: true, regardingOwners: true }
+const REGARDING = { ...NO_REQUIREMENTS, regardingMetadata: true, regardingOwners: true }
 
 const kindOf = (group: string, kind: string): Resource => ({
   ...{ group, version: 'v1', kind, plural: `${kind.toLowerCase()}s`, namespaced: true },

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
 import { needsOfConfig } from '../../../src/app/metadata-needs.ts'
-import type {
-  MetadataRequirements,
-  NeedyRule,
-  WatchedEntry,
+import {
+  type MetadataRequirements,
+  type NeedyRule,
+  NO_REQUIREMENTS,
+  type WatchedEntry,
 } from '../../../src/watch/metadata/metadata-requirements.ts'
 
 const USUAL = [
@@ -42,11 +43,7 @@ test('rules that ask for nothing around an event need nothing', () => {
   const rule = { when: { kind: 'Pod', labels: { app: 'x' }, regarding: { kind: 'Pod', name: 'a' } } }
   const limits = { throttle: { per: ['object', 'labels.team'], every: '1m' }, if: 'object.spec.owner == "a"' }
   expect(needsFor([rule, limits])).toEqual({
-    namespaceLabels: false,
-    owners: false,
-    regardingLabels: false,
-    regardingOwners: false,
-    metadata: [],
+    ...NO_REQUIREMENTS,
   })
 })
 
@@ -190,4 +187,49 @@ test('each need names the rules that have it', () => {
     { kind: 'ReplicaSet', rules: ['a', 'c'] },
     { kind: 'Job', rules: ['a', 'c'] },
   ])
+})
+
+test.each([
+  ['a condition', { when: { namespaceAnnotations: { 'team/slack': '*' } } }],
+  ['a selector', { when: { namespaceAnnotations: 'team/slack' } }],
+  ['what a limit counts by', { throttle: { per: 'namespaceAnnotations.team/slack', every: '1m' } }],
+  ['an expression', { if: 'event.namespaceAnnotations["team/slack"] == "a"' }],
+  ['an expression that asks whether there is one', { if: '"team/slack" in event.namespaceAnnotations' }],
+  ['a template', { message: 'for {{ namespaceAnnotations["team/slack"] }}' }],
+])('annotations of namespaces that %s names are kept, and no others', (_what, rule) => {
+  const { namespaceMetadata, metadata } = needsFor([rule], [{ kind: 'Pod' }])
+  expect(namespaceMetadata).toBe(true)
+  expect(metadata).toEqual([{ kind: 'Namespace', annotations: ['team/slack'], rules: ['r0'] }])
+})
+
+test.each([
+  ['a condition', { when: { regarding: { kind: 'Pod', annotations: { team: '*' } } } }],
+  [
+    'what a limit counts by',
+    { when: { regarding: { kind: 'Pod' } }, group: { by: 'regarding.annotations.team' } },
+  ],
+  ['an expression', { when: { regarding: { kind: 'Pod' } }, if: 'event.regarding.annotations.team == "a"' }],
+  ['a template', { when: { regarding: { kind: 'Pod' } }, message: '{{ event.regarding.annotations.team }}' }],
+])('annotations of what Events are about that %s names are kept', (_what, rule) => {
+  const { regardingMetadata, metadata } = needsFor([rule], [{ kind: 'Event' }])
+  expect(regardingMetadata).toBe(true)
+  expect(metadata).toEqual([{ kind: 'Pod', annotations: ['team'], rules: ['r0'] }])
+})
+
+test('notifications carry what the templates of rules and of their sinks name', () => {
+  const rules = [
+    { name: 'a', to: 'chat', message: '{{ namespaceLabels.env }} {{ event.regarding.labels["a/b"] }}' },
+  ]
+  const sinks = {
+    chat: { channel: '#{{ namespaceAnnotations["team/slack"] | default: "ops" }}' },
+    other: { channel: '{{ namespaceLabels.other }}' },
+  }
+  const written = { rules, sinks } as never
+  const needs = needsOfConfig({ rules, watch: [{ kind: 'Event' }], enrich: { owners: [] }, written })
+  expect(needs.inTemplates).toEqual({
+    namespaceLabels: ['env'],
+    namespaceAnnotations: ['team/slack'],
+    regardingLabels: ['a/b'],
+    regardingAnnotations: [],
+  })
 })
