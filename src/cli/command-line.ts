@@ -2,8 +2,10 @@ import { Command, CommanderError } from 'commander'
 import { suggest } from '../config/error-messages/suggest.ts'
 import { describeFault } from '../store/redis/redis-fault.ts'
 import { version } from '../version.ts'
-import { describeCommands, type Exit } from './commands.ts'
-import { UsageError } from './usage-error.ts'
+import { describeCommands } from './commands/describe.ts'
+import { addGlobalOptions, type Exit } from './commands/options.ts'
+import { setQuiet } from './output/notes.ts'
+import { NothingToRun, UsageError } from './usage-error.ts'
 
 /** Exit codes: 0 after a clean end, 2 for bad configuration or arguments, 1 otherwise. */
 export async function runCommandLine(args: readonly string[]): Promise<number> {
@@ -18,6 +20,8 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
     process.stderr.write(`kubeherald: ${messageOf(error)}\n`)
+    if (error instanceof NothingToRun && isWithoutCommand(args))
+      process.stderr.write(`\n${program.helpInformation()}`)
     return error instanceof UsageError ? 2 : 1
   }
 }
@@ -28,13 +32,22 @@ function messageOf(error: unknown): string {
 }
 
 const OF_THE_PROGRAM = ['-h', '--help', '-v', '-V', '--version']
+const GLOBAL = ['--no-color', '-q', '--quiet']
 
 /** `run` need not be written. Not commander's default command: that takes a mistyped one for an argument of `run`. */
 function withCommand(args: readonly string[]): string[] {
-  const [first] = args
-  if (first === '-V') return ['--version']
-  const isRun = first === undefined || (first.startsWith('-') && !OF_THE_PROGRAM.includes(first))
-  return isRun ? ['run', ...args] : [...args]
+  if (isWithoutCommand(args)) return ['run', ...args]
+  return args.map((it, i) => (i === indexOfFirst(args) && it === '-V' ? '--version' : it))
+}
+
+function isWithoutCommand(args: readonly string[]): boolean {
+  const first = args[indexOfFirst(args)]
+  return first === undefined || (first.startsWith('-') && !OF_THE_PROGRAM.includes(first))
+}
+
+/** The first argument that is no option of all commands; -1 without one. */
+function indexOfFirst(args: readonly string[]): number {
+  return args.findIndex((it) => !GLOBAL.includes(it))
 }
 
 function refuseUnknownHelp(program: Command, [first, name]: readonly string[]): void {
@@ -50,11 +63,18 @@ function describeProgram(exit: Exit): Command {
     .description('Forwards Kubernetes changes and Events to Slack, Kafka and webhooks, without losing any.')
     .version(version, '-v, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
-    .helpCommand('help [command]', 'explain a command')
+    .configureHelp({ showGlobalOptions: true })
     .exitOverride()
     .showHelpAfterError('(--help explains)')
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'kubeherald: ')) })
+    .hook('preAction', () => {
+      const { color, quiet = false } = program.opts()
+      if (color === false) process.env['NO_COLOR'] = '1'
+      setQuiet(quiet)
+    })
 
-  describeCommands(program, exit)
+  describeCommands(addGlobalOptions(program), exit)
+  const help = new Command('help').argument('[command]').description('explain a command').helpOption(false)
+  program.addHelpCommand(help.helpGroup('Program:'))
   return program
 }

@@ -1,5 +1,7 @@
 import { createLog, isLogLevel, LOG_LEVELS, type Logger } from '../observe/log.ts'
 import type { Configuration } from './load-config/configuration.ts'
+import { wantsColour } from './output/colour.ts'
+import { isQuiet, note } from './output/notes.ts'
 import { UsageError } from './usage-error.ts'
 
 export interface CommandLog {
@@ -17,13 +19,13 @@ export function commandLog(level: string | undefined, demo: boolean): CommandLog
   const format = terminal || demo ? 'text' : 'json'
   const log = createLog({
     // The demo shows events, not its own log.
-    level: level ?? (demo ? 'warn' : 'info'),
+    level: level ?? (demo || isQuiet() ? 'warn' : 'info'),
     format,
-    colour: terminal && !process.env['NO_COLOR'],
+    colour: format === 'text' && wantsColour(process.stderr, process.env),
     output: process.stderr,
   })
   const print = (line: string, fields: object) =>
-    format === 'text' ? void process.stderr.write(`${line}\n`) : log.info(fields, line)
+    format === 'text' ? note(`${line}\n`) : log.info(fields, line)
   return { log, format, print }
 }
 

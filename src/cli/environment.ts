@@ -56,6 +56,19 @@ export function loadCluster(options: KubeconfigOptions): ClusterAccess {
   }
 }
 
+/** Returns the context, as `run` uses it for the cluster's name; the given one also where the kubeconfig is unreadable. */
+export function contextName(
+  { kubernetes }: Pick<Config, 'kubernetes'>,
+  context: string | undefined,
+): string | undefined {
+  const options = kubeconfigOptions(kubernetes, context)
+  try {
+    return findKubeconfig(options) ? loadCluster(options).context : context
+  } catch {
+    return context
+  }
+}
+
 function requireReadable(file: string): void {
   try {
     accessSync(file, constants.R_OK)

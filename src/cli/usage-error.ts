@@ -17,6 +17,9 @@ export class BadConfiguration extends UsageError {
   }
 }
 
+/** There is neither a configuration nor a cluster. */
+export class NothingToRun extends UsageError {}
+
 const Duration = durationText({ least: '1s', most: '30d', example: '1h' })
 
 /** Returns the milliseconds of an argument such as `30s`, `1h`, `7d`. */

@@ -12,7 +12,7 @@ const MAX_INDENTED_DEPTH = 100
 /** JSON that is safe on a terminal. */
 export function printableJson(value: unknown, indent = 0): string {
   const compact = JSON.stringify(value)
-  const isIndented = indent > 0 && !isDeeper(compact, MAX_INDENTED_DEPTH)
+  const isIndented = indent > 0 && !isDeep(compact)
   return safeJson(isIndented ? JSON.stringify(value, null, indent) : compact)
 }
 
@@ -23,12 +23,13 @@ export function safeJson(json: string): string {
   )
 }
 
-function isDeeper(json: string, most: number): boolean {
+/** Whether a JSON text has so many levels that it is better not indented. */
+export function isDeep(json: string): boolean {
   let depth = 0
   for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"?|[{}[\]]/g)) {
     if (token === '{' || token === '[') depth++
     else if (token === '}' || token === ']') depth--
-    if (depth > most) return true
+    if (depth > MAX_INDENTED_DEPTH) return true
   }
   return false
 }

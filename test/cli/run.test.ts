@@ -34,14 +34,28 @@ test('kubernetes.kubeconfig of a configuration in the working directory counts',
   await program.end('SIGTERM')
 })
 
-test('with neither a configuration nor a cluster the demo stands in, and says so', async () => {
-  using desk = openDesk()
+test.each([
+  [[], true],
+  [['run'], false],
+])(
+  '%j with neither a configuration nor a cluster fails where nobody watches; usage: %j',
+  async (args, usage) => {
+    using desk = openDesk()
+    const { code, stdout, stderr } = await desk.run(...args)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(/^kubeherald: there is neither a configuration .* nor a cluster /)
+    expect(stderr.includes('Usage: kubeherald')).toBe(usage)
+  },
+)
+
+test('with neither a configuration nor a cluster npm start runs the demo, and shows that', async () => {
+  using desk = openDesk({ npm_lifecycle_event: 'start' })
   const program = desk.start()
   await waitFor(() => program.output().includes('"source":"/clusters/demo"'), {
     what: () => program.output(),
   })
   expect(program.output()).toContain('cluster  none found, so a demo cluster inside this process')
-  expect(program.output()).toContain('"kubeherald status --demo" shows more')
+  expect(program.output()).toContain('"npm start -- status --demo" shows more')
   await program.end('SIGTERM')
 })
 

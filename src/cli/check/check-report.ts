@@ -1,5 +1,5 @@
 import { type Problem, shortened } from '../../config/problem.ts'
-import { printableJson } from '../../text/printable.ts'
+import { dataText, type OutputOptions } from '../output/format.ts'
 
 /** A finding in the cluster, Redis or a sink. */
 export interface Finding {
@@ -7,7 +7,7 @@ export interface Finding {
   message: string
 }
 
-/** The output of `check --json`. */
+/** The output of `check -o json`. */
 export interface CheckResult {
   file: string
   /** There is no error. */
@@ -39,13 +39,18 @@ export interface WatchedSource {
 
 const MAX_PROBLEMS = 1_000
 
-/** Prints findings immediately as text, or at the end as JSON. */
+/** Prints findings immediately as text, or at the end as data. */
 export class CheckReport {
-  readonly isJson: boolean
+  readonly #format: OutputOptions['output']
   readonly #problems: (Problem | Finding)[] = []
 
-  constructor(isJson: boolean) {
-    this.isJson = isJson
+  constructor(format: OutputOptions['output']) {
+    this.#format = format
+  }
+
+  /** Whether it prints data instead of text. */
+  get isData(): boolean {
+    return this.#format !== 'table'
   }
 
   get warnings(): number {
@@ -56,9 +61,9 @@ export class CheckReport {
     return this.#problems.length - this.warnings
   }
 
-  /** Prints text; nothing with --json. */
+  /** Prints text; nothing where data is printed. */
   print(text: string): void {
-    if (!this.isJson) process.stdout.write(text)
+    if (!this.isData) process.stdout.write(text)
   }
 
   /** Adds a finding without a place in the file. */
@@ -73,15 +78,15 @@ export class CheckReport {
     this.print(shown)
   }
 
-  /** Prints the JSON and returns the exit code. */
+  /** Prints the data and returns the exit code. */
   end(result: Omit<CheckResult, 'problems' | 'good'>): number {
     const warnsOnly = ({ severity }: { severity: string }) => Number(severity === 'warning')
     const more = this.#problems.length - MAX_PROBLEMS
     const all = this.#problems.map(withoutAbsent)
     const problems =
       more > 0 ? all.toSorted((a, b) => warnsOnly(a) - warnsOnly(b)).slice(0, MAX_PROBLEMS) : all
-    const json = { ...result, good: this.errors === 0, problems, ...(more > 0 && { more }) }
-    if (this.isJson) process.stdout.write(`${printableJson(json, 2)}\n`)
+    const data = { ...result, good: this.errors === 0, problems, ...(more > 0 && { more }) }
+    if (this.#format !== 'table') process.stdout.write(dataText(data, this.#format))
     return result.exitCode
   }
 }

@@ -15,17 +15,17 @@ import {
 } from '../load-config/configuration.ts'
 import { PLACEHOLDER } from '../load-config/placeholder-secrets.ts'
 import { showProblems } from '../load-config/read-configuration.ts'
-import { counted } from '../table.ts'
+import type { OutputOptions } from '../output/format.ts'
+import { counted } from '../output/table.ts'
 import { BadConfiguration, UsageError } from '../usage-error.ts'
 import { type Asked, CheckReport, withoutAbsent } from './check-report.ts'
 
-interface CheckOptions extends PluginOptions {
+interface CheckOptions extends PluginOptions, OutputOptions {
   config?: string
   context?: string
   offline?: boolean
   /** Warnings are failures. */
   strict?: boolean
-  json?: boolean
 }
 
 /**
@@ -33,7 +33,7 @@ interface CheckOptions extends PluginOptions {
  * deliveries to the sinks could succeed, and whether Redis permits a start.
  */
 export async function check(options: CheckOptions): Promise<number> {
-  const report = new CheckReport(options.json === true)
+  const report = new CheckReport(options.output)
   const named = configurationFile(options.config)
   const name = named === '-' ? STANDARD_INPUT : (named ?? 'the built-in starter')
   const standIn = options.offline ? PLACEHOLDER : undefined
@@ -41,13 +41,13 @@ export async function check(options: CheckOptions): Promise<number> {
   try {
     configuration = await readConfiguration(named, builtInSinks, undefined, pluginsOff(options), standIn)
   } catch (error) {
-    if (report.isJson) return unread(error, name, options, report)
+    if (report.isData) return unread(error, name, options, report)
     return checkWithoutAbsent(error, name, options.strict)
   }
   try {
     return await checkRead(configuration, name, options, report)
   } catch (error) {
-    if (!report.isJson) throw error
+    if (!report.isData) throw error
     report.add('error', (error as Error).message)
     const exitCode = error instanceof UsageError ? 2 : 1
     return report.end({ file: name, exitCode, absent: [] })
@@ -94,7 +94,7 @@ async function checkRead(
   })
 }
 
-/** The JSON report of a configuration with errors. */
+/** The report, as data, of a configuration with errors. */
 function unread(error: unknown, file: string, { strict }: CheckOptions, report: CheckReport): number {
   if (!(error instanceof UsageError)) throw error
   if (!(error instanceof BadConfiguration)) {

@@ -4,23 +4,23 @@ import type { ClusterEvent, Resource } from '../../model/event.ts'
 import { journalExtent, readJournal } from '../../store/commit/journal.ts'
 import { replay } from '../../store/commit/journal-replay.ts'
 import type { Keys } from '../../store/keys.ts'
-import { printableJson } from '../../text/printable.ts'
 import { type NormaliseContext, normalise } from '../../watch/decode/normalise.ts'
 import { scanObject } from '../../watch/decode/scan.ts'
 import type { PluginOptions } from '../load-config/configuration.ts'
 import { readDryConfiguration } from '../load-config/configuration.ts'
+import { outputPaint } from '../output/colour.ts'
+import { dataText, type OutputOptions } from '../output/format.ts'
+import { isQuiet, note } from '../output/notes.ts'
 import { openQueue, type QueueOptions } from '../queue/open-queue.ts'
 import { durationOf } from '../usage-error.ts'
 import { compareRuns, comparisonLines } from './compare.ts'
 import { createDryRun } from './dry-run.ts'
-import { createPaint, wantsColour } from './terminal-text.ts'
 
-interface BacktestOptions extends QueueOptions, PluginOptions {
+interface BacktestOptions extends QueueOptions, PluginOptions, OutputOptions {
   rules: string
   since?: string
   examples?: number
   failOnDifference?: boolean
-  json?: boolean
 }
 
 const EXAMPLES = 5
@@ -58,16 +58,14 @@ export async function backtest(options: BacktestOptions): Promise<number> {
   })
   progress.end()
   const { events: count, firstMs, lastMs, total } = result
-  if (count === 0)
-    process.stderr.write(`note: the journal has nothing since then; it begins at ${timeOf(oldestMs)}\n`)
-  if (unknown > 0) process.stderr.write(`note: ${unknownNote(unknown)}\n`)
-  if (options.json)
-    print(`${printableJson({ since: timeOf(firstMs), unknownBefore: unknown, ...result }, 2)}\n`)
+  if (count === 0) note(`note: the journal has nothing since then; it begins at ${timeOf(oldestMs)}\n`)
+  if (unknown > 0) note(`note: ${unknownNote(unknown)}\n`)
+  if (options.output !== 'table')
+    print(dataText({ since: timeOf(firstMs), unknownBefore: unknown, ...result }, options.output))
   else {
     const span = count === 0 ? '' : ` from ${timeOf(firstMs)} to ${timeOf(lastMs)}`
     const head = `${count.toLocaleString('en-US')} ${count === 1 ? 'event' : 'events'}${span}: ${now.file} → ${next.file}`
-    const paint = createPaint(wantsColour(process.stdout, process.env))
-    print(`${[head, '', ...comparisonLines(result, paint)].join('\n')}\n`)
+    print(`${[head, '', ...comparisonLines(result, outputPaint())].join('\n')}\n`)
   }
   const differs = Object.values(total).some((it) => it > 0)
   return differs && options.failOnDifference ? 1 : 0
@@ -89,10 +87,10 @@ function timeOf(ms: number | undefined): string {
   return ms === undefined ? '' : `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`
 }
 
-/** Shows progress on a terminal. */
+/** Shows progress on a terminal, unless quiet. */
 function createProgress() {
   const output = process.stderr
-  const isShown = output.isTTY === true
+  const isShown = output.isTTY === true && !isQuiet()
   let shownMs = performance.now()
   let wasShown = false
   return {

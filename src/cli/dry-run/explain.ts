@@ -1,21 +1,22 @@
 import { randomBytes } from 'node:crypto'
-import type { Config } from '../../config/schema.ts'
 import type { ChangeType, ClusterEvent } from '../../model/event.ts'
 import { nearest } from '../../text/closest-match.ts'
-import { printable, printableJson } from '../../text/printable.ts'
-import { findKubeconfig } from '../../watch/client/kubeconfig.ts'
-import { clusterName, kubeconfigOptions, loadCluster } from '../environment.ts'
+import { printable } from '../../text/printable.ts'
+import { clusterName, contextName } from '../environment.ts'
 import type { PluginOptions } from '../load-config/configuration.ts'
 import { readDryConfiguration } from '../load-config/configuration.ts'
+import { outputPaint, type Paint } from '../output/colour.ts'
+import { dataText, type OutputOptions, recordText } from '../output/format.ts'
+import { note } from '../output/notes.ts'
 import { requireRuleAndSink, UsageError } from '../usage-error.ts'
 import { createDryRun } from './dry-run.ts'
 import { readExplainInput, readOneObject } from './explain-input.ts'
 import { type Explanation, explainEvent, explainJson, explainText } from './explanation.ts'
 import { lastSeenMs, type ReadChange } from './read-objects.ts'
 import { createScenario, type Scenario } from './scenario.ts'
-import { createPaint, type Paint, sentLine, unsentLine, wantsColour } from './terminal-text.ts'
+import { sentLine, unsentLine } from './terminal-text.ts'
 
-interface ExplainOptions extends PluginOptions {
+interface ExplainOptions extends PluginOptions, OutputOptions {
   config?: string
   context?: string
   type?: string
@@ -23,7 +24,6 @@ interface ExplainOptions extends PluginOptions {
   rule?: string
   sink?: string
   at?: string
-  json?: boolean
   all?: boolean
 }
 
@@ -47,8 +47,10 @@ export async function explain(target: string, options: ExplainOptions): Promise<
   const cluster = clusterName(config, () => contextName(config, options.context))
   const scenario = createScenario({ run, cluster, salt: randomBytes(16) })
   for (const object of input.around) scenario.addRelated(object, Date.now())
-  for (const note of input.notes) process.stderr.write(`note: ${note}\n`)
-  const paint = createPaint(!options.json && wantsColour(process.stdout, process.env))
+  for (const it of input.notes) note(`note: ${it}\n`)
+  const { output } = options
+  const isOne = input.changes.length === 1
+  const paint = outputPaint()
   const isMany = input.changes.length > MAX_EXPLAINED && !options.all && options.rule === undefined
   let lastMs = 0
   for (const [index, change] of input.changes.entries()) {
@@ -57,26 +59,18 @@ export async function explain(target: string, options: ExplainOptions): Promise<
     const event = eventOf(scenario, given, lastMs, input.from)
     run.advance(lastMs)
     const explanation = explainEvent(run, event, lastMs)
-    if (options.json)
-      print(`${printableJson(explainJson(run, explanation), input.changes.length === 1 ? 2 : 0)}\n`)
-    else if (isMany) print(summaryLines(explanation, paint))
+    if (output !== 'table') {
+      const data = explainJson(run, explanation)
+      print(isOne ? dataText(data, output) : recordText(data, output))
+    } else if (isMany) print(summaryLines(explanation, paint))
     else {
       const typeNote = type || change.type || change.old ? undefined : typeNoteOf(event)
       print(`${index === 0 ? '' : '\n'}${explainText(run, explanation, { ...options, paint, typeNote })}`)
     }
   }
-  if (isMany && !options.json) print(paint('dim', `(${input.changes.length} objects; --all explains each)\n`))
+  if (isMany && output === 'table')
+    print(paint('dim', `(${input.changes.length} objects; --all explains each)\n`))
   return 0
-}
-
-/** The context, as `run` uses it for the cluster's name. A file is explained also with an unreadable kubeconfig. */
-function contextName({ kubernetes }: Config, context: string | undefined): string | undefined {
-  const options = kubeconfigOptions(kubernetes, context)
-  try {
-    return findKubeconfig(options) ? loadCluster(options).context : context
-  } catch {
-    return context
-  }
 }
 
 function summaryLines({ result }: Explanation, paint: Paint): string {

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Problem } from '../../config/problem.ts'
 import { reasonOf, textOf } from '../../config/read-text.ts'
-import { printable, printableJson } from '../../text/printable.ts'
+import { printable } from '../../text/printable.ts'
 import { clusterName } from '../environment.ts'
 import {
   badConfiguration,
@@ -11,19 +11,19 @@ import {
   readDryConfiguration,
 } from '../load-config/configuration.ts'
 import { fileFault, readPlainFile } from '../load-config/file-reads.ts'
+import { outputPaint, type Paint } from '../output/colour.ts'
+import { dataText, type OutputOptions } from '../output/format.ts'
 import { UsageError } from '../usage-error.ts'
 import { createDryRun } from './dry-run.ts'
 import type { Mismatch } from './expectations.ts'
 import { readObjects } from './read-objects.ts'
 import { type RunTestOptions, runTest, type TestResult } from './run-test.ts'
-import { createPaint, type Paint, wantsColour } from './terminal-text.ts'
 import { findTests, type TestCase } from './test-files.ts'
 
-interface TestOptions extends PluginOptions {
+interface TestOptions extends PluginOptions, OutputOptions {
   config?: string
   filter?: string
   junit?: string
-  json?: boolean
   coverage?: boolean
 }
 
@@ -36,18 +36,19 @@ export async function test(files: readonly string[], options: TestOptions): Prom
   if (problems.length > 0) throw badTests(problems, texts)
   const chosen = cases.filter(({ name }) => matches(name, options.filter))
   requireSome(cases, chosen, configuration, options)
-  const paint = createPaint(!options.json && wantsColour(process.stdout, process.env))
+  const paint = outputPaint()
+  const { output } = options
   const results: TestResult[] = []
   for (const it of chosen) {
     const result = await runTest(it, runOptions(configuration))
     if (result.problems.length > 0) throw badTests(result.problems, texts)
-    if (!options.json) print(heading(it, results.at(-1)?.test, paint) + resultText(result, paint))
+    if (output === 'table') print(heading(it, results.at(-1)?.test, paint) + resultText(result, paint))
     results.push(result)
   }
   if (options.junit !== undefined) writeJunit(options.junit, results, configuration.hide)
-  if (options.json) print(`${printableJson(resultJson(results), 2)}\n`)
+  if (output !== 'table') print(dataText(resultJson(results), output))
   else print(summaryText(results, performance.now() - begunMs, paint))
-  if (options.coverage && !options.json) print(coverageText(rulesOf(configuration), results, paint))
+  if (options.coverage && output === 'table') print(coverageText(rulesOf(configuration), results, paint))
   return results.some(({ mismatches }) => mismatches.length > 0) ? 1 : 0
 }
 

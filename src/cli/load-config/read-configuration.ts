@@ -3,6 +3,7 @@ import { buffer } from 'node:stream/consumers'
 import { type Loaded, type LoadOptions, loadConfig } from '../../config/load.ts'
 import { formatProblems, type Problem } from '../../config/problem.ts'
 import { reasonOf, STANDARD_INPUT, textOf } from '../../config/read-text.ts'
+import { wantsColour } from '../output/colour.ts'
 import { UsageError } from '../usage-error.ts'
 import { digestOf, type FileReads } from './file-reads.ts'
 
@@ -110,7 +111,7 @@ export function showProblems(
 }
 
 export function isColoured(): boolean {
-  return process.stderr.isTTY === true && !process.env['NO_COLOR']
+  return wantsColour(process.stderr, process.env)
 }
 
 /** Returns the text of a file, or of the standard input for `-`. Throws `UsageError` for one that is unreadable or no text. */

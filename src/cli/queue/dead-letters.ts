@@ -11,14 +11,14 @@ import {
 import { readLedger } from '../../store/ledger.ts'
 import { printableJson } from '../../text/printable.ts'
 import { invocation } from '../environment.ts'
-import { counted, duration, table } from '../table.ts'
+import { dataText, type OutputOptions, recordText } from '../output/format.ts'
+import { counted, duration, table } from '../output/table.ts'
 import { requireKnown, UsageError } from '../usage-error.ts'
 import { type OpenQueue, openQueue, type QueueOptions } from './open-queue.ts'
 
-interface ListOptions extends QueueOptions {
+interface ListOptions extends QueueOptions, OutputOptions {
   sink?: string
   limit: number
-  json?: boolean
 }
 
 /** Newest first. */
@@ -31,8 +31,11 @@ export async function list(options: ListOptions): Promise<number> {
     if (letters.length < options.limit) letters.push(letter)
     else more++
   }
+  const { output } = options
   process.stdout.write(
-    options.json ? letters.map((it) => `${printableJson(summaryOf(it))}\n`).join('') : asTable(letters, more),
+    output === 'table'
+      ? asTable(letters, more)
+      : letters.map((it) => recordText(summaryOf(it), output)).join(''),
   )
   return 0
 }
@@ -55,15 +58,15 @@ function asTable(letters: readonly StoredDeadLetter[], more: number): string {
 }
 
 /** Prints one with all details. */
-export async function show(id: string, options: QueueOptions & { json?: boolean }): Promise<number> {
+export async function show(id: string, options: QueueOptions & OutputOptions): Promise<number> {
   await using queue = await openQueue(options)
   const letter = await find(queue, id)
   if (!letter.delivery) return showUnreadable(letter, options)
   const object = objectIn(letter.delivery)
   const { event, notice, heldBack } = letter.delivery
-  if (options.json) {
+  if (options.output !== 'table') {
     const all = { ...summaryOf(letter), event, notice, heldBack, object }
-    process.stdout.write(`${printableJson(all, 2)}\n`)
+    process.stdout.write(dataText(all, options.output))
     return 0
   }
   const { sink, rule, reason, detail, atMs } = letter
@@ -94,11 +97,11 @@ function objectIn({ objectJson }: Delivery): unknown {
 }
 
 /** Prints one that cannot be decoded: its metadata and bytes. */
-function showUnreadable(letter: StoredDeadLetter, { json }: { json?: boolean }): number {
+function showUnreadable(letter: StoredDeadLetter, { output }: OutputOptions): number {
   const { id, sink, lane, reason, detail, atMs, count } = letter
   const payload = letter.payload.toString('base64')
-  if (json) {
-    process.stdout.write(`${printableJson({ ...summaryOf(letter), lane, payload }, 2)}\n`)
+  if (output !== 'table') {
+    process.stdout.write(dataText({ ...summaryOf(letter), lane, payload }, output))
     return 0
   }
   const rows = [

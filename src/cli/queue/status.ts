@@ -3,27 +3,27 @@ import { titleIn } from '../../store/commit/stored-json.ts'
 import { type RuleLedger, readStatus, type StatusReport, type WatchCounts } from '../../store/ledger.ts'
 import { readHash } from '../../store/redis/scan.ts'
 import { friendlyError } from '../../text/friendly-errors.ts'
-import { printable, printableJson } from '../../text/printable.ts'
-import { duration, table } from '../table.ts'
+import { printable } from '../../text/printable.ts'
+import { dataText, type OutputOptions } from '../output/format.ts'
+import { duration, table } from '../output/table.ts'
 import { type OpenQueue, openQueue, type QueueOptions } from './open-queue.ts'
 
-interface StatusOptions extends QueueOptions {
-  json?: boolean
+interface StatusOptions extends QueueOptions, OutputOptions {
   verify?: boolean
 }
 
-/** Prints watches, sinks and the ledger, as JSON or as tables. */
+/** Prints watches, sinks and the ledger, as tables or as data. */
 export async function status(options: StatusOptions): Promise<number> {
   await using queue = await openQueue(options)
-  if (queue.isNew && !options.json) return 0
+  if (queue.isNew && options.output === 'table') return 0
   const report = await readStatus(queue.redis, queue.keys, {
     verify: options.verify ?? false,
     now: Date.now(),
   })
   process.stdout.write(
-    options.json
-      ? `${printableJson(report, 2)}\n`
-      : describe(report, queue.cluster, await storedTitles(queue)),
+    options.output === 'table'
+      ? describe(report, queue.cluster, await storedTitles(queue))
+      : dataText(report, options.output),
   )
   return 0
 }

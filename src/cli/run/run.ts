@@ -17,8 +17,9 @@ import {
   pluginsOff,
   readConfiguration,
 } from '../load-config/configuration.ts'
+import { note } from '../output/notes.ts'
 import { firstSignal, hangUpReloads, outputClosed } from '../signals.ts'
-import { UsageError } from '../usage-error.ts'
+import { NothingToRun, UsageError } from '../usage-error.ts'
 import { followConfiguration } from './follow-configuration.ts'
 import { type ChosenRedis, openRunRedis, SHARED_DEMO } from './run-redis.ts'
 import { spareMemory } from './spare-memory.ts'
@@ -30,19 +31,20 @@ const START_GRACE_MS = 3_000
 
 /** Runs until SIGINT or SIGTERM, or a SIGHUP that does not ask for a reload, also during its start. */
 export async function run(options: RunOptions): Promise<number> {
+  const file = options.demo && options.config === undefined ? undefined : configurationFile(options.config)
+  const demo = options.demo ? 'asked for' : hasNothing(options, file) ? 'no cluster' : undefined
+  const output = commandLog(options.logLevel, demo !== undefined)
+  if (demo === 'no cluster') requireViewer(process.env)
   const foreign = Promise.withResolvers<string>()
   const reactions: Reactions = {
     onlyPrints: true,
     reload() {},
     onLayoutChanged: (error) => foreign.resolve(error.message),
   }
-  const file = options.demo && options.config === undefined ? undefined : configurationFile(options.config)
   const reloads = hangUpReloads(file)
   const signals = firstSignal(reloads ? ['SIGINT', 'SIGTERM'] : ['SIGINT', 'SIGTERM', 'SIGHUP'])
   if (reloads) process.on('SIGHUP', () => reactions.reload())
   const end = Promise.race([signals, outputClosed(() => reactions.onlyPrints), foreign.promise])
-  const demo = options.demo ? 'asked for' : hasNothing(options, file) ? 'no cluster' : undefined
-  const output = commandLog(options.logLevel, demo !== undefined)
   await using stack = new AsyncDisposableStack()
   const ending = new AbortController()
   const starting = start({ file, demo, options }, reactions, output, stack, ending.signal)
@@ -77,6 +79,15 @@ function hasNothing({ role, context }: RunOptions, file: string | undefined): bo
     context === undefined &&
     role === 'all' &&
     findKubeconfig({ env: process.env }) === undefined
+  )
+}
+
+/** Throws `NothingToRun` unless somebody can see that a demo runs: `npm start` always shows it. */
+function requireViewer(env: NodeJS.ProcessEnv): void {
+  const isTerminal = [process.stdout, process.stderr].some(({ isTTY }) => isTTY === true)
+  if (isTerminal || invocation(env) !== 'kubeherald') return
+  throw new NothingToRun(
+    'there is neither a configuration (--config, $KUBEHERALD_CONFIG, ./kubeherald.yaml) nor a cluster ($KUBECONFIG, ~/.kube/config); "kubeherald demo" starts a demo',
   )
 }
 
@@ -130,8 +141,7 @@ async function start(
     return app
   }
   const unused = demo ? unusedInDemo(configuration.config, config) : []
-  if (output.format === 'text')
-    process.stderr.write(describeStart({ file, demo, unused, access, redis, app, options }))
+  if (output.format === 'text') note(describeStart({ file, demo, unused, access, redis, app, options }))
   else
     log.info(
       { cluster, server: access?.server, redis: addressOf(redis.target), http: app.url, role: options.role },

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { compareRuns, comparisonLines } from '../../../src/cli/dry-run/compare.ts'
 import { createDryRun } from '../../../src/cli/dry-run/dry-run.ts'
-import { createPaint } from '../../../src/cli/dry-run/terminal-text.ts'
+import { createPaint } from '../../../src/cli/output/colour.ts'
 import type { ClusterEvent } from '../../../src/model/event.ts'
 import { sinkLoader } from '../../../src/sink-types.ts'
 import { normalise } from '../../../src/watch/decode/normalise.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { wantsColour } from '../../../src/cli/dry-run/terminal-text.ts'
+import { wantsColour } from '../../../src/cli/output/colour.ts'
 
 const terminal = { isTTY: true }
 const pipe = {}

@@ -1,4 +1,4 @@
-import { printable } from '../text/printable.ts'
+import { printable } from '../../text/printable.ts'
 
 /** Formats rows as aligned columns, the header first. Cells may have text from outside. */
 export function table(cells: readonly (readonly string[])[]): string {

@@ -1,0 +1,69 @@
+import type { Command } from 'commander'
+import { CONTEXT, configurable, type Exit, ofQueue, printsData, wholeNumber } from './options.ts'
+
+export function describeQueue(program: Command, exit: Exit): void {
+  printsData(ofQueue(program.command('status')))
+    .description('show watches, sinks and the ledger')
+    .option('--verify', 'count the entries in the lanes instead of trusting the counters')
+    .addHelpText('after', STATUS_HELP)
+    .action(async (options) => exit(await (await import('../queue/status.ts')).status(options)))
+  describeDeadLetters(program, exit)
+  printsData(configurable(program.command('kinds')))
+    .description('list the kinds of the cluster that can be watched')
+    .option('--count', 'also the number of objects: one small request for each kind')
+    .option(...CONTEXT)
+    .addHelpText('after', KINDS_HELP)
+    .action(async (options) => exit(await (await import('../kinds/kinds.ts')).kinds(options)))
+}
+
+function describeDeadLetters(program: Command, exit: Exit): void {
+  const group = program
+    .command('dead-letters')
+    .description('list, show, retry or drop deliveries that were given up')
+    .addHelpText('after', DEAD_LETTERS_HELP)
+  const load = () => import('../queue/dead-letters.ts')
+  printsData(ofQueue(group.command('list')))
+    .description('newest first')
+    .option('--sink <name>', 'only those of one sink')
+    .option('--limit <n>', 'how many', wholeNumber, 50)
+    .action(async (options) => exit(await (await load()).list(options)))
+  printsData(ofQueue(group.command('show <id>')))
+    .description('the reason, the event and the object')
+    .action(async (id, options) => exit(await (await load()).show(id, options)))
+  ofQueue(group.command('retry [ids...]'))
+    .description('put them back into their lanes')
+    .option('--all', 'all of them')
+    .option('--sink <name>', 'with --all: only those of one sink')
+    .action(async (ids, options) => exit(await (await load()).retry(ids, options)))
+  ofQueue(group.command('drop [ids...]'))
+    .description('delete them for good; the ledger remembers how many')
+    .option('--all', 'all of them')
+    .option('--sink <name>', 'with --all: only those of one sink')
+    .action(async (ids, options) => exit(await (await load()).drop(ids, options)))
+}
+
+const STATUS_HELP = `
+It reads Redis alone, so that it works while nothing runs. Each change that was observed is counted once: as unmatched, dropped,
+matched, or limited (suppressed, or waiting). Of a rule, matched = sent + digested + waiting + suppressed.
+
+Examples:
+  kubeherald status --config prod.yaml
+  kubeherald status -o json | jq .ledger.rules         how often each rule matched, sent, and was suppressed
+  kubeherald status --verify                           does the ledger agree with the entries in the lanes?
+`
+
+const DEAD_LETTERS_HELP = `
+Examples:
+  kubeherald dead-letters list --sink oncall
+  kubeherald dead-letters show 1763712000000-0
+  kubeherald dead-letters retry --all --sink oncall
+`
+
+const KINDS_HELP = `
+NAME is what "watch" takes in any case; the kind and the short names will do where they are unique. It shows the version that
+the API server prefers, which kubeherald watches. With --count, "forbidden" is a kind that you may not list.
+
+Examples:
+  kubeherald kinds
+  kubeherald kinds --count -o json | jq 'map(select(.objects > 1000))'
+`

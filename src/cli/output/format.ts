@@ -1,0 +1,39 @@
+import { Document, visit } from 'yaml'
+import { isDeep, printableJson, safeJson } from '../../text/printable.ts'
+
+/** `table` is readable text; the others are the same data for programs. */
+export const OUTPUT_FORMATS = ['table', 'json', 'yaml'] as const
+
+export type DataFormat = 'json' | 'yaml'
+
+/** Options of commands that print data. */
+export interface OutputOptions {
+  output: (typeof OUTPUT_FORMATS)[number]
+}
+
+/** Returns one value as an indented JSON text or a YAML document, safe on a terminal, with a newline at the end. */
+export function dataText(value: unknown, format: DataFormat): string {
+  return format === 'json' ? `${printableJson(value, 2)}\n` : printableYaml(value)
+}
+
+/** Returns one of several values: a line of JSON, or a YAML document that begins with `---`. */
+export function recordText(value: unknown, format: DataFormat): string {
+  return format === 'json' ? `${printableJson(value)}\n` : `---\n${printableYaml(value)}`
+}
+
+/** Texts that YAML 1.1 takes for other values are quoted; no text spans lines except as a literal block. */
+const YAML = { lineWidth: 0, singleQuote: false, doubleQuotedMinMultiLineLength: 1e9 }
+
+/** YAML of the same data that `printableJson` gives. Deeply nested data is one line of JSON, which is YAML too. */
+function printableYaml(value: unknown): string {
+  const json = printableJson(value)
+  if (isDeep(json)) return `${json}\n`
+  const document = new Document(JSON.parse(json), { compat: 'yaml-1.1', aliasDuplicateObjects: false })
+  visit(document, {
+    Scalar(_, node) {
+      // Only double quotes can escape a character.
+      if (typeof node.value === 'string' && safeJson(node.value) !== node.value) node.type = 'QUOTE_DOUBLE'
+    },
+  })
+  return safeJson(document.toString(YAML))
+}
