@@ -34,6 +34,8 @@ CMD ["run"]
 ARG VERSION=0.0.0-dev
 ARG REVISION=unknown
 ARG CREATED=1970-01-01T00:00:00Z
+# What kubeherald version prints.
+ENV KUBEHERALD_COMMIT=$REVISION
 LABEL org.opencontainers.image.title="kubeherald" \
       org.opencontainers.image.description="Forwards what happens in a Kubernetes cluster to people and services, by rules, without losing any of it." \
       org.opencontainers.image.url="https://github.com/kubeherald/kubeherald" \

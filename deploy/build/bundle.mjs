@@ -40,14 +40,26 @@ const ON_DEMAND = [
 /** Commands that ask the cluster or Redis, and those that need not; the thread of a reload needs what these have. */
 const WITH_OTHERS = [
   ...['queue/status', 'queue/dead-letters', 'dry-run/tail', 'dry-run/backtest', 'dry-run/explain'],
-  ...['check/check-outside', 'init/init', 'rbac/rbac'],
+  ...['check/check-outside', 'init/init', 'rbac/rbac', 'kinds/kinds', 'send-test/send-test'],
 ]
-const ALONE = ['check/check', 'dry-run/test', 'schema', 'import/import', 'load-config/worker-answers']
+const ALONE = [
+  ...['check/check', 'dry-run/test', 'schema', 'import/import', 'load-config/worker-answers'],
+  ...['config/show', 'config/routes', 'completion/completion', 'version-report'],
+]
 const commands = (names) => names.map((name) => resolve(ROOT, `src/cli/${name}.ts`))
 // Dependencies in CommonJS call require() for what Node brings along.
 const banner =
   "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);"
 
+/** The commit that is built, where git or the environment knows it. */
+function commitOf() {
+  const named = process.env.KUBEHERALD_COMMIT || process.env.GITHUB_SHA
+  if (named) return named
+  const { status, stdout } = spawnSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' })
+  return status === 0 ? stdout.trim() : undefined
+}
+
+const commit = commitOf()
 const { metafile } = await build({
   entryPoints: {
     main: 'src/main.ts',
@@ -78,6 +90,7 @@ const { metafile } = await build({
   ],
   legalComments: 'external',
   banner: { js: banner },
+  define: commit === undefined ? {} : { 'process.env.KUBEHERALD_COMMIT': JSON.stringify(commit) },
   metafile: true,
   logLevel: 'warning',
 })

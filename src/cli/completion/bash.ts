@@ -1,0 +1,66 @@
+import { type CommandNode, type OptionNode, quoted, withDescendants } from './command-tree.ts'
+
+/** Returns a completion script for bash from 3.2 on. It needs no package bash-completion. */
+export function bashCompletion(root: CommandNode): string {
+  const nodes = withDescendants(root)
+  const paths = nodes.filter(({ path }) => path.length > 0).map(keyOf)
+  return `# Completes the commands and options of kubeherald: source <(kubeherald completion bash)
+_kubeherald() {
+  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} path='' words='' options='' file='' i
+  # bash takes "=" for a word.
+  if [[ $cur == '=' ]]; then
+    cur=''
+  elif [[ $prev == '=' ]]; then
+    prev=\${COMP_WORDS[COMP_CWORD-2]}
+  fi
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case "$path \${COMP_WORDS[i]}" in
+      ${paths.map(quoted).join(' | ')}) path+=" \${COMP_WORDS[i]}" ;;
+    esac
+  done
+  COMPREPLY=()
+  case "$path $prev" in
+${nodes.flatMap(valueCases).join('')}  esac
+  case "$path" in
+${nodes.map(commandCase).join('')}  esac
+  if [[ $cur == -* ]]; then words=$options; fi
+  if [[ -z $words && -z $file ]]; then compopt +o default 2> /dev/null; fi
+  COMPREPLY=($(compgen -W "$words" -- "$cur"))
+}
+complete -o default -F _kubeherald kubeherald
+`
+}
+
+/** ` dead-letters list` */
+function keyOf({ path }: CommandNode): string {
+  return path.map((name) => ` ${name}`).join('')
+}
+
+/** The cases of one command's options with values, by the kind of the value. */
+function valueCases(node: CommandNode): string[] {
+  const groups = Map.groupBy(
+    node.options.filter(({ value }) => value !== undefined),
+    ({ value }) => actionOf(value),
+  )
+  return [...groups].map(([action, options]) => {
+    const names = options.flatMap(({ short, long }) => (short ? [short, long] : [long]))
+    const patterns = names.map((name) => quoted(`${keyOf(node)} ${name}`)).join(' | ')
+    return `    ${patterns}) ${action}return ;;\n`
+  })
+}
+
+function actionOf(value: OptionNode['value']): string {
+  // The default is to complete files.
+  if (value === 'file') return ''
+  if (value === 'folder') return 'COMPREPLY=($(compgen -d -- "$cur")); '
+  if (value === 'text' || value === undefined) return 'compopt +o default 2> /dev/null; '
+  return `COMPREPLY=($(compgen -W ${quoted(value.join(' '))} -- "$cur")); `
+}
+
+function commandCase(node: CommandNode): string {
+  const { argument, commands, options } = node
+  const words = Array.isArray(argument) ? argument : commands.map(({ name }) => name)
+  const names = options.flatMap(({ short, long }) => (short ? [short, long] : [long]))
+  const file = argument === 'file' ? ' file=1' : ''
+  return `    ${quoted(keyOf(node))}) words=${quoted(words.join(' '))} options=${quoted(names.join(' '))}${file} ;;\n`
+}
