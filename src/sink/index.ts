@@ -21,7 +21,7 @@ export {
   renderFault,
   type Semaphore,
 } from './in-order.ts'
-export { createMask, type Mask, secretsOfHeaders, secretsOfUrl } from './mask.ts'
+export { createMask, type Mask, secretsOfHeaders, secretsOfUrl, shownPath } from './mask.ts'
 export type {
   Content,
   Field,

@@ -57,6 +57,14 @@ export function secretsOfUrl(url: URL): string[] {
   ].filter((it) => !it.startsWith('/') || it.length >= MIN_PATH)
 }
 
+/** Returns path and query of a URL as they may be shown: without segments that look like tokens, and without values of the query. */
+export function shownPath({ pathname, search }: URL, hidden = MASKED): string {
+  const path = pathname.split('/').map((it) => (looksLikeToken(it) ? hidden : it))
+  const query = search.slice(1).split('&').filter(Boolean)
+  const shown = query.map((it) => (it.includes('=') ? `${it.slice(0, it.indexOf('='))}=${hidden}` : hidden))
+  return `${path.join('/')}${shown.length === 0 ? '' : `?${shown.join('&')}`}`
+}
+
 function looksLikeToken(segment: string): boolean {
   return segment.length >= 16 || (segment.length >= 8 && /\d/.test(segment) && /[a-z]/i.test(segment))
 }

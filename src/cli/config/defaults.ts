@@ -1,0 +1,55 @@
+import * as z from 'zod'
+import { isMap } from '../../config/plain-data.ts'
+import { jsonSchemaOf, type Node } from '../../config/schema/json-schema.ts'
+import { ConfigFile } from '../../config/schema.ts'
+import { builtInSinks } from '../../sink-types.ts'
+
+type Plain = Readonly<Record<string, unknown>>
+
+/** Adds the keys that a configuration does not have, with the defaults of its JSON Schema; those of plug-ins' sinks are not known. */
+export async function withDefaults(config: Plain): Promise<Plain> {
+  const root = await jsonSchemaOf({ sinkTypes: builtInSinks })
+  // The JSON Schema has no default of a key whose values are transformed.
+  const added = Object.entries(ConfigFile.shape).flatMap(([key, schema]) =>
+    schema instanceof z.ZodDefault && !Object.hasOwn(config, key) && !isEmpty(schema.def.defaultValue)
+      ? [[key, schema.def.defaultValue]]
+      : [],
+  )
+  return filled({ ...config, ...Object.fromEntries(added) }, root) as Plain
+}
+
+function filled(value: unknown, node: Node): unknown {
+  if (value === undefined) {
+    const usual = node['default']
+    return isMap(usual) ? filled(usual, node) : usual
+  }
+  if (Array.isArray(value)) {
+    const items = branchesOf(node).find((it) => it.items)?.items
+    return items ? value.map((it) => filled(it, items)) : value
+  }
+  if (!isMap(value)) return value
+  const branches = branchesOf(node, value)
+  const properties = Object.assign({}, ...branches.map((it) => it.properties ?? {})) as Record<string, Node>
+  const rest = branches
+    .map(({ additionalProperties }) => additionalProperties)
+    .find((it) => typeof it === 'object')
+  const names = [...new Set([...Object.keys(value), ...Object.keys(properties)])]
+  const entries = names.map((name) => {
+    const own = Object.hasOwn(value, name) ? value[name] : undefined
+    const child = Object.hasOwn(properties, name) ? properties[name] : rest
+    return [name, child ? filled(own, child) : own] as const
+  })
+  return Object.fromEntries(entries.filter(([name, it]) => Object.hasOwn(value, name) || !isEmpty(it)))
+}
+
+function isEmpty(value: unknown): boolean {
+  if (isMap(value)) return Object.keys(value).length === 0
+  return value === undefined || (Array.isArray(value) && value.length === 0)
+}
+
+/** The schemas that a value may have to satisfy; of those by the type of a sink, the one of its type. */
+function branchesOf(node: Node, value?: Plain): Node[] {
+  const conditional = (node['allOf'] as { if: Node; then: Node }[] | undefined) ?? []
+  const ofType = conditional.filter((it) => it.if?.properties?.['type']?.['const'] === value?.['type'])
+  return [node, ...ofType.map((it) => it.then), ...(node.anyOf ?? []).flatMap((it) => branchesOf(it, value))]
+}

@@ -1,0 +1,74 @@
+import { isMap } from '../../config/plain-data.ts'
+import { shownPath } from '../../sink/index.ts'
+
+const HIDDEN = '***'
+
+/** Names of options whose values are secrets, such as `token`, `clientSecret` and `routingKey`. The `key` of `tls` is PEM text. */
+const SECRET =
+  /(authorization|bearer|cookie|token|password|passwd|passphrase|secret|credentials?|(access|api|auth|integration|private|routing|service)[-_]?key)$/i
+
+const REFERENCE = /\$\{(?:env|file|var):[^}]*\}/g
+
+/**
+ * Returns options of a sink or of Redis without the secrets that are written out: values of options with the name of a secret, of headers,
+ * private keys, and of URLs the user, the query and what looks like a token. References stay.
+ */
+export function hideSecrets(value: unknown, key = '', place: Place = {}): unknown {
+  if (Array.isArray(value)) return value.map((it) => hideSecrets(it, key, place))
+  if (isMap(value)) {
+    const hasSecretPath =
+      typeof value['preset'] === 'string' || value['type'] === 'slack' || place.hasSecretPath
+    return Object.fromEntries(
+      Object.entries(value).map(([name, it]) => [
+        name,
+        hideSecrets(it, name, { hasSecretPath, inHeaders: key === 'headers' }),
+      ]),
+    )
+  }
+  if (value === null || value === undefined || typeof value === 'boolean') return value
+  if (isSecret(key, place)) return withoutLiterals(String(value))
+  return typeof value === 'string' ? shownText(value, place) : value
+}
+
+interface Place {
+  /** The URL of the section has a secret in its path, as those of chat services. */
+  hasSecretPath?: boolean | undefined
+  inHeaders?: boolean
+}
+
+/** Headers that no service signs in with. */
+const PLAIN_HEADERS = /^(accept|content-type|user-agent)$/i
+
+function isSecret(key: string, { inHeaders = false }: Place): boolean {
+  return (inHeaders && !PLAIN_HEADERS.test(key)) || SECRET.test(key)
+}
+
+/** Hides all but references and the scheme before one: `Bearer ${env:TOKEN}`. */
+function withoutLiterals(text: string): string {
+  const references = text.match(REFERENCE)
+  if (!references) return text === '' ? '' : HIDDEN
+  const scheme = /^(?:bearer|basic|token) (?=\$\{)/i.exec(text)?.[0] ?? ''
+  const isAll = text === scheme + references.join('')
+  return isAll ? text : `${HIDDEN}${references.join('')}`
+}
+
+function shownText(text: string, place: Place): string {
+  if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)) return HIDDEN
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? shownUrl(text, place) : text
+}
+
+/** A URL of which references are parts is shown as far as its host. */
+function shownUrl(text: string, { hasSecretPath = false }: Place): string {
+  const [head = '', user = '', host = '', rest = ''] =
+    /^([a-z][a-z0-9+.-]*:\/\/)([^/?#]*@)?([^/?#]*)(.*)$/is.exec(text)?.slice(1) ?? []
+  const shownUser = user === '' ? '' : `${withoutLiterals(user.slice(0, -1))}@`
+  const url = URL.parse(`http://host${rest.startsWith('/') ? '' : '/'}${rest}`)
+  const isPlain = url !== null && !/\$\{|\{[{%]/.test(rest)
+  const path =
+    rest === '' || rest === '/'
+      ? rest
+      : hasSecretPath || !isPlain
+        ? `/${withoutLiterals(rest)}`
+        : shownPath(url, HIDDEN)
+  return `${head}${shownUser}${host}${path}`
+}
