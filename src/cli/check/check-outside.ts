@@ -1,9 +1,7 @@
 import { boundsOf } from '../../app/redis.ts'
 import { askHealth } from '../../app/sink-set/health.ts'
-import type { Config } from '../../config/schema.ts'
-import { silentLog } from '../../observe/log.ts'
+import type { Config, SinkConfig } from '../../config/schema.ts'
 import type { Health, SinkType } from '../../sink/index.ts'
-import { memoryStore } from '../../sink/testkit/context.ts'
 import { sinkLoader } from '../../sink-types.ts'
 import { keysOf } from '../../store/keys.ts'
 import { reachRedis } from '../../store/redis/connection.ts'
@@ -13,10 +11,10 @@ import { addressOf, targetOf } from '../../store/redis/redis-target.ts'
 import { inspectRedis } from '../../store/redis/requirements.ts'
 import { friendlyError } from '../../text/friendly-errors.ts'
 import { printable } from '../../text/printable.ts'
-import { userAgent } from '../../version.ts'
 import { findKubeconfig } from '../../watch/client/kubeconfig.ts'
 import { kubeconfigOptions } from '../environment.ts'
 import type { Configuration } from '../load-config/configuration.ts'
+import { openSink } from '../send-test/open-sink.ts'
 import { askCluster } from './check-cluster.ts'
 import type { Asked, CheckReport, Finding } from './check-report.ts'
 
@@ -77,36 +75,27 @@ async function checkSinks(
   cluster: string,
 ): Promise<string[]> {
   const answers = await Promise.all(
-    sinks.map(async ({ name, type, options }) => ({
-      name,
-      type,
-      health: await askSink(name, type, options),
-    })),
+    sinks.map(async (it) => ({ ...it, health: await healthOfSink(it, typeOf, cluster) })),
   )
-
-  async function askSink(name: string, type: string, options: unknown): Promise<Health> {
-    try {
-      const sink = await (await typeOf(type)).open(options, {
-        name,
-        cluster,
-        log: silentLog,
-        metrics: { counter: () => () => {}, gauge: () => () => {} },
-        store: memoryStore(),
-        userAgent,
-        clock: Date,
-      })
-      try {
-        return await askHealth(sink, new AbortController().signal)
-      } finally {
-        await sink.close().catch(() => {})
-      }
-    } catch (error) {
-      return { ok: false, reason: 'config', detail: (error as Error).message }
-    }
-  }
-
   return answers.flatMap(({ name, type, health }) => {
     if (!health.ok) return [`sink ${name} (${type}): ${printable(friendlyError(health.detail))}`]
     return (health.warnings ?? []).map((it) => `sink ${name} (${type}): ${printable(it)}`)
   })
+}
+
+async function healthOfSink(
+  config: SinkConfig,
+  typeOf: (type: string) => Promise<SinkType>,
+  cluster: string,
+): Promise<Health> {
+  try {
+    const sink = await openSink(config, typeOf, cluster)
+    try {
+      return await askHealth(sink, new AbortController().signal)
+    } finally {
+      await sink.close().catch(() => {})
+    }
+  } catch (error) {
+    return { ok: false, reason: 'config', detail: (error as Error).message }
+  }
 }
