@@ -6,6 +6,7 @@ import { connectCluster } from '../../watch/client/connect.ts'
 import { discover } from '../../watch/client/discovery.ts'
 import { findKubeconfig } from '../../watch/client/kubeconfig.ts'
 import { clusterName, invocation, kubeconfigOptions, loadCluster } from '../environment.ts'
+import { countOf, itemsOf, type Json, smallGet } from '../kinds/object-count.ts'
 import { fileFault } from '../load-config/file-reads.ts'
 import { permissionsOf } from '../rbac/rbac.ts'
 import { UsageError } from '../usage-error.ts'
@@ -107,7 +108,6 @@ interface LookOptions {
   namespace: string
 }
 
-const METADATA = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json'
 const MAX_NAMESPACES = 500
 
 /** Looks at a cluster with a handful of small requests. What may not be read is left out. Throws when it does not answer. */
@@ -117,15 +117,16 @@ async function lookAt(
   signal: AbortSignal,
 ): Promise<ClusterFacts> {
   const { resources } = await discover(client, signal)
+  const read = async (path: string) => (await smallGet(client, path, signal)).json
   const [version, namespaces, nodes, pods] = await Promise.all([
-    json(client, '/version', signal),
-    json(client, `/api/v1/namespaces?limit=${MAX_NAMESPACES}`, signal),
-    json(client, '/api/v1/nodes?limit=1', signal),
-    json(client, '/api/v1/pods?limit=1', signal),
+    read('/version'),
+    read(`/api/v1/namespaces?limit=${MAX_NAMESPACES}`),
+    read('/api/v1/nodes?limit=1'),
+    read('/api/v1/pods?limit=1'),
   ])
   const gitVersion = version?.['gitVersion']
-  const nodeCount = countOf(nodes)
-  const podCount = countOf(pods)
+  const nodeCount = nodes && countOf(nodes)
+  const podCount = pods && (countOf(pods) ?? 1)
   return {
     cluster,
     ...(typeof gitVersion === 'string' && /^v[\w.+-]{1,40}$/.test(gitVersion) && { version: gitVersion }),
@@ -134,29 +135,6 @@ async function lookAt(
     ...(namespaces && { namespaces: itemsOf(namespaces).map(namespaceOf) }),
     resources: new Set(resources.map(({ plural, group }) => (group === '' ? plural : `${plural}.${group}`))),
   }
-}
-
-type Json = Readonly<Record<string, unknown>>
-
-/** Undefined when it is refused. */
-async function json(client: ClusterClient, path: string, signal: AbortSignal): Promise<Json | undefined> {
-  const { status, body } = await client.get(path, { accept: METADATA, timeoutMs: 10_000 }, signal)
-  if (status !== 200) return undefined
-  try {
-    return JSON.parse(body.toString()) as Json
-  } catch {
-    return undefined
-  }
-}
-
-function itemsOf(list: Json): readonly Json[] {
-  return Array.isArray(list['items']) ? (list['items'] as Json[]) : []
-}
-
-function countOf(list: Json | undefined): number | undefined {
-  if (!list) return undefined
-  const { remainingItemCount } = (list['metadata'] ?? {}) as { remainingItemCount?: number }
-  return itemsOf(list).length + (remainingItemCount ?? 0)
 }
 
 function namespaceOf({ metadata }: Json): NamespaceFacts {
