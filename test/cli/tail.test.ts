@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+import type { EventResult } from '../../src/cli/dry-run/dry-run.ts'
 import { createRecoveryNote, neverBegan } from '../../src/cli/dry-run/tail.ts'
+import { createTailEnd } from '../../src/cli/dry-run/tail-end.ts'
+import { startDemoCluster } from '../../src/demo/cluster.ts'
 import type { WatchStatus } from '../../src/model/status.ts'
 import { configuration, openDesk } from './cli.ts'
 import { runHere } from './here.ts'
@@ -58,4 +62,78 @@ test('that watches go on again is said once, when all of them do', () => {
 test('a watch that began once is enough to have seen something', () => {
   expect(neverBegan([status('reconnecting'), status('resolving', { ready: false })])).toBeUndefined()
   expect(neverBegan([status('resolving', { ready: false })])).toBe('nothing was seen: no watch has begun')
+})
+
+const demo = () => startDemoCluster({ random: Math.random, clock: Date })
+const PODS = `watch: [{ kind: Pod, initial: emit }]
+sinks: { screen: { type: stdout } }
+rules: [{ name: all, to: screen }]
+`
+
+test('tail --until ends with 0 when an event fulfils the expression, sent or not', async () => {
+  await using cluster = await demo()
+  using desk = openDesk({ KUBECONFIG: cluster.kubeconfig })
+  desk.write('kubeherald.yaml', `${PODS.replace('to: screen', 'drop: true')}`)
+  const expression = "event.kind == 'Pod' && oldObject == null"
+  const { code, stdout, stderr } = await runHere(desk, 'tail', '--until', expression, '--for', '30s')
+  expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+  expect(stderr).not.toContain('--until')
+})
+
+test('tail ends with 1 when --for or --idle passes before --until is fulfilled; --idle alone is a clean end', async () => {
+  await using cluster = await demo()
+  using desk = openDesk({ KUBECONFIG: cluster.kubeconfig })
+  desk.write('kubeherald.yaml', PODS)
+  // No event of the demo is in this namespace.
+  const nowhere = ['--namespace', 'nowhere', '-q']
+  expect(await runHere(desk, 'tail', ...nowhere, '--until', 'false', '--for', '1s')).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: "kubeherald: no event fulfilled --until 'false'\n",
+  })
+  expect(await runHere(desk, 'tail', ...nowhere, '--until', 'true', '--idle', '1s')).toMatchObject({
+    code: 1,
+  })
+  expect(await runHere(desk, 'tail', ...nowhere, '--idle', '1s')).toEqual({ code: 0, stdout: '', stderr: '' })
+})
+
+test('tail -o yaml prints a document for each delivery', async () => {
+  await using cluster = await demo()
+  using desk = openDesk({ KUBECONFIG: cluster.kubeconfig })
+  desk.write('kubeherald.yaml', PODS)
+  const { stdout } = await runHere(desk, 'tail', '-o', 'yaml', '--for', '1s', '-q')
+  const documents = parseAllDocuments(stdout).map((it) => it.toJS())
+  expect(documents.length).toBeGreaterThan(1)
+  expect(documents[0]).toMatchObject({ sink: 'screen', rule: 'all', event: { kind: 'Pod' } })
+})
+
+test.each([
+  [['--until', 'object.spec.'], /^kubeherald: --until at character \d+: /],
+  [['--until', 'objct.spec == 1'], /^kubeherald: --until at character 1: .*objct/],
+  [['--idle', 'soon'], /^kubeherald: --idle soon: /],
+])('tail %j is a mistake', async (args, message) => {
+  using desk = openDesk()
+  desk.write('kubeherald.yaml', configuration())
+  const { code, stderr } = await runHere(desk, 'tail', ...args)
+  expect(code).toBe(2)
+  expect(stderr).toMatch(message)
+})
+
+test('an expression that fails for an event does not end tail; the time without events begins with the watches', () => {
+  const end = createTailEnd({ until: 'object.spec.x == 1', idle: '2s' }, ({ kind }) => kind === 'Pod')
+  const event = (kind: string, rules: object[]) =>
+    ({ event: { kind, name: 'a' }, rules }) as unknown as EventResult
+  const failed = { rule: '--until', outcome: 'failed', error: 'no such key: x', sinks: [] }
+  expect(end.isIdle(9_000)).toBe(false)
+  end.begin(10_000)
+  expect(end.read(event('Pod', [failed]), 11_000)).toEqual({ result: event('Pod', []), ends: false })
+  expect(end.isIdle(12_999)).toBe(false)
+  // It does not pass --kind.
+  expect(end.read(event('Node', [{ ...failed, outcome: 'taken', error: undefined }]), 12_999).ends).toBe(
+    false,
+  )
+  expect(end.isIdle(13_000)).toBe(true)
+  expect(() => end.requireFulfilled()).toThrow('--until')
+  expect(end.read(event('Pod', [{ rule: '--until', outcome: 'taken', sinks: [] }]), 14_000).ends).toBe(true)
+  end.requireFulfilled()
 })

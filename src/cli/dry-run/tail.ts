@@ -5,14 +5,12 @@ import { suggest } from '../../config/error-messages/suggest.ts'
 import { mayMean, titleOf, watchedKindOf } from '../../config/lint/watched-kind.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Source, Transition } from '../../model/change.ts'
-import { type ClusterEvent, type EventHeader, headerOf } from '../../model/event.ts'
+import type { ClusterEvent } from '../../model/event.ts'
 import type { WatchStatus } from '../../model/status.ts'
 import { createMetrics } from '../../observe/metrics.ts'
-import { compileKinds } from '../../rules/kind.ts'
-import { compilePattern, compilePatterns, parsePatterns } from '../../rules/pattern.ts'
+import { compilePattern, parsePatterns } from '../../rules/pattern.ts'
 import { matcherOfSelector } from '../../rules/selector.ts'
 import { createMemorySourceStore } from '../../store/commit/memory-source-store.ts'
-import { printable, printableJson } from '../../text/printable.ts'
 import { userAgent } from '../../version.ts'
 import { connectCluster } from '../../watch/client/connect.ts'
 import { normalise } from '../../watch/decode/normalise.ts'
@@ -23,21 +21,22 @@ import { commandLog } from '../command-log.ts'
 import { clusterName, kubeconfigOptions, loadCluster } from '../environment.ts'
 import type { PluginOptions } from '../load-config/configuration.ts'
 import { type DryConfiguration, readDryConfiguration } from '../load-config/configuration.ts'
+import type { OutputOptions } from '../output/format.ts'
+import { note } from '../output/notes.ts'
 import { openQueue } from '../queue/open-queue.ts'
 import { firstSignal, outputClosed } from '../signals.ts'
 import { durationOf, requireRuleAndSink, UsageError } from '../usage-error.ts'
 import { replayOf } from './backtest.ts'
-import { createDryRun, type DryRun, type EventResult, type Sent, type TimerResult } from './dry-run.ts'
-import { createPaint, type Paint, sentLine, unsentLine, wantsColour } from './terminal-text.ts'
+import { createDryRun, type DryRun } from './dry-run.ts'
+import { createTailEnd, type TailEnd, type TailEndOptions } from './tail-end.ts'
+import { createPrinter, eventFilter, type Printer, type TailFilter } from './tail-printer.ts'
 
-interface TailOptions extends TailFilter, PluginOptions {
+interface TailOptions extends TailFilter, TailEndOptions, OutputOptions, PluginOptions {
   config?: string
   rules?: string
   context?: string
   stateDir?: string
   since?: string
-  for?: string
-  json?: boolean
 }
 
 const TIMERS_MS = 500
@@ -46,28 +45,30 @@ const READY_MS = 20_000
 /** Prints the deliveries of live events; sends nothing and writes nothing anywhere. */
 export async function tail(options: TailOptions): Promise<number> {
   const sinceMs = options.since === undefined ? undefined : Date.now() - durationOf('--since', options.since)
-  const forMs = options.for === undefined ? undefined : durationOf('--for', options.for)
+  const passes = eventFilter(options)
+  const end = createTailEnd(options, passes)
   const configuration = await readDryConfiguration(options.rules ?? options.config, options)
   const { config } = configuration
   requireRuleAndSink(options, config)
   requireWatchedKind(config, options.kind)
-  const paint = createPaint(!options.json && wantsColour(process.stdout, process.env))
-  const print = (line: string) => void process.stdout.write(configuration.hide(line))
-  const printer = createPrinter({ ...options, paint, print })
+  const print = (text: string) => void process.stdout.write(configuration.hide(text))
+  const printer = createPrinter(options, { passes, print })
   const ended = new AbortController()
-  const end = Promise.race([firstSignal(['SIGINT', 'SIGTERM']), outputClosed(() => true)])
-  void end.then(() => ended.abort())
+  const stopped = Promise.race([firstSignal(['SIGINT', 'SIGTERM']), outputClosed(() => true)])
+  void stopped.then(() => ended.abort())
   await using stack = new AsyncDisposableStack()
-  const run = await createDryRun(configuration)
+  const run = await createDryRun({ ...configuration, config: end.withUntil(config) })
   const { cluster, fault } = await follow(
-    { options, configuration, run, printer, sinceMs, forMs, stack },
+    { options, configuration, run, printer, sinceMs, end, stack },
     ended,
   )
-  if (forMs !== undefined && fault !== undefined) throw new Error(fault)
+  const isTimed = (end.forMs ?? end.idleMs) !== undefined
+  if (isTimed && fault !== undefined && !end.isFulfilled) throw new Error(fault)
   const { events, sent } = printer.counts()
-  process.stderr.write(
+  note(
     `${count(events, 'event')} of ${cluster}, ${count(sent, 'message')} would have been sent; nothing was\n`,
   )
+  end.requireFulfilled()
   return 0
 }
 
@@ -77,7 +78,7 @@ interface TailParts {
   run: DryRun
   printer: Printer
   sinceMs: number | undefined
-  forMs: number | undefined
+  end: TailEnd
   stack: AsyncDisposableStack
 }
 
@@ -86,7 +87,7 @@ async function follow(
   parts: TailParts,
   ended: AbortController,
 ): Promise<{ cluster: string; fault?: string }> {
-  const { options, configuration, run, printer, sinceMs, forMs, stack } = parts
+  const { options, configuration, run, printer, sinceMs, end, stack } = parts
   const { signal } = ended
   const { config } = configuration
   const { snapshot } = run
@@ -104,9 +105,12 @@ async function follow(
   // Live events wait while the journal is read; those that it has already are skipped.
   let waiting: ClusterEvent[] | undefined = journal && []
   const feed = (event: ClusterEvent, atMs: number) => {
+    if (signal.aborted) return
     try {
       for (const timer of run.advance(atMs)) printer.timer(timer)
-      printer.event(run.evaluate(event, atMs))
+      const { result, ends } = end.read(run.evaluate(event, atMs), performance.now())
+      printer.event(result)
+      if (ends) ended.abort()
     } catch (error) {
       printer.unreadable(error)
     }
@@ -149,7 +153,8 @@ async function follow(
   stack.defer(() => watches.close())
   watches.apply(config.watch)
   const startedMs = performance.now()
-  await ready(watches, signal, forMs)
+  const { forMs, idleMs } = end
+  await ready(watches, signal, forMs ?? idleMs)
   if (!signal.aborted) printStart(watches, cluster, configuration.file)
   if (journal && waiting && !signal.aborted) {
     const seen = new Set<string>()
@@ -160,7 +165,7 @@ async function follow(
       atMs = Math.max(atMs, Date.parse(event.time))
       feed(event, atMs)
     }
-    if (seen.size === 0) process.stderr.write('note: the journal has nothing of that time\n')
+    if (seen.size === 0) note('note: the journal has nothing of that time\n')
     const missed = waiting.filter(({ id }) => !seen.has(id))
     waiting = undefined
     for (const event of missed) feed(event, Math.max(atMs, Date.parse(event.time)))
@@ -171,12 +176,14 @@ async function follow(
     const restMs = began ? forMs : startedMs + forMs - performance.now()
     setTimeout(() => ended.abort(), Math.max(0, restMs)).unref()
   }
-  const note = createRecoveryNote((line) => process.stderr.write(`${line}\n`))
-  while (!signal.aborted) {
+  end.begin(performance.now())
+  const noteRecovery = createRecoveryNote((line) => note(`${line}\n`))
+  while (!signal.aborted && !end.isIdle(performance.now())) {
     for (const timer of run.advance(Date.now())) printer.timer(timer)
-    note(watches.statuses())
+    noteRecovery(watches.statuses())
     await pause(TIMERS_MS, undefined, { signal }).catch(() => {})
   }
+  ended.abort()
   const fault = neverBegan(watches.statuses())
   return { cluster, ...(fault !== undefined && { fault }) }
 }
@@ -197,9 +204,7 @@ async function ready(watches: WatchManager, signal: AbortSignal, forMs = READY_M
 function printStart(watches: WatchManager, cluster: string, file: string): void {
   const statuses = watches.statuses()
   const late = statuses.filter((it) => !it.ready)
-  process.stderr.write(
-    `${file} on ${cluster}: ${count(statuses.length, 'watch', 'watches')}; nothing is sent, Ctrl-C ends\n`,
-  )
+  note(`${file} on ${cluster}: ${count(statuses.length, 'watch', 'watches')}; nothing is sent, Ctrl-C ends\n`)
   for (const { title, lastError } of late)
     process.stderr.write(`warning: ${title} has not begun yet${lastError ? `: ${lastError}` : ''}\n`)
 }
@@ -242,106 +247,4 @@ export function neverBegan(statuses: readonly WatchStatus[]): string | undefined
   if (statuses.some(({ ready }) => ready)) return undefined
   const why = statuses.find(({ lastError }) => lastError !== undefined)?.lastError
   return `nothing was seen: no watch has begun${why === undefined ? '' : `: ${why}`}`
-}
-
-interface TailFilter {
-  /** Also events that are not sent. */
-  all?: boolean
-  rule?: string
-  sink?: string
-  kind?: string
-  namespace?: string
-}
-
-/** Prints a line for each delivery that passes the filters, and counts them. */
-interface Printer {
-  event(result: EventResult): void
-  timer(result: TimerResult): void
-  unreadable(error: unknown): void
-  counts(): { events: number; sent: number }
-}
-
-function createPrinter(
-  options: TailFilter & { json?: boolean; paint: Paint; print(line: string): void },
-): Printer {
-  const { rule, sink, paint, print, all = false, json = false } = options
-  const passes = eventFilter(options)
-  let events = 0
-  let sent = 0
-
-  function printSent(it: Sent): void {
-    const { delivery } = it
-    const isWanted = (rule ?? delivery.rule) === delivery.rule && (sink ?? delivery.sink) === delivery.sink
-    if (!isWanted || !passes(delivery.event)) return
-    sent++
-    print(`${json ? printableJson(sentJson(it)) : sentLine(it, paint)}\n`)
-  }
-
-  return {
-    event(result) {
-      const isWanted = passes(result.event)
-      if (isWanted) events++
-      for (const it of result.sent) printSent(it)
-      const ofRule = rule === undefined || result.rules.some((it) => it.rule === rule)
-      const ofSink = sink === undefined || result.rules.some((it) => it.sinks.includes(sink))
-      if (!all || !isWanted || !ofRule || !ofSink) return
-      const unsent = json ? unsentJson(result) : undefined
-      const line = json ? unsent && printableJson(unsent) : unsentLine(result, paint)
-      if (line) print(`${line}\n`)
-    },
-    timer: (result) => result.sent.forEach(printSent),
-    unreadable(error) {
-      const { message = String(error) } = (error ?? {}) as Error
-      process.stderr.write(`warning: an object cannot be read: ${printable(message)}\n`)
-    },
-    counts: () => ({ events, sent }),
-  }
-}
-
-type EventNames = Pick<EventHeader, 'kind' | 'apiVersion' | 'path'> & { namespace?: string | undefined }
-
-function eventFilter({ kind, namespace }: TailFilter): (event: EventNames) => boolean {
-  const kinds = kind === undefined ? undefined : compileKinds(kind)
-  if (kinds && !kinds.ok) throw new UsageError(`--kind ${kind}: ${kinds.faults[0]?.message ?? 'is no kind'}`)
-  const namespaces = namespace === undefined ? undefined : compilePatterns([namespace])
-  if (namespaces && !namespaces.ok) {
-    const [fault] = namespaces.faults
-    throw new UsageError(`--namespace ${namespace}: ${fault?.message}${fault?.hint ? `; ${fault.hint}` : ''}`)
-  }
-  return (event) => {
-    const [group = '', version = ''] = event.apiVersion.includes('/')
-      ? event.apiVersion.split('/')
-      : ['', event.apiVersion]
-    // A header has the plural only in its path.
-    const names = { kind: event.kind, group, version, plural: event.path.split('/').at(-2) ?? '' }
-    return (kinds?.value(names) ?? true) && (namespaces?.value(event.namespace ?? '') ?? true)
-  }
-}
-
-function sentJson({ atMs, delivery, message }: Sent): object {
-  const { sink, rule, event, notice, heldBack } = delivery
-  return {
-    time: new Date(atMs).toISOString(),
-    sink,
-    rule,
-    ...(notice && { notice: notice.kind }),
-    ...(heldBack && { heldBack }),
-    ...contentJson(message),
-    event,
-  }
-}
-
-function contentJson(message: Sent['message']): object {
-  try {
-    const { severity, title, text } = message.content
-    return { severity, title, text }
-  } catch (error) {
-    return { fault: (error as Error).message }
-  }
-}
-
-function unsentJson({ atMs, event, rules, sent, counted }: EventResult): object | undefined {
-  const unsent = rules.filter(({ outcome }) => outcome !== 'sent' && outcome !== 'taken')
-  if (sent.length > 0 && unsent.length === 0) return undefined
-  return { time: new Date(atMs).toISOString(), sink: null, counted, rules: unsent, event: headerOf(event) }
 }
