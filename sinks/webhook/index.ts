@@ -9,6 +9,7 @@ import {
   orderOf,
   type Reply,
   secretsOfHeaders,
+  shownPath,
   TemplateFault,
 } from '../../src/sink/index.ts'
 import { authorizationOf, createSender, envelopeOf, shownUrl, urlOf } from './client.ts'
@@ -40,7 +41,12 @@ export default defineSink<WebhookConfig>({
     const { method, url = { base: PAGERDUTY_URL, template: undefined } } = config
     const mask = createMask(secretsOf(config))
     const { body } = writerOf(config)(message)
-    return { target: `${method} ${shownUrl(url, message)}`, body: mask(body.toString()) }
+    return {
+      target: `${method} ${shownUrl(url, message)}`,
+      // Chat services have a secret in the path.
+      ...(!config.preset && !url.template && { path: shownPath(url.base) }),
+      body: mask(body.toString()),
+    }
   },
   open(config, { clock, userAgent }) {
     const preset = config.preset && PRESETS[config.preset]

@@ -47,6 +47,11 @@ export interface SchemaIssue {
 export interface Preview {
   /** The destination: `#oncall`, `POST https://hooks.example.com`. */
   target?: string
+  /**
+   * Path and query of a target's URL that the section fixes: `/hook`. It is shown behind `target` only where the configuration has the
+   * URL as a literal text, and not as a reference. Leave it out where the service has a secret in it.
+   */
+  path?: string
   /** The body, where it differs from the content. */
   body?: string
 }

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { startDemoCluster } from '../../src/demo/cluster.ts'
 import { builtInSinks } from '../../src/sink-types.ts'
 import { programMain } from '../program.ts'
-import type { Desk } from './cli.ts'
+import { type Desk, openDesk } from './cli.ts'
 import { runHere } from './here.ts'
 import { BACK_OFF, openProofDesk } from './proof-fixture.ts'
 
@@ -237,6 +237,48 @@ test('what objects say reaches a terminal without moving its cursor', async () =
     expect(code, stderr).toBe(0)
     expect(`${stdout}${stderr}`).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/)
   }
+})
+
+test('explain shows the path of a URL that is written out, and nothing that may be a secret', async () => {
+  const targets = {
+    plain: '{ type: webhook, url: "https://h.example/kube/hook" }',
+    variable: '{ type: webhook, url: "${var:url}" }',
+    tokens: '{ type: webhook, url: "https://u:pw@h.example/x/s3cret-0123456789?key=s3cret" }',
+    reference: '{ type: webhook, url: "${env:HOOK}" }',
+    part: '{ type: webhook, url: "https://h.example/s3cret/${env:PART}" }',
+    chat: '{ type: webhook, preset: mattermost, url: "https://h.example/hooks/s3cret" }',
+  }
+  using desk = openDesk({ HOOK: 'https://h.example/s3cret', PART: 'a b' })
+  desk.write(
+    'event.json',
+    JSON.stringify({ kind: 'Event', reason: 'R', regarding: { kind: 'Pod', name: 'a' } }),
+  )
+  desk.write(
+    'kubeherald.yaml',
+    `vars: { url: "https://h.example/of/var" }
+watch: [Event]
+sinks: { ${Object.entries(targets)
+      .map(([name, section]) => `${name}: ${section}`)
+      .join(', ')} }
+rules: [{ name: all, to: [${Object.keys(targets).join(', ')}] }]
+`,
+  )
+  const json = await runHere(desk, 'explain', 'event.json', '--json')
+  const { messages } = JSON.parse(json.stdout).rules[0]
+  const shown = Object.fromEntries(
+    messages.map(({ sink, target }: { sink: string; target: string }) => [sink, target]),
+  )
+  expect(shown).toEqual({
+    plain: 'POST https://h.example/kube/hook',
+    variable: 'POST https://h.example/of/var',
+    tokens: 'POST https://h.example/x/[redacted]?key=[redacted]',
+    reference: 'POST https://h.example',
+    part: 'POST https://h.example',
+    chat: 'POST https://h.example',
+  })
+  const text = await runHere(desk, 'explain', 'event.json')
+  expect(text.stdout).toContain('POST https://h.example/kube/hook')
+  expect(text.stdout + json.stdout).not.toContain('s3cret')
 })
 
 test('no secret of the configuration is shown', async () => {

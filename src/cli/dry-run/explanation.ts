@@ -2,9 +2,10 @@ import type { Config } from '../../config/schema.ts'
 import { type ClusterEvent, headerOf } from '../../model/event.ts'
 import { isEventKind } from '../../rules/kind.ts'
 import type { Message } from '../../sink/index.ts'
+import type { Paint } from '../output/colour.ts'
 import type { DryRun, EventResult, RuleResult } from './dry-run.ts'
 import { type ConditionResult, type Watched, watchedBy, whyUnwatched } from './match-report.ts'
-import { limitTexts, type Paint, previewLines, shownValue } from './terminal-text.ts'
+import { limitTexts, previewLines, shownPreview, shownValue } from './terminal-text.ts'
 
 /**
  * `matches`: the rule matches; `no`: a condition does not hold; `other-kind`: it is for objects of other kinds; `not-asked`: a rule
@@ -86,7 +87,7 @@ export function explainJson(run: DryRun, { event, watched, watchPlace, rules, re
 
 function previewJson(run: DryRun, message: Message, sink: string): object {
   try {
-    return { ...run.snapshot.choices.preview(message, sink), content: message.content }
+    return { ...shownPreview(run, message, sink), content: message.content }
   } catch (error) {
     return { fault: error instanceof Error ? error.message : String(error) }
   }

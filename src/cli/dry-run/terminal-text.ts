@@ -1,8 +1,16 @@
 import { isMap } from '../../config/plain-data.ts'
+import type { Config } from '../../config/schema.ts'
 import { LIMIT_KEYS, type RuleLimits } from '../../rules/limits/schema.ts'
 import { writtenDuration } from '../../sink/duration.ts'
-import { type Content, MAX_SHOWN_CHANGES, type Message, SEVERITY_SIGNS } from '../../sink/index.ts'
+import {
+  type Content,
+  MAX_SHOWN_CHANGES,
+  type Message,
+  type Preview,
+  SEVERITY_SIGNS,
+} from '../../sink/index.ts'
 import { printable } from '../../text/printable.ts'
+import type { Paint, Style } from '../output/colour.ts'
 import type { DryRun, EventResult, Sent } from './dry-run.ts'
 
 const STYLES: Readonly<Record<Content['severity'], Style>> = {
@@ -61,11 +69,27 @@ interface PreviewLines {
 
 const MAX_BODY = 200
 
+/** The preview of a message, with the path of the URL where that is written into the configuration. */
+export function shownPreview({ snapshot }: DryRun, message: Message, sink: string): Preview {
+  const { path, ...preview } = snapshot.choices.preview(message, sink)
+  const { target } = preview
+  if (target === undefined || path === undefined || !hasLiteralUrl(snapshot.config, sink)) return preview
+  return { ...preview, target: target + path }
+}
+
+/** Of a configuration that shows references as they are written. */
+function hasLiteralUrl({ written }: Config, sink: string): boolean {
+  const sinks = written?.['sinks']
+  const section = isMap(sinks) ? sinks[sink] : undefined
+  const url = isMap(section) ? section['url'] : undefined
+  return typeof url === 'string' && !url.includes('${')
+}
+
 /** `whole` shows the full body of sinks for programs. */
 export function previewLines(run: DryRun, message: Message, sink: string, whole = false): PreviewLines {
   const { choices } = run.snapshot
   try {
-    const { target = '', body } = choices.preview(message, sink)
+    const { target = '', body } = shownPreview(run, message, sink)
     const isReadable = choices.showsChanges(sink) || body === undefined
     const lines = isReadable ? contentLines(message.content) : bodyLines(body, whole)
     return { target: printable(target), lines }
@@ -166,31 +190,4 @@ function valueText(value: unknown, depth: number): string {
   const text = items.join(', ')
   if (depth === 0) return text || '(none)'
   return isList ? `[${text}]` : `{ ${text} }`
-}
-
-/** Colours a text for a terminal, or returns it unchanged. */
-export type Paint = (style: Style, text: string) => string
-
-export type Style = keyof typeof CODES
-
-const CODES = {
-  bold: '1',
-  dim: '90',
-  good: '32',
-  bad: '31',
-  warn: '33',
-  info: '36',
-  deciding: '1;31',
-} as const
-
-export function createPaint(colour: boolean): Paint {
-  return (style, text) => (colour && text !== '' ? `\u001b[${CODES[style]}m${text}\u001b[0m` : text)
-}
-
-/** Whether the output shows colours. FORCE_COLOR is for logs of CI. */
-export function wantsColour(output: { isTTY?: boolean }, env: NodeJS.ProcessEnv): boolean {
-  const forced = env['FORCE_COLOR']
-  if (env['NO_COLOR']) return false
-  if (forced !== undefined && forced !== '') return forced !== '0' && forced !== 'false'
-  return output.isTTY === true && env['TERM'] !== 'dumb'
 }
