@@ -19,7 +19,7 @@ const COMPLETION_HELP = `
 Load it in each new shell, so that it is always that of the installed version:
 
   bash    echo 'source <(kubeherald completion bash)' >> ~/.bashrc
-  zsh     echo 'source <(kubeherald completion zsh)' >> ~/.zshrc       after the line with compinit
+  zsh     echo 'source <(kubeherald completion zsh)' >> ~/.zshrc       after compinit
   fish    kubeherald completion fish > ~/.config/fish/completions/kubeherald.fish
 
 bash 3.2, that of macOS, cannot read it from <(...): write it into a file and source that.

@@ -6,8 +6,8 @@ export function bashCompletion(root: CommandNode): string {
   const paths = nodes.filter(({ path }) => path.length > 0).map(keyOf)
   return `# Completes the commands and options of kubeherald: source <(kubeherald completion bash)
 _kubeherald() {
-  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} path='' words='' options='' file='' i
-  # bash takes "=" for a word.
+  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} path='' candidates='' options='' file='' i
+  # bash separates at "=".
   if [[ $cur == '=' ]]; then
     cur=''
   elif [[ $prev == '=' ]]; then
@@ -23,9 +23,9 @@ _kubeherald() {
 ${nodes.flatMap(valueCases).join('')}  esac
   case "$path" in
 ${nodes.map(commandCase).join('')}  esac
-  if [[ $cur == -* ]]; then words=$options; fi
-  if [[ -z $words && -z $file ]]; then compopt +o default 2> /dev/null; fi
-  COMPREPLY=($(compgen -W "$words" -- "$cur"))
+  if [[ $cur == -* ]]; then candidates=$options; fi
+  if [[ -z $candidates && -z $file ]]; then compopt +o default 2> /dev/null; fi
+  COMPREPLY=($(compgen -W "$candidates" -- "$cur"))
 }
 complete -o default -F _kubeherald kubeherald
 `
@@ -59,8 +59,8 @@ function actionOf(value: OptionNode['value']): string {
 
 function commandCase(node: CommandNode): string {
   const { argument, commands, options } = node
-  const words = Array.isArray(argument) ? argument : commands.map(({ name }) => name)
+  const candidates = Array.isArray(argument) ? argument : commands.map(({ name }) => name)
   const names = options.flatMap(({ short, long }) => (short ? [short, long] : [long]))
   const file = argument === 'file' ? ' file=1' : ''
-  return `    ${quoted(keyOf(node))}) words=${quoted(words.join(' '))} options=${quoted(names.join(' '))}${file} ;;\n`
+  return `    ${quoted(keyOf(node))}) candidates=${quoted(candidates.join(' '))} options=${quoted(names.join(' '))}${file} ;;\n`
 }

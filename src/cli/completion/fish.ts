@@ -15,7 +15,7 @@ ${lines.join('\n')}
 `
 }
 
-/** The condition that the words before the cursor name exactly this command. */
+/** The condition that the arguments before the cursor name exactly this command. */
 function at({ path, commands }: CommandNode): string {
   const seen = path.map((name) => `__fish_seen_subcommand_from ${name}`)
   const below = commands.map(({ name }) => name)
