@@ -26,7 +26,7 @@ test('bash completes commands, options and their values', async () => {
       ['check', '-o', ''],
       ['table', 'json', 'yaml'],
     ],
-    [['check', '--output', '=', 'y'], ['yaml']],
+    [['check', '--output=y'], ['yaml']],
     [['-q', 'stat'], ['status']],
     [['--role', 'd'], ['deliver']],
     [
@@ -44,7 +44,7 @@ test('bash completes commands, options and their values', async () => {
     'try.bash',
     `source ./completion.bash
 try() {
-  COMP_WORDS=(kubeherald "$@"); COMP_CWORD=$#
+  COMP_LINE="kubeherald $*"; COMP_POINT=\${#COMP_LINE}
   _kubeherald 2> /dev/null
   echo "\${COMPREPLY[*]}"
 }

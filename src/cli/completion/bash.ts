@@ -6,16 +6,18 @@ export function bashCompletion(root: CommandNode): string {
   const paths = nodes.filter(({ path }) => path.length > 0).map(keyOf)
   return `# Completes the commands and options of kubeherald: source <(kubeherald completion bash)
 _kubeherald() {
-  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} path='' candidates='' options='' file='' i
-  # bash separates at "=".
-  if [[ $cur == '=' ]]; then
-    cur=''
-  elif [[ $prev == '=' ]]; then
-    prev=\${COMP_WORDS[COMP_CWORD-2]}
+  local line=\${COMP_LINE:0:COMP_POINT} path='' candidates='' options='' file='' typed i
+  read -ra typed <<< "$line"
+  if [[ $line == *' ' ]]; then typed+=(''); fi
+  local last=$((\${#typed[@]} - 1))
+  local cur=\${typed[last]} prev=\${typed[last-1]}
+  if [[ $cur == --*=* ]]; then
+    prev=\${cur%%=*}
+    cur=\${cur#*=}
   fi
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    case "$path \${COMP_WORDS[i]}" in
-      ${paths.map(quoted).join(' | ')}) path+=" \${COMP_WORDS[i]}" ;;
+  for ((i = 1; i < last; i++)); do
+    case "$path \${typed[i]}" in
+      ${paths.map(quoted).join(' | ')}) path+=" \${typed[i]}" ;;
     esac
   done
   COMPREPLY=()
