@@ -99,7 +99,7 @@ export function loadedTogether(name, files) {
   return {
     name: `loaded-together-${name}`,
     setup(build) {
-      build.onResolve({ filter: /^\.\/[\w/-]+\.ts$/ }, ({ path, resolveDir, kind }) =>
+      build.onResolve({ filter: /^\.\.?\/[\w/-]+\.ts$/ }, ({ path, resolveDir, kind }) =>
         kind === 'dynamic-import' && files.includes(join(resolveDir, path))
           ? { path: name, namespace: 'together' }
           : undefined,

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { OUTPUT_FORMATS } from '../output/format.ts'
+import type { OutputOptions } from '../output/format.ts'
 
 /** Receives the exit code of a command. */
 export type Exit = (code: number) => void
@@ -12,6 +12,8 @@ export function addGlobalOptions(program: Command): Command {
     .option('--no-color', 'no colours; also $NO_COLOR. They are shown on a terminal only')
     .option('-q, --quiet', 'no notes, hints and progress on stderr; errors and warnings remain')
 }
+
+const OUTPUT_FORMATS: readonly OutputOptions['output'][] = ['table', 'json', 'yaml']
 
 /** Adds `-o`, and `--json` as its short form. */
 export function printsData(command: Command): Command {

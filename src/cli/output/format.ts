@@ -1,14 +1,12 @@
 import { Document, visit } from 'yaml'
 import { isDeep, printableJson, safeJson } from '../../text/printable.ts'
 
-/** `table` is readable text; the others are the same data for programs. */
-export const OUTPUT_FORMATS = ['table', 'json', 'yaml'] as const
-
 export type DataFormat = 'json' | 'yaml'
 
 /** Options of commands that print data. */
 export interface OutputOptions {
-  output: (typeof OUTPUT_FORMATS)[number]
+  /** `table` is readable text; the others are the same data for programs. */
+  output: 'table' | DataFormat
 }
 
 /** Returns one value as an indented JSON text or a YAML document, safe on a terminal, with a newline at the end. */
