@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { KNOWN_RESOURCES } from '../../src/cli/init/starter-file.ts'
 import { openDesk } from '../cli/cli.ts'
+import { runHere } from '../cli/here.ts'
 import type { Kubernetes } from '../servers/kubernetes.ts'
 import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
 import { waitFor } from '../wait-for.ts'
@@ -137,6 +138,20 @@ test('who may read one namespace gets a file for that one', async () => {
   )
   expect(others).toEqual([])
   expect((await desk.run('test')).code).toBe(0)
+  const { stdout } = await runHere(desk, 'kinds', '--count', '-o', 'json')
+  const counted = JSON.parse(stdout).map(({ objects }: { objects: unknown }) => objects)
+  expect(new Set(counted)).toEqual(new Set(['forbidden']))
+})
+
+test('kinds counts the objects of a real API server', async () => {
+  using desk = openDesk({ KUBECONFIG: kubernetes.kubeconfig })
+  const { code, stdout } = await runHere(desk, 'kinds', '--count', '-o', 'json')
+  expect(code).toBe(0)
+  const kinds = JSON.parse(stdout) as { name: string; objects: unknown }[]
+  const { items } = (await kubernetes.request('GET', '/api/v1/namespaces')) as { items: unknown[] }
+  expect(items.length).toBeGreaterThan(2)
+  expect(kinds.find(({ name }) => name === 'namespaces')?.objects).toBe(items.length)
+  expect(kinds.filter(({ objects }) => typeof objects !== 'number')).toEqual([])
 })
 
 function namespaceIn(file: string): string {
