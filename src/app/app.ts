@@ -24,6 +24,7 @@ import type { WatchManager } from '../watch/reflector/manager.ts'
 import { ConfigSnapshots, createConfigSnapshot } from './config-snapshot.ts'
 import { deadLetterArchive } from './dead-letter-archive.ts'
 import { startEnrichment } from './metadata-informers.ts'
+import { startNotifier } from './notify/notifier.ts'
 import { startPipeline } from './pipeline.ts'
 import { boundsOf, disconnect, openConnections, startRedisUpkeep } from './redis.ts'
 import { apply, createReloadState, type Differences, letGo, type ReloadState } from './reload.ts'
@@ -205,6 +206,18 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     deadLetters: () => deadLetterBounds?.status(),
   })
   vitals = reporting.vitals
+  const notifier = startNotifier({
+    ...{ ...common, redis: connections.report, line, cluster },
+    namespace: process.env['POD_NAMESPACE'] ?? options.namespace ?? 'default',
+    settings: () => snapshots.current.config.notify,
+    sinkNames: () => snapshots.current.config.sinks.map(({ name }) => name),
+    watches: () => watches?.statuses() ?? [],
+    sinks: () => reporting.vitals().sinks,
+    config: reloads.status,
+    laneOf: (delivery) => snapshots.current.laneOf(delivery),
+    enqueued: (entries) => lanes.enqueued(entries),
+  })
+  opened.defer(() => notifier.close())
   const removedState =
     watches &&
     startRemovedState({
@@ -234,7 +247,13 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     renewRedis: (settings) => renewCredentials(options.redis, settings),
     async stop() {
       reporting.stopping()
-      await Promise.all([watches?.close(), limits?.close(), removedState?.close(), enrichment?.close()])
+      await Promise.all([
+        notifier.close(),
+        watches?.close(),
+        limits?.close(),
+        removedState?.close(),
+        enrichment?.close(),
+      ])
       await lanes.close(GRACE_MS)
       await deadLetterBounds?.close()
       await archive.close()

@@ -152,6 +152,7 @@ const APPLIED = new Set<string>([
   'journal',
   'deadLetters',
   'enrich',
+  'notify',
   'routes',
   'placeOf',
   'written',

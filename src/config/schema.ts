@@ -5,6 +5,7 @@ import { Name, Rule } from '../rules/schema.ts'
 import { Journal, sizeText } from '../store/commit/journal-schema.ts'
 import { EnrichSettings, LeasesInput, WatchEntryInput } from '../watch/schema.ts'
 import type { Routes } from './routes.ts'
+import { Notify } from './schema/notify.ts'
 import { DeadLetters, QueueSettings } from './schema/queue.ts'
 import { Redis } from './schema/redis.ts'
 
@@ -203,6 +204,10 @@ export const ConfigFile = z.strictObject({
   journal: Journal.optional().meta({
     description: 'Keeps what happened, for kubeherald backtest.',
     examples: [{ keep: '24h', max: '64MB' }],
+  }),
+  notify: Notify.optional().meta({
+    description: 'Where kubeherald reports its own failures.',
+    examples: [{ to: 'ops', heartbeat: '1h' }],
   }),
   deadLetters: DeadLetters.optional().meta({
     description: 'How long dead letters are kept, and where they go then.',

@@ -78,6 +78,9 @@ export function keysOf(cluster: string) {
     journal: `${tag}:journal`,
     /** String: bytes of the journal. */
     journalBytes: `${tag}:journal-bytes`,
+    /** String with a TTL: a failure of kubeherald itself was reported; and the dead letters of each sink that were. */
+    reported: (cause: string) => `${tag}:reported:${cause}`,
+    reportedDeadLetters: `${tag}:reported-dead-letters`,
     /** Stream. */
     deadLetters: `${tag}:dead-letters`,
     /** String with a TTL, JSON: the report of a running process. */

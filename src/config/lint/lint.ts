@@ -22,7 +22,7 @@ import { withSubject } from './fault-problems.ts'
 import { checkNeverMatches } from './never-matches.ts'
 import { checkUnwatched, kindsReached } from './reach.ts'
 import { checkMisplacedPaths } from './rule-paths.ts'
-import { checkArchive, checkRules, checkUnusedSinks } from './rules.ts'
+import { checkArchive, checkNotify, checkRules, checkUnusedSinks } from './rules.ts'
 import { checkUnreachable } from './unreachable.ts'
 import { checkWatch } from './watch.ts'
 import { mayBeEvent } from './watched-kind.ts'
@@ -42,6 +42,7 @@ const LINTS: readonly Lint[] = [
   checkNeverMatches,
   checkLimitKeys,
   checkArchive,
+  checkNotify,
   checkUnusedSinks,
 ]
 

@@ -131,7 +131,11 @@ export function checkUnusedSinks({ sinks = [], rules }: Draft, document: ConfigD
   const known = new Set(sinks)
   const isOpen = ({ to, drop }: RuleDraft) => (to ? to.some((name) => !known.has(name)) : drop !== true)
   if (rules.length === 0 || rules.some(isOpen)) return []
-  const used = new Set([...rules.flatMap(({ to = [] }) => to), archiveSink(document)])
+  const used = new Set([
+    ...rules.flatMap(({ to = [] }) => to),
+    archiveSink(document),
+    document.at(NOTIFY_SINK)?.value,
+  ])
   return sinks
     .filter((name) => !used.has(name))
     .map((name) => {
@@ -140,12 +144,21 @@ export function checkUnusedSinks({ sinks = [], rules }: Draft, document: ConfigD
     })
 }
 
+const NOTIFY_SINK = ['notify', 'to'] as const
 export const ARCHIVE_SINK = ['deadLetters', 'archive', 'sink'] as const
 
 /** Returns the sink that archives dead letters, as written; undefined if there is none. */
 export function archiveSink(document: ConfigDocument): string | undefined {
   const name = document.at(ARCHIVE_SINK)?.value
   return typeof name === 'string' ? name : undefined
+}
+
+/** The sink that own failures are reported to must exist. */
+export function checkNotify({ sinks }: Draft, document: ConfigDocument): Problem[] {
+  const name = document.at(NOTIFY_SINK)?.value
+  if (typeof name !== 'string' || sinks === undefined || sinks.includes(name)) return []
+  const hint = suggest(name, sinks, 'there are')
+  return [document.problem('unknown-sink', NOTIFY_SINK, `there is no sink "${name}"`, { hint })]
 }
 
 /** The archive must exist, and no rule may send to it: its own dead letters would return to it. */

@@ -1,0 +1,104 @@
+import type { OwnFailure } from '../../config/schema/notify.ts'
+import {
+  type ConfigStatus,
+  type SinkStatus,
+  TOO_FAR_BEHIND_MS,
+  type WatchStatus,
+} from '../../model/status.ts'
+
+/** What this process knows of itself and of the queue. */
+export interface OwnState {
+  watches: readonly WatchStatus[]
+  sinks: readonly SinkStatus[]
+  config: ConfigStatus
+  /** Sink → dead letters since they were last reported; only sinks with some. */
+  newDeadLetters: ReadonlyMap<string, number>
+  isLedgerBalanced: boolean
+}
+
+/** A failure to report. */
+export interface Cause {
+  on: OwnFailure | 'heartbeat'
+  /** The watch or the sink; '' for what there is only one of. */
+  subject: string
+  /** The reason of the Event that reports it. */
+  reason: string
+  message: string
+}
+
+/** How long a failure must last before it is reported; 0 for what has happened already. */
+const LASTS_MS: Readonly<Record<OwnFailure, number>> = {
+  'watch-failing': 60_000,
+  'sink-failing': 60_000,
+  'dead-letter': 0,
+  'config-rejected': 0,
+  // Counters of one moment come from several reads.
+  ledger: 60_000,
+}
+
+/** Returns the failures that this state shows, except those of the sink that they are reported to. */
+export function causesOf(state: OwnState, to: string): Cause[] {
+  const { watches, sinks, config, newDeadLetters, isLedgerBalanced } = state
+  return [
+    ...watches.filter(fails).map(watchCause),
+    ...sinks.filter(({ sink, healthy }) => !healthy && sink !== to).map(sinkCause),
+    ...[...newDeadLetters].filter(([sink]) => sink !== to).map(deadLetterCause),
+    ...(config.rejected ? [configCause(config.rejected)] : []),
+    ...(isLedgerBalanced ? [] : [LEDGER]),
+  ]
+}
+
+function fails({ phase, behind }: WatchStatus): boolean {
+  return phase === 'failing' || (behind !== undefined && behind.ms > TOO_FAR_BEHIND_MS)
+}
+
+function watchCause({ title, lastError, behind }: WatchStatus): Cause {
+  const why = lastError ?? (behind ? `it is behind, and waits for ${behind.waitsFor}` : 'no reason is known')
+  const message = `The watch of ${title} fails, and its changes do not arrive: ${why}`
+  return { on: 'watch-failing', subject: title, reason: 'WatchFailing', message }
+}
+
+function sinkCause({ sink, lastError = 'no reason is known' }: SinkStatus): Cause {
+  const message = `The sink ${sink} fails, and its deliveries wait: ${lastError}`
+  return { on: 'sink-failing', subject: sink, reason: 'SinkFailing', message }
+}
+
+function deadLetterCause([sink, count]: readonly [string, number]): Cause {
+  const some = count === 1 ? '1 delivery' : `${count.toLocaleString('en')} deliveries`
+  const message = `${some} to ${sink} became dead letters: kubeherald dead-letters list`
+  return { on: 'dead-letter', subject: sink, reason: 'DeadLetters', message }
+}
+
+function configCause({ problem, place }: NonNullable<ConfigStatus['rejected']>): Cause {
+  const message = `The changed configuration is rejected, and the running one stays: ${place ? `${place}: ` : ''}${problem}`
+  return { on: 'config-rejected', subject: '', reason: 'ConfigRejected', message }
+}
+
+const LEDGER: Cause = {
+  on: 'ledger',
+  subject: '',
+  reason: 'LedgerUnbalanced',
+  message: 'The ledger does not balance, so deliveries may be lost: kubeherald status --verify',
+}
+
+/** Remembers since when failures last, so that a short one is not reported. */
+export class LastingCauses {
+  readonly #sinceMs = new Map<string, number>()
+
+  /** Returns those that have lasted for long enough; forgets those that are over. */
+  of(causes: readonly Cause[], nowMs: number): Cause[] {
+    const names = new Set(causes.map(nameOf))
+    for (const name of this.#sinceMs.keys()) if (!names.has(name)) this.#sinceMs.delete(name)
+    return causes.filter((cause) => {
+      const name = nameOf(cause)
+      const sinceMs = this.#sinceMs.get(name) ?? nowMs
+      this.#sinceMs.set(name, sinceMs)
+      return cause.on === 'heartbeat' || nowMs - sinceMs >= LASTS_MS[cause.on]
+    })
+  }
+}
+
+/** Returns the name of a cause, equal in all processes: `sink-failing/oncall`. */
+export function nameOf({ on, subject }: Pick<Cause, 'on' | 'subject'>): string {
+  return subject === '' ? on : `${on}/${subject}`
+}

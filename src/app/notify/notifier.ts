@@ -1,0 +1,154 @@
+import type { Redis } from 'ioredis'
+import type { Notify } from '../../config/schema/notify.ts'
+import type { Delivery } from '../../model/delivery.ts'
+import type { ConfigStatus, SinkStatus, WatchStatus } from '../../model/status.ts'
+import type { Logger } from '../../observe/log.ts'
+import type { CommitLine } from '../../store/commit/commit-connection.ts'
+import { Transaction } from '../../store/commit/transaction.ts'
+import { enqueuedOf, packLanes, writeLanes } from '../../store/commit/write-commit.ts'
+import type { Enqueued } from '../../store/entry.ts'
+import type { Keys } from '../../store/keys.ts'
+import { readLedger } from '../../store/ledger.ts'
+import { repeat } from '../../store/limits/repeat.ts'
+import { valuesOf } from '../../store/redis/script.ts'
+import { type Cause, causesOf, LastingCauses, nameOf } from './causes.ts'
+import { ownDelivery } from './own-event.ts'
+
+interface NotifierParts {
+  /** For reads. */
+  redis: Redis
+  line: CommitLine
+  keys: Keys
+  log: Logger
+  clock: { now(): number }
+  /** The cluster's name. */
+  cluster: string
+  /** The namespace that the Events are in: that of the pod. */
+  namespace: string
+  /** Of the configuration in force. */
+  settings(): Notify | undefined
+  sinkNames(): readonly string[]
+  watches(): readonly WatchStatus[]
+  sinks(): readonly SinkStatus[]
+  config(): ConfigStatus
+  laneOf(delivery: Delivery): string
+  enqueued(entries: readonly Enqueued[]): void
+  pollMs?: number
+}
+
+const POLL_MS = 10_000
+/** The ledger has a hash for each rule. */
+const LEDGER_POLL_MS = 60_000
+/** Each cause is reported at most once in this time, by whichever process. */
+const ONCE_MS = 3_600_000
+
+/**
+ * Reports failures of kubeherald itself to a sink, through the same lanes as any delivery: it is in the ledger, waits while the sink
+ * fails, and survives a restart. While Redis cannot be used, nothing can be reported.
+ */
+export function startNotifier(parts: NotifierParts): { close(): Promise<void> } {
+  const lasting = new LastingCauses()
+  const { redis, keys, clock } = parts
+  let ledger = { isBalanced: true, readMs: Number.NEGATIVE_INFINITY }
+  const isBalanced = async () => {
+    if (clock.now() - ledger.readMs >= LEDGER_POLL_MS) {
+      const { balanced } = await readLedger(redis, keys, { verify: false })
+      ledger = { isBalanced: balanced, readMs: clock.now() }
+    }
+    return ledger.isBalanced
+  }
+  return repeat(
+    parts.pollMs ?? POLL_MS,
+    (signal) => look(parts, lasting, isBalanced, signal),
+    (error) => parts.log.debug({ error }, 'cannot report own failures'),
+  )
+}
+
+async function look(
+  parts: NotifierParts,
+  lasting: LastingCauses,
+  isBalanced: () => Promise<boolean>,
+  signal: AbortSignal,
+): Promise<void> {
+  const settings = parts.settings()
+  if (!settings) return
+  const dead = await readDeadLetters(parts)
+  const state = {
+    watches: parts.watches(),
+    sinks: parts.sinks(),
+    config: parts.config(),
+    newDeadLetters: dead.unreported,
+    isLedgerBalanced: settings.on.includes('ledger') ? await isBalanced() : true,
+  }
+  const wanted = causesOf(state, settings.to).filter(({ on }) => settings.on.some((it) => it === on))
+  for (const cause of lasting.of(wanted, parts.clock.now())) {
+    const count = cause.on === 'dead-letter' ? dead.counts.get(cause.subject) : undefined
+    await report(
+      parts,
+      cause,
+      { to: settings.to, everyMs: ONCE_MS, ...(count !== undefined && { count }) },
+      signal,
+    )
+  }
+  const { heartbeat } = settings
+  if (heartbeat !== undefined)
+    await report(
+      parts,
+      heartbeatOf(state.watches, state.sinks),
+      { to: settings.to, everyMs: heartbeat },
+      signal,
+    )
+}
+
+function heartbeatOf(watches: readonly WatchStatus[], sinks: readonly SinkStatus[]): Cause {
+  const failing = sinks.filter(({ healthy }) => !healthy).length
+  const health = failing === 0 ? '' : `, ${failing} of them failing`
+  const message = `kubeherald runs: ${watches.length} watches, ${sinks.length} sinks${health}`
+  return { on: 'heartbeat', subject: '', reason: 'Running', message }
+}
+
+/** Enqueues the report of a cause unless one was enqueued within `everyMs`, in one transaction with the mark of it. */
+async function report(
+  { line, keys, cluster, namespace, clock, laneOf, enqueued, log }: NotifierParts,
+  cause: Cause,
+  { to, everyMs, count }: { to: string; everyMs: number; count?: number },
+  signal: AbortSignal,
+): Promise<void> {
+  const name = nameOf(cause)
+  const nowMs = clock.now()
+  const delivery = ownDelivery(cause, { sink: to, cluster, namespace, nowMs })
+  const lanes = packLanes([delivery], laneOf)
+  const transaction = new Transaction().expect(keys.reported(name), null)
+  writeLanes(transaction, keys, lanes)
+  transaction.add('SET', keys.reported(name), nowMs, 'PX', everyMs)
+  if (count !== undefined) transaction.add('HSET', keys.reportedDeadLetters, cause.subject, count)
+  const end = await line.commit((redis) => transaction.run(redis, { watching: false }), signal)
+  if (end.kind !== 'done') return
+  enqueued(enqueuedOf(lanes, end.replies))
+  if (cause.on !== 'heartbeat') log.warn({ cause: name, sink: to }, cause.message)
+}
+
+/** Returns the dead letters of each sink so far, and how many of them were not reported. What was there before the first look counts as reported. */
+async function readDeadLetters({
+  redis,
+  keys,
+  sinkNames,
+}: NotifierParts): Promise<{ counts: Map<string, number>; unreported: Map<string, number> }> {
+  const names = sinkNames()
+  const pipeline = redis.pipeline()
+  for (const name of names) pipeline.hget(keys.sinkLedger(name), 'dead')
+  const values = valuesOf(await pipeline.exec())
+  const counts = new Map(names.map((name, i) => [name, Number(values[i] ?? 0)]))
+  const reported = await redis.hgetall(keys.reportedDeadLetters)
+  const fresh = names.filter((name) => reported[name] === undefined)
+  if (fresh.length > 0) {
+    const first = redis.pipeline()
+    for (const name of fresh) first.hsetnx(keys.reportedDeadLetters, name, String(counts.get(name)))
+    valuesOf(await first.exec())
+  }
+  const unreported = [...counts].flatMap(([name, count]): [string, number][] => {
+    const more = count - Number(reported[name] ?? count)
+    return more > 0 ? [[name, more]] : []
+  })
+  return { counts, unreported: new Map(unreported) }
+}

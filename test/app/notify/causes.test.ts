@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest'
+import { causesOf, LastingCauses, nameOf, type OwnState } from '../../../src/app/notify/causes.ts'
+import type { SinkStatus, WatchStatus } from '../../../src/model/status.ts'
+
+const WATCH: WatchStatus = {
+  key: 'w',
+  title: 'pods in shop',
+  phase: 'watching',
+  resourceVersion: '1',
+  lastContactMs: 0,
+  aliveUntilMs: 0,
+  ready: true,
+}
+const sink = (name: string, more: Partial<SinkStatus> = {}): SinkStatus => ({
+  sink: name,
+  healthy: true,
+  aside: 0,
+  failingTargets: 0,
+  ...more,
+})
+const WELL: OwnState = {
+  watches: [WATCH],
+  sinks: [sink('a'), sink('ops')],
+  config: { appliedMs: 0 },
+  newDeadLetters: new Map(),
+  isLedgerBalanced: true,
+}
+const names = (state: Partial<OwnState>) => causesOf({ ...WELL, ...state }, 'ops').map(nameOf)
+
+test.each<[string, Partial<OwnState>, string[]]>([
+  ['nothing is reported while all is well', {}, []],
+  [
+    'a watch fails',
+    { watches: [{ ...WATCH, phase: 'failing', lastError: '403' }] },
+    ['watch-failing/pods in shop'],
+  ],
+  [
+    'a watch is far behind, whatever its phase',
+    { watches: [{ ...WATCH, behind: { ms: 200_000, waitsFor: 'api-server' } }] },
+    ['watch-failing/pods in shop'],
+  ],
+  [
+    'a watch that is a moment behind is well',
+    { watches: [{ ...WATCH, behind: { ms: 5_000, waitsFor: 'redis' } }] },
+    [],
+  ],
+  ['a watch of another process is well here', { watches: [{ ...WATCH, phase: 'standby' }] }, []],
+  ['a sink fails', { sinks: [sink('a', { healthy: false })] }, ['sink-failing/a']],
+  [
+    'what the own sink fails at would not reach it',
+    { sinks: [sink('ops', { healthy: false })], newDeadLetters: new Map([['ops', 1]]) },
+    [],
+  ],
+  ['there are dead letters', { newDeadLetters: new Map([['a', 12]]) }, ['dead-letter/a']],
+  [
+    'a configuration is rejected',
+    { config: { appliedMs: 0, rejected: { sinceMs: 1, problem: 'p' } } },
+    ['config-rejected'],
+  ],
+  ['the ledger does not balance', { isLedgerBalanced: false }, ['ledger']],
+])('%s', (_what, state, expected) => {
+  expect(names(state)).toEqual(expected)
+})
+
+test('a failure is reported when it has lasted for a minute, and from the beginning when it comes again', () => {
+  const lasting = new LastingCauses()
+  const failing = causesOf({ ...WELL, sinks: [sink('a', { healthy: false })] }, 'ops')
+  const at = (seconds: number, causes = failing) => lasting.of(causes, seconds * 1_000).map(nameOf)
+  expect(at(0)).toEqual([])
+  expect(at(59)).toEqual([])
+  expect(at(60)).toEqual(['sink-failing/a'])
+  expect(at(70, [])).toEqual([])
+  expect(at(71)).toEqual([])
+  expect(at(131)).toEqual(['sink-failing/a'])
+})
+
+test('dead letters and a rejected configuration have happened: they are reported immediately', () => {
+  const config = { appliedMs: 0, rejected: { sinceMs: 1, problem: 'p', place: 'kubeherald.yaml:3' } }
+  const causes = causesOf({ ...WELL, newDeadLetters: new Map([['a', 1]]), config }, 'ops')
+  expect(new LastingCauses().of(causes, 0)).toHaveLength(2)
+  expect(causes.map(({ message }) => message).join()).toContain('kubeherald.yaml:3')
+})
