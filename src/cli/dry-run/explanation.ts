@@ -204,7 +204,9 @@ const REASONS: Partial<Record<RuleResult['outcome'], (it: RuleResult, to: readon
   waiting: ({ limit }) =>
     limit === 'for'
       ? 'waits until it has lasted so long; then it sends:'
-      : 'waits for its digest; by itself it would send:',
+      : limit === 'debounce'
+        ? 'waits until nothing newer comes; then it sends:'
+        : 'waits for its digest; by itself it would send:',
   digested: () => 'sent in a digest with others; by itself it would send:',
   dropped: () => 'dropped: no rule below sees it',
   taken: (_, to) =>
@@ -234,7 +236,8 @@ function verdictLines(
     lines.push(paint('good', `→ ${would} to ${sinks} by ${rule}`))
   }
   for (const { rule, limit, outcome } of result.rules) {
-    const wait = limit === 'for' ? 'if it lasts' : `for its ${limit}`
+    const waits = { for: 'if it lasts', debounce: 'whether something newer comes' }
+    const wait = waits[limit as keyof typeof waits] ?? `for its ${limit}`
     if (outcome === 'suppressed')
       lines.push(paint('warn', `⏸ ${rule} matches, and its ${limit} holds this one back`))
     if (outcome === 'waiting') lines.push(paint('warn', `⏸ ${rule} matches, and waits ${wait}`))
