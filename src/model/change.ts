@@ -72,7 +72,7 @@ export interface Source {
   labelSelector: string
   fieldSelector: string
   /** The first start, without a checkpoint: silent, or with an ADDED for every existing object. */
-  initial: 'now' | 'emit'
+  initial: 'now' | 'emit' | { resourceVersion: string }
   /** Only this part of the objects. */
   shard?: Shard
   /** Reads metadata only. */

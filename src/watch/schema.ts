@@ -6,6 +6,8 @@ const NamespacePattern = z.string().min(1, 'is empty: leave "namespaces" out for
 const SHARDS_RULE = 'must be a whole number from 2 to 16; leave it out to read all in one'
 
 /** One entry of `watch:`. */
+const POSITION_RULE = 'must be a resourceVersion in quotes, such as "73144"'
+
 export const WatchEntry = z.strictObject({
   kind: z
     .string()
@@ -35,9 +37,26 @@ export const WatchEntry = z.strictObject({
       examples: ['status.phase!=Succeeded'],
     }),
   initial: z
-    .enum(['now', 'emit'])
+    .union(
+      [
+        z.enum(['now', 'emit']),
+        z.strictObject({
+          resourceVersion: z
+            .string(POSITION_RULE)
+            .regex(/^[1-9]\d{0,19}$/, POSITION_RULE)
+            .meta({
+              description: 'Begin with the changes after this position.',
+              examples: ['73144'],
+            }),
+        }),
+      ],
+      'must be now, emit, or a position: { resourceVersion: "73144" }',
+    )
     .optional()
-    .meta({ description: 'How the first start begins: now, or emit for all that exists.' }),
+    .meta({
+      description: 'How the first start begins: now, emit for all that exists, or at a position.',
+      examples: ['emit', { resourceVersion: '73144' }],
+    }),
   shards: z
     .number(SHARDS_RULE)
     .int(SHARDS_RULE)

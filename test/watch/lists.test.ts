@@ -49,6 +49,37 @@ test('case 19: a first list whose token expires leaves no ghosts in the index', 
   expect(await it.enqueued()).toEqual([])
 })
 
+test('a first start at a position indexes the state of then, and tells what came after', async () => {
+  const asked: string[] = []
+  await using it = await startWatchBed({
+    entries: [{ kind: 'ConfigMap', initial: { resourceVersion: '7' } }],
+    prepare(api) {
+      api.onList = ({ query }) => {
+        asked.push(`${query.get('resourceVersion')} ${query.get('resourceVersionMatch')}`)
+        return { body: { metadata: { resourceVersion: '7' }, items: [configMap('a', 5)] } }
+      }
+    },
+  })
+  await it.watching('7')
+  expect(asked[0]).toBe('7 Exact')
+  expect(await it.enqueued()).toEqual([])
+})
+
+test('a first start at a position that the server forgot begins now', async () => {
+  await using it = await startWatchBed({
+    entries: [{ kind: 'ConfigMap', initial: { resourceVersion: '7' } }],
+    objects: [configMap('a', 5)],
+    prepare(api) {
+      api.onList = ({ query }) =>
+        query.get('resourceVersionMatch') === 'Exact'
+          ? { status: 410, body: failure(410, 'Expired') }
+          : undefined
+    },
+  })
+  await it.watching('10')
+  expect(await it.enqueued()).toEqual([])
+})
+
 test('a list keeps the bytes of its items: numbers of any size, and their own spelling', async () => {
   const object =
     '{"metadata":{"name":"big","namespace":"default","uid":"u","resourceVersion":"12"},"data":{"n":9007199254740993,"f":1.0,"e":1e400}}'

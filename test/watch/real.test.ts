@@ -63,6 +63,26 @@ test('case 24: a server of today streams what is there, and nothing is listed', 
   expect(asked.filter(({ path }) => !path.includes('watch=') && !path.includes('limit=1'))).toEqual([])
 })
 
+test('a first start at a position reports exactly the changes since', async () => {
+  await using kubernetes = await borrowKubernetes()
+  await create(kubernetes, 'object-before')
+  await create(kubernetes, 'object-gone')
+  const { metadata } = (await kubernetes.request('GET', CONFIG_MAPS)) as {
+    metadata: { resourceVersion: string }
+  }
+  await remove(kubernetes, 'object-gone')
+  await create(kubernetes, 'object-after')
+  await using it = await startWatchBed({
+    kubeconfig: kubernetes.kubeconfig,
+    entries: [
+      { kind: 'ConfigMap', namespaces: ['default'], initial: { resourceVersion: metadata.resourceVersion } },
+    ],
+  })
+  const told = async () => (await it.enqueued()).map((it) => it.replace(/@\d+/, ''))
+  await waitFor(async () => (await told()).length >= 2, { what: 'both changes' })
+  expect(await told()).toEqual(['DELETED object-gone', 'ADDED object-after'])
+})
+
 test('cases 19, 24: an older server is listed in pages; when etcd forgets the state between two, the whole is listed and compared', async () => {
   await using kubernetes = await borrowKubernetes({
     flags: ['--feature-gates', 'WatchList=false,ListFromCacheSnapshot=false'],

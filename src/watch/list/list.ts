@@ -16,6 +16,8 @@ export interface ListOptions extends PageOptions {
   metadataOnly: boolean
   /** All in one answer. */
   whole?: boolean
+  /** The state at this resourceVersion, instead of the present one. */
+  at?: string
   /** How much of a page is held. Default: 32 MiB. */
   maxPageBytes?: number
   /** Called for each item that has no identity; it is skipped. */
@@ -93,6 +95,7 @@ interface PageRequest extends PageOptions {
   /** Undefined asks for all in one answer. */
   limit: number | undefined
   token: string
+  at?: string
 }
 
 interface PageRead extends PageEnd {
@@ -165,10 +168,13 @@ function nextLimit(
 async function openPage(
   client: ClusterClient,
   source: Source,
-  { metadataOnly, limit, token, ...options }: PageRequest,
+  { metadataOnly, limit, token, at, ...options }: PageRequest,
   signal: AbortSignal,
 ): Promise<AsyncGenerator<ListPart, PageEnd>> {
-  const query = limit === undefined ? {} : { limit: String(limit), ...(token && { continue: token }) }
+  const page = limit === undefined ? {} : { limit: String(limit), ...(token && { continue: token }) }
+  // The token has the position of its list.
+  const exact = at === undefined || token ? {} : { resourceVersion: at, resourceVersionMatch: 'Exact' }
+  const query = { ...page, ...exact }
   const accept = metadataOnly ? { accept: METADATA_LIST } : {}
   const how = {
     ...accept,

@@ -76,6 +76,14 @@ export class ReflectorStatus {
     this.#parts.log.warn({ watch: this.#watch }, `${what} cannot be read; it is passed over`)
   }
 
+  /** The position that a first start was to begin at is too old. */
+  historyGone(resourceVersion: string): void {
+    this.#parts.log.warn(
+      { watch: this.#watch, resourceVersion },
+      'the API server no longer has the changes since this resourceVersion: the watch begins now',
+    )
+  }
+
   /** An object larger than the limit was reduced to its metadata, or skipped. */
   oversized({ bytes, object }: Oversized): void {
     const { metrics, log, clock } = this.#parts

@@ -1,5 +1,5 @@
 import type { Change, SourceSession } from '../../model/change.ts'
-import { BrokenStream } from '../client/api-fault.ts'
+import { ApiFault, BrokenStream, isExpired } from '../client/api-fault.ts'
 import type { ClusterClient } from '../client/cluster-client.ts'
 import { DEFAULT_MAX_OBJECT_BYTES, type Oversized } from '../decode/oversized.ts'
 import { type InitialState, ListExpired, listObjects } from '../list/list.ts'
@@ -40,14 +40,36 @@ export class Relister {
   }
 
   async begin(session: SourceSession): Promise<void> {
-    if (session.checkpoint === undefined && this.#source.initial === 'emit') return this.list(session)
+    const { initial } = this.#source
+    const isFirst = session.checkpoint === undefined || session.checkpoint.phase === 'seeding'
+    if (session.checkpoint === undefined && initial === 'emit') return this.list(session)
     this.#parts.report.listing(undefined)
+    if (isFirst && typeof initial === 'object' && (await this.#seedAt(initial.resourceVersion, session)))
+      return
     await this.#fromOneState(async (whole) => {
       await session.beginSeed(this.#signal)
       const take = (page: readonly Change[]) => session.seed(page, this.#signal)
       const metadataOnly = !session.keepsPrevious
       await session.endList(await this.#eachPage({ metadataOnly, whole }, take), this.#signal)
     })
+  }
+
+  /** Indexes the state at a position, so that the watch goes on from there. Returns whether the server still had it. */
+  async #seedAt(position: string, session: SourceSession): Promise<boolean> {
+    try {
+      await this.#fromOneState(async (whole) => {
+        await session.beginSeed(this.#signal)
+        const take = (page: readonly Change[]) => session.seed(page, this.#signal)
+        const how = { metadataOnly: !session.keepsPrevious, whole, at: position }
+        await session.endList(await this.#drain(this.#listed(how), take), this.#signal)
+      })
+      return true
+    } catch (error) {
+      const isGone = error instanceof ListExpired || (error instanceof ApiFault && isExpired(error.status))
+      if (!isGone) throw error
+      this.#parts.report.historyGone(position)
+      return false
+    }
   }
 
   /** What the index knows is compared with what is there by another selection. */
@@ -122,7 +144,7 @@ export class Relister {
     }
   }
 
-  #listed(how: { metadataOnly: boolean; whole: boolean }): InitialState {
+  #listed(how: { metadataOnly: boolean; whole: boolean; at?: string }): InitialState {
     const { client, clock, report, maxObjectBytes = DEFAULT_MAX_OBJECT_BYTES } = this.#parts
     report.allow(LIST_STEP_MS)
     const onUnreadable = () => {
