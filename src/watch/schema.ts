@@ -5,9 +5,9 @@ const NamespacePattern = z.string().min(1, 'is empty: leave "namespaces" out for
 
 const SHARDS_RULE = 'must be a whole number from 2 to 16; leave it out to read all in one'
 
-/** One entry of `watch:`. */
 const POSITION_RULE = 'must be a resourceVersion in quotes, such as "73144"'
 
+/** One entry of `watch:`. */
 export const WatchEntry = z.strictObject({
   kind: z
     .string()
