@@ -40,7 +40,7 @@ const PUBLIC: Readonly<Record<string, string>> = {
 }
 /** Sections without a secret, whatever fields they have. */
 const PUBLIC_SECTIONS =
-  'include vars defaults cluster kubernetes leases server plugins watch enrich rules tests journal deadLetters'
+  'include vars defaults cluster kubernetes leases server plugins watch enrich rules tests journal deadLetters notify'
 
 /** Paths of the fields that take free text. */
 function textFields(node: Node | boolean | undefined, path: readonly string[] = []): string[] {
