@@ -1,5 +1,5 @@
 import type { Config } from '../config/schema.ts'
-import type { SourceStore } from '../model/change.ts'
+import type { IndexReader, SourceStore } from '../model/change.ts'
 import { journalContents } from '../model/journal-record.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
@@ -8,6 +8,7 @@ import { compilePattern } from '../rules/pattern.ts'
 import { matcherOfSelector } from '../rules/selector.ts'
 import type { QueueBounds } from '../store/bounds/queue-bounds.ts'
 import type { CommitLine } from '../store/commit/commit-connection.ts'
+import { indexReader } from '../store/commit/index-reader.ts'
 import { createSourceStore } from '../store/commit/source-store.ts'
 import type { CommitStages } from '../store/commit/transact.ts'
 import { Lanes, type LanesParts } from '../store/lanes/lanes.ts'
@@ -93,7 +94,7 @@ export function startPipeline(parts: PipelineParts): Pipeline {
     },
   })
   if (!watch) return { lanes, watches: undefined, limits: undefined }
-  const watches = startWatches(watch, store)
+  const watches = startWatches(watch, store, (source) => indexReader(connections.report, keys, source))
   const limits = startLimits({
     ...{ ...common, snapshots, store, stages, log },
     redis: connections.report,
@@ -145,7 +146,11 @@ interface WatchesParts {
 }
 
 /** Starts the watches of a configuration, which commit into `store`; with `leases` they are shared with other processes. */
-export function startWatches(parts: WatchesParts, store: SourceStore): WatchManager {
+export function startWatches(
+  parts: WatchesParts,
+  store: SourceStore,
+  indexOf?: (source: string) => IndexReader,
+): WatchManager {
   const { config, cluster, namespace, redis, metrics, log, clock } = parts
   const { leases } = config
   const { maxObjectSize: maxObjectBytes } = config.kubernetes
@@ -158,6 +163,7 @@ export function startWatches(parts: WatchesParts, store: SourceStore): WatchMana
     clock,
     random: Math.random,
     timing: DEFAULT_TIMING,
+    ...(indexOf && { indexOf }),
     matcherOf: compilePattern,
     selectorOf: matcherOfSelector,
     ...(maxObjectBytes !== undefined && { maxObjectBytes }),

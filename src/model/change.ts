@@ -199,8 +199,13 @@ export interface SourceSession {
  * zeros; the shorter is the older, else the lexically smaller).
  */
 export function isOlder(a: string, b: string): boolean {
-  if (!COMPARABLE.test(a) || !COMPARABLE.test(b)) return false
+  if (!isComparable(a) || !isComparable(b)) return false
   return a.length === b.length ? a < b : a.length < b.length
+}
+
+/** Returns false for a resourceVersion that is none of Kubernetes' own, such as that of an extension API server. */
+export function isComparable(resourceVersion: string): boolean {
+  return COMPARABLE.test(resourceVersion)
 }
 
 const COMPARABLE = /^[1-9][0-9]*$/
@@ -223,6 +228,14 @@ export interface SourceStore {
   readonly splits: Splits
   /** Returns the sources that were ever listed, also those that are no longer configured. */
   stored(signal: AbortSignal): Promise<Source[]>
+}
+
+/** The index of a source, for reads outside of its session. */
+export interface IndexReader {
+  /** Returns the resourceVersions of these objects; undefined for those that are not in the index. */
+  versions(uids: readonly string[]): Promise<(string | undefined)[]>
+  /** Yields all entries, in pages; one that is there all the time comes at least once. */
+  all(): AsyncIterable<readonly { uid: string; name: string; resourceVersion: string }[]>
 }
 
 /** The processes that own sources. */

@@ -21,6 +21,8 @@ export interface WatchStatus {
   aliveUntilMs: number
   /** Set while its position is behind the API server's, or cannot be compared: for how long, and what the watch waits for. */
   behind?: { ms: number; waitsFor: 'api-server' | 'redis' }
+  /** The last comparison of the index with the cluster: when it ended, and how many objects differed. */
+  verified?: { atMs: number; differences: number }
   lastError?: string
   /** With leases: the holder of its lease; '' if it has none. */
   holder?: string

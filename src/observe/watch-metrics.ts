@@ -219,6 +219,18 @@ export const watchMetrics = {
     ['watch'],
     { details: 'The log names them', ...EACH_WATCH },
   ),
+  watchDifferences: gauge(
+    'watch_index_differences',
+    'Objects of which the index and the cluster differed, in the last comparison.',
+    ['watch'],
+    { details: '0 is expected. Only of watches with `verify`' },
+  ),
+  watchVerified: gauge(
+    'watch_verified_timestamp_seconds',
+    'When the index was last compared with the cluster.',
+    ['watch'],
+    { details: 'Only of watches with `verify`' },
+  ),
   relists: counter('watch_relists_total', 'Lists after the first one, by cause.', ['watch', 'cause'], {
     details: 'Each is compared with the index. The causes are below',
     initial: { watch: () => RELIST_CAUSES },

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import * as z from 'zod'
+import { durationText } from '../sink/duration.ts'
 
 const NamespacePattern = z.string().min(1, 'is empty: leave "namespaces" out for all of them')
 
@@ -57,6 +58,10 @@ export const WatchEntry = z.strictObject({
       description: 'How the first start begins: now, emit for all that exists, or at a position.',
       examples: ['emit', { resourceVersion: '73144' }],
     }),
+  /** Milliseconds. */
+  verify: durationText({ least: '1m', most: '7d', example: '6h' })
+    .optional()
+    .meta({ description: 'How often the index is compared with the cluster.', examples: ['6h'] }),
   shards: z
     .number(SHARDS_RULE)
     .int(SHARDS_RULE)

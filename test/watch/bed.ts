@@ -7,6 +7,7 @@ import { type Logger, silentLog } from '../../src/observe/log.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
 import { matcherOfSelector } from '../../src/rules/selector.ts'
 import { createCommitLine } from '../../src/store/commit/commit-connection.ts'
+import { indexReader } from '../../src/store/commit/index-reader.ts'
 import { createSourceStore } from '../../src/store/commit/source-store.ts'
 import { decodeEntry } from '../../src/store/entry.ts'
 import { keysOf } from '../../src/store/keys.ts'
@@ -125,6 +126,7 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
       metrics,
       log: options.log ?? silentLog,
       clock: replica ? { now: () => Date.now() + replica.wallMs } : Date,
+      indexOf: (source) => indexReader(reader, keys, source),
       ...(replica?.leases && { leases: replica.leases(client) }),
       random: options.random ?? Math.random,
       ...(options.maxObjectBytes !== undefined && { maxObjectBytes: options.maxObjectBytes }),

@@ -83,6 +83,47 @@ test('a first start at a position reports exactly the changes since', async () =
   expect(await told()).toEqual(['DELETED object-gone', 'ADDED object-after'])
 })
 
+test('under writes the index does not differ from the cluster, and what is changed in it by hand is found exactly', async () => {
+  await using kubernetes = await borrowKubernetes()
+  const names = Array.from({ length: 60 }, (_, i) => `object-${i}`)
+  for (const name of names) await create(kubernetes, name)
+  await using it = await startWatchBed({
+    kubeconfig: kubernetes.kubeconfig,
+    entries: [{ kind: 'ConfigMap', namespaces: ['default'], verify: 200 }],
+  })
+  await waitFor(() => it.statuses()[0]?.ready, { what: 'the watch' })
+  const verified = () => it.statuses()[0]?.verified
+  const next = async () => {
+    const since = verified()?.atMs ?? 0
+    await waitFor(() => (verified()?.atMs ?? 0) > since, { what: 'a comparison' })
+    return verified()?.differences
+  }
+  let isWriting = true
+  const writes = (async () => {
+    for (let i = 0; isWriting; i++) {
+      await create(kubernetes, `new-${i}`)
+      await kubernetes.request('PATCH', `${CONFIG_MAPS}/object-${10 + (i % 50)}`, { data: { i: String(i) } })
+      await remove(kubernetes, `new-${i}`)
+    }
+  })()
+  for (let round = 0; round < 5; round++) expect(await next()).toBe(0)
+  isWriting = false
+  await writes
+  const [index] = await it.reader.keys(it.keys.index('*'))
+  const entries = Object.entries(await it.reader.hgetall(index as string))
+  const uidOf = (name: string) => entries.find(([, entry]) => entry.includes(`/${name}/`))?.[0] as string
+  await it.reader.hdel(index as string, uidOf('object-0'))
+  await waitFor(async () => (await next()) === 1, { what: 'the missing entry' })
+  await it.reader.hset(index as string, 'u-invented', 'default/invented/\n1')
+  await it.reader.hset(index as string, uidOf('object-1'), 'default/object-1/\n1')
+  await waitFor(async () => (await next()) === 3, {
+    what: 'the entry that is too much, and the outdated one',
+  })
+  expect(
+    (await it.metrics.registry.getSingleMetric('kubeherald_watch_index_differences')?.get())?.values,
+  ).toMatchObject([{ value: 3 }])
+})
+
 test('cases 19, 24: an older server is listed in pages; when etcd forgets the state between two, the whole is listed and compared', async () => {
   await using kubernetes = await borrowKubernetes({
     flags: ['--feature-gates', 'WatchList=false,ListFromCacheSnapshot=false'],

@@ -96,6 +96,7 @@ function watches({ instances, ledger, atMs }: StatusReport): string {
   const watching = instances.filter(({ role }) => role !== 'deliver')
   const live = atWork(watching.flatMap((instance) => instance.watches.map((watch) => ({ instance, watch }))))
   const several = watching.length > 1
+  const isVerified = live.some(({ watch }) => watch.verified !== undefined)
   const header = [
     'WATCH',
     'PHASE',
@@ -107,6 +108,7 @@ function watches({ instances, ledger, atMs }: StatusReport): string {
     'DROPPED',
     'MATCHED',
     'LIMITED',
+    ...(isVerified ? ['DIFFERENCES'] : []),
     'LAST ERROR',
   ]
   const rows = live.map(({ instance, watch }) => {
@@ -119,6 +121,7 @@ function watches({ instances, ledger, atMs }: StatusReport): string {
       watch.resourceVersion,
       contact(watch, atMs),
       ...numbers,
+      ...(isVerified ? [watch.verified === undefined ? '-' : String(watch.verified.differences)] : []),
       short(watch.lastError),
     ]
   })

@@ -10,6 +10,8 @@ export interface PlannedSource extends Source {
   namespaceFilter?: (namespace: string) => boolean
   /** It is to be split into so many. */
   shards?: number | undefined
+  /** How often its index is compared with the cluster. */
+  verifyMs?: number
   /** What it takes over when it begins. */
   adoption?: Adoption | undefined
 }
@@ -110,6 +112,8 @@ function join(into: DesiredWatch, watch: DesiredWatch): void {
   if (isMixed) into.either = lists as string[][]
   else delete into.either
   if (watch.entry.initial === 'emit') into.entry = { ...into.entry, initial: 'emit' }
+  const verify = Math.min(into.entry.verify ?? Infinity, watch.entry.verify ?? Infinity)
+  if (verify < Infinity) into.entry = { ...into.entry, verify }
   const shards = Math.max(into.entry.shards ?? 1, watch.entry.shards ?? 1)
   if (shards > 1) into.entry = { ...into.entry, shards }
 }
@@ -161,6 +165,7 @@ function sourcesOf(watch: DesiredWatch, clusterUid: string, matcherOf: MatcherOf
     spelling: entry.kind,
     custom: false,
     ...(entry.shards !== undefined && { shards: entry.shards }),
+    ...(entry.verify !== undefined && { verifyMs: entry.verify }),
   }
   const title = titleOf(resource)
   if (!namespaces) return [{ ...base, namespace: '', title, key: keyOf(base, '', '') }]

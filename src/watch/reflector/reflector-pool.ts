@@ -1,3 +1,5 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { IndexReader } from '../../model/change.ts'
 import type { Resource } from '../../model/event.ts'
 import type { WatchStatus } from '../../model/status.ts'
 import { crdStateOf } from '../client/crd.ts'
@@ -7,8 +9,11 @@ import type { PlannedSource } from '../plan/plan.ts'
 import { hasPosition, WatchProgress } from './progress.ts'
 import { type ReflectorEnd, type ReflectorParts, runReflector } from './reflector.ts'
 import { initialStatus } from './reflector-status.ts'
+import { verifyIndex } from './verification.ts'
 
 export interface PoolParts extends Omit<ReflectorParts, 'isGone' | 'report' | 'guard' | 'progress'> {
+  /** The indexes of sources, to compare them with the cluster; without it nothing is verified. */
+  indexOf?(source: string): IndexReader
   /** With leases a source runs only while this process holds its lease. */
   leases?: SourceLeases
   onReady(source: PlannedSource): void
@@ -53,6 +58,7 @@ export function createReflectorPool(parts: PoolParts) {
     const reopen = new AbortController()
     const it: Running = { source, status, progress, stop: own, reopen, done: Promise.resolve() }
     running.set(source.key, it)
+    void keepVerifying(it, signal)
     it.done = follow(it, report, signal)
       .then((end) => {
         if (end === 'missing')
@@ -65,6 +71,38 @@ export function createReflectorPool(parts: PoolParts) {
         running.delete(source.key)
         if (!signal.aborted) parts.onEnd()
       })
+  }
+
+  /** Compares the index of a source with the cluster from time to time, while its watch goes on, until the signal. */
+  async function keepVerifying({ source, status }: Running, signal: AbortSignal): Promise<void> {
+    const { verifyMs } = source
+    const index = parts.indexOf?.(source.key)
+    if (verifyMs === undefined || !index) return
+    const { title: watch } = source
+    const position = async () => {
+      if (status.phase !== 'watching' || !status.ready) return undefined
+      const checkpoint = await store.peek(source, signal)
+      return checkpoint?.phase === 'watching' ? checkpoint.resourceVersion : undefined
+    }
+    const wait = (ms: number) => pause(ms, undefined, { signal })
+    while (!signal.aborted) {
+      try {
+        await wait(verifyMs)
+        const differences = await verifyIndex({ client, clock, index, position }, source, wait, signal)
+        if (!differences) continue
+        status.verified = { atMs: clock.now(), differences: differences.length }
+        metrics.watchDifferences.set({ watch }, differences.length)
+        metrics.watchVerified.set({ watch }, clock.now() / 1_000)
+        const examples = differences.slice(0, 10).map(({ what, name }) => `${what}: ${name}`)
+        if (differences.length > 0)
+          log.error(
+            { watch, differences: differences.length, examples },
+            'the index differs from the cluster',
+          )
+      } catch (error) {
+        if (!signal.aborted) log.warn({ watch, error }, 'the index could not be compared with the cluster')
+      }
+    }
   }
 
   function reporter(
