@@ -107,6 +107,15 @@ describe('secrets that are written out', () => {
     ],
     [{ secret: ['x', '${env:OLD}'] }, { secret: ['***', '${env:OLD}'] }],
     [
+      { body: '{"routing_key":"hunter6","text":"{{ name }}"}' },
+      { body: '{"routing_key":"***","text":"{{ name }}"}' },
+    ],
+    [
+      { body: { text: 'token=hunter4', pagerKey: 'hunter5' } },
+      { body: { text: 'token=***', pagerKey: '***' } },
+    ],
+    [{ body: { key: '${env:KEY}' } }, { body: { key: '${env:KEY}' } }],
+    [
       { headers: { 'X-Key': 'x', accept: 'text/plain' } },
       { headers: { 'X-Key': '***', accept: 'text/plain' } },
     ],

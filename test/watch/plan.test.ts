@@ -91,6 +91,19 @@ test('entries of one kind with the same selectors are one', () => {
   expect(plan({ kind: 'Event' }, { kind: 'events.k8s.io/v1/Event' }).sources).toHaveLength(1)
 })
 
+test.each([
+  [[undefined, { resourceVersion: '5' }], { resourceVersion: '5' }],
+  [[{ resourceVersion: '12' }, { resourceVersion: '5' }, 'now'], { resourceVersion: '5' }],
+  [[{ resourceVersion: '5' }, 'emit'], 'emit'],
+] as const)('joined entries begin so that none misses anything: %j', (initials, expected) => {
+  const entries = initials.map((initial, i) => ({
+    kind: 'Pod',
+    namespaces: [`n${i}`],
+    ...(initial && { initial }),
+  }))
+  expect(plan(...entries).sources.map(({ initial }) => initial)).toEqual(initials.map(() => expected))
+})
+
 test('overlapping entries with different selectors are refused: an object would be seen twice', () => {
   expect(plan({ kind: 'Pod', labels: 'a=b' }, { kind: 'Pod' }).problems[0]?.message).toContain('seen twice')
   expect(

@@ -40,7 +40,7 @@ const LASTS_MS: Readonly<Record<OwnFailure, number>> = {
 export function causesOf(state: OwnState, to: string): Cause[] {
   const { watches, sinks, config, newDeadLetters, isLedgerBalanced } = state
   return [
-    ...watches.filter(fails).map(watchCause),
+    ...watchCauses(watches.filter(fails)),
     ...sinks.filter(({ sink, healthy }) => !healthy && sink !== to).map(sinkCause),
     ...[...newDeadLetters].filter(([sink]) => sink !== to).map(deadLetterCause),
     ...(config.rejected ? [configCause(config.rejected)] : []),
@@ -50,6 +50,17 @@ export function causesOf(state: OwnState, to: string): Cause[] {
 
 function fails({ phase, behind }: WatchStatus): boolean {
   return phase === 'failing' || (behind !== undefined && behind.ms > TOO_FAR_BEHIND_MS)
+}
+
+/** Several that fail together have one reason, such as an API server that is down: they are one report. */
+const MOST_WATCHES = 3
+
+function watchCauses(failing: readonly WatchStatus[]): Cause[] {
+  const [first] = failing
+  if (!first || failing.length <= MOST_WATCHES) return failing.map(watchCause)
+  const titles = failing.slice(0, 10).map(({ title }) => title)
+  const message = `${failing.length} watches fail, and their changes do not arrive (${titles.join(', ')}${failing.length > titles.length ? ', …' : ''}): ${first.lastError ?? 'they are behind'}`
+  return [{ on: 'watch-failing', subject: '', reason: 'WatchesFailing', message }]
 }
 
 function watchCause({ title, lastError, behind }: WatchStatus): Cause {
@@ -79,6 +90,16 @@ const LEDGER: Cause = {
   subject: '',
   reason: 'LedgerUnbalanced',
   message: 'The ledger does not balance, so deliveries may be lost: kubeherald status --verify',
+}
+
+/** Returns the report that all is well enough to watch; undefined where nothing follows the cluster, so that its absence is noticed. */
+export function heartbeatOf({ watches, sinks }: Pick<OwnState, 'watches' | 'sinks'>): Cause | undefined {
+  const following = watches.filter(({ phase, ready }) => phase === 'watching' && ready).length
+  if (following === 0) return undefined
+  const failing = sinks.filter(({ healthy }) => !healthy).length
+  const health = failing === 0 ? '' : `, ${failing} of them failing`
+  const message = `kubeherald follows ${following} of ${watches.length} watches, with ${sinks.length} sinks${health}`
+  return { on: 'heartbeat', subject: '', reason: 'Running', message }
 }
 
 /** Remembers since when failures last, so that a short one is not reported. */

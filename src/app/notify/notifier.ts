@@ -11,7 +11,7 @@ import type { Keys } from '../../store/keys.ts'
 import { readLedger } from '../../store/ledger.ts'
 import { repeat } from '../../store/limits/repeat.ts'
 import { valuesOf } from '../../store/redis/script.ts'
-import { type Cause, causesOf, LastingCauses, nameOf } from './causes.ts'
+import { type Cause, causesOf, heartbeatOf, LastingCauses, nameOf } from './causes.ts'
 import { ownDelivery } from './own-event.ts'
 
 interface NotifierParts {
@@ -48,6 +48,7 @@ const ONCE_MS = 3_600_000
  */
 export function startNotifier(parts: NotifierParts): { close(): Promise<void> } {
   const lasting = new LastingCauses()
+  let fault: string | undefined
   const { redis, keys, clock } = parts
   let ledger = { isBalanced: true, readMs: Number.NEGATIVE_INFINITY }
   const isBalanced = async () => {
@@ -60,7 +61,11 @@ export function startNotifier(parts: NotifierParts): { close(): Promise<void> } 
   return repeat(
     parts.pollMs ?? POLL_MS,
     (signal) => look(parts, lasting, isBalanced, signal),
-    (error) => parts.log.debug({ error }, 'cannot report own failures'),
+    (error) => {
+      const message = error instanceof Error ? error.message : String(error)
+      if (message !== fault) parts.log.warn({ error: message }, 'own failures cannot be reported')
+      fault = message
+    },
   )
 }
 
@@ -72,44 +77,27 @@ async function look(
 ): Promise<void> {
   const settings = parts.settings()
   if (!settings) return
-  const dead = await readDeadLetters(parts)
+  const { to, on, heartbeat } = settings
+  const dead = await readDeadLetters(parts, on.includes('dead-letter'))
   const state = {
     watches: parts.watches(),
     sinks: parts.sinks(),
     config: parts.config(),
     newDeadLetters: dead.unreported,
-    isLedgerBalanced: settings.on.includes('ledger') ? await isBalanced() : true,
+    isLedgerBalanced: on.includes('ledger') ? await isBalanced() : true,
   }
-  const wanted = causesOf(state, settings.to).filter(({ on }) => settings.on.some((it) => it === on))
+  const wanted = causesOf(state, to).filter((cause) => on.some((it) => it === cause.on))
   for (const cause of lasting.of(wanted, parts.clock.now())) {
     const count = cause.on === 'dead-letter' ? dead.counts.get(cause.subject) : undefined
-    await report(
-      parts,
-      cause,
-      { to: settings.to, everyMs: ONCE_MS, ...(count !== undefined && { count }) },
-      signal,
-    )
+    await report(parts, cause, { to, everyMs: ONCE_MS, ...(count !== undefined && { count }) }, signal)
   }
-  const { heartbeat } = settings
-  if (heartbeat !== undefined)
-    await report(
-      parts,
-      heartbeatOf(state.watches, state.sinks),
-      { to: settings.to, everyMs: heartbeat },
-      signal,
-    )
-}
-
-function heartbeatOf(watches: readonly WatchStatus[], sinks: readonly SinkStatus[]): Cause {
-  const failing = sinks.filter(({ healthy }) => !healthy).length
-  const health = failing === 0 ? '' : `, ${failing} of them failing`
-  const message = `kubeherald runs: ${watches.length} watches, ${sinks.length} sinks${health}`
-  return { on: 'heartbeat', subject: '', reason: 'Running', message }
+  const beat = heartbeat === undefined ? undefined : heartbeatOf(state)
+  if (beat && heartbeat !== undefined) await report(parts, beat, { to, everyMs: heartbeat }, signal)
 }
 
 /** Enqueues the report of a cause unless one was enqueued within `everyMs`, in one transaction with the mark of it. */
 async function report(
-  { line, keys, cluster, namespace, clock, laneOf, enqueued, log }: NotifierParts,
+  { redis, line, keys, cluster, namespace, clock, laneOf, enqueued, log }: NotifierParts,
   cause: Cause,
   { to, everyMs, count }: { to: string; everyMs: number; count?: number },
   signal: AbortSignal,
@@ -118,6 +106,8 @@ async function report(
   const nowMs = clock.now()
   const delivery = ownDelivery(cause, { sink: to, cluster, namespace, nowMs })
   const lanes = packLanes([delivery], laneOf)
+  // While the sink fails, heartbeats would pile up.
+  if (cause.on === 'heartbeat' && Number(await redis.hget(keys.pending, laneOf(delivery))) > 0) return
   const transaction = new Transaction().expect(keys.reported(name), null)
   writeLanes(transaction, keys, lanes)
   transaction.add('SET', keys.reported(name), nowMs, 'PX', everyMs)
@@ -128,26 +118,34 @@ async function report(
   if (cause.on !== 'heartbeat') log.warn({ cause: name, sink: to }, cause.message)
 }
 
-/** Returns the dead letters of each sink so far, and how many of them were not reported. What was there before the first look counts as reported. */
-async function readDeadLetters({
-  redis,
-  keys,
-  sinkNames,
-}: NotifierParts): Promise<{ counts: Map<string, number>; unreported: Map<string, number> }> {
+interface DeadLetterCounts {
+  counts: ReadonlyMap<string, number>
+  unreported: ReadonlyMap<string, number>
+}
+
+/**
+ * Returns the dead letters of each sink, and how many of them were not reported. What was there before the first look counts as reported.
+ * Retried ones are none any more: then the mark goes down with the count.
+ */
+async function readDeadLetters(
+  { redis, keys, sinkNames }: NotifierParts,
+  isAsked: boolean,
+): Promise<DeadLetterCounts> {
+  const marks = await redis.hgetall(keys.reportedDeadLetters)
+  if (!isAsked) {
+    if (Object.keys(marks).length > 0) await redis.del(keys.reportedDeadLetters)
+    return { counts: new Map(), unreported: new Map() }
+  }
   const names = sinkNames()
   const pipeline = redis.pipeline()
   for (const name of names) pipeline.hget(keys.sinkLedger(name), 'dead')
   const values = valuesOf(await pipeline.exec())
   const counts = new Map(names.map((name, i) => [name, Number(values[i] ?? 0)]))
-  const reported = await redis.hgetall(keys.reportedDeadLetters)
-  const fresh = names.filter((name) => reported[name] === undefined)
-  if (fresh.length > 0) {
-    const first = redis.pipeline()
-    for (const name of fresh) first.hsetnx(keys.reportedDeadLetters, name, String(counts.get(name)))
-    valuesOf(await first.exec())
-  }
+  const moved = names.filter((name) => !(Number(marks[name]) <= (counts.get(name) ?? 0)))
+  if (moved.length > 0)
+    await redis.hset(keys.reportedDeadLetters, ...moved.flatMap((name) => [name, counts.get(name) ?? 0]))
   const unreported = [...counts].flatMap(([name, count]): [string, number][] => {
-    const more = count - Number(reported[name] ?? count)
+    const more = count - Number(marks[name] ?? count)
     return more > 0 ? [[name, more]] : []
   })
   return { counts, unreported: new Map(unreported) }

@@ -21,7 +21,11 @@ export function hideSecrets(value: unknown, key = '', place: Place = {}): unknow
     return Object.fromEntries(
       Object.entries(value).map(([name, it]) => [
         name,
-        hideSecrets(it, name, { hasSecretPath, inHeaders: key === 'headers' }),
+        hideSecrets(it, name, {
+          hasSecretPath,
+          inHeaders: key === 'headers',
+          inBody: place.inBody || name === 'body',
+        }),
       ]),
     )
   }
@@ -34,13 +38,15 @@ interface Place {
   /** The URL of the section has a secret in its path, as those of chat services. */
   hasSecretPath?: boolean | undefined
   inHeaders?: boolean
+  /** What a request contains is not checked by a schema: its secrets have any name. */
+  inBody?: boolean | undefined
 }
 
 /** Headers that no service signs in with. */
 const PLAIN_HEADERS = /^(accept|content-type|user-agent)$/i
 
-function isSecret(key: string, { inHeaders = false }: Place): boolean {
-  return (inHeaders && !PLAIN_HEADERS.test(key)) || SECRET.test(key)
+function isSecret(key: string, { inHeaders = false, inBody = false }: Place): boolean {
+  return (inHeaders && !PLAIN_HEADERS.test(key)) || SECRET.test(key) || (inBody && /key$/i.test(key))
 }
 
 /** Hides all but references and the scheme before one: `Bearer ${env:TOKEN}`. */
@@ -52,8 +58,13 @@ function withoutLiterals(text: string): string {
   return isAll ? text : `${HIDDEN}${references.join('')}`
 }
 
+/** `"routing_key": "…"`, `token=…`, with a value that is no reference and no template. */
+const PAIR =
+  /(["']?[\w-]{0,40}(?:authorization|token|password|secret|key)["']?\s{0,9}[:=]\s{0,9}["']?)(?!\$\{|\{[{%])[^\s"',&}]{1,1000}/gi
+
 function shownText(text: string, place: Place): string {
   if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)) return HIDDEN
+  if (place.inBody) return text.replace(PAIR, `$1${HIDDEN}`)
   return /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? shownUrl(text, place) : text
 }
 

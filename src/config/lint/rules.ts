@@ -144,6 +144,7 @@ export function checkUnusedSinks({ sinks = [], rules }: Draft, document: ConfigD
     })
 }
 
+const ARCHIVE_HINT = 'give the archive a sink of its own, which nothing else sends to'
 const NOTIFY_SINK = ['notify', 'to'] as const
 export const ARCHIVE_SINK = ['deadLetters', 'archive', 'sink'] as const
 
@@ -170,9 +171,12 @@ export function checkArchive({ sinks, rules }: Draft, document: ConfigDocument):
     return [document.problem('unknown-sink', ARCHIVE_SINK, `there is no sink "${name}"`, { hint })]
   }
   const rule = rules.findIndex(({ to = [] }) => to.includes(name))
+  if (document.at(NOTIFY_SINK)?.value === name) {
+    const message = `"${name}" would archive its own dead letters in itself: notify sends to it, too`
+    return [document.problem('archive-loop', ARCHIVE_SINK, message, { hint: ARCHIVE_HINT })]
+  }
   if (rule === -1) return []
   const where = document.lineName(['rules', rule], ARCHIVE_SINK)
   const message = `"${name}" would archive its own dead letters in itself: the rule on ${where} sends to it, too`
-  const hint = 'give the archive a sink of its own, which no rule sends to'
-  return [document.problem('archive-loop', ARCHIVE_SINK, message, { hint })]
+  return [document.problem('archive-loop', ARCHIVE_SINK, message, { hint: ARCHIVE_HINT })]
 }

@@ -133,30 +133,57 @@ function constantArgument({ op, args }: CelNode): [name: string, argument?: CelN
   return [name, argument?.op === 'value' ? argument : undefined]
 }
 
+/** Returns the annotations of the namespace and of the regarded object that an expression names; none if it has faults. */
+export function relatedAnnotations(text: string): { namespace: string[]; regarding: string[] } {
+  const result = /annotations/i.test(text) ? checkedProgram(text) : undefined
+  const uses = result?.ok ? annotationUses(result.value.tree) : []
+  const keysOf = (map: string) =>
+    uses.flatMap((it) => (it.map === map && it.key !== undefined ? [it.key] : []))
+  return { namespace: keysOf('namespaceAnnotations'), regarding: keysOf('regarding,annotations') }
+}
+
 /** Only annotations that the configuration names are kept, so an expression must name them. */
 function annotationFaults(tree: CelNode): Fault[] {
-  const faults: Fault[] = []
+  return annotationUses(tree).flatMap(({ key, node }) => {
+    if (key !== undefined) return []
+    const message = 'these annotations need a key that is written here: only those that are named are known'
+    const hint = 'such as event.namespaceAnnotations["team/slack"] == "shop"'
+    return [fault(message, node.start, node.end - node.start, hint)]
+  })
+}
+
+interface AnnotationUse {
+  /** `namespaceAnnotations` or `regarding,annotations`. */
+  map: string
+  /** Undefined if it is no constant. */
+  key: string | undefined
+  node: CelNode
+}
+
+function annotationUses(tree: CelNode): AnnotationUse[] {
+  const uses: AnnotationUse[] = []
   walk(tree, (node) => {
     const { op, args } = node
     for (const child of childrenOf(node)) {
-      if (!isRelatedAnnotations(child)) continue
+      const map = annotationMap(child)
+      if (map === undefined) continue
       const [left, right] = args as [CelNode, CelNode | string]
-      const key = op === 'in' ? left : right
-      const isNamed =
-        ['.', '.?', '[]', '[?]', 'in'].includes(op) &&
-        (typeof key === 'string' || (key?.op === 'value' && typeof key.args === 'string'))
-      if (isNamed) continue
-      const message = 'these annotations need a key that is written here: only those that are named are known'
-      const hint = 'such as event.namespaceAnnotations["team/slack"] == "shop"'
-      faults.push(fault(message, child.start, child.end - child.start, hint))
+      const written = op === 'in' ? left : right
+      const isAccess = ['.', '.?', '[]', '[?]', 'in'].includes(op)
+      const constant =
+        typeof written === 'string' ? written : written?.op === 'value' ? written.args : undefined
+      const key = isAccess && typeof constant === 'string' ? constant : undefined
+      uses.push({ map, key, node: child })
     }
   })
-  return faults
+  return uses
 }
 
-function isRelatedAnnotations(node: CelNode): boolean {
+function annotationMap(node: CelNode): string | undefined {
   const { variable, keys = [] } = pathOf(node) ?? {}
-  return variable === 'event' && /^(namespaceAnnotations|regarding,annotations)$/.test(String(keys))
+  const path = String(keys)
+  const isMap = path === 'namespaceAnnotations' || path === 'regarding,annotations'
+  return variable === 'event' && isMap ? path : undefined
 }
 
 function resultFaults({ type, tree }: CelProgram): Fault[] {

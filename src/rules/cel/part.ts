@@ -44,11 +44,9 @@ const UNKNOWN = {
 /** Returns the related metadata that an expression reads. */
 function relatedIn(tree: CelNode): (keyof typeof UNKNOWN)[] {
   const fields = new Set<keyof typeof UNKNOWN>()
-  walk(tree, ({ op, args }) => {
-    if (!op.startsWith('.')) return
-    const [base, key] = args as [CelNode, unknown]
-    if (base?.op === 'id' && base.args === 'event' && Object.hasOwn(UNKNOWN, String(key)))
-      fields.add(key as keyof typeof UNKNOWN)
+  walk(tree, (node) => {
+    const { variable, keys: [key] = [] } = pathOf(node) ?? {}
+    if (variable === 'event' && Object.hasOwn(UNKNOWN, String(key))) fields.add(key as keyof typeof UNKNOWN)
   })
   return [...fields]
 }

@@ -27,8 +27,8 @@ export function createMuted(windows: readonly MuteWindow[]): Muted {
   function search(from: number): typeof found {
     let to = from
     for (let left = leftAt(to); left > 0; left = leftAt(to)) {
-      // The last hour minute by minute, because clocks may change until then.
-      to += Math.max(1, left - 61)
+      // The last three hours minute by minute, because clocks may change until then, in Antarctica/Troll by two hours.
+      to += Math.max(1, left - 181)
       if (to > from + MAX_MINUTES) return { from, to: from + DAY_MINUTES }
     }
     return { from, to, ends: to }

@@ -184,13 +184,20 @@ export function checkNames(at: Checking, token: Token): void {
     })
   const path = [name, ...steps.map(({ content, props }) => (props ? '' : String(content)))]
   const depth = relatedDepth(path)
-  if (depth > 0 && (path[depth] === undefined || path[depth] === ''))
+  if (depth > 0 && !isKeyWritten(textAt(at, token)))
     return at.report({
       ...spanOf(token),
       message: `${path.slice(0, depth).join('.')} needs a key, because notifications carry only what templates name`,
       hint: `such as ${path.slice(0, depth).join('.')}["team"]`,
     })
   checkInner(at, name, steps)
+}
+
+/** In one spelling, because the keys are read from the text of the configuration before templates are compiled. */
+function isKeyWritten(text: string): boolean {
+  return /^(event\.)?(namespace(Labels|Annotations)|regarding\.(labels|annotations))(\.[A-Za-z_][\w-]*|\[\s*("[^"'}]+"|'[^"'}]+')\s*\])$/.test(
+    text,
+  )
 }
 
 const EVERYWHERE = ['size', 'first', 'last']

@@ -1,4 +1,5 @@
 import type { RelatedKeys } from '../../model/event.ts'
+import { relatedAnnotations } from '../../rules/cel/check.ts'
 import { type KeyValues, keysOf } from '../../rules/selector.ts'
 import type { EnrichSettings } from '../schema.ts'
 
@@ -291,13 +292,13 @@ function mentionsOf(rule: object, elsewhere?: unknown): Mentions {
     counted.flatMap((it) => (it.startsWith(`${map}.`) ? [it.slice(map.length + 1)] : []))
   const cel = typeof condition === 'string' ? condition : ''
   const templates = [message, elsewhere].flatMap(textsIn).flatMap((text) => text.match(TAG) ?? [])
-  const inTemplates = relatedKeysIn(templates)
-  const inCel = relatedKeysIn([cel])
+  const inTemplates = relatedKeysIn([message, elsewhere].flatMap(textsIn).filter((it) => it.includes('{')))
+  const inCel = relatedAnnotations(cel)
   const annotationsOf = (map: 'namespace' | 'regarding', written: unknown) => [
     ...keysOf((written ?? {}) as KeyValues),
     ...countedKeys(map === 'namespace' ? 'namespaceAnnotations' : 'regarding.annotations'),
     ...inTemplates[`${map}Annotations`],
-    ...inCel[`${map}Annotations`],
+    ...inCel[map],
   ]
   const ofNamespace = annotationsOf('namespace', namespaceAnnotations)
   const ofRegarding = annotationsOf('regarding', asked['annotations'])
@@ -326,7 +327,7 @@ function mentionsOf(rule: object, elsewhere?: unknown): Mentions {
   }
 }
 
-/** Keys behind the names of related metadata: `namespaceAnnotations["team/slack"]`, `event.regarding.labels.team`. */
+/** Keys behind the names of related metadata in templates: `namespaceAnnotations["team/slack"]`, `event.regarding.labels.team`. */
 function relatedKeysIn(texts: readonly string[]): RelatedKeys {
   const keysBehind = (name: RegExp) => texts.flatMap((text) => [...text.matchAll(name)].map(keyIn))
   return {
@@ -337,8 +338,8 @@ function relatedKeysIn(texts: readonly string[]): RelatedKeys {
   }
 }
 
-function keyIn([, quoted, plain, before]: RegExpMatchArray): string {
-  return quoted ?? plain ?? before ?? ''
+function keyIn([, quoted, plain]: RegExpMatchArray): string {
+  return quoted ?? plain ?? ''
 }
 
 /** What a template fills in or decides. */
@@ -349,11 +350,9 @@ const EVENT_OWNER = new RegExp(String.raw`\bevent${MEMBER}owner`)
 const REGARDING_LABELS = new RegExp(String.raw`\bregarding\b["'\]]*${MEMBER}labels`)
 const REGARDING_OWNER = new RegExp(String.raw`\bregarding\b["'\]]*${MEMBER}owner`)
 
-/** A literal key behind a name, or before it: `namespaceLabels["a/b"]`, `namespaceLabels.team`, `"team" in event.namespaceLabels`. */
+/** A key behind a name, in the spellings that the check of templates accepts: `namespaceLabels["a/b"]`, `namespaceLabels.team`. */
 function keysOfMap(name: string): RegExp {
-  const behind = String.raw`\b${name}\s*(?:\[\s*\??\s*["']([^"']{1,317})["']|\.\s*\??([A-Za-z_][\w-]{0,316}))`
-  const before = String.raw`["']([^"']{1,317})["']\s{1,9}in\s{1,9}[\w.]{0,30}\b${name}\b`
-  return new RegExp(`${behind}|${before}`, 'g')
+  return new RegExp(String.raw`\b${name}(?:\[\s*["']([^"']{1,317})["']|\.([A-Za-z_][\w-]{0,316}))`, 'g')
 }
 
 const KEYS: Readonly<Record<keyof RelatedKeys, RegExp>> = {

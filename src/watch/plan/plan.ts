@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Source } from '../../model/change.ts'
+import { isOlder, type Source } from '../../model/change.ts'
 import type { Resource } from '../../model/event.ts'
 import { type Catalogue, resolveKind, titleOf } from '../client/discovery.ts'
 import type { Adoption } from '../reflector/takeover.ts'
@@ -111,11 +111,19 @@ function join(into: DesiredWatch, watch: DesiredWatch): void {
   const isMixed = into.namespaces?.some((it) => it.startsWith('!')) === true
   if (isMixed) into.either = lists as string[][]
   else delete into.either
-  if (watch.entry.initial === 'emit') into.entry = { ...into.entry, initial: 'emit' }
+  const initial = earlier(into.entry.initial, watch.entry.initial)
+  if (initial !== undefined) into.entry = { ...into.entry, initial }
   const verify = Math.min(into.entry.verify ?? Infinity, watch.entry.verify ?? Infinity)
   if (verify < Infinity) into.entry = { ...into.entry, verify }
   const shards = Math.max(into.entry.shards ?? 1, watch.entry.shards ?? 1)
   if (shards > 1) into.entry = { ...into.entry, shards }
+}
+
+/** Returns where joined entries begin so that none of them misses what it asks for: at the older position, or with all that exists. */
+function earlier(a: WatchEntry['initial'], b: WatchEntry['initial']): WatchEntry['initial'] {
+  if (a === 'emit' || b === 'emit') return 'emit'
+  if (typeof a !== 'object') return typeof b === 'object' ? b : (a ?? b)
+  return typeof b === 'object' && isOlder(b.resourceVersion, a.resourceVersion) ? b : a
 }
 
 /** Can a namespace be in both? True when it is not certain. */

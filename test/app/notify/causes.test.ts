@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest'
-import { causesOf, LastingCauses, nameOf, type OwnState } from '../../../src/app/notify/causes.ts'
+import {
+  causesOf,
+  heartbeatOf,
+  LastingCauses,
+  nameOf,
+  type OwnState,
+} from '../../../src/app/notify/causes.ts'
 import type { SinkStatus, WatchStatus } from '../../../src/model/status.ts'
 
 const WATCH: WatchStatus = {
@@ -33,6 +39,11 @@ test.each<[string, Partial<OwnState>, string[]]>([
     'a watch fails',
     { watches: [{ ...WATCH, phase: 'failing', lastError: '403' }] },
     ['watch-failing/pods in shop'],
+  ],
+  [
+    'many watches that fail together are one report',
+    { watches: ['a', 'b', 'c', 'd'].map((title) => ({ ...WATCH, title, phase: 'failing' })) },
+    ['watch-failing'],
   ],
   [
     'a watch is far behind, whatever its phase',
@@ -79,4 +90,10 @@ test('dead letters and a rejected configuration have happened: they are reported
   const causes = causesOf({ ...WELL, newDeadLetters: new Map([['a', 1]]), config }, 'ops')
   expect(new LastingCauses().of(causes, 0)).toHaveLength(2)
   expect(causes.map(({ message }) => message).join()).toContain('kubeherald.yaml:3')
+})
+
+test('a heartbeat says what follows the cluster; there is none where nothing does', () => {
+  expect(heartbeatOf(WELL)?.message).toContain('1 of 1 watches')
+  expect(heartbeatOf({ ...WELL, watches: [] })).toBeUndefined()
+  expect(heartbeatOf({ ...WELL, watches: [{ ...WATCH, phase: 'failing' }] })).toBeUndefined()
 })

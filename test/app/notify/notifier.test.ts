@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { startNotifier } from '../../../src/app/notify/notifier.ts'
 import { Notify } from '../../../src/config/schema/notify.ts'
-import type { SinkStatus } from '../../../src/model/status.ts'
+import type { SinkStatus, WatchStatus } from '../../../src/model/status.ts'
 import { silentLog } from '../../../src/observe/log.ts'
 import { decodeEntry } from '../../../src/store/entry.ts'
 import { readLedger } from '../../../src/store/ledger.ts'
@@ -15,7 +15,10 @@ async function startNotifyBed(settings: object) {
   const stack = new AsyncDisposableStack()
   const it = stack.use(await startStoreBed())
   const clock = { ms: 1_800_000_000_000, now: () => clock.ms }
-  const state: { sinks: SinkStatus[]; rejected?: string } = { sinks: [sink('hook'), sink('ops')] }
+  const state: { sinks: SinkStatus[]; watches: WatchStatus[]; rejected?: string } = {
+    sinks: [sink('hook'), sink('ops')],
+    watches: [],
+  }
   const notify = Notify.parse({ to: 'ops', ...settings })
   for (const instance of ['one', 'two']) {
     const notifier = startNotifier({
@@ -23,7 +26,7 @@ async function startNotifyBed(settings: object) {
       ...{ log: silentLog, clock, cluster: 'prod', namespace: 'kubeherald', pollMs: 5 },
       settings: () => notify,
       sinkNames: () => ['hook', 'ops'],
-      watches: () => [],
+      watches: () => state.watches,
       sinks: () => state.sinks,
       config: () => ({
         appliedMs: 0,
@@ -42,6 +45,15 @@ async function startNotifyBed(settings: object) {
   return { ...it, deliveries, reasons, clock, state, [Symbol.asyncDispose]: () => stack.disposeAsync() }
 }
 
+const WATCH: WatchStatus = {
+  key: 'w',
+  title: 'pods',
+  phase: 'watching',
+  resourceVersion: '1',
+  lastContactMs: 0,
+  aliveUntilMs: 0,
+  ready: true,
+}
 const sink = (name: string, healthy = true): SinkStatus => ({
   sink: name,
   healthy,
@@ -76,15 +88,34 @@ test('new dead letters are reported with their number; those from before are not
   const [delivery] = await it.deliveries()
   expect(delivery?.event.event?.message).toMatch(/^3 deliveries to hook/)
   expect(await it.reader.hget(it.keys.reportedDeadLetters, 'hook')).toBe('3')
+  // They are retried, and fail again.
+  await it.reader.hincrby(it.keys.sinkLedger('hook'), 'dead', -3)
+  const mark = () => it.reader.hget(it.keys.reportedDeadLetters, 'hook')
+  await waitFor(async () => (await mark()) === '0', { what: 'the mark to go down' })
+  await it.reader.del(it.keys.reported('dead-letter/hook'))
+  await it.reader.hincrby(it.keys.sinkLedger('hook'), 'dead', 2)
+  await waitFor(async () => (await it.reasons()).length > 1, { what: 'the second report' })
 })
 
 test('a sink is reported after it has failed for a minute, and only where this is asked for', async () => {
   await using it = await startNotifyBed({ on: ['sink-failing'], heartbeat: '1m' })
   it.state.sinks = [sink('hook', false), sink('ops')]
   it.state.rejected = 'nobody asked'
+  it.state.watches = [WATCH]
   await waitFor(async () => (await it.reasons()).includes('Running'), { what: 'the heartbeat' })
   expect(await it.reasons()).toEqual(['Running'])
   it.clock.ms += 61_000
   await waitFor(async () => (await it.reasons()).includes('SinkFailing'), { what: 'the report' })
   expect(await it.reasons()).not.toContain('ConfigRejected')
+})
+
+test('heartbeats do not pile up while one waits', async () => {
+  await using it = await startNotifyBed({ on: ['ledger'], heartbeat: '1m' })
+  it.state.watches = [WATCH]
+  await waitFor(async () => (await it.reasons()).length === 1, { what: 'the first heartbeat' })
+  await it.reader.del(it.keys.reported('heartbeat'))
+  // The first one was delivered.
+  await it.reader.hset(it.keys.pending, LANE, 0)
+  await waitFor(async () => (await it.reasons()).length === 2, { what: 'the next heartbeat' })
+  expect(await it.reader.hget(it.keys.pending, LANE)).toBe('1')
 })

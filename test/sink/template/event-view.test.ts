@@ -54,6 +54,8 @@ test.each([
   ['{{ event.namespaceLabels[name] }}', 'event.namespaceLabels[name]'],
   ['{% for it in event.regarding.labels %}{{ it }}{% endfor %}', 'event.regarding.labels'],
   ['{{ namespaceLabels.a.b }}', 'namespaceLabels.a.b'],
+  ['{{ event["namespaceLabels"].a }}', 'event["namespaceLabels"].a'],
+  ['{{ event.regarding["labels"].a }}', 'event.regarding["labels"].a'],
 ])('%s is refused: notifications carry only keys that are named', (template, place) => {
   expect(problemsIn(template)).toEqual([expect.stringContaining(`[${place}]`)])
 })

@@ -195,6 +195,8 @@ test.each([
   ['what a limit counts by', { throttle: { per: 'namespaceAnnotations.team/slack', every: '1m' } }],
   ['an expression', { if: 'event.namespaceAnnotations["team/slack"] == "a"' }],
   ['an expression that asks whether there is one', { if: '"team/slack" in event.namespaceAnnotations' }],
+  ['an expression in brackets', { if: 'event["namespaceAnnotations"]["team/slack"] == "a"' }],
+  ['an optional access', { if: 'event.?namespaceAnnotations[?"team/slack"].orValue("") == "a"' }],
   ['a template', { message: 'for {{ namespaceAnnotations["team/slack"] }}' }],
 ])('annotations of namespaces that %s names are kept, and no others', (_what, rule) => {
   const { namespaceMetadata, metadata } = needsFor([rule], [{ kind: 'Pod' }])
