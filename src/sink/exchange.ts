@@ -4,7 +4,8 @@ import { outcomeOfStatus } from './http-status.ts'
 import type { Mask } from './mask.ts'
 import type { Outcome } from './sink.ts'
 
-const MAX_RESPONSE_BYTES = 64 * 1024
+/** So much of an answer is read, unless the request asks for more. */
+export const MAX_REPLY_BYTES = 64 * 1024
 /** Of the 2 KiB of a detail; the rest is for the status and masked secrets. */
 const MAX_DETAIL_BYTES = 2_000
 /** The body of a success is not used; its end frees the connection for the next request. */
@@ -18,7 +19,7 @@ export interface Peer extends Destination {
   mask(): Mask
 }
 
-/** Called once. `status` is 0 without a response; `body` is at most 64 KiB and may contain secrets. */
+/** Called once. `status` is 0 without a response; `body` is as long as the exchange reads, and may contain secrets. */
 export type Decide = (outcome: Outcome, status: number, body: string) => void
 
 /**
@@ -28,7 +29,8 @@ export type Decide = (outcome: Outcome, status: number, body: string) => void
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly #decide: Decide
   readonly #peer: Peer
-  readonly #readBody: boolean
+  /** Of the body of a success: 0 reads none. */
+  readonly #maxSuccessBytes: number
   readonly #totalTimer: NodeJS.Timeout
   #bodyTimer: NodeJS.Timeout | undefined
   #controller: Dispatcher.DispatchController | undefined
@@ -39,11 +41,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #ended = false
   #decided = false
 
-  /** The body of a success is read only on demand. */
-  constructor(decide: Decide, timeoutMs: number, peer: Peer, readBody = false) {
+  /** The body of a success is read only on demand: `maxSuccessBytes` of it. */
+  constructor(decide: Decide, timeoutMs: number, peer: Peer, maxSuccessBytes = 0) {
     this.#decide = decide
     this.#peer = peer
-    this.#readBody = readBody
+    this.#maxSuccessBytes = maxSuccessBytes
     this.#totalTimer = setTimeout(outOfTime, timeoutMs, this)
   }
 
@@ -55,7 +57,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   onResponseStart(_: unknown, status: number, headers: Record<string, string | string[] | undefined>): void {
     if (status < 200) return
     this.#status = status
-    const read = status >= 300 || this.#readBody
+    const read = status >= 300 || this.#maxSuccessBytes > 0
     if (read) {
       this.#retryAfter = headers['retry-after']
       this.#chunks = []
@@ -65,8 +67,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseData(_: unknown, chunk: Buffer): void {
     this.#bytes += chunk.length
-    if (this.#bytes - chunk.length < MAX_RESPONSE_BYTES) this.#chunks?.push(chunk)
-    if (this.#bytes > MAX_RESPONSE_BYTES) this.#giveUp(this.#answered())
+    const most = this.#maxReplyBytes()
+    if (this.#bytes - chunk.length < most) this.#chunks?.push(chunk)
+    if (this.#bytes > most) this.#giveUp(this.#answered())
   }
 
   onResponseEnd(): void {
@@ -99,8 +102,12 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#decided = true
     clearTimeout(this.#totalTimer)
     clearTimeout(this.#bodyTimer)
-    const body = this.#chunks === undefined ? '' : this.#body().toString('utf8', 0, MAX_RESPONSE_BYTES)
+    const body = this.#chunks === undefined ? '' : this.#body().toString('utf8', 0, this.#maxReplyBytes())
     this.#decide(outcome, this.#status, body)
+  }
+
+  #maxReplyBytes(): number {
+    return this.#status < 300 && this.#maxSuccessBytes > 0 ? this.#maxSuccessBytes : MAX_REPLY_BYTES
   }
 
   #body(): Buffer {

@@ -1,6 +1,6 @@
 import { type ConnectionOptions, createConnections, type Route } from './connections.ts'
 import { checkConnection, forbidden } from './connectivity.ts'
-import { type Decide, Exchange, type Peer } from './exchange.ts'
+import { type Decide, Exchange, MAX_REPLY_BYTES, type Peer } from './exchange.ts'
 import { basicAuthorization, createMask, type Mask, secretsOfUrl } from './mask.ts'
 import { isForbiddenHost, type ProxySetting } from './proxy.ts'
 import type { Health, Outcome } from './sink.ts'
@@ -26,8 +26,8 @@ export interface HttpRequest {
   url: URL
   headers: Readonly<Record<string, string>>
   body?: Buffer
-  /** The reply shall have the body of a success, too. */
-  readBody?: boolean
+  /** The reply shall have the body of a success, too: 64 KiB of it, or so many bytes. */
+  readBody?: boolean | number
   /** Secrets that the outcome must not contain, besides the client's. */
   secrets?: readonly string[]
 }
@@ -36,7 +36,7 @@ export interface Reply {
   outcome: Outcome
   /** 0 without a response. */
   status: number
-  /** At most 64 KiB, for a success only with `readBody`. It may contain secrets. */
+  /** At most 64 KiB; for a success only with `readBody`, and as much as that says. It may contain secrets. */
   body: string
 }
 
@@ -118,7 +118,7 @@ export function createHttpClient(options: HttpOptions): HttpClient {
       },
       limits.totalMs,
       peer,
-      request.readBody,
+      successBytes(request.readBody),
     )
     exchanges.add(exchange)
     if (signal.aborted) return exchange.stop()
@@ -140,6 +140,10 @@ export function createHttpClient(options: HttpOptions): HttpClient {
     },
     close: () => connections.close(),
   }
+}
+
+function successBytes(readBody: boolean | number = 0): number {
+  return typeof readBody === 'number' ? readBody : readBody ? MAX_REPLY_BYTES : 0
 }
 
 /** The parts that all requests to a URL share. */
