@@ -28,10 +28,12 @@ interface SchemaOptions {
 }
 
 const REFERENCE = { $ref: '#/definitions/reference' }
+const QUEUE = { $ref: '#/definitions/sink-queue' }
 
 /** The JSON Schema of a configuration, from the same source as its checks. Descriptions and examples are the `.meta()` of each key's zod schema. */
 export async function jsonSchemaOf({ sinkTypes, included = false }: SchemaOptions): Promise<Node> {
   const types = await Promise.all(Object.values(sinkTypes).map((load) => load()))
+  const optionsOfTypes = shareOptions(types.map(({ config }) => plain(config)))
   const root = plain(included ? IncludedFile : ConfigFile)
   const rule = plain(RuleWithMessage)
   const defaults = plain(RuleDefaults)
@@ -44,6 +46,8 @@ export async function jsonSchemaOf({ sinkTypes, included = false }: SchemaOption
     )
   const ofFile = plain(ConfigFile).properties ?? {}
   const { watch = {}, sinks = {} } = ofFile
+  const ofSinks =
+    typeof sinks.additionalProperties === 'object' ? (sinks.additionalProperties.properties ?? {}) : {}
   if (included) delete watch['minItems']
   const ofKeys: Record<string, Node> = {
     ...ofFile,
@@ -51,7 +55,7 @@ export async function jsonSchemaOf({ sinkTypes, included = false }: SchemaOption
     defaults,
     rules: { type: 'array', items: rule },
     tests: plain(Tests),
-    sinks: { ...sinks, ...sinksOf(types, sinks) },
+    sinks: { ...sinks, ...sinksOf(types, optionsOfTypes.nodes, ofSinks['type']) },
   }
   root.properties = Object.fromEntries(
     Object.keys(root.properties ?? {}).map((key) => [key, { ...ofKeys[key], ...textsOf(ofFile[key]) }]),
@@ -71,6 +75,11 @@ export async function jsonSchemaOf({ sinkTypes, included = false }: SchemaOption
     patternProperties: { '^x-': { description: 'Not read: a place for anchors.' } },
     definitions: {
       ...byKey,
+      ...Object.fromEntries(
+        Object.entries({ ...optionsOfTypes.shared, 'sink-queue': ofSinks['queue'] ?? {} }).map(
+          ([name, node]) => [name, openForReferences(node)],
+        ),
+      ),
       reference: {
         type: 'string',
         pattern: '^\\$\\{(var|env|file):[^}]+\\}$',
@@ -152,17 +161,46 @@ function includes(defaults: Node): Node {
   return { anyOf: [text, { type: 'array', items: { anyOf: [text, entry] } }] }
 }
 
+/** The options that several types have are written once: `definitions` that the types refer to. */
+function shareOptions(nodes: readonly Node[]): { nodes: Node[]; shared: Record<string, Node> } {
+  const uses = new Map<string, number>()
+  const useOf = (key: string, node: Node) => `${key} ${JSON.stringify(node)}`
+  const count = (key: string, node: Node) => uses.get(useOf(key, node)) ?? 0
+  for (const { properties = {} } of nodes)
+    for (const [key, node] of Object.entries(properties)) uses.set(useOf(key, node), count(key, node) + 1)
+  const shared: Record<string, Node> = {}
+  const names = new Map<string, string>()
+  for (const { properties = {} } of nodes)
+    for (const [key, node] of Object.entries(properties)) {
+      if (count(key, node) < 2 || names.has(useOf(key, node))) continue
+      const taken = `sink-${key}` in shared
+      const name = taken ? `sink-${key}-${names.size}` : `sink-${key}`
+      names.set(useOf(key, node), name)
+      shared[name] = node
+    }
+  const refer = ([key, node]: [string, Node]): [string, Node] => {
+    const name = names.get(useOf(key, node))
+    return [key, name === undefined ? node : { $ref: `#/definitions/${name}` }]
+  }
+  return {
+    shared,
+    nodes: nodes.map((node) => ({
+      ...node,
+      properties: Object.fromEntries(Object.entries(node.properties ?? {}).map(refer)),
+    })),
+  }
+}
+
 /** Each sink by its type; of other types, those of plug-ins, nobody knows the options. */
-function sinksOf(types: readonly SinkType[], { additionalProperties: common }: Node): Node {
-  const { type: ofType, queue = {} } = (typeof common === 'object' && common.properties) || {}
+function sinksOf(types: readonly SinkType[], nodes: readonly Node[], ofType: Node | undefined): Node {
   const messages = { $ref: '#/definitions/rule-message' }
-  const named = types.map(({ type, config }) => {
-    const { properties = {}, required = [] } = plain(config)
+  const named = types.map(({ type }, i) => {
+    const { properties = {}, required = [] } = nodes[i] ?? {}
     return {
       if: { properties: { type: { const: type } }, required: ['type'] },
       // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
       then: {
-        properties: { type: { const: type }, messages, queue, ...properties },
+        properties: { type: { const: type }, messages, queue: QUEUE, ...properties },
         required: ['type', ...(required as string[])],
         additionalProperties: false,
       },
@@ -177,7 +215,7 @@ function sinksOf(types: readonly SinkType[], { additionalProperties: common }: N
     minProperties: 1,
     additionalProperties: {
       type: 'object',
-      properties: { type, messages, queue },
+      properties: { type, messages, queue: QUEUE },
       required: ['type'],
       allOf: named,
     },
