@@ -1,10 +1,11 @@
+import { PRESET_NAMES, type PresetName } from '../sinks/webhook/presets/names.ts'
 import type { SinkType } from './sink/index.ts'
 
 /** Loads a sink type by the word behind `type:`, of plug-ins or built in. */
 export function sinkLoader(
   sinkTypes: Readonly<Record<string, SinkType>> = {},
 ): (type: string) => Promise<SinkType> {
-  return async (type) => sinkTypes[type] ?? builtInSinks[type as keyof typeof builtInSinks]()
+  return async (type) => sinkTypes[type] ?? allSinks[type as keyof typeof allSinks]()
 }
 
 /** The type that needs no options. */
@@ -18,3 +19,14 @@ export const builtInSinks = {
   stdout: async () => (await import('../sinks/stdout/index.ts')).default as SinkType,
   webhook: async () => (await import('../sinks/webhook/index.ts')).default as SinkType,
 } satisfies Record<string, () => Promise<SinkType>>
+
+/** The presets of the webhook sink as types of their own. */
+const presetSinks = Object.fromEntries(
+  PRESET_NAMES.map((name) => [
+    name,
+    async () => (await import('../sinks/webhook/index.ts')).presetType(name) as SinkType,
+  ]),
+) as Record<PresetName, () => Promise<SinkType>>
+
+/** Everything that may stand behind `type:` without a plug-in. */
+export const allSinks = { ...builtInSinks, ...presetSinks }

@@ -19,10 +19,29 @@ interface Clock {
   now(): number
 }
 
+/** What a preset changes of requests. */
+export interface Conduct {
+  method?: 'PUT' | undefined
+  headers?: Readonly<Record<string, string>> | undefined
+  /** How many bytes of a success are read; true for 64 KiB. */
+  readBody?: boolean | number | undefined
+}
+
 /** Sends the body with signature and authorization headers. */
-export function createSender(config: WebhookConfig, http: HttpClient, userAgent: string, clock: Clock) {
-  const { secret, method, headers, auth } = config
-  const common = { 'user-agent': userAgent, ...inLowerCase(headers), ...authorizationOf(auth) }
+export function createSender(
+  config: WebhookConfig,
+  http: HttpClient,
+  parts: { userAgent: string; clock: Clock; conduct: Conduct },
+) {
+  const { secret, headers, auth } = config
+  const { userAgent, clock, conduct } = parts
+  const { method = config.method, readBody = false } = conduct
+  const common = {
+    'user-agent': userAgent,
+    ...conduct.headers,
+    ...inLowerCase(headers),
+    ...authorizationOf(auth),
+  }
   const tokens = auth?.oauth2 && tokensOf(auth.oauth2, http, userAgent)
 
   function send(
@@ -35,9 +54,9 @@ export function createSender(config: WebhookConfig, http: HttpClient, userAgent:
     const { body } = written
     const signed = signatureHeaders(secret, id, body, clock.now())
     const sent = { ...traceHeaders(trace, common), ...common, ...written.headers, ...signed }
-    if (token === undefined) return http.request({ method, url, headers: sent, body }, signal)
+    if (token === undefined) return http.request({ method, url, headers: sent, body, readBody }, signal)
     const authorized = { ...sent, authorization: `Bearer ${token}` }
-    return http.request({ method, url, headers: authorized, body, secrets: [token] }, signal)
+    return http.request({ method, url, headers: authorized, body, readBody, secrets: [token] }, signal)
   }
 
   return {

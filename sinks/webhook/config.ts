@@ -1,7 +1,12 @@
 import * as z from 'zod'
 import { durationText, templateText, templateTree, tlsOptions } from '../../src/sink/index.ts'
-import { PRESET_NAMES, type PresetName } from './presets/index.ts'
-import { Auth, Credential, EndpointUrl, Headers, HttpUrl, isGuarded, MediaType } from './request-options.ts'
+import { Batch } from './batch-options.ts'
+import { checkTogether } from './config-checks.ts'
+import { PRESETS } from './presets/index.ts'
+import { PRESET_NAMES, type PresetName } from './presets/names.ts'
+import { PRESET_OPTIONS, type PresetOption } from './presets/options.ts'
+import type { Preset } from './presets/preset.ts'
+import { Auth, EndpointUrl, Headers, HttpUrl, MediaType } from './request-options.ts'
 
 /** `whsec_` and base64 of 24 to 64 bytes (Standard Webhooks 1.0.0). */
 const Secret = z
@@ -31,9 +36,9 @@ const Timeout = durationText({
   mostBecause: 'a batch of deliveries as a whole gets 60 s',
 })
 
-/** Each option by itself. */
-const Options = z.strictObject({
-  /** Only `preset: pagerduty` knows one by itself. */
+/** Of the request, whatever it sends. */
+const REQUEST = {
+  /** Some presets know one by themselves. */
   url: EndpointUrl.optional().meta({
     description: 'Where to, with templates in path and query.',
     examples: ['https://audit.example.com/hook'],
@@ -64,6 +69,10 @@ const Options = z.strictObject({
     .boolean()
     .default(false)
     .meta({ description: 'true permits link-local and cloud metadata addresses.' }),
+} as const
+
+/** What is sent. */
+const FORMAT = {
   repeatConflict: z.enum(['retry', 'delivered']).optional().meta({
     description:
       'What 409 means to an event that was tried before: delivered where the receiver refuses an id that it has; default: retry.',
@@ -73,144 +82,61 @@ const Options = z.strictObject({
     .enum(['structured', 'binary', 'batch', 'template'])
     .optional()
     .meta({ description: 'structured (default), binary or batch CloudEvents, or template.' }),
-  batch: z
-    .strictObject({
-      max: z.int().min(1).max(1_000).default(100).meta({ description: 'Events in a request.' }),
-      maxBytes: z
-        .int()
-        .min(1_000)
-        .max(100_000_000)
-        .default(1_000_000)
-        .meta({ description: 'Bytes of a request.' }),
-    })
-    .optional()
-    .meta({ description: 'With format: batch.', examples: [{ max: 100, maxBytes: 1_000_000 }] }),
+  batch: Batch.optional().meta({
+    description: 'Many events in one request.',
+    examples: [{ max: 100, maxBytes: 1_000_000 }],
+  }),
+  compression: z.enum(['gzip', 'none']).optional().meta({ description: 'Of requests; default: none.' }),
   body: templateTree()
     .optional()
     .meta({ description: 'A tree of templates that is sent as JSON.', examples: [{ text: '{{ title }}' }] }),
   raw: templateText().optional().meta({ description: 'A template that is sent as it is.' }),
   contentType: MediaType.optional().meta({ description: 'Of body or raw.' }),
+} as const
 
+const Options = z.strictObject({
+  ...REQUEST,
+  ...FORMAT,
   preset: z
     .enum(PRESET_NAMES)
     .optional()
-    .meta({ description: 'teams, discord, pagerduty, mattermost, google-chat or alertmanager.' }),
-  routingKey: Credential.optional().meta({ description: 'pagerduty: the key of the integration.' }),
-  action: z
-    .enum(['auto', 'trigger', 'acknowledge', 'resolve'])
-    .optional()
-    .meta({ description: 'pagerduty: auto (default), trigger, acknowledge or resolve.' }),
-  resolveAfter: durationText({ least: '1m', most: '30d', example: '24h' })
-    .optional()
-    .meta({ description: 'alertmanager: how long an alert is firing; default: 24h.' }),
-  labels: z
-    .record(
-      z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is no label name'),
-      z.string().min(1).meta({ description: 'A text.' }),
-    )
-    .optional()
-    .meta({ description: 'alertmanager: labels of alerts.' }),
-  username: z.string().min(1).max(80).optional().meta({ description: 'discord and mattermost: who posts.' }),
-  iconUrl: HttpUrl.transform(({ href }) => href)
-    .optional()
-    .meta({ description: 'discord and mattermost: its picture.' }),
-  channel: z.string().min(1).max(128).optional().meta({ description: 'mattermost: another channel.' }),
+    .meta({ description: 'The service that it sends to: type: loki is type: webhook with preset: loki.' }),
+  ...PRESET_OPTIONS,
 })
 
-type Options = z.output<typeof Options>
-
-type GivenOptions = Partial<Options>
-type Issue = (path: readonly PropertyKey[], message: string) => void
-
-/** Options that only some presets know. */
-const OF_PRESETS: Readonly<Record<string, readonly PresetName[]>> = {
-  routingKey: ['pagerduty'],
-  action: ['pagerduty'],
-  resolveAfter: ['alertmanager'],
-  labels: ['alertmanager'],
-  username: ['discord', 'mattermost'],
-  iconUrl: ['discord', 'mattermost'],
-  channel: ['mattermost'],
-}
-
-/** Checks combinations of valid options; invalid ones are undefined here. */
-function checkTogether(options: GivenOptions, issue: Issue): void {
-  checkAddresses(options, issue)
-  checkAuthorization(options, issue)
-  checkFormat(options, issue)
-  checkPreset(options, issue)
-}
-
-function checkAddresses({ url, auth, allowLinkLocal, tls, proxy }: GivenOptions, issue: Issue): void {
-  const message =
-    'is a link-local or cloud metadata address, which gets nothing unless allowLinkLocal is true'
-  const tokenUrl = auth?.oauth2?.tokenUrl
-  if (allowLinkLocal === false) {
-    if (isGuarded(url?.base)) issue(['url'], message)
-    if (isGuarded(tokenUrl)) issue(['auth', 'oauth2', 'tokenUrl'], message)
-    if (proxy && isGuarded(proxy)) issue(['proxy'], message)
-  }
-  const secure = [url?.base, tokenUrl].some((it) => it?.protocol === 'https:')
-  if (tls && url && !secure) issue(['tls'], 'is for https only, and url is http')
-}
-
-function checkAuthorization({ url, headers = {}, auth }: GivenOptions, issue: Issue): void {
-  const inUrl = url !== undefined && (url.base.username !== '' || url.base.password !== '')
-  const rest = 'is sent for the user and password in url already; keep one of the two'
-  const name = Object.keys(headers).find((it) => it.toLowerCase() === 'authorization')
-  if (auth && inUrl)
-    issue(['auth'], 'cannot be combined with a user and password in url; keep one of the two')
-  if (name === undefined) return
-  if (inUrl) issue(['headers', name], rest)
-  if (auth) issue(['headers', name], 'cannot be combined with auth; keep one of the two')
-}
-
-function checkFormat(options: GivenOptions, issue: Issue): void {
-  const { format, preset, batch, body, raw, contentType, url, repeatConflict } = options
-  const templated = body !== undefined || raw !== undefined
-  if (preset !== undefined) {
-    for (const key of ['format', 'body', 'raw', 'contentType', 'batch', 'repeatConflict'] as const)
-      if (options[key] !== undefined)
-        issue([key], `cannot be combined with preset: ${preset}; keep one of the two`)
-    return
-  }
-  if (body !== undefined && raw !== undefined)
-    issue(['raw'], 'cannot be combined with body; keep one of the two')
-  if (format === 'template' && !templated) issue(['format'], 'needs body: (a tree for JSON) or raw: (a text)')
-  if (templated && format !== undefined && format !== 'template')
-    issue(
-      [body === undefined ? 'raw' : 'body'],
-      `is not sent with format: ${format}; leave one of the two out`,
-    )
-  if (contentType !== undefined && !templated)
-    issue(['contentType'], 'is for body and raw; other formats have their own')
-  if (batch && format !== 'batch') issue(['batch'], 'needs format: batch')
-  if (format === 'batch' && repeatConflict !== undefined)
-    issue(['repeatConflict'], 'is about one event, but a batch that is sent again may hold others')
-  if (format === 'batch' && url?.template)
-    issue(['url'], 'has templates, but a batch is about several objects')
-}
-
-function checkPreset(options: GivenOptions, issue: Issue): void {
-  const { preset, url } = options
-  for (const [key, presets] of Object.entries(OF_PRESETS)) {
-    if (options[key as keyof GivenOptions] === undefined || (preset && presets.includes(preset))) continue
-    issue([key], `is only for ${presets.map((it) => `preset: ${it}`).join(' and ')}`)
-  }
-  if (preset === 'pagerduty' && options.routingKey === undefined)
-    issue(['preset'], 'needs routingKey: the integration key of the service in PagerDuty')
-  if (preset === 'alertmanager' && url && !url.template && !/\/api\/v2\/alerts$/.test(url.base.pathname))
-    issue(['url'], 'must end in /api/v2/alerts, such as http://alertmanager:9093/api/v2/alerts')
-}
+export type Options = z.output<typeof Options>
 
 /** Runs even if other options are invalid, so that one run reports everything. */
-const Together = z.check<Options>(({ value, issues }) => {
-  if (value.url === undefined && value.preset !== 'pagerduty')
-    issues.push({ code: 'custom', path: ['url'], message: 'is missing', input: undefined })
-  checkTogether(value, (path, message) =>
-    issues.push({ code: 'custom', path: [...path], message, input: value }),
+const together = (preset?: PresetName) =>
+  z.check<Partial<Options>>(({ value, issues }) =>
+    checkTogether(preset ? { ...value, preset } : value, (path, message) =>
+      issues.push({ code: 'custom', path: [...path], message, input: value }),
+    ),
   )
-})
 
-export const WebhookConfig = Options.check(Together)
-export type WebhookConfig = z.output<typeof WebhookConfig>
+export const WebhookConfig = Options.check(together())
+
+/** The options with the code of their preset, which is loaded for them alone. */
+export interface WebhookConfig extends Options {
+  service: Preset | undefined
+}
+
+async function withService(options: Options): Promise<WebhookConfig> {
+  return { ...options, service: options.preset && (await PRESETS[options.preset].load()) }
+}
+
+/** The options of `type: webhook`. */
+export const configured = WebhookConfig.transform(withService)
+
+/** The options of a type that is a preset's: those of requests, and its own. */
+export function configuredFor(preset: PresetName) {
+  const { options = [], batches } = PRESETS[preset]
+  const { batch, compression, body } = FORMAT
+  const shape: Partial<typeof PRESET_OPTIONS> = Object.fromEntries(
+    options.map((name: PresetOption) => [name, PRESET_OPTIONS[name]]),
+  )
+  return z
+    .strictObject({ ...REQUEST, ...(batches && { batch, compression, body }), ...shape })
+    .check(together(preset) as never)
+    .transform((given) => withService({ ...(given as Options), preset }))
+}

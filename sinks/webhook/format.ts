@@ -1,7 +1,11 @@
 import { cloudEventAttributes, cloudEventData, type Message, type Note } from '../../src/sink/index.ts'
+import { cloudEventsBatch, JSON_TYPE, limitsOf, templateBatch } from './batch-format.ts'
+import type { BatchFormat } from './batches.ts'
 import type { WebhookConfig } from './config.ts'
-import { PRESETS } from './presets/index.ts'
+import { entriesOf } from './presets/log-entry.ts'
+import type { PresetOptions } from './presets/options.ts'
 import { fitted } from './presets/parts.ts'
+import type { LogPreset, MessagePreset } from './presets/preset.ts'
 
 /** The request body and headers of a message. */
 export interface Written {
@@ -12,12 +16,24 @@ export interface Written {
 
 type Write = (message: Message) => Written
 
-const JSON_TYPE = 'application/json; charset=utf-8'
+interface Clock {
+  now(): number
+}
 
-/** Returns the writer of a sink's format. The writer may throw a TemplateFault. */
-export function writerOf(config: WebhookConfig): Write {
-  const { preset, body: tree, raw, contentType } = config
-  if (preset !== undefined) return presetWriter(config, preset)
+/** A sink sends one event in a request, or many. */
+export type Format = { write: Write; batch?: undefined } | { batch: BatchFormat & { maxReplyBytes?: number } }
+
+/** Returns the format of a sink. Its functions may throw a TemplateFault. */
+export function formatOf(config: WebhookConfig, clock: Clock): Format {
+  const { service, batch } = config
+  if (service && 'format' in service) return { batch: logBatch(config, service, clock) }
+  if (service) return { write: presetWriter(config, service, clock) }
+  if (batch?.each) return { batch: templateBatch(batch, config.contentType) }
+  if (config.format === 'batch') return { batch: cloudEventsBatch(batch) }
+  return { write: writerOf(config) }
+}
+
+function writerOf({ body: tree, raw, contentType, format }: WebhookConfig): Write {
   if (tree) {
     const headers = { 'content-type': contentType ?? JSON_TYPE }
     return (message) => ({ body: Buffer.from(JSON.stringify(tree.render(message))), headers })
@@ -26,22 +42,11 @@ export function writerOf(config: WebhookConfig): Write {
     const headers = { 'content-type': contentType ?? 'text/plain; charset=utf-8' }
     return (message) => ({ body: Buffer.from(raw.render(message)), headers })
   }
-  if (config.format === 'binary')
+  if (format === 'binary')
     return (message) => ({ body: cloudEventData(message), headers: binaryHeaders(message) })
   const headers = { 'content-type': 'application/cloudevents+json; charset=utf-8' }
   return (message) => ({ body: message.cloudEvent, headers })
 }
-
-/** Several messages as one batch of CloudEvents. */
-export function writeBatch(messages: readonly Message[]): Written {
-  const parts = messages.flatMap((it, i) => [i === 0 ? OPEN : COMMA, it.cloudEvent])
-  return { body: Buffer.concat([...parts, CLOSE]), headers: BATCH_HEADERS }
-}
-
-const OPEN = Buffer.from('[')
-const COMMA = Buffer.from(',')
-const CLOSE = Buffer.from(']')
-const BATCH_HEADERS = { 'content-type': 'application/cloudevents-batch+json; charset=utf-8' }
 
 /** The attributes as the HTTP binding of CloudEvents has them in headers. */
 function binaryHeaders(message: Parameters<typeof cloudEventAttributes>[0]): Record<string, string> {
@@ -62,12 +67,34 @@ export function percentEncoded(text: string): string {
     )
 }
 
-function presetWriter(config: WebhookConfig, name: keyof typeof PRESETS): Write {
-  const { body, maxBytes } = PRESETS[name]
+/** The options of a preset, as its code has them. */
+export function presetOptions(config: WebhookConfig): PresetOptions {
+  return { ...config, resolveAfterMs: config.resolveAfter }
+}
+
+function presetWriter(config: WebhookConfig, { body, maxBytes }: MessagePreset, clock: Clock): Write {
   const headers = { 'content-type': JSON_TYPE }
-  const options = { ...config, resolveAfterMs: config.resolveAfter }
+  const options = presetOptions(config)
   return (message) => {
-    const { body: bytes, truncated } = fitted(maxBytes, (cut) => body(message, options, cut))
+    const { body: bytes, truncated } = fitted(maxBytes, (cut) => body(message, options, cut, clock.now()))
     return { body: bytes, headers, ...(truncated && { note: 'truncated' }) }
+  }
+}
+
+/** Of one event, a separator and a key of its group at most. */
+const AROUND_BYTES = 64
+
+function logBatch(config: WebhookConfig, service: LogPreset, clock: Clock) {
+  const entryOf = entriesOf(config.body, service.maxBytes)
+  const { part, body, answers, maxReplyBytes } = service.format(presetOptions(config), clock)
+  return {
+    ...limitsOf(config.batch, service.batch),
+    item(message: Message) {
+      const made = part(entryOf(message))
+      return { message, ...made, size: made.bytes.length + (made.group?.length ?? 0) + AROUND_BYTES }
+    },
+    body,
+    ...(answers && { answers }),
+    ...(maxReplyBytes !== undefined && { maxReplyBytes }),
   }
 }

@@ -1,4 +1,5 @@
 import {
+  type ConfigSchema,
   createHttpClient,
   createMask,
   createSemaphore,
@@ -6,217 +7,231 @@ import {
   deliverInOrder,
   type Message,
   type Outcome,
-  orderOf,
   type Reply,
+  type Sink,
+  type SinkContext,
+  type SinkType,
   secretsOfHeaders,
+  secretsOfUrl,
   shownPath,
   TemplateFault,
 } from '../../src/sink/index.ts'
+import { type BatchReply, createBatches, type Item } from './batches.ts'
 import { authorizationOf, createSender, envelopeOf, shownUrl, urlOf } from './client.ts'
-import { WebhookConfig } from './config.ts'
-import { writeBatch, writerOf } from './format.ts'
+import { compressed } from './compression.ts'
+import { configured, configuredFor, type WebhookConfig } from './config.ts'
+import { formatOf, presetOptions, type Written } from './format.ts'
+import { createPace } from './pace.ts'
 import { PRESETS } from './presets/index.ts'
+import type { PresetName } from './presets/names.ts'
+import { SECRET_OPTIONS } from './presets/options.ts'
+import type { Endpoint } from './request-options.ts'
 
 const DEFAULT_CONCURRENCY = 64
 /** The default while answers take less than `QUICK_MS` on average: the receiver has capacity left. */
 const QUICK_CONCURRENCY = 128
 const QUICK_MS = 100
-const PAGERDUTY_URL = new URL('https://events.pagerduty.com/v2/enqueue')
-const DEFAULT_BATCH = { max: 100, maxBytes: 1_000_000 }
 
 /**
- * Posts every event: as a CloudEvent, by a template, or in the format of a preset's service; in order for each
+ * Posts every event: as a CloudEvent, by a template, or in the format of a preset's service; one or many in a request; in order for each
  * object.
  */
-export default defineSink<WebhookConfig>({
-  apiVersion: 1,
-  type: 'webhook',
-  config: WebhookConfig,
-  markup: ({ preset }) => (preset ? PRESETS[preset].markup : {}),
-  showsChanges: ({ preset }) => preset !== undefined,
-  batches: ({ format }) => format === 'batch',
+export default typeOf('webhook', configured, {
   example: `{ type: webhook, url: "\${env:WEBHOOK_URL}", secret: "\${env:WEBHOOK_SECRET}" }`,
   placeholders: { secret: `whsec_${Buffer.alloc(32).toString('base64')}` },
-  preview(message, config) {
-    const { method, url = { base: PAGERDUTY_URL, template: undefined } } = config
-    const mask = createMask(secretsOf(config))
-    const { body } = writerOf(config)(message)
-    return {
-      target: `${method} ${shownUrl(url, message)}`,
-      // Chat services have a secret in the path.
-      ...(!config.preset && !url.template && { path: shownPath(url.base) }),
-      body: mask(body.toString()),
-    }
-  },
-  open(config, { clock, userAgent }) {
-    const preset = config.preset && PRESETS[config.preset]
-    const fixed = config.concurrency ?? preset?.concurrency
-    const concurrency = fixed ?? QUICK_CONCURRENCY
-    let averageMs = Number.POSITIVE_INFINITY
-    const endpoint = config.url ?? { base: PAGERDUTY_URL, template: undefined }
-    const http = createHttpClient({
-      connections: concurrency,
-      timeoutMs: config.timeout,
-      allowLinkLocal: config.allowLinkLocal,
-      tls: config.tls,
-      proxy: config.proxy,
-      secrets: secretsOf(config),
-    })
-    const sender = createSender(config, http, userAgent, clock)
-    const target = urlOf(endpoint)
-    const write = writerOf(config)
-    // Shared by all lanes: a request's time begins when it is sent, not when it waits for others.
-    const slots = createSemaphore(
-      () => fixed ?? (averageMs < QUICK_MS ? QUICK_CONCURRENCY : DEFAULT_CONCURRENCY),
-    )
-
-    async function request(...args: Parameters<typeof sender.send>): Promise<Reply> {
-      const startedMs = performance.now()
-      const reply = await sender.send(...args)
-      const tookMs = performance.now() - startedMs
-      // A refusal may be quick because the receiver is overloaded.
-      if (reply.outcome.kind !== 'delivered') averageMs = Number.POSITIVE_INFINITY
-      else averageMs = Number.isFinite(averageMs) ? averageMs + (tookMs - averageMs) / 16 : tookMs
-      return reply
-    }
-
-    async function deliverOne(message: Message, signal: AbortSignal): Promise<Outcome> {
-      try {
-        const written = write(message)
-        const { outcome, status, body } = await request(target(message), message, written, signal)
-        if (outcome.kind === 'delivered' && written.note) return { kind: 'delivered', note: written.note }
-        if (status === 409 && message.attempt > 0 && config.repeatConflict === 'delivered')
-          return { kind: 'delivered' }
-        const afterMs = status === 429 ? preset?.retryAfterMs?.(body) : undefined
-        return outcome.kind === 'retry' && afterMs !== undefined ? { ...outcome, afterMs } : outcome
-      } catch (error) {
-        if (error instanceof TemplateFault)
-          return { kind: 'rejected', reason: 'render', detail: error.message }
-        throw error
-      }
-    }
-
-    return {
-      deliver(batch, signal) {
-        if (config.format !== 'batch')
-          return deliverInOrder(
-            batch,
-            { concurrency },
-            (message, stop) => slots.run(() => deliverOne(message, stop), stop),
-            signal,
-          )
-        const send = (messages: readonly Message[]) =>
-          slots.run(() => request(endpoint.base, envelopeOf(messages), writeBatch(messages), signal), signal)
-        return deliverInBatches(batch, config.batch ?? DEFAULT_BATCH, send, signal)
-      },
-      async health(signal) {
-        const reached = await http.check(endpoint.base, signal)
-        const fault = reached.ok ? await sender.health(signal) : undefined
-        return fault ? { ok: false, reason: fault.reason, detail: fault.detail } : reached
-      },
-      async close() {
-        sender.close()
-        await http.close()
-      },
-    }
-  },
 })
 
+/** Returns the sink type that is a preset's: `type: loki` is `type: webhook` with `preset: loki`. */
+export function presetType(preset: PresetName): SinkType<WebhookConfig> {
+  return typeOf(preset, configuredFor(preset), { example: PRESETS[preset].example })
+}
+
+function typeOf(
+  type: string,
+  config: ConfigSchema<WebhookConfig>,
+  forInit: Pick<SinkType, 'example' | 'placeholders'>,
+): SinkType<WebhookConfig> {
+  return defineSink<WebhookConfig>({
+    apiVersion: 1,
+    type,
+    config,
+    ...forInit,
+    markup: ({ service }) => service?.markup ?? {},
+    showsChanges: ({ preset }) => preset !== undefined,
+    batches: (options) => formatOf(options, Date).batch !== undefined,
+    preview(message, options) {
+      const mask = createMask(secretsOf(options))
+      const { method, url, preset } = options
+      return {
+        target: `${options.service?.method ?? method} ${shownUrl(endpointOf(options), message)}`,
+        // Chat services have a secret in the path.
+        ...(!preset && url && !url.template && { path: shownPath(url.base) }),
+        body: mask(previewOf(message, options).body.toString()),
+      }
+    },
+    open,
+  })
+}
+
+function previewOf(message: Message, options: WebhookConfig): Written {
+  const format = formatOf(options, Date)
+  return format.batch ? format.batch.body([format.batch.item(message)]) : format.write(message)
+}
+
+/** The configured address, or that of the preset. */
+function endpointOf(config: WebhookConfig): Endpoint {
+  const base = config.service?.url?.(presetOptions(config))
+  const endpoint = config.url ?? (base && { base, template: undefined })
+  if (!endpoint) throw new Error('url is missing')
+  return endpoint
+}
+
+function open(config: WebhookConfig, { clock, userAgent, store }: SinkContext): Sink {
+  const { service } = config
+  const fixed = config.concurrency ?? service?.concurrency
+  const concurrency = fixed ?? QUICK_CONCURRENCY
+  let averageMs = Number.POSITIVE_INFINITY
+  const endpoint = endpointOf(config)
+  const format = formatOf(config, clock)
+  const options = presetOptions(config)
+  const secrets = secretsOf(config)
+  const mask = createMask([...secrets, ...secretsOfUrl(endpoint.base)])
+  const http = createHttpClient({
+    connections: concurrency,
+    timeoutMs: config.timeout,
+    allowLinkLocal: config.allowLinkLocal,
+    tls: config.tls,
+    proxy: config.proxy,
+    secrets,
+  })
+  const sender = createSender(config, http, {
+    userAgent,
+    clock,
+    conduct: {
+      method: service?.method,
+      headers: service?.headers?.(options),
+      readBody: format.batch?.maxReplyBytes ?? service?.readsAnswers,
+    },
+  })
+  const perMinute = config.ratePerMinute ?? service?.ratePerMinute
+  const pace = perMinute === undefined ? undefined : createPace(store, perMinute, clock)
+  const configuredUrl = urlOf(endpoint)
+  // Shared by all lanes: a request's time begins when it is sent, not when it waits for others.
+  const slots = createSemaphore(
+    () => fixed ?? (averageMs < QUICK_MS ? QUICK_CONCURRENCY : DEFAULT_CONCURRENCY),
+  )
+
+  async function request(
+    url: URL,
+    envelope: Parameters<typeof sender.send>[1],
+    written: Written,
+    signal: AbortSignal,
+  ): Promise<Reply> {
+    const body = config.compression === 'gzip' ? await compressed(written) : written
+    const startedMs = performance.now()
+    const reply = await sender.send(url, envelope, body, signal)
+    const tookMs = performance.now() - startedMs
+    const outcome = outcomeOf(reply)
+    // A refusal may be quick because the receiver is overloaded.
+    if (outcome.kind !== 'delivered') averageMs = Number.POSITIVE_INFINITY
+    else averageMs = Number.isFinite(averageMs) ? averageMs + (tookMs - averageMs) / 16 : tookMs
+    return { ...reply, outcome }
+  }
+
+  /** The preset knows answers that mean something else than their status. */
+  function outcomeOf(reply: Reply): Outcome {
+    const own = service?.answer?.(reply)
+    const outcome = own ? masked(own) : reply.outcome
+    const isThrottled = outcome.kind === 'retry' && outcome.reason === 'rate-limited'
+    const afterMs = isThrottled ? service?.retryAfterMs?.(reply.body) : undefined
+    return outcome.kind === 'retry' && afterMs !== undefined ? { ...outcome, afterMs } : outcome
+  }
+
+  function targetOf(message: Message): URL {
+    const url = configuredUrl(message)
+    return service?.target?.(url, { options, nowMs: clock.now(), message }) ?? url
+  }
+
+  async function deliverOne(message: Message, signal: AbortSignal): Promise<Outcome> {
+    if (format.batch) throw new Error('a batch is no single request')
+    try {
+      const written = format.write(message)
+      const url = targetOf(message)
+      const wait = await pace?.()
+      if (wait) return wait
+      const { outcome, status } = await request(url, message, written, signal)
+      if (outcome.kind === 'delivered' && written.note) return { kind: 'delivered', note: written.note }
+      if (status === 409 && message.attempt > 0 && config.repeatConflict === 'delivered')
+        return { kind: 'delivered' }
+      return outcome
+    } catch (error) {
+      if (error instanceof TemplateFault) return { kind: 'rejected', reason: 'render', detail: error.message }
+      throw error
+    }
+  }
+
+  const target = format.batch && batchTarget()
+
+  /** One address for all batches. */
+  function batchTarget(): URL {
+    return service?.target?.(endpoint.base, { options, nowMs: clock.now() }) ?? endpoint.base
+  }
+
+  async function sendBatch(items: readonly Item[], signal: AbortSignal): Promise<BatchReply> {
+    const { batch } = format
+    if (!batch || !target) throw new Error('a single request is no batch')
+    const envelope = envelopeOf(items.map(({ message }) => message))
+    const reply = await slots.run(() => request(target, envelope, batch.body(items), signal), signal)
+    if (reply.outcome.kind !== 'delivered' || !batch.answers) return reply
+    const each = batch.answers(reply.body, items)
+    return each ? { ...reply, each: each.map(masked) } : { outcome: unreadable(reply), status: reply.status }
+  }
+
+  function masked(outcome: Outcome): Outcome {
+    return 'detail' in outcome ? { ...outcome, detail: mask(outcome.detail) } : outcome
+  }
+
+  /** What became of the events is unknown. */
+  function unreadable({ body }: Reply): Outcome {
+    const detail = mask(
+      `the answer has no outcome for each event; is url that of the service? ${body.slice(0, 200)}`,
+    )
+    return { kind: 'retry', reason: 'server-error', detail, scope: 'sink', ambiguous: true }
+  }
+
+  const deliverBatches = format.batch && createBatches(format.batch, sendBatch)
+
+  return {
+    deliver(batch, signal) {
+      if (deliverBatches) return deliverBatches(batch, signal)
+      return deliverInOrder(
+        batch,
+        { concurrency },
+        (message, stop) => slots.run(() => deliverOne(message, stop), stop),
+        signal,
+      )
+    },
+    async health(signal) {
+      const reached = await http.check(endpoint.base, signal)
+      const fault = reached.ok ? await sender.health(signal) : undefined
+      return fault ? { ok: false, reason: fault.reason, detail: fault.detail } : reached
+    },
+    async close() {
+      sender.close()
+      await http.close()
+    },
+  }
+}
+
 /** Some receivers echo requests. The secrets of Standard Webhooks are masked without their prefix, too. */
-function secretsOf({ headers, secret, auth, routingKey }: WebhookConfig): string[] {
+function secretsOf(config: WebhookConfig): string[] {
+  const { headers, secret, auth } = config
   const values = [...Object.values(headers), ...Object.values(authorizationOf(auth))]
   const { clientSecret } = auth?.oauth2 ?? {}
   return [
     ...secretsOfHeaders(values),
     ...secret.flatMap((it) => [it, it.slice('whsec_'.length)]),
     ...(clientSecret === undefined ? [] : [clientSecret]),
-    ...(routingKey === undefined ? [] : [routingKey]),
+    ...SECRET_OPTIONS.flatMap((name) => config[name] ?? []),
   ]
-}
-
-interface BatchLimits {
-  max: number
-  maxBytes: number
-}
-
-interface BatchReply {
-  outcome: Outcome
-  status: number
-}
-
-/** Answers that may be the fault of one event among many, or of their number. */
-const DIVISIBLE = [400, 413, 422]
-
-/**
- * Delivers messages in requests of many, in order. One response counts for the whole request. A request that is
- * refused for its size or content is halved, until the refused event is alone. Events of a failed object do not
- * overtake it.
- */
-async function deliverInBatches(
-  messages: readonly Message[],
-  limits: BatchLimits,
-  send: (messages: readonly Message[]) => Promise<BatchReply>,
-  signal: AbortSignal,
-): Promise<Outcome[]> {
-  const outcomes = new Map<Message, Outcome>()
-  const held = new Map<string, Outcome>()
-  let stopped: Outcome | undefined
-
-  async function deliver(group: readonly Message[]): Promise<void> {
-    if (signal.aborted) stopped ??= STOPPED
-    const free = group.filter((it) => {
-      const outcome = stopped ?? held.get(orderOf(it))
-      if (outcome) outcomes.set(it, outcome)
-      return outcome === undefined
-    })
-    if (free.length === 0) return
-    const { outcome, status } = await attempt(free)
-    if (free.length > 1 && outcome.kind === 'rejected' && DIVISIBLE.includes(status)) {
-      const middle = free.length >> 1
-      await deliver(free.slice(0, middle))
-      return deliver(free.slice(middle))
-    }
-    for (const it of free) {
-      outcomes.set(it, outcome)
-      if (outcome.kind === 'retry' || outcome.kind === 'later') held.set(orderOf(it), outcome)
-    }
-    if (outcome.kind === 'retry' && outcome.scope === 'sink') stopped ??= outcome
-  }
-
-  /** An exception, such as an abort before the semaphore is free, must not affect outcomes of earlier requests. */
-  async function attempt(free: readonly Message[]): Promise<BatchReply> {
-    try {
-      return await send(free)
-    } catch (error) {
-      if (signal.aborted) return { outcome: STOPPED, status: 0 }
-      const detail = String((error as Error)?.message ?? error)
-      return { outcome: { kind: 'retry', reason: 'unknown', detail, scope: 'event' }, status: 0 }
-    }
-  }
-
-  for (const group of groups(messages, limits)) await deliver(group)
-  return messages.map((it) => outcomes.get(it) as Outcome)
-}
-
-function groups(messages: readonly Message[], { max, maxBytes }: BatchLimits): Message[][] {
-  const all: Message[][] = []
-  let bytes = 0
-  for (const message of messages) {
-    const { length } = message.cloudEvent
-    const last = all.at(-1)
-    if (last && last.length < max && bytes + length <= maxBytes) last.push(message)
-    else {
-      all.push([message])
-      bytes = 0
-    }
-    bytes += length
-  }
-  return all
-}
-
-const STOPPED: Outcome = {
-  kind: 'retry',
-  reason: 'unknown',
-  detail: 'stopped before it was sent',
-  scope: 'sink',
 }

@@ -1,9 +1,9 @@
 import { jsonSchemaOf } from '../config/schema/json-schema.ts'
-import { builtInSinks } from '../sink-types.ts'
+import { allSinks } from '../sink-types.ts'
 
 /** Prints the JSON Schema of a configuration, or of a file that one includes. */
 export async function printSchema({ included = false }: { included?: boolean }): Promise<number> {
-  const schema = await jsonSchemaOf({ sinkTypes: builtInSinks, included })
+  const schema = await jsonSchemaOf({ sinkTypes: allSinks, included })
   process.stdout.write(`${JSON.stringify(schema, null, 2)}\n`)
   return 0
 }

@@ -160,14 +160,10 @@ test.each<[string, ReturnType<typeof change>[]]>([
     ],
   ],
   [
-    'preset-as-type',
+    'other-name-of-type',
     [
-      change('type: teams', 'type: webhook, preset: teams', 'type: webhook and preset: teams'),
-      change(
-        'type: pagerduty',
-        'type: webhook\n    preset: pagerduty',
-        'type: webhook and preset: pagerduty',
-      ),
+      change('type: msteams', 'type: teams', 'write type: teams'),
+      change('type: opensearch', 'type: elasticsearch', 'write type: elasticsearch'),
     ],
   ],
 ])('%s checks clean when it is mended as it is told: %j', async (name, changes) => {
@@ -285,10 +281,20 @@ test('a watch is not to be narrowed so that a rule that drops has nothing to dro
   expect(await widthOf(rules('shop'))).toHaveLength(1)
 })
 
-test.each(Object.keys(PRESETS))('a sink of type %s is the preset of a webhook', async (preset) => {
-  const text = `watch: [Pod]\nsinks: { a: { type: ${preset} } }\nrules: [{ name: a, to: a }]`
-  expect((await told(text)).join()).toContain(`type: webhook and preset: ${preset}`)
-})
+test.each(Object.entries(PRESETS))(
+  'a sink of type %s is the preset of a webhook',
+  async (preset, { example }) => {
+    const names = [...example.matchAll(/\$\{env:(\w+)\}/g)].map(([, name = '']) => name)
+    const env = Object.fromEntries(
+      names.map((it) => [it, it.endsWith('_URL') ? 'https://example.com/x' : 'x1']),
+    )
+    const withSink = (sink: string) => `watch: [Pod]\nsinks: { a: ${sink} }\nrules: [{ name: a, to: a }]`
+    for (const type of [`type: ${preset}`, `type: webhook, preset: ${preset}`]) {
+      const loaded = await loadText(withSink(example.replace(`type: ${preset}`, type)), { env })
+      expect(loaded).toMatchObject({ ok: true, warnings: [] })
+    }
+  },
+)
 
 test('a variable as shells write it is told, and not repeated: it may be a password', async () => {
   const text = (token: string) =>

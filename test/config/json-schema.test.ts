@@ -5,7 +5,7 @@ import { parse } from 'yaml'
 import { jsonSchemaOf, type Node, schemaName } from '../../src/config/schema/json-schema.ts'
 import { DEMO_STARTER, STARTER } from '../../src/config/starter.ts'
 import { ruleSetNames, ruleSetText } from '../../src/rules/sets/rule-sets.ts'
-import { builtInSinks } from '../../src/sink-types.ts'
+import { allSinks } from '../../src/sink-types.ts'
 
 const ROOT = new URL('../../', import.meta.url)
 const read = (path: string) => readFileSync(new URL(path, ROOT), 'utf8')
@@ -16,7 +16,7 @@ interface Validator {
 }
 
 async function open(included: boolean): Promise<Validator> {
-  const schema = await jsonSchemaOf({ sinkTypes: builtInSinks, included })
+  const schema = await jsonSchemaOf({ sinkTypes: allSinks, included })
   const validate = new Ajv({ strict: false, allErrors: true, allowUnionTypes: true }).compile(schema)
   return {
     schema,

@@ -1,5 +1,5 @@
 import { type Loaded, type LoadOptions, loadConfig } from '../../src/config/load.ts'
-import { builtInSinks } from '../../src/sink-types.ts'
+import { allSinks } from '../../src/sink-types.ts'
 
 /** Loads a configuration as the program would, without touching the disk. */
 export function loadText(text: string, options: Partial<LoadOptions> = {}): Promise<Loaded> {
@@ -11,7 +11,7 @@ export function loadText(text: string, options: Partial<LoadOptions> = {}): Prom
     text,
     env: {},
     readFile,
-    sinkTypes: builtInSinks,
+    sinkTypes: allSinks,
     ...options,
   })
 }

@@ -88,7 +88,7 @@ test.each([
   ['webhook', '{ type: webhook, url: "https://example.com" }'],
 ])('a message that no sink shows, for a sink of type %s, is a warning', async (type, section) => {
   expect(await told(withSink(section, toS))).toEqual([
-    `warning 4:29 no sink shows this message: "s" (${type}) sends the event = messages are shown by slack, webhook with a preset, and stdout with format: message`,
+    `warning 4:29 no sink shows this message: "s" (${type}) sends the event = messages are shown by slack, the types of chats and pagers, webhook with a preset, and stdout with format: message`,
   ])
 })
 

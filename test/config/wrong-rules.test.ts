@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { testsIn, unknownNames } from '../../src/cli/dry-run/test-files.ts'
 import { FileReads } from '../../src/cli/load-config/file-reads.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { builtInSinks } from '../../src/sink-types.ts'
+import { allSinks } from '../../src/sink-types.ts'
 
 const FOLDER = fileURLToPath(new URL('../fixtures/config/rules/', import.meta.url))
 
@@ -13,7 +13,7 @@ const FOLDER = fileURLToPath(new URL('../fixtures/config/rules/', import.meta.ur
 async function problemsIn(file: string): Promise<string[]> {
   const text = readFileSync(file, 'utf8')
   const readFile = (path: string) => readFileSync(path, 'utf8')
-  const options = { file, text, env: {}, readFile, files: new FileReads().included, sinkTypes: builtInSinks }
+  const options = { file, text, env: {}, readFile, files: new FileReads().included, sinkTypes: allSinks }
   const loaded = await loadConfig(options)
   const problems = loaded.ok ? [...loaded.warnings] : loaded.problems
   if (loaded.ok) {

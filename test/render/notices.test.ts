@@ -3,19 +3,20 @@ import { formatMessage } from '../../sinks/slack/format.ts'
 import slack from '../../sinks/slack/index.ts'
 import { groupOf, isOver as isOverInSlack } from '../../sinks/slack/thread-store.ts'
 import { jsonLine, messageText, textLine } from '../../sinks/stdout/index.ts'
-import { PRESET_NAMES, PRESETS } from '../../sinks/webhook/presets/index.ts'
-import { fitted, subjectKey } from '../../sinks/webhook/presets/parts.ts'
+import { PRESET_NAMES } from '../../sinks/webhook/presets/names.ts'
+import { subjectKey } from '../../sinks/webhook/presets/parts.ts'
 import { compileMessage } from '../../src/render/message.ts'
 import { MessageTemplates } from '../../src/render/message-schema.ts'
 import { decodeEntry, encodeEntries } from '../../src/store/entry.ts'
 import { refusalOf } from '../servers/slack/limits.ts'
 import { listingOf } from '../servers/slack/listing.ts'
+import { bodyOf, loadedPresets } from '../sinks/webhook/preset-body.ts'
 import { NOTICES, noticeMessage } from './notices.ts'
 
 const entries = Object.entries(NOTICES)
 const notice = (name: keyof typeof NOTICES) => NOTICES[name]!
 
-const LOOKS: Readonly<Record<string, () => string[]>> = {
+const LOOKS: Readonly<Record<string, () => string[] | Promise<string[]>>> = {
   slack: () =>
     entries.map(([name, it]) => {
       const message = noticeMessage(it, slack)
@@ -28,13 +29,17 @@ const LOOKS: Readonly<Record<string, () => string[]>> = {
     PRESET_NAMES.map((name) => [
       name,
       () =>
-        entries.map(([title, it]) => {
-          const { body, maxBytes, markup } = PRESETS[name]
-          const options = { routingKey: 'R0UTINGKEY', labels: { severity: 'page' } }
-          const message = noticeMessage(it, markup)
-          const made = fitted(maxBytes, (cut) => body(message, options, cut))
-          return `── ${title}\n${JSON.stringify(JSON.parse(made.body.toString()), null, 1)}\n`
-        }),
+        Promise.all(
+          entries.map(async ([title, it]) => {
+            const options = name === 'alertmanager' ? { labels: { severity: 'page' } } : {}
+            const body = await bodyOf(name, noticeMessage(it, loadedPresets[name].markup), options)
+            const documents = body
+              .trim()
+              .split('\n')
+              .map((line) => JSON.stringify(JSON.parse(line), null, 1))
+            return `── ${title}\n${documents.join('\n')}\n`
+          }),
+        ),
     ]),
   ),
   'stdout-message': () => entries.map(([, it]) => messageText(noticeMessage(it))),
@@ -45,7 +50,7 @@ const LOOKS: Readonly<Record<string, () => string[]>> = {
 test.each(Object.entries(LOOKS))(
   '%s shows digests, ends and what was held back as in the golden file',
   async (name, look) => {
-    await expect(look().join('\n')).toMatchFileSnapshot(`../golden/notices/${name}.txt`)
+    await expect((await look()).join('\n')).toMatchFileSnapshot(`../golden/notices/${name}.txt`)
   },
 )
 

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer, type ServerOptions } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { gunzipSync } from 'node:zlib'
 
 /** A request as it came. `status` is what it was answered; 0 when it was not. */
 export interface ReceivedRequest {
@@ -32,7 +33,7 @@ export interface Receiver extends AsyncDisposable {
   answer(how: (request: ReceivedRequest) => Answer): void
 }
 
-/** A webhook that keeps what it gets and answers as told; over TLS with these options. */
+/** A webhook that keeps what it gets, decompressed, and answers as told; over TLS with these options. */
 export async function startReceiver(tls?: ServerOptions): Promise<Receiver> {
   const requests: ReceivedRequest[] = []
   let how: (request: ReceivedRequest) => Answer = () => ({ status: 200 })
@@ -87,5 +88,6 @@ export async function startReceiver(tls?: ServerOptions): Promise<Receiver> {
 async function read(message: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   for await (const chunk of message) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks).toString()
+  const body = Buffer.concat(chunks)
+  return (message.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body).toString()
 }

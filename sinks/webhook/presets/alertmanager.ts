@@ -1,5 +1,6 @@
 import { type Message, timeOf } from '../../../src/sink/index.ts'
-import { isOver, type Preset, partsOf } from './parts.ts'
+import { isOver, partsOf } from './parts.ts'
+import type { MessagePreset } from './preset.ts'
 
 const DAY_MS = 86_400_000
 
@@ -7,7 +8,7 @@ const DAY_MS = 86_400_000
  * An alert for Alertmanager's API v2. Its labels name rule and object and nothing that changes, so that the alert that ends is
  * the one that began.
  */
-export const alertmanager: Preset = {
+export const alertmanager: MessagePreset = {
   markup: {},
   concurrency: 8,
   maxBytes: 1_000_000,

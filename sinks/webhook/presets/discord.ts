@@ -1,4 +1,6 @@
-import { COLOURS, type Cut, discordMarkup, fence, type Preset, partsOf } from './parts.ts'
+import { retryAfterIn } from './answers.ts'
+import { COLOURS, type Cut, discordMarkup, fence, partsOf, stacked } from './parts.ts'
+import type { MessagePreset } from './preset.ts'
 
 const MAX_TITLE = 256
 const MAX_DESCRIPTION = 4_096
@@ -10,7 +12,7 @@ const MAX_FOOTER = 2_048
 const MAX_ALL = 6_000
 
 /** An embed of a Discord webhook. It mentions nobody, whatever the texts contain. */
-export const discord: Preset = {
+export const discord: MessagePreset = {
   markup: discordMarkup,
   concurrency: 2,
   maxBytes: 256_000,
@@ -48,10 +50,7 @@ export const discord: Preset = {
       allowed_mentions: { parse: [] },
     }
   },
-  retryAfterMs(reply) {
-    const seconds = Number(/"retry_after"\s*:\s*(\d+(?:\.\d+)?)/.exec(reply)?.[1])
-    return Number.isFinite(seconds) ? Math.ceil(seconds * 1_000) : undefined
-  },
+  retryAfterMs: (reply) => retryAfterIn(reply, 'retry_after'),
 }
 
 function describe(parts: ReturnType<typeof partsOf>, max: number, cut: Cut): string {
@@ -63,16 +62,4 @@ function describe(parts: ReturnType<typeof partsOf>, max: number, cut: Cut): str
     parts.links.map(({ title, url }) => `[${title}](${url})`).join(' · '),
   ]
   return stacked(blocks, max, cut)
-}
-
-/** As many of the blocks, one under the other, as fit: a block that is cut would leave its code open. */
-export function stacked(blocks: readonly string[], max: number, cut: Cut): string {
-  let text = ''
-  for (const block of blocks) {
-    if (block === '') continue
-    const longer = text === '' ? block : `${text}\n${block}`
-    if (longer.length <= max) text = longer
-    else cut(block, 0)
-  }
-  return text
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { COLOURS, htmlMarkup, htmlText, type Preset, partsOf, plainOfHtml, subjectKey } from './parts.ts'
+import { COLOURS, htmlMarkup, htmlText, partsOf, plainOfHtml, subjectKey } from './parts.ts'
+import type { MessagePreset } from './preset.ts'
 
 const MAX_FIELDS = 20
 
@@ -7,7 +8,7 @@ const MAX_FIELDS = 20
  * A card of a Google Chat webhook. Each object has its thread, which requires
  * `messageReplyOption=REPLY_MESSAGE_FALLBACK_TO_NEW_THREAD` in the URL.
  */
-export const googleChat: Preset = {
+export const googleChat: MessagePreset = {
   markup: htmlMarkup,
   // One space takes one message a second.
   concurrency: 1,

@@ -1,11 +1,11 @@
-import { stacked } from './discord.ts'
-import { COLOURS, fence, mattermostMarkup, mattermostText, type Preset, partsOf } from './parts.ts'
+import { COLOURS, fence, mattermostMarkup, mattermostText, partsOf, stacked } from './parts.ts'
+import type { MessagePreset } from './preset.ts'
 
 const MAX_TEXT = 16_383
 const MAX_FIELDS = 12
 
 /** An attachment of a Mattermost incoming webhook. */
-export const mattermost: Preset = {
+export const mattermost: MessagePreset = {
   markup: mattermostMarkup,
   concurrency: 4,
   maxBytes: 64_000,

@@ -1,5 +1,6 @@
 import type { Severity } from '../../../src/sink/index.ts'
-import { boundedKey, isOver, type Preset, partsOf, subjectKey } from './parts.ts'
+import { boundedKey, isOver, partsOf, subjectKey } from './parts.ts'
+import type { MessagePreset } from './preset.ts'
 
 const MAX_SUMMARY = 1_024
 const MAX_KEY = 255
@@ -11,8 +12,9 @@ const SEVERITIES: Readonly<Record<Severity, string>> = {
 }
 
 /** An event of PagerDuty's Events API v2. One object and rule is one incident, which ends when it is over. */
-export const pagerduty: Preset = {
+export const pagerduty: MessagePreset = {
   markup: {},
+  url: () => new URL('https://events.pagerduty.com/v2/enqueue'),
   concurrency: 4,
   maxBytes: 512_000,
   body(message, { routingKey, action = 'auto' }, cut) {

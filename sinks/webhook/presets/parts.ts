@@ -14,7 +14,7 @@ import {
 /**
  * The content of a chat message: title, text, fields and titles of links in the preset's markup, the others plain.
  */
-interface Parts {
+export interface Parts {
   severity: Severity
   /** One line. */
   headline: string
@@ -60,7 +60,7 @@ export function partsOf(message: Pick<Message, 'content' | 'event' | 'rule' | 'n
 }
 
 /** Removes control characters, direction marks and unpaired surrogates. */
-function clean(text: string): string {
+export function clean(text: string): string {
   return text
     .replace(/\r\n?/g, '\n')
     .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, ' ')
@@ -126,31 +126,6 @@ export function isOver({ event, content, notice }: Pick<Message, 'event' | 'cont
   return content.severity === 'resolved' || event.type === 'DELETED'
 }
 
-/** Options of a preset; `config.ts` checks that none is missing. */
-export interface PresetOptions {
-  routingKey?: string | undefined
-  action?: 'auto' | 'trigger' | 'acknowledge' | 'resolve' | undefined
-  resolveAfterMs?: number | undefined
-  labels?: Readonly<Record<string, string>> | undefined
-  username?: string | undefined
-  iconUrl?: string | undefined
-  channel?: string | undefined
-}
-
-/** The request format of a service. Pure. */
-export interface Preset {
-  /** In which title, text, fields and the titles of links come. */
-  markup: Markup
-  /** Concurrent requests, unless the configuration sets them. */
-  concurrency: number
-  /** Of the body, as JSON. */
-  maxBytes: number
-  /** `cut` shortens a text to so many UTF-16 units, to fewer when the body would be too large as a whole. */
-  body(message: Message, options: PresetOptions, cut: Cut): unknown
-  /** Returns the pause that a response body asks for. */
-  retryAfterMs?(reply: string): number | undefined
-}
-
 export type Cut = (text: string, max: number) => string
 
 const SMALLEST = 1 / 128
@@ -193,6 +168,18 @@ export function shortened(text: string, max: number): string {
     .replace(/&[#\w]{0,8}$/, '')
     .replace(/(?<!\\)((?:\\\\)*)\\$/, '$1')
   return `${head}…`
+}
+
+/** As many of the blocks, one under the other, as fit: a block that is cut would leave its code open. */
+export function stacked(blocks: readonly string[], max: number, cut: Cut): string {
+  let text = ''
+  for (const block of blocks) {
+    if (block === '') continue
+    const longer = text === '' ? block : `${text}\n${block}`
+    if (longer.length <= max) text = longer
+    else cut(block, 0)
+  }
+  return text
 }
 
 /** Invisible: between two characters that would mean something side by side. */

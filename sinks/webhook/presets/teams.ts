@@ -1,5 +1,6 @@
 import type { Severity } from '../../../src/sink/index.ts'
-import { cardMarkup, cardText, type Preset, partsOf, plainOf } from './parts.ts'
+import { cardMarkup, cardText, partsOf, plainOf } from './parts.ts'
+import type { MessagePreset } from './preset.ts'
 
 const STYLES: Readonly<Record<Severity, string>> = {
   error: 'attention',
@@ -11,7 +12,7 @@ const MAX_FACTS = 12
 const MAX_ACTIONS = 5
 
 /** An Adaptive Card for a Teams workflow ("when a webhook request is received"). */
-export const teams: Preset = {
+export const teams: MessagePreset = {
   markup: cardMarkup,
   concurrency: 4,
   maxBytes: 28 * 1_024,

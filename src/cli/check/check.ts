@@ -3,7 +3,7 @@ import { shownOf } from '../../config/load.ts'
 import type { Problem } from '../../config/problem.ts'
 import { STANDARD_INPUT } from '../../config/read-text.ts'
 import type { Config } from '../../config/schema.ts'
-import { builtInSinks } from '../../sink-types.ts'
+import { allSinks } from '../../sink-types.ts'
 import { testsIn, unknownNames } from '../dry-run/test-files.ts'
 import { missingToShare } from '../environment.ts'
 import {
@@ -39,7 +39,7 @@ export async function check(options: CheckOptions): Promise<number> {
   const standIn = options.offline ? PLACEHOLDER : undefined
   let configuration: Configuration
   try {
-    configuration = await readConfiguration(named, builtInSinks, undefined, pluginsOff(options), standIn)
+    configuration = await readConfiguration(named, allSinks, undefined, pluginsOff(options), standIn)
   } catch (error) {
     if (report.isData) return unread(error, name, options, report)
     return checkWithoutAbsent(error, name, options.strict)

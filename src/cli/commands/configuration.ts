@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { builtInSinks, DEFAULT_SINK } from '../../sink-types.ts'
+import { allSinks, DEFAULT_SINK } from '../../sink-types.ts'
 import { CONTEXT, configurable, type Exit, printsData, withoutPlugins } from './options.ts'
 
 export function describeConfiguration(program: Command, exit: Exit): void {
@@ -118,7 +118,7 @@ function describeInit(program: Command, exit: Exit): void {
     .option('-o, --output <file>', 'where to; "-" prints it', 'kubeherald.yaml')
     .addOption(
       new Option('--sink <type>', 'where it sends to')
-        .choices(Object.keys(builtInSinks))
+        .choices(Object.keys(allSinks))
         .default(DEFAULT_SINK),
     )
     .option('--force', 'write over files that are there')

@@ -2,13 +2,13 @@ import * as z from 'zod'
 import { isMap } from '../../config/plain-data.ts'
 import { jsonSchemaOf, type Node } from '../../config/schema/json-schema.ts'
 import { ConfigFile } from '../../config/schema.ts'
-import { builtInSinks } from '../../sink-types.ts'
+import { allSinks } from '../../sink-types.ts'
 
 type Plain = Readonly<Record<string, unknown>>
 
 /** Adds the keys that a configuration does not have, with the defaults of its JSON Schema; those of plug-ins' sinks are not known. */
 export async function withDefaults(config: Plain): Promise<Plain> {
-  const root = await jsonSchemaOf({ sinkTypes: builtInSinks })
+  const root = await jsonSchemaOf({ sinkTypes: allSinks })
   // The JSON Schema has no default of a key whose values are transformed.
   const added = Object.entries(ConfigFile.shape).flatMap(([key, schema]) =>
     schema instanceof z.ZodDefault && !Object.hasOwn(config, key) && !isEmpty(schema.def.defaultValue)

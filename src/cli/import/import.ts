@@ -1,7 +1,7 @@
 import { type Document, isMap, isScalar, LineCounter, parseAllDocuments } from 'yaml'
 import { loadConfig } from '../../config/load.ts'
 import { formatProblems } from '../../config/problem.ts'
-import { builtInSinks } from '../../sink-types.ts'
+import { allSinks } from '../../sink-types.ts'
 import { nearest } from '../../text/closest-match.ts'
 import { invocation } from '../environment.ts'
 import { PLACEHOLDER } from '../load-config/placeholder-secrets.ts'
@@ -56,7 +56,7 @@ async function verdict(text: string): Promise<string> {
       throw Object.assign(new Error(), { code: 'ENOENT' })
     },
     standIn: PLACEHOLDER,
-    sinkTypes: builtInSinks,
+    sinkTypes: allSinks,
   })
   const problems = (loaded.ok ? loaded.warnings : loaded.problems).filter(({ absent }) => !absent)
   const shown = problems.length > 0 ? formatProblems(problems, text) : ''

@@ -1,5 +1,5 @@
 import { existsSync, writeFileSync } from 'node:fs'
-import { builtInSinks, DEFAULT_SINK } from '../../sink-types.ts'
+import { allSinks, builtInSinks, DEFAULT_SINK } from '../../sink-types.ts'
 import { userAgent } from '../../version.ts'
 import type { ClusterClient } from '../../watch/client/cluster-client.ts'
 import { connectCluster } from '../../watch/client/connect.ts'
@@ -51,9 +51,10 @@ async function sinkExamples(chosen: string): Promise<{ sink: string; otherSinks:
     async ([type, load]) => [type, (await load()).example] as const,
   )
   const examples = new Map(await Promise.all(loaded))
+  const { example } = await allSinks[chosen as keyof typeof allSinks]()
   const others = [...examples].filter(([type]) => type !== chosen && type !== DEFAULT_SINK)
   return {
-    sink: examples.get(chosen) ?? `{ type: ${chosen} }`,
+    sink: example ?? `{ type: ${chosen} }`,
     otherSinks: others.flatMap(([, it]) => it ?? []),
   }
 }

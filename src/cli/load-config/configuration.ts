@@ -7,7 +7,7 @@ import type { Config } from '../../config/schema.ts'
 import { findConfig, STARTER } from '../../config/starter.ts'
 import { referencesShown, secretsHider } from '../../config/values/secrets.ts'
 import type { SinkType } from '../../sink/index.ts'
-import { builtInSinks, sinkLoader } from '../../sink-types.ts'
+import { allSinks, sinkLoader } from '../../sink-types.ts'
 import type { DryRunOptions } from '../dry-run/dry-run.ts'
 import { BadConfiguration, UsageError } from '../usage-error.ts'
 import { FileReads, readFileIn } from './file-reads.ts'
@@ -130,7 +130,7 @@ export async function readDryConfiguration(
     env: process.env,
     readFile: readFileIn('.'),
     files: new FileReads().included,
-    sinkTypes: builtInSinks,
+    sinkTypes: allSinks,
     pluginsOff: pluginsOff(plugins ?? {}),
     standIn: PLACEHOLDER,
   }

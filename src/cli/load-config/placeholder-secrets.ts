@@ -1,6 +1,6 @@
 import type { Located } from '../../config/source-node.ts'
 import type { Interpolation } from '../../config/values/interpolate.ts'
-import { builtInSinks } from '../../sink-types.ts'
+import { allSinks } from '../../sink-types.ts'
 
 const REFERENCE = /^\$\{(env|file):([^}]+)\}$/
 
@@ -67,8 +67,8 @@ async function placeholderFor(path: Path, root: Located | undefined): Promise<st
 async function placeholdersOf(sink: string | undefined, root: Located | undefined) {
   const section = root?.entries?.get('sinks')?.value.entries?.get(String(sink))?.value.entries
   const type = String(section?.get('type')?.value.value)
-  if (!Object.hasOwn(builtInSinks, type)) return PLUGIN_PLACEHOLDERS
-  return (await builtInSinks[type as keyof typeof builtInSinks]()).placeholders ?? {}
+  if (!Object.hasOwn(allSinks, type)) return PLUGIN_PLACEHOLDERS
+  return (await allSinks[type as keyof typeof allSinks]()).placeholders ?? {}
 }
 
 /** A certificate and its key of no server, because PEM is checked. */

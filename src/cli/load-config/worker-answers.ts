@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads'
 import { checkedValueOf } from '../../config/checked-value.ts'
 import type { SinkType } from '../../sink/index.ts'
-import { builtInSinks } from '../../sink-types.ts'
+import { allSinks } from '../../sink-types.ts'
 import { FileReads } from './file-reads.ts'
 import { tryRead } from './read-configuration.ts'
 import { MORE, type ReadRequest, type WorkerRead } from './reread.ts'
@@ -24,7 +24,7 @@ export function answerRequests(): void {
 async function readAndCheck({ source, colour, pluginTypes: names }: ReadRequest): Promise<WorkerRead> {
   const reads = new FileReads()
   const pluginTypes = Object.fromEntries(names.map((type) => [type, uncheckedType(type)]))
-  const read = await tryRead(source, reads, { sinkTypes: builtInSinks, pluginTypes }, colour)
+  const read = await tryRead(source, reads, { sinkTypes: allSinks, pluginTypes }, colour)
   if (!read.ok) return { ...read, reads: reads.toData() }
   const { digest, shownWarnings, loaded } = read
   const { rules, ...value } = checkedValueOf(loaded.document)

@@ -3,7 +3,7 @@ import { type App, type Role, startApp } from '../../app/app.ts'
 import type { Config } from '../../config/schema.ts'
 import { DEMO_STARTER } from '../../config/starter.ts'
 import { freePort } from '../../observe/server/http.ts'
-import { builtInSinks, sinkLoader } from '../../sink-types.ts'
+import { allSinks, sinkLoader } from '../../sink-types.ts'
 import { addressOf, targetOf } from '../../store/redis/redis-target.ts'
 import { RedisRefusedError } from '../../store/redis/requirements.ts'
 import { userAgent, version } from '../../version.ts'
@@ -100,7 +100,7 @@ async function start(
 ): Promise<App> {
   const { log } = output
   const starter = demo && DEMO_STARTER
-  const configuration = await readConfiguration(file, builtInSinks, starter, pluginsOff(options))
+  const configuration = await readConfiguration(file, allSinks, starter, pluginsOff(options))
   const { sinkTypes } = configuration
   printWarnings(configuration, output)
   const config = demo ? await demoConfig(configuration.config, file, options) : configuration.config

@@ -4,7 +4,7 @@ import type { Config, SinkConfig } from '../../config/schema.ts'
 import { secretsHider } from '../../config/values/secrets.ts'
 import { headerOf } from '../../model/event.ts'
 import type { Message, Outcome, SinkType } from '../../sink/index.ts'
-import { builtInSinks, sinkLoader } from '../../sink-types.ts'
+import { allSinks, sinkLoader } from '../../sink-types.ts'
 import { friendlyError } from '../../text/friendly-errors.ts'
 import { printable } from '../../text/printable.ts'
 import { redactMessage } from '../../text/redact.ts'
@@ -35,7 +35,7 @@ export async function sendTest(sink: string, options: SendTestOptions): Promise<
   const file = configurationFile(options.config)
   const { config, sinkTypes, document } = await readConfiguration(
     file,
-    builtInSinks,
+    allSinks,
     undefined,
     pluginsOff(options),
   )

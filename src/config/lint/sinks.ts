@@ -90,17 +90,25 @@ function unknownType(
   return document.problem('unknown-sink-type', path, what, { hint })
 }
 
-/** Names of services to which the webhook sink sends with a preset. */
-const PRESETS: readonly (readonly [names: RegExp, preset: string])[] = [
-  [/^(microsoft-?|ms-?)?teams$/, 'teams'],
+/** Other names of services that have a type. */
+const SERVICES: readonly (readonly [names: RegExp, type: string])[] = [
+  [/^(microsoft-?|ms-?)teams$/, 'teams'],
   [/^(google-?|g)chat$/, 'google-chat'],
-  [/^(discord|pagerduty|mattermost|alertmanager)$/, ''],
+  [/^(open-?search|elastic|es)$/, 'elasticsearch'],
+  [/^(splunk-?)?hec$/, 'splunk'],
+  [/^(victoria-?logs|vlogs)$/, 'victorialogs'],
+  [/^(feishu|larksuite)$/, 'lark'],
+  [/^(jsm|jira|jira-service-management)$/, 'opsgenie'],
+  [/^(wechat|wechat-?work|work-?weixin)$/, 'wecom'],
+  [/^(rocketchat|rocket\.chat)$/, 'rocket-chat'],
+  [/^(incidentio|incident\.io)$/, 'incident-io'],
+  [/^(oncall|grafana-?irm|grafanaoncall)$/, 'grafana-oncall'],
 ]
 
 function typeHint(type: string, known: readonly string[]): string {
   const word = type.toLowerCase().replaceAll('_', '-')
-  const found = PRESETS.find(([names]) => names.test(word))
-  if (found && known.includes('webhook')) return `write type: webhook and preset: ${found[1] || word}`
+  const found = SERVICES.find(([names]) => names.test(word))?.[1]
+  if (found !== undefined && known.includes(found)) return `write type: ${found}`
   const hint = suggest(type, known, 'there are')
   if (nearest(type, known) !== undefined && hint !== undefined) return hint
   return [...(hint === undefined ? [] : [hint]), 'others come by plug-ins, which plugins: names'].join('; ')
@@ -221,6 +229,7 @@ function unread(
 ): Problem {
   const shown = names.map((name) => `"${name}" (${types.get(name)?.type})`).join(' and ')
   const message = `no sink shows this message: ${shown} ${names.length === 1 ? 'sends' : 'send'} the event`
-  const hint = 'messages are shown by slack, webhook with a preset, and stdout with format: message'
+  const hint =
+    'messages are shown by slack, the types of chats and pagers, webhook with a preset, and stdout with format: message'
   return document.problem('unread-message', path, message, { atKey: true, hint, severity: 'warning' })
 }

@@ -109,7 +109,7 @@ test.each<[object, ...string[]]>([
   ],
   [{ url: URL_A, body: {}, raw: 'x' }, 'raw cannot be combined with body; keep one of the two'],
   [{ url: URL_A, contentType: 'a/b' }, 'contentType is for body and raw; other formats have their own'],
-  [{ url: URL_A, batch: {} }, 'batch needs format: batch'],
+  [{ url: URL_A, batch: {} }, 'batch needs each: (what one event becomes), or format: batch'],
   [
     { url: `${URL_A}/{{ name }}`, format: 'batch' },
     'url has templates, but a batch is about several objects',
@@ -118,10 +118,13 @@ test.each<[object, ...string[]]>([
     { url: URL_A, preset: 'teams', body: {} },
     'body cannot be combined with preset: teams; keep one of the two',
   ],
-  [{ preset: 'pagerduty' }, 'preset needs routingKey: the integration key of the service in PagerDuty'],
+  [{ preset: 'pagerduty' }, 'routingKey is missing'],
   [{ preset: 'teams' }, 'url is missing'],
   [{ url: URL_A, preset: 'teams', routingKey: 'x' }, 'routingKey is only for preset: pagerduty'],
-  [{ url: URL_A, username: 'x' }, 'username is only for preset: discord and preset: mattermost'],
+  [
+    { url: URL_A, username: 'x' },
+    'username is only for preset: discord and preset: mattermost and preset: rocket-chat',
+  ],
   [
     { url: 'http://am:9093', preset: 'alertmanager' },
     'url must end in /api/v2/alerts, such as http://alertmanager:9093/api/v2/alerts',
@@ -138,7 +141,7 @@ test('what is missing and what does not go together is told beside what is wrong
   expect(problemsOf({ timeout: '99s', batch: {} })).toEqual([
     expect.stringMatching(/^timeout must be at most 50s/),
     'url is missing',
-    'batch needs format: batch',
+    'batch needs each: (what one event becomes), or format: batch',
   ])
 })
 

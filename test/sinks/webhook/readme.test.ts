@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { PRESET_NAMES } from '../../../sinks/webhook/presets/index.ts'
+import { PRESET_NAMES } from '../../../sinks/webhook/presets/names.ts'
 import { loadText } from '../../config/load-text.ts'
 
 const README = readFileSync(new URL('../../../sinks/webhook/README.md', import.meta.url), 'utf8')

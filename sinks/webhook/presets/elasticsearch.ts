@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto'
+import {
+  compileTemplate,
+  type Message,
+  type Outcome,
+  outcomeOfStatus,
+  type Template,
+  TemplateFault,
+} from '../../../src/sink/index.ts'
+import { LINES, NDJSON, writtenAs } from '../batch-format.ts'
+import { mapOf } from './log-entry.ts'
+import { withPath } from './paths.ts'
+import type { LogPreset } from './preset.ts'
+
+/** Of the id of a document. */
+const MAX_ID_BYTES = 512
+/** 1,000 answers with a reason each. */
+const MAX_REPLY_BYTES = 4_000_000
+const DAILY = templateOf('kubeherald-{{ time | date: "%Y.%m.%d" }}')
+
+/**
+ * The bulk API of Elasticsearch and OpenSearch. `create` with our own id stores an event exactly once: a repeat is a conflict (409), so
+ * the event is there. It is also what data streams take. Each event has its own answer.
+ */
+export const elasticsearch: LogPreset = {
+  markup: {},
+  concurrency: 8,
+  maxBytes: 1_000_000,
+  batch: { max: 500, maxBytes: 5_000_000 },
+  target: (base) => {
+    const url = withPath(base, '/_bulk')
+    // The answer of a large request would be larger than what is read of it.
+    if (!url.searchParams.has('filter_path'))
+      url.searchParams.set('filter_path', 'errors,items.*.status,items.*.error.type,items.*.error.reason')
+    return url
+  },
+  format({ index = DAILY }) {
+    return {
+      part({ message, time, value }) {
+        const action = { create: { _index: indexOf(index, message), _id: idOf(message) } }
+        const entry = { '@timestamp': time, ...mapOf(value) }
+        return { bytes: Buffer.from(`${JSON.stringify(action)}\n${JSON.stringify(entry)}`) }
+      },
+      body: (items) => writtenAs(NDJSON, items, LINES),
+      answers: (reply, items) => answersIn(reply, items.length),
+      maxReplyBytes: MAX_REPLY_BYTES,
+    }
+  },
+}
+
+function templateOf(source: string): Template {
+  const compiled = compileTemplate(source)
+  if (!compiled.ok) throw new Error(source)
+  return compiled.template
+}
+
+function indexOf(template: Template, message: Message): string {
+  const name = template.render(message).trim()
+  if (name === '') throw new TemplateFault('index: what is filled in makes no name')
+  return name
+}
+
+function idOf({ id }: Message): string {
+  if (id.length <= MAX_ID_BYTES && /^[\x21-\x7e]+$/.test(id)) return id
+  return createHash('sha256').update(id).digest('hex')
+}
+
+/** Returns undefined for an answer that is not that of a bulk request. */
+function answersIn(reply: string, count: number): Outcome[] | undefined {
+  const items = (parsed(reply) as { items?: unknown } | undefined)?.items
+  if (!Array.isArray(items) || items.length !== count) return undefined
+  return items.map((it: unknown) => outcomeOf(Object.values(mapOf(it))[0]))
+}
+
+function parsed(reply: string): unknown {
+  try {
+    return JSON.parse(reply)
+  } catch {
+    return undefined
+  }
+}
+
+function outcomeOf(answer: unknown): Outcome {
+  const { status, error } = mapOf(answer) as { status?: unknown; error?: unknown }
+  if (typeof status !== 'number') return outcomeOfStatus(502, undefined, 'an item without a status', 0)
+  if (status < 300 || status === 409) return { kind: 'delivered' }
+  const { type = '', reason = '' } = mapOf(error) as { type?: string; reason?: string }
+  const outcome = outcomeOfStatus(status, undefined, `${type}: ${reason}`, 0)
+  // One index may be closed or missing while others take events; a full queue is that of the node.
+  return outcome.kind === 'retry' && status !== 429 ? { ...outcome, scope: 'event' } : outcome
+}

@@ -1,0 +1,75 @@
+import { type Message, TemplateFault, type TemplateTree, timeOf } from '../../../src/sink/index.ts'
+import { type Cut, fitted, partsOf } from './parts.ts'
+import type { LogEntry } from './preset.ts'
+
+/**
+ * Returns the writer of entries for a log store: what `body` makes of an event, or a flat map with the same few keys for every event, so
+ * that an index needs few fields. Objects are left out: their labels as keys would give fields types that conflict.
+ */
+export function entriesOf(body: TemplateTree | undefined, maxBytes: number): (message: Message) => LogEntry {
+  return (message) => {
+    const time = timeOf(message)
+    if (!body) {
+      const { body: json } = fitted(maxBytes, (cut) => flatEntry(message, cut))
+      return { message, time, json, value: JSON.parse(json.toString()) }
+    }
+    const value = body.render(message)
+    const json = Buffer.from(JSON.stringify(value))
+    if (json.length > maxBytes)
+      throw new TemplateFault(`body: makes ${json.length} bytes; the service takes ${maxBytes} of one event`)
+    return { message, time, json, value }
+  }
+}
+
+function flatEntry(message: Message, cut: Cut): Record<string, unknown> {
+  const { event, rule, labels, notice, heldBack } = message
+  const { about } = message.summary
+  const parts = partsOf(message)
+  return present({
+    message: cut(parts.headline, 1_000),
+    severity: parts.severity,
+    cluster: event.cluster,
+    namespace: about.namespace,
+    kind: about.kind,
+    name: about.name,
+    rule,
+    change: event.type,
+    reason: event.event?.reason,
+    count: event.event?.count ?? (notice?.kind === 'digest' ? notice.count : undefined),
+    details: cut([parts.text, parts.quote].filter(Boolean).join('\n'), 8_000),
+    changes: cut(parts.changes, 4_000),
+    fields: lines(parts.fields, cut),
+    labels: lines(
+      Object.entries(labels).map(([title, value]) => ({ title, value })),
+      cut,
+    ),
+    suppressed: heldBack?.count,
+    time: timeOf(message),
+    id: message.id,
+  })
+}
+
+/** `title: value`, one a line: as one text, because their titles are not known before. */
+function lines(fields: readonly { title: string; value: string }[], cut: Cut): string {
+  return fields.map(({ title, value }) => `${cut(title, 100)}: ${cut(value, 400)}`).join('\n')
+}
+
+function present(entry: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(entry).filter(([, it]) => it !== undefined && it !== ''))
+}
+
+/** Returns a map as it is, and anything else as its `message`: log stores take maps only. */
+export function mapOf(value: unknown): Record<string, unknown> {
+  const isMap = typeof value === 'object' && value !== null && !Array.isArray(value)
+  if (isMap) return value as Record<string, unknown>
+  return { message: typeof value === 'string' ? value : JSON.stringify(value) }
+}
+
+/**
+ * Returns the Unix time of an entry in milliseconds, no more than `oldestMs` ago: some stores refuse what is older. The entry itself
+ * keeps its time.
+ */
+export function acceptedMs({ time }: Pick<LogEntry, 'time'>, nowMs: number, oldestMs: number): number {
+  const ms = Date.parse(time)
+  return Math.min(nowMs, Math.max(ms, nowMs - oldestMs))
+}

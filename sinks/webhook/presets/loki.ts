@@ -1,0 +1,60 @@
+import type { Message } from '../../../src/sink/index.ts'
+import { JSON_TYPE } from '../batch-format.ts'
+import type { Item } from '../batches.ts'
+import { acceptedMs } from './log-entry.ts'
+import { clean } from './parts.ts'
+import { withPath } from './paths.ts'
+import type { LogPreset } from './preset.ts'
+
+/**
+ * Loki refuses a line that is more than an hour older than the newest of its stream (half of `max_chunk_age`): what waited longer than
+ * that, while newer lines of its stream arrived, could never be stored.
+ */
+const OLDEST_MS = 30 * 60_000
+
+/**
+ * The push API of Loki. The labels of a stream are those with few values: cluster, namespace, kind, severity; everything else is in the
+ * line, as JSON.
+ */
+export const loki: LogPreset = {
+  markup: {},
+  concurrency: 8,
+  // A line must have at most 256 KiB (`max_line_size`).
+  maxBytes: 250_000,
+  batch: { max: 1_000, maxBytes: 1_000_000 },
+  target: (base) => withPath(base, '/loki/api/v1/push'),
+  format({ labels = {} }, clock) {
+    return {
+      part(entry) {
+        const ms = acceptedMs(entry, clock.now(), OLDEST_MS)
+        const line = typeof entry.value === 'string' ? entry.value : entry.json.toString()
+        return {
+          bytes: Buffer.from(JSON.stringify([`${ms}000000`, line])),
+          group: JSON.stringify({ ...streamOf(entry.message), ...labels }),
+        }
+      },
+      body: (items) => ({ body: streamsOf(items), headers: { 'content-type': JSON_TYPE } }),
+    }
+  },
+}
+
+/** Those of the watched object, not of the one that an Event regards: whoever writes Events can invent kinds. */
+function streamOf({ event, content }: Message): Record<string, string> {
+  const { cluster, namespace, kind } = event
+  return {
+    service_name: 'kubeherald',
+    cluster: clean(cluster),
+    ...(namespace && { namespace: clean(namespace) }),
+    kind: clean(kind),
+    severity: content.severity,
+  }
+}
+
+function streamsOf(items: readonly Item[]): Buffer {
+  const streams = Map.groupBy(items, ({ group = '{}' }) => group)
+  const parts = [...streams].map(([labels, lines]) => {
+    const values = lines.map(({ bytes }) => bytes.toString()).join(',')
+    return `{"stream":${labels},"values":[${values}]}`
+  })
+  return Buffer.from(`{"streams":[${parts.join(',')}]}`)
+}

@@ -1,0 +1,48 @@
+import { COLOURS, fence, mattermostMarkup, mattermostText, partsOf, stacked } from './parts.ts'
+import type { MessagePreset } from './preset.ts'
+
+/** Of a message (`Message_MaxAllowedSize`). */
+const MAX_TEXT = 5_000
+const MAX_FIELDS = 10
+
+/** An attachment of an incoming webhook of Rocket.Chat. */
+export const rocketChat: MessagePreset = {
+  markup: mattermostMarkup,
+  concurrency: 2,
+  maxBytes: 64_000,
+  body(message, { username, iconUrl, channel }, cut) {
+    const parts = partsOf(message)
+    const [link, ...others] = parts.links
+    const fields = parts.fields.slice(0, MAX_FIELDS).map(({ title, value }) => ({
+      title: cut(title, 100),
+      value: cut(value, 200),
+      short: value.length <= 40,
+    }))
+    const title = cut(parts.title, 300)
+    const source = cut(mattermostText(parts.source), 200)
+    const used = fields.reduce(
+      (sum, it) => sum + it.title.length + it.value.length,
+      title.length + source.length,
+    )
+    const text = stacked(
+      [
+        cut(parts.text, 1_500),
+        parts.quote && fence(cut(parts.quote, 1_000)),
+        parts.changes && fence(cut(parts.changes, 800)),
+        parts.command && fence(cut(parts.command, 400)),
+        others.map((it) => `[${it.title}](${it.url})`).join(' · '),
+        source,
+      ],
+      MAX_TEXT - used,
+      cut,
+    )
+    return {
+      ...(channel && { channel }),
+      ...(username && { alias: username }),
+      ...(iconUrl && { avatar: iconUrl }),
+      attachments: [
+        { title, ...(link && { title_link: link.url }), color: COLOURS[parts.severity], text, fields },
+      ],
+    }
+  },
+}

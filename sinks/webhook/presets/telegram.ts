@@ -1,0 +1,79 @@
+import { type Outcome, outcomeOfStatus, type Reply } from '../../../src/sink/index.ts'
+import { memberOf, retryAfterIn } from './answers.ts'
+import { type Cut, htmlMarkup, htmlText, partsOf, plainOfHtml, stacked } from './parts.ts'
+import type { MessagePreset } from './preset.ts'
+
+/** Of the text without its markup; ours is counted with it. */
+const MAX_TEXT = 4_096
+
+/** The method sendMessage of Telegram's Bot API, as HTML. */
+export const telegram: MessagePreset = {
+  markup: { ...htmlMarkup, code: (text) => `<code>${htmlText(text)}</code>` },
+  concurrency: 1,
+  maxBytes: 64_000,
+  // A bot may send 20 messages a minute to a group.
+  ratePerMinute: 20,
+  url: () => new URL('https://api.telegram.org'),
+  target(base, { options: { token = '' } }) {
+    const url = new URL(base)
+    url.pathname = `${url.pathname.replace(/\/+$/, '')}/bot${token}/sendMessage`
+    return url
+  },
+  body(message, { chatId, topicId }, cut) {
+    const parts = partsOf(message)
+    const fields = parts.fields
+      .slice(0, 8)
+      .map(({ title, value }) => `${cutHtml(title, 100, cut)}: ${cutHtml(value, 300, cut)}`)
+    const links = parts.links.map(
+      ({ title, url }) => `<a href="${htmlText(url)}">${htmlText(plainOfHtml(title))}</a>`,
+    )
+    const title = `<b>${cutHtml(parts.title, 400, cut)}</b>`
+    const source = `<i>${htmlText(cut(parts.source, 150))}</i>`
+    const text = stacked(
+      [
+        title,
+        parts.text && cutHtml(parts.text, 1_000, cut),
+        fields.join('\n'),
+        parts.quote && pre(cut(parts.quote, 800)),
+        parts.changes && pre(cut(parts.changes, 500)),
+        parts.command && pre(cut(parts.command, 300)),
+        links.join(' · '),
+      ],
+      MAX_TEXT - source.length - 1,
+      cut,
+    )
+    return {
+      chat_id: chatId,
+      ...(topicId !== undefined && { message_thread_id: topicId }),
+      text: `${text}\n${source}`,
+      parse_mode: 'HTML',
+      link_preview_options: { is_disabled: true },
+    }
+  },
+  readsAnswers: true,
+  answer: outcomeOfAnswer,
+  retryAfterMs: (reply) => retryAfterIn(reply, 'retry_after'),
+}
+
+/** A tag that is cut would make Telegram refuse the message: a text that is too long loses its tags. */
+function cutHtml(html: string, max: number, cut: Cut): string {
+  return cut(html, max) === html ? html : htmlText(cut(plainOfHtml(html), max))
+}
+
+function pre(text: string): string {
+  return `<pre>${htmlText(text)}</pre>`
+}
+
+/** The operator must act: the chat is gone, was renumbered, or the bot may not write there. */
+const CHAT_FAULT =
+  /chat not found|upgraded to a supergroup|thread not found|not enough rights|no rights to send|CHAT_WRITE_FORBIDDEN|is deactivated|chat_id is empty|TOPIC_/i
+
+function outcomeOfAnswer({ status, body }: Reply): Outcome | undefined {
+  if (status === 400 && CHAT_FAULT.test(body))
+    return { kind: 'retry', reason: 'config', detail: `HTTP 400: ${body.slice(0, 500)}`, scope: 'sink' }
+  if (status >= 300 || status === 0 || memberOf(body, 'ok') === true) return undefined
+  const code = memberOf(body, 'error_code')
+  if (typeof code === 'number' && code >= 300) return outcomeOfStatus(code, undefined, body, 0)
+  const detail = `the answer is none of Telegram: ${body.slice(0, 200)}`
+  return { kind: 'retry', reason: 'server-error', detail, scope: 'sink', ambiguous: true }
+}

@@ -1,0 +1,82 @@
+import { json, jsonIn, type Service, textFault } from './service.ts'
+
+/** An alert of Opsgenie as it is after requests. */
+export interface Alert {
+  status: 'open' | 'acknowledged' | 'closed'
+  notes: string[]
+}
+
+/** The alert API, version 2: it answers 202 before it looks at the alert. */
+export function createOpsgenie() {
+  const alerts = new Map<string, Alert>()
+  const accepted = json(202, { result: 'Request will be processed', took: 0.1, requestId: 'r' })
+  const service: Service = {
+    name: 'opsgenie',
+    options: { apiKey: 'the-right-key' },
+    wrong: { options: { apiKey: 'a-wrong-key' }, status: 403 },
+    throttled: { status: 429, body: '{"message":"You are making too many requests!"}' },
+    answer({ method, path, headers, body }) {
+      if (headers.authorization !== 'GenieKey the-right-key')
+        return json(403, { message: 'Key format is not valid!' })
+      const url = new URL(path, 'http://x')
+      const [, alias, action] = /^\/v2\/alerts(?:\/([^/]+)\/(\w+))?$/.exec(url.pathname) ?? [undefined]
+      const it = jsonIn(body)
+      if (method !== 'POST' || it === undefined || !url.pathname.startsWith('/v2/alerts'))
+        return json(422, {})
+      const limits = { message: 130, alias: 512, description: 15_000, entity: 512, source: 100, note: 25_000 }
+      const fault = textFault(it, limits)
+      if (fault) return json(422, { message: fault })
+      if (action === undefined) {
+        const details = Object.values(it.details ?? {}) as unknown[]
+        if (!it.message || !/^P[1-5]$/.test(it.priority)) return json(422, { message: 'message' })
+        if (details.some((value) => typeof value !== 'string') || details.join('').length > 8_000)
+          return json(422, { message: 'details' })
+        if (it.tags.length > 20 || it.tags.some((tag: string) => tag.length > 50))
+          return json(422, { message: 'tags' })
+        const known = alerts.get(it.alias)
+        if (known?.status !== 'open') alerts.set(it.alias, { status: 'open', notes: [] })
+        return accepted
+      }
+      if (url.searchParams.get('identifierType') !== 'alias') return json(422, { message: 'identifierType' })
+      const alert = alerts.get(decodeURIComponent(alias ?? ''))
+      if (alert && it.note) alert.notes.push(it.note)
+      if (alert && action === 'close') alert.status = 'closed'
+      if (alert && action === 'acknowledge') alert.status = 'acknowledged'
+      return ['close', 'acknowledge', 'notes'].includes(action) ? accepted : json(404, {})
+    },
+  }
+  return { service, alerts }
+}
+
+/** An HTTP alert source. */
+export function createIncidentIo(): Service {
+  return {
+    name: 'incident-io',
+    options: { token: 'the-right-token' },
+    wrong: { options: { token: 'a-wrong-token' }, status: 401 },
+    throttled: { status: 429, headers: { 'retry-after': '1' } },
+    answer({ headers, body }) {
+      if (headers.authorization !== 'Bearer the-right-token')
+        return json(401, { type: 'authentication_error' })
+      const it = jsonIn(body)
+      const isAlert = it?.title && ['firing', 'resolved'].includes(it.status) && it.deduplication_key
+      return isAlert ? json(202, { status: 'success' }) : json(422, { type: 'validation_error' })
+    },
+  }
+}
+
+/** A formatted webhook: any JSON; the address is the credential. */
+export function createOncall(): Service {
+  return {
+    name: 'grafana-oncall',
+    options: { headers: { authorization: 'the-right-one' } },
+    wrong: { options: { headers: { authorization: 'a-wrong-one' } }, status: 403 },
+    throttled: { status: 429, body: 'rate limit exceeded' },
+    answer({ headers, body }) {
+      if (headers.authorization !== 'the-right-one') return { status: 403 }
+      const it = jsonIn(body)
+      const isAlert = it?.alert_uid && it.title && ['ok', 'alerting'].includes(it.state)
+      return isAlert ? { status: 200, body: 'Ok.' } : { status: 400 }
+    },
+  }
+}

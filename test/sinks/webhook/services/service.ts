@@ -1,0 +1,41 @@
+import type { PresetName } from '../../../../sinks/webhook/presets/names.ts'
+import type { Answer, ReceivedRequest } from '../../../servers/receiver.ts'
+
+/** A fake of a service: it refuses what the real one refuses. */
+export interface Service {
+  name: PresetName
+  /** Options in addition to `url`. */
+  options: object
+  /** Credentials that the service refuses, and what it answers to them. */
+  wrong: { options: object; status: number; body?: string }
+  answer(request: ReceivedRequest): Answer
+  /** The answer of a service that takes too many messages. */
+  throttled: Answer
+}
+
+export function jsonIn(body: string): any {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined
+  }
+}
+
+export function json(status: number, body: unknown): Answer {
+  return { status, body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }
+}
+
+export function bytesOf(text: string): number {
+  return Buffer.byteLength(text)
+}
+
+/** A few keys of a map must be texts of at most so many characters. */
+export function textFault(value: any, limits: Readonly<Record<string, number>>): string | undefined {
+  for (const [key, most] of Object.entries(limits)) {
+    const text = value?.[key]
+    if (text === undefined) continue
+    if (typeof text !== 'string') return `${key} is no text`
+    if (text.length > most) return `${key} is too long: ${text.length} > ${most}`
+  }
+  return undefined
+}
