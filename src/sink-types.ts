@@ -24,7 +24,7 @@ export const builtInSinks = {
 const presetSinks = Object.fromEntries(
   PRESET_NAMES.map((name) => [
     name,
-    async () => (await import('../sinks/webhook/index.ts')).presetType(name) as SinkType,
+    async () => (await (await import('../sinks/webhook/index.ts')).presetType(name)) as SinkType,
   ]),
 ) as Record<PresetName, () => Promise<SinkType>>
 

@@ -7,13 +7,16 @@ import { startProgram } from './servers/process.ts'
 import { startRedis } from './servers/redis.ts'
 import { waitFor } from './wait-for.ts'
 
-/** Words that stand in a library's code and nowhere else. */
+/** Texts that are in the code of a library or preset and nowhere else. */
 const MARKS = {
   kafkajs: 'KafkaJSNumberOfRetriesExceeded',
   '@slack/web-api': 'files.completeUploadExternal',
   liquidjs: 'TablerowloopDrop',
   '@opentelemetry/sdk-trace': 'maxQueueSize reached, dropping spans',
   '@opentelemetry/exporter-trace-otlp-proto': 'application/x-protobuf',
+  'the preset loki': '/loki/api/v1/push',
+  'the preset elasticsearch': 'items.*.status',
+  'the preset telegram': 'upgraded to a supergroup',
 }
 
 /** Prints what is loaded, one address a line. */
@@ -78,6 +81,7 @@ test.each([
   ['stdout', configOf('{ type: stdout }'), []],
   ['a template', configOf('{ type: stdout }', ', message: "{{ name }}"'), ['liquidjs']],
   ['Kafka', configOf('{ type: kafka, brokers: ["k:9092"], topic: t }'), []],
+  ['Loki', configOf('{ type: loki, url: "http://loki:3100" }'), ['the preset loki']],
   ['Slack', configOf('{ type: slack, token: xoxb-1111111111-fake, channel: "#shop" }'), []],
 ])('a check of %s loads the libraries that it needs and no other', (_, config, libraries) => {
   expect(loadedFor(config)).toEqual(libraries)

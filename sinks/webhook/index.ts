@@ -42,20 +42,22 @@ export default typeOf('webhook', configured, {
 })
 
 /** Returns the sink type that is a preset's: `type: loki` is `type: webhook` with `preset: loki`. */
-export function presetType(preset: PresetName): SinkType<WebhookConfig> {
-  return typeOf(preset, configuredFor(preset), { example: PRESETS[preset].example })
+export async function presetType(preset: PresetName): Promise<SinkType<WebhookConfig>> {
+  const { example, load } = PRESETS[preset]
+  const { markup } = await load()
+  return typeOf(preset, configuredFor(preset), { ...markup, example })
 }
 
 function typeOf(
   type: string,
   config: ConfigSchema<WebhookConfig>,
-  forInit: Pick<SinkType, 'example' | 'placeholders'>,
+  more: Pick<SinkType, 'example' | 'placeholders' | 'escape' | 'code'>,
 ): SinkType<WebhookConfig> {
   return defineSink<WebhookConfig>({
     apiVersion: 1,
     type,
     config,
-    ...forInit,
+    ...more,
     markup: ({ service }) => service?.markup ?? {},
     showsChanges: ({ preset }) => preset !== undefined,
     batches: (options) => formatOf(options, Date).batch !== undefined,

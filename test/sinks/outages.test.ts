@@ -5,16 +5,18 @@ import type { SinkConfig } from '../../src/config/schema.ts'
 import { silentLog } from '../../src/observe/log.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
 import type { SinkType } from '../../src/sink/index.ts'
-import { builtInSinks } from '../../src/sink-types.ts'
+import { allSinks, builtInSinks } from '../../src/sink-types.ts'
 import { numbered, startLaneBed } from '../store/lane-bed.ts'
 import { waitFor } from '../wait-for.ts'
 import { contextOf, optionsOf } from './bed.ts'
 import { startFilePeer } from './outages/file.ts'
 import { startKafkaPeer } from './outages/kafka.ts'
 import { FAULTS, type Peer } from './outages/peer.ts'
+import { startServicePeer } from './outages/service.ts'
 import { startSlackPeer } from './outages/slack.ts'
 import { startStdoutPeer } from './outages/stdout.ts'
 import { startWebhookPeer } from './outages/webhook.ts'
+import { SERVICES } from './webhook/services/index.ts'
 
 /** Each sink's peer, started once. */
 const PEERS: Record<string, () => Promise<Peer>> = {
@@ -25,6 +27,15 @@ const PEERS: Record<string, () => Promise<Peer>> = {
   stdout: startStdoutPeer,
 }
 
+/** One whose answers have an outcome for each event, and one that answers 200 to everything: what presets share is the webhook's. */
+const PRESETS_WITH_PEERS = ['elasticsearch', 'lark']
+const PRESET_PEERS = Object.fromEntries(
+  SERVICES.filter((create) => PRESETS_WITH_PEERS.includes(create().name)).map((create) => [
+    create().name,
+    () => startServicePeer(create),
+  ]),
+)
+
 test('every built-in sink has a peer that fails', () => {
   expect(Object.keys(PEERS).toSorted()).toEqual(Object.keys(builtInSinks).toSorted())
 })
@@ -34,9 +45,11 @@ const BEFORE = 5
 const DURING = 15
 const ALL = 30
 
-describe.each(Object.keys(PEERS))('a %s peer that fails', (name) => {
+const ALL_PEERS = { ...PEERS, ...PRESET_PEERS }
+
+describe.each(Object.keys(ALL_PEERS))('a %s peer that fails', (name) => {
   let started: Promise<Peer> | undefined
-  const peerOf = () => (started ??= PEERS[name]!())
+  const peerOf = () => (started ??= ALL_PEERS[name]!())
   afterAll(async () => (await started)?.[Symbol.asyncDispose]())
 
   test.for(FAULTS)(
@@ -120,7 +133,7 @@ function firstsOf(names: readonly string[]): string[] {
 }
 
 async function typeOf({ type, sinkType: ours }: Peer) {
-  const sinkType = ours ?? ((await builtInSinks[type as keyof typeof builtInSinks]()) as SinkType)
+  const sinkType = ours ?? ((await allSinks[type as keyof typeof allSinks]()) as SinkType)
   const configOf = async (options: object): Promise<SinkConfig> => ({
     name: 'out',
     type,

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import {
-  compileTemplate,
   type Message,
   type Outcome,
   outcomeOfStatus,
@@ -16,7 +15,6 @@ import type { LogPreset } from './preset.ts'
 const MAX_ID_BYTES = 512
 /** 1,000 answers with a reason each. */
 const MAX_REPLY_BYTES = 4_000_000
-const DAILY = templateOf('kubeherald-{{ time | date: "%Y.%m.%d" }}')
 
 /**
  * The bulk API of Elasticsearch and OpenSearch. `create` with our own id stores an event exactly once: a repeat is a conflict (409), so
@@ -34,7 +32,7 @@ export const elasticsearch: LogPreset = {
       url.searchParams.set('filter_path', 'errors,items.*.status,items.*.error.type,items.*.error.reason')
     return url
   },
-  format({ index = DAILY }) {
+  format({ index }) {
     return {
       part({ message, time, value }) {
         const action = { create: { _index: indexOf(index, message), _id: idOf(message) } }
@@ -48,13 +46,9 @@ export const elasticsearch: LogPreset = {
   },
 }
 
-function templateOf(source: string): Template {
-  const compiled = compileTemplate(source)
-  if (!compiled.ok) throw new Error(source)
-  return compiled.template
-}
-
-function indexOf(template: Template, message: Message): string {
+/** By default an index for each day of events. */
+function indexOf(template: Template | undefined, message: Message): string {
+  if (!template) return `kubeherald-${message.event.time.slice(0, 10).replaceAll('-', '.')}`
   const name = template.render(message).trim()
   if (name === '') throw new TemplateFault('index: what is filled in makes no name')
   return name

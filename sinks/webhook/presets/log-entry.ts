@@ -1,5 +1,5 @@
 import { type Message, TemplateFault, type TemplateTree, timeOf } from '../../../src/sink/index.ts'
-import { type Cut, fitted, partsOf } from './parts.ts'
+import { clean, partsOf, shortened } from './parts.ts'
 import type { LogEntry } from './preset.ts'
 
 /**
@@ -9,49 +9,51 @@ import type { LogEntry } from './preset.ts'
 export function entriesOf(body: TemplateTree | undefined, maxBytes: number): (message: Message) => LogEntry {
   return (message) => {
     const time = timeOf(message)
-    if (!body) {
-      const { body: json } = fitted(maxBytes, (cut) => flatEntry(message, cut))
-      return { message, time, json, value: JSON.parse(json.toString()) }
-    }
+    if (!body) return { message, time, value: flatEntry(message) }
     const value = body.render(message)
-    const json = Buffer.from(JSON.stringify(value))
-    if (json.length > maxBytes)
-      throw new TemplateFault(`body: makes ${json.length} bytes; the service takes ${maxBytes} of one event`)
-    return { message, time, json, value }
+    const bytes = Buffer.byteLength(JSON.stringify(value))
+    if (bytes > maxBytes)
+      throw new TemplateFault(`body: makes ${bytes} bytes; the service takes ${maxBytes} of one event`)
+    return { message, time, value }
   }
 }
 
-function flatEntry(message: Message, cut: Cut): Record<string, unknown> {
+/** Every text is cut, so that an entry has less than 200 KB whatever an object contains. */
+function flatEntry(message: Message): Record<string, unknown> {
   const { event, rule, labels, notice, heldBack } = message
   const { about } = message.summary
   const parts = partsOf(message)
   return present({
     message: cut(parts.headline, 1_000),
     severity: parts.severity,
-    cluster: event.cluster,
-    namespace: about.namespace,
-    kind: about.kind,
-    name: about.name,
+    cluster: cut(event.cluster, 253),
+    namespace: cut(about.namespace ?? '', 253),
+    kind: cut(about.kind, 253),
+    name: cut(about.name, 253),
     rule,
     change: event.type,
-    reason: event.event?.reason,
+    reason: cut(event.event?.reason ?? '', 253),
     count: event.event?.count ?? (notice?.kind === 'digest' ? notice.count : undefined),
     details: cut([parts.text, parts.quote].filter(Boolean).join('\n'), 8_000),
     changes: cut(parts.changes, 4_000),
-    fields: lines(parts.fields, cut),
-    labels: lines(
-      Object.entries(labels).map(([title, value]) => ({ title, value })),
-      cut,
-    ),
+    fields: lines(parts.fields),
+    labels: lines(Object.entries(labels).map(([title, value]) => ({ title, value }))),
     suppressed: heldBack?.count,
     time: timeOf(message),
-    id: message.id,
+    id: cut(message.id, 1_000),
   })
 }
 
+function cut(text: string, most: number): string {
+  return shortened(clean(text), most)
+}
+
 /** `title: value`, one a line: as one text, because their titles are not known before. */
-function lines(fields: readonly { title: string; value: string }[], cut: Cut): string {
-  return fields.map(({ title, value }) => `${cut(title, 100)}: ${cut(value, 400)}`).join('\n')
+function lines(fields: readonly { title: string; value: string }[]): string {
+  return fields
+    .slice(0, 20)
+    .map(({ title, value }) => `${cut(title, 100)}: ${cut(value, 400)}`)
+    .join('\n')
 }
 
 function present(entry: Readonly<Record<string, unknown>>): Record<string, unknown> {

@@ -27,7 +27,7 @@ export const loki: LogPreset = {
     return {
       part(entry) {
         const ms = acceptedMs(entry, clock.now(), OLDEST_MS)
-        const line = typeof entry.value === 'string' ? entry.value : entry.json.toString()
+        const line = typeof entry.value === 'string' ? entry.value : JSON.stringify(entry.value)
         return {
           bytes: Buffer.from(JSON.stringify([`${ms}000000`, line])),
           group: JSON.stringify({ ...streamOf(entry.message), ...labels }),

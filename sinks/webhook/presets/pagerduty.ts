@@ -1,4 +1,5 @@
-import type { Severity } from '../../../src/sink/index.ts'
+import type { Outcome, Reply, Severity } from '../../../src/sink/index.ts'
+import { memberOf } from './answers.ts'
 import { boundedKey, isOver, partsOf, subjectKey } from './parts.ts'
 import type { MessagePreset } from './preset.ts'
 
@@ -15,6 +16,7 @@ const SEVERITIES: Readonly<Record<Severity, string>> = {
 export const pagerduty: MessagePreset = {
   markup: {},
   url: () => new URL('https://events.pagerduty.com/v2/enqueue'),
+  answer: wrongKey,
   concurrency: 4,
   maxBytes: 512_000,
   body(message, { routingKey, action = 'auto' }, cut) {
@@ -59,4 +61,11 @@ export const pagerduty: MessagePreset = {
       }),
     }
   },
+}
+
+/** A key that is wrong is answered as an event that is wrong; the operator must act. */
+function wrongKey({ status, body }: Reply): Outcome | undefined {
+  const errors = String(memberOf(body, 'errors') ?? '')
+  if (status !== 400 || !/routing.key/i.test(errors)) return undefined
+  return { kind: 'retry', reason: 'config', detail: `HTTP 400: ${body.slice(0, 500)}`, scope: 'sink' }
 }

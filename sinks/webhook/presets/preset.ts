@@ -48,9 +48,7 @@ export interface LogEntry {
   message: Message
   /** When kubeherald observed it, RFC 3339. */
   time: string
-  /** JSON: a map, or what the sink's `body` makes. */
-  json: Buffer
-  /** The same as a value, or a text that `body` made. */
+  /** Plain data: a map, or what the sink's `body` makes. */
   value: unknown
 }
 

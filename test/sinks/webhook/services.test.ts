@@ -10,15 +10,14 @@ import { createTelegram } from './services/chats.ts'
 import { SERVICES } from './services/index.ts'
 import { createElasticsearch, createLoki, createSplunk } from './services/log-stores.ts'
 import { createOpsgenie } from './services/pagers.ts'
-import { json, type Service } from './services/service.ts'
+import { addressOf, json, type Service } from './services/service.ts'
 
 const never = new AbortController().signal
 const DELIVERED = { kind: 'delivered' }
 
 async function openAt(service: Service, hook: Receiver, options: object = service.options) {
   hook.answer(service.answer)
-  const { origin } = new URL(hook.url)
-  return openSink(presetType(service.name), { url: origin, ...options })
+  return openSink(await presetType(service.name), { url: addressOf(hook.url, service), ...options })
 }
 
 /** Objects that were made to break something: mark-up, size, control characters, half a character. */
@@ -257,7 +256,8 @@ test('a service that silences bots gets no more in any minute than it takes, fro
   hook.answer(() => json(200, { errcode: 0 }))
   let nowMs = 10_000
   const context = { store: memoryStore(), clock: { now: () => nowMs } }
-  const open = () => openSink(presetType('wecom'), { url: hook.url, ratePerMinute: 20 }, context)
+  const type = await presetType('wecom')
+  const open = () => openSink(type, { url: hook.url, ratePerMinute: 20 }, context)
   await using one = await open()
   await using other = await open()
   const sentMs: number[] = []

@@ -90,6 +90,7 @@ export function createMatrix() {
   const events = new Map<string, any>()
   const service: Service = {
     name: 'matrix',
+    forget: () => events.clear(),
     options: { token: 'the-right-token', room: '!ops:example.com' },
     wrong: { options: { token: 'a-wrong-token', room: '!ops:example.com' }, status: 401 },
     throttled: json(429, { errcode: 'M_LIMIT_EXCEEDED', error: 'Too many requests', retry_after_ms: 700 }),
@@ -170,3 +171,22 @@ export function createWecom(): Service {
     },
   }
 }
+
+/** A chat that takes any JSON at its address, which is the credential. */
+function anyJson(name: Service['name'], member: string): Service {
+  return {
+    name,
+    options: { headers: { authorization: 'the-right-one' } },
+    wrong: { options: { headers: { authorization: 'a-wrong-one' } }, status: 401 },
+    throttled: { status: 429, headers: { 'retry-after': '1' } },
+    answer: ({ headers, body }) =>
+      headers.authorization !== 'the-right-one'
+        ? { status: 401 }
+        : { status: jsonIn(body)?.[member] ? 200 : 400 },
+  }
+}
+
+export const createTeams = () => anyJson('teams', 'attachments')
+export const createDiscord = () => anyJson('discord', 'embeds')
+export const createMattermost = () => anyJson('mattermost', 'attachments')
+export const createGoogleChat = () => anyJson('google-chat', 'cardsV2')

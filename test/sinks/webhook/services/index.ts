@@ -1,9 +1,13 @@
 import {
   createDingtalk,
+  createDiscord,
+  createGoogleChat,
   createLark,
   createMatrix,
+  createMattermost,
   createNtfy,
   createRocketChat,
+  createTeams,
   createTelegram,
   createWecom,
 } from './chats.ts'
@@ -14,10 +18,16 @@ import {
   createSplunk,
   createVictoriaLogs,
 } from './log-stores.ts'
-import { createIncidentIo, createOncall, createOpsgenie } from './pagers.ts'
+import {
+  createAlertmanager,
+  createIncidentIo,
+  createOncall,
+  createOpsgenie,
+  createPagerduty,
+} from './pagers.ts'
 import type { Service } from './service.ts'
 
-/** A fake of each service whose limits and errors are known from its documentation or from a real one. */
+/** A fake of the service of each preset, by its documentation or by a real one. */
 export const SERVICES: readonly (() => Service)[] = [
   () => createElasticsearch().service,
   () => createLoki().service,
@@ -34,4 +44,10 @@ export const SERVICES: readonly (() => Service)[] = [
   createLark,
   createDingtalk,
   createWecom,
+  createTeams,
+  createDiscord,
+  createMattermost,
+  createGoogleChat,
+  createPagerduty,
+  createAlertmanager,
 ]

@@ -13,6 +13,7 @@ export interface Document {
 /** The bulk API as Elasticsearch 8 documents it: actions, status of each item, conflicts of `create`. */
 export function createElasticsearch() {
   const documents: Document[] = []
+  const known = new Set<string>()
   let refuse: (it: Document) => number | undefined = () => undefined
 
   function create(index: string, id: string, document: unknown) {
@@ -26,14 +27,19 @@ export function createElasticsearch() {
     const status = refuse(it)
     if (status !== undefined)
       return error(status, status === 429 ? 'es_rejected_execution_exception' : 'of_test')
-    if (documents.some((known) => known.index === index && known.id === id))
-      return error(409, 'version_conflict_engine_exception')
+    const key = JSON.stringify([index, id])
+    if (known.has(key)) return error(409, 'version_conflict_engine_exception')
+    known.add(key)
     documents.push(it)
     return { create: { status: 201 } }
   }
 
   const service: Service = {
     name: 'elasticsearch',
+    forget() {
+      documents.length = 0
+      known.clear()
+    },
     options: { headers: { authorization: 'ApiKey the-right-key' } },
     wrong: { options: { headers: { authorization: 'ApiKey a-wrong-key' } }, status: 401 },
     throttled: { status: 429, headers: { 'retry-after': '1' } },
@@ -90,6 +96,7 @@ export function createLoki(clock = Date) {
 
   const service: Service = {
     name: 'loki',
+    forget: () => void lines.splice(0),
     options: { auth: { basic: { username: 'tenant', password: 'the-right-password' } } },
     wrong: { options: { auth: { basic: { username: 'tenant', password: 'a-wrong-one' } } }, status: 401 },
     throttled: { status: 429, body: 'ingestion rate limit exceeded' },

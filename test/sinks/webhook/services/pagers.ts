@@ -12,6 +12,7 @@ export function createOpsgenie() {
   const accepted = json(202, { result: 'Request will be processed', took: 0.1, requestId: 'r' })
   const service: Service = {
     name: 'opsgenie',
+    forget: () => alerts.clear(),
     options: { apiKey: 'the-right-key' },
     wrong: { options: { apiKey: 'a-wrong-key' }, status: 403 },
     throttled: { status: 429, body: '{"message":"You are making too many requests!"}' },
@@ -77,6 +78,39 @@ export function createOncall(): Service {
       const it = jsonIn(body)
       const isAlert = it?.alert_uid && it.title && ['ok', 'alerting'].includes(it.state)
       return isAlert ? { status: 200, body: 'Ok.' } : { status: 400 }
+    },
+  }
+}
+
+/** Events API, version 2. */
+export function createPagerduty(): Service {
+  return {
+    name: 'pagerduty',
+    options: { routingKey: 'the-right-key' },
+    wrong: { options: { routingKey: 'a-wrong-key' }, status: 400 },
+    throttled: { status: 429, headers: { 'retry-after': '1' } },
+    answer({ body }) {
+      const it = jsonIn(body)
+      if (it?.routing_key !== 'the-right-key') return json(400, { errors: ["'routing_key' is invalid"] })
+      const isEvent = it.event_action !== 'trigger' || (it.payload?.summary && it.payload.source)
+      return it.dedup_key && isEvent ? json(202, { status: 'success' }) : json(400, { errors: ['payload'] })
+    },
+  }
+}
+
+/** Alerts, API version 2. */
+export function createAlertmanager(): Service {
+  return {
+    name: 'alertmanager',
+    options: { auth: { bearer: 'the-right-token' } },
+    wrong: { options: { auth: { bearer: 'a-wrong-token' } }, status: 401 },
+    throttled: { status: 429, headers: { 'retry-after': '1' } },
+    answer({ headers, body }) {
+      if (headers.authorization !== 'Bearer the-right-token') return { status: 401 }
+      const alerts = jsonIn(body)
+      return Array.isArray(alerts) && alerts.every((it) => it.labels?.alertname)
+        ? { status: 200 }
+        : { status: 400 }
     },
   }
 }

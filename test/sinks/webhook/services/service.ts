@@ -1,6 +1,12 @@
 import type { PresetName } from '../../../../sinks/webhook/presets/names.ts'
 import type { Answer, ReceivedRequest } from '../../../servers/receiver.ts'
 
+/** Alertmanager alone checks the path of its address. */
+export function addressOf(url: string, { name }: Service): string {
+  const { origin } = new URL(url)
+  return name === 'alertmanager' ? `${origin}/api/v2/alerts` : origin
+}
+
 /** A fake of a service: it refuses what the real one refuses. */
 export interface Service {
   name: PresetName
@@ -9,6 +15,8 @@ export interface Service {
   /** Credentials that the service refuses, and what it answers to them. */
   wrong: { options: object; status: number; body?: string }
   answer(request: ReceivedRequest): Answer
+  /** Forgets what it took. */
+  forget?(): void
   /** The answer of a service that takes too many messages. */
   throttled: Answer
 }
@@ -38,4 +46,11 @@ export function textFault(value: any, limits: Readonly<Record<string, number>>):
     if (text.length > most) return `${key} is too long: ${text.length} > ${most}`
   }
   return undefined
+}
+
+/** Some services answer 200 to everything, and have the result in the body. */
+export function isAccepted({ status = 200, body = '', hang, reset }: Answer): boolean {
+  if (hang || reset || status >= 300) return false
+  const { code = 0, errcode = 0, ok = true } = jsonIn(body) ?? {}
+  return code === 0 && errcode === 0 && ok
 }
