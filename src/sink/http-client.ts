@@ -36,7 +36,7 @@ export interface Reply {
   outcome: Outcome
   /** 0 without a response. */
   status: number
-  /** At most 64 KiB; for a success only with `readBody`, and as much as that says. It may contain secrets. */
+  /** At most 64 KiB; for a success only with `readBody`, and as much as it asks for. It may contain secrets. */
   body: string
 }
 

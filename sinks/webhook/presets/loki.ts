@@ -38,7 +38,7 @@ export const loki: LogPreset = {
   },
 }
 
-/** Those of the watched object, not of the one that an Event regards: whoever writes Events can invent kinds. */
+/** Those of the watched object, not of the one that an Event regards: an author of Events can invent kinds. */
 function streamOf({ event, content }: Message): Record<string, string> {
   const { cluster, namespace, kind } = event
   return {

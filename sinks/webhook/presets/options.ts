@@ -13,7 +13,7 @@ export const ACTIONS = {
 
 const ACTION_NAMES = [...new Set(Object.values(ACTIONS).flat())]
 
-/** Options that only some presets have. The entries of the presets say which. */
+/** Options that only some presets have. Each entry of a preset lists its own. */
 export const PRESET_OPTIONS = {
   routingKey: Credential.optional().meta({ description: 'The key of the integration.' }),
   apiKey: Credential.optional().meta({ description: 'The API key of the integration or organization.' }),

@@ -31,7 +31,7 @@ interface Common {
   ratePerMinute?: number
 }
 
-/** The request format of a service for people: one message is one request. */
+/** The request format of a chat or pager: one message is one request. */
 export interface MessagePreset extends Common {
   /** `cut` shortens a text to so many UTF-16 units, to fewer when the body would be too large as a whole. */
   body(message: Message, options: PresetOptions, cut: Cut, nowMs: number): unknown

@@ -15,17 +15,19 @@ export async function withDefaults(config: Plain): Promise<Plain> {
       ? [[key, schema.def.defaultValue]]
       : [],
   )
-  return filled({ ...config, ...Object.fromEntries(added) }, root) as Plain
+  const definitions = root['definitions'] as Readonly<Record<string, Node>>
+  return filled({ ...config, ...Object.fromEntries(added) }, root, definitions) as Plain
 }
 
-function filled(value: unknown, node: Node): unknown {
+function filled(value: unknown, reference: Node, definitions: Readonly<Record<string, Node>>): unknown {
+  const node = definitionOf(reference, definitions)
   if (value === undefined) {
     const usual = node['default']
-    return isMap(usual) ? filled(usual, node) : usual
+    return isMap(usual) ? filled(usual, node, definitions) : usual
   }
   if (Array.isArray(value)) {
     const items = branchesOf(node).find((it) => it.items)?.items
-    return items ? value.map((it) => filled(it, items)) : value
+    return items ? value.map((it) => filled(it, items, definitions)) : value
   }
   if (!isMap(value)) return value
   const branches = branchesOf(node, value)
@@ -37,9 +39,15 @@ function filled(value: unknown, node: Node): unknown {
   const entries = names.map((name) => {
     const own = Object.hasOwn(value, name) ? value[name] : undefined
     const child = Object.hasOwn(properties, name) ? properties[name] : rest
-    return [name, child ? filled(own, child) : own] as const
+    return [name, child ? filled(own, child, definitions) : own] as const
   })
   return Object.fromEntries(entries.filter(([name, it]) => Object.hasOwn(value, name) || !isEmpty(it)))
+}
+
+/** Options that several types of sinks have are definitions. */
+function definitionOf(node: Node, definitions: Readonly<Record<string, Node>>): Node {
+  const name = /^#\/definitions\/(.*)$/.exec(String(node['$ref']))?.[1]
+  return (name === undefined ? undefined : definitions[name]) ?? node
 }
 
 function isEmpty(value: unknown): boolean {
