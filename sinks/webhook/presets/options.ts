@@ -52,10 +52,9 @@ export const PRESET_OPTIONS = {
     .optional()
     .meta({ description: 'The site of Datadog; default: datadoghq.com.', examples: ['datadoghq.eu'] }),
   chatId: z
-    .union([z.int(), z.string().regex(/^(-?\d+|@\w+)$/)], {
-      error: 'must be the number of a chat, or the "@name" of a channel',
-    })
+    .union([z.int(), z.string()])
     .transform(String)
+    .refine((it) => /^(-?\d+|@\w+)$/.test(it), 'must be the number of a chat, or the "@name" of a channel')
     .optional()
     .meta({ description: 'The chat: its number, or the @name of a channel.', examples: ['-1001234567890'] }),
   topicId: z.int().min(1).optional().meta({ description: 'The topic of a forum.' }),

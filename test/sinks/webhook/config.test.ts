@@ -126,6 +126,49 @@ test.each<[object, ...string[]]>([
     'username is only for preset: discord and preset: mattermost and preset: rocket-chat',
   ],
   [
+    { preset: 'telegram', token: 't', chatId: 'ops' },
+    'chatId must be the number of a chat, or the "@name" of a channel',
+  ],
+  [{ preset: 'telegram' }, 'token is missing', 'chatId is missing'],
+  [{ preset: 'loki' }, 'url is missing'],
+  [
+    { preset: 'opsgenie', apiKey: 'k', action: 'trigger' },
+    'action must be one of auto, open, note, acknowledge, close',
+  ],
+  [
+    { preset: 'matrix', url: URL_A, token: 't', room: '#ops:x.org' },
+    expect.stringMatching(/^room must be the id of a room/),
+  ],
+  [
+    { preset: 'splunk', url: URL_A, token: 't', auth: { bearer: 'x' } },
+    'auth cannot be combined with token; keep one of the two',
+  ],
+  [
+    { preset: 'teams', url: URL_A, compression: 'gzip' },
+    'compression cannot be combined with preset: teams; keep one of the two',
+  ],
+  [
+    { preset: 'loki', url: URL_A, batch: { each: {} } },
+    'batch.each is written by the preset; body: replaces what it writes',
+  ],
+  [{ preset: 'loki', url: `${URL_A}/{{ name }}` }, 'url has templates, but a batch is about several objects'],
+  [{ url: URL_A, body: {}, batch: {} }, 'body is one event a request: with batch write it as batch.each'],
+  [
+    { url: URL_A, format: 'binary', batch: { each: {} } },
+    'batch.each is not sent with format: binary; leave one of the two out',
+  ],
+  [
+    { url: URL_A, format: 'batch', batch: { before: '[' } },
+    'batch.before is for batch.each; other formats have their own',
+  ],
+  [{ url: URL_A, batch: { each: [{ a: '{{ nme }}' }] } }, 'batch.each.0.a there is no "nme"'],
+  [{ url: URL_A, batch: { each: '{{ name | upp }}' } }, 'batch.each there is no filter "upp"'],
+  [{ url: URL_A, batch: { each: {}, wait: '1s' } }, 'batch.wait must be at most 500ms'],
+  [
+    { url: URL_A, secret: `whsec_${'A'.repeat(32)}`, compression: 'gzip' },
+    'compression cannot be combined with secret: receivers differ in whether they verify what was compressed',
+  ],
+  [
     { url: 'http://am:9093', preset: 'alertmanager' },
     'url must end in /api/v2/alerts, such as http://alertmanager:9093/api/v2/alerts',
   ],
