@@ -2,10 +2,12 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { PRESET_NAMES } from '../../sinks/webhook/presets/names.ts'
 import { CHART, find, ROOT, refusal, renderChart } from './render.ts'
 
 const LIST = parse(readFileSync(join(CHART, 'files/secrets.yaml'), 'utf8')) as {
   fields: Record<string, string[]>
+  services: string[]
 }
 const SCHEMA = JSON.parse(readFileSync(join(ROOT, 'docs/kubeherald.schema.json'), 'utf8')) as Node
 
@@ -23,6 +25,7 @@ interface Node {
   properties?: Record<string, Node>
   if?: Node
   then?: Node
+  definitions?: Record<string, Node>
 }
 
 /** Text fields that are no secret. A field that is neither here nor in the chart's list needs a decision. */
@@ -34,7 +37,7 @@ const PUBLIC: Readonly<Record<string, string>> = {
     'brokers clientId topic key tls.ca tls.cert tls.servername sasl.username sasl.tokenUrl sasl.clientId sasl.scope sasl.tokenCa',
   // Of headers, names decide.
   webhook:
-    'url headers.* auth.basic.username auth.oauth2.tokenUrl auth.oauth2.clientId auth.oauth2.scopes auth.oauth2.audience tls.ca tls.cert tls.servername proxy raw contentType labels.* username iconUrl channel',
+    'url headers.* auth.basic.username auth.oauth2.tokenUrl auth.oauth2.clientId auth.oauth2.scopes auth.oauth2.audience tls.ca tls.cert tls.servername proxy raw contentType batch.separator batch.before batch.after labels.* username iconUrl channel index site chatId topic room',
   file: 'path interval maxSize',
   stdout: '',
 }
@@ -45,6 +48,8 @@ const PUBLIC_SECTIONS =
 /** Paths of the fields that take free text. */
 function textFields(node: Node | boolean | undefined, path: readonly string[] = []): string[] {
   if (typeof node !== 'object') return []
+  if (node.$ref !== undefined && node.$ref !== '#/definitions/reference')
+    return textFields(SCHEMA.definitions?.[node.$ref.replace('#/definitions/', '')], path)
   const isDuration = node.pattern?.includes('(ms|s|m|h|d)') ?? false
   const isText = node.type === 'string' && node.enum === undefined && node.const === undefined && !isDuration
   const here = [...(node.anyOf ?? []), ...(node.oneOf ?? []), ...(node.allOf ?? []), node.items]
@@ -62,7 +67,9 @@ function fieldsBySection(): Map<string, string[]> {
     ?.anyOf?.[0]
   for (const { if: condition, then } of sink?.allOf ?? []) {
     const { type: _t, messages: _m, queue: _q, ...options } = then?.properties ?? {}
-    fields.set(String(condition?.properties?.['type']?.const), textFields({ properties: options }))
+    const type = String(condition?.properties?.['type']?.const)
+    // Presets have the fields of the webhook sink.
+    if (!LIST.services.includes(type)) fields.set(type, [...new Set(textFields({ properties: options }))])
   }
   return fields
 }
@@ -311,4 +318,13 @@ test('what is no secret is rendered as it is', async () => {
   const manifests = await renderChart({ config, extraEnv })
   const rendered = parse(find(manifests, 'ConfigMap', 'herald-kubeherald')['data']['kubeherald.yaml'])
   expect(rendered).toMatchObject(config)
+})
+
+test('the chart knows each preset, as a type with the secrets of the webhook sink', async () => {
+  expect(LIST.services.toSorted()).toEqual(PRESET_NAMES.toSorted())
+  expect(pathsIn(await refusal(withSink({ type: 'telegram', token: '123:abc', chatId: 1 })))).toEqual([
+    'config.sinks.a.token',
+  ])
+  const url = 'https://chat.example.com/hooks/abc'
+  expect(pathsIn(await refusal(withSink({ type: 'rocket-chat', url })))).toEqual(['config.sinks.a.url'])
 })

@@ -5,8 +5,9 @@
 {{- $scan := dict "names" $list.names "texts" (printf "(?:%s)" (join ")|(?:" $list.texts)) "vars" (default dict $config.vars) "found" dict }}
 {{- $start := dict "scan" $scan "field" "" "fields" list "depth" 0 }}
 {{- range $name, $sink := default dict $config.sinks }}
-{{- $fields := default list (get $list.fields $sink.type) }}
-{{- if has $sink.preset $list.presets }}{{ $fields = append $fields "url" }}{{ end }}
+{{- $type := default "" $sink.type }}
+{{- $fields := default list (get $list.fields (ternary "webhook" $type (has $type $list.services))) }}
+{{- if or (has $sink.preset $list.presets) (has $type $list.presets) }}{{ $fields = append $fields "url" }}{{ end }}
 {{- include "kubeherald.findSecrets" (merge (dict "value" (omit $sink "messages" "labels") "path" (printf "config.sinks.%s" $name) "fields" $fields "byName" true) $start) }}
 {{- end }}
 {{- include "kubeherald.findSecrets" (merge (dict "value" (dict "redis" $config.redis) "path" "config" "fields" $list.fields.redis "section" "redis" "byName" true) $start) }}
