@@ -117,9 +117,7 @@ function describeInit(program: Command, exit: Exit): void {
     .description('write a configuration for the cluster to begin with, and the permissions that it needs')
     .option('-o, --output <file>', 'where to; "-" prints it', 'kubeherald.yaml')
     .addOption(
-      new Option('--sink <type>', 'where it sends to')
-        .choices(Object.keys(allSinks))
-        .default(DEFAULT_SINK),
+      new Option('--sink <type>', 'where it sends to').choices(Object.keys(allSinks)).default(DEFAULT_SINK),
     )
     .option('--force', 'write over files that are there')
     .option(...CONTEXT)
