@@ -21,8 +21,11 @@ async function reload(times: number) {
     // What it asks of Redis is answered.
     await redis.command('PING')
   }
-  await waitFor(() => one.open() === 1, { what: 'old sinks to be closed' })
-  const series = (await seriesOf(app)).filter((line) => line.startsWith('kubeherald_')).length
+  const lines = async () => (await seriesOf(app)).filter((line) => line.startsWith('kubeherald_'))
+  // The series of a removed sink go once nothing waits for it.
+  const isLetGo = async () => one.open() === 1 && !(await lines()).some((line) => line.includes('sink="y"'))
+  await waitFor(isLetGo, { what: 'old sinks to be closed, and their series to be gone' })
+  const series = (await lines()).length
   collect()
   return { heapKb: Math.round(process.memoryUsage().heapUsed / 1_000), series }
 }
