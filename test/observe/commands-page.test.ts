@@ -46,7 +46,8 @@ test.each(WRITTEN)('%s: %s is a command that there is', (_, command) => {
   // Without a command it runs.
   const help = path.length === 0 ? helpOf() + helpOf('run') : helpOf(...path)
   const [next = '--help'] = words.slice(path.length)
-  if (!next.startsWith('-')) expect(help).toMatch(/^Usage: .*[<[](?:ids?|what|files|tool)\b/m)
+  if (!next.startsWith('-'))
+    expect(help).toMatch(/^Usage: .*[<[](?:ids?|what|files|tool|sink|shell|command)\b/m)
   for (const option of words.filter((word) => word.startsWith('-')))
     expect(help).toMatch(new RegExp(`(^|[ ,])${option}\\b`, 'm'))
 })

@@ -1,6 +1,7 @@
 import { type Outcome, outcomeOfStatus, type Reply } from '../../../src/sink/index.ts'
 import { memberOf, retryAfterIn } from './answers.ts'
 import { type Cut, htmlMarkup, htmlText, partsOf, plainOfHtml, stacked } from './parts.ts'
+import { withoutSlashes } from './paths.ts'
 import type { MessagePreset } from './preset.ts'
 
 /** Of the text without its markup; ours is counted with it. */
@@ -16,7 +17,7 @@ export const telegram: MessagePreset = {
   url: () => new URL('https://api.telegram.org'),
   target(base, { options: { token = '' } }) {
     const url = new URL(base)
-    url.pathname = `${url.pathname.replace(/\/+$/, '')}/bot${token}/sendMessage`
+    url.pathname = `${withoutSlashes(url.pathname)}/bot${token}/sendMessage`
     return url
   },
   body(message, { chatId, topicId }, cut) {

@@ -70,7 +70,7 @@ function visible({ commands }: Command): Command[] {
 }
 
 function optionNode({ short, long, description, required, argChoices, flags }: Option): OptionNode {
-  const name = /<([^>]*)>/.exec(flags)?.[1] ?? ''
+  const name = /<([\w-]{1,40})>/.exec(flags)?.[1] ?? ''
   const value = required ? (argChoices ?? KINDS[name] ?? 'text') : undefined
   return { short, long: long as string, description, value }
 }

@@ -60,7 +60,7 @@ function withoutLiterals(text: string): string {
 
 /** `"routing_key": "…"`, `token=…`, with a value that is no reference and no template. */
 const PAIR =
-  /(["']?[\w-]{0,40}(?:authorization|token|password|secret|key)["']?\s{0,9}[:=]\s{0,9}["']?)(?!\$\{|\{[{%])[^\s"',&}]{1,1000}/gi
+  /((?:authorization|token|password|secret|key)["']?\s{0,9}[:=]\s{0,9}["']?)(?!\$\{|\{[{%])[^\s"',&}]{1,1000}/gi
 
 function shownText(text: string, place: Place): string {
   if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)) return HIDDEN
