@@ -27,13 +27,23 @@ test('a sink that is down for more than a small Redis can keep delays no other, 
   await it.expectAll('healthy', 45_000)
   expect(it.kubeherald.log()).not.toContain('Redis is nearly full')
   // Each of its deliveries waits, is a dead letter, or is in the archive.
-  const { ledger, deadLetters } = await it.kubeherald.status()
+  // The archive goes on while the status is read.
+  const { ledger, lines, deadLetters } = await waitFor(
+    async () => {
+      const status = await it.kubeherald.status()
+      const lines: ReturnType<typeof archivedIn> = archivedIn(it.dir)
+      const { archived, dead } = status.ledger.sinks.down
+      const isAtRest =
+        new Set(lines.map(({ id }) => id)).size === archived && archived + status.deadLetters === dead
+      return isAtRest ? { ledger: status.ledger, deadLetters: status.deadLetters, lines } : undefined
+    },
+    { what: 'an archive that agrees with the ledger' },
+  )
   const { enqueued, delivered, dead, pending, archived, dropped } = ledger.sinks.down
   expect({ enqueued, delivered, dropped }).toEqual({ enqueued: CHANGES, delivered: 0, dropped: 0 })
   expect(dead + pending).toBe(CHANGES)
   expect(archived + deadLetters).toBe(dead)
   expect(ledger).toMatchObject({ balanced: true, verified: true })
-  const lines = archivedIn(it.dir)
   expect(new Set(lines.map(({ id }) => id)).size).toBe(archived)
   expect(lines[0]).toMatchObject({
     ...{ sink: 'down', rule: 'all', reason: 'queue-full', event: { kind: 'ConfigMap' } },
