@@ -138,20 +138,44 @@ test('an API server that was away for longer than a lease changes nothing of who
   expect(bed.watches().map(({ metadata, spec }) => [metadata.name, spec?.holderIdentity])).toEqual(before)
 })
 
+/** Of a hundred leases that are renewed each second: what became due while the machine did something else comes together. */
+const dueIn = (pausedMs: number) => Math.ceil(pausedMs / 10)
+
+/** Notes when this process could not run. */
+function notePauses() {
+  const pauses: { endMs: number; ms: number }[] = []
+  let lastMs = performance.now()
+  const timer = setInterval(() => {
+    const endMs = performance.now()
+    if (endMs - lastMs > 20) pauses.push({ endMs, ms: endMs - lastMs })
+    lastMs = endMs
+  }, 5)
+  return {
+    /** Of the pauses that ended in this time, in milliseconds. */
+    longestMs: (fromMs = 0, toMs = Number.POSITIVE_INFINITY) =>
+      Math.max(0, ...pauses.flatMap(({ endMs, ms }) => (endMs >= fromMs && endMs <= toMs ? ms : []))),
+    [Symbol.dispose]: () => clearInterval(timer),
+  }
+}
+
 test('a hundred watches are neither taken nor renewed all at once', async () => {
   await using bed = await startLeaseBed()
+  using pauses = notePauses()
   const one = bed.start('one', {
     timing: { durationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 1_000, pollMs: 500 },
   })
   for (let i = 0; i < 100; i++) one.watch({ key: `configmaps#${i}`, title: `configmaps in shop-${i}` })
   await shares(one)(100)
-  // Eight at a time, the process's own lease, and whatever is renewed already: a busy machine lets some come together, not all.
-  expect(bed.server.busiest).toBeLessThan(60)
+  // Eight at a time, the process's own lease, and whatever is renewed already.
+  expect(bed.server.busiest).toBeLessThan(25 + dueIn(pauses.longestMs()))
   const sinceMs = performance.now()
   const renewals = () => bed.server.requests.filter(({ method, atMs }) => method === 'PUT' && atMs > sinceMs)
   await waitFor(() => renewals().length >= 200, { what: 'renewals' })
   const times = renewals().map(({ atMs }) => atMs)
   const inTheNext = (fromMs: number) => times.filter((it) => it >= fromMs && it < fromMs + 100).length
-  expect(Math.max(...times.map(inTheNext))).toBeLessThan(90)
+  for (const fromMs of times) {
+    const pausedMs = pauses.longestMs(fromMs - 100, fromMs + 100)
+    expect(inTheNext(fromMs)).toBeLessThan(50 + dueIn(pausedMs))
+  }
   expect(new Set(bed.holders())).toEqual(new Set(['one']))
 })
