@@ -223,11 +223,11 @@ export const watchMetrics = {
     'watch_index_differences',
     'Objects of which the index and the cluster differed, in the last comparison.',
     ['watch'],
-    { details: '0 is expected. Only of watches with `verify`' },
+    { details: '0 is expected, and before the first one. Only of watches with `verify`' },
   ),
   watchVerified: gauge(
     'watch_verified_timestamp_seconds',
-    'When the index was last compared with the cluster.',
+    'When the index was last compared with the cluster; 0 before the first time.',
     ['watch'],
     { details: 'Only of watches with `verify`' },
   ),

@@ -79,6 +79,8 @@ export function createReflectorPool(parts: PoolParts) {
     const index = parts.indexOf?.(source.key)
     if (verifyMs === undefined || !index) return
     const { title: watch } = source
+    metrics.watchDifferences.set({ watch }, 0)
+    metrics.watchVerified.set({ watch }, 0)
     const position = async () => {
       if (status.phase !== 'watching' || !status.ready) return undefined
       const checkpoint = await store.peek(source, signal)
