@@ -1,4 +1,12 @@
-import { COLOURS, fence, mattermostMarkup, mattermostText, partsOf, stacked } from './parts.ts'
+import {
+  attachmentFields,
+  COLOURS,
+  fence,
+  mattermostMarkup,
+  mattermostText,
+  partsOf,
+  stacked,
+} from './parts.ts'
 import type { MessagePreset } from './preset.ts'
 
 const MAX_TEXT = 16_383
@@ -13,11 +21,7 @@ export const mattermost: MessagePreset = {
     const parts = partsOf(message)
     const [link, ...others] = parts.links
     const title = cut(parts.title, 1_000)
-    const fields = parts.fields.slice(0, MAX_FIELDS).map(({ title: name, value }) => ({
-      title: cut(name, 100),
-      value: cut(value, 400),
-      short: value.length <= 40,
-    }))
+    const fields = attachmentFields(parts.fields.slice(0, MAX_FIELDS), 400, cut)
     const used = fields.reduce((sum, it) => sum + it.title.length + it.value.length, 2 * title.length + 400)
     const text = stacked(
       [

@@ -185,6 +185,19 @@ export function stacked(blocks: readonly string[], max: number, cut: Cut): strin
 /** Invisible: between two characters that would mean something side by side. */
 const APART = '\u200b'
 
+/** Returns the fields of an attachment; short ones stand next to each other. */
+export function attachmentFields(
+  fields: Parts['fields'],
+  maxValue: number,
+  cut: Cut,
+): { title: string; value: string; short: boolean }[] {
+  return fields.map(({ title, value }) => ({
+    title: cut(title, 100),
+    value: cut(value, maxValue),
+    short: value.length <= 40,
+  }))
+}
+
 /** A block of code that its text cannot end. */
 export function fence(text: string): string {
   return `\`\`\`\n${text.replace(/`(?=`)/g, `\`${APART}`)}\n\`\`\``

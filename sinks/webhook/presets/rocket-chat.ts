@@ -1,4 +1,12 @@
-import { COLOURS, fence, mattermostMarkup, mattermostText, partsOf, stacked } from './parts.ts'
+import {
+  attachmentFields,
+  COLOURS,
+  fence,
+  mattermostMarkup,
+  mattermostText,
+  partsOf,
+  stacked,
+} from './parts.ts'
 import type { MessagePreset } from './preset.ts'
 
 /** Of a message (`Message_MaxAllowedSize`). */
@@ -13,11 +21,7 @@ export const rocketChat: MessagePreset = {
   body(message, { username, iconUrl, channel }, cut) {
     const parts = partsOf(message)
     const [link, ...others] = parts.links
-    const fields = parts.fields.slice(0, MAX_FIELDS).map(({ title, value }) => ({
-      title: cut(title, 100),
-      value: cut(value, 200),
-      short: value.length <= 40,
-    }))
+    const fields = attachmentFields(parts.fields.slice(0, MAX_FIELDS), 200, cut)
     const title = cut(parts.title, 300)
     const source = cut(mattermostText(parts.source), 200)
     const used = fields.reduce(

@@ -1,7 +1,7 @@
-import { freePort } from '../../servers/ports.ts'
 import { type Answer, type ReceivedRequest, startReceiver } from '../../servers/receiver.ts'
 import { startTcpProxy } from '../../servers/tcp-proxy.ts'
 import { addressOf, isAccepted, type Service } from '../webhook/services/service.ts'
+import { httpFaults } from './http-faults.ts'
 import type { Peer } from './peer.ts'
 
 const LONG_PAUSE = 'the service asks for a pause of a minute and more'
@@ -10,8 +10,7 @@ const LONG_PAUSE = 'the service asks for a pause of a minute and more'
 export async function startServicePeer(create: () => Service): Promise<Peer> {
   const hook = await startReceiver()
   const service = create()
-  const own = Number(new URL(hook.url).port)
-  const proxy = await startTcpProxy(own)
+  const proxy = await startTcpProxy(Number(new URL(hook.url).port))
   const taken: string[] = []
   const optionsWith = (options: object) => ({
     url: addressOf(`http://127.0.0.1:${proxy.port}`, service),
@@ -29,18 +28,7 @@ export async function startServicePeer(create: () => Service): Promise<Peer> {
     options: () => optionsWith(service.options),
     wrongOptions: () => optionsWith(service.wrong.options),
     ...(['lark', 'dingtalk', 'wecom'].includes(service.name) && { without: { throttles: LONG_PAUSE } }),
-    async begin(fault) {
-      if (fault === 'unreachable') proxy.retarget(await freePort())
-      if (fault === 'unreachable') proxy.cut()
-      if (fault === 'refuses') hook.answer(() => ({ status: 503 }))
-      if (fault === 'hangs') hook.answer(() => ({ hang: true }))
-      if (fault === 'cuts mid-answer') hook.answer(() => ({ reset: true }))
-      if (fault === 'throttles') hook.answer(() => service.throttled)
-    },
-    mend() {
-      proxy.retarget(own)
-      hook.answer(answer)
-    },
+    ...httpFaults(hook, proxy, { answer, throttled: service.throttled }),
     took: async () => taken,
     async [Symbol.asyncDispose]() {
       await proxy[Symbol.asyncDispose]()

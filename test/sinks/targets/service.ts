@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { idsIn, type Setup } from '../../../src/sink/testkit/index.ts'
 import { type Answer, type ReceivedRequest, startReceiver } from '../../servers/receiver.ts'
 import { addressOf, isAccepted, type Service } from '../webhook/services/service.ts'
+import { repeatRequest } from './repeat-request.ts'
 
 /** A fake of a service that, when it refuses, repeats whatever it got. */
 export function serviceSetup(create: () => Service): Setup {
@@ -29,11 +30,7 @@ export function serviceSetup(create: () => Service): Setup {
         options: { url: addressOf(hook.url, service), ...service.options },
         received: () => [...received],
         faults: {
-          refuse: () =>
-            hook.answer(({ path, headers }) => ({
-              status: 503,
-              body: `no: ${path} ${JSON.stringify(headers)}`.slice(0, 2_000),
-            })),
+          refuse: () => hook.answer(repeatRequest),
           hang: () => hook.answer(() => ({ hang: true })),
           // Of one event among many the whole request is refused, until the event is alone.
           refuseOne: (id) =>

@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Setup } from '../../../src/sink/testkit/index.ts'
 import { type Answer, type ReceivedRequest, startReceiver } from '../../servers/receiver.ts'
+import { repeatRequest } from './repeat-request.ts'
 
 const SECRET = `whsec_${Buffer.from('a-secret-of-thirty-two-bytes-or-so').toString('base64')}`
 const WELL = (): Answer => ({ status: 200 })
@@ -22,11 +23,7 @@ export const webhookSetup: Setup = {
       secrets: ['T0KEN-IN-QUERY', 'T0KEN-IN-HEADER', SECRET.slice(6)],
       received: () => hook.requests.map(idOf),
       faults: {
-        refuse: () =>
-          hook.answer(({ path, headers }) => ({
-            status: 503,
-            body: `no: ${path} ${JSON.stringify(headers)}`.slice(0, 2_000),
-          })),
+        refuse: () => hook.answer(repeatRequest),
         hang: () => hook.answer(() => ({ hang: true })),
         refuseOne: (id) => hook.answer((it) => ({ status: idOf(it) === id ? 500 : 200 })),
         async restore() {
