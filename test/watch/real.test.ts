@@ -83,6 +83,16 @@ test('a first start at a position reports exactly the changes since', async () =
   expect(await told()).toEqual(['DELETED object-gone', 'ADDED object-after'])
 })
 
+test('a first start at a position that does not exist yet says so, and waits for it', async () => {
+  await using kubernetes = await borrowKubernetes()
+  await using it = await startWatchBed({
+    kubeconfig: kubernetes.kubeconfig,
+    entries: [{ kind: 'ConfigMap', namespaces: ['default'], initial: { resourceVersion: '999999999' } }],
+  })
+  await waitFor(() => it.statuses()[0]?.lastError, { what: 'an error' })
+  expect(it.statuses()[0]?.lastError).toMatch(/too large/i)
+})
+
 test('under writes the index does not differ from the cluster, and what is changed in it by hand is found exactly', async () => {
   await using kubernetes = await borrowKubernetes()
   const names = Array.from({ length: 60 }, (_, i) => `object-${i}`)
