@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { LeaseObject } from '../../src/watch/leases/lease.ts'
 
 export interface LeaseServer extends AsyncDisposable {
@@ -9,6 +10,8 @@ export interface LeaseServer extends AsyncDisposable {
   readonly requests: { method: string; path: string; atMs: number }[]
   /** The most requests that were under way at once. */
   readonly busiest: number
+  /** How long each answer takes; 0 unless a test sets it. */
+  delayMs: number
   /** Called before (`applied` false) and after a request was done; true when it has dealt with the answer itself. */
   fault:
     | ((request: { method: string; path: string; applied: boolean }, response: ServerResponse) => boolean)
@@ -72,6 +75,7 @@ export async function startLeaseServer(): Promise<LeaseServer> {
     const name = pathname.split('/leases')[1]?.slice(1) ?? ''
     const [status, body] = apply(method, { name, selector: searchParams.get('labelSelector') ?? '' }, text)
     if (it.fault?.({ ...request, applied: true }, response)) return
+    if (it.delayMs > 0) await pause(it.delayMs)
     answer(response, status, body)
   })
   server.listen(0, '127.0.0.1')
@@ -83,6 +87,7 @@ export async function startLeaseServer(): Promise<LeaseServer> {
     get busiest() {
       return busiest
     },
+    delayMs: 0,
     fault: undefined,
     touch: (name, change) => void store(change(leases.get(name) as LeaseObject)),
     async [Symbol.asyncDispose]() {

@@ -161,6 +161,8 @@ function notePauses() {
 test('a hundred watches are neither taken nor renewed all at once', async () => {
   await using bed = await startLeaseBed()
   using pauses = notePauses()
+  // Requests that are under way at the same time are seen as such.
+  bed.server.delayMs = 20
   const one = bed.start('one', {
     timing: { durationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 1_000, pollMs: 500 },
   })
