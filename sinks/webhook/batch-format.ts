@@ -35,7 +35,7 @@ export interface Joints {
 }
 
 export const ARRAY: Joints = { before: '[', separator: ',', after: ']' }
-/** Newline-delimited JSON; the last line ends, too. */
+/** Newline-delimited JSON, with a newline after the last line too. */
 export const LINES: Joints = { before: '', separator: '\n', after: '\n' }
 
 /** The events of a request one after the other, as one body. */
@@ -46,7 +46,7 @@ export function writtenAs(contentType: string, items: readonly Item[], joints: J
   return { body, headers: { 'content-type': contentType } }
 }
 
-/** Requests of many events by the templates of `batch`. */
+/** Returns the format of requests that contain many events, each rendered by the template `batch.each`. */
 export function templateBatch(batch: BatchOptions, contentType: string | undefined): BatchFormat {
   const { each, separator, before, after } = batch
   if (!each) throw new Error('batch.each is missing')

@@ -38,7 +38,7 @@ const Timeout = durationText({
 
 /** Of the request, whatever it sends. */
 const REQUEST = {
-  /** Some presets know one by themselves. */
+  /** Optional, because some presets know the address of their service. */
   url: EndpointUrl.optional().meta({
     description: 'Where to, with templates in path and query.',
     examples: ['https://audit.example.com/hook'],

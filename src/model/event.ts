@@ -139,14 +139,14 @@ export interface ClusterEvent
   readonly owners?: readonly ObjectRef[] | undefined
   /** Undefined where the namespace's labels are not known, and for cluster-scoped objects. */
   readonly namespaceLabels?: Readonly<Record<string, string>> | undefined
-  /** Those that the configuration names; undefined as `namespaceLabels`. */
+  /** Annotations of the namespace, only those that the configuration names; undefined where the namespace is not known. */
   readonly namespaceAnnotations?: Readonly<Record<string, string>> | undefined
   /** Of the object that an Event regards, if known. */
   readonly regardingLabels?: Readonly<Record<string, string>> | undefined
-  /** Those that the configuration names, if the object is known. */
+  /** Annotations of the object that an Event regards, only those that the configuration names; undefined if the object is not known. */
   readonly regardingAnnotations?: Readonly<Record<string, string>> | undefined
   readonly regardingOwners?: readonly ObjectRef[] | undefined
-  /** What the templates of the configuration name of these; undefined if that is nothing. */
+  /** The labels and annotations above whose keys occur in templates; undefined if there are none. */
   readonly related?: RelatedTexts | undefined
   /** Above the last of `owners`, of an Event of `regardingOwners`, is a controller that is not known (yet, or any more). */
   readonly lacksOwners?: boolean | undefined
@@ -205,7 +205,7 @@ export function plainKubeEvent(event: KubeEventView): KubeEvent {
 /** Metadata of an object from caches that watches feed, never requested live. */
 export interface KnownObject {
   labels: Readonly<Record<string, string>>
-  /** Those that the configuration names. */
+  /** Only those that the configuration names. */
   annotations?: Readonly<Record<string, string>>
   /** Its controllers, the nearest first, up to the top. */
   owners: readonly ObjectRef[]

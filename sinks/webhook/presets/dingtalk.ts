@@ -39,7 +39,7 @@ export const dingtalk: MessagePreset = {
     )
     return {
       msgtype: 'markdown',
-      // For the list of chats and phones.
+      // The title is shown in the list of chats and in notifications on phones.
       markdown: { title: cut(plainOfFullWidth(parts.title), 200), text },
       at: { isAtAll: false },
     }

@@ -6,7 +6,7 @@ import type { Preset } from './preset.ts'
 export interface PresetEntry {
   /** The name of the service. */
   title: string
-  /** Options of its own; those in `needs` must be given. */
+  /** The options that it has besides those of every webhook; those in `needs` are required. */
   options?: readonly PresetOption[]
   needs?: readonly PresetOption[]
   /** It has an address of its own: `url` may be left out. */

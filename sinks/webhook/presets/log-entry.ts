@@ -48,7 +48,7 @@ function cut(text: string, most: number): string {
   return shortened(clean(text), most)
 }
 
-/** `title: value`, one a line: as one text, because their titles are not known before. */
+/** Returns the fields as lines `title: value` of one text: as fields of their own they would make new columns in the log store. */
 function lines(fields: readonly { title: string; value: string }[]): string {
   return fields
     .slice(0, 20)

@@ -63,7 +63,7 @@ export const pagerduty: MessagePreset = {
   },
 }
 
-/** A key that is wrong is answered as an event that is wrong; the operator must act. */
+/** PagerDuty answers a wrong key with the status of an invalid event. The operator must correct the key, so the sink waits. */
 function wrongKey({ status, body }: Reply): Outcome | undefined {
   const errors = String(memberOf(body, 'errors') ?? '')
   if (status !== 400 || !/routing.key/i.test(errors)) return undefined

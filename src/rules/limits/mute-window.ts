@@ -189,7 +189,7 @@ const Window = z
       refuse('has "to", but no "from"', 'such as from: "22:00"; from: "00:00" is midnight')
     if (from !== undefined && from === to)
       refuse('is the same as "from"', 'for whole days write days alone', ['to'])
-    // What is no time has its own problem.
+    // A value that is neither is reported by its own schema.
     const isDated = [from, to].map((it) => typeof it === 'string' && DATE_AND_TIME.test(it))
     const isTime = [from, to].map((it) => typeof it === 'number')
     if ((isDated[0] && isTime[1]) || (isTime[0] && isDated[1]))

@@ -87,7 +87,7 @@ export interface CountState extends StateHead {
 /** `debounce`: the newest event of a key waits. */
 export interface DebounceState extends StateHead {
   limit: 'debounce'
-  /** When the first event came, which has been replaced since. */
+  /** Time of the first event of the burst; `lastMs` is that of the newest. */
   firstMs: number
   lastMs: number
   newest: StoredEmission

@@ -193,7 +193,7 @@ export function checkNames(at: Checking, token: Token): void {
   checkInner(at, name, steps)
 }
 
-/** In one spelling, because the keys are read from the text of the configuration before templates are compiled. */
+/** Whether the key is written in the one form that is accepted: keys are read from the text of the configuration, before templates are compiled. */
 function isKeyWritten(text: string): boolean {
   return /^(event\.)?(namespace(Labels|Annotations)|regarding\.(labels|annotations))(\.[A-Za-z_][\w-]*|\[\s*("[^"'}]+"|'[^"'}]+')\s*\])$/.test(
     text,

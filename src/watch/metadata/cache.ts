@@ -1,7 +1,7 @@
 import type { ObjectRef, Resource } from '../../model/event.ts'
 import { type Part, type Remembered, rememberLast, SharedTexts, Table } from './table.ts'
 
-/** What the labels, annotations and owners of objects may be long on average: nobody fills the memory with a few of them. */
+/** Average length of the labels, annotations and owners of an object: a few large objects must not fill the memory. */
 const TEXT_PER_OBJECT = 2_000
 
 /** Events about an object come after its deletion, too. */
