@@ -34,6 +34,8 @@ const DATA_FILTERS = ['json', 'yaml']
 const ENCODING = ['cgi_escape', 'slugify', 'uri_escape', 'url_encode']
 /** The cost of a character there, and of splitting a text by "". */
 const EACH_CHARACTER = 10
+/** The cost of counting a character of a text, which "slice" from the end does. */
+const COUNTED = 4
 /** Own filters that pass a value on or read only its top level. */
 const AT_TOP = ['as_is', 'default', 'duration', 'raw', 'sum']
 
@@ -65,7 +67,10 @@ export function registerFilters(engine: Liquid, { library, settingOf, written }:
         })
         const factor = ENCODING.includes(name) ? EACH_CHARACTER : 1
         for (const it of args) budget.charge(costOf(it) * factor)
-        if (args[1] === '' && typeof args[0] === 'string') budget.charge(args[0].length * EACH_CHARACTER)
+        if (typeof args[0] === 'string') {
+          if (args[1] === '') budget.charge(args[0].length * EACH_CHARACTER)
+          else if (name === 'slice' && Number(args[1]) < 0) budget.charge(args[0].length * COUNTED)
+        }
         const result = budget.inCharacters(() => handler.apply(this, args as [unknown]))
         budget.charge(costOf(result) * (DATA_FILTERS.includes(name) ? DATA : 1))
         return result
