@@ -126,10 +126,10 @@ function describeInit(program: Command, exit: Exit): void {
     .action(async (options) => exit(await (await import('../init/init.ts')).init(options)))
 
   program
-    .command('import <tool> [file]')
+    .command('import [tool] [file]')
     .description('make a configuration of one of kubernetes-event-exporter, kubewatch or botkube')
     .addHelpText('after', IMPORT_HELP)
-    .action(async (tool, file = '-') =>
+    .action(async (tool, file) =>
       exit(await (await import('../import/import.ts')).importConfiguration(tool, file)),
     )
 }
@@ -144,12 +144,17 @@ Examples:
 `
 
 const IMPORT_HELP = `
-Prints it; what could not be carried over is in comments. A ConfigMap around the file is removed, and \${env:NAME}
-replaces a secret in it. Without a file it reads standard input.
+Reads a plain configuration, Helm values, and ConfigMaps, Secrets, HelmReleases and Applications that contain one, in one document or
+several. Without a file it reads standard input; without a tool it finds out which one it is.
+
+No rule sends more than its source did: a rule with a filter that kubeherald does not have is disabled, as is a sink that
+it does not have; both are comments with the reason. Each setting that is not carried over has a comment, and \${env:NAME}
+replaces each secret. Exit code 0 when no rule and no sink is disabled, 3 when one is, 2 for a file that is no configuration.
 
 Examples:
-  kubeherald import kubernetes-event-exporter config.yaml > kubeherald.yaml
+  kubeherald import config.yaml > kubeherald.yaml
   kubectl get configmap event-exporter-cfg -o yaml | kubeherald import kubernetes-event-exporter
-  kubeherald import botkube values.yaml > kubeherald.yaml
+  helm get values --all kubewatch | kubeherald import kubewatch > kubeherald.yaml
+  kubectl -n botkube get configmap,secret -o yaml | kubeherald import botkube > kubeherald.yaml
   npm start --silent -- import botkube values.yaml > kubeherald.yaml    in a clone: without --silent npm writes two lines, too
 `

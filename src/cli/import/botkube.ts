@@ -1,18 +1,10 @@
-import { isExpression, patternsOf } from './conditions.ts'
-import type { Imported, ImportedRule, Noted, Switchable, WatchEntry } from './imported.ts'
-import {
-  channelOf,
-  environmentName,
-  listOf,
-  mapOf,
-  namer,
-  notesOf,
-  type Raw,
-  secretOf,
-  textOf,
-  textsOf,
-  trackOptions,
-} from './source-options.ts'
+import { parsePath } from '../../rules/path.ts'
+import { UsageError } from '../usage-error.ts'
+import { type Channels, channelsOf } from './botkube-channels.ts'
+import { finds, isExpression, patternsOf } from './conditions.ts'
+import { clusterOf, type Entry, entryOf, type Imported, type ImportedRule } from './imported.ts'
+import { namer } from './sink-options.ts'
+import { isOn, listOf, mapOf, type Raw, skip, takeUnread, textOf, textsOf } from './tracked.ts'
 
 const HEADING = [
   'Made of a configuration of Botkube: sources became rules, channels became sinks.',
@@ -24,58 +16,36 @@ const PLUGIN = 'botkube/kubernetes'
 
 /** Converts sources with their bindings to rules; a source has the defaults of its resources. */
 export function importBotkube(raw: Raw): Imported {
-  const { sinks, bound } = communicationSinks(mapOf(raw['communications']))
+  refuseOldFormat(raw)
+  const channels = channelsOf(mapOf(raw['communications']))
   const name = namer()
-  const kinds = new Map<string, WatchEntry>()
-  const rules: Switchable<ImportedRule>[] = []
-  const heading = [...HEADING]
-  for (const [source, value] of Object.entries(mapOf(raw['sources']))) {
-    const plugins = mapOf(value)
-    const others = Object.keys(plugins).filter((key) => key.includes('/') && key !== PLUGIN)
-    for (const plugin of others)
-      heading.push(`The source "${source}" uses ${plugin}, which was not carried over.`)
-    const plugin = mapOf(plugins[PLUGIN])
-    const to = bound.get(source) ?? []
-    if (plugins[PLUGIN] === undefined || plugin['enabled'] === false) continue
-    if (to.length === 0) {
-      heading.push(`No channel is bound to the source "${source}": left out.`)
-      continue
-    }
-    const config = mapOf(plugin['config'])
-    const filters = { ...mapOf(mapOf(raw['filters'])['kubernetes']), ...mapOf(config['filters']) }
-    const made = listOf(config['resources']).flatMap((resource) => rulesOf(mapOf(resource), config, filters))
-    for (const same of Map.groupBy(made, sameness).values()) {
-      for (const { watch } of same) kinds.set(watch, watch)
-      const [first] = same as [Made]
-      const value = ruleFor(
-        first,
-        same.map(({ kind }) => kind),
-      )
-      const called = name(`${source}-${first.what}`)
-      rules.push({ value: { name: called, ...value, to: [...to] }, off: first.off })
-    }
-  }
-  if (rules.length === 0)
-    rules.push({
-      value: { name: 'everything', to: Object.keys(sinks) },
-      off: ['no source of the file could be carried over: choose what to send'],
-    })
+  const made: Made[] = []
+  const [heading, lost] = [[...HEADING, ...channels.heading], [] as string[]]
+  for (const [source, value] of Object.entries(mapOf(raw['sources'])))
+    made.push(...sourceRules(source, mapOf(value), channels, heading, lost))
+  const groups = [...Map.groupBy(made, ({ kind: _, watch: __, ...rest }) => JSON.stringify(rest)).values()]
   return {
     heading,
-    cluster: clusterOf(raw),
-    watch: kinds.size === 0 ? [{ value: 'Event' }] : [...kinds.values()].map((value) => ({ value })),
-    sinks,
-    rules,
+    lost,
+    cluster: clusterOf(textOf(mapOf(raw['settings'])['clusterName'])),
+    watch: made.length === 0 ? ['Event'] : [...new Set(made.map(({ watch }) => watch))],
+    sinks: channels.sinks,
+    rules: groups.map((group) => ruleOf(group, name)),
   }
 }
 
-function clusterOf(raw: Raw): string | undefined {
-  const name = textOf(mapOf(raw['settings'])['clusterName']).replace(/[^A-Za-z0-9._-]+/g, '-')
-  return name === '' || name === 'not-configured' ? undefined : name
+/** Botkube 0.12 and older had neither groups of channels nor named sources. */
+function refuseOldFormat(raw: Raw): void {
+  const groups = Object.values(mapOf(raw['communications'])).map(mapOf)
+  if (groups.some((it) => 'enabled' in it))
+    throw new UsageError(
+      'the configuration is of Botkube 0.12 or older; import reads those with "sources" and groups of channels: upgrade it by the guide of Botkube',
+    )
 }
 
 /** A rule for one kind of object. */
 interface Made {
+  source: string
   what: 'changes' | 'fields' | 'events'
   kind: string
   /** What must be watched for it. */
@@ -83,24 +53,53 @@ interface Made {
   /** Without the kind. */
   when: Record<string, unknown>
   changed?: string[]
+  notes: string[]
   /** Why the rule would match more than the source did. */
   off: string[]
+  to: string[]
 }
 
-/** Equal texts can be one rule. */
-function sameness({ kind: _kind, watch: _watch, ...rest }: Made): string {
-  return JSON.stringify(rest)
-}
-
-function ruleFor({ what, when, changed }: Made, kinds: readonly string[]): Omit<ImportedRule, 'name'> {
-  const [only] = kinds
-  const kind = kinds.length === 1 ? only : [...new Set(kinds)]
+function ruleOf(group: readonly Made[], name: (wanted: string) => string): Entry<ImportedRule> {
+  const [{ source, what, when, changed, notes, off, to }] = group as [Made]
+  const kinds = [...new Set(group.map(({ kind }) => kind))]
+  const kind = kinds.length === 1 ? kinds[0] : kinds
   const { regarding, ...rest } = when as { regarding?: Record<string, unknown> }
-  return {
+  const value: ImportedRule = {
+    name: name(`${source}-${what}`),
     when:
       what === 'events' ? { kind: 'Event', ...rest, regarding: { kind, ...regarding } } : { kind, ...rest },
     ...(changed && { changed }),
+    to: [...to],
   }
+  return entryOf(value, { notes: [...new Set(notes)], off: [...new Set(off)] })
+}
+
+function sourceRules(
+  name: string,
+  source: Raw,
+  { bound }: Channels,
+  heading: string[],
+  lost: string[],
+): Made[] {
+  const { displayName, ...plugins } = source
+  if (textOf(displayName) !== '') heading.push(`Source ${name}: ${textOf(displayName)}.`)
+  const plugin = mapOf(source[PLUGIN])
+  const to = bound.get(name) ?? []
+  for (const key of Object.keys(plugins).filter((it) => it !== PLUGIN)) {
+    skip(source[key])
+    lost.push(`the source "${name}" uses ${key}`)
+  }
+  if (!(PLUGIN in source)) return []
+  const why = isOn(plugin['enabled']) ? (to.length === 0 ? 'is bound to no channel' : '') : 'is not enabled'
+  if (why !== '') {
+    heading.push(`The source "${name}" ${why}: left out.`)
+    skip(plugin)
+    return []
+  }
+  const config = mapOf(plugin['config'])
+  const made = listOf(config['resources']).flatMap((it) => rulesOf(mapOf(it), config, name, lost))
+  lost.push(...takeUnread(plugin).map((key) => `${key} of the source "${name}"`))
+  return made.map((it) => ({ ...it, source: name, to }))
 }
 
 const CHANGES: Readonly<Record<string, string>> = { create: 'ADDED', update: 'MODIFIED', delete: 'DELETED' }
@@ -110,88 +109,104 @@ const SOURCE_KEYS =
 const RESOURCE_KEYS = 'type namespaces annotations labels name event updateSetting'
 const EVENT_KEYS = 'types reason message'
 
-/** A resource of a source: a rule for its changes, and one for the Events about it. */
-function rulesOf(resource: Raw, source: Raw, filters: Raw): Made[] {
-  const kind = kindOf(textOf(resource['type']))
-  if (kind === undefined) return []
+/** Kinds of which `recommendations` let only those through that were created with something to recommend. */
+const RECOMMENDED: Readonly<Record<string, string>> = {
+  'v1/pods': 'pod',
+  'networking.k8s.io/v1/ingresses': 'ingress',
+}
+
+/** A resource of a source: rules for its changes, and one for the Warnings about it. Of Events only new ones were sent. */
+function rulesOf(resource: Raw, source: Raw, name: string, lost: string[]): Omit<Made, 'source' | 'to'>[] {
+  const type = textOf(resource['type'])
+  const kind = kindOf(type)
   const own = mapOf(resource['event'])
   const event = mapOf(source['event'])
-  const types = textsOf(own['types'] ?? event['types']).map((it) => it.toLowerCase())
-  const wants = (type: string) => types.includes(type) || types.includes('all')
   const off = [
     ...unknownKeys(source, SOURCE_KEYS),
     ...unknownKeys(resource, RESOURCE_KEYS),
     ...unknownKeys(event, EVENT_KEYS),
     ...unknownKeys(own, EVENT_KEYS),
+    ...(kind === undefined ? [`"${type}" is no type of resource`] : []),
   ]
-  const constraints = (name: string, value: unknown) => constraintsOf(name, value, off)
-  const namespace = constraints('namespaces', resource['namespaces'] ?? source['namespaces'])
-  const name = constraints('name', resource['name'])
-  const labels = valuesOf('labels', resource['labels'] ?? source['labels'], off)
-  const annotations = valuesOf('annotations', resource['annotations'] ?? source['annotations'], off)
-  const reason = constraints('event.reason', own['reason'] ?? event['reason'])
-  const message = constraints('event.message', own['message'] ?? event['message'])
-  const where = namespace && { namespace }
-  const object = { ...(name && { name }), ...(labels && { labels }) }
-  const isOn = (filter: string) => filters[filter] === true || filters[filter] === 'true'
-  return [
-    ...changeRules(),
-    ...(wants('error') || wants('warning') || wants('normal') || wants('info') ? [eventRule()] : []),
-  ]
+  const constraints = (key: string, value: unknown) => constraintsOf(key, value, off)
+  const firstOf = (key: string, a: unknown, b: unknown) => constraints(key, isDefined(a) ? a : b)
+  // What a resource asks of reason or message replaces both of the source.
+  const asked = isDefined(own['reason']) || isDefined(own['message']) ? own : event
+  const [reason, message] = [constraints('reason', asked['reason']), constraints('message', asked['message'])]
+  const namespace = firstOf('namespaces', resource['namespaces'], source['namespaces'])
+  const objectName = constraints('name', resource['name'])
+  const values = (key: string) => valuesOf(key, isEmpty(resource[key]) ? source[key] : resource[key], off)
+  const [labels, annotations] = [values('labels'), values('annotations')]
+  const filters = mapOf(source['filters'])
+  const isFiltered = (filter: string) => filters[filter] === undefined || isOn(filters[filter])
+  const disabled = isFiltered('objectAnnotationChecker') && { 'botkube.io/disable': '!true' }
+  const allAnnotations = (annotations || disabled) && { annotations: { ...annotations, ...disabled } }
+  const types = typesOf(own['types'], event['types'])
+  const made: Omit<Made, 'source' | 'to'>[] = []
+  const add = (it: Partial<Made> & Pick<Made, 'what' | 'when'>) =>
+    made.push({ kind: kind ?? type, watch: kind ?? 'Event', notes: [], off: [...off], ...it })
+  for (const it of types.filter((it) => !(it in CHANGES) && it !== 'error'))
+    lost.push(`the type "${it}" of ${type} in the source "${name}", for which Botkube sent nothing either`)
+  addChanges()
+  if (types.includes('error')) addEvents()
+  return made
 
-  function changeRules(): Made[] {
-    const changes = Object.keys(CHANGES).filter(wants)
-    const fields = fieldsOf(mapOf(resource['updateSetting']))
-    const disabled = isOn('objectAnnotationChecker') && { 'botkube.io/disable': '!true' }
-    const when = {
-      ...where,
-      ...object,
-      ...((annotations || disabled) && { annotations: { ...annotations, ...disabled } }),
-    }
+  function addChanges(): void {
+    const isNode = type === 'v1/nodes' && isFiltered('nodeEventsChecker')
+    const part = Object.hasOwn(RECOMMENDED, type) ? RECOMMENDED[type] : undefined
+    const recommends = Object.values(mapOf(mapOf(source['recommendations'])[part ?? ''])).some(isOn)
+    if (recommends && types.includes('create'))
+      lost.push(`"create" of ${type} in the source "${name}", as only objects with recommendations were sent`)
+    const changes = types.filter((it) => it in CHANGES && !(recommends && it === 'create'))
     // A change has neither a reason nor a message.
-    const never = [reason, message].flatMap((it) =>
-      [it ?? []].flat().some((pattern) => !pattern.startsWith('!'))
-        ? ['event.reason and event.message let no change of an object through']
-        : [],
-    )
-    const change = { kind: String(kind), watch: String(kind), off: [...off, ...never] }
-    const plain = fields.length > 0 ? changes.filter((type) => type !== 'update') : changes
-    const made: Made[] = []
+    const isKept = [asked['reason'], asked['message']].every(allowsEmpty)
+    if (changes.length > 0 && (isNode || !isKept))
+      lost.push(
+        `${changes.join(', ')} of ${type} in the source "${name}": ${isNode ? 'nodeEventsChecker' : 'reason or message'} let none through`,
+      )
+    if (isNode || !isKept) return
+    const fields = fieldsOf(mapOf(resource['updateSetting']), off)
+    const when = {
+      ...(namespace && { namespace }),
+      ...(objectName && { name: objectName }),
+      ...(labels && { labels }),
+      ...allAnnotations,
+    }
+    const plain = fields.length > 0 ? changes.filter((it) => it !== 'update') : changes
+    const plainTypes = plain.map((it) => CHANGES[it])
     if (plain.length > 0)
-      made.push({ ...change, what: 'changes', when: { type: plain.map((type) => CHANGES[type]), ...when } })
+      add({ what: 'changes', when: { type: plain.length === 1 ? plainTypes[0] : plainTypes, ...when } })
     if (plain.length < changes.length)
-      made.push({ ...change, what: 'fields', when: { type: 'MODIFIED', ...when }, changed: fields })
-    return made
+      add({ what: 'fields', when: { type: 'MODIFIED', ...when }, changed: fields })
   }
 
-  function eventRule(): Made {
-    const lost = [
-      ...(annotations ? ['annotations of the object that an Event is about cannot be asked for'] : []),
-      ...(isOn('objectAnnotationChecker')
-        ? ['objectAnnotationChecker left out Events about objects with the annotation botkube.io/disable']
-        : []),
-      ...(isOn('nodeEventsChecker') && kind === 'nodes' && !reason
-        ? ['nodeEventsChecker let only some Events about nodes through: name their reasons']
-        : []),
-    ]
-    const isWarning = wants('error') || wants('warning')
-    const isNormal = wants('normal') || wants('info')
+  function addEvents(): void {
     const when = {
-      ...(isWarning !== isNormal && { type: isWarning ? 'Warning' : 'Normal' }),
-      ...where,
+      type: ['ADDED', 'Warning'],
       ...(reason && { reason }),
       ...(message && { message }),
-      regarding: object,
+      ...(labels && { labels }),
+      regarding: {
+        ...(objectName && { name: objectName }),
+        ...(namespace && { namespace }),
+        ...allAnnotations,
+      },
     }
-    return { what: 'events', kind: String(kind), watch: 'Event', when, off: [...off, ...lost] }
+    const notes = labels
+      ? ['these labels are those of the Event, as in Botkube; "regarding" has those of its object']
+      : []
+    add({ what: 'events', watch: 'Event', when, notes })
   }
+}
 
-  function fieldsOf(setting: Raw): string[] {
-    const fields = textsOf(setting['fields'])
-    if (fields.length < listOf(setting['fields']).length)
-      off.push('updateSetting.fields are no list of paths')
-    return fields.map(pathOf)
-  }
+function typesOf(own: unknown, ofSource: unknown): string[] {
+  const [a, b] = [textsOf(own), textsOf(ofSource)]
+  const types = (a.length > 0 ? a : b).map((it) => it.toLowerCase())
+  return [...new Set(types.flatMap((it) => (it === 'all' ? [...Object.keys(CHANGES), 'error'] : [it])))]
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === undefined || value === null || (mapOf(value) === value && Object.keys(value).length === 0)
 }
 
 function unknownKeys(map: Raw, known: string): string[] {
@@ -202,150 +217,67 @@ function unknownKeys(map: Raw, known: string): string[] {
 
 /** `apps/v1/deployments` → `deployments.apps`, `v1/pods` → `pods` */
 function kindOf(type: string): string | undefined {
-  const parts = type.split('/')
-  const [plural] = parts.slice(-1)
-  if (!plural) return undefined
-  return parts.length === 3 ? `${plural}.${parts[0]}` : plural
+  const [, group, plural] = /^(?:([a-z0-9.-]+)\/)?v\w+\/([a-z0-9]+)$/.exec(type) ?? []
+  return group === undefined ? plural : `${plural}.${group}`
 }
 
-/** `containers[*].image` → `containers.*.image` */
-function pathOf(field: string): string {
-  return field.replace(/\[\*\]/g, '.*').replace(/^\./, '')
+/** `spec.containers[*].image` → `spec.containers.*.image` */
+function fieldsOf(setting: Raw, off: string[]): string[] {
+  const fields = listOf(setting['fields']).map((it) => textOf(it).replaceAll('[*]', '.*').replace(/^\./, ''))
+  if (!fields.every((it) => it !== '' && parsePath(it).ok))
+    off.push('updateSetting.fields are no list of paths')
+  return fields
 }
 
-/** Converts expressions, which match anywhere; undefined if all values match. Adds to `off` why they cannot be converted. */
+/** Whether constraints of Botkube have any expression; without one they are not asked. */
+function isDefined(value: unknown): boolean {
+  const { include, exclude, ...others } = mapOf(value)
+  const isMap = mapOf(value) === value
+  if (!isMap) return value !== undefined && value !== null
+  return listOf(include).length > 0 || listOf(exclude).length > 0 || Object.keys(others).length > 0
+}
+
+/** Whether constraints let an empty text through. */
+function allowsEmpty(value: unknown): boolean {
+  if (!isDefined(value)) return true
+  const { include, exclude } = mapOf(value)
+  const findsNothing = (it: string) => isExpression(it) && finds(it, '')
+  return textsOf(include).some(findsNothing) && !textsOf(exclude).some(findsNothing)
+}
+
+/**
+ * Converts expressions, which match anywhere, to patterns; undefined if all values match. Adds to `off` why they cannot be converted.
+ */
 function constraintsOf(name: string, value: unknown, off: string[]): string | string[] | undefined {
-  if (value === undefined || value === null) return undefined
-  const constraints = mapOf(value)
-  const lists = [constraints['include'], constraints['exclude']].flatMap(listOf)
+  if (!isDefined(value)) return undefined
+  const { include, exclude, ...others } = mapOf(value)
+  const lists = [include, exclude].flatMap(listOf)
   const isRead =
-    constraints === value &&
-    Object.keys(constraints).every((key) => key === 'include' || key === 'exclude') &&
+    mapOf(value) === value &&
+    Object.keys(others).length === 0 &&
     lists.every((it) => typeof it !== 'object' && isExpression(textOf(it)))
   if (!isRead) off.push(`${name} are no expressions under "include" and "exclude"`)
   if (!isRead) return undefined
-  const included = textsOf(constraints['include'])
+  const [included, excluded] = [textsOf(include), textsOf(exclude).filter((it) => it.trim() !== '')]
+  if (included.length === 0) off.push(`${name}: without "include" nothing matched there`)
   const isAll = included.some((it) => /^\^?\.\*\$?$/.test(it))
-  const exclude = textsOf(constraints['exclude']).filter((it) => it.trim() !== '')
-  const include = isAll ? [] : included.flatMap(patternsOf)
-  const patterns = [...include, ...exclude.flatMap(patternsOf).map((it) => `!${it}`)]
-  if (patterns.length === 0) return undefined
-  return patterns.length === 1 ? patterns[0] : patterns
+  // A missing value is an empty text there, and passes "!" here.
+  const isEmptyExcluded = excluded.some((it) => finds(it, ''))
+  const positive = isAll ? (isEmptyExcluded ? ['*'] : []) : included.flatMap(patternsOf)
+  const patterns = [...positive, ...excluded.flatMap(patternsOf).map((it) => `!${it}`)]
+  return patterns.length <= 1 ? patterns[0] : patterns
 }
 
 /** Returns exact values by their keys; undefined without any. Adds to `off` why values cannot be matched. */
 function valuesOf(name: string, value: unknown, off: string[]): Record<string, string> | undefined {
   if (value === undefined || value === null) return undefined
   const entries = Object.entries(mapOf(value))
-  const isRead = mapOf(value) === value && entries.every(([, it]) => typeof it !== 'object')
-  const isExact = entries.every(([, it]) => /^[\w .:@-]*$/.test(textOf(it)) && textOf(it) !== '')
+  const isRead =
+    mapOf(value) === value && entries.every(([key, it]) => typeof it !== 'object' && key !== '__proto__')
+  const isExact = entries.every(([, it]) => /^[\w .:@-]+$/.test(textOf(it)))
   if (!isRead) off.push(`${name} are no map of texts`)
   else if (!isExact) off.push(`a value of ${name} would be a pattern here`)
   return entries.length === 0 || !isRead || !isExact
     ? undefined
     : Object.fromEntries(entries.map(([key, it]) => [key, textOf(it)]))
-}
-
-interface Channels {
-  sinks: Record<string, Noted<Record<string, unknown>>>
-  /** Source → sinks. */
-  bound: Map<string, string[]>
-}
-
-const PLATFORMS = [
-  'slack',
-  'socketSlack',
-  'cloudSlack',
-  'webhook',
-  'mattermost',
-  'discord',
-  'teams',
-  'cloudTeams',
-]
-
-/** A sink for each channel of each communication group. */
-function communicationSinks(communications: Raw): Channels {
-  const name = namer()
-  const channels: Channels = { sinks: {}, bound: new Map() }
-  for (const [group, value] of Object.entries(communications)) {
-    for (const [platform, options] of Object.entries(mapOf(value))) {
-      const { options: settings, unread } = trackOptions(mapOf(options))
-      if (settings['enabled'] === false) continue
-      const places = Object.entries(mapOf(settings['channels'] ?? settings['indices']))
-      const all = places.length > 0 ? places : [[platform, settings] as const]
-      const notes = all.map(([alias, channel]) =>
-        add(
-          channels,
-          name(places.length > 0 && alias !== 'default' ? alias : platform),
-          platform,
-          settings,
-          mapOf(channel),
-          group,
-        ),
-      )
-      // Executors are named at the head of the file.
-      if (PLATFORMS.includes(platform))
-        notes[0]?.push(...notesOf(unread().filter((it) => !it.endsWith('bindings.executors'))))
-    }
-  }
-  if (Object.keys(channels.sinks).length === 0)
-    channels.sinks['screen'] = {
-      value: { type: 'stdout' },
-      notes: ['the file has no channel that is enabled'],
-    }
-  return channels
-}
-
-/** Returns the comments of the sink, for more of them. */
-function add(
-  { sinks, bound }: Channels,
-  name: string,
-  platform: string,
-  settings: Raw,
-  channel: Raw,
-  group: string,
-): string[] {
-  const notes: string[] = []
-  sinks[name] = { value: sinkOf(platform, settings, channel, group, notes), notes }
-  if (mapOf(channel['notification'])['disabled'] === true) {
-    notes.push('its notifications were disabled, so no rule sends to it')
-    return notes
-  }
-  for (const source of textsOf(mapOf(channel['bindings'])['sources']))
-    bound.set(source, [...(bound.get(source) ?? []), name])
-  return notes
-}
-
-function sinkOf(
-  platform: string,
-  settings: Raw,
-  channel: Raw,
-  group: string,
-  notes: string[],
-): Record<string, unknown> {
-  switch (platform) {
-    case 'slack':
-    case 'socketSlack':
-      return {
-        type: 'slack',
-        token: secretOf(settings['botToken'] ?? settings['token'], 'SLACK_TOKEN', notes),
-        channel: channelOf(channel['name'], notes),
-      }
-    case 'cloudSlack':
-      notes.push('cloudSlack needs an app of your own: sinks/slack/README.md')
-      return { type: 'slack', token: `\${env:SLACK_TOKEN}`, channel: channelOf(channel['name'], notes) }
-    case 'webhook':
-      return { type: 'webhook', url: secretOf(settings['url'], environmentName(group, 'webhook_url'), notes) }
-    case 'mattermost':
-    case 'discord':
-    case 'teams':
-    case 'cloudTeams': {
-      const preset = platform === 'cloudTeams' ? 'teams' : platform
-      notes.push(`make an incoming webhook for ${textOf(channel['name']) || preset}: a bot is not needed`)
-      return { type: 'webhook', preset, url: `\${env:${environmentName(group, preset, 'url')}}` }
-    }
-    default:
-      notes.push(`${platform.replace(/[^\w-]/g, '')} has no counterpart here: stdout replaces it`)
-      return { type: 'stdout' }
-  }
 }

@@ -3,7 +3,7 @@ import type { ImportedRule } from './imported.ts'
 
 /** A condition on one property of an Event, as a regular expression that may match anywhere in it (RE2). */
 export interface Predicate {
-  key: keyof typeof IN_CEL | `regarding.labels.${string}`
+  key: keyof typeof IN_CEL | `regarding.${'labels' | 'annotations'}.${string}`
   expression: string
   /** True where it must not match. */
   not?: boolean
@@ -28,15 +28,19 @@ const IN_CEL = {
   message: 'event.message',
   'regarding.kind': 'event.regarding.kind',
   'regarding.apiVersion': 'event.regarding.apiVersion',
-  component: 'event.reportingComponent',
+  component: 'object.?source.?component.orValue("")',
   host: 'object.?source.?host.orValue("")',
 } as const
 
-const IN_WHEN = ['namespace', 'type', 'reason', 'message', 'regarding.kind']
+const IN_WHEN = /^(namespace|type|reason|message|regarding\.kind|regarding\.(labels|annotations)\..+)$/
+const METADATA = /^regarding\.(labels|annotations)\.(.+)$/
 
-/** Converts clauses to `when` where it has the keys, else to `if`. */
-export function conditionsOf(clauses: readonly Clause[]): Pick<ImportedRule, 'when' | 'if'> {
-  const when = new Map<string, string | string[]>()
+/** Converts clauses about Events to `when` where it has the keys, else to `if`. Of changes of Events only `change` matches. */
+export function conditionsOf(
+  clauses: readonly Clause[],
+  change?: 'ADDED',
+): Pick<ImportedRule, 'when' | 'if'> {
+  const when = new Map<string, string | string[]>([['kind', 'Event']])
   const cel: string[] = []
   for (const { all, not } of clauses) {
     const [only] = all
@@ -51,23 +55,32 @@ export function conditionsOf(clauses: readonly Clause[]): Pick<ImportedRule, 'wh
         cel.push(celOf(it))
     }
   }
+  const { type } = Object.fromEntries(when)
+  if (change) when.set('type', type === undefined ? change : [change, ...[type].flat()])
   return {
-    ...(when.size > 0 && { when: nested(when) }),
+    when: nested(when),
     ...(cel.length > 0 && { if: [...new Set(cel)].join(' && ') }),
   }
 }
 
+/** True if a clause excludes objects by labels or annotations, which kubeherald reads of some kinds only. */
+export function excludesByMetadata(clauses: readonly Clause[]): boolean {
+  return clauses.some(({ all, not }) =>
+    all.some((it) => 'key' in it && METADATA.test(it.key) && (not || it.not)),
+  )
+}
+
 /** Returns the pattern for a key of `when`; undefined if there is no such key or pattern. */
 function patternOf({ key, expression, not }: Predicate): string | string[] | undefined {
-  if (!IN_WHEN.includes(key) && !key.startsWith('regarding.labels.')) return undefined
+  if (!IN_WHEN.test(key)) return undefined
   const bang = not ? '!' : ''
   // It matched every value of a label.
   if (expression === '') return `${bang}*`
   if (key === 'type') {
-    const types = ['Normal', 'Warning'].filter((type) => matches(expression, type))
+    const types = ['Normal', 'Warning'].filter((type) => finds(expression, type))
     return types.length === 1 ? `${bang}${types[0]}` : undefined
   }
-  // Only a rule that is off has it.
+  // Only a rule that is disabled has it.
   if (!isExpression(expression)) return `${bang}${expression}`
   const patterns = patternsOf(expression).map((it) => `${bang}${it}`)
   return patterns.length === 1 ? patterns[0] : patterns
@@ -83,7 +96,8 @@ export function isExpression(text: string): boolean {
   }
 }
 
-function matches(expression: string, text: string): boolean {
+/** Whether an expression matches somewhere in a text. */
+export function finds(expression: string, text: string): boolean {
   return RE2JS.compile(expression).matcher(text).find()
 }
 
@@ -91,10 +105,10 @@ function celOf(it: Predicate | AtLeast): string {
   if ('count' in it) return it.not ? `event.count < ${it.count}` : `event.count >= ${it.count}`
   const { key, not, expression } = it
   const bang = not ? '!' : ''
-  if (key.startsWith('regarding.labels.')) {
-    const label = key.slice('regarding.labels.'.length)
-    const labels = 'event.regarding.labels'
-    return `${bang}(${text(label)} in ${labels} && ${labels}[${text(label)}].matches(${text(expression)}))`
+  const [, map, name] = METADATA.exec(key) ?? []
+  if (map && name) {
+    const values = `event.regarding.${map}`
+    return `${bang}(${text(name)} in ${values} && ${values}[${text(name)}].matches(${text(expression)}))`
   }
   return `${bang}${IN_CEL[key as keyof typeof IN_CEL]}.matches(${text(expression)})`
 }
@@ -106,15 +120,16 @@ function text(value: string): string {
 /** `regarding.labels.team` → { regarding: { labels: { team } } } */
 function nested(flat: ReadonlyMap<string, string | string[]>): Record<string, unknown> {
   const when: Record<string, unknown> = {}
-  const regarding: Record<string, unknown> = {}
-  const labels: Record<string, string | string[]> = {}
   for (const [key, pattern] of flat) {
-    if (key.startsWith('regarding.labels.')) labels[key.slice('regarding.labels.'.length)] = pattern
-    else if (key.startsWith('regarding.')) regarding[key.slice('regarding.'.length)] = pattern
-    else when[key] = pattern
+    const [, map, name] = METADATA.exec(key) ?? []
+    const steps = map && name ? ['regarding', map] : key.split('.').slice(0, -1)
+    const holder = steps.reduce<Record<string, unknown>>((at, step) => {
+      at[step] ??= {}
+      return at[step] as Record<string, unknown>
+    }, when)
+    holder[name ?? key.split('.').at(-1) ?? key] = pattern
   }
-  if (Object.keys(labels).length > 0) regarding['labels'] = labels
-  return { ...when, ...(Object.keys(regarding).length > 0 && { regarding }) }
+  return when
 }
 
 /**

@@ -1,90 +1,63 @@
-import type { Noted } from './imported.ts'
+import { liquidOf, severityOf } from './go-template.ts'
+import { entryOf, type ImportedSink } from './imported.ts'
 import {
+  basicOf,
   channelOf,
-  environmentName,
-  listOf,
-  mapOf,
-  notesOf,
-  type Raw,
+  headersOf,
+  type SinkMaker,
+  type SinkNotes,
   secretOf,
-  textOf,
-  trackOptions,
+  tlsOf,
   urlOf,
-  withVariables,
-} from './source-options.ts'
+} from './sink-options.ts'
+import { isOn, listOf, mapOf, pathsOf, type Raw, takeUnread, textOf } from './tracked.ts'
 
-/** Converts a receiver to a sink. Options that nothing reads become comments. */
-export function receiverSink(name: string, receiver: Raw): { sink: Noted<Record<string, unknown>> } {
-  const notes: string[] = []
-  const [type = 'nothing', ...others] = Object.keys(receiver).filter((key) => key !== 'name')
-  const { options, unread } = trackOptions(mapOf(receiver[type]))
-  const make = Object.hasOwn(MAKERS, type) ? MAKERS[type] : undefined
-  const value = make ? make(options, name, notes) : { type: 'stdout' }
-  if (!make) notes.push(`${type} has no counterpart here: stdout replaces it`)
-  return { sink: { value, notes: [...notes, ...notesOf([...(make ? unread() : []), ...others])] } }
+/** Converts a receiver to a sink. A receiver without a counterpart is a disabled sink. */
+export function receiverSink(name: string, receiver: Raw): ImportedSink {
+  const types = Object.keys(receiver).filter((key) => key !== 'name')
+  const type = Object.keys(RECEIVERS).find((it) => types.includes(it)) ?? types[0] ?? 'nothing'
+  const options = mapOf(receiver[type])
+  const sink = { name, ...entryOf<Record<string, unknown>>({ type }) }
+  const make = Object.hasOwn(RECEIVERS, type) ? RECEIVERS[type] : undefined
+  if (make) {
+    sink.value = make(options, sink)
+    sink.lost.push(...takeUnread(options).map((key) => lostOption(key)))
+  } else {
+    sink.off.push(
+      `kubeherald has no sink for the receiver "${type}", which had ${pathsOf(options).join(', ')}`,
+    )
+  }
+  sink.lost.push(...takeUnread(receiver).map((key) => `the receiver's second type, ${key}`))
+  return sink
 }
 
-function fieldsOf(fields: Raw, notes: string[]): Record<string, string> | undefined {
-  const known = Object.entries(fields).flatMap(([name, template]): [string, string][] => {
-    const liquid = liquidOf(textOf(template))
-    if (liquid === undefined) notes.push(`the field "${name}" is a Go template that was not carried over`)
-    return liquid === undefined ? [] : [[name, liquid]]
-  })
-  return known.length === 0 ? undefined : Object.fromEntries(known)
+function lostOption(key: string): string {
+  const effect = Object.hasOwn(EFFECTS, key) ? `: ${EFFECTS[key]}` : ''
+  return key + effect
 }
 
-type Maker = (options: Raw, name: string, notes: string[]) => Record<string, unknown>
+/** What happens without an option, where that is not expected. */
+const EFFECTS: Readonly<Record<string, string>> = {
+  'tls.insecureSkipVerify': 'certificates are always checked; tls.ca takes the authority',
+  compressionCodec: 'gzip is used',
+  avro: 'JSON is sent',
+  deDot: 'keys keep their dots',
+  maxage: 'maxFiles limits the full files',
+}
 
-const MAKERS: Readonly<Record<string, Maker>> = {
-  slack(options, name, notes) {
-    const message = textOf(options['message'])
-    const title = message === '' ? undefined : liquidOf(message)
-    if (message !== '' && title === undefined)
-      notes.push(`the message is a Go template that was not carried over: ${message}`)
-    const fields = fieldsOf(mapOf(options['fields']), notes)
-    return {
-      type: 'slack',
-      token: secretOf(options['token'], environmentName(name, 'token'), notes),
-      channel: channelOf(options['channel'], notes),
-      ...((title !== undefined || fields) && {
-        messages: { ...(title !== undefined && { title }), ...(fields && { fields }) },
-      }),
-    }
+/** One entry for each type, in the order in which kubernetes-event-exporter chooses among several. */
+const RECEIVERS: Readonly<Record<string, SinkMaker>> = {
+  pipe: (options, notes) => {
+    withoutLayout(options, notes)
+    if (textOf(options['path']) !== '/dev/stdout') notes.off.push('a pipe other than /dev/stdout')
+    return { type: 'stdout', format: 'json' }
   },
-  webhook: (options, name, notes) => ({
-    type: 'webhook',
-    url: urlOf(options['endpoint'], environmentName(name, 'url'), notes),
-    ...headersOf(options['headers'], name, notes),
-  }),
-  teams: (options, name, notes) => ({
-    type: 'webhook',
-    preset: 'teams',
-    url: secretOf(options['endpoint'], environmentName(name, 'url'), notes),
-  }),
-  kafka(options, name, notes) {
-    const codec = textOf(options['compressionCodec'])
-    const isKnown = ['gzip', 'zstd', 'none'].includes(codec)
-    if (codec !== '' && !isKnown) notes.push(`compressionCodec ${codec} was not carried over: gzip is used`)
-    const tls = mapOf(options['tls'])
-    const sasl = mapOf(options['sasl'])
-    return {
-      type: 'kafka',
-      brokers: listOf(options['brokers']).map(withVariables),
-      topic: withVariables(options['topic']),
-      ...(isKnown && { compression: codec }),
-      ...(tls['enable'] === true && { tls: tlsOf(tls) }),
-      ...(sasl['enable'] === true && {
-        sasl: {
-          mechanism: mechanismOf(textOf(sasl['mechanism']), notes),
-          username: withVariables(sasl['username']),
-          password: secretOf(sasl['password'], environmentName(name, 'password'), notes),
-        },
-      }),
-    }
-  },
-  file(options, _name, notes) {
+  webhook: (options, notes) => webhook(options, notes),
+  file(options, notes) {
     const path = textOf(options['path'])
-    if (!path.startsWith('/')) notes.push('the path must be absolute')
+    withoutLayout(options, notes)
+    if (path === '/dev/stdout') return { type: 'stdout', format: 'json' }
+    if (!path.startsWith('/')) notes.notes.push(`the path was relative: ${path}`)
     const [maxSize, maxFiles] = [options['maxsize'], options['maxbackups']]
     return {
       type: 'file',
@@ -94,77 +67,216 @@ const MAKERS: Readonly<Record<string, Maker>> = {
       ...(isCount(maxFiles) && { maxFiles }),
     }
   },
-  pipe: (_options, _name, notes) => {
-    notes.push('a pipe becomes standard output')
+  stdout(options, notes) {
+    withoutLayout(options, notes)
     return { type: 'stdout', format: 'json' }
   },
-  stdout: () => ({ type: 'stdout', format: 'json' }),
-  inMemory: () => ({ type: 'stdout', format: 'json' }),
+  elasticsearch: (options, notes) => elasticsearch(options, notes),
+  opensearch: (options, notes) => elasticsearch(options, notes),
+  opsgenie(options, notes) {
+    const url = textOf(options['URL'])
+    const messages = templates({ title: options['message'], text: options['description'] }, notes)
+    return {
+      type: 'opsgenie',
+      apiKey: secretOf(options['apiKey'], 'key', notes),
+      // An Event that is new opens an alert; nothing closed it there.
+      action: 'open',
+      ...(url !== '' && { url: /^https?:/.test(url) ? url : `https://${url}` }),
+      ...(Object.keys(messages).length > 0 && { messages }),
+    }
+  },
+  loki(options, notes) {
+    const entries = Object.entries(mapOf(options['streamLabels'])).map(([label, it]) => [label, textOf(it)])
+    const labels = entries.filter(([, text]) => !text?.includes('{{'))
+    for (const [label, text] of entries.filter((it) => !labels.includes(it)))
+      notes.lost.push(`streamLabels.${label} ${text}: labels are constant`)
+    return {
+      type: 'loki',
+      ...requestOf(options['url'], options, notes),
+      ...(labels.length > 0 && { labels: Object.fromEntries(labels) }),
+      body: bodyOf(options, notes),
+    }
+  },
+  slack(options, notes) {
+    const channel = channelOf(options['channel'])
+    const liquid = liquidOf(channel)
+    if (channel.includes('{{'))
+      notes.off.push('the channel is a template: list under allowChannels the channels that it may choose')
+    const messages = slackMessages(options, notes)
+    return {
+      type: 'slack',
+      token: secretOf(options['token'], 'token', notes),
+      channel: liquid ?? channel,
+      ...(Object.keys(messages).length > 0 && { messages }),
+    }
+  },
+  kafka(options, notes) {
+    const codec = textOf(options['compressionCodec'])
+    if (codec === 'snappy') notes.lost.push('compressionCodec snappy: gzip is used')
+    const hasLayout = withoutLayout(options, notes)
+    const [tls, sasl] = [mapOf(options['tls']), mapOf(options['sasl'])]
+    const clientId = textOf(options['clientId'])
+    return {
+      type: 'kafka',
+      ...(clientId !== '' && { clientId }),
+      brokers: listOf(options['brokers']).map(textOf),
+      topic: textOf(options['topic']),
+      ...(!hasLayout && { format: 'object' }),
+      ...(codec !== '' && codec !== 'snappy' && { compression: codec }),
+      ...(isEnabled(tls, 'tls', notes) && { tls: kafkaTls(tls) }),
+      ...(isEnabled(sasl, 'sasl', notes) && {
+        sasl: {
+          mechanism: mechanismOf(textOf(sasl['mechanism'])),
+          username: textOf(sasl['username']),
+          password: secretOf(sasl['password'], 'password', notes),
+        },
+      }),
+    }
+  },
+  teams(options, notes) {
+    const headers = headersOf(options['headers'], notes)
+    return {
+      type: 'webhook',
+      preset: 'teams',
+      url: secretOf(options['endpoint'], 'url', notes),
+      ...(Object.keys(headers).length > 0 && { headers }),
+    }
+  },
 }
 
-function tlsOf(tls: Raw): Record<string, unknown> | true {
-  const files = Object.entries({ ca: 'caFile', cert: 'certFile', key: 'keyFile' }).flatMap(
-    ([ours, theirs]) => (textOf(tls[theirs]) === '' ? [] : [[ours, `\${file:${textOf(tls[theirs])}}`]]),
-  )
+function webhook(options: Raw, notes: SinkNotes): Record<string, unknown> {
+  return { type: 'webhook', ...requestOf(options['endpoint'], options, notes), body: bodyOf(options, notes) }
+}
+
+/** The address, headers and certificates. TLS is for https only. */
+function requestOf(address: unknown, options: Raw, notes: SinkNotes): Record<string, unknown> {
+  const url = urlOf(address, notes)
+  const headers = headersOf(options['headers'], notes)
+  const tls = /^http:/.test(url) ? undefined : tlsOf(mapOf(options['tls']), TLS)
+  return { url, ...(Object.keys(headers).length > 0 && { headers }), ...(tls && { tls }) }
+}
+
+/** Without a layout the receiver got the Event itself. */
+function bodyOf(options: Raw, notes: SinkNotes): unknown {
+  const { layout } = options
+  if (Object.keys(mapOf(layout)).length > 0) return layoutBody(layout, 'layout', notes)
+  notes.notes.push(SAME_EVENT)
+  return WHOLE_EVENT
+}
+
+function elasticsearch(options: Raw, notes: SinkNotes): Record<string, unknown> {
+  const [host, ...others] = listOf(options['hosts'])
+  if (others.length > 0) notes.lost.push(`hosts ${others.map(textOf).join(', ')}: one address is used`)
+  const hasKey = textOf(options['apiKey']) !== ''
+  const { headers, ...request } = requestOf(host, options, notes)
+  const key = hasKey && { Authorization: `ApiKey ${secretOf(options['apiKey'], 'key', notes)}` }
+  const auth = hasKey ? undefined : basicOf(options['username'], options['password'], notes)
+  const format = textOf(options['indexFormat'])
+  const index = format === '' ? textOf(options['index']) : dailyIndex(format)
+  return {
+    type: 'elasticsearch',
+    ...request,
+    ...((headers || key) && { headers: { ...(headers as object), ...key } }),
+    ...(auth && { auth }),
+    ...(index !== '' && { index }),
+    body: bodyOf(options, notes),
+  }
+}
+
+/** `events-{2006-01-02}`: what is in braces is Go's format of times. */
+function dailyIndex(format: string): string {
+  return format.replace(/\{([^{}]*)\}/g, (_, layout: string) => {
+    const date = layout.replace('2006', '%Y').replace('01', '%m').replace('02', '%d').replace('15', '%H')
+    return `{{ time | date: "${date}" }}`
+  })
+}
+
+const TLS = { ca: 'caFile', cert: 'certFile', key: 'keyFile', servername: 'serverName' }
+const WHOLE_EVENT = '{{ object | as_is }}'
+const SAME_EVENT =
+  'the body is the Event, as before, but without clusterName and the labels of its object; without "body" it is a CloudEvent'
+
+/** Converts a tree of Go templates. Returns undefined for a part that has no counterpart, and adds its path to `lost`. */
+function layoutBody(value: unknown, path: string, notes: SinkNotes): unknown {
+  if (Array.isArray(value))
+    return value.map((it, i) => layoutBody(it, `${path}[${i}]`, notes)).filter((it) => it !== undefined)
+  if (typeof value === 'object' && value !== null) {
+    const entries = Object.entries(value).map(([key, it]) => [key, layoutBody(it, `${path}.${key}`, notes)])
+    return Object.fromEntries(entries.filter(([, it]) => it !== undefined))
+  }
+  if (typeof value !== 'string') return value
+  const liquid = liquidOf(textOf(value))
+  if (liquid === undefined) notes.lost.push(`${path}, whose template has no counterpart: ${value}`)
+  return liquid
+}
+
+/** Returns whether the receiver had a layout, which this sink cannot have. */
+function withoutLayout(options: Raw, { lost, notes }: SinkNotes): boolean {
+  const { layout } = options
+  const hasLayout = Object.keys(mapOf(layout)).length > 0
+  if (hasLayout) lost.push(`layout: a CloudEvent is sent, without ${pathsOf(layout).join(', ')}`)
+  else if (!('brokers' in options))
+    notes.push('it gets a CloudEvent for each Event, whose data.object is the Event')
+  return hasLayout
+}
+
+/** Converts a template; undefined for an empty one and one without a counterpart, which is added to `lost`. */
+function converted(key: string, text: string, { lost }: SinkNotes): string | undefined {
+  const liquid = liquidOf(text)
+  if (liquid === undefined) lost.push(`${key}, whose template has no counterpart: ${text}`)
+  return liquid?.trim() || undefined
+}
+
+function templates(parts: Readonly<Record<string, unknown>>, notes: SinkNotes): Record<string, string> {
+  const entries = Object.entries(parts).map(([key, value]) => [key, converted(key, textOf(value), notes)])
+  return Object.fromEntries(entries.filter(([, it]) => it !== undefined))
+}
+
+/** The text became the title, or title and text; the attachment's title comes first. */
+function slackMessages(options: Raw, notes: SinkNotes): Record<string, unknown> {
+  const convert = (key: string, text: string) => converted(key, text, notes)
+  const message = convert('message', textOf(options['message'])) ?? ''
+  // A tag may span several lines.
+  const [first = '', ...rest] = message.includes('{%') ? ['', message] : message.split('\n')
+  const given = convert('title', textOf(options['title']))
+  const title = given ?? first
+  const text = given === undefined ? rest.join('\n').trim() : [first, ...rest].join('\n').trim()
+  const fields = Object.entries(mapOf(options['fields'])).flatMap(([name, template]) => {
+    const liquid = convert(`the field ${name}`, textOf(template))
+    return liquid === undefined ? [] : [[name, liquid]]
+  })
+  const colour = textOf(options['color'])
+  const severity = severityOf(colour)
+  if (severity === undefined) notes.lost.push(`color ${colour}`)
+  return {
+    ...(title !== '' && { title }),
+    ...(text !== '' && { text }),
+    ...(severity && { severity }),
+    ...(fields.length > 0 && { fields: Object.fromEntries(fields) }),
+  }
+}
+
+function isEnabled(options: Raw, name: string, { notes }: SinkNotes): boolean {
+  const { enable } = options
+  if (isOn(enable)) return true
+  if (takeUnread(options).length > 0) notes.push(`${name} was not enabled there: left out`)
+  return false
+}
+
+function kafkaTls(tls: Raw): Record<string, unknown> | true {
+  const { servername: _, ...keys } = TLS
   const options = {
-    ...Object.fromEntries(files),
-    ...(tls['insecureSkipVerify'] === true && { insecureSkipVerify: true }),
+    ...tlsOf(tls, keys),
+    ...(isOn(tls['insecureSkipVerify']) && { insecureSkipVerify: true }),
   }
   return Object.keys(options).length === 0 ? true : options
 }
 
+function mechanismOf(text: string): string {
+  const [, bits] = /^(?:scram-)?sha-?(256|512)$/i.exec(text) ?? []
+  return bits ? `scram-sha-${bits}` : text === '' ? 'plain' : text
+}
+
 function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value > 0
-}
-
-function mechanismOf(text: string, notes: string[]): string {
-  const [, bits] = /sha-?(256|512)/i.exec(text) ?? []
-  if (!bits && !/^(plain)?$/i.test(text)) notes.push(`sasl.mechanism ${text} was not carried over`)
-  return bits ? `scram-sha-${bits}` : 'plain'
-}
-
-/** Header values may be credentials: they become environment variables. */
-function headersOf(headers: unknown, name: string, notes: string[]): { headers?: Record<string, string> } {
-  const entries = Object.entries(mapOf(headers)).filter(
-    ([header]) => !/^(user-agent|content-type)$/i.test(header),
-  )
-  if (entries.length === 0) return {}
-  return {
-    headers: Object.fromEntries(
-      entries.map(([header, value]) => [header, secretOf(value, environmentName(name, header), notes)]),
-    ),
-  }
-}
-
-/** Paths of event-exporter's templates, and their paths here. */
-const PATHS: Readonly<Record<string, string>> = {
-  Message: 'event.message',
-  Reason: 'event.reason',
-  Type: 'event.eventType',
-  Count: 'event.count',
-  Namespace: 'namespace',
-  Name: 'name',
-  UID: 'uid',
-  ClusterName: 'cluster',
-  FirstTimestamp: 'event.firstSeen',
-  LastTimestamp: 'event.lastSeen',
-  'InvolvedObject.Kind': 'about.kind',
-  'InvolvedObject.Name': 'about.name',
-  'InvolvedObject.Namespace': 'about.namespace',
-  'InvolvedObject.APIVersion': 'event.regarding.apiVersion',
-  'InvolvedObject.UID': 'event.regarding.uid',
-  'Source.Component': 'event.reportingComponent',
-  'Source.Host': 'object.source.host',
-}
-
-/** Converts a Go template to Liquid; undefined if it has more than values. */
-function liquidOf(template: string): string | undefined {
-  let isKnown = true
-  const liquid = template.replace(/\{\{((?:(?!\{\{|\}\}).)*)\}\}/gs, (_, inside: string) => {
-    const [, path = ''] = /^\.([A-Za-z.]+)$/.exec(inside.replace(/^-|-$/g, '').trim()) ?? []
-    const name = Object.hasOwn(PATHS, path) ? PATHS[path] : undefined
-    if (name === undefined) isKnown = false
-    return `{{ ${name} }}`
-  })
-  return isKnown && !liquid.includes('{%') ? liquid : undefined
 }

@@ -1,120 +1,148 @@
-import { type AtLeast, type Clause, conditionsOf, isExpression, type Predicate } from './conditions.ts'
+import { METADATA_KINDS } from '../../watch/metadata/metadata-requirements.ts'
+import {
+  type AtLeast,
+  type Clause,
+  conditionsOf,
+  excludesByMetadata,
+  isExpression,
+  type Predicate,
+} from './conditions.ts'
 import { receiverSink } from './event-exporter-receivers.ts'
-import type { Imported, ImportedRule, Noted, Switchable } from './imported.ts'
-import { listOf, mapOf, namer, namespacesOf, type Raw, textOf } from './source-options.ts'
+import {
+  clusterOf,
+  type Entry,
+  entryOf,
+  type Imported,
+  type ImportedRule,
+  type ImportedSink,
+} from './imported.ts'
+import { namer } from './sink-options.ts'
+import { isNamespace, isOn, listOf, mapOf, pathsOf, type Raw, skip, textOf } from './tracked.ts'
 
 const HEADING = [
   'Made of a configuration of kubernetes-event-exporter.',
   'Expressions matched anywhere in a text there, so they are between slashes here: /Failed/ matches FailedMount, too; Failed matches only',
-  'itself. An event reaches one sink once. Repeated Events arrive, too: throttle and count reduce them.',
+  'itself. An event reaches one sink once. Only new Events were sent there, hence "type: ADDED"; without it each repetition is sent, too.',
 ]
 
-const KEYS_OF_FILE = ['route', 'receivers', 'namespace', 'clusterName', 'omitLookup']
-const KEYS_OF_ROUTE = ['drop', 'match', 'routes']
-
-const SCREEN = { screen: { value: { type: 'stdout' }, notes: ['no route leads to a receiver'] } }
-
-const DROPPED: Readonly<Record<string, string>> = {
-  throttlePeriod: 'throttlePeriod dropped older events there; nothing is dropped by age here',
-  maxEventAgeSeconds: 'maxEventAgeSeconds dropped older events there; nothing is dropped by age here',
-  leaderElection: 'leaderElection: write leases: true to share the work between replicas',
-  metricsNamePrefix: 'metricsNamePrefix: all metrics begin with kubeherald_',
+/** Top-level keys that select no events, and why they are not needed. */
+const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
+  throttlePeriod: ': late Events are sent instead of dropped; "age" in "when" drops them',
+  maxEventAgeSeconds: ': late Events are sent instead of dropped; "age" in "when" drops them',
+  leaderElection: ': "leases: true" shares the work between replicas',
+  metricsNamePrefix: ': all metrics begin with kubeherald_',
+  logLevel: ': the option --log-level of run sets it',
+  logFormat: ': the log is JSON where it is no terminal',
+  kubeQPS: '',
+  kubeBurst: '',
+  cacheSize: ': see enrich.maxObjects',
 }
+const KEYS_OF_FILE = [
+  ...['route', 'receivers', 'namespace', 'clusterName', 'omitLookup'],
+  ...Object.keys(WITHOUT_EFFECT),
+]
+const KEYS_OF_RULE = ['labels', 'annotations', 'minCount', 'receiver']
 
 /** Flattens the tree of routes into an equivalent list of rules. */
 export function importEventExporter(raw: Raw): Imported {
+  const sinks = sinksOf(raw['receivers'])
+  const [lost, heading] = [lostSettings(raw), [...HEADING]]
   const name = namer()
-  const sinks = new Map<string, { name: string; sink: Noted<Record<string, unknown>>; message?: string }>()
-  for (const receiver of listOf(raw['receivers']).map(mapOf)) {
-    const called = textOf(receiver['name'])
-    if (!sinks.has(called)) sinks.set(called, { name: name(called), ...receiverSink(called, receiver) })
-  }
-  const ruleName = namer()
-  const rules: Switchable<ImportedRule>[] = []
-  const unknown = new Set<string>()
-  const lostRoutes = new Set<string>()
-  const used = new Set<string>()
-  const labelsAsked = raw['omitLookup'] !== true
-  const read = (rule: unknown) => readMatcher(mapOf(rule), labelsAsked)
+  const rules: Entry<ImportedRule>[] = []
+  const used = new Set<ImportedSink>()
+  const looksUp = !isOn(raw['omitLookup'])
+  const read = (rule: unknown) => readMatcher(mapOf(rule), looksUp)
 
   function walk(route: Raw, above: Passed): void {
+    if (receiversOf(route).length === 0) {
+      if (pathsOf(route).length > 0)
+        heading.push(`A route without a receiver is left out: ${JSON.stringify(route)}`)
+      return
+    }
     const drops = listOf(route['drop']).map((rule) => ({ rule, own: read(rule) }))
-    for (const key of unknownIn(route, KEYS_OF_ROUTE))
-      lostRoutes.add(`A route has the key "${key}", which is not known here: left out.`)
     if (drops.some(({ own }) => matchesAll(own))) {
-      const receivers = [...new Set(receiversOf(route))].join(', ')
-      lostRoutes.add(`A route to ${receivers || 'nowhere'} dropped every event: left out.`)
+      heading.push(`A route to ${receiversOf(route).join(', ')} dropped every event: left out.`)
+      skip(route)
       return
     }
     const matches = listOf(route['match']).map((match) => ({ match: mapOf(match), own: read(match) }))
-    const passed = joined(above, ...drops.map(({ rule, own }) => notDropped(own, rule)))
+    const passed = join(above, ...drops.map(({ rule, own }) => notDropped(own, rule)))
     for (const { match, own } of matches) {
       const receiver = textOf(match['receiver'])
-      if (receiver === '') continue
       const sink = sinks.get(receiver)
-      if (!sink) {
-        unknown.add(receiver)
-        continue
-      }
-      const { clauses, off, notes } = joined(passed, matched(own))
-      rules.push({
-        value: { name: ruleName(receiver), ...conditionsOf(clauses), to: [sink.name] },
-        notes: [...new Set(notes)],
-        off: [...new Set(off)],
-      })
-      used.add(sink.name)
+      if (sink) {
+        used.add(sink)
+        rules.push(ruleOf(name(receiver), sink.name, join(passed, matched(own))))
+      } else if (receiver !== '') lost.push(`a route to the receiver "${receiver}", which is not defined`)
     }
-    const below = joined(passed, ...matches.map(({ own }) => matched(own)))
+    const below = join(passed, ...matches.map(({ own }) => matched(own)))
     for (const sub of listOf(route['routes']).map(mapOf)) walk(sub, below)
   }
-  const { drop, ...root } = mapOf(raw['route'])
-  const dropped = listOf(drop).map((rule, i): Switchable<ImportedRule> => {
+  const { drop, match, routes } = mapOf(raw['route'])
+  const undropped = listOf(drop).map((rule) => notDropped(read(rule), rule))
+  heading.push(...undropped.flatMap(({ notes }) => notes))
+  const dropped = listOf(drop).flatMap((rule, i): Entry<ImportedRule>[] => {
+    if (undropped[i]?.notes.length) return []
     const { clauses, off } = matched(read(rule))
-    return { value: { name: ruleName(`drop-${i + 1}`), ...conditionsOf(clauses), drop: true }, off }
+    const value: ImportedRule = { name: name(`drop-${i + 1}`), ...conditionsOf(clauses), drop: true }
+    return [entryOf(value, { off: [...off] })]
   })
-  const { off: lost } = joined(...listOf(drop).map((rule) => notDropped(read(rule), rule)))
-  const { namespaces, off: anywhere } = namespacesOf(raw['namespace'])
-  walk(root, { clauses: [], off: [...lost, ...anywhere], notes: [] })
+  const off = [...undropped.flatMap((it) => it.off), ...filtersOf(raw)]
+  walk({ match, routes }, { clauses: [], off, notes: [] })
 
-  const sent = [...sinks.values()].filter((it) => used.has(it.name))
-  const cluster = textOf(raw['clusterName'])
-  const left = Object.entries(DROPPED).flatMap(([key, note]) => (raw[key] === undefined ? [] : [note]))
-  const others = unknownIn(raw, [...KEYS_OF_FILE, ...Object.keys(DROPPED)])
-  const unread = others.length === 0 ? [] : [`Not carried over: ${others.join(', ')}.`]
-  const missing = [...unknown].map(
-    (receiver) => `A route names the receiver "${receiver}", which is not defined: left out.`,
-  )
+  const namespace = textOf(raw['namespace'])
+  const unused = [...sinks].filter(([, sink]) => !used.has(sink)).map(([receiver]) => receiver)
+  if (unused.length > 0) heading.push(`No route leads to these receivers: left out: ${unused.join(', ')}.`)
+  if (rules.some(({ value }) => /regarding.*(labels|annotations)/.test(JSON.stringify(value))))
+    heading.push('Of other kinds than those under "enrich.regarding", labels of objects are unknown.')
   return {
-    heading: [
-      ...HEADING,
-      ...left,
-      ...unread,
-      ...lostRoutes,
-      ...missing,
-      ...unusedOf([...sinks.values()], used),
+    heading,
+    lost,
+    cluster: clusterOf(textOf(raw['clusterName'])),
+    watch: [
+      namespace === '' || !isNamespace(raw['namespace'])
+        ? 'Event'
+        : { kind: 'Event', namespaces: [namespace] },
     ],
-    ...(cluster !== '' && { cluster }),
-    watch: [{ value: namespaces.length === 0 ? 'Event' : { kind: 'Event', namespaces } }],
-    sinks: used.size === 0 ? SCREEN : Object.fromEntries(sent.map(({ name, sink }) => [name, sink])),
+    sinks: [...used],
     rules: merged([...dropped, ...rules]),
   }
 }
 
-function unknownIn(map: Raw, known: readonly string[]): string[] {
-  return Object.keys(map).filter((key) => !known.includes(key))
+function sinksOf(receivers: unknown): Map<string, ImportedSink> {
+  const name = namer()
+  const sinks = new Map<string, ImportedSink>()
+  for (const receiver of listOf(receivers).map(mapOf)) {
+    const called = textOf(receiver['name'])
+    if (!sinks.has(called)) sinks.set(called, receiverSink(name(called), receiver))
+  }
+  return sinks
+}
+
+function lostSettings(raw: Raw): string[] {
+  return Object.entries(WITHOUT_EFFECT).flatMap(([key, why]) => {
+    if (raw[key] === undefined) return []
+    const text = textOf(raw[key])
+    skip(raw[key])
+    return [`${key}${text === '' ? '' : ` ${text}`}${why}`]
+  })
+}
+
+/** Why the rules of the file would match more than it did. */
+function filtersOf(raw: Raw): string[] {
+  const unknown = Object.keys(raw).filter((key) => !KEYS_OF_FILE.includes(key))
+  skip(unknown.map((key) => raw[key]))
+  return [
+    ...(isNamespace(raw['namespace']) ? [] : ['namespace is no name of a namespace']),
+    ...unknown.map((key) => `"${key}" is no key that is known here, and may have left something out`),
+  ]
 }
 
 /** The receivers of a route and of the routes below it. */
 function receiversOf(route: Raw): string[] {
   const own = listOf(route['match']).map((match) => textOf(mapOf(match)['receiver']))
-  return [...own.filter((it) => it !== ''), ...listOf(route['routes']).map(mapOf).flatMap(receiversOf)]
-}
-
-function unusedOf(sinks: readonly { name: string }[], used: ReadonlySet<string>): string[] {
-  const names = sinks.filter(({ name }) => !used.has(name)).map(({ name }) => name)
-  return names.length === 0
-    ? []
-    : [`No route leads to these receivers, so they were left out: ${names.join(', ')}.`]
+  const below = listOf(route['routes']).map(mapOf).flatMap(receiversOf)
+  return [...new Set([...own.filter((it) => it !== ''), ...below])]
 }
 
 const KEYS: Readonly<Record<string, Predicate['key']>> = {
@@ -145,7 +173,7 @@ interface Passed {
   notes: readonly string[]
 }
 
-function readMatcher(rule: Raw, labelsAsked: boolean): Matcher {
+function readMatcher(rule: Raw, looksUp: boolean): Matcher {
   const lost: string[] = []
   const never: string[] = []
   const text = (name: string, value: unknown) => {
@@ -161,24 +189,24 @@ function readMatcher(rule: Raw, labelsAsked: boolean): Matcher {
     const expression = text(from, rule[from])
     return expression === '' ? [] : [{ key, expression }]
   })
-  const labels = Object.entries(mapOf(rule['labels'])).map(
-    ([label, value]): Predicate => ({ key: `regarding.labels.${label}`, expression: text(label, value) }),
-  )
-  if (isOtherThan(rule['labels'], mapOf)) lost.push('labels are no map')
-  if (labels.length > 0 && !labelsAsked) never.push('labels were not looked up, as omitLookup was true')
-  if (isOtherThan(rule['annotations'], mapOf) || Object.keys(mapOf(rule['annotations'])).length > 0)
-    lost.push('annotations of the object that an Event is about cannot be asked for')
+  const metadata = (['labels', 'annotations'] as const).flatMap((map) => {
+    const given = rule[map]
+    if (given !== undefined && given !== null && mapOf(given) !== given) lost.push(`${map} are no map`)
+    const entries = Object.entries(mapOf(given))
+    if (entries.length > 0 && !looksUp) never.push(`${map} were not looked up, as omitLookup was true`)
+    if (entries.some(([key]) => !/^(?!__proto__$)[\w./-]+$/.test(key))) lost.push(`a key of ${map} is none`)
+    return entries.map(
+      ([key, value]): Predicate => ({ key: `regarding.${map}.${key}`, expression: text(key, value) }),
+    )
+  })
   const count = Number(rule['minCount'] ?? 0)
   if (!Number.isInteger(count)) lost.push('minCount is no whole number')
-  const known = [...Object.keys(KEYS), 'labels', 'annotations', 'minCount', 'receiver']
-  for (const key of Object.keys(rule))
-    if (!known.includes(key)) lost.push(`"${key}" is no condition that is known here`)
-  return { all: [...texts, ...labels, ...(count > 1 ? [{ count }] : [])], lost, never }
-}
-
-/** True for a value that the reader cannot convert. */
-function isOtherThan(value: unknown, read: (value: unknown) => Raw): boolean {
-  return value !== undefined && value !== null && read(value) !== value
+  const known = [...Object.keys(KEYS), ...KEYS_OF_RULE]
+  for (const key of Object.keys(rule).filter((it) => !known.includes(it))) {
+    skip(rule[key])
+    lost.push(`"${key}" is no condition that is known here`)
+  }
+  return { all: [...texts, ...metadata, ...(count > 1 ? [{ count }] : [])], lost, never }
 }
 
 /** True when it matches every event. */
@@ -204,7 +232,7 @@ function notDropped({ all, lost, never }: Matcher, rule: unknown): Passed {
   return { clauses: all.length > 0 ? [{ not: true, all }] : [], off: [], notes: [] }
 }
 
-function joined(...parts: readonly Passed[]): Passed {
+function join(...parts: readonly Passed[]): Passed {
   return {
     clauses: parts.flatMap(({ clauses }) => clauses),
     off: parts.flatMap(({ off }) => off),
@@ -212,24 +240,30 @@ function joined(...parts: readonly Passed[]): Passed {
   }
 }
 
+function ruleOf(name: string, sink: string, { clauses, off, notes }: Passed): Entry<ImportedRule> {
+  const asked = conditionsOf(clauses, 'ADDED')
+  const { kind } = (asked.when?.['regarding'] ?? {}) as { kind?: string | string[] }
+  const isNamed = kind !== undefined && [kind].flat().every((it) => /^\w+$/.test(it))
+  // Of kinds that are not named only these have known labels; of others the excluded ones would pass.
+  const kinds =
+    excludesByMetadata(clauses) && !isNamed
+      ? [`event.regarding.kind in ${JSON.stringify(METADATA_KINDS)}`]
+      : []
+  const condition = [...(asked.if === undefined ? [] : [asked.if]), ...kinds].join(' && ')
+  const value = { name, ...asked, ...(condition !== '' && { if: condition }), to: [sink] }
+  return entryOf(value, { notes: [...notes], off: [...off] })
+}
+
 /** Merges consecutive rules with equal conditions. */
-function merged(rules: readonly Switchable<ImportedRule>[]): Switchable<ImportedRule>[] {
-  const result: Switchable<ImportedRule>[] = []
+function merged(rules: readonly Entry<ImportedRule>[]): Entry<ImportedRule>[] {
+  const result: Entry<ImportedRule>[] = []
+  const asked = ({ value: { name: _, to: __, ...rest }, off, notes }: Entry<ImportedRule>) =>
+    JSON.stringify([rest, off, notes])
   for (const rule of rules) {
     const last = result.at(-1)
-    const { name: _a, to, ...asked } = rule.value
-    const { name: _b, to: before, ...askedBefore } = last?.value ?? { name: '' }
-    if (last && !rule.value.drop && same([asked, lostOf(rule)], [askedBefore, lostOf(last)]))
-      last.value.to = [...new Set([...(before ?? []), ...(to ?? [])])]
-    else result.push({ ...rule, value: { ...rule.value } })
+    if (last?.value.to && rule.value.to && asked(rule) === asked(last))
+      last.value.to = [...new Set([...last.value.to, ...rule.value.to])]
+    else result.push(rule)
   }
   return result
-}
-
-function lostOf({ off = [], notes = [] }: Switchable<ImportedRule>) {
-  return { off, notes }
-}
-
-function same(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) === JSON.stringify(b)
 }

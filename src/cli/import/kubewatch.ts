@@ -1,40 +1,29 @@
-import type { Imported, Noted, WatchEntry } from './imported.ts'
-import {
-  channelOf,
-  environmentName,
-  listOf,
-  mapOf,
-  namer,
-  namespacesOf,
-  notesOf,
-  type Raw,
-  secretOf,
-  textOf,
-  trackOptions,
-} from './source-options.ts'
+import { entryOf, type Imported, type ImportedSink, type WatchEntry } from './imported.ts'
+import { channelOf, type SinkMaker, secretOf, tlsOf, urlOf } from './sink-options.ts'
+import { isNamespace, isOn, listOf, mapOf, pathsOf, type Raw, skip, takeUnread, textOf } from './tracked.ts'
 
-/** Kinds and their keys, in all spellings. */
-const KINDS: readonly (readonly [kind: string, ...keys: string[]])[] = [
-  ['Deployment', 'deployment'],
-  ['ReplicationController', 'rc', 'replicationcontroller'],
-  ['ReplicaSet', 'rs', 'replicaset'],
-  ['DaemonSet', 'ds', 'daemonset'],
-  ['StatefulSet', 'statefulset'],
-  ['Service', 'svc', 'services', 'service'],
-  ['Pod', 'po', 'pod'],
-  ['Job', 'job'],
-  ['Node', 'node'],
-  ['ClusterRole', 'clusterrole'],
-  ['ClusterRoleBinding', 'clusterrolebinding'],
-  ['ServiceAccount', 'sa', 'serviceaccount'],
-  ['PersistentVolume', 'pv', 'persistentvolume'],
-  ['Namespace', 'ns', 'namespace'],
-  ['Secret', 'secret'],
-  ['ConfigMap', 'configmap'],
-  ['Ingress', 'ing', 'ingress'],
-  ['HorizontalPodAutoscaler', 'hpa'],
-  ['Event', 'event', 'coreevent'],
-]
+const KINDS: Readonly<Record<string, string>> = {
+  deployment: 'Deployment',
+  replicationcontroller: 'ReplicationController',
+  replicaset: 'ReplicaSet',
+  daemonset: 'DaemonSet',
+  statefulset: 'StatefulSet',
+  services: 'Service',
+  pod: 'Pod',
+  job: 'Job',
+  node: 'Node',
+  clusterrole: 'ClusterRole',
+  clusterrolebinding: 'ClusterRoleBinding',
+  serviceaccount: 'ServiceAccount',
+  persistentvolume: 'PersistentVolume',
+  namespace: 'Namespace',
+  secret: 'Secret',
+  configmap: 'ConfigMap',
+  ingress: 'Ingress',
+  hpa: 'HorizontalPodAutoscaler',
+  event: 'Event',
+  coreevent: 'Event',
+}
 
 const CLUSTER_SCOPED = ['Node', 'ClusterRole', 'ClusterRoleBinding', 'PersistentVolume', 'Namespace']
 
@@ -43,105 +32,179 @@ const HEADING = [
   'It sent every new, changed and deleted object; "when" and "changed" of a rule select the important ones.',
 ]
 
-/** Every watched kind goes to every handler that is set. */
-export function importKubewatch(raw: Raw): Imported {
+/** All but these may select what is sent. */
+const KEYS = ['handler', 'resource', 'customresources', 'namespace']
+
+/** Keys of the Helm chart that concern its Deployment. */
+const OF_CHART =
+  /^(global|common\w+|\w+Override|kubeVersion|image|replicaCount|extra\w+|\w*[sS]ecurityContext|resources|\w*Probe|\w*[aA]ffinity\w*|nodeSelector|tolerations|priorityClassName|schedulerName|topologySpreadConstraints|pod\w+|updateStrategy|initContainers|sidecars|rbac|serviceAccount\w*|diagnosticMode|hostAliases|command|args|lifecycleHooks|enabled)$/
+
+/** Every watched kind goes to the one handler that is used. `text` is the whole file. */
+export function importKubewatch(given: Raw, text: string): Imported {
+  const isChart = !('resource' in given) && !('handler' in given)
+  const raw = isChart ? fromChart(given) : given
   const resource = mapOf(raw['resource'])
-  const { namespaces, off } = namespacesOf(raw['namespace'])
-  const entry = (kind: string): WatchEntry =>
-    namespaces.length === 0 || CLUSTER_SCOPED.includes(kind) ? kind : { kind, namespaces }
-  const kinds = KINDS.filter(([, ...keys]) => keys.some((key) => isOn(resource[key]))).map(([kind]) => kind)
+  const namespace = textOf(raw['namespace'])
+  const lost: string[] = []
+  const unknown = Object.keys(raw).filter((key) => !KEYS.includes(key) && !(isChart && OF_CHART.test(key)))
+  const off = unknown.map((key) => `"${key}" is no key that is known here, and may have left something out`)
+  skip(unknown.map((key) => raw[key]))
+  const isEverywhere = namespace === '' || !isNamespace(raw['namespace'])
+  if (!isNamespace(raw['namespace'])) off.push('namespace is no name of a namespace')
+  const named = Object.entries(resource).filter(([key, value]) => {
+    if (typeof value === 'object' && value !== null) off.push(`resource.${key} is neither true nor false`)
+    const isKnown = Object.hasOwn(KINDS, key)
+    if (isOn(value) && !isKnown) lost.push(`the resource "${key}", which kubewatch does not know either`)
+    return isOn(value) && isKnown
+  })
   const custom = listOf(raw['customresources'])
     .map(mapOf)
-    .flatMap((it) => {
-      const [plural, group] = [textOf(it['resource']), textOf(it['group'])]
-      return plural === '' ? [] : [group === '' ? plural : `${plural}.${group}`]
-    })
-  const sinks = handlersOf(mapOf(raw['handler']))
-  const watch = [...kinds, ...custom].map((kind): Noted<WatchEntry> => ({ value: entry(kind) }))
-  const others = Object.keys(resource).filter(
-    (key) => isOn(resource[key]) && !KINDS.some(([, ...keys]) => keys.includes(key)),
+    .flatMap((it) => customKind(it, lost))
+  const kinds = [...new Set([...named.map(([key]) => KINDS[key] as string), ...custom])]
+  const watch = kinds.map(
+    (kind): WatchEntry =>
+      isEverywhere || CLUSTER_SCOPED.includes(kind) || custom.includes(kind)
+        ? kind
+        : { kind, namespaces: [namespace] },
   )
-  const lost = Object.keys(raw)
-    .filter((key) => !KNOWN.includes(key))
-    .map((key) => `"${key}" is no key that is known here, and may have left something out`)
-  if (watch.length === 0) {
-    watch.push({ value: 'Event' })
-    lost.push('no resource was true in the file, so it sent nothing: name the kinds under "watch"')
-  }
+  const { sinks, others } = handlersOf(mapOf(raw['handler']), text)
+  if (kinds.length === 0) off.push('no resource was true, so it sent nothing')
+  if (sinks.length === 0) off.push('no handler was set, so it sent nothing')
+  const value = { name: 'everything', when: { kind: kinds }, to: sinks.map(({ name }) => name) }
   return {
-    heading: [
-      ...HEADING,
-      ...(textOf(raw['message']) === '' ? [] : ['Not carried over: "message".']),
-      ...others.map((key) => `The resource "${key}" is not known here: left out.`),
-    ],
-    watch,
+    heading: [...HEADING, ...(isChart ? [CHART] : []), ...others],
+    lost,
+    watch: watch.length === 0 ? ['Event'] : watch,
     sinks,
-    rules: [{ value: { name: 'everything', to: Object.keys(sinks) }, off: [...off, ...lost] }],
+    rules: [entryOf(value, { off })],
   }
 }
 
-/** All but `message`, a prefix of the text, select what is sent. */
-const KNOWN = ['handler', 'resource', 'customresources', 'namespace', 'message']
+const CHART =
+  'Helm values lack the defaults of the chart (deployment, pod and event were watched): "helm get values --all" prints both.'
 
-function isOn(value: unknown): boolean {
-  return value === true || value === 'true'
-}
-
-function handlersOf(handler: Raw): Record<string, Noted<Record<string, unknown>>> {
-  const sinks: Record<string, Noted<Record<string, unknown>>> = {}
-  const sinkName = namer()
-  for (const [name, value] of Object.entries(handler)) {
-    if (!Object.values(mapOf(value)).some((it) => textOf(it) !== '' && it !== false)) continue
-    const { options, unread } = trackOptions(mapOf(value))
-    const notes: string[] = []
-    const make = Object.hasOwn(HANDLERS, name) ? HANDLERS[name] : undefined
-    if (!make) notes.push(`${name.replace(/[^\w-]/g, '')} has no counterpart here: stdout replaces it`)
-    const made = make ? make(options, notes) : { type: 'stdout' }
-    sinks[sinkName(/^[a-z][a-z0-9-]*$/.test(name) ? name : 'handler')] = {
-      value: made,
-      notes: [...notes, ...notesOf(make ? unread() : [])],
-    }
-  }
-  if (Object.keys(sinks).length === 0)
-    return { screen: { value: { type: 'stdout' }, notes: ['no handler was set in the file'] } }
-  return sinks
-}
-
-type Maker = (options: Raw, notes: string[]) => Record<string, unknown>
-
-const webhook =
-  (variable: string, key: string, more: Record<string, unknown> = {}): Maker =>
-  (options, notes) => {
-    const authority = textOf(options['cert'])
-    return {
-      type: 'webhook',
-      ...more,
-      url: secretOf(options[key], environmentName(variable, 'url'), notes),
-      ...(authority !== '' && { tls: { ca: `\${file:${authority}}` } }),
-    }
-  }
-
-const mattermost: Maker = (options, notes) => {
-  const [channel, username] = [textOf(options['room']), textOf(options['username'])]
+/** The configuration that the chart makes of its values. */
+function fromChart(values: Raw): Raw {
+  const handlers = Object.keys(HANDLERS).filter((key) => isOn(mapOf(values[key])['enabled']))
+  const rest = Object.keys(values).filter((key) => !Object.hasOwn(HANDLERS, key) && !FROM_CHART.includes(key))
   return {
-    ...webhook('mattermost', 'url', { preset: 'mattermost' })(options, notes),
-    ...(channel !== '' && { channel }),
-    ...(username !== '' && { username }),
+    ...Object.fromEntries(rest.filter((key) => !OF_CHART.test(key)).map((key) => [key, values[key]])),
+    handler: {
+      ...Object.fromEntries(handlers.map((key) => [key, values[key]])),
+      ...mapOf(values['extraHandlers']),
+    },
+    resource: values['resourcesToWatch'],
+    customresources: values['customresources'],
+    namespace: values['namespaceToWatch'],
   }
 }
 
-const HANDLERS: Readonly<Record<string, Maker>> = {
-  slack: (options, notes) => ({
-    type: 'slack',
-    token: secretOf(options['token'], 'SLACK_TOKEN', notes),
-    channel: channelOf(options['channel'], notes),
-  }),
-  slackwebhook: (options, notes) => ({
-    type: 'slack',
-    url: secretOf(options['slackwebhookurl'], 'SLACK_WEBHOOK_URL', notes),
-  }),
-  mattermost,
-  msteams: webhook('msteams', 'webhookurl', { preset: 'teams' }),
-  webhook: webhook('webhook', 'url'),
-  cloudevent: webhook('cloudevent', 'url'),
+const FROM_CHART = ['extraHandlers', 'resourcesToWatch', 'customresources', 'namespaceToWatch']
+
+function customKind(resource: Raw, lost: string[]): string[] {
+  const [plural, group] = [textOf(resource['resource']), textOf(resource['group'])]
+  const kind = group === '' ? plural : `${plural}.${group}`
+  if (/^[a-z0-9][a-z0-9.-]*$/.test(kind)) return [kind]
+  lost.push(`the custom resource "${kind}", which is no name of a resource`)
+  return []
+}
+
+/** kubewatch uses one handler: the first that is set, in the order of `HANDLERS`. */
+function handlersOf(handler: Raw, text: string): { sinks: ImportedSink[]; others: string[] } {
+  const isSet = ([name, { keys }]: [string, Handler]) =>
+    keys.some((key) => textOf(mapOf(handler[name])[key]) !== '')
+  const [first, ...more] = Object.entries(HANDLERS).filter(isSet)
+  const others = more.map(([name]) => `Only one handler was used there: "${name}" is left out.`)
+  skip(more.map(([name]) => handler[name]))
+  if (!first) return { sinks: [], others }
+  const [name, { make }] = first
+  const sink: ImportedSink = { name, ...entryOf<Record<string, unknown>>({ type: name }) }
+  const options = mapOf(handler[name])
+  if (make) {
+    sink.value = make(options, sink)
+    sink.lost.push(...takeUnread(options).map((key) => (key === 'tlsskip' ? `${key}: ${CHECKED}` : key)))
+  } else {
+    sink.off.push(
+      `kubeherald has no sink for the handler "${name}", which had ${pathsOf(options).join(', ')}`,
+    )
+  }
+  if (name === 'cloudevent' && text.includes('ADVANCED_FILTERS'))
+    sink.off.push(
+      'ADVANCED_FILTERS left out events of Pods, Jobs and Events: write rules for those that matter',
+    )
+  return { sinks: [sink], others }
+}
+
+const CHECKED = 'certificates are always checked; tls.ca takes the authority'
+
+interface Handler {
+  /** Options of which one makes kubewatch choose the handler. */
+  keys: readonly string[]
+  make?: SinkMaker
+}
+
+const webhookTo =
+  (key: string, more: (options: Parameters<SinkMaker>[0]) => Record<string, unknown>): SinkMaker =>
+  (options, notes) => ({ type: 'webhook', ...more(options), url: secretOf(options[key], 'url', notes) })
+
+/** One entry for each handler, in the order in which kubewatch chooses one. */
+const HANDLERS: Readonly<Record<string, Handler>> = {
+  slack: {
+    keys: ['channel', 'token'],
+    make(options, notes) {
+      const title = textOf(options['title'])
+      return {
+        type: 'slack',
+        token: secretOf(options['token'], 'token', notes),
+        channel: channelOf(options['channel']),
+        ...(title !== '' && { messages: { title: `${title.replaceAll('{', '(')}: {{ message.title }}` } }),
+      }
+    },
+  },
+  slackwebhook: {
+    keys: ['channel', 'username', 'slackwebhookurl'],
+    make: (options, notes) => ({ type: 'slack', url: secretOf(options['slackwebhookurl'], 'url', notes) }),
+  },
+  hipchat: { keys: ['room', 'token'] },
+  mattermost: {
+    keys: ['channel', 'url'],
+    make: webhookTo('url', (options) => ({
+      preset: 'mattermost',
+      ...(textOf(options['channel']) !== '' && { channel: textOf(options['channel']) }),
+      ...(textOf(options['username']) !== '' && { username: textOf(options['username']) }),
+    })),
+  },
+  flock: { keys: ['url'] },
+  webhook: {
+    keys: ['url'],
+    make(options, notes) {
+      const tls = tlsOf(options, { ca: 'cert' })
+      const url = urlOf(options['url'], notes)
+      if (tls && /^http:/.test(url)) notes.lost.push('cert: the URL is not https')
+      return { type: 'webhook', url, ...(tls && !/^http:/.test(url) && { tls }), body: BODY }
+    },
+  },
+  cloudevent: {
+    keys: ['url'],
+    make: (options, notes) => ({ type: 'webhook', url: urlOf(options['url'], notes) }),
+  },
+  msteams: { keys: ['webhookurl'], make: webhookTo('webhookurl', () => ({ preset: 'teams' })) },
+  smtp: { keys: ['smarthost', 'to'] },
+  lark: {
+    keys: ['webhookurl'],
+    make: (options, notes) => ({ type: 'lark', url: secretOf(options['webhookurl'], 'url', notes) }),
+  },
+}
+
+/** The JSON that kubewatch posts. */
+const BODY = {
+  eventmeta: {
+    kind: '{{ kind }}',
+    name: '{{ name }}',
+    namespace: '{{ namespace }}',
+    reason:
+      '{% case type %}{% when "ADDED" %}Created{% when "MODIFIED" %}Updated{% else %}Deleted{% endcase %}',
+  },
+  text: '{{ message.title }}',
+  time: '{{ time }}',
 }

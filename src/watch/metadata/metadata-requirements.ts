@@ -74,8 +74,8 @@ export const NO_REQUIREMENTS: MetadataRequirements = {
 const BETWEEN = ['ReplicaSet', 'Job']
 /** Controllers that are at the top, unless an operator owns them. */
 const UPPER = ['Deployment', 'StatefulSet', 'DaemonSet', 'CronJob']
-/** Kinds that Events are about. */
-const USUAL = [
+/** Kinds that Events are about: where a rule names no kind, the metadata of these are known. */
+export const METADATA_KINDS = [
   ...['Pod', 'Node', 'PersistentVolumeClaim', 'HorizontalPodAutoscaler'],
   ...['Deployment', 'ReplicaSet', 'StatefulSet', 'DaemonSet', 'Job', 'CronJob'],
 ]
@@ -145,7 +145,7 @@ function regardedKinds(
   const byOwner = topOwner || regardingOwner
   if (!byOwner && !regardingMetadata) return []
   const { regarding = {} } = (rule.when ?? {}) as { regarding?: { kind?: unknown } }
-  const usual = regardingMetadata ? USUAL : [...OWNED, ...upper]
+  const usual = regardingMetadata ? METADATA_KINDS : [...OWNED, ...upper]
   const named = literals(regarding.kind) ?? selectedKind(entry) ?? settings.regarding ?? usual
   return byOwner ? [...named, ...BETWEEN, ...upper] : named
 }
