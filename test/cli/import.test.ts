@@ -11,6 +11,23 @@ test('import prints the configuration, and what to do next on stderr', async () 
   expect(stdout).toContain('watch: [ Pod ]')
   expect(stderr).toBe('Write it to kubeherald.yaml, read its comments, then: kubeherald check\n')
   expect(code).toBe(0)
+  expect(await runHere(desk, 'import', file)).toEqual({ code, stdout, stderr })
+})
+
+test.each([
+  [
+    'handler: { slack: { token: xoxb-1, channel: k8s } }\nresource: { pod: true, pods: true }',
+    0,
+    /carried over: 1 setting,/,
+  ],
+  ['handler: { flock: { url: x } }\nresource: { pod: true }', 3, /Disabled: 1 rule and 1 sink,/],
+])('import of %j counts on stderr what is lost, and exits with %i', async (text, expected, message) => {
+  using desk = openDesk()
+  const { code, stdout, stderr } = await runHere(desk, 'import', 'kubewatch', desk.write('a.yaml', text))
+  expect(stderr).toMatch(message)
+  expect(code).toBe(expected)
+  const check = await runHere(desk, 'check', '--offline', '--config', desk.write('kubeherald.yaml', stdout))
+  expect(check.code).toBe(0)
 })
 
 test('the help of import names the call of npm that writes no lines of its own', async () => {
@@ -50,7 +67,7 @@ test.each([
   expect(code).toBe(2)
 })
 
-test('a file that is not there is told', async () => {
+test('a file that is not there is a mistake', async () => {
   using desk = openDesk()
   const { code, stderr } = await runHere(desk, 'import', 'kubewatch', 'nowhere.yaml')
   expect(stderr).toContain('nowhere.yaml')
