@@ -85,7 +85,10 @@ const CHART =
 
 /** The configuration that the chart makes of its values. */
 function fromChart(values: Raw): Raw {
-  const handlers = Object.keys(HANDLERS).filter((key) => isOn(mapOf(values[key])['enabled']))
+  const handlers = Object.keys(HANDLERS).filter((key) => {
+    const { enabled } = mapOf(values[key])
+    return isOn(enabled ?? ON_BY_DEFAULT.includes(key))
+  })
   const rest = Object.keys(values).filter((key) => !Object.hasOwn(HANDLERS, key) && !FROM_CHART.includes(key))
   return {
     ...Object.fromEntries(rest.filter((key) => !OF_CHART.test(key)).map((key) => [key, values[key]])),
@@ -99,6 +102,8 @@ function fromChart(values: Raw): Raw {
   }
 }
 
+/** Handlers that the chart enables. */
+const ON_BY_DEFAULT = ['slack']
 const FROM_CHART = ['extraHandlers', 'resourcesToWatch', 'customresources', 'namespaceToWatch']
 
 function customKind(resource: Raw, lost: string[]): string[] {
@@ -166,6 +171,7 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
     make: (options, notes) => ({ type: 'slack', url: secretOf(options['slackwebhookurl'], 'url', notes) }),
   },
   hipchat: { keys: ['room', 'token'] },
+  webex: { keys: ['room', 'token'] },
   mattermost: {
     keys: ['channel', 'url'],
     make: webhookTo('url', (options) => ({
@@ -194,6 +200,7 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
     keys: ['webhookurl'],
     make: (options, notes) => ({ type: 'lark', url: secretOf(options['webhookurl'], 'url', notes) }),
   },
+  discord: { keys: ['webhookurl'], make: webhookTo('webhookurl', () => ({ preset: 'discord' })) },
 }
 
 /** The JSON that kubewatch posts. */

@@ -103,6 +103,11 @@ test('values of the chart of kubewatch are a configuration of it; only handlers 
   expect(parse(text)).toMatchObject({ watch: ['Pod'], rules: [{ to: ['webhook'] }] })
 })
 
+test('values of the chart of kubewatch that do not say whether Slack is enabled enable it, as the chart does', () => {
+  const text = imported(stringify({ slack: { token: 'x', channel: 'a' }, resourcesToWatch: { pod: true } }))
+  expect(parse(text)).toMatchObject({ sinks: { slack: { type: 'slack' } }, rules: [{ to: ['slack'] }] })
+})
+
 const MISTAKES: readonly (readonly [text: string, tool: ToolName | undefined, message: string])[] = [
   ['', undefined, 'it.yaml is no map of keys and values'],
   ['- a', undefined, 'it.yaml is no configuration of '],
@@ -173,6 +178,8 @@ test.each([
   ],
   ['kubewatch', 'hipchat: { room: r, token: x }', /# +off: .+"hipchat", which had room, token/],
   ['kubewatch', 'lark: { webhookurl: "https://a/b" }', /type: lark/],
+  ['kubewatch', 'discord: { webhookurl: "https://a/b" }', /preset: discord/],
+  ['kubewatch', 'webex: { room: r }, webhook: { url: "https://a/b" }', /# +off: .+"webex", which had room/],
   [
     'kubernetes-event-exporter',
     'elasticsearch: { hosts: ["https://a"], apiKey: x, indexFormat: "e-{2006.01}" }',

@@ -109,6 +109,7 @@ const FIXTURES: Fixture[] = [
     on: ['everything'],
     disabled: [0, 0],
     blocks: ['rbac', 'image', 'resources', 'webhook', 'msteams'],
+    defaults: ['slack.enabled'],
   },
   {
     file: 'kubewatch-fork-values',
