@@ -32,6 +32,7 @@ export const limitedSinks = (url: string) =>
 interface Told {
   id: string
   uid: string
+  subject: string
   name: string
   timeMs: number
   type: string
@@ -95,11 +96,11 @@ export function faultsOfLimits(
 
   // Which states are sent depends on when a fault kept one back; the last state of an object never does.
   const debounced = came('/hook/debounced')
-  const newest = (some: readonly Told[]) => new Map(some.map(({ name, id }) => [name, id]))
+  const newest = (some: readonly Told[]) => new Map(some.map(({ subject, id }) => [subject, id]))
   const sentLast = newest(debounced)
-  for (const [name, id] of newest(all))
-    if (sentLast.get(name) !== id)
-      faults.push(`debounced: the last of ${name} is ${sentLast.get(name)}, not ${id}`)
+  for (const [subject, id] of newest(all))
+    if (sentLast.get(subject) !== id)
+      faults.push(`debounced: the last of ${subject} is ${sentLast.get(subject)}, not ${id}`)
   if (debounced.some(({ id }) => !all.some((it) => it.id === id))) faults.push('debounced: an unknown event')
 
   // A digest has the lane of its first object: between lanes there is no order.
@@ -150,6 +151,7 @@ function toldOf({ body }: ReceivedRequest): Told {
   return {
     id,
     uid,
+    subject: String(subject),
     name: String(subject).split('/').at(-1) ?? '',
     timeMs: Date.parse(time),
     type,

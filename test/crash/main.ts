@@ -41,7 +41,8 @@ const LEASES =
 await using bed = await startBed({
   crd: true,
   redisArgs: ['--maxmemory', String(MAXMEMORY)],
-  watch: '[{ kind: ConfigMap, namespaces: default }, Deployment, widgets.stable.example.com]',
+  watch: `[{ kind: ConfigMap, namespaces: default, verify: 1m }, { kind: Deployment, verify: 1m },
+    { kind: widgets.stable.example.com, verify: 1m }]`,
   prefixes: ['configmaps', 'deployments', 'stable.example.com/widgets'],
   sinks: ({ url }) => `{ hook: { type: webhook, url: "${url}" }, ${limitedSinks(url)} }`,
   rules: `
@@ -124,10 +125,13 @@ const settled = async () => {
     : undefined
 }
 await waitFor(settled, { timeoutMs: 120_000, what: 'nothing to wait for limits' }).catch(console.error)
+const settledAtMs = Date.now()
 const { ledger } = await bed.kubeherald.status()
 const limitFaults = faultsOfLimits(bed.hook.requests, ledger.rules)
 console.log(`rules: ${JSON.stringify(ledger.rules, null, 1)}`)
 console.log(limitFaults.join('\n'))
+const differences = await differencesOfIndexes().catch((error) => String(error))
+console.log(`differences between indexes and cluster: ${differences}`)
 console.log(`large objects: ${sizes.escaped} of 6 MB, ${sizes.plain} of 100 to 300 KB`)
 console.log(`\n${verdict.summary}`)
 if (verdict.lost.length > 0) console.log(`dead letters: ${JSON.stringify(await reasonsOfDeadLetters())}`)
@@ -137,6 +141,7 @@ const good =
   verdict.outOfOrder.length === 0 &&
   verdict.unexpected.length === 0 &&
   limitFaults.length === 0 &&
+  differences === 0 &&
   ledger.balanced
 console.log(
   good ? 'crash test: passed' : `crash test: FAILED\n${JSON.stringify(verdict, null, 2).slice(0, 5_000)}`,
@@ -148,6 +153,27 @@ if (!good) {
   console.log(`the logs of the processes and the whole verdict are in ${dir}`)
 }
 process.exitCode = good ? 0 : 1
+
+/** Of each watch, the objects that differ in the first comparison after the last fault. */
+async function differencesOfIndexes(): Promise<number> {
+  type Watch = { key: string; phase: string; verified?: { atMs: number; differences: number } }
+  const watches = async () => {
+    const { instances } = await bed.kubeherald.status()
+    return (instances as { watches: Watch[] }[])
+      .flatMap((it) => it.watches)
+      .filter((it) => it.phase === 'watching')
+  }
+  let seen: Watch[] = []
+  await waitFor(
+    async () => {
+      seen = await watches()
+      const isDone = seen.every(({ verified }) => verified !== undefined && verified.atMs > settledAtMs)
+      return isDone && new Set(seen.map(({ key }) => key)).size === 3
+    },
+    { timeoutMs: 150_000, everyMs: 1_000, what: () => `comparisons: ${JSON.stringify(seen)}` },
+  )
+  return seen.reduce((sum, { verified }) => sum + (verified?.differences ?? 0), 0)
+}
 
 /** How many dead letters there are of each reason. */
 async function reasonsOfDeadLetters(): Promise<Record<string, number>> {
