@@ -215,7 +215,7 @@ function isAstral(value: string): boolean {
 }
 
 /** Never in names of objects, values of labels, or reasons. */
-const IN_NAMES = /^[/^]|\$$|^\.\*|\.\+|[|[\](){}]|\\[dwsbDWSB.]/
+const IN_NAMES = /^[/^]|\$$|^\.\*|[-_]\.\*|\.\+|[|[\](){}]|\\[dwsbDWSB.]/
 
 /** A message can contain most of them, and begin with a file's path. */
 const IN_MESSAGES = /^\/?\^|[^ ]\$$|^\.\*|\\[dwsbDWSB]/

@@ -42,9 +42,10 @@ function variableIn(text: string): string | undefined {
 }
 
 function namespaceHint(written: string, text: string): string | undefined {
+  const glob = written.replaceAll(/\.[*+]/g, '*')
+  if (glob !== written && FORMS.glob.test(glob)) return `write ${glob}, or an expression: /…/`
   const expression = expressionHint(written)
   if (expression !== undefined) return expression
-  if (/\.[*+]/.test(written)) return `write ${written.replaceAll(/\.[*+]/g, '*')}, or an expression: /…/`
   const lower = text.toLowerCase()
   return lower === text ? undefined : `did you mean "${lower}"?`
 }

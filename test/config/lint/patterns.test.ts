@@ -44,6 +44,7 @@ test.each([
   ['{ name: "web|api" }', 'exact text = write a list: [web, api]'],
   ['{ name: [x, "!^web"] }', 'exact text = write "!/^web/"'],
   ["{ name: 'web-\\d' }", "exact text = write '/web-\\d/'"],
+  ['{ name: "web-.*" }', 'a glob = write /web-.*/'],
   ['{ name: "^web(" }', 'exact text = a regular expression is enclosed in slashes: /…/'],
   ['{ labels: { app: "^web" } }', 'exact text = write /^web/'],
   ['{ regarding: { name: ".*-canary" } }', 'a glob = write /.*-canary/'],
