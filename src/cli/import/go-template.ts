@@ -48,28 +48,44 @@ const COLOURS: Readonly<Record<string, string>> = {
 export function liquidOf(template: string): string | undefined {
   let depth = 0
   let isKnown = !/\{%/.test(template)
-  const liquid = template.replace(
-    /\{\{(-?)(.*?)(-?)\}\}/gs,
-    (_, left: string, inside: string, right: string) => {
-      const tag = tagOf(inside.trim())
-      if (tag === undefined || (depth === 0 && /^(else|elsif|endif)/.test(tag.text))) isKnown = false
-      if (tag?.text.startsWith('if ')) depth++
-      if (tag?.text === 'endif') depth--
-      const [open, close] = tag?.isValue ? ['{{', '}}'] : ['{%', '%}']
-      return `${open}${left} ${tag?.text} ${right}${close}`
-    },
-  )
-  return isKnown && depth === 0 ? liquid : undefined
+  const liquid = partsOf(template, '{{', '}}').map(({ text, isTag }) => {
+    if (!isTag) return text
+    const [left, right] = [text.startsWith('-') ? '-' : '', text.endsWith('-') ? '-' : '']
+    const tag = tagOf(text.slice(left.length, text.length - right.length).trim())
+    if (tag === undefined || (depth === 0 && /^(else|elsif|endif)/.test(tag.text))) isKnown = false
+    if (tag?.text.startsWith('if ')) depth++
+    if (tag?.text === 'endif') depth--
+    const [open, close] = tag?.isValue ? ['{{', '}}'] : ['{%', '%}']
+    return `${open}${left} ${tag?.text} ${right}${close}`
+  })
+  return isKnown && depth === 0 ? liquid.join('') : undefined
+}
+
+/** Splits a text into tags, without what encloses them, and the text between. A tag that does not end is text. */
+function partsOf(text: string, open: string, close: string): { text: string; isTag: boolean }[] {
+  const parts: { text: string; isTag: boolean }[] = []
+  let from = 0
+  for (;;) {
+    const start = text.indexOf(open, from)
+    const end = start === -1 ? -1 : text.indexOf(close, start + open.length)
+    if (end === -1) break
+    parts.push({ text: text.slice(from, start), isTag: false })
+    parts.push({ text: text.slice(start + open.length, end), isTag: true })
+    from = end + close.length
+  }
+  return [...parts, { text: text.slice(from), isTag: false }]
 }
 
 /** Converts a colour, or a Go template of colours, to a severity or a template of severities. */
 export function severityOf(colour: string): string | undefined {
   const liquid = liquidOf(colour)
-  const parts = liquid?.split(/(\{%.*?%\})/s).map((part) => {
-    const text = part.trim()
-    return text === '' || part.startsWith('{%') ? part : severityOfColour(text.toLowerCase())
+  if (liquid === undefined) return undefined
+  const parts = partsOf(liquid, '{%', '%}').map(({ text, isTag }) => {
+    if (isTag) return `{%${text}%}`
+    const value = text.trim()
+    return value === '' ? text : severityOfColour(value.toLowerCase())
   })
-  return parts?.every((it) => it !== undefined) ? parts.join('') : undefined
+  return parts.every((it) => it !== undefined) ? parts.join('') : undefined
 }
 
 function severityOfColour(text: string): string | undefined {
@@ -94,7 +110,8 @@ function tagOf(inside: string): { text: string; isValue: boolean } | undefined {
   return tag(outputOf(inside), true)
 }
 
-const TOKENS = /"(?:[^"\\]|\\.)*"|`[^`]*`|[^\s|"`]+|\|/g
+/** A text that does not end reaches to the end, so that nothing is searched twice. */
+const TOKENS = /"(?:[^"\\]|\\.)*(?:"|\\?$)|`[^`]*(?:`|$)|[^\s|"`]+|\|/gs
 
 function conditionOf(text: string): string | undefined {
   const [first = '', ...rest] = text.match(TOKENS) ?? []
