@@ -1,0 +1,71 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { openDesk } from '../cli/cli.ts'
+import { runHere } from '../cli/here.ts'
+import { renderedMessages } from './rendered.ts'
+
+const ROOT = new URL('../../', import.meta.url).pathname
+const PAGES = globSync('docs/{recipes,guides,migrate}/*.md', { cwd: ROOT }).toSorted()
+const BLOCK = /^```(\w*)\n([\s\S]*?)^```/gm
+
+interface Recipe {
+  place: string
+  config: string
+  /** The blocks `text` and `json` below it, up to the next configuration. */
+  shown: string[]
+}
+
+const recipes: Recipe[] = PAGES.flatMap((page) => {
+  const text = readFileSync(join(ROOT, page), 'utf8')
+  const found: Recipe[] = []
+  for (const { 1: language, 2: content = '', index } of text.matchAll(BLOCK)) {
+    const place = `${page}:${text.slice(0, index).split('\n').length}`
+    if (language === 'yaml') found.push({ place, config: content, shown: [] })
+    else if (language === 'text' || language === 'json') found.at(-1)?.shown.push(content)
+  }
+  return found
+})
+
+test('there is a recipe for each entry of the list', () => {
+  const index = readFileSync(join(ROOT, 'docs/recipes/README.md'), 'utf8')
+  const entries = [...index.matchAll(/^\| \[[^\]]+\]\(\w+\.md#/gm)]
+  expect(recipes.filter(({ place }) => place.startsWith('docs/recipes/'))).toHaveLength(entries.length)
+  expect(entries.length).toBeGreaterThanOrEqual(16)
+})
+
+test.each(recipes.map((it) => [it.place, it] as const))(
+  'the configuration at %s passes its tests, nothing is wrong with it, and it sends what is shown',
+  async (place, { config, shown }) => {
+    using desk = openDesk()
+    const file = desk.write('kubeherald.yaml', config)
+    const commands = [
+      ['check', '--offline', '--strict'],
+      ['test', '--coverage'],
+    ]
+    for (const args of commands) {
+      const { code, stdout, stderr } = await runHere(desk, ...args)
+      expect(code, `${stdout}${stderr}`).toBe(0)
+      expect(stdout).not.toMatch(/no test/i)
+    }
+    const rendered = await renderedMessages(file)
+    if (place.startsWith('docs/recipes/')) expect(shown).not.toEqual([])
+    for (const block of shown) expect(missingLines(block, rendered), rendered).toEqual([])
+  },
+)
+
+/** Returns the lines of a block that the text does not have in this order. `…` stands for anything. */
+function missingLines(block: string, text: string): string[] {
+  const lines = text.split('\n')
+  return block.split('\n').filter((wanted) => {
+    if (wanted.trim() === '') return false
+    const parts = wanted
+      .trim()
+      .split('…')
+      .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+    const pattern = new RegExp(`^\\s*${parts.join('.*')}`)
+    const at = lines.findIndex((line) => pattern.test(line))
+    if (at >= 0) lines.splice(0, at + 1)
+    return at < 0
+  })
+}
