@@ -1,9 +1,12 @@
+import { existsSync } from 'node:fs'
 import { missingForPods } from './deploy/missing-for-pods.ts'
 import { hasDeployTools } from './servers/deploy-tools.ts'
 import { missingForKafka } from './servers/kafka.ts'
 import { hasKubernetes } from './servers/kubernetes.ts'
 import { missingForMemoryCgroup } from './servers/memory-cgroup.ts'
 import { hasPrometheus } from './servers/prometheus.ts'
+
+const VITEPRESS = new URL('../docs/.vitepress/node_modules/vitepress', import.meta.url)
 
 /** Suites that need something which not every machine has. */
 export interface NeedySuites {
@@ -42,6 +45,12 @@ export const needySuites = (): NeedySuites[] => [
   {
     files: ['test/prometheus/**', 'test/cluster/dashboard.test.ts'],
     missing: hasPrometheus() ? undefined : 'what needs promtool and prometheus',
+  },
+  {
+    files: ['test/docs/site.test.ts'],
+    missing: existsSync(VITEPRESS)
+      ? undefined
+      : 'what builds the documentation; VitePress comes from the npm registry',
   },
   {
     files: ['test/store/large-backlog.test.ts'],

@@ -31,6 +31,7 @@ export const SLOW_FILES: readonly string[] = [
   'test/demo/day.test.ts',
   'test/docs/commands.test.ts',
   'test/docs/look.test.ts',
+  'test/docs/site.test.ts',
   'test/observe/permissions-page.test.ts',
   'test/observe/tracing/line.test.ts',
   'test/rules/compile.random.test.ts',

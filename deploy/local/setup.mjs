@@ -10,6 +10,7 @@ import { fetchKafka, hasKafka } from './kafka.mjs'
 import { buildKubernetes, hasKubernetes } from './kubernetes.mjs'
 import { exitCodeOf, runProgram } from './program.mjs'
 import { preparePrometheus } from './prometheus.mjs'
+import { installSiteBuilder } from './site.mjs'
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const NODE = join(ROOT, 'node_modules', 'node', 'bin', 'node')
@@ -18,14 +19,15 @@ const STAMP = join(ROOT, 'node_modules', '.kubeherald-setup')
 /** A step that cannot be done; the message says what to type. */
 class SetupError extends Error {}
 
-/** Does what is missing. `tests`: also what only the tests need. Ends the process with a line when it cannot. */
-export async function setUp({ tests = false } = {}) {
+/** Does what is missing. `tests`: also what only the tests need; `site`: what builds the documentation. Ends the process with a line when it cannot. */
+export async function setUp({ tests = false, site = false } = {}) {
   try {
     // Downloads and builds side by side; apt-get locks, so that its steps come one after the other.
     await Promise.all([
       installDependencies(),
       installPrograms({ tests }),
       ...(tests ? [prepareKubernetes(), prepareDeployTools()] : []),
+      ...(tests || site ? [prepareSite({ isNeeded: site })] : []),
     ])
   } catch (error) {
     if (!(error instanceof SetupError)) throw error
@@ -109,6 +111,13 @@ async function prepareDeployTools() {
   }
   await buildDeployTools(say).catch((error) => {
     throw new SetupError(error.message)
+  })
+}
+
+async function prepareSite({ isNeeded }) {
+  await installSiteBuilder(say).catch((error) => {
+    if (isNeeded) throw new SetupError(error.message)
+    say(`${error.message} Suites that need it ${missingSuites()}`)
   })
 }
 

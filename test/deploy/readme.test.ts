@@ -85,6 +85,30 @@ test('a configuration of one’s own becomes values by the command of the page',
   expect(parse(readFileSync(join(dir, 'config.yaml'), 'utf8'))).toEqual({ config: parse(VALUES).config })
 })
 
+test('the commands of docs/quick-start.md install it, in a namespace of their own', async () => {
+  const page = readFileSync(join(ROOT, 'docs/quick-start.md'), 'utf8')
+  for (const name of ['kubeherald.yaml', 'values.yaml']) {
+    const [, text = ''] = new RegExp(`\`\`\`yaml\\n(# ${name}\\n[\\s\\S]*?)\`\`\``).exec(page) ?? []
+    writeFileSync(join(dir, name), text)
+  }
+  const install = shellIn(page).find((commands) => commands.includes('helm upgrade --install')) ?? ''
+  const here = install
+    .replaceAll('npx kubeherald', 'kubeherald')
+    .replace('oci://ghcr.io/kubeherald/charts/kubeherald', 'deploy/helm/kubeherald')
+    .replace('create namespace kubeherald', 'create namespace quick')
+    .replaceAll(/(-n|--namespace) kubeherald/g, '$1 quick')
+  expect(type('helm uninstall kubeherald --namespace kubeherald')).toMatchObject({ status: 0 })
+  const ran = type(`SLACK_URL=https://hooks.slack.example.com/services/x\n${here}`)
+  expect(ran).toMatchObject({ status: 0, output: expect.stringContaining('STATUS: deployed') })
+  const role: any = await bed.kubernetes.request(
+    'GET',
+    '/apis/rbac.authorization.k8s.io/v1/clusterroles/kubeherald-kubeherald',
+  )
+  expect(role.rules.flatMap((it: { resources: string[] }) => it.resources)).toEqual(
+    expect.arrayContaining(['events', 'pods', 'deployments']),
+  )
+})
+
 test('what the memory of a pod is, is what the sizing says', () => {
   const { requests, limits } = parse(
     readFileSync(join(ROOT, 'deploy/helm/kubeherald/values.yaml'), 'utf8'),

@@ -54,6 +54,30 @@ const ELSEWHERE: Elsewhere[] = [
     by: '.github/workflows/image.yml',
     as: 'docker compose --profile cluster --profile demo --profile kafka config',
   },
+  {
+    command: /^npx kubeherald (demo|run)/,
+    page: /quick-start/,
+    by: 'test/docs/look.test.ts',
+    as: "desk.start('demo', '-c'",
+  },
+  {
+    command: /^npx kubeherald check/,
+    page: /quick-start/,
+    by: 'test/docs/recipes.test.ts',
+    as: "['check', '--offline', '--strict']",
+  },
+  {
+    command: /^npx kubeherald send-test/,
+    page: /quick-start/,
+    by: 'test/cli/send-test.test.ts',
+    as: "'send-test', 'chat'",
+  },
+  // With the chart of this clone, whose page has the same commands.
+  {
+    command: /^(kubectl|helm|npx kubeherald rbac) /,
+    page: /quick-start/,
+    by: 'test/deploy/readme.test.ts',
+  },
   // Needs a journal in which something has happened.
   { command: /^kubeherald backtest/, by: 'test/cluster/tail.test.ts', as: "desk.run('backtest'" },
   { command: /check\.sh$/, by: '.github/workflows/image.yml' },

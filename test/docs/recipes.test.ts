@@ -54,6 +54,15 @@ test.each(recipes.map((it) => [it.place, it] as const))(
   },
 )
 
+test.each(['try.yaml', 'kubeherald.yaml'])('nothing is wrong with %s of the quick start', async (name) => {
+  const text = readFileSync(join(ROOT, 'docs/quick-start.md'), 'utf8')
+  const [, config = ''] = new RegExp(`\\n\`\`\`yaml\n(# ${name}\n[\\s\\S]*?)\`\`\``).exec(text) ?? []
+  using desk = openDesk()
+  desk.write(name, config)
+  const { code, stdout, stderr } = await runHere(desk, 'check', '--offline', '--strict', '-c', name)
+  expect(code, `${stdout}${stderr}`).toBe(0)
+})
+
 /** Returns the lines of a block that the text does not have in this order. `…` stands for anything. */
 function missingLines(block: string, text: string): string[] {
   const lines = text.split('\n')

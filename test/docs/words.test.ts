@@ -40,7 +40,7 @@ test('the words of camel-case names are read, longer words are not', () => {
 /** Returns for each folder where the words are, as `file:line:word`. */
 function occurrences(): Map<string, string[]> {
   const found = new Map<string, string[]>()
-  for (const file of globSync(FILES, { cwd: ROOT, exclude: ['CHANGELOG.md'] })) {
+  for (const file of globSync(FILES, { cwd: ROOT, exclude: ['CHANGELOG.md', '**/node_modules/**'] })) {
     const text = readFileSync(ROOT + file, 'utf8')
     const places = text
       .split('\n')
