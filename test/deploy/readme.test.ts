@@ -102,7 +102,7 @@ test('the commands of docs/quick-start.md install it, in a namespace of their ow
   expect(ran).toMatchObject({ status: 0, output: expect.stringContaining('STATUS: deployed') })
   const role: any = await bed.kubernetes.request(
     'GET',
-    '/apis/rbac.authorization.k8s.io/v1/clusterroles/kubeherald-kubeherald',
+    '/apis/rbac.authorization.k8s.io/v1/clusterroles/quick-kubeherald',
   )
   expect(role.rules.flatMap((it: { resources: string[] }) => it.resources)).toEqual(
     expect.arrayContaining(['events', 'pods', 'deployments']),
