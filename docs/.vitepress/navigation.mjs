@@ -29,6 +29,7 @@ export const SIDEBAR = [
   ]),
   group('Migration', [
     page('Steps', 'migrate/'),
+    page('Conversion', 'import'),
     page('kubernetes-event-exporter', 'migrate/kubernetes-event-exporter'),
     page('kubewatch', 'migrate/kubewatch'),
     page('Botkube', 'migrate/botkube'),
