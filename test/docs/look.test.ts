@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 // @ts-expect-error a script without types
+import { pictures } from '../../docs/look/messages.mjs'
+// @ts-expect-error a script without types
 import { picture } from '../../docs/look/picture.mjs'
 import { openDesk } from '../cli/cli.ts'
 import { waitFor } from '../wait-for.ts'
@@ -10,6 +12,10 @@ const LOOK = readFileSync(new URL('docs/look/look.txt', ROOT), 'utf8')
 
 test('the picture of the README is made from its text', () => {
   expect(readFileSync(new URL('docs/look/look.svg', ROOT), 'utf8')).toBe(picture(LOOK))
+})
+
+test.each(Object.entries<string>(pictures()))('%s is drawn from what the sink sends', (name, svg) => {
+  expect(readFileSync(new URL(`docs/look/${name}`, ROOT), 'utf8')).toBe(svg)
 })
 
 test('the demo prints what the picture shows', async () => {
