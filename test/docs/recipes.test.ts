@@ -6,7 +6,7 @@ import { runHere } from '../cli/here.ts'
 import { renderedMessages } from './rendered.ts'
 
 const ROOT = new URL('../../', import.meta.url).pathname
-const PAGES = globSync('docs/{recipes,guides,migrate}/*.md', { cwd: ROOT }).toSorted()
+const PAGES = globSync('docs/{concepts,{recipes,guides,migrate}/*}.md', { cwd: ROOT }).toSorted()
 const BLOCK = /^```(\w*)\n([\s\S]*?)^```/gm
 
 interface Recipe {
