@@ -1,5 +1,5 @@
-import { collectDefaultMetrics, type Metric, Registry } from 'prom-client'
-import { mapInSlices, TimeSlice } from '../text/yielding.ts'
+import { collectDefaultMetrics, Registry } from 'prom-client'
+import { mapInSlices } from '../text/yielding.ts'
 import { version } from '../version.ts'
 import { deliveryMetrics, redisMetrics } from './delivery-metrics.ts'
 import { type ConfiguredRule, type MetricDefinition, registerEventLoopLag } from './metric-types.ts'
@@ -92,27 +92,4 @@ function set(
   if (typeof value === 'number') gauge.set({ [first]: subject }, value)
   else
     for (const [key, own] of Object.entries(value ?? {})) gauge.set({ [first]: subject, [second]: key }, own)
-}
-
-/** Removes the series whose label has one of these values, of metrics whose names begin with `prefix`. Yields between slices. */
-export async function forgetSeries(
-  registry: Registry,
-  label: string,
-  values: readonly string[],
-  prefix = '',
-): Promise<void> {
-  const removed = new Set(values)
-  if (removed.size === 0) return
-  const timeSlice = new TimeSlice()
-  for (const { name } of registry.getMetricsAsArray()) {
-    const metric = name.startsWith(prefix) ? (registry.getSingleMetric(name) as Metric) : undefined
-    if (!metric) continue
-    const { values: samples } = await metric.get()
-    for (const { labels } of samples) {
-      if (timeSlice.isDue()) await timeSlice.take()
-      if (!removed.has(String((labels as Record<string, unknown>)[label]))) continue
-      const { le: _, ...own } = labels as Record<string, string | number>
-      metric.remove(own)
-    }
-  }
 }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { createSinkMetrics } from '../../src/app/sink-set/contexts.ts'
-import { createMetrics, forgetSeries, sampleVitals, startAtZero } from '../../src/observe/metrics.ts'
+import { forgetSeries } from '../../src/observe/forget-series.ts'
+import { createMetrics, sampleVitals, startAtZero } from '../../src/observe/metrics.ts'
 
 const WATCH = {
   key: 'pods#1',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { emptyPlan } from '../../src/store/commit/commit-plan.ts'
-import { KnownEntries } from '../../src/store/commit/transition.ts'
+import { KnownEntries } from '../../src/store/commit/index-entries.ts'
 import { change, SOURCE } from './objects.ts'
 import { never, startStoreBed } from './store-bed.ts'
 

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { isOlder } from '../../src/model/change.ts'
 import type { ChangeType } from '../../src/model/event.ts'
-import { decodeIndexEntry, encodeIndexEntry, transitionOf } from '../../src/store/commit/transition.ts'
+import { transitionOf } from '../../src/model/transition.ts'
+import { decodeIndexEntry, encodeIndexEntry } from '../../src/store/commit/index-entries.ts'
 import { change } from './objects.ts'
 
 const known = (resourceVersion: string) => ({

@@ -11,8 +11,8 @@ import { LAYOUT, LayoutChangedError } from '../redis/layout.ts'
 import { scanStep } from '../redis/scan.ts'
 import { evalScript } from '../redis/script.ts'
 import type { CommitLine } from './commit-connection.ts'
+import { decodeIndexEntry } from './index-entries.ts'
 import { readCheckpoint } from './stored-json.ts'
-import { decodeIndexEntry } from './transition.ts'
 
 interface Adopter {
   line: CommitLine

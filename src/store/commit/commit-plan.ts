@@ -1,17 +1,9 @@
 import type { ChainableCommander } from 'ioredis'
 import type { Change, Comparison, KnownObject, ScannedObject, Transition } from '../../model/change.ts'
+import { deletionOf, deselectionOf, type IndexEntry, transitionOf } from '../../model/transition.ts'
+import { decodeIndexEntry, encodeIndexEntry, type KnownEntries, nameOf } from './index-entries.ts'
 import { type Keep, PreviousObjects } from './previous-objects.ts'
 import { COMPLETE, RelistDiffLostError } from './relist-diff.ts'
-import {
-  decodeIndexEntry,
-  deletionOf,
-  deselectionOf,
-  encodeIndexEntry,
-  type IndexEntry,
-  type KnownEntries,
-  nameOf,
-  transitionOf,
-} from './transition.ts'
 
 /** The commands that read for a plan. */
 export type Reads = Pick<ChainableCommander, 'hmget' | 'hmgetBuffer' | 'zrange'>

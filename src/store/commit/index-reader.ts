@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import type { IndexReader } from '../../model/change.ts'
 import type { Keys } from '../keys.ts'
 import { scanHash } from '../redis/scan.ts'
-import { decodeIndexEntry, nameOf } from './transition.ts'
+import { decodeIndexEntry, nameOf } from './index-entries.ts'
 
 /** Returns the index of a source, for reads. */
 export function indexReader(redis: Redis, keys: Keys, source: string): IndexReader {

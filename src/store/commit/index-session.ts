@@ -20,7 +20,7 @@ import {
   planWatch,
   type SourceKeys,
 } from './commit-plan.ts'
-import { KnownEntries } from './transition.ts'
+import { KnownEntries } from './index-entries.ts'
 
 /** Synthesized deletions in one transaction; few if each contains the previous object. */
 const MANY = 1_000

@@ -1,10 +1,10 @@
 import type { AwaitMetadata, Checkpoint, Source, SourceStore, Transition } from '../../model/change.ts'
 import { clusterFacts } from '../../model/cluster-facts.ts'
 import type { CommitPlan, Reads } from './commit-plan.ts'
+import { decodeIndexEntry, nameOf } from './index-entries.ts'
 import { IndexSession, type Unlisted } from './index-session.ts'
 import { COMPLETE } from './relist-diff.ts'
 import type { OldObjects } from './transact.ts'
-import { decodeIndexEntry, nameOf } from './transition.ts'
 
 interface MemoryStoreParts {
   /** Called with the changes of each commit, in the order of each source. */

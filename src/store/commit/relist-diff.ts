@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import { FencedError } from '../../model/change.ts'
 import { evalScript } from '../redis/script.ts'
 import type { CommitLine } from './commit-connection.ts'
-import { decodeIndexEntry, nameOf } from './transition.ts'
+import { decodeIndexEntry, nameOf } from './index-entries.ts'
 
 /** The field that marks a complete copy; no name is empty. Without it no object may be considered deleted. */
 export const COMPLETE = ''

@@ -22,12 +22,12 @@ import { valuesOf } from '../redis/script.ts'
 import type { CommitLine } from './commit-connection.ts'
 import type { CommitPlan, Plan, Read, SourceKeys } from './commit-plan.ts'
 import { type Evaluated, evaluateCommit } from './evaluate.ts'
+import type { KnownEntries } from './index-entries.ts'
 import { type JournalParts, packJournal, writeJournal } from './journal.ts'
 import { OLD_TTL_MS } from './previous-objects.ts'
 import { UNLISTED_TTL_MS } from './relist-diff.ts'
 import { readCheckpoint, UnreadableCheckpointError } from './stored-json.ts'
 import { Transaction, type TransactionEnd } from './transaction.ts'
-import type { KnownEntries } from './transition.ts'
 import { count, enqueuedOf, writeCommit } from './write-commit.ts'
 
 /** The stages before and after a commit. */

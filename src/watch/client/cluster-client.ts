@@ -62,6 +62,13 @@ export interface ClusterClient {
 /** No cluster, or one that does not answer; the message is shown to users. */
 export class ClusterError extends Error {
   override name = 'ClusterError'
+  /** The HTTP status of an answer that is the reason. */
+  readonly status: number | undefined
+
+  constructor(message: string, status?: number) {
+    super(message)
+    this.status = status
+  }
 }
 
 /** The user of the kubeconfig has no working credentials now; another kubeconfig may. */

@@ -111,7 +111,10 @@ async function getJson(
   if (status === 200) return JSON.parse(body.toString())
   const { message } = statusOf(parseObject(body), status)
   const advice = status === 401 ? `; ${UNAUTHORIZED_ADVICE}` : ''
-  throw new ClusterError(`the API server answered ${status} to ${path}${message && `: ${message}`}${advice}`)
+  throw new ClusterError(
+    `the API server answered ${status} to ${path}${message && `: ${message}`}${advice}`,
+    status,
+  )
 }
 
 interface Answer {

@@ -3,8 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { ClusterIdentities, ClusterIdentity } from '../../model/change.ts'
 import type { Resource } from '../../model/event.ts'
 import type { WatchStatus } from '../../model/status.ts'
+import { forgetSeries } from '../../observe/forget-series.ts'
 import type { Logger } from '../../observe/log.ts'
-import { forgetSeries } from '../../observe/metrics.ts'
 import { faultOf } from '../client/api-fault.ts'
 import { type ClusterClient, ClusterError } from '../client/cluster-client.ts'
 import { crdStateOf, findDefined } from '../client/crd.ts'
@@ -80,6 +80,7 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
       } catch (error) {
         stop.signal.throwIfAborted()
         failures++
+        parts.observer?.fault(error)
         const message = (error as Error).message
         if (lastError !== message)
           log.warn(

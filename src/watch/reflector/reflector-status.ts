@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { WatchStatus } from '../../model/status.ts'
+import type { forgetSeries } from '../../observe/forget-series.ts'
 import type { Logger } from '../../observe/log.ts'
-import type { Metrics } from '../../observe/metrics.ts'
 import { redactMessage } from '../../text/redact.ts'
 import { ApiFault, UNAUTHORIZED_ADVICE } from '../client/api-fault.ts'
 import type { Oversized } from '../decode/oversized.ts'
@@ -10,10 +10,39 @@ import type { WatchEntry } from '../schema.ts'
 import type { RelistCause, Step } from './retry-policy.ts'
 
 export interface ReflectorStatusParts {
-  metrics: Metrics
+  metrics: WatchMetrics
   log: Logger
   clock: { now(): number }
   report(status: Partial<WatchStatus>): void
+  observer?: WatchObserver
+}
+
+/** What is counted of watches; the metrics of the program have more. */
+export interface WatchMetrics {
+  relists: Counter
+  reconnects: Counter
+  malformed: Counter
+  oversized: Counter
+  watchReady: Gauge
+  watchDifferences: Gauge
+  watchVerified: Gauge
+  registry: Parameters<typeof forgetSeries>[0]
+}
+
+interface Counter {
+  inc(labels: Record<string, string>): void
+}
+
+interface Gauge {
+  set(labels: Record<string, string>, value: number): void
+}
+
+/** For a program that acts on faults and progress itself. `watch` is a source's title. */
+export interface WatchObserver {
+  /** The watch has read all that happened before it was opened. Called repeatedly. */
+  current(watch: string): void
+  /** An attempt failed, and `step` comes next; without them the kinds could not be resolved. */
+  fault(error: unknown, watch?: string, step?: Step): void
 }
 
 /** Redis being away is a known reason to stand still for a while. */
@@ -65,6 +94,7 @@ export class ReflectorStatus {
   /** Has all been read that happened before the watch was opened? */
   current(current: boolean): void {
     this.#parts.report({ current })
+    if (current) this.#parts.observer?.current(this.#watch)
   }
 
   moved(resourceVersion: string): void {
@@ -119,7 +149,8 @@ export class ReflectorStatus {
   }
 
   trouble(error: unknown, step: Step): void {
-    const { log, metrics, report, clock } = this.#parts
+    const { log, metrics, report, clock, observer } = this.#parts
+    observer?.fault(error, this.#watch, step)
     const message = redactMessage(error instanceof Error ? error.message : String(error))
     if (step.cause === 'unreadable') metrics.malformed.inc({ watch: this.#watch })
     const failing = step.phase === 'failing'

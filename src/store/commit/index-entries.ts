@@ -1,0 +1,67 @@
+import type { Change } from '../../model/change.ts'
+import type { IndexEntry } from '../../model/transition.ts'
+import type { Plan } from './commit-plan.ts'
+
+/**
+ * Encodes an entry as `<namespace>/<name>/<labels>\n<resourceVersion>`. Path segments cannot contain a slash. The version follows
+ * the last line break, because the version of an extension API server may contain any other character.
+ */
+export function encodeIndexEntry(entry: IndexEntry): string {
+  const labels = entry.labelsJson === '{}' ? '' : entry.labelsJson
+  return `${entry.namespace}/${entry.name}/${labels}\n${entry.resourceVersion}`
+}
+
+export function decodeIndexEntry(text: string): IndexEntry {
+  const first = text.indexOf('/')
+  const second = text.indexOf('/', first + 1)
+  const end = text.lastIndexOf('\n')
+  return {
+    namespace: text.slice(0, first),
+    name: text.slice(first + 1, second),
+    labelsJson: text.slice(second + 1, end) || '{}',
+    resourceVersion: text.slice(end + 1),
+  }
+}
+
+/** Returns the name of an object within its resource. */
+export function nameOf(object: { namespace: string; name: string }): string {
+  return `${object.namespace}/${object.name}`
+}
+
+/** The number of entries that a session remembers, for objects that change often or soon again. */
+const MOST_KNOWN = 2_000
+
+/**
+ * The index entries that a session wrote recently. A commit assumes them instead of reading the index. The transaction compares
+ * them with Redis; if one differs, the commit is evaluated again with entries that it reads.
+ */
+export class KnownEntries {
+  readonly #entries = new Map<string, string>()
+
+  /** Returns uid → entry, null for none; undefined if an entry must be read. An ADDED object is assumed to be new. */
+  assume(changes: readonly Change[]): Map<string, string | null> | undefined {
+    const assumed = new Map<string, string | null>()
+    for (const { type, object } of changes) {
+      if (assumed.has(object.uid)) continue
+      const entry = this.#entries.get(object.uid) ?? (type === 'ADDED' ? null : undefined)
+      if (entry === undefined) return undefined
+      assumed.set(object.uid, entry)
+    }
+    return assumed
+  }
+
+  /** Call when the transaction is durable. */
+  written({ forget, indexSet, indexDelete }: Plan): void {
+    if (forget === 'all') this.#entries.clear()
+    for (let i = 0; i < indexSet.length; i += 2) {
+      const uid = indexSet[i] as string
+      this.#entries.delete(uid)
+      this.#entries.set(uid, indexSet[i + 1] as string)
+    }
+    for (const uid of indexDelete) this.#entries.delete(uid)
+    for (const uid of this.#entries.keys()) {
+      if (this.#entries.size <= MOST_KNOWN) break
+      this.#entries.delete(uid)
+    }
+  }
+}
