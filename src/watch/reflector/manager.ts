@@ -28,6 +28,8 @@ interface ManagerParts
 export interface WatchManager {
   /** Replaces what is watched; sources that stay are not disturbed. */
   apply(entries: readonly WatchEntry[]): void
+  /** Resolves when the sources of the entries that were applied last are started, and all others have ended. */
+  readonly applied: Promise<void>
   /** Makes sources of such resources open their stored state again: from then on it is known whether it keeps old objects. */
   reopen(which: (resource: Resource) => boolean): void
   statuses(): WatchStatus[]
@@ -50,6 +52,7 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
   /** Of these every source has begun, or is known not to. */
   let resolved: readonly WatchEntry[] = []
   let change = Promise.withResolvers<void>()
+  let applied = Promise.withResolvers<void>()
   let uid: { value: string; atMs: number } | undefined
 
   const runs = createReflectorPool({
@@ -125,6 +128,7 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     }
     if (faults.length > 0) throw faults[0]
     resolved = asked
+    if (asked === entries) applied.resolve()
   }
 
   /**
@@ -188,7 +192,11 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
   return {
     apply(wanted) {
       entries = wanted
+      applied = Promise.withResolvers()
       again()
+    },
+    get applied() {
+      return applied.promise
     },
     reopen: runs.reopen,
     statuses: () => [...runs.statuses(), ...unresolved(plan, entries, resolved, lastError, clock.now())],

@@ -1,0 +1,71 @@
+import type { Catalogue } from '../client/discovery.ts'
+import { planSources, storageOf, type WatchPlan } from '../plan/plan.ts'
+import type { WatchEntry } from '../schema.ts'
+import type { WatchError } from './types.ts'
+
+interface Addition {
+  entry: WatchEntry
+  /** Keys of its sources that have not begun; undefined until its kind is resolved. */
+  left: Set<string> | undefined
+  resolve(): void
+  reject(error: WatchError): void
+}
+
+/** Namespaces are names here, and not patterns. */
+export function matcherOf(names: readonly string[]): (namespace: string) => boolean {
+  return (namespace) => names.includes(namespace)
+}
+
+/** Kinds that are added while the iteration goes on: each is pending until the API server has answered all of its sources. */
+export class Additions {
+  readonly #pending = new Set<Addition>()
+
+  async wait(entry: WatchEntry): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const addition: Addition = { entry, left: undefined, resolve, reject }
+    this.#pending.add(addition)
+    try {
+      await promise
+    } finally {
+      this.#pending.delete(addition)
+    }
+  }
+
+  /** Finds the sources of the kinds that a plan has resolved. */
+  resolved(
+    plan: WatchPlan,
+    catalogue: Catalogue,
+    clusterUid: string,
+    hasBegun: (key: string) => boolean,
+  ): void {
+    for (const addition of this.#pending) {
+      if (addition.left) continue
+      const alone = planSources([addition.entry], catalogue, clusterUid, matcherOf).sources
+      const [first] = alone
+      if (!first) continue
+      const own = plan.sources.filter((it) => storageOf(it.resource) === storageOf(first.resource))
+      const same = own.filter(({ key }) => alone.some((it) => it.key === key))
+      // Merged with another entry it has the sources of both.
+      const keys = (same.length > 0 ? same : own).map(({ key }) => key)
+      addition.left = new Set(keys.filter((key) => !hasBegun(key)))
+      if (addition.left.size === 0) addition.resolve()
+    }
+  }
+
+  /** A source has begun. */
+  begun(key: string): void {
+    for (const { left, resolve } of this.#pending) if (left?.delete(key) && left.size === 0) resolve()
+  }
+
+  /** The kind is defined, and comes later. */
+  accept(entry: WatchEntry): void {
+    for (const it of this.#pending) if (it.entry === entry) it.resolve()
+  }
+
+  /** Rejects the additions of such entries, or sources; returns false if there is none. */
+  reject(which: (entry: WatchEntry, keys: ReadonlySet<string>) => boolean, error: WatchError): boolean {
+    const refused = [...this.#pending].filter(({ entry, left = new Set() }) => which(entry, left))
+    for (const { reject } of refused) reject(error)
+    return refused.length > 0
+  }
+}

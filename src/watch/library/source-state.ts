@@ -1,0 +1,248 @@
+import type {
+  Change,
+  Checkpoint,
+  Comparison,
+  Source,
+  SourceSession,
+  SourceStore,
+  Transition,
+} from '../../model/change.ts'
+import { clusterFacts } from '../../model/cluster-facts.ts'
+import { deletionOf, type IndexEntry, transitionOf } from '../../model/transition.ts'
+import type { Handoff } from './handoff.ts'
+
+/** A change that is handed to the program. */
+export interface Handed {
+  source: Source
+  transition: Transition
+  /** JSON of the object before the change, if it is kept. */
+  old: Buffer | undefined
+}
+
+/** The position of a source, and the objects that the program knows of it: those whose last change it has processed. */
+export interface SourceState {
+  source: Source
+  phase: Checkpoint['phase'] | undefined
+  resourceVersion: string
+  readonly index: Map<string, IndexEntry>
+  /** uid → JSON. */
+  readonly kept: Map<string, Buffer>
+}
+
+export function newState(source: Source): SourceState {
+  return { source, phase: undefined, resourceVersion: '', index: new Map(), kept: new Map() }
+}
+
+interface StateParts {
+  handoff: Handoff<Handed>
+  keepOld: boolean
+  /** What a checkpoint would have is different now. */
+  onMoved(): void
+  /** The API server answers a source. Called repeatedly. */
+  onBegun(source: Source): void
+  clock: { now(): number }
+}
+
+/**
+ * What reflectors ask of a store, in memory: each change is handed to the program, and the position moves when it is processed. Nothing
+ * is fenced, because every process has its own.
+ */
+export class SourceStates implements SourceStore {
+  readonly #parts: StateParts
+  readonly #states = new Map<string, SourceState>()
+  readonly #facts = clusterFacts()
+  readonly owners = this.#facts.owners
+  readonly release = this.#facts.release
+  readonly absentKinds = this.#facts.absentKinds
+  readonly identities = this.#facts.identities
+  readonly splits = { get: async () => 'whole' as const, settle: async () => 'whole' as const }
+
+  constructor(parts: StateParts, restored: readonly SourceState[]) {
+    this.#parts = parts
+    for (const state of restored) this.#states.set(state.source.key, state)
+  }
+
+  /** In the order in which they were first opened. */
+  all(): readonly SourceState[] {
+    return [...this.#states.values()]
+  }
+
+  /** Whether a source of this name was ever followed. */
+  knows(spelling: string): boolean {
+    return this.all().some(({ source }) => source.spelling === spelling)
+  }
+
+  /** Forgets sources that do not run any more. */
+  forget(isForgotten: (source: Source) => boolean): void {
+    for (const { source } of this.all()) if (isForgotten(source)) this.#states.delete(source.key)
+    this.#parts.onMoved()
+  }
+
+  async open(source: Source): Promise<SourceSession> {
+    const state = this.#states.get(source.key) ?? newState(source)
+    state.source = source
+    this.#states.set(source.key, state)
+    return new StateSession(this.#parts, state)
+  }
+
+  async peek({ key }: Source) {
+    const state = this.#states.get(key)
+    const checkpoint = state && checkpointOf(state, this.#parts.clock)
+    return checkpoint && { ...checkpoint, ownerAlive: false }
+  }
+
+  async stored(): Promise<Source[]> {
+    return this.all().map(({ source }) => source)
+  }
+}
+
+function checkpointOf(
+  { phase, resourceVersion }: SourceState,
+  clock: { now(): number },
+): Checkpoint | undefined {
+  return phase && { phase, resourceVersion, sequence: 0, holder: '', atMs: clock.now() }
+}
+
+/** The session of one source; the position of a change moves when the program has processed it. */
+class StateSession implements SourceSession {
+  emitted = 0
+  /** There are no limits. */
+  readonly dueMs = undefined
+  readonly #parts: StateParts
+  readonly #state: SourceState
+  #comparison: Comparison = 'newer'
+  /** Name → uid of what a list has not listed. */
+  #unlisted = new Map<string, string>()
+
+  constructor(parts: StateParts, state: SourceState) {
+    this.#parts = parts
+    this.#state = state
+  }
+
+  get checkpoint(): Checkpoint | undefined {
+    return checkpointOf(this.#state, this.#parts.clock)
+  }
+
+  get keepsPrevious(): boolean {
+    return this.#parts.keepOld
+  }
+
+  async expire(): Promise<void> {}
+  async forgetLimits(): Promise<void> {}
+  async adopt(): Promise<void> {}
+
+  async beginSeed(): Promise<void> {
+    this.#state.index.clear()
+    this.#state.kept.clear()
+    this.#move('seeding', '')
+  }
+
+  async seed(page: readonly Change[]): Promise<void> {
+    this.#parts.onBegun(this.#state.source)
+    for (const { type, object } of page) {
+      if (type === 'DELETED') this.#drop(object.uid)
+      else this.#know(object.uid, object, object.bytes)
+    }
+  }
+
+  async beginList(comparison: Comparison): Promise<void> {
+    this.#comparison = comparison
+    this.#unlisted = new Map([...this.#state.index].map(([uid, entry]) => [nameOf(entry), uid]))
+    this.#move('listing', this.#state.resourceVersion)
+  }
+
+  async list(page: readonly Change[], signal: AbortSignal): Promise<void> {
+    this.#parts.onBegun(this.#state.source)
+    await this.#hand(this.#listed(page), signal)
+  }
+
+  async endList(resourceVersion: string, signal: AbortSignal, complete = true): Promise<void> {
+    this.#parts.onBegun(this.#state.source)
+    if (this.#state.phase === 'listing' && complete)
+      await this.#hand(this.#deletions(this.#unlisted.values()), signal)
+    this.#unlisted.clear()
+    this.#move('watching', resourceVersion)
+  }
+
+  async commit(changes: readonly Change[], resourceVersion: string, signal: AbortSignal): Promise<void> {
+    this.#parts.onBegun(this.#state.source)
+    await this.#hand(this.#changed(changes), signal)
+    this.#move('watching', resourceVersion)
+  }
+
+  async markAbsent(signal: AbortSignal): Promise<void> {
+    await this.#hand(this.#deletions([...this.#state.index.keys()]), signal)
+    this.#move('absent', '')
+  }
+
+  #hand(transitions: Iterator<Handed, void>, signal: AbortSignal): Promise<void> {
+    return this.#parts.handoff.offer(transitions, signal)
+  }
+
+  *#changed(changes: readonly Change[]): Generator<Handed, void> {
+    for (const [i, change] of changes.entries()) {
+      const { uid, resourceVersion } = change.object
+      yield* this.#process(transitionOf(change, this.#state.index.get(uid), 'newer', false))
+      // Changes of one position stay together.
+      if (changes[i + 1]?.object.resourceVersion !== resourceVersion) this.#move('watching', resourceVersion)
+    }
+  }
+
+  /** Of a name that has another uid now the former object is deleted first. */
+  *#listed(page: readonly Change[]): Generator<Handed, void> {
+    for (const change of page) {
+      const { object } = change
+      const name = nameOf(object)
+      const former = this.#unlisted.get(name)
+      if (former !== undefined && former !== object.uid) yield* this.#deletions([former])
+      const transition = transitionOf(change, this.#state.index.get(object.uid), this.#comparison, true)
+      yield* this.#process(transition)
+      if (!transition && this.#state.index.get(object.uid)?.resourceVersion === object.resourceVersion)
+        this.#keep(object.uid, object.bytes)
+      this.#unlisted.delete(name)
+    }
+  }
+
+  *#deletions(uids: Iterable<string>): Generator<Handed, void> {
+    for (const uid of uids) {
+      const entry = this.#state.index.get(uid)
+      if (entry) yield* this.#process(deletionOf(uid, entry, this.#parts.clock.now()))
+    }
+  }
+
+  /** Continues when the program has processed the change. */
+  *#process(transition: Transition | undefined): Generator<Handed, void> {
+    if (!transition) return
+    const { type, uid, object } = transition
+    yield { source: this.#state.source, transition, old: this.#state.kept.get(uid) }
+    this.emitted++
+    if (type === 'DELETED') this.#drop(uid)
+    else this.#know(uid, transition, object?.bytes)
+    this.#parts.onMoved()
+  }
+
+  #know(uid: string, { resourceVersion, namespace, name }: Omit<IndexEntry, 'labelsJson'>, bytes?: Buffer) {
+    this.#state.index.set(uid, { resourceVersion, namespace, name, labelsJson: '{}' })
+    if (bytes) this.#keep(uid, bytes)
+  }
+
+  /** A copy: the object is a part of the chunk that came from the socket. */
+  #keep(uid: string, bytes: Buffer): void {
+    if (this.#parts.keepOld) this.#state.kept.set(uid, Buffer.from(bytes))
+  }
+
+  #drop(uid: string): void {
+    this.#state.index.delete(uid)
+    this.#state.kept.delete(uid)
+  }
+
+  #move(phase: Checkpoint['phase'], resourceVersion: string): void {
+    this.#state.phase = phase
+    this.#state.resourceVersion = resourceVersion
+    this.#parts.onMoved()
+  }
+}
+
+function nameOf({ namespace, name }: { namespace: string; name: string }): string {
+  return `${namespace}/${name}`
+}

@@ -1,0 +1,348 @@
+import { userAgent } from '../../version.ts'
+import type { ClusterClient } from '../client/cluster-client.ts'
+import { connectCluster } from '../client/connect.ts'
+import { findDefined } from '../client/crd.ts'
+import type { Catalogue } from '../client/discovery.ts'
+import { planSources, type WatchPlan } from '../plan/plan.ts'
+import { createWatchManager, type WatchManager } from '../reflector/manager.ts'
+import type { WatchMetrics } from '../reflector/reflector-status.ts'
+import type { Step } from '../reflector/retry-policy.ts'
+import { DEFAULT_TIMING, type Timing } from '../reflector/timing.ts'
+import type { WatchEntry } from '../schema.ts'
+import { Additions, matcherOf } from './additions.ts'
+import { changeOf } from './change.ts'
+import { CheckpointSaver, decodeCheckpoint, encodeCheckpoint } from './checkpoint.ts'
+import { FinalFaults } from './faults.ts'
+import { Handoff } from './handoff.ts'
+import { checkpointError, unknownKind, warningOf } from './messages.ts'
+import { entryOf, requireOptions } from './options.ts'
+import { type Handed, SourceStates } from './source-state.ts'
+import { type Change, type Changes, type Kind, type Warning, WatchError, type WatchOptions } from './types.ts'
+
+/** Times that tests shorten. */
+export interface LibraryTiming extends Timing {
+  /** At most how often the checkpoint is saved. */
+  saveEveryMs: number
+}
+
+const LIBRARY_TIMING: LibraryTiming = { ...DEFAULT_TIMING, saveEveryMs: 1_000 }
+
+/** Starts watching. Throws WatchError for wrong options, and if there is no usable kubeconfig. */
+export function startWatch<T>(options: WatchOptions, timing: Partial<LibraryTiming> = {}): Changes<T> {
+  requireOptions(options)
+  const entries = options.kinds.map((kind) => entryOf(kind, options.initial))
+  return new RunningWatch<T>(options, entries, connect(options), { ...LIBRARY_TIMING, ...timing })
+}
+
+function connect({ kubeconfig, context }: WatchOptions): ClusterClient {
+  try {
+    return connectCluster({ kubeconfig, context, env: process.env, userAgent: `${userAgent} (library)` })
+  } catch (error) {
+    throw new WatchError('no-cluster', (error as Error).message, undefined, error)
+  }
+}
+
+class RunningWatch<T> implements Changes<T> {
+  readonly synced: Promise<void>
+  readonly #options: WatchOptions
+  readonly #client: ClusterClient
+  readonly #timing: LibraryTiming
+  readonly #handoff = new Handoff<Handed>()
+  readonly #faults = new FinalFaults()
+  readonly #stopping = new AbortController()
+  readonly #sync = Promise.withResolvers<void>()
+  readonly #iteration: AsyncGenerator<Change<T>, void>
+  readonly #started: Promise<void>
+  #entries: WatchEntry[]
+  readonly #additions = new Additions()
+  /** Kinds that the cluster does not serve: are they defined? */
+  readonly #unserved = new Map<string, 'asking' | 'defined'>()
+  /** Kinds of which it was warned that they are waited for. */
+  readonly #warned = new Set<string>()
+  #plan: WatchPlan | undefined
+  /** Titles of sources that have read all that happened before, and of those that ever worked. */
+  readonly #current = new Set<string>()
+  readonly #begun = new Set<string>()
+  #states: SourceStates | undefined
+  #manager: WatchManager | undefined
+  #saver: CheckpointSaver | undefined
+  #hasFailed = false
+  readonly #ended = Promise.withResolvers<void>()
+  #stopped: Promise<void> | undefined
+  #closed: Promise<void> | undefined
+
+  constructor(options: WatchOptions, entries: WatchEntry[], client: ClusterClient, timing: LibraryTiming) {
+    this.#options = options
+    this.#entries = entries
+    this.#client = client
+    this.#timing = timing
+    this.synced = this.#sync.promise
+    this.synced.catch(() => {})
+    this.#iteration = this.#iterate()
+    this.#started = this.#start().catch((error) => this.#fail(error))
+    const { signal } = options
+    const onAbort = () => void this.#stop()
+    if (signal?.aborted) onAbort()
+    else signal?.addEventListener('abort', onAbort, { once: true, signal: this.#stopping.signal })
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<Change<T>, void> {
+    return this.#iteration
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async add(kind: Kind): Promise<void> {
+    const entry = entryOf(kind, this.#options.initial)
+    await this.#started
+    this.#requireOpen()
+    const added = this.#additions.wait(entry)
+    this.#apply([...this.#entries, entry])
+    try {
+      await added
+    } catch (error) {
+      this.#apply(this.#entries.filter((it) => it !== entry))
+      throw error
+    }
+  }
+
+  async remove(kind: string): Promise<boolean> {
+    await this.#started
+    this.#requireOpen()
+    const rest = this.#entries.filter((it) => it.kind !== kind)
+    const isWatched = rest.length < this.#entries.length
+    this.#additions.reject((it) => it.kind === kind, new WatchError('closed', `${kind} was removed`))
+    this.#apply(rest)
+    await Promise.race([this.#manager?.applied, this.#ended.promise])
+    this.#states?.forget(({ spelling, key, title }) => {
+      const isForgotten = spelling === kind && !this.#plan?.sources.some((it) => it.key === key)
+      if (!isForgotten) return false
+      this.#begun.delete(key)
+      return this.#current.delete(title) || true
+    })
+    return isWatched
+  }
+
+  async *#iterate(): AsyncGenerator<Change<T>, void> {
+    const onUnreadable = (watch: string, name: string) =>
+      this.#warn({ message: `${name} cannot be read: only its identity is known`, watch })
+    try {
+      for (let handed = await this.#handoff.next(); handed; handed = await this.#handoff.next())
+        yield changeOf<T>(handed, onUnreadable)
+    } finally {
+      // The first fault is the one to report.
+      await this.close().catch((error: unknown) => {
+        if (!this.#hasFailed) throw error
+      })
+    }
+  }
+
+  async #start(): Promise<void> {
+    const { checkpoint: store, keepOld = false } = this.#options
+    const text = await store?.load().catch((error: unknown) => {
+      throw checkpointError('loaded', error)
+    })
+    const restored = text === undefined ? [] : decodeCheckpoint(text)
+    if (this.#stopping.signal.aborted) return
+    const states = new SourceStates(
+      {
+        handoff: this.#handoff,
+        keepOld,
+        clock: Date,
+        onMoved: () => this.#saver?.touch(),
+        onBegun: ({ key, title }) => this.#onBegun(key, title),
+      },
+      restored,
+    )
+    this.#states = states
+    if (store)
+      this.#saver = new CheckpointSaver({
+        store,
+        encode: () => encodeCheckpoint(states.all()),
+        everyMs: this.#timing.saveEveryMs,
+        onFault: (error) => this.#warn(warningOf({ error }, 'the checkpoint cannot be saved')),
+      })
+    this.#manager = createWatchManager({
+      client: this.#client,
+      store: states,
+      metrics: NOT_COUNTED,
+      log: {
+        debug() {},
+        info() {},
+        warn: (fields, message) => this.#warn(warningOf(fields, message)),
+        error: (fields, message) => this.#warn(warningOf(fields, message)),
+      },
+      clock: Date,
+      random: Math.random,
+      timing: this.#timing,
+      matcherOf,
+      // Asked only of selections that are taken over, which needs Redis.
+      selectorOf: () => () => true,
+      observer: {
+        current: (title) => this.#onCurrent(title),
+        fault: (error, title, step) => this.#onFault(error, title, step),
+      },
+      plan: (entries, catalogue, clusterUid) => this.#onPlan(entries, catalogue, clusterUid),
+    })
+    this.#manager.apply(this.#entries)
+    if (this.#entries.length === 0) this.#sync.resolve()
+  }
+
+  #apply(entries: WatchEntry[]): void {
+    this.#entries = entries
+    this.#manager?.apply(entries)
+  }
+
+  #onPlan(entries: readonly WatchEntry[], catalogue: Catalogue, clusterUid: string): WatchPlan {
+    const plan = planSources(entries, catalogue, clusterUid, matcherOf)
+    this.#plan = plan
+    for (const { entry, message } of plan.problems)
+      this.#refuse(entry, new WatchError('invalid-kind', `kind "${entry.kind}": ${message}`))
+    for (const entry of plan.waiting) void this.#lookFor(entry, catalogue)
+    for (const { kind } of plan.unsure)
+      this.#warnOnce(kind, 'a part of the API that may have this kind does not answer: waiting for it')
+    this.#additions.resolved(plan, catalogue, clusterUid, (key) => this.#begun.has(key))
+    this.#checkSynced()
+    return { ...plan, problems: [] }
+  }
+
+  /** A kind that is not served may be defined: while an API server starts, or because it serves another version. */
+  async #lookFor(entry: WatchEntry, catalogue: Catalogue): Promise<void> {
+    const { kind } = entry
+    if (this.#unserved.has(kind)) return
+    this.#unserved.set(kind, 'asking')
+    try {
+      // A kind that was watched before may come back.
+      const isDefined =
+        this.#states?.knows(kind) ||
+        typeof (await findDefined(this.#client, kind, catalogue, this.#signal)) !== 'string'
+      if (!isDefined) {
+        this.#unserved.delete(kind)
+        return this.#refuse(entry, unknownKind(kind, catalogue))
+      }
+      this.#unserved.set(kind, 'defined')
+      this.#warnOnce(kind, 'the cluster does not serve this kind now: waiting for it')
+      this.#additions.accept(entry)
+      this.#checkSynced()
+    } catch {
+      // The next attempt to resolve the kinds asks again.
+      this.#unserved.delete(kind)
+    }
+  }
+
+  /** Ends the addition of a kind, or the iteration if the program began with it. */
+  #refuse(entry: WatchEntry, error: WatchError): void {
+    const isAddition = this.#additions.reject((it) => it === entry, error)
+    if (!isAddition && this.#entries.includes(entry)) this.#fail(error)
+  }
+
+  #onBegun(key: string, title: string): void {
+    this.#begun.add(key)
+    this.#faults.works(title)
+    this.#additions.begun(key)
+  }
+
+  #onCurrent(title: string): void {
+    if (this.#current.has(title)) return this.#faults.works(title)
+    this.#current.add(title)
+    const source = this.#plan?.sources.find((it) => it.title === title)
+    if (source) this.#onBegun(source.key, title)
+    this.#checkSynced()
+  }
+
+  #checkSynced(): void {
+    if (!this.#plan) return
+    const { sources, waiting, unsure, problems } = this.#plan
+    const isResolved =
+      waiting.every(({ kind }) => this.#unserved.get(kind) === 'defined') &&
+      unsure.length + problems.length === 0
+    if (isResolved && sources.every(({ title }) => this.#current.has(title))) this.#sync.resolve()
+  }
+
+  #onFault(error: unknown, title: string | undefined, step: Step | undefined): void {
+    const source = this.#plan?.sources.find((it) => it.title === title)
+    const hasWorked = source ? this.#begun.has(source.key) : this.#begun.size > 0
+    const final = this.#faults.judge(error, source, step, { hasWorked, nowMs: performance.now() })
+    if (!final) return
+    const isAddition =
+      source !== undefined && this.#additions.reject((_, keys) => keys.has(source.key), final)
+    if (!isAddition) this.#fail(final)
+  }
+
+  get #signal(): AbortSignal {
+    return this.#stopping.signal
+  }
+
+  #warn(warning: Warning): void {
+    if (this.#signal.aborted) return
+    const { onWarning } = this.#options
+    if (!onWarning) {
+      const { watch, message, error } = warning
+      return process.emitWarning([watch, message, error].filter(Boolean).join(': '), 'KubeheraldWatchWarning')
+    }
+    try {
+      onWarning(warning)
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  #warnOnce(watch: string, message: string): void {
+    if (this.#warned.has(watch)) return
+    this.#warned.add(watch)
+    this.#warn({ watch, message })
+  }
+
+  #requireOpen(): void {
+    if (this.#signal.aborted) throw new WatchError('closed', 'the iteration has ended')
+  }
+
+  #fail(error: unknown): void {
+    this.#hasFailed = true
+    this.#sync.reject(error)
+    this.#handoff.end(error)
+    void this.#stop()
+  }
+
+  /** Closes all connections; the change that is being processed can still be confirmed. */
+  #stop(): Promise<void> {
+    this.#stopped ??= this.#stopAll()
+    return this.#stopped
+  }
+
+  async #stopAll(): Promise<void> {
+    this.#stopping.abort()
+    this.#handoff.end()
+    this.#ended.resolve()
+    const ended = new WatchError('closed', 'the iteration has ended')
+    this.#sync.reject(ended)
+    this.#additions.reject(() => true, ended)
+    await this.#started
+    await this.#manager?.close()
+    await this.#client.close()
+  }
+
+  async #close(): Promise<void> {
+    await this.#stop()
+    await this.#saver?.close().catch((error: unknown) => {
+      throw checkpointError('saved', error)
+    })
+  }
+}
+
+const NOT_COUNTED: WatchMetrics = (() => {
+  const counter = { inc() {} }
+  const gauge = { set() {} }
+  return {
+    ...{ relists: counter, reconnects: counter, malformed: counter, oversized: counter },
+    ...{ watchReady: gauge, watchDifferences: gauge, watchVerified: gauge },
+    registry: { getMetricsAsArray: () => [], getSingleMetric: () => undefined as never },
+  }
+})()
