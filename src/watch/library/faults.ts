@@ -3,41 +3,54 @@ import { ApiFault, UNAUTHORIZED_ADVICE } from '../client/api-fault.ts'
 import { ClusterError, NoCredentials } from '../client/cluster-client.ts'
 import type { PlannedSource } from '../plan/plan.ts'
 import type { Step } from '../reflector/retry-policy.ts'
-import { WatchError } from './types.ts'
+import { type Warning, WatchError } from './types.ts'
 
 /** A watch that worked is given up after this long: permissions and credentials may be replaced meanwhile. */
 export const GIVEN_UP_MS = 60_000
 
-/** Decides which faults end the iteration: those that only a person can correct. */
-export class FinalFaults {
-  /** Title → since when it has been failing; '' for the search for kinds. */
+/** What the program learns of a fault. */
+type Verdict = { final: WatchError } | { warning: Warning } | undefined
+
+interface FaultOfWatch {
+  error: unknown
+  /** Undefined for the search for kinds. */
+  source: PlannedSource | undefined
+  step: Step | undefined
+  hasWorked: boolean
+  nowMs: number
+}
+
+/** Decides which faults end the iteration, and of which the program is warned. */
+export class Faults {
+  /** Title → since when a person has to correct something; '' for the search for kinds. */
   readonly #since = new Map<string, number>()
+  /** Title → the cause of the last warning. */
+  readonly #warned = new Map<string, string>()
 
   /** The watch works (again). */
   works(title: string): void {
     this.#since.delete(title)
     this.#since.delete('')
+    this.#warned.delete(title)
   }
 
   /**
-   * Returns the error that ends the iteration; undefined if the fault is retried. A watch that never worked ends immediately, others after
-   * GIVEN_UP_MS.
+   * A fault that only a person can correct is final for a watch that never worked, for others after GIVEN_UP_MS. Of the others a warning
+   * is given once for each cause, until the watch works again.
    */
-  judge(
-    error: unknown,
-    source: PlannedSource | undefined,
-    step: Step | undefined,
-    { hasWorked, nowMs }: { hasWorked: boolean; nowMs: number },
-  ): WatchError | undefined {
+  judge({ error, source, step, hasWorked, nowMs }: FaultOfWatch): Verdict {
     const final = finalFault(error, source, step)
     const title = source?.title ?? ''
-    if (!final) {
-      this.#since.delete(title)
-      return undefined
-    }
-    const since = this.#since.get(title) ?? nowMs
-    this.#since.set(title, since)
-    return !hasWorked || nowMs - since >= GIVEN_UP_MS ? final : undefined
+    if (final) {
+      const since = this.#since.get(title) ?? nowMs
+      this.#since.set(title, since)
+      if (!hasWorked || nowMs - since >= GIVEN_UP_MS) return { final }
+    } else this.#since.delete(title)
+    if (!source || !step || this.#warned.get(title) === step.cause) return undefined
+    this.#warned.set(title, step.cause)
+    const message = step.phase === 'failing' ? 'the watch cannot go on as it is' : 'the watch was interrupted'
+    const retryInMs = Math.round(step.delayMs)
+    return { warning: { message, watch: title, error: reasonOf(error), retryInMs } }
   }
 }
 
@@ -48,7 +61,7 @@ function finalFault(
 ): WatchError | undefined {
   const code =
     error instanceof ApiFault ? error.status.code : error instanceof ClusterError ? error.status : 0
-  const reason = redactMessage(error instanceof Error ? error.message : String(error))
+  const reason = reasonOf(error)
   const watch = source?.title
   const name = watch ?? 'the cluster'
   if (error instanceof NoCredentials)
@@ -86,4 +99,8 @@ function adviceOn(source: PlannedSource | undefined): string {
   const role = namespace === '' ? 'a ClusterRole' : `a Role in namespace ${namespace}`
   const group = resource.group === '' ? '""' : resource.group
   return `grant the verbs list and watch on ${resource.plural} of API group ${group} by ${role}`
+}
+
+function reasonOf(error: unknown): string {
+  return redactMessage(error instanceof Error ? error.message : String(error))
 }

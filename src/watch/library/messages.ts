@@ -18,13 +18,12 @@ export function checkpointError(what: 'loaded' | 'saved', error: unknown): Watch
 
 /** Returns what a log line of a watch has for the program. */
 export function warningOf(fields: object, message: string): Warning {
-  const { watch, kind, error, retryInMs } = fields as Record<string, unknown>
+  const { watch, kind, error } = fields as Record<string, unknown>
   const title = watch ?? kind
   const reason = error instanceof Error ? error.message : error
   return {
     message,
     ...(typeof title === 'string' && { watch: title }),
     ...(typeof reason === 'string' && { error: redactMessage(reason) }),
-    ...(typeof retryInMs === 'number' && { retryInMs }),
   }
 }

@@ -12,7 +12,7 @@ import type { WatchEntry } from '../schema.ts'
 import { Additions, matcherOf } from './additions.ts'
 import { changeOf } from './change.ts'
 import { CheckpointSaver, decodeCheckpoint, encodeCheckpoint } from './checkpoint.ts'
-import { FinalFaults } from './faults.ts'
+import { Faults } from './faults.ts'
 import { Handoff } from './handoff.ts'
 import { checkpointError, unknownKind, warningOf } from './messages.ts'
 import { entryOf, requireOptions } from './options.ts'
@@ -48,7 +48,7 @@ class RunningWatch<T> implements Changes<T> {
   readonly #client: ClusterClient
   readonly #timing: LibraryTiming
   readonly #handoff = new Handoff<Handed>()
-  readonly #faults = new FinalFaults()
+  readonly #faults = new Faults()
   readonly #stopping = new AbortController()
   readonly #sync = Promise.withResolvers<void>()
   readonly #iteration: AsyncGenerator<Change<T>, void>
@@ -176,7 +176,8 @@ class RunningWatch<T> implements Changes<T> {
       log: {
         debug() {},
         info() {},
-        warn: (fields, message) => this.#warn(warningOf(fields, message)),
+        // The observer has the faults of watches.
+        warn: (fields, message) => 'retryInMs' in fields || this.#warn(warningOf(fields, message)),
         error: (fields, message) => this.#warn(warningOf(fields, message)),
       },
       clock: Date,
@@ -269,8 +270,10 @@ class RunningWatch<T> implements Changes<T> {
   #onFault(error: unknown, title: string | undefined, step: Step | undefined): void {
     const source = this.#plan?.sources.find((it) => it.title === title)
     const hasWorked = source ? this.#begun.has(source.key) : this.#begun.size > 0
-    const final = this.#faults.judge(error, source, step, { hasWorked, nowMs: performance.now() })
-    if (!final) return
+    const verdict = this.#faults.judge({ error, source, step, hasWorked, nowMs: performance.now() })
+    if (!verdict) return
+    if ('warning' in verdict) return this.#warn(verdict.warning)
+    const { final } = verdict
     const isAddition =
       source !== undefined && this.#additions.reject((_, keys) => keys.has(source.key), final)
     if (!isAddition) this.#fail(final)
