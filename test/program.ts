@@ -27,7 +27,8 @@ export function builtFolder(): string {
   const types = join(folder, 'types')
   if (existsSync(types)) return folder
   const partial = `${folder}-types-${process.pid}`
-  runOrThrow('node_modules/typescript/bin/tsc', '-p', 'deploy/build/tsconfig.json', '--outDir', partial)
+  for (const config of ['tsconfig.json', 'tsconfig.library.json'])
+    runOrThrow('node_modules/typescript/bin/tsc', '-p', `deploy/build/${config}`, '--outDir', partial)
   renameOnce(partial, types)
   return folder
 }

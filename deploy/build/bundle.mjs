@@ -60,7 +60,28 @@ function commitOf() {
 }
 
 const commit = commitOf()
-const { metafile } = await build({
+const COMMON = {
+  outdir: OUT,
+  bundle: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node24',
+  minifySyntax: true,
+  minifyWhitespace: true,
+  legalComments: 'external',
+  banner: { js: banner },
+  define: commit === undefined ? {} : { 'process.env.KUBEHERALD_COMMIT': JSON.stringify(commit) },
+  metafile: true,
+  logLevel: 'warning',
+}
+/** For what asks the API server. */
+const CLUSTER_PLUGINS = [
+  withoutSideEffects('@kubernetes/client-node'),
+  requiresOnDemand(/node_modules\/undici\/index\.js$/),
+  requiresOnDemand(/node_modules\/undici\/lib\/dispatcher\/client\.js$/, ['connectH2']),
+]
+const program = await build({
+  ...COMMON,
   entryPoints: {
     main: 'src/main.ts',
     // A thread's own file, found by its name.
@@ -69,30 +90,22 @@ const { metafile } = await build({
     liquid: LIQUID,
     'sink/testkit': 'src/sink/testkit/index.ts',
   },
-  outdir: OUT,
-  bundle: true,
   splitting: true,
-  format: 'esm',
-  platform: 'node',
-  target: 'node24',
-  minifySyntax: true,
-  minifyWhitespace: true,
   plugins: [
     onDemand(ROOT, ON_DEMAND),
     builtinsByRequire,
     loadedTogether('commands-with-others', commands(WITH_OTHERS)),
     loadedTogether('commands-alone', commands(ALONE)),
-    withoutSideEffects('@kubernetes/client-node'),
-    requiresOnDemand(/node_modules\/undici\/index\.js$/),
-    requiresOnDemand(/node_modules\/undici\/lib\/dispatcher\/client\.js$/, ['connectH2']),
+    ...CLUSTER_PLUGINS,
     loadedLater('liquidjs', /src\/sink\/template\/filters\.ts$/, 'liquid'),
     builtinsByName,
   ],
-  legalComments: 'external',
-  banner: { js: banner },
-  define: commit === undefined ? {} : { 'process.env.KUBEHERALD_COMMIT': JSON.stringify(commit) },
-  metafile: true,
-  logLevel: 'warning',
+})
+// The library by itself: a chunk that it shared with the program would be one more to load at each start of the program.
+const library = await build({
+  ...COMMON,
+  entryPoints: { watch: 'src/watch/library/index.ts' },
+  plugins: [onDemand(ROOT, ON_DEMAND), builtinsByRequire, ...CLUSTER_PLUGINS, builtinsByName],
 })
 
 const main = readFileSync(`${OUT}/main.js`, 'utf8')
@@ -101,7 +114,10 @@ const shebang = ['#!/usr/bin/env -S', ...environment, 'node', ...NODE_FLAGS].joi
 writeFileSync(`${OUT}/main.js`, `${shebang}\n${main}`)
 chmodSync(`${OUT}/main.js`, 0o755)
 cpSync('src/rules/sets', `${OUT}/rule-sets`, { recursive: true, filter: (file) => !/\.(md|ts)$/.test(file) })
-writeFileSync(`${OUT}/THIRD_PARTY_LICENSES.txt`, licencesOf(metafile.inputs, ROOT))
+writeFileSync(
+  `${OUT}/THIRD_PARTY_LICENSES.txt`,
+  licencesOf({ ...program.metafile.inputs, ...library.metafile.inputs }, ROOT),
+)
 
 for (const [name, ...args] of [['kubeherald'], ['kubeherald-included', '--included']]) {
   const schema = spawnSync(process.execPath, [`${OUT}/main.js`, 'schema', ...args], { encoding: 'utf8' })
@@ -110,13 +126,16 @@ for (const [name, ...args] of [['kubeherald'], ['kubeherald-included', '--includ
 }
 
 if (!process.argv.includes('--without-types')) {
-  const types = spawnSync(
-    process.execPath,
-    ['node_modules/typescript/bin/tsc', '-p', 'deploy/build/tsconfig.json', '--outDir', `${OUT}/types`],
-    { stdio: 'inherit' },
-  )
-  if (types.status !== 0) process.exit(types.status ?? 1)
+  // The library's by itself: its public files name no type of the others.
+  for (const config of ['tsconfig.json', 'tsconfig.library.json']) {
+    const args = ['-p', `deploy/build/${config}`, '--outDir', `${OUT}/types`]
+    const types = spawnSync(process.execPath, ['node_modules/typescript/bin/tsc', ...args], {
+      stdio: 'inherit',
+    })
+    if (types.status !== 0) process.exit(types.status ?? 1)
+  }
 }
 
-const bytes = Object.values(metafile.outputs).reduce((sum, output) => sum + output.bytes, 0)
-console.log(`${OUT}: ${Object.keys(metafile.outputs).length} files, ${(bytes / 1024 / 1024).toFixed(1)} MiB`)
+const outputs = [program, library].flatMap(({ metafile }) => Object.values(metafile.outputs))
+const bytes = outputs.reduce((sum, output) => sum + output.bytes, 0)
+console.log(`${OUT}: ${outputs.length} files, ${(bytes / 1024 / 1024).toFixed(1)} MiB`)

@@ -1,42 +1,7 @@
-import { open, readFile, rename, rm } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
 import type { Source } from '../../model/change.ts'
 import { TimeSlice } from '../../text/yielding.ts'
 import { newState, type SourceState } from './source-state.ts'
 import { type CheckpointStore, WatchError } from './types.ts'
-
-/**
- * A checkpoint in a file, which is replaced as a whole: written beside it, synchronised with the disk, and renamed (rename(2) is atomic).
- * Its folder must exist. `save` throws what the file system does.
- */
-export function fileCheckpoint(path: string): CheckpointStore {
-  const partial = join(dirname(path), `.${basename(path)}.${process.pid}.partial`)
-  return {
-    async load() {
-      try {
-        return await readFile(path, 'utf8')
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-        throw error
-      }
-    },
-    async save(checkpoint) {
-      try {
-        const file = await open(partial, 'w', 0o600)
-        try {
-          await file.writeFile(checkpoint)
-          await file.sync()
-        } finally {
-          await file.close()
-        }
-        await rename(partial, path)
-      } catch (error) {
-        await rm(partial, { force: true }).catch(() => {})
-        throw error
-      }
-    },
-  }
-}
 
 const FORMAT = 'kubeherald-watch-checkpoint/1'
 const OBJECTS_IN_LINE = 500

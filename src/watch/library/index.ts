@@ -1,7 +1,7 @@
 import type { Changes, KubernetesObject, WatchOptions } from './types.ts'
 import { startWatch } from './watch.ts'
 
-export { fileCheckpoint } from './checkpoint.ts'
+export { fileCheckpoint } from './file-checkpoint.ts'
 export {
   type Change,
   type Changes,

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { fileCheckpoint } from '../../../src/watch/library/checkpoint.ts'
+import { fileCheckpoint } from '../../../src/watch/library/file-checkpoint.ts'
 import type { CheckpointStore } from '../../../src/watch/library/types.ts'
 import { configMap, failure } from '../../servers/scripted-api.ts'
 import { waitFor } from '../../wait-for.ts'
