@@ -72,9 +72,9 @@ export class SourceStates implements SourceStore {
     return this.all().some(({ source }) => source.spelling === spelling)
   }
 
-  /** Forgets sources that do not run any more. */
-  forget(isForgotten: (source: Source) => boolean): void {
-    for (const { source } of this.all()) if (isForgotten(source)) this.#states.delete(source.key)
+  /** Forgets a source that does not run any more. */
+  forget(key: string): void {
+    this.#states.delete(key)
     this.#parts.onMoved()
   }
 

@@ -118,10 +118,11 @@ export interface Changes<T = KubernetesObject> extends AsyncIterable<Change<T>>,
    */
   add(kind: Kind): Promise<void>
   /**
-   * Stops all watches of a kind, by the name that `kinds` or `add` had, and forgets their position: no further change of it comes, also no
-   * DELETED. Resolves when the connections are closed, with false if the kind was not watched.
+   * Stops what `kinds` or `add` began, and forgets its position: no further change of it comes, also no DELETED. A text stops all watches of
+   * that name, options the watch with the same ones. Resolves when the connections are closed, with false if it was not watched. May be
+   * awaited in the loop.
    */
-  remove(kind: string): Promise<boolean>
+  remove(kind: Kind): Promise<boolean>
   /** Ends the iteration and saves the position. The change that is being processed will be repeated; use `signal` if it must not be. */
   close(): Promise<void>
 }

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Source } from '../../model/change.ts'
 import { userAgent } from '../../version.ts'
 import type { ClusterClient } from '../client/cluster-client.ts'
 import { connectCluster } from '../client/connect.ts'
@@ -113,21 +115,34 @@ class RunningWatch<T> implements Changes<T> {
     }
   }
 
-  async remove(kind: string): Promise<boolean> {
+  async remove(kind: Kind): Promise<boolean> {
+    const removed = entryOf(kind, this.#options.initial)
+    const isRemoved =
+      typeof kind === 'string'
+        ? (it: WatchEntry) => it.kind === kind
+        : (it: WatchEntry) => isDeepStrictEqual(it, removed)
     await this.#started
     this.#requireOpen()
-    const rest = this.#entries.filter((it) => it.kind !== kind)
+    const before = new Set(this.#plan?.sources.map(({ key }) => key))
+    const rest = this.#entries.filter((it) => !isRemoved(it))
     const isWatched = rest.length < this.#entries.length
-    this.#additions.reject((it) => it.kind === kind, new WatchError('closed', `${kind} was removed`))
+    this.#additions.reject(isRemoved, new WatchError('closed', `${removed.kind} was removed`))
     this.#apply(rest)
     await Promise.race([this.#manager?.applied, this.#ended.promise])
-    this.#states?.forget(({ spelling, key, title }) => {
-      const isForgotten = spelling === kind && !this.#plan?.sources.some((it) => it.key === key)
-      if (!isForgotten) return false
-      this.#begun.delete(key)
-      return this.#current.delete(title) || true
-    })
+    this.#forget(({ key, spelling }) => before.has(key) || spelling === kind)
     return isWatched
+  }
+
+  /** Forgets those of these sources that are not watched any more. */
+  #forget(isRemoved: (source: Source) => boolean): void {
+    const wanted = new Set(this.#plan?.sources.map(({ key }) => key))
+    for (const source of this.#states?.all().map((state) => state.source) ?? []) {
+      const { key, title } = source
+      if (wanted.has(key) || !isRemoved(source)) continue
+      this.#begun.delete(key)
+      this.#current.delete(title)
+      this.#states?.forget(key)
+    }
   }
 
   async *#iterate(): AsyncGenerator<Change<T>, void> {

@@ -1,8 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Change, Changes, Warning, WatchOptions } from '../../../src/watch/library/types.ts'
 import { type LibraryTiming, startWatch } from '../../../src/watch/library/watch.ts'
+import { programMain } from '../../program.ts'
+import { type Program, startProgram } from '../../servers/process.ts'
 import { type ScriptedApi, startScriptedApi } from '../../servers/scripted-api.ts'
 import { waitFor } from '../../wait-for.ts'
 import { kubeconfigFor } from '../bed.ts'
@@ -82,4 +84,10 @@ export async function startLibraryBed(
       }),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
+}
+
+/** Starts `program.ts` with the library as it ships. */
+export function startLibraryProgram(...args: string[]): Program {
+  const file = new URL('program.ts', import.meta.url).pathname
+  return startProgram(process.execPath, [file, join(dirname(programMain()), 'watch.js'), ...args])
 }

@@ -5,7 +5,7 @@ import { fileCheckpoint } from '../../../src/watch/library/file-checkpoint.ts'
 import type { CheckpointStore } from '../../../src/watch/library/types.ts'
 import { configMap, failure } from '../../servers/scripted-api.ts'
 import { waitFor } from '../../wait-for.ts'
-import { collect, label, startLibraryBed } from './bed.ts'
+import { collect, label, startLibraryBed, startLibraryProgram } from './bed.ts'
 
 function memoryCheckpoint(): CheckpointStore & { saved: string | undefined } {
   return {
@@ -166,4 +166,16 @@ test('saves do not overlap, and what changed during one is in the next', async (
   await changes.close()
   expect(most).toBe(1)
   expect(saved.at(-1)).toContain('uid-of-b')
+})
+
+test('a program that leaves the loop ends by itself: no connection and no timer is left', async () => {
+  await using it = await startLibraryBed({ objects: [configMap('a', 5), configMap('b', 6)] })
+  const [kubeconfig, path, output] = ['kubeconfig', 'position', 'changes'].map((name) => join(it.dir, name))
+  const program = startLibraryProgram(kubeconfig!, path!, output!, '2')
+  await waitFor(program.ended, { timeoutMs: 20_000, what: () => `its end; ${program.output()}` })
+  expect({ code: program.exitCode(), output: program.output() }).toEqual({ code: 0, output: '' })
+  expect(readFileSync(output!, 'utf8').trim().split('\n')).toHaveLength(2)
+  // The second one was not confirmed.
+  expect(readFileSync(path!, 'utf8')).toContain('uid-of-a')
+  expect(readFileSync(path!, 'utf8')).not.toContain('uid-of-b')
 })

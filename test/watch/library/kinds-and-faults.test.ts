@@ -136,6 +136,24 @@ test('a kind can be added in the loop; after remove no change of it comes, and a
   expect(labels()).toEqual(['ADDED a@5 synthesized', 'ADDED a@5 synthesized'])
 })
 
+test('one namespace of a kind can be removed by its options; the others go on', async () => {
+  await using it = await startLibraryBed()
+  const inNamespace = (namespace: string) => ({ kind: 'ConfigMap', namespaces: [namespace] })
+  const changes = it.open({ kinds: [inNamespace('shop'), inNamespace('pay')] })
+  const { labels, arrived } = collect(changes)
+  await changes.synced
+  const open = () => new Set(it.api.watches().map(({ path }) => path.split('/')[4]))
+  expect(open()).toEqual(new Set(['shop', 'pay']))
+  expect(await changes.remove(inNamespace('other'))).toBe(false)
+  expect(await changes.remove(inNamespace('pay'))).toBe(true)
+  const before = it.api.watches().length
+  it.api.script((connection) => connection.frame('ADDED', configMap('a', 11)))
+  await changes.add(inNamespace('pay'))
+  await arrived(1)
+  expect(it.api.watches().slice(before)).toMatchObject([{ path: '/api/v1/namespaces/pay/configmaps' }])
+  expect(labels()).toEqual(['ADDED a@11'])
+})
+
 test('an error that onWarning throws ends the iteration', async () => {
   await using it = await startLibraryBed()
   const changes = it.open({
