@@ -30,6 +30,7 @@ export const SLOW_FILES: readonly string[] = [
   'test/demo/cluster.test.ts',
   'test/demo/day.test.ts',
   'test/docs/commands.test.ts',
+  'test/docs/library.test.ts',
   'test/docs/look.test.ts',
   'test/docs/site.test.ts',
   'test/observe/permissions-page.test.ts',

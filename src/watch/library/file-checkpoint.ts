@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import type { CheckpointStore } from './types.ts'
 
 /**
- * A checkpoint in a file, which is replaced as a whole: written beside it, synchronised with the disk, and renamed (rename(2) is atomic).
+ * A checkpoint in a file, which is replaced as a whole: written to another file in its folder, synchronised with the disk, and renamed (rename(2) is atomic).
  * Its folder must exist. `save` throws what the file system does.
  */
 export function fileCheckpoint(path: string): CheckpointStore {

@@ -8,7 +8,7 @@ interface Offer<T> {
 }
 
 /**
- * Hands items of several producers to one consumer, one from each in turn. A producer waits until its items are processed, so nothing
+ * Hands items of several producers to one consumer, one from each producer after the other. A producer waits until its items are processed, so nothing
  * is buffered here. An item is processed when the consumer requests the next one: then its producer's iterator continues.
  */
 export class Handoff<T> {

@@ -17,10 +17,7 @@ export interface KubernetesObject {
   [member: string]: unknown
 }
 
-/**
- * One change of one object. `uid`, `resourceVersion` and `type` together identify it: a change that is repeated after a crash has
- * the same three.
- */
+/** One change of one object. A change that is repeated after a crash has the same `uid` and `resourceVersion`. */
 export interface Change<T = KubernetesObject> {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
   /** Such as `Deployment`. */
