@@ -19,6 +19,18 @@ const MARKS = {
   'the preset telegram': 'upgraded to a supergroup',
 }
 
+/** The same of what the program needs, and the library does not. */
+const MARKS_OF_PROGRAM = {
+  ioredis: 'MaxRetriesPerRequestError',
+  bullmq: 'moveToActive',
+  re2js: 'RE2JSSyntaxException',
+  zod: 'ZodError',
+  'prom-client': 'process_start_time_seconds',
+  pino: 'pino.serializers',
+  'the store': 'HSET',
+  'sinks of our own': 'deliverInOrder',
+}
+
 /** Prints what is loaded, one address a line. */
 const LOADS = `
 import { registerHooks } from 'node:module'
@@ -75,6 +87,8 @@ const configOf = (sink: string, message = '') =>
 test('what ships has the libraries', () => {
   const all = readdirSync(dirname(elsewhere.main)).filter((file) => file.endsWith('.js'))
   expect(librariesIn(all)).toEqual(Object.keys(MARKS))
+  const code = all.map((file) => readFileSync(join(dirname(elsewhere.main), file), 'utf8')).join('\n')
+  expect(Object.entries(MARKS_OF_PROGRAM).filter(([, mark]) => !code.includes(mark))).toEqual([])
 })
 
 test.each([
@@ -121,6 +135,19 @@ test.each([
   expect(librariesLoaded(program.output())).toEqual(libraries)
   // To find, read and join files takes a good part of a start.
   if (libraries.length === 0) expect(filesLoaded(program.output()).length).toBeLessThan(20)
+})
+
+test('kubeherald/watch is one file, without sinks, store, rules and metrics', () => {
+  writeFileSync(join(elsewhere.folder, 'library.mjs'), "import 'kubeherald/watch'\n")
+  const { status, output } = elsewhere.node(elsewhere.folder, '--import', './loads.mjs', 'library.mjs')
+  expect(status, output).toBe(0)
+  const files = [...output.matchAll(/\/(?:dist|node_modules)\/(\S+\.[cm]?js)$/gm)].map(
+    (it) => it[1] as string,
+  )
+  expect(files).toEqual(['kubeherald/dist/watch.js'])
+  const code = readFileSync(join(dirname(elsewhere.main), 'watch.js'), 'utf8')
+  const marks = { ...MARKS, ...MARKS_OF_PROGRAM }
+  expect(Object.entries(marks).filter(([, mark]) => code.includes(mark))).toEqual([])
 })
 
 test('what ships reads its file again in a thread of its own', async () => {

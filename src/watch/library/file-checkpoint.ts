@@ -7,7 +7,7 @@ import type { CheckpointStore } from './types.ts'
  * Its folder must exist. `save` throws what the file system does.
  */
 export function fileCheckpoint(path: string): CheckpointStore {
-  const partial = join(dirname(path), `.${basename(path)}.${process.pid}.partial`)
+  const partial = join(dirname(path), `.${basename(path)}.partial`)
   return {
     async load() {
       try {

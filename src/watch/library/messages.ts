@@ -27,3 +27,8 @@ export function warningOf(fields: object, message: string): Warning {
     ...(typeof reason === 'string' && { error: redactMessage(reason) }),
   }
 }
+
+/** What becomes a warning of the process is on stderr, unless the program handles it. */
+export function warnProcess({ watch, message, error }: Warning): void {
+  process.emitWarning([watch, message, error].filter(Boolean).join(': '), 'KubeheraldWatchWarning')
+}

@@ -7,7 +7,7 @@ import { findDefined } from '../client/crd.ts'
 import type { Catalogue } from '../client/discovery.ts'
 import { planSources, type WatchPlan } from '../plan/plan.ts'
 import { createWatchManager, type WatchManager } from '../reflector/manager.ts'
-import type { WatchMetrics } from '../reflector/reflector-status.ts'
+import { NOT_COUNTED } from '../reflector/reflector-status.ts'
 import type { Step } from '../reflector/retry-policy.ts'
 import { DEFAULT_TIMING, type Timing } from '../reflector/timing.ts'
 import type { WatchEntry } from '../schema.ts'
@@ -16,7 +16,7 @@ import { changeOf } from './change.ts'
 import { CheckpointSaver, decodeCheckpoint, encodeCheckpoint } from './checkpoint.ts'
 import { Faults } from './faults.ts'
 import { Handoff } from './handoff.ts'
-import { checkpointError, unknownKind, warningOf } from './messages.ts'
+import { checkpointError, unknownKind, warningOf, warnProcess } from './messages.ts'
 import { entryOf, requireOptions } from './options.ts'
 import { type Handed, SourceStates } from './source-state.ts'
 import { type Change, type Changes, type Kind, type Warning, WatchError, type WatchOptions } from './types.ts'
@@ -110,7 +110,7 @@ class RunningWatch<T> implements Changes<T> {
     try {
       await added
     } catch (error) {
-      this.#apply(this.#entries.filter((it) => it !== entry))
+      await this.#keepOnly((it) => it !== entry)
       throw error
     }
   }
@@ -123,22 +123,25 @@ class RunningWatch<T> implements Changes<T> {
         : (it: WatchEntry) => isDeepStrictEqual(it, removed)
     await this.#started
     this.#requireOpen()
-    const before = new Set(this.#plan?.sources.map(({ key }) => key))
-    const rest = this.#entries.filter((it) => !isRemoved(it))
-    const isWatched = rest.length < this.#entries.length
+    const isWatched = this.#entries.some(isRemoved)
     this.#additions.reject(isRemoved, new WatchError('closed', `${removed.kind} was removed`))
-    this.#apply(rest)
-    await Promise.race([this.#manager?.applied, this.#ended.promise])
-    this.#forget(({ key, spelling }) => before.has(key) || spelling === kind)
+    await this.#keepOnly(
+      (it) => !isRemoved(it),
+      ({ spelling }) => spelling === kind,
+    )
     return isWatched
   }
 
-  /** Forgets those of these sources that are not watched any more. */
-  #forget(isRemoved: (source: Source) => boolean): void {
+  /** Stops the sources of other entries and forgets them, and those of earlier starts that are `isOld`. */
+  async #keepOnly(isKept: (entry: WatchEntry) => boolean, isOld = (_: Source) => false): Promise<void> {
+    const before = new Set(this.#plan?.sources.map(({ key }) => key))
+    this.#apply(this.#entries.filter(isKept))
+    await Promise.race([this.#manager?.applied, this.#ended.promise])
+    if (this.#signal.aborted) return
     const wanted = new Set(this.#plan?.sources.map(({ key }) => key))
-    for (const source of this.#states?.all().map((state) => state.source) ?? []) {
+    for (const { source } of this.#states?.all() ?? []) {
       const { key, title } = source
-      if (wanted.has(key) || !isRemoved(source)) continue
+      if (wanted.has(key) || !(before.has(key) || isOld(source))) continue
       this.#begun.delete(key)
       this.#current.delete(title)
       this.#states?.forget(key)
@@ -300,11 +303,7 @@ class RunningWatch<T> implements Changes<T> {
 
   #warn(warning: Warning): void {
     if (this.#signal.aborted) return
-    const { onWarning } = this.#options
-    if (!onWarning) {
-      const { watch, message, error } = warning
-      return process.emitWarning([watch, message, error].filter(Boolean).join(': '), 'KubeheraldWatchWarning')
-    }
+    const { onWarning = warnProcess } = this.#options
     try {
       onWarning(warning)
     } catch (error) {
@@ -354,13 +353,3 @@ class RunningWatch<T> implements Changes<T> {
     })
   }
 }
-
-const NOT_COUNTED: WatchMetrics = (() => {
-  const counter = { inc() {} }
-  const gauge = { set() {} }
-  return {
-    ...{ relists: counter, reconnects: counter, malformed: counter, oversized: counter },
-    ...{ watchReady: gauge, watchDifferences: gauge, watchVerified: gauge },
-    registry: { getMetricsAsArray: () => [], getSingleMetric: () => undefined as never },
-  }
-})()

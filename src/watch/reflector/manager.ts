@@ -192,7 +192,9 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
   return {
     apply(wanted) {
       entries = wanted
+      const { resolve } = applied
       applied = Promise.withResolvers()
+      void applied.promise.then(resolve)
       again()
     },
     get applied() {

@@ -37,6 +37,16 @@ interface Gauge {
   set(labels: Record<string, string>, value: number): void
 }
 
+export const NOT_COUNTED: WatchMetrics = (() => {
+  const counter = { inc() {} }
+  const gauge = { set() {} }
+  return {
+    ...{ relists: counter, reconnects: counter, malformed: counter, oversized: counter },
+    ...{ watchReady: gauge, watchDifferences: gauge, watchVerified: gauge },
+    registry: { getMetricsAsArray: () => [], getSingleMetric: () => undefined as never },
+  }
+})()
+
 /** For a program that acts on faults and progress itself. `watch` is a source's title. */
 export interface WatchObserver {
   /** The watch has read all that happened before it was opened. Called repeatedly. */
