@@ -44,6 +44,7 @@ export const SIDEBAR = [
     page('Events for services', 'events'),
     page('Commands', 'commands'),
     page('Metrics', 'metrics'),
+    page('Library', 'library'),
   ]),
   group('Sinks', [
     page('Overview, and your own', 'sinks/'),
