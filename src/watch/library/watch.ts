@@ -137,7 +137,7 @@ class RunningWatch<T> implements Changes<T> {
     const before = new Set(this.#plan?.sources.map(({ key }) => key))
     this.#apply(this.#entries.filter(isKept))
     await Promise.race([this.#manager?.applied, this.#ended.promise])
-    if (this.#signal.aborted) return
+    if (this.#stopping.signal.aborted) return
     const wanted = new Set(this.#plan?.sources.map(({ key }) => key))
     for (const { source } of this.#states?.all() ?? []) {
       const { key, title } = source
@@ -211,7 +211,6 @@ class RunningWatch<T> implements Changes<T> {
       plan: (entries, catalogue, clusterUid) => this.#onPlan(entries, catalogue, clusterUid),
     })
     this.#manager.apply(this.#entries)
-    if (this.#entries.length === 0) this.#sync.resolve()
   }
 
   #apply(entries: WatchEntry[]): void {
@@ -241,7 +240,7 @@ class RunningWatch<T> implements Changes<T> {
       // A kind that was watched before may come back.
       const isDefined =
         this.#states?.knows(kind) ||
-        typeof (await findDefined(this.#client, kind, catalogue, this.#signal)) !== 'string'
+        typeof (await findDefined(this.#client, kind, catalogue, this.#stopping.signal)) !== 'string'
       if (!isDefined) {
         this.#unserved.delete(kind)
         return this.#refuse(entry, unknownKind(kind, catalogue))
@@ -297,12 +296,8 @@ class RunningWatch<T> implements Changes<T> {
     if (!isAddition) this.#fail(final)
   }
 
-  get #signal(): AbortSignal {
-    return this.#stopping.signal
-  }
-
   #warn(warning: Warning): void {
-    if (this.#signal.aborted) return
+    if (this.#stopping.signal.aborted) return
     const { onWarning = warnProcess } = this.#options
     try {
       onWarning(warning)
@@ -318,7 +313,7 @@ class RunningWatch<T> implements Changes<T> {
   }
 
   #requireOpen(): void {
-    if (this.#signal.aborted) throw new WatchError('closed', 'the iteration has ended')
+    if (this.#stopping.signal.aborted) throw new WatchError('closed', 'the iteration has ended')
   }
 
   #fail(error: unknown): void {
