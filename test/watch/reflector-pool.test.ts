@@ -67,3 +67,32 @@ test('a watch that another process works on is ready once that has a position, a
   stop.abort()
   await runs.ended()
 })
+
+test('a watch that ends by a defect begins anew after a pause', async () => {
+  const stop = new AbortController()
+  const failedAtMs: number[] = []
+  const ended = Promise.withResolvers<number>()
+  const backoffMaxMs = 200
+  const runs = createReflectorPool({
+    store: { absentKinds: { has: async () => false } },
+    leases: {
+      async run() {
+        failedAtMs.push(performance.now())
+        throw new TypeError('a defect')
+      },
+    },
+    log: silentLog,
+    metrics: createMetrics(),
+    clock: Date,
+    timing: { ...DEFAULT_TIMING, backoffMaxMs },
+    random: Math.random,
+    onReady() {},
+    onEnd: () => ended.resolve(performance.now()),
+  } as unknown as PoolParts)
+  await runs.start(SOURCE, stop.signal)
+  const atMs = await ended.promise
+  // Timers may fire a millisecond early.
+  expect(atMs - (failedAtMs[0] as number)).toBeGreaterThan(backoffMaxMs - 5)
+  stop.abort()
+  await runs.ended()
+})

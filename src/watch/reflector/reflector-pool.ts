@@ -66,7 +66,11 @@ export function createReflectorPool(parts: PoolParts) {
         if (end === 'other-cluster')
           log.warn({ watch: source.title }, 'another cluster answers at this address; starting over there')
       })
-      .catch((error) => log.error({ watch: source.title, error }, 'the watch failed'))
+      .catch(async (error) => {
+        log.error({ watch: source.title, error }, 'the watch failed')
+        // It ends by a defect alone, and begins anew: not in a busy loop.
+        await pause(timing.backoffMaxMs, undefined, { signal }).catch(() => {})
+      })
       .finally(() => {
         running.delete(source.key)
         if (!signal.aborted) parts.onEnd()
