@@ -1,4 +1,11 @@
-import { type Content, type FieldChange, type Message, type Severity, timeOf } from '../../src/sink/index.ts'
+import {
+  type Content,
+  endOfLog,
+  type FieldChange,
+  type Message,
+  type Severity,
+  timeOf,
+} from '../../src/sink/index.ts'
 import {
   type Block,
   bold,
@@ -59,6 +66,7 @@ export function formatMessage(message: Message, { mention = [], began, over }: T
     ...(shown ? [section(shown)] : []),
     ...changesBlock(content.changes),
     ...quoteBlock(content.quote),
+    ...logsBlock(content.logs),
     ...commandBlock(content.command),
     contextBlock(message, content, began),
   ]
@@ -75,6 +83,7 @@ export function formatMessage(message: Message, { mention = [], began, over }: T
       title.length < content.title.length ||
       content.text.length > 2 * MAX_SECTION ||
       shown.length < body.length ||
+      (content.logs?.length ?? 0) > MAX_LOGS ||
       fields.some((it) => it.text.endsWith('…')),
   }
 }
@@ -137,6 +146,7 @@ function plainOf(text: string, shown: string, { quote, fields }: Content): strin
 }
 
 const MAX_QUOTE = 1_000
+const MAX_LOGS = 2_500
 const MAX_CHANGES = 8
 const MAX_PATH = 120
 const MAX_VALUE = 100
@@ -153,6 +163,13 @@ function quoteBlock(quote: string): Block[] {
     type: 'text',
     text: more > 0 ? `${shown}\n(+${grouped(more)} chars)` : shown,
   }
+  return [{ type: 'rich_text', elements: [{ type: 'rich_text_preformatted', elements: [run] }] }]
+}
+
+/** The end of a log counts, so its beginning is cut. */
+function logsBlock(logs = ''): Block[] {
+  if (logs === '') return []
+  const run: RichRun = { type: 'text', text: severalLines(endOfLog(logs, MAX_LOGS)) }
   return [{ type: 'rich_text', elements: [{ type: 'rich_text_preformatted', elements: [run] }] }]
 }
 

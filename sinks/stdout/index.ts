@@ -194,6 +194,7 @@ export function messageText(message: Message): string {
     ...indented(content.text),
     ...indented(fields.join(' · ')),
     ...indented(content.quote, '> '),
+    ...indented(content.logs ?? '', '| '),
     ...content.changes.slice(0, MAX_SHOWN_CHANGES).map((it) => `   ${changeLine(it)}`),
     ...(content.command === '' ? [] : [`   $ ${content.command}`]),
     ...content.links.map(({ title, url }) => `   ${title}: ${url}`),

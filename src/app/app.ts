@@ -151,7 +151,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   enrichment?.use(first.needs, config.enrich?.maxObjects)
 
   let deadLetterBounds: DeadLetterBounds | undefined
-  const { watches, lanes, limits } = startPipeline({
+  const { watches, lanes, logs, limits } = startPipeline({
     ...{
       ...common,
       instance,
@@ -254,6 +254,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
         removedState?.close(),
         enrichment?.close(),
       ])
+      logs.close()
       await lanes.close(GRACE_MS)
       await deadLetterBounds?.close()
       await archive.close()

@@ -1,5 +1,6 @@
 import { routeOf } from '../config/routes.ts'
 import type { Config } from '../config/schema.ts'
+import type { LogSettings } from '../model/container-log.ts'
 import type { Delivery } from '../model/delivery.ts'
 import type { ClusterEvent, Resource, WayStep } from '../model/event.ts'
 import type { Limits } from '../model/limit.ts'
@@ -28,6 +29,8 @@ export interface ConfigSnapshot {
   laneOf(delivery: Delivery): string
   /** Whether previous objects of this resource are stored. */
   keepsPrevious(resource: Resource): boolean
+  /** What a rule asks for in `logs`. */
+  logsOf(rule: string): LogSettings | undefined
   /** Whether rules name a path of changed values of such objects. */
   named(resource: Resource): ((way: readonly WayStep[]) => boolean) | undefined
 }
@@ -55,6 +58,7 @@ export async function createConfigSnapshot(
     kindsToStore(rule, (rule.to ?? []).some(choices.showsChanges)),
   )
   const named = await mapInSlices(rules, namedPaths)
+  const logs = new Map(rules.flatMap(({ name, logs }) => (logs ? [[name, logs] as const] : [])))
   return {
     config,
     choices,
@@ -65,6 +69,7 @@ export async function createConfigSnapshot(
     needs: await runInSlices(stepsToNeeds(config)),
     laneOf: choices.laneOf,
     keepsPrevious: storesPrevious(kept),
+    logsOf: (rule) => logs.get(rule),
     named: namesPath(named.flat()),
   }
 }

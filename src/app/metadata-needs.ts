@@ -13,7 +13,7 @@ import {
 import type { EnrichSettings } from '../watch/schema.ts'
 
 /** Kinds that are known without a cluster. */
-const KINDS: KindKnowledge = {
+export const KINDS: KindKnowledge = {
   isEvent: (kind) => watchedKindOf(kind)?.builtIn.some(isEventKind) ?? false,
   mayMatch(patterns, kind) {
     const watched = watchedKindOf(kind)

@@ -11,6 +11,7 @@ import type { CommitLine } from '../store/commit/commit-connection.ts'
 import { indexReader } from '../store/commit/index-reader.ts'
 import { createSourceStore } from '../store/commit/source-store.ts'
 import type { CommitStages } from '../store/commit/transact.ts'
+import { createLogStore } from '../store/container-logs.ts'
 import { Lanes, type LanesParts } from '../store/lanes/lanes.ts'
 import type { LiveProcesses } from '../store/lanes/live-processes.ts'
 import { startLimits } from '../store/limits/limit-timers.ts'
@@ -19,9 +20,11 @@ import { type ClusterClient, countRequests } from '../watch/client/cluster-clien
 import { normalise } from '../watch/decode/normalise.ts'
 import { objectJsonOf } from '../watch/decode/trim.ts'
 import { openLeases } from '../watch/leases/source-leases.ts'
+import { LogReader } from '../watch/logs/log-reader.ts'
 import { createWatchManager, type WatchManager } from '../watch/reflector/manager.ts'
 import { DEFAULT_TIMING } from '../watch/reflector/timing.ts'
 import type { ConfigSnapshot, ConfigSnapshots } from './config-snapshot.ts'
+import { ContainerLogs } from './container-logs.ts'
 import { type EvaluationStages, evaluateWith } from './evaluation.ts'
 import type { Enrichment } from './metadata-informers.ts'
 import type { Connections } from './redis.ts'
@@ -48,6 +51,7 @@ interface PipelineParts
 interface Pipeline {
   watches: WatchManager | undefined
   lanes: Lanes
+  logs: ContainerLogs
   limits: { close(): Promise<void> } | undefined
 }
 
@@ -64,13 +68,17 @@ export function startPipeline(parts: PipelineParts): Pipeline {
   const { snapshots, salt, enrichment, watch, connections } = parts
   const { line, keys, instance, processes, metrics, log, clock } = parts
   const common = { line, keys, instance, metrics, clock }
-  const lanes = startDeliveries(parts)
+  const logs = startLogs(parts)
+  const lanes = startDeliveries(parts, logs)
   const keepsUp = (lane: string) => lanes.keepsUp(lane)
   const stages: CommitStages = {
     evaluator() {
       return { ...evaluatorOf(snapshots.current, parts), keepsUp }
     },
-    enqueued: (entries) => lanes.enqueued(entries),
+    enqueued(entries) {
+      logs.committed(entries)
+      lanes.enqueued(entries)
+    },
   }
   const store = createSourceStore({
     ...{ ...common, processes, stages },
@@ -93,14 +101,14 @@ export function startPipeline(parts: PipelineParts): Pipeline {
       },
     },
   })
-  if (!watch) return { lanes, watches: undefined, limits: undefined }
+  if (!watch) return { lanes, logs, watches: undefined, limits: undefined }
   const watches = startWatches(watch, store, (source) => indexReader(connections.report, keys, source))
   const limits = startLimits({
     ...{ ...common, snapshots, store, stages, log },
     redis: connections.report,
     watches: watches.statuses,
   })
-  return { lanes, watches, limits }
+  return { lanes, logs, watches, limits }
 }
 
 interface EvaluatorParts extends Pick<EvaluationStages, 'onMalformed' | 'trace'> {
@@ -182,6 +190,26 @@ export function startWatches(
   return manager
 }
 
+const LOGS_PER_SECOND = 5
+
+/** Reads logs of containers where rules ask for them; a process without access to the cluster takes those that others read. */
+function startLogs({ watch, snapshots, connections, keys, gate, metrics, log, clock }: PipelineParts) {
+  const reader =
+    watch &&
+    new LogReader({
+      client: countRequests(watch.client, metrics),
+      rate: watch.config.kubernetes.logsPerSecond ?? LOGS_PER_SECOND,
+      onRead: (outcome) => metrics.logReads.inc({ outcome }),
+    })
+  return new ContainerLogs({
+    settingsOf: ({ sink, rule }) => snapshots.of(sink).logsOf(rule),
+    reader,
+    store: createLogStore({ redis: connections.report, keys, maxmemory: gate.maxmemory, clock }),
+    log,
+    clock,
+  })
+}
+
 const DELIVER_TIMEOUT_MS = 60_000
 const MAX_AGE_MS = 86_400_000
 const MAX_TRIES = 5
@@ -190,12 +218,13 @@ const FIRST_PAUSE_MS = 1_000
 const MAX_PAUSE_MS = 300_000
 
 /** Starts to deliver from the lanes to the sinks of this process, with the current configuration. */
-function startDeliveries(parts: PipelineParts): Lanes {
+function startDeliveries(parts: PipelineParts, logs: ContainerLogs): Lanes {
   const { connections, snapshots, sinkSet, gate, traceAttempt } = parts
   const { keys, processes, troubles, metrics, log, clock, onDrained, onGivenUp } = parts
   const typeOf = (sink: string) => snapshots.of(sink).choices.typeOf(sink)
   return new Lanes({
     ...{ keys, processes, troubles, metrics, log, clock, onDrained, onGivenUp, trace: traceAttempt },
+    logs,
     redis: connections.lanes,
     queueConnection: connections.queue,
     workerConnection: connections.worker,

@@ -60,6 +60,7 @@ export const PROBLEM_CODES = {
   'unknown-condition': 'Objects of this kind have no such condition.',
   'never-matches': 'A rule can never match.',
   'conflicting-limits': 'Limits of a rule do not go together, or not with what it matches.',
+  'logs-without-pod': 'A rule asks for logs of containers, and matches neither Pods nor Events about Pods.',
   'drop-with-sink': 'A rule drops events and names a sink.',
   'rule-without-effect': 'A rule neither sends nor drops.',
   'duplicate-rule-name': 'Two rules have the same name.',

@@ -3,6 +3,7 @@ import { MessageTemplates } from '../render/message-schema.ts'
 import { LIMIT_KEYS, LimitKeysShape } from '../rules/limits/schema.ts'
 import { Name, Rule } from '../rules/schema.ts'
 import { Journal, sizeText } from '../store/commit/journal-schema.ts'
+import { LogsOption } from '../watch/logs/schema.ts'
 import { EnrichSettings, LeasesInput, WatchEntryInput } from '../watch/schema.ts'
 import type { Routes } from './routes.ts'
 import { Notify } from './schema/notify.ts'
@@ -32,6 +33,8 @@ const Port = z.union(
   PORT_RULE,
 )
 
+const LOGS_RULE = 'must be a whole number from 1 to 50'
+
 /** The HTTP server for /livez, /readyz and /metrics. */
 const Server = z.strictObject({
   host: z
@@ -48,6 +51,7 @@ const RuleWithMessage = Rule.extend({
     description: 'The text of notifications: a Liquid template, or a map with the parts to replace.',
     examples: ['{{ name }} is down'],
   }),
+  logs: LogsOption,
   ...LimitKeysShape,
 })
 
@@ -62,6 +66,7 @@ export const TURNED_OFF_BY_FALSE: readonly string[] = [
   'severity',
   'labels',
   'message',
+  'logs',
 ]
 
 /** The keys of rules that a file may set for all its rules. */
@@ -140,6 +145,15 @@ export const ConfigFile = z.strictObject({
         .meta({
           description: 'Of an object with more JSON, only the metadata is read; default: 64MiB.',
           examples: ['128MiB'],
+        }),
+      logsPerSecond: z
+        .int(LOGS_RULE)
+        .min(1, LOGS_RULE)
+        .max(50, LOGS_RULE)
+        .optional()
+        .meta({
+          description: 'Requests for logs of containers per second and process, at most; default: 5.',
+          examples: [10],
         }),
     })
     .default({})

@@ -1,3 +1,4 @@
+import type { ContainerLog } from './container-log.ts'
 import type { ChangeType, EventHeader, ObjectRef } from './event.ts'
 
 /** One event for one sink: the queue's unit. */
@@ -12,6 +13,8 @@ export interface Delivery {
   notice?: Digest | Resolved
   /** How many events the rule's limits held back before this one, and since when (RFC 3339). */
   heldBack?: { count: number; since: string }
+  /** The log that its rule asks for, once it was read; in a lane of Redis only where a delivery was put there again. */
+  logs?: ContainerLog
   /** It is kept in order with all of its rule that have the same, instead of with those of its object: a group's. */
   order?: string
   /** When limits let it go, RFC 3339, where that was long after it was observed: it has waited for nobody else. */

@@ -273,6 +273,15 @@ export const watchMetrics = {
     [],
     SECONDS,
   ),
+  logReads: counter(
+    'log_reads_total',
+    'Logs of containers that rules with `logs` asked for, by outcome.',
+    ['outcome'],
+    {
+      details:
+        '`read`; `gone`: the pod or the log no longer exists; `not-started`; `forbidden`; `timeout`; `rate`: more than `kubernetes.logsPerSecond`; `failed`. See [logs](rules/logs.md)',
+    },
+  ),
   apiRequests: counter(
     'api_requests_total',
     'Requests to the API server, by verb and status code.',

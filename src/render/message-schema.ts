@@ -55,6 +55,7 @@ const Parts = z.strictObject({
       examples: [{ Dashboard: 'https://grafana.example.com/d/deploy?var-ns={{ namespace }}' }],
     }),
   quote: z.boolean().optional().meta({ description: "false: without the Event's own text." }),
+  logs: z.boolean().optional().meta({ description: "false: without the container's log." }),
   changes: z.boolean().optional().meta({ description: 'false: without what changed.' }),
   command: z.boolean().optional().meta({ description: 'false: without the kubectl command.' }),
 })

@@ -1,3 +1,4 @@
+import type { ContainerLog } from '../model/container-log.ts'
 import type { Delivery } from '../model/delivery.ts'
 import type { Content, Field, Link, Markup, Message, RuleSeverity, Summary } from '../sink/index.ts'
 import { additionalFields, cloudEvent, limitFields, messageId } from '../sink/message.ts'
@@ -39,6 +40,7 @@ class LazyMessage implements Message {
   declare readonly notice?: NonNullable<Message['notice']>
   declare readonly order?: string
   declare readonly heldBack?: NonNullable<Message['heldBack']>
+  declare readonly logs?: ContainerLog
   readonly #delivery: Delivery
   readonly #options: RenderOptions
   #object: Record<string, unknown> | undefined
@@ -56,6 +58,7 @@ class LazyMessage implements Message {
     if (delivery.notice) this.notice = delivery.notice
     if (delivery.order !== undefined) this.order = delivery.order
     if (delivery.heldBack) this.heldBack = delivery.heldBack
+    if (delivery.logs) this.logs = delivery.logs
   }
 
   get id(): string {
@@ -129,7 +132,7 @@ export function compileMessage(
   const setting = { markup, strict: false, now: () => clock.now() }
 
   return (message) => {
-    const { summary } = message
+    const { summary, logs } = message
     const fieldInMarkup = (it: Field) => ({ title: inMarkup(it.title), value: inMarkup(it.value) })
     const additional = parts.fields === false ? [] : additionalFields(message)
     const rendered = (part: Part) =>
@@ -155,10 +158,18 @@ export function compileMessage(
         return url === undefined ? [] : [{ title: inMarkup(name), url }]
       }),
       quote: parts.quote === false ? '' : summary.quote,
+      ...(logs && parts.logs !== false && { logs: logLines(logs) }),
       changes: parts.changes === false ? [] : summary.changes,
       command: parts.command === false ? '' : summary.command,
     }
   }
+}
+
+/** `Log of app, previous run`, and the lines below; one line where it could not be read. */
+function logLines({ container, previous, text, error }: ContainerLog): string {
+  const what = `Log${container === undefined ? '' : ` of ${container}`}${previous ? ', previous run' : ''}`
+  if (text === undefined) return `${what}: not read (${error ?? 'unknown'})`
+  return text === '' ? `${what}: empty` : `${what}:\n${text}`
 }
 
 interface Part {
@@ -173,6 +184,7 @@ interface PlacedParts {
   fields?: readonly (readonly [string, Part])[] | false
   links?: readonly (readonly [string, Part])[]
   quote?: boolean
+  logs?: boolean
   changes?: boolean
   command?: boolean
 }
@@ -195,11 +207,11 @@ function partsOf(templates: MessageTemplates | undefined, placeOf: PlaceOf | und
     ...(severity && { severity: part(severity, 'severity') }),
     ...(fields !== undefined && { fields: fields === false ? fields : named('fields', fields) }),
     ...(links && { links: named('links', links) }),
-    ...(flags as Pick<PlacedParts, 'quote' | 'changes' | 'command'>),
+    ...(flags as Pick<PlacedParts, 'quote' | 'logs' | 'changes' | 'command'>),
   }
 }
 
-const SILENT = { quote: false, changes: false, command: false }
+const SILENT = { quote: false, logs: false, changes: false, command: false }
 const NOTHING = constant('')
 
 function constant(text: string): Program {

@@ -1,3 +1,4 @@
+export type { ContainerLog } from '../model/container-log.ts'
 export type { Digest, DigestItem, Resolved, TraceContext } from '../model/delivery.ts'
 export type { ChangeType, EventHeader, FieldChange, KubeEvent, ObjectRef } from '../model/event.ts'
 export { printable } from '../text/printable.ts'
@@ -37,6 +38,7 @@ export {
   type CloudEventAttributes,
   cloudEventAttributes,
   cloudEventData,
+  endOfLog,
   MAX_SHOWN_CHANGES,
   SEVERITY_SIGNS,
   timeOf,

@@ -1,3 +1,4 @@
+import type { ContainerLog } from '../model/container-log.ts'
 import type { Delivery, Digest, Resolved, TraceContext } from '../model/delivery.ts'
 import type { EventHeader, FieldChange } from '../model/event.ts'
 
@@ -20,6 +21,8 @@ export interface Subject {
   readonly notice?: Digest | Resolved
   /** How many the rule's limits held back before this one, and since when (RFC 3339). */
   readonly heldBack?: Delivery['heldBack']
+  /** The end of the container's log, or why it could not be had; where the rule has `logs`. */
+  readonly logs?: ContainerLog
   readonly event: EventHeader
   /** The object (trimmed, Secret values hashed), parsed on first use. */
   readonly object: Readonly<Record<string, unknown>>
@@ -103,6 +106,11 @@ export interface Content {
   readonly links: readonly Link[]
   /** Plain text. */
   readonly quote: string
+  /**
+   * Plain text in lines, to be shown in a font of fixed width: first what it is, then the end of the container's log. Cut it by
+   * `endOfLog`. Missing if the rule has no `logs`.
+   */
+  readonly logs?: string
   /** Plain text. */
   readonly changes: readonly FieldChange[]
   /** Plain text. */
@@ -115,6 +123,17 @@ export const SEVERITY_SIGNS: Readonly<Record<Severity, string>> = {
   warning: '🟠',
   info: '🔵',
   resolved: '✅',
+}
+
+/** Returns at most `max` UTF-16 units of a content's `logs`: its first line, and as many of the last lines as fit. */
+export function endOfLog(logs: string, max: number): string {
+  if (logs.length <= max) return logs
+  const [first = ''] = logs.split('\n', 1)
+  const head = `${first.slice(0, Math.max(0, Math.floor(max / 2))).toWellFormed()}\n…\n`
+  const end = logs.slice(first.length + 1).slice(-Math.max(1, Math.floor(max) - head.length))
+  const nextLine = end.indexOf('\n')
+  const shown = nextLine === -1 || nextLine === end.length - 1 ? end : end.slice(nextLine + 1)
+  return `${head}${shown.replace(/^[\udc00-\udfff]/, '')}`.slice(0, Math.max(0, Math.floor(max)))
 }
 
 /** How many changed fields a message shows. */
@@ -167,7 +186,7 @@ export function clock(time: string): string {
 }
 
 /** The parts of a message that its CloudEvent contains. */
-type CloudEventSubject = Pick<Subject, 'rule' | 'severity' | 'notice' | 'heldBack'> & {
+type CloudEventSubject = Pick<Subject, 'rule' | 'severity' | 'notice' | 'heldBack' | 'logs'> & {
   readonly event: EventHeader
   readonly labels?: Subject['labels']
 }
@@ -209,7 +228,7 @@ export function cloudEventData(
   message: CloudEventSubject & { readonly objectJson: Buffer },
   { before = '', after = '' } = {},
 ): Buffer {
-  const { rule, event, notice, heldBack, labels = {}, objectJson } = message
+  const { rule, event, notice, heldBack, logs, labels = {}, objectJson } = message
   const data = JSON.stringify({
     type: event.type,
     rule,
@@ -218,6 +237,7 @@ export function cloudEventData(
     ...(event.manager && { manager: event.manager }),
     ...(Object.keys(labels).length > 0 && { labels }),
     ...(heldBack && { heldBack }),
+    ...(logs && { logs }),
     ...(notice && noticeData(notice)),
   })
   return Buffer.concat([

@@ -179,12 +179,12 @@ const EVENT_TEXTS = ['id', 'type', 'kind', 'name', 'uid', 'resourceVersion', 'ap
 function wrongIn(header: unknown, objectJson: Buffer): string | undefined {
   if (!isObject(header)) return 'header'
   for (const field of ['sink', 'rule']) if (typeof header[field] !== 'string') return field
-  const { event, notice, heldBack, trace, order, releasedAt } = header
+  const { event, notice, heldBack, trace, logs, order, releasedAt } = header
   if (!isObject(event)) return 'event'
   for (const field of EVENT_TEXTS) if (typeof event[field] !== 'string') return `event.${field}`
   if (!isTime(event['time'])) return 'event.time'
   if (!isTextOrNone(event['namespace'])) return 'event.namespace'
-  for (const [name, value] of Object.entries({ notice, heldBack, trace }))
+  for (const [name, value] of Object.entries({ notice, heldBack, trace, logs }))
     if (value !== undefined && !isObject(value)) return name
   if (isObject(notice) && notice['kind'] === 'digest' && !Array.isArray(notice['items']))
     return 'notice.items'

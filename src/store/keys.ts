@@ -78,6 +78,10 @@ export function keysOf(cluster: string) {
     journal: `${tag}:journal`,
     /** String: bytes of the journal. */
     journalBytes: `${tag}:journal-bytes`,
+    /** Hash with a TTL: event, container and run → the end of the container's log, compressed; the times, and the bytes of all. */
+    logs: `${tag}:logs`,
+    logTimes: `${tag}:log-times`,
+    logBytes: `${tag}:log-bytes`,
     /** String with a TTL: a failure of kubeherald itself was reported; and the dead letters of each sink that were. */
     reported: (cause: string) => `${tag}:reported:${cause}`,
     reportedDeadLetters: `${tag}:reported-dead-letters`,

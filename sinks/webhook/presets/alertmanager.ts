@@ -1,5 +1,5 @@
 import { type Message, timeOf } from '../../../src/sink/index.ts'
-import { isOver, partsOf } from './parts.ts'
+import { cutLog, isOver, partsOf } from './parts.ts'
 import type { MessagePreset } from './preset.ts'
 
 const DAY_MS = 86_400_000
@@ -23,6 +23,7 @@ export const alertmanager: MessagePreset = {
       summary: cut(parts.headline, 1_000),
       severity: parts.severity,
       description: cut([parts.text, parts.quote].filter(Boolean).join('\n'), 8_000),
+      logs: cutLog(parts.logs, 4_000, cut),
       changes: cut(parts.changes, 2_000),
       command: cut(parts.command, 500),
       reason: event.event?.reason ?? '',

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { outcomeOfCode } from './answers.ts'
 import { fullWidthMarkup, fullWidthText, plainOfFullWidth } from './full-width.ts'
-import { partsOf, stacked } from './parts.ts'
+import { cutLog, partsOf, stacked } from './parts.ts'
 import type { MessagePreset } from './preset.ts'
 
 /** A message of a custom robot of DingTalk, as Markdown. It mentions nobody. */
@@ -29,6 +29,7 @@ export const dingtalk: MessagePreset = {
         parts.text && `${cut(parts.text, 2_000).replaceAll('\n', '\n\n')}\n`,
         fields.length > 0 && `${fields.join('\n')}\n`,
         parts.quote && quoted(cut(parts.quote, 1_500)),
+        parts.logs && quoted(cutLog(parts.logs, 3_000, cut)),
         parts.changes && quoted(cut(parts.changes, 1_000)),
         parts.command && quoted(cut(parts.command, 400)),
         parts.links.length > 0 && `${parts.links.map((it) => `[${it.title}](${it.url})`).join(' · ')}\n`,

@@ -1,5 +1,5 @@
 import { retryAfterIn } from './answers.ts'
-import { COLOURS, type Cut, discordMarkup, fence, partsOf, stacked } from './parts.ts'
+import { COLOURS, type Cut, cutLog, discordMarkup, fence, partsOf, stacked } from './parts.ts'
 import type { MessagePreset } from './preset.ts'
 
 const MAX_TITLE = 256
@@ -57,6 +57,7 @@ function describe(parts: ReturnType<typeof partsOf>, max: number, cut: Cut): str
   const blocks = [
     parts.text && cut(parts.text, 1_200),
     parts.quote && fence(cut(parts.quote, 800)),
+    parts.logs && fence(cutLog(parts.logs, 1_500, cut)),
     parts.changes && fence(cut(parts.changes, 600)),
     parts.command && fence(cut(parts.command, 300)),
     parts.links.map(({ title, url }) => `[${title}](${url})`).join(' · '),

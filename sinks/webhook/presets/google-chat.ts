@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { COLOURS, htmlMarkup, htmlText, partsOf, plainOfHtml, subjectKey } from './parts.ts'
+import { COLOURS, cutLog, htmlMarkup, htmlText, partsOf, plainOfHtml, subjectKey } from './parts.ts'
 import type { MessagePreset } from './preset.ts'
 
 const MAX_FIELDS = 20
@@ -23,6 +23,7 @@ export const googleChat: MessagePreset = {
         .slice(0, MAX_FIELDS)
         .map((it) => labelled(cut(inert(it.title), 100), cut(it.value, 400))),
       parts.quote && labelled('Message', cut(htmlText(parts.quote), 3_000)),
+      parts.logs && labelled('Log', htmlText(cutLog(parts.logs, 3_000, cut))),
       parts.changes && labelled('Changed', cut(htmlText(parts.changes), 2_000)),
       parts.command && labelled('More', cut(htmlText(parts.command), 500)),
       parts.links.length > 0 && {

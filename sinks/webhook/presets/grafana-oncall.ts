@@ -1,4 +1,4 @@
-import { boundedKey, fence, isOver, partsOf, subjectKey } from './parts.ts'
+import { boundedKey, cutLog, fence, isOver, partsOf, subjectKey } from './parts.ts'
 import type { MessagePreset } from './preset.ts'
 
 const APART = '\u200b'
@@ -21,6 +21,7 @@ export const grafanaOncall: MessagePreset = {
       cut(parts.text, 2_000),
       parts.fields.map(({ title, value }) => `${cut(title, 100)}: ${cut(value, 400)}`).join('\n'),
       parts.quote && fence(cut(parts.quote, 2_000)),
+      parts.logs && fence(cutLog(parts.logs, 4_000, cut)),
       parts.changes && fence(cut(parts.changes, 1_000)),
       parts.command && fence(cut(parts.command, 500)),
     ]

@@ -1,4 +1,4 @@
-import { boundedKey, isOver, partsOf, subjectKey } from './parts.ts'
+import { boundedKey, cutLog, isOver, partsOf, subjectKey } from './parts.ts'
 import type { MessagePreset } from './preset.ts'
 
 const MAX_KEY = 255
@@ -13,7 +13,15 @@ export const incidentIo: MessagePreset = {
     const { event, rule, labels, summary } = message
     const { about } = summary
     const parts = partsOf(message)
-    const description = [parts.text, parts.quote, parts.changes, parts.command].filter(Boolean).join('\n\n')
+    const description = [
+      parts.text,
+      parts.quote,
+      cutLog(parts.logs, 4_000, cut),
+      parts.changes,
+      parts.command,
+    ]
+      .filter(Boolean)
+      .join('\n\n')
     return {
       title: cut(parts.headline, 250),
       status: isOver(message) ? 'resolved' : 'firing',

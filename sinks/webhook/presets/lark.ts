@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import type { Severity } from '../../../src/sink/index.ts'
 import { memberOf, outcomeOfCode } from './answers.ts'
 import { fullWidthMarkup, plainOfFullWidth } from './full-width.ts'
-import { partsOf } from './parts.ts'
+import { cutLog, partsOf } from './parts.ts'
 import type { MessagePreset } from './preset.ts'
 
 const TEMPLATES: Readonly<Record<Severity, string>> = {
@@ -33,6 +33,7 @@ export const lark: MessagePreset = {
       parts.text && markdown(cut(parts.text, 3_000)),
       fields.length > 0 && markdown(fields.join('\n')),
       parts.quote && plain(cut(parts.quote, 2_000)),
+      parts.logs && plain(cutLog(parts.logs, 4_000, cut)),
       parts.changes && plain(cut(parts.changes, 1_500)),
       parts.command && plain(cut(parts.command, 500)),
       links.length > 0 && { tag: 'action', actions: links },

@@ -1,4 +1,4 @@
-import { type Message, TemplateFault, type TemplateTree, timeOf } from '../../../src/sink/index.ts'
+import { endOfLog, type Message, TemplateFault, type TemplateTree, timeOf } from '../../../src/sink/index.ts'
 import { clean, partsOf, shortened } from './parts.ts'
 import type { LogEntry } from './preset.ts'
 
@@ -35,6 +35,7 @@ function flatEntry(message: Message): Record<string, unknown> {
     reason: cut(event.event?.reason ?? '', 253),
     count: event.event?.count ?? (notice?.kind === 'digest' ? notice.count : undefined),
     details: cut([parts.text, parts.quote].filter(Boolean).join('\n'), 8_000),
+    logs: endOfLog(parts.logs, 16_000),
     changes: cut(parts.changes, 4_000),
     fields: lines(parts.fields),
     labels: lines(Object.entries(labels).map(([title, value]) => ({ title, value }))),

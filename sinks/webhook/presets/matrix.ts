@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { COLOURS, type Cut, htmlMarkup, htmlText, partsOf, plainOfHtml, stacked } from './parts.ts'
+import { COLOURS, type Cut, cutLog, htmlMarkup, htmlText, partsOf, plainOfHtml, stacked } from './parts.ts'
 import { withPath } from './paths.ts'
 import type { MessagePreset } from './preset.ts'
 
@@ -36,6 +36,7 @@ export const matrix: MessagePreset = {
         parts.text && `<p>${cutHtml(parts.text, 3_000, cut).replaceAll('\n', '<br>')}</p>`,
         fields.join('<br>'),
         parts.quote && pre(cut(parts.quote, 3_000)),
+        parts.logs && pre(cutLog(parts.logs, 6_000, cut)),
         parts.changes && pre(cut(parts.changes, 2_000)),
         parts.command && pre(cut(parts.command, 500)),
         parts.links
@@ -46,7 +47,7 @@ export const matrix: MessagePreset = {
       MAX_HTML,
       cut,
     )
-    const plain = [plainOfHtml(parts.title), plainOfHtml(parts.text), parts.quote, parts.source]
+    const plain = [plainOfHtml(parts.title), plainOfHtml(parts.text), parts.quote, parts.logs, parts.source]
     return {
       msgtype: 'm.text',
       body: cut(plain.filter(Boolean).join('\n'), 4_000),

@@ -1,6 +1,7 @@
 import {
   attachmentFields,
   COLOURS,
+  cutLog,
   fence,
   mattermostMarkup,
   mattermostText,
@@ -27,6 +28,7 @@ export const mattermost: MessagePreset = {
       [
         cut(parts.text, 3_000),
         parts.quote && fence(cut(parts.quote, 2_000)),
+        parts.logs && fence(cutLog(parts.logs, 4_000, cut)),
         parts.changes && fence(cut(parts.changes, 1_500)),
         parts.command && fence(cut(parts.command, 500)),
         others.map((it) => `[${it.title}](${it.url})`).join(' · '),

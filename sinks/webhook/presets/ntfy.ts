@@ -1,5 +1,5 @@
 import type { Severity } from '../../../src/sink/index.ts'
-import { fitted, partsOf, stacked } from './parts.ts'
+import { cutLog, fitted, partsOf, stacked } from './parts.ts'
 import type { MessagePreset } from './preset.ts'
 
 /** Of a message, in bytes; a longer one would become an attachment. */
@@ -30,6 +30,7 @@ export const ntfy: MessagePreset = {
         cut(parts.text, 1_000),
         fields.join('\n'),
         cut(parts.quote, 800),
+        cutLog(parts.logs, 1_200, cut),
         cut(parts.changes, 600),
         cut(parts.command, 300),
         cut(parts.source, 200),

@@ -1,6 +1,6 @@
 import type { Message, Severity } from '../../../src/sink/index.ts'
 import type { PresetOptions } from './options.ts'
-import { boundedKey, type Cut, isOver, partsOf, subjectKey } from './parts.ts'
+import { boundedKey, type Cut, cutLog, isOver, partsOf, subjectKey } from './parts.ts'
 import { withPath } from './paths.ts'
 import type { MessagePreset } from './preset.ts'
 
@@ -69,6 +69,7 @@ function describe(message: Message, cut: Cut): string {
   const blocks = [
     cut(parts.text, 4_000),
     cut(parts.quote, 6_000),
+    cutLog(parts.logs, 6_000, cut),
     cut(parts.changes, 2_000),
     cut(parts.command, 500),
     ...parts.links.map(({ title, url }) => cut(`${title}: ${url}`, 1_000)),

@@ -1,6 +1,6 @@
 import type { Outcome, Reply, Severity } from '../../../src/sink/index.ts'
 import { memberOf } from './answers.ts'
-import { boundedKey, isOver, partsOf, subjectKey } from './parts.ts'
+import { boundedKey, cutLog, isOver, partsOf, subjectKey } from './parts.ts'
 import type { MessagePreset } from './preset.ts'
 
 const MAX_SUMMARY = 1_024
@@ -46,6 +46,7 @@ export const pagerduty: MessagePreset = {
           rule,
           ...(parts.text && { text: cut(parts.text, 4_000) }),
           ...(parts.quote && { message: cut(parts.quote, 8_000) }),
+          ...(parts.logs && { logs: cutLog(parts.logs, 8_000, cut) }),
           ...(parts.changes && { changes: cut(parts.changes, 2_000) }),
           ...(parts.command && { command: cut(parts.command, 500) }),
           ...(parts.fields.length > 0 && {

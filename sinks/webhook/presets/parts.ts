@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import {
   type Content,
+  endOfLog,
   type FieldChange,
   type Link,
   MAX_SHOWN_CHANGES,
@@ -23,6 +24,8 @@ export interface Parts {
   text: string
   fields: readonly { title: string; value: string }[]
   quote: string
+  /** The first line names the container; cut it by `cutLog`. */
+  logs: string
   changes: string
   command: string
   links: readonly Link[]
@@ -52,6 +55,7 @@ export function partsOf(message: Pick<Message, 'content' | 'event' | 'rule' | 'n
     text: clean(content.text).trim(),
     fields: shownFields(content),
     quote: clean(content.quote).trim(),
+    logs: clean(content.logs ?? '').trim(),
     changes: content.changes.slice(0, MAX_SHOWN_CHANGES).map(changeLine).join('\n'),
     command: oneLine(content.command),
     links: shownLinks(content.links),
@@ -168,6 +172,12 @@ export function shortened(text: string, max: number): string {
     .replace(/&[#\w]{0,8}$/, '')
     .replace(/(?<!\\)((?:\\\\)*)\\$/, '$1')
   return `${head}…`
+}
+
+/** Cuts a log by `cut`, which keeps the beginning of texts, so that the end of the log is left. */
+export function cutLog(logs: string, max: number, cut: Cut): string {
+  const { length } = cut(logs, max)
+  return length === logs.length ? logs : endOfLog(logs, length)
 }
 
 /** As many of the blocks, one under the other, as fit: a block that is cut would leave its code open. */

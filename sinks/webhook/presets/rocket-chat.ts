@@ -1,6 +1,7 @@
 import {
   attachmentFields,
   COLOURS,
+  cutLog,
   fence,
   mattermostMarkup,
   mattermostText,
@@ -32,6 +33,7 @@ export const rocketChat: MessagePreset = {
       [
         cut(parts.text, 1_500),
         parts.quote && fence(cut(parts.quote, 1_000)),
+        parts.logs && fence(cutLog(parts.logs, 2_000, cut)),
         parts.changes && fence(cut(parts.changes, 800)),
         parts.command && fence(cut(parts.command, 400)),
         others.map((it) => `[${it.title}](${it.url})`).join(' · '),

@@ -1,5 +1,5 @@
 import type { Severity } from '../../../src/sink/index.ts'
-import { cardMarkup, cardText, partsOf, plainOf } from './parts.ts'
+import { cardMarkup, cardText, cutLog, partsOf, plainOf } from './parts.ts'
 import type { MessagePreset } from './preset.ts'
 
 const STYLES: Readonly<Record<Severity, string>> = {
@@ -32,6 +32,7 @@ export const teams: MessagePreset = {
       parts.text && block(cut(parts.text.replace(/\n+/g, '\n\n'), 3_000)),
       facts.length > 0 && { type: 'FactSet', facts },
       parts.quote && code(cut(parts.quote, 3_000)),
+      parts.logs && code(cutLog(parts.logs, 4_000, cut)),
       parts.changes && code(cut(parts.changes, 2_000)),
       parts.command && code(cut(parts.command, 500)),
       block(cut(cardText(parts.source), 300), { size: 'Small', isSubtle: true }),

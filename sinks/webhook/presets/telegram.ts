@@ -1,6 +1,6 @@
 import { type Outcome, outcomeOfStatus, type Reply } from '../../../src/sink/index.ts'
 import { memberOf, retryAfterIn } from './answers.ts'
-import { type Cut, htmlMarkup, htmlText, partsOf, plainOfHtml, stacked } from './parts.ts'
+import { type Cut, cutLog, htmlMarkup, htmlText, partsOf, plainOfHtml, stacked } from './parts.ts'
 import { withoutSlashes } from './paths.ts'
 import type { MessagePreset } from './preset.ts'
 
@@ -36,6 +36,7 @@ export const telegram: MessagePreset = {
         parts.text && cutHtml(parts.text, 1_000, cut),
         fields.join('\n'),
         parts.quote && pre(cut(parts.quote, 800)),
+        parts.logs && pre(cutLog(parts.logs, 1_500, cut)),
         parts.changes && pre(cut(parts.changes, 500)),
         parts.command && pre(cut(parts.command, 300)),
         links.join(' · '),

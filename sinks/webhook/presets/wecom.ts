@@ -1,7 +1,7 @@
 import type { Severity } from '../../../src/sink/index.ts'
 import { outcomeOfCode } from './answers.ts'
 import { fullWidthMarkup, fullWidthText } from './full-width.ts'
-import { partsOf, stacked } from './parts.ts'
+import { cutLog, partsOf, stacked } from './parts.ts'
 import type { MessagePreset } from './preset.ts'
 
 const COLOURS: Readonly<Record<Severity, string>> = {
@@ -32,6 +32,7 @@ export const wecom: MessagePreset = {
         cut(parts.text, 800),
         fields.join('\n'),
         parts.quote && quoted(cut(parts.quote, 600)),
+        parts.logs && quoted(cutLog(parts.logs, 1_000, cut)),
         parts.changes && quoted(cut(parts.changes, 400)),
         parts.command && quoted(cut(parts.command, 200)),
         parts.links

@@ -22,7 +22,7 @@ import { leaseNamespace } from '../../watch/schema.ts'
 import { clusterName, invocation, loadCluster } from '../environment.ts'
 import type { Configuration } from '../load-config/configuration.ts'
 import { showProblems } from '../load-config/read-configuration.ts'
-import { neededMetadata, watchedResources } from '../rbac/needed-resources.ts'
+import { neededLogs, neededMetadata, watchedResources } from '../rbac/needed-resources.ts'
 import {
   describeMissing,
   type MissingPermissions,
@@ -154,6 +154,7 @@ export async function checkPermissions(
   const permissions = permissionsNeeded({
     watches,
     metadata,
+    logs: neededLogs(config.rules, watches, (index) => config.placeOf?.(['rules', index])),
     ...(config.leases && { leaseNamespace: leaseNamespace(config.leases, process.env, namespace) }),
   })
   const missing: Permission[] = []

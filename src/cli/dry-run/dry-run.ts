@@ -12,6 +12,7 @@ import { titleOf } from '../../watch/client/discovery.ts'
 import { readFrame } from '../../watch/decode/frame.ts'
 import { type NormaliseContext, normalise } from '../../watch/decode/normalise.ts'
 import { objectJsonOf } from '../../watch/decode/trim.ts'
+import { withLogs } from './logs.ts'
 import { type RuleConditions, ruleConditions } from './match-report.ts'
 import { minDurationOf } from './terminal-text.ts'
 
@@ -92,7 +93,7 @@ export async function createDryRun({ config, load }: DryRunOptions): Promise<Dry
 
   function sentOf(deliveries: readonly Delivery[], atMs: number): Sent[] {
     return deliveries.map((delivery) => {
-      const message = snapshot.choices.render(delivery, 0)
+      const message = snapshot.choices.render(withLogs(snapshot, delivery), 0)
       return {
         atMs,
         delivery,

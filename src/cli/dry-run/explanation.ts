@@ -4,6 +4,7 @@ import { isEventKind } from '../../rules/kind.ts'
 import type { Message } from '../../sink/index.ts'
 import type { Paint } from '../output/colour.ts'
 import type { DryRun, EventResult, RuleResult } from './dry-run.ts'
+import { withLogs } from './logs.ts'
 import { type ConditionResult, type Watched, watchedBy, whyUnwatched } from './match-report.ts'
 import { limitTexts, previewLines, shownPreview, shownValue } from './terminal-text.ts'
 
@@ -39,6 +40,7 @@ export interface Explanation {
 /** Evaluates an event in the run and explains the result of each rule. */
 export function explainEvent(run: DryRun, event: ClusterEvent, atMs: number): Explanation {
   const { config, choices } = run.snapshot
+  const delivered = { event: headerOf(event), objectJson: event.objectJson }
   const result = run.evaluate(event, atMs)
   const watched = watchedBy(config.watch, event)
   let hasEnded = false
@@ -52,7 +54,7 @@ export function explainEvent(run: DryRun, event: ClusterEvent, atMs: number): Ex
     const messages = (own?.sinks ?? []).map((sink) => ({
       sink,
       type: config.sinks.find((it) => it.name === sink)?.type ?? '',
-      message: choices.render({ sink, rule: name, event: headerOf(event), objectJson: event.objectJson }, 0),
+      message: choices.render(withLogs(run.snapshot, { sink, rule: name, ...delivered }), 0),
     }))
     const place = config.placeOf?.(['rules', index, 'name'])
     return { rule: name, config: rule, place, verdict, conditions, ...(own && { result: own }), messages }

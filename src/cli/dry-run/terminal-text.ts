@@ -122,6 +122,7 @@ export function contentLines(content: Content): string[] {
     ...linesOf(content.text),
     ...linesOf(fields),
     ...linesOf(content.quote).map((line) => `> ${line}`),
+    ...linesOf(content.logs ?? '').map((line) => `| ${line}`),
     ...content.changes
       .slice(0, MAX_SHOWN_CHANGES)
       .map(({ path, old, new: next }) => `${path}  ${shownValue(old)} → ${shownValue(next)}`),

@@ -63,9 +63,9 @@ export async function show(id: string, options: QueueOptions & OutputOptions): P
   const letter = await find(queue, id)
   if (!letter.delivery) return showUnreadable(letter, options)
   const object = objectIn(letter.delivery)
-  const { event, notice, heldBack } = letter.delivery
+  const { event, notice, heldBack, logs } = letter.delivery
   if (options.output !== 'table') {
-    const all = { ...summaryOf(letter), event, notice, heldBack, object }
+    const all = { ...summaryOf(letter), event, notice, heldBack, logs, object }
     process.stdout.write(dataText(all, options.output))
     return 0
   }
@@ -82,7 +82,8 @@ export async function show(id: string, options: QueueOptions & OutputOptions): P
     ...(notice ? [['notice', describeNotice(notice)]] : []),
     ...(heldBack ? [['held back before', `${heldBack.count} since ${heldBack.since}`]] : []),
   ]
-  process.stdout.write(`${table(rows)}\n${printableJson(object, 2)}\n`)
+  const log = logs ? `${printableJson(logs, 2)}\n` : ''
+  process.stdout.write(`${table(rows)}\n${printableJson(object, 2)}\n${log}`)
   return 0
 }
 

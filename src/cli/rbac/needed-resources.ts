@@ -1,10 +1,10 @@
-import { needsOfConfig } from '../../app/metadata-needs.ts'
+import { KINDS, needsOfConfig } from '../../app/metadata-needs.ts'
 import { groupOf, watchedKindOf } from '../../config/lint/watched-kind.ts'
 import { builtInKinds } from '../../rules/kind.ts'
 import { type Catalogue, resolveKind } from '../../watch/client/discovery.ts'
 import { isPattern } from '../../watch/plan/plan.ts'
 import type { WatchEntry } from '../../watch/schema.ts'
-import { objectNameOf, type ResolvedMetadata, type ResolvedWatch } from './permissions.ts'
+import { objectNameOf, type ResolvedLogs, type ResolvedMetadata, type ResolvedWatch } from './permissions.ts'
 
 /** Why a kind has no resource; a list has the candidates of an ambiguous one. */
 export type Unresolved = 'needs-cluster' | 'unknown' | readonly string[]
@@ -72,6 +72,40 @@ export function neededMetadata(
     })
   }
   return result
+}
+
+/** Rules as written: their other keys are not read. */
+interface RuleWithLogs {
+  name: string
+  drop?: unknown
+  logs?: unknown
+  when?: unknown
+}
+
+/** Returns the pods whose logs rules ask for: those of the watched Pods and Events that the rules may match. */
+export function neededLogs(
+  rules: readonly RuleWithLogs[],
+  watches: readonly ResolvedWatch[],
+  placeOf: (rule: number) => string | undefined,
+): ResolvedLogs[] {
+  return rules.flatMap(({ name: rule, drop, logs, when }, index) => {
+    if (!logs || drop === true) return []
+    const place = placeOf(index)
+    const { kind: patterns } = (when ?? {}) as { kind?: unknown }
+    return watches
+      .filter(({ kind, group, resource }) => hasLogs(group, resource) && KINDS.mayMatch(patterns, kind))
+      .map(({ resource, namespaces, name }) => ({
+        rule,
+        namespaces,
+        ...(place !== undefined && { place }),
+        ...(resource === 'pods' && name !== undefined && { name }),
+      }))
+  })
+}
+
+function hasLogs(group: string, resource: string): boolean {
+  if (resource === 'pods') return group === ''
+  return resource === 'events' && (group === '' || group === 'events.k8s.io')
 }
 
 interface KnownResource {

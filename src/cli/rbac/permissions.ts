@@ -26,10 +26,21 @@ export interface ResolvedMetadata {
   name?: string
 }
 
+/** Pods whose logs a rule asks for. */
+export interface ResolvedLogs {
+  rule: string
+  place?: string
+  /** Undefined: in all namespaces. */
+  namespaces: readonly string[] | undefined
+  /** This pod alone. */
+  name?: string
+}
+
 /** The features of a configuration that need permissions; a new one gets a field here and a function in FEATURES. */
 export interface Features {
   watches: readonly ResolvedWatch[]
   metadata?: readonly ResolvedMetadata[]
+  logs?: readonly ResolvedLogs[]
   /** Replicas share the watches by Leases in this namespace. */
   leaseNamespace?: string
 }
@@ -37,6 +48,7 @@ export interface Features {
 const FEATURES: readonly ((features: Features) => Permission[])[] = [
   watchPermissions,
   metadataPermissions,
+  logPermissions,
   identityPermissions,
   definitionPermissions,
   leasePermissions,
@@ -71,6 +83,19 @@ function metadataPermissions({ metadata = [] }: Features): Permission[] {
     return namespaces.flatMap((namespace) =>
       (['list', 'watch'] as const).map((verb) => ({ ...of, namespace, verb })),
     )
+  })
+}
+
+function logPermissions({ logs = [] }: Features): Permission[] {
+  return logs.flatMap(({ rule, place, namespaces = [undefined], name }) => {
+    const need: Need = {
+      what: `rule "${rule}": logs of containers`,
+      without: `rule "${rule}" cannot show logs`,
+      required: true,
+      ...(place !== undefined && { place }),
+    }
+    const of = { group: '', resource: 'pods/log', needs: [need], ...(name !== undefined && { name }) }
+    return namespaces.map((namespace) => ({ ...of, namespace, verb: 'get' as const }))
   })
 }
 
@@ -206,7 +231,7 @@ export interface Permission {
   namespace: string | undefined
   /** '' for the core group. */
   group: string
-  /** The plural, as in a path. */
+  /** The plural, as in a path; with a subresource, as in `pods/log`. */
   resource: string
   verb: Verb
   /** This object alone. */
@@ -241,10 +266,12 @@ export interface MissingPermissions {
 
 /** Returns the SelfSubjectAccessReview for a permission; every user may create one. */
 export function reviewOf({ namespace, group, resource, verb, name }: Permission): object {
+  const [main, subresource] = resource.split('/')
   const resourceAttributes = {
     ...(namespace !== undefined && { namespace }),
     group,
-    resource,
+    resource: main,
+    ...(subresource !== undefined && { subresource }),
     verb,
     ...(name !== undefined && { name }),
   }

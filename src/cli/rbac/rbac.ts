@@ -7,7 +7,7 @@ import { configurationFile } from '../load-config/configuration.ts'
 import { readWatchSettings, type WatchSettings } from '../load-config/settings.ts'
 import { UsageError } from '../usage-error.ts'
 import { rulesOf, toManifests, toValues } from './manifest.ts'
-import { neededMetadata, type Unresolved, watchedResources } from './needed-resources.ts'
+import { neededLogs, neededMetadata, type Unresolved, watchedResources } from './needed-resources.ts'
 import { type Features, permissionsNeeded } from './permissions.ts'
 
 interface RbacOptions {
@@ -63,6 +63,7 @@ function resourcesOf(settings: WatchSettings, catalogue?: Catalogue): Features &
   return {
     watches: watched.watches,
     metadata: needed.metadata,
+    logs: neededLogs(rules, watched.watches, placeOfRule),
     unresolved: [
       ...watched.unresolved.map(
         ({ index, kind, why }) => `${placeOf(index)}: watch[${index}]: ${sentenceOf(kind, why)}`,

@@ -19,6 +19,7 @@ import type { Draft, RuleDraft } from '../partial-config.ts'
 import { isMap } from '../plain-data.ts'
 import type { Problem } from '../problem.ts'
 import { withSubject } from './fault-problems.ts'
+import { checkLogs } from './logs.ts'
 import { checkNeverMatches } from './never-matches.ts'
 import { checkUnwatched, kindsReached } from './reach.ts'
 import { checkMisplacedPaths } from './rule-paths.ts'
@@ -41,6 +42,7 @@ const LINTS: readonly Lint[] = [
   checkReasons,
   checkNeverMatches,
   checkLimitKeys,
+  checkLogs,
   checkArchive,
   checkNotify,
   checkUnusedSinks,

@@ -210,6 +210,7 @@ export class TracedMessage implements Message {
   declare readonly severity?: NonNullable<Message['severity']>
   declare readonly notice?: NonNullable<Message['notice']>
   declare readonly heldBack?: NonNullable<Message['heldBack']>
+  declare readonly logs?: NonNullable<Message['logs']>
   readonly #message: Message
   readonly #onRendered: OnRendered
   readonly #rendered = new Set<string>()
@@ -218,10 +219,11 @@ export class TracedMessage implements Message {
     this.#message = message
     this.trace = trace
     this.#onRendered = onRendered
-    const { severity, notice, heldBack } = message
+    const { severity, notice, heldBack, logs } = message
     if (severity) this.severity = severity
     if (notice) this.notice = notice
     if (heldBack) this.heldBack = heldBack
+    if (logs) this.logs = logs
   }
 
   get id(): string {

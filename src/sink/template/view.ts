@@ -29,6 +29,7 @@ export function viewOf(subject: Subject): object {
     digest: notice?.kind === 'digest' ? { ...notice, by: Object.fromEntries(notice.by) } : undefined,
     resolved: notice?.kind === 'resolved' ? notice : undefined,
     heldBack,
+    logs: subject.logs,
     get event() {
       return eventView(event)
     },
@@ -86,6 +87,7 @@ export const NAMES: Readonly<Record<string, readonly string[] | undefined>> = {
   digest: ['count', 'by', 'from', 'to', 'items'],
   resolved: ['since', 'at', 'why'],
   heldBack: ['count', 'since'],
+  logs: ['container', 'previous', 'text', 'error'],
 }
 
 type Data = Readonly<Record<string, unknown>>

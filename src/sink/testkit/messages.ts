@@ -1,3 +1,4 @@
+import type { ContainerLog } from '../../model/container-log.ts'
 import type { Digest, DigestItem, Resolved, TraceContext } from '../../model/delivery.ts'
 import type { EventHeader, FieldChange, KubeEvent } from '../../model/event.ts'
 import {
@@ -37,6 +38,8 @@ export interface MessageParts {
   /** Makes it a digest or a resolve notification. */
   notice?: Digest | Resolved
   heldBack?: Message['heldBack']
+  /** The end of a container's log; `content.logs` contains it. */
+  logs?: ContainerLog
   /** As where traces are on. */
   trace?: TraceContext
   /** Replaces the summary in the sink's markup; may throw. */
@@ -55,13 +58,14 @@ export function messageOf(parts: MessageParts = {}, type: Pick<SinkType, 'escape
   }
   const summary: Summary = { ...summarize(event), ...parts.summary }
   const objectJson = Buffer.from(JSON.stringify(object))
-  const { severity, labels = {}, notice, heldBack } = parts
+  const { severity, labels = {}, notice, heldBack, logs } = parts
   const limited = {
     rule,
     labels,
     ...(severity && { severity }),
     ...(notice && { notice }),
     ...(heldBack && { heldBack }),
+    ...(logs && { logs }),
   }
   return {
     id: messageId({ event, ...limited }),
@@ -79,7 +83,9 @@ export function messageOf(parts: MessageParts = {}, type: Pick<SinkType, 'escape
       return cloudEvent({ event, objectJson, ...limited })
     },
     get content() {
-      return parts.content ? parts.content() : contentOf(summary, additionalFields(limited), type.escape)
+      if (parts.content) return parts.content()
+      const content = contentOf(summary, additionalFields(limited), type.escape)
+      return logs ? { ...content, logs: `Log of app:\n${logs.text ?? logs.error}` } : content
     },
   }
 }
@@ -205,6 +211,8 @@ function partsOfAll(): [what: string, parts: MessageParts][] {
     ['nothing that its kind should have', { object: { metadata: null, spec: 'text', status: [null] } }],
     ['values nested 500 deep', { object: nested(500) }],
     ['40 changes with long values', { event: { changes: longChanges() } }],
+    ['a log of 16 KiB', { logs: { previous: true, text: LOG } }],
+    ['a log with markup', { logs: { previous: false, text: HOSTILE_LOG } }],
   ]
 }
 
@@ -221,6 +229,9 @@ function withText(text: string, name = text): MessageParts {
     rule: name,
   }
 }
+
+const LOG = `<!channel> \`\`\` &amp; \ud83d\ude00 ${'x'.repeat(60)}\n`.repeat(180)
+const HOSTILE_LOG = Object.values(TEXTS).join('\n')
 
 function prototypeLabels(): object {
   return JSON.parse(

@@ -1,4 +1,5 @@
 import { getHeapStatistics } from 'node:v8'
+import type { Delivery } from '../../model/delivery.ts'
 
 /** Bounds the bytes of deliveries that a process holds in memory: read, decoded, rendered and in flight. */
 export interface ByteBudget {
@@ -24,8 +25,8 @@ const COPIES = 4
 const FIXED_BYTES = 2_048
 
 /** What a delivery counts, in bytes. */
-export function costOf({ objectJson }: { objectJson: Buffer }): number {
-  return COPIES * objectJson.length + FIXED_BYTES
+export function costOf({ objectJson, logs }: Pick<Delivery, 'objectJson' | 'logs'>): number {
+  return COPIES * (objectJson.length + (logs?.text?.length ?? 0)) + FIXED_BYTES
 }
 
 /** A part of the heap's limit, or of the container's where that is smaller, in bytes. */

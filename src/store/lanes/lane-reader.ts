@@ -25,6 +25,8 @@ export interface Item {
   tries: number
   /** What it counts in the byte budget. */
   cost: number
+  /** Its container's log is being read: neither it nor later ones of its chain are sent before. */
+  awaitsLog?: boolean
 }
 
 /** An entry as it was read: what of it waits. */

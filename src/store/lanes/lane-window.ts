@@ -66,7 +66,7 @@ export class LaneWindow {
   pick({ size, nowMs, ordered, joined, probe }: Picking): Item[] {
     const ready: Chain[] = []
     for (const chain of this.#chains.values()) {
-      if (chain.busy > 0 || chain.notBeforeMs > nowMs) continue
+      if (chain.busy > 0 || chain.notBeforeMs > nowMs || chain.items[0]?.awaitsLog) continue
       ready.push(chain)
       if (!ordered && !probe && ready.length >= (joined ? size : 1)) break
     }
@@ -83,7 +83,7 @@ export class LaneWindow {
   }
 
   #take(chain: Chain, most: number): Item[] {
-    const items = chain.items.slice(0, most)
+    const items = startOf(chain, most)
     chain.busy = items.length
     // Behind the others: each gets its turn.
     this.#chains.delete(chain.key)
@@ -94,7 +94,7 @@ export class LaneWindow {
   #inOrder(chains: readonly Chain[], size: number): Item[] {
     const place = (item: Item) => this.#places.get(item) ?? 0
     const items = chains
-      .flatMap((chain) => chain.items.slice(0, size))
+      .flatMap((chain) => startOf(chain, size))
       .toSorted((a, b) => place(a) - place(b))
       .slice(0, size)
     for (const { chain } of items) (this.#chains.get(chain) as Chain).busy++
@@ -202,8 +202,8 @@ export class LaneWindow {
 
   /** Is there a chain that could go now? */
   hasReady(nowMs: number): boolean {
-    for (const { busy, notBeforeMs } of this.#chains.values())
-      if (busy === 0 && notBeforeMs <= nowMs) return true
+    for (const { busy, notBeforeMs, items } of this.#chains.values())
+      if (busy === 0 && notBeforeMs <= nowMs && !items[0]?.awaitsLog) return true
     return false
   }
 
@@ -211,6 +211,13 @@ export class LaneWindow {
   hurry(): void {
     for (const chain of this.#pausing) chain.notBeforeMs = 0
   }
+}
+
+/** The first deliveries of a chain, up to one that waits for its log. */
+function startOf({ items }: Chain, most: number): Item[] {
+  const first = items.slice(0, most)
+  const waiting = first.findIndex(({ awaitsLog }) => awaitsLog)
+  return waiting === -1 ? first : first.slice(0, waiting)
 }
 
 function remember<T>(known: Map<string, T>, chain: string, value: T): void {

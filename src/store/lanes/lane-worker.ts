@@ -1,3 +1,4 @@
+import type { ContainerLog } from '../../model/container-log.ts'
 import { sinkOf } from '../keys.ts'
 import type { Acknowledgement, DeadReason } from './ack-script.ts'
 import { classifyOutcomes, LaneOutcomes, type Verdict } from './delivery-policy.ts'
@@ -17,6 +18,9 @@ import type { SinkState } from './sink-state.ts'
 
 /** Number of deliveries, each of another object, that a lane keeps in memory for probes while its sink fails. */
 const KEPT_FOR_PROBES = 3
+
+/** What a log counts in the byte budget: at most 16 KiB, and copies of it. */
+const LOG_COST = 64 * 1024
 
 /**
  * Processes one lane of a slot that this process owns: read ─▶ render ─▶ deliver ─▶ acknowledge. Each object has its own chain; calls of
@@ -110,7 +114,7 @@ export class LaneWorker {
 
   /** Takes entries that were read or fed into memory. Deliveries of a chain in quarantine follow it there. */
   #accept(read: readonly LaneEntryRead[]): void {
-    const { budget, clock, sinks } = this.#services
+    const { budget, clock, sinks, logs } = this.#services
     const state = sinks.get(this.sink)
     const acks: Acknowledgement[] = []
     const moved: Item[] = []
@@ -123,6 +127,8 @@ export class LaneWorker {
         acks.push(unreadableAck(id, count, it, clock.now()))
       }
       for (const item of items) {
+        const log = this.#quarantine.has(item.chain) ? undefined : logs?.of(item.delivery)
+        if (log) this.#awaitLog(item, log)
         budget.add(this.sink, item.cost)
         if (this.#quarantine.has(item.chain)) moved.push(item)
         else this.#window.add(item)
@@ -131,6 +137,19 @@ export class LaneWorker {
     }
     if (moved.length > 0) acks.push(...this.#quarantine.follow(moved))
     if (acks.length > 0) void this.#acknowledge(acks, moved)
+  }
+
+  /** Holds a delivery, and with it its chain, until its log is there. */
+  #awaitLog(item: Item, log: Promise<ContainerLog | undefined>): void {
+    item.awaitsLog = true
+    item.cost += LOG_COST
+    void log.then((it) => {
+      // The process stops: another one delivers.
+      if (!it) return
+      item.delivery.logs = it
+      item.awaitsLog = false
+      this.pump()
+    })
   }
 
   /** Takes the deliveries of the next call; undefined if none can begin now. */

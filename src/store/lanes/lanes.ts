@@ -22,7 +22,7 @@ export interface LanesParts
   extends WakerParts,
     SinkRegistryParts,
     Omit<SinkStateParts, 'caller' | 'onAvailable'>,
-    Pick<LaneServices, 'policy'> {
+    Pick<LaneServices, 'policy' | 'logs'> {
   /** Knows which processes are alive, and names this one; default: one without sources. */
   processes?: LiveProcesses
   /** The configured bounds of a sink. */

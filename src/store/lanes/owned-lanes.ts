@@ -1,4 +1,6 @@
 import type { Redis } from 'ioredis'
+import type { ContainerLog } from '../../model/container-log.ts'
+import type { Delivery } from '../../model/delivery.ts'
 import type { Logger } from '../../observe/log.ts'
 import type { Enqueued } from '../entry.ts'
 import { isQuarantine, type Keys, sinkOf, slotOf } from '../keys.ts'
@@ -12,6 +14,15 @@ import type { ClockJumps, Outages } from './outages.ts'
 import { Quarantine } from './quarantine.ts'
 import type { EmptyLanes } from './register.ts'
 import type { SinkRegistry } from './sink-registry.ts'
+
+/** The logs of containers that deliveries show. */
+export interface DeliveryLogs {
+  /**
+   * Returns undefined if the delivery needs none, or has it. The promise never rejects and settles within seconds; with undefined when
+   * the process stops.
+   */
+  of(delivery: Delivery): Promise<ContainerLog | undefined> | undefined
+}
 
 /** The parts that the lanes of a process share. */
 export interface LaneServices {
@@ -27,6 +38,8 @@ export interface LaneServices {
   log: Logger
   clock: { now(): number }
   random(): number
+  /** Undefined where no delivery waits for a log. */
+  logs?: DeliveryLogs
   /** Returns the maximum age of a sink's deliveries, in milliseconds. */
   maxAgeMs(sink: string): number
 }

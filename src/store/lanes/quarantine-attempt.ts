@@ -82,6 +82,15 @@ export class QuarantineAttempts {
       }
       const [item] = entry.items
       if (!item) return await this.#acknowledgeRest(chain, state, entry)
+      const log = chain.inFlight.has(item.delivery.event.id)
+        ? undefined
+        : this.#services.logs?.of(item.delivery)
+      if (log) {
+        const found = await log
+        // The process stops: another one delivers.
+        if (!found) return this.#wait(chain, AGAIN_MS)
+        item.delivery.logs = found
+      }
       // Nothing may begin any more, and this delivery is not one that was in flight: that call left it for later.
       if (!this.#quarantine.mayBegin(chain) && !chain.inFlight.has(item.delivery.event.id))
         chain.inFlight.clear()

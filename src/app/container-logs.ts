@@ -1,0 +1,189 @@
+import { createHash } from 'node:crypto'
+import type { ContainerLog, LogSettings } from '../model/container-log.ts'
+import type { Delivery } from '../model/delivery.ts'
+import type { Logger } from '../observe/log.ts'
+import type { LogStore } from '../store/container-logs.ts'
+import { type Enqueued, readyMs } from '../store/entry.ts'
+import type { DeliveryLogs } from '../store/lanes/owned-lanes.ts'
+import type { LogReader } from '../watch/logs/log-reader.ts'
+import { type LogTarget, logTarget } from '../watch/logs/log-target.ts'
+
+interface ContainerLogsParts {
+  /** Returns what the rule of a delivery asks for; undefined for most rules. */
+  settingsOf(delivery: Delivery): LogSettings | undefined
+  /** Undefined in a process without access to the cluster. */
+  reader: Pick<LogReader, 'read' | 'close'> | undefined
+  store: LogStore
+  log: Logger
+  clock: { now(): number }
+}
+
+/** A delivery waits for its log at most so long, from when its lane has it in memory. */
+const MAX_WAIT_MS = 5_000
+/** The process that committed a delivery has so long to read the log before another one reads it. */
+const OTHERS_MS = 2_500
+/** After that, no process stores a log any more; clocks of two hosts may differ by most of it. */
+const STORED_MS = 30_000
+/** The container may have restarted again after that, so that its log would be of another crash. */
+const MAX_AGE_MS = 120_000
+const POLL_MS = 250
+/** Logs in memory for other deliveries of the same event. */
+const MAX_RECENT = 256
+
+type Found = Promise<ContainerLog | undefined>
+
+interface Wanted {
+  id: string
+  target: LogTarget
+  settings: LogSettings
+}
+
+interface Waiting {
+  id: string
+  end(log: ContainerLog | undefined): void
+}
+
+/**
+ * The logs of deliveries. The process that commits a delivery reads its log immediately, and stores it in Redis by the event, so that
+ * it is read once for all sinks. The lane that has the delivery waits for it; other deliveries do not. If the log is not there in
+ * time, the message has the reason instead.
+ */
+export class ContainerLogs implements DeliveryLogs {
+  readonly #parts: ContainerLogsParts
+  /** Reads under way, and the last ones; the oldest first. */
+  readonly #known = new Map<string, Found>()
+  readonly #waiting = new Set<Waiting>()
+  #timer: NodeJS.Timeout | undefined
+  #closed = false
+
+  constructor(parts: ContainerLogsParts) {
+    this.#parts = parts
+  }
+
+  /** Begins to read the logs of what a commit wrote. Returns immediately. */
+  committed(lanes: readonly Enqueued[]): void {
+    if (!this.#parts.reader) return
+    for (const { stored } of lanes)
+      for (const { deliveries } of stored?.entries ?? [])
+        for (const delivery of deliveries) {
+          const wanted = this.#wantedBy(delivery)
+          if (wanted && !this.#known.has(wanted.id)) void this.#remember(wanted.id, this.#read(wanted))
+        }
+  }
+
+  /**
+   * Returns undefined if the delivery needs no log, or has it. Otherwise a promise of the log or of why it could not be had; it never
+   * rejects, and takes at most 5 s. It resolves to undefined when this process stops: another one will deliver.
+   */
+  of(delivery: Delivery): Found | undefined {
+    const wanted = this.#wantedBy(delivery)
+    if (!wanted) return undefined
+    const found =
+      this.#known.get(wanted.id) ?? this.#remember(wanted.id, this.#find(wanted, readyMs(delivery)))
+    return this.#inTime(found, wanted.target)
+  }
+
+  /** Aborts all reads. */
+  close(): void {
+    this.#closed = true
+    clearTimeout(this.#timer)
+    for (const { end } of this.#waiting) end(undefined)
+    this.#parts.reader?.close()
+  }
+
+  #wantedBy(delivery: Delivery): Wanted | undefined {
+    const settings = this.#parts.settingsOf(delivery)
+    if (!settings || delivery.logs || delivery.notice) return undefined
+    const target = targetOf(delivery, settings)
+    return target && { id: idOf(delivery.event.id, target, settings), target, settings }
+  }
+
+  #remember(id: string, found: Found): Found {
+    this.#known.set(id, found)
+    const [oldest] = this.#known.keys()
+    if (this.#known.size > MAX_RECENT && oldest !== undefined) this.#known.delete(oldest)
+    return found
+  }
+
+  async #read({ id, target, settings }: Wanted): Found {
+    const { reader, store, log: logger } = this.#parts
+    const log = await reader?.read(target, settings)
+    if (log)
+      store.put(id, log).catch((error) => {
+        logger.debug({ error }, "a container's log was not stored; other processes do not have it")
+      })
+    return log
+  }
+
+  /** Another process committed the delivery: it may be reading the log, or have ended before. */
+  async #find(wanted: Wanted, observedMs: number): Found {
+    const { reader, clock } = this.#parts
+    const ageMs = clock.now() - observedMs
+    const mayBeReading = Math.max(0, OTHERS_MS - Math.max(0, ageMs))
+    const untilStoredMs = ageMs < STORED_MS ? MAX_WAIT_MS - POLL_MS : 0
+    const stored = await this.#await(wanted.id, reader ? mayBeReading : untilStoredMs)
+    if (stored || this.#closed) return stored
+    if (!reader) return failure(wanted.target, 'no process with access to the cluster has read it')
+    if (ageMs > MAX_AGE_MS) return failure(wanted.target, 'it is no longer kept')
+    return this.#read(wanted)
+  }
+
+  /** Asks Redis once, and again until `ms` are over; all that wait are asked for together. */
+  async #await(id: string, ms: number): Found {
+    const [log] = await this.#parts.store.get([id]).catch(() => [undefined])
+    if (log || ms <= 0 || this.#closed) return log
+    const { promise, resolve } = Promise.withResolvers<ContainerLog | undefined>()
+    const timer = setTimeout(() => waiting.end(undefined), ms)
+    const waiting: Waiting = {
+      id,
+      end: (found) => {
+        clearTimeout(timer)
+        this.#waiting.delete(waiting)
+        resolve(found)
+      },
+    }
+    this.#waiting.add(waiting)
+    this.#pollSoon()
+    return promise
+  }
+
+  #pollSoon(): void {
+    this.#timer ??= setTimeout(() => void this.#poll(), POLL_MS)
+  }
+
+  async #poll(): Promise<void> {
+    const waiting = [...this.#waiting]
+    const logs = await this.#parts.store.get(waiting.map(({ id }) => id)).catch(() => [])
+    for (const [place, log] of logs.entries()) if (log) waiting[place]?.end(log)
+    this.#timer = undefined
+    if (this.#waiting.size > 0) this.#pollSoon()
+  }
+
+  /** A timer for each wait: nothing that a read or Redis does may hold up a delivery for longer. */
+  #inTime(found: Found, target: LogTarget): Found {
+    const late = Promise.withResolvers<ContainerLog>()
+    const give = () => late.resolve(failure(target, `it was not there within ${MAX_WAIT_MS / 1_000} s`))
+    const timer = setTimeout(give, MAX_WAIT_MS)
+    return Promise.race([found, late.promise]).finally(() => clearTimeout(timer))
+  }
+}
+
+/** An object that cannot be parsed has none; its rendering fails, and explains that. */
+function targetOf({ event, objectJson }: Delivery, settings: LogSettings): LogTarget | undefined {
+  try {
+    return logTarget(event, objectJson, settings)
+  } catch {
+    return undefined
+  }
+}
+
+function failure({ container, previous }: LogTarget, error: string): ContainerLog {
+  return { ...(container !== undefined && { container }), previous, error }
+}
+
+/** One read serves all rules and sinks that ask for the same log of the same event. */
+function idOf(eventId: string, { container = '', previous }: LogTarget, settings: LogSettings): string {
+  const { lines, maxBytes } = settings
+  const text = JSON.stringify([eventId, container, previous, settings.previous, lines, maxBytes])
+  return createHash('sha256').update(text).digest('base64url').slice(0, 22)
+}
