@@ -63,3 +63,10 @@ test('synthesized stands there only where it is true, and an Event is told in on
     data: { event },
   })
 })
+
+test('the log of a container is in the data, or why there is none', () => {
+  const text = { container: 'app', previous: true, text: 'it crashed' }
+  expect(envelope({ ...delivery(), logs: text }).data.logs).toEqual(text)
+  const error = { previous: false, error: 'the pod no longer exists' }
+  expect(envelope({ ...delivery(), logs: error }).data.logs).toEqual(error)
+})

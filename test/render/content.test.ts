@@ -1,7 +1,8 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import type { ContainerLog } from '../../src/model/container-log.ts'
 import { compileMessage, createContents } from '../../src/render/message.ts'
 import { MessageTemplates } from '../../src/render/message-schema.ts'
-import type { Content, Summary } from '../../src/sink/index.ts'
+import { type Content, endOfLog, type Summary } from '../../src/sink/index.ts'
 import { markup, NOW, subjectOf } from '../sink/template/subject.ts'
 import type { MessageParts } from '../sinks/bed.ts'
 
@@ -174,3 +175,42 @@ test('a delivery of a rule that is gone is told by its sink', () => {
   expect(contents(subjectOf({ rule: 'gone' }), 's').title).toBe('gone')
   expect(contents(subjectOf({ rule: 'gone' }), 'other').title).toBe('Pod shop/web is starting on node node-1')
 })
+
+describe('the log of a container', () => {
+  const logs = { container: 'app', previous: true, text: 'one\n<two>' }
+  const withLogs = (ofRule: unknown, log: object = logs) =>
+    contentOf(ofRule, undefined, { logs: log as ContainerLog })
+
+  test('is below a line that says what it is, in plain text', () => {
+    expect(withLogs(undefined).logs).toMatch(/^[^\n]*app[^\n]*previous[^\n]*\none\n<two>$/)
+    expect(withLogs(undefined, { previous: false, text: '' }).logs).toMatch(/empty/)
+  })
+
+  test('that could not be had is one line with the reason', () => {
+    const log = withLogs(undefined, { previous: false, error: 'the pod no longer exists' }).logs
+    expect(log).toMatch(/^[^\n]*the pod no longer exists[^\n]*$/)
+  })
+
+  test('is in templates, and can be hidden', () => {
+    expect(withLogs({ text: '{{ logs.container }}: {{ logs.text }}' }).text).toBe('app: one\n&lt;two>')
+    expect(withLogs({ logs: false })).toEqual(DEFAULT)
+    expect(withLogs('{{ logs.text }}')).not.toHaveProperty('logs')
+  })
+})
+
+test('a message that is traced has the log, too', () => {
+  const logs = { previous: false, text: 'x' }
+  expect(subjectOf({ logs, trace: { traceparent: '00-1-1-01' } }).logs).toEqual(logs)
+})
+
+test.each([40, 100, 300, 3_000])(
+  'a log that is cut to %d characters keeps its first line and its end',
+  (max) => {
+    const log = `Log of app:\n${Array.from({ length: 100 }, (_, i) => `line ${i} 😀`).join('\n')}`
+    const cut = endOfLog(log, max)
+    expect(cut.length).toBeLessThanOrEqual(max)
+    expect(cut).toMatch(/^Log of app:\n[\s\S]*line 99 😀$/)
+    expect(cut.isWellFormed()).toBe(true)
+    expect(endOfLog('x'.repeat(5_000), max).length).toBeLessThanOrEqual(max)
+  },
+)

@@ -1,3 +1,4 @@
+import type { ContainerLog } from '../../src/model/container-log.ts'
 import type { Delivery, TraceContext } from '../../src/model/delivery.ts'
 import type { KubeEvent } from '../../src/model/event.ts'
 import { silentLog } from '../../src/observe/log.ts'
@@ -22,6 +23,7 @@ export interface MessageParts {
   /** The options that the rule has for the sink, as they come out of the type's schema. */
   route?: unknown
   attempt?: number
+  logs?: ContainerLog
   trace?: TraceContext
 }
 
@@ -37,7 +39,8 @@ export function messageOf(parts: MessageParts = {}, type: Pick<SinkType, 'escape
     contentOf: ({ summary }) => contentOfSummary(summary, type.escape),
   })
   const objectJson = Buffer.from(JSON.stringify(parts.object ?? {}))
-  const message = render({ sink: 'hook', rule, event, objectJson }, parts.attempt ?? 0)
+  const { logs } = parts
+  const message = render({ sink: 'hook', rule, event, objectJson, ...(logs && { logs }) }, parts.attempt ?? 0)
   return parts.trace ? new TracedMessage(message, parts.trace, () => {}) : message
 }
 

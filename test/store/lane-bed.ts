@@ -7,6 +7,7 @@ import type { QueueBounds } from '../../src/store/bounds/queue-bounds.ts'
 import { encodeEntries } from '../../src/store/entry.ts'
 import { keysOf } from '../../src/store/keys.ts'
 import { Lanes } from '../../src/store/lanes/lanes.ts'
+import type { DeliveryLogs } from '../../src/store/lanes/owned-lanes.ts'
 import { readLedger } from '../../src/store/ledger.ts'
 import { openRedis } from '../../src/store/redis/connection.ts'
 import { createTroubles, type Troubles } from '../../src/store/redis/redis-fault.ts'
@@ -103,6 +104,7 @@ export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
       maxmemory?: number
       budgetBytes?: number
       log?: Logger
+      logs?: DeliveryLogs
       /** Another way to the same Redis. */
       url?: string
     } = {},
@@ -111,6 +113,7 @@ export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
     const connections = [open(), open(), open()] as const
     const lanes = new Lanes({
       redis: connections[0],
+      ...(options.logs && { logs: options.logs }),
       queueConnection: connections[1],
       workerConnection: connections[2],
       keys,

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { rulesOf } from '../../../src/cli/rbac/manifest.ts'
+import { neededLogs } from '../../../src/cli/rbac/needed-resources.ts'
 import {
   describeMissing,
   objectNameOf,
@@ -140,4 +141,21 @@ test('of many that need one thing, a few are named, first what cannot run at all
     'cannot list pods in the cluster: needed by watch[0] at k.yaml:1:3, rule "a" at k.yaml:2:5, rule "b" at k.yaml:3:5, 2 more; ' +
       'without it watch[0] cannot run; rule "a", rule "b", rule "c", rule "d" cannot match',
   ])
+})
+
+test('logs need get on pods/log where the rule may match, and only then', () => {
+  const watches = [PODS, { ...PODS, index: 1, resource: 'events', kind: 'Event', namespaces: ['shop'] }]
+  const logsOf = (rule: object) =>
+    permissionsNeeded({ watches, logs: neededLogs([{ name: 'a', ...rule }], watches, () => 'x.yaml:9:5') })
+      .filter(({ resource }) => resource === 'pods/log')
+      .map(({ verb, namespace }) => `${verb} ${namespace}`)
+  expect(logsOf({ when: { kind: 'Event' } })).toEqual([])
+  expect(logsOf({ when: { kind: 'Event' }, logs: false })).toEqual([])
+  expect(logsOf({ when: { kind: 'Event' }, logs: true })).toEqual(['get shop'])
+  expect(logsOf({ when: { kind: 'Pod' }, logs: { lines: 5 } })).toEqual(['get undefined'])
+  expect(logsOf({ logs: true, drop: true })).toEqual([])
+  const [permission] = permissionsNeeded({ watches: [], logs: [{ rule: 'a', namespaces: ['shop'] }] })
+  expect(reviewOf(permission!)).toMatchObject({
+    spec: { resourceAttributes: { resource: 'pods', subresource: 'log', verb: 'get', namespace: 'shop' } },
+  })
 })

@@ -233,6 +233,16 @@ test.each([
   expect(plain.length).toBeLessThanOrEqual(3_500)
 })
 
+test('the end of a log is a block of code, with the line that names the container', () => {
+  const logs = `Log of app:\n${'``` <!channel> step\n'.repeat(1_000)}panic`
+  const { text, attachments } = formatMessage(told({ content: { logs } }))
+  expect(refusalOf(text, undefined, attachments)).toBeUndefined()
+  const blocks = JSON.stringify(attachments)
+  expect(blocks).toMatch(
+    /"rich_text_preformatted","elements":\[\{"type":"text","text":"Log of app:[^"]*panic"/,
+  )
+})
+
 test('many links of a template fit, and those that do not fit are left out whole', () => {
   const links = Array.from({ length: 30 }, (_, i) => ({
     title: 'l',

@@ -59,7 +59,7 @@ const nasty = (name: PresetName, length = 1) =>
     },
     loadedPresets[name].markup,
     { name: NASTY, uid: NASTY, rule: 'r'.repeat(63) },
-    { links: [{ title: 'x', url: 'https://e.example.com/?a=)|>"b' }] },
+    { links: [{ title: 'x', url: 'https://e.example.com/?a=)|>"b' }], logs: NASTY.repeat(length) },
   )
 
 function textsIn(value: unknown): string[] {
@@ -72,6 +72,14 @@ function textsIn(value: unknown): string[] {
 function live(text: string): string {
   return text.replace(/```\n[\s\S]*?\n```/g, '').replace(/\\[\s\S]/g, '')
 }
+
+test.each(PRESET_NAMES)('%s: the log of a container is shown, and cut from its beginning', async (name) => {
+  const lines = Array.from({ length: 200 }, (_, i) => `step ${i} is done`).join('\n')
+  const logs = `Log of app:\n${lines}\npanic`
+  const body = await bodyOf(name, told({}, loadedPresets[name].markup, {}, { logs }))
+  expect(body).toContain('Log of app')
+  expect(body).toContain('panic')
+})
 
 test.each(PRESET_NAMES)('%s: hostile objects of any size make valid JSON within the limits', async (name) => {
   for (const length of [1, 10, 1_000]) {

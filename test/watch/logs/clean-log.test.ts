@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest'
+import { cleanLog } from '../../../src/watch/logs/clean-log.ts'
+
+const clean = (text: string | Buffer, bounds = {}) =>
+  cleanLog(Buffer.from(text as string), { lines: 20, maxBytes: 4_096, ...bounds })
+
+test('the last lines are kept, without empty ones at the end', () => {
+  expect(clean('a\nb\r\nc\n\n\n', { lines: 2 })).toBe('b\nc')
+  expect(clean('')).toBe('')
+})
+
+test('the last bytes are kept, in whole lines where one fits', () => {
+  const text = Array.from({ length: 100 }, (_, i) => `line ${i} äöü`).join('\n')
+  const short = clean(text, { lines: 200, maxBytes: 300 })
+  expect(Buffer.byteLength(short)).toBeLessThanOrEqual(300)
+  expect(short).toMatch(/^…\nline \d+ äöü\n[\s\S]*line 99 äöü$/)
+  const one = clean('😀'.repeat(500), { maxBytes: 256 })
+  expect(one).toMatch(/^…(😀)+/u)
+  expect(Buffer.byteLength(one)).toBeLessThanOrEqual(256)
+})
+
+test('nothing in it moves a cursor, changes a direction or is no Unicode', () => {
+  const hostile = '\u001b[31mred\u001b[0m \u001b]0;title\u0007 \u0000 \u202eevil \u0085 tab\there'
+  expect(clean(hostile)).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/)
+  expect(clean(hostile)).toContain('red')
+  expect(clean(Buffer.from([0x61, 0xff, 0xfe, 0xc3, 0x28, 0x62])).isWellFormed()).toBe(true)
+})
+
+test.each([
+  'password=hunter2',
+  'DB_PASSWORD: "hunter2 and more"',
+  '{"apiKey":"hunter2"}',
+  '{\\"token\\":\\"hunter2\\"}',
+  'Authorization: Bearer hunter2',
+  'using bearer hunter2.hunter2',
+  'https://user:hunter2@db/x',
+  'GET https://db/x?sig=hunter2',
+  'token eyJhbGciOiJIUzI1NiJ9.hunter2hunter2.hunter2',
+  '-----BEGIN RSA PRIVATE KEY-----\nhunter2\n-----END RSA PRIVATE KEY-----',
+  'hunter2hunter2\n-----END PRIVATE KEY-----',
+  "secret='hunter2",
+])('a secret is masked: %s', (text) => {
+  expect(clean(`before\n${text}\nafter`)).not.toContain('hunter2')
+  expect(clean(`before\n${text}\nafter`)).toMatch(/^before\n/)
+})
+
+test('megabytes of text that is nearly a secret take no time', () => {
+  const startedMs = performance.now()
+  for (const part of [
+    'token',
+    'token=',
+    'https://a?',
+    '-----BEGIN PRIVATE KEY-----',
+    'eyJ',
+    'AAAA\n',
+    '"token":"',
+  ])
+    clean(part.repeat(30_000), { lines: 200 })
+  expect(performance.now() - startedMs).toBeLessThan(5_000)
+})
