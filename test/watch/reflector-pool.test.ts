@@ -68,7 +68,7 @@ test('a watch that another process works on is ready once that has a position, a
   await runs.ended()
 })
 
-test('a watch that ends by a defect begins anew after a pause', async () => {
+test('a watch that ends by a defect starts again after a pause', async () => {
   const stop = new AbortController()
   const failedAtMs: number[] = []
   const ended = Promise.withResolvers<number>()

@@ -68,7 +68,7 @@ export function createReflectorPool(parts: PoolParts) {
       })
       .catch(async (error) => {
         log.error({ watch: source.title, error }, 'the watch failed')
-        // It ends by a defect alone, and begins anew: not in a busy loop.
+        // Only a defect ends it so, and it starts again: not in a busy loop.
         await pause(timing.backoffMaxMs, undefined, { signal }).catch(() => {})
       })
       .finally(() => {
