@@ -84,8 +84,9 @@ export interface Body {
  * Draws an Adaptive Card (https://adaptivecards.io/explorer) as Teams shows it when a workflow posts it. Times are in
  * UTC. Throws a ZodError or NoPicture for what it cannot draw.
  */
-export function teamsPicture(label: string, { body, sentMs }: Body = { body: undefined, sentMs: 0 }): string {
-  const { attachments } = Posted.parse(body)
+export function teamsPicture(label: string, sent: Body | undefined): string {
+  if (!sent) throw new NoPicture('a card that is not sent')
+  const { attachments } = Posted.parse(sent.body)
   const { body: parts, actions } = attachments[0].content
   const drawing = createDrawing(THEME, LEFT + CARD + 24)
   drawing.y = 14
@@ -94,7 +95,7 @@ export function teamsPicture(label: string, { body, sentMs }: Body = { body: und
     left: LEFT,
     name: 'Workflows',
     app: false,
-    postedMs: sentMs,
+    postedMs: sent.sentMs,
     fill: '#5b5fc7',
     radius: 18,
   })
@@ -165,7 +166,7 @@ const MARKS = /\\([^\w\s])|\[([^\]\n]+)\]\([^)\s]+\)|\*\*([^*\n]+)\*\*/
 function runsOf(text: string, style: Partial<Run> = {}): Run[] {
   const found = MARKS.exec(text)
   const plain = text.slice(0, found?.index)
-  if (/(^|\s)[*_]\S|^([-+*]|\d+[.)]) |\n/.test(plain)) throw new NoPicture(plain)
+  if (/(^|\s)[*_]\S|~~|^([-+*]|\d+[.)]) |\n/.test(plain)) throw new NoPicture(plain)
   const before = plain === '' ? [] : [{ ...style, text: plain }]
   if (!found) return before
   const [all, character, title, bold] = found

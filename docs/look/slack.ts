@@ -175,6 +175,7 @@ const MARKS =
 
 /** The runs of a line of mrkdwn (https://docs.slack.dev/messaging/formatting-message-text). */
 function runsOf(text: string, style: Partial<Run> = {}): Run[] {
+  if (/(?<!\w)~\S[^~\n]*~(?!\w)/.test(text)) throw new NoPicture(text)
   const found = MARKS.exec(text)
   if (!found) return text === '' ? [] : [{ ...style, text: unescaped(text) }]
   const [all, angle, code, bold, italic, emoji] = found
@@ -193,7 +194,7 @@ function runsOf(text: string, style: Partial<Run> = {}): Run[] {
   return [...(before === '' ? [] : [{ ...style, text: before }]), ...marked, ...after]
 }
 
-/** What stands in angle brackets: a date, a mention or a link. */
+/** The run of angle brackets: a date, a mention or a link. */
 function angleRun(text: string): Run {
   const [, address = '', , title] = /^([^|]*)(\|(.*))?$/s.exec(text) ?? []
   const [, seconds, format] = /^!date\^(\d+)\^([^^]+)$/.exec(address) ?? []
