@@ -15,6 +15,7 @@ export const DEFAULT_SINK = 'stdout'
 export const builtInSinks = {
   kafka: async () => (await import('../sinks/kafka/index.ts')).default as SinkType,
   slack: async () => (await import('../sinks/slack/index.ts')).default as SinkType,
+  email: async () => (await import('../sinks/email/index.ts')).default as SinkType,
   file: async () => (await import('../sinks/file/index.ts')).default as SinkType,
   stdout: async () => (await import('../sinks/stdout/index.ts')).default as SinkType,
   webhook: async () => (await import('../sinks/webhook/index.ts')).default as SinkType,

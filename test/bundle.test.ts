@@ -10,6 +10,7 @@ import { waitFor } from './wait-for.ts'
 /** Texts that are in the code of a library or preset and nowhere else. */
 const MARKS = {
   kafkajs: 'KafkaJSNumberOfRetriesExceeded',
+  nodemailer: 'all recipients were rejected',
   '@slack/web-api': 'files.completeUploadExternal',
   liquidjs: 'TablerowloopDrop',
   '@opentelemetry/sdk-trace': 'maxQueueSize reached, dropping spans',
@@ -95,6 +96,7 @@ test.each([
   ['stdout', configOf('{ type: stdout }'), []],
   ['a template', configOf('{ type: stdout }', ', message: "{{ name }}"'), ['liquidjs']],
   ['Kafka', configOf('{ type: kafka, brokers: ["k:9092"], topic: t }'), []],
+  ['email', configOf('{ type: email, host: smtp, from: a@example.com, to: b@example.com }'), []],
   ['Loki', configOf('{ type: loki, url: "http://loki:3100" }'), ['the preset loki']],
   ['Slack', configOf('{ type: slack, token: xoxb-1111111111-fake, channel: "#shop" }'), []],
 ])('a check of %s loads the libraries that it needs and no other', (_, config, libraries) => {

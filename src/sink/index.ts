@@ -2,6 +2,7 @@ export type { ContainerLog } from '../model/container-log.ts'
 export type { Digest, DigestItem, Resolved, TraceContext } from '../model/delivery.ts'
 export type { ChangeType, EventHeader, FieldChange, KubeEvent, ObjectRef } from '../model/event.ts'
 export { printable } from '../text/printable.ts'
+export { networkFault } from './connectivity.ts'
 export { type Duration, type DurationTextOptions, durationText } from './duration.ts'
 export {
   createHttpClient,
@@ -59,6 +60,7 @@ export type {
 export {
   type ConfigSchema,
   defineSink,
+  detailOf,
   type Health,
   healthOf,
   type Preview,

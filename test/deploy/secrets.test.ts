@@ -38,6 +38,8 @@ const PUBLIC: Readonly<Record<string, string>> = {
   // Of headers, names decide.
   webhook:
     'url headers.* auth.basic.username auth.oauth2.tokenUrl auth.oauth2.clientId auth.oauth2.scopes auth.oauth2.audience tls.ca tls.cert tls.servername proxy raw contentType batch.separator batch.before batch.after labels.* username iconUrl channel index site chatId topic room',
+  email:
+    'host tls.ca tls.cert tls.servername auth.user from to cc replyTo allowTo fallbackTo subject groupBy',
   file: 'path interval maxSize',
   stdout: '',
 }

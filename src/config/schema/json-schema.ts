@@ -132,7 +132,7 @@ function targets(to: Node, types: readonly SinkType[]): Node {
     if (!route) continue
     const { properties = {} } = plain(route)
     for (const [key, node] of Object.entries(properties))
-      options[key] = options[key] ? { anyOf: [options[key], node] } : node
+      options[key] = options[key] ? { ...textsOf(options[key]), anyOf: [options[key], node] } : node
   }
   const byName = {
     type: 'object',

@@ -1,0 +1,145 @@
+import {
+  deliverInOrder,
+  type KeyValueStore,
+  type Logger,
+  type Mask,
+  type Message,
+  type Outcome,
+} from '../../src/sink/index.ts'
+import { isTooLarge, outcomeOfFault, outcomeOfReceipts } from './answers.ts'
+import { addressesOf, type EmailConfig, type EmailRoute, recipientsOf, targetOf } from './config.ts'
+import { Interrupted, type Sent, SmtpFault } from './connection.ts'
+import { subjectOf, writeMail } from './format.ts'
+import { composeMail } from './mime.ts'
+import type { Sessions } from './sessions.ts'
+import { createReceipts, createThreads, messageIdOf, StoreFault } from './threads.ts'
+
+interface DeliveryParts {
+  /** Of the sink. */
+  name: string
+  config: EmailConfig
+  sessions: Sessions
+  store: KeyValueStore
+  log: Logger
+  now(): number
+  userAgent: string
+  mask: Mask
+  /** Counts recipients that were refused. */
+  onRefused(recipients: number): void
+}
+
+type Mailed = Message<EmailRoute>
+
+/** Delivers batches: messages of an object in order, as many at a time as there are sessions. */
+export function createDelivery(
+  parts: DeliveryParts,
+): (batch: readonly Mailed[], signal: AbortSignal) => Promise<Outcome[]> {
+  const { config, sessions, store, log, mask } = parts
+  const threads = createThreads(store, config)
+  const receipts = createReceipts(store)
+  const domain = config.from.address.slice(config.from.address.lastIndexOf('@') + 1)
+
+  async function deliverOne(message: Mailed, signal: AbortSignal): Promise<Outcome> {
+    const found = recipientsOf(message, config)
+    if (!found.ok) return { kind: 'rejected', reason: 'config', detail: found.detail }
+    const { recipients } = found
+    const messageId = messageIdOf(message.id, parts.name, recipients, domain)
+    const place = await threads.placeOf(message, messageId, recipients, () =>
+      subjectOf(message, config.subject),
+    )
+    const had = await receipts.get(messageId)
+    const to = addressesOf(recipients).filter((it) => !had.includes(it))
+    // A crash came between the last recipient and the outcome.
+    if (to.length === 0) return { kind: 'delivered' }
+    let truncated = false
+    const compose = async (short: boolean) => {
+      const written = writeMail(message, { short })
+      truncated = written.truncated
+      const { root, subject } = place
+      const { from, replyTo } = config
+      const own = { from, replyTo, recipients, subject, messageId, root }
+      return composeMail(message, { ...own, userAgent: parts.userAgent, dateMs: parts.now() }, written)
+    }
+    const whole = await compose(false)
+    const sent = await sessions.run(async (session, stop) => {
+      const send = (raw: Buffer) => session.send({ from: config.from.address, to, raw }, stop)
+      try {
+        return await send(whole)
+      } catch (error) {
+        if (!(error instanceof SmtpFault && isTooLarge(error) && session.isAlive()))
+          return refusedByAll(error)
+        await session.probe(stop)
+        return send(await compose(true)).catch(refusedByAll)
+      }
+    }, signal)
+    const outcome = await settled(messageId, { ...sent, accepted: [...had, ...sent.accepted] })
+    if (outcome.kind !== 'retry')
+      await place
+        .after(sent.serverMessageId)
+        .catch((error) => log.warn({ error }, 'the thread of a message could not be stored'))
+    return outcome.kind === 'delivered' && truncated ? { kind: 'delivered', note: 'truncated' } : outcome
+  }
+
+  /** Returns the outcome for all recipients, and remembers those who have the message where others do not. */
+  async function settled(messageId: string, { accepted, refused }: Sent): Promise<Outcome> {
+    const outcome = outcomeOfReceipts({ accepted, refused })
+    if (refused.length === 0) return outcome
+    parts.onRefused(refused.length)
+    if (accepted.length > 0)
+      await receipts
+        .save(messageId, accepted)
+        .catch((error) =>
+          log.warn({ error }, 'the recipients of a message could not be stored: a repeat goes to all'),
+        )
+    return masked(outcome)
+  }
+
+  function masked(outcome: Outcome): Outcome {
+    return 'detail' in outcome ? { ...outcome, detail: mask(outcome.detail) } : outcome
+  }
+
+  async function attempt(message: Mailed, signal: AbortSignal): Promise<Outcome> {
+    try {
+      return await deliverOne(message, signal)
+    } catch (error) {
+      if (error instanceof SmtpFault) return masked(outcomeOfFault(error, config))
+      if (error instanceof StoreFault)
+        return { kind: 'retry', reason: 'network', detail: error.message, scope: 'sink' }
+      if (error instanceof Interrupted) return { ...STOPPED, ...(error.ambiguous && { ambiguous: true }) }
+      // Of a session that was waited for.
+      if ((error as Error | undefined)?.name === 'AbortError') return STOPPED
+      throw error
+    }
+  }
+
+  return async (batch, signal) => {
+    // Recipients that take nothing now need not refuse each message of the batch.
+    const failing = new Map<string, Outcome>()
+    return deliverInOrder(
+      batch,
+      { concurrency: config.concurrency },
+      async (message, stop) => {
+        const target = targetOf(message, config)
+        const known = failing.get(target)
+        if (known) return known
+        const outcome = await attempt(message, stop)
+        if (outcome.kind === 'retry' && outcome.scope === 'target') failing.set(target, outcome)
+        return outcome
+      },
+      signal,
+    )
+  }
+}
+
+const STOPPED: Extract<Outcome, { kind: 'retry' }> = {
+  kind: 'retry',
+  reason: 'unknown',
+  detail: 'stopped before it was sent',
+  scope: 'sink',
+}
+
+/** All recipients were refused: that is no fault of the session. */
+function refusedByAll(error: unknown): Sent {
+  if (error instanceof SmtpFault && error.refused.length > 0) return { accepted: [], refused: error.refused }
+  throw error
+}

@@ -1,0 +1,29 @@
+import { defineSink, TemplateFault } from '../../src/sink/index.ts'
+import { addressesOf, checkRoute, EmailConfig, EmailRoute, recipientsOf, targetOf } from './config.ts'
+import { subjectOf, writeMail } from './format.ts'
+import { inCode, inHtml } from './html.ts'
+
+/** Sends notifications as mail over SMTP: text and HTML, one thread for each object in trouble. */
+export default defineSink<EmailConfig, EmailRoute>({
+  apiVersion: 1,
+  type: 'email',
+  config: EmailConfig,
+  route: EmailRoute,
+  checkRoute,
+  escape: inHtml,
+  code: inCode,
+  showsChanges: () => true,
+  maxBatch: 64,
+  example: `{ type: email, host: smtp.example.com, auth: { user: kubeherald, password: "\${env:SMTP_PASSWORD}" }, from: kubeherald@example.com, to: oncall@example.com }`,
+  preview(message, config) {
+    const found = recipientsOf(message, config)
+    if (!found.ok) throw new TemplateFault(found.detail)
+    const { text } = writeMail(message)
+    return {
+      target: `mail to ${addressesOf(found.recipients).join(', ')}`,
+      body: `Subject: ${subjectOf(message, config.subject)}\n\n${text}`,
+    }
+  },
+  lane: targetOf,
+  open: async (config, context) => (await import('./open.ts')).openEmail(config, context),
+})
