@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { missingForPods } from './deploy/missing-for-pods.ts'
 import { hasDeployTools } from './servers/deploy-tools.ts'
+import { missingForExim } from './servers/exim.ts'
 import { missingForKafka } from './servers/kafka.ts'
 import { hasKubernetes } from './servers/kubernetes.ts'
 import { missingForMemoryCgroup } from './servers/memory-cgroup.ts'
@@ -41,6 +42,11 @@ export const needySuites = (): NeedySuites[] => [
       'test/observe/tracing/real-kafka.test.ts',
     ],
     missing: missingForKafka() && `what needs Kafka; there is no ${missingForKafka()} on this machine`,
+  },
+  {
+    files: ['test/sinks/email/real-server.test.ts'],
+    missing:
+      missingForExim() && `what needs the mail server Exim; there is no ${missingForExim()} on this machine`,
   },
   {
     files: ['test/prometheus/**', 'test/cluster/dashboard.test.ts'],

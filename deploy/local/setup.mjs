@@ -1,11 +1,12 @@
 // Brings a bare machine (Node 20 or newer, npm) to where kubeherald runs: dependencies, Node 24, redis-server, and for
-// the tests kube-apiserver, etcd, Kafka, kcat and Prometheus. Without dependencies of its own. Silent when there is nothing to do.
+// the tests kube-apiserver, etcd, Kafka, kcat, Prometheus and Exim. Without dependencies of its own. Silent when there is nothing to do.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildDeployTools, hasDeployTools } from './deploy-tools.mjs'
+import { prepareExim } from './exim.mjs'
 import { fetchKafka, hasKafka } from './kafka.mjs'
 import { buildKubernetes, hasKubernetes } from './kubernetes.mjs'
 import { exitCodeOf, runProgram } from './program.mjs'
@@ -60,6 +61,7 @@ async function installPrograms({ tests }) {
   await installRedis()
   if (!tests) return
   await preparePrometheus({ say, missingSuites: missingSuites() })
+  await prepareExim({ say, missingSuites: missingSuites() })
   await prepareKafka()
 }
 

@@ -9,6 +9,7 @@ import { allSinks, builtInSinks } from '../../src/sink-types.ts'
 import { numbered, startLaneBed } from '../store/lane-bed.ts'
 import { waitFor } from '../wait-for.ts'
 import { contextOf, optionsOf } from './bed.ts'
+import { startEmailPeer } from './outages/email.ts'
 import { startFilePeer } from './outages/file.ts'
 import { startKafkaPeer } from './outages/kafka.ts'
 import { FAULTS, type Peer } from './outages/peer.ts'
@@ -23,6 +24,7 @@ const PEERS: Record<string, () => Promise<Peer>> = {
   slack: startSlackPeer,
   kafka: startKafkaPeer,
   webhook: startWebhookPeer,
+  email: startEmailPeer,
   file: startFilePeer,
   stdout: startStdoutPeer,
 }

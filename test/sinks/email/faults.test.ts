@@ -1,0 +1,299 @@
+import { afterEach, expect, test } from 'vitest'
+import email from '../../../sinks/email/index.ts'
+import type { Message, Outcome, SinkType } from '../../../src/sink/index.ts'
+import { memoryStore } from '../../../src/sink/testkit/context.ts'
+import { messageOf, sampleMessages } from '../../../src/sink/testkit/messages.ts'
+import { createAuthority } from '../../servers/certificates.ts'
+import { freePort } from '../../servers/ports.ts'
+import {
+  type FakeSmtp,
+  type SmtpAnswer,
+  type SmtpOptions,
+  type SmtpStep,
+  startSmtp,
+} from '../../servers/smtp.ts'
+import { waitFor } from '../../wait-for.ts'
+import { openSink } from '../bed.ts'
+import { partsOf } from './mail.ts'
+
+const never = new AbortController().signal
+const type = email as SinkType
+const authority = createAuthority('a test')
+const certificate = authority.issue('mail.example.com')
+const TRUST = { ca: authority.cert }
+const PASSWORD = 'hunter2hunter2'
+
+const started: FakeSmtp[] = []
+afterEach(async () => {
+  for (const smtp of started.splice(0)) {
+    expect(smtp.violations).toEqual([])
+    await smtp[Symbol.asyncDispose]()
+  }
+})
+
+async function start(options: SmtpOptions = {}): Promise<FakeSmtp> {
+  const smtp = await startSmtp(options)
+  started.push(smtp)
+  return smtp
+}
+
+const optionsFor = ({ port }: { port: number }, more: object = {}) => ({
+  host: '127.0.0.1',
+  port,
+  tls: 'none',
+  from: 'kubeherald@example.com',
+  to: 'oncall@example.com',
+  timeout: '500ms',
+  ...more,
+})
+
+async function deliver(
+  smtp: { port: number },
+  more: object = {},
+  messages: Message[] = [messageOf({}, type)],
+  context = {},
+): Promise<Outcome[]> {
+  await using sink = await openSink(type, optionsFor(smtp, more), context)
+  return await sink.deliver(messages, never)
+}
+
+type Fault = [what: string, step: SmtpStep, answer: SmtpAnswer, outcome: object]
+
+const RETRIED: readonly Fault[] = [
+  [
+    '421 for a greeting',
+    'GREETING',
+    { answer: '421 4.3.2 shutting down' },
+    { reason: 'server-error', scope: 'sink' },
+  ],
+  ['554 for a greeting', 'GREETING', { answer: '554 5.7.1 go away' }, { scope: 'sink' }],
+  ['no greeting', 'GREETING', { hang: true }, { reason: 'timeout', scope: 'sink' }],
+  [
+    'garbage for a greeting',
+    'GREETING',
+    { answer: 'HTTP/1.1 400 Bad Request' },
+    { reason: 'config', scope: 'sink' },
+  ],
+  ['a cut before the greeting', 'GREETING', { cut: true }, { reason: 'network', scope: 'sink' }],
+  [
+    '530 for a sender',
+    'MAIL',
+    { answer: '530 5.7.0 Must issue a STARTTLS command first' },
+    { reason: 'auth', scope: 'sink' },
+  ],
+  [
+    '550 for a sender',
+    'MAIL',
+    { answer: '550 5.7.1 sender not owned by user' },
+    { reason: 'config', scope: 'sink' },
+  ],
+  ['421 in the middle', 'RCPT', { answer: '421 4.4.2 closing' }, { reason: 'server-error', scope: 'sink' }],
+  [
+    'a mailbox that is greylisted',
+    'RCPT',
+    { answer: '450 4.2.0 greylisted' },
+    { reason: 'server-error', scope: 'target' },
+  ],
+  [
+    'a relay that is not permitted',
+    'RCPT',
+    { answer: '554 5.7.1 Relay access denied' },
+    { reason: 'config', scope: 'target' },
+  ],
+  [
+    'a limit of the day',
+    'END',
+    { answer: '550 5.4.5 Daily user sending limit exceeded' },
+    { reason: 'rate-limited', scope: 'sink' },
+  ],
+  [
+    'a sender without permission',
+    'END',
+    { answer: '554 5.2.252 SendAsDenied' },
+    { reason: 'auth', scope: 'sink' },
+  ],
+  [
+    'no storage',
+    'END',
+    { answer: '452 4.3.1 insufficient storage' },
+    { reason: 'server-error', scope: 'sink' },
+  ],
+  [
+    'a message refused for now',
+    'END',
+    { answer: '451 4.6.0 scanner failed' },
+    { reason: 'server-error', scope: 'event' },
+  ],
+  ['a cut after the dot', 'END', { cut: true }, { reason: 'network', scope: 'sink', ambiguous: true }],
+  ['no answer after the dot', 'END', { hang: true }, { reason: 'timeout', scope: 'sink', ambiguous: true }],
+  ['garbage after the dot', 'END', { answer: 'what?' }, { reason: 'config', scope: 'sink', ambiguous: true }],
+]
+
+test.each(RETRIED)('%s is a retry, and the next delivery passes', async (_, step, answer, outcome) => {
+  for (const pipelining of [true, false]) {
+    const smtp = await start({ pipelining })
+    await using sink = await openSink(type, optionsFor(smtp))
+    smtp.onStep((it) => (it === step ? answer : undefined))
+    const message = messageOf({}, type)
+    const [first] = await sink.deliver([message], never)
+    expect(first).toMatchObject({ kind: 'retry', ...outcome })
+    if (!('ambiguous' in outcome)) expect(first).not.toHaveProperty('ambiguous')
+    smtp.onStep(undefined)
+    expect(await sink.deliver([message], never)).toEqual([{ kind: 'delivered' }])
+    const ids = smtp.mails.map(({ raw }) => partsOf(raw).headers['message-id'])
+    expect(new Set(ids).size).toBe(1)
+  }
+})
+
+test.each<Fault>([
+  ['an unknown recipient', 'RCPT', { answer: '550 5.1.1 no such user' }, { reason: 'rejected' }],
+  ['a refused message', 'END', { answer: '554 5.6.0 looks like spam' }, { reason: 'rejected' }],
+])('%s is a dead letter with the answer', async (_, step, answer, outcome) => {
+  const smtp = await start()
+  smtp.onStep((it) => (it === step ? answer : undefined))
+  const detail = expect.stringContaining((answer as { answer: string }).answer.slice(4))
+  expect(await deliver(smtp)).toMatchObject([{ kind: 'rejected', detail, ...outcome }])
+})
+
+test('a session of which one message was refused takes the next one', async () => {
+  const smtp = await start()
+  smtp.onStep((step, argument) =>
+    step === 'RCPT' && argument.startsWith('nosuch') ? { answer: '550 5.1.1 no' } : undefined,
+  )
+  const route = { to: [{ constant: true, source: '', render: () => 'nosuch@example.com' }] }
+  const messages = [messageOf({ name: 'bad', route }, type), messageOf({ name: 'good' }, type)]
+  const outcomes = await deliver(smtp, { concurrency: 1 }, messages)
+  expect(outcomes.map(({ kind }) => kind)).toEqual(['rejected', 'delivered'])
+  expect(smtp.opened).toBe(1)
+})
+
+test('who has a message does not get it again while another recipient is away', async () => {
+  const smtp = await start()
+  smtp.onStep((step, argument) =>
+    step === 'RCPT' && argument.startsWith('b@') ? { answer: '452 4.2.2 full' } : undefined,
+  )
+  const store = memoryStore()
+  const message = messageOf({}, type)
+  const more = { to: ['a@example.com', 'b@example.com'] }
+  expect(await deliver(smtp, more, [message], { store })).toMatchObject([{ kind: 'retry', scope: 'target' }])
+  smtp.onStep(undefined)
+  expect(await deliver(smtp, more, [message], { store })).toEqual([{ kind: 'delivered' }])
+  expect(smtp.mails.map(({ to }) => to)).toEqual([['a@example.com'], ['b@example.com']])
+  const [first, second] = smtp.mails.map(({ raw }) => partsOf(raw).headers)
+  expect(second?.['message-id']).toBe(first?.['message-id'])
+})
+
+test('recipients that take nothing now are asked once a batch', async () => {
+  const smtp = await start()
+  smtp.onStep((step) => (step === 'RCPT' ? { answer: '450 4.2.1 not now' } : undefined))
+  const outcomes = await deliver(smtp, { concurrency: 1 }, sampleMessages(5, { type, objects: 5 }))
+  expect(outcomes).toHaveLength(5)
+  for (const it of outcomes) expect(it).toMatchObject({ kind: 'retry', scope: 'target' })
+  expect(smtp.commands.filter((it) => it.startsWith('RCPT'))).toHaveLength(1)
+})
+
+test('STARTTLS that is not offered is never replaced by plain text', async () => {
+  const smtp = await start({ auth: { user: 'herald', password: PASSWORD } })
+  const more = { tls: 'starttls', auth: { user: 'herald', password: PASSWORD } }
+  expect(await deliver(smtp, more)).toMatchObject([{ kind: 'retry', reason: 'config', scope: 'sink' }])
+  expect(smtp.commands).not.toContain('AUTH')
+  expect(smtp.commands.filter((it) => it.startsWith('MAIL'))).toEqual([])
+})
+
+test.each([
+  ['an unknown authority', 'starttls', {}, 'ca:'],
+  ['another name', { ...TRUST, servername: 'other.example.com' }, {}, 'servername'],
+  [
+    'an expired certificate',
+    TRUST,
+    { tls: authority.issue('mail', undefined, { expired: true }) },
+    'expired',
+  ],
+  ['an unknown authority, TLS from the start', 'implicit', { implicit: true }, 'ca:'],
+])('%s is a retry that names the remedy', async (_, tls, server, hint) => {
+  const smtp = await start({ tls: certificate, ...server })
+  const [outcome] = await deliver(smtp, { tls })
+  expect(outcome).toMatchObject({ kind: 'retry', scope: 'sink', detail: expect.stringContaining(hint) })
+  expect(smtp.mails).toEqual([])
+})
+
+test('a port of the other kind of TLS is named as such', async () => {
+  const [plain, implicit] = [
+    await start({ tls: certificate }),
+    await start({ tls: certificate, implicit: true }),
+  ]
+  expect(await deliver(plain, { tls: 'implicit' })).toMatchObject([
+    { kind: 'retry', detail: expect.stringContaining('starttls') },
+  ])
+  expect(await deliver(implicit, { tls: TRUST })).toMatchObject([
+    { kind: 'retry', detail: expect.stringContaining('implicit') },
+  ])
+})
+
+test('a refused password fails the sink, and appears nowhere, however the server repeats it', async () => {
+  const smtp = await start({ tls: certificate, auth: { user: 'herald', password: 'another-password' } })
+  await using sink = await openSink(
+    type,
+    optionsFor(smtp, { tls: TRUST, auth: { user: 'herald', password: PASSWORD } }),
+  )
+  const found = [await sink.deliver([messageOf({}, type)], never), await sink.health?.(never)]
+  expect(found).toMatchObject([
+    [{ kind: 'retry', reason: 'auth', scope: 'sink' }],
+    { ok: false, reason: 'auth' },
+  ])
+  const text = JSON.stringify(found)
+  for (const secret of [PASSWORD, Buffer.from(`\0herald\0${PASSWORD}`).toString('base64')])
+    expect(text).not.toContain(secret)
+})
+
+test('nobody who listens is a retry of the sink', async () => {
+  expect(await deliver({ port: await freePort() })).toMatchObject([
+    { kind: 'retry', reason: 'network', scope: 'sink' },
+  ])
+})
+
+test.each([true, false])(
+  'what is too large is shortened once, else a dead letter; the server says its size: %s',
+  async (announces) => {
+    const big = await start({ maxBytes: 12_000, hidesSize: !announces })
+    const long = messageOf({ summary: { text: 'x y '.repeat(5_000), quote: 'z '.repeat(4_000) } }, type)
+    expect(await deliver(big, {}, [long])).toEqual([{ kind: 'delivered', note: 'truncated' }])
+    const tiny = await start({ maxBytes: 500, hidesSize: !announces })
+    expect(await deliver(tiny, {}, [long])).toMatchObject([
+      { kind: 'rejected', detail: expect.stringContaining('large') },
+    ])
+  },
+)
+
+test('sessions are shared, bounded, replaced when they are gone, and ended by close', async () => {
+  const smtp = await start()
+  const sink = await openSink(type, optionsFor(smtp, { concurrency: 2 }))
+  let most = 0
+  smtp.onStep(() => {
+    most = Math.max(most, smtp.sessions())
+    return undefined
+  })
+  const send = (prefix: string, count: number) =>
+    sink.deliver(sampleMessages(count, { type, prefix, objects: 6 }), never)
+  await Promise.all([send('a', 12), send('b', 12)])
+  expect(most).toBe(2)
+  expect(smtp.opened).toBe(2)
+  smtp.cut()
+  await waitFor(() => smtp.sessions() === 0, { what: 'no session' })
+  expect((await send('c', 2)).map(({ kind }) => kind)).toEqual(['delivered', 'delivered'])
+  await send('d', 120)
+  // At most a hundred messages each.
+  expect(smtp.opened).toBeGreaterThan(4 - 1)
+  await sink.close()
+  await waitFor(() => smtp.sessions() === 0, { what: 'no session after close' })
+})
+
+test('Redis that is away is a retry of the sink, and nothing is sent', async () => {
+  const smtp = await start()
+  const away = () => Promise.reject(new Error('away'))
+  const store = { ...memoryStore(), get: away, add: away, set: away }
+  expect(await deliver(smtp, {}, undefined, { store })).toMatchObject([
+    { kind: 'retry', scope: 'sink', reason: 'network' },
+  ])
+  expect(smtp.mails).toEqual([])
+})
