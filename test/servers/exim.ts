@@ -87,7 +87,10 @@ export async function startExim(): Promise<Exim> {
   })
   const log = () => (existsSync(join(dir, 'mainlog')) ? readFileSync(join(dir, 'mainlog'), 'utf8') : '')
   await waitFor(() => exim.ended() || log().includes('listening for'), { what: 'Exim to listen' })
-  if (exim.ended()) throw new Error(`Exim ended: ${exim.output()}`)
+  if (exim.ended()) {
+    rmSync(dir, { recursive: true, force: true })
+    throw new Error(`Exim ended: ${exim.output()}`)
+  }
   return {
     port,
     implicitPort,
