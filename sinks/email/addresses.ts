@@ -29,7 +29,7 @@ export function addressIn(text: string): string | undefined {
 
 /** Reads `a@example.com`, `Name <a@example.com>` or `"Name, etc." <a@example.com>`; undefined if the text is neither. */
 export function mailboxIn(text: string): Mailbox | undefined {
-  const [, quoted, plain = '', inner] = /^\s*(?:"([^"\\<>]*)"|([^"<>]*?))\s*<([^<>]*)>\s*$/.exec(text) ?? []
+  const [, quoted, plain = '', inner] = /^(?:"([^"\\<>]*)" *|([^"<>]*))<([^<>]*)>$/.exec(text.trim()) ?? []
   const name = (quoted ?? plain).trim()
   const address = addressIn(inner ?? text)
   if (address === undefined || /[\p{Cc}\p{Cf}\u2028\u2029]/u.test(name)) return undefined

@@ -14,9 +14,9 @@ interface Server {
 const RATE = /too many|rate.?limit|throttl|quota exceeded|sending limit|\b[45]\.4\.5\b|\b4\.7\.28\b/i
 /** The server wants another account, sender or permission (Microsoft: 5.7.60, 5.2.252; Amazon SES: not verified). */
 const SINK_WIDE =
-  /\b5\.(?:7\.60|2\.252|7\.57|7\.139)\b|sendasdenied|not verified|authentication.*required|must issue a starttls/i
+  /\b5\.(?:7\.60|2\.252|7\.57|7\.139)\b|sendasdenied|not verified|authentication.{0,40}required|must issue a starttls/i
 const RELAY = /\b5\.7\.\d+\b|relay|not permitted|authenticat/i
-const SIZE = /\b5\.3\.4\b|too (?:large|big)|exceeds? .*size|size exceeds?/i
+const SIZE = /\b5\.3\.4\b|too (?:large|big)|exceeds? .{0,40}size|size exceeds?/i
 const STORAGE = /\b4\.3\.\d\b/
 
 /** Returns whether a message was refused for its size: a shorter one may be taken. */

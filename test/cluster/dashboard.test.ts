@@ -12,6 +12,7 @@ import { type Prometheus, promtool, type Sample, startPrometheus } from '../serv
 import { type Receiver, startReceiver } from '../servers/receiver.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
 import { type FakeSlack, startSlack } from '../servers/slack.ts'
+import { type FakeSmtp, startSmtp } from '../servers/smtp.ts'
 import { waitFor } from '../wait-for.ts'
 import { type Kubeherald, startKubeherald } from './kubeherald.ts'
 
@@ -25,6 +26,7 @@ let kubernetes: Kubernetes
 let redis: RedisServer
 let slack: FakeSlack
 let kafka: FakeCluster
+let smtp: FakeSmtp
 let well: Receiver
 let refusing: Receiver
 let down: Receiver
@@ -41,6 +43,7 @@ beforeAll(async () => {
   slack.channel('shop')
   kafka = opened.use(await startFakeCluster({ events: [0] }))
   kafka.password = PASSWORD
+  smtp = opened.use(await startSmtp())
   well = opened.use(await startReceiver())
   refusing = opened.use(await startReceiver())
   down = opened.use(await startReceiver())
@@ -63,24 +66,26 @@ function configOf(path: string): string {
 cluster: test
 redis: { url: "${redis.url}" }
 leases: true
-watch: [{ kind: ConfigMap, verify: 6h }, Namespace]
+watch: [{ kind: ConfigMap, verify: 6h }, Namespace, Pod]
 sinks:
   well: { type: webhook, url: "${well.url}" }
   refusing: { type: webhook, url: "${refusing.url}" }
   down: { type: webhook, url: "${down.url}" }
   chat: { type: slack, token: ${slack.token}, apiUrl: ${slack.apiUrl}, channel: "#shop" }
   bus: { type: kafka, brokers: ${brokers}, topic: events, compression: none, sasl: { mechanism: plain, username: herald, password: ${PASSWORD} } }
+  mail: { type: email, host: 127.0.0.1, port: ${smtp.port}, tls: none, from: k@example.com, to: o@example.com }
   log: { type: file, path: "${path}.ndjson" }
   screen: { type: stdout }
   quiet: { type: stdout }
 rules:
   - { name: noise, when: { namespace: kube-system }, drop: true }
-  - { name: all, when: { kind: ConfigMap, name: "it-*" }, to: [well, refusing, chat, bus, log, screen] }
+  - { name: all, when: { kind: ConfigMap, name: "it-*" }, to: [well, refusing, chat, bus, mail, log, screen] }
   - name: told-less
     when: { kind: ConfigMap, name: "it-*", namespaceLabels: "kubernetes.io/metadata.name" }
     throttle: { per: rule, every: 1s, burst: 3 }
     group: { by: rule, wait: 1s }
     to: [quiet]
+  - { name: pods, when: { kind: Pod }, logs: true, to: [screen] }
   - { name: late, when: { kind: ConfigMap, namespace: "*-late-*" }, to: [down] }`
 }
 
@@ -131,7 +136,14 @@ const finite = ({ value }: Sample) => Number.isFinite(Number(value[1]))
 
 test('what a run with all types of sinks tells is as Prometheus wants it, and no metric is empty', async () => {
   await churn('a', { namespaces: 2, each: 5 })
+  await kubernetes.request('POST', '/api/v1/namespaces/team-a-0/pods', {
+    metadata: { name: 'without-a-node' },
+    spec: { containers: [{ name: 'app', image: 'example.com/app' }] },
+  })
   await allDelivered()
+  await waitFor(async () => /^kubeherald_log_reads_total\{/m.test(await told()), {
+    what: "a container's log",
+  })
   await waitFor(async () => /^kubeherald_rule_notices_total\{.*\} [1-9]/m.test(await told()), {
     what: 'a digest',
   })

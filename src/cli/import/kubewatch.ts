@@ -1,5 +1,5 @@
 import { entryOf, type Imported, type ImportedSink, type WatchEntry } from './imported.ts'
-import { channelOf, type SinkMaker, secretOf, tlsOf, urlOf } from './sink-options.ts'
+import { channelOf, type SinkMaker, type SinkNotes, secretOf, tlsOf, urlOf } from './sink-options.ts'
 import { isNamespace, isOn, listOf, mapOf, pathsOf, type Raw, skip, takeUnread, textOf } from './tracked.ts'
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -195,12 +195,35 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
     make: (options, notes) => ({ type: 'webhook', url: urlOf(options['url'], notes) }),
   },
   msteams: { keys: ['webhookurl'], make: webhookTo('webhookurl', () => ({ preset: 'teams' })) },
-  smtp: { keys: ['smarthost', 'to'] },
+  smtp: { keys: ['smarthost', 'to'], make: email },
   lark: {
     keys: ['webhookurl'],
     make: (options, notes) => ({ type: 'lark', url: secretOf(options['webhookurl'], 'url', notes) }),
   },
   discord: { keys: ['webhookurl'], make: webhookTo('webhookurl', () => ({ preset: 'discord' })) },
+}
+
+/** A mail server: with TLS from the start on port 465, else STARTTLS, which kubewatch used where the server had it. */
+function email(options: Raw, notes: SinkNotes): Record<string, unknown> {
+  const [, host = '', port = ''] = /^\[?([^\]]*?)\]?(?::(\d+))?$/.exec(textOf(options['smarthost'])) ?? []
+  const auth = mapOf(options['auth'])
+  const user = textOf(auth['username'])
+  const subject = textOf(options['subject'])
+  const isImplicit = port === '465'
+  if (!isImplicit && !isOn(options['requireTLS']))
+    notes.notes.push('a server without STARTTLS needs tls: none')
+  return {
+    type: 'email',
+    host,
+    ...(port !== '' && { port: Number(port) }),
+    ...(isImplicit && { tls: 'implicit' }),
+    ...(user !== '' && { auth: { user, password: secretOf(auth['password'], 'password', notes) } }),
+    from: textOf(options['from']),
+    to: textOf(options['to'])
+      .split(',')
+      .map((address) => address.trim()),
+    ...(subject !== '' && { subject: subject.replaceAll('{', '(') }),
+  }
 }
 
 /** The JSON that kubewatch posts. */

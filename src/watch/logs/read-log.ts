@@ -62,7 +62,7 @@ export async function readLog(
       }
     }
     const { code, message } = answer
-    const [first] = /choose one of: \[([^\]]*)\]/.exec(message)?.[1]?.split(' ') ?? []
+    const [first] = /choose one of: \[([^\][]*)\]/.exec(message)?.[1]?.split(' ') ?? []
     if (code === 400 && mayChooseContainer && first) {
       mayChooseContainer = false
       container = first

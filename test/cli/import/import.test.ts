@@ -178,6 +178,11 @@ test.each([
   ],
   ['kubewatch', 'hipchat: { room: r, token: x }', /# +off: .+"hipchat", which had room, token/],
   ['kubewatch', 'lark: { webhookurl: "https://a/b" }', /type: lark/],
+  [
+    'kubewatch',
+    'smtp: { to: "a@b.example, c@d.example", from: k@b.example, smarthost: "mail:465", auth: { username: u, password: p }, subject: Hi }',
+    /type: email\n +host: mail\n +port: 465\n +tls: implicit\n +auth: \{ user: u, password: "?\$\{env:SMTP_PASSWORD\}/,
+  ],
   ['kubewatch', 'discord: { webhookurl: "https://a/b" }', /preset: discord/],
   ['kubewatch', 'webex: { room: r }, webhook: { url: "https://a/b" }', /# +off: .+"webex", which had room/],
   [

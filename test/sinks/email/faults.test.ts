@@ -43,7 +43,7 @@ const optionsFor = ({ port }: { port: number }, more: object = {}) => ({
   tls: 'none',
   from: 'kubeherald@example.com',
   to: 'oncall@example.com',
-  timeout: '500ms',
+  timeout: '20s',
   ...more,
 })
 
@@ -132,7 +132,8 @@ const RETRIED: readonly Fault[] = [
 test.each(RETRIED)('%s is a retry, and the next delivery passes', async (_, step, answer, outcome) => {
   for (const pipelining of [true, false]) {
     const smtp = await start({ pipelining })
-    await using sink = await openSink(type, optionsFor(smtp))
+    const more = 'hang' in answer ? { timeout: '2s' } : {}
+    await using sink = await openSink(type, optionsFor(smtp, more))
     smtp.onStep((it) => (it === step ? answer : undefined))
     const message = messageOf({}, type)
     const [first] = await sink.deliver([message], never)
@@ -222,10 +223,11 @@ test('a port of the other kind of TLS is named as such', async () => {
     await start({ tls: certificate }),
     await start({ tls: certificate, implicit: true }),
   ]
-  expect(await deliver(plain, { tls: 'implicit' })).toMatchObject([
+  const timeout = '2s'
+  expect(await deliver(plain, { tls: 'implicit', timeout })).toMatchObject([
     { kind: 'retry', detail: expect.stringContaining('starttls') },
   ])
-  expect(await deliver(implicit, { tls: TRUST })).toMatchObject([
+  expect(await deliver(implicit, { tls: TRUST, timeout })).toMatchObject([
     { kind: 'retry', detail: expect.stringContaining('implicit') },
   ])
 })
