@@ -12,6 +12,8 @@ test.each([
   ['when: { status: { phase: Failed } }', '4:36', 'if: object'],
   ['when: { status.phase: Failed }', '4:36', 'if: object'],
   ['when: { changed: spec }', '4:36', 'changed, next to "when"'],
+  ['when: { throttle: { every: 1h } }', '4:36', 'throttle, next to "when"'],
+  ['when: { logs: true }', '4:36', 'logs, next to "when"'],
   ['when: { regarding: { type: Warning } }', '4:49', 'type, next to "regarding"'],
   ['kind: Event', '4:28', 'when: { kind }'],
   ['group_by: [namespace]', '4:28', 'group: { by }'],
@@ -34,11 +36,21 @@ test.each([
   ['route: {}', 'rules'],
   ['resources: []', 'watch'],
   ['redsi: {}', 'redis'],
+  ['heartbeat: 1h', 'notify: { heartbeat }'],
 ])('%s at the root is found, with our key', async (line, ours) => {
   const [found] = await told(
     `${line}\nwatch: [Pod]\nsinks: { a: { type: stdout } }\nrules: [{ name: a, to: a }]`,
   )
   expect(found).toMatch(new RegExp(`^error 1:1 unknown key .* = .*${ours}`))
+})
+
+test.each([
+  ['route: {}\nreceivers: []', 'kubeherald import'],
+  ['handler: {}\nresource: {}', 'kubeherald import'],
+  ['sources: {}\ncommunications: {}', 'kubeherald import'],
+  ['config: { watch: [Pod] }\nreplicas: 2', 'values of the chart'],
+])('a file that is another: %j', async (text, hint) => {
+  expect(await told(text)).toContainEqual(expect.stringMatching(new RegExp(`unknown key .* = .*${hint}`)))
 })
 
 test('a missing key that another key replaces by mistake is one problem', async () => {

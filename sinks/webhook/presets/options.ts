@@ -31,7 +31,11 @@ export const PRESET_OPTIONS = {
   labels: z
     .record(
       z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is no label name'),
-      z.string().min(1).meta({ description: 'A text.' }),
+      z
+        .string()
+        .min(1)
+        .refine((text) => !/\{[{%]/.test(text), 'is a fixed text: a template would be sent unchanged')
+        .meta({ description: 'A text.' }),
     )
     .optional()
     .meta({ description: 'Labels that are added to each alert or stream.' }),

@@ -1,4 +1,3 @@
-import { Rule } from '../../rules/schema.ts'
 import { When } from '../../rules/when.ts'
 import type { Path } from '../document.ts'
 
@@ -25,6 +24,7 @@ const ALIASES: Readonly<Record<string, Aliases>> = {
     rules: 'route routes filters triggers subscriptions bindings alerts',
     vars: 'variables',
     cluster: 'clusterName cluster_name',
+    'notify: { heartbeat }': 'heartbeat',
   }),
   watch: aliases({
     kind: 'resource',
@@ -92,9 +92,10 @@ export function aliasOf(path: Path): string | undefined {
   const table = ALIASES[map]
   if (table && Object.hasOwn(table, key)) return table[key]
   if (map === 'rule' && Object.hasOwn(When.shape, key)) return `when: { ${key} }`
-  if (map === 'when' && Object.hasOwn(Rule.shape, key)) return `${key}, next to "when"`
   const field = map === 'when' ? /^(status|spec|data)(\.\w+)+/.exec(key)?.[0] : undefined
   if (field !== undefined) return `if: object.${field} == …, next to "when"`
+  // The caller knows whether rules have such a key.
+  if (map === 'when' && /^[\w-]+$/.test(key)) return `${key}, next to "when"`
   if (map === 'regarding' && Object.hasOwn(When.shape, key)) return `${key}, next to "regarding"`
   return undefined
 }
@@ -109,4 +110,19 @@ function mapAt(path: Path): string | undefined {
   // What is below `to` has the names of sinks.
   if (names[1] === 'to') return undefined
   return names.length === 2 ? 'rule' : names.length < 5 ? names.at(-2) : undefined
+}
+
+const TOOLS: Readonly<Record<string, readonly string[]>> = {
+  'kubernetes-event-exporter': ['route', 'receivers'],
+  kubewatch: ['handler', 'resource'],
+  Botkube: ['sources', 'communications'],
+}
+
+/** Returns a hint for a file that is no configuration of kubeherald, by its top-level keys; undefined for others. */
+export function otherFileHint(keys: ReadonlySet<string>): string | undefined {
+  const [tool] = Object.entries(TOOLS).find(([, own]) => own.every((key) => keys.has(key))) ?? []
+  if (tool) return `it looks like a configuration of ${tool}, which "kubeherald import" converts`
+  if (keys.has('config') && !keys.has('watch') && !keys.has('rules'))
+    return 'it looks like values of the chart: a configuration is what is under "config"'
+  return undefined
 }

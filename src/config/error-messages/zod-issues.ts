@@ -5,7 +5,7 @@ import type { ConfigDocument, Path, Placing } from '../document.ts'
 import type { Problem } from '../problem.ts'
 import { PROBLEM_CODES, type ProblemCode } from '../problem-codes.ts'
 import type { Located } from '../source-node.ts'
-import { aliasOf } from './key-aliases.ts'
+import { aliasOf, otherFileHint } from './key-aliases.ts'
 import { type Issue, ownMessage, sentenceOf } from './sentences.ts'
 import { suggest } from './suggest.ts'
 
@@ -189,7 +189,10 @@ function unknownKey(subject: Subject, steps: Path, key: string): Finding {
   const path = [...map, key]
   const alias = freeAlias(subject, steps, key)
   const isRest = document.at(path)?.value === null && key.includes(')')
-  const hint = isRest ? COMMA_HINT : alias === undefined ? suggest(key, [...known]) : `here it is ${alias}`
+  const rootKeys = new Set((map.length === 0 && document.at([])?.entries?.keys()) || [])
+  const other = otherFileHint(rootKeys)
+  const own = alias === undefined ? suggest(key, [...known]) : `here it is ${alias}`
+  const hint = isRest ? COMMA_HINT : (other ?? own)
   const intended = /^[\w-]+/.exec(alias ?? '')?.[0] ?? nearest(key, known)
   return {
     problem: document.problem('unknown-key', path, `unknown key "${key}"`, { atKey: true, hint }),

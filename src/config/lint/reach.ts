@@ -160,7 +160,10 @@ function kindProblem(
   if (written !== undefined)
     return document.problem('unwatched-kind', place, `no entry of "watch" watches the value of ${written}`)
   const { text } = pattern
-  const names = watched.flatMap(({ kind }) => namesOf(kind))
+  // A misspelt kind of `watch` is no advice.
+  const names = watched
+    .filter(({ kind }) => likelyTypo(kind) === undefined)
+    .flatMap(({ kind }) => namesOf(kind))
   const isNear = names.length <= MAX_NAMES && nearest(text, names) !== undefined
   const kind = watchedKindOf(text)
   const typo = kind && likelyTypo(kind)
@@ -215,7 +218,8 @@ function broadWatches(draft: Draft, document: ConfigDocument): Problem[] {
     const all = byWatch.get(entry.index) ?? []
     const rules = all.filter(({ drop }) => drop !== true)
     const drops = all.filter(({ drop }) => drop === true)
-    const narrower = rules.length === 0 ? undefined : selectionFor(entry, rules, drops, document)
+    const narrower =
+      rules.length === 0 ? undefined : selectionFor(entry, rules, drops, document, title === 'Event')
     if (narrower === undefined) return []
     const message = `all ${title} objects of the cluster are read, and the rules ask for a part of them`
     const hint = `write { kind: ${entry.kind}, ${narrower} }`
@@ -229,6 +233,7 @@ function selectionFor(
   rules: readonly RuleDraft[],
   drops: readonly RuleDraft[],
   document: ConfigDocument,
+  isEvents: boolean,
 ): string | undefined {
   if (namespaces || labels !== undefined || fields !== undefined) return undefined
   const names = rules.map(({ sound }) => exactNames(sound.namespace))
@@ -238,6 +243,8 @@ function selectionFor(
     if (all.length <= MAX_NAMESPACES && drops.every(({ sound }) => namespacesMeet(sound.namespace, all)))
       return `namespaces: [${isReferenced(rules, 'namespace', document) ? '…' : all.join(', ')}]`
   }
+  // Events do not have the labels of their objects, and hardly any of their own.
+  if (isEvents) return undefined
   const [first, ...rest] = rules.map(({ sound }) => sound.labels)
   const isSame = typeof first === 'string' && rest.every((it) => it === first)
   return isSame ? `labels: "${isReferenced(rules, 'labels', document) ? '…' : first}"` : undefined

@@ -74,7 +74,8 @@ function faultIn(name: string): NameFault | undefined {
     if (key === '') return { message: `needs the key of a ${kind}`, hint: `such as ${name}team` }
     return { message: `"${cut(key)}" is no key of a ${kind}`, offset: map.length + 1, length: key.length }
   }
-  const near = nearest(name, [...PROPERTIES, ...MAPS.map((it) => `${it}.KEY`)])
+  const isAbout = /^(regarding|involvedObject|about|pod)\b/i.test(name)
+  const near = isAbout ? 'regarding' : nearest(name, [...PROPERTIES, ...MAPS.map((it) => `${it}.KEY`)])
   const hint = near === undefined ? `one of ${GROUP_KEY_TEXT}` : `did you mean "${near}"?`
   return { message: `"${cut(name)}" is no group key`, hint, offset: 0, length: Math.max(name.length, 1) }
 }

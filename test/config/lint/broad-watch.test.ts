@@ -57,6 +57,8 @@ test.each([
   ['[{ kind: Pod, namespaces: [shop, pay] }]', '  - { name: a, when: { namespace: shop }, to: screen }'],
   ['[{ kind: Pod, labels: "a" }]', '  - { name: a, when: { namespace: shop }, to: screen }'],
   ['[Deployment]', '  - { name: a, when: { namespace: shop }, to: screen }'],
+  // An Event does not have the labels of its object.
+  ['[Event]', '  - { name: a, when: { labels: "app=web" }, to: screen }'],
 ])('a watch %s is as wide as the rules %s can make it', async (watch, rules) => {
   expect(await widths(file(watch, rules))).toEqual([])
 })

@@ -15,6 +15,11 @@ test.each([
   ['throttle: { every: 10 }', '4:46 "every" needs a unit: 10s, 10m or 10h'],
   ['throttle: { per: namespce, every: 10m }', '4:44 "namespce" is no group key = did you mean "namespace"?'],
   [
+    'throttle: { per: regarding.name, every: 10m }',
+    '4:44 "regarding.name" is no group key = did you mean "regarding"?',
+  ],
+  ['throttle: { per: pod, every: 10m }', '4:44 "pod" is no group key = did you mean "regarding"?'],
+  [
     'throttle: { per: [namespace, reson], every: 10m }',
     '4:56 "reson" is no group key = did you mean "reason"?',
   ],

@@ -104,6 +104,10 @@ test.each<[object, ...string[]]>([
   ],
   [{ url: URL_A, format: 'template' }, 'format needs body: (a tree for JSON) or raw: (a text)'],
   [
+    { url: URL_A, preset: 'loki', labels: { kind: '{{ about.kind }}' } },
+    'labels.kind is a fixed text: a template would be sent unchanged',
+  ],
+  [
     { url: URL_A, format: 'binary', body: {} },
     'body is not sent with format: binary; leave one of the two out',
   ],
