@@ -5,6 +5,7 @@ import {
   type Mask,
   type Message,
   type Outcome,
+  StoreFault,
 } from '../../src/sink/index.ts'
 import { isTooLarge, outcomeOfFault, outcomeOfReceipts } from './answers.ts'
 import { addressesOf, type EmailConfig, type EmailRoute, recipientsOf, targetOf } from './config.ts'
@@ -12,7 +13,7 @@ import { Interrupted, type Sent, SmtpFault } from './connection.ts'
 import { subjectOf, writeMail } from './format.ts'
 import { composeMail } from './mime.ts'
 import type { Sessions } from './sessions.ts'
-import { createReceipts, createThreads, messageIdOf, StoreFault } from './threads.ts'
+import { createReceipts, createThreads, messageIdOf } from './threads.ts'
 
 interface DeliveryParts {
   /** Of the sink. */

@@ -1,5 +1,11 @@
 import { createHash } from 'node:crypto'
-import type { KeyValueStore, Message } from '../../src/sink/index.ts'
+import {
+  endsThread,
+  fromStore,
+  type KeyValueStore,
+  type Message,
+  threadGroupOf,
+} from '../../src/sink/index.ts'
 import { addressesOf, type EmailConfig, type EmailRoute, type Recipients } from './config.ts'
 
 /** A message's place in a thread. */
@@ -17,11 +23,6 @@ interface Thread {
   subject: string
   /** The one that its readers see, where the server replaced ours. */
   shown?: string | undefined
-}
-
-/** The store does not answer: nothing is known of threads and earlier attempts. */
-export class StoreFault extends Error {
-  override name = 'StoreFault'
 }
 
 /**
@@ -49,17 +50,17 @@ export function createThreads(
     const mode = message.route?.mode ?? config.mode
     const alone: Place = { root: undefined, subject: '', after: async () => {} }
     if (mode === 'message') return { ...alone, subject: subjectOf() }
-    const key = `thread:${digest([groupOf(message, config.groupBy), ...addressesOf(recipients)])}`
-    const over = isOver(message)
-    let thread = parsed(await asked(store.get(key)))
+    const key = `thread:${digest([threadGroupOf(message, config.groupBy), ...addressesOf(recipients)])}`
+    const over = endsThread(message)
+    let thread = parsed(await fromStore(store.get(key)))
     if (!thread) {
       const subject = subjectOf()
       // A message that ends something does not begin a thread.
       if (over) return { ...alone, subject }
       const begun = { root: own, subject }
-      thread = (await asked(store.add(key, JSON.stringify(begun), ttl)))
+      thread = (await fromStore(store.add(key, JSON.stringify(begun), ttl)))
         ? begun
-        : parsed(await asked(store.get(key)))
+        : parsed(await fromStore(store.get(key)))
       thread ??= begun
     }
     const { root, subject, shown = root } = thread
@@ -89,30 +90,12 @@ export function createReceipts(store: KeyValueStore) {
   const keyOf = (messageId: string) => `sent:${messageId}`
   return {
     async get(messageId: string): Promise<readonly string[]> {
-      const text = await asked(store.get(keyOf(messageId)))
+      const text = await fromStore(store.get(keyOf(messageId)))
       return text === undefined ? [] : text.split('\n')
     },
     save: (messageId: string, addresses: readonly string[]) =>
-      asked(store.set(keyOf(messageId), addresses.join('\n'), PARTIAL_TTL)),
+      fromStore(store.set(keyOf(messageId), addresses.join('\n'), PARTIAL_TTL)),
   }
-}
-
-/** Returns the group of a message: by groupBy, else that of a digest, else the object. */
-function groupOf(message: Message<EmailRoute>, groupBy: EmailRoute['groupBy']): string {
-  const text = (message.route?.groupBy ?? groupBy)?.render(message).trim()
-  if (text) return `by:${text}`
-  const { notice } = message
-  if (notice?.kind === 'digest')
-    return `digest:${JSON.stringify([message.event.cluster, message.rule, notice.by])}`
-  const { kind, namespace = '', name } = message.summary.about
-  return JSON.stringify([message.event.cluster, kind, namespace, name])
-}
-
-/** The problem is resolved or the object deleted; the expiry of an Event ends nothing. */
-function isOver({ event, content, notice }: Message): boolean {
-  if (content.severity === 'resolved' || notice)
-    return content.severity === 'resolved' || notice?.kind === 'resolved'
-  return event.type === 'DELETED' && event.event === undefined
 }
 
 function parsed(text: string | undefined): Thread | undefined {
@@ -129,12 +112,4 @@ function parsed(text: string | undefined): Thread | undefined {
 
 function digest(parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 40)
-}
-
-async function asked<T>(answer: Promise<T>): Promise<T> {
-  try {
-    return await answer
-  } catch (error) {
-    throw new StoreFault('the store of threads (Redis) does not answer', { cause: error })
-  }
 }

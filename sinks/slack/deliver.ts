@@ -1,9 +1,18 @@
-import { type Message, type Outcome, orderOf, TemplateFault, timeOf } from '../../src/sink/index.ts'
+import {
+  endsThread,
+  type Message,
+  type Outcome,
+  orderOf,
+  StoreFault,
+  TemplateFault,
+  threadGroupOf,
+  timeOf,
+} from '../../src/sink/index.ts'
 import { type Mode, type SlackConfig, type SlackRoute, targetOf } from './config.ts'
 import { formatDigest } from './format.ts'
 import type { Poster } from './post.ts'
 import { type Bucket, createRateSlots, type RateSlots } from './rate-limit.ts'
-import { groupOf, isOver, StoreFault, threadKey } from './thread-store.ts'
+import { threadKey } from './thread-store.ts'
 import type { ThreadDelivery } from './threads.ts'
 
 interface DeliveryParts {
@@ -102,8 +111,9 @@ export function createDelivery(
           continue
         }
         const mode = config.url ? 'message' : (message.route?.mode ?? config.mode)
-        const key = mode === 'message' ? undefined : threadKey(channel, groupOf(message, config.groupBy))
-        const item: Item = { place, message, mode, key, over: mode !== 'message' && isOver(message) }
+        const key =
+          mode === 'message' ? undefined : threadKey(channel, threadGroupOf(message, config.groupBy))
+        const item: Item = { place, message, mode, key, over: mode !== 'message' && endsThread(message) }
         const items = channels.get(channel)
         if (items) items.push(item)
         else channels.set(channel, [item])

@@ -1,6 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import type { KeyValueStore, Logger, Message, Severity } from '../../src/sink/index.ts'
-import type { SlackRoute } from './config.ts'
+import { fromStore, type KeyValueStore, type Logger, type Severity } from '../../src/sink/index.ts'
 import type { Rendered } from './markup.ts'
 import type { Poster } from './post.ts'
 import type { Bucket } from './rate-limit.ts'
@@ -30,24 +29,19 @@ export interface Threads {
   lock(key: string): Promise<{ release(): Promise<void> } | undefined>
 }
 
-/** The store does not answer: nothing is known of threads. */
-export class StoreFault extends Error {
-  override name = 'StoreFault'
-}
-
 export function createThreads(store: KeyValueStore, ttlMs: number, lockMs: number): Threads {
   return {
     async find(key) {
-      return parsed(await asked(store.get(key)))
+      return parsed(await fromStore(store.get(key)))
     },
-    save: (key, thread) => asked(store.set(key, JSON.stringify(thread), { ttlMs })),
+    save: (key, thread) => fromStore(store.set(key, JSON.stringify(thread), { ttlMs })),
     async forget(key) {
-      await asked(store.delete(key))
+      await fromStore(store.delete(key))
     },
     async lock(key) {
       const name = `lock:${key}`
       const owner = newRev()
-      if (!(await asked(store.add(name, owner, { ttlMs: lockMs })))) return undefined
+      if (!(await fromStore(store.add(name, owner, { ttlMs: lockMs })))) return undefined
       return {
         async release() {
           // It ends by itself.
@@ -61,30 +55,6 @@ export function createThreads(store: KeyValueStore, ttlMs: number, lockMs: numbe
 /** `thread:<channel>:<hash>` */
 export function threadKey(channel: string, group: string): string {
   return `thread:${channel}:${createHash('sha256').update(group).digest('hex').slice(0, 32)}`
-}
-
-/**
- * Returns the key of a message's thread: by the rule's or the sink's groupBy, else the group of a digest, else the
- * object.
- */
-export function groupOf(message: Message<SlackRoute>, groupBy: SlackRoute['groupBy']): string {
-  const said = (message.route?.groupBy ?? groupBy)?.render(message).trim()
-  if (said) return `by:${said}`
-  const { notice } = message
-  if (notice?.kind === 'digest')
-    return `digest:${[message.event.cluster, message.rule, JSON.stringify(notice.by)].join('/')}`
-  const { kind, namespace = '', name } = message.summary.about
-  return [message.event.cluster, kind, namespace, name].join('/')
-}
-
-/**
- * Returns whether the thread ends: the problem is resolved or the object deleted. The expiry of an Event does not
- * end it.
- */
-export function isOver(message: Message): boolean {
-  const { event, content, notice } = message
-  if (notice) return notice.kind === 'resolved' || content.severity === 'resolved'
-  return content.severity === 'resolved' || (event.type === 'DELETED' && event.event === undefined)
 }
 
 const RANK: Record<Severity, number> = { resolved: 0, info: 1, warning: 2, error: 3 }
@@ -106,14 +76,6 @@ function parsed(text: string | undefined): Thread | undefined {
       : undefined
   } catch {
     return undefined
-  }
-}
-
-async function asked<T>(answer: Promise<T>): Promise<T> {
-  try {
-    return await answer
-  } catch (error) {
-    throw new StoreFault('the store of threads (Redis) does not answer', { cause: error })
   }
 }
 

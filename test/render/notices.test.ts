@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { formatMessage } from '../../sinks/slack/format.ts'
 import slack from '../../sinks/slack/index.ts'
-import { groupOf, isOver as isOverInSlack } from '../../sinks/slack/thread-store.ts'
 import { jsonLine, messageText, textLine } from '../../sinks/stdout/index.ts'
 import { PRESET_NAMES } from '../../sinks/webhook/presets/names.ts'
 import { subjectKey } from '../../sinks/webhook/presets/parts.ts'
 import { compileMessage } from '../../src/render/message.ts'
 import { MessageTemplates } from '../../src/render/message-schema.ts'
+import { endsThread, threadGroupOf } from '../../src/sink/index.ts'
 import { decodeEntry, encodeEntries } from '../../src/store/entry.ts'
 import { refusalOf } from '../servers/slack/limits.ts'
 import { listingOf } from '../servers/slack/listing.ts'
@@ -20,7 +20,7 @@ const LOOKS: Readonly<Record<string, () => string[] | Promise<string[]>>> = {
   slack: () =>
     entries.map(([name, it]) => {
       const message = noticeMessage(it, slack)
-      const rendered = formatMessage(message, { over: isOverInSlack(message) })
+      const rendered = formatMessage(message, { over: endsThread(message) })
       expect(refusalOf(rendered.text, undefined, rendered.attachments)).toBeUndefined()
       expect(rendered.truncated).toBe(false)
       return `── ${name}\n${listingOf(rendered)}`
@@ -110,12 +110,12 @@ test('digests of a group belong together, and their end belongs to the object', 
     noticeMessage(notice(name)),
   )
   expect(subjectKey(one!)).toBe(subjectKey(other!))
-  expect(groupOf(one!, undefined)).toBe(groupOf(other!, undefined))
+  expect(threadGroupOf(one!, undefined)).toBe(threadGroupOf(other!, undefined))
   const [input, end] = ['one after others were held back', 'back-offs that stopped'].map((name) =>
     noticeMessage(notice(name)),
   )
   expect(subjectKey(input!)).toBe(subjectKey(end!))
-  expect(groupOf(input!, undefined)).toBe(groupOf(end!, undefined))
-  expect(isOverInSlack(end!)).toBe(true)
-  expect(isOverInSlack(one!)).toBe(false)
+  expect(threadGroupOf(input!, undefined)).toBe(threadGroupOf(end!, undefined))
+  expect(endsThread(end!)).toBe(true)
+  expect(endsThread(one!)).toBe(false)
 })
