@@ -27,6 +27,13 @@ export interface RedisServer extends AsyncDisposable {
   restore(copy: string): Promise<void>
 }
 
+/**
+ * A Redis that has written what it confirmed, for tests that kill it and go on with the same session. With everysec it postpones
+ * the write up to two seconds while the disk is busy, and confirms before; then a session finds an older state, and its watch starts
+ * from there (`limits-lost-writes`, `redis-down`).
+ */
+export const CONFIRMS_WHAT_IS_WRITTEN = ['--appendfsync', 'no']
+
 /** A real redis-server: AOF on, noeviction, a free loopback port, data in a temporary directory. */
 export async function startRedis(options: { args?: string[]; password?: string } = {}): Promise<RedisServer> {
   const dir = mkdtempSync(join(tmpdir(), 'kubeherald-redis-'))

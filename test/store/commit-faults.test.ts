@@ -11,7 +11,7 @@ import { RuleTimes } from '../../src/store/limits/rule-counts.ts'
 import { openRedis } from '../../src/store/redis/connection.ts'
 import { waitFor } from '../wait-for.ts'
 import { change, SOURCE, sendAll } from './objects.ts'
-import { CONFIRMS_WHAT_IS_WRITTEN, never, startStoreBed } from './store-bed.ts'
+import { never, startStoreBed } from './store-bed.ts'
 
 const added = (count: number) => Array.from({ length: count }, (_, i) => `ADDED o${i}@${i + 2}`)
 
@@ -163,7 +163,7 @@ test('an EXEC that arrives late, after another session took over, is discarded',
 })
 
 test('queue.md: Redis is killed again and again under commits, and all are enqueued once', async () => {
-  await using it = await startStoreBed({ redisArgs: CONFIRMS_WHAT_IS_WRITTEN })
+  await using it = await startStoreBed()
   const session = await it.watching()
   let done = 0
   const commits = (async () => {

@@ -12,7 +12,7 @@ import { readLedger } from '../../src/store/ledger.ts'
 import { openRedis } from '../../src/store/redis/connection.ts'
 import { createTroubles, type Troubles } from '../../src/store/redis/redis-fault.ts'
 import { contentOfSummary } from '../render/content-of-summary.ts'
-import { startRedis } from '../servers/redis.ts'
+import { CONFIRMS_WHAT_IS_WRITTEN, startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
 import { headerFor } from './objects.ts'
 
@@ -48,7 +48,9 @@ export function scriptedSink(
 /** Lanes on a real Redis; every `work` stands for a process of its own. */
 export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
   const stack = new AsyncDisposableStack()
-  const server = stack.use(await startRedis({ args: options.redisArgs ?? [] }))
+  const server = stack.use(
+    await startRedis({ args: [...CONFIRMS_WHAT_IS_WRITTEN, ...(options.redisArgs ?? [])] }),
+  )
   const keys = keysOf('test')
   const redis = openRedis(server.url, 'work', silentLog)
   stack.defer(() => redis.disconnect())

@@ -9,7 +9,7 @@ import { fireTimers } from '../../src/store/limits/limit-timers.ts'
 import { waitFor } from '../wait-for.ts'
 import { type BedLimits, limitedRouting, smallLimits } from './limits-bed.ts'
 import { change, SOURCE } from './objects.ts'
-import { CONFIRMS_WHAT_IS_WRITTEN, never, startStoreBed } from './store-bed.ts'
+import { never, startStoreBed } from './store-bed.ts'
 
 const OTHER: Source = { ...SOURCE, key: 'others', title: 'others' }
 /** Later than whatever the limits of these tests wait for. */
@@ -491,7 +491,7 @@ test('metrics count what was held back, and notices', async () => {
 })
 
 test('queue.md: Redis is killed again and again while two sources share a state and digests are told', async () => {
-  await using it = await startLimitsBed({ waitMs: 1, redisArgs: CONFIRMS_WHAT_IS_WRITTEN })
+  await using it = await startLimitsBed({ waitMs: 1 })
   const sessions = [await it.watch(), await it.watch(OTHER)]
   let done = 0
   let stopped = false

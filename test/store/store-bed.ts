@@ -9,17 +9,11 @@ import type { OldObjects } from '../../src/store/commit/transact.ts'
 import { decodeEntry } from '../../src/store/entry.ts'
 import { keysOf } from '../../src/store/keys.ts'
 import { openRedis } from '../../src/store/redis/connection.ts'
-import { startRedis } from '../servers/redis.ts'
+import { CONFIRMS_WHAT_IS_WRITTEN, startRedis } from '../servers/redis.ts'
 import { startTcpProxy } from '../servers/tcp-proxy.ts'
 import { SOURCE, sendAll } from './objects.ts'
 
 export const never = new AbortController().signal
-
-/**
- * A Redis that has written what it confirmed, for tests that kill it and go on with the same session. With everysec, a slow disk
- * makes it confirm sooner; then a session is fenced, and its watch begins anew (`limits-lost-writes`, `redis-down`).
- */
-export const CONFIRMS_WHAT_IS_WRITTEN = ['--appendfsync', 'no']
 
 /** The write side on a real Redis behind a proxy. Every `newStore` stands for a process of its own. */
 export async function startStoreBed(
@@ -36,7 +30,9 @@ export async function startStoreBed(
   } = {},
 ) {
   const stack = new AsyncDisposableStack()
-  const server = stack.use(await startRedis({ args: options.redisArgs ?? [] }))
+  const server = stack.use(
+    await startRedis({ args: [...CONFIRMS_WHAT_IS_WRITTEN, ...(options.redisArgs ?? [])] }),
+  )
   const proxy = stack.use(await startTcpProxy(server.port))
   const keys = keysOf('test')
   const woken: string[] = []

@@ -18,7 +18,7 @@ import type { SourceLeases } from '../../src/watch/leases/source-leases.ts'
 import { createWatchManager } from '../../src/watch/reflector/manager.ts'
 import { DEFAULT_TIMING, type Timing } from '../../src/watch/reflector/timing.ts'
 import type { WatchEntry } from '../../src/watch/schema.ts'
-import { startRedis } from '../servers/redis.ts'
+import { CONFIRMS_WHAT_IS_WRITTEN, startRedis } from '../servers/redis.ts'
 import { type ScriptedApi, type ScriptedApiOptions, startScriptedApi } from '../servers/scripted-api.ts'
 import { sendAll } from '../store/objects.ts'
 import { waitFor } from '../wait-for.ts'
@@ -78,7 +78,7 @@ const QUICK: Partial<Timing> = {
 export async function startWatchBed(options: WatchBedOptions = {}) {
   const stack = new AsyncDisposableStack()
   const api = stack.use(await startScriptedApi({ tls: options.tls }))
-  const server = stack.use(await startRedis())
+  const server = stack.use(await startRedis({ args: CONFIRMS_WHAT_IS_WRITTEN }))
   const keys = keysOf('test')
   const metrics = createMetrics()
   const dir = mkdtempSync(join(tmpdir(), 'kubeherald-watch-'))
