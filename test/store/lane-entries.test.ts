@@ -24,3 +24,27 @@ test('what was acknowledged before the entry was read counts', () => {
   entries.take(read([1]))
   expect(entries.end(entries.delivered([itemAt(0), itemAt(2)]))).toEqual(['1-0'])
 })
+
+test('a delivery that leaves its lane by itself is asked about and not given up', () => {
+  const entries = new LaneEntries()
+  const [first, second, third] = entries.take(read()).items as [Item, Item, Item]
+  entries.delivered([first])
+  const claimed = (passes: boolean) => {
+    const asked: [number, boolean][] = []
+    const isSelected = ({ place }: Item, isLeaving: boolean) => asked.push([place, isLeaving]) > 0
+    const { held, fresh } = entries.claim([read()], [third], isSelected, { passes })
+    return { asked, claimed: [...held, ...fresh] }
+  }
+  // The second one is in flight.
+  expect(second.place).toBe(1)
+  expect(claimed(true)).toEqual({
+    asked: [
+      [0, true],
+      [1, true],
+      [2, false],
+    ],
+    claimed: [third],
+  })
+  expect(claimed(false).asked[1]).toEqual([1, false])
+  expect(claimed(false).claimed).toEqual([third])
+})

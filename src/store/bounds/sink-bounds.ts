@@ -261,6 +261,8 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
     const count = Math.min(Math.max(Math.floor(most), 1), MOST_ENTRIES)
     let left = quota.most
     let given = 0
+    /** They leave by themselves: nothing newer is given up in their place. */
+    let leaving = 0
     let start = '-'
     while (left > 0 && performance.now() < untilMs) {
       const giveUp = parts.giveUpOf(lane)
@@ -272,20 +274,25 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
           redis.hget(keys.pending, lane),
         ])
         const gone = quota.waiting - Number(waiting)
-        left = quota.most - Math.max(given, gone)
+        left = quota.most - Math.max(given + leaving, gone)
         const last = entries.at(-1)
         const isDue = last?.items.every(({ observedAtMs }) => observedAtMs < beforeMs) ?? false
         next = more && last && isDue ? `(${last.id}` : undefined
         return entries
       }
       let selected = 0
-      const isExpired = ({ observedAtMs }: Item) => observedAtMs < beforeMs && selected++ < left
+      const isExpired = ({ observedAtMs }: Item, isLeaving: boolean) => {
+        if (observedAtMs >= beforeMs || selected >= left) return false
+        if (isLeaving) leaving++
+        selected++
+        return true
+      }
       const items = await giveUp(read, isExpired, reason, detail).catch((error) => {
         log.debug({ error, lane }, 'deliveries beyond the bounds could not be made dead letters; will retry')
         return []
       })
       given += items.length
-      left = quota.most - given
+      left = quota.most - given - leaving
       if (items.length > 0) {
         lanes.gaveUp(lane, items.at(-1)?.observedAtMs ?? 0)
         metrics.dead.inc({ sink, reason }, items.length)

@@ -13,6 +13,9 @@ interface Entry {
   open: Set<number>
 }
 
+/** Whether a delivery is to be given up; it is not while it leaves its lane by itself. */
+export type IsSelected = (item: Item, isLeaving: boolean) => boolean
+
 /** What of an entry was not known before. */
 interface Taken {
   items: Item[]
@@ -41,11 +44,16 @@ export class LaneEntries {
     return { items: fresh, unreadable: broken, isSettled }
   }
 
-  /** Returns the selected deliveries of `read` that are not in flight: `idle` ones in memory, and others that are known from now on. */
+  /**
+   * Returns the selected deliveries of `read` that are not in flight: `idle` ones in memory, and others that are known from now on.
+   * `isSelected` is asked about those that leave by themselves, too: they are delivered and not acknowledged yet, or in flight while
+   * the sink `passes`.
+   */
   claim(
     read: readonly LaneEntryRead[],
     idle: Iterable<Item>,
-    isSelected: (item: Item) => boolean,
+    isSelected: IsSelected,
+    { passes }: { passes: boolean },
   ): { held: Item[]; fresh: Item[] } {
     const placeOf = ({ entryId, place }: Item) => `${entryId}/${place}`
     const inMemory = new Map([...idle].map((item) => [placeOf(item), item]))
@@ -53,8 +61,10 @@ export class LaneEntries {
     const fresh: Item[] = []
     for (const { id, count, acked, items } of read) {
       const entry = this.#entries.get(id) ?? newEntry(count, acked)
-      for (const item of items.filter((it) => !entry.settled.has(it.place) && isSelected(it))) {
+      for (const item of items) {
         const own = inMemory.get(placeOf(item))
+        const isLeaving = entry.settled.has(item.place) || (passes && !own && entry.open.has(item.place))
+        if (!isSelected(item, isLeaving) || isLeaving) continue
         if (own) held.push(own)
         else if (!entry.open.has(item.place)) fresh.push(item)
         else continue

@@ -2,7 +2,7 @@ import type { ContainerLog } from '../../model/container-log.ts'
 import { sinkOf } from '../keys.ts'
 import type { Acknowledgement, DeadReason } from './ack-script.ts'
 import { classifyOutcomes, LaneOutcomes, type Verdict } from './delivery-policy.ts'
-import { LaneEntries, unreadableAck } from './lane-entries.ts'
+import { type IsSelected, LaneEntries, unreadableAck } from './lane-entries.ts'
 import {
   costOfAll,
   type FedEntry,
@@ -18,6 +18,9 @@ import type { SinkState } from './sink-state.ts'
 
 /** Number of deliveries, each of another object, that a lane keeps in memory for probes while its sink fails. */
 const KEPT_FOR_PROBES = 3
+
+/** A sink that accepted or rejected a delivery in this time is expected to do so with those in flight. */
+const PASSES_MS = 2_000
 
 /** What a log counts in the byte budget: at most 16 KiB, and copies of it. */
 const LOG_COST = 64 * 1024
@@ -354,13 +357,15 @@ export class LaneWorker {
    */
   async giveUp(
     read: () => Promise<readonly LaneEntryRead[]>,
-    isSelected: (item: Item) => boolean,
+    isSelected: IsSelected,
     reason: DeadReason,
     detail: string,
   ): Promise<readonly Item[]> {
     const entries = await this.#reading.readOutOfOrder(read)
     if (this.#dropped || this.#drained) return []
-    const { held, fresh } = this.#entries.claim(entries, this.#window.idle(), isSelected)
+    const state = this.#services.sinks.get(this.sink)
+    const passes = state !== undefined && state.passedMs > performance.now() - PASSES_MS
+    const { held, fresh } = this.#entries.claim(entries, this.#window.idle(), isSelected, { passes })
     this.#window.remove(held)
     for (const { cost } of fresh) this.#services.budget.add(this.sink, cost)
     const items = [...held, ...fresh]

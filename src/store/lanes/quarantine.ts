@@ -1,7 +1,7 @@
 import { baseOf, quarantineLane, sinkOf, slotOf } from '../keys.ts'
 import type { Acknowledgement, DeadReason, FailureNote } from './ack-script.ts'
 import { quarantinePauseMs } from './delivery-policy.ts'
-import { deadLetterOf, type LaneEntries } from './lane-entries.ts'
+import { deadLetterOf, type IsSelected, type LaneEntries } from './lane-entries.ts'
 import type { Item, LaneEntryRead } from './lane-reader.ts'
 import { type Call, type InFlight, type LaneCalls, type LaneWindow, SLOW_MS } from './lane-window.ts'
 import type { LaneOwner, LaneServices } from './owned-lanes.ts'
@@ -122,7 +122,7 @@ export class Quarantine {
   async giveUp(
     lane: string,
     read: () => Promise<readonly LaneEntryRead[]>,
-    isSelected: (item: Item) => boolean,
+    isSelected: IsSelected,
     reason: DeadReason,
     detail: string,
   ): Promise<readonly Item[]> {
@@ -135,7 +135,7 @@ export class Quarantine {
       const items: Item[] = []
       const atMs = this.#services.clock.now()
       const acks = entries.flatMap((entry) => {
-        const selected = entry.items.filter(isSelected)
+        const selected = entry.items.filter((item) => isSelected(item, false))
         items.push(...selected)
         return selected.map((item) => ({
           entryId: entry.id,
