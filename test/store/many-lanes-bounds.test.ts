@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { silentLog } from '../../src/observe/log.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
@@ -113,6 +114,22 @@ test('for what is delivered and not acknowledged yet, nothing newer is given up'
   })
   await bounds.look(new Map([[lane, 40]]))
   expect(given).toEqual([])
+})
+
+test('a small delivery that is newer than what is beyond the bound stays', async () => {
+  await using it = await startLaneBed()
+  const lane = 'hook/n0'
+  const noise = randomBytes(20_000).toString('hex')
+  await it.putAt(lane, new Date(Date.now() - 20_000), `old-${noise}`)
+  await it.put(lane, 'new')
+  const given: string[] = []
+  const bounds = await boundsOver(it, { hook: { maxBytes: 5_000 } }, () => async (read, isSelected) => {
+    const items = (await read()).flatMap((entry) => entry.items).filter((item) => isSelected(item, false))
+    given.push(...items.map(({ delivery }) => delivery.event.name.slice(0, 3)))
+    return []
+  })
+  await bounds.look(new Map([[lane, 2]]))
+  expect(given).toEqual(['old'])
 })
 
 test('lanes that cannot be measured keep no other from it', async () => {

@@ -73,18 +73,18 @@ const lane = (name: string, bytes: number, oldestMs: number, newestMs: number): 
 
 test('the oldest of all lanes go first, whatever lane they are in', () => {
   const lanes = [lane('old', 100, 0, 100), lane('new', 100, 200, 300), lane('both', 100, 50, 250)]
-  expect([...oldestOf(lanes, 50).keys()]).not.toContain('new')
-  const quotas = oldestOf(lanes, 125)
+  expect([...oldestOf(lanes, 50).bytes.keys()]).not.toContain('new')
+  const quotas = oldestOf(lanes, 125).bytes
   expect(quotas.get('old')).toBeCloseTo(100, 0)
   expect(quotas.get('both')).toBeCloseTo(25, 0)
   expect(sum(quotas.values())).toBeCloseTo(125, 0)
-  expect(sum(oldestOf(lanes, 1_000).values())).toBeCloseTo(300, 0)
-  expect(oldestOf(lanes, 0).size).toBe(0)
+  expect(sum(oldestOf(lanes, 1_000).bytes.values())).toBeCloseTo(300, 0)
+  expect(oldestOf(lanes, 0).bytes.size).toBe(0)
 })
 
 test('of a burst with one time no more is given up than is wanted', () => {
   const lanes = [lane('a', 100, 5, 5), lane('b', 300, 5, 5)]
-  expect(Object.fromEntries(oldestOf(lanes, 40))).toEqual({ a: 10, b: 30 })
+  expect(Object.fromEntries(oldestOf(lanes, 40).bytes)).toEqual({ a: 10, b: 30 })
 })
 
 /** One measurement each 15 s. */

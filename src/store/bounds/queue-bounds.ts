@@ -86,12 +86,15 @@ export function excess(bytes: number, maxBytes: number): number {
 }
 
 /**
- * Returns how many bytes of each lane belong to the oldest `wanted` bytes of all of them. Between the oldest and the newest delivery of
- * a lane its bytes are taken to be spread evenly.
+ * Returns how many bytes of each lane belong to the oldest `wanted` bytes of all of them, and until when (Unix milliseconds) these were
+ * observed. Between the oldest and the newest delivery of a lane its bytes are taken to be spread evenly.
  */
-export function oldestOf(extents: readonly LaneExtent[], wanted: number): Map<string, number> {
+export function oldestOf(
+  extents: readonly LaneExtent[],
+  wanted: number,
+): { bytes: Map<string, number>; untilMs: number } {
   const all = extents.reduce((sum, { bytes }) => sum + bytes, 0)
-  if (wanted <= 0 || all === 0) return new Map()
+  if (wanted <= 0 || all === 0) return { bytes: new Map(), untilMs: 0 }
   const share = ({ bytes, oldestMs, newestMs }: LaneExtent, untilMs: number) => {
     if (untilMs < oldestMs) return 0
     return newestMs <= oldestMs ? bytes : bytes * Math.min(1, (untilMs - oldestMs) / (newestMs - oldestMs))
@@ -107,7 +110,7 @@ export function oldestOf(extents: readonly LaneExtent[], wanted: number): Map<st
   const found = upTo(high)
   const part = Math.min(1, wanted / found)
   const quotas = extents.map((it): [string, number] => [it.lane, share(it, high) * part])
-  return new Map(quotas.filter(([, bytes]) => bytes > 0))
+  return { bytes: new Map(quotas.filter(([, bytes]) => bytes > 0)), untilMs: high }
 }
 
 /** How much was measured at some time. */

@@ -188,11 +188,13 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
     // Lanes that are not measured give up their part when they are: it is not taken from what is newer in these.
     const part = bytes / Math.max(1, bytes + unmeasured)
     const detail = `more than the queue's maxBytes of ${maxBytes} bytes waited, and this was among the oldest${becauseOf(sink)}`
-    return [...oldestOf(extents, excess(bytes + unmeasured, maxBytes) * part)].map(([lane, some]) => ({
+    const oldest = oldestOf(extents, excess(bytes + unmeasured, maxBytes) * part)
+    return [...oldest.bytes].map(([lane, some]) => ({
       lane,
       reason: 'queue-full',
       detail,
-      beforeMs: Number.POSITIVE_INFINITY,
+      // A delivery may be smaller than the average of its lane: newer ones stay whatever their number.
+      beforeMs: Math.floor(oldest.untilMs) + 1,
       most: Math.ceil(some / lanes.averageOf(lane).bytes),
       waiting: waiting.get(lane) ?? 0,
     }))
