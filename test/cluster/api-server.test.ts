@@ -30,6 +30,10 @@ test('acceptance 4, case 13: the API server is killed twice under writes and not
     timeoutMs: 60_000,
     what: 'the newest change',
   })
+  // Lanes promise each other no order: others may still have changes.
+  await waitFor(async () => (await bed.kubeherald.status()).ledger.sinks.hook.pending === 0, {
+    what: 'the lanes to be empty',
+  })
   // A restarted server's history may begin after our position (410): only in such a gap may changes arrive as one.
   const history = await bed.history()
   const { summary, ...verdict } = verdictOf(history, bed.arrivals(), await gaps.close())
