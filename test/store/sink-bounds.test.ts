@@ -19,6 +19,8 @@ type Bed = Awaited<ReturnType<typeof startLaneBed>>
 
 const BYTES = 2_000
 const MAX_BYTES = 200_000
+/** Of one lane: 20 that began less than 3 s ago, and 8 calls that take longer. */
+const MOST_IN_FLIGHT = 28
 
 test('what a process enqueues before it has read the register counts toward the bound', async () => {
   await using it = await startLaneBed()
@@ -122,8 +124,8 @@ test.each([
   const positions = dead.map((name) => Number(name.split('@')[1]))
   expect(dead.every((name) => name.startsWith('a@'))).toBe(true)
   const late = positions.filter((position, i) => position < Math.max(0, ...positions.slice(0, i)))
-  expect(late.length).toBeLessThanOrEqual(20)
-  expect(Math.max(...positions)).toBeLessThanOrEqual(dead.length + 20)
+  expect(late.length).toBeLessThanOrEqual(MOST_IN_FLIGHT)
+  expect(Math.max(...positions)).toBeLessThanOrEqual(dead.length + MOST_IN_FLIGHT)
   const ledger = await it.ledger()
   expect(ledger).toMatchObject({ balanced: true, verified: true })
   expect(ledger.sinks['down']).toMatchObject({ enqueued: 420, delivered: 0, dead: dead.length })
