@@ -189,15 +189,23 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
     const part = bytes / Math.max(1, bytes + unmeasured)
     const detail = `more than the queue's maxBytes of ${maxBytes} bytes waited, and this was among the oldest${becauseOf(sink)}`
     const oldest = oldestOf(extents, excess(bytes + unmeasured, maxBytes) * part)
-    return [...oldest.bytes].map(([lane, some]) => ({
-      lane,
-      reason: 'queue-full',
-      detail,
-      // A delivery may be smaller than the average of its lane: newer ones stay whatever their number.
-      beforeMs: Math.floor(oldest.untilMs) + 1,
-      most: Math.ceil(some / lanes.averageOf(lane).bytes),
-      waiting: waiting.get(lane) ?? 0,
-    }))
+    const newestMs = new Map(extents.map((it) => [it.lane, it.newestMs]))
+    return [...oldest.bytes].map(([lane, some]) => {
+      const inLane = waiting.get(lane) ?? 0
+      // The newest may be smaller than the average of its lane: it stays if it is newer than what goes.
+      const keepsNewest = (newestMs.get(lane) ?? 0) > oldest.untilMs
+      return {
+        lane,
+        reason: 'queue-full',
+        detail,
+        beforeMs: Number.POSITIVE_INFINITY,
+        most: Math.min(
+          Math.ceil(some / lanes.averageOf(lane).bytes),
+          keepsNewest ? inLane - 1 : Number.POSITIVE_INFINITY,
+        ),
+        waiting: inLane,
+      }
+    })
   }
 
   function becauseOf(sink: string): string {
