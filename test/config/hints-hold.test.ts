@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are references of the configuration
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -11,6 +12,61 @@ const FOLDER = fileURLToPath(new URL('../fixtures/config/rules/', import.meta.ur
 const change = (from: string, to: string, written = to) => ({ from, to, written })
 
 test.each<[string, ReturnType<typeof change>[]]>([
+  ['template-now', [change('{{ now | date: "%Y.%m.%d" }}', '{{ time | date: "%Y.%m.%d" }}')]],
+  ['resolve-duration', [change('resolve: 30m', 'resolve: { after: 30m }')]],
+  ['age-compound', [change('"<1h30m"', '"<90m"'), change('">= 1.5m"', '">=90s"')]],
+  [
+    'template-dollar',
+    [change('${event.message}', '{{ event.message }}'), change("${labels['app']}", "{{ labels['app'] }}")],
+  ],
+  [
+    'to-object',
+    [
+      change('to: { sink: chat }', 'to: [chat]'),
+      change(
+        '{ name: chat, channel: "#all", mode: message }',
+        '{ chat: { channel: "#all", mode: message } }',
+        '{ chat: { channel: …, mode: … } }',
+      ),
+    ],
+  ],
+  [
+    'severity-template',
+    [
+      change(
+        `severity: "{{ event.regarding.labels['severity'] }}"`,
+        `message: { severity: "{{ event.regarding.labels['severity'] }}" }`,
+      ),
+    ],
+  ],
+  [
+    'about-labels',
+    [
+      change('about.kind', 'event.regarding.kind', 'write event.regarding'),
+      change('about.labels["app"]', 'event.regarding.labels["app"]', 'event.regarding.labels["…"]'),
+      change(
+        'event.annotations["team"]',
+        'event.regarding.annotations["team"]',
+        'event.regarding.annotations["…"]',
+      ),
+    ],
+  ],
+  [
+    'template-in-token',
+    [
+      change('{{ env.SLACK_TOKEN }}', 'xoxb-0000000000', '${env:NAME}'),
+      change('{{ token }}', 'xoxb-0000000000', 'write "${env:NAME}" or "${file:PATH}"'),
+    ],
+  ],
+  [
+    'other-key-of-sink',
+    [
+      change('chat:', 'chatId:', 'here it is chatId'),
+      change('thread:', 'topicId:', 'here it is topicId'),
+      change('hosts:', 'url:', 'here it is url'),
+      change('webhook:', 'url:', 'here it is url'),
+    ],
+  ],
   [
     'condition-event',
     [
@@ -120,7 +176,7 @@ test.each<[string, ReturnType<typeof change>[]]>([
       change('.Message', 'event.message', 'write event.message'),
     ],
   ],
-  ['debounce', [change('debounce: 30s', 'debounce: { quiet: 30s }', 'such as debounce: { quiet: 30s')]],
+  ['debounce', [change('debounce: 30s', 'debounce: { quiet: 30s }')]],
   [
     'when-field',
     [
@@ -246,7 +302,7 @@ test.each([
 
 test.each([
   ['when: { synthesized: "yes" }', '"synthesized" must be true or false, not text = write true'],
-  ['throttle: 5m', '= such as throttle: { '],
+  ['throttle: 5', '= such as throttle: { '],
 ])('%s has an example only of that key', async (keys, expected) => {
   const text = withRules(`  - { name: r, ${keys}, to: screen }`)
   expect(await told(text)).toEqual([expect.stringContaining(expected)])

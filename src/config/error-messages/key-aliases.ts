@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are references of the configuration
 import { When } from '../../rules/when.ts'
 import type { Path } from '../document.ts'
 
@@ -31,6 +32,12 @@ const ALIASES: Readonly<Record<string, Aliases>> = {
     labels: 'labelSelector selector',
     fields: 'fieldSelector',
     namespaces: 'namespaceSelector ns',
+  }),
+  sink: aliases({
+    url: 'webhook webhookUrl webhook_url hosts host endpoint address uri',
+    brokers: 'bootstrapServers bootstrap_servers',
+    chatId: 'chat chat_id',
+    topicId: 'thread threadId thread_id message_thread_id messageThreadId topic_id',
   }),
   include: aliases({ from: 'file files path paths glob set source name' }),
   redis: aliases({
@@ -105,11 +112,41 @@ function mapAt(path: Path): string | undefined {
   const [root] = path
   const names = path.filter((step) => typeof step === 'string')
   if (names.length === 1) return 'root'
+  if (names.length === 3 && root === 'sinks') return 'sink'
   if (names.length === 2 && (root === 'watch' || root === 'include' || root === 'redis')) return root
   if (root !== 'rules' && root !== 'defaults' && root !== 'include') return undefined
   // What is below `to` has the names of sinks.
   if (names[1] === 'to') return undefined
   return names.length === 2 ? 'rule' : names.length < 5 ? names.at(-2) : undefined
+}
+
+const DURATION = /^\d{1,9}(ms|s|m|h|d)$/
+const TEMPLATE = /\{[{%]/
+
+/** Values of other tools, by the map and the key that they are in, and what to write instead. */
+const VALUES: readonly (readonly [
+  map: string,
+  key: RegExp,
+  value: RegExp,
+  ours: (text: string) => string,
+])[] = [
+  ['rule', /^resolve$/, DURATION, (text) => `resolve: { after: ${text} }`],
+  ['rule', /^throttle$/, DURATION, (text) => `throttle: { every: ${text} }`],
+  ['rule', /^debounce$/, DURATION, (text) => `debounce: { quiet: ${text} }`],
+  ['rule', /^severity$/, TEMPLATE, (text) => `message: { severity: ${JSON.stringify(text)} }`],
+  [
+    'sink',
+    /^(token|secret|password|apiKey|routingKey|signingSecret)$/,
+    TEMPLATE,
+    () => '"${env:NAME}" or "${file:PATH}": no template is filled in here',
+  ],
+]
+
+/** Returns a hint for a text that a key does not take; undefined if there is none. */
+export function valueAlias(path: Path, text: string): string | undefined {
+  const map = mapAt(path)
+  const ours = VALUES.find((it) => it[0] === map && it[1].test(String(path.at(-1))) && it[2].test(text))?.[3]
+  return ours && `write ${ours(text)}`
 }
 
 const TOOLS: Readonly<Record<string, readonly string[]>> = {
