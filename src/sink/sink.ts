@@ -41,6 +41,8 @@ export interface ConfigSchema<C> {
 export interface SchemaIssue {
   readonly message: string
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
+  /** Of `checkRoute` only: the configuration is accepted all the same. */
+  readonly severity?: 'warning'
 }
 
 /** A dry run of a delivery. No secrets. */
@@ -60,6 +62,8 @@ export interface Preview {
 export interface RuleFacts {
   /** It sends digests: it has `group`. */
   readonly digests: boolean
+  /** Its key that keeps some changes of an object back, such as `throttle`; absent if it sends every change and the deletion. */
+  readonly incompleteBy?: string
 }
 
 /** A sink type: its markup, its options, and how to open a sink. */

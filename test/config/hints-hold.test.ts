@@ -59,6 +59,32 @@ test.each<[string, ReturnType<typeof change>[]]>([
     ],
   ],
   [
+    'state-incomplete',
+    [
+      change('    throttle: { every: 5m }\n', '', '"throttle"'),
+      change('    condition: { type: Ready, becomes: "False" }\n', '', '"condition"'),
+      change(', type: [ADDED, MODIFIED]', '', '"type"'),
+    ],
+  ],
+  [
+    'every-status',
+    [
+      change(
+        'condition: { type: Ready, becomes: ["True", "False", Unknown] }',
+        'changed: status.conditions[type=Ready].status',
+      ),
+    ],
+  ],
+  [
+    'event-labels',
+    [
+      change('owner.name', 'event.regarding.owner.name'),
+      change('annotations["a/b"]', 'event.regarding.annotations["a/b"]'),
+      change('labels.team', 'event.regarding.labels.team'),
+    ],
+  ],
+  ['timezone-abbreviation', [change('EST', 'America/New_York'), change('BST', 'Europe/London')]],
+  [
     'other-key-of-sink',
     [
       change('chat:', 'chatId:', 'here it is chatId'),
