@@ -17,7 +17,7 @@ test.each<[string, ReturnType<typeof change>[]]>([
   ['age-compound', [change('"<1h30m"', '"<90m"'), change('">= 1.5m"', '">=90s"')]],
   [
     'template-dollar',
-    [change('${event.message}', '{{ event.message }}'), change("${labels['app']}", "{{ labels['app'] }}")],
+    [change('${event.message}', '{{ event.message }}'), change("${about['name']}", "{{ about['name'] }}")],
   ],
   [
     'to-object',
@@ -133,7 +133,7 @@ test.each<[string, ReturnType<typeof change>[]]>([
     [
       change(
         'labels: { team: "{{ labels.team }}" }',
-        'message: { fields: { team: "{{ labels.team }}" } }',
+        'message: { fields: { team: "{{ event.regarding.labels.team }}" } }',
         'message: { fields',
       ),
     ],

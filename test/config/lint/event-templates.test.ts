@@ -10,7 +10,7 @@ test.each([
   [
     '[Event]',
     "message: { fields: { Team: 'labels {{ event.reason }} {{ labels }}' } }",
-    ['missing-field 4:69'],
+    ['missing-field 4:73'],
   ],
   ['[Event]', "message: '{% if owner %}{% endif %}'", ['missing-field 4:32']],
   ['[Event]', 'message: \'{{ event.owner.name }} {{ message.labels.a }} labels {{ "owner" }}\'', []],
