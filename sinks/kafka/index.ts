@@ -59,6 +59,7 @@ function preview(message: Message<KafkaRoute>, config: KafkaConfig): Preview {
   const { value } = recordOf(message, place)
   return {
     target: `topic ${place.topic}, key ${place.key}`,
+    options: { topic: place.topic, key: place.key },
     body: value === null ? '(a tombstone: no value)' : value.toString(),
   }
 }

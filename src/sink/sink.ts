@@ -56,6 +56,8 @@ export interface Preview {
   path?: string
   /** The body, where it differs from the content. */
   body?: string
+  /** Options with their templates filled in, which tests of a configuration can expect: `{ channel: '#shop' }`. Lists as `a, b`. */
+  options?: Readonly<Record<string, string>>
 }
 
 /** Properties of a rule that `checkRoute` needs. */

@@ -72,7 +72,7 @@ const MAX_BODY = 200
 
 /** The preview of a message, with the path of the URL where that is written into the configuration. */
 export function shownPreview({ snapshot }: DryRun, message: Message, sink: string): Preview {
-  const { path, ...preview } = snapshot.choices.preview(message, sink)
+  const { path, options: _, ...preview } = snapshot.choices.preview(message, sink)
   const { target } = preview
   if (target === undefined || path === undefined || !hasLiteralUrl(snapshot.config, sink)) return preview
   return { ...preview, target: target + path }

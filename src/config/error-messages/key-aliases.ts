@@ -35,6 +35,7 @@ const ALIASES: Readonly<Record<string, Aliases>> = {
   }),
   sink: aliases({
     url: 'webhook webhookUrl webhook_url hosts host endpoint address uri',
+    host: 'server smtp smtpHost smtp_host smarthost',
     brokers: 'bootstrapServers bootstrap_servers',
     chatId: 'chat chat_id',
     topicId: 'thread threadId thread_id message_thread_id messageThreadId topic_id',
