@@ -283,6 +283,8 @@ test.each([
   ],
   [rule('severity: warn'), '"warning"', 'warn'],
   [rule('continue: yes'), 'true', 'yes'],
+  [rule('throttle: 1h30m'), 'throttle: { every: 90m }', 'throttle: 1h30m'],
+  [rule('debounce: "2 minutes"'), 'debounce: { quiet: 2m }', 'debounce: "2 minutes"'],
   [rule('continue: Off'), 'false', 'Off'],
   [
     included('kubeherald:nodes'),

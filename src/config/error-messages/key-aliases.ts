@@ -1,5 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are references of the configuration
 import { When } from '../../rules/when.ts'
+import { writtenAs } from '../../sink/duration.ts'
 import type { Path } from '../document.ts'
 
 type Aliases = Readonly<Record<string, string>>
@@ -121,33 +122,39 @@ function mapAt(path: Path): string | undefined {
   return names.length === 2 ? 'rule' : names.length < 5 ? names.at(-2) : undefined
 }
 
-const DURATION = /^\d{1,9}(ms|s|m|h|d)$/
-const TEMPLATE = /\{[{%]/
+type ValueAlias = (text: string) => string | undefined
 
-/** Values of other tools, by the map and the key that they are in, and what to write instead. */
-const VALUES: readonly (readonly [
-  map: string,
-  key: RegExp,
-  value: RegExp,
-  ours: (text: string) => string,
-])[] = [
-  ['rule', /^resolve$/, DURATION, (text) => `resolve: { after: ${text} }`],
-  ['rule', /^throttle$/, DURATION, (text) => `throttle: { every: ${text} }`],
-  ['rule', /^debounce$/, DURATION, (text) => `debounce: { quiet: ${text} }`],
-  ['rule', /^severity$/, TEMPLATE, (text) => `message: { severity: ${JSON.stringify(text)} }`],
+/** A duration in place of a map: `resolve: 30m`. */
+const spanOf =
+  (key: string, inner: string): ValueAlias =>
+  (text) => {
+    const span = writtenAs(text, 1, Number.MAX_SAFE_INTEGER)
+    return span && `${key}: { ${inner}: ${span} }`
+  }
+
+const ifTemplate =
+  (ours: (text: string) => string): ValueAlias =>
+  (text) =>
+    /\{[{%]/.test(text) ? ours(text) : undefined
+
+/** Values of other tools, by the map and the key that they are in, with what to write instead. */
+const VALUES: readonly (readonly [map: string, key: RegExp, ours: ValueAlias])[] = [
+  ['rule', /^resolve$/, spanOf('resolve', 'after')],
+  ['rule', /^throttle$/, spanOf('throttle', 'every')],
+  ['rule', /^debounce$/, spanOf('debounce', 'quiet')],
+  ['rule', /^severity$/, ifTemplate((text) => `message: { severity: ${JSON.stringify(text)} }`)],
   [
     'sink',
     /^(token|secret|password|apiKey|routingKey|signingSecret)$/,
-    TEMPLATE,
-    () => '"${env:NAME}" or "${file:PATH}": no template is filled in here',
+    ifTemplate(() => '"${env:NAME}" or "${file:PATH}": no template is filled in here'),
   ],
 ]
 
 /** Returns a hint for a text that a key does not take; undefined if there is none. */
 export function valueAlias(path: Path, text: string): string | undefined {
   const map = mapAt(path)
-  const ours = VALUES.find((it) => it[0] === map && it[1].test(String(path.at(-1))) && it[2].test(text))?.[3]
-  return ours && `write ${ours(text)}`
+  const ours = VALUES.find((it) => it[0] === map && it[1].test(String(path.at(-1))))?.[2](text)
+  return ours && `write ${ours}`
 }
 
 const TOOLS: Readonly<Record<string, readonly string[]>> = {
