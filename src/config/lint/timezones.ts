@@ -2,7 +2,7 @@ import type { ConfigDocument, Path } from '../document.ts'
 import type { Draft } from '../partial-config.ts'
 import type { Problem } from '../problem.ts'
 
-/** Abbreviations of the time zone database that differ from what people use them for, with the name to write. */
+/** Abbreviations of the time zone database that are often taken for another zone, with the name to write. */
 const ABBREVIATIONS: ReadonlyMap<unknown, readonly [message: string, name: string]> = new Map([
   ['EST', ['EST has no daylight saving time', 'America/New_York']],
   ['MST', ['MST has no daylight saving time', 'America/Denver']],
